@@ -1,0 +1,39 @@
+/**
+ * Names of the environment variables that the stacks set and the functions read. One place, so that a misspelt name is
+ * a type error on both sides.
+ */
+export const environment = {
+  /** Literal last segment of `POST /export/{archive_kind}`; also the `archiveKind` attribute of the message. */
+  archiveKind: 'ARCHIVE_KIND',
+  /** `required` or `when-presented`: whether list and stream insist on the central archive's Basic credentials. */
+  archiveCredentials: 'ARCHIVE_CREDENTIALS',
+  /** Name of the bucket that holds the archived bodies. */
+  archiveBucket: 'ARCHIVE_BUCKET',
+  /** Name of the bucket that holds staged containers. */
+  outboxBucket: 'OUTBOX_BUCKET',
+  /** Days after which a staged container expires (the bucket's lifecycle rule). */
+  outboxExpiryDays: 'OUTBOX_EXPIRY_DAYS',
+  /** Life of a presigned URL, in seconds. */
+  urlLifetimeSeconds: 'URL_LIFETIME_SECONDS',
+  /** URL of the queue `export-requests`. */
+  exportRequestsQueueUrl: 'EXPORT_REQUESTS_QUEUE_URL',
+  /** URL of the queue `file-exports`. */
+  fileExportsQueueUrl: 'FILE_EXPORTS_QUEUE_URL',
+  /** Comma-separated seconds before the 2nd, 3rd, … receive of a message that failed; the last one repeats. */
+  retryDelaysSeconds: 'RETRY_DELAYS_SECONDS',
+  /** ARN of the secret with the administrators' names, password hashes and roles. */
+  adminSecretArn: 'ADMIN_SECRET_ARN',
+  /** ARN of the secret with the archive's Crypt4GH key pairs. */
+  archiveKeysSecretArn: 'ARCHIVE_KEYS_SECRET_ARN',
+  /** ARN of the Aurora cluster (RDS Data API). */
+  databaseClusterArn: 'DATABASE_CLUSTER_ARN',
+  /** ARN of the secret with the database credentials (RDS Data API). */
+  databaseSecretArn: 'DATABASE_SECRET_ARN',
+  /** Name of the database in the cluster. */
+  databaseName: 'DATABASE_NAME',
+} as const;
+
+export type EnvironmentVariable = (typeof environment)[keyof typeof environment];
+
+/** File beside each bundle that verifies visas: the issuers the operator trusts (copied from `config/`). */
+export const trustedIssuersFile = 'config/trusted-issuers.json';

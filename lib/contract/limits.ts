@@ -1,0 +1,15 @@
+/** Limits that callers meet; `docs/api.md` lists them. Sizes in bytes. */
+export const limits = {
+  /** Body of `POST /export/{archive_kind}`. */
+  exportBodyBytes: 64 * 1024,
+  /** A visa or passport token. */
+  visaBytes: 16_384,
+  /** Visas in one passport. */
+  visasPerPassport: 200,
+  /** Characters of a dataset or file identifier. */
+  identifierLength: 256,
+  /** Rows of one page of `GET /files`, and the default. */
+  filesPerPage: 50_000,
+  /** Characters of an outbox file name. */
+  fileNameLength: 255,
+} as const;

@@ -1,0 +1,39 @@
+import { z } from 'zod';
+import { limits } from './limits.ts';
+
+const identifier = z.string().min(1).max(limits.identifierLength);
+
+/**
+ * Body of a message on `export-requests`: the field's own export request message. Exactly one of `datasetId` and
+ * `fileId`. Nothing in it has been verified.
+ */
+export const exportRequestMessage = z
+  .strictObject({
+    jwtToken: z.string().min(1).max(limits.visaBytes),
+    publicKey: z.string().min(1).max(limits.exportBodyBytes),
+    datasetId: identifier.optional(),
+    fileId: identifier.optional(),
+  })
+  .refine((message) => (message.datasetId === undefined) !== (message.fileId === undefined), {
+    message: 'exactly one of datasetId and fileId',
+  });
+export type ExportRequestMessage = z.infer<typeof exportRequestMessage>;
+
+/** Names of the SQS message attributes of `export-requests`. */
+export const exportRequestAttributes = { requestId: 'requestId', archiveKind: 'archiveKind' } as const;
+
+/** Body of a message on `file-exports`: one file for one recipient. It carries no visa. */
+export const fileExportMessage = z.strictObject({
+  requestId: z.uuid(),
+  /** When the export request was sent, ISO 8601 with milliseconds: of two requests for one container the newer wins. */
+  requestedAt: z.iso.datetime(),
+  /** Stable id, `EGAF…`. */
+  fileId: identifier,
+  /** Stable id, `EGAD…`. */
+  datasetId: identifier,
+  /** Outbox prefix of the recipient, see `outboxPrefix`. */
+  recipient: z.string().regex(/^[0-9a-f]{64}$/),
+  /** Raw X25519 public key, base64 of 32 bytes. */
+  publicKey: z.base64().length(44),
+});
+export type FileExportMessage = z.infer<typeof fileExportMessage>;

@@ -1,0 +1,48 @@
+import { createHash } from 'node:crypto';
+import { limits } from './limits.ts';
+
+/** Who a visa is about: `sub` is unique for its `iss` only. */
+export interface Subject {
+  readonly iss: string;
+  readonly sub: string;
+}
+
+/** What an outbox file name may look like: one path segment of safe characters that does not begin with a dot. */
+const fileName = /^[A-Za-z0-9_-][A-Za-z0-9._-]*$/;
+
+/**
+ * The recipient's part of the outbox: SHA-256 over `iss` and `sub`, in hex (64 characters). The length of `iss` goes
+ * first, so that no two pairs run together into the same bytes.
+ */
+export function outboxPrefix({ iss, sub }: Subject): string {
+  return createHash('sha256')
+    .update(`${Buffer.byteLength(iss)}:${iss}${sub}`)
+    .digest('hex');
+}
+
+/** Whether `name` can be the name of a staged container; everything else is answered like a file that is not there. */
+export function isOutboxFileName(name: string): boolean {
+  return name.length <= limits.fileNameLength && fileName.test(name);
+}
+
+/** S3 key of a staged container. @throws RangeError when `name` is not one safe path segment. */
+export function outboxKey(prefix: string, name: string): string {
+  if (!isOutboxFileName(name)) throw new RangeError('expected an outbox file name: one segment of [A-Za-z0-9._-]');
+  return `${prefix}/${name}`;
+}
+
+/** The reverse of {@link outboxKey}; `undefined` for a key that this service did not write. */
+export function parseOutboxKey(key: string): { prefix: string; name: string } | undefined {
+  const match = /^([0-9a-f]{64})\/([^/]+)$/.exec(key);
+  const [, prefix, name] = match ?? [];
+  return prefix && name && isOutboxFileName(name) ? { prefix, name } : undefined;
+}
+
+/** S3 object metadata (`x-amz-meta-…`) of a staged container. */
+export const outboxMetadata = {
+  requestId: 'request-id',
+  requestedAt: 'requested-at',
+  fileId: 'file-id',
+  datasetId: 'dataset-id',
+  keyFingerprint: 'recipient-key',
+} as const;

@@ -1,0 +1,82 @@
+/**
+ * What a caller of this service can do next, as one class and one stable `code` each. The HTTP edge maps `code` to a
+ * status once (`lib/http/problem.ts`); queue consumers map it to reject (message gone) or retry.
+ *
+ * Format and visa errors have classes of their own in `lib/crypt4gh/errors.ts` and `lib/visas/errors.ts`.
+ */
+export type ErrorCode =
+  | 'invalid_request'
+  | 'unauthenticated'
+  | 'forbidden'
+  | 'not_found'
+  | 'request_rejected'
+  | 'temporarily_unavailable'
+  | 'archive_damaged';
+
+/** Base of every error this service raises on purpose. `message` never holds a token, a key or a visa. */
+export abstract class DataOutError extends Error {
+  abstract readonly code: ErrorCode;
+  override get name(): string {
+    return this.constructor.name;
+  }
+}
+
+/** One broken rule of a request. `field` is a JSON pointer-like path, a parameter or a header name. */
+export interface Violation {
+  readonly field: string;
+  readonly message: string;
+}
+
+/** The caller must correct the input: every violation is listed, each names its field. */
+export class InvalidRequestError extends DataOutError {
+  readonly code = 'invalid_request';
+  readonly violations: readonly Violation[];
+  constructor(violations: readonly Violation[]) {
+    super(violations.map((violation) => `${violation.field}: ${violation.message}`).join('; '));
+    this.violations = violations;
+  }
+}
+
+/** The caller must present (other) credentials. */
+export class UnauthenticatedError extends DataOutError {
+  readonly code = 'unauthenticated';
+}
+
+/** The credentials are good, and still do not allow this. */
+export class ForbiddenError extends DataOutError {
+  readonly code = 'forbidden';
+}
+
+/** There is nothing of that name for this caller; never says whether another caller would find it. */
+export class NotFoundError extends DataOutError {
+  readonly code = 'not_found';
+}
+
+/**
+ * An export request that must not be carried out, now or later: nothing is staged, the message is dropped, `reason`
+ * goes to log, metric and audit row (never to the requester).
+ */
+export class RequestRejectedError extends DataOutError {
+  readonly code = 'request_rejected';
+  readonly reason: string;
+  constructor(reason: string, message: string) {
+    super(message);
+    this.reason = reason;
+  }
+}
+
+/** A dependency is throttling, resuming or down: the same call may succeed later. */
+export class TemporarilyUnavailableError extends DataOutError {
+  readonly code = 'temporarily_unavailable';
+  /** Seconds after which a retry makes sense. */
+  readonly retryAfterSeconds: number;
+  constructor(message: string, options: { retryAfterSeconds?: number; cause?: unknown } = {}) {
+    super(message, { cause: options.cause });
+    this.retryAfterSeconds = options.retryAfterSeconds ?? 15;
+  }
+}
+
+/** The archive contradicts itself (no such body, wrong size, header that no archive key opens): an operator must look. */
+export class ArchiveDamagedError extends DataOutError {
+  readonly code = 'archive_damaged';
+}

@@ -1,0 +1,143 @@
+import type { FileExportMessage } from '../contract/messages.ts';
+
+/** A file of the archive as the consumer sees it before anything is staged. */
+export interface FileReference {
+  /** Stable id, `EGAF…`. */
+  readonly fileId: string;
+  /** Stable id of the dataset through which it is exported, `EGAD…`. */
+  readonly datasetId: string;
+}
+
+/** Everything staging needs to know of one archived file. */
+export interface ArchivedFile extends FileReference {
+  /** Path the submitter gave; untrusted text, used only to derive the outbox name. */
+  readonly submissionFilePath: string;
+  /** Key of the body in the archive bucket. */
+  readonly archiveFilePath: string;
+  /** Bytes of the body as the catalogue has it. */
+  readonly archiveFileSize: number;
+  /** The whole Crypt4GH header, for one of the archive's keys. */
+  readonly header: Uint8Array;
+  /** Which archive key opens the header, as the ingestion pipeline recorded it; `undefined` when it did not. */
+  readonly keyHash: string | undefined;
+}
+
+/** The catalogue (`sda` schema). Every method may throw TemporarilyUnavailableError. */
+export interface Catalogue {
+  /** Stable id of the dataset that `id` names, itself or by `dataset_references`; `undefined` when there is none. */
+  resolveDataset(id: string): Promise<string | undefined>;
+  /** Whether the newest event of the dataset is `released`. */
+  isReleased(datasetId: string): Promise<boolean>;
+  /** The datasets that hold the file, each with its release state; empty for an unknown file. */
+  datasetsOfFile(fileId: string): Promise<readonly { readonly datasetId: string; readonly released: boolean }[]>;
+  /** Stable ids of the dataset's files in keyset order, page after page; memory is bounded by one page. */
+  fileIdsOfDataset(datasetId: string): AsyncIterable<readonly string[]>;
+  /** The file, only if it belongs to the dataset and the dataset is released at this moment. */
+  findReleasedFile(reference: FileReference): Promise<ArchivedFile | undefined>;
+}
+
+/** Facts about an object, without its bytes. */
+export interface ObjectHead {
+  readonly size: number;
+  readonly etag: string;
+  readonly lastModified: Date;
+  /** Object metadata, keys of `outboxMetadata`. */
+  readonly metadata: Readonly<Record<string, string>>;
+}
+
+/** Read access to archived bodies. */
+export interface Archive {
+  /** @throws ArchiveDamagedError when the body is not there. */
+  head(key: string): Promise<ObjectHead>;
+  /** Bytes [start, end) of the body while its ETag is `etag`. Never more than 8 MiB at a time. */
+  read(key: string, range: { readonly start: number; readonly end: number; readonly etag: string }): Promise<Uint8Array>;
+}
+
+/** A container to be written: `prefix` bytes, then the archived body from `bodyStart` on. */
+export interface ContainerSource {
+  readonly archiveKey: string;
+  readonly archiveEtag: string;
+  readonly bodySize: number;
+}
+
+/** Write access to the outbox. An object becomes visible only when it is whole. */
+export interface OutboxWriter {
+  head(key: string): Promise<ObjectHead | undefined>;
+  /** One PutObject. */
+  put(key: string, bytes: Uint8Array, metadata: Readonly<Record<string, string>>): Promise<void>;
+  /** Start a multipart upload; the bytes of every part stay invisible until `complete`. */
+  startUpload(key: string, metadata: Readonly<Record<string, string>>): Promise<MultipartUpload>;
+  /** Abort unfinished uploads of this key that were begun before `olderThan`: what a dead invocation left. */
+  abortUploads(key: string, olderThan: Date): Promise<number>;
+}
+
+/** One multipart upload in progress. Part numbers begin at 1. */
+export interface MultipartUpload {
+  /** Send bytes as a part (≥ 5 MiB unless it is the last). */
+  uploadPart(partNumber: number, bytes: Uint8Array): Promise<void>;
+  /** Let S3 copy bytes [start, end) of the archived body as a part, while its ETag is the source's. */
+  copyPart(partNumber: number, source: ContainerSource, range: { readonly start: number; readonly end: number }): Promise<void>;
+  /** Make the object visible. `size` is checked by S3 (MpuObjectSize); a lost answer is settled by a HEAD. */
+  complete(size: number): Promise<void>;
+  /** Drop all parts. Never throws: the lifecycle rule removes what is left. */
+  abort(): Promise<void>;
+}
+
+/** A staged container as the listing shows it. */
+export interface StagedFile {
+  readonly name: string;
+  readonly size: number;
+  readonly lastModified: Date;
+}
+
+/** Read access to one recipient's part of the outbox. */
+export interface OutboxReader {
+  /** Staged containers in name order, one S3 page (≤ 1,000) at a time. */
+  list(prefix: string): AsyncIterable<readonly StagedFile[]>;
+  find(prefix: string, name: string): Promise<(StagedFile & { readonly etag: string }) | undefined>;
+  /** Presigned GET. `expiresAt` is never later than the end of the signing credentials, where that is known. */
+  presign(prefix: string, name: string): Promise<{ readonly url: string; readonly expiresAt: Date }>;
+}
+
+/** The queue `file-exports`. */
+export interface FileExports {
+  /** Send all messages, in batches; resolves only when the queue has taken every one. */
+  send(messages: readonly FileExportMessage[]): Promise<void>;
+}
+
+/** One of the archive's Crypt4GH private keys. */
+export interface ArchiveKey {
+  readonly privateKey: Uint8Array;
+  readonly publicKey: Uint8Array;
+}
+
+/** The archive's key pairs; several while keys rotate. */
+export interface ArchiveKeys {
+  /** The keys to try for a header, best match first: the key with that hash, or all when the hash is unknown. */
+  candidates(keyHash: string | undefined): Promise<readonly ArchiveKey[]>;
+}
+
+/** One row of the audit table `data_out.export_log`. */
+export interface ExportEvent {
+  readonly requestId: string;
+  readonly event: 'accepted' | 'rejected' | 'staged';
+  /** Reason code, for `rejected`. */
+  readonly reason?: string;
+  readonly archiveKind?: string;
+  readonly datasetId?: string;
+  readonly fileId?: string;
+  /** Outbox prefix. */
+  readonly recipient?: string;
+  /** Fingerprint of the recipient's public key. */
+  readonly keyFingerprint?: string;
+  /** Container size, for `staged`. */
+  readonly bytes?: number;
+}
+
+/** The audit trail. Recording the same event of the same request and file twice leaves one row. */
+export interface ExportLog {
+  record(event: ExportEvent): Promise<void>;
+}
+
+/** Injected time. */
+export type Clock = () => Date;
