@@ -1,0 +1,55 @@
+import { z } from 'zod';
+import { outputs } from './outputs.ts';
+
+/** A file that the local engine leaves out would be a mistake of ours; a field that it adds later does no harm. */
+const credentials = z.object({ username: z.string().min(1), password: z.string().min(1) });
+const output = z.string().min(1);
+
+/**
+ * `connection.json`: how to reach one running local engine. The engine writes it, readable by its owner only; the
+ * operator's tool, the demonstration and the tests read it. Paths are absolute.
+ */
+export const connection = z.object({
+  /** Base URL of the proxy API, without a final slash. */
+  proxyUrl: z.url(),
+  /** Base URL of the data-out API, without a final slash. */
+  dataOutUrl: z.url(),
+  s3Endpoint: z.url(),
+  sqsEndpoint: z.url(),
+  /** An administrator with the role ADMIN, for `POST /export/{archive_kind}`. */
+  admin: credentials,
+  /** A user of the central archive, for list and stream. */
+  archiveUser: credentials,
+  /** The issuer that only this engine trusts. */
+  issuer: z.object({ iss: z.string().min(1), jwksPath: z.string().min(1), privateKeyPath: z.string().min(1) }),
+  archiveKey: z.object({ publicKeyPath: z.string().min(1) }),
+  region: z.string().min(1),
+  /** AWS credentials that the embedded engines take from an operator. */
+  credentials: z.object({ accessKeyId: z.string().min(1), secretAccessKey: z.string().min(1) }),
+  /** Endpoints for the AWS SDK clients of an operator. */
+  endpoints: z.object({ s3: z.url(), sqs: z.url(), rdsData: z.url(), secretsManager: z.url() }),
+  /** Outputs of both stacks, with the values they have on this engine. */
+  outputs: z.object({
+    [outputs.proxyUrl]: output,
+    [outputs.dataOutUrl]: output,
+    [outputs.archiveBucket]: output,
+    [outputs.outboxBucket]: output,
+    [outputs.adminSecretArn]: output,
+    [outputs.archiveKeysSecretArn]: output,
+    [outputs.databaseClusterArn]: output,
+    [outputs.databaseSecretArn]: output,
+    [outputs.databaseName]: output,
+    [outputs.exportRequestsQueueUrl]: output,
+    [outputs.exportRequestsDeadLetterQueueUrl]: output,
+    [outputs.fileExportsQueueUrl]: output,
+    [outputs.fileExportsDeadLetterQueueUrl]: output,
+  }),
+  /** Folder with one log file a function: the JSON lines it wrote. */
+  logsDir: z.string().min(1),
+});
+export type Connection = z.infer<typeof connection>;
+
+/** Environment variable that names a connection file. */
+export const connectionVariable = 'DATA_OUT_CONNECTION';
+/** Where the connection file is when nothing names another, relative to the working directory. */
+export const defaultConnectionFile = '.local/connection.json';
