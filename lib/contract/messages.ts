@@ -1,7 +1,15 @@
 import { z } from 'zod';
 import { limits } from './limits.ts';
 
-const identifier = z.string().min(1).max(limits.identifierLength);
+/**
+ * Dataset or file identifier, any text but control characters and lone surrogates: PostgreSQL's `text` cannot hold NUL
+ * or a lone surrogate, so such a value could never be looked up, only fail for ever.
+ */
+export const identifier = z
+  .string()
+  .min(1)
+  .max(limits.identifierLength)
+  .regex(/^[^\p{Cc}\p{Cs}]*$/u, 'no control characters');
 
 /**
  * Body of a message on `export-requests`: the field's own export request message. Exactly one of `datasetId` and

@@ -50,21 +50,38 @@ export interface Archive {
   /** @throws ArchiveDamagedError when the body is not there. */
   head(key: string): Promise<ObjectHead>;
   /** Bytes [start, end) of the body while its ETag is `etag`. Never more than 8 MiB at a time. */
-  read(key: string, range: { readonly start: number; readonly end: number; readonly etag: string }): Promise<Uint8Array>;
+  read(
+    key: string,
+    range: { readonly start: number; readonly end: number; readonly etag: string },
+  ): Promise<Uint8Array>;
 }
 
-/** A container to be written: `prefix` bytes, then the archived body from `bodyStart` on. */
+/** The archived body that parts of a container are copied from. */
 export interface ContainerSource {
   readonly archiveKey: string;
   readonly archiveEtag: string;
   readonly bodySize: number;
 }
 
+/**
+ * What a conditional write met. `conflict`: the key no longer holds what the writer saw before, nothing was written (S3
+ * answers 412, 409, or 404 to If-Match). After a lost answer it may also mean that the write itself did succeed: look.
+ */
+export type WriteResult = 'written' | 'conflict';
+
 /** Write access to the outbox. An object becomes visible only when it is whole. */
 export interface OutboxWriter {
   head(key: string): Promise<ObjectHead | undefined>;
-  /** One PutObject. */
-  put(key: string, bytes: Uint8Array, metadata: Readonly<Record<string, string>>): Promise<void>;
+  /**
+   * One PutObject. `replaces` is the ETag of the object that it may replace (If-Match); `undefined`: there must be none
+   * (If-None-Match: *).
+   */
+  put(
+    key: string,
+    bytes: Uint8Array,
+    metadata: Readonly<Record<string, string>>,
+    replaces: string | undefined,
+  ): Promise<WriteResult>;
   /** Start a multipart upload; the bytes of every part stay invisible until `complete`. */
   startUpload(key: string, metadata: Readonly<Record<string, string>>): Promise<MultipartUpload>;
   /** Abort unfinished uploads of this key that were begun before `olderThan`: what a dead invocation left. */
@@ -76,9 +93,16 @@ export interface MultipartUpload {
   /** Send bytes as a part (≥ 5 MiB unless it is the last). */
   uploadPart(partNumber: number, bytes: Uint8Array): Promise<void>;
   /** Let S3 copy bytes [start, end) of the archived body as a part, while its ETag is the source's. */
-  copyPart(partNumber: number, source: ContainerSource, range: { readonly start: number; readonly end: number }): Promise<void>;
-  /** Make the object visible. `size` is checked by S3 (MpuObjectSize); a lost answer is settled by a HEAD. */
-  complete(size: number): Promise<void>;
+  copyPart(
+    partNumber: number,
+    source: ContainerSource,
+    range: { readonly start: number; readonly end: number },
+  ): Promise<void>;
+  /**
+   * Make the object visible. `size` is checked by S3 (MpuObjectSize); a lost answer is settled by a HEAD. `replaces` as
+   * in `OutboxWriter.put`; after a conflict the parts are still there, to be aborted.
+   */
+  complete(size: number, replaces: string | undefined): Promise<WriteResult>;
   /** Drop all parts. Never throws: the lifecycle rule removes what is left. */
   abort(): Promise<void>;
 }
