@@ -31,6 +31,12 @@ export const environment = {
   databaseSecretArn: 'DATABASE_SECRET_ARN',
   /** Name of the database in the cluster. */
   databaseName: 'DATABASE_NAME',
+  /** GA4GH service-info `id` in reverse-domain form, such as `org.example.data-out`; its namespace is the `type.group`. */
+  serviceId: 'SERVICE_ID',
+  /** GA4GH service-info `organization.name`: who runs this deployment. */
+  organizationName: 'ORGANIZATION_NAME',
+  /** GA4GH service-info `organization.url`. */
+  organizationUrl: 'ORGANIZATION_URL',
 } as const;
 
 export type EnvironmentVariable = (typeof environment)[keyof typeof environment];
