@@ -1,0 +1,37 @@
+import { createHash } from 'node:crypto';
+import { asBuffer } from './bytes.ts';
+
+/** The field of both curves: integers modulo 2^255 - 19. */
+const prime = 2n ** 255n - 19n;
+
+function power(base: bigint, exponent: bigint): bigint {
+  let result = 1n;
+  let square = base % prime;
+  for (let rest = exponent; rest > 0n; rest >>= 1n) {
+    if (rest & 1n) result = (result * square) % prime;
+    square = (square * square) % prime;
+  }
+  return result;
+}
+
+/**
+ * The X25519 public key of an Ed25519 one: u = (1 + y) / (1 - y) (RFC 7748 § 4.1). For y = 1 the division by zero
+ * gives u = 0, a point of small order, which callers refuse.
+ */
+export function publicKeyFromEd25519(publicKey: Uint8Array): Uint8Array {
+  const bytes = Buffer.from(publicKey).reverse();
+  // The top bit is the sign of x (RFC 8032 § 5.1.2); u does not depend on it.
+  bytes.writeUInt8(bytes.readUInt8(0) & 0x7f, 0);
+  const y = BigInt(`0x${bytes.toString('hex')}`) % prime;
+  const inverse = power(1n - y + prime, prime - 2n);
+  const u = ((1n + y) * inverse) % prime;
+  return Uint8Array.from(Buffer.from(u.toString(16).padStart(64, '0'), 'hex').reverse());
+}
+
+/** The X25519 private key of an Ed25519 seed: first half of SHA-512, clamped (RFC 8032 § 5.1.5). */
+export function privateKeyFromEd25519(seed: Uint8Array): Uint8Array {
+  const half = createHash('sha512').update(asBuffer(seed)).digest().subarray(0, 32);
+  half.writeUInt8(half.readUInt8(0) & 0xf8, 0);
+  half.writeUInt8((half.readUInt8(31) & 0x7f) | 0x40, 31);
+  return Uint8Array.from(half);
+}

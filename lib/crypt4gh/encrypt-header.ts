@@ -1,0 +1,50 @@
+import { expectLength, type Random, systemRandom } from './bytes.ts';
+import { serializeHeader } from './header.ts';
+import { sealPackets } from './packets.ts';
+import { encodePayload, type Payload } from './payloads.ts';
+import { NONCE_BYTES } from './sizes.ts';
+import { generateKeyPair, KEY_BYTES, preparePrivateKey } from './x25519.ts';
+
+/** @throws RangeError when there is no recipient or a key is not 32 bytes. */
+export function checkRecipients(recipients: readonly Uint8Array[]): void {
+  if (recipients.length === 0) throw new RangeError('expected at least one recipient');
+  for (const recipient of recipients) expectLength(recipient, KEY_BYTES, "a recipient's public key");
+}
+
+/**
+ * A header with these payloads for every recipient, from a sender key made for it alone: so the nonces, random too,
+ * cannot meet another header's (Crypt4GH § 3.3.1, § 5.3).
+ */
+export function encryptPayloads(
+  payloads: readonly Payload[],
+  recipients: readonly Uint8Array[],
+  random: Random,
+): Buffer {
+  checkRecipients(recipients);
+  const encoded = payloads.map(encodePayload);
+  const sender = preparePrivateKey(generateKeyPair(random).privateKey);
+  const packets = recipients.flatMap((recipient) => sealPackets(encoded, recipient, sender, () => random(NONCE_BYTES)));
+  return serializeHeader(packets);
+}
+
+/**
+ * A header that gives every recipient the same data keys and edit list.
+ *
+ * @param options.dataKeys 32 bytes each; several when segments are under different ones.
+ * @param options.editList bytes to skip and keep in turn; default: none, the whole plaintext.
+ * @param options.recipients raw public keys, as from `parsePublicKey`.
+ * @param options.random default: the system's.
+ * @throws UnusableKeyError `weak-public-key`; RangeError for empty lists, wrong lengths or a header beyond the limits.
+ */
+export function encryptHeader(options: {
+  readonly dataKeys: readonly Uint8Array[];
+  readonly editList?: readonly bigint[] | undefined;
+  readonly recipients: readonly Uint8Array[];
+  readonly random?: Random;
+}): Uint8Array {
+  const { dataKeys, editList, recipients, random = systemRandom } = options;
+  if (dataKeys.length === 0) throw new RangeError('expected at least one data key');
+  const payloads: Payload[] = dataKeys.map((key) => ({ type: 'data-key', key }));
+  if (editList !== undefined) payloads.push({ type: 'edit-list', lengths: editList });
+  return encryptPayloads(payloads, recipients, random);
+}

@@ -1,0 +1,61 @@
+import { expectLength } from './bytes.ts';
+import { MalformedHeaderError, NoMatchingKeyError } from './errors.ts';
+import { parseHeader } from './header.ts';
+import { PacketOpener } from './packets.ts';
+import { decodePayload, type Payload } from './payloads.ts';
+import { KEY_BYTES, preparePrivateKey } from './x25519.ts';
+
+/** What a header says to one reader. */
+export interface OpenedHeader {
+  /** Bytes of the header: where the body begins. */
+  readonly length: number;
+  /** Packets in the header, those for other readers included. */
+  readonly packetCount: number;
+  /** What the packets say that opened, in their order. */
+  readonly payloads: readonly Payload[];
+  /** Data keys in packet order, at least one. A segment may be under any of them. */
+  readonly dataKeys: readonly Uint8Array[];
+  /** Bytes to skip and keep in turn, or `undefined` for the whole plaintext. */
+  readonly editList: readonly bigint[] | undefined;
+}
+
+/**
+ * Opens the header at the start of `header`; what follows it is not looked at (Crypt4GH § 3.2.1, § 3.3.3).
+ *
+ * The first of `privateKeys` that opens any packet is the reader; the others are then not mixed in, since each reader
+ * of a header has its own copy of data keys and edit list.
+ *
+ * @param options.sender raw public key: packets of another writer count as not opening. Without it nothing is known
+ * about who wrote the header.
+ * @throws MalformedHeaderError, or NoMatchingKeyError when no packet opens; RangeError when a key is not 32 bytes.
+ */
+export function openHeader(
+  header: Uint8Array,
+  privateKeys: readonly Uint8Array[],
+  options: { readonly sender?: Uint8Array } = {},
+): OpenedHeader {
+  const { packets, length } = parseHeader(header);
+  const { sender } = options;
+  if (sender !== undefined) expectLength(sender, KEY_BYTES, "a sender's public key");
+  for (const privateKey of privateKeys) {
+    const opener = new PacketOpener(preparePrivateKey(privateKey));
+    const opened = packets.map((packet) => opener.open(packet, sender)).filter((payload) => payload !== undefined);
+    if (opened.length > 0) return { length, packetCount: packets.length, ...judge(opened) };
+  }
+  throw new NoMatchingKeyError(packets.length);
+}
+
+function judge(opened: readonly Buffer[]): Pick<OpenedHeader, 'payloads' | 'dataKeys' | 'editList'> {
+  const payloads = opened.map(decodePayload);
+  const dataKeys = payloads.flatMap((payload) => (payload.type === 'data-key' ? [payload.key] : []));
+  const editLists = payloads.flatMap((payload) => (payload.type === 'edit-list' ? [payload.lengths] : []));
+  // Crypt4GH § 3.2.4: at most one for a reader. Taking the first could give out what the second one skips.
+  if (editLists.length > 1) {
+    throw new MalformedHeaderError('multiple-edit-lists', 'the header has more than one edit list for this reader');
+  }
+  // Crypt4GH § 2.4: without a data key nothing can be read.
+  if (dataKeys.length === 0) {
+    throw new MalformedHeaderError('no-data-key', 'the header has no data key for this reader');
+  }
+  return { payloads, dataKeys, editList: editLists[0] };
+}

@@ -1,0 +1,97 @@
+import { createCipheriv, createDecipheriv, createHash } from 'node:crypto';
+import { UnusableKeyError } from './errors.ts';
+import { MAC_BYTES, NONCE_BYTES } from './sizes.ts';
+import { KEY_BYTES, keyAgreement, type PreparedKey } from './x25519.ts';
+
+/** X25519 and ChaCha20-Poly1305 (RFC 8439): the only packet encryption there is (Crypt4GH § 3.3.1). */
+const METHOD_X25519_CHACHA20 = 0;
+const METHOD_BYTES = 4;
+/** Method, writer's public key and nonce: what stands before the ciphertext (Crypt4GH § 3.2.2). */
+const PREFIX_BYTES = METHOD_BYTES + KEY_BYTES + NONCE_BYTES;
+
+export const packetCipher = 'chacha20-poly1305';
+export const packetCipherOptions = { authTagLength: MAC_BYTES } as const;
+
+/**
+ * The key of a packet: the first half of BLAKE2b-512 over the shared secret and both public keys, the reader's first
+ * whoever computes it (Crypt4GH § 3.3.2).
+ */
+function packetKey(shared: Buffer, reader: Uint8Array, writer: Uint8Array): Buffer {
+  return createHash('blake2b512').update(shared).update(reader).update(writer).digest().subarray(0, KEY_BYTES);
+}
+
+/**
+ * Opens the packets of one header for one reader. The packets of a header mostly have one writer, so its key is kept:
+ * a key agreement costs ten times a decryption.
+ */
+export class PacketOpener {
+  readonly #reader: PreparedKey;
+  #writer: Buffer | undefined;
+  #key: Buffer | undefined;
+
+  constructor(reader: PreparedKey) {
+    this.#reader = reader;
+  }
+
+  /**
+   * The payload; `undefined` when the packet does not open for this reader, which is no error: it may be for another
+   * one (Crypt4GH § 3.2.1). That takes in other encryption methods, packets too short to hold anything and writers'
+   * keys of small order.
+   *
+   * @param packet one packet without its length field.
+   * @param sender when given, packets of any other writer count as not opening.
+   */
+  open(packet: Buffer, sender?: Uint8Array): Buffer | undefined {
+    if (packet.length < PREFIX_BYTES + MAC_BYTES) return undefined;
+    if (packet.readUInt32LE(0) !== METHOD_X25519_CHACHA20) return undefined;
+    const writer = packet.subarray(METHOD_BYTES, METHOD_BYTES + KEY_BYTES);
+    if (sender !== undefined && !writer.equals(sender)) return undefined;
+    const key = this.#keyFor(writer);
+    if (key === undefined) return undefined;
+    const nonce = packet.subarray(METHOD_BYTES + KEY_BYTES, PREFIX_BYTES);
+    const decipher = createDecipheriv(packetCipher, key, nonce, packetCipherOptions);
+    decipher.setAuthTag(packet.subarray(packet.length - MAC_BYTES));
+    const payload = decipher.update(packet.subarray(PREFIX_BYTES, packet.length - MAC_BYTES));
+    try {
+      decipher.final();
+      return payload;
+    } catch {
+      return undefined;
+    }
+  }
+
+  #keyFor(writer: Buffer): Buffer | undefined {
+    if (this.#writer?.equals(writer) !== true) {
+      const shared = keyAgreement(this.#reader.key, writer);
+      this.#writer = writer;
+      this.#key = shared && packetKey(shared, this.#reader.publicKey, writer);
+    }
+    return this.#key;
+  }
+}
+
+/**
+ * Seals payloads for one reader; the packets come without their length field.
+ *
+ * @param nonce the nonce of the packet of that index. It must be new for each pair of writer and reader.
+ * @throws UnusableKeyError `weak-public-key` when the reader's key is of small order.
+ */
+export function sealPackets(
+  payloads: readonly Uint8Array[],
+  reader: Uint8Array,
+  writer: PreparedKey,
+  nonce: (index: number) => Uint8Array,
+): Buffer[] {
+  const shared = keyAgreement(writer.key, reader);
+  if (shared === undefined) throw new UnusableKeyError('weak-public-key', 'the public key is a point of small order');
+  const key = packetKey(shared, reader, writer.publicKey);
+  const method = Buffer.alloc(METHOD_BYTES);
+  method.writeUInt32LE(METHOD_X25519_CHACHA20);
+  return payloads.map((payload, index) => {
+    const packetNonce = nonce(index);
+    const cipher = createCipheriv(packetCipher, key, packetNonce, packetCipherOptions);
+    const ciphertext = cipher.update(payload);
+    cipher.final();
+    return Buffer.concat([method, writer.publicKey, packetNonce, ciphertext, cipher.getAuthTag()]);
+  });
+}

@@ -1,0 +1,55 @@
+import { DamagedBodyError } from './errors.ts';
+
+/** Plaintext bytes of a full segment (Crypt4GH § 3.4.2). */
+export const SEGMENT_BYTES = 65_536;
+/** Nonce and MAC bytes around the ciphertext (Crypt4GH § 3.4.2). */
+export const NONCE_BYTES = 12;
+export const MAC_BYTES = 16;
+/** Bytes that encryption adds to a segment. */
+export const SEGMENT_OVERHEAD = NONCE_BYTES + MAC_BYTES;
+/** Bytes of a full segment in the body. */
+export const ENCRYPTED_SEGMENT_BYTES = SEGMENT_BYTES + SEGMENT_OVERHEAD;
+
+function checkedSize(size: number | bigint, what: string): bigint {
+  const valid = typeof size === 'bigint' ? size >= 0n : Number.isSafeInteger(size) && size >= 0;
+  if (!valid) throw new RangeError(`expected ${what} as a whole number of bytes, got ${size}`);
+  return BigInt(size);
+}
+
+function sameKind(result: bigint, given: number | bigint): number | bigint {
+  if (typeof given === 'bigint') return result;
+  if (result > Number.MAX_SAFE_INTEGER) throw new RangeError('size above 2^53 - 1: pass a bigint');
+  return Number(result);
+}
+
+/**
+ * Bytes of the body that `plain` bytes of plaintext become. Nothing becomes nothing here, as with the Python
+ * reference; some writers make one empty segment (28 bytes) of it.
+ *
+ * @throws RangeError when `plain` is no size, or the result is above 2^53 - 1 and `plain` no bigint.
+ */
+export function encryptedBodySize(plain: number): number;
+export function encryptedBodySize(plain: bigint): bigint;
+export function encryptedBodySize(plain: number | bigint): number | bigint {
+  const bytes = checkedSize(plain, 'a plaintext size');
+  const segments = (bytes + BigInt(SEGMENT_BYTES) - 1n) / BigInt(SEGMENT_BYTES);
+  return sameKind(bytes + segments * BigInt(SEGMENT_OVERHEAD), plain);
+}
+
+/**
+ * Bytes of plaintext in a body of `body` bytes, before any edit list.
+ *
+ * @throws DamagedBodyError `truncated-segment` when no body has that size; RangeError when `body` is no size.
+ */
+export function decryptedSize(body: number): number;
+export function decryptedSize(body: bigint): bigint;
+export function decryptedSize(body: number | bigint): number | bigint {
+  const bytes = checkedSize(body, 'a body size');
+  const full = bytes / BigInt(ENCRYPTED_SEGMENT_BYTES);
+  const rest = bytes % BigInt(ENCRYPTED_SEGMENT_BYTES);
+  if (rest > 0n && rest < BigInt(SEGMENT_OVERHEAD)) {
+    throw new DamagedBodyError('truncated-segment', Number(full), Number(bytes - rest), Number(bytes));
+  }
+  const last = rest === 0n ? 0n : rest - BigInt(SEGMENT_OVERHEAD);
+  return sameKind(full * BigInt(SEGMENT_BYTES) + last, body);
+}

@@ -1,0 +1,73 @@
+import { createPrivateKey, createPublicKey, diffieHellman, type KeyObject, timingSafeEqual } from 'node:crypto';
+import { asBuffer, expectLength, type Random, systemRandom } from './bytes.ts';
+
+/** Bytes of a key, private or public (RFC 7748 § 5). */
+export const KEY_BYTES = 32;
+
+/** An X25519 key pair, raw. The private half is as stored: clamping happens inside X25519. */
+export interface KeyPair {
+  readonly privateKey: Uint8Array;
+  readonly publicKey: Uint8Array;
+}
+
+/** A private key made ready for use, with the public key that belongs to it. */
+export interface PreparedKey {
+  readonly key: KeyObject;
+  readonly publicKey: Uint8Array;
+}
+
+/** DER before the 32 bytes of a private key (RFC 8410 § 7). */
+const pkcs8Prefix = Buffer.from('302e020100300506032b656e04220420', 'hex');
+
+interface Remembered extends PreparedKey {
+  readonly copy: Buffer;
+}
+/** Preparing costs more than the key agreement itself, and a service opens every header with the same few keys. */
+const prepared = new WeakMap<Uint8Array, Remembered>();
+
+/** @throws RangeError when the key is not 32 bytes. */
+export function preparePrivateKey(privateKey: Uint8Array): PreparedKey {
+  const known = prepared.get(privateKey);
+  // The caller may have overwritten the array since.
+  if (known !== undefined && timingSafeEqual(known.copy, privateKey)) return known;
+  expectLength(privateKey, KEY_BYTES, 'a private key');
+  const key = createPrivateKey({ key: Buffer.concat([pkcs8Prefix, privateKey]), format: 'der', type: 'pkcs8' });
+  const publicKey = Buffer.from(createPublicKey(key).export({ format: 'jwk' }).x ?? '', 'base64url');
+  const fresh = { key, publicKey, copy: Buffer.from(privateKey) };
+  prepared.set(privateKey, fresh);
+  return fresh;
+}
+
+/** The public key of a private one: X25519(private, 9). @throws RangeError when it is not 32 bytes. */
+export function publicKeyOf(privateKey: Uint8Array): Uint8Array {
+  return Uint8Array.from(preparePrivateKey(privateKey).publicKey);
+}
+
+/** A new key pair. */
+export function generateKeyPair(random: Random = systemRandom): KeyPair {
+  const privateKey = Uint8Array.from(random(KEY_BYTES));
+  return { privateKey, publicKey: publicKeyOf(privateKey) };
+}
+
+/**
+ * X25519 of the two keys; `undefined` when the result is all zero, which a point of small order gives for every
+ * private key and which therefore is no secret (RFC 7748 § 6.1).
+ */
+export function keyAgreement(privateKey: KeyObject, publicKey: Uint8Array): Buffer | undefined {
+  const x = asBuffer(publicKey).toString('base64url');
+  const peer = createPublicKey({ key: { kty: 'OKP', crv: 'X25519', x }, format: 'jwk' });
+  try {
+    const shared = diffieHellman({ privateKey, publicKey: peer });
+    // OpenSSL refuses the all-zero result by itself; this does not rest on it.
+    return shared.every((byte) => byte === 0) ? undefined : shared;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Whether the point is of small order: X25519 with it gives the all-zero result whatever the private key. */
+export function isLowOrder(publicKey: Uint8Array): boolean {
+  probe ??= preparePrivateKey(new Uint8Array(KEY_BYTES).fill(1));
+  return keyAgreement(probe.key, publicKey) === undefined;
+}
+let probe: PreparedKey | undefined;
