@@ -1,0 +1,30 @@
+import { randomUUID } from 'node:crypto';
+import { MetricUnit } from '@aws-lambda-powertools/metrics';
+import type { APIGatewayProxyEvent, APIGatewayProxyResult } from 'aws-lambda';
+import { environment } from '../../lib/contract/environment.ts';
+import { metrics as names } from '../../lib/contract/metrics.ts';
+import { resultOf } from '../../lib/http/api-gateway.ts';
+import { requestExport } from '../../lib/http/export.ts';
+import { sqsClient } from '../../lib/stores/sqs-client.ts';
+import { SqsExportRequests } from '../../lib/stores/sqs-export-requests.ts';
+import { required } from '../shared/environment.ts';
+import { answer } from '../shared/http.ts';
+import { logger, metrics } from '../shared/observability.ts';
+
+const endpoint = {
+  archiveKind: required(environment.archiveKind),
+  requests: new SqsExportRequests({ client: sqsClient(), queueUrl: required(environment.exportRequestsQueueUrl) }),
+  newRequestId: randomUUID,
+};
+
+/** `POST /export/{archive_kind}`, behind the authorizer: one message on `export-requests`, then 200 at once. */
+export async function handler(event: APIGatewayProxyEvent): Promise<APIGatewayProxyResult> {
+  const reply = await answer(event, 'Basic realm="data-out", charset="UTF-8"', async (request) => {
+    const { reply, exportRequestId } = await requestExport(request, endpoint);
+    metrics.addMetric(names.exportRequested, MetricUnit.Count, 1);
+    logger.info('export requested', { requestId: request.requestId, exportRequestId });
+    return reply;
+  });
+  metrics.publishStoredMetrics();
+  return resultOf(reply);
+}

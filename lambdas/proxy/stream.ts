@@ -1,0 +1,24 @@
+import type { APIGatewayProxyEvent, APIGatewayProxyResult } from 'aws-lambda';
+import { environment } from '../../lib/contract/environment.ts';
+import { resultOf } from '../../lib/http/api-gateway.ts';
+import { outboxChallenge } from '../../lib/http/authorization.ts';
+import { streamFile } from '../../lib/http/stream.ts';
+import { s3Client } from '../../lib/stores/s3-client.ts';
+import { S3OutboxReader } from '../../lib/stores/s3-outbox-reader.ts';
+import { required, requiredNumber } from '../shared/environment.ts';
+import { answer } from '../shared/http.ts';
+import { outboxAccess } from '../shared/outbox-access.ts';
+
+const endpoint = {
+  access: outboxAccess(),
+  outbox: new S3OutboxReader({
+    client: s3Client(),
+    bucket: required(environment.outboxBucket),
+    urlLifetimeSeconds: requiredNumber(environment.urlLifetimeSeconds),
+  }),
+};
+
+/** `GET|HEAD /stream/{file}`: where S3 serves the file, or how large it is. No byte of it passes through here. */
+export async function handler(event: APIGatewayProxyEvent): Promise<APIGatewayProxyResult> {
+  return resultOf(await answer(event, outboxChallenge, (request) => streamFile(request, endpoint)));
+}

@@ -1,0 +1,31 @@
+import type { APIGatewayProxyEvent } from 'aws-lambda';
+import { requestOf } from '../../lib/http/api-gateway.ts';
+import { problemOf, problemReply } from '../../lib/http/problem.ts';
+import type { HttpReply } from '../../lib/http/reply.ts';
+import type { HttpRequest } from '../../lib/http/request.ts';
+import { describeError } from './describe-error.ts';
+import { logger } from './observability.ts';
+
+/**
+ * Run the logic of an endpoint: its reply, or the problem that its error is for the caller. Logs the outcome by request
+ * id, never the event: its headers and body hold credentials.
+ */
+export async function answer<Body extends string | AsyncIterable<string>>(
+  event: APIGatewayProxyEvent,
+  challenge: string,
+  endpoint: (request: HttpRequest) => Promise<HttpReply<Body>>,
+): Promise<HttpReply<Body | string>> {
+  const request = requestOf(event);
+  const { requestId } = request;
+  try {
+    const reply = await endpoint(request);
+    logger.info('answered', { requestId, status: reply.status });
+    return reply;
+  } catch (error) {
+    const { status, code } = problemOf(error, requestId);
+    if (status < 500) logger.info('refused', { requestId, status, code });
+    else logger.error('failed', { requestId, status, code, ...describeError(error) });
+    const reply = problemReply(error, requestId, challenge);
+    return request.method === 'HEAD' ? { ...reply, body: '' } : reply;
+  }
+}

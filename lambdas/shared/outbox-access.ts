@@ -1,0 +1,34 @@
+import { environment } from '../../lib/contract/environment.ts';
+import { ArchiveCredentials, archiveCredentialsPolicies } from '../../lib/http/archive-credentials.ts';
+import type { RecipientAccess } from '../../lib/http/recipients.ts';
+import { DataApi } from '../../lib/stores/data-api.ts';
+import { RdsArchiveUsers } from '../../lib/stores/rds-archive-users.ts';
+import { rdsDataClient } from '../../lib/stores/rds-data-client.ts';
+import { required } from './environment.ts';
+import { trustedIssuers } from './trusted-issuers.ts';
+
+/**
+ * Milliseconds that looking up a user may take. A paused cluster needs longer to resume: the caller gets a 503 and the
+ * cluster is awake for the next try, rather than a client that gives up waiting.
+ */
+const databasePatienceMs = 8000;
+
+/** What list and stream know about credentials, from the environment of the function. */
+export function outboxAccess(): RecipientAccess {
+  const clock = () => new Date();
+  const policy = archiveCredentialsPolicies.find((name) => name === required(environment.archiveCredentials));
+  if (!policy) {
+    throw new Error(
+      `environment variable ${environment.archiveCredentials} is not one of ${archiveCredentialsPolicies}`,
+    );
+  }
+  const database = new DataApi({
+    client: rdsDataClient(),
+    clusterArn: required(environment.databaseClusterArn),
+    secretArn: required(environment.databaseSecretArn),
+    database: required(environment.databaseName),
+    remainingMs: () => databasePatienceMs,
+  });
+  const archiveCredentials = new ArchiveCredentials({ users: new RdsArchiveUsers(database), policy, clock });
+  return { issuers: trustedIssuers(), archiveCredentials, clock };
+}

@@ -1,0 +1,69 @@
+import type { OutboxReader } from '../export/ports.ts';
+import { type OutboxRow, outboxRows, slice } from './outbox-rows.ts';
+import { type Page, parsePage } from './paging.ts';
+import { type RecipientAccess, recipientsOf } from './recipients.ts';
+import { commonHeaders, type HttpReply } from './reply.ts';
+import type { HttpRequest } from './request.ts';
+
+/** What `GET /files` needs. */
+export interface FilesEndpoint {
+  readonly access: RecipientAccess;
+  readonly outbox: Pick<OutboxReader, 'list'>;
+  /** Days after which the bucket's lifecycle rule removes a container. */
+  readonly expiryDays: number;
+}
+
+/**
+ * `GET /files?inbox=false[&page][&per_page]`: the caller's outbox, as the field's clients read it. The first rows are
+ * read before this resolves, so that an S3 failure still is a status; one after that makes the body throw, and the
+ * reply must then break off rather than end as valid JSON.
+ * @throws UnauthenticatedError, InvalidRequestError, TemporarilyUnavailableError
+ */
+export async function listFiles(
+  request: HttpRequest,
+  { access, outbox, expiryDays }: FilesEndpoint,
+): Promise<HttpReply<AsyncIterable<string>>> {
+  const recipients = await recipientsOf(request, access);
+  const page = parsePage(request);
+  const rows = slice(outboxRows(outbox, recipients), page.page * page.perPage, page.perPage);
+  const first = await rows.next();
+  return {
+    status: 200,
+    headers: { ...commonHeaders(request.requestId), 'Content-Type': 'application/json' },
+    body: listing(first, rows, page, expiryDays),
+  };
+}
+
+async function* listing(
+  first: IteratorResult<readonly OutboxRow[], void>,
+  rest: AsyncGenerator<readonly OutboxRow[], void>,
+  { page }: Page,
+  expiryDays: number,
+): AsyncGenerator<string> {
+  // Entries of one S3 page are written at once: a write for each would cost more than the entry.
+  const entries = (rows: readonly OutboxRow[]) => rows.map((row) => JSON.stringify(entry(row, expiryDays))).join(',');
+  yield `{"statusCode":200,"statusText":"OK","files":[${first.done ? '' : entries(first.value)}`;
+  for await (const rows of rest) yield `,${entries(rows)}`;
+  yield `],"page":${JSON.stringify(String(page))}}`;
+}
+
+function entry(row: OutboxRow, expiryDays: number) {
+  return {
+    fileName: row.name,
+    size: row.size,
+    modifiedDate: row.lastModified.toISOString(),
+    // A relative reference (RFC 3986 § 4.2): resolves against the URL of the listing, whatever stage or domain is before it.
+    href: `stream/${encodeURIComponent(row.name)}`,
+    exportable: true,
+    reason: null,
+    mimeType: 'application/octet-stream',
+    owner: row.owner,
+    expiryDate: expiryDate(row.lastModified, expiryDays).toISOString(),
+  };
+}
+
+/** When S3 removes an object by a rule of `days`: so many days after it was made, rounded up to midnight UTC. */
+export function expiryDate(created: Date, days: number): Date {
+  const day = 24 * 60 * 60 * 1000;
+  return new Date(Math.ceil((created.getTime() + days * day) / day) * day);
+}

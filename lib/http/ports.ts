@@ -1,0 +1,36 @@
+import type { ExportRequestMessage } from '../contract/messages.ts';
+
+/** Someone who may call administrative endpoints. */
+export interface Administrator {
+  readonly username: string;
+  /** Password hash: scrypt in PHC form, or bcrypt. */
+  readonly password: string;
+  readonly roles: readonly string[];
+}
+
+/** The administrators' secret, read at most a minute ago. */
+export interface Administrators {
+  find(username: string): Promise<Administrator | undefined>;
+}
+
+/** A user of the central archive. */
+export interface ArchiveUser {
+  readonly username: string;
+  /** Scrypt in PHC form, or bcrypt as the central archive hands it out. */
+  readonly passwordHash: string;
+}
+
+/** Table `data_out.archive_users`. May throw TemporarilyUnavailableError. */
+export interface ArchiveUsers {
+  find(username: string): Promise<ArchiveUser | undefined>;
+}
+
+/** The queue `export-requests`. */
+export interface ExportRequests {
+  /** Resolves only when the queue has taken the message. @throws TemporarilyUnavailableError when it has not. */
+  publish(request: {
+    readonly requestId: string;
+    readonly archiveKind: string;
+    readonly message: ExportRequestMessage;
+  }): Promise<void>;
+}

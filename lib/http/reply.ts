@@ -1,0 +1,23 @@
+/** A reply as the logic makes it. A body that is iterated is sent piece by piece; if it throws, the reply breaks off. */
+export interface HttpReply<Body extends string | AsyncIterable<string> = string> {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: Body;
+}
+
+/**
+ * Headers of every reply. Nothing here may be kept by a cache: listings, locations and even the outcome of a request
+ * belong to one caller.
+ */
+export function commonHeaders(requestId: string): Record<string, string> {
+  return { 'X-Request-Id': requestId, 'Cache-Control': 'no-store', 'X-Content-Type-Options': 'nosniff' };
+}
+
+/** A reply with a small JSON document. */
+export function jsonReply(requestId: string, document: unknown, status = 200): HttpReply {
+  return {
+    status,
+    headers: { ...commonHeaders(requestId), 'Content-Type': 'application/json' },
+    body: JSON.stringify(document),
+  };
+}

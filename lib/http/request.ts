@@ -1,0 +1,41 @@
+import { InvalidRequestError, UnauthenticatedError } from '../errors.ts';
+
+/** A request as the logic sees it, whatever the front door. */
+export interface HttpRequest {
+  /** Id the front door gave to this request; goes into every reply. */
+  readonly requestId: string;
+  readonly method: string;
+  /** Path as the front door gives it, percent-encoded or not. */
+  readonly path: string;
+  /** Header values in order of arrival, by lower-case name. */
+  readonly headers: ReadonlyMap<string, readonly string[]>;
+  /** Decoded query values in order of arrival, by name. */
+  readonly query: ReadonlyMap<string, readonly string[]>;
+  /** Variable segments of the route; the front door may or may not have decoded them. */
+  readonly pathParameters: ReadonlyMap<string, string>;
+  readonly body: Uint8Array | undefined;
+}
+
+/**
+ * The value of a header that must not be repeated (RFC 9110 § 5.3); `undefined` when absent.
+ * @throws InvalidRequestError when it is given more than once, even with the same value.
+ */
+export function singleHeader(request: HttpRequest, name: string): string | undefined {
+  const values = request.headers.get(name.toLowerCase()) ?? [];
+  if (values.length > 1) throw new InvalidRequestError([{ field: name, message: 'is given more than once' }]);
+  return values[0]?.trim();
+}
+
+/** As {@link singleHeader}, for a header without which the caller is nobody. @throws UnauthenticatedError when absent. */
+export function credentialHeader(request: HttpRequest, name: string): string {
+  const value = singleHeader(request, name);
+  if (!value) throw new UnauthenticatedError(`the header ${name} is missing`);
+  return value;
+}
+
+/** The value of a query parameter. @throws InvalidRequestError when it is given more than once. */
+export function singleQuery(request: HttpRequest, name: string): string | undefined {
+  const values = request.query.get(name) ?? [];
+  if (values.length > 1) throw new InvalidRequestError([{ field: name, message: 'is given more than once' }]);
+  return values[0];
+}

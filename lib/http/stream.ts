@@ -1,0 +1,69 @@
+import { isOutboxFileName } from '../contract/outbox-key.ts';
+import { InvalidRequestError, NotFoundError } from '../errors.ts';
+import type { OutboxReader } from '../export/ports.ts';
+import { findRow } from './outbox-rows.ts';
+import { type RecipientAccess, recipientsOf } from './recipients.ts';
+import { commonHeaders, type HttpReply, jsonReply } from './reply.ts';
+import { type HttpRequest, singleQuery } from './request.ts';
+
+/** What `GET|HEAD /stream/{file}` needs. */
+export interface StreamEndpoint {
+  readonly access: RecipientAccess;
+  readonly outbox: Pick<OutboxReader, 'find' | 'presign'>;
+}
+
+/**
+ * `GET|HEAD /stream/{file}[?fileName=][&redirect=false]`. GET answers 307 to a presigned S3 URL, which honours `Range`;
+ * or, with `redirect=false`, 200 with that URL as JSON. HEAD answers with the size, because a URL signed for GET does
+ * not serve it.
+ * @throws NotFoundError, one and the same for a name that cannot be, is not there, or is another recipient's.
+ * @throws UnauthenticatedError, InvalidRequestError, TemporarilyUnavailableError
+ */
+export async function streamFile(request: HttpRequest, { access, outbox }: StreamEndpoint): Promise<HttpReply> {
+  const recipients = await recipientsOf(request, access);
+  const redirect = redirectWanted(request);
+  const name = requestedName(request);
+  const found = isOutboxFileName(name) ? await findRow(outbox, recipients, name) : undefined;
+  if (!found) throw new NotFoundError('there is no such file in your outbox');
+  const { prefix, file } = found;
+  if (request.method === 'HEAD') {
+    return {
+      status: 200,
+      headers: {
+        ...commonHeaders(request.requestId),
+        'Content-Type': 'application/octet-stream',
+        'Content-Length': String(file.size),
+        'Content-Disposition': `attachment; filename="${file.name}"`,
+        'Accept-Ranges': 'bytes',
+        ETag: file.etag.startsWith('"') ? file.etag : `"${file.etag}"`,
+        'Last-Modified': file.lastModified.toUTCString(),
+      },
+      body: '',
+    };
+  }
+  const { url, expiresAt } = await outbox.presign(prefix, name);
+  if (!redirect) return jsonReply(request.requestId, { url, expiresAt: expiresAt.toISOString(), size: file.size });
+  return { status: 307, headers: { ...commonHeaders(request.requestId), Location: url }, body: '' };
+}
+
+/**
+ * The name asked for: the query parameter `fileName` when given, else the path segment. Staged names hold no space,
+ * `+` or `%`, so how a client or the gateway encodes those cannot matter: such a name is simply not there.
+ */
+function requestedName(request: HttpRequest): string {
+  const fileName = singleQuery(request, 'fileName');
+  if (fileName) return fileName;
+  try {
+    return decodeURIComponent(request.pathParameters.get('file') ?? '');
+  } catch {
+    return '';
+  }
+}
+
+function redirectWanted(request: HttpRequest): boolean {
+  const value = singleQuery(request, 'redirect')?.toLowerCase() ?? 'true';
+  if (value !== 'true' && value !== 'false') {
+    throw new InvalidRequestError([{ field: 'redirect', message: 'must be true or false' }]);
+  }
+  return value === 'true';
+}

@@ -1,0 +1,58 @@
+import { expect, test } from 'vitest';
+import {
+  ArchiveDamagedError,
+  ForbiddenError,
+  InvalidRequestError,
+  NotFoundError,
+  RequestRejectedError,
+  TemporarilyUnavailableError,
+  UnauthenticatedError,
+} from '../../../lib/errors.ts';
+import { problemReply } from '../../../lib/http/problem.ts';
+
+const secret = 'hunter2';
+
+test.each([
+  [new InvalidRequestError([{ field: 'id', message: 'is missing' }]), 400, 'Bad Request', 'invalid_request'],
+  [new UnauthenticatedError('a visa is missing'), 401, 'Unauthorized', 'unauthenticated'],
+  [new ForbiddenError('no role'), 403, 'Forbidden', 'forbidden'],
+  [new NotFoundError('there is no such file'), 404, 'Not Found', 'not_found'],
+  [new RequestRejectedError('expired', secret), 403, 'Forbidden', 'request_rejected'],
+  [
+    new TemporarilyUnavailableError(secret, { retryAfterSeconds: 7 }),
+    503,
+    'Service Unavailable',
+    'temporarily_unavailable',
+  ],
+  [new ArchiveDamagedError(secret), 500, 'Internal Server Error', 'archive_damaged'],
+  [new TypeError(secret), 500, 'Internal Server Error', 'internal_error'],
+  [secret, 500, 'Internal Server Error', 'internal_error'],
+  [undefined, 500, 'Internal Server Error', 'internal_error'],
+])('%o is a problem (RFC 9457) of its own status and code', (error, status, title, code) => {
+  const reply = problemReply(error, 'request-1', 'Bearer');
+  expect(reply.status).toBe(status);
+  expect(reply.headers).toMatchObject({
+    'Content-Type': 'application/problem+json',
+    'Cache-Control': 'no-store',
+    'X-Content-Type-Options': 'nosniff',
+    'X-Request-Id': 'request-1',
+  });
+  expect(JSON.parse(reply.body)).toMatchObject({ type: 'about:blank', title, status, code, requestId: 'request-1' });
+  expect(reply.body).not.toContain(secret);
+  expect('WWW-Authenticate' in reply.headers).toBe(status === 401);
+  expect('Retry-After' in reply.headers).toBe(status === 503);
+});
+
+test('every violation is in the problem', () => {
+  const violations = [
+    { field: 'id', message: 'is missing' },
+    { field: 'type', message: 'is unknown' },
+  ];
+  const reply = problemReply(new InvalidRequestError(violations), 'request-1', 'Bearer');
+  expect(JSON.parse(reply.body)).toMatchObject({ violations });
+});
+
+test('a caller that may try again is told when', () => {
+  const error = new TemporarilyUnavailableError('the database', { retryAfterSeconds: 30 });
+  expect(problemReply(error, 'request-1', 'Bearer').headers['Retry-After']).toBe('30');
+});
