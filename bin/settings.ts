@@ -1,0 +1,31 @@
+import type { Settings } from '../lib/infra/settings.ts';
+
+/**
+ * The one file an operator edits. What each field means, its unit and its limits: `lib/infra/settings.ts`.
+ *
+ * To use what you already have instead of making it new, name it, for example:
+ *
+ *     database: { clusterArn: 'arn:aws:rds:…', secretArn: 'arn:aws:secretsmanager:…', databaseName: 'lega' },
+ *     archiveBucket: { bucketName: 'my-archive', keyArn: 'arn:aws:kms:…' },
+ *     archiveKeysSecret: { secretArn: 'arn:aws:secretsmanager:…' },
+ */
+export const settings: Settings = {
+  archiveKind: 'fega',
+  archiveCredentials: 'required',
+  outboxExpiryDays: 30,
+  urlLifetimeSeconds: 900,
+  retryDelaysSeconds: [10, 60, 300, 900],
+  throttling: { requestsPerSecond: 50, burst: 100 },
+  concurrency: { exportRequests: 2, fileExports: 10 },
+
+  database: { minCapacity: 0.5, maxCapacity: 8, backupDays: 14 },
+
+  logRetentionDays: 90,
+  bucketLogRetentionDays: 365,
+
+  service: {
+    id: 'org.example.data-out',
+    organizationName: 'Example Archive',
+    organizationUrl: 'https://example.org',
+  },
+};

@@ -1,0 +1,122 @@
+import { Duration, Stack } from 'aws-cdk-lib';
+import {
+  Alarm,
+  ComparisonOperator,
+  type IMetric,
+  MathExpression,
+  Metric,
+  TreatMissingData,
+} from 'aws-cdk-lib/aws-cloudwatch';
+import { SnsAction } from 'aws-cdk-lib/aws-cloudwatch-actions';
+import { Topic } from 'aws-cdk-lib/aws-sns';
+import { EmailSubscription } from 'aws-cdk-lib/aws-sns-subscriptions';
+import type { IQueue } from 'aws-cdk-lib/aws-sqs';
+import { Construct } from 'constructs';
+import { metricNamespace, metrics } from '../contract/metrics.ts';
+import type { ServiceApi } from './service-api.ts';
+import type { ServiceFunction } from './service-function.ts';
+
+export interface AlarmsProps {
+  /** Address for e-mails. @default - alarms show in CloudWatch only */
+  readonly email: string | undefined;
+}
+
+interface AlarmRule {
+  readonly metric: IMetric;
+  /** What has happened, in one sentence. */
+  readonly description: string;
+  /** The alarm goes off at this value or above. @default 1 */
+  readonly threshold?: number;
+  /** Five-minute periods in a row. @default 1 */
+  readonly periods?: number;
+}
+
+const period = Duration.minutes(5);
+
+/** Alarms on what needs a person. Each has an article of the same name in `docs/runbook.md`. */
+export class Alarms extends Construct {
+  readonly #topic: Topic | undefined;
+
+  constructor(scope: Construct, id: string, props: AlarmsProps) {
+    super(scope, id);
+    if (props.email === undefined) return;
+    this.#topic = new Topic(this, 'Topic', { enforceSSL: true });
+    this.#topic.addSubscription(new EmailSubscription(props.email));
+  }
+
+  /** Messages that failed for good. */
+  deadLetters(name: string, queue: IQueue): void {
+    this.#add(`${name}DeadLetters`, {
+      metric: queue.metricApproximateNumberOfMessagesVisible({ period, statistic: 'Maximum' }),
+      description: 'A message failed five times and waits in the dead-letter queue.',
+    });
+  }
+
+  /** Messages that wait too long: the worker is stuck or too slow. */
+  age(name: string, queue: IQueue, limit: Duration): void {
+    this.#add(`${name}Age`, {
+      metric: queue.metricApproximateAgeOfOldestMessage({ period, statistic: 'Maximum' }),
+      description: `The oldest message has waited for more than ${limit.toHumanString()}.`,
+      threshold: limit.toSeconds(),
+      periods: 3,
+    });
+  }
+
+  /** Errors and throttles of a group of functions (at most ten: CloudWatch takes no more metrics in an alarm). */
+  functions(name: string, functions: readonly ServiceFunction[]): void {
+    const sum = (metricName: 'metricErrors' | 'metricThrottles') =>
+      new MathExpression({
+        expression: functions.map((_, index) => `m${index}`).join(' + '),
+        usingMetrics: Object.fromEntries(
+          functions.map((target, index) => [`m${index}`, target.function[metricName]({ period, statistic: 'Sum' })]),
+        ),
+        period,
+        label: name,
+      });
+    this.#add(`${name}Errors`, {
+      metric: sum('metricErrors'),
+      description: 'A function ended with an error or at its time limit.',
+    });
+    this.#add(`${name}Throttles`, {
+      metric: sum('metricThrottles'),
+      description: "Invocations were refused because the account's or a function's concurrency is used up.",
+      periods: 3,
+    });
+  }
+
+  /** Replies of an API with a status of 500 or more. */
+  serverErrors(name: string, target: ServiceApi): void {
+    this.#add(`${name}ServerErrors`, {
+      metric: target.api.metricServerError({ period, statistic: 'Sum' }),
+      description: 'Requests were answered with a status of 500 or more.',
+      threshold: 5,
+    });
+  }
+
+  /** The archive contradicts its catalogue. */
+  archiveDamaged(): void {
+    this.#add('ArchiveDamaged', {
+      metric: new Metric({
+        namespace: metricNamespace,
+        metricName: metrics.archiveDamaged,
+        dimensionsMap: { service: 'data-out' },
+        period,
+        statistic: 'Sum',
+      }),
+      description: 'A body is missing or has the wrong size, or no archive key opens a header.',
+    });
+  }
+
+  #add(name: string, rule: AlarmRule): void {
+    const alarm = new Alarm(this, name, {
+      alarmName: `${Stack.of(this).stackName}-${name}`,
+      alarmDescription: `${rule.description} What to do: docs/runbook.md#${name.toLowerCase()}`,
+      metric: rule.metric,
+      threshold: rule.threshold ?? 1,
+      comparisonOperator: ComparisonOperator.GREATER_THAN_OR_EQUAL_TO_THRESHOLD,
+      evaluationPeriods: rule.periods ?? 1,
+      treatMissingData: TreatMissingData.NOT_BREACHING,
+    });
+    if (this.#topic) alarm.addAlarmAction(new SnsAction(this.#topic));
+  }
+}

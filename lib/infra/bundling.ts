@@ -1,0 +1,39 @@
+import { join } from 'node:path';
+import { type BundlingOptions, OutputFormat } from 'aws-cdk-lib/aws-lambda-nodejs';
+import { trustedIssuersFile } from '../contract/environment.ts';
+
+/** Root of the repository: entries, `config/` and the lock file are found from here. */
+export const repository = join(import.meta.dirname, '../..');
+
+/** Folder of the cloud assembly with one esbuild metafile a function: what went into each bundle. Not deployed. */
+export const metafiles = 'metafiles';
+
+/**
+ * How every function is bundled: one ESM file with the AWS SDK inside, so that the deployed code is exactly the tested
+ * code. Class names are kept, because errors and logs show them.
+ */
+export function bundling(options: { name: string; outdir: string; verifiesVisas: boolean }): BundlingOptions {
+  return {
+    format: OutputFormat.ESM,
+    target: 'node24',
+    mainFields: ['module', 'main'],
+    bundleAwsSDK: true,
+    minify: true,
+    keepNames: true,
+    forceDockerBundling: false,
+    loader: { '.sql': 'text' },
+    // CommonJS packages inside an ES module still call require().
+    banner: "import{createRequire}from'node:module';const require=createRequire(import.meta.url);",
+    esbuildArgs: { '--metafile': join(options.outdir, metafiles, `${options.name}.json`) },
+    commandHooks: {
+      beforeInstall: () => [],
+      beforeBundling: () => [],
+      afterBundling: (inputDir, outputDir) =>
+        options.verifiesVisas
+          ? [
+              `node -e "fs.cpSync(...process.argv.slice(1))" "${join(inputDir, trustedIssuersFile)}" "${join(outputDir, trustedIssuersFile)}"`,
+            ]
+          : [],
+    },
+  };
+}

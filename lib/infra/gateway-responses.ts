@@ -1,0 +1,148 @@
+import { ResponseType, type RestApi } from 'aws-cdk-lib/aws-apigateway';
+
+interface GatewayProblem {
+  readonly type: ResponseType;
+  /** Absent: API Gateway's own status, which for the two defaults must stay what it is. */
+  readonly status?: number;
+  readonly title: string;
+  readonly code: string;
+  readonly detail: string;
+  /** Header names with literal values. */
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+/** Replies that API Gateway gives itself, in the form of the functions' own: RFC 9457 with a stable code. */
+const problems: readonly GatewayProblem[] = [
+  {
+    type: ResponseType.UNAUTHORIZED,
+    status: 401,
+    title: 'Unauthorized',
+    code: 'unauthenticated',
+    detail: 'The credentials are missing or wrong.',
+    // A function cannot send this header itself: API Gateway renames it.
+    headers: { 'WWW-Authenticate': 'Basic realm="data-out", charset="UTF-8"' },
+  },
+  {
+    type: ResponseType.ACCESS_DENIED,
+    status: 403,
+    title: 'Forbidden',
+    code: 'forbidden',
+    detail: 'The credentials do not allow this.',
+  },
+  {
+    // API Gateway answers a path or method that it does not know as if a token were missing.
+    type: ResponseType.MISSING_AUTHENTICATION_TOKEN,
+    status: 404,
+    title: 'Not Found',
+    code: 'not_found',
+    detail: 'There is no such resource.',
+  },
+  {
+    type: ResponseType.RESOURCE_NOT_FOUND,
+    status: 404,
+    title: 'Not Found',
+    code: 'not_found',
+    detail: 'There is no such resource.',
+  },
+  {
+    type: ResponseType.BAD_REQUEST_PARAMETERS,
+    status: 400,
+    title: 'Bad Request',
+    code: 'invalid_request',
+    detail: '$context.error.validationErrorString',
+  },
+  {
+    type: ResponseType.BAD_REQUEST_BODY,
+    status: 400,
+    title: 'Bad Request',
+    code: 'invalid_request',
+    detail: '$context.error.validationErrorString',
+  },
+  {
+    type: ResponseType.REQUEST_TOO_LARGE,
+    status: 413,
+    title: 'Content Too Large',
+    code: 'request_too_large',
+    detail: 'The request is larger than 10 MB.',
+  },
+  {
+    type: ResponseType.UNSUPPORTED_MEDIA_TYPE,
+    status: 415,
+    title: 'Unsupported Media Type',
+    code: 'unsupported_media_type',
+    detail: 'The request has a media type that this resource does not take.',
+  },
+  {
+    type: ResponseType.THROTTLED,
+    status: 429,
+    title: 'Too Many Requests',
+    code: 'throttled',
+    detail: 'Too many requests; try again later.',
+    headers: { 'Retry-After': '5' },
+  },
+  {
+    type: ResponseType.INTEGRATION_FAILURE,
+    status: 502,
+    title: 'Bad Gateway',
+    code: 'internal_error',
+    detail: 'The request could not be carried out.',
+  },
+  {
+    type: ResponseType.INTEGRATION_TIMEOUT,
+    status: 504,
+    title: 'Gateway Timeout',
+    code: 'temporarily_unavailable',
+    detail: 'The request took too long; try again later.',
+    headers: { 'Retry-After': '15' },
+  },
+  {
+    // The authorizer could not reach the credentials, or broke: nothing is known about the caller's.
+    type: ResponseType.AUTHORIZER_FAILURE,
+    status: 503,
+    title: 'Service Unavailable',
+    code: 'temporarily_unavailable',
+    detail: 'The credentials could not be checked; try again later.',
+    headers: { 'Retry-After': '15' },
+  },
+  {
+    type: ResponseType.AUTHORIZER_CONFIGURATION_ERROR,
+    status: 500,
+    title: 'Internal Server Error',
+    code: 'internal_error',
+    detail: 'The credentials could not be checked.',
+  },
+  {
+    type: ResponseType.DEFAULT_4XX,
+    title: 'Request refused',
+    code: 'invalid_request',
+    detail: 'The request was refused.',
+  },
+  {
+    type: ResponseType.DEFAULT_5XX,
+    title: 'Request failed',
+    code: 'internal_error',
+    detail: 'The request could not be carried out.',
+  },
+];
+
+/** The template has variables but no escaping, so `detail` may only use what API Gateway words itself. */
+function body({ status, title, code, detail }: GatewayProblem): string {
+  return JSON.stringify({ type: 'about:blank', title, status, detail, code, requestId: '$context.requestId' });
+}
+
+export function addGatewayResponses(api: RestApi): void {
+  for (const problem of problems) {
+    const headers = Object.entries(problem.headers ?? {}).map(([name, value]) => [name, `'${value}'`]);
+    api.addGatewayResponse(problem.type.responseType, {
+      type: problem.type,
+      ...(problem.status ? { statusCode: String(problem.status) } : {}),
+      responseHeaders: {
+        'Content-Type': "'application/problem+json'",
+        'Cache-Control': "'no-store'",
+        'X-Request-Id': 'context.requestId',
+        ...Object.fromEntries(headers),
+      },
+      templates: { 'application/json': body(problem) },
+    });
+  }
+}

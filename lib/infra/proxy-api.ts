@@ -1,0 +1,68 @@
+import { Duration } from 'aws-cdk-lib';
+import { AuthorizationType, IdentitySource, RequestAuthorizer, ResponseTransferMode } from 'aws-cdk-lib/aws-apigateway';
+import type { Construct } from 'constructs';
+import { acknowledge } from './acknowledge.ts';
+import { ServiceApi, type ServiceApiProps } from './service-api.ts';
+import type { ServiceFunction } from './service-function.ts';
+
+export interface ProxyApiProps extends ServiceApiProps {
+  readonly authorizeAdmin: ServiceFunction;
+  readonly exportRequest: ServiceFunction;
+  readonly files: ServiceFunction;
+  readonly stream: ServiceFunction;
+}
+
+/** The API for administrators and researchers: export, list, stream. */
+export class ProxyApi extends ServiceApi {
+  constructor(scope: Construct, id: string, props: ProxyApiProps) {
+    super(scope, id, props);
+    const { root } = this.api;
+
+    const authorizer = new RequestAuthorizer(this, 'Administrators', {
+      handler: props.authorizeAdmin.function,
+      identitySources: [IdentitySource.header('Authorization')],
+      // A removed administrator is refused at once.
+      resultsCacheTtl: Duration.seconds(0),
+    });
+    const exportMethod = root
+      .addResource('export')
+      // A literal, not a parameter: any other kind is 404 before anything runs.
+      .addResource(props.settings.archiveKind)
+      .addMethod('POST', this.integrate(props.exportRequest), {
+        authorizer,
+        authorizationType: AuthorizationType.CUSTOM,
+      });
+    acknowledge(
+      exportMethod,
+      'HTTP Basic by a Lambda authorizer, as clients in the field expect.',
+      'AwsSolutions-COG4',
+    );
+
+    const requestValidator = this.api.addRequestValidator('Parameters', { validateRequestParameters: true });
+    const listing = root
+      .addResource('files')
+      .addMethod('GET', this.integrate(props.files, { responseTransferMode: ResponseTransferMode.STREAM }), {
+        authorizationType: AuthorizationType.NONE,
+        requestParameters: { 'method.request.querystring.inbox': true },
+        requestValidator,
+      });
+
+    const file = root.addResource('stream').addResource('{file}');
+    const streaming = ['GET', 'HEAD'].map((method) =>
+      file.addMethod(method, this.integrate(props.stream), { authorizationType: AuthorizationType.NONE }),
+    );
+    for (const method of [listing, ...streaming]) {
+      acknowledge(
+        method,
+        "The function itself verifies the visa and the archive's Basic credentials on every call: an authorizer could not tell the subject from a shared cache, nor answer with the reason.",
+        'AwsSolutions-APIG4',
+        'AwsSolutions-COG4',
+      );
+    }
+    acknowledge(
+      this.api,
+      'Bodies are checked by the function, which names every violation; a schema here would stop at the first.',
+      'AwsSolutions-APIG2',
+    );
+  }
+}

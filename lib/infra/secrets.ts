@@ -1,0 +1,56 @@
+import { RemovalPolicy, SecretValue } from 'aws-cdk-lib';
+import type { Key } from 'aws-cdk-lib/aws-kms';
+import { Secret } from 'aws-cdk-lib/aws-secretsmanager';
+import { Construct } from 'constructs';
+import type { EnvironmentVariable } from '../contract/environment.ts';
+import { acknowledge } from './acknowledge.ts';
+import type { Grantee } from './service-function.ts';
+import type { ExistingSecret } from './settings.ts';
+
+export interface OperatorSecretProps {
+  readonly description: string;
+  /** The document a new secret starts with: an empty list. It is in the template in clear, so it must hold nothing. */
+  readonly emptyDocument: string;
+  /** Makes the customer key of a new secret. Not called for an existing one. */
+  readonly newKey: () => Key;
+  /** Variable that names the secret to the functions that may read it. */
+  readonly variable: EnvironmentVariable;
+  readonly existing?: ExistingSecret | undefined;
+}
+
+/** A secret that the operator's tool fills after the deployment. */
+export class OperatorSecret extends Construct {
+  readonly secretArn: string;
+  readonly #keyArn: string | undefined;
+  readonly #variable: EnvironmentVariable;
+
+  constructor(scope: Construct, id: string, props: OperatorSecretProps) {
+    super(scope, id);
+    this.#variable = props.variable;
+    if (props.existing) {
+      this.secretArn = props.existing.secretArn;
+      this.#keyArn = props.existing.keyArn;
+      return;
+    }
+    const key = props.newKey();
+    const secret = new Secret(this, 'Secret', {
+      description: props.description,
+      secretStringValue: SecretValue.unsafePlainText(props.emptyDocument),
+      encryptionKey: key,
+      removalPolicy: RemovalPolicy.RETAIN,
+    });
+    acknowledge(
+      secret,
+      'The secret holds a set, so that an operator adds the next key or user before taking the last one away; only the operator knows when everybody has moved on.',
+      'AwsSolutions-SMG4',
+    );
+    this.secretArn = secret.secretArn;
+    this.#keyArn = key.keyArn;
+  }
+
+  grantRead(grantee: Grantee): void {
+    grantee.allow({ actions: ['secretsmanager:GetSecretValue'], resources: [this.secretArn] });
+    if (this.#keyArn) grantee.allow({ actions: ['kms:Decrypt'], resources: [this.#keyArn] });
+    grantee.configure(this.#variable, this.secretArn);
+  }
+}

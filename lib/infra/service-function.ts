@@ -1,0 +1,99 @@
+import { join, resolve } from 'node:path';
+import { type Duration, RemovalPolicy, Stage } from 'aws-cdk-lib';
+import { PolicyStatement, Role, ServicePrincipal } from 'aws-cdk-lib/aws-iam';
+import {
+  ApplicationLogLevel,
+  Architecture,
+  LoggingFormat,
+  Runtime,
+  SystemLogLevel,
+  Tracing,
+} from 'aws-cdk-lib/aws-lambda';
+import { NodejsFunction } from 'aws-cdk-lib/aws-lambda-nodejs';
+import { LogGroup } from 'aws-cdk-lib/aws-logs';
+import { Construct } from 'constructs';
+import type { EnvironmentVariable } from '../contract/environment.ts';
+import { acknowledge } from './acknowledge.ts';
+import { bundling, repository } from './bundling.ts';
+
+export interface ServiceFunctionProps {
+  /** Entry file, relative to `lambdas/`. */
+  readonly entry: string;
+  readonly description: string;
+  readonly memoryMegabytes: number;
+  readonly timeout: Duration;
+  /** Days to keep the logs. */
+  readonly logRetentionDays: number;
+  /** Put the trusted issuers beside the bundle. @default false */
+  readonly verifiesVisas?: boolean;
+}
+
+/** A permission, as in an IAM policy. */
+export interface Permission {
+  readonly actions: string[];
+  readonly resources: string[];
+  readonly conditions?: Record<string, Record<string, unknown>>;
+  /** For a resource with a wildcard: the resource as cdk-nag writes it, and why the wildcard is right. */
+  readonly wildcard?: { readonly resource: string; readonly reason: string };
+}
+
+/** What a grant needs of a function: a way to add a permission and a way to add a setting. */
+export interface Grantee {
+  allow(permission: Permission): void;
+  configure(name: EnvironmentVariable, value: string): void;
+}
+
+/**
+ * One function with a log group and a role of its own. The role starts with writing its own log and traces, and nothing
+ * else; each grant adds a permission together with the setting that goes with it.
+ */
+export class ServiceFunction extends Construct implements Grantee {
+  readonly function: NodejsFunction;
+  readonly timeout: Duration;
+  readonly #role: Role;
+
+  constructor(scope: Construct, id: string, props: ServiceFunctionProps) {
+    super(scope, id);
+    this.timeout = props.timeout;
+    const logGroup = new LogGroup(this, 'Logs', {
+      retention: props.logRetentionDays,
+      removalPolicy: RemovalPolicy.DESTROY,
+    });
+    this.#role = new Role(this, 'Role', {
+      assumedBy: new ServicePrincipal('lambda.amazonaws.com'),
+      description: props.description,
+    });
+    this.allow({ actions: ['logs:CreateLogStream', 'logs:PutLogEvents'], resources: [logGroup.logGroupArn] });
+    acknowledge(this.#role, 'X-Ray has no resources to name.', 'AwsSolutions-IAM5[Resource::*]');
+    this.function = new NodejsFunction(this, 'Function', {
+      description: props.description,
+      entry: join(repository, 'lambdas', props.entry),
+      projectRoot: repository,
+      depsLockFilePath: join(repository, 'package-lock.json'),
+      runtime: Runtime.NODEJS_24_X,
+      architecture: Architecture.ARM_64,
+      memorySize: props.memoryMegabytes,
+      timeout: props.timeout,
+      role: this.#role,
+      logGroup,
+      loggingFormat: LoggingFormat.JSON,
+      applicationLogLevelV2: ApplicationLogLevel.INFO,
+      systemLogLevelV2: SystemLogLevel.INFO,
+      tracing: Tracing.ACTIVE,
+      bundling: bundling({
+        name: props.entry.replace(/\.ts$/, '').replaceAll('/', '-'),
+        outdir: resolve(Stage.of(this)?.outdir ?? 'cdk.out'),
+        verifiesVisas: props.verifiesVisas ?? false,
+      }),
+    });
+  }
+
+  allow({ wildcard, ...statement }: Permission): void {
+    this.#role.addToPolicy(new PolicyStatement(statement));
+    if (wildcard) acknowledge(this.#role, wildcard.reason, `AwsSolutions-IAM5[Resource::${wildcard.resource}]`);
+  }
+
+  configure(name: EnvironmentVariable, value: string): void {
+    this.function.addEnvironment(name, value);
+  }
+}

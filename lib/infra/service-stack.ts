@@ -1,0 +1,77 @@
+import { CfnOutput, Duration, Stack, type StackProps } from 'aws-cdk-lib';
+import { Trigger } from 'aws-cdk-lib/triggers';
+import type { Construct } from 'constructs';
+import { environment } from '../contract/environment.ts';
+import { outputs } from '../contract/outputs.ts';
+import { Alarms } from './alarms.ts';
+import { DataOutApi } from './data-out-api.ts';
+import { Functions } from './functions.ts';
+import { ProxyApi } from './proxy-api.ts';
+import { WorkQueue } from './queues.ts';
+import type { Settings } from './settings.ts';
+import type { StorageStack } from './storage-stack.ts';
+
+export interface ServiceStackProps extends StackProps {
+  readonly settings: Settings;
+  readonly storage: StorageStack;
+}
+
+/** What can be deployed again at any time: functions, queues, APIs, alarms. */
+export class ServiceStack extends Stack {
+  constructor(scope: Construct, id: string, props: ServiceStackProps) {
+    super(scope, id, props);
+    const { settings, storage } = props;
+    const functions = new Functions(this, 'Functions', { settings, storage });
+
+    // Migrations are in the bundle, so a new one makes a new version of the function, which runs the trigger again.
+    new Trigger(this, 'Migration', {
+      handler: functions.migrate.function,
+      timeout: Duration.minutes(14),
+      executeBefore: [...functions.usingCatalogue],
+    });
+
+    const exportRequests = new WorkQueue(this, 'ExportRequests', {
+      worker: functions.consumeExport,
+      deadLetters: storage.exportRequestsDeadLetters.queue,
+      maxConcurrency: settings.concurrency.exportRequests,
+      variable: environment.exportRequestsQueueUrl,
+      retryDelaysSeconds: settings.retryDelaysSeconds,
+    });
+    const fileExports = new WorkQueue(this, 'FileExports', {
+      worker: functions.stageFile,
+      deadLetters: storage.fileExportsDeadLetters.queue,
+      maxConcurrency: settings.concurrency.fileExports,
+      variable: environment.fileExportsQueueUrl,
+      retryDelaysSeconds: settings.retryDelaysSeconds,
+    });
+    exportRequests.grantSend(functions.exportRequest);
+    fileExports.grantSend(functions.consumeExport);
+
+    const proxy = new ProxyApi(this, 'Proxy', { ...functions, settings, description: 'data-out: export and download' });
+    const dataOut = new DataOutApi(this, 'DataOut', {
+      settings,
+      description: 'data-out: direct access',
+      serviceInfo: functions.serviceInfo,
+    });
+
+    const alarms = new Alarms(this, 'Alarms', { email: settings.alarmEmail });
+    alarms.deadLetters('ExportRequests', storage.exportRequestsDeadLetters.queue);
+    alarms.deadLetters('FileExports', storage.fileExportsDeadLetters.queue);
+    alarms.age('ExportRequests', exportRequests.queue, Duration.hours(1));
+    alarms.age('FileExports', fileExports.queue, Duration.hours(6));
+    alarms.functions('RequestFunctions', functions.answeringRequests);
+    alarms.functions('WorkerFunctions', functions.workingOnQueues);
+    alarms.serverErrors('Proxy', proxy);
+    alarms.serverErrors('DataOut', dataOut);
+    alarms.archiveDamaged();
+
+    this.#output(outputs.proxyUrl, proxy.api.url);
+    this.#output(outputs.dataOutUrl, dataOut.api.url);
+    this.#output(outputs.exportRequestsQueueUrl, exportRequests.queue.queueUrl);
+    this.#output(outputs.fileExportsQueueUrl, fileExports.queue.queueUrl);
+  }
+
+  #output(key: string, value: string): void {
+    new CfnOutput(this, key, { value });
+  }
+}

@@ -1,0 +1,95 @@
+/**
+ * Everything an operator decides about one deployment. `bin/settings.ts` holds the values, {@link checkSettings} refuses
+ * impossible ones at synth.
+ */
+export interface Settings {
+  /**
+   * Suffix of both stack names (`DataOutStorage-test`), to keep several deployments in one account and region.
+   * Lower-case letters, digits and dashes, at most 20. @default - no suffix
+   */
+  readonly stage?: string;
+  /** Where to deploy. @default - the account and region of the credentials that run `cdk deploy` */
+  readonly target?: { readonly account: string; readonly region: string };
+
+  /** Last segment of `POST /export/{archive_kind}`: 1–64 of `a-z`, `0-9`, `-`, `_`. Usual: `fega`. */
+  readonly archiveKind: string;
+  /**
+   * Whether list and stream insist on the central archive's Basic credentials beside the visa. `when-presented` serves
+   * clients that omit them on the outbox; wrong credentials are refused in both modes. Usual: `required`.
+   */
+  readonly archiveCredentials: 'required' | 'when-presented';
+  /** Days after which a staged container is deleted from the outbox, 1–365. Usual: 30. */
+  readonly outboxExpiryDays: number;
+  /** Life of a presigned URL in seconds, 60–3,600. Usual: 900 (15 minutes). */
+  readonly urlLifetimeSeconds: number;
+  /** Seconds before the 2nd, 3rd, … attempt of a message that failed, each 1–3,600; the last one repeats. */
+  readonly retryDelaysSeconds: readonly number[];
+  /** Requests a second, and their burst, that each of the two APIs takes from all callers together. */
+  readonly throttling: { readonly requestsPerSecond: number; readonly burst: number };
+  /**
+   * How many messages of each queue are worked on at once, 2–1,000. Leave room below the account's limit of concurrent
+   * functions (as low as 10 in new accounts) for the functions that answer requests.
+   */
+  readonly concurrency: { readonly exportRequests: number; readonly fileExports: number };
+
+  /** The catalogue's Aurora Serverless v2 cluster, or an existing one. */
+  readonly database: NewDatabase | ExistingDatabase;
+  /** Bucket with the archived bodies. @default - a new bucket under a new key */
+  readonly archiveBucket?: ExistingBucket;
+  /** Secret with the archive's Crypt4GH key pairs. @default - a new, empty secret under a new key */
+  readonly archiveKeysSecret?: ExistingSecret;
+
+  /** Address that receives the alarms by e-mail. @default - alarms show in CloudWatch only */
+  readonly alarmEmail?: string;
+  /** Days to keep the functions' and the APIs' logs: one of the periods CloudWatch Logs knows. Usual: 90. */
+  readonly logRetentionDays: number;
+  /** Days to keep the buckets' access logs, which say who fetched what from the outbox, 1–3,650. Usual: 365. */
+  readonly bucketLogRetentionDays: number;
+
+  /** What `GET /service-info` says about this deployment (GA4GH service-info 1.0). */
+  readonly service: {
+    /** Unique id in reverse domain name form, such as `org.example.data-out`. */
+    readonly id: string;
+    readonly organizationName: string;
+    /** Web page of the organisation, `https://…`. */
+    readonly organizationUrl: string;
+  };
+}
+
+/** A cluster made by the storage stack. Capacities are Aurora capacity units (ACU) in steps of 0.5. */
+export interface NewDatabase {
+  /**
+   * Least capacity, 0–256. 0 lets the cluster sleep: cheaper, but the first request after a pause takes 15 seconds or
+   * more and is answered with 503 meanwhile. Usual: 0.5.
+   */
+  readonly minCapacity: number;
+  /** Most capacity, 1–256. */
+  readonly maxCapacity: number;
+  /** Days of backups, 1–35. */
+  readonly backupDays: number;
+}
+
+/** A cluster that is there already: Aurora PostgreSQL with the RDS Data API switched on. */
+export interface ExistingDatabase {
+  readonly clusterArn: string;
+  /** Secret with `username` and `password` of a role that may create the schemas. */
+  readonly secretArn: string;
+  /** Customer key of the secret. @default - the secret is under the AWS managed key */
+  readonly secretKeyArn?: string;
+  readonly databaseName: string;
+}
+
+/** A bucket that is there already. */
+export interface ExistingBucket {
+  readonly bucketName: string;
+  /** Customer key of its objects. @default - SSE-S3, no key is needed */
+  readonly keyArn?: string;
+}
+
+/** A secret that is there already. */
+export interface ExistingSecret {
+  /** Complete ARN, with the six characters at its end. */
+  readonly secretArn: string;
+  /** Customer key of the secret. @default - the secret is under the AWS managed key */
+  readonly keyArn?: string;
+}

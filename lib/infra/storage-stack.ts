@@ -1,0 +1,95 @@
+import { CfnOutput, Duration, RemovalPolicy, Stack, type StackProps } from 'aws-cdk-lib';
+import { Key } from 'aws-cdk-lib/aws-kms';
+import { BlockPublicAccess, Bucket, BucketEncryption, type IBucket, ObjectOwnership } from 'aws-cdk-lib/aws-s3';
+import type { Construct } from 'constructs';
+import { environment } from '../contract/environment.ts';
+import { outputs } from '../contract/outputs.ts';
+import { acknowledge } from './acknowledge.ts';
+import { ArchiveBodies } from './archive-bodies.ts';
+import { Catalogue } from './catalogue.ts';
+import { Outbox } from './outbox.ts';
+import { DeadLetters } from './queues.ts';
+import { OperatorSecret } from './secrets.ts';
+import type { Settings } from './settings.ts';
+
+/** What must survive: bodies, staged containers, catalogue, keys, secrets, and messages that failed. */
+export class StorageStack extends Stack {
+  readonly archive: ArchiveBodies;
+  readonly outbox: Outbox;
+  readonly catalogue: Catalogue;
+  readonly administrators: OperatorSecret;
+  readonly archiveKeys: OperatorSecret;
+  readonly exportRequestsDeadLetters: DeadLetters;
+  readonly fileExportsDeadLetters: DeadLetters;
+
+  constructor(scope: Construct, id: string, props: StackProps & { readonly settings: Settings }) {
+    super(scope, id, { ...props, terminationProtection: true });
+    const { settings } = props;
+    const accessLogs = this.#accessLogs(settings.bucketLogRetentionDays);
+
+    this.archive = new ArchiveBodies(this, 'Archive', {
+      existing: settings.archiveBucket,
+      newKey: () => this.#key('ArchiveBucketKey', 'Bodies in the archive bucket'),
+      accessLogs,
+    });
+    this.outbox = new Outbox(this, 'Outbox', {
+      expiryDays: settings.outboxExpiryDays,
+      newKey: () => this.#key('OutboxKey', 'Containers in the outbox'),
+      accessLogs,
+    });
+    this.catalogue = new Catalogue(this, 'Catalogue', {
+      database: settings.database,
+      newKey: () => this.#key('CatalogueKey', 'Catalogue and its credentials'),
+    });
+    this.administrators = new OperatorSecret(this, 'Administrators', {
+      description: 'Administrators of the export endpoint: names, password hashes and roles',
+      emptyDocument: '{"users":[]}',
+      newKey: () => this.#key('AdministratorsKey', "Administrators' credentials"),
+      variable: environment.adminSecretArn,
+    });
+    this.archiveKeys = new OperatorSecret(this, 'ArchiveKeys', {
+      description: 'Crypt4GH key pairs of the archive',
+      emptyDocument: '{"keys":[]}',
+      newKey: () => this.#key('ArchiveKeysKey', 'Crypt4GH key pairs of the archive'),
+      variable: environment.archiveKeysSecretArn,
+      existing: settings.archiveKeysSecret,
+    });
+    this.exportRequestsDeadLetters = new DeadLetters(this, 'ExportRequestsDeadLetters');
+    this.fileExportsDeadLetters = new DeadLetters(this, 'FileExportsDeadLetters');
+
+    this.#output(outputs.archiveBucket, this.archive.bucketName);
+    this.#output(outputs.outboxBucket, this.outbox.bucketName);
+    this.#output(outputs.adminSecretArn, this.administrators.secretArn);
+    this.#output(outputs.archiveKeysSecretArn, this.archiveKeys.secretArn);
+    this.#output(outputs.databaseClusterArn, this.catalogue.clusterArn);
+    this.#output(outputs.databaseSecretArn, this.catalogue.secretArn);
+    this.#output(outputs.databaseName, this.catalogue.databaseName);
+    this.#output(outputs.exportRequestsDeadLetterQueueUrl, this.exportRequestsDeadLetters.queue.queueUrl);
+    this.#output(outputs.fileExportsDeadLetterQueueUrl, this.fileExportsDeadLetters.queue.queueUrl);
+  }
+
+  #output(key: string, value: string): void {
+    new CfnOutput(this, key, { value });
+  }
+
+  /** One key a purpose, so that a grant on one asset is never a grant on another. */
+  #key(id: string, description: string): Key {
+    return new Key(this, id, { description, enableKeyRotation: true, removalPolicy: RemovalPolicy.RETAIN });
+  }
+
+  /** Who fetched what: a download by presigned URL is recorded nowhere else. */
+  #accessLogs(retentionDays: number): IBucket {
+    const bucket = new Bucket(this, 'AccessLogs', {
+      // S3 delivers access logs to buckets with SSE-S3 only.
+      encryption: BucketEncryption.S3_MANAGED,
+      blockPublicAccess: BlockPublicAccess.BLOCK_ALL,
+      objectOwnership: ObjectOwnership.BUCKET_OWNER_ENFORCED,
+      enforceSSL: true,
+      minimumTLSVersion: 1.2,
+      lifecycleRules: [{ id: 'expiry', expiration: Duration.days(retentionDays) }],
+      removalPolicy: RemovalPolicy.RETAIN,
+    });
+    acknowledge(bucket, 'Logging reads of the logs into the same bucket would feed itself.', 'AwsSolutions-S1');
+    return bucket as IBucket;
+  }
+}
