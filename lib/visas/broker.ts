@@ -1,0 +1,37 @@
+import type { Subject } from '../contract/outbox-key.ts';
+import { isObject, text } from './claims.ts';
+import { VisaError } from './errors.ts';
+import { type JudgedVisas, judgeVisas } from './passport.ts';
+import { parseToken, type TokenRules, verifyToken } from './token.ts';
+import type { VerifyOptions } from './verify.ts';
+
+// What a broker hands out besides passports. The service takes visas and passports only and calls no broker, so neither
+// function is used by it; a front door that asks a UserInfo endpoint for visas needs both.
+
+/** AAI 1.2, Passport-Scoped Access Token: `typ` must say so, as either of these. */
+const accessTokenRules: TokenRules = { role: 'passports', typ: ['at+jwt', 'jwt'] };
+
+/**
+ * Verify a passport-scoped access token. It grants nothing: visas in it make it invalid, and those it stands for are
+ * fetched from the broker's UserInfo endpoint.
+ *
+ * @throws VisaError
+ */
+export async function verifyAccessToken(token: string, { issuers, now }: VerifyOptions): Promise<Subject> {
+  const { issuer, claims, sub } = await verifyToken(parseToken(token), accessTokenRules, issuers, now);
+  if ('ga4gh_passport_v1' in claims || 'ga4gh_visa_v1' in claims) throw new VisaError('malformed-claim');
+  const scope = 'scope' in claims ? text(claims, 'scope').split(' ') : [];
+  if (!scope.includes('openid') || !scope.includes('ga4gh_passport_v1')) throw new VisaError('missing-scope');
+  return { iss: issuer.iss, sub };
+}
+
+/**
+ * Judge the visas in the body of a UserInfo answer. The body is as good as the connection it came over; each visa is
+ * verified. Without `ga4gh_passport_v1` there are none.
+ *
+ * @throws VisaError when the body is not of this form
+ */
+export async function judgeUserInfo(body: unknown, { issuers, now }: VerifyOptions): Promise<JudgedVisas> {
+  if (!isObject(body)) throw new VisaError('malformed-token');
+  return judgeVisas(body['ga4gh_passport_v1'] ?? [], issuers, now);
+}

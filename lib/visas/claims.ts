@@ -1,0 +1,55 @@
+import { VisaError } from './errors.ts';
+
+/** A JSON object whose members nobody has looked at yet. */
+export type Claims = Readonly<Record<string, unknown>>;
+
+/** Seconds by which the clocks of issuer and service may differ. */
+export const clockSkewSeconds = 60;
+
+/** The latest second that a `Date` can hold. */
+const lastSecond = 8.64e12;
+
+/** A required, non-empty string. Lone surrogates are refused: they all look alike once they are bytes. */
+export function text(claims: Claims, name: string): string {
+  const value = present(claims, name);
+  if (typeof value !== 'string' || value === '' || !value.isWellFormed()) throw new VisaError('malformed-claim');
+  return value;
+}
+
+/** A required NumericDate: seconds since 1970, fractions allowed (RFC 7519 § 2). */
+export function numericDate(claims: Claims, name: string): number {
+  const value = present(claims, name);
+  if (typeof value !== 'number' || !(value >= 0 && value <= lastSecond)) throw new VisaError('malformed-claim');
+  return value;
+}
+
+export function isObject(value: unknown): value is Claims {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function present(claims: Claims, name: string): unknown {
+  if (!(name in claims)) throw new VisaError('missing-claim');
+  return claims[name];
+}
+
+/**
+ * The registered claims of every token (Passport 1.2, Visa Format; RFC 7519 § 4.1): `iss`, `sub`, `iat`, `exp` are
+ * there, `exp` lies ahead, `iat` and a `nbf` do not, all within the leeway.
+ *
+ * @returns `sub`, and `exp` as a date
+ */
+export function checkRegisteredClaims(claims: Claims, now: Date): { readonly sub: string; readonly expiresAt: Date } {
+  const sub = text(claims, 'sub');
+  const issued = numericDate(claims, 'iat');
+  const expires = numericDate(claims, 'exp');
+  const seconds = now.getTime() / 1000;
+  if (expires + clockSkewSeconds <= seconds) throw new VisaError('expired');
+  if ('nbf' in claims && isAhead(numericDate(claims, 'nbf'), now)) throw new VisaError('not-yet-valid');
+  if (isAhead(issued, now)) throw new VisaError('issued-in-future');
+  return { sub, expiresAt: new Date(expires * 1000) };
+}
+
+/** Whether a time is in the future, even for a clock that is ahead of ours by the leeway. */
+export function isAhead(seconds: number, now: Date): boolean {
+  return seconds > now.getTime() / 1000 + clockSkewSeconds;
+}

@@ -1,0 +1,112 @@
+import { compactVerify, errors } from 'jose';
+import { limits } from '../contract/limits.ts';
+import { type Claims, checkRegisteredClaims, isObject, text } from './claims.ts';
+import { VisaError } from './errors.ts';
+import type { IssuerKey } from './keys.ts';
+import type { TokenRole, TrustedIssuer, TrustedIssuers } from './trusted-issuers.ts';
+
+/** A JWS in compact form, taken apart. Nothing in it has been verified. */
+export interface UnverifiedToken {
+  readonly compact: string;
+  readonly signature: string;
+  readonly header: Claims;
+  readonly claims: Claims;
+}
+
+/** A token with a good signature by a key of an issuer trusted for its role, inside its time. */
+export interface VerifiedToken {
+  readonly issuer: TrustedIssuer;
+  readonly header: Claims;
+  readonly claims: Claims;
+  readonly sub: string;
+  readonly expiresAt: Date;
+}
+
+/** What differs between the kinds of token. */
+export interface TokenRules {
+  /** What the issuer must be trusted for. */
+  readonly role: TokenRole;
+  /** Media types that `typ` may name, in lower case and without `application/`; `undefined` in it: may be absent. */
+  readonly typ: readonly (string | undefined)[];
+}
+
+const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+
+/**
+ * Take a token apart, so that its kind can be seen. Base64url must be in its one canonical form, without padding (RFC
+ * 7515 § 2), so that a token has one spelling.
+ *
+ * @throws VisaError `token-too-large`, `malformed-token`
+ */
+export function parseToken(token: string): UnverifiedToken {
+  if (Buffer.byteLength(token) > limits.visaBytes) throw new VisaError('token-too-large');
+  const parts = token.split('.');
+  const [header, claims, signature] = parts;
+  if (parts.length !== 3 || !header || !claims || signature === undefined) throw new VisaError('malformed-token');
+  return { compact: token, signature, header: jsonObject(header), claims: jsonObject(claims) };
+}
+
+/** The bytes of a part; `undefined` unless it is spelt in the one canonical way. */
+function canonicalBytes(part: string): Buffer | undefined {
+  const bytes = Buffer.from(part, 'base64url');
+  return bytes.toString('base64url') === part ? bytes : undefined;
+}
+
+function jsonObject(part: string): Claims {
+  const bytes = canonicalBytes(part);
+  if (!bytes) throw new VisaError('malformed-token');
+  let value: unknown;
+  try {
+    value = JSON.parse(utf8.decode(bytes));
+  } catch {
+    throw new VisaError('malformed-token');
+  }
+  if (!isObject(value)) throw new VisaError('malformed-token');
+  return value;
+}
+
+/**
+ * Check everything that visas, passports and access tokens have in common. Key material and addresses in the token
+ * (`jwk`, `x5u`, `x5c`, `jku`) are never used (RFC 8725 § 3.10).
+ *
+ * @throws VisaError
+ */
+export async function verifyToken(
+  token: UnverifiedToken,
+  rules: TokenRules,
+  { issuers }: TrustedIssuers,
+  now: Date,
+): Promise<VerifiedToken> {
+  const { header, claims } = token;
+  // No extension is understood, so none may be critical; an empty list is not allowed either (RFC 7515 § 4.1.11).
+  if ('crit' in header) throw new VisaError('crit-unsupported');
+  if (header['alg'] !== 'RS256' && header['alg'] !== 'ES256') throw new VisaError('alg-not-allowed');
+  const typ = typOf(header);
+  if (!rules.typ.includes(typ)) throw new VisaError('wrong-typ');
+  const issuer = issuers.get(text(claims, 'iss'));
+  if (!issuer?.issues.has(rules.role)) throw new VisaError('untrusted-issuer');
+  // AAI 1.2, Passport Clearinghouses 5.3: the pair (iss, jku) is what is trusted.
+  if ('jku' in header && issuer.jku !== undefined && header['jku'] !== issuer.jku) throw new VisaError('untrusted-jku');
+  const key = typeof header['kid'] === 'string' ? issuer.keys.get(header['kid']) : undefined;
+  if (!key) throw new VisaError('unknown-kid');
+  if (key.alg !== header['alg']) throw new VisaError('alg-not-allowed');
+  await verifySignature(token, key);
+  return { issuer, header, claims, ...checkRegisteredClaims(claims, now) };
+}
+
+/** `typ` as RFC 7515 § 4.1.9 compares it; an empty string, which no kind allows, when it is not a string. */
+export function typOf(header: Claims): string | undefined {
+  if (!('typ' in header)) return undefined;
+  return typeof header['typ'] === 'string' ? header['typ'].toLowerCase().replace(/^application\//, '') : '';
+}
+
+async function verifySignature({ compact, signature }: UnverifiedToken, { key, alg }: IssuerKey): Promise<void> {
+  if (!canonicalBytes(signature)) throw new VisaError('bad-signature');
+  try {
+    await compactVerify(compact, key, { algorithms: [alg] });
+  } catch (error) {
+    if (error instanceof errors.JWSSignatureVerificationFailed) throw new VisaError('bad-signature');
+    if (error instanceof errors.JOSEError) throw new VisaError('malformed-token');
+    throw error;
+  }
+}

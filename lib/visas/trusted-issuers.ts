@@ -1,0 +1,128 @@
+import { z } from 'zod';
+import { type IssuerKey, importIssuerKey, KeyProblem } from './keys.ts';
+
+/** An issuer of visas, of passports (a broker), or of both. */
+export interface TrustedIssuer {
+  /** Compared with the `iss` claim character by character. */
+  readonly iss: string;
+  /** By `kid`. They count for this issuer's tokens alone. */
+  readonly keys: ReadonlyMap<string, IssuerKey>;
+  readonly issues: ReadonlySet<TokenRole>;
+  /** The dataset id that a visa's `value` names; `undefined` when it names none of ours. */
+  readonly datasetIdOf: (value: string) => string | undefined;
+  /** The one address of its key set that its tokens may name; never fetched. */
+  readonly jku: string | undefined;
+  /** `source` claims that are trusted with this issuer; absent: all. */
+  readonly sources: ReadonlySet<string> | undefined;
+  /** `by` claims of grants that are trusted with this issuer; absent: all. */
+  readonly by: ReadonlySet<string> | undefined;
+}
+
+export type TokenRole = 'visas' | 'passports';
+
+/** Whom the operator trusts. Made by {@link parseTrustedIssuers} only. */
+export interface TrustedIssuers {
+  readonly issuers: ReadonlyMap<string, TrustedIssuer>;
+  /** What a non-empty `conditions` of a visa means: no grant, or a grant if other visas of the passport meet it. */
+  readonly conditions: 'refuse' | 'evaluate';
+}
+
+/** The operator must correct `config/trusted-issuers.json`; each line of the message names a field and what is wrong. */
+export class TrustedIssuersError extends Error {
+  override readonly name: string = 'TrustedIssuersError';
+  constructor(problems: readonly string[]) {
+    super(['the list of trusted issuers is not usable:', ...problems].join('\n  '));
+  }
+}
+
+const prefixRule = 'prefix:';
+const strings = z.array(z.string().min(1)).min(1);
+
+const keySet = z.looseObject({ keys: z.array(z.looseObject({})).min(1) }).transform(({ keys }, context) => {
+  const found = new Map<string, IssuerKey>();
+  keys.forEach((jwk, index) => {
+    const problem = addKey(found, jwk);
+    if (problem) context.addIssue({ code: 'custom', path: ['keys', index, problem.member], message: problem.message });
+  });
+  return found;
+});
+
+function addKey(found: Map<string, IssuerKey>, jwk: Readonly<Record<string, unknown>>): KeyProblem | undefined {
+  try {
+    const key = importIssuerKey(jwk);
+    if (found.has(key.kid)) return new KeyProblem('kid', 'another key of this issuer has the same id');
+    found.set(key.kid, key);
+    return undefined;
+  } catch (error) {
+    if (error instanceof KeyProblem) return error;
+    throw error;
+  }
+}
+
+/** Strict, since a misspelt `sources` would otherwise trust every source. */
+const issuer = z.strictObject({
+  iss: z.string().min(1),
+  jwks: keySet,
+  issues: z
+    .array(z.enum(['visas', 'passports']))
+    .min(1)
+    .default(['visas']),
+  datasetIdFrom: z
+    .union([z.literal('value'), z.literal('suffix'), z.templateLiteral([prefixRule, z.string().min(1)])], {
+      error: 'expected "value", "suffix" or "prefix:<url>"',
+    })
+    .default('value'),
+  jku: z.string().min(1).optional(),
+  sources: strings.optional(),
+  by: strings.optional(),
+});
+
+const issuerList = z.array(issuer).superRefine((entries, context) => {
+  const seen = new Set<string>();
+  entries.forEach(({ iss }, index) => {
+    if (seen.has(iss)) context.addIssue({ code: 'custom', path: [index, 'iss'], message: 'listed twice' });
+    seen.add(iss);
+  });
+});
+
+const trustedIssuers = z.strictObject({
+  issuers: issuerList,
+  conditions: z.enum(['refuse', 'evaluate']).default('refuse'),
+});
+
+/**
+ * Read the trust list, the parsed content of `config/trusted-issuers.json` (docs/trusted-issuers.md): an array of
+ * issuers, or an object with `issuers` and `conditions`. An empty list trusts nobody.
+ *
+ * @throws TrustedIssuersError which names every field that is wrong; meant for start-up
+ */
+export function parseTrustedIssuers(config: unknown): TrustedIssuers {
+  const result = trustedIssuers.safeParse(Array.isArray(config) ? { issuers: config } : config);
+  if (!result.success) {
+    throw new TrustedIssuersError(
+      result.error.issues.map(({ path, message }) => `${z.core.toDotPath(path)}: ${message}`),
+    );
+  }
+  const { issuers, conditions } = result.data;
+  const entries = issuers.map(({ iss, jwks, issues, datasetIdFrom, jku, sources, by }): [string, TrustedIssuer] => [
+    iss,
+    {
+      iss,
+      keys: jwks,
+      issues: new Set(issues),
+      datasetIdOf: (value) => datasetIdOf(value, datasetIdFrom),
+      jku,
+      sources: sources && new Set(sources),
+      by: by && new Set(by),
+    },
+  ]);
+  return { issuers: new Map(entries), conditions };
+}
+
+/** No normalisation of any kind: what is left of `value` must equal a dataset id (Passport 1.2, value). */
+function datasetIdOf(value: string, from: string): string | undefined {
+  if (from === 'value') return value;
+  if (from === 'suffix') return (value.endsWith('/') ? value.slice(0, -1) : value).split('/').at(-1) || undefined;
+  const prefix = from.slice(prefixRule.length);
+  return value.startsWith(prefix) ? value.slice(prefix.length) || undefined : undefined;
+}

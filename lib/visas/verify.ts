@@ -1,0 +1,58 @@
+import { VisaError } from './errors.ts';
+import { collectGrants, type VerifiedGrants } from './grants.ts';
+import { judgeVisas } from './passport.ts';
+import { parseToken, type TokenRules, typOf, type UnverifiedToken, verifyToken } from './token.ts';
+import type { TrustedIssuers } from './trusted-issuers.ts';
+import { verifyVisaToken } from './visa.ts';
+
+export interface VerifyOptions {
+  readonly issuers: TrustedIssuers;
+  readonly now: Date;
+}
+
+const passportType = 'vnd.ga4gh.passport+jwt';
+
+/** AAI 1.2, Passport Format: `typ` is required, so that no other token of a broker is taken for a passport. */
+const passportRules: TokenRules = { role: 'passports', typ: [passportType] };
+
+/**
+ * Verify a visa or a passport, whichever it is. What the token says of itself only chooses the rules; each set of rules
+ * refuses the other kind.
+ *
+ * @throws VisaError when the token is refused. A valid visa of another type, or a passport without a visa that counts,
+ *   is not refused: its `grants` are empty
+ */
+export async function verifyVisaOrPassport(token: string, options: VerifyOptions): Promise<VerifiedGrants> {
+  const parsed = parseToken(token);
+  return looksLikePassport(parsed) ? passportGrants(parsed, options) : visaGrants(parsed, options);
+}
+
+/** As {@link verifyVisaOrPassport}, for a visa alone. @throws VisaError also when its conditions are not met */
+export async function verifyVisa(token: string, options: VerifyOptions): Promise<VerifiedGrants> {
+  return visaGrants(parseToken(token), options);
+}
+
+/** As {@link verifyVisaOrPassport}, for a passport alone. @throws VisaError */
+export async function verifyPassport(token: string, options: VerifyOptions): Promise<VerifiedGrants> {
+  return passportGrants(parseToken(token), options);
+}
+
+function looksLikePassport({ header, claims }: UnverifiedToken): boolean {
+  if ('ga4gh_visa_v1' in claims) return false;
+  return 'ga4gh_passport_v1' in claims || typOf(header) === passportType;
+}
+
+async function visaGrants(token: UnverifiedToken, { issuers, now }: VerifyOptions): Promise<VerifiedGrants> {
+  const visa = await verifyVisaToken(token, issuers, now);
+  // Conditions are met by other visas, and here is none.
+  if (visa.conditions) throw new VisaError('conditions-not-met');
+  return collectGrants([visa], { kind: 'visa', subject: visa.subject, expiresAt: visa.expiresAt, ignored: [] });
+}
+
+/** A passport that fails its own checks is refused as a whole (Passport 1.2, General Requirements 8.1). */
+async function passportGrants(token: UnverifiedToken, { issuers, now }: VerifyOptions): Promise<VerifiedGrants> {
+  const { issuer, claims, sub, expiresAt } = await verifyToken(token, passportRules, issuers, now);
+  if (!('ga4gh_passport_v1' in claims)) throw new VisaError('missing-claim');
+  const { visas, ignored } = await judgeVisas(claims['ga4gh_passport_v1'], issuers, now);
+  return collectGrants(visas, { kind: 'passport', subject: { iss: issuer.iss, sub }, expiresAt, ignored });
+}

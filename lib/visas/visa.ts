@@ -1,0 +1,91 @@
+import type { Subject } from '../contract/outbox-key.ts';
+import { type Claims, isAhead, isObject, numericDate, text } from './claims.ts';
+import { VisaError } from './errors.ts';
+import { type TokenRules, typOf, type UnverifiedToken, type VerifiedToken, verifyToken } from './token.ts';
+import type { TrustedIssuers } from './trusted-issuers.ts';
+
+/** A visa in force, from a trusted issuer and source. Its conditions, if any, have still to be met. */
+export interface ValidVisa {
+  readonly subject: Subject;
+  readonly expiresAt: Date;
+  readonly type: string;
+  readonly value: string;
+  readonly source: string;
+  readonly by: string | undefined;
+  /** Not empty: alternatives of clauses, as the issuer wrote them. `undefined`: unconditional. */
+  readonly conditions: readonly unknown[] | undefined;
+  /** The dataset id that `value` names; `undefined` for a visa of another type or for something elsewhere. */
+  readonly datasetId: string | undefined;
+}
+
+/** The one type of visa that grants a dataset; compared with its case (Passport 1.2, ControlledAccessGrants). */
+export const grantType = 'ControlledAccessGrants';
+
+/** Characters of a URL claim (Passport 1.2, URL Claims). */
+const urlClaimLength = 255;
+
+/** Passport 1.2, Visa Format: `typ` is optional in a visa. */
+const rules: TokenRules = { role: 'visas', typ: [undefined, 'jwt', 'vnd.ga4gh.visa+jwt'] };
+
+/**
+ * Verify one visa in document form. A valid visa of any type comes back; only one of {@link grantType} can grant.
+ *
+ * @throws VisaError
+ */
+export async function verifyVisaToken(token: UnverifiedToken, issuers: TrustedIssuers, now: Date): Promise<ValidVisa> {
+  if (isVisaAccessToken(token)) throw new VisaError('unsupported-visa-format');
+  const verified = await verifyToken(token, rules, issuers, now);
+  checkDocumentForm(verified);
+  const { issuer, claims, sub, expiresAt } = verified;
+  if (!('ga4gh_visa_v1' in claims)) throw new VisaError('missing-claim');
+  const visa = claims['ga4gh_visa_v1'];
+  if (!isObject(visa)) throw new VisaError('malformed-claim');
+
+  // Passport 1.2, Visa Object Claims: type, asserted, value and source are required.
+  const type = text(visa, 'type');
+  if (isAhead(numericDate(visa, 'asserted'), now)) throw new VisaError('asserted-in-future');
+  const value = text(visa, 'value');
+  const source = urlClaim(visa, 'source');
+  const by = 'by' in visa ? text(visa, 'by') : undefined;
+  const conditions = conditionsOf(visa);
+  if (issuer.sources && !issuer.sources.has(source)) throw new VisaError('untrusted-source');
+
+  const valid = { subject: { iss: issuer.iss, sub }, expiresAt, type, value, source, by, conditions };
+  if (type !== grantType) return { ...valid, datasetId: undefined };
+  urlClaim(visa, 'value');
+  if (by === undefined) throw new VisaError('missing-claim');
+  if (issuer.by && !issuer.by.has(by)) throw new VisaError('untrusted-source');
+  return { ...valid, datasetId: issuer.datasetIdOf(value) };
+}
+
+/**
+ * The deprecated form: a Visa Access Token has a `scope` and no `jku`, and would have to be confirmed by polling its
+ * issuer (AAI 1.2, Conformance for Visa Issuers 1.2; Passport Clearinghouses 5.2).
+ */
+function isVisaAccessToken({ header, claims }: UnverifiedToken): boolean {
+  return typOf(header) === 'at+jwt' || (!('jku' in header) && 'scope' in claims);
+}
+
+/**
+ * AAI 1.2, Conformance for Visa Issuers 1.1: a document visa names its `jku`, and a `scope` of it lacks `openid`.
+ * Without a configured `jku` the keys were given out of band and the token's adds nothing, so it may be absent.
+ */
+function checkDocumentForm({ issuer, header, claims }: VerifiedToken): void {
+  if (issuer.jku !== undefined && !('jku' in header)) throw new VisaError('missing-claim');
+  if ('scope' in claims && text(claims, 'scope').split(' ').includes('openid')) throw new VisaError('malformed-claim');
+}
+
+/** An opaque string that is never fetched. */
+function urlClaim(visa: Claims, name: string): string {
+  const url = text(visa, name);
+  if (url.length > urlClaimLength) throw new VisaError('claim-too-long');
+  return url;
+}
+
+function conditionsOf(visa: Claims): readonly unknown[] | undefined {
+  if (!('conditions' in visa)) return undefined;
+  const conditions: unknown = visa['conditions'];
+  if (!Array.isArray(conditions)) throw new VisaError('malformed-claim');
+  // Only the empty list restricts nothing; [[]] is not empty and is never met.
+  return conditions.length === 0 ? undefined : conditions;
+}

@@ -1,0 +1,149 @@
+import { readFileSync } from 'node:fs';
+import { describe, expect, test } from 'vitest';
+import {
+  denialReason,
+  judgeUserInfo,
+  parseTrustedIssuers,
+  type VerifyOptions,
+  VisaError,
+  verifyAccessToken,
+  verifyPassport,
+  verifyVisa,
+  verifyVisaOrPassport,
+} from '../../lib/visas/index.ts';
+import {
+  evaluationTime,
+  policy,
+  readVector,
+  type VisaVector,
+  vectors,
+  vectorTrustList,
+} from '../helpers/visa-vectors.ts';
+
+interface Outcome {
+  readonly decision: 'grant' | 'deny' | 'valid' | 'invalid';
+  readonly reason?: string;
+}
+
+/** The vectors once with the whole value as the dataset id, once with what follows the common address. */
+const modes = [
+  { datasetIdFrom: 'value', idOf: (dataset: string) => policy.datasets[dataset]! },
+  { datasetIdFrom: 'prefix:https://datasets.example.org/', idOf: (dataset: string) => dataset },
+] as const;
+
+/** Tokens given where the other kind is expected. Where either kind will do, they are what they are, and good. */
+const crossed = new Set(['passport-as-visa', 'visa-as-passport']);
+
+describe.each(modes)('datasetIdFrom $datasetIdFrom', ({ datasetIdFrom, idOf }) => {
+  describe.each(['refuse', 'evaluate'] as const)('conditions: %s', (conditions) => {
+    const options: VerifyOptions = {
+      issuers: parseTrustedIssuers(vectorTrustList({ datasetIdFrom, conditions })),
+      now: evaluationTime,
+    };
+
+    test.each(vectors)('$id', async (vector) => {
+      const outcome = await judge(vector, idOf(vector.request.dataset), options);
+      expectStated(vector, outcome, conditions);
+    });
+
+    const single = vectors.filter(({ kind, id }) => (kind === 'visa' || kind === 'passport') && !crossed.has(id));
+    test.each(single)('$id, recognised by itself', async (vector) => {
+      const token = readVector(vector.file);
+      const dataset = idOf(vector.request.dataset);
+      const outcome = await grantOrDeny(verifyVisaOrPassport(token, options), dataset);
+      expectStated(vector, outcome, conditions);
+    });
+  });
+});
+
+test('all 124 vectors are judged', () => {
+  expect(vectors).toHaveLength(124);
+});
+
+function expectStated({ id, expected }: VisaVector, outcome: Outcome, conditions: string): void {
+  // The manifest allows both here: to grant if conditions are evaluated, to deny if not.
+  const refusedConditions = id === 'passport-co-02-met-same-identity' && conditions === 'refuse';
+  const preferred = refusedConditions ? 'deny' : expected.preferred;
+  const decision = expected.decision === 'either' ? preferred : expected.decision;
+  expect(outcome.decision).toBe(decision);
+  if (decision === 'grant' || decision === 'valid') return;
+  expect([expected.reason, ...(expected.also_reasons ?? [])]).toContain(outcome.reason);
+}
+
+async function judge({ kind, file }: VisaVector, dataset: string, options: VerifyOptions): Promise<Outcome> {
+  const content = readVector(file);
+  switch (kind) {
+    case 'visa':
+      return grantOrDeny(verifyVisa(content, options), dataset);
+    case 'passport':
+      return grantOrDeny(verifyPassport(content, options), dataset);
+    case 'userinfo': {
+      const { visas } = await judgeUserInfo(JSON.parse(content), options);
+      const granted = visas.some(({ datasetId }) => datasetId === dataset);
+      return granted ? { decision: 'grant' } : { decision: 'deny', reason: 'no-matching-visa' };
+    }
+    case 'access_token':
+      return verifyAccessToken(content, options).then(
+        () => ({ decision: 'valid' }),
+        (error) => ({ decision: 'invalid', reason: codeOf(error) }),
+      );
+  }
+}
+
+async function grantOrDeny(verified: ReturnType<typeof verifyVisa>, dataset: string): Promise<Outcome> {
+  try {
+    const grants = await verified;
+    const reason = denialReason(grants, dataset);
+    expect(grants.grants.some(({ datasetId }) => datasetId === dataset)).toBe(reason === undefined);
+    return reason === undefined ? { decision: 'grant' } : { decision: 'deny', reason };
+  } catch (error) {
+    return { decision: 'deny', reason: codeOf(error) };
+  }
+}
+
+function codeOf(error: unknown): string {
+  if (error instanceof VisaError) return error.code;
+  throw error;
+}
+
+describe('FEGA clearinghouse test data', () => {
+  const peer = (file: string) =>
+    readFileSync(new URL(`../vectors/peers/fega-clearinghouse/${file}`, import.meta.url), 'utf8').trim();
+  const entry = { iss: 'https://login.elixir-czech.org/oidc/', jwks: JSON.parse(peer('jwk.json')) };
+  const jku = 'https://login.elixir-czech.org/oidc/jwk';
+  const optionsWith = (fields: object): VerifyOptions => ({
+    issuers: parseTrustedIssuers([{ ...entry, ...fields }]),
+    now: evaluationTime,
+  });
+
+  test('the affiliation visa is valid and grants nothing', async () => {
+    const verified = await verifyVisaOrPassport(peer('visa.jwt'), optionsWith({ jku }));
+    expect(verified).toMatchObject({
+      kind: 'visa',
+      subject: { iss: 'https://login.elixir-czech.org/oidc/', sub: 'test@elixir-europe.org' },
+      subjects: [],
+      grants: [],
+      expiresAt: new Date('3000-01-01T00:00:00Z'),
+    });
+    expect(denialReason(verified, 'affiliate@google.com')).toBe('wrong-visa-type');
+  });
+
+  test('its key set address is compared, and never fetched', async () => {
+    const other = optionsWith({ jku: 'https://login.elixir-czech.org/oidc/jwk/' });
+    await expect(verifyVisa(peer('visa.jwt'), other)).rejects.toMatchObject({ code: 'untrusted-jku' });
+  });
+
+  test('the UserInfo body holds one valid visa, without a dataset', async () => {
+    const { visas, ignored } = await judgeUserInfo(JSON.parse(peer('passport.json')), optionsWith({ jku }));
+    expect(visas).toMatchObject([{ type: 'AffiliationAndRole', by: 'system', datasetId: undefined }]);
+    expect(ignored).toEqual([]);
+  });
+
+  test('the access token, which lacks a typ, is not taken for one or for a visa', async () => {
+    const options = optionsWith({ issues: ['visas', 'passports'] });
+    await expect(verifyAccessToken(peer('access-token.jwt'), options)).rejects.toMatchObject({ code: 'wrong-typ' });
+    await expect(verifyVisaOrPassport(peer('access-token.jwt'), options)).rejects.toMatchObject({
+      code: 'unsupported-visa-format',
+    });
+  });
+});
