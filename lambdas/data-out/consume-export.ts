@@ -1,0 +1,28 @@
+import { environment } from '../../lib/contract/environment.ts';
+import { RdsCatalogue } from '../../lib/stores/rds-catalogue.ts';
+import { RdsExportLog } from '../../lib/stores/rds-export-log.ts';
+import { sqsClient } from '../../lib/stores/sqs-client.ts';
+import { SqsFileExports } from '../../lib/stores/sqs-file-exports.ts';
+import { verifyVisaOrPassport } from '../../lib/visas/index.ts';
+import { consumeRecord } from '../shared/consume-record.ts';
+import { database } from '../shared/database.ts';
+import { required } from '../shared/environment.ts';
+import { queueHandler } from '../shared/queue.ts';
+import { trustedIssuers } from '../shared/trusted-issuers.ts';
+
+const sqs = sqsClient();
+const issuers = trustedIssuers();
+const data = database();
+
+/** Consumer of `export-requests`: decides on one export request and fans it out into files. */
+export const handler = queueHandler({
+  sqs,
+  queueUrl: required(environment.exportRequestsQueueUrl),
+  retryDelaysSeconds: required(environment.retryDelaysSeconds),
+  handle: consumeRecord({
+    catalogue: new RdsCatalogue(data),
+    fileExports: new SqsFileExports({ client: sqs, queueUrl: required(environment.fileExportsQueueUrl) }),
+    log: new RdsExportLog(data),
+    verify: (token) => verifyVisaOrPassport(token, { issuers, now: new Date() }),
+  }),
+});

@@ -1,0 +1,131 @@
+import type { ExportRequestMessage, FileExportMessage } from '../contract/messages.ts';
+import { outboxPrefix } from '../contract/outbox-key.ts';
+import { publicKeyFingerprint } from '../crypt4gh/index.ts';
+import { RequestRejectedError } from '../errors.ts';
+import { type DatasetGrant, type VerifiedGrants, VisaError } from '../visas/index.ts';
+import { type Entitlement, grantedAndReleased } from './entitlement.ts';
+import type { Catalogue, ExportEvent, ExportLog, FileExports } from './ports.ts';
+import { identityOf, parseExportRequest, parseRecipientKey, type ReceivedExportRequest } from './received.ts';
+import { rejection } from './rejection.ts';
+
+export interface ConsumeDependencies {
+  readonly catalogue: Catalogue;
+  readonly fileExports: FileExports;
+  readonly log: ExportLog;
+  /** Verification of a visa or passport against the trusted issuers, now. @throws VisaError */
+  readonly verify: (token: string) => Promise<VerifiedGrants>;
+}
+
+/** What became of the request; both are final, the message can go. */
+export type ConsumeOutcome = { readonly requestId: string } & (
+  | { readonly outcome: 'accepted'; readonly datasetId: string; readonly files: number }
+  | { readonly outcome: 'rejected'; readonly reason: string; readonly detail: string }
+);
+
+type Known = Omit<ExportEvent, 'event' | 'reason'>;
+/** What is known of a request so far, for the audit row. */
+type Facts = { -readonly [K in keyof Known]: Known[K] };
+
+/**
+ * Carry out one export request: parse → verify the visa → resolve the identifier → entitled? → released? → one message
+ * for each file. Doing it again sends the same messages again, and staging is idempotent.
+ *
+ * The audit row is written before the first message is sent: whatever is staged has a row, and a request whose row
+ * cannot be written is tried again rather than carried out unseen.
+ *
+ * @throws TemporarilyUnavailableError and what else the ports throw: the message must be delivered again
+ */
+export async function consumeExportRequest(
+  received: ReceivedExportRequest,
+  dependencies: ConsumeDependencies,
+): Promise<ConsumeOutcome> {
+  const facts: Facts = { requestId: received.messageId };
+  try {
+    return await carryOut(received, dependencies, facts);
+  } catch (error) {
+    if (!(error instanceof RequestRejectedError)) throw error;
+    await dependencies.log.record({ ...facts, event: 'rejected', reason: error.reason });
+    return { outcome: 'rejected', requestId: facts.requestId, reason: error.reason, detail: error.message };
+  }
+}
+
+async function carryOut(
+  received: ReceivedExportRequest,
+  { catalogue, fileExports, log, verify }: ConsumeDependencies,
+  facts: Facts,
+): Promise<ConsumeOutcome> {
+  const { requestId, archiveKind } = identityOf(received);
+  facts.requestId = requestId;
+  if (archiveKind !== undefined) facts.archiveKind = archiveKind;
+  const message = parseExportRequest(received);
+  if (message.datasetId !== undefined) facts.datasetId = message.datasetId;
+  if (message.fileId !== undefined) facts.fileId = message.fileId;
+  const publicKey = parseRecipientKey(message.publicKey);
+  facts.keyFingerprint = publicKeyFingerprint(publicKey);
+
+  const grants = await verified(message.jwtToken, verify);
+  const { datasetId, subject } = await entitlementTo(message, grants, catalogue);
+  const recipient = outboxPrefix(subject);
+  Object.assign(facts, { datasetId, recipient });
+
+  const common = {
+    requestId,
+    requestedAt: received.sentAt.toISOString(),
+    datasetId,
+    recipient,
+    publicKey: Buffer.from(publicKey).toString('base64'),
+  };
+  let files = 0;
+  for await (const fileIds of fileIdsOf(message, datasetId, catalogue)) {
+    if (fileIds.length === 0) continue;
+    if (files === 0) await log.record({ ...facts, event: 'accepted' });
+    await fileExports.send(fileIds.map((fileId): FileExportMessage => ({ ...common, fileId })));
+    files += fileIds.length;
+  }
+  if (files === 0) throw rejection('nothing_to_export', 'the dataset holds no file');
+  return { outcome: 'accepted', requestId, datasetId, files };
+}
+
+async function verified(token: string, verify: ConsumeDependencies['verify']): Promise<readonly DatasetGrant[]> {
+  try {
+    return (await verify(token)).grants;
+  } catch (error) {
+    if (error instanceof VisaError) throw rejection(`visa_${error.code}`, error.message);
+    throw error;
+  }
+}
+
+/**
+ * The dataset through which the request is served. A file may be in several: any that is granted and released will do,
+ * the first by id is taken, so that every delivery of the message takes the same.
+ */
+async function entitlementTo(
+  { datasetId, fileId }: ExportRequestMessage,
+  grants: readonly DatasetGrant[],
+  catalogue: Catalogue,
+): Promise<Entitlement> {
+  const candidates =
+    fileId === undefined ? await datasetsNamed(datasetId ?? '', catalogue) : await datasetsWith(fileId, catalogue);
+  const { granted, entitlements } = await grantedAndReleased(catalogue, grants, candidates);
+  if (!granted) throw rejection('not_entitled', 'no visa grants the dataset');
+  const [entitlement] = entitlements;
+  if (!entitlement) throw rejection('not_released', 'the dataset is granted and not released');
+  return entitlement;
+}
+
+async function datasetsNamed(id: string, catalogue: Catalogue): Promise<readonly string[]> {
+  const datasetId = await catalogue.resolveDataset(id);
+  if (datasetId === undefined) throw rejection('unknown_dataset', 'no dataset has this id or alias');
+  return [datasetId];
+}
+
+async function datasetsWith(fileId: string, catalogue: Catalogue): Promise<readonly string[]> {
+  const datasets = await catalogue.datasetsOfFile(fileId);
+  if (datasets.length === 0) throw rejection('unknown_file', 'no dataset holds a file of this id');
+  return datasets.map((dataset) => dataset.datasetId);
+}
+
+async function* fileIdsOf({ fileId }: ExportRequestMessage, datasetId: string, catalogue: Catalogue) {
+  if (fileId === undefined) yield* catalogue.fileIdsOfDataset(datasetId);
+  else yield [fileId];
+}

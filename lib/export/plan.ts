@@ -1,0 +1,53 @@
+const mebibyte = 1024 * 1024;
+
+/** S3's rules for multipart uploads, in bytes and parts. */
+const smallestPart = 5 * mebibyte;
+const largestPart = 5 * 1024 * mebibyte;
+const mostParts = 10_000;
+
+/** Bodies up to this many bytes are read and sent in one PutObject. Above it S3 copies, and a range copy is allowed. */
+export const largestSmallBody = 8 * mebibyte;
+
+/** Ranges of the body are copied in pieces of this many bytes, or more where 10,000 parts would not reach. */
+const usualCopy = 64 * mebibyte;
+
+/** Bytes [start, end) of the body as one part that S3 copies. */
+export interface CopyPart {
+  readonly partNumber: number;
+  readonly start: number;
+  readonly end: number;
+}
+
+/** How a container of `header' || body` is written. */
+export type ContainerPlan =
+  /** Read the whole body, send everything at once. */
+  | { readonly kind: 'put' }
+  /** Part 1 is the header and the first `sent` bytes of the body, the copies are the rest of the body, in order. */
+  | { readonly kind: 'multipart'; readonly sent: number; readonly copies: readonly CopyPart[] };
+
+/**
+ * Plan a container. All but `sent` ≤ 5 MiB of a body over 8 MiB stay inside S3: part 1 is filled up to exactly S3's
+ * minimum (a header beyond it goes alone), everything else is copied.
+ *
+ * @param headerSize bytes of the rebuilt header
+ * @param bodySize bytes of the archived body
+ * @throws RangeError when S3 cannot hold the container (more than about 48.8 TiB)
+ */
+export function planContainer(headerSize: number, bodySize: number): ContainerPlan {
+  if (bodySize <= largestSmallBody) return { kind: 'put' };
+  const sent = Math.max(0, smallestPart - headerSize);
+  const copySize = sizeOfCopies(bodySize - sent);
+  const copies: CopyPart[] = [];
+  for (let start = sent; start < bodySize; start += copySize) {
+    copies.push({ partNumber: copies.length + 2, start, end: Math.min(start + copySize, bodySize) });
+  }
+  return { kind: 'multipart', sent, copies };
+}
+
+/** Whole MiB, so that part borders are easy to follow in logs and inventories. */
+function sizeOfCopies(bytes: number): number {
+  const needed = Math.ceil(bytes / (mostParts - 1) / mebibyte) * mebibyte;
+  if (needed > largestPart)
+    throw new RangeError(`expected a body that fits in 10,000 parts of 5 GiB, got ${bytes} bytes`);
+  return Math.max(usualCopy, needed);
+}

@@ -1,0 +1,84 @@
+import { z } from 'zod';
+import {
+  type ExportRequestMessage,
+  exportRequestAttributes,
+  exportRequestMessage,
+  type FileExportMessage,
+  fileExportMessage,
+} from '../contract/messages.ts';
+import { Crypt4ghError, parsePublicKey } from '../crypt4gh/index.ts';
+import { rejection } from './rejection.ts';
+
+/** A message as a queue delivers it. Nothing in it has been looked at. */
+export interface ReceivedMessage {
+  readonly messageId: string;
+  readonly body: string;
+}
+
+/** A message of the queue `export-requests`. */
+export interface ReceivedExportRequest extends ReceivedMessage {
+  /** String values of the message attributes. */
+  readonly attributes: Readonly<Record<string, string | undefined>>;
+  /** When the queue took it, the same at every delivery. */
+  readonly sentAt: Date;
+}
+
+const uuid = z.uuid();
+const archiveKind = z.string().regex(/^[A-Za-z0-9._-]{1,64}$/);
+
+/** Request id and archive kind, which name the request in every trace of it. */
+export interface RequestIdentity {
+  readonly requestId: string;
+  readonly archiveKind: string | undefined;
+}
+
+/**
+ * Who asked. A message that did not come through the proxy carries no `requestId`; its message id serves, which is a
+ * UUID and stays the same at every delivery.
+ *
+ * @throws RequestRejectedError `malformed_message`
+ */
+export function identityOf({ messageId, attributes }: ReceivedExportRequest): RequestIdentity {
+  const requestId = uuid.safeParse(attributes[exportRequestAttributes.requestId] ?? messageId);
+  if (!requestId.success) throw rejection('malformed_message', 'the attribute requestId is not a UUID');
+  const kind = archiveKind.optional().safeParse(attributes[exportRequestAttributes.archiveKind]);
+  if (!kind.success) throw rejection('malformed_message', 'the attribute archiveKind is not a name');
+  return { requestId: requestId.data, archiveKind: kind.data };
+}
+
+/** @throws RequestRejectedError `malformed_message` */
+export function parseExportRequest({ body }: ReceivedMessage): ExportRequestMessage {
+  return parseBody(exportRequestMessage, body);
+}
+
+/** @throws RequestRejectedError `malformed_message` */
+export function parseFileExport({ body }: ReceivedMessage): FileExportMessage {
+  return parseBody(fileExportMessage, body);
+}
+
+/** @returns 32 bytes @throws RequestRejectedError `unusable_public_key` */
+export function parseRecipientKey(text: string): Uint8Array {
+  try {
+    return parsePublicKey(text);
+  } catch (error) {
+    if (error instanceof Crypt4ghError) throw rejection('unusable_public_key', error.code);
+    throw error;
+  }
+}
+
+/** The error's text names fields, never their values. */
+function parseBody<T>(schema: z.ZodType<T>, body: string): T {
+  const parsed = schema.safeParse(parseJson(body));
+  if (parsed.success) return parsed.data;
+  const fields = parsed.error.issues.map((issue) => issue.path.join('.') || 'message');
+  throw rejection('malformed_message', `malformed: ${[...new Set(fields)].join(', ')}`);
+}
+
+/** The parser's own error text quotes the input, which holds the visa; so it goes no further. */
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

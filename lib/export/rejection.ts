@@ -1,0 +1,29 @@
+import { RequestRejectedError } from '../errors.ts';
+import type { VisaErrorCode } from '../visas/index.ts';
+
+/**
+ * Why an export request was rejected: log, metric dimension and audit row carry these words, so they stay stable. The
+ * requester sees none of them.
+ */
+export type RejectionReason =
+  /** The message is not an export request. */
+  | 'malformed_message'
+  /** The public key has no known form, or is a point that nobody may encrypt to. */
+  | 'unusable_public_key'
+  /** The visa or passport was refused by verification; the rest of the word says why. */
+  | `visa_${VisaErrorCode}`
+  /** The catalogue has no dataset of that id or alias. */
+  | 'unknown_dataset'
+  /** The catalogue has no file of that id in any dataset. */
+  | 'unknown_file'
+  /** No visa grants the dataset. */
+  | 'not_entitled'
+  /** The newest event of the dataset is not `released`. */
+  | 'not_released'
+  /** The dataset holds no file. */
+  | 'nothing_to_export';
+
+/** A {@link RequestRejectedError} with a reason from the one list. `message` names no token, key or visa. */
+export function rejection(reason: RejectionReason, message: string): RequestRejectedError {
+  return new RequestRejectedError(reason, message);
+}

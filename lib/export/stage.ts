@@ -1,0 +1,156 @@
+import type { FileExportMessage } from '../contract/messages.ts';
+import { outboxKey, outboxMetadata } from '../contract/outbox-key.ts';
+import { publicKeyFingerprint } from '../crypt4gh/index.ts';
+import { ArchiveDamagedError, RequestRejectedError, TemporarilyUnavailableError } from '../errors.ts';
+import { headerFor } from './header.ts';
+import { outboxFileName } from './outbox-name.ts';
+import type {
+  Archive,
+  ArchivedFile,
+  ArchiveKeys,
+  Catalogue,
+  Clock,
+  ContainerSource,
+  ExportEvent,
+  ExportLog,
+  ObjectHead,
+  OutboxWriter,
+} from './ports.ts';
+import { parseFileExport, type ReceivedMessage } from './received.ts';
+import { rejection } from './rejection.ts';
+import { compareRequests } from './request-order.ts';
+import { writeContainer } from './write-container.ts';
+
+/** Longest time a function may run: an upload begun longer ago than this belongs to no one any more. */
+const longestInvocationMs = 15 * 60 * 1000;
+/** Time that is left for ending cleanly: the copies in flight, the abort, the reply. */
+const cleanUpMs = 20 * 1000;
+
+export interface StageDependencies {
+  readonly catalogue: Catalogue;
+  readonly archive: Archive;
+  readonly outbox: OutboxWriter;
+  readonly archiveKeys: ArchiveKeys;
+  readonly log: ExportLog;
+  readonly now: Clock;
+}
+
+/** What is known of the delivery and of the invocation it came in. */
+export interface Delivery {
+  /** Whether the message may have been delivered before (receive count over 1). */
+  readonly redelivered: boolean;
+  readonly remainingMs: () => number;
+}
+
+type Written =
+  | { readonly outcome: 'staged'; readonly bytes: number }
+  /** An earlier delivery of the same message has done it. */
+  | { readonly outcome: 'already_staged'; readonly bytes: number }
+  /** The recipient's container of this file comes from a newer request. */
+  | { readonly outcome: 'superseded' };
+
+/** What became of the file; all of these are final, the message can go. */
+export type StageOutcome = { readonly requestId: string; readonly fileId?: string } & (
+  | Written
+  | { readonly outcome: 'rejected'; readonly reason: string; readonly detail: string }
+);
+
+/**
+ * Stage one file for one recipient: the header rebuilt for their key, the body copied as it is. Safe to repeat and to run
+ * twice at once: the outbox ends with the whole container of the newest request.
+ *
+ * @param received a message of the queue `file-exports`
+ * @throws TemporarilyUnavailableError, ArchiveDamagedError and what else the ports throw: to be delivered again
+ */
+export async function stageFile(
+  received: ReceivedMessage,
+  dependencies: StageDependencies,
+  delivery: Delivery,
+): Promise<StageOutcome> {
+  const { catalogue, log } = dependencies;
+  checkTime(delivery);
+  let facts: Omit<ExportEvent, 'event' | 'reason'> = { requestId: received.messageId };
+  try {
+    const message = parseFileExport(received);
+    const { requestId, fileId, datasetId, recipient } = message;
+    const keyFingerprint = publicKeyFingerprint(Buffer.from(message.publicKey, 'base64'));
+    facts = { requestId, fileId, datasetId, recipient, keyFingerprint };
+
+    const file = await catalogue.findReleasedFile({ fileId, datasetId });
+    if (!file) throw rejection('not_released', 'the dataset is not released, or no longer holds the file');
+    const written = await stage(message, file, keyFingerprint, dependencies, delivery);
+    // Also when an earlier delivery staged it: that one may have ended before it could say so.
+    if (written.outcome !== 'superseded') await log.record({ ...facts, event: 'staged', bytes: written.bytes });
+    return { requestId, fileId, ...written };
+  } catch (error) {
+    if (!(error instanceof RequestRejectedError)) throw error;
+    const { reason, message: detail } = error;
+    await log.record({ ...facts, event: 'rejected', reason });
+    const { requestId, fileId } = facts;
+    return { requestId, ...(fileId !== undefined && { fileId }), outcome: 'rejected', reason, detail };
+  }
+}
+
+async function stage(
+  message: FileExportMessage,
+  file: ArchivedFile,
+  keyFingerprint: string,
+  dependencies: StageDependencies,
+  delivery: Delivery,
+): Promise<Written> {
+  const { archive, outbox, archiveKeys, now } = dependencies;
+  const key = outboxKey(message.recipient, outboxFileName(file.fileId, file.submissionFilePath));
+  const present = await outbox.head(key);
+  const settled = settledBy(present, message);
+  if (settled) return settled;
+  // An invocation that died could not abort. One that may still live began later than this.
+  if (delivery.redelivered) await outbox.abortUploads(key, new Date(now().getTime() - longestInvocationMs));
+
+  const body = await bodyOf(file, archive);
+  const header = headerFor(file, await archiveKeys.candidates(file.keyHash), Buffer.from(message.publicKey, 'base64'));
+  const metadata = {
+    [outboxMetadata.requestId]: message.requestId,
+    [outboxMetadata.requestedAt]: message.requestedAt,
+    // Metadata travels in HTTP headers, so an id outside ASCII is percent-encoded.
+    [outboxMetadata.fileId]: encodeURIComponent(message.fileId),
+    [outboxMetadata.datasetId]: encodeURIComponent(message.datasetId),
+    [outboxMetadata.keyFingerprint]: keyFingerprint,
+  };
+  const result = await writeContainer(
+    { key, metadata, header, body, replaces: present?.etag },
+    { archive, outbox, checkTime: () => checkTime(delivery) },
+  );
+  const after = await outbox.head(key);
+  if (result === 'conflict') {
+    const other = settledBy(after, message);
+    if (other) return other;
+    throw new TemporarilyUnavailableError('another request wrote this container at the same time');
+  }
+  const bytes = header.length + body.bodySize;
+  if (after?.metadata[outboxMetadata.requestId] === message.requestId && after.size !== bytes) {
+    throw new Error(`expected a container of ${bytes} bytes in the outbox, got ${after.size}`);
+  }
+  return { outcome: 'staged', bytes };
+}
+
+/** What there is nothing left to do for: the container of this request or of a newer one is in its place. */
+function settledBy(present: ObjectHead | undefined, message: FileExportMessage): Written | undefined {
+  if (!present) return undefined;
+  const order = compareRequests(present.metadata, message);
+  if (order < 0) return undefined;
+  return order === 0 ? { outcome: 'already_staged', bytes: present.size } : { outcome: 'superseded' };
+}
+
+async function bodyOf(file: ArchivedFile, archive: Archive): Promise<ContainerSource> {
+  const { size, etag } = await archive.head(file.archiveFilePath);
+  if (size !== file.archiveFileSize) {
+    throw new ArchiveDamagedError(`the catalogue says ${file.archiveFileSize} bytes of body, the archive has ${size}`);
+  }
+  return { archiveKey: file.archiveFilePath, archiveEtag: etag, bodySize: size };
+}
+
+function checkTime(delivery: Delivery): void {
+  if (delivery.remainingMs() < cleanUpMs) {
+    throw new TemporarilyUnavailableError('the invocation ends soon, the file needs another one');
+  }
+}

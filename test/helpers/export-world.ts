@@ -1,0 +1,110 @@
+import { readFileSync } from 'node:fs';
+import { type FileExportMessage, fileExportMessage } from '../../lib/contract/messages.ts';
+import type { ConsumeDependencies } from '../../lib/export/consume.ts';
+import type { ArchiveKey, ExportEvent, ExportLog, FileExports } from '../../lib/export/ports.ts';
+import type { StageDependencies } from '../../lib/export/stage.ts';
+import { type DatasetGrant, VisaError, type VisaErrorCode } from '../../lib/visas/index.ts';
+import { FakeArchive } from './fake-archive.ts';
+import { FakeCatalogue } from './fake-catalogue.ts';
+import { FakeOutbox } from './fake-outbox.ts';
+import { PortCalls } from './port-calls.ts';
+
+export const vector = (path: string): Buffer => readFileSync(new URL(`../vectors/${path}`, import.meta.url));
+
+/** Keys of the test vectors, as `manifest.json` gives them. */
+const manifest: { keys: { id: string; private_key_hex: string; public_key_hex: string }[] } = JSON.parse(
+  vector('manifest.json').toString(),
+);
+export function vectorKey(id: string): ArchiveKey {
+  const key = manifest.keys.find((candidate) => candidate.id === id);
+  if (!key) throw new Error(`no key ${id} among the vectors`);
+  return { privateKey: Buffer.from(key.private_key_hex, 'hex'), publicKey: Buffer.from(key.public_key_hex, 'hex') };
+}
+
+class FakeLog implements ExportLog {
+  readonly rows = new Map<string, ExportEvent>();
+  readonly #calls: PortCalls;
+  constructor(calls: PortCalls) {
+    this.#calls = calls;
+  }
+  record(event: ExportEvent): Promise<void> {
+    return this.#calls.run(`log.record ${event.event}`, () => {
+      const key = `${event.requestId} ${event.event} ${event.fileId ?? ''}`;
+      if (!this.rows.has(key)) this.rows.set(key, { ...event });
+    });
+  }
+}
+
+class FakeFileExports implements FileExports {
+  readonly sent: FileExportMessage[] = [];
+  readonly #calls: PortCalls;
+  constructor(calls: PortCalls) {
+    this.#calls = calls;
+  }
+  send(messages: readonly FileExportMessage[]): Promise<void> {
+    return this.#calls.run('fileExports.send', () => {
+      if (messages.length === 0) throw new Error('EmptyBatchRequest');
+      this.sent.push(...messages.map((message) => fileExportMessage.parse(JSON.parse(JSON.stringify(message)))));
+    });
+  }
+}
+
+/** All ports of the export, in memory, with one record of the calls they received. Archive key: alice of the vectors. */
+export class ExportWorld {
+  readonly calls = new PortCalls();
+  readonly catalogue = new FakeCatalogue(this.calls);
+  readonly archive = new FakeArchive(this.calls);
+  readonly outbox = new FakeOutbox(this.calls, this.archive);
+  readonly log = new FakeLog(this.calls);
+  readonly fileExports = new FakeFileExports(this.calls);
+  archiveKeys: readonly ArchiveKey[] = [vectorKey('alice')];
+  /** Token → what its verification gives; every other token is malformed. */
+  readonly visas = new Map<string, readonly DatasetGrant[] | VisaErrorCode | Error>();
+
+  /** A file of `datasets` with the header of the vectors and this body. */
+  addFile(fileId: string, body: Uint8Array, submissionFilePath = `dir/${fileId}.bin`): void {
+    const archiveFilePath = `bodies/${fileId}`;
+    this.archive.set(archiveFilePath, body);
+    this.catalogue.files.set(fileId, {
+      fileId,
+      submissionFilePath,
+      archiveFilePath,
+      archiveFileSize: body.length,
+      header: vector('split/header.bin'),
+      keyHash: undefined,
+    });
+  }
+
+  get rows(): readonly ExportEvent[] {
+    return [...this.log.rows.values()];
+  }
+
+  get consuming(): ConsumeDependencies {
+    const { catalogue, fileExports, log } = this;
+    return { catalogue, fileExports, log, verify: (token) => this.#verify(token) };
+  }
+
+  get staging(): StageDependencies {
+    const { catalogue, archive, outbox, log } = this;
+    const candidates = () => this.calls.run('archiveKeys.candidates', () => this.archiveKeys);
+    return { catalogue, archive, outbox, log, archiveKeys: { candidates }, now: () => this.outbox.now };
+  }
+
+  #verify(token: string): ReturnType<ConsumeDependencies['verify']> {
+    return this.calls.run('verify', () => {
+      const result = this.visas.get(token) ?? 'malformed-token';
+      if (result instanceof Error) throw result;
+      if (typeof result === 'string') throw new VisaError(result);
+      const subjects = result.map((grant) => grant.subject);
+      return {
+        kind: 'visa' as const,
+        subject: subjects[0] ?? { iss: 'https://issuer.example', sub: 'nobody' },
+        subjects,
+        grants: result,
+        datasetIds: new Set(result.map((grant) => grant.datasetId)),
+        expiresAt: new Date('2026-11-21T11:00:00Z'),
+        ignored: [],
+      };
+    });
+  }
+}

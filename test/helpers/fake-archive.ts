@@ -1,0 +1,47 @@
+import { createHash } from 'node:crypto';
+import { ArchiveDamagedError } from '../../lib/errors.ts';
+import type { Archive, ObjectHead } from '../../lib/export/ports.ts';
+import type { PortCalls } from './port-calls.ts';
+
+/** Archived bodies in memory. Counts what is read; refuses what S3 or the port's contract refuses. */
+export class FakeArchive implements Archive {
+  bytesRead = 0;
+  readonly #calls: PortCalls;
+  readonly #bodies = new Map<string, { readonly bytes: Uint8Array; readonly etag: string }>();
+
+  constructor(calls: PortCalls) {
+    this.#calls = calls;
+  }
+
+  set(key: string, bytes: Uint8Array): void {
+    this.#bodies.set(key, { bytes, etag: `"${createHash('md5').update(bytes).digest('hex')}"` });
+  }
+
+  /** What a server-side copy reads; not a call of the function. */
+  object(key: string): { readonly bytes: Uint8Array; readonly etag: string } {
+    const body = this.#bodies.get(key);
+    if (!body) throw new ArchiveDamagedError('no such body');
+    return body;
+  }
+
+  head(key: string): Promise<ObjectHead> {
+    return this.#calls.run('archive.head', () => {
+      const { bytes, etag } = this.object(key);
+      return { size: bytes.length, etag, lastModified: new Date(0), metadata: {} };
+    });
+  }
+
+  read(
+    key: string,
+    { start, end, etag }: { readonly start: number; readonly end: number; readonly etag: string },
+  ): Promise<Uint8Array> {
+    return this.#calls.run('archive.read', () => {
+      const body = this.object(key);
+      if (body.etag !== etag) throw new Error('PreconditionFailed');
+      if (start < 0 || start >= end || end > body.bytes.length) throw new Error('InvalidRange');
+      if (end - start > 8 * 1024 * 1024) throw new Error('more than 8 MiB at a time');
+      this.bytesRead += end - start;
+      return body.bytes.slice(start, end);
+    });
+  }
+}

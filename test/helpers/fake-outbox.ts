@@ -1,0 +1,170 @@
+import { createHash } from 'node:crypto';
+import { outboxMetadata, parseOutboxKey } from '../../lib/contract/outbox-key.ts';
+import type {
+  ContainerSource,
+  MultipartUpload,
+  ObjectHead,
+  OutboxWriter,
+  WriteResult,
+} from '../../lib/export/ports.ts';
+import type { FakeArchive } from './fake-archive.ts';
+import type { PortCalls } from './port-calls.ts';
+
+const MiB = 1024 * 1024;
+const metadataKeys = new Set<string>(Object.values(outboxMetadata));
+
+interface StoredObject {
+  readonly bytes: Uint8Array;
+  readonly etag: string;
+  readonly metadata: Readonly<Record<string, string>>;
+}
+
+interface Upload {
+  readonly key: string;
+  readonly startedAt: Date;
+  readonly metadata: Readonly<Record<string, string>>;
+  readonly parts: Map<number, Uint8Array>;
+}
+
+/**
+ * An outbox bucket in memory that keeps S3's rules for multipart uploads and conditional writes, and refuses what this
+ * service must not write: keys outside the grammar, unknown metadata, values that cannot be HTTP header text.
+ */
+export class FakeOutbox implements OutboxWriter {
+  readonly objects = new Map<string, StoredObject>();
+  readonly uploads = new Set<Upload>();
+  /** Bytes that came from the function, and bytes that S3 copied. */
+  bytesReceived = 0;
+  bytesCopied = 0;
+  mostCopiesInFlight = 0;
+  /** How often an object became visible. */
+  writes = 0;
+  now = new Date('2026-11-21T10:00:00.000Z');
+  readonly #calls: PortCalls;
+  readonly #archive: FakeArchive;
+  #copiesInFlight = 0;
+
+  constructor(calls: PortCalls, archive: FakeArchive) {
+    this.#calls = calls;
+    this.#archive = archive;
+  }
+
+  head(key: string): Promise<ObjectHead | undefined> {
+    return this.#calls.run('outbox.head', () => {
+      const object = this.objects.get(key);
+      return object && { ...object, size: object.bytes.length, lastModified: this.now };
+    });
+  }
+
+  put(key: string, bytes: Uint8Array, metadata: Record<string, string>, replaces?: string): Promise<WriteResult> {
+    return this.#calls.run('outbox.put', () => {
+      if (bytes.length > 5 * 1024 * MiB) throw new Error('EntityTooLarge');
+      this.bytesReceived += bytes.length;
+      return this.#write(key, bytes.slice(), checkedMetadata(metadata), replaces, '');
+    });
+  }
+
+  startUpload(key: string, metadata: Record<string, string>): Promise<MultipartUpload> {
+    return this.#calls.run('outbox.startUpload', () => {
+      checkedKey(key);
+      const upload: Upload = { key, startedAt: this.now, metadata: checkedMetadata(metadata), parts: new Map() };
+      this.uploads.add(upload);
+      return this.#multipart(upload);
+    });
+  }
+
+  abortUploads(key: string, olderThan: Date): Promise<number> {
+    return this.#calls.run('outbox.abortUploads', () => {
+      const old = [...this.uploads].filter((upload) => upload.key === key && upload.startedAt < olderThan);
+      for (const upload of old) this.uploads.delete(upload);
+      return old.length;
+    });
+  }
+
+  #multipart(upload: Upload): MultipartUpload {
+    const store = (partNumber: number, bytes: Uint8Array) => {
+      if (!this.uploads.has(upload)) throw new Error('NoSuchUpload');
+      if (!Number.isInteger(partNumber) || partNumber < 1 || partNumber > 10_000) throw new Error('InvalidArgument');
+      if (bytes.length > 5 * 1024 * MiB) throw new Error('EntityTooLarge');
+      upload.parts.set(partNumber, bytes);
+    };
+    return {
+      uploadPart: (partNumber, bytes) =>
+        this.#calls.run('upload.uploadPart', () => {
+          store(partNumber, bytes.slice());
+          this.bytesReceived += bytes.length;
+        }),
+      copyPart: async (partNumber, source, range) => {
+        this.#copiesInFlight += 1;
+        this.mostCopiesInFlight = Math.max(this.mostCopiesInFlight, this.#copiesInFlight);
+        try {
+          await this.#calls.run('upload.copyPart', () => store(partNumber, this.#copied(source, range)));
+        } finally {
+          this.#copiesInFlight -= 1;
+        }
+      },
+      complete: (size, replaces) => this.#calls.run('upload.complete', () => this.#complete(upload, size, replaces)),
+      abort: () =>
+        this.#calls
+          .run('upload.abort', () => {
+            // What is still in flight would leave parts behind.
+            if (this.#copiesInFlight > 0) throw new Error('abort while copies are in flight');
+            this.uploads.delete(upload);
+          })
+          .catch((error: unknown) => {
+            if (error instanceof Error && error.message.startsWith('abort while')) throw error;
+          }),
+    };
+  }
+
+  #copied(source: ContainerSource, { start, end }: { readonly start: number; readonly end: number }): Uint8Array {
+    const { bytes, etag } = this.#archive.object(source.archiveKey);
+    if (etag !== source.archiveEtag) throw new Error('PreconditionFailed');
+    if (bytes.length <= 5 * MiB) throw new Error('InvalidRequest: not supported as a byte-range copy source');
+    if (start < 0 || start >= end || end > bytes.length) throw new Error('InvalidRange');
+    this.bytesCopied += end - start;
+    return bytes.subarray(start, end);
+  }
+
+  #complete(upload: Upload, size: number, replaces: string | undefined): WriteResult {
+    if (!this.uploads.has(upload)) throw new Error('NoSuchUpload');
+    const numbers = [...upload.parts.keys()].sort((a, b) => a - b);
+    const parts = numbers.map((number) => upload.parts.get(number) ?? new Uint8Array());
+    if (numbers.length === 0 || numbers.some((number, index) => number !== index + 1))
+      throw new Error('InvalidPartOrder');
+    if (parts.slice(0, -1).some((part) => part.length < 5 * MiB)) throw new Error('EntityTooSmall');
+    const bytes = Buffer.concat(parts);
+    if (bytes.length !== size) throw new Error('InvalidRequest: MpuObjectSize');
+    const result = this.#write(upload.key, bytes, upload.metadata, replaces, `-${parts.length}`);
+    if (result === 'written') this.uploads.delete(upload);
+    return result;
+  }
+
+  #write(
+    key: string,
+    bytes: Uint8Array,
+    metadata: StoredObject['metadata'],
+    replaces: string | undefined,
+    tag: string,
+  ): WriteResult {
+    checkedKey(key);
+    if (this.objects.get(key)?.etag !== replaces) return 'conflict';
+    this.writes += 1;
+    // As with SSE-KMS, the ETag says nothing about the bytes: the same bytes written again have another one.
+    const etag = `"${createHash('md5').update(bytes).update(String(this.writes)).digest('hex')}${tag}"`;
+    this.objects.set(key, { bytes, etag, metadata });
+    return 'written';
+  }
+}
+
+function checkedKey(key: string): void {
+  if (!parseOutboxKey(key)) throw new Error('a key outside the grammar of the outbox');
+}
+
+function checkedMetadata(metadata: Record<string, string>): StoredObject['metadata'] {
+  for (const [key, value] of Object.entries(metadata)) {
+    if (!metadataKeys.has(key)) throw new Error(`unknown metadata ${key}`);
+    if (!/^[\x21-\x7e]+$/.test(value)) throw new Error(`metadata ${key} is not header text`);
+  }
+  return { ...metadata };
+}

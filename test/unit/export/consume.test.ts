@@ -1,0 +1,229 @@
+import { createHash } from 'node:crypto';
+import { beforeEach, describe, expect, test } from 'vitest';
+import { limits } from '../../../lib/contract/limits.ts';
+import { TemporarilyUnavailableError } from '../../../lib/errors.ts';
+import { consumeExportRequest } from '../../../lib/export/consume.ts';
+import { ExportWorld, vectorKey } from '../../helpers/export-world.ts';
+import { CrashError } from '../../helpers/port-calls.ts';
+
+const requestId = '6f1d7a9e-3b1c-4d0e-9a57-0c5a4f2b8e11';
+const messageId = 'b2c1f0de-7777-4aaa-8bbb-1234567890ab';
+const researcher = { iss: 'https://issuer.example', sub: 'r1' };
+/** SHA-256 of `22:https://issuer.exampler1`, the byte length of `iss` first. */
+const prefix = createHash('sha256').update('22:https://issuer.exampler1').digest('hex');
+const expiresAt = new Date('2026-11-21T11:00:00Z');
+const key = Buffer.from(vectorKey('bob').publicKey).toString('base64');
+const fingerprint = createHash('sha256').update(vectorKey('bob').publicKey).digest('hex');
+
+const request = { jwtToken: 'good-visa', publicKey: key, datasetId: 'EGAD1' };
+const received = (body: unknown, attributes: Record<string, string> = { requestId, archiveKind: 'fega' }) => ({
+  messageId,
+  body: typeof body === 'string' ? body : JSON.stringify(body),
+  attributes,
+  sentAt: new Date('2026-11-21T09:59:00.123Z'),
+});
+
+let world: ExportWorld;
+const consume = (...message: Parameters<typeof received>) =>
+  consumeExportRequest(received(...message), world.consuming);
+const grant = (datasetId: string, subject = researcher) => ({ subject, datasetId, expiresAt });
+
+beforeEach(() => {
+  world = new ExportWorld();
+  world.catalogue.addDataset('EGAD1', { released: true, aliases: ['doi:1'], fileIds: ['F4', 'F2', 'F1', 'F3'] });
+  world.catalogue.addDataset('EGAD2', { released: false, fileIds: ['F9'] });
+  world.catalogue.addDataset('EGAD3', { released: true, fileIds: ['F9'] });
+  world.catalogue.addDataset('EGAD4', { released: true });
+  world.visas.set('good-visa', [grant('EGAD1')]);
+});
+
+test('seed rule 3: the visa is verified first, then the release; one message a file goes out, in the order of the design', async () => {
+  expect(await consume(request)).toEqual({ outcome: 'accepted', requestId, datasetId: 'EGAD1', files: 4 });
+  expect(world.calls.names).toEqual([
+    'verify',
+    'catalogue.resolveDataset EGAD1',
+    'catalogue.isReleased EGAD1',
+    'catalogue.fileIdsOfDataset',
+    'log.record accepted',
+    'fileExports.send',
+    'catalogue.fileIdsOfDataset',
+    'fileExports.send',
+  ]);
+  const common = { requestId, requestedAt: '2026-11-21T09:59:00.123Z', datasetId: 'EGAD1', recipient: prefix };
+  expect(world.fileExports.sent).toEqual(
+    ['F1', 'F2', 'F3', 'F4'].map((fileId) => ({ ...common, fileId, publicKey: key })),
+  );
+  expect(world.rows).toEqual([
+    {
+      requestId,
+      event: 'accepted',
+      archiveKind: 'fega',
+      datasetId: 'EGAD1',
+      recipient: prefix,
+      keyFingerprint: fingerprint,
+    },
+  ]);
+});
+
+test('no message to a file carries the visa', async () => {
+  await consume(request);
+  expect(JSON.stringify(world.fileExports.sent)).not.toContain('good-visa');
+});
+
+describe('seed rule 4: a request is rejected, nothing is staged, the reason is on record', () => {
+  const cases: [string, unknown, Record<string, string> | undefined][] = [
+    ['malformed_message', '{"jwtToken":"secret-visa', undefined],
+    ['malformed_message', 'null', undefined],
+    ['malformed_message', [], undefined],
+    ['malformed_message', { ...request, fileId: 'F1' }, undefined],
+    ['malformed_message', { ...request, datasetId: undefined }, undefined],
+    ['malformed_message', { ...request, jwtToken: 7 }, undefined],
+    ['malformed_message', { ...request, jwtToken: 'v'.repeat(limits.visaBytes + 1) }, undefined],
+    ['malformed_message', { ...request, surprise: true }, undefined],
+    ['malformed_message', { ...request, datasetId: 'EGAD1\u0000' }, undefined],
+    ['malformed_message', { ...request, datasetId: 'EGAD\ud800' }, undefined],
+    ['malformed_message', request, { requestId: 'not-a-uuid' }],
+    ['malformed_message', request, { requestId, archiveKind: 'a\nb' }],
+    ['unusable_public_key', { ...request, publicKey: 'AAAA' }, undefined],
+    ['unusable_public_key', { ...request, publicKey: Buffer.alloc(32).toString('base64') }, undefined],
+    ['visa_malformed-token', { ...request, jwtToken: 'unknown' }, undefined],
+    ['visa_expired', { ...request, jwtToken: 'old' }, undefined],
+    ['visa_bad-signature', { ...request, jwtToken: 'forged' }, undefined],
+    ['unknown_dataset', { ...request, datasetId: 'EGAD99' }, undefined],
+    ['not_entitled', { ...request, datasetId: 'EGAD3' }, undefined],
+    ['not_entitled', { ...request, jwtToken: 'other-type' }, undefined],
+    ['not_entitled', { ...request, jwtToken: 'longer-id' }, undefined],
+    ['not_released', { ...request, datasetId: 'EGAD2', jwtToken: 'all' }, undefined],
+    ['nothing_to_export', { ...request, datasetId: 'EGAD4', jwtToken: 'all' }, undefined],
+    ['unknown_file', { ...request, datasetId: undefined, fileId: 'F0' }, undefined],
+    ['not_entitled', { ...request, datasetId: undefined, fileId: 'F9' }, undefined],
+    ['not_released', { ...request, datasetId: undefined, fileId: 'F9', jwtToken: 'unreleased' }, undefined],
+  ];
+
+  test.each(cases)('%s: %j', async (reason, body, attributes) => {
+    world.visas.set('old', 'expired').set('forged', 'bad-signature').set('other-type', []);
+    world.visas.set('longer-id', [grant('EGAD10'), grant('EGAD'), grant('egad1'), grant('EGAD1 ')]);
+    world.visas.set(
+      'all',
+      ['EGAD1', 'EGAD2', 'EGAD3', 'EGAD4'].map((id) => grant(id)),
+    );
+    world.visas.set('unreleased', [grant('EGAD2')]);
+
+    expect(await consume(body, attributes)).toMatchObject({ outcome: 'rejected', reason });
+
+    expect(world.fileExports.sent).toEqual([]);
+    expect(world.rows).toEqual([expect.objectContaining({ event: 'rejected', reason })]);
+    expect(JSON.stringify(world.rows)).not.toMatch(/secret-visa|\\u0000/);
+  });
+
+  test('the row of a rejected request says what is known by then', async () => {
+    await consume({ ...request, datasetId: 'EGAD3' });
+    expect(world.rows).toEqual([
+      {
+        requestId,
+        event: 'rejected',
+        reason: 'not_entitled',
+        archiveKind: 'fega',
+        datasetId: 'EGAD3',
+        keyFingerprint: fingerprint,
+      },
+    ]);
+  });
+
+  test('the release is not asked for when nothing is granted', async () => {
+    await consume({ ...request, datasetId: 'EGAD3' });
+    expect(world.calls.names.filter((name) => name.startsWith('catalogue.isReleased'))).toEqual([]);
+  });
+});
+
+test('a message without a request id goes by its message id', async () => {
+  expect(await consume(request, {})).toMatchObject({ outcome: 'accepted', requestId: messageId });
+  expect(world.rows[0]).not.toHaveProperty('archiveKind');
+});
+
+test.each([
+  ['the request by alias, the visa by id', 'doi:1', 'EGAD1'],
+  ['the request by id, the visa by alias', 'EGAD1', 'doi:1'],
+  ['both by alias', 'doi:1', 'doi:1'],
+])('%s: the dataset is found', async (_, datasetId, granted) => {
+  world.visas.set('good-visa', [grant('EGAD77'), grant(granted)]);
+  expect(await consume({ ...request, datasetId })).toMatchObject({ outcome: 'accepted', datasetId: 'EGAD1', files: 4 });
+});
+
+test('an id in a visa that no database can hold is passed over', async () => {
+  world.visas.set('good-visa', [grant('EGAD\u0000'), grant('doi:1')]);
+  expect(await consume(request)).toMatchObject({ outcome: 'accepted' });
+  expect(world.calls.names.join()).not.toContain('\u0000');
+});
+
+test('the recipient is the subject of the visa that grants the dataset, the first of several', async () => {
+  const others = ['r2', 'r1', 'r3'].map((sub) => ({ iss: researcher.iss, sub }));
+  world.visas.set('good-visa', [grant('EGAD3', others[0]), grant('EGAD1', others[1]), grant('EGAD1', others[2])]);
+  await consume(request);
+  expect(new Set(world.fileExports.sent.map((message) => message.recipient))).toEqual(new Set([prefix]));
+});
+
+test('a file in several datasets is exported through one that is granted and released', async () => {
+  world.visas.set('good-visa', [grant('EGAD2'), grant('EGAD3')]);
+  const outcome = await consume({ ...request, datasetId: undefined, fileId: 'F9' });
+  expect(outcome).toEqual({ outcome: 'accepted', requestId, datasetId: 'EGAD3', files: 1 });
+  expect(world.fileExports.sent).toEqual([expect.objectContaining({ fileId: 'F9', datasetId: 'EGAD3' })]);
+  expect(world.rows).toEqual([expect.objectContaining({ event: 'accepted', fileId: 'F9', datasetId: 'EGAD3' })]);
+});
+
+test.each([
+  'verify',
+  'catalogue.resolveDataset EGAD1',
+  'catalogue.isReleased EGAD1',
+  'catalogue.fileIdsOfDataset',
+  'log.record accepted',
+  'fileExports.send',
+])('a failure of %s is no rejection: the message fails and is delivered again', async (name) => {
+  const order = [
+    'verify',
+    'catalogue.resolveDataset EGAD1',
+    'catalogue.isReleased EGAD1',
+    'catalogue.fileIdsOfDataset',
+  ];
+  order.push('log.record accepted', 'fileExports.send');
+  const failure = new TemporarilyUnavailableError('down');
+  world.calls.failAt(order.indexOf(name), 'before', failure);
+  await expect(consume(request)).rejects.toBe(failure);
+  expect(world.rows.filter((row) => row.event === 'rejected')).toEqual([]);
+  world.calls.revive();
+  expect(await consume(request)).toMatchObject({ outcome: 'accepted', files: 4 });
+});
+
+test('a rejection whose audit row cannot be written is tried again', async () => {
+  const failure = new TemporarilyUnavailableError('down');
+  world.calls.failAt(1, 'before', failure);
+  await expect(consume({ ...request, jwtToken: 'unknown' })).rejects.toBe(failure);
+  expect(world.rows).toEqual([]);
+  world.calls.revive();
+  expect(await consume({ ...request, jwtToken: 'unknown' })).toMatchObject({ outcome: 'rejected' });
+  expect(world.rows).toHaveLength(1);
+});
+
+test('a crash at any call, before or after its effect: the redelivery sends every file, the row is written once', async () => {
+  for (const when of ['before', 'after'] as const) {
+    for (let at = 0; ; at += 1) {
+      const fresh = new ExportWorld();
+      fresh.catalogue.addDataset('EGAD1', { released: true, fileIds: ['F1', 'F2', 'F3', 'F4'] });
+      fresh.visas.set('good-visa', [grant('EGAD1')]);
+      fresh.calls.crashAt(at, when);
+      const first = await consumeExportRequest(received(request), fresh.consuming).catch((error: unknown) => error);
+      // Nothing is sent before the row is there.
+      if (fresh.fileExports.sent.length > 0) expect(fresh.rows).toHaveLength(1);
+      if (!fresh.calls.revive()) {
+        expect(at).toBe(8);
+        break;
+      }
+      expect(first).toBeInstanceOf(CrashError);
+      await consumeExportRequest(received(request), fresh.consuming);
+      expect(new Set(fresh.fileExports.sent.map((message) => message.fileId))).toEqual(
+        new Set(['F1', 'F2', 'F3', 'F4']),
+      );
+      expect(fresh.rows).toEqual([expect.objectContaining({ event: 'accepted' })]);
+    }
+  }
+});
