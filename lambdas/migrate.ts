@@ -1,0 +1,40 @@
+import type { Context } from 'aws-lambda';
+import { environment } from '../lib/contract/environment.ts';
+import { DataApi } from '../lib/stores/data-api.ts';
+import { migrate, migration } from '../lib/stores/migrate.ts';
+import catalogue from '../lib/stores/migrations/0001-catalogue.sql';
+import catalogueIndexes from '../lib/stores/migrations/0002-catalogue-indexes.sql';
+import dataOut from '../lib/stores/migrations/0003-data-out.sql';
+import { rdsDataClient } from '../lib/stores/rds-data-client.ts';
+import { required } from './shared/environment.ts';
+import { logger } from './shared/observability.ts';
+
+/** Imported one by one, so that the bundle holds their text and a changed file makes another function version. */
+const migrations = [
+  migration('0001-catalogue.sql', catalogue),
+  migration('0002-catalogue-indexes.sql', catalogueIndexes),
+  migration('0003-data-out.sql', dataOut),
+];
+
+/** Time that is kept to report a failure before Lambda ends the invocation. */
+const reserveMs = 3000;
+
+let remainingMs = (): number => 0;
+const db = new DataApi({
+  client: rdsDataClient(),
+  clusterArn: required(environment.databaseClusterArn),
+  secretArn: required(environment.databaseSecretArn),
+  database: required(environment.databaseName),
+  remainingMs: () => remainingMs(),
+});
+
+/**
+ * Run by a deploy-time trigger before anything reads the database. Waits for a paused cluster as long as the invocation
+ * lasts; a failure is thrown, and rolls the deployment back.
+ */
+export async function handler(_event: unknown, context: Context): Promise<{ applied: string[] }> {
+  remainingMs = () => context.getRemainingTimeInMillis() - reserveMs;
+  const applied = await migrate(db, migrations);
+  logger.info('database is up to date', { applied });
+  return { applied };
+}

@@ -1,0 +1,19 @@
+/** Long-lived or temporary AWS credentials. */
+export interface AwsCredentials {
+  readonly accessKeyId: string;
+  readonly secretAccessKey: string;
+  readonly sessionToken?: string;
+}
+
+/**
+ * Where the AWS clients of this folder connect. Nothing is needed in a Lambda function: the SDK reads region, role
+ * credentials and `AWS_ENDPOINT_URL_*` from the environment. The operator's tool names them for the local engine.
+ */
+export interface AwsClientOptions {
+  /** @default - from the environment or the shared configuration files */
+  readonly region?: string;
+  /** @default - AWS, or `AWS_ENDPOINT_URL_*` */
+  readonly endpoint?: string;
+  /** @default - the SDK's provider chain */
+  readonly credentials?: AwsCredentials;
+}

@@ -1,0 +1,5 @@
+/** The text of an SQL file; esbuild's loader `text` puts it into the bundle. Node itself cannot import one. */
+declare module '*.sql' {
+  const text: string;
+  export default text;
+}

@@ -1,0 +1,48 @@
+import { z } from 'zod';
+import type { SqlExecutor } from './data-api.ts';
+
+/** A user of the central archive. `passwordHash`: scrypt in PHC form, or bcrypt. */
+export interface ArchiveUser {
+  readonly username: string;
+  readonly passwordHash: string;
+}
+
+const userRow = z.object({ username: z.string(), password_hash: z.string() });
+
+/** The central archive's Basic credentials, in `data_out.archive_users`. */
+export class RdsArchiveUsers {
+  readonly #db: SqlExecutor;
+
+  constructor(db: SqlExecutor) {
+    this.#db = db;
+  }
+
+  /** The user; `undefined` when there is none or the user was disabled. */
+  async find(username: string): Promise<ArchiveUser | undefined> {
+    // PostgreSQL text has no NUL: such a name is nobody's, and must not become a database error.
+    if (username.includes('\0')) return undefined;
+    const [row] = await this.#db.query(
+      userRow,
+      'select username, password_hash from data_out.archive_users where username = :username and disabled_at is null',
+      { username },
+    );
+    return row && { username: row.username, passwordHash: row.password_hash };
+  }
+
+  /** Add the user or replace the password hash; a disabled user becomes active again. */
+  async save(username: string, passwordHash: string): Promise<void> {
+    await this.#db.execute(
+      `insert into data_out.archive_users (username, password_hash) values (:username, :password_hash)
+       on conflict (username) do update set password_hash = excluded.password_hash, disabled_at = null`,
+      { username, password_hash: passwordHash },
+    );
+  }
+
+  /** Refuse the user's credentials from now on. */
+  async disable(username: string): Promise<void> {
+    await this.#db.execute(
+      'update data_out.archive_users set disabled_at = coalesce(disabled_at, now()) where username = :username',
+      { username },
+    );
+  }
+}

@@ -1,0 +1,134 @@
+import { z } from 'zod';
+import { NotFoundError } from '../errors.ts';
+import type { SqlExecutor } from './data-api.ts';
+import { headerHex } from './header-hex.ts';
+
+/** A checksum of an archived file; `checksum` in lower-case hex. */
+export interface ArchiveChecksum {
+  /** The file as submitted, the body as archived, or the plaintext. */
+  readonly source: 'UPLOADED' | 'ARCHIVED' | 'UNENCRYPTED';
+  readonly type: 'MD5' | 'SHA256' | 'SHA384' | 'SHA512';
+  readonly checksum: string;
+}
+
+/** What the catalogue must know of a file whose body is already in the archive bucket. Sizes in bytes. */
+export interface ArchiveRegistration {
+  /** Stable id, `EGAF…`. */
+  readonly fileId: string;
+  /** Stable id, `EGAD…`; the dataset is made when it is new, and is not released by this. */
+  readonly datasetId: string;
+  readonly submissionFilePath: string;
+  /** @default - unknown */
+  readonly submissionFileSize?: number;
+  /** Key of the body in the archive bucket. */
+  readonly archiveFilePath: string;
+  /** The body alone, without the header. */
+  readonly archiveFileSize: number;
+  readonly decryptedFileSize: number;
+  /** The whole Crypt4GH header, for the archive's key. */
+  readonly header: Uint8Array;
+  /** Lower-case hex of the archive's public key. */
+  readonly keyHash: string;
+  readonly checksums: readonly ArchiveChecksum[];
+}
+
+/** States that a dataset can be put into. */
+export type DatasetEvent = 'registered' | 'released' | 'deprecated';
+
+/** A request to the Data API has at most 4 MiB; this leaves room for everything but the header. */
+const maxHeaderBytes = 1_500_000;
+
+/** The operator's side of the catalogue: fills it the way an ingestion pipeline would. */
+export class RdsArchiveWriter {
+  readonly #db: SqlExecutor;
+
+  constructor(db: SqlExecutor) {
+    this.#db = db;
+  }
+
+  /**
+   * Put a file into a dataset, in one statement, so that it is there wholly or not at all. A second registration of the
+   * same stable id replaces the first and leaves one row.
+   *
+   * @throws RangeError when the header is larger than the Data API can take.
+   */
+  async registerFile(file: ArchiveRegistration): Promise<void> {
+    if (file.header.length > maxHeaderBytes) {
+      throw new RangeError(`expected a header of at most ${maxHeaderBytes} bytes, got ${file.header.length}`);
+    }
+    await this.#db.execute(
+      `with key as (
+         insert into sda.encryption_keys (key_hash, description) values (:key_hash, 'archive key')
+         on conflict (key_hash) do nothing
+       ), dataset as (
+         insert into sda.datasets (stable_id) values (:dataset_id)
+         on conflict (stable_id) do update set stable_id = excluded.stable_id
+         returning id, stable_id
+       ), registered as (
+         insert into sda.dataset_event_log (dataset_id, event)
+         select stable_id, 'registered' from dataset
+         where not exists (select 1 from sda.dataset_event_log e where e.dataset_id = :dataset_id)
+       ), file as (
+         insert into sda.files (stable_id, submission_file_path, submission_file_size, archive_file_path,
+           archive_file_size, decrypted_file_size, header, encryption_method, key_hash)
+         values (:file_id, :submission_file_path, cast(:submission_file_size as bigint), :archive_file_path,
+           cast(:archive_file_size as bigint), cast(:decrypted_file_size as bigint), :header, 'CRYPT4GH', :key_hash)
+         on conflict (stable_id) do update set
+           submission_file_path = excluded.submission_file_path,
+           submission_file_size = excluded.submission_file_size,
+           archive_file_path = excluded.archive_file_path,
+           archive_file_size = excluded.archive_file_size,
+           decrypted_file_size = excluded.decrypted_file_size,
+           header = excluded.header,
+           encryption_method = excluded.encryption_method,
+           key_hash = excluded.key_hash
+         returning id
+       ), membership as (
+         insert into sda.file_dataset (file_id, dataset_id) select file.id, dataset.id from file, dataset
+         on conflict (file_id, dataset_id) do nothing
+       )
+       insert into sda.checksums (file_id, checksum, type, source)
+       select file.id, c.checksum, cast(c.type as sda.checksum_algorithm), cast(c.source as sda.checksum_source)
+       from file, jsonb_to_recordset(cast(:checksums as jsonb)) as c (checksum text, type text, source text)
+       on conflict (file_id, type, source) do update set checksum = excluded.checksum`,
+      {
+        key_hash: file.keyHash,
+        dataset_id: file.datasetId,
+        file_id: file.fileId,
+        submission_file_path: file.submissionFilePath,
+        submission_file_size: file.submissionFileSize ?? null,
+        archive_file_path: file.archiveFilePath,
+        archive_file_size: file.archiveFileSize,
+        decrypted_file_size: file.decryptedFileSize,
+        header: headerHex(file.header),
+        checksums: { json: file.checksums },
+      },
+    );
+  }
+
+  /**
+   * Make `event` the newest of the dataset; does nothing when it already is.
+   *
+   * @throws NotFoundError when the catalogue has no such dataset.
+   */
+  async appendDatasetEvent(datasetId: string, event: DatasetEvent): Promise<void> {
+    const found = await this.#db.query(
+      z.object({ stable_id: z.string() }),
+      `with dataset as (
+         select stable_id from sda.datasets where stable_id = :dataset_id
+       ), newest as (
+         select e.event, e.event_date from sda.dataset_event_log e
+         where e.dataset_id = :dataset_id
+         order by e.event_date desc nulls last, e.id desc
+         limit 1
+       ), appended as (
+         insert into sda.dataset_event_log (dataset_id, event, event_date)
+         select stable_id, :event, greatest(clock_timestamp(), (select event_date from newest)) from dataset
+         where not exists (select 1 from newest where newest.event = :event)
+       )
+       select stable_id from dataset`,
+      { dataset_id: datasetId, event },
+    );
+    if (found.length === 0) throw new NotFoundError(`the catalogue has no dataset ${datasetId}`);
+  }
+}
