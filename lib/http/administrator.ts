@@ -27,7 +27,7 @@ export async function authenticateAdministrator(
   }
   const { username, password } = parseBasic(value.trim());
   const user = await administrators.find(username);
-  if (!(await verifyPassword(password, user?.password)) || !user) {
+  if (!(await verifyPassword(password, user?.passwordHash)) || !user) {
     throw new UnauthenticatedError('user name or password is wrong');
   }
   return { username: user.username, isAdministrator: user.roles.includes(administratorRole) };

@@ -3,12 +3,12 @@ import type { ExportRequestMessage } from '../contract/messages.ts';
 /** Someone who may call administrative endpoints. */
 export interface Administrator {
   readonly username: string;
-  /** Password hash: scrypt in PHC form, or bcrypt. */
-  readonly password: string;
+  /** Scrypt in PHC form, or bcrypt. */
+  readonly passwordHash: string;
   readonly roles: readonly string[];
 }
 
-/** The administrators' secret, read at most a minute ago. */
+/** The administrators' secret. May throw TemporarilyUnavailableError. */
 export interface Administrators {
   find(username: string): Promise<Administrator | undefined>;
 }

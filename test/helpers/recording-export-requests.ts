@@ -1,0 +1,26 @@
+import { type ExportRequestMessage, exportRequestMessage } from '../../lib/contract/messages.ts';
+import type { ExportRequests } from '../../lib/http/ports.ts';
+
+interface Published {
+  readonly requestId: string;
+  readonly archiveKind: string;
+  readonly message: ExportRequestMessage;
+}
+
+/** The queue `export-requests` in memory: takes what SQS and the message's schema take, refuses the rest. */
+export class RecordingExportRequests implements ExportRequests {
+  readonly published: Published[] = [];
+  /** Set: nothing is taken, and this is thrown. */
+  failure: Error | undefined;
+
+  async publish(request: Published): Promise<void> {
+    if (this.failure) throw this.failure;
+    const body = JSON.stringify(exportRequestMessage.parse(request.message));
+    // https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_SendMessage.html
+    if (!/^[\t\n\r\u{20}-\u{d7ff}\u{e000}-\u{fffd}\u{10000}-\u{10ffff}]+$/u.test(body)) {
+      throw new Error('InvalidMessageContents');
+    }
+    if (Buffer.byteLength(body) > 1_048_576) throw new Error('MessageTooLong');
+    this.published.push(request);
+  }
+}
