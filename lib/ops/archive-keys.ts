@@ -1,0 +1,85 @@
+import { z } from 'zod';
+import {
+  formatPrivateKey,
+  formatPublicKey,
+  parsePrivateKey,
+  publicKeyFingerprint,
+  publicKeyOf,
+} from '../crypt4gh/index.ts';
+import { NotFoundError } from '../errors.ts';
+import type { ArchiveKey } from '../export/ports.ts';
+import { OpsError } from './errors.ts';
+import type { EditableSecret } from './ports.ts';
+
+/** The secret with the archive's key pairs, newest first. */
+const archiveKeysSecret = z.object({
+  keys: z.array(z.object({ privateKey: z.string(), passphrase: z.string().optional() })).default([]),
+});
+type Stored = z.infer<typeof archiveKeysSecret>;
+
+/** One key pair as it may be shown. */
+export interface ShownArchiveKey {
+  /** Crypt4GH PEM. */
+  readonly publicKey: string;
+  /** Hex SHA-256 of the 32 bytes. */
+  readonly fingerprint: string;
+  /** What `sda.files.key_hash` holds for headers to this key. */
+  readonly keyHash: string;
+  /** New files are encrypted to this one. */
+  readonly newest: boolean;
+}
+
+/** The archive's keys, newest first. @throws NotFoundError when the secret has none yet. */
+export async function readArchiveKeys(secret: EditableSecret): Promise<readonly [ArchiveKey, ...ArchiveKey[]]> {
+  const [newest, ...older] = await keysOf(await readStored(secret));
+  if (!newest) throw new NotFoundError('the archive has no key yet: data-out-ops archive-key add --generate');
+  return [newest, ...older];
+}
+
+/**
+ * Put a key before all others. It is stored without a passphrase: the secret is encrypted by KMS, and a passphrase kept
+ * beside the key would only cost every cold start its derivation.
+ * @throws OpsError `conflict` when the archive has that key already
+ */
+export async function addArchiveKey(secret: EditableSecret, privateKey: Uint8Array): Promise<ShownArchiveKey> {
+  const stored = await readStored(secret);
+  const publicKey = publicKeyOf(privateKey);
+  if ((await keysOf(stored)).some((key) => Buffer.from(key.publicKey).equals(publicKey))) {
+    throw new OpsError('conflict', 'the archive has that key already');
+  }
+  const text = await formatPrivateKey(privateKey);
+  await secret.write({ keys: [{ privateKey: text }, ...stored.keys] });
+  return show(publicKey, true);
+}
+
+/** The public halves, newest first. */
+export async function showArchiveKeys(secret: EditableSecret): Promise<readonly ShownArchiveKey[]> {
+  const keys = await keysOf(await readStored(secret));
+  return keys.map((key, index) => show(key.publicKey, index === 0));
+}
+
+async function readStored(secret: EditableSecret): Promise<Stored> {
+  const { success, data } = archiveKeysSecret.safeParse((await secret.read()) ?? {});
+  // The parser's own words could quote a key.
+  if (!success)
+    throw new OpsError('unusable_input', 'the secret with the archive keys is not of the form {"keys":[...]}');
+  return data;
+}
+
+async function keysOf({ keys }: Stored): Promise<readonly ArchiveKey[]> {
+  const parsed: ArchiveKey[] = [];
+  for (const { privateKey: text, passphrase } of keys) {
+    const privateKey = await parsePrivateKey(text, passphrase);
+    parsed.push({ privateKey, publicKey: publicKeyOf(privateKey) });
+  }
+  return parsed;
+}
+
+function show(publicKey: Uint8Array, newest: boolean): ShownArchiveKey {
+  return {
+    publicKey: formatPublicKey(publicKey),
+    fingerprint: publicKeyFingerprint(publicKey),
+    keyHash: Buffer.from(publicKey).toString('hex'),
+    newest,
+  };
+}

@@ -1,0 +1,189 @@
+import { randomInt, randomUUID } from 'node:crypto';
+import { encryptedBodySize } from '../../crypt4gh/index.ts';
+import type { ArchiveKey } from '../../export/ports.ts';
+import type { InventoryFile } from '../../stores/rds-archive-inventory.ts';
+import type { ArchiveRegistration } from '../../stores/rds-archive-writer.ts';
+import { OpsError } from '../errors.ts';
+import type { ArchiveCatalogue, Target } from '../ports.ts';
+import { encryptForArchive, isContainer, maxHeaderBytes, type SplitContainer, splitForArchive } from './container.ts';
+import type { Input } from './input.ts';
+import { abortable, Counter, peekable } from './streams.ts';
+
+/** Bytes of the largest body: with a header before it, it must fit one S3 object (10,000 parts of 5 GiB). */
+export const maxBodyBytes = 10_000 * 5 * 2 ** 30 - maxHeaderBytes;
+
+/** Parts for input of unknown size are of 64 MiB, so this much can come. */
+const unknownSize = 10_000 * 64 * 2 ** 20;
+
+export interface AddFileRequest {
+  readonly datasetId: string;
+  /** Stable id; by default a new local one. */
+  readonly fileId?: string;
+  /** What the researcher sees as the file's path; by default the input's name. */
+  readonly path: string;
+  readonly input: Pick<Input, 'label' | 'size' | 'bytes'>;
+  /** The archive's keys, newest first: a plaintext is encrypted to the first. */
+  readonly keys: readonly [ArchiveKey, ...ArchiveKey[]];
+  readonly signal?: AbortSignal;
+  /** Told the size of every chunk read. */
+  readonly onRead?: (bytes: number) => void;
+}
+
+export interface AddedFile {
+  readonly fileId: string;
+  readonly datasetId: string;
+  readonly path: string;
+  /**
+   * `added`: a new file; `linked`: the archive had this very file, now it is in this dataset too; `unchanged`: it was
+   * there already.
+   */
+  readonly status: 'added' | 'linked' | 'unchanged';
+  /** Bytes and hex SHA-256 of the plaintext. */
+  readonly decryptedSize: number;
+  readonly sha256: string;
+  /** Bytes of the body in the archive. */
+  readonly archivedSize: number;
+}
+
+/**
+ * Add one file to the archive, in constant memory. The catalogue learns of it only when its body is whole in the bucket,
+ * and a body that the catalogue refused is removed again: whatever fails, nothing is half there.
+ *
+ * A known file id is no second copy: the same path and the same plaintext are linked to the dataset, others are refused.
+ * @throws OpsError `conflict`, `too_large`, `unusable_input`, `interrupted`; Crypt4ghError for a malformed container.
+ */
+export async function addFile(
+  target: Pick<Target, 'bodies' | 'catalogue'>,
+  request: AddFileRequest,
+): Promise<AddedFile> {
+  const { catalogue } = target;
+  const known = request.fileId === undefined ? undefined : await catalogue.findFile(request.fileId);
+  const fileId = request.fileId ?? (await newFileId(catalogue));
+  const container = await prepare(request);
+  if (known) return await linkKnown(catalogue, known, container, request);
+
+  const archiveFilePath = randomUUID();
+  const archived = new Counter();
+  const { size } = await target.bodies.upload(archiveFilePath, limited(archived.count(container.body)), {
+    expectedSize: request.input.size === undefined ? unknownSize : encryptedBodySize(request.input.size),
+  });
+  const digests = container.digests();
+  const file: ArchiveRegistration = {
+    fileId,
+    datasetId: request.datasetId,
+    submissionFilePath: request.path,
+    submissionFileSize: digests.uploadedSize,
+    archiveFilePath,
+    archiveFileSize: size,
+    decryptedFileSize: digests.decryptedSize,
+    header: container.header,
+    keyHash: container.keyHash,
+    checksums: [
+      { source: 'UNENCRYPTED', type: 'SHA256', checksum: digests.unencrypted },
+      { source: 'ARCHIVED', type: 'SHA256', checksum: archived.digest },
+      { source: 'UPLOADED', type: 'SHA256', checksum: digests.uploaded },
+    ],
+  };
+  await enter(target, file, request);
+  return { ...outcome(file, digests.unencrypted), status: 'added' };
+}
+
+async function prepare(request: AddFileRequest): Promise<SplitContainer> {
+  const { bytes, size } = request.input;
+  if (size !== undefined && size > maxBodyBytes) throw tooLarge();
+  const peeked = peekable(counted(request.signal ? abortable(bytes, request.signal) : bytes, request));
+  if (await isContainer(peeked)) return await splitForArchive(peeked, request.keys);
+  return encryptForArchive(peeked, request.keys[0]);
+}
+
+/** The same bytes, told to `onRead`; a file that grows or shrinks while it is read is refused. */
+async function* counted(
+  source: AsyncIterable<Uint8Array>,
+  { input, onRead }: AddFileRequest,
+): AsyncGenerator<Uint8Array> {
+  let read = 0;
+  for await (const chunk of source) {
+    read += chunk.length;
+    onRead?.(chunk.length);
+    yield chunk;
+  }
+  if (input.size !== undefined && read !== input.size) {
+    throw new OpsError('unusable_input', `${input.label} changed while it was read: ${read} bytes, not ${input.size}`);
+  }
+}
+
+async function* limited(body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+  let size = 0;
+  for await (const chunk of body) {
+    size += chunk.length;
+    if (size > maxBodyBytes) throw tooLarge();
+    yield chunk;
+  }
+}
+
+function tooLarge(): OpsError {
+  return new OpsError('too_large', `the encrypted body would be larger than ${maxBodyBytes} bytes, the limit of S3`);
+}
+
+async function linkKnown(
+  catalogue: ArchiveCatalogue,
+  known: InventoryFile,
+  container: SplitContainer,
+  { datasetId, path }: AddFileRequest,
+): Promise<AddedFile> {
+  for await (const _ of container.body);
+  const { unencrypted } = container.digests();
+  const taken = `file id ${known.fileId} is taken`;
+  if (known.submissionFilePath !== path) throw new OpsError('conflict', `${taken} by a file of another path`);
+  if (known.unencryptedSha256 !== unencrypted) throw new OpsError('conflict', `${taken} by a file of other content`);
+  const there = known.datasetIds.includes(datasetId);
+  if (!there) await catalogue.addToDataset(known.fileId, datasetId);
+  return { ...outcome({ ...known, datasetId }, unencrypted), status: there ? 'unchanged' : 'linked' };
+}
+
+/** Enter the file, or take its body back. */
+async function enter(
+  { bodies, catalogue }: Pick<Target, 'bodies' | 'catalogue'>,
+  file: ArchiveRegistration,
+  request: AddFileRequest,
+) {
+  try {
+    request.signal?.throwIfAborted();
+    await catalogue.registerFile(file);
+  } catch (error) {
+    // A lost answer is no refusal: if the row is there, the file was added.
+    const entered = await catalogue.findFile(file.fileId).catch(() => 'unknown' as const);
+    if (entered === 'unknown') {
+      const left = `whether body ${file.archiveFilePath} is catalogued is not known; it was left in the archive bucket`;
+      throw new OpsError('conflict', `the catalogue broke off: ${left}`, { cause: error });
+    }
+    if (entered?.archiveFilePath === file.archiveFilePath) return;
+    await bodies.remove(file.archiveFilePath);
+    throw error;
+  }
+}
+
+function outcome(
+  file: Pick<
+    ArchiveRegistration,
+    'fileId' | 'datasetId' | 'submissionFilePath' | 'decryptedFileSize' | 'archiveFileSize'
+  >,
+  sha256: string,
+) {
+  return {
+    fileId: file.fileId,
+    datasetId: file.datasetId,
+    path: file.submissionFilePath,
+    decryptedSize: file.decryptedFileSize,
+    sha256,
+    archivedSize: file.archiveFileSize,
+  };
+}
+
+/** A stable id nobody uses yet. It is a local one: the central archive hands out its own. */
+async function newFileId(catalogue: ArchiveCatalogue): Promise<string> {
+  for (;;) {
+    const id = `EGAF9${String(randomInt(10 ** 10)).padStart(10, '0')}`;
+    if (!(await catalogue.findFile(id))) return id;
+  }
+}

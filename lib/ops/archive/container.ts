@@ -1,0 +1,110 @@
+import { randomBytes } from 'node:crypto';
+import {
+  decryptSegments,
+  encryptHeader,
+  encryptSegments,
+  NoMatchingKeyError,
+  openHeader,
+  splitContainer,
+} from '../../crypt4gh/index.ts';
+import type { ArchiveKey } from '../../export/ports.ts';
+import { OpsError } from '../errors.ts';
+import type { PeekableBytes } from './streams.ts';
+import { Counter, tee } from './streams.ts';
+
+/**
+ * Bytes of the largest header the archive takes. Its hex form travels in one result of the RDS Data API, which ends at
+ * 1 MiB; a header for one reader has 124 bytes.
+ */
+export const maxHeaderBytes = 256 * 1024;
+
+/** What is known of a file once its body has been read to the end. */
+export interface Digests {
+  /** Bytes of the plaintext. */
+  readonly decryptedSize: number;
+  /** Bytes of the file as it was given. */
+  readonly uploadedSize: number;
+  /** Hex SHA-256 of the plaintext. */
+  readonly unencrypted: string;
+  /** Hex SHA-256 of the file as it was given. */
+  readonly uploaded: string;
+}
+
+/** A Crypt4GH container for an archive key, taken apart. */
+export interface SplitContainer {
+  readonly header: Uint8Array;
+  /** Lower-case hex of the archive's public key that opens the header. */
+  readonly keyHash: string;
+  /** To be read once, to the end. */
+  readonly body: AsyncIterable<Uint8Array>;
+  /** Only after the body has been read to the end. */
+  digests(): Digests;
+}
+
+/** Whether the bytes begin like a Crypt4GH container (the magic number, Crypt4GH 1.0 § 2.2). */
+export async function isContainer(bytes: PeekableBytes): Promise<boolean> {
+  const magic = Buffer.from('crypt4gh');
+  return magic.equals((await bytes.peek(magic.length)).subarray(0, magic.length));
+}
+
+/** Encrypt a plaintext to an archive key, with a data key of its own. */
+export function encryptForArchive(bytes: PeekableBytes, key: Pick<ArchiveKey, 'publicKey'>): SplitContainer {
+  const dataKey = new Uint8Array(randomBytes(32));
+  const plain = new Counter();
+  return {
+    header: encryptHeader({ dataKeys: [dataKey], recipients: [key.publicKey] }),
+    keyHash: Buffer.from(key.publicKey).toString('hex'),
+    body: encryptSegments(plain.count(bytes.all()), { dataKey }),
+    digests: () => ({
+      decryptedSize: plain.size,
+      uploadedSize: plain.size,
+      unencrypted: plain.digest,
+      uploaded: plain.digest,
+    }),
+  };
+}
+
+/**
+ * Take apart a container that is already encrypted to an archive key. Its body passes unchanged, and is decrypted on the
+ * way: a body that no recipient could read is refused here, not found out later.
+ * @throws OpsError `unusable_input` when no archive key opens the header, `too_large` for a header beyond the limit.
+ * @throws Crypt4ghError for a malformed container; while the body is read, for one that does not decrypt.
+ */
+export async function splitForArchive(bytes: PeekableBytes, keys: readonly ArchiveKey[]): Promise<SplitContainer> {
+  const { header, body } = await splitContainer(bytes.all());
+  if (header.length > maxHeaderBytes) {
+    throw new OpsError('too_large', `the Crypt4GH header has ${header.length} bytes, more than ${maxHeaderBytes}`);
+  }
+  const { key, opened } = openWithOne(header, keys);
+  const uploaded = new Counter();
+  const plain = new Counter();
+  uploaded.add(header);
+  return {
+    header,
+    keyHash: Buffer.from(key.publicKey).toString('hex'),
+    body: tee(uploaded.count(body), async (copy) => {
+      for await (const chunk of decryptSegments(copy, opened)) plain.add(chunk);
+    }),
+    digests: () => ({
+      decryptedSize: plain.size,
+      uploadedSize: uploaded.size,
+      unencrypted: plain.digest,
+      uploaded: uploaded.digest,
+    }),
+  };
+}
+
+function openWithOne(header: Uint8Array, keys: readonly ArchiveKey[]) {
+  for (const key of keys) {
+    try {
+      return { key, opened: openHeader(header, [key.privateKey]) };
+    } catch (error) {
+      if (!(error instanceof NoMatchingKeyError)) throw error;
+    }
+  }
+  const count = keys.length === 1 ? 'the archive key' : `any of the ${keys.length} archive keys`;
+  throw new OpsError(
+    'unusable_input',
+    `the file is a Crypt4GH container, but not for ${count}: encrypt it to this archive`,
+  );
+}

@@ -1,0 +1,50 @@
+import { open } from 'node:fs/promises';
+import { basename, resolve } from 'node:path';
+import { NotFoundError } from '../../errors.ts';
+import { usageError } from '../errors.ts';
+import type { Terminal } from '../terminal.ts';
+
+/** Bytes to be archived, before anybody looked at them. */
+export interface Input {
+  /** As messages name it. */
+  readonly label: string;
+  /** Base name of the file; `undefined` for standard input. */
+  readonly name: string | undefined;
+  /** Bytes, where the size is known beforehand. */
+  readonly size: number | undefined;
+  /** To be read once. */
+  readonly bytes: AsyncIterable<Uint8Array>;
+  /** Let go of the file, whether it was read or not. */
+  close(): void;
+}
+
+const chunkBytes = 1 << 20;
+
+/**
+ * Open the file to archive; `-` is standard input. A named pipe is opened once only, so it works as well.
+ * @throws NotFoundError when there is no such file; InvalidRequestError for a directory.
+ */
+export async function openInput(path: string, terminal: Terminal): Promise<Input> {
+  if (path === '-') {
+    return { label: 'standard input', name: undefined, size: undefined, bytes: terminal.input, close: () => {} };
+  }
+  const absolute = resolve(terminal.folder, path);
+  const file = await open(absolute, 'r').catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT' || error.code === 'ENOTDIR') throw new NotFoundError(`there is no file ${path}`);
+    throw error;
+  });
+  const stats = await file.stat();
+  if (stats.isDirectory()) {
+    await file.close();
+    throw usageError('<file>', `${path} is a directory; archive its files one by one`);
+  }
+  const bytes = file.createReadStream({ highWaterMark: chunkBytes, signal: terminal.signal });
+  return {
+    label: path,
+    name: basename(absolute),
+    // A pipe or a device has no size of its own.
+    size: stats.isFile() ? stats.size : undefined,
+    bytes,
+    close: () => void bytes.destroy(),
+  };
+}

@@ -1,0 +1,124 @@
+import { createHash, type Hash } from 'node:crypto';
+import { once } from 'node:events';
+import { PassThrough } from 'node:stream';
+
+/** Size and SHA-256 of what passes. */
+export class Counter {
+  size = 0;
+  readonly #hash: Hash = createHash('sha256');
+  #digest: string | undefined;
+
+  add(chunk: Uint8Array): void {
+    this.size += chunk.length;
+    this.#hash.update(chunk);
+  }
+
+  async *count(source: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+    for await (const chunk of source) {
+      this.add(chunk);
+      yield chunk;
+    }
+  }
+
+  /** Hex; nothing can be added afterwards. */
+  get digest(): string {
+    this.#digest ??= this.#hash.digest('hex');
+    return this.#digest;
+  }
+}
+
+/**
+ * Pass `source` on while `watch` reads the same bytes. At most about a MiB is held, however differently fast the two
+ * are; the end is passed on only after `watch` was content with all it read, and its error ends the stream.
+ */
+export async function* tee(
+  source: AsyncIterable<Uint8Array>,
+  watch: (copy: AsyncIterable<Uint8Array>) => Promise<void>,
+): AsyncGenerator<Uint8Array> {
+  const passed = new PassThrough({ highWaterMark: 1 << 20 });
+  const iterator = source[Symbol.asyncIterator]();
+  const copy: AsyncIterableIterator<Uint8Array> = {
+    async next() {
+      const next = await iterator.next();
+      if (!next.done && !passed.write(next.value)) await once(passed, 'drain');
+      return next;
+    },
+    [Symbol.asyncIterator]() {
+      return this;
+    },
+  };
+  const watching = (async () => {
+    await watch(copy);
+    // An edit list may let the decoder stop before the end; the body is archived whole.
+    for await (const _ of copy);
+    passed.end();
+  })().catch((error: unknown) => void passed.destroy(error instanceof Error ? error : new Error(String(error))));
+  try {
+    yield* passed;
+  } finally {
+    passed.destroy();
+  }
+  await watching;
+}
+/** A stream of bytes whose beginning can be looked at before it is read. */
+export interface PeekableBytes {
+  /** At least the first `length` bytes, or all there are; they are still to be read. */
+  peek(length: number): Promise<Uint8Array>;
+  /** All of it, from the first byte on. To be read once. */
+  all(): AsyncIterableIterator<Uint8Array>;
+}
+
+export function peekable(source: AsyncIterable<Uint8Array>): PeekableBytes {
+  const iterator = source[Symbol.asyncIterator]();
+  let start: Uint8Array = new Uint8Array();
+  let ended = false;
+
+  return {
+    async peek(length) {
+      while (start.length < length && !ended) {
+        const { value, done } = await iterator.next();
+        if (done) ended = true;
+        else start = start.length === 0 ? value : Buffer.concat([start, value]);
+      }
+      return start;
+    },
+    all: () => ({
+      async next() {
+        if (start.length > 0) {
+          const value = start;
+          start = new Uint8Array();
+          return { value, done: false };
+        }
+        return ended ? { value: undefined, done: true } : await iterator.next();
+      },
+      async return() {
+        await iterator.return?.();
+        return { value: undefined, done: true };
+      },
+      [Symbol.asyncIterator]() {
+        return this;
+      },
+    }),
+  };
+}
+
+/** The same bytes until `signal` aborts: then its reason, even while the source is silent. */
+export async function* abortable(source: AsyncIterable<Uint8Array>, signal: AbortSignal): AsyncGenerator<Uint8Array> {
+  const iterator = source[Symbol.asyncIterator]();
+  const { promise: aborted, reject } = Promise.withResolvers<never>();
+  const abort = () => reject(signal.reason);
+  aborted.catch(() => undefined);
+  signal.addEventListener('abort', abort, { once: true });
+  try {
+    for (;;) {
+      signal.throwIfAborted();
+      const next = await Promise.race([iterator.next(), aborted]);
+      if (next.done) return;
+      yield next.value;
+    }
+  } finally {
+    signal.removeEventListener('abort', abort);
+    // Not awaited: a silent source would never answer.
+    iterator.return?.().catch(() => undefined);
+  }
+}

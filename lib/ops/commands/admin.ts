@@ -1,0 +1,80 @@
+import type { Command } from 'commander';
+import { z } from 'zod';
+import { hashPassword } from '../../contract/password-hash.ts';
+import { NotFoundError } from '../../errors.ts';
+import { OpsError } from '../errors.ts';
+import { checkUsername, newPassword, type PasswordOptions, withPasswordOptions } from '../password.ts';
+import type { EditableSecret } from '../ports.ts';
+import { type CommandContext, openSession } from '../session.ts';
+
+/** The administrators' secret. `password` is a hash. */
+const administratorsSecret = z.object({
+  users: z.array(z.object({ username: z.string(), password: z.string(), roles: z.array(z.string()) })).default([]),
+});
+type Administrators = z.infer<typeof administratorsSecret>;
+
+/** `admin add <name>` and `admin remove <name>`: who may call administrative endpoints. */
+export function registerAdmin(program: Command, context: CommandContext): void {
+  const admin = program.command('admin').description('users of the administrative endpoints (POST /export)');
+
+  withPasswordOptions(admin.command('add'))
+    .description('add a user')
+    .argument('<name>', 'user name')
+    .option('--role <role...>', 'roles; POST /export asks for ADMIN', ['ADMIN'])
+    .option('--replace', 'give a known user another password and other roles')
+    .action(
+      async (name: string, options: PasswordOptions & { role: string[]; replace?: boolean }, command: Command) => {
+        const session = openSession(context, command);
+        const username = checkUsername(name);
+        const { administrators } = await session.target();
+        const replace = options.replace === true;
+        refuseKnown(await readAdministrators(administrators), username, replace);
+        const { password, generated } = await newPassword(options, session.terminal);
+        await addAdministrator(administrators, { username, password, roles: options.role, replace });
+        session.output.result(
+          { username, roles: options.role, ...(generated && { password }) },
+          `user ${username} with ${options.role.join(', ')}${generated ? `, password ${password}` : ''}`,
+        );
+        session.output.note('note: functions read the secret again within five minutes');
+      },
+    );
+
+  admin
+    .command('remove')
+    .description('remove a user')
+    .argument('<name>', 'user name')
+    .action(async (name: string, _options: unknown, command: Command) => {
+      const session = openSession(context, command);
+      const { administrators } = await session.target();
+      const { users } = await readAdministrators(administrators);
+      const left = users.filter((user) => user.username !== name);
+      if (left.length === users.length) throw new NotFoundError(`there is no user ${name}`);
+      await administrators.write({ users: left });
+      session.output.result({ username: name, removed: true }, `user ${name} is refused, within five minutes`);
+    });
+}
+
+/** Add a user to the administrators' secret. @throws OpsError `conflict` for a known one, unless `replace` */
+export async function addAdministrator(
+  secret: EditableSecret,
+  user: { readonly username: string; readonly password: string; readonly roles: string[]; readonly replace?: boolean },
+): Promise<void> {
+  const stored = await readAdministrators(secret);
+  refuseKnown(stored, user.username, user.replace === true);
+  const others = stored.users.filter((each) => each.username !== user.username);
+  const added = { username: user.username, password: await hashPassword(user.password), roles: user.roles };
+  await secret.write({ users: [...others, added] });
+}
+
+async function readAdministrators(secret: EditableSecret): Promise<Administrators> {
+  const { success, data } = administratorsSecret.safeParse((await secret.read()) ?? {});
+  // The parser's own words could quote a hash.
+  if (!success) throw new OpsError('unusable_input', 'the administrators\' secret is not of the form {"users":[...]}');
+  return data;
+}
+
+function refuseKnown({ users }: Administrators, username: string, replace: boolean): void {
+  if (!replace && users.some((user) => user.username === username)) {
+    throw new OpsError('conflict', `there is a user ${username}; --replace gives another password and roles`);
+  }
+}

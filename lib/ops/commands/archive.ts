@@ -1,0 +1,83 @@
+import { type Command, Option } from 'commander';
+import { identifier } from '../../contract/messages.ts';
+import { type AddedFile, addFile } from '../archive/add-file.ts';
+import { openInput } from '../archive/input.ts';
+import { readArchiveKeys } from '../archive-keys.ts';
+import { usageError } from '../errors.ts';
+import { formatBytes, formatDuration, printable } from '../output.ts';
+import { startProgress } from '../progress.ts';
+import { type CommandContext, openSession } from '../session.ts';
+
+interface AddOptions {
+  readonly dataset: string;
+  readonly fileId?: string;
+  readonly path?: string;
+}
+
+/** `archive add <file>`. */
+export function registerArchive(program: Command, context: CommandContext): void {
+  program
+    .command('archive')
+    .description('files of the archive')
+    .command('add')
+    .description('add one file: a plaintext is encrypted, a Crypt4GH container for the archive is taken as it is')
+    .argument('<file>', 'the file, or - for standard input')
+    .addOption(new Option('--dataset <id>', 'stable id of its dataset, EGAD...').makeOptionMandatory())
+    .option('--file-id <id>', 'its stable id, EGAF... (default: a new local one)')
+    .option('--path <name>', 'path that researchers see (default: the name of the file)')
+    .action(async (file: string, options: AddOptions, command: Command) => {
+      const session = openSession(context, command);
+      const { terminal, output } = session;
+      const datasetId = checkIdentifier('--dataset', options.dataset, 'EGAF');
+      const fileId = options.fileId === undefined ? undefined : checkIdentifier('--file-id', options.fileId, 'EGAD');
+      const input = await openInput(file, terminal);
+      try {
+        const path = checkPath(options.path ?? input.name);
+        const target = await session.target();
+        const keys = await readArchiveKeys(target.archiveKeys);
+        const progress = startProgress(terminal, printable(input.label), input.size);
+        const started = terminal.now().getTime();
+        const added = await addFile(target, {
+          datasetId,
+          ...(fileId === undefined ? {} : { fileId }),
+          path,
+          input,
+          keys,
+          signal: terminal.signal,
+          onRead: progress.add,
+        }).finally(progress.end);
+        const took = formatDuration(terminal.now().getTime() - started);
+        output.result({ ...added }, `${describe(added)}, ${took}`);
+        if (fileId === undefined) output.note(`note: ${added.fileId} is a local id, not one of the central archive`);
+      } finally {
+        input.close();
+      }
+    });
+}
+
+const happened = {
+  added: 'added to',
+  linked: 'was in the archive, now also in',
+  unchanged: 'was already in',
+} as const;
+
+function describe({ fileId, datasetId, path, status, decryptedSize, sha256 }: AddedFile): string {
+  return `${fileId} ${happened[status]} ${datasetId}: ${printable(path)}, ${formatBytes(decryptedSize)}, SHA-256 ${sha256}`;
+}
+
+/** A stable id that the service can look up; `other` begins ids of the other kind, which are easily swapped. */
+function checkIdentifier(field: string, value: string, other: string): string {
+  if (!identifier.safeParse(value).success || value.trim() !== value) {
+    throw usageError(field, 'expected 1 to 256 characters, no control characters, no spaces around');
+  }
+  if (value.startsWith(other)) throw usageError(field, `${value} is an identifier of another kind`);
+  return value;
+}
+
+function checkPath(value: string | undefined): string {
+  if (value === undefined) throw usageError('--path', 'standard input has no name; say one');
+  if (value.length === 0 || value.length > 4096 || /\p{Cc}|\p{Cs}/u.test(value)) {
+    throw usageError('--path', 'expected 1 to 4096 characters, no control characters');
+  }
+  return value;
+}

@@ -1,0 +1,73 @@
+import type { Command } from 'commander';
+import { NotFoundError } from '../../errors.ts';
+import type { InventoryDataset } from '../../stores/rds-archive-inventory.ts';
+import { formatBytes } from '../output.ts';
+import type { Target } from '../ports.ts';
+import { type CommandContext, openSession } from '../session.ts';
+
+/** `dataset release|deprecate|show <id>` and `dataset list`. */
+export function registerDataset(program: Command, context: CommandContext): void {
+  const dataset = program.command('dataset').description('datasets and their release state');
+
+  for (const [verb, event, effect] of [
+    ['release', 'released', 'let a dataset be exported'],
+    ['deprecate', 'deprecated', 'stop exports of a dataset; what is staged stays until it expires'],
+  ] as const) {
+    dataset
+      .command(verb)
+      .description(effect)
+      .argument('<id>', 'stable id, EGAD...')
+      .action(async (datasetId: string, _options: unknown, command: Command) => {
+        const session = openSession(context, command);
+        const summary = await setDatasetEvent(await session.target(), datasetId, event);
+        session.output.result({ ...summary }, `${datasetId} is ${event} (${describeFiles(summary)})`);
+        if (summary.files === 0) session.output.note('note: the dataset has no files');
+      });
+  }
+
+  dataset
+    .command('show')
+    .description('one dataset')
+    .argument('<id>', 'stable id, EGAD...')
+    .action(async (datasetId: string, _options: unknown, command: Command) => {
+      const session = openSession(context, command);
+      const summary = await findDataset(await session.target(), datasetId);
+      session.output.result({ ...summary }, describe(summary));
+    });
+
+  dataset
+    .command('list')
+    .description('all datasets')
+    .action(async (_options: unknown, command: Command) => {
+      const session = openSession(context, command);
+      const { catalogue } = await session.target();
+      for await (const summary of catalogue.datasets()) session.output.result({ ...summary }, describe(summary));
+    });
+}
+
+/**
+ * Make `event` the newest of a dataset; a state it already has is not recorded twice.
+ * @throws NotFoundError when the catalogue has no such dataset
+ */
+export async function setDatasetEvent(
+  { catalogue }: Pick<Target, 'catalogue'>,
+  datasetId: string,
+  event: 'released' | 'deprecated',
+): Promise<InventoryDataset> {
+  await catalogue.appendDatasetEvent(datasetId, event);
+  return await findDataset({ catalogue }, datasetId);
+}
+
+async function findDataset({ catalogue }: Pick<Target, 'catalogue'>, datasetId: string): Promise<InventoryDataset> {
+  const summary = await catalogue.findDataset(datasetId);
+  if (!summary) throw new NotFoundError(`there is no dataset ${datasetId}`);
+  return summary;
+}
+
+function describe(summary: InventoryDataset): string {
+  return `${summary.datasetId}  ${summary.newestEvent ?? 'no event'}  ${describeFiles(summary)}`;
+}
+
+function describeFiles({ files, bytes }: InventoryDataset): string {
+  return `${files} ${files === 1 ? 'file' : 'files'}, ${formatBytes(bytes)}`;
+}

@@ -1,0 +1,50 @@
+import type { Command } from 'commander';
+import { usageError } from '../errors.ts';
+import { issueVisa } from '../local-issuer.ts';
+import { type CommandContext, openSession } from '../session.ts';
+
+interface IssueOptions {
+  readonly subject: string;
+  readonly dataset: readonly string[];
+  readonly expires: string;
+}
+
+/** `visa issue`: against the local engine only, whose issuer no deployed service trusts. */
+export function registerVisa(program: Command, context: CommandContext): void {
+  program
+    .command('visa')
+    .description('visas of the local test issuer')
+    .command('issue')
+    .description('print a visa; with several datasets a passport')
+    .requiredOption('--subject <subject>', 'whom it is about')
+    .requiredOption('--dataset <id...>', 'stable id of a dataset, EGAD...')
+    .option('--expires <duration>', 'how long it is valid: 90s, 30m, 1h, 7d', '1h')
+    .action(async (options: IssueOptions, command: Command) => {
+      const session = openSession(context, command);
+      if (options.subject === '') throw usageError('--subject', 'expected a subject');
+      const lifetime = parseDuration('--expires', options.expires);
+      const { connection } = await session.target();
+      if (!connection) throw usageError('--aws', 'visas are issued for the local engine only');
+      const issuedAt = session.terminal.now();
+      const expiresAt = new Date(issuedAt.getTime() + lifetime);
+      const { subject, dataset: datasetIds } = options;
+      const token = await issueVisa(connection.issuer, { subject, datasetIds, issuedAt, expiresAt });
+      session.output.result(
+        { token, iss: connection.issuer.iss, sub: subject, datasets: datasetIds, expiresAt: expiresAt.toISOString() },
+        token,
+      );
+    });
+}
+
+const milliseconds = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
+const longestDays = 366;
+
+/** A duration such as `90s`, `30m`, `1h`, `7d`, in milliseconds. @throws InvalidRequestError */
+export function parseDuration(field: string, text: string): number {
+  const [, number, unit] = /^([1-9]\d{0,8})([smhd])$/.exec(text) ?? [];
+  const duration = Number(number) * (milliseconds[unit as keyof typeof milliseconds] ?? Number.NaN);
+  if (!(duration <= longestDays * milliseconds.d)) {
+    throw usageError(field, `expected a whole number of s, m, h or d, at most ${longestDays} days: 90s, 30m, 1h, 7d`);
+  }
+  return duration;
+}

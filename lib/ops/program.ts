@@ -1,0 +1,77 @@
+import { Command, CommanderError } from 'commander';
+import { registerAdmin } from './commands/admin.ts';
+import { registerArchive } from './commands/archive.ts';
+import { registerArchiveKey } from './commands/archive-key.ts';
+import { registerDataset } from './commands/dataset.ts';
+import { registerUser } from './commands/user.ts';
+import { registerVisa } from './commands/visa.ts';
+import { exitCodes, type Failure, failureOf, OpsError } from './errors.ts';
+import { printable } from './output.ts';
+import type { Connect } from './session.ts';
+import type { Terminal } from './terminal.ts';
+
+const registrations = [
+  registerArchive,
+  registerDataset,
+  registerUser,
+  registerAdmin,
+  registerArchiveKey,
+  registerVisa,
+] as const;
+
+const afterHelp = `
+Target:
+  Without --aws the local engine, found by --connection, else $DATA_OUT_CONNECTION, else .local/connection.json.
+  With --aws the deployed stacks, with the credentials the AWS SDK finds (AWS_PROFILE, AWS_ACCESS_KEY_ID, ...).
+
+Exit codes:
+  0 done   1 failed   2 wrong usage   3 not found   4 no access   5 unavailable, try again   130 interrupted`;
+
+/**
+ * Run the operator's tool.
+ * @param argv the arguments alone, without the names of the interpreter and the script
+ * @returns the exit code, see `exitCodes`
+ */
+export async function runProgram(argv: readonly string[], terminal: Terminal, connect: Connect): Promise<number> {
+  const program = new Command('data-out-ops')
+    .description('Fill a data-out archive, release its datasets, manage its users and keys.')
+    .option('--json', 'results as one JSON object a line')
+    .option('--aws', 'work on a deployed stack instead of the local engine')
+    .option('--connection <file>', 'connection file of the local engine')
+    .option('--stack-prefix <prefix>', 'begin of both stack names (with --aws)', 'DataOut')
+    .option('--stage <stage>', 'stage of the stacks, as in bin/settings.ts (with --aws)')
+    .option('--region <region>', 'AWS region (with --aws)')
+    .addHelpText('after', afterHelp)
+    .exitOverride()
+    .configureOutput({
+      writeOut: terminal.write,
+      writeErr: terminal.report,
+      // Reported below, in the form that was asked for.
+      outputError: () => {},
+    });
+  for (const register of registrations) register(program, { terminal, connect });
+
+  try {
+    await program.parseAsync(argv, { from: 'user' });
+    return exitCodes.ok;
+  } catch (error) {
+    const failure = tell(error, terminal);
+    if (failure) report(failure, terminal, argv.includes('--json'));
+    return failure?.exitCode ?? exitCodes.ok;
+  }
+}
+
+/** The failure to report; `undefined` when help was asked for and given. */
+function tell(error: unknown, terminal: Terminal): Failure | undefined {
+  if (terminal.signal.aborted) return failureOf(new OpsError('interrupted', 'interrupted'));
+  if (!(error instanceof CommanderError)) return failureOf(error);
+  if (error.exitCode === 0) return undefined;
+  const message =
+    error.code === 'commander.help' ? 'a command is missing; see above' : error.message.replace(/^error: /, '');
+  return { exitCode: exitCodes.usage, code: 'invalid_request', message };
+}
+
+function report({ code, message }: Failure, terminal: Terminal, json: boolean): void {
+  const text = json ? JSON.stringify({ error: { code, message } }) : `data-out-ops: ${printable(message)}`;
+  terminal.report(`${text}\n`);
+}

@@ -1,0 +1,121 @@
+import { readFile } from 'node:fs/promises';
+import { resolve } from 'node:path';
+import { type Connection, connection, connectionVariable, defaultConnectionFile } from '../contract/connection.ts';
+import { outputs, type StackOutputs } from '../contract/outputs.ts';
+import { NotFoundError } from '../errors.ts';
+import type { AwsClientOptions } from '../stores/aws-client-options.ts';
+import { DataApi } from '../stores/data-api.ts';
+import { JsonSecret } from '../stores/json-secret.ts';
+import { RdsArchiveInventory } from '../stores/rds-archive-inventory.ts';
+import { RdsArchiveUsers } from '../stores/rds-archive-users.ts';
+import { RdsArchiveWriter } from '../stores/rds-archive-writer.ts';
+import { rdsDataClient } from '../stores/rds-data-client.ts';
+import { S3ArchiveWriter } from '../stores/s3-archive-writer.ts';
+import { s3Client } from '../stores/s3-client.ts';
+import { secretsManagerClient } from '../stores/secrets-manager-client.ts';
+import { readStackOutputs } from '../stores/stack-outputs.ts';
+import { OpsError, usageError } from './errors.ts';
+import type { ArchiveCatalogue, Target } from './ports.ts';
+import type { GlobalOptions } from './session.ts';
+import type { Terminal } from './terminal.ts';
+
+/**
+ * The deployment that the options name: the local engine, or with `--aws` deployed stacks. There is no silent choice:
+ * without a connection file and without `--aws` it is an error.
+ */
+export async function connectTarget(options: GlobalOptions, terminal: Terminal): Promise<Target> {
+  if (!options.aws) {
+    for (const name of ['stage', 'region'] as const) {
+      if (options[name] !== undefined) throw usageError(`--${name}`, 'is for deployed stacks: add --aws');
+    }
+    return localTarget(await readConnection(options, terminal));
+  }
+  if (options.connection !== undefined) throw usageError('--connection', 'names the local engine: leave --aws out');
+  return await deployedTarget(options);
+}
+
+/** The local engine that a connection file describes. */
+export function localTarget(connection: Connection): Target {
+  const { endpoints, region, credentials } = connection;
+  const at = (endpoint: string): AwsClientOptions => ({ endpoint, region, credentials });
+  return openTarget(`local engine ${connection.proxyUrl}`, connection, connection.outputs, {
+    s3: at(endpoints.s3),
+    rdsData: at(endpoints.rdsData),
+    secretsManager: at(endpoints.secretsManager),
+  });
+}
+
+async function deployedTarget(options: GlobalOptions): Promise<Target> {
+  const suffix = options.stage === undefined ? '' : `-${options.stage}`;
+  const names = [`${options.stackPrefix}Storage${suffix}`, `${options.stackPrefix}Service${suffix}`];
+  const given = options.region === undefined ? {} : { region: options.region };
+  const stacks = await readStackOutputs(names, given);
+  for (const name of Object.values(outputs)) {
+    if (stacks.outputs[name] === undefined) throw new NotFoundError(`${names.join(' and ')} have no output ${name}`);
+  }
+  const aws = { region: stacks.region };
+  const found = stacks.outputs as StackOutputs;
+  const description = `stacks ${names.join(' and ')} in ${stacks.region}`;
+  return openTarget(description, undefined, found, { s3: aws, rdsData: aws, secretsManager: aws });
+}
+
+/** The connection file: the option, else the environment variable, else the default one in the working folder. */
+async function readConnection(options: GlobalOptions, terminal: Terminal): Promise<Connection> {
+  const named = options.connection ?? terminal.env[connectionVariable];
+  const file = resolve(terminal.folder, named ?? defaultConnectionFile);
+  const text = await readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
+    if (error.code !== 'ENOENT') throw error;
+    const missing = named === undefined ? 'no local engine runs from this folder' : 'no local engine runs';
+    throw new NotFoundError(`${missing} (there is no ${file}): begin one with npm start, or say --aws`);
+  });
+  const parsed = connection.safeParse(jsonOf(text));
+  if (!parsed.success) throw new OpsError('unusable_input', `${file} is not the connection file of a local engine`);
+  return parsed.data;
+}
+
+function jsonOf(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+function openTarget(
+  description: string,
+  connection: Connection | undefined,
+  stack: StackOutputs,
+  clients: {
+    readonly s3: AwsClientOptions;
+    readonly rdsData: AwsClientOptions;
+    readonly secretsManager: AwsClientOptions;
+  },
+): Target {
+  const db = new DataApi({
+    client: rdsDataClient(clients.rdsData),
+    clusterArn: stack[outputs.databaseClusterArn],
+    secretArn: stack[outputs.databaseSecretArn],
+    database: stack[outputs.databaseName],
+  });
+  const secrets = secretsManagerClient(clients.secretsManager);
+  return {
+    description,
+    connection,
+    bodies: new S3ArchiveWriter({ client: s3Client(clients.s3), bucket: stack[outputs.archiveBucket] }),
+    catalogue: catalogueOf(new RdsArchiveInventory(db), new RdsArchiveWriter(db)),
+    archiveUsers: new RdsArchiveUsers(db),
+    administrators: new JsonSecret({ client: secrets, secretArn: stack[outputs.adminSecretArn] }),
+    archiveKeys: new JsonSecret({ client: secrets, secretArn: stack[outputs.archiveKeysSecretArn] }),
+  };
+}
+
+function catalogueOf(inventory: RdsArchiveInventory, writer: RdsArchiveWriter): ArchiveCatalogue {
+  return {
+    findFile: (fileId) => inventory.findFile(fileId),
+    addToDataset: (fileId, datasetId) => writer.addToDataset(fileId, datasetId),
+    findDataset: (datasetId) => inventory.findDataset(datasetId),
+    datasets: () => inventory.datasets(),
+    registerFile: (file) => writer.registerFile(file),
+    appendDatasetEvent: (datasetId, event) => writer.appendDatasetEvent(datasetId, event),
+  };
+}
