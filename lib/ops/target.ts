@@ -112,7 +112,7 @@ function openTarget(
 function catalogueOf(inventory: RdsArchiveInventory, writer: RdsArchiveWriter): ArchiveCatalogue {
   return {
     findFile: (fileId) => inventory.findFile(fileId),
-    addToDataset: (fileId, datasetId) => writer.addToDataset(fileId, datasetId),
+    addToDataset: (fileId, datasetId) => inventory.addToDataset(fileId, datasetId),
     findDataset: (datasetId) => inventory.findDataset(datasetId),
     datasets: () => inventory.datasets(),
     registerFile: (file) => writer.registerFile(file),

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { NotFoundError } from '../errors.ts';
 import type { SqlExecutor } from './data-api.ts';
 
 /** A file as the catalogue has it, for the operator. Sizes in bytes. */
@@ -45,7 +46,7 @@ const datasetColumns = `d.stable_id,
   (select cast(coalesce(sum(f.decrypted_file_size), 0) as bigint)
    from sda.file_dataset fd join sda.files f on f.id = fd.file_id where fd.dataset_id = d.id) as bytes`;
 
-/** What an operator asks the catalogue before and after filling it. */
+/** What an operator asks the catalogue before and after filling it, and changes of what is there. */
 export class RdsArchiveInventory {
   readonly #db: SqlExecutor;
 
@@ -82,6 +83,34 @@ export class RdsArchiveInventory {
       unencryptedSha256: row.checksum?.toLowerCase(),
       datasetIds: datasets.map((dataset) => dataset.stable_id),
     };
+  }
+
+  /**
+   * Put a file of the catalogue into one more dataset, which is made when it is new. Doing it twice changes nothing.
+   *
+   * @throws NotFoundError when the catalogue has no such file; then no dataset is made.
+   */
+  async addToDataset(fileId: string, datasetId: string): Promise<void> {
+    const found = await this.#db.query(
+      idRow,
+      `with file as (
+         select id, stable_id from sda.files where stable_id = :file_id
+       ), dataset as (
+         insert into sda.datasets (stable_id) select cast(:dataset_id as text) from file
+         on conflict (stable_id) do update set stable_id = excluded.stable_id
+         returning id, stable_id
+       ), registered as (
+         insert into sda.dataset_event_log (dataset_id, event)
+         select stable_id, 'registered' from dataset
+         where not exists (select 1 from sda.dataset_event_log e where e.dataset_id = :dataset_id)
+       ), membership as (
+         insert into sda.file_dataset (file_id, dataset_id) select file.id, dataset.id from file, dataset
+         on conflict (file_id, dataset_id) do nothing
+       )
+       select stable_id from file`,
+      { file_id: fileId, dataset_id: datasetId },
+    );
+    if (found.length === 0) throw new NotFoundError(`the catalogue has no file ${fileId}`);
   }
 
   async findDataset(datasetId: string): Promise<InventoryDataset | undefined> {
