@@ -1,14 +1,20 @@
-import { expectLength, type Random, systemRandom } from './bytes.ts';
+import { asBuffer, expectLength, type Random, systemRandom } from './bytes.ts';
 import { serializeHeader } from './header.ts';
 import { sealPackets } from './packets.ts';
 import { encodePayload, type Payload } from './payloads.ts';
 import { NONCE_BYTES } from './sizes.ts';
 import { generateKeyPair, KEY_BYTES, preparePrivateKey } from './x25519.ts';
 
-/** @throws RangeError when there is no recipient or a key is not 32 bytes. */
-export function checkRecipients(recipients: readonly Uint8Array[]): void {
+/**
+ * The recipients, each once: a second copy of the packets would give its reader a second edit list, which makes the
+ * file unreadable.
+ *
+ * @throws RangeError when there is no recipient or a key is not 32 bytes.
+ */
+export function distinctRecipients(recipients: readonly Uint8Array[]): readonly Uint8Array[] {
   if (recipients.length === 0) throw new RangeError('expected at least one recipient');
   for (const recipient of recipients) expectLength(recipient, KEY_BYTES, "a recipient's public key");
+  return [...new Map(recipients.map((recipient) => [asBuffer(recipient).toString('hex'), recipient])).values()];
 }
 
 /**
@@ -20,10 +26,11 @@ export function encryptPayloads(
   recipients: readonly Uint8Array[],
   random: Random,
 ): Buffer {
-  checkRecipients(recipients);
   const encoded = payloads.map(encodePayload);
   const sender = preparePrivateKey(generateKeyPair(random).privateKey);
-  const packets = recipients.flatMap((recipient) => sealPackets(encoded, recipient, sender, () => random(NONCE_BYTES)));
+  const packets = distinctRecipients(recipients).flatMap((recipient) =>
+    sealPackets(encoded, recipient, sender, () => random(NONCE_BYTES)),
+  );
   return serializeHeader(packets);
 }
 

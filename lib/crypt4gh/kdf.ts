@@ -1,6 +1,6 @@
 import { pbkdf2, scrypt } from 'node:crypto';
 import { promisify } from 'node:util';
-import { UnusableKeyError } from './errors.ts';
+import { PassphraseError, UnusableKeyError } from './errors.ts';
 
 /** Key derivation functions of Crypt4GH key files, by the names they have there. */
 export type Kdf = 'scrypt' | 'bcrypt' | 'pbkdf2_hmac_sha256';
@@ -32,7 +32,8 @@ export function isKdf(name: string): name is Kdf {
 /**
  * `length` bytes from a passphrase, taken as UTF-8. `bcrypt` runs on the calling thread, a second for 100 rounds.
  *
- * @throws UnusableKeyError when the parameters are not usable or would take too long.
+ * @throws UnusableKeyError when the parameters are not usable or would take too long; PassphraseError for an empty
+ * passphrase that cannot be right.
  */
 export async function deriveKey(
   kdf: Kdf,
@@ -50,6 +51,8 @@ export async function deriveKey(
   // Loaded on first use: few keys need it, and it is the largest part of this folder in a bundle.
   const { pbkdf } = await import('bcrypt-pbkdf');
   const secret = Buffer.from(passphrase, 'utf8');
+  // This function takes no empty passphrase, so no key is protected by one.
+  if (secret.length === 0) throw new PassphraseError('wrong-passphrase');
   const key = new Uint8Array(length);
   if (pbkdf(secret, secret.length, salt, salt.length, key, length, rounds) !== 0) {
     throw new UnusableKeyError('invalid-key-format', 'the key file has unusable bcrypt parameters');

@@ -69,11 +69,11 @@ export async function parseSshPrivateKey(bytes: Buffer, passphrase: string | und
   const publicKey = ed25519PublicKey(fields.string());
   const sealed = fields.string();
   const isProtected = cipher !== 'none' || kdf !== 'none';
-  const secret = isProtected ? await unseal(sealed, cipher, kdf, kdfOptions, passphrase) : sealed;
+  const secret = isProtected ? await openSecret(sealed, cipher, kdf, kdfOptions, passphrase) : sealed;
   return privateKeyFromEd25519(seedOf(secret, publicKey, isProtected));
 }
 
-async function unseal(
+async function openSecret(
   sealed: Buffer,
   cipherName: string,
   kdf: string,

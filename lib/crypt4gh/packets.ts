@@ -1,16 +1,14 @@
-import { createCipheriv, createDecipheriv, createHash } from 'node:crypto';
+import { createHash } from 'node:crypto';
 import { UnusableKeyError } from './errors.ts';
-import { MAC_BYTES, NONCE_BYTES } from './sizes.ts';
+import { seal, unseal } from './sealed.ts';
+import { SEGMENT_OVERHEAD } from './sizes.ts';
 import { KEY_BYTES, keyAgreement, type PreparedKey } from './x25519.ts';
 
 /** X25519 and ChaCha20-Poly1305 (RFC 8439): the only packet encryption there is (Crypt4GH § 3.3.1). */
 const METHOD_X25519_CHACHA20 = 0;
 const METHOD_BYTES = 4;
-/** Method, writer's public key and nonce: what stands before the ciphertext (Crypt4GH § 3.2.2). */
-const PREFIX_BYTES = METHOD_BYTES + KEY_BYTES + NONCE_BYTES;
-
-export const packetCipher = 'chacha20-poly1305';
-export const packetCipherOptions = { authTagLength: MAC_BYTES } as const;
+/** Method and writer's public key; nonce, ciphertext and MAC follow (Crypt4GH § 3.2.2). */
+const PREFIX_BYTES = METHOD_BYTES + KEY_BYTES;
 
 /**
  * The key of a packet: the first half of BLAKE2b-512 over the shared secret and both public keys, the reader's first
@@ -42,22 +40,12 @@ export class PacketOpener {
    * @param sender when given, packets of any other writer count as not opening.
    */
   open(packet: Buffer, sender?: Uint8Array): Buffer | undefined {
-    if (packet.length < PREFIX_BYTES + MAC_BYTES) return undefined;
+    if (packet.length < PREFIX_BYTES + SEGMENT_OVERHEAD) return undefined;
     if (packet.readUInt32LE(0) !== METHOD_X25519_CHACHA20) return undefined;
-    const writer = packet.subarray(METHOD_BYTES, METHOD_BYTES + KEY_BYTES);
+    const writer = packet.subarray(METHOD_BYTES, PREFIX_BYTES);
     if (sender !== undefined && !writer.equals(sender)) return undefined;
     const key = this.#keyFor(writer);
-    if (key === undefined) return undefined;
-    const nonce = packet.subarray(METHOD_BYTES + KEY_BYTES, PREFIX_BYTES);
-    const decipher = createDecipheriv(packetCipher, key, nonce, packetCipherOptions);
-    decipher.setAuthTag(packet.subarray(packet.length - MAC_BYTES));
-    const payload = decipher.update(packet.subarray(PREFIX_BYTES, packet.length - MAC_BYTES));
-    try {
-      decipher.final();
-      return payload;
-    } catch {
-      return undefined;
-    }
+    return key && unseal(packet.subarray(PREFIX_BYTES), key);
   }
 
   #keyFor(writer: Buffer): Buffer | undefined {
@@ -87,11 +75,5 @@ export function sealPackets(
   const key = packetKey(shared, reader, writer.publicKey);
   const method = Buffer.alloc(METHOD_BYTES);
   method.writeUInt32LE(METHOD_X25519_CHACHA20);
-  return payloads.map((payload, index) => {
-    const packetNonce = nonce(index);
-    const cipher = createCipheriv(packetCipher, key, packetNonce, packetCipherOptions);
-    const ciphertext = cipher.update(payload);
-    cipher.final();
-    return Buffer.concat([method, writer.publicKey, packetNonce, ciphertext, cipher.getAuthTag()]);
-  });
+  return payloads.map((payload, index) => Buffer.concat([method, writer.publicKey, seal(payload, key, nonce(index))]));
 }

@@ -1,11 +1,12 @@
-import { createCipheriv, createDecipheriv, createPrivateKey } from 'node:crypto';
+import { createPrivateKey } from 'node:crypto';
 import { expectLength, type Random, systemRandom } from './bytes.ts';
 import { PassphraseError, UnusableKeyError } from './errors.ts';
 import { FieldReader, field16 } from './fields.ts';
 import { deriveKey, isKdf, type Kdf } from './kdf.ts';
 import { isSshPrivateKey, parseSshPrivateKey } from './openssh.ts';
 import { formatPem, keyText, parsePem } from './pem.ts';
-import { MAC_BYTES, NONCE_BYTES } from './sizes.ts';
+import { seal, unseal } from './sealed.ts';
+import { NONCE_BYTES, SEGMENT_OVERHEAD } from './sizes.ts';
 import { KEY_BYTES } from './x25519.ts';
 
 const label = 'CRYPT4GH PRIVATE KEY';
@@ -57,23 +58,11 @@ async function parseCrypt4ghKey(bytes: Buffer, passphrase: string | undefined): 
   const options = new FieldReader(kdfOptions, 2);
   const rounds = options.uint32();
   const salt = options.rest();
-  if (blob.length < NONCE_BYTES + MAC_BYTES) throw new UnusableKeyError('invalid-key-format', 'the key is cut short');
+  if (blob.length < SEGMENT_OVERHEAD) throw new UnusableKeyError('invalid-key-format', 'the key is cut short');
   if (passphrase === undefined) throw new PassphraseError('passphrase-required');
-  return checkedKey(unseal(blob, await deriveKey(kdf, passphrase, { rounds, salt }, KEY_BYTES)));
-}
-
-function unseal(blob: Buffer, key: Uint8Array): Buffer {
-  const decipher = createDecipheriv('chacha20-poly1305', key, blob.subarray(0, NONCE_BYTES), {
-    authTagLength: MAC_BYTES,
-  });
-  decipher.setAuthTag(blob.subarray(blob.length - MAC_BYTES));
-  const secret = decipher.update(blob.subarray(NONCE_BYTES, blob.length - MAC_BYTES));
-  try {
-    decipher.final();
-    return secret;
-  } catch {
-    throw new PassphraseError('wrong-passphrase');
-  }
+  const secret = unseal(blob, await deriveKey(kdf, passphrase, { rounds, salt }, KEY_BYTES));
+  if (secret === undefined) throw new PassphraseError('wrong-passphrase');
+  return checkedKey(secret);
 }
 
 function checkedKey(secret: Buffer): Uint8Array {
@@ -134,8 +123,7 @@ async function sealedFields(privateKey: Uint8Array, passphrase: string, kdf: Kdf
   const nonce = random(NONCE_BYTES);
   const rounds = roundsWritten[kdf];
   const key = await deriveKey(kdf, passphrase, { rounds, salt }, KEY_BYTES);
-  const cipher = createCipheriv('chacha20-poly1305', key, nonce, { authTagLength: MAC_BYTES });
-  const blob = Buffer.concat([nonce, cipher.update(privateKey), cipher.final(), cipher.getAuthTag()]);
+  const blob = seal(privateKey, key, nonce);
   const roundsField = Buffer.alloc(4);
   roundsField.writeUInt32BE(rounds);
   return [field16(kdf), field16(Buffer.concat([roundsField, salt])), field16(cipherName), field16(blob)];

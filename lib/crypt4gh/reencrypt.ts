@@ -1,6 +1,6 @@
 import { createHash, hkdfSync } from 'node:crypto';
 import type { Random } from './bytes.ts';
-import { checkRecipients, encryptPayloads } from './encrypt-header.ts';
+import { distinctRecipients, encryptPayloads } from './encrypt-header.ts';
 import { serializeHeader } from './header.ts';
 import { openHeader } from './open-header.ts';
 import { sealPackets } from './packets.ts';
@@ -38,8 +38,8 @@ export function reencryptHeader(options: {
   readonly recipients: readonly Uint8Array[];
   readonly derivation: HeaderDerivation;
 }): Uint8Array {
-  const { header, readerKeys, recipients, derivation } = options;
-  checkRecipients(recipients);
+  const { header, readerKeys, derivation } = options;
+  const recipients = distinctRecipients(options.recipients);
   const { payloads } = openHeader(header, readerKeys);
   if ('random' in derivation) return encryptPayloads(payloads, recipients, derivation.random);
 

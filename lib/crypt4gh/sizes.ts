@@ -5,7 +5,7 @@ export const SEGMENT_BYTES = 65_536;
 /** Nonce and MAC bytes around the ciphertext (Crypt4GH § 3.4.2). */
 export const NONCE_BYTES = 12;
 export const MAC_BYTES = 16;
-/** Bytes that encryption adds to a segment. */
+/** Bytes that encryption adds to a segment, and to whatever else is sealed. */
 export const SEGMENT_OVERHEAD = NONCE_BYTES + MAC_BYTES;
 /** Bytes of a full segment in the body. */
 export const ENCRYPTED_SEGMENT_BYTES = SEGMENT_BYTES + SEGMENT_OVERHEAD;

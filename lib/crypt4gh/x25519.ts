@@ -65,9 +65,10 @@ export function keyAgreement(privateKey: KeyObject, publicKey: Uint8Array): Buff
   }
 }
 
+let probe: PreparedKey | undefined;
+
 /** Whether the point is of small order: X25519 with it gives the all-zero result whatever the private key. */
 export function isLowOrder(publicKey: Uint8Array): boolean {
   probe ??= preparePrivateKey(new Uint8Array(KEY_BYTES).fill(1));
   return keyAgreement(probe.key, publicKey) === undefined;
 }
-let probe: PreparedKey | undefined;

@@ -1,0 +1,173 @@
+import { describe, expect, test } from 'vitest';
+import {
+  type Crypt4ghErrorCode,
+  encryptHeader,
+  generateKeyPair,
+  headerLength,
+  headerLimits,
+  openHeader,
+} from '../../../lib/crypt4gh/index.ts';
+import { manifest, privateKeyOf, vectorFile } from '../../helpers/crypt4gh-vectors.ts';
+
+const dataKey = new Uint8Array(32).fill(3);
+
+function preamble(packetCount: number): Buffer {
+  const bytes = Buffer.alloc(16);
+  bytes.write('crypt4gh', 'ascii');
+  bytes.writeUInt32LE(1, 8);
+  bytes.writeUInt32LE(packetCount, 12);
+  return bytes;
+}
+
+function packet(length: number): Buffer {
+  const bytes = Buffer.alloc(length);
+  bytes.writeUInt32LE(length);
+  return bytes;
+}
+
+describe('the length of a header', () => {
+  const { publicKey } = generateKeyPair();
+  const header = encryptHeader({ dataKeys: [dataKey, dataKey], editList: [1n, 2n, 3n], recipients: [publicKey] });
+
+  test('is 16 and, for each recipient, 108 for a data key, 76 and 8 for each length for an edit list', () => {
+    expect(header.length).toBe(16 + 108 + 108 + 76 + 3 * 8);
+    expect(headerLength(Buffer.concat([header, Buffer.alloc(100)]))).toBe(header.length);
+  });
+
+  test('is not known before the header is whole', () => {
+    for (let present = 0; present < header.length; present += 1) {
+      expect(headerLength(header.subarray(0, present))).toBeUndefined();
+    }
+    expect(headerLength(header)).toBe(header.length);
+  });
+
+  test('is refused as soon as the bytes cannot be a header', () => {
+    expect(() => headerLength(Buffer.from('cram'))).toThrow(expect.objectContaining({ code: 'bad-magic' }));
+    expect(() => headerLength(preamble(headerLimits.packets + 1))).toThrow(
+      expect.objectContaining({ code: 'too-many-packets' }),
+    );
+  });
+});
+
+describe('limits', () => {
+  test('as many packets as the limit are read', () => {
+    const packets = Array.from({ length: headerLimits.packets }, () => packet(8));
+    const header = Buffer.concat([preamble(packets.length), ...packets]);
+    expect(headerLength(header)).toBe(16 + 8 * 65_536);
+    expect(() => openHeader(header, [new Uint8Array(32)])).toThrow(
+      expect.objectContaining({ code: 'no-decryptable-packet', packetCount: 65_536 }),
+    );
+  });
+
+  test('a packet that ends at 16 MiB is awaited, one byte more is refused before it comes', () => {
+    const length = Buffer.alloc(4);
+    length.writeUInt32LE(headerLimits.bytes - 16);
+    expect(headerLength(Buffer.concat([preamble(1), length]))).toBeUndefined();
+    length.writeUInt32LE(headerLimits.bytes - 15);
+    expect(() => headerLength(Buffer.concat([preamble(1), length]))).toThrow(
+      expect.objectContaining({ code: 'header-too-large' }),
+    );
+  });
+
+  test('a header beyond the limits is not written', () => {
+    const { publicKey } = generateKeyPair();
+    const editList = Array.from({ length: headerLimits.bytes / 8 }, () => 1n);
+    expect(() => encryptHeader({ dataKeys: [dataKey], editList, recipients: [publicKey] })).toThrow(RangeError);
+  });
+});
+
+describe('readers', () => {
+  const [one, two, other] = [generateKeyPair(), generateKeyPair(), generateKeyPair()];
+  const header = encryptHeader({ dataKeys: [dataKey], editList: [5n], recipients: [one.publicKey, two.publicKey] });
+
+  test('each finds its own data key and edit list', () => {
+    for (const { privateKey } of [one, two]) {
+      const opened = openHeader(header, [privateKey]);
+      expect(opened.dataKeys).toEqual([dataKey]);
+      expect(opened.editList).toEqual([5n]);
+      expect(opened.packetCount).toBe(4);
+    }
+  });
+
+  test('who has several keys is one reader: copies for two of them are not two edit lists', () => {
+    const opened = openHeader(header, [other.privateKey, one.privateKey, two.privateKey]);
+    expect(opened.dataKeys).toEqual([dataKey]);
+    expect(opened.editList).toEqual([5n]);
+  });
+
+  test('without a matching key learn how many packets there are', () => {
+    for (const keys of [[], [other.privateKey]]) {
+      expect(() => openHeader(header, keys)).toThrow(
+        expect.objectContaining({ code: 'no-decryptable-packet', packetCount: 4 }),
+      );
+    }
+  });
+
+  test('a recipient named twice gets one copy, not a second edit list', () => {
+    const twice = encryptHeader({
+      dataKeys: [dataKey],
+      editList: [5n],
+      recipients: [one.publicKey, Uint8Array.from(one.publicKey)],
+    });
+    expect(openHeader(twice, [one.privateKey]).editList).toEqual([5n]);
+  });
+});
+
+describe('wrong arguments', () => {
+  const { publicKey, privateKey } = generateKeyPair();
+  test.each([
+    ['no recipient', { dataKeys: [dataKey], recipients: [] }],
+    ['no data key', { dataKeys: [], recipients: [publicKey] }],
+    ['a recipient of 31 bytes', { dataKeys: [dataKey], recipients: [publicKey.subarray(1)] }],
+    ['a data key of 31 bytes', { dataKeys: [dataKey.subarray(1)], recipients: [publicKey] }],
+    ['a negative length', { dataKeys: [dataKey], editList: [-1n], recipients: [publicKey] }],
+    ['a length of 2^64', { dataKeys: [dataKey], editList: [2n ** 64n], recipients: [publicKey] }],
+  ])('%s', (_, options) => {
+    expect(() => encryptHeader(options)).toThrow(RangeError);
+  });
+
+  test('a sender of 31 bytes', () => {
+    const header = encryptHeader({ dataKeys: [dataKey], recipients: [publicKey] });
+    expect(() => openHeader(header, [privateKey], { sender: publicKey.subarray(1) })).toThrow(RangeError);
+  });
+
+  test('a recipient of small order is refused as a key', () => {
+    expect(() => encryptHeader({ dataKeys: [dataKey], recipients: [new Uint8Array(32)] })).toThrow(
+      expect.objectContaining({ code: 'weak-public-key' }),
+    );
+  });
+});
+
+test('bytes after the header are not looked at', async () => {
+  const container = vectorFile('containers/pos-02-one-byte.c4gh');
+  expect(openHeader(container, [await privateKeyOf('alice')]).length).toBe(124);
+});
+
+test('every code is a category of the vectors', () => {
+  const codes = {
+    'bad-magic': true,
+    'unsupported-version': true,
+    'truncated-header': true,
+    'invalid-packet-length': true,
+    'too-many-packets': true,
+    'header-too-large': true,
+    'no-decryptable-packet': true,
+    'no-data-key': true,
+    'unknown-packet-type': true,
+    'malformed-packet': true,
+    'unsupported-data-encryption-method': true,
+    'multiple-edit-lists': true,
+    'malformed-edit-list': true,
+    'segment-authentication-failed': true,
+    'truncated-segment': true,
+    'wrong-passphrase': true,
+    'passphrase-required': true,
+    'invalid-key-format': true,
+    'unsupported-kdf': true,
+    'unsupported-cipher': true,
+    'invalid-key-length': true,
+    'weak-public-key': true,
+    'unsupported-key-type': true,
+  } satisfies Record<Crypt4ghErrorCode, true>;
+  expect(Object.keys(manifest.error_categories)).toEqual(expect.arrayContaining(Object.keys(codes)));
+});
