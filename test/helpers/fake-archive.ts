@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto';
 import { ArchiveDamagedError } from '../../lib/errors.ts';
 import type { Archive, ObjectHead } from '../../lib/export/ports.ts';
 import type { PortCalls } from './port-calls.ts';
@@ -6,6 +5,7 @@ import type { PortCalls } from './port-calls.ts';
 /** Archived bodies in memory. Counts what is read; refuses what S3 or the port's contract refuses. */
 export class FakeArchive implements Archive {
   bytesRead = 0;
+  #versions = 0;
   readonly #calls: PortCalls;
   readonly #bodies = new Map<string, { readonly bytes: Uint8Array; readonly etag: string }>();
 
@@ -14,7 +14,8 @@ export class FakeArchive implements Archive {
   }
 
   set(key: string, bytes: Uint8Array): void {
-    this.#bodies.set(key, { bytes, etag: `"${createHash('md5').update(bytes).digest('hex')}"` });
+    this.#versions += 1;
+    this.#bodies.set(key, { bytes, etag: `"archive-${this.#versions}"` });
   }
 
   /** What a server-side copy reads; not a call of the function. */

@@ -1,0 +1,147 @@
+import { expect, test } from 'vitest';
+import { TemporarilyUnavailableError } from '../../../lib/errors.ts';
+import { stageFile } from '../../../lib/export/stage.ts';
+import { ExportWorld, vector, vectorKey } from '../../helpers/export-world.ts';
+import { CrashError } from '../../helpers/port-calls.ts';
+
+const MiB = 1024 * 1024;
+const recipient = 'ab'.repeat(32);
+const outboxKey = `${recipient}/EGAF1-sample.bam.c4gh`;
+const message = {
+  messageId: '99999999-9999-4999-8999-999999999999',
+  body: JSON.stringify({
+    requestId: '11111111-1111-4111-8111-111111111111',
+    requestedAt: '2026-11-21T09:00:00.000Z',
+    fileId: 'EGAF1',
+    datasetId: 'EGAD1',
+    recipient,
+    publicKey: Buffer.from(vectorKey('bob').publicKey).toString('base64'),
+  }),
+};
+const fresh = { redelivered: false, remainingMs: () => 900_000 };
+const redelivered = { ...fresh, redelivered: true };
+
+/** Two copies and the part sent: 5 MiB − header, 64 MiB, the rest. */
+const large = Buffer.alloc(70 * MiB, 'body');
+const small = vector('split/body.bin');
+
+function worldWith(body: Uint8Array): ExportWorld {
+  const world = new ExportWorld();
+  world.catalogue.addDataset('EGAD1', { released: true, fileIds: ['EGAF1'] });
+  world.addFile('EGAF1', body, 'sample.bam');
+  return world;
+}
+
+function expectWhole(world: ExportWorld, body: Uint8Array): void {
+  const bytes = world.outbox.objects.get(outboxKey)?.bytes ?? new Uint8Array();
+  expect(bytes.length).toBe(124 + body.length);
+  expect(Buffer.compare(bytes.subarray(124), body)).toBe(0);
+}
+
+/** Whatever is visible at any time is whole. */
+function expectNothingHalf(world: ExportWorld, body: Uint8Array): void {
+  if (world.outbox.objects.size > 0) expectWhole(world, body);
+}
+
+test.each([
+  ['small', small, 8],
+  // head, find, head, keys, start, read, part 1, two copies, complete, head, record.
+  ['large', large, 12],
+])('a crash at any call, before or after its effect: a redelivery ends whole (%s body)', async (_, body, calls) => {
+  for (const when of ['before', 'after'] as const) {
+    for (let at = 0; ; at += 1) {
+      const world = worldWith(body);
+      world.calls.crashAt(at, when);
+      const first = await stageFile(message, world.staging, fresh).catch((error: unknown) => error);
+      expectNothingHalf(world, body);
+      if (!world.calls.revive()) {
+        expect(at).toBe(calls);
+        break;
+      }
+      expect(first).toBeInstanceOf(CrashError);
+      // The dead invocation's message comes back when its visibility timeout ends, long after 15 minutes.
+      world.outbox.now = new Date(world.outbox.now.getTime() + 90 * 60_000);
+      const again = await stageFile(message, world.staging, redelivered);
+      expect(again.outcome).toMatch(/^(already_)?staged$/);
+      expectWhole(world, body);
+      expect(world.outbox.uploads.size).toBe(0);
+      expect(world.rows).toEqual([expect.objectContaining({ event: 'staged', bytes: 124 + body.length })]);
+    }
+  }
+});
+
+test.each([
+  ['small', small],
+  ['large', large],
+])(
+  'a failure of any call is thrown, leaves no upload behind, and the next delivery succeeds (%s body)',
+  async (_, body) => {
+    for (const when of ['before', 'after'] as const) {
+      for (let at = 0; ; at += 1) {
+        const world = worldWith(body);
+        const failure = new TemporarilyUnavailableError('down');
+        world.calls.failAt(at, when, failure);
+        const first = await stageFile(message, world.staging, fresh).catch((error: unknown) => error);
+        expectNothingHalf(world, body);
+        if (!world.calls.revive()) break;
+        // An upload that was started although the answer says otherwise is unknown to us: the next delivery finds it.
+        if (world.calls.names.at(-1) !== 'outbox.startUpload') expect(world.outbox.uploads.size).toBe(0);
+        expect(first).toBe(failure);
+        world.outbox.now = new Date(world.outbox.now.getTime() + 16 * 60_000);
+        await stageFile(message, world.staging, redelivered);
+        expectWhole(world, body);
+        expect(world.outbox.uploads.size).toBe(0);
+      }
+    }
+  },
+);
+
+test('a redelivery does not abort an upload that may still live', async () => {
+  const world = worldWith(large);
+  await world.outbox.startUpload(outboxKey, {});
+  world.outbox.now = new Date(world.outbox.now.getTime() + 15 * 60_000);
+  await stageFile(message, world.staging, redelivered);
+  expect(world.outbox.uploads.size).toBe(1);
+  expectWhole(world, large);
+});
+
+test('a first delivery looks for no old upload', async () => {
+  const world = worldWith(small);
+  await stageFile(message, world.staging, fresh);
+  expect(world.calls.names).not.toContain('outbox.abortUploads');
+});
+
+test('with less than 20 s left nothing is begun', async () => {
+  const world = worldWith(small);
+  const soon = { redelivered: false, remainingMs: () => 19_999 };
+  await expect(stageFile(message, world.staging, soon)).rejects.toBeInstanceOf(TemporarilyUnavailableError);
+  expect(world.calls.names).toEqual([]);
+});
+
+test('time that runs out between two copies: the upload is aborted, nothing is visible', async () => {
+  const world = worldWith(large);
+  const delivery = {
+    redelivered: false,
+    remainingMs: () => (world.calls.names.includes('upload.uploadPart') ? 19_999 : 20_000),
+  };
+  await expect(stageFile(message, world.staging, delivery)).rejects.toBeInstanceOf(TemporarilyUnavailableError);
+  expect(world.calls.names).not.toContain('upload.copyPart');
+  expect(world.calls.names.at(-1)).toBe('upload.abort');
+  expect(world.outbox.objects.size).toBe(0);
+  expect(world.outbox.uploads.size).toBe(0);
+});
+
+test('a body that is replaced between its parts is not spliced', async () => {
+  const world = worldWith(large);
+  const delivery = {
+    redelivered: false,
+    remainingMs: () => {
+      if (world.calls.names.includes('upload.uploadPart'))
+        world.archive.set('bodies/EGAF1', Buffer.alloc(large.length));
+      return 900_000;
+    },
+  };
+  await expect(stageFile(message, world.staging, delivery)).rejects.toThrow('PreconditionFailed');
+  expect(world.outbox.objects.size).toBe(0);
+  expect(world.outbox.uploads.size).toBe(0);
+});

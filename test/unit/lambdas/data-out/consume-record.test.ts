@@ -1,0 +1,73 @@
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { consumeRecord } from '../../../../lambdas/shared/consume-record.ts';
+import { queueHandler } from '../../../../lambdas/shared/queue.ts';
+import { TemporarilyUnavailableError } from '../../../../lib/errors.ts';
+import { captureOutput } from '../../../helpers/captured-output.ts';
+import { ExportWorld, vectorKey } from '../../../helpers/export-world.ts';
+import { lambdaContext, metricsOf, sqsEvent, sqsRecord } from '../../../helpers/sqs-event.ts';
+
+const requestId = '6f1d7a9e-3b1c-4d0e-9a57-0c5a4f2b8e11';
+const publicKey = Buffer.from(vectorKey('bob').publicKey).toString('base64');
+const subject = { iss: 'https://issuer.example', sub: 'r1' };
+
+let world: ExportWorld;
+let log: ReturnType<typeof captureOutput>;
+beforeEach(() => {
+  log = captureOutput();
+  world = new ExportWorld();
+  world.catalogue.addDataset('EGAD1', { released: true, fileIds: ['F1', 'F2'] });
+  world.visas.set('good-visa', [{ subject, datasetId: 'EGAD1', expiresAt: new Date('2026-11-21T11:00:00Z') }]);
+});
+afterEach(() => log.restore());
+
+function deliver(body: unknown, attributes: Record<string, string> = { requestId, archiveKind: 'fega' }) {
+  const handler = queueHandler({
+    sqs: { send: () => Promise.resolve({}) },
+    queueUrl: 'https://sqs.example/1/q',
+    retryDelaysSeconds: '10',
+    handle: consumeRecord(world.consuming),
+  });
+  const text = typeof body === 'string' ? body : JSON.stringify(body);
+  return handler(sqsEvent(sqsRecord({ body: text, attributes })), lambdaContext());
+}
+
+test('accepted: messages, one audit row, metric and log line', async () => {
+  expect(await deliver({ jwtToken: 'good-visa', publicKey, datasetId: 'EGAD1' })).toEqual({ batchItemFailures: [] });
+  expect(world.fileExports.sent.map(({ fileId, requestedAt }) => [fileId, requestedAt])).toEqual([
+    ['F1', '2026-11-21T09:59:00.123Z'],
+    ['F2', '2026-11-21T09:59:00.123Z'],
+  ]);
+  expect(world.rows).toEqual([expect.objectContaining({ requestId, event: 'accepted', archiveKind: 'fega' })]);
+  expect(metricsOf(log.documents())).toEqual([{ ExportAccepted: 1 }]);
+  expect(log.documents()).toContainEqual(
+    expect.objectContaining({ level: 'INFO', message: 'export accepted', requestId, datasetId: 'EGAD1', files: 2 }),
+  );
+});
+
+test.each([
+  ['malformed_message', '{"jwtToken":"good-visa","publicKey":'],
+  ['visa_malformed-token', { jwtToken: 'bad-visa', publicKey, datasetId: 'EGAD1' }],
+  ['unknown_dataset', { jwtToken: 'good-visa', publicKey, datasetId: 'EGAD9' }],
+])(
+  'seed rule 4: rejected with %s: message gone, row, metric with the reason, no secret in the log',
+  async (reason, body) => {
+    expect(await deliver(body)).toEqual({ batchItemFailures: [] });
+    expect(world.fileExports.sent).toEqual([]);
+    expect(world.rows).toEqual([expect.objectContaining({ requestId, event: 'rejected', reason })]);
+    expect(metricsOf(log.documents())).toEqual([{ ExportRejected: 1, reason }]);
+    expect(log.documents()).toContainEqual(
+      expect.objectContaining({ level: 'WARN', message: 'export rejected', requestId, reason }),
+    );
+    expect(log.text()).not.toMatch(/(good|bad)-visa/);
+    expect(log.text()).not.toContain(publicKey);
+  },
+);
+
+test('failed: the message comes back, nothing is on record', async () => {
+  world.calls.failAt(1, 'before', new TemporarilyUnavailableError('the database is resuming'));
+  expect(await deliver({ jwtToken: 'good-visa', publicKey, datasetId: 'EGAD1' })).toEqual({
+    batchItemFailures: [{ itemIdentifier: '99999999-9999-4999-8999-999999999999' }],
+  });
+  expect(world.rows).toEqual([]);
+  expect(metricsOf(log.documents())).toEqual([{ MessageFailed: 1 }]);
+});

@@ -1,0 +1,101 @@
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { queueHandler } from '../../../../lambdas/shared/queue.ts';
+import { stageRecord } from '../../../../lambdas/shared/stage-record.ts';
+import { captureOutput } from '../../../helpers/captured-output.ts';
+import { ExportWorld, vector, vectorKey } from '../../../helpers/export-world.ts';
+import { lambdaContext, metricsOf, sqsEvent, sqsRecord } from '../../../helpers/sqs-event.ts';
+
+const requestId = '6f1d7a9e-3b1c-4d0e-9a57-0c5a4f2b8e11';
+const recipient = 'ab'.repeat(32);
+const fileExport = (fileId: string) =>
+  JSON.stringify({
+    requestId,
+    requestedAt: '2026-11-21T09:59:00.123Z',
+    fileId,
+    datasetId: 'EGAD1',
+    recipient,
+    publicKey: Buffer.from(vectorKey('bob').publicKey).toString('base64'),
+  });
+
+let world: ExportWorld;
+let log: ReturnType<typeof captureOutput>;
+beforeEach(() => {
+  log = captureOutput();
+  world = new ExportWorld();
+  world.catalogue.addDataset('EGAD1', { released: true, fileIds: ['F1', 'F2'] });
+  world.addFile('F1', vector('split/body.bin'));
+  world.addFile('F2', vector('split/body.bin'));
+});
+afterEach(() => log.restore());
+
+function deliver(records: readonly { body: string; received?: number }[], remainingMs?: number) {
+  const handler = queueHandler({
+    sqs: { send: () => Promise.resolve({}) },
+    queueUrl: 'https://sqs.example/1/q',
+    retryDelaysSeconds: '10',
+    handle: stageRecord(world.staging),
+  });
+  const event = sqsEvent(...records.map((record, index) => sqsRecord({ ...record, messageId: `m${index}` })));
+  return handler(event, lambdaContext(remainingMs));
+}
+
+test('staged: the container, one audit row, metrics and log line', async () => {
+  expect(await deliver([{ body: fileExport('F1') }])).toEqual({ batchItemFailures: [] });
+  expect([...world.outbox.objects.keys()]).toEqual([`${recipient}/F1-F1.bin.c4gh`]);
+  expect(world.rows).toEqual([expect.objectContaining({ requestId, event: 'staged', fileId: 'F1', bytes: 66_181 })]);
+  expect(metricsOf(log.documents())).toEqual([{ FileStaged: 1, BytesStaged: 66_181 }]);
+  expect(log.documents()).toContainEqual(
+    expect.objectContaining({ level: 'INFO', message: 'staged', requestId, fileId: 'F1', bytes: 66_181 }),
+  );
+});
+
+test('delivered again: nothing is written or counted a second time', async () => {
+  await deliver([{ body: fileExport('F1') }]);
+  await deliver([{ body: fileExport('F1'), received: 2 }]);
+  expect(world.outbox.writes).toBe(1);
+  expect(metricsOf(log.documents())).toEqual([{ FileStaged: 1, BytesStaged: 66_181 }]);
+});
+
+test('only a message that was received before looks for what a dead invocation left', async () => {
+  await deliver([{ body: fileExport('F1') }]);
+  expect(world.calls.names).not.toContain('outbox.abortUploads');
+  await deliver([{ body: fileExport('F2'), received: 2 }]);
+  expect(world.calls.names).toContain('outbox.abortUploads');
+});
+
+test('a dataset that was withdrawn: rejected, the message is gone', async () => {
+  world.catalogue.setReleased('EGAD1', false);
+  expect(await deliver([{ body: fileExport('F1') }])).toEqual({ batchItemFailures: [] });
+  expect(metricsOf(log.documents())).toEqual([{ ExportRejected: 1, reason: 'not_released' }]);
+  expect(world.rows).toEqual([expect.objectContaining({ event: 'rejected', fileId: 'F1', reason: 'not_released' })]);
+});
+
+test('a damaged file fails and is counted, the other one is staged', async () => {
+  world.archive.set('bodies/F1', vector('split/body.bin').subarray(1));
+  expect(await deliver([{ body: fileExport('F1') }, { body: fileExport('F2') }])).toEqual({
+    batchItemFailures: [{ itemIdentifier: 'm0' }],
+  });
+  expect(Object.assign({}, ...metricsOf(log.documents()))).toEqual({
+    ArchiveDamaged: 1,
+    MessageFailed: 1,
+    FileStaged: 1,
+    BytesStaged: 66_181,
+  });
+});
+
+test('near the time limit the message is put back untouched', async () => {
+  expect(await deliver([{ body: fileExport('F1') }], 15_000)).toEqual({
+    batchItemFailures: [{ itemIdentifier: 'm0' }],
+  });
+  expect(world.calls.names).toEqual([]);
+});
+
+test('no key of archive, file or recipient is in the log', async () => {
+  world.archiveKeys = [vectorKey('carol')];
+  await deliver([{ body: fileExport('F1') }, { body: '{"publicKey":"x"}' }]);
+  for (const secret of [vectorKey('carol').privateKey, vectorKey('bob').publicKey]) {
+    for (const encoding of ['hex', 'base64'] as const) {
+      expect(log.text()).not.toContain(Buffer.from(secret).toString(encoding));
+    }
+  }
+});

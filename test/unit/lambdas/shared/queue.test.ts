@@ -1,0 +1,120 @@
+import { ChangeMessageVisibilityCommand } from '@aws-sdk/client-sqs';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { parseRetryDelays, queueHandler } from '../../../../lambdas/shared/queue.ts';
+import { TemporarilyUnavailableError } from '../../../../lib/errors.ts';
+import { captureOutput } from '../../../helpers/captured-output.ts';
+import { lambdaContext, metricsOf, sqsEvent, sqsRecord } from '../../../helpers/sqs-event.ts';
+
+const queueUrl = 'https://sqs.example/123456789012/queue';
+
+let log: ReturnType<typeof captureOutput>;
+let changes: unknown[];
+let visibility: () => Promise<unknown>;
+beforeEach(() => {
+  log = captureOutput();
+  changes = [];
+  visibility = () => Promise.resolve({});
+});
+afterEach(() => log.restore());
+
+const sqs = {
+  send: (command: unknown) => {
+    if (!(command instanceof ChangeMessageVisibilityCommand)) throw new Error('only visibility may change');
+    changes.push(command.input);
+    return visibility();
+  },
+};
+
+function handler(handle: (body: string) => Promise<void>) {
+  return queueHandler({
+    sqs,
+    queueUrl,
+    retryDelaysSeconds: '10,60,300,900',
+    handle: (record) => handle(record.body),
+  });
+}
+
+test('messages that are done with are not reported', async () => {
+  const seen: string[] = [];
+  const event = sqsEvent(sqsRecord({ body: 'a' }), sqsRecord({ body: 'b' }));
+  const result = await handler(async (body) => {
+    seen.push(body);
+  })(event, lambdaContext());
+  expect(result).toEqual({ batchItemFailures: [] });
+  expect(seen).toEqual(['a', 'b']);
+  expect(changes).toEqual([]);
+  expect(metricsOf(log.documents())).toEqual([]);
+});
+
+test('a message that fails is reported alone, the others are worked on', async () => {
+  const seen: string[] = [];
+  const messages = ['a', 'b', 'c'].map((body) => sqsRecord({ body, messageId: `id-${body}` }));
+  const result = await handler(async (body) => {
+    seen.push(body);
+    if (body === 'b') throw new TemporarilyUnavailableError('the database is resuming');
+  })(sqsEvent(...messages), lambdaContext());
+  expect(result).toEqual({ batchItemFailures: [{ itemIdentifier: 'id-b' }] });
+  expect(seen).toEqual(['a', 'b', 'c']);
+});
+
+test.each([
+  [1, 10],
+  [2, 60],
+  [3, 300],
+  [4, 900],
+  [5, 900],
+  [50, 900],
+])('received %i times: it comes back after %i s', async (received, VisibilityTimeout) => {
+  const failing = handler(() => Promise.reject(new Error('no')));
+  await failing(sqsEvent(sqsRecord({ body: 'x', messageId: 'm', received })), lambdaContext());
+  expect(changes).toEqual([{ QueueUrl: queueUrl, ReceiptHandle: 'receipt of m', VisibilityTimeout }]);
+});
+
+test('all messages failing is a report, not an error', async () => {
+  const failing = handler(() => Promise.reject(new Error('no')));
+  const event = sqsEvent(sqsRecord({ body: 'x', messageId: 'm' }), sqsRecord({ body: 'y', messageId: 'n' }));
+  expect(await failing(event, lambdaContext())).toEqual({
+    batchItemFailures: [{ itemIdentifier: 'm' }, { itemIdentifier: 'n' }],
+  });
+});
+
+test('the report does not depend on the visibility timeout', async () => {
+  visibility = () => Promise.reject(new Error('throttled'));
+  const failing = handler(() => Promise.reject(new Error('no')));
+  expect(await failing(sqsEvent(sqsRecord({ body: 'x', messageId: 'm' })), lambdaContext())).toEqual({
+    batchItemFailures: [{ itemIdentifier: 'm' }],
+  });
+});
+
+test('metric and log say what failed, and nothing of the message', async () => {
+  const error = Object.assign(new TemporarilyUnavailableError('the database is resuming'), { payload: 'secret-visa' });
+  const failing = handler(() => Promise.reject(error));
+  await failing(
+    sqsEvent(sqsRecord({ body: '{"jwtToken":"secret-visa"}', messageId: 'm', received: 2 })),
+    lambdaContext(),
+  );
+  expect(metricsOf(log.documents())).toEqual([{ MessageFailed: 1 }]);
+  expect(log.documents()).toContainEqual(
+    expect.objectContaining({
+      level: 'ERROR',
+      message: 'message failed',
+      messageId: 'm',
+      received: 2,
+      delaySeconds: 60,
+      error: 'TemporarilyUnavailableError',
+      detail: 'the database is resuming',
+    }),
+  );
+  expect(log.text()).not.toContain('secret-visa');
+});
+
+test.each(['', '10,', 'ten', '-1', '1.5', '43201', '10;60'])(
+  'retry delays %j stop the function at its start',
+  (text) => {
+    expect(() => parseRetryDelays(text)).toThrow('retry delays');
+  },
+);
+
+test('retry delays are whole seconds up to 12 hours', () => {
+  expect(parseRetryDelays('0, 43200')).toEqual([0, 43_200]);
+});
