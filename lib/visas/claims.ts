@@ -43,7 +43,8 @@ export function checkRegisteredClaims(claims: Claims, now: Date): { readonly sub
   const issued = numericDate(claims, 'iat');
   const expires = numericDate(claims, 'exp');
   const seconds = now.getTime() / 1000;
-  if (expires + clockSkewSeconds <= seconds) throw new VisaError('expired');
+  // Asked so that a clock that is no number refuses, here and below.
+  if (!(seconds < expires + clockSkewSeconds)) throw new VisaError('expired');
   if ('nbf' in claims && isAhead(numericDate(claims, 'nbf'), now)) throw new VisaError('not-yet-valid');
   if (isAhead(issued, now)) throw new VisaError('issued-in-future');
   return { sub, expiresAt: new Date(expires * 1000) };
@@ -51,5 +52,5 @@ export function checkRegisteredClaims(claims: Claims, now: Date): { readonly sub
 
 /** Whether a time is in the future, even for a clock that is ahead of ours by the leeway. */
 export function isAhead(seconds: number, now: Date): boolean {
-  return seconds > now.getTime() / 1000 + clockSkewSeconds;
+  return !(seconds <= now.getTime() / 1000 + clockSkewSeconds);
 }

@@ -1,0 +1,181 @@
+import { beforeAll, describe, expect, test } from 'vitest';
+import {
+  denialReason,
+  parseTrustedIssuers,
+  type VerifiedGrants,
+  verifyPassport,
+  verifyVisaOrPassport,
+} from '../../../lib/visas/index.ts';
+import { makeTestIssuer, type TestIssuer } from '../../helpers/issuer.ts';
+
+const now = new Date('2026-07-01T00:00:00Z');
+const inHours = (hours: number) => now.getTime() / 1000 + hours * 3600;
+
+const brokerIss = 'https://broker.example.org/';
+const issA = 'https://a.example.org/';
+const issB = 'https://b.example.org/';
+
+let broker: TestIssuer;
+let a: TestIssuer;
+let b: TestIssuer;
+let stranger: TestIssuer;
+beforeAll(async () => {
+  broker = await makeTestIssuer({ iss: brokerIss });
+  a = await makeTestIssuer({ iss: issA, entry: { issues: ['visas'] } });
+  b = await makeTestIssuer({ iss: issB, entry: { issues: ['visas'] } });
+  stranger = await makeTestIssuer({ iss: 'https://stranger.example.net/' });
+});
+
+async function open(passport: Promise<string>): Promise<VerifiedGrants> {
+  const issuers = parseTrustedIssuers([broker.entry, a.entry, b.entry]);
+  return verifyVisaOrPassport(await passport, { issuers, now });
+}
+
+const reasonOf = (passport: Promise<string>) =>
+  open(passport).then(
+    () => 'accepted',
+    (error) => error.code,
+  );
+
+describe('identities', () => {
+  test('visas of two identities are not merged: each dataset goes to the identity of its visa', async () => {
+    const visas = [await b.visa({ sub: '1', dataset: 'D2' }), await a.visa({ sub: '1', dataset: 'D1' })];
+    const { subject, subjects, grants, datasetIds } = await open(broker.passport(visas));
+    expect(grants).toMatchObject([
+      { subject: { iss: issA, sub: '1' }, datasetId: 'D1' },
+      { subject: { iss: issB, sub: '1' }, datasetId: 'D2' },
+    ]);
+    expect(subjects).toEqual([
+      { iss: issA, sub: '1' },
+      { iss: issB, sub: '1' },
+    ]);
+    expect(subject).toEqual({ iss: issA, sub: '1' });
+    expect(datasetIds).toEqual(new Set(['D1', 'D2']));
+  });
+
+  test("the passport's own identity comes first, whatever the order of the visas", async () => {
+    const visas = [
+      await a.visa({ sub: '1', dataset: 'D' }),
+      await b.visa({ sub: '1', dataset: 'D' }),
+      await broker.visa({ sub: 'me', dataset: 'D' }),
+      await broker.visa({ sub: 'also me', dataset: 'D' }),
+    ];
+    const expected = [
+      { iss: brokerIss, sub: 'me' },
+      { iss: issA, sub: '1' },
+      { iss: issB, sub: '1' },
+      { iss: brokerIss, sub: 'also me' },
+    ];
+    for (const order of [visas, visas.toReversed(), [visas[2], visas[0], visas[3], visas[1]]]) {
+      const { subject, subjects, grants } = await open(broker.passport(order, { sub: 'me' }));
+      expect(subjects).toEqual(expected);
+      expect(subject).toEqual(expected[0]);
+      expect(grants.map((grant) => grant.subject)).toEqual(expected);
+    }
+  });
+
+  test('without a visa that counts the subject is of the passport and grants nothing', async () => {
+    const affiliation = await a.visa({ visa: { type: 'AffiliationAndRole' } });
+    const verified = await open(broker.passport([affiliation], { sub: 'me' }));
+    expect(verified).toMatchObject({ subject: { iss: brokerIss, sub: 'me' }, subjects: [], grants: [], ignored: [] });
+    expect(denialReason(verified, 'EGAD90000000001')).toBe('no-matching-visa');
+  });
+
+  test('an identity found with a visa alone is found with a passport around it', async () => {
+    const visa = await b.visa({ sub: 'x' });
+    const [alone] = (await open(Promise.resolve(visa))).subjects;
+    const { subjects } = await open(broker.passport([await a.visa({ sub: 'y' }), visa], { sub: 'z' }));
+    expect(subjects).toContainEqual(alone);
+  });
+});
+
+describe('expiry', () => {
+  test('the earliest of the passport and the visas counts, for each grant and for all', async () => {
+    const visas = [await a.visa({ dataset: 'D1', exp: inHours(2) }), await a.visa({ dataset: 'D2', exp: inHours(5) })];
+    const { grants, expiresAt } = await open(broker.passport(visas, { exp: inHours(4) }));
+    expect(grants.map((grant) => grant.expiresAt)).toEqual([
+      new Date('2026-07-01T02:00:00Z'),
+      new Date('2026-07-01T04:00:00Z'),
+    ]);
+    expect(expiresAt).toEqual(new Date('2026-07-01T02:00:00Z'));
+  });
+
+  test('of two visas of one identity for one dataset the later one counts', async () => {
+    const visas = [
+      await a.visa({ exp: inHours(2) }),
+      await a.visa({ exp: inHours(3) }),
+      await a.visa({ exp: inHours(1) }),
+    ];
+    const { grants } = await open(broker.passport(visas));
+    expect(grants).toMatchObject([{ expiresAt: new Date('2026-07-01T03:00:00Z') }]);
+  });
+});
+
+describe('a visa that fails is left out alone', () => {
+  test('its place and reason are told', async () => {
+    const visas = [
+      42,
+      null,
+      'a.b',
+      await a.visa({ exp: inHours(-1) }),
+      await stranger.visa(),
+      await a.visa({ dataset: 'good' }),
+      (await a.visa()).slice(0, -4),
+    ];
+    const { datasetIds, ignored } = await open(broker.passport(visas));
+    expect(datasetIds).toEqual(new Set(['good']));
+    expect(ignored).toEqual([
+      { position: 0, reason: 'malformed-token' },
+      { position: 1, reason: 'malformed-token' },
+      { position: 2, reason: 'malformed-token' },
+      { position: 3, reason: 'expired' },
+      { position: 4, reason: 'untrusted-issuer' },
+      { position: 6, reason: 'bad-signature' },
+    ]);
+  });
+
+  test('a passport inside a passport is not a visa', async () => {
+    const inner = await broker.passport([await a.visa()]);
+    expect(await open(broker.passport([inner]))).toMatchObject({
+      grants: [],
+      ignored: [{ position: 0, reason: 'wrong-typ' }],
+    });
+  });
+});
+
+describe('a passport that fails is refused as a whole', () => {
+  test.each([
+    ['200 visas', () => broker.passport(Array(200).fill('x')), 'accepted'],
+    ['201 visas', () => broker.passport(Array(201).fill('x')), 'claim-too-long'],
+    ['no list', () => broker.passport({ length: 0 }), 'malformed-claim'],
+    ['no claim', () => broker.passport(undefined), 'missing-claim'],
+    ['typ JWT', () => broker.passport([], { header: { typ: 'JWT' } }), 'wrong-typ'],
+    ['no typ', () => broker.passport([], { header: { typ: undefined } }), 'wrong-typ'],
+    ['expired', () => broker.passport([], { exp: inHours(-1) }), 'expired'],
+    ['of an issuer trusted for visas only', () => a.passport([]), 'untrusted-issuer'],
+    ['of a stranger', () => stranger.passport([]), 'untrusted-issuer'],
+  ])('%s', async (_name, passport, expected) => {
+    expect(await reasonOf(passport())).toBe(expected);
+  });
+
+  test('another jku than the configured one', async () => {
+    const jku = 'https://broker.example.org/jwks.json';
+    const issuers = parseTrustedIssuers([{ ...broker.entry, jku }]);
+    const verify = async (header: object) => {
+      const token = await broker.passport([], { header: { ...header } });
+      return verifyPassport(token, { issuers, now }).then(
+        ({ kind }) => kind,
+        (error) => error.code,
+      );
+    };
+    expect(await verify({})).toBe('passport');
+    expect(await verify({ jku })).toBe('passport');
+    expect(await verify({ jku: 'https://stranger.example.net/' })).toBe('untrusted-jku');
+  });
+});
+
+test('a token with both claims is a visa and nothing more', async () => {
+  const both = await broker.visa({ dataset: 'D1', claims: { ga4gh_passport_v1: [await a.visa({ dataset: 'D2' })] } });
+  const { kind, datasetIds } = await open(Promise.resolve(both));
+  expect({ kind, datasetIds }).toEqual({ kind: 'visa', datasetIds: new Set(['D1']) });
+});

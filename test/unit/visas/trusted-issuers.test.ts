@@ -1,0 +1,115 @@
+import { generateKeyPairSync } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { parseTrustedIssuers, TrustedIssuersError } from '../../../lib/visas/index.ts';
+import { makeTestIssuer, type TestIssuer } from '../../helpers/issuer.ts';
+
+let issuer: TestIssuer;
+let key: Record<string, unknown>;
+beforeAll(async () => {
+  issuer = await makeTestIssuer();
+  key = { ...issuer.jwks.keys[0] };
+});
+
+function problem(config: unknown): string {
+  try {
+    parseTrustedIssuers(config);
+  } catch (error) {
+    if (error instanceof TrustedIssuersError) return error.message;
+    throw error;
+  }
+  return 'accepted';
+}
+
+function rsa(modulusLength: number): Record<string, unknown> {
+  const { publicKey } = generateKeyPairSync('rsa', { modulusLength });
+  return { ...publicKey.export({ format: 'jwk' }), kid: 'rsa' };
+}
+
+const withKeys = (...keys: unknown[]) => [{ iss: issuer.iss, jwks: { keys } }];
+
+test('the list that is shipped trusts nobody', () => {
+  const shipped = readFileSync(new URL('../../../config/trusted-issuers.json', import.meta.url), 'utf8');
+  expect(parseTrustedIssuers(JSON.parse(shipped)).issuers.size).toBe(0);
+});
+
+test('an issuer is trusted for visas only and by the whole value, unless it says otherwise', () => {
+  const { issuers } = parseTrustedIssuers(withKeys(key));
+  const entry = issuers.get(issuer.iss);
+  expect(entry?.issues).toEqual(new Set(['visas']));
+  expect(entry?.datasetIdOf('https://x/D/')).toBe('https://x/D/');
+});
+
+test('the long form has the issuers and what to do with conditions', () => {
+  expect(parseTrustedIssuers({ conditions: 'evaluate', issuers: withKeys(key) }).conditions).toBe('evaluate');
+});
+
+test('the example in the documentation is a valid list', () => {
+  const text = readFileSync(new URL('../../../docs/trusted-issuers.md', import.meta.url), 'utf8');
+  const examples = [...text.matchAll(/```json\n(.*?)```/gs)].map(([, json]) => JSON.parse(json!));
+  expect(examples).not.toHaveLength(0);
+  for (const example of examples) expect(problem(example)).toBe('accepted');
+});
+
+describe('refused at start-up, with the field named', () => {
+  test.each<[string, () => unknown, string]>([
+    ['no list', () => null, 'expected object'],
+    ['unknown field at the top', () => ({ issuers: [], other: 1 }), 'other'],
+    ['no iss', () => [{ jwks: issuer.jwks }], 'issuers[0].iss: '],
+    ['no jwks', () => [{ iss: 'x' }], 'issuers[0].jwks: '],
+    ['a misspelt field', () => [{ ...issuer.entry, source: ['x'] }], 'issuers[0]: Unrecognized key: "source"'],
+    ['an empty list of sources', () => [{ ...issuer.entry, sources: [] }], 'issuers[0].sources: '],
+    ['an unknown role', () => [{ ...issuer.entry, issues: ['keys'] }], 'issuers[0].issues[0]: '],
+    [
+      'an empty prefix',
+      () => [{ ...issuer.entry, datasetIdFrom: 'prefix:' }],
+      'issuers[0].datasetIdFrom: expected "value"',
+    ],
+    [
+      'an unknown rule',
+      () => [{ ...issuer.entry, datasetIdFrom: 'regex' }],
+      'issuers[0].datasetIdFrom: expected "value"',
+    ],
+    ['an issuer twice', () => [issuer.entry, issuer.entry], 'issuers[1].iss: listed twice'],
+    ['an address in the place of the set', () => [{ iss: 'x', jwks: 'https://x/jwks.json' }], 'issuers[0].jwks: '],
+    ['an empty set', () => withKeys(), 'issuers[0].jwks.keys: '],
+    ['no kid', () => withKeys({ ...key, kid: undefined }), 'issuers[0].jwks.keys[0].kid: '],
+    ['a kid twice', () => withKeys(key, { ...rsa(2048), kid: key['kid'] }), 'issuers[0].jwks.keys[1].kid: another key'],
+    ['RSA of 2047 bits', () => withKeys(rsa(2047)), 'issuers[0].jwks.keys[0].n: an RSA key of 2047 bits'],
+    ['a private key', () => withKeys({ ...key, d: 'AA' }), 'issuers[0].jwks.keys[0].d: a private'],
+    ['a symmetric key', () => withKeys({ kty: 'oct', kid: 'x', k: 'AA' }), 'issuers[0].jwks.keys[0].k: a private'],
+    ['another kind of key', () => withKeys({ kty: 'OKP', crv: 'Ed25519', x: 'AA', kid: 'x' }), 'keys[0].kty: '],
+    ['another curve', () => withKeys({ ...key, crv: 'P-384', alg: undefined }), 'keys[0].crv: expected "P-256"'],
+    ['a point off the curve', () => withKeys({ ...key, y: key['x'] }), 'keys[0].x: not an EC public key'],
+    ['an exponent of 1', () => withKeys({ ...rsa(2048), e: 'AQ' }), 'issuers[0].jwks.keys[0].'],
+    ['another algorithm', () => withKeys({ ...rsa(2048), alg: 'RS512' }), 'keys[0].alg: expected "RS256"'],
+    ['a key for encryption', () => withKeys({ ...key, use: 'enc' }), 'keys[0].use: expected "sig"'],
+    ['a key for signing only', () => withKeys({ ...key, key_ops: ['sign'] }), 'keys[0].key_ops: expected "verify"'],
+  ])('%s', (_name, config, expected) => {
+    expect(problem(config())).toContain(expected);
+  });
+
+  test('every problem is told at once', () => {
+    const lines = problem([
+      {
+        iss: '',
+        jwks: {
+          keys: [
+            { ...key, kid: '' },
+            { ...key, use: 'enc' },
+          ],
+        },
+        by: [],
+      },
+    ]).split('\n');
+    expect(lines).toHaveLength(5);
+  });
+});
+
+test.each([
+  ['RSA of 2048 bits', () => rsa(2048)],
+  ['a key without alg, use and key_ops', () => ({ ...key, alg: undefined, use: undefined })],
+  ['members that are not used', () => ({ ...key, x5c: ['AA'], x5t: 'AA', other: 1 })],
+])('%s is taken', (_name, jwk) => {
+  expect(problem(withKeys(jwk()))).toBe('accepted');
+});

@@ -1,0 +1,244 @@
+import { beforeAll, describe, expect, test, vi } from 'vitest';
+import { parseTrustedIssuers, verifyVisa, verifyVisaOrPassport } from '../../../lib/visas/index.ts';
+import { makeTestIssuer, type TestIssuer, type VisaChoices } from '../../helpers/issuer.ts';
+
+/** 2026-07-01T00:00:00Z */
+const now = new Date(1_782_864_000_000);
+const seconds = 1_782_864_000;
+
+let issuer: TestIssuer;
+beforeAll(async () => {
+  issuer = await makeTestIssuer();
+});
+
+async function outcome(choices: VisaChoices, entry: object = {}): Promise<string> {
+  const issuers = parseTrustedIssuers([{ ...issuer.entry, ...entry }]);
+  return verifyVisa(await issuer.visa(choices), { issuers, now }).then(
+    ({ grants }) => grants.map(({ datasetId }) => datasetId).join() || 'no grant',
+    (error) => error.code,
+  );
+}
+
+const granted = 'EGAD90000000001';
+
+test('a valid visa grants its dataset to its subject until it expires', async () => {
+  const token = await issuer.visa({ sub: 'someone', dataset: 'EGAD1', exp: seconds + 3600 });
+  const subject = { iss: 'https://issuer.example.org', sub: 'someone' };
+  const expiresAt = new Date('2026-07-01T01:00:00Z');
+  expect(await verifyVisaOrPassport(token, { issuers: issuer.trusted, now })).toEqual({
+    kind: 'visa',
+    subject,
+    subjects: [subject],
+    grants: [{ subject, datasetId: 'EGAD1', expiresAt }],
+    datasetIds: new Set(['EGAD1']),
+    expiresAt,
+    ignored: [],
+  });
+});
+
+test('RS256 is taken as well', async () => {
+  const rsa = await makeTestIssuer({ alg: 'RS256' });
+  const { datasetIds } = await verifyVisa(await rsa.visa(), { issuers: rsa.trusted, now });
+  expect(datasetIds).toEqual(new Set([granted]));
+});
+
+describe('times, with a leeway of 60 seconds', () => {
+  test.each([
+    ['exp 59 s ago', { exp: seconds - 59 }, granted],
+    ['exp 60 s ago', { exp: seconds - 60 }, 'expired'],
+    ['exp 59.5 s ago', { exp: seconds - 59.5 }, granted],
+    ['nbf in 60 s', { claims: { nbf: seconds + 60 } }, granted],
+    ['nbf in 61 s', { claims: { nbf: seconds + 61 } }, 'not-yet-valid'],
+    ['iat in 60 s', { iat: seconds + 60 }, granted],
+    ['iat in 61 s', { iat: seconds + 61 }, 'issued-in-future'],
+    ['asserted in 60 s', { visa: { asserted: seconds + 60 } }, granted],
+    ['asserted in 61 s', { visa: { asserted: seconds + 61 } }, 'asserted-in-future'],
+    ['exp at the last second of a date', { exp: 8_640_000_000_000 }, granted],
+    ['exp after it', { exp: 8_640_000_000_001 }, 'malformed-claim'],
+    ['exp negative', { exp: -1 }, 'malformed-claim'],
+    ['nbf null', { claims: { nbf: null } }, 'malformed-claim'],
+    ['iat a string', { claims: { iat: '1' } }, 'malformed-claim'],
+  ] as const)('%s: %s → %s', async (_name, choices, expected) => {
+    expect(await outcome(choices)).toBe(expected);
+  });
+
+  test('an exp beyond every number is malformed', async () => {
+    const visa = await issuer.sign({ iss: issuer.iss, sub: 's', iat: 0, exp: Number.MAX_VALUE });
+    await expect(verifyVisa(visa, { issuers: issuer.trusted, now })).rejects.toMatchObject({ code: 'malformed-claim' });
+  });
+
+  test('a clock that is no time refuses', async () => {
+    const options = { issuers: issuer.trusted, now: new Date(Number.NaN) };
+    await expect(verifyVisa(await issuer.visa(), options)).rejects.toMatchObject({ code: 'expired' });
+  });
+});
+
+describe('claims', () => {
+  const url = (length: number) => 'https://x/'.padEnd(length, 'a');
+  test.each([
+    ['value of 255 characters', { dataset: url(255) }, url(255)],
+    ['value of 256 characters', { dataset: url(256) }, 'claim-too-long'],
+    ['source of 255 characters', { visa: { source: url(255) } }, granted],
+    ['source of 256 characters', { visa: { source: url(256) } }, 'claim-too-long'],
+    ['long value of another type', { dataset: url(256), visa: { type: 'AffiliationAndRole' } }, 'no grant'],
+    ['another type without by', { visa: { type: 'AffiliationAndRole', by: undefined } }, 'no grant'],
+    ['empty sub', { claims: { sub: '' } }, 'malformed-claim'],
+    ['sub a number', { claims: { sub: 7 } }, 'malformed-claim'],
+    ['sub with half a character', { claims: { sub: 'a\ud800' } }, 'malformed-claim'],
+    ['empty value', { dataset: '' }, 'malformed-claim'],
+    ['by a list', { visa: { by: ['dac'] } }, 'malformed-claim'],
+    ['visa object null', { claims: { ga4gh_visa_v1: null } }, 'malformed-claim'],
+    ['no visa object', { claims: { ga4gh_visa_v1: undefined } }, 'missing-claim'],
+    ['conditions []', { visa: { conditions: [] } }, granted],
+    ['conditions [[]]', { visa: { conditions: [[]] } }, 'conditions-not-met'],
+    ['conditions {}', { visa: { conditions: {} } }, 'malformed-claim'],
+    ['scope with jku', { claims: { scope: 'profile' } }, granted],
+    ['scope with the word openid', { claims: { scope: 'profile openid' } }, 'malformed-claim'],
+    ['scope with a longer word', { claims: { scope: 'openid2' } }, granted],
+    ['scope a list', { claims: { scope: ['profile'] } }, 'malformed-claim'],
+    ['scope without jku', { claims: { scope: 'profile' }, header: { jku: undefined } }, 'unsupported-visa-format'],
+  ] as const)('%s', async (_name, choices, expected) => {
+    expect(await outcome(choices)).toBe(expected);
+  });
+});
+
+describe('header', () => {
+  test.each([
+    ['typ in capitals', { typ: 'VND.GA4GH.VISA+JWT' }, granted],
+    ['typ with application/', { typ: 'application/vnd.ga4gh.visa+jwt' }, granted],
+    ['typ JWT', { typ: 'JWT' }, granted],
+    ['no typ', { typ: undefined }, granted],
+    ['typ empty', { typ: '' }, 'wrong-typ'],
+    ['typ a number', { typ: 7 }, 'wrong-typ'],
+    ['typ of a passport', { typ: 'vnd.ga4gh.passport+jwt' }, 'wrong-typ'],
+    ['typ of an access token', { typ: 'at+jwt' }, 'unsupported-visa-format'],
+    ['kid unknown', { kid: 'key-2' }, 'unknown-kid'],
+    ['kid a number', { kid: 1 }, 'unknown-kid'],
+    ['no kid', { kid: undefined }, 'unknown-kid'],
+    ['kid of a property that every object has', { kid: 'constructor' }, 'unknown-kid'],
+    ['unknown member', { x: 1, b64: true }, granted],
+  ] as const)('%s', async (_name, header, expected) => {
+    expect(await outcome({ header })).toBe(expected);
+  });
+
+  test('crit is refused even where jose would know the extension', async () => {
+    expect(await outcome({ header: { crit: ['b64'], b64: true } })).toBe('crit-unsupported');
+  });
+
+  test('a key serves one algorithm: RS256 in the header of an ES256 key is refused', async () => {
+    const [, claims, signature] = (await issuer.visa()).split('.');
+    const header = Buffer.from(JSON.stringify({ alg: 'RS256', kid: 'key-1' })).toString('base64url');
+    await expect(
+      verifyVisa([header, claims, signature].join('.'), { issuers: issuer.trusted, now }),
+    ).rejects.toMatchObject({ code: 'alg-not-allowed' });
+  });
+});
+
+describe('jku', () => {
+  const own = 'https://issuer.example.org/jwks.json';
+  test.each([
+    ['configured and the same', { jku: own }, {}, granted],
+    ['configured and another', { jku: `${own}/` }, {}, 'untrusted-jku'],
+    ['configured and not in the visa', { jku: own }, { jku: undefined }, 'missing-claim'],
+    ['configured and a list in the visa', { jku: own }, { jku: [own] }, 'untrusted-jku'],
+    ['not configured, any in the visa', {}, { jku: 'https://elsewhere.example.net/' }, granted],
+    ['not configured, none in the visa', {}, { jku: undefined }, granted],
+  ] as const)('%s', async (_name, entry, header, expected) => {
+    expect(await outcome({ header }, entry)).toBe(expected);
+  });
+
+  test('seed rule 3: verification makes no network call', async () => {
+    const fetch = vi.spyOn(globalThis, 'fetch').mockRejectedValue(new Error('network'));
+    await outcome({ header: { jku: own, x5u: own } }, { jku: own });
+    await outcome({ header: { jku: 'https://elsewhere.example.net/' } }, { jku: own });
+    expect(fetch).not.toHaveBeenCalled();
+    fetch.mockRestore();
+  });
+});
+
+describe('what the operator allows an issuer', () => {
+  test.each([
+    ['a source that is listed', { sources: ['https://issuer.example.org/dac'] }, {}, granted],
+    ['a source that is not', { sources: ['https://issuer.example.org/da'] }, {}, 'untrusted-source'],
+    ['a by that is listed', { by: ['so', 'dac'] }, {}, granted],
+    ['a by that is not', { by: ['so'] }, {}, 'untrusted-source'],
+    ['a by that is not, on a visa that grants nothing', { by: ['so'] }, { visa: { type: 'Other' } }, 'no grant'],
+    ['passports only', { issues: ['passports'], datasetIdFrom: undefined }, {}, 'untrusted-issuer'],
+  ] as const)('%s', async (_name, entry, choices, expected) => {
+    expect(await outcome(choices, entry)).toBe(expected);
+  });
+});
+
+describe('datasetIdFrom', () => {
+  const prefix = 'prefix:https://a.example.org/d/';
+  test.each([
+    ['value', 'https://a.example.org/d/EGAD1', 'https://a.example.org/d/EGAD1'],
+    [prefix, 'https://a.example.org/d/EGAD1', 'EGAD1'],
+    [prefix, 'https://a.example.org/d/EGAD1/', 'EGAD1/'],
+    [prefix, 'https://a.example.org/d/', 'no grant'],
+    [prefix, 'https://b.example.org/d/EGAD1', 'no grant'],
+    [prefix, 'HTTPS://a.example.org/d/EGAD1', 'no grant'],
+    [prefix, 'EGAD1', 'no grant'],
+    ['suffix', 'https://ega.tsd.usit.uio.no/datasets/EGAD1/', 'EGAD1'],
+    ['suffix', 'https://www.ebi.ac.uk/ega/EGAD1', 'EGAD1'],
+    ['suffix', 'https://a.example.org/EGAD1//', 'no grant'],
+    ['suffix', 'https://a.example.org/EGAD1?x', 'EGAD1?x'],
+    ['suffix', 'EGAD1', 'EGAD1'],
+    ['suffix', '/', 'no grant'],
+  ])('%s: %s → %s', async (datasetIdFrom, dataset, expected) => {
+    expect(await outcome({ dataset }, { datasetIdFrom })).toBe(expected);
+  });
+
+  test('a visa for a dataset elsewhere still says who its holder is', async () => {
+    const issuers = parseTrustedIssuers([{ ...issuer.entry, datasetIdFrom: prefix }]);
+    const { subjects, datasetIds } = await verifyVisa(await issuer.visa({ sub: 's' }), { issuers, now });
+    expect(subjects).toEqual([{ iss: 'https://issuer.example.org', sub: 's' }]);
+    expect(datasetIds.size).toBe(0);
+  });
+});
+
+describe('size and spelling', () => {
+  /** A good visa of exactly so many bytes, filled with a claim that nobody knows. */
+  async function visaOf(bytes: number): Promise<string> {
+    // Three characters of filling are four of base64url: a longer header reaches the lengths between.
+    for (const y of ['', 'y', 'yy', 'yyy']) {
+      const filled = (length: number) => issuer.visa({ claims: { x: 'a'.repeat(length) }, header: { y } });
+      const length = Math.floor(((bytes - (await filled(0)).length) * 3) / 4);
+      for (const more of [0, 1]) {
+        const token = await filled(length + more);
+        if (token.length === bytes) return token;
+      }
+    }
+    throw new RangeError(`no visa has ${bytes} bytes`);
+  }
+
+  test.each([
+    [16_384, granted],
+    [16_385, 'token-too-large'],
+  ])('%d bytes → %s', async (bytes, expected) => {
+    const token = await visaOf(bytes);
+    expect(token).toHaveLength(bytes);
+    const result = verifyVisa(token, { issuers: issuer.trusted, now }).then(
+      ({ datasetIds }) => [...datasetIds].join(),
+      (error) => error.code,
+    );
+    expect(await result).toBe(expected);
+  });
+
+  test.each([
+    ['a blank before', (token: string) => ` ${token}`, 'malformed-token'],
+    ['a line end after', (token: string) => `${token}\n`, 'bad-signature'],
+    ['padding', (token: string) => token.replace('.', '=.'), 'malformed-token'],
+    ['no header', (token: string) => token.slice(token.indexOf('.')), 'malformed-token'],
+    ['a byte order mark in the header', withHeader('\ufeff{"alg":"ES256","kid":"key-1"}'), 'malformed-token'],
+    ['a header that is null', withHeader('null'), 'malformed-token'],
+    ['a header that is not UTF-8', withHeader(Buffer.from('{"a":"\xff"}', 'latin1')), 'malformed-token'],
+  ])('%s → %s', async (_name, change, expected) => {
+    const result = verifyVisa(change(await issuer.visa()), { issuers: issuer.trusted, now });
+    await expect(result).rejects.toMatchObject({ code: expected });
+  });
+});
+
+function withHeader(header: string | Buffer): (token: string) => string {
+  return (token) => Buffer.from(header).toString('base64url') + token.slice(token.indexOf('.'));
+}
