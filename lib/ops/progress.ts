@@ -44,6 +44,6 @@ function describe(done: number, total: number | undefined, elapsed: number): str
   const rate = (done / elapsed) * 1000;
   const speed = `${formatBytes(Math.round(rate))}/s`;
   if (total === undefined || total === 0) return `${formatBytes(done)}, ${speed}`;
-  const left = rate > 0 ? `, ${formatDuration(((total - done) / rate) * 1000)} left` : '';
+  const left = rate > 0 ? `, ${formatDuration((Math.max(total - done, 0) / rate) * 1000)} left` : '';
   return `${formatBytes(done)} of ${formatBytes(total)} (${Math.floor((done / total) * 100)} %), ${speed}${left}`;
 }

@@ -38,7 +38,7 @@ export async function openInput(path: string, terminal: Terminal): Promise<Input
     await file.close();
     throw usageError('<file>', `${path} is a directory; archive its files one by one`);
   }
-  const bytes = file.createReadStream({ highWaterMark: chunkBytes, signal: terminal.signal });
+  const bytes = file.createReadStream({ highWaterMark: chunkBytes });
   return {
     label: path,
     name: basename(absolute),

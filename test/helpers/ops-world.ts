@@ -1,0 +1,206 @@
+import { connection } from '../../lib/contract/connection.ts';
+import { formatPrivateKey, generateKeyPair, type KeyPair } from '../../lib/crypt4gh/index.ts';
+import { NotFoundError } from '../../lib/errors.ts';
+import type { ArchiveCatalogue, Target } from '../../lib/ops/ports.ts';
+import { runProgram } from '../../lib/ops/program.ts';
+import type { Terminal } from '../../lib/ops/terminal.ts';
+import type { ArchiveRegistration } from '../../lib/stores/rds-archive-writer.ts';
+
+/** A deployment in memory, behind the ports of the operator's tool. */
+export interface OpsWorld {
+  readonly target: Target;
+  readonly archiveKey: KeyPair;
+  /** Bodies by key. */
+  readonly bodies: Map<string, Buffer>;
+  readonly files: Map<string, ArchiveRegistration>;
+  /** Dataset ids of each file. */
+  readonly memberships: Map<string, Set<string>>;
+  /** Newest event of each dataset. */
+  readonly events: Map<string, string | undefined>;
+  readonly users: Map<string, string>;
+  readonly secrets: { administrators: unknown; archiveKeys: unknown };
+  /** Calls in order: `upload`, `registerFile`, `remove`, … */
+  readonly calls: string[];
+  /** Throws in place of the call of that name; `after` when the call has had its effect. */
+  readonly failures: Map<string, { readonly error: Error; readonly after?: boolean }>;
+}
+
+export async function makeOpsWorld(): Promise<OpsWorld> {
+  const archiveKey = generateKeyPair();
+  const bodies = new Map<string, Buffer>();
+  const files = new Map<string, ArchiveRegistration>();
+  const memberships = new Map<string, Set<string>>();
+  const events = new Map<string, string | undefined>();
+  const users = new Map<string, string>();
+  const secrets = {
+    administrators: { users: [] } as unknown,
+    archiveKeys: { keys: [{ privateKey: await formatPrivateKey(archiveKey.privateKey) }] } as unknown,
+  };
+  const calls: string[] = [];
+  const failures = new Map<string, { error: Error; after?: boolean }>();
+
+  const call = async <T>(name: string, effect: () => T | Promise<T>): Promise<T> => {
+    calls.push(name);
+    const failure = failures.get(name);
+    if (failure && !failure.after) throw failure.error;
+    const value = await effect();
+    if (failure) throw failure.error;
+    return value;
+  };
+  const link = (fileId: string, datasetId: string) => {
+    memberships.set(fileId, (memberships.get(fileId) ?? new Set()).add(datasetId));
+    if (!events.has(datasetId)) events.set(datasetId, 'registered');
+  };
+  const summary = (datasetId: string) => {
+    const members = [...files.values()].filter((file) => memberships.get(file.fileId)?.has(datasetId));
+    return {
+      datasetId,
+      newestEvent: events.get(datasetId),
+      files: members.length,
+      bytes: members.reduce((sum, file) => sum + file.decryptedFileSize, 0),
+    };
+  };
+
+  const catalogue: ArchiveCatalogue = {
+    findFile: (fileId) =>
+      call('findFile', () => {
+        const file = files.get(fileId);
+        return (
+          file && {
+            ...file,
+            unencryptedSha256: file.checksums.find((each) => each.source === 'UNENCRYPTED')?.checksum,
+            datasetIds: [...(memberships.get(fileId) ?? [])],
+          }
+        );
+      }),
+    registerFile: (file) =>
+      call('registerFile', () => {
+        if (!bodies.has(file.archiveFilePath)) throw new Error('the body is not in the bucket yet');
+        files.set(file.fileId, file);
+        link(file.fileId, file.datasetId);
+      }),
+    addToDataset: (fileId, datasetId) => call('addToDataset', () => link(fileId, datasetId)),
+    findDataset: (datasetId) => call('findDataset', () => (events.has(datasetId) ? summary(datasetId) : undefined)),
+    async *datasets() {
+      for (const datasetId of [...events.keys()].sort()) yield summary(datasetId);
+    },
+    appendDatasetEvent: (datasetId, event) =>
+      call('appendDatasetEvent', () => {
+        if (!events.has(datasetId)) throw new NotFoundError(`the catalogue has no dataset ${datasetId}`);
+        events.set(datasetId, event);
+      }),
+  };
+  const secret = (name: keyof typeof secrets) => ({
+    read: () => call(`read ${name}`, () => secrets[name]),
+    write: (value: unknown) =>
+      call(`write ${name}`, () => {
+        secrets[name] = structuredClone(value);
+      }),
+  });
+
+  const target: Target = {
+    description: 'a deployment in memory',
+    connection: undefined,
+    catalogue,
+    bodies: {
+      upload: (key, source) =>
+        call('upload', async () => {
+          const chunks: Uint8Array[] = [];
+          for await (const chunk of source) chunks.push(Buffer.from(chunk));
+          const body = Buffer.concat(chunks);
+          bodies.set(key, body);
+          return { size: body.length };
+        }),
+      remove: (key) => call('remove', () => void bodies.delete(key)),
+    },
+    archiveUsers: {
+      find: (username) => call('find user', () => (users.has(username) ? { username } : undefined)),
+      save: (username, hash) => call('save user', () => void users.set(username, hash)),
+      disable: (username) => call('disable user', () => void users.delete(username)),
+    },
+    administrators: secret('administrators'),
+    archiveKeys: secret('archiveKeys'),
+  };
+  return { target, archiveKey, bodies, files, memberships, events, users, secrets, calls, failures };
+}
+
+/** What a run of the tool left. */
+export interface ToolRun {
+  readonly exitCode: number;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** A terminal that is none: nobody is asked, nothing is on standard input. Its clock stands still. */
+export function makeTerminal(choices: Partial<Terminal> = {}) {
+  const said = { stdout: '', stderr: '' };
+  const terminal: Terminal = {
+    input: inputOf(),
+    write: (text) => {
+      said.stdout += text;
+    },
+    report: (text) => {
+      said.stderr += text;
+    },
+    isTerminal: false,
+    ask: undefined,
+    env: {},
+    folder: '/nowhere',
+    signal: new AbortController().signal,
+    now: () => new Date('2026-11-21T10:00:00.000Z'),
+    ...choices,
+  };
+  return { terminal, said };
+}
+
+/** Standard input with these chunks. */
+export async function* inputOf(...chunks: (string | Uint8Array)[]): AsyncGenerator<Uint8Array> {
+  for (const chunk of chunks) yield Buffer.from(chunk);
+}
+
+/** Run the tool against a deployment in memory. */
+export async function runTool(
+  argv: readonly string[],
+  target: Target,
+  choices: Partial<Terminal> = {},
+): Promise<ToolRun> {
+  const { terminal, said } = makeTerminal(choices);
+  const exitCode = await runProgram(argv, terminal, async () => target);
+  return { exitCode, ...said };
+}
+
+/** The connection file of an engine that does not run: nothing listens on these ports. */
+export const exampleConnection = connection.parse({
+  proxyUrl: 'http://127.0.0.1:9/proxy',
+  dataOutUrl: 'http://127.0.0.1:9/data-out',
+  s3Endpoint: 'http://127.0.0.1:9',
+  sqsEndpoint: 'http://127.0.0.1:9',
+  admin: { username: 'admin', password: 'admin-password' },
+  archiveUser: { username: 'central', password: 'central-password' },
+  issuer: { iss: 'https://issuer.example.org', jwksPath: '/nowhere/jwks.json', privateKeyPath: '/nowhere/issuer.json' },
+  archiveKey: { publicKeyPath: '/nowhere/archive.pub' },
+  region: 'eu-north-1',
+  credentials: { accessKeyId: 'AKIAEXAMPLE', secretAccessKey: 'example' },
+  endpoints: {
+    s3: 'http://127.0.0.1:9',
+    sqs: 'http://127.0.0.1:9',
+    rdsData: 'http://127.0.0.1:9',
+    secretsManager: 'http://127.0.0.1:9',
+  },
+  outputs: {
+    ProxyUrl: 'http://127.0.0.1:9/proxy',
+    DataOutUrl: 'http://127.0.0.1:9/data-out',
+    ArchiveBucketName: 'archive',
+    OutboxBucketName: 'outbox',
+    AdminSecretArn: 'arn:aws:secretsmanager:eu-north-1:000000000000:secret:admin',
+    ArchiveKeysSecretArn: 'arn:aws:secretsmanager:eu-north-1:000000000000:secret:keys',
+    DatabaseClusterArn: 'arn:aws:rds:eu-north-1:000000000000:cluster:catalogue',
+    DatabaseSecretArn: 'arn:aws:secretsmanager:eu-north-1:000000000000:secret:database',
+    DatabaseName: 'catalogue',
+    ExportRequestsQueueUrl: 'http://127.0.0.1:9/export-requests',
+    ExportRequestsDeadLetterQueueUrl: 'http://127.0.0.1:9/export-requests-dead',
+    FileExportsQueueUrl: 'http://127.0.0.1:9/file-exports',
+    FileExportsDeadLetterQueueUrl: 'http://127.0.0.1:9/file-exports-dead',
+  },
+  logsDir: '/nowhere/logs',
+});

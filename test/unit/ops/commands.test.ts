@@ -1,0 +1,160 @@
+import { mkdtemp, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { formatPublicKey } from '../../../lib/crypt4gh/index.ts';
+import { verifyPassword } from '../../../lib/http/passwords.ts';
+import { keyVector, manifest, vectorFile } from '../../helpers/crypt4gh-vectors.ts';
+import { inputOf, makeOpsWorld, type OpsWorld, runTool } from '../../helpers/ops-world.ts';
+
+let folder: string;
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'data-out-ops-'));
+  await writeFile(join(folder, 'password'), 'correct horse battery\n');
+  await writeFile(join(folder, 'two-lines'), 'correct horse\nbattery\n');
+});
+
+let world: OpsWorld;
+beforeEach(async () => {
+  world = await makeOpsWorld();
+});
+const run = (argv: string[], choices = {}) => runTool(argv, world.target, { folder, ...choices });
+
+describe('user add', () => {
+  test.each([
+    ['a file', ['--password-file', 'password'], {}],
+    ['standard input', [], { input: inputOf('correct horse battery\r\n') }],
+    ['a person, asked twice', [], { ask: async () => 'correct horse battery' }],
+  ])('takes the password from %s; the edge accepts what is stored', async (_from, argv, choices) => {
+    const { exitCode, stdout, stderr } = await run(['user', 'add', 'central', ...argv], choices);
+    expect(exitCode).toBe(0);
+    const stored = world.users.get('central');
+    expect(stored).toMatch(/^\$scrypt\$ln=15,r=8,p=1\$/);
+    expect(await verifyPassword('correct horse battery', stored)).toBe(true);
+    expect(stdout + stderr).not.toContain('horse');
+  });
+
+  test('--generate prints the password once, and only there', async () => {
+    const { stdout, stderr } = await run(['user', 'add', 'central', '--generate', '--json']);
+    const { username, password } = JSON.parse(stdout);
+    expect(username).toBe('central');
+    expect(password).toMatch(/^[A-Za-z0-9_-]{32}$/);
+    expect(stderr).not.toContain(password);
+    expect(await verifyPassword(password, world.users.get('central'))).toBe(true);
+  });
+
+  test('a known user is left alone without --replace', async () => {
+    world.users.set('central', 'old');
+    const refused = await run(['user', 'add', 'central', '--password-file', 'password']);
+    expect(refused.exitCode).toBe(1);
+    expect(world.users.get('central')).toBe('old');
+    const replaced = await run(['user', 'add', 'central', '--password-file', 'password', '--replace']);
+    expect(replaced.exitCode).toBe(0);
+    expect(world.users.get('central')).not.toBe('old');
+  });
+
+  test.each([
+    ['a colon in the name', ['a:b', '--password-file', 'password'], {}],
+    ['an empty name', ['', '--password-file', 'password'], {}],
+    ['a short password', ['central'], { input: inputOf('short') }],
+    ['a password of two lines', ['central', '--password-file', 'two-lines'], {}],
+    ['two sources', ['central', '--password-file', 'password', '--generate'], {}],
+    ['a password on the command line', ['central', 'correct horse battery'], {}],
+    ['different answers', ['central'], { ask: async (question: string) => `${question} correct horse` }],
+  ])('%s is wrong usage', async (_what, argv, choices) => {
+    expect((await run(['user', 'add', ...argv], choices)).exitCode).toBe(2);
+    expect(world.users.size).toBe(0);
+  });
+
+  test('disable', async () => {
+    world.users.set('central', 'hash');
+    expect((await run(['user', 'disable', 'central'])).exitCode).toBe(0);
+    expect(world.users.size).toBe(0);
+    expect((await run(['user', 'disable', 'central'])).exitCode).toBe(3);
+  });
+});
+
+describe('admin', () => {
+  test('add writes the secret in the form the authorizer reads, beside those that were there', async () => {
+    world.secrets.administrators = { users: [{ username: 'first', password: 'hash', roles: ['ADMIN'] }] };
+    const { exitCode } = await run(['admin', 'add', 'second', '--password-file', 'password']);
+    expect(exitCode).toBe(0);
+    expect(world.secrets.administrators).toEqual({
+      users: [
+        { username: 'first', password: 'hash', roles: ['ADMIN'] },
+        { username: 'second', password: expect.stringMatching(/^\$scrypt\$ln=15,r=8,p=1\$/), roles: ['ADMIN'] },
+      ],
+    });
+  });
+
+  test('a secret that was never written is begun', async () => {
+    world.secrets.administrators = undefined;
+    await run(['admin', 'add', 'first', '--password-file', 'password', '--role', 'READER', 'ADMIN']);
+    expect(world.secrets.administrators).toMatchObject({ users: [{ username: 'first', roles: ['READER', 'ADMIN'] }] });
+  });
+
+  test('a known one is refused, replaced or removed', async () => {
+    await run(['admin', 'add', 'first', '--generate']);
+    const before = structuredClone(world.secrets.administrators);
+    expect((await run(['admin', 'add', 'first', '--generate'])).exitCode).toBe(1);
+    expect(world.secrets.administrators).toEqual(before);
+    expect((await run(['admin', 'add', 'first', '--generate', '--replace'])).exitCode).toBe(0);
+    expect(world.secrets.administrators).not.toEqual(before);
+    expect((await run(['admin', 'remove', 'first'])).exitCode).toBe(0);
+    expect(world.secrets.administrators).toEqual({ users: [] });
+    expect((await run(['admin', 'remove', 'first'])).exitCode).toBe(3);
+  });
+
+  test('a malformed secret is not overwritten, and nothing of it is shown', async () => {
+    world.secrets.administrators = { users: 'hunter2hunter2' };
+    const { exitCode, stderr } = await run(['admin', 'add', 'first', '--generate']);
+    expect(exitCode).toBe(1);
+    expect(stderr).not.toContain('hunter2');
+    expect(world.secrets.administrators).toEqual({ users: 'hunter2hunter2' });
+  });
+});
+
+describe('archive-key', () => {
+  test('--generate puts a new key before the others; the private key is in the secret alone', async () => {
+    const { exitCode, stdout, stderr } = await run(['archive-key', 'add', '--generate']);
+    expect(exitCode).toBe(0);
+    expect(stdout).toContain('-----BEGIN CRYPT4GH PUBLIC KEY-----');
+    expect(stdout + stderr).not.toContain('PRIVATE');
+    const shown = await run(['archive-key', 'show', '--json']);
+    const keys = shown.stdout
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line));
+    expect(keys.map((key) => key.newest)).toEqual([true, false]);
+    expect(stdout).toContain(keys[0].fingerprint);
+    expect(keys[1].publicKey).toBe(formatPublicKey(world.archiveKey.publicKey));
+  });
+
+  test('a key file of another implementation, with its passphrase; the stored key needs none', async () => {
+    const key = manifest.keys.find(({ id }) => id === 'alice')!;
+    await writeFile(join(folder, 'alice.sec'), vectorFile(key.private!));
+    await writeFile(join(folder, 'passphrase'), `${key.passphrase ?? ''}\n`);
+    const { exitCode, stdout } = await run([
+      ...['archive-key', 'add', 'alice.sec', '--passphrase-file', 'passphrase', '--json'],
+    ]);
+    expect(exitCode).toBe(0);
+    expect(JSON.parse(stdout)).toMatchObject({ keyHash: keyVector('alice').public_key_hex, newest: true });
+    expect(JSON.stringify(world.secrets.archiveKeys)).not.toContain('passphrase');
+    const again = await run(['archive-key', 'add', 'alice.sec', '--passphrase-file', 'passphrase']);
+    expect(again).toMatchObject({ exitCode: 1, stderr: expect.stringContaining('already') });
+  });
+
+  test.each([[[]], [['alice.sec', '--generate']]])('%j is wrong usage', async (argv) => {
+    expect((await run(['archive-key', 'add', ...argv])).exitCode).toBe(2);
+  });
+
+  test('a wrong passphrase is said, and the secret is as it was', async () => {
+    const key = manifest.keys.find(({ passphrase }) => passphrase !== null)!;
+    await writeFile(join(folder, 'locked.sec'), vectorFile(key.private!));
+    const before = structuredClone(world.secrets.archiveKeys);
+    const { exitCode, stderr } = await run(['archive-key', 'add', 'locked.sec'], { input: inputOf('not this one') });
+    expect(stderr).toContain('passphrase is wrong');
+    expect(exitCode).toBe(1);
+    expect(world.secrets.archiveKeys).toEqual(before);
+  });
+});

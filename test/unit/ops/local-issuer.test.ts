@@ -1,0 +1,97 @@
+import { mkdtemp, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { exportJWK, generateKeyPair } from 'jose';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { issueVisa } from '../../../lib/ops/local-issuer.ts';
+import { parseTrustedIssuers, type TrustedIssuers, verifyVisaOrPassport } from '../../../lib/visas/index.ts';
+import { exampleConnection, makeOpsWorld, runTool } from '../../helpers/ops-world.ts';
+
+const iss = 'https://issuer.example.org';
+const now = new Date('2026-11-21T10:00:00.000Z');
+let issuer: { iss: string; jwksPath: string; privateKeyPath: string };
+let issuers: TrustedIssuers;
+
+beforeAll(async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'data-out-issuer-'));
+  const { publicKey, privateKey } = await generateKeyPair('ES256', { extractable: true });
+  const common = { alg: 'ES256', kid: 'local-1' };
+  issuer = { iss, jwksPath: join(folder, 'jwks.json'), privateKeyPath: join(folder, 'issuer.json') };
+  await writeFile(issuer.privateKeyPath, JSON.stringify({ ...(await exportJWK(privateKey)), ...common }));
+  const jwks = { keys: [{ ...(await exportJWK(publicKey)), ...common }] };
+  issuers = parseTrustedIssuers([{ iss, jwks, issues: ['visas', 'passports'] }]);
+});
+
+const issue = (datasetIds: string[]) =>
+  issueVisa(issuer, { subject: 'someone', datasetIds, issuedAt: now, expiresAt: new Date(now.getTime() + 3_600_000) });
+
+describe('the service accepts what the local issuer signs', () => {
+  test('one dataset: a visa', async () => {
+    const grants = await verifyVisaOrPassport(await issue(['EGAD1']), { issuers, now });
+    expect(grants).toMatchObject({ kind: 'visa', subject: { iss, sub: 'someone' } });
+    expect([...grants.datasetIds]).toEqual(['EGAD1']);
+    expect(grants.expiresAt.toISOString()).toBe('2026-11-21T11:00:00.000Z');
+  });
+
+  test('several: a passport that grants each to the same person', async () => {
+    const grants = await verifyVisaOrPassport(await issue(['EGAD1', 'EGAD2']), { issuers, now });
+    expect(grants).toMatchObject({ kind: 'passport', subject: { iss, sub: 'someone' } });
+    expect([...grants.datasetIds].sort()).toEqual(['EGAD1', 'EGAD2']);
+  });
+
+  test('and refuses it when its time is over', async () => {
+    const later = new Date('2026-11-21T12:00:00.000Z');
+    await expect(verifyVisaOrPassport(await issue(['EGAD1']), { issuers, now: later })).rejects.toMatchObject({
+      code: 'expired',
+    });
+  });
+});
+
+describe('visa issue', () => {
+  const run = async (argv: string[], connection: typeof exampleConnection | undefined) => {
+    const { target } = await makeOpsWorld();
+    return runTool(['visa', 'issue', ...argv], { ...target, connection });
+  };
+  const local = () => ({ ...exampleConnection, issuer });
+
+  test('prints the token alone, so that it can be put into a file', async () => {
+    const { exitCode, stdout } = await run(['--subject', 'someone', '--dataset', 'EGAD1'], local());
+    expect(exitCode).toBe(0);
+    expect(stdout).toMatch(/^[\w-]+\.[\w-]+\.[\w-]+\n$/);
+    const grants = await verifyVisaOrPassport(stdout.trim(), { issuers, now });
+    expect([...grants.datasetIds]).toEqual(['EGAD1']);
+  });
+
+  test('--json says what is in it', async () => {
+    const argv = ['--subject', 'someone', '--dataset', 'EGAD1', 'EGAD2', '--expires', '30m', '--json'];
+    const { stdout } = await run(argv, local());
+    expect(JSON.parse(stdout)).toEqual({
+      token: expect.any(String),
+      iss,
+      sub: 'someone',
+      datasets: ['EGAD1', 'EGAD2'],
+      expiresAt: '2026-11-21T10:30:00.000Z',
+    });
+  });
+
+  test('is for the local engine only', async () => {
+    const { exitCode, stderr } = await run(['--subject', 'someone', '--dataset', 'EGAD1'], undefined);
+    expect(exitCode).toBe(2);
+    expect(stderr).toContain('local engine only');
+  });
+
+  test.each(['', '1', 'h', '0h', '-1h', '1.5h', '1w', '367d', '1h30m'])(
+    '--expires %j is wrong usage',
+    async (expires) => {
+      const { exitCode } = await run(['--subject', 's', '--dataset', 'EGAD1', `--expires=${expires}`], local());
+      expect(exitCode).toBe(2);
+    },
+  );
+
+  test.each([[['--dataset', 'EGAD1']], [['--subject', 's']], [['--subject', '', '--dataset', 'EGAD1']]])(
+    '%j is wrong usage',
+    async (argv) => {
+      expect((await run(argv, local())).exitCode).toBe(2);
+    },
+  );
+});

@@ -1,0 +1,68 @@
+import { describe, expect, test } from 'vitest';
+import { formatBytes, formatDuration, printable } from '../../../lib/ops/output.ts';
+import { startProgress } from '../../../lib/ops/progress.ts';
+import { makeTerminal } from '../../helpers/ops-world.ts';
+
+test.each([
+  [0, '0 B'],
+  [1023, '1023 B'],
+  [1024, '1.0 KiB'],
+  [73_400_320, '70.0 MiB'],
+  [1_099_511_627_776, '1.0 TiB'],
+])('%i bytes are %s', (bytes, text) => {
+  expect(formatBytes(bytes)).toBe(text);
+});
+
+test.each([
+  [0, '0 ms'],
+  [999, '999 ms'],
+  [1500, '1.5 s'],
+  [60_000, '1 min 00 s'],
+  [245_000, '4 min 05 s'],
+  [7_800_000, '2 h 10 min'],
+])('%i milliseconds are %s', (milliseconds, text) => {
+  expect(formatDuration(milliseconds)).toBe(text);
+});
+
+test.each([
+  ['sample.bam', 'sample.bam'],
+  ['prøve 1.bam', 'prøve 1.bam'],
+  ['a\u001b[2Jb', 'a\\u{1b}[2Jb'],
+  ['a\nb', 'a\\u{a}b'],
+  ['a\u202eb', 'a\\u{202e}b'],
+])('%j is shown as %j', (text, shown) => {
+  expect(printable(text)).toBe(shown);
+});
+
+describe('progress', () => {
+  function progressOf(isTerminal: boolean, total: number | undefined) {
+    const clock = { ms: 0 };
+    const { terminal, said } = makeTerminal({ isTerminal, now: () => new Date(clock.ms) });
+    const progress = startProgress(terminal, 'big.bam', total);
+    return { progress, said, clock };
+  }
+
+  test('on a terminal one line is written over, and taken away at the end', () => {
+    const { progress, said, clock } = progressOf(true, 4 * 1024 * 1024);
+    clock.ms = 1000;
+    progress.add(1024 * 1024);
+    expect(said.stderr).toBe('\rbig.bam: 1.0 MiB of 4.0 MiB (25 %), 1.0 MiB/s, 3.0 s left\u001b[K');
+    progress.end();
+    expect(said.stderr.endsWith('\r\u001b[K')).toBe(true);
+    expect(said.stderr).not.toContain('\n');
+  });
+
+  test('elsewhere it is a plain line every ten seconds', () => {
+    const { progress, said, clock } = progressOf(false, undefined);
+    for (clock.ms = 1000; clock.ms <= 25_000; clock.ms += 1000) progress.add(1024);
+    progress.end();
+    expect(said.stderr).toBe('big.bam: 10.0 KiB, 1.0 KiB/s\nbig.bam: 20.0 KiB, 1.0 KiB/s\n');
+  });
+
+  test('short work says nothing', () => {
+    const { progress, said } = progressOf(true, 10);
+    progress.add(10);
+    progress.end();
+    expect(said.stderr).toBe('');
+  });
+});

@@ -1,0 +1,193 @@
+import { mkdtemp, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { encrypt, generateKeyPair } from '../../../lib/crypt4gh/index.ts';
+import { ForbiddenError, TemporarilyUnavailableError } from '../../../lib/errors.ts';
+import { OpsError } from '../../../lib/ops/errors.ts';
+import { collect } from '../../helpers/crypt4gh-vectors.ts';
+import { inputOf, makeOpsWorld, type OpsWorld, runTool } from '../../helpers/ops-world.ts';
+
+let folder: string;
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'data-out-ops-'));
+  await writeFile(join(folder, 'sample.bam'), 'abc');
+  const foreign = await collect(encrypt([Buffer.from('abc')], { recipients: [generateKeyPair().publicKey] }));
+  await writeFile(join(folder, 'foreign.c4gh'), foreign);
+});
+
+let world: OpsWorld;
+beforeEach(async () => {
+  world = await makeOpsWorld();
+});
+const run = (argv: string[], choices = {}) => runTool(argv, world.target, { folder, ...choices });
+
+// SHA-256 of "abc", FIPS 180-2 appendix B.1.
+const digest = 'ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad';
+
+describe('archive add', () => {
+  test('says in one line what is there now, and on which deployment', async () => {
+    const { exitCode, stdout, stderr } = await run([
+      'archive',
+      'add',
+      'sample.bam',
+      '--dataset',
+      'EGAD1',
+      '--file-id',
+      'EGAF1',
+    ]);
+    expect(stdout).toBe(`EGAF1 added to EGAD1: sample.bam, 3 B, SHA-256 ${digest}, 0 ms\n`);
+    expect(stderr).toBe('target: a deployment in memory\n');
+    expect(exitCode).toBe(0);
+  });
+
+  test('--json is one object on one line', async () => {
+    const { stdout } = await run([
+      '--json',
+      'archive',
+      'add',
+      'sample.bam',
+      '--dataset',
+      'EGAD1',
+      '--path',
+      'a/b c.bam',
+    ]);
+    expect(stdout.endsWith('}\n')).toBe(true);
+    expect(JSON.parse(stdout)).toEqual({
+      fileId: expect.stringMatching(/^EGAF9\d{10}$/),
+      datasetId: 'EGAD1',
+      path: 'a/b c.bam',
+      status: 'added',
+      decryptedSize: 3,
+      sha256: digest,
+      archivedSize: 31,
+    });
+  });
+
+  test('standard input, with the name that it lacks', async () => {
+    const argv = ['archive', 'add', '-', '--dataset', 'EGAD1', '--json'];
+    const { stdout } = await run([...argv, '--path', 'piped.vcf'], { input: inputOf('a', 'bc') });
+    expect(JSON.parse(stdout)).toMatchObject({ path: 'piped.vcf', sha256: digest });
+    const nameless = await run(argv, { input: inputOf('abc') });
+    expect(nameless.exitCode).toBe(2);
+    expect(nameless.stderr).toContain('--path');
+  });
+
+  test('a made id is said to be a local one', async () => {
+    const { stderr } = await run(['archive', 'add', 'sample.bam', '--dataset', 'EGAD1']);
+    expect(stderr).toMatch(/note: EGAF9\d{10} is a local id/);
+  });
+
+  test.each([
+    ['no such file', ['nothing.bam', '--dataset', 'EGAD1'], 3, 'there is no file nothing.bam'],
+    ['a directory', ['.', '--dataset', 'EGAD1'], 2, 'is a directory'],
+    ['no dataset', ['sample.bam'], 2, '--dataset'],
+    ['an empty dataset id', ['sample.bam', '--dataset', ''], 2, '--dataset'],
+    ['a control character in an id', ['sample.bam', '--dataset', 'EGAD\n1'], 2, '--dataset'],
+    ['identifiers swapped', ['sample.bam', '--dataset', 'EGAF1', '--file-id', 'EGAD1'], 2, 'EGAF1 is an identifier'],
+    ['a control character in the path', ['sample.bam', '--dataset', 'EGAD1', '--path', 'a\u0000b'], 2, '--path'],
+    ['a container for somebody else', ['foreign.c4gh', '--dataset', 'EGAD1'], 1, 'not for the archive key'],
+    ['an unknown option', ['sample.bam', '--dataset', 'EGAD1', '--fast'], 2, "unknown option '--fast'"],
+  ])('%s', async (_what, argv, code, message) => {
+    const { exitCode, stdout, stderr } = await run(['archive', 'add', ...argv]);
+    expect(stderr).toContain(message);
+    expect(stdout).toBe('');
+    expect(exitCode).toBe(code);
+    expect(world.files.size).toBe(0);
+    expect(world.bodies.size).toBe(0);
+  });
+
+  test('an archive without a key says how to make one', async () => {
+    world.secrets.archiveKeys = { keys: [] };
+    const { exitCode, stderr } = await run(['archive', 'add', 'sample.bam', '--dataset', 'EGAD1']);
+    expect(stderr).toContain('archive-key add --generate');
+    expect(exitCode).toBe(3);
+  });
+
+  test('an interrupt ends with 130 and leaves nothing', async () => {
+    const signal = AbortSignal.abort(new OpsError('interrupted', 'interrupted'));
+    const { exitCode, stderr } = await run(['archive', 'add', 'sample.bam', '--dataset', 'EGAD1'], { signal });
+    expect(exitCode).toBe(130);
+    expect(stderr).toContain('interrupted');
+    expect(world.bodies.size).toBe(0);
+  });
+});
+
+describe('dataset', () => {
+  beforeEach(async () => {
+    await run(['archive', 'add', 'sample.bam', '--dataset', 'EGAD1']);
+  });
+
+  test.each([
+    ['release', 'released'],
+    ['deprecate', 'deprecated'],
+  ])('%s makes it %s', async (verb, event) => {
+    const { exitCode, stdout } = await run(['dataset', verb, 'EGAD1']);
+    expect(stdout).toBe(`EGAD1 is ${event} (1 file, 3 B)\n`);
+    expect(exitCode).toBe(0);
+    expect(world.events.get('EGAD1')).toBe(event);
+  });
+
+  test.each(['release', 'deprecate', 'show'])('%s of an unknown one is "not found"', async (verb) => {
+    const { exitCode, stderr } = await run(['dataset', verb, 'EGAD404']);
+    expect(stderr).toContain('no dataset EGAD404');
+    expect(exitCode).toBe(3);
+    expect(world.events.has('EGAD404')).toBe(false);
+  });
+
+  test('list and show', async () => {
+    world.events.set('EGAD0', 'released');
+    const list = await run(['dataset', 'list', '--json']);
+    expect(
+      list.stdout
+        .trim()
+        .split('\n')
+        .map((line) => JSON.parse(line)),
+    ).toEqual([
+      { datasetId: 'EGAD0', newestEvent: 'released', files: 0, bytes: 0 },
+      { datasetId: 'EGAD1', newestEvent: 'registered', files: 1, bytes: 3 },
+    ]);
+    expect((await run(['dataset', 'show', 'EGAD1'])).stdout).toBe('EGAD1  registered  1 file, 3 B\n');
+  });
+});
+
+describe('what went wrong is told by the exit code', () => {
+  test.each([
+    ['throttled', new TemporarilyUnavailableError('the database is temporarily unavailable'), 5],
+    ['not allowed', new ForbiddenError('no'), 4],
+    ['refused credentials', Object.assign(new Error('denied'), { name: 'AccessDeniedException' }), 4],
+    ['no credentials', Object.assign(new Error('none found'), { name: 'CredentialsProviderError' }), 4],
+    ['nothing listens', Object.assign(new Error('connect'), { code: 'ECONNREFUSED' }), 5],
+    ['nothing listens, wrapped', new Error('x', { cause: Object.assign(new Error('y'), { code: 'ECONNREFUSED' }) }), 5],
+    ['on every address', new AggregateError([Object.assign(new Error('y'), { code: 'ECONNREFUSED' })]), 5],
+    ['anything else', new Error('odd'), 1],
+  ])('%s', async (_what, error, code) => {
+    world.failures.set('findDataset', { error });
+    const { exitCode, stdout, stderr } = await run(['dataset', 'show', 'EGAD1', '--json']);
+    expect(exitCode).toBe(code);
+    expect(stdout).toBe('');
+    const last = JSON.parse(stderr.trim().split('\n').at(-1)!);
+    expect(last).toEqual({ error: { code: expect.any(String), message: expect.any(String) } });
+  });
+
+  test('help is no failure, and goes to standard output', async () => {
+    const { exitCode, stdout, stderr } = await run(['--help']);
+    expect(exitCode).toBe(0);
+    expect(stdout).toContain('Exit codes:');
+    expect(stderr).toBe('');
+  });
+
+  test.each([[[]], [['archive']], [['no-such-command']], [['archive', 'no-such-command']], [['dataset', 'release']]])(
+    '%j is wrong usage',
+    async (argv) => {
+      const { exitCode, stdout } = await run(argv);
+      expect(exitCode).toBe(2);
+      expect(stdout).toBe('');
+    },
+  );
+
+  test('control characters from elsewhere do not reach the terminal', async () => {
+    const { stderr } = await run(['archive', 'add', '\u001b[2Jx', '--dataset', 'EGAD1']);
+    expect(stderr).not.toContain('\u001b');
+  });
+});
