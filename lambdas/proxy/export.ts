@@ -22,9 +22,9 @@ export async function handler(event: APIGatewayProxyEvent): Promise<APIGatewayPr
   const reply = await answer(event, 'Basic realm="data-out", charset="UTF-8"', async (request) => {
     const { reply, exportRequestId } = await requestExport(request, endpoint);
     metrics.addMetric(names.exportRequested, MetricUnit.Count, 1);
+    metrics.publishStoredMetrics();
     logger.info('export requested', { requestId: request.requestId, exportRequestId });
     return reply;
   });
-  metrics.publishStoredMetrics();
   return resultOf(reply);
 }

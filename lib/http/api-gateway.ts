@@ -28,11 +28,12 @@ export function headersOf(event: { multiValueHeaders?: Multi; headers?: Single }
   return headers;
 }
 
-/** The gateway gives both maps, the single one with the last value only; a test invocation may give just that one. */
+/** The gateway gives both maps, the single one with the last value only; other callers may give just that one. */
 function valuesByName(multi: Multi, single: Single): Map<string, readonly string[]> {
   const values = new Map<string, readonly string[]>();
-  for (const [name, value] of Object.entries(single ?? {})) if (value !== undefined) values.set(name, [value]);
   for (const [name, all] of Object.entries(multi ?? {})) if (all) values.set(name, all);
+  if (values.size > 0) return values;
+  for (const [name, value] of Object.entries(single ?? {})) if (value !== undefined) values.set(name, [value]);
   return values;
 }
 

@@ -1,0 +1,63 @@
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { type FauxqsServer, startFauxqs } from 'fauxqs';
+import { vi } from 'vitest';
+import { outboxPrefix } from '../../lib/contract/outbox-key.ts';
+import { makeTestIssuer, type TestIssuer } from './issuer.ts';
+
+/**
+ * What a function that serves the outbox finds around it: an S3 with the bucket `outbox`, one trusted issuer, and a
+ * database that refuses to answer.
+ */
+export interface OutboxSurroundings {
+  readonly s3: FauxqsServer;
+  readonly issuer: TestIssuer;
+  /** Put a container where `stage-file` would. */
+  stage(sub: string, name: string, content?: string): Promise<void>;
+  stop(): Promise<void>;
+}
+
+/**
+ * Set the environment of the functions `files` and `stream`. Import them after this, with the module
+ * `lambdas/shared/trusted-issuers.ts` replaced: there is a file of issuers beside a bundle only.
+ */
+export async function outboxSurroundings(): Promise<OutboxSurroundings> {
+  const s3 = await startFauxqs({ port: 0, logger: false, defaultRegion: 'eu-north-1' });
+  s3.createBucket('outbox');
+  const issuer = await makeTestIssuer();
+  const database = createServer((_, response) => {
+    response.writeHead(403, { 'Content-Type': 'application/json', 'x-amzn-ErrorType': 'AccessDeniedException' });
+    response.end(JSON.stringify({ message: 'not authorized to perform rds-data:ExecuteStatement' }));
+  });
+  await new Promise<void>((resolve) => database.listen(0, '127.0.0.1', resolve));
+  const variables = {
+    AWS_REGION: 'eu-north-1',
+    AWS_ACCESS_KEY_ID: 'id',
+    AWS_SECRET_ACCESS_KEY: 'key',
+    AWS_ENDPOINT_URL_S3: s3.address,
+    AWS_ENDPOINT_URL_RDS_DATA: `http://127.0.0.1:${(database.address() as AddressInfo).port}`,
+    OUTBOX_BUCKET: 'outbox',
+    OUTBOX_EXPIRY_DAYS: '30',
+    URL_LIFETIME_SECONDS: '900',
+    ARCHIVE_CREDENTIALS: 'when-presented',
+    DATABASE_CLUSTER_ARN: 'arn:aws:rds:eu-north-1:111122223333:cluster:catalogue',
+    DATABASE_SECRET_ARN: 'arn:aws:secretsmanager:eu-north-1:111122223333:secret:database-AbCdEf',
+    DATABASE_NAME: 'lega',
+  };
+  for (const [name, value] of Object.entries(variables)) vi.stubEnv(name, value);
+  return {
+    s3,
+    issuer,
+    stage: async (sub, name, content = 'x') => {
+      const url = `${s3.address}/outbox/${outboxPrefix({ iss: issuer.iss, sub })}/${name}`;
+      const response = await fetch(url, { method: 'PUT', body: content });
+      if (!response.ok) throw new Error(`not staged: ${response.status}`);
+    },
+    stop: async () => {
+      vi.unstubAllEnvs();
+      database.closeAllConnections();
+      database.close();
+      await s3.stop();
+    },
+  };
+}

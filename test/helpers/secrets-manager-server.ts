@@ -1,0 +1,32 @@
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+
+/** Secrets Manager over HTTP with one secret. Knows `GetSecretValue` for its ARN only; anything else is an error. */
+export async function secretsManagerServer(secretArn: string) {
+  const state: { secret: unknown; failure: number | undefined } = { secret: undefined, failure: undefined };
+  const server = createServer(async (request, response) => {
+    let body = '';
+    for await (const chunk of request) body += chunk;
+    const answer = (status: number, document: unknown) => {
+      response.writeHead(status, { 'Content-Type': 'application/x-amz-json-1.1' }).end(JSON.stringify(document));
+    };
+    if (state.failure) return answer(state.failure, { __type: 'InternalServiceError' });
+    if (request.headers['x-amz-target'] !== 'secretsmanager.GetSecretValue') {
+      return answer(400, { __type: 'InvalidAction' });
+    }
+    const { SecretId } = JSON.parse(body) as { SecretId?: string };
+    if (SecretId !== secretArn) return answer(400, { __type: 'ResourceNotFoundException' });
+    return answer(200, { ARN: secretArn, SecretString: JSON.stringify(state.secret) });
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    /** What is in the secret, and whether the service fails with a status. */
+    state,
+    stop: () =>
+      new Promise<void>((resolve) => {
+        server.closeAllConnections();
+        server.close(() => resolve());
+      }),
+  };
+}

@@ -1,0 +1,109 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
+import { hashPassword } from '../../../../lib/contract/password-hash.ts';
+import { captureOutput } from '../../../helpers/captured-output.ts';
+import { authorizerEvent } from '../../../helpers/gateway-event.ts';
+import { basic } from '../../../helpers/http-request.ts';
+import { secretsManagerServer } from '../../../helpers/secrets-manager-server.ts';
+
+const secretArn = 'arn:aws:secretsmanager:eu-north-1:111122223333:secret:admins-AbCdEf';
+let server: Awaited<ReturnType<typeof secretsManagerServer>>;
+let password: string;
+let output: ReturnType<typeof captureOutput>;
+
+beforeAll(async () => {
+  password = await hashPassword('correct:horse');
+  server = await secretsManagerServer(secretArn);
+  vi.stubEnv('ADMIN_SECRET_ARN', secretArn);
+  vi.stubEnv('AWS_REGION', 'eu-north-1');
+  vi.stubEnv('AWS_ACCESS_KEY_ID', 'id');
+  vi.stubEnv('AWS_SECRET_ACCESS_KEY', 'key');
+  vi.stubEnv('AWS_ENDPOINT_URL_SECRETS_MANAGER', server.url);
+});
+afterAll(async () => {
+  vi.unstubAllEnvs();
+  await server.stop();
+});
+
+/** A function instance of its own: nothing is cached from another test. */
+async function coldHandler() {
+  vi.resetModules();
+  return (await import('../../../../lambdas/proxy/authorize-admin.ts')).handler;
+}
+
+beforeEach(() => {
+  output = captureOutput();
+  server.state.failure = undefined;
+  server.state.secret = {
+    users: [
+      { username: 'admin', password, roles: ['ADMIN'] },
+      { username: 'reader', password, roles: ['READER'] },
+    ],
+  };
+  return () => output.restore();
+});
+
+const statement = (effect: string) => ({
+  principalId: effect === 'Allow' ? 'admin' : 'reader',
+  policyDocument: {
+    Version: '2012-10-17',
+    Statement: [
+      {
+        Action: 'execute-api:Invoke',
+        Effect: effect,
+        Resource: 'arn:aws:execute-api:eu-north-1:111122223333:abcdef1234/v1/POST/export/*',
+      },
+    ],
+  },
+});
+
+test('seed rule 1: an administrator may call export, and nothing else of the API', async () => {
+  const handler = await coldHandler();
+  expect(await handler(authorizerEvent(basic('admin', 'correct:horse')))).toEqual(statement('Allow'));
+});
+
+test('a known user without the role is denied, which the gateway makes a 403', async () => {
+  const handler = await coldHandler();
+  expect(await handler(authorizerEvent(basic('reader', 'correct:horse')))).toEqual(statement('Deny'));
+});
+
+describe('the error that the gateway makes a 401, for', () => {
+  test.each([
+    ['no header', undefined],
+    ['a malformed header', 'Basic !'],
+    ['another scheme', 'Bearer a.b.c'],
+    ['a wrong password', basic('admin', 'wrong')],
+    ['an unknown user', basic('root', 'correct:horse')],
+    ['a repeated header', [basic('admin', 'correct:horse'), basic('admin', 'correct:horse')]],
+  ])('%s', async (_, authorization) => {
+    const handler = await coldHandler();
+    // The gateway compares the whole text.
+    await expect(handler(authorizerEvent(authorization))).rejects.toThrow(/^Unauthorized$/);
+  });
+});
+
+test.each([
+  ['Secrets Manager is down', () => (server.state.failure = 500)],
+  ['the secret is not of the agreed form', () => (server.state.secret = { administrators: [] })],
+  [
+    'a password was stored as plain text',
+    () => (server.state.secret = { users: [{ username: 'admin', password: 'correct:horse', roles: ['ADMIN'] }] }),
+  ],
+])('when %s, the answer is neither a 401 nor a 403', async (_, breakIt) => {
+  breakIt();
+  const handler = await coldHandler();
+  await expect(handler(authorizerEvent(basic('admin', 'correct:horse')))).rejects.toThrow(/^the authorizer failed$/);
+  expect(output.documents()).toContainEqual(expect.objectContaining({ level: 'ERROR', message: 'failed' }));
+  expect(output.text()).not.toContain('correct:horse');
+});
+
+test('seed rule 1: neither password nor header is ever logged', async () => {
+  const handler = await coldHandler();
+  const right = basic('admin', 'correct:horse');
+  await handler(authorizerEvent(right));
+  await expect(handler(authorizerEvent(basic('admin', 'wrong-password')))).rejects.toThrow();
+  await expect(handler(authorizerEvent('Basic malformed-header'))).rejects.toThrow();
+  expect(output.documents()).toHaveLength(3);
+  for (const secret of ['correct:horse', right.slice(6), 'wrong-password', 'malformed-header', password]) {
+    expect(output.text()).not.toContain(secret);
+  }
+});

@@ -1,0 +1,113 @@
+import { Writable } from 'node:stream';
+import { setTimeout as delay } from 'node:timers/promises';
+import type { APIGatewayProxyEvent, Context, StreamifyHandler } from 'aws-lambda';
+import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest';
+import { captureOutput } from '../../../helpers/captured-output.ts';
+import { gatewayEvent } from '../../../helpers/gateway-event.ts';
+import type { RequestParts } from '../../../helpers/http-request.ts';
+import { type OutboxSurroundings, outboxSurroundings } from '../../../helpers/outbox-function.ts';
+
+/** A reply as the runtime would stream it: what came first, then the bytes. `onWrite` may slow it down. */
+class ReplyStream extends Writable {
+  metadata: Record<string, unknown> | undefined;
+  text = '';
+  readonly #onWrite: () => Promise<void>;
+  constructor(onWrite: () => Promise<void>) {
+    super({ highWaterMark: 1 });
+    this.#onWrite = onWrite;
+  }
+  override _write(chunk: Buffer, _encoding: string, callback: (error?: Error) => void): void {
+    this.text += chunk.toString('utf8');
+    if (!this.metadata) callback(new Error('bytes before the status line'));
+    else this.#onWrite().then(() => callback(), callback);
+  }
+}
+
+let world: OutboxSurroundings;
+let visa: string;
+let handler: StreamifyHandler<APIGatewayProxyEvent>;
+let output: ReturnType<typeof captureOutput>;
+
+beforeAll(async () => {
+  world = await outboxSurroundings();
+  visa = await world.issuer.visa();
+  vi.doMock('../../../../lambdas/shared/trusted-issuers.ts', () => ({ trustedIssuers: () => world.issuer.trusted }));
+  vi.stubGlobal('awslambda', {
+    streamifyResponse: (inner: unknown) => inner,
+    HttpResponseStream: {
+      from: (stream: ReplyStream, metadata: Record<string, unknown>) => Object.assign(stream, { metadata }),
+    },
+  });
+  ({ handler } = await import('../../../../lambdas/proxy/files.ts'));
+});
+afterAll(async () => {
+  vi.unstubAllGlobals();
+  await world.stop();
+});
+beforeEach(() => {
+  output = captureOutput();
+  return () => output.restore();
+});
+
+async function list(parts: RequestParts = {}, onWrite: () => Promise<void> = async () => {}) {
+  const stream = new ReplyStream(onWrite);
+  const headers = { 'proxy-authorization': `Bearer ${visa}` };
+  const event = gatewayEvent({ query: { inbox: 'false' }, headers, ...parts });
+  const outcome = await Promise.resolve(
+    handler(event, stream as unknown as awslambda.HttpResponseStream, {} as Context),
+  ).then(
+    () => undefined,
+    (error: unknown) => error,
+  );
+  return { stream, outcome };
+}
+
+test('the listing is streamed after its status and headers', async () => {
+  await world.stage('researcher-1', 'a.c4gh', 'content');
+  const { stream, outcome } = await list();
+  expect(outcome).toBeUndefined();
+  expect(stream.metadata).toMatchObject({
+    statusCode: 200,
+    headers: { 'Content-Type': 'application/json', 'Cache-Control': 'no-store', 'X-Request-Id': 'gateway-request' },
+  });
+  expect(stream.writableFinished).toBe(true);
+  expect(JSON.parse(stream.text)).toMatchObject({ files: [{ fileName: 'a.c4gh', size: 7 }], page: '0' });
+});
+
+test.each([
+  ['no visa', { headers: {} }, 401],
+  ['no inbox', { query: {} }, 400],
+])('%s: a whole problem document', async (_, parts, status) => {
+  const { stream, outcome } = await list(parts);
+  expect(outcome).toBeUndefined();
+  expect(stream.metadata).toMatchObject({
+    statusCode: status,
+    headers: { 'Content-Type': 'application/problem+json' },
+  });
+  expect(JSON.parse(stream.text)).toMatchObject({ status, requestId: 'gateway-request' });
+  expect(output.text()).not.toContain(visa);
+});
+
+test('S3 that goes away after the first page breaks the reply off; before it, it is a 503', async () => {
+  const names = Array.from({ length: 1001 }, (_, index) => `f${String(index).padStart(4, '0')}.c4gh`);
+  for (let start = 0; start < names.length; start += 50) {
+    await Promise.all(names.slice(start, start + 50).map((name) => world.stage('researcher-1', name)));
+  }
+  let gone = false;
+  const { stream, outcome } = await list({}, async () => {
+    if (gone) return;
+    gone = true;
+    await world.s3.stop();
+    await delay(10);
+  });
+  expect(outcome).toEqual(new Error('the reply broke off'));
+  expect(stream.destroyed).toBe(true);
+  expect(stream.writableFinished).toBe(false);
+  expect(stream.text).toContain('f0998.c4gh');
+  expect(() => JSON.parse(stream.text)).toThrow(SyntaxError);
+  expect(output.documents()).toContainEqual(expect.objectContaining({ message: 'reply broke off', level: 'ERROR' }));
+
+  const later = await list();
+  expect(later.stream.metadata).toMatchObject({ statusCode: 503, headers: { 'Retry-After': expect.any(String) } });
+  expect(JSON.parse(later.stream.text)).toMatchObject({ code: 'temporarily_unavailable' });
+});

@@ -1,0 +1,110 @@
+import type { APIGatewayProxyEvent, APIGatewayProxyResult } from 'aws-lambda';
+import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest';
+import { captureOutput } from '../../../helpers/captured-output.ts';
+import { gatewayEvent } from '../../../helpers/gateway-event.ts';
+import { basic, type RequestParts } from '../../../helpers/http-request.ts';
+import { type OutboxSurroundings, outboxSurroundings } from '../../../helpers/outbox-function.ts';
+
+const name = 'EGAF1-sample.bam.c4gh';
+let world: OutboxSurroundings;
+let visa: string;
+let handler: (event: APIGatewayProxyEvent) => Promise<APIGatewayProxyResult>;
+let output: ReturnType<typeof captureOutput>;
+
+beforeAll(async () => {
+  world = await outboxSurroundings();
+  visa = await world.issuer.visa();
+  await world.stage('researcher-1', name, 'header and body');
+  vi.doMock('../../../../lambdas/shared/trusted-issuers.ts', () => ({ trustedIssuers: () => world.issuer.trusted }));
+  ({ handler } = await import('../../../../lambdas/proxy/stream.ts'));
+});
+afterAll(() => world.stop());
+beforeEach(() => {
+  output = captureOutput();
+  return () => output.restore();
+});
+
+const stream = (parts: RequestParts = {}) =>
+  handler(
+    gatewayEvent({
+      path: `/stream/${name}`,
+      pathParameters: { file: name },
+      headers: { 'proxy-authorization': `Bearer ${visa}` },
+      ...parts,
+    }),
+  );
+
+test('seed § 4.2: the file’s bytes are read from the outbox, whole or in part, where the reply leads', async () => {
+  const reply = await stream();
+  expect(reply.statusCode).toBe(307);
+  const location = String(reply.headers?.['Location']);
+  const whole = await fetch(location);
+  expect(await whole.text()).toBe('header and body');
+  expect(new URL(location).searchParams.get('response-content-disposition')).toBe(`attachment; filename="${name}"`);
+  const part = await fetch(location, { headers: { Range: 'bytes=7-9' } });
+  expect(part.status).toBe(206);
+  expect(await part.text()).toBe('and');
+});
+
+test('HEAD tells what GET would give', async () => {
+  const reply = await stream({ method: 'HEAD' });
+  expect(reply).toMatchObject({
+    statusCode: 200,
+    body: '',
+    headers: { 'Content-Length': '15', 'Accept-Ranges': 'bytes' },
+  });
+});
+
+test('the URL as JSON is the same kind of URL', async () => {
+  const reply = await stream({ query: { redirect: 'false' } });
+  const { url, expiresAt, size } = JSON.parse(reply.body) as { url: string; expiresAt: string; size: number };
+  expect(size).toBe(15);
+  expect(await (await fetch(url)).text()).toBe('header and body');
+  const minutes = (Date.parse(expiresAt) - Date.now()) / 60_000;
+  expect(minutes).toBeGreaterThan(14);
+  expect(minutes).toBeLessThanOrEqual(15);
+});
+
+test.each([
+  ['no visa', { headers: {} }, 401, 'unauthenticated'],
+  ['a repeated header', { headers: { 'x-ga4gh-visa': ['a.b.c', 'a.b.c'] } }, 400, 'invalid_request'],
+  ['no such file', { pathParameters: { file: 'nothing.c4gh' } }, 404, 'not_found'],
+])('%s: a problem document', async (_, parts, status, code) => {
+  const reply = await stream(parts);
+  expect(reply.statusCode).toBe(status);
+  expect(reply.headers).toMatchObject({
+    'Content-Type': 'application/problem+json',
+    'Cache-Control': 'no-store',
+    'X-Request-Id': 'gateway-request',
+  });
+  expect(JSON.parse(reply.body)).toMatchObject({ status, code, requestId: 'gateway-request' });
+  const head = await stream({ ...parts, method: 'HEAD' });
+  expect(head).toMatchObject({ statusCode: status, body: '' });
+});
+
+test('an error that nobody foresaw is a 500 that says nothing, and the password is not logged', async () => {
+  const headers = { 'proxy-authorization': `Bearer ${visa}`, authorization: basic('archive', 'correct:horse') };
+  const reply = await stream({ headers });
+  expect(reply.statusCode).toBe(500);
+  expect(JSON.parse(reply.body)).toEqual({
+    type: 'about:blank',
+    title: 'Internal Server Error',
+    status: 500,
+    code: 'internal_error',
+    requestId: 'gateway-request',
+  });
+  expect(output.documents()).toContainEqual(
+    expect.objectContaining({ level: 'ERROR', error: 'AccessDeniedException' }),
+  );
+  expect(output.text()).not.toContain('correct:horse');
+  expect(output.text()).not.toContain(headers.authorization.slice(6));
+  expect(output.text()).not.toContain(visa);
+});
+
+test('neither visa nor presigned URL is logged', async () => {
+  const reply = await stream();
+  await stream({ headers: { 'proxy-authorization': `Bearer ${visa}x` } });
+  expect(output.documents()).toHaveLength(2);
+  for (const part of visa.split('.')) expect(output.text()).not.toContain(part);
+  expect(output.text()).not.toContain(new URL(String(reply.headers?.['Location'])).search);
+});
