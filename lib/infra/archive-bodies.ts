@@ -1,4 +1,4 @@
-import { Duration, RemovalPolicy, Stack } from 'aws-cdk-lib';
+import { Duration, RemovalPolicy, Stack, Token } from 'aws-cdk-lib';
 import type { Key } from 'aws-cdk-lib/aws-kms';
 import { BlockPublicAccess, Bucket, BucketEncryption, type IBucket, ObjectOwnership } from 'aws-cdk-lib/aws-s3';
 import { Construct } from 'constructs';
@@ -51,7 +51,8 @@ export class ArchiveBodies extends Construct {
     if (props.existing) {
       this.bucketName = props.existing.bucketName;
       this.#arn = Stack.of(this).formatArn({ service: 's3', region: '', account: '', resource: this.bucketName });
-      this.#shownArn = `arn:<AWS::Partition>:s3:::${this.bucketName}`;
+      const { partition } = Stack.of(this);
+      this.#shownArn = `arn:${Token.isUnresolved(partition) ? '<AWS::Partition>' : partition}:s3:::${this.bucketName}`;
       this.#keyArn = props.existing.keyArn;
       return;
     }

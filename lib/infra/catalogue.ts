@@ -1,5 +1,5 @@
 import { Duration, Fn, RemovalPolicy, Stack } from 'aws-cdk-lib';
-import { IpAddresses, type IVpc, SubnetType, Vpc } from 'aws-cdk-lib/aws-ec2';
+import { IpAddresses, type ISecurityGroup, type IVpc, SecurityGroup, SubnetType, Vpc } from 'aws-cdk-lib/aws-ec2';
 import type { Key } from 'aws-cdk-lib/aws-kms';
 import {
   AuroraPostgresEngineVersion,
@@ -81,11 +81,19 @@ export class Catalogue extends Construct {
       // Nothing uses the default group; emptying it would cost a custom resource with wide permissions.
       restrictDefaultSecurityGroup: false,
     });
+    // The CDK's classes miss `| undefined`, so they do not fit its own interfaces under exactOptionalPropertyTypes.
+    const network = vpc as IVpc;
     acknowledge(
       vpc,
       'Nothing but the database is in this network: no gateway, no peering, no function, and a security group that admits nobody. There is no traffic to record.',
       'AwsSolutions-VPC7',
     );
+    // The Data API does not come through the network, so nobody is let in or out.
+    const closed = new SecurityGroup(this, 'Closed', {
+      vpc: network,
+      description: 'data-out catalogue: no connections',
+      allowAllOutbound: false,
+    });
     const cluster = new DatabaseCluster(this, 'Cluster', {
       engine: DatabaseClusterEngine.auroraPostgres({ version: AuroraPostgresEngineVersion.VER_18_6 }),
       defaultDatabaseName: this.databaseName,
@@ -97,8 +105,8 @@ export class Catalogue extends Construct {
       serverlessV2MaxCapacity: database.maxCapacity,
       enableDataApi: true,
       iamAuthentication: true,
-      // The CDK's classes miss `| undefined`, so they do not fit its own interfaces under exactOptionalPropertyTypes.
-      vpc: vpc as IVpc,
+      vpc: network,
+      securityGroups: [closed as ISecurityGroup],
       vpcSubnets: { subnetType: SubnetType.PRIVATE_ISOLATED },
       storageEncrypted: true,
       storageEncryptionKey: key,

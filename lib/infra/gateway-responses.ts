@@ -56,7 +56,7 @@ const problems: readonly GatewayProblem[] = [
     status: 400,
     title: 'Bad Request',
     code: 'invalid_request',
-    detail: '$context.error.validationErrorString',
+    detail: 'The body is not valid.',
   },
   {
     type: ResponseType.REQUEST_TOO_LARGE,
@@ -95,22 +95,16 @@ const problems: readonly GatewayProblem[] = [
     detail: 'The request took too long; try again later.',
     headers: { 'Retry-After': '15' },
   },
-  {
-    // The authorizer could not reach the credentials, or broke: nothing is known about the caller's.
-    type: ResponseType.AUTHORIZER_FAILURE,
+  // The authorizer threw, or was not reached: nothing is known about the caller's credentials. Which of the two types API
+  // Gateway gives depends on where it broke.
+  ...[ResponseType.AUTHORIZER_FAILURE, ResponseType.AUTHORIZER_CONFIGURATION_ERROR].map((type) => ({
+    type,
     status: 503,
     title: 'Service Unavailable',
     code: 'temporarily_unavailable',
     detail: 'The credentials could not be checked; try again later.',
     headers: { 'Retry-After': '15' },
-  },
-  {
-    type: ResponseType.AUTHORIZER_CONFIGURATION_ERROR,
-    status: 500,
-    title: 'Internal Server Error',
-    code: 'internal_error',
-    detail: 'The credentials could not be checked.',
-  },
+  })),
   {
     type: ResponseType.DEFAULT_4XX,
     title: 'Request refused',

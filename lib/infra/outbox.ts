@@ -59,7 +59,7 @@ export class Outbox extends Construct {
   /** Write containers, also by multipart upload and copy: S3 decrypts finished parts, hence kms:Decrypt. */
   grantWrite(grantee: Grantee): void {
     grantee.allow({
-      actions: ['s3:PutObject', 's3:GetObject', 's3:AbortMultipartUpload', 's3:ListMultipartUploadParts'],
+      actions: ['s3:PutObject', 's3:GetObject', 's3:AbortMultipartUpload'],
       resources: [`${this.#arn}/*`],
       wildcard: this.#anyRecipient,
     });

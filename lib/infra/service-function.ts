@@ -80,6 +80,8 @@ export class ServiceFunction extends Construct implements Grantee {
       applicationLogLevelV2: ApplicationLogLevel.INFO,
       systemLogLevelV2: SystemLogLevel.INFO,
       tracing: Tracing.ACTIVE,
+      // A switch of the SDK's version 2.
+      awsSdkConnectionReuse: false,
       bundling: bundling({
         name: props.entry.replace(/\.ts$/, '').replaceAll('/', '-'),
         outdir: resolve(Stage.of(this)?.outdir ?? 'cdk.out'),

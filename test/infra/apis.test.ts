@@ -1,0 +1,183 @@
+import { beforeAll, describe, expect, test } from 'vitest';
+import { type Resource, show, stackTemplate } from '../helpers/template.ts';
+
+let service: Awaited<ReturnType<typeof stackTemplate>>;
+beforeAll(async () => {
+  service = await stackTemplate('DataOutService');
+});
+
+/** Path of a method's resource, from the root of its API. */
+function pathOf(method: Resource): string {
+  const { ResourceId } = method.Properties;
+  const parts: string[] = [];
+  for (let id: string | undefined = ResourceId.Ref; id; ) {
+    const { PathPart, ParentId } = service.template.Resources[id]!.Properties;
+    parts.unshift(PathPart);
+    id = ParentId.Ref;
+  }
+  return `/${parts.join('/')}`;
+}
+
+const methodOf = (verb: string, path: string) =>
+  service.all('AWS::ApiGateway::Method').find((one) => one.Properties.HttpMethod === verb && pathOf(one) === path)!
+    .Properties;
+
+const functionOf = (method: Resource['Properties']) =>
+  show(method.Integration.Uri).match(/Functions(\w+)Function/)?.[1];
+
+describe('routes', () => {
+  test('are these and no others', () => {
+    const routes = service.all('AWS::ApiGateway::Method').map((one) => {
+      const { RestApiId, HttpMethod, AuthorizationType } = one.Properties;
+      return `${show(RestApiId)} ${HttpMethod} ${pathOf(one)} ${AuthorizationType} ${functionOf(one.Properties)}`;
+    });
+    expect(routes.sort()).toEqual([
+      'DataOutApi GET /service-info NONE ServiceInfo',
+      'ProxyApi GET /files NONE Files',
+      'ProxyApi GET /stream/{file} NONE Stream',
+      'ProxyApi HEAD /stream/{file} NONE Stream',
+      'ProxyApi POST /export/fega CUSTOM Export',
+    ]);
+  });
+
+  test('seed rule 1: export is behind the administrators’ authorizer, which is asked every time', () => {
+    const { AuthorizerId } = methodOf('POST', '/export/fega');
+    const authorizer = service.template.Resources[AuthorizerId.Ref]!.Properties;
+    expect(authorizer).toMatchObject({
+      Type: 'REQUEST',
+      IdentitySource: 'method.request.header.Authorization',
+      AuthorizerResultTtlInSeconds: 0,
+    });
+    expect(show(authorizer.AuthorizerUri)).toContain('FunctionsAuthorizeAdminFunction');
+  });
+
+  test('the listing streams, and needs to hear about the inbox', () => {
+    const method = methodOf('GET', '/files');
+    expect(method.Integration.ResponseTransferMode).toBe('STREAM');
+    expect(show(method.Integration.Uri)).toMatch(/2021-11-15\/functions\/.*\/response-streaming-invocations$/);
+    expect(method.RequestParameters).toEqual({ 'method.request.querystring.inbox': true });
+    expect(service.template.Resources[method.RequestValidatorId.Ref]!.Properties).toMatchObject({
+      ValidateRequestParameters: true,
+    });
+  });
+
+  test.each([
+    ['POST', '/export/fega'],
+    ['GET', '/stream/{file}'],
+    ['HEAD', '/stream/{file}'],
+    ['GET', '/service-info'],
+  ])('%s %s is a buffered proxy integration', (verb, path) => {
+    const { Integration } = methodOf(verb, path);
+    expect(Integration.Type).toBe('AWS_PROXY');
+    expect(['BUFFERED', undefined]).toContain(Integration.ResponseTransferMode);
+    expect(Integration.TimeoutInMillis).toBeLessThanOrEqual(29_000);
+  });
+});
+
+describe.each(['ProxyApi', 'DataOutApi'])('%s', (name) => {
+  const responses = () =>
+    service
+      .all('AWS::ApiGateway::GatewayResponse')
+      .map(({ Properties }) => Properties)
+      .filter(({ RestApiId }) => show(RestApiId) === name);
+  const body = (properties: Resource['Properties']) => JSON.parse(properties.ResponseTemplates['application/json']);
+
+  test('is Regional and takes TLS 1.2 or newer', () => {
+    const [api] = service
+      .all('AWS::ApiGateway::RestApi')
+      .filter(({ Metadata }) => Metadata?.['aws:cdk:path']?.includes(`/${name.replace(/Api$/, '')}/`));
+    expect(api?.Properties).toMatchObject({
+      EndpointConfiguration: { Types: ['REGIONAL'] },
+      SecurityPolicy: 'SecurityPolicy_TLS13_1_2_PFS_PQ_2025_09',
+      EndpointAccessMode: 'STRICT',
+    });
+    expect(api?.Properties.MinimumCompressionSize).toBeUndefined();
+    expect(api?.Properties.BinaryMediaTypes).toBeUndefined();
+  });
+
+  test('throttles, and logs neither bodies, headers nor query strings', () => {
+    const stage = service.all('AWS::ApiGateway::Stage').find(({ Properties }) => show(Properties.RestApiId) === name)!;
+    expect(stage.Properties.MethodSettings).toEqual([
+      expect.objectContaining({
+        HttpMethod: '*',
+        ResourcePath: '/*',
+        LoggingLevel: 'OFF',
+        DataTraceEnabled: false,
+        ThrottlingRateLimit: 50,
+        ThrottlingBurstLimit: 100,
+      }),
+    ]);
+    const format = JSON.parse(stage.Properties.AccessLogSetting.Format);
+    expect(Object.values(format).sort()).toEqual([
+      '$context.authorizer.principalId',
+      '$context.error.responseType',
+      '$context.httpMethod',
+      '$context.identity.sourceIp',
+      '$context.integrationLatency',
+      '$context.path',
+      '$context.requestId',
+      '$context.requestTimeEpoch',
+      '$context.resourcePath',
+      '$context.responseLatency',
+      '$context.responseLength',
+      '$context.status',
+    ]);
+  });
+
+  test('answers what it refuses itself with a status and a code', () => {
+    const table = responses().map((one) => [one.ResponseType, one.StatusCode, body(one).code]);
+    expect(Object.fromEntries(table.map(([type, ...rest]) => [type, rest.join(' ')]))).toEqual({
+      UNAUTHORIZED: '401 unauthenticated',
+      ACCESS_DENIED: '403 forbidden',
+      MISSING_AUTHENTICATION_TOKEN: '404 not_found',
+      RESOURCE_NOT_FOUND: '404 not_found',
+      BAD_REQUEST_PARAMETERS: '400 invalid_request',
+      BAD_REQUEST_BODY: '400 invalid_request',
+      REQUEST_TOO_LARGE: '413 request_too_large',
+      UNSUPPORTED_MEDIA_TYPE: '415 unsupported_media_type',
+      THROTTLED: '429 throttled',
+      INTEGRATION_FAILURE: '502 internal_error',
+      INTEGRATION_TIMEOUT: '504 temporarily_unavailable',
+      AUTHORIZER_FAILURE: '503 temporarily_unavailable',
+      AUTHORIZER_CONFIGURATION_ERROR: '503 temporarily_unavailable',
+      // No status of their own: one here would be given to every 4xx and 5xx.
+      DEFAULT_4XX: ' invalid_request',
+      DEFAULT_5XX: ' internal_error',
+    });
+  });
+
+  test('words every refusal as a problem document with the request id', () => {
+    for (const one of responses()) {
+      const document = body(one);
+      expect(document).toMatchObject({
+        type: 'about:blank',
+        title: expect.any(String),
+        detail: expect.any(String),
+        requestId: '$context.requestId',
+      });
+      expect(document.status === undefined ? undefined : String(document.status)).toBe(one.StatusCode);
+      expect(one.ResponseParameters).toMatchObject({
+        'gatewayresponse.header.Content-Type': "'application/problem+json'",
+        'gatewayresponse.header.X-Request-Id': 'context.requestId',
+        'gatewayresponse.header.Cache-Control': "'no-store'",
+      });
+    }
+  });
+
+  test('asks for Basic credentials, and says when to come back', () => {
+    const header = (type: string, header: string) =>
+      responses().find((one) => one.ResponseType === type)?.ResponseParameters[`gatewayresponse.header.${header}`];
+    expect(header('UNAUTHORIZED', 'WWW-Authenticate')).toBe(`'Basic realm="data-out", charset="UTF-8"'`);
+    for (const type of ['THROTTLED', 'INTEGRATION_TIMEOUT', 'AUTHORIZER_FAILURE']) {
+      expect(header(type, 'Retry-After')).toMatch(/^'\d+'$/);
+    }
+  });
+});
+
+test('the base URLs and queues are in the outputs', () => {
+  const { Outputs } = service.template;
+  expect(show(Outputs['ProxyUrl']?.Value)).toContain('ProxyApi');
+  expect(show(Outputs['DataOutUrl']?.Value)).toContain('DataOutApi');
+  expect(show(Outputs['ExportRequestsQueueUrl']?.Value)).toBe('ExportRequestsQueue');
+  expect(show(Outputs['FileExportsQueueUrl']?.Value)).toBe('FileExportsQueue');
+});

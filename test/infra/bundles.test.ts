@@ -1,0 +1,79 @@
+import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { assembly } from '../helpers/assembly.ts';
+import { stackTemplate } from '../helpers/template.ts';
+
+const verifying = ['Files', 'Stream', 'ConsumeExport'];
+const names = ['AuthorizeAdmin', 'Export', ...verifying, 'ServiceInfo', 'StageFile', 'Migrate'];
+const metafiles: Readonly<Record<string, string>> = {
+  AuthorizeAdmin: 'proxy-authorize-admin',
+  Export: 'proxy-export',
+  Files: 'proxy-files',
+  Stream: 'proxy-stream',
+  ConsumeExport: 'data-out-consume-export',
+  ServiceInfo: 'data-out-service-info',
+  StageFile: 'data-out-stage-file',
+  Migrate: 'migrate',
+};
+
+let folder: string;
+let service: Awaited<ReturnType<typeof stackTemplate>>;
+beforeAll(async () => {
+  folder = await assembly();
+  service = await stackTemplate('DataOutService');
+});
+
+/** Folder of the asset that a function is deployed from. */
+function assetOf(name: string): string {
+  const { S3Key } = service.at(`Functions/${name}/Function`).Properties.Code;
+  return join(folder, `asset.${S3Key.replace(/\.zip$/, '')}`);
+}
+
+/** Source files that esbuild found reachable from a function and kept bytes of. */
+function sourcesOf(name: string): string[] {
+  const { outputs } = JSON.parse(readFileSync(join(folder, 'metafiles', `${metafiles[name]}.json`), 'utf8'));
+  const [bundle] = Object.values(outputs) as { inputs: Record<string, { bytesInOutput: number }> }[];
+  return Object.entries(bundle!.inputs).flatMap(([source, { bytesInOutput }]) => (bytesInOutput > 0 ? [source] : []));
+}
+
+describe.each(names)('%s', (name) => {
+  test('is at most 1.5 MB, unzipped', () => {
+    const asset = assetOf(name);
+    const files = readdirSync(asset, { recursive: true, encoding: 'utf8' }).map((file) => statSync(join(asset, file)));
+    expect(files.reduce((sum, stat) => sum + (stat.isFile() ? stat.size : 0), 0)).toBeLessThanOrEqual(1_500_000);
+  });
+
+  test('holds neither the CDK nor an emulator nor other tools', () => {
+    const foreign =
+      /node_modules\/(aws-cdk-lib|constructs|cdk-nag|fauxqs|@electric-sql|commander|vitest)\/|lib\/(infra|local|ops)\//;
+    const sources = sourcesOf(name);
+    expect(sources.length).toBeGreaterThan(3);
+    expect(sources.filter((source) => foreign.test(source))).toEqual([]);
+  });
+
+  test('has the trusted issuers beside it exactly when it verifies visas', () => {
+    expect(existsSync(join(assetOf(name), 'config/trusted-issuers.json'))).toBe(verifying.includes(name));
+    const library = sourcesOf(name).some((source) => source.startsWith('lib/visas/verify'));
+    expect(library).toBe(verifying.includes(name));
+  });
+});
+
+test('seed rule 2: the bundle that takes export requests has no visa library in it', () => {
+  expect(sourcesOf('Export').filter((source) => /lib\/visas\/|node_modules\/jose\//.test(source))).toEqual([]);
+});
+
+test('seed rule 8: the visa library is embedded on both sides', () => {
+  for (const name of ['Files', 'Stream', 'ConsumeExport']) {
+    expect(sourcesOf(name)).toEqual(expect.arrayContaining(['lib/visas/verify.ts']));
+  }
+});
+
+test('migrations are inside the bundle, so a new one runs the trigger again', () => {
+  const folder = join(import.meta.dirname, '../../lib/stores/migrations');
+  const migrations = readdirSync(folder).filter((name) => name.endsWith('.sql'));
+  expect(migrations.length).toBeGreaterThan(0);
+  expect(sourcesOf('Migrate')).toEqual(
+    expect.arrayContaining(migrations.map((name) => `lib/stores/migrations/${name}`)),
+  );
+});

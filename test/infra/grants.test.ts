@@ -1,0 +1,119 @@
+import { beforeAll, describe, expect, test } from 'vitest';
+import { show, stackTemplate } from '../helpers/template.ts';
+
+/** Every function writes its own log and traces. Beyond that: action, resource, condition, and nothing else. */
+const catalogue = [
+  'kms:Decrypt CatalogueKey',
+  'rds-data:ExecuteStatement arn:AWS::Partition:rds:AWS::Region:AWS::AccountId:cluster:CatalogueCluster',
+  'secretsmanager:GetSecretValue CatalogueCluster',
+];
+const consume = (queue: string) =>
+  ['ChangeMessageVisibility', 'DeleteMessage', 'GetQueueAttributes', 'GetQueueUrl', 'ReceiveMessage'].map(
+    (action) => `sqs:${action} ${queue}`,
+  );
+const expected: Readonly<Record<string, readonly string[]>> = {
+  AuthorizeAdmin: ['kms:Decrypt AdministratorsKey', 'secretsmanager:GetSecretValue AdministratorsSecret'],
+  Export: ['sqs:SendMessage ExportRequestsQueue'],
+  Files: [...catalogue, `s3:ListBucket OutboxBucketArn {"StringLike":{"s3:prefix":"${'?'.repeat(64)}/*"}}`],
+  Stream: [...catalogue, 'kms:Decrypt OutboxKey', 's3:GetObject OutboxBucketArn/*', 's3:ListBucket OutboxBucketArn'],
+  ServiceInfo: [],
+  ConsumeExport: [...catalogue, ...consume('ExportRequestsQueue'), 'sqs:SendMessage FileExportsQueue'],
+  StageFile: [
+    ...catalogue,
+    ...consume('FileExportsQueue'),
+    'kms:Decrypt ArchiveBucketKey',
+    'kms:Decrypt ArchiveKeysKey',
+    'kms:Decrypt OutboxKey',
+    'kms:GenerateDataKey OutboxKey',
+    's3:AbortMultipartUpload OutboxBucketArn/*',
+    's3:GetObject ArchiveBucketArn/*',
+    's3:GetObject OutboxBucketArn/*',
+    's3:ListBucket ArchiveBucketArn',
+    's3:ListBucket OutboxBucketArn',
+    's3:ListBucketMultipartUploads OutboxBucketArn',
+    's3:PutObject OutboxBucketArn/*',
+    'secretsmanager:GetSecretValue ArchiveKeysSecret',
+  ],
+  Migrate: [
+    ...catalogue,
+    ...['BeginTransaction', 'CommitTransaction', 'RollbackTransaction'].map(
+      (action) => `rds-data:${action} arn:AWS::Partition:rds:AWS::Region:AWS::AccountId:cluster:CatalogueCluster`,
+    ),
+  ],
+};
+
+interface Statement {
+  readonly Effect: string;
+  readonly Action: string | readonly string[];
+  readonly Resource: unknown;
+  readonly Condition?: unknown;
+}
+
+let service: Awaited<ReturnType<typeof stackTemplate>>;
+let storage: Awaited<ReturnType<typeof stackTemplate>>;
+beforeAll(async () => {
+  service = await stackTemplate('DataOutService');
+  storage = await stackTemplate('DataOutStorage');
+});
+
+/** The allowed actions of a policy document, one line an action and resource. */
+function lines(statements: readonly Statement[]): string[] {
+  return statements
+    .flatMap((statement) => {
+      expect(statement.Effect).toBe('Allow');
+      return [statement.Action].flat().flatMap((action) =>
+        [statement.Resource].flat().map((resource) => {
+          const condition = statement.Condition ? ` ${JSON.stringify(statement.Condition)}` : '';
+          return `${action} ${show(resource)}${condition}`;
+        }),
+      );
+    })
+    .sort();
+}
+
+describe('each function may do what it needs and nothing else', () => {
+  test.each(Object.entries(expected))('%s', (name, permissions) => {
+    const { Properties } = service.at(`Functions/${name}/Role/DefaultPolicy`);
+    const basics = [
+      `logs:CreateLogStream Functions${name}Logs`,
+      `logs:PutLogEvents Functions${name}Logs`,
+      'xray:PutTelemetryRecords *',
+      'xray:PutTraceSegments *',
+    ];
+    expect(lines(Properties.PolicyDocument.Statement)).toEqual([...basics, ...permissions].sort());
+  });
+
+  test('no other function and no other way to a permission', () => {
+    const own = Object.keys(expected).length;
+    // One more function and role: the trigger that runs the migration, which may invoke that and nothing else.
+    expect(service.all('AWS::Lambda::Function')).toHaveLength(own + 1);
+    const roles = service.all('AWS::IAM::Role');
+    expect(roles).toHaveLength(own + 1);
+    expect(service.all('AWS::IAM::Policy')).toHaveLength(own);
+    for (const { Properties, Metadata } of roles) {
+      if (!Metadata?.['aws:cdk:path']?.includes('/Functions/')) continue;
+      expect(Object.keys(Properties).sort()).toEqual(['AssumeRolePolicyDocument', 'Description', 'Tags']);
+    }
+  });
+
+  test('the function that takes export requests reads no secret, bucket or database', () => {
+    const { Properties } = service.at('Functions/Export/Role/DefaultPolicy');
+    const actions = Properties.PolicyDocument.Statement.flatMap(({ Action }: Statement) => Action);
+    expect(actions.filter((action: string) => /^(secretsmanager|s3|rds-data|kms):/.test(action))).toEqual([]);
+  });
+});
+
+test('roles are for Lambda alone, and no policy lets a wildcard principal in', () => {
+  for (const { Properties } of service.all('AWS::IAM::Role')) {
+    for (const { Principal } of Properties.AssumeRolePolicyDocument.Statement) {
+      expect(Principal).toEqual({ Service: 'lambda.amazonaws.com' });
+    }
+  }
+  const documents = [...service.all('AWS::SQS::QueuePolicy'), ...storage.all('AWS::SQS::QueuePolicy')]
+    .concat(storage.all('AWS::S3::BucketPolicy'))
+    .map(({ Properties }) => Properties.PolicyDocument)
+    .concat(storage.all('AWS::KMS::Key').map(({ Properties }) => Properties.KeyPolicy));
+  const allowing = documents.flatMap(({ Statement }) => Statement).filter(({ Effect }) => Effect === 'Allow');
+  expect(allowing.length).toBeGreaterThan(0);
+  for (const { Principal } of allowing) expect(JSON.stringify(Principal)).not.toContain('*');
+});

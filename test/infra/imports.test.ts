@@ -1,0 +1,100 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join, posix } from 'node:path';
+import { describe, expect, test } from 'vitest';
+
+/**
+ * Which way imports may go: an area may import itself, `contract`, `errors` and what is listed here. This keeps the CDK
+ * out of the functions and the AWS SDK out of the format and the rules, and lets each part be tested alone.
+ */
+const allowed: Readonly<Record<string, readonly string[]>> = {
+  contract: [],
+  errors: [],
+  crypt4gh: [],
+  visas: [],
+  export: ['crypt4gh', 'visas'],
+  stores: ['export', 'crypt4gh'],
+  http: ['export', 'visas', 'crypt4gh'],
+  ops: ['export', 'crypt4gh', 'stores'],
+  local: ['crypt4gh'],
+  infra: [],
+  lambdas: ['http', 'export', 'visas', 'crypt4gh', 'stores', 'package.json'],
+  'bin/settings.ts': ['infra'],
+  'bin/app.ts': ['infra', 'bin/settings.ts'],
+  bin: ['ops', 'local', 'crypt4gh'],
+};
+
+/** Packages that only some areas may import, as a type or as a value. */
+const reserved: readonly { readonly packages: RegExp; readonly areas: readonly string[] }[] = [
+  { packages: /^@(aws-sdk|smithy|aws-crypto)\//, areas: ['stores', 'lambdas'] },
+  { packages: /^(aws-cdk-lib|constructs|cdk-nag)(\/|$)/, areas: ['infra', 'bin/app.ts'] },
+  { packages: /^@aws-lambda-powertools\//, areas: ['lambdas'] },
+  { packages: /^(fauxqs|@electric-sql\/)/, areas: ['local'] },
+];
+
+/** Every import the rules forbid in one file, as `area -> target`. */
+function violations(file: string, source: string): string[] {
+  const area = areaOf(file);
+  return specifiers(source).flatMap((specifier) => {
+    if (!specifier.startsWith('.')) {
+      const rule = reserved.find(({ packages }) => packages.test(specifier));
+      return rule && !rule.areas.includes(area) ? [`${file}: ${area} -> ${specifier}`] : [];
+    }
+    const target = areaOf(posix.join(posix.dirname(file), specifier));
+    const fine = [area, 'contract', 'errors', ...(allowed[area] ?? [])].includes(target);
+    return fine ? [] : [`${file}: ${area} -> ${target}`];
+  });
+}
+
+/** `lib/http/reply.ts` → `http`, `lambdas/proxy/files.ts` → `lambdas`, `bin/app.ts` → itself. */
+function areaOf(path: string): string {
+  const [top = '', second = ''] = path.split('/');
+  if (top === 'lib') return second === 'errors.ts' ? 'errors' : second;
+  return path in allowed ? path : top;
+}
+
+/** What a file imports or exports from elsewhere. Biome keeps strings in single quotes, so this need not parse. */
+function specifiers(source: string): string[] {
+  const code = source.replaceAll(/\/\*[\s\S]*?\*\/|^\s*\/\/.*$/gm, '');
+  const statement = /^(?:import|export)\b[^;'"]*?\bfrom\s*'([^']+)'|^import\s*'([^']+)'|\bimport\(\s*'([^']+)'/gm;
+  return [...code.matchAll(statement)].map(([, from, bare, dynamic]) => from ?? bare ?? dynamic ?? '');
+}
+
+const root = join(import.meta.dirname, '../..');
+const files = ['lib', 'lambdas', 'bin'].flatMap((top) =>
+  readdirSync(join(root, top), { recursive: true, encoding: 'utf8' })
+    .filter((name) => name.endsWith('.ts'))
+    .map((name) => posix.join(top, name.replaceAll('\\', '/'))),
+);
+
+describe('import rules', () => {
+  test('hold in every source file', () => {
+    expect(files.length).toBeGreaterThan(60);
+    expect(files.flatMap((file) => violations(file, readFileSync(join(root, file), 'utf8')))).toEqual([]);
+  });
+
+  test('know every area of the tree', () => {
+    expect([...new Set(files.map(areaOf))].filter((area) => !(area in allowed))).toEqual([]);
+  });
+
+  test.each([
+    ['lib/crypt4gh/header.ts', "import { x } from '../visas/index.ts';"],
+    ['lib/visas/visa.ts', "import type { x } from '../export/ports.ts';"],
+    ['lib/export/stage.ts', "import {\n  type S3Client,\n} from '@aws-sdk/client-s3';"],
+    ['lib/http/files.ts', "import { S3Outbox } from '../stores/s3-outbox-reader.ts';"],
+    ['lib/infra/functions.ts', "import '../../lambdas/proxy/files.ts';"],
+    ['lib/local/engine.ts', "const handler = await import('../../lambdas/migrate.ts');"],
+    ['lib/stores/s3.ts', "export { logger } from '@aws-lambda-powertools/logger';"],
+    ['lambdas/migrate.ts', "import { Duration } from 'aws-cdk-lib';"],
+    ['lib/ops/add.ts', "import { PGlite } from '@electric-sql/pglite';"],
+    ['lib/contract/limits.ts', "import { describe } from '../../test/helpers/assembly.ts';"],
+    ['bin/data-out-ops.ts', "import { settings } from './settings.ts';"],
+  ])('are broken by %s with %s', (file, source) => {
+    expect(violations(file, source)).toHaveLength(1);
+  });
+
+  test('allow what is listed', () => {
+    expect(violations('lib/stores/a.ts', "import { S3Client } from '@aws-sdk/client-s3';")).toEqual([]);
+    expect(violations('lambdas/proxy/a.ts', "import { required } from '../shared/environment.ts';")).toEqual([]);
+    expect(violations('lib/http/a.ts', "// import { x } from '../stores/y.ts';\nimport { z } from 'zod';")).toEqual([]);
+  });
+});

@@ -1,0 +1,134 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { assembly } from '../helpers/assembly.ts';
+import { show, stackTemplate } from '../helpers/template.ts';
+
+let service: Awaited<ReturnType<typeof stackTemplate>>;
+beforeAll(async () => {
+  service = await stackTemplate('DataOutService');
+});
+
+const functions: readonly (readonly [string, seconds: number])[] = [
+  ['AuthorizeAdmin', 10],
+  ['Export', 29],
+  ['Files', 29],
+  ['Stream', 29],
+  ['ServiceInfo', 10],
+  ['ConsumeExport', 300],
+  ['StageFile', 900],
+  ['Migrate', 720],
+];
+
+describe('functions', () => {
+  test.each(functions)('%s runs on Node 24, ARM64, for at most %i s, with JSON logs at INFO', (name, seconds) => {
+    expect(service.at(`Functions/${name}/Function`).Properties).toMatchObject({
+      Runtime: 'nodejs24.x',
+      Architectures: ['arm64'],
+      Handler: 'index.handler',
+      Timeout: seconds,
+      TracingConfig: { Mode: 'Active' },
+      LoggingConfig: { LogFormat: 'JSON', ApplicationLogLevel: 'INFO', SystemLogLevel: 'INFO' },
+    });
+    expect(service.at(`Functions/${name}/Logs`).Properties.RetentionInDays).toBe(90);
+  });
+
+  test('are told what the operator decided', () => {
+    const variables = (name: string) => service.at(`Functions/${name}/Function`).Properties.Environment.Variables;
+    expect(variables('Export')).toMatchObject({ ARCHIVE_KIND: 'fega' });
+    expect(variables('Files')).toMatchObject({ ARCHIVE_CREDENTIALS: 'required', OUTBOX_EXPIRY_DAYS: '30' });
+    expect(variables('Stream')).toMatchObject({ ARCHIVE_CREDENTIALS: 'required', URL_LIFETIME_SECONDS: '900' });
+    expect(variables('ConsumeExport')).toMatchObject({ RETRY_DELAYS_SECONDS: '10,60,300,900', DATABASE_NAME: 'sda' });
+    expect(show(variables('StageFile').FILE_EXPORTS_QUEUE_URL)).toBe('FileExportsQueue');
+    expect(show(variables('StageFile').ARCHIVE_BUCKET)).toBe('ArchiveBucket');
+    expect(show(variables('StageFile').OUTBOX_BUCKET)).toBe('OutboxBucket');
+  });
+
+  test('that use the catalogue wait for its migration', () => {
+    const migration = Object.keys(service.template.Resources).find((id) => /^Migration/.test(id));
+    for (const name of ['Files', 'Stream', 'ConsumeExport', 'StageFile']) {
+      expect(service.at(`Functions/${name}/Function`).DependsOn).toContain(migration);
+    }
+  });
+});
+
+describe('queues', () => {
+  test.each([
+    ['ExportRequests', 'ConsumeExport', 2],
+    ['FileExports', 'StageFile', 10],
+  ])('%s gives %s one message at a time, time to finish, and five receives', (name, worker, concurrency) => {
+    const { Properties } = service.at(`${name}/Queue`);
+    const { Timeout } = service.at(`Functions/${worker}/Function`).Properties;
+    expect(Properties.VisibilityTimeout).toBeGreaterThanOrEqual(6 * Timeout);
+    expect(Properties).toMatchObject({
+      SqsManagedSseEnabled: true,
+      MessageRetentionPeriod: 14 * 24 * 3600,
+      MaximumMessageSize: 1_048_576,
+    });
+    expect(Properties.RedrivePolicy.maxReceiveCount).toBe(5);
+    expect(show(Properties.RedrivePolicy.deadLetterTargetArn)).toBe(`${name}DeadLettersQueue`);
+
+    const mappings = service.all('AWS::Lambda::EventSourceMapping').map((mapping) => mapping.Properties);
+    const mapping = mappings.find(({ EventSourceArn }) => show(EventSourceArn) === `${name}Queue`);
+    expect(show(mapping.FunctionName)).toBe(`Functions${worker}Function`);
+    expect(mapping).toMatchObject({
+      BatchSize: 1,
+      FunctionResponseTypes: ['ReportBatchItemFailures'],
+      ScalingConfig: { MaximumConcurrency: concurrency },
+    });
+  });
+
+  test('refuse plain HTTP', async () => {
+    const storage = await stackTemplate('DataOutStorage');
+    const policies = [...service.all('AWS::SQS::QueuePolicy'), ...storage.all('AWS::SQS::QueuePolicy')];
+    expect(policies).toHaveLength(4);
+    for (const { Properties } of policies) {
+      expect(Properties.PolicyDocument.Statement).toContainEqual(
+        expect.objectContaining({ Effect: 'Deny', Condition: { Bool: { 'aws:SecureTransport': 'false' } } }),
+      );
+    }
+  });
+});
+
+describe('alarms', () => {
+  test('each has an article of its name in the runbook, and links to it', () => {
+    const runbook = readFileSync(join(import.meta.dirname, '../../docs/runbook.md'), 'utf8');
+    const articles = [...runbook.matchAll(/^## (\w+)$/gm)].map(([, name]) => name);
+    const alarms = service.all('AWS::CloudWatch::Alarm').map(({ Properties }) => Properties);
+    const names = alarms.map(({ AlarmName }) => AlarmName.replace(/^DataOutService-/, ''));
+    expect(articles.sort()).toEqual(names.sort());
+    for (const { AlarmName, AlarmDescription } of alarms) {
+      const anchor = AlarmName.replace(/^DataOutService-/, '').toLowerCase();
+      expect(AlarmDescription).toContain(`docs/runbook.md#${anchor}`);
+    }
+    for (const article of runbook.split(/^## /m).slice(1)) {
+      expect(article).toMatch(/### Description[\s\S]+### Investigation[\s\S]+### Resolution/);
+    }
+  });
+
+  test('go off at the first dead letter and the first damaged file', () => {
+    const alarm = (name: string) => service.at(`Alarms/${name}`).Properties;
+    for (const name of ['ExportRequestsDeadLetters', 'FileExportsDeadLetters', 'ArchiveDamaged']) {
+      expect(alarm(name)).toMatchObject({
+        Threshold: 1,
+        EvaluationPeriods: 1,
+        ComparisonOperator: 'GreaterThanOrEqualToThreshold',
+        TreatMissingData: 'notBreaching',
+      });
+    }
+    expect(alarm('ArchiveDamaged')).toMatchObject({
+      Namespace: 'DataOut',
+      MetricName: 'ArchiveDamaged',
+      Dimensions: [{ Name: 'service', Value: 'data-out' }],
+    });
+  });
+});
+
+test('the security rules have nothing to say', async () => {
+  const report = JSON.parse(readFileSync(join(await assembly(), 'validation-report.json'), 'utf8'));
+  const findings = report.pluginReports.flatMap(({ violations }: { violations: { ruleName: string }[] }) =>
+    violations.map(({ ruleName }) => ruleName),
+  );
+  // The repository trusts nobody: synth says so.
+  expect(findings.filter((name: string) => name !== 'Annotation::data-out:nobody-is-trusted')).toEqual([]);
+});

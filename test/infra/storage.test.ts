@@ -1,0 +1,143 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { assembly } from '../helpers/assembly.ts';
+import { show, stackTemplate } from '../helpers/template.ts';
+
+let storage: Awaited<ReturnType<typeof stackTemplate>>;
+beforeAll(async () => {
+  storage = await stackTemplate('DataOutStorage');
+});
+
+const buckets = ['Archive/Bucket', 'Outbox/Bucket', 'AccessLogs'];
+
+describe('buckets', () => {
+  test.each(buckets)('%s is closed to the public and to plain HTTP', (path) => {
+    const { Properties, DeletionPolicy } = storage.at(path);
+    expect(Properties.PublicAccessBlockConfiguration).toEqual({
+      BlockPublicAcls: true,
+      BlockPublicPolicy: true,
+      IgnorePublicAcls: true,
+      RestrictPublicBuckets: true,
+    });
+    expect(Properties.OwnershipControls.Rules).toEqual([{ ObjectOwnership: 'BucketOwnerEnforced' }]);
+    expect(DeletionPolicy).toBe('Retain');
+    const denials = storage
+      .at(`${path}/Policy`)
+      .Properties.PolicyDocument.Statement.filter(({ Effect }: { Effect: string }) => Effect === 'Deny');
+    for (const denial of denials) expect(denial).toMatchObject({ Action: 's3:*', Principal: { AWS: '*' } });
+    expect(denials.map(({ Condition }: { Condition: unknown }) => Condition)).toEqual([
+      { Bool: { 'aws:SecureTransport': 'false' } },
+      { NumericLessThan: { 's3:TlsVersion': 1.2 } },
+    ]);
+  });
+
+  test.each([
+    ['Archive/Bucket', 'ArchiveBucketKey', 'archive/'],
+    ['Outbox/Bucket', 'OutboxKey', 'outbox/'],
+  ])('%s is under a customer key of its own, and who reads it is logged', (path, key, prefix) => {
+    const { Properties } = storage.at(path);
+    const [rule] = Properties.BucketEncryption.ServerSideEncryptionConfiguration;
+    expect(rule.ServerSideEncryptionByDefault.SSEAlgorithm).toBe('aws:kms');
+    expect(show(rule.ServerSideEncryptionByDefault.KMSMasterKeyID)).toBe(key);
+    expect(rule.BucketKeyEnabled).toBe(true);
+    expect(show(Properties.LoggingConfiguration.DestinationBucketName)).toBe('AccessLogs');
+    expect(Properties.LoggingConfiguration.LogFilePrefix).toBe(prefix);
+  });
+
+  test('the outbox forgets containers after 30 days and unfinished uploads after 2', () => {
+    const { Properties } = storage.at('Outbox/Bucket');
+    expect(Properties.LifecycleConfiguration.Rules).toEqual([
+      { Id: 'expiry', Status: 'Enabled', ExpirationInDays: 30 },
+      { Id: 'unfinished-uploads', Status: 'Enabled', AbortIncompleteMultipartUpload: { DaysAfterInitiation: 2 } },
+    ]);
+    expect(Properties.VersioningConfiguration).toBeUndefined();
+  });
+
+  test('an archived body can be brought back, and never expires', () => {
+    const { Properties } = storage.at('Archive/Bucket');
+    expect(Properties.VersioningConfiguration).toEqual({ Status: 'Enabled' });
+    expect(JSON.stringify(Properties.LifecycleConfiguration)).not.toMatch(/Expiration/);
+  });
+});
+
+describe('catalogue', () => {
+  test('is an encrypted, protected Aurora Serverless v2 cluster with the Data API and a rotated password', () => {
+    expect(storage.at('Catalogue/Cluster').Properties).toMatchObject({
+      Engine: 'aurora-postgresql',
+      EngineVersion: expect.stringMatching(/^18\./),
+      EnableHttpEndpoint: true,
+      StorageEncrypted: true,
+      DeletionProtection: true,
+      BackupRetentionPeriod: 14,
+      ManageMasterUserPassword: true,
+      ServerlessV2ScalingConfiguration: { MinCapacity: 0.5, MaxCapacity: 8 },
+    });
+    expect(storage.at('Catalogue/Cluster').Properties.MasterUserPassword).toBeUndefined();
+    expect(storage.at('Catalogue/Cluster').DeletionPolicy).toBe('Retain');
+    expect(storage.at('Catalogue/Cluster/writer').Properties).toMatchObject({
+      DBInstanceClass: 'db.serverless',
+      PubliclyAccessible: false,
+    });
+  });
+
+  test('has no way in or out of its network', () => {
+    for (const type of ['InternetGateway', 'NatGateway', 'EgressOnlyInternetGateway', 'VPCEndpoint', 'Route']) {
+      expect(storage.all(`AWS::EC2::${type}`)).toEqual([]);
+    }
+    const [group, ...others] = storage.all('AWS::EC2::SecurityGroup');
+    expect(others).toEqual([]);
+    expect(group?.Properties.SecurityGroupIngress).toBeUndefined();
+    expect(group?.Properties.SecurityGroupEgress).toEqual([expect.objectContaining({ CidrIp: '255.255.255.255/32' })]);
+    expect(storage.all('AWS::EC2::SecurityGroupIngress')).toEqual([]);
+  });
+});
+
+test('every key rotates and is kept', () => {
+  const keys = storage.all('AWS::KMS::Key');
+  expect(keys).toHaveLength(5);
+  for (const { Properties, DeletionPolicy } of keys) {
+    expect(Properties.EnableKeyRotation).toBe(true);
+    expect(DeletionPolicy).toBe('Retain');
+  }
+});
+
+test('secrets start empty, are under keys of their own and are kept', () => {
+  const secrets = storage.all('AWS::SecretsManager::Secret');
+  expect(secrets.map(({ Properties }) => Properties.SecretString).sort()).toEqual(['{"keys":[]}', '{"users":[]}']);
+  expect(secrets.map(({ Properties }) => show(Properties.KmsKeyId)).sort()).toEqual([
+    'AdministratorsKey',
+    'ArchiveKeysKey',
+  ]);
+  for (const { DeletionPolicy } of secrets) expect(DeletionPolicy).toBe('Retain');
+});
+
+test('dead letters are sealed and kept for 14 days', () => {
+  const queues = storage.all('AWS::SQS::Queue');
+  expect(queues).toHaveLength(2);
+  for (const { Properties, DeletionPolicy } of queues) {
+    expect(Properties).toMatchObject({ SqsManagedSseEnabled: true, MessageRetentionPeriod: 14 * 24 * 3600 });
+    expect(DeletionPolicy).toBe('Retain');
+  }
+});
+
+test('what the tool and the local engine look for is in the outputs', () => {
+  expect(Object.keys(storage.template.Outputs)).toEqual(
+    expect.arrayContaining([
+      'ArchiveBucketName',
+      'OutboxBucketName',
+      'AdminSecretArn',
+      'ArchiveKeysSecretArn',
+      'DatabaseClusterArn',
+      'DatabaseSecretArn',
+      'DatabaseName',
+      'ExportRequestsDeadLetterQueueUrl',
+      'FileExportsDeadLetterQueueUrl',
+    ]),
+  );
+});
+
+test('the storage stack is protected against deletion', async () => {
+  const manifest = JSON.parse(readFileSync(join(await assembly(), 'manifest.json'), 'utf8'));
+  expect(manifest.artifacts.DataOutStorage.properties.terminationProtection).toBe(true);
+});
