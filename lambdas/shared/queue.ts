@@ -47,7 +47,7 @@ export function queueHandler(options: QueueHandlerOptions): QueueHandler {
         throwOnFullBatchFailure: false,
       });
     } finally {
-      metrics.publishStoredMetrics();
+      if (metrics.hasStoredMetrics()) metrics.publishStoredMetrics();
     }
   };
 }

@@ -120,17 +120,10 @@ async function stage(
     { key, metadata, header, body, replaces: present?.etag },
     { archive, outbox, checkTime: () => checkTime(delivery) },
   );
-  const after = await outbox.head(key);
-  if (result === 'conflict') {
-    const other = settledBy(after, message);
-    if (other) return other;
-    throw new TemporarilyUnavailableError('another request wrote this container at the same time');
-  }
-  const bytes = header.length + body.bodySize;
-  if (after?.metadata[outboxMetadata.requestId] === message.requestId && after.size !== bytes) {
-    throw new Error(`expected a container of ${bytes} bytes in the outbox, got ${after.size}`);
-  }
-  return { outcome: 'staged', bytes };
+  if (result === 'written') return { outcome: 'staged', bytes: header.length + body.bodySize };
+  const other = settledBy(await outbox.head(key), message);
+  if (other) return other;
+  throw new TemporarilyUnavailableError('another request wrote this container at the same time');
 }
 
 /** What there is nothing left to do for: the container of this request or of a newer one is in its place. */

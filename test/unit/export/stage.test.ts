@@ -81,7 +81,6 @@ test('the order of the steps, metadata and audit row', async () => {
     'archiveKeys.candidates',
     'archive.read',
     'outbox.put',
-    'outbox.head',
     'log.record staged',
   ]);
   const keyFingerprint = createHash('sha256').update(vectorKey('bob').publicKey).digest('hex');
