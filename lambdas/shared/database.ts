@@ -1,14 +1,18 @@
 import { environment } from '../../lib/contract/environment.ts';
-import { DataApi } from '../../lib/stores/data-api.ts';
+import { DataApi, type DataApiOptions } from '../../lib/stores/data-api.ts';
 import { rdsDataClient } from '../../lib/stores/rds-data-client.ts';
 import { required } from './environment.ts';
 
-/** The catalogue's database, from the environment of the function; a call may wait for a paused cluster to resume. */
-export function database(): DataApi {
+/**
+ * The catalogue's database, from the environment of the function; a call may wait for a paused cluster to resume, unless
+ * `remainingMs` gives it less time.
+ */
+export function database(options: Pick<DataApiOptions, 'remainingMs'> = {}): DataApi {
   return new DataApi({
     client: rdsDataClient(),
     clusterArn: required(environment.databaseClusterArn),
     secretArn: required(environment.databaseSecretArn),
     database: required(environment.databaseName),
+    ...options,
   });
 }

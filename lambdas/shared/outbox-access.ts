@@ -1,9 +1,8 @@
 import { environment } from '../../lib/contract/environment.ts';
 import { ArchiveCredentials, archiveCredentialsPolicies } from '../../lib/http/archive-credentials.ts';
 import type { RecipientAccess } from '../../lib/http/recipients.ts';
-import { DataApi } from '../../lib/stores/data-api.ts';
 import { RdsArchiveUsers } from '../../lib/stores/rds-archive-users.ts';
-import { rdsDataClient } from '../../lib/stores/rds-data-client.ts';
+import { database } from './database.ts';
 import { required } from './environment.ts';
 import { trustedIssuers } from './trusted-issuers.ts';
 
@@ -22,13 +21,7 @@ export function outboxAccess(): RecipientAccess {
       `environment variable ${environment.archiveCredentials} is not one of ${archiveCredentialsPolicies}`,
     );
   }
-  const database = new DataApi({
-    client: rdsDataClient(),
-    clusterArn: required(environment.databaseClusterArn),
-    secretArn: required(environment.databaseSecretArn),
-    database: required(environment.databaseName),
-    remainingMs: () => databasePatienceMs,
-  });
-  const archiveCredentials = new ArchiveCredentials({ users: new RdsArchiveUsers(database), policy, clock });
+  const users = new RdsArchiveUsers(database({ remainingMs: () => databasePatienceMs }));
+  const archiveCredentials = new ArchiveCredentials({ users, policy, clock });
   return { issuers: trustedIssuers(), archiveCredentials, clock };
 }

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { outputs } from './outputs.ts';
 
 /** A file that the local engine leaves out would be a mistake of ours; a field that it adds later does no harm. */

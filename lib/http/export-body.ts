@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { limits } from '../contract/limits.ts';
 import type { ExportRequestMessage } from '../contract/messages.ts';
 import { Crypt4ghError, formatPublicKey, parsePublicKey } from '../crypt4gh/index.ts';
