@@ -1,6 +1,7 @@
 import type { Connection } from '../contract/connection.ts';
 import type { InventoryDataset, InventoryFile } from '../stores/rds-archive-inventory.ts';
 import type { ArchiveRegistration, DatasetEvent } from '../stores/rds-archive-writer.ts';
+import type { AuditFilter, AuditRow } from '../stores/rds-audit-trail.ts';
 
 /** Write access to archived bodies. */
 export interface ArchiveBodies {
@@ -40,6 +41,12 @@ export interface ArchiveUsers {
   disable(username: string): Promise<void>;
 }
 
+/** What became of export requests. */
+export interface AuditTrail {
+  /** At most `limit` rows, newest first. */
+  newest(filter: AuditFilter, limit: number): AsyncIterable<AuditRow>;
+}
+
 /** A secret that holds JSON. */
 export interface EditableSecret {
   /** The parsed value; `undefined` for a secret without one. */
@@ -56,6 +63,7 @@ export interface Target {
   readonly bodies: ArchiveBodies;
   readonly catalogue: ArchiveCatalogue;
   readonly archiveUsers: ArchiveUsers;
+  readonly audit: AuditTrail;
   readonly administrators: EditableSecret;
   readonly archiveKeys: EditableSecret;
 }

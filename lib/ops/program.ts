@@ -2,6 +2,7 @@ import { Command, CommanderError } from 'commander';
 import { registerAdmin } from './commands/admin.ts';
 import { registerArchive } from './commands/archive.ts';
 import { registerArchiveKey } from './commands/archive-key.ts';
+import { registerAudit } from './commands/audit.ts';
 import { registerDataset } from './commands/dataset.ts';
 import { registerUser } from './commands/user.ts';
 import { registerVisa } from './commands/visa.ts';
@@ -16,6 +17,7 @@ const registrations = [
   registerUser,
   registerAdmin,
   registerArchiveKey,
+  registerAudit,
   registerVisa,
 ] as const;
 

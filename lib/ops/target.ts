@@ -9,6 +9,7 @@ import { JsonSecret } from '../stores/json-secret.ts';
 import { RdsArchiveInventory } from '../stores/rds-archive-inventory.ts';
 import { RdsArchiveUsers } from '../stores/rds-archive-users.ts';
 import { RdsArchiveWriter } from '../stores/rds-archive-writer.ts';
+import { RdsAuditTrail } from '../stores/rds-audit-trail.ts';
 import { rdsDataClient } from '../stores/rds-data-client.ts';
 import { S3ArchiveWriter } from '../stores/s3-archive-writer.ts';
 import { s3Client } from '../stores/s3-client.ts';
@@ -104,6 +105,7 @@ function openTarget(
     bodies: new S3ArchiveWriter({ client: s3Client(clients.s3), bucket: stack[outputs.archiveBucket] }),
     catalogue: catalogueOf(new RdsArchiveInventory(db), new RdsArchiveWriter(db)),
     archiveUsers: new RdsArchiveUsers(db),
+    audit: new RdsAuditTrail(db),
     administrators: new JsonSecret({ client: secrets, secretArn: stack[outputs.adminSecretArn] }),
     archiveKeys: new JsonSecret({ client: secrets, secretArn: stack[outputs.archiveKeysSecretArn] }),
   };

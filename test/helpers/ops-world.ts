@@ -5,6 +5,7 @@ import type { ArchiveCatalogue, Target } from '../../lib/ops/ports.ts';
 import { runProgram } from '../../lib/ops/program.ts';
 import type { Terminal } from '../../lib/ops/terminal.ts';
 import type { ArchiveRegistration } from '../../lib/stores/rds-archive-writer.ts';
+import type { AuditRow } from '../../lib/stores/rds-audit-trail.ts';
 
 /** A deployment in memory, behind the ports of the operator's tool. */
 export interface OpsWorld {
@@ -18,6 +19,7 @@ export interface OpsWorld {
   /** Newest event of each dataset. */
   readonly events: Map<string, string | undefined>;
   readonly users: Map<string, string>;
+  readonly audit: AuditRow[];
   readonly secrets: { administrators: unknown; archiveKeys: unknown };
   /** Calls in order: `upload`, `registerFile`, `remove`, … */
   readonly calls: string[];
@@ -36,6 +38,7 @@ export async function makeOpsWorld(): Promise<OpsWorld> {
     administrators: { users: [] } as unknown,
     archiveKeys: { keys: [{ privateKey: await formatPrivateKey(archiveKey.privateKey) }] } as unknown,
   };
+  const audit: AuditRow[] = [];
   const calls: string[] = [];
   const failures = new Map<string, { error: Error; after?: boolean }>();
 
@@ -118,10 +121,21 @@ export async function makeOpsWorld(): Promise<OpsWorld> {
       save: (username, hash) => call('save user', () => void users.set(username, hash)),
       disable: (username) => call('disable user', () => void users.delete(username)),
     },
+    audit: {
+      async *newest({ requestId, datasetId, fileId }, limit) {
+        const wanted = audit.filter(
+          (row) =>
+            (requestId === undefined || row.requestId === requestId) &&
+            (datasetId === undefined || row.datasetId === datasetId) &&
+            (fileId === undefined || row.fileId === fileId),
+        );
+        yield* wanted.reverse().slice(0, limit);
+      },
+    },
     administrators: secret('administrators'),
     archiveKeys: secret('archiveKeys'),
   };
-  return { target, archiveKey, bodies, files, memberships, events, users, secrets, calls, failures };
+  return { target, archiveKey, bodies, files, memberships, events, users, audit, secrets, calls, failures };
 }
 
 /** What a run of the tool left. */

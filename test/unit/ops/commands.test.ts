@@ -158,3 +158,47 @@ describe('archive-key', () => {
     expect(world.secrets.archiveKeys).toEqual(before);
   });
 });
+
+describe('audit', () => {
+  const row = {
+    id: 1,
+    requestId: 'a8ae4a8b-6dd3-4d1b-a2a4-0c0f0f8d3c5e',
+    event: 'rejected',
+    reason: 'not_released',
+    archiveKind: 'fega',
+    datasetId: 'EGAD1',
+    fileId: null,
+    recipient: null,
+    keyFingerprint: null,
+    bytes: null,
+    recordedAt: '2026-11-21T10:00:00.000Z',
+  };
+
+  beforeEach(() => {
+    world.audit.push(row, {
+      ...row,
+      id: 2,
+      event: 'staged',
+      reason: null,
+      datasetId: 'EGAD2',
+      fileId: 'EGAF2',
+      bytes: 2048,
+    });
+  });
+
+  test('tells the reason that the requester never learns', async () => {
+    const { stdout } = await run(['audit', '--request', row.requestId, '--dataset', 'EGAD1']);
+    expect(stdout).toBe(
+      '2026-11-21T10:00:00.000Z  a8ae4a8b-6dd3-4d1b-a2a4-0c0f0f8d3c5e  rejected  not_released  EGAD1\n',
+    );
+  });
+
+  test('newest first, one object a line', async () => {
+    const { stdout } = await run(['audit', '--json', '--limit', '1']);
+    expect(JSON.parse(stdout)).toMatchObject({ event: 'staged', fileId: 'EGAF2', bytes: 2048 });
+  });
+
+  test.each(['0', '-1', 'many', '1.5'])('--limit %j is wrong usage', async (limit) => {
+    expect((await run(['audit', `--limit=${limit}`])).exitCode).toBe(2);
+  });
+});
