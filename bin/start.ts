@@ -1,0 +1,72 @@
+#!/usr/bin/env node
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { type Engine, startEngine } from '../lib/local/engine.ts';
+import { EngineError } from '../lib/local/errors.ts';
+
+const usage = 'npm start -- [--port N] [--data-dir DIR]';
+
+async function main(): Promise<void> {
+  const { port, dataDir } = readArguments();
+  const started = performance.now();
+  const engine = await startEngine({
+    assemblyDir: join(import.meta.dirname, '../cdk.out'),
+    ...(port === undefined ? {} : { port }),
+    ...(dataDir === undefined ? {} : { dataDir }),
+  });
+  const stop = () => void engine.stop().then(() => process.exit(0));
+  process.once('SIGINT', stop);
+  process.once('SIGTERM', stop);
+  process.stdout.write(guide(engine, dataDir, (performance.now() - started) / 1000));
+}
+
+function readArguments(): { port: number | undefined; dataDir: string | undefined } {
+  try {
+    const { values } = parseArgs({ options: { port: { type: 'string' }, 'data-dir': { type: 'string' } } });
+    const port = values.port === undefined ? undefined : Number(values.port);
+    if (port !== undefined && !(Number.isInteger(port) && port > 0 && port < 65_536)) {
+      throw new EngineError(`--port ${values.port} is not a port number`);
+    }
+    return { port, dataDir: values['data-dir'] };
+  } catch (error) {
+    throw new EngineError(`${error instanceof Error ? error.message : String(error)}\nUsage: ${usage}`);
+  }
+}
+
+function guide({ connection, connectionPath }: Engine, dataDir: string | undefined, seconds: number): string {
+  const { admin, archiveUser, proxyUrl, dataOutUrl, logsDir, archiveKey } = connection;
+  return `data-out runs on this machine (ready in ${seconds.toFixed(1)} s). Ctrl-C ends it.
+
+  Proxy API      ${proxyUrl}
+  Data-out API   ${dataOutUrl}
+  Connection     ${connectionPath}
+  Logs           ${logsDir}
+  State          ${dataDir ?? 'in memory (keep it with --data-dir DIR)'}
+
+Fill the archive and release a dataset (another terminal, same folder):
+
+  npx data-out-ops archive add ./some-file.txt --dataset EGAD00000000001
+  npx data-out-ops dataset release EGAD00000000001
+  export VISA=$(npx data-out-ops visa issue --subject researcher --dataset EGAD00000000001)
+
+Export it for a recipient's public key (here, for a try, the archive's own):
+
+  KEY=$(base64 < ${archiveKey.publicKeyPath} | tr -d '\\n')
+  curl -u ${admin.username}:${admin.password} -H 'Content-Type: application/json' \\
+    -d "{\\"id\\":\\"EGAD00000000001\\",\\"visaToken\\":\\"$VISA\\",\\"userPublicKey\\":\\"$KEY\\"}" \\
+    ${proxyUrl}/export/fega
+
+List the outbox, and download a file of it:
+
+  curl -u ${archiveUser.username}:${archiveUser.password} -H "X-GA4GH-Visa: $VISA" '${proxyUrl}/files?inbox=false'
+  curl -u ${archiveUser.username}:${archiveUser.password} -H "X-GA4GH-Visa: $VISA" -LO ${proxyUrl}/stream/FILE_NAME
+`;
+}
+
+try {
+  await main();
+} catch (error) {
+  if (!(error instanceof EngineError)) throw error;
+  process.stderr.write(`${error.message}\n`);
+  process.exit(1);
+}

@@ -1,0 +1,63 @@
+import { accountId, secretSuffix } from './names.ts';
+
+/** What a resource needs to know to tell its id and attributes. */
+export interface Identity {
+  readonly type: string;
+  readonly name: string;
+  readonly region: string;
+  /** A property of the resource, resolved. */
+  property(name: string): unknown;
+  /** URL of an SQS queue on the local endpoint. */
+  queueUrl(name: string): string;
+}
+
+type Attributes = Readonly<Record<string, (identity: Identity) => string>>;
+
+const arn = (service: string, resource: (name: string) => string) => (identity: Identity) =>
+  `arn:aws:${service}:${identity.region}:${accountId}:${resource(identity.name)}`;
+const functionArn = arn('lambda', (name) => `function:${name}`);
+const clusterArn = arn('rds', (name) => `cluster:${name}`);
+const queueArn = arn('sqs', (name) => name);
+const bucketArn = ({ name }: Identity) => `arn:aws:s3:::${name}`;
+const roleArn = ({ name }: Identity) => `arn:aws:iam::${accountId}:role/${name}`;
+const secretArn = arn('secretsmanager', (name) => `secret:${name}-${secretSuffix(name)}`);
+const masterSecretArn = arn('secretsmanager', (name) => `secret:rds!${name}-${secretSuffix(name)}`);
+const versionArn = ({ property, region }: Identity) => {
+  const nameOrArn = String(property('FunctionName'));
+  return `${nameOrArn.startsWith('arn:') ? nameOrArn : `arn:aws:lambda:${region}:${accountId}:function:${nameOrArn}`}:1`;
+};
+const name = (identity: Identity) => identity.name;
+
+/** `Ref` as key `''`, and the attributes of `Fn::GetAtt` that occur. */
+const attributes: Readonly<Record<string, Attributes>> = {
+  'AWS::ApiGateway::Authorizer': { '': name, AuthorizerId: name },
+  'AWS::ApiGateway::Deployment': { '': name, DeploymentId: name },
+  'AWS::ApiGateway::Resource': { '': name, ResourceId: name },
+  'AWS::ApiGateway::RestApi': { '': name, RestApiId: name, RootResourceId: (identity) => `${identity.name}-root` },
+  'AWS::IAM::ManagedPolicy': { '': ({ name }) => `arn:aws:iam::${accountId}:policy/${name}` },
+  'AWS::IAM::Role': { '': name, Arn: roleArn },
+  'AWS::Lambda::Function': { '': name, Arn: functionArn },
+  'AWS::Lambda::Version': { '': versionArn, FunctionArn: versionArn, Version: () => '1' },
+  'AWS::Logs::LogGroup': { '': name, Arn: arn('logs', (group) => `log-group:${group}:*`) },
+  'AWS::KMS::Key': { '': name, Arn: arn('kms', (key) => `key/${key}`), KeyId: name },
+  'AWS::RDS::DBCluster': { '': name, DBClusterArn: clusterArn, 'MasterUserSecret.SecretArn': masterSecretArn },
+  'AWS::S3::Bucket': { '': name, Arn: bucketArn },
+  'AWS::SNS::Topic': { '': arn('sns', (topic) => topic), TopicArn: arn('sns', (topic) => topic), TopicName: name },
+  'AWS::SQS::Queue': {
+    '': (identity) => identity.queueUrl(identity.name),
+    QueueUrl: (identity) => identity.queueUrl(identity.name),
+    Arn: queueArn,
+    QueueName: name,
+  },
+  'AWS::SecretsManager::Secret': { '': secretArn, Id: secretArn },
+  'AWS::SecretsManager::SecretTargetAttachment': { '': ({ property }) => String(property('SecretId')) },
+};
+
+/** Value of an attribute, `''` for `Ref`; `undefined` when this engine does not know it. */
+export function attributeOf(identity: Identity, attribute: string): string | undefined {
+  const known = attributes[identity.type];
+  if (known) return known[attribute]?.(identity);
+  if (attribute === '') return identity.name;
+  const service = identity.type.split('::')[1]?.toLowerCase() ?? 'local';
+  return attribute === 'Arn' ? arn(service, (resource) => resource)(identity) : undefined;
+}

@@ -1,0 +1,66 @@
+import { randomUUID } from 'node:crypto';
+
+/** Services behind the front, by the name in a signature's scope. */
+export type AwsService = 's3' | 'sqs' | 'rds-data' | 'secretsmanager';
+
+/** A refusal, before it takes the form of a service. */
+export class AwsError extends Error {
+  readonly status: number;
+  readonly code: string;
+  constructor(status: number, code: string, message: string) {
+    super(message);
+    this.status = status;
+    this.code = code;
+  }
+}
+
+export interface AwsReply {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string;
+}
+
+/** Give an error the form in which its service sends errors. */
+export function errorReply(service: AwsService, { status, code, message }: AwsError): AwsReply {
+  const requestId = randomUUID();
+  switch (service) {
+    case 's3':
+      return {
+        status,
+        headers: { 'content-type': 'application/xml', 'x-amz-request-id': requestId },
+        body:
+          `<?xml version="1.0" encoding="UTF-8"?>\n<Error><Code>${escapeXml(code)}</Code>` +
+          `<Message>${escapeXml(message)}</Message><RequestId>${requestId}</RequestId></Error>`,
+      };
+    case 'sqs':
+      return {
+        status,
+        headers: {
+          'content-type': 'application/x-amz-json-1.0',
+          'x-amzn-requestid': requestId,
+          'x-amzn-query-error': `${code};${status < 500 ? 'Sender' : 'Receiver'}`,
+        },
+        body: JSON.stringify({ __type: `com.amazonaws.sqs#${code}`, message }),
+      };
+    case 'rds-data':
+      return {
+        status,
+        headers: {
+          'content-type': 'application/json',
+          'x-amzn-requestid': requestId,
+          'x-amzn-errortype': code,
+        },
+        body: JSON.stringify({ message }),
+      };
+    case 'secretsmanager':
+      return {
+        status,
+        headers: { 'content-type': 'application/x-amz-json-1.1', 'x-amzn-requestid': requestId },
+        body: JSON.stringify({ __type: code, message }),
+      };
+  }
+}
+
+export function escapeXml(value: string): string {
+  return value.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);
+}

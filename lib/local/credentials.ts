@@ -1,0 +1,44 @@
+import { randomBytes } from 'node:crypto';
+import type { Statement } from './iam.ts';
+
+/** Who may call the AWS front, and what for. */
+export interface Principal {
+  /** Short name of the function, or `operator`. */
+  readonly name: string;
+  readonly accessKeyId: string;
+  readonly secretAccessKey: string;
+  /** Present for the credentials of a role, absent for long-lived ones. */
+  readonly sessionToken: string | undefined;
+  readonly statements: readonly Statement[];
+}
+
+/** The access keys of one engine. New ones at every start. */
+export class Credentials {
+  readonly #principals = new Map<string, Principal>();
+
+  /** Credentials as Lambda gives them to a function: those of a session of its role. */
+  issueForRole(name: string, statements: readonly Statement[]): Principal {
+    return this.#add({ name, ...newKey('ASIA'), sessionToken: randomBytes(48).toString('base64'), statements });
+  }
+
+  /** Long-lived credentials. */
+  issueForUser(name: string, statements: readonly Statement[]): Principal {
+    return this.#add({ name, ...newKey('AKIA'), sessionToken: undefined, statements });
+  }
+
+  find(accessKeyId: string): Principal | undefined {
+    return this.#principals.get(accessKeyId);
+  }
+
+  #add(principal: Principal): Principal {
+    this.#principals.set(principal.accessKeyId, principal);
+    return principal;
+  }
+}
+
+function newKey(prefix: string): { accessKeyId: string; secretAccessKey: string } {
+  return {
+    accessKeyId: prefix + randomBytes(8).toString('hex').toUpperCase(),
+    secretAccessKey: randomBytes(30).toString('base64url'),
+  };
+}

@@ -1,0 +1,203 @@
+import { join } from 'node:path';
+import type { Connection } from '../contract/connection.ts';
+import type { StackOutputs } from '../contract/outputs.ts';
+import { type Accounts, addArchiveUser, fillSecrets, prepareAccounts } from './accounts.ts';
+import { type ApiServer, listenForApi } from './api-gateway.ts';
+import { readApis } from './api-model.ts';
+import { loadAssembly } from './assembly.ts';
+import { startAwsFront } from './aws-front.ts';
+import { describeConnection, writeConnection } from './connection-file.ts';
+import { Credentials } from './credentials.ts';
+import { Database } from './database.ts';
+import { type Addresses, type Deployment, deploy } from './deployment.ts';
+import { startEmulator } from './emulator.ts';
+import { EventSources } from './event-sources.ts';
+import { defineFunctions } from './function-definition.ts';
+import { Functions, type OnLog } from './functions.ts';
+import { fullAccess } from './iam.ts';
+import { prepareKeys, withLocalIssuer } from './keys.ts';
+import { LocalS3 } from './local-s3.ts';
+import { localSqs } from './local-sqs.ts';
+import { Logs } from './logs.ts';
+import { MultipartUploads } from './multipart-uploads.ts';
+import { accountId } from './names.ts';
+import { createBuckets, createQueues } from './queues.ts';
+import { rdsDataService } from './rds-data.ts';
+import { Secrets, secretsManager } from './secrets.ts';
+import { type State, takeState } from './state.ts';
+import { Traffic } from './traffic.ts';
+import { runTriggers } from './triggers.ts';
+
+export interface EngineOptions {
+  /** Cloud assembly, as `cdk synth` leaves it. */
+  readonly assemblyDir: string;
+  /** Port of the proxy API; the data-out API takes the next one if it is free. @default - any free ports */
+  readonly port?: number;
+  /** Folder that keeps all state. @default - state is in memory */
+  readonly dataDir?: string;
+  /** @default - `DATA_OUT_CONNECTION`, or `connection.json` in `dataDir`, or `.local/connection.json` */
+  readonly connectionPath?: string;
+  /** Variables for every function, over those of the template. */
+  readonly environment?: Readonly<Record<string, string>>;
+  /** Receives every line of every function and access log, beside the log files. */
+  readonly onLog?: OnLog;
+}
+
+/** A running engine. */
+export interface Engine {
+  readonly connection: Connection;
+  readonly connectionPath: string;
+  readonly accounts: Accounts;
+  /** Counters, observation and faults of the AWS calls. */
+  readonly traffic: Traffic;
+  readonly functions: Functions;
+  readonly database: Database;
+  /** End everything and remove the connection file. Safe to call twice. */
+  stop(): Promise<void>;
+}
+
+/**
+ * Run the service from its synthesized template.
+ *
+ * @throws EngineError, one sentence that says what is wrong.
+ */
+export async function startEngine(options: EngineOptions): Promise<Engine> {
+  const cleanup: (() => unknown)[] = [];
+  let stopping: Promise<void> | undefined;
+  const stop = () => {
+    stopping ??= (async () => {
+      for (const step of cleanup.reverse()) await step();
+    })();
+    return stopping;
+  };
+  try {
+    const stacks = loadAssembly(options.assemblyDir);
+    const state = takeState(options);
+    cleanup.push(() => state.release());
+    return { ...(await start(options, stacks, state, cleanup)), stop };
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+}
+
+async function start(
+  options: EngineOptions,
+  stacks: ReturnType<typeof loadAssembly>,
+  state: State,
+  cleanup: (() => unknown)[],
+): Promise<Omit<Engine, 'stop'>> {
+  const now = () => new Date();
+  const front = await startAwsFront();
+  cleanup.push(() => front.stop());
+  const apiUrls = new Map<string, string>();
+  const addresses: Addresses = {
+    queueUrl: (name) => `${front.url}/${accountId}/${name}`,
+    apiUrl: (id) => apiUrls.get(id) ?? `http://${id}.invalid`,
+  };
+  const deployment = deploy(stacks, addresses);
+  const apis = readApis(deployment);
+  const servers = await listenForApis(
+    deployment,
+    apis.map(({ id }) => id),
+    apiUrls,
+    options.port,
+    cleanup,
+  );
+
+  const inDir = (name: string) => (state.dataDir === undefined ? undefined : join(state.dataDir, name));
+  const [emulator, database, keys] = await Promise.all([
+    startEmulator(deployment.region, inDir('aws')).then((started) => {
+      cleanup.push(() => started.stop());
+      return started;
+    }),
+    Database.open(inDir('postgres')).then((opened) => {
+      cleanup.push(() => opened.close());
+      return opened;
+    }),
+    prepareKeys(join(state.workDir, 'keys')),
+  ]);
+  await createBuckets(deployment, emulator);
+  await createQueues(deployment, emulator);
+
+  const outputs = deployment.outputs() as StackOutputs;
+  const accounts = prepareAccounts(inDir('accounts.json'));
+  const secrets = new Secrets(deployment, inDir('secrets.json'), now);
+  await fillSecrets(secrets, outputs, accounts, keys);
+  const credentials = new Credentials();
+  const operator = credentials.issueForUser('operator', fullAccess);
+
+  const uploads = new MultipartUploads();
+  if (state.dataDir !== undefined) uploads.load(join(state.dataDir, 'aws', 'objects'));
+  const traffic = new Traffic();
+  const cluster = {
+    arn: outputs.DatabaseClusterArn,
+    secretArn: outputs.DatabaseSecretArn,
+    databaseName: outputs.DatabaseName,
+  };
+  front.open({
+    credentials,
+    s3: new LocalS3(emulator.port, uploads, now),
+    json: {
+      sqs: localSqs(emulator.port, deployment.region),
+      'rds-data': rdsDataService(database, cluster),
+      secretsmanager: secretsManager(secrets),
+    },
+    traffic,
+    now,
+  });
+
+  const logs = new Logs(state.logsDir, options.onLog);
+  cleanup.push(() => logs.close());
+  const definitions = defineFunctions({
+    stacks,
+    deployment,
+    credentials,
+    tasksDir: join(state.workDir, 'tasks'),
+    endpoint: front.url,
+    trustedIssuers: (bundled) => withLocalIssuer(bundled, keys),
+    extraEnvironment: options.environment ?? {},
+  });
+  const functions = new Functions(definitions, (name, line) => logs.write(name, line));
+  cleanup.push(() => functions.stop());
+  await runTriggers(deployment, functions);
+  await addArchiveUser(database, accounts.archiveUser);
+
+  const sources = new EventSources(deployment, emulator, functions);
+  cleanup.push(() => sources.stop(() => functions.stop()));
+  for (const api of apis) {
+    servers.get(api.id)?.open({ api, functions, now, onAccess: (line) => logs.write(`${api.name}-access`, line) });
+  }
+  const parts = {
+    outputs,
+    endpoint: front.url,
+    region: deployment.region,
+    operator,
+    accounts,
+    keys,
+    logsDir: logs.directory,
+  };
+  const connection = describeConnection(parts);
+  cleanup.push(writeConnection(state.connectionPath, connection));
+  return { connection, connectionPath: state.connectionPath, accounts, traffic, functions, database };
+}
+
+/** One server an API; the one that the output `ProxyUrl` names gets the wanted port. */
+async function listenForApis(
+  deployment: Deployment,
+  ids: readonly string[],
+  urls: Map<string, string>,
+  port: number | undefined,
+  cleanup: (() => unknown)[],
+): Promise<ReadonlyMap<string, ApiServer>> {
+  const { ProxyUrl: proxyUrl = '' } = deployment.outputs();
+  const proxyFirst = [...ids].sort((a, b) => Number(proxyUrl.includes(b)) - Number(proxyUrl.includes(a)));
+  const servers = new Map<string, ApiServer>();
+  for (const [at, id] of proxyFirst.entries()) {
+    const server = await listenForApi(!port ? [0] : at === 0 ? [port] : [port + at, 0]);
+    cleanup.push(() => server.stop());
+    servers.set(id, server);
+    urls.set(id, server.url);
+  }
+  return servers;
+}

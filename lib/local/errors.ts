@@ -1,0 +1,11 @@
+/** The engine cannot do what was asked. `message` is one sentence for a person at a terminal. */
+export class EngineError extends Error {
+  override readonly name = 'EngineError';
+}
+
+/** The cloud assembly holds something that this engine cannot run. Names the stack and the logical id. */
+export class UnsupportedTemplateError extends EngineError {
+  constructor(where: string, problem: string) {
+    super(`${where}: ${problem}`);
+  }
+}

@@ -1,0 +1,169 @@
+import { randomUUID } from 'node:crypto';
+import { PassThrough, type Readable } from 'node:stream';
+import type { FunctionDefinition } from './function-definition.ts';
+import { type OnChunk, type Outcome, Worker } from './worker.ts';
+import type { FunctionError } from './worker-protocol.ts';
+
+/** Lambda's limit for a synchronous request or a buffered reply, in bytes. */
+export const payloadLimit = 6 * 1024 * 1024;
+/** Lambda's limit for a streamed reply, in bytes. */
+export const streamLimit = 200 * 1024 * 1024;
+/** Execution environments that one function may have on one machine; more invocations wait. */
+const workersPerFunction = 4;
+
+/** Result of a buffered invocation. `durationMs` counts without waiting and initialisation. */
+export type InvocationResult =
+  | { readonly ok: true; readonly payload: unknown; readonly durationMs: number }
+  | { readonly ok: false; readonly error: FunctionError };
+
+/** Receives each line that a function writes. */
+export type OnLog = (functionName: string, line: string) => void;
+
+/** The functions of the template, each in processes of its own. */
+export class Functions {
+  readonly #pools: ReadonlyMap<string, Pool>;
+
+  constructor(definitions: readonly FunctionDefinition[], onLog: OnLog) {
+    this.#pools = new Map(definitions.map((definition) => [definition.arn, new Pool(definition, onLog)]));
+  }
+
+  /** Short names, for example `stage-file`. */
+  get names(): readonly string[] {
+    return [...this.#pools.values()].map(({ definition }) => definition.name);
+  }
+
+  /** @param name short name or ARN, also that of a version. @throws RangeError when there is no such function. */
+  definition(name: string): FunctionDefinition {
+    return this.#pool(name).definition;
+  }
+
+  /** Invoke and wait for the whole reply. @param name short name or ARN. */
+  async invoke(name: string, event: unknown): Promise<InvocationResult> {
+    const payload = JSON.stringify(event);
+    if (Buffer.byteLength(payload) > payloadLimit) {
+      return failure('RequestTooLargeException', 'the request payload is larger than 6 MB');
+    }
+    const chunks: Uint8Array[] = [];
+    const { outcome, durationMs } = await this.#pool(name).run(payload, async (data) => void chunks.push(data));
+    if (outcome.type === 'failed') return { ok: false, error: outcome.error };
+    const text = outcome.type === 'result' ? outcome.payload : Buffer.concat(chunks).toString();
+    if (Buffer.byteLength(text) > payloadLimit) {
+      return failure(
+        'Function.ResponseSizeTooLarge',
+        'Response payload size exceeded maximum allowed payload size (6291556 bytes).',
+      );
+    }
+    return { ok: true, payload: outcome.type === 'result' ? (JSON.parse(text) as unknown) : text, durationMs };
+  }
+
+  /** Invoke with a streamed reply. The stream fails when the function does, or sends more than 200 MB. */
+  invokeStreaming(name: string, event: unknown): Readable {
+    const stream = new PassThrough();
+    let sent = 0;
+    const onChunk: OnChunk = async (data) => {
+      sent += data.byteLength;
+      if (sent > streamLimit) stream.destroy(new Error('Function.ResponseSizeTooLarge'));
+      // A client that went away does not end the invocation: the rest is dropped.
+      if (stream.destroyed || stream.write(data)) return;
+      await new Promise<void>((resolve) => {
+        stream.once('drain', resolve);
+        stream.once('close', resolve);
+      });
+    };
+    void this.#pool(name)
+      .run(JSON.stringify(event), onChunk)
+      .then(({ outcome }) => {
+        if (outcome.type === 'failed') stream.destroy(new Error(outcome.error.errorType));
+        else stream.end(outcome.type === 'result' ? outcome.payload : undefined);
+      });
+    return stream;
+  }
+
+  async stop(): Promise<void> {
+    await Promise.all([...this.#pools.values()].map((pool) => pool.stop()));
+  }
+
+  #pool(name: string): Pool {
+    const byArn = this.#pools.get(name.replace(/(:function:[^:]+):[^:]+$/, '$1'));
+    const found = byArn ?? [...this.#pools.values()].find(({ definition }) => definition.name === name);
+    if (!found) throw new RangeError(`there is no function ${name}`);
+    return found;
+  }
+}
+
+/** The execution environments of one function. */
+class Pool {
+  readonly definition: FunctionDefinition;
+  readonly #onLine: (line: string) => void;
+  readonly #idle: Worker[] = [];
+  readonly #all = new Set<Worker>();
+  readonly #waiting: ((worker: Worker) => void)[] = [];
+  #stopped = false;
+
+  constructor(definition: FunctionDefinition, onLog: OnLog) {
+    this.definition = definition;
+    this.#onLine = (line) => onLog(definition.name, line);
+  }
+
+  async run(event: string, onChunk: OnChunk): Promise<{ outcome: Outcome; durationMs: number }> {
+    const worker = await this.#take();
+    const requestId = randomUUID();
+    const coldStart = worker.initMs === 0;
+    const started = performance.now();
+    const outcome = await worker.invoke(requestId, event, this.definition.timeoutSeconds * 1000, onChunk);
+    const durationMs = performance.now() - started - (coldStart ? worker.initMs : 0);
+    this.#report(requestId, outcome, durationMs, coldStart ? worker.initMs : undefined);
+    this.#putBack(worker);
+    return { outcome, durationMs };
+  }
+
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    await Promise.all([...this.#all].map((worker) => worker.stop()));
+  }
+
+  async #take(): Promise<Worker> {
+    for (let idle = this.#idle.pop(); idle; idle = this.#idle.pop()) {
+      if (idle.alive) return idle;
+      this.#all.delete(idle);
+    }
+    if (this.#all.size < workersPerFunction) return this.#create();
+    return new Promise((resolve) => this.#waiting.push(resolve));
+  }
+
+  #create(): Worker {
+    const { environment, memoryMb } = this.definition;
+    const worker = new Worker({ environment, memoryMb, onLine: this.#onLine });
+    this.#all.add(worker);
+    return worker;
+  }
+
+  #putBack(worker: Worker): void {
+    if (this.#stopped) return;
+    if (!worker.alive) this.#all.delete(worker);
+    const next = this.#waiting.shift();
+    if (next) next(worker.alive ? worker : this.#create());
+    else if (worker.alive) this.#idle.push(worker);
+  }
+
+  /** The line with which Lambda ends every invocation in its JSON log format. */
+  #report(requestId: string, outcome: Outcome, durationMs: number, initDurationMs: number | undefined): void {
+    const failed = outcome.type === 'failed' ? outcome.error.errorType : undefined;
+    const status = failed === undefined ? 'success' : failed === 'Sandbox.Timedout' ? 'timeout' : 'error';
+    const metrics = {
+      durationMs: round(durationMs),
+      ...(initDurationMs ? { initDurationMs: round(initDurationMs) } : {}),
+    };
+    this.#onLine(
+      JSON.stringify({ type: 'platform.report', record: { requestId, status, errorType: failed, metrics } }),
+    );
+  }
+}
+
+function failure(errorType: string, errorMessage: string): InvocationResult {
+  return { ok: false, error: { errorType, errorMessage } };
+}
+
+function round(milliseconds: number): number {
+  return Math.round(milliseconds * 100) / 100;
+}

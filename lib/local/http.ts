@@ -1,0 +1,62 @@
+import { Agent, type IncomingMessage, type OutgoingHttpHeaders, request, type ServerResponse } from 'node:http';
+import type { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+
+/** Connections to the embedded engines, kept open. */
+const agent = new Agent({ keepAlive: true });
+
+/** Send a request to an embedded engine; the body goes through as a stream, with back-pressure. */
+export function send(
+  port: number,
+  method: string,
+  path: string,
+  headers: OutgoingHttpHeaders,
+  body: Readable | Uint8Array | undefined,
+): Promise<IncomingMessage> {
+  return new Promise((resolve, reject) => {
+    const outgoing = request({ host: '127.0.0.1', port, method, path, headers, agent }, resolve);
+    outgoing.on('error', reject);
+    if (body === undefined || body instanceof Uint8Array) outgoing.end(body);
+    else pipeline(body, outgoing).catch(reject);
+  });
+}
+
+/** Headers that belong to one connection, RFC 9110 § 7.6.1. */
+const hopByHop = new Set([
+  'connection',
+  'keep-alive',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+  'host',
+  'expect',
+]);
+
+export function endToEnd(headers: Readonly<Record<string, string | string[] | undefined>>): OutgoingHttpHeaders {
+  return Object.fromEntries(Object.entries(headers).filter(([name]) => !hopByHop.has(name)));
+}
+
+/** Collect a body. @returns `undefined` when it is longer than `limit` bytes. */
+export async function readAll(stream: AsyncIterable<Uint8Array>, limit: number): Promise<Buffer | undefined> {
+  const chunks: Uint8Array[] = [];
+  let size = 0;
+  for await (const chunk of stream) {
+    size += chunk.byteLength;
+    if (size > limit) return undefined;
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks);
+}
+
+/** Write a body that may stop half-way; a broken source breaks the client's connection, too. */
+export async function writeBody(response: ServerResponse, body: Readable | string | Uint8Array): Promise<void> {
+  if (typeof body === 'string' || body instanceof Uint8Array) {
+    await new Promise<void>((resolve) => {
+      response.once('close', resolve);
+      response.end(body, resolve);
+    });
+    return;
+  }
+  await pipeline(body, response).catch(() => response.destroy());
+}

@@ -1,0 +1,51 @@
+/** Resource types that the engine runs. */
+export const supportedTypes: ReadonlySet<string> = new Set([
+  'AWS::ApiGateway::Authorizer',
+  'AWS::ApiGateway::Deployment',
+  'AWS::ApiGateway::GatewayResponse',
+  'AWS::ApiGateway::Method',
+  'AWS::ApiGateway::Model',
+  'AWS::ApiGateway::RequestValidator',
+  'AWS::ApiGateway::Resource',
+  'AWS::ApiGateway::RestApi',
+  'AWS::ApiGateway::Stage',
+  'AWS::IAM::ManagedPolicy',
+  'AWS::IAM::Policy',
+  'AWS::IAM::Role',
+  'AWS::Lambda::EventSourceMapping',
+  'AWS::Lambda::Function',
+  'AWS::Lambda::Permission',
+  'AWS::Lambda::Version',
+  'AWS::RDS::DBCluster',
+  'AWS::S3::Bucket',
+  'AWS::SQS::Queue',
+  'AWS::SecretsManager::Secret',
+  'AWS::SecretsManager::SecretTargetAttachment',
+  'Custom::Trigger',
+]);
+
+/**
+ * Resource types without a meaning on one machine, whole services or single types: encryption, networks, observation,
+ * deployment. Their names and ARNs resolve; nothing else of them does.
+ */
+const ignored = [
+  /^AWS::KMS::/,
+  /^AWS::EC2::/,
+  /^AWS::Logs::/,
+  /^AWS::CloudWatch::/,
+  /^AWS::SNS::/,
+  /^AWS::Events::/,
+  /^AWS::WAFv2::/,
+  /^AWS::CDK::Metadata$/,
+  /^AWS::ApiGateway::Account$/,
+  /^AWS::Lambda::EventInvokeConfig$/,
+  /^AWS::RDS::(DBInstance|DBSubnetGroup|DBClusterParameterGroup|DBParameterGroup)$/,
+  /^AWS::S3::BucketPolicy$/,
+  /^AWS::SQS::QueuePolicy$/,
+  /^AWS::SecretsManager::(ResourcePolicy|RotationSchedule)$/,
+  /^Custom::(S3AutoDeleteObjects|LogRetention|VpcRestrictDefaultSG)$/,
+];
+
+export function isIgnoredType(type: string): boolean {
+  return ignored.some((pattern) => pattern.test(type));
+}

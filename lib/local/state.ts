@@ -1,0 +1,76 @@
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join, resolve } from 'node:path';
+import { connectionVariable, defaultConnectionFile } from '../contract/connection.ts';
+import { EngineError } from './errors.ts';
+
+/** Where one engine keeps what. All paths are absolute. */
+export interface State {
+  /** Kept between runs; `undefined`: everything that can be in memory is. */
+  readonly dataDir: string | undefined;
+  /** Keys, and task roots of functions. A temporary folder when nothing is kept. */
+  readonly workDir: string;
+  readonly connectionPath: string;
+  readonly logsDir: string;
+  /** Let another engine use the folder, and remove what was temporary. */
+  release(): void;
+}
+
+/**
+ * Take the folders of an engine.
+ *
+ * @throws EngineError when the data folder cannot be written, or another engine uses it.
+ */
+export function takeState(options: { dataDir?: string | undefined; connectionPath?: string | undefined }): State {
+  const dataDir = options.dataDir === undefined ? undefined : resolve(options.dataDir);
+  const named = options.connectionPath ?? process.env[connectionVariable];
+  const connectionPath = resolve(named ?? (dataDir ? join(dataDir, 'connection.json') : defaultConnectionFile));
+  const logsDir = join(dirname(connectionPath), 'logs');
+  if (dataDir === undefined) {
+    const workDir = mkdtempSync(join(tmpdir(), 'data-out-'));
+    return {
+      dataDir,
+      workDir,
+      connectionPath,
+      logsDir,
+      release: () => rmSync(workDir, { recursive: true, force: true }),
+    };
+  }
+  const unlock = lock(dataDir);
+  return { dataDir, workDir: dataDir, connectionPath, logsDir, release: unlock };
+}
+
+function lock(dataDir: string): () => void {
+  const path = join(dataDir, 'engine.lock');
+  try {
+    mkdirSync(dataDir, { recursive: true, mode: 0o700 });
+    for (;;) {
+      try {
+        writeFileSync(path, String(process.pid), { flag: 'wx' });
+        return () => rmSync(path, { force: true });
+      } catch (error) {
+        if (!isCode(error, 'EEXIST')) throw error;
+        const owner = Number(readFileSync(path, 'utf8'));
+        if (isRunning(owner)) throw new EngineError(`${dataDir} is in use by another engine (process ${owner})`);
+        rmSync(path, { force: true });
+      }
+    }
+  } catch (error) {
+    if (error instanceof EngineError) throw error;
+    throw new EngineError(`the data folder ${dataDir} cannot be written: ${String(error)}`, { cause: error });
+  }
+}
+
+function isRunning(processId: number): boolean {
+  if (!Number.isSafeInteger(processId) || processId < 1) return false;
+  try {
+    process.kill(processId, 0);
+    return true;
+  } catch (error) {
+    return isCode(error, 'EPERM');
+  }
+}
+
+function isCode(error: unknown, code: string): boolean {
+  return error instanceof Error && 'code' in error && error.code === code;
+}

@@ -1,0 +1,102 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { HttpResponseStream, isStreaming, ResponseStream, streamifyResponse } from './response-stream.ts';
+import { type FromWorker, type FunctionError, type ToWorker, workerVariables } from './worker-protocol.ts';
+
+/**
+ * Entry point of the process in which one function runs, as Lambda's Node.js runtime does it: load the bundle once, then
+ * one invocation after another. A process and not a thread: environment, memory limit, exit code and death are the
+ * function's own.
+ */
+type Handler = (event: unknown, ...rest: unknown[]) => Promise<unknown>;
+
+const env = process.env as Readonly<Record<string, string>>;
+const functionArn = env[workerVariables.functionArn];
+delete process.env[workerVariables.functionArn];
+
+const post = (message: FromWorker) => process.send?.(message);
+let acknowledged = () => {};
+let invoke: (message: Extract<ToWorker, { type: 'invoke' }>) => Promise<void> = async () => {};
+
+Object.assign(globalThis, { awslambda: { streamifyResponse, HttpResponseStream } });
+// A signal at the terminal reaches the whole group; the engine decides the order in which things stop.
+process.on('SIGINT', () => {});
+process.on('SIGTERM', () => {});
+process.on('disconnect', () => process.exit(0));
+process.on('message', (message: ToWorker) => {
+  if (message.type === 'ack') acknowledged();
+  else void invoke(message);
+});
+for (const event of ['uncaughtException', 'unhandledRejection'] as const) {
+  process.on(event, (error: unknown) => {
+    const described = describe(error);
+    logError(described);
+    process.send?.({ type: 'failed', error: described, exits: true } satisfies FromWorker, () => process.exit(1));
+  });
+}
+
+const started = performance.now();
+const handler = await loadHandler();
+invoke = async ({ requestId, event, deadline }) => {
+  const context = contextOf(requestId, deadline);
+  try {
+    if (isStreaming(handler)) {
+      const stream = new ResponseStream(
+        (data) =>
+          new Promise<void>((resolve) => {
+            acknowledged = resolve;
+            post({ type: 'chunk', data });
+          }),
+      );
+      await Promise.all([handler(JSON.parse(event), stream, context), stream.completed]);
+      post({ type: 'end' });
+    } else {
+      post({ type: 'result', payload: JSON.stringify((await handler(JSON.parse(event), context)) ?? null) });
+    }
+  } catch (error) {
+    const described = describe(error);
+    logError(described, requestId);
+    post({ type: 'failed', error: described });
+  }
+};
+post({ type: 'ready', initMs: performance.now() - started });
+
+async function loadHandler(): Promise<Handler> {
+  const [file = '', name = ''] = (env['_HANDLER'] ?? '').split(/\.(?=[^.]+$)/);
+  const path = ['.mjs', '.js', '.cjs']
+    .map((ending) => join(env['LAMBDA_TASK_ROOT'] ?? '', file + ending))
+    .find(existsSync);
+  if (!path) throw Object.assign(new Error(`Cannot find module '${file}'`), { name: 'Runtime.ImportModuleError' });
+  const loaded = (await import(pathToFileURL(path).href)) as Readonly<Record<string, unknown>>;
+  const found = loaded[name] ?? (loaded['default'] as Readonly<Record<string, unknown>> | undefined)?.[name];
+  if (typeof found === 'function') return found as Handler;
+  throw Object.assign(new Error(`${file}.${name} is undefined or not exported`), { name: 'Runtime.HandlerNotFound' });
+}
+
+function contextOf(requestId: string, deadline: number) {
+  return {
+    functionName: env['AWS_LAMBDA_FUNCTION_NAME'],
+    functionVersion: '$LATEST',
+    invokedFunctionArn: functionArn,
+    memoryLimitInMB: env['AWS_LAMBDA_FUNCTION_MEMORY_SIZE'],
+    awsRequestId: requestId,
+    logGroupName: env['AWS_LAMBDA_LOG_GROUP_NAME'],
+    logStreamName: env['AWS_LAMBDA_LOG_STREAM_NAME'],
+    callbackWaitsForEmptyEventLoop: true,
+    getRemainingTimeInMillis: () => Math.max(0, deadline - Date.now()),
+  };
+}
+
+function describe(error: unknown): FunctionError {
+  if (!(error instanceof Error)) return { errorType: 'string', errorMessage: String(error), trace: [] };
+  return { errorType: error.name, errorMessage: error.message, trace: (error.stack ?? '').split('\n') };
+}
+
+/** The line that Lambda writes for an error that leaves the handler. */
+function logError(error: FunctionError, requestId?: string): void {
+  const { errorType, errorMessage, trace } = error;
+  const message = { errorType, errorMessage, stackTrace: trace };
+  const line = { timestamp: new Date().toISOString(), level: 'ERROR', requestId, message };
+  process.stderr.write(`${JSON.stringify(line)}\n`);
+}

@@ -1,0 +1,130 @@
+import { type ChildProcess, fork } from 'node:child_process';
+import { once } from 'node:events';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+import type { FromWorker, FunctionError, ToWorker } from './worker-protocol.ts';
+
+export interface WorkerOptions {
+  readonly environment: Readonly<Record<string, string>>;
+  readonly memoryMb: number;
+  readonly onLine: (line: string) => void;
+}
+
+/** What becomes of one invocation. */
+export type Outcome =
+  | { readonly type: 'result'; readonly payload: string }
+  | { readonly type: 'end' }
+  | { readonly type: 'failed'; readonly error: FunctionError };
+
+/** Takes the bytes of a streamed reply; the promise is back-pressure. */
+export type OnChunk = (data: Uint8Array) => Promise<void>;
+
+/** Lambda gives a function ten seconds to initialise. */
+const initLimitMs = 10_000;
+
+/** One execution environment of a function: a process that takes one invocation at a time. */
+export class Worker {
+  readonly #child: ChildProcess;
+  readonly #ready: Promise<Outcome | undefined>;
+  #ending = false;
+  /** Milliseconds that loading the bundle took. */
+  initMs = 0;
+  #settle: (outcome: Outcome) => void = () => {};
+  #onChunk: OnChunk = async () => {};
+
+  constructor({ environment, memoryMb, onLine }: WorkerOptions) {
+    this.#child = fork(fileURLToPath(new URL('./worker-process.ts', import.meta.url)), [], {
+      env: environment,
+      // Lambda's limit is on the whole process; the rest is for what V8 does not count as old space.
+      execArgv: [`--max-old-space-size=${Math.floor(memoryMb * 0.9)}`, '--disable-warning=ExperimentalWarning'],
+      serialization: 'advanced',
+      stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
+    });
+    for (const output of [this.#child.stdout, this.#child.stderr]) {
+      if (output) createInterface({ input: output }).on('line', onLine);
+    }
+    this.#ready = this.#initialise();
+  }
+
+  /** Whether it can take another invocation. */
+  get alive(): boolean {
+    return this.#child.connected && !this.#ending;
+  }
+
+  /** Run one invocation, after the initialisation when this is the first. Kills the process at the time limit. */
+  async invoke(requestId: string, event: string, timeoutMs: number, onChunk: OnChunk): Promise<Outcome> {
+    const failed = await this.#ready;
+    if (failed) return failed;
+    this.#onChunk = onChunk;
+    const outcome = this.#next();
+    this.#send({ type: 'invoke', requestId, event, deadline: Date.now() + timeoutMs });
+    const timer = setTimeout(() => {
+      this.#settle(timedOut(`Task timed out after ${(timeoutMs / 1000).toFixed(2)} seconds`));
+      this.kill();
+    }, timeoutMs);
+    const settled = await outcome;
+    clearTimeout(timer);
+    return settled;
+  }
+
+  /** End the process at once, in the middle of whatever it does. */
+  kill(): void {
+    this.#ending = true;
+    this.#child.kill('SIGKILL');
+  }
+
+  async stop(): Promise<void> {
+    if (this.#child.exitCode !== null || this.#child.signalCode !== null) return;
+    const exited = once(this.#child, 'exit');
+    this.kill();
+    await exited;
+  }
+
+  async #initialise(): Promise<Outcome | undefined> {
+    const failed = this.#next();
+    const { promise: ready, resolve } = Promise.withResolvers<undefined>();
+    this.#child.on('error', () => this.#settle(exited('could not be started')));
+    this.#child.on('exit', (code, signal) => this.#settle(exited(signal ? `signal: ${signal}` : `exit code: ${code}`)));
+    this.#child.on('message', (message: FromWorker) => {
+      if (message.type === 'ready') {
+        this.initMs = message.initMs;
+        resolve(undefined);
+      } else if (message.type === 'chunk') {
+        void this.#onChunk(message.data).finally(() => this.#send({ type: 'ack' }));
+      } else {
+        if (message.type === 'failed' && message.exits) this.#ending = true;
+        this.#settle(message);
+      }
+    });
+    const timer = setTimeout(() => {
+      this.#settle(timedOut('Init timed out'));
+      this.kill();
+    }, initLimitMs);
+    const outcome = await Promise.race([ready, failed]);
+    clearTimeout(timer);
+    if (outcome) this.kill();
+    return outcome;
+  }
+
+  #next(): Promise<Outcome> {
+    return new Promise((resolve) => {
+      this.#settle = resolve;
+    });
+  }
+
+  #send(message: ToWorker): void {
+    // A process that died meanwhile is reported by its exit.
+    if (this.#child.connected) this.#child.send(message, () => {});
+  }
+}
+
+function timedOut(errorMessage: string): Outcome {
+  return { type: 'failed', error: { errorType: 'Sandbox.Timedout', errorMessage } };
+}
+
+function exited(how: string): Outcome {
+  return {
+    type: 'failed',
+    error: { errorType: 'Runtime.ExitError', errorMessage: `RequestId: Error: Runtime exited with error: ${how}` },
+  };
+}
