@@ -28,7 +28,7 @@ export async function handler(event: APIGatewayRequestAuthorizerEvent): Promise<
     return policy(user, event.methodArn);
   } catch (error) {
     if (error instanceof UnauthenticatedError) {
-      logger.info('refused', { requestId, code: error.code });
+      logger.info('refused', { requestId, code: error.code, detail: error.message });
       // This very text is what the gateway looks for.
       throw new Error('Unauthorized');
     }

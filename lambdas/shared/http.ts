@@ -1,4 +1,5 @@
 import type { APIGatewayProxyEvent } from 'aws-lambda';
+import { UnauthenticatedError } from '../../lib/errors.ts';
 import { requestOf } from '../../lib/http/api-gateway.ts';
 import { problemOf, problemReply } from '../../lib/http/problem.ts';
 import type { HttpReply } from '../../lib/http/reply.ts';
@@ -23,7 +24,9 @@ export async function answer<Body extends string | AsyncIterable<string>>(
     return reply;
   } catch (error) {
     const { status, code } = problemOf(error, requestId);
-    if (status < 500) logger.info('refused', { requestId, status, code });
+    // Why credentials were refused is what operators are asked; the text of this error names rules, never values.
+    const detail = error instanceof UnauthenticatedError && { detail: error.message };
+    if (status < 500) logger.info('refused', { requestId, status, code, ...detail });
     else logger.error('failed', { requestId, status, code, ...describeError(error) });
     const reply = problemReply(error, requestId, challenge);
     return request.method === 'HEAD' ? { ...reply, body: '' } : reply;

@@ -18,8 +18,11 @@ export interface ScryptHash {
 /** Cost of new hashes: 32 MiB, about a tenth of a second. */
 export const scryptCost = { ln: 15, r: 8, p: 1 } as const;
 
-/** Most memory (128 · N · r bytes) and work (128 · N · r · p) that a stored hash may ask for: a function has 256 MB. */
-const costLimit = { memory: 64 * 2 ** 20, work: 256 * 2 ** 20 };
+/**
+ * Most memory (128 · N · r bytes) and work (128 · N · r · p) that a stored hash may ask for. N = 2^17 with r = 8, which
+ * is common advice, fits; more would be a burden on the functions that compare.
+ */
+const costLimit = { memory: 128 * 2 ** 20, work: 256 * 2 ** 20 };
 const phc =
   /^\$scrypt\$ln=(\d{1,2}),r=(\d{1,3}),p=(\d{1,3})\$([A-Za-z0-9+/]{11,86}={0,2})\$([A-Za-z0-9+/]{22,86}={0,2})$/;
 

@@ -4,7 +4,7 @@ import { verifyPassword } from './passwords.ts';
 import type { Administrators } from './ports.ts';
 
 /** The role that export asks for. */
-export const administratorRole = 'ADMIN';
+const administratorRole = 'ADMIN';
 
 /** A user whose password was right. */
 export interface AuthenticatedUser {

@@ -1,5 +1,5 @@
 import { InvalidRequestError, UnauthenticatedError } from '../errors.ts';
-import { credentialHeader, type HttpRequest, singleHeader } from './request.ts';
+import { type HttpRequest, singleHeader } from './request.ts';
 
 /** What HTTP Basic carries (RFC 7617). */
 export interface BasicCredentials {
@@ -61,11 +61,6 @@ export function visaToken(request: HttpRequest): string {
   }
   // One of the two is set by now; an empty token is refused by verification like any other that is no visa.
   return fromBearer ?? plain ?? '';
-}
-
-/** The Basic credentials of a request that must have them. @throws UnauthenticatedError */
-export function basicCredentials(request: HttpRequest): BasicCredentials {
-  return parseBasic(credentialHeader(request, 'Authorization'));
 }
 
 function decodeUtf8(bytes: Uint8Array): string | undefined {

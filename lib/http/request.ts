@@ -1,4 +1,4 @@
-import { InvalidRequestError, UnauthenticatedError } from '../errors.ts';
+import { InvalidRequestError } from '../errors.ts';
 
 /** A request as the logic sees it, whatever the front door. */
 export interface HttpRequest {
@@ -24,13 +24,6 @@ export function singleHeader(request: HttpRequest, name: string): string | undef
   const values = request.headers.get(name.toLowerCase()) ?? [];
   if (values.length > 1) throw new InvalidRequestError([{ field: name, message: 'is given more than once' }]);
   return values[0]?.trim();
-}
-
-/** As {@link singleHeader}, for a header without which the caller is nobody. @throws UnauthenticatedError when absent. */
-export function credentialHeader(request: HttpRequest, name: string): string {
-  const value = singleHeader(request, name);
-  if (!value) throw new UnauthenticatedError(`the header ${name} is missing`);
-  return value;
 }
 
 /** The value of a query parameter. @throws InvalidRequestError when it is given more than once. */

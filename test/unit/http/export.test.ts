@@ -8,6 +8,7 @@ import {
 } from '../../../lib/errors.ts';
 import { requestExport } from '../../../lib/http/export.ts';
 import { httpRequest, type RequestParts } from '../../helpers/http-request.ts';
+import { makeTestIssuer } from '../../helpers/issuer.ts';
 import { RecordingExportRequests } from '../../helpers/recording-export-requests.ts';
 
 const uuid = '0b9d7a52-5f6e-4c1a-9a39-0d2f3f1f2a11';
@@ -50,6 +51,23 @@ test('seed rule 2: the visa is not inspected, one message is published and the a
       message: { jwtToken: 'not-even-a-token', publicKey: expect.any(String), datasetId: 'EGAD00000000001' },
     },
   ]);
+});
+
+test('seed § 7: a visa that will be rejected is answered 200 like any other', async () => {
+  const issuer = await makeTestIssuer();
+  const visa = await issuer.visa();
+  const visas = [
+    await issuer.visa({ exp: 1_600_000_000 }),
+    await issuer.visa({ dataset: 'EGAD99999999999' }),
+    `${visa.slice(0, -4)}AAAA`,
+    visa.split('.')[0],
+    '\n',
+  ];
+  for (const visaToken of visas) {
+    const { reply, published } = await post({ body: { ...valid, visaToken } });
+    expect(reply.status).toBe(200);
+    expect(published.map(({ message }) => message.jwtToken)).toEqual([visaToken]);
+  }
 });
 
 test('the key travels as Crypt4GH PEM, whatever form it came in', async () => {

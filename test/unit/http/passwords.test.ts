@@ -21,6 +21,10 @@ describe('scrypt in PHC form', () => {
     expect(await verifyPassword('pleaseletmein', phc('ln=13,r=8,p=1'))).toBe(false);
   });
 
+  test('the cost that is common advice is within the bounds', () => {
+    expect(parseScryptHash(phc('ln=17,r=8,p=1'))).toMatchObject({ ln: 17, r: 8, p: 1 });
+  });
+
   test('a new hash fits its password only, has a salt of its own, and the documented cost', async () => {
     const [one, two] = await Promise.all([hashPassword('correct horse'), hashPassword('correct horse')]);
     expect(one).toMatch(/^\$scrypt\$ln=15,r=8,p=1\$[A-Za-z0-9+/]{22}\$[A-Za-z0-9+/]{43}$/);
@@ -30,8 +34,8 @@ describe('scrypt in PHC form', () => {
   });
 
   test.each([
-    ['more memory than a function has', 'ln=20,r=8,p=1'],
-    ['more memory through r', 'ln=15,r=32,p=1'],
+    ['more memory than a function has', 'ln=18,r=8,p=1'],
+    ['more memory through r', 'ln=15,r=33,p=1'],
     ['more work than a request may cost', 'ln=15,r=8,p=999'],
     ['no rounds', 'ln=0,r=8,p=1'],
     ['no blocks', 'ln=14,r=0,p=1'],

@@ -85,6 +85,7 @@ test.each([
     headers: { 'Content-Type': 'application/problem+json' },
   });
   expect(JSON.parse(stream.text)).toMatchObject({ status, requestId: 'gateway-request' });
+  expect(output.documents()).toContainEqual(expect.objectContaining({ message: 'refused', status }));
   expect(output.text()).not.toContain(visa);
 });
 
