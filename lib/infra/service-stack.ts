@@ -4,6 +4,7 @@ import type { Construct } from 'constructs';
 import { environment } from '../contract/environment.ts';
 import { outputs } from '../contract/outputs.ts';
 import { Alarms } from './alarms.ts';
+import { ApiGatewayLogRole } from './api-gateway-log-role.ts';
 import { DataOutApi } from './data-out-api.ts';
 import { Functions } from './functions.ts';
 import { ProxyApi } from './proxy-api.ts';
@@ -53,6 +54,11 @@ export class ServiceStack extends Stack {
       description: 'data-out: direct access',
       serviceInfo: functions.serviceInfo,
     });
+
+    if (settings.apiGatewayLogRole === 'create') {
+      const logRole = new ApiGatewayLogRole(this, 'ApiGatewayLogs');
+      for (const { api } of [proxy, dataOut]) api.deploymentStage.node.addDependency(logRole);
+    }
 
     const alarms = new Alarms(this, 'Alarms', { email: settings.alarmEmail });
     alarms.deadLetters('ExportRequests', storage.exportRequestsDeadLetters.queue);

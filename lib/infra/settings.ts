@@ -43,6 +43,11 @@ export interface Settings {
   readonly alarmEmail?: string;
   /** Days to keep the functions' and the APIs' logs: one of the periods CloudWatch Logs knows. Usual: 90. */
   readonly logRetentionDays: number;
+  /**
+   * The role through which API Gateway writes logs, one for the account and region. `create` makes it and names it to
+   * API Gateway, in place of one that may be there; `present` leaves alone what the account has.
+   */
+  readonly apiGatewayLogRole: 'create' | 'present';
   /** Days to keep the buckets' access logs, which say who fetched what from the outbox, 1–3,650. Usual: 365. */
   readonly bucketLogRetentionDays: number;
 

@@ -174,6 +174,12 @@ describe.each(['ProxyApi', 'DataOutApi'])('%s', (name) => {
   });
 });
 
+test('the account has a role for access logs before a stage is made', () => {
+  const account = Object.entries(service.template.Resources).find(([, one]) => one.Type === 'AWS::ApiGateway::Account');
+  for (const stage of service.all('AWS::ApiGateway::Stage')) expect(stage.DependsOn).toContain(account?.[0]);
+  expect(account?.[1].DeletionPolicy).toBe('Retain');
+});
+
 test('the base URLs and queues are in the outputs', () => {
   const { Outputs } = service.template;
   expect(show(Outputs['ProxyUrl']?.Value)).toContain('ProxyApi');

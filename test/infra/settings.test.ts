@@ -49,6 +49,7 @@ describe('settings', () => {
     ],
     ['alarmEmail', { alarmEmail: 'nobody' }],
     ['logRetentionDays', { logRetentionDays: 91 }],
+    ['apiGatewayLogRole', { apiGatewayLogRole: 'mine' as 'create' }],
     ['bucketLogRetentionDays', { bucketLogRetentionDays: 0 }],
     ['service.organizationUrl', { service: { ...settings.service, organizationUrl: 'http://example.org' } }],
   ];
@@ -76,6 +77,7 @@ const existing = {
     databaseName: 'lega',
   },
   alarmEmail: 'operators@example.org',
+  apiGatewayLogRole: 'present',
 } satisfies Partial<Settings>;
 
 describe('an operator who has an archive already', () => {
@@ -107,6 +109,10 @@ describe('an operator who has an archive already', () => {
     });
   });
 
+  test('keeps the role that the account has for API Gateway’s logs', () => {
+    served.resourceCountIs('AWS::ApiGateway::Account', 0);
+  });
+
   test('is told by e-mail', () => {
     served.hasResourceProperties('AWS::SNS::Subscription', { Protocol: 'email', Endpoint: 'operators@example.org' });
     const alarms = Object.values(served.findResources('AWS::CloudWatch::Alarm'));
@@ -125,7 +131,7 @@ describe('the security rules', () => {
     addStacks(checked, { ...settings, ...existing });
     const { target, ...anywhere } = existing;
     expect(target.region).toBe('eu-north-1');
-    addStacks(checked, { ...settings, ...anywhere, stage: 'anywhere' });
+    addStacks(checked, { ...settings, ...anywhere, stage: 'anywhere', apiGatewayLogRole: 'create' });
     expect(() => checked.synth()).not.toThrow();
   });
 
