@@ -7,12 +7,13 @@ import type { AuditFilter, AuditRow } from '../stores/rds-audit-trail.ts';
 export interface ArchiveBodies {
   /**
    * Store all bytes of `source` under `key`, in constant memory. When the source fails, nothing becomes visible and
-   * what was sent is dropped. `expectedSize` in bytes sets the size of the parts; a guess too low fails.
+   * what was sent is dropped. `expectedSize` in bytes sets the size of the parts: it is needed above 78 GiB, and a guess
+   * too low fails.
    */
   upload(
     key: string,
     source: AsyncIterable<Uint8Array>,
-    options: { readonly expectedSize: number },
+    options: { readonly expectedSize?: number },
   ): Promise<{ readonly size: number }>;
   /** Remove a body that no catalogue row names. Removing what is not there is no error. */
   remove(key: string): Promise<void>;

@@ -12,9 +12,6 @@ import { abortable, Counter, peekable } from './streams.ts';
 /** Bytes of the largest body: with a header before it, it must fit one S3 object (10,000 parts of 5 GiB). */
 export const maxBodyBytes = 10_000 * 5 * 2 ** 30 - maxHeaderBytes;
 
-/** Parts for input of unknown size are of 64 MiB, so this much can come. */
-const unknownSize = 10_000 * 64 * 2 ** 20;
-
 export interface AddFileRequest {
   readonly datasetId: string;
   /** Stable id; by default a new local one. */
@@ -64,9 +61,11 @@ export async function addFile(
 
   const archiveFilePath = randomUUID();
   const archived = new Counter();
-  const { size } = await target.bodies.upload(archiveFilePath, limited(archived.count(container.body)), {
-    expectedSize: request.input.size === undefined ? unknownSize : encryptedBodySize(request.input.size),
-  });
+  const { size } = await target.bodies.upload(
+    archiveFilePath,
+    limited(archived.count(container.body)),
+    request.input.size === undefined ? {} : { expectedSize: encryptedBodySize(request.input.size) },
+  );
   const digests = container.digests();
   const file: ArchiveRegistration = {
     fileId,

@@ -22,11 +22,12 @@ const chunkBytes = 1 << 20;
 
 /**
  * Open the file to archive; `-` is standard input. A named pipe is opened once only, so it works as well.
+ * @param statedSize bytes that will come from something without a size of its own
  * @throws NotFoundError when there is no such file; InvalidRequestError for a directory.
  */
-export async function openInput(path: string, terminal: Terminal): Promise<Input> {
+export async function openInput(path: string, terminal: Terminal, statedSize?: number): Promise<Input> {
   if (path === '-') {
-    return { label: 'standard input', name: undefined, size: undefined, bytes: terminal.input, close: () => {} };
+    return { label: 'standard input', name: undefined, size: statedSize, bytes: terminal.input, close: () => {} };
   }
   const absolute = resolve(terminal.folder, path);
   const file = await open(absolute, 'r').catch((error: NodeJS.ErrnoException) => {
@@ -43,7 +44,7 @@ export async function openInput(path: string, terminal: Terminal): Promise<Input
     label: path,
     name: basename(absolute),
     // A pipe or a device has no size of its own.
-    size: stats.isFile() ? stats.size : undefined,
+    size: stats.isFile() ? stats.size : statedSize,
     bytes,
     close: () => void bytes.destroy(),
   };

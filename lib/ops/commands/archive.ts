@@ -12,6 +12,7 @@ interface AddOptions {
   readonly dataset: string;
   readonly fileId?: string;
   readonly path?: string;
+  readonly size?: string;
 }
 
 /** `archive add <file>`. */
@@ -25,12 +26,13 @@ export function registerArchive(program: Command, context: CommandContext): void
     .addOption(new Option('--dataset <id>', 'stable id of its dataset, EGAD...').makeOptionMandatory())
     .option('--file-id <id>', 'its stable id, EGAF... (default: a new local one)')
     .option('--path <name>', 'path that researchers see (default: the name of the file)')
+    .option('--size <bytes>', 'bytes on standard input, where more than 78 GiB come')
     .action(async (file: string, options: AddOptions, command: Command) => {
       const session = openSession(context, command);
       const { terminal, output } = session;
       const datasetId = checkIdentifier('--dataset', options.dataset, 'EGAF');
       const fileId = options.fileId === undefined ? undefined : checkIdentifier('--file-id', options.fileId, 'EGAD');
-      const input = await openInput(file, terminal);
+      const input = await openInput(file, terminal, checkSize(options.size));
       try {
         const path = checkPath(options.path ?? input.name);
         const target = await session.target();
@@ -80,4 +82,10 @@ function checkPath(value: string | undefined): string {
     throw usageError('--path', 'expected 1 to 4096 characters, no control characters');
   }
   return value;
+}
+
+function checkSize(value: string | undefined): number | undefined {
+  if (value === undefined) return undefined;
+  if (!/^\d{1,15}$/.test(value)) throw usageError('--size', 'expected a number of bytes');
+  return Number(value);
 }

@@ -73,6 +73,16 @@ describe('archive add', () => {
     expect(nameless.stderr).toContain('--path');
   });
 
+  test('standard input that is shorter than was said is refused', async () => {
+    const argv = ['archive', 'add', '-', '--dataset', 'EGAD1', '--path', 'a', '--size'];
+    const { exitCode, stderr } = await run([...argv, '4'], { input: inputOf('abc') });
+    expect(stderr).toContain('3 bytes, not 4');
+    expect(exitCode).toBe(1);
+    expect(world.bodies.size).toBe(0);
+    expect((await run([...argv, '3'], { input: inputOf('abc') })).exitCode).toBe(0);
+    expect((await run([...argv, '3k'], { input: inputOf('abc') })).exitCode).toBe(2);
+  });
+
   test('a made id is said to be a local one', async () => {
     const { stderr } = await run(['archive', 'add', 'sample.bam', '--dataset', 'EGAD1']);
     expect(stderr).toMatch(/note: EGAF9\d{10} is a local id/);
