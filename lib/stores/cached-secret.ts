@@ -1,5 +1,5 @@
 import { GetSecretValueCommand, type SecretsManagerClient } from '@aws-sdk/client-secrets-manager';
-import type { z } from 'zod';
+import type * as z from 'zod';
 import type { Clock } from '../export/ports.ts';
 import { storeFailure } from './aws-failure.ts';
 

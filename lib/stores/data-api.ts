@@ -5,7 +5,7 @@ import {
   type RDSDataClient,
   RollbackTransactionCommand,
 } from '@aws-sdk/client-rds-data';
-import type { z } from 'zod';
+import type * as z from 'zod';
 import { isTransient, isTransientSqlState, storeFailure } from './aws-failure.ts';
 import { type SqlRow, type SqlValue, sqlParameters, sqlRows } from './data-api-values.ts';
 import { type RetryEnvironment, retrying } from './retry.ts';

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { z } from 'zod';
+import * as z from 'zod';
 import type { DataApi, SqlExecutor } from './data-api.ts';
 
 /** One migration: an SQL file named `NNNN-name.sql`. */

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import type { SqlExecutor } from './data-api.ts';
 
 /** A user of the central archive. `passwordHash`: scrypt in PHC form, or bcrypt. */

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { ArchiveDamagedError } from '../errors.ts';
 import type { ArchivedFile, Catalogue, FileReference } from '../export/ports.ts';
 import type { SqlExecutor } from './data-api.ts';

@@ -10,6 +10,7 @@ import {
 } from '@aws-sdk/client-s3';
 import { storeFailure } from './aws-failure.ts';
 import { inChunks } from './chunks.ts';
+import { patient } from './s3-client.ts';
 
 /** Size of a part, as long as 10,000 of them are enough. */
 const defaultPartSize = 8 * 1024 * 1024;
@@ -44,7 +45,7 @@ export class S3ArchiveWriter {
       const first = await chunks.next();
       const bytes = first.done ? new Uint8Array() : first.value;
       if (bytes.length < partSize) {
-        await this.#client.send(new PutObjectCommand({ Bucket: this.#bucket, Key: key, Body: bytes }));
+        await this.#client.send(new PutObjectCommand({ Bucket: this.#bucket, Key: key, Body: bytes }), patient);
         return { size: bytes.length };
       }
       return { size: await this.#multipart(key, bytes, chunks) };
@@ -71,6 +72,7 @@ export class S3ArchiveWriter {
     const send = async (partNumber: number, bytes: Uint8Array): Promise<void> => {
       const { ETag } = await this.#client.send(
         new UploadPartCommand({ ...upload, UploadId, PartNumber: partNumber, Body: bytes }),
+        patient,
       );
       parts[partNumber - 1] = { PartNumber: partNumber, ETag };
     };
@@ -97,6 +99,7 @@ export class S3ArchiveWriter {
           MpuObjectSize: size,
           MultipartUpload: { Parts: parts },
         }),
+        patient,
       );
       return size;
     } catch (error) {

@@ -1,8 +1,14 @@
 import { S3Client } from '@aws-sdk/client-s3';
 import type { AwsClientOptions } from './aws-client-options.ts';
 
-/** Requests that one function keeps in flight at most; the SDK's default of 50 sockets would be enough for 32 copies only. */
+/** Requests in flight at most. A file has 32 copies under way, and the SDK's default of 50 sockets leaves little beside them. */
 const maxSockets = 128;
+
+/**
+ * Options of `send` for writes that may take long before S3 says anything: a copy of a large part, the joining of ten
+ * thousand parts, a part on its way through a slow line.
+ */
+export const patient = { requestTimeout: 600_000 } as const;
 
 /**
  * Client for S3.
@@ -12,7 +18,8 @@ const maxSockets = 128;
  * requires one: the request's signature covers the SHA-256 of the bytes, and S3 itself attaches a CRC-64/NVME of the
  * whole object.
  *
- * A server-side copy of a large part may be silent for minutes, so the time limit is five of them.
+ * Everything but the writes of {@link patient} answers within seconds or is tried again. Silence on a
+ * connection ends it as late as the longest of them.
  */
 export function s3Client(options: AwsClientOptions = {}): S3Client {
   return new S3Client({
@@ -22,7 +29,8 @@ export function s3Client(options: AwsClientOptions = {}): S3Client {
     responseChecksumValidation: 'WHEN_REQUIRED',
     requestHandler: {
       connectionTimeout: 5000,
-      requestTimeout: 300_000,
+      requestTimeout: 15_000,
+      socketTimeout: patient.requestTimeout,
       throwOnRequestTimeout: true,
       httpAgent: { maxSockets, keepAlive: true },
       httpsAgent: { maxSockets, keepAlive: true },

@@ -12,6 +12,7 @@ import type { ContainerSource, MultipartUpload, ObjectHead, WriteResult } from '
 import { errorName, isTransient, storeFailure } from './aws-failure.ts';
 import { copySource } from './copy-source.ts';
 import { bodyDamage } from './s3-archive.ts';
+import { patient } from './s3-client.ts';
 import { condition, isConflict } from './s3-condition.ts';
 import { headObject } from './s3-head.ts';
 
@@ -41,6 +42,7 @@ export class S3MultipartUpload implements MultipartUpload {
     try {
       const { ETag } = await this.#options.client.send(
         new UploadPartCommand({ ...this.#address(), PartNumber: partNumber, Body: bytes }),
+        patient,
       );
       this.#remember(partNumber, ETag);
     } catch (error) {
@@ -63,6 +65,7 @@ export class S3MultipartUpload implements MultipartUpload {
           CopySourceIfMatch: source.archiveEtag,
           CopySourceRange: `bytes=${start}-${end - 1}`,
         }),
+        patient,
       );
       this.#remember(partNumber, result?.ETag);
     } catch (error) {
@@ -88,6 +91,7 @@ export class S3MultipartUpload implements MultipartUpload {
           MpuObjectSize: size,
           MultipartUpload: { Parts: this.#partsInOrder() },
         }),
+        patient,
       );
     } catch (error) {
       return this.#settle(error, size);

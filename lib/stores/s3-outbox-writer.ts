@@ -2,11 +2,14 @@ import {
   AbortMultipartUploadCommand,
   CreateMultipartUploadCommand,
   ListMultipartUploadsCommand,
+  type ListMultipartUploadsCommandInput,
+  type ListMultipartUploadsCommandOutput,
   PutObjectCommand,
   type S3Client,
 } from '@aws-sdk/client-s3';
 import type { MultipartUpload, ObjectHead, OutboxWriter, WriteResult } from '../export/ports.ts';
 import { errorName, storeFailure } from './aws-failure.ts';
+import { patient } from './s3-client.ts';
 import { condition, isConflict } from './s3-condition.ts';
 import { headObject } from './s3-head.ts';
 import { S3MultipartUpload } from './s3-multipart-upload.ts';
@@ -52,6 +55,7 @@ export class S3OutboxWriter implements OutboxWriter {
           Metadata: metadata,
           ...condition(replaces),
         }),
+        patient,
       );
       return 'written';
     } catch (error) {
@@ -94,24 +98,27 @@ export class S3OutboxWriter implements OutboxWriter {
     }
   }
 
+  /** Ids of unfinished uploads of exactly this key that were begun before `olderThan`. */
   async *#uploads(key: string, olderThan: Date): AsyncGenerator<string> {
     const { client, bucket } = this.#options;
-    for (let page: { KeyMarker?: string; UploadIdMarker?: string } | undefined = {}; page; ) {
-      const answer: Awaited<ReturnType<typeof listUploads>> = await listUploads(client, bucket, key, page);
-      for (const upload of answer.Uploads ?? []) {
+    let from: UploadsFrom | undefined = {};
+    while (from) {
+      const page: ListMultipartUploadsCommandOutput = await client.send(
+        new ListMultipartUploadsCommand({ Bucket: bucket, Prefix: key, ...from }),
+      );
+      for (const upload of page.Uploads ?? []) {
         // The listing is by prefix: `a-b.c4gh` would also find `a-b.c4gh.c4gh`.
         const begun = upload.Key === key && upload.Initiated && upload.Initiated < olderThan;
         if (begun && upload.UploadId) yield upload.UploadId;
       }
-      const { NextKeyMarker, NextUploadIdMarker } = answer;
-      page =
-        answer.IsTruncated && NextKeyMarker
-          ? { KeyMarker: NextKeyMarker, ...(NextUploadIdMarker && { UploadIdMarker: NextUploadIdMarker }) }
-          : undefined;
+      from = page.IsTruncated ? next(page) : undefined;
     }
   }
 }
 
-function listUploads(client: S3Client, bucket: string, key: string, page: { KeyMarker?: string }) {
-  return client.send(new ListMultipartUploadsCommand({ Bucket: bucket, Prefix: key, ...page }));
+type UploadsFrom = Pick<ListMultipartUploadsCommandInput, 'KeyMarker' | 'UploadIdMarker'>;
+
+function next(page: ListMultipartUploadsCommandOutput): UploadsFrom | undefined {
+  const { NextKeyMarker: key, NextUploadIdMarker: uploadId } = page;
+  return key ? { KeyMarker: key, ...(uploadId && { UploadIdMarker: uploadId }) } : undefined;
 }

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { CachedSecret, type SecretOptions } from './cached-secret.ts';
 
 const secret = z.object({

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { parsePrivateKey, publicKeyFingerprint, publicKeyOf } from '../crypt4gh/index.ts';
 import type { ArchiveKey, ArchiveKeys } from '../export/ports.ts';
 import { CachedSecret, MalformedSecretError, type SecretOptions } from './cached-secret.ts';

@@ -1,0 +1,106 @@
+import { RDSDataClient } from '@aws-sdk/client-rds-data';
+import { AwsError, type AwsReply, errorReply } from '../../lib/local/aws-errors.ts';
+import { Database } from '../../lib/local/database.ts';
+import { rdsDataService } from '../../lib/local/rds-data.ts';
+import { DataApi, type DataApiOptions } from '../../lib/stores/data-api.ts';
+import { migrate } from '../../lib/stores/migrate.ts';
+import { readMigrations } from '../../lib/stores/read-migrations.ts';
+import { httpHandler, type SdkRequest, testClient, textOf } from './http-handler.ts';
+
+const cluster = {
+  arn: 'arn:aws:rds:test:1:cluster:c',
+  secretArn: 'arn:aws:secretsmanager:test:1:s',
+  databaseName: 'sda',
+};
+
+/** What happens to the next call of an action: refused, or carried out and its answer lost. */
+export interface DataApiFault {
+  readonly action: string;
+  readonly error: Error;
+  readonly carriedOut?: boolean;
+}
+
+/**
+ * A real PostgreSQL in memory behind the local RDS Data API, reached through the SDK's client without a socket. Time is
+ * simulated: a pause ends at once and moves the clock.
+ */
+export class TestDatabase implements AsyncDisposable {
+  readonly database: Database;
+  /** Actions that reached the Data API. */
+  readonly actions: string[] = [];
+  readonly faults: DataApiFault[] = [];
+  readonly pauses: number[] = [];
+  now = 0;
+
+  private constructor(database: Database) {
+    this.database = database;
+  }
+
+  static async open(): Promise<TestDatabase> {
+    return new TestDatabase(await Database.open(undefined));
+  }
+
+  /** With all migrations applied. */
+  static async migrated(): Promise<TestDatabase> {
+    const test = await TestDatabase.open();
+    await migrate(test.dataApi(), readMigrations());
+    return test;
+  }
+
+  dataApi(options: Partial<DataApiOptions> = {}): DataApi {
+    return new DataApi({
+      client: new RDSDataClient({
+        ...testClient,
+        endpoint: 'http://rds-data.test',
+        maxAttempts: 1,
+        requestHandler: httpHandler((request) => this.#answer(request)),
+      }),
+      clusterArn: cluster.arn,
+      secretArn: cluster.secretArn,
+      database: cluster.databaseName,
+      now: () => this.now,
+      random: () => 0.5,
+      sleep: async (milliseconds) => {
+        this.pauses.push(milliseconds);
+        this.now += milliseconds;
+      },
+      ...options,
+    });
+  }
+
+  /** Run SQL past the code under test. @returns rows in PostgreSQL's text form */
+  async sql(text: string): Promise<readonly (readonly (string | null)[])[]> {
+    return (await this.database.run(text, [])).rows;
+  }
+
+  /** Back to an empty database: much quicker than another one. */
+  async empty(): Promise<void> {
+    await this.sql('drop schema if exists sda, data_out, public cascade');
+    await this.sql('create schema public');
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.database.close();
+  }
+
+  async #answer(request: SdkRequest): Promise<{ status: number; headers: Record<string, string>; body: string }> {
+    const service = rdsDataService(this.database, cluster);
+    const body = Buffer.from(textOf(request));
+    const { action, input } = service.parse(request.path, request.headers, body);
+    this.actions.push(action);
+    const index = this.faults.findIndex((fault) => fault.action === action);
+    const [fault] = index < 0 ? [] : this.faults.splice(index, 1);
+    if (fault && !fault.carriedOut) return refusal(fault.error);
+    const reply = await service.handle(action, input, body, request.headers).catch(refusal);
+    return fault ? refusal(fault.error) : copy(reply);
+  }
+}
+
+function refusal(error: unknown) {
+  if (error instanceof AwsError) return copy(errorReply('rds-data', error));
+  throw error;
+}
+
+function copy({ status, headers, body }: AwsReply) {
+  return { status, headers: { ...headers }, body };
+}

@@ -1,0 +1,90 @@
+import { createServer, type IncomingMessage } from 'node:http';
+import type { S3Client } from '@aws-sdk/client-s3';
+import { type FauxqsServer, startFauxqs } from 'fauxqs';
+import { AwsError, errorReply } from '../../lib/local/aws-errors.ts';
+import { writeBody } from '../../lib/local/http.ts';
+import { LocalS3 } from '../../lib/local/local-s3.ts';
+import { MultipartUploads } from '../../lib/local/multipart-uploads.ts';
+import { parseS3Request, type S3Request } from '../../lib/local/s3-request.ts';
+import { s3Client } from '../../lib/stores/s3-client.ts';
+import { testClient } from './http-handler.ts';
+
+/** What happens to the next request of an action: refused or dropped, before or after it was carried out. */
+export interface S3Fault {
+  readonly action: string;
+  readonly carriedOut?: boolean;
+  /** @default - the connection breaks */
+  readonly error?: { readonly status: number; readonly code: string };
+}
+
+/** The embedded S3 on a port of its own. Faults repeat as often as they are listed. */
+export class S3Server implements AsyncDisposable {
+  readonly faults: S3Fault[] = [];
+  /** Actions and keys that came, in order. */
+  readonly requests: { readonly action: string; readonly key: string; readonly headers: IncomingMessage['headers'] }[] =
+    [];
+  readonly url: string;
+  readonly #engine: FauxqsServer;
+  readonly #stop: () => void;
+
+  private constructor(url: string, engine: FauxqsServer, stop: () => void) {
+    this.url = url;
+    this.#engine = engine;
+    this.#stop = stop;
+  }
+
+  static async start(...buckets: string[]): Promise<S3Server> {
+    const engine = await startFauxqs({ port: 0, logger: false });
+    for (const bucket of buckets) engine.createBucket(bucket);
+    const s3 = new LocalS3(engine.port, new MultipartUploads(), () => new Date());
+    const server = createServer((request, response) => {
+      void test.#handle(s3, request).then(async (reply) => {
+        if (!reply) return request.socket.destroy();
+        if (!request.complete) request.resume();
+        response.writeHead(reply.status, reply.headers);
+        return writeBody(response, request.method === 'HEAD' ? '' : reply.body);
+      });
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const address = server.address();
+    const port = typeof address === 'object' && address ? address.port : 0;
+    const test: S3Server = new S3Server(`http://127.0.0.1:${port}`, engine, () => {
+      server.close();
+      server.closeAllConnections();
+    });
+    return test;
+  }
+
+  /** A client as the functions have it. */
+  client(): S3Client {
+    return s3Client({ ...testClient, endpoint: this.url });
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#stop();
+    await this.#engine.stop();
+  }
+
+  async #handle(s3: LocalS3, request: IncomingMessage) {
+    const [path = '/', query = ''] = (request.url ?? '/').split(/\?(.*)/s, 2);
+    try {
+      const parsed = parseS3Request(request.method ?? 'GET', path, query, request.headers);
+      this.requests.push({ action: parsed.action, key: parsed.key, headers: request.headers });
+      const fault = this.#faultFor(parsed);
+      if (!fault || fault.carriedOut) {
+        const reply = await s3.handle(parsed, request, request.url ?? '/');
+        if (!fault) return reply;
+      }
+      if (!fault.error) return undefined;
+      throw new AwsError(fault.error.status, fault.error.code, 'injected');
+    } catch (error) {
+      if (error instanceof AwsError) return errorReply('s3', error);
+      throw error;
+    }
+  }
+
+  #faultFor({ action }: S3Request): S3Fault | undefined {
+    const index = this.faults.findIndex((fault) => fault.action === action);
+    return index < 0 ? undefined : this.faults.splice(index, 1)[0];
+  }
+}

@@ -1,0 +1,182 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { NotFoundError } from '../../../lib/errors.ts';
+import type { ExportEvent } from '../../../lib/export/ports.ts';
+import { RdsArchiveUsers } from '../../../lib/stores/rds-archive-users.ts';
+import { type ArchiveRegistration, RdsArchiveWriter } from '../../../lib/stores/rds-archive-writer.ts';
+import { RdsCatalogue } from '../../../lib/stores/rds-catalogue.ts';
+import { RdsExportLog } from '../../../lib/stores/rds-export-log.ts';
+import { TestDatabase } from '../../helpers/data-api.ts';
+import { brokenConnection } from '../../helpers/http-handler.ts';
+
+let test: TestDatabase;
+beforeAll(async () => {
+  test = await TestDatabase.migrated();
+});
+afterAll(() => test[Symbol.asyncDispose]());
+beforeEach(async () => {
+  await test.sql(
+    'truncate sda.datasets, sda.files, sda.encryption_keys, data_out.archive_users, data_out.export_log cascade',
+  );
+});
+
+const lostAnswer = () => test.faults.push({ action: 'ExecuteStatement', error: brokenConnection(), carriedOut: true });
+
+describe('RdsArchiveWriter', () => {
+  const file: ArchiveRegistration = {
+    fileId: 'EGAF1',
+    datasetId: 'EGAD1',
+    submissionFilePath: "it's/ä.vcf",
+    submissionFileSize: 200,
+    archiveFilePath: 'bodies/1',
+    archiveFileSize: 9007199254740991,
+    decryptedFileSize: 92,
+    header: Uint8Array.of(0, 1, 0xff),
+    keyHash: 'cafe',
+    checksums: [
+      { source: 'UNENCRYPTED', type: 'SHA256', checksum: 'aa' },
+      { source: 'ARCHIVED', type: 'MD5', checksum: 'bb' },
+    ],
+  };
+  const checksums = 'select source, type, checksum from sda.checksums order by source';
+
+  it('enters a file that the catalogue then gives out once the dataset is released', async () => {
+    const writer = new RdsArchiveWriter(test.dataApi());
+    const catalogue = new RdsCatalogue(test.dataApi());
+    const reference = { fileId: 'EGAF1', datasetId: 'EGAD1' };
+    await writer.registerFile(file);
+    expect(await catalogue.findReleasedFile(reference)).toBeUndefined();
+    await writer.appendDatasetEvent('EGAD1', 'released');
+    expect(await catalogue.findReleasedFile(reference)).toEqual({
+      ...reference,
+      submissionFilePath: "it's/ä.vcf",
+      archiveFilePath: 'bodies/1',
+      archiveFileSize: 9007199254740991,
+      header: Uint8Array.of(0, 1, 0xff),
+      keyHash: 'cafe',
+    });
+    expect(await test.sql(checksums)).toEqual([
+      ['ARCHIVED', 'MD5', 'bb'],
+      ['UNENCRYPTED', 'SHA256', 'aa'],
+    ]);
+    await writer.appendDatasetEvent('EGAD1', 'deprecated');
+    expect(await catalogue.isReleased('EGAD1')).toBe(false);
+  });
+
+  it('leaves one row each when the answer is lost, and when the file is entered again', async () => {
+    const writer = new RdsArchiveWriter(test.dataApi());
+    lostAnswer();
+    await writer.registerFile(file);
+    await writer.registerFile({
+      ...file,
+      archiveFilePath: 'bodies/2',
+      checksums: [{ ...file.checksums[0]!, checksum: 'cc' }],
+    });
+    expect(await test.sql('select stable_id, archive_file_path from sda.files')).toEqual([['EGAF1', 'bodies/2']]);
+    expect(await test.sql('select stable_id from sda.datasets')).toEqual([['EGAD1']]);
+    expect(await test.sql('select count(*) from sda.file_dataset')).toEqual([['1']]);
+    expect(await test.sql('select dataset_id, event from sda.dataset_event_log')).toEqual([['EGAD1', 'registered']]);
+    expect(await test.sql(checksums)).toEqual([
+      ['ARCHIVED', 'MD5', 'bb'],
+      ['UNENCRYPTED', 'SHA256', 'cc'],
+    ]);
+  });
+
+  it('enters a file without checksums and submission size', async () => {
+    const { submissionFileSize: _size, ...rest } = file;
+    await new RdsArchiveWriter(test.dataApi()).registerFile({ ...rest, checksums: [] });
+    expect(await test.sql('select submission_file_size from sda.files')).toEqual([[null]]);
+  });
+
+  it('refuses a header that one request to the Data API cannot hold', async () => {
+    const large = new RdsArchiveWriter(test.dataApi()).registerFile({ ...file, header: new Uint8Array(1_500_001) });
+    await expect(large).rejects.toThrow(RangeError);
+  });
+
+  it('appends an event once, even when the answer is lost', async () => {
+    const writer = new RdsArchiveWriter(test.dataApi());
+    await writer.registerFile(file);
+    lostAnswer();
+    await writer.appendDatasetEvent('EGAD1', 'released');
+    await writer.appendDatasetEvent('EGAD1', 'released');
+    await writer.appendDatasetEvent('EGAD1', 'deprecated');
+    await writer.appendDatasetEvent('EGAD1', 'released');
+    expect((await test.sql('select event from sda.dataset_event_log order by id')).flat()).toEqual([
+      'registered',
+      'released',
+      'deprecated',
+      'released',
+    ]);
+  });
+
+  it('makes its event the newest even after one that a clock ahead of time wrote', async () => {
+    const writer = new RdsArchiveWriter(test.dataApi());
+    await writer.registerFile(file);
+    await test.sql(
+      "insert into sda.dataset_event_log (dataset_id, event, event_date) values ('EGAD1', 'released', now() + interval '1 day')",
+    );
+    await writer.appendDatasetEvent('EGAD1', 'deprecated');
+    expect(await new RdsCatalogue(test.dataApi()).isReleased('EGAD1')).toBe(false);
+  });
+
+  it('does not know an event of a dataset that is not there', async () => {
+    const unknown = new RdsArchiveWriter(test.dataApi()).appendDatasetEvent('EGAD9', 'released');
+    await expect(unknown).rejects.toThrow(NotFoundError);
+  });
+});
+
+describe('RdsArchiveUsers', () => {
+  it('finds a saved user, with the newest hash, until disabled', async () => {
+    const users = new RdsArchiveUsers(test.dataApi());
+    expect(await users.find('ana')).toBeUndefined();
+    lostAnswer();
+    await users.save('ana', '$scrypt$1');
+    await users.save('ana', '$scrypt$2');
+    expect(await users.find('ana')).toEqual({ username: 'ana', passwordHash: '$scrypt$2' });
+    await users.disable('ana');
+    expect(await users.find('ana')).toBeUndefined();
+    await users.save('ana', '$scrypt$3');
+    expect(await users.find('ana')).toEqual({ username: 'ana', passwordHash: '$scrypt$3' });
+  });
+
+  it.each(['Ana', "ana' or ''='", 'an\0a', ''])('does not find %j', async (name) => {
+    const users = new RdsArchiveUsers(test.dataApi());
+    await users.save('ana', '$scrypt$1');
+    expect(await users.find(name)).toBeUndefined();
+  });
+});
+
+describe('RdsExportLog', () => {
+  const event: ExportEvent = {
+    requestId: '6f2c3d1e-0000-4000-8000-000000000001',
+    event: 'staged',
+    archiveKind: 'fega',
+    datasetId: 'EGAD1',
+    fileId: 'EGAF1',
+    recipient: 'ab',
+    keyFingerprint: 'cd',
+    bytes: 9007199254740991,
+  };
+  const rows = () => test.sql('select event, reason, dataset_id, file_id, bytes from data_out.export_log order by id');
+
+  it('keeps one row for an event of a request and file, however often it is recorded', async () => {
+    const log = new RdsExportLog(test.dataApi());
+    lostAnswer();
+    await log.record(event);
+    await log.record(event);
+    await log.record({ ...event, fileId: 'EGAF2' });
+    await log.record({ requestId: event.requestId, event: 'rejected', reason: 'visa_expired' });
+    await log.record({ requestId: event.requestId, event: 'rejected', reason: 'visa_expired' });
+    expect(await rows()).toEqual([
+      ['staged', null, 'EGAD1', 'EGAF1', '9007199254740991'],
+      ['staged', null, 'EGAD1', 'EGAF2', '9007199254740991'],
+      ['rejected', 'visa_expired', null, null, null],
+    ]);
+  });
+
+  it('keeps rows of different requests apart', async () => {
+    const log = new RdsExportLog(test.dataApi());
+    await log.record(event);
+    await log.record({ ...event, requestId: '6f2c3d1e-0000-4000-8000-000000000002' });
+    expect(await rows()).toHaveLength(2);
+  });
+});
