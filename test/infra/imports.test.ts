@@ -16,12 +16,13 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   http: ['export', 'visas', 'crypt4gh'],
   ops: ['export', 'crypt4gh', 'stores'],
   local: ['crypt4gh'],
+  demo: ['ops', 'crypt4gh'],
   infra: [],
   lambdas: ['http', 'export', 'visas', 'crypt4gh', 'stores', 'package.json'],
   'bin/settings.ts': ['infra'],
   // The visa library checks the operator's list of issuers before it is deployed.
   'bin/app.ts': ['infra', 'bin/settings.ts', 'visas'],
-  bin: ['ops', 'local', 'crypt4gh'],
+  bin: ['ops', 'local', 'demo', 'crypt4gh'],
 };
 
 /** Packages that only some areas may import, as a type or as a value. */

@@ -40,6 +40,8 @@ export interface AddedFile {
   readonly sha256: string;
   /** Bytes of the body in the archive. */
   readonly archivedSize: number;
+  /** Hex SHA-256 of the body, for `added`. */
+  readonly archivedSha256?: string;
 }
 
 /**
@@ -84,7 +86,7 @@ export async function addFile(
     ],
   };
   await enter(target, file, request);
-  return { ...outcome(file, digests.unencrypted), status: 'added' };
+  return { ...outcome(file, digests.unencrypted), archivedSha256: archived.digest, status: 'added' };
 }
 
 async function prepare(request: AddFileRequest): Promise<SplitContainer> {

@@ -61,6 +61,7 @@ describe('archive add', () => {
       decryptedSize: 3,
       sha256: digest,
       archivedSize: 31,
+      archivedSha256: expect.stringMatching(/^[0-9a-f]{64}$/),
     });
   });
 

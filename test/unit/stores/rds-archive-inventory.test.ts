@@ -35,7 +35,9 @@ const register = (fileId: string, datasetId: string, decryptedFileSize = 10) =>
   });
 
 async function all<T>(rows: AsyncIterable<T>): Promise<T[]> {
-  return await Array.fromAsync(rows);
+  const found: T[] = [];
+  for await (const row of rows) found.push(row);
+  return found;
 }
 
 describe('findFile', () => {

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { RdsAuditTrail } from '../../../lib/stores/rds-audit-trail.ts';
+import { type AuditFilter, type AuditRow, RdsAuditTrail } from '../../../lib/stores/rds-audit-trail.ts';
 import { RdsExportLog } from '../../../lib/stores/rds-export-log.ts';
 import { TestDatabase } from '../../helpers/data-api.ts';
 
@@ -30,8 +30,11 @@ beforeEach(async () => {
   });
 });
 
-const rows = async (filter: Parameters<RdsAuditTrail['newest']>[0], limit = 100) =>
-  await Array.fromAsync(trail.newest(filter, limit));
+async function rows(filter: AuditFilter, limit = 100): Promise<AuditRow[]> {
+  const found: AuditRow[] = [];
+  for await (const row of trail.newest(filter, limit)) found.push(row);
+  return found;
+}
 
 describe('newest', () => {
   it('gives every column, times in UTC', async () => {

@@ -55,6 +55,7 @@ describe('a new file', () => {
       decryptedSize: size,
       sha256: sha256(plain),
       archivedSize: body.length,
+      archivedSha256: sha256(body),
     });
   });
 

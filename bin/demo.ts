@@ -1,0 +1,60 @@
+#!/usr/bin/env node
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { demonstrate, type StagingCost } from '../lib/demo/demo.ts';
+import { createSteps, StepFailure } from '../lib/demo/steps.ts';
+import { type Engine, startEngine } from '../lib/local/engine.ts';
+import { exitCodes } from '../lib/ops/errors.ts';
+import { formatDuration } from '../lib/ops/output.ts';
+import { processTerminal } from '../lib/ops/process-terminal.ts';
+import { localTarget } from '../lib/ops/target.ts';
+
+const assemblyDir = join(import.meta.dirname, '../cdk.out');
+
+/** The main job from beginning to end, on an engine of its own that leaves nothing behind. @returns the exit code */
+async function main(): Promise<number> {
+  const terminal = processTerminal();
+  const { signal, write, report } = terminal;
+  const started = performance.now();
+  const folder = await mkdtemp(join(tmpdir(), 'data-out-demo-'));
+  let engine: Engine | undefined;
+  let failed = true;
+  try {
+    const steps = createSteps(write, () => performance.now());
+    const { connection, traffic } = await steps.run('start the engine from the synthesized template', async () => {
+      engine = await startEngine({ assemblyDir, connectionPath: join(folder, 'connection.json') });
+      return { value: engine, detail: `${engine.connection.proxyUrl}, state in memory` };
+    });
+    signal.throwIfAborted();
+    const stagingCost = () => costOf(traffic);
+    await demonstrate({ connection, target: localTarget(connection), stagingCost, steps, signal });
+    write(`All of it held, in ${formatDuration(performance.now() - started)}.\n`);
+    failed = false;
+    return exitCodes.ok;
+  } catch (error) {
+    if (signal.aborted) {
+      failed = false;
+      report('interrupted\n');
+      return exitCodes.interrupted;
+    }
+    if (!(error instanceof StepFailure)) throw error;
+    report(`${error.message}\n`);
+    if (engine) report(`logs of the functions: ${engine.connection.logsDir}\n`);
+    return exitCodes.failure;
+  } finally {
+    await engine?.stop();
+    // What the functions logged is all there is to find out why.
+    if (!failed || !engine) await rm(folder, { recursive: true, force: true });
+  }
+}
+
+function costOf(traffic: Engine['traffic']): StagingCost {
+  const counters = traffic.counters();
+  return {
+    bytesRead: counters['stage-file s3 GetObject']?.bytesOut ?? 0,
+    partsCopied: counters['stage-file s3 UploadPartCopy']?.calls ?? 0,
+  };
+}
+
+process.exitCode = await main();
