@@ -10,7 +10,7 @@ export default defineConfig({
     reporters: ['default', ['json', { outputFile: 'coverage/test-results.json' }]],
     coverage: {
       provider: 'v8',
-      include: ['lib/**', 'lambdas/**', 'bin/**'],
+      include: ['lib/**/*.ts', 'lambdas/**/*.ts', 'bin/**/*.ts'],
       reporter: ['text-summary', 'json-summary'],
     },
   },
