@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { importJWK, type JWTPayload, SignJWT } from 'jose';
-import { z } from 'zod';
+import * as z from 'zod';
 import type { Connection } from '../contract/connection.ts';
 
 /** A private key of the local issuer, as JWK. */

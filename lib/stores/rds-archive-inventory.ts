@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { NotFoundError } from '../errors.ts';
 import type { SqlExecutor } from './data-api.ts';
 

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import type { SqlExecutor } from './data-api.ts';
 
 /** One row of `data_out.export_log`, as an operator reads it. */

@@ -1,4 +1,5 @@
-import { z } from 'zod';
+import * as z from 'zod';
+import { toDotPath } from 'zod/v4/core';
 import { type IssuerKey, importIssuerKey, KeyProblem } from './keys.ts';
 
 /** An issuer of visas, of passports (a broker), or of both. */
@@ -99,9 +100,7 @@ const trustedIssuers = z.strictObject({
 export function parseTrustedIssuers(config: unknown): TrustedIssuers {
   const result = trustedIssuers.safeParse(Array.isArray(config) ? { issuers: config } : config);
   if (!result.success) {
-    throw new TrustedIssuersError(
-      result.error.issues.map(({ path, message }) => `${z.core.toDotPath(path)}: ${message}`),
-    );
+    throw new TrustedIssuersError(result.error.issues.map(({ path, message }) => `${toDotPath(path)}: ${message}`));
   }
   const { issuers, conditions } = result.data;
   const entries = issuers.map(({ iss, jwks, issues, datasetIdFrom, jku, sources, by }): [string, TrustedIssuer] => [

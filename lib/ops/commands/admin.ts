@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { z } from 'zod';
+import * as z from 'zod';
 import { hashPassword } from '../../contract/password-hash.ts';
 import { NotFoundError } from '../../errors.ts';
 import { OpsError } from '../errors.ts';
