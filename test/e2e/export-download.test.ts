@@ -1,0 +1,190 @@
+import { createHash } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { generateKeyPair, openHeader, splitContainer } from '../../lib/crypt4gh/index.ts';
+import { bytesOf } from '../../lib/demo/made-files.ts';
+import { receive } from '../../lib/demo/receive.ts';
+import { Service } from '../helpers/service.ts';
+
+const mebibyte = 1024 * 1024;
+let service: Service;
+const recipient = generateKeyPair();
+
+beforeAll(async () => {
+  service = await Service.start();
+});
+afterAll(() => service?.stop());
+
+async function sha256OfMade(path: string, size: number): Promise<string> {
+  const hash = createHash('sha256');
+  for await (const chunk of bytesOf({ path, size })) hash.update(chunk);
+  return hash.digest('hex');
+}
+
+async function* once(bytes: Uint8Array) {
+  yield bytes;
+}
+
+describe('seed § 1: from export to plaintext', () => {
+  const datasetId = 'EGAD00000000001';
+  const sources = [
+    { path: 'empty.txt', size: 0 },
+    { path: 'run 1/sample.vcf', size: 5000 },
+    { path: 'run 2/sample.vcf', size: 70_000 },
+    { path: '.größe/.Δ genome (1).bam', size: 1000 },
+    { path: 'large.bam', size: 70 * mebibyte },
+  ];
+
+  beforeAll(async () => {
+    for (const { path, size } of sources) await service.archive(datasetId, path, size);
+    await service.setDataset(datasetId, 'released');
+  });
+
+  test('seed rules 1, 2, 3, 5, 6, 7, 10: staged, listed, streamed, decrypted; names safe and unique', async () => {
+    const visa = await service.visa({ datasetId });
+    expect(await service.list(visa)).toEqual([]);
+    const requestId = await service.exported({ id: datasetId, visa, publicKey: recipient.publicKey });
+    const rows = await service.settled(requestId, sources.length);
+    expect(rows.map(({ event }) => event)).toEqual(['accepted', ...sources.map(() => 'staged')]);
+
+    // Seed rule 7: polling the listing is how completion is seen.
+    const listed = await service.list(visa);
+    expect(listed).toHaveLength(sources.length);
+    const names = listed.map(({ fileName }) => fileName.replace(/^EGAF\d+-/, ''));
+    expect(names.sort()).toEqual(
+      ['_gr_e__.____genome__1_.bam.c4gh', 'empty.txt.c4gh', 'large.bam.c4gh', 'sample.vcf.c4gh', 'sample.vcf.c4gh']
+        .map((name) => (name.startsWith('_gr') ? expect.stringMatching(/^[A-Za-z0-9_-][A-Za-z0-9._-]*\.c4gh$/) : name))
+        .sort(),
+    );
+    expect(new Set(listed.map(({ fileName }) => fileName)).size).toBe(sources.length);
+
+    const expected = new Set(await Promise.all(sources.map(({ path, size }) => sha256OfMade(path, size))));
+    const got = new Set<string>();
+    for (const { fileName, size } of listed) {
+      const container = await service.download(visa, fileName);
+      expect(container.length).toBe(size);
+      // Seed rule 10: what arrives is a Crypt4GH container.
+      expect(container.subarray(0, 8).toString()).toBe('crypt4gh');
+      got.add((await receive(once(container), recipient.privateKey)).plaintextSha256);
+    }
+    expect(got).toEqual(expected);
+  });
+
+  test('seed rule 6: the body is the archived one byte for byte, the header is new and the archive key is not its sender', async () => {
+    const visa = await service.visa({ datasetId });
+    const rows = await service.sql(
+      "select stable_id, archive_file_path, header, key_hash from sda.files where submission_file_path = 'large.bam'",
+    );
+    const [fileId, archivePath, oldHeader, archiveKey] = rows[0] as string[];
+    const name = (await service.list(visa)).find(({ fileName }) => fileName.startsWith(`${fileId}-`))?.fileName ?? '';
+    const container = await service.download(visa, name);
+    const body = await service.object('ArchiveBucketName', archivePath ?? '');
+    const header = container.subarray(0, container.length - body.length);
+    expect(container.subarray(header.length).equals(body)).toBe(true);
+    expect(header.toString('hex')).not.toBe(oldHeader);
+    expect(header.includes(Buffer.from(archiveKey ?? '', 'hex'))).toBe(false);
+    const { header: parsed } = await splitContainer(once(container));
+    expect(openHeader(parsed, [recipient.privateKey]).dataKeys).toHaveLength(1);
+  });
+
+  test('at most 5 MiB of a body over 8 MiB passes through the function, counted at the S3 endpoint', async () => {
+    service.engine.traffic.resetCounters();
+    const visa = await service.visa({ datasetId, subject: 'counting' });
+    const rows = await service.sql("select stable_id from sda.files where submission_file_path = 'large.bam'");
+    const id = rows[0]?.[0] ?? '';
+    const requestId = await service.exported({ id, type: 'fileId', visa, publicKey: recipient.publicKey });
+    await service.settled(requestId);
+    const counters = service.engine.traffic.counters();
+    expect(counters['stage-file s3 GetObject']?.bytesOut).toBeLessThanOrEqual(5 * mebibyte);
+    expect(counters['stage-file s3 UploadPart']?.bytesIn).toBeLessThanOrEqual(5 * mebibyte + 1024);
+    expect(counters['stage-file s3 UploadPartCopy']?.calls).toBeGreaterThanOrEqual(1);
+    expect(counters['stage-file s3 PutObject']).toBeUndefined();
+  });
+
+  test('the same export to the same key stages the same bytes', async () => {
+    const visa = await service.visa({ datasetId });
+    const name = (await service.list(visa)).find(({ fileName }) => fileName.includes('empty'))?.fileName ?? '';
+    const before = await service.download(visa, name);
+    const requestId = await service.exported({ id: datasetId, visa, publicKey: recipient.publicKey });
+    await service.settled(requestId, sources.length);
+    expect((await service.download(visa, name)).equals(before)).toBe(true);
+  });
+
+  test('a dataset is exported by its alias', async () => {
+    await service.sql(
+      `insert into sda.dataset_references (dataset_id, reference_id, reference_scheme)
+       select id, 'doi:10.1234/alias', 'DOI' from sda.datasets where stable_id = '${datasetId}'`,
+    );
+    const visa = await service.visa({ datasetId, subject: 'by alias' });
+    const requestId = await service.exported({ id: 'doi:10.1234/alias', visa, publicKey: recipient.publicKey });
+    await service.settled(requestId, sources.length);
+    expect(await service.list(visa)).toHaveLength(sources.length);
+  });
+});
+
+describe('seed rule 4 and § 7: rejected requests get 200 at once, stage nothing, and leave their reason', () => {
+  const released = 'EGAD00000000010';
+  const unreleased = 'EGAD00000000011';
+  const withdrawn = 'EGAD00000000012';
+
+  beforeAll(async () => {
+    for (const id of [released, unreleased, withdrawn]) await service.archive(id, `${id}.bam`, 100);
+    for (const id of [released, withdrawn]) await service.setDataset(id, 'released');
+    await service.setDataset(withdrawn, 'deprecated');
+  });
+
+  const hourAgo = Math.floor(Date.now() / 1000) - 7200;
+  const cases = [
+    ['a dataset that was never released', { datasetId: unreleased, id: unreleased }, 'not_released'],
+    ['a dataset that is deprecated', { datasetId: withdrawn, id: withdrawn }, 'not_released'],
+    ['a visa for another dataset', { datasetId: 'EGAD99', id: released }, 'not_entitled'],
+    ['a visa whose value only begins alike', { datasetId: `${released}0`, id: released }, 'not_entitled'],
+    [
+      'an expired visa',
+      { datasetId: released, id: released, claims: { exp: hourAgo, iat: hourAgo - 60 } },
+      'visa_expired',
+    ],
+    [
+      'an untrusted issuer',
+      { datasetId: released, id: released, claims: { iss: 'https://other.example/' } },
+      'visa_untrusted-issuer',
+    ],
+    ['an unknown dataset', { datasetId: 'EGAD404', id: 'EGAD404' }, 'unknown_dataset'],
+  ] as const;
+
+  test.each(cases)('%s', async (name, { id, ...choices }, reason) => {
+    const visa = await service.visa({ ...choices, subject: name });
+    const requestId = await service.exported({ id, visa, publicKey: recipient.publicKey });
+    const rows = await service.settled(requestId);
+    expect(rows).toMatchObject([{ event: 'rejected', reason }]);
+    expect(await service.outboxKeys(name)).toEqual([]);
+    const lines = service.logs.filter(({ functionName }) => functionName === 'consume-export').map(({ line }) => line);
+    expect(lines.some((line) => line.includes(requestId) && line.includes(reason))).toBe(true);
+    expect(
+      lines.some((line) => line.includes('"_aws"') && line.includes('ExportRejected') && line.includes(reason)),
+    ).toBe(true);
+  });
+
+  test('seed rule 2: what is no visa at all is still answered with 200', async () => {
+    const requestId = await service.exported({ id: released, visa: 'not a token', publicKey: recipient.publicKey });
+    expect(await service.settled(requestId)).toMatchObject([{ event: 'rejected', reason: 'visa_malformed-token' }]);
+  });
+
+  test('a single file passes the same two checks', async () => {
+    const rows = await service.sql(`select stable_id from sda.files where submission_file_path = '${unreleased}.bam'`);
+    const id = rows[0]?.[0] ?? '';
+    const visa = await service.visa({ datasetId: unreleased, subject: 'one file' });
+    const requestId = await service.exported({ id, type: 'fileId', visa, publicKey: recipient.publicKey });
+    expect(await service.settled(requestId)).toMatchObject([{ event: 'rejected', reason: 'not_released' }]);
+    expect(await service.outboxKeys('one file')).toEqual([]);
+  });
+
+  test('seed rule 7: no request was answered with anything but the publishing', async () => {
+    for (const { QueueUrl, depth } of [
+      { QueueUrl: service.connection.outputs.ExportRequestsQueueUrl, depth: 0 },
+      { QueueUrl: service.connection.outputs.ExportRequestsDeadLetterQueueUrl, depth: 0 },
+      { QueueUrl: service.connection.outputs.FileExportsDeadLetterQueueUrl, depth: 0 },
+    ]) {
+      expect(await service.queueDepth(QueueUrl)).toBe(depth);
+    }
+  });
+});

@@ -1,0 +1,267 @@
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+import { GetObjectCommand, ListObjectsV2Command, S3Client } from '@aws-sdk/client-s3';
+import { GetQueueAttributesCommand, ReceiveMessageCommand, SQSClient } from '@aws-sdk/client-sqs';
+import { importJWK, type JWTPayload, SignJWT } from 'jose';
+import { outboxPrefix } from '../../lib/contract/outbox-key.ts';
+import { formatPublicKey } from '../../lib/crypt4gh/index.ts';
+import { bytesOf } from '../../lib/demo/made-files.ts';
+import { type Engine, type EngineOptions, startEngine } from '../../lib/local/engine.ts';
+import { type AddedFile, addFile } from '../../lib/ops/archive/add-file.ts';
+import { readArchiveKeys } from '../../lib/ops/archive-keys.ts';
+import { setDatasetEvent } from '../../lib/ops/commands/dataset.ts';
+import { localTarget } from '../../lib/ops/target.ts';
+import { assembly } from './assembly.ts';
+
+export interface LogLine {
+  readonly functionName: string;
+  readonly line: string;
+}
+
+export interface AuditRow {
+  readonly event: string;
+  readonly reason: string | null;
+  readonly datasetId: string | null;
+  readonly fileId: string | null;
+  readonly recipient: string | null;
+  readonly bytes: number | null;
+}
+
+/** A row of `GET /files`. */
+export interface ListedFile {
+  readonly fileName: string;
+  readonly size: number;
+  readonly modifiedDate: string;
+  readonly href: string;
+  readonly expiryDate: string;
+}
+
+export interface VisaChoices {
+  readonly subject?: string;
+  readonly datasetId?: string;
+  /** Over the claims of a good visa; `undefined` removes one. */
+  readonly claims?: Readonly<Record<string, unknown>>;
+}
+
+/**
+ * The whole service from the synthesized template, as its users meet it: over HTTP with their own credentials, plus what
+ * only a test may do (look behind, break calls). One for each test file that needs it.
+ */
+export class Service {
+  readonly engine: Engine;
+  readonly logs: readonly LogLine[];
+  readonly s3: S3Client;
+  readonly sqs: SQSClient;
+  readonly #folder: string;
+
+  private constructor(engine: Engine, logs: readonly LogLine[], folder: string) {
+    this.engine = engine;
+    this.logs = logs;
+    this.#folder = folder;
+    const { region, credentials, endpoints } = engine.connection;
+    this.s3 = new S3Client({ region, credentials, endpoint: endpoints.s3, forcePathStyle: true });
+    this.sqs = new SQSClient({ region, credentials, endpoint: endpoints.sqs });
+  }
+
+  /** Failed messages come back after a second, not minutes, unless `environment` says otherwise. */
+  static async start(options: Partial<EngineOptions> = {}): Promise<Service> {
+    const folder = await mkdtemp(join(tmpdir(), 'data-out-e2e-'));
+    const logs: LogLine[] = [];
+    const engine = await startEngine({
+      connectionPath: join(folder, 'connection.json'),
+      ...options,
+      assemblyDir: await assembly(),
+      environment: { RETRY_DELAYS_SECONDS: '1', ...options.environment },
+      onLog: (functionName, line) => logs.push({ functionName, line }),
+    });
+    return new Service(engine, logs, folder);
+  }
+
+  async stop(): Promise<void> {
+    this.s3.destroy();
+    this.sqs.destroy();
+    await this.engine.stop();
+    await rm(this.#folder, { recursive: true, force: true });
+  }
+
+  get connection() {
+    return this.engine.connection;
+  }
+
+  /** Fill the archive with the operator's code. Content is a function of path and size. */
+  async archive(datasetId: string, path: string, size: number, fileId?: string): Promise<AddedFile> {
+    const target = localTarget(this.connection);
+    const keys = await readArchiveKeys(target.archiveKeys);
+    const input = { label: path, size: undefined, bytes: bytesOf({ path, size }) };
+    return await addFile(target, { datasetId, path, input, keys, ...(fileId && { fileId }) });
+  }
+
+  async setDataset(datasetId: string, event: 'released' | 'deprecated'): Promise<void> {
+    await setDatasetEvent(localTarget(this.connection), datasetId, event);
+  }
+
+  /** A visa of the local issuer, good for an hour. */
+  async visa({ subject = 'researcher', datasetId = 'EGAD1', claims = {} }: VisaChoices = {}): Promise<string> {
+    const { iss, privateKeyPath } = this.connection.issuer;
+    const jwk = JSON.parse(await readFile(privateKeyPath, 'utf8')) as { alg: string; kid: string };
+    const now = Math.floor(Date.now() / 1000);
+    const visa = { type: 'ControlledAccessGrants', asserted: now, value: datasetId, source: iss, by: 'dac' };
+    const payload = { iss, sub: subject, iat: now, exp: now + 3600, ga4gh_visa_v1: visa, ...claims } as JWTPayload;
+    return await new SignJWT(payload)
+      .setProtectedHeader({ typ: 'vnd.ga4gh.visa+jwt', alg: jwk.alg, kid: jwk.kid })
+      .sign(await importJWK(jwk, jwk.alg));
+  }
+
+  url(path: string): string {
+    return `${this.connection.proxyUrl.replace(/\/$/, '')}/${path}`;
+  }
+
+  /** `POST /export/fega` as the administrator; `init` overrides. */
+  export(body: unknown, init: RequestInit = {}): Promise<Response> {
+    return fetch(this.url('export/fega'), {
+      method: 'POST',
+      headers: { Authorization: basic(this.connection.admin), 'Content-Type': 'application/json' },
+      body: typeof body === 'string' ? body : JSON.stringify(body),
+      ...init,
+    });
+  }
+
+  /** An export that the proxy takes. @returns its request id */
+  async exported(request: {
+    id: string;
+    visa: string;
+    publicKey: Uint8Array;
+    type?: 'datasetId' | 'fileId';
+  }): Promise<string> {
+    const { id, visa, publicKey, type } = request;
+    const response = await this.export({
+      id,
+      ...(type && { type }),
+      visaToken: visa,
+      userPublicKey: formatPublicKey(publicKey),
+    });
+    if (response.status !== 200) throw new Error(`export answered ${response.status}: ${await response.text()}`);
+    return ((await response.json()) as { requestId: string }).requestId;
+  }
+
+  researcher(visa: string): Record<string, string> {
+    return { Authorization: basic(this.connection.archiveUser), 'X-GA4GH-Visa': visa };
+  }
+
+  /** `GET` on the proxy as a researcher; redirects are not followed. */
+  get(path: string, visa: string, init: RequestInit = {}): Promise<Response> {
+    return fetch(this.url(path), { headers: this.researcher(visa), redirect: 'manual', ...init });
+  }
+
+  async list(visa: string, query = ''): Promise<readonly ListedFile[]> {
+    const response = await this.get(`files?inbox=false${query}`, visa);
+    if (response.status !== 200) throw new Error(`files answered ${response.status}: ${await response.text()}`);
+    return ((await response.json()) as { files: ListedFile[] }).files;
+  }
+
+  /** The whole container, by redirect, credentials left behind. */
+  async download(visa: string, fileName: string): Promise<Buffer> {
+    const redirect = await this.get(`stream/${encodeURIComponent(fileName)}`, visa);
+    const location = redirect.headers.get('location');
+    if (redirect.status !== 307 || !location) throw new Error(`stream answered ${redirect.status}`);
+    const response = await fetch(location);
+    if (response.status !== 200) throw new Error(`S3 answered ${response.status}: ${await response.text()}`);
+    return Buffer.from(await response.arrayBuffer());
+  }
+
+  async sql(text: string): Promise<readonly (readonly (string | null)[])[]> {
+    return (await this.engine.database.run(text, [])).rows;
+  }
+
+  /** The audit trail of one request, oldest first. */
+  async audit(requestId: string): Promise<readonly AuditRow[]> {
+    if (!/^[0-9a-f-]{36}$/.test(requestId)) throw new RangeError('expected a UUID');
+    const rows = await this.sql(
+      `select event, reason, dataset_id, file_id, recipient, bytes from data_out.export_log
+       where request_id = '${requestId}' order by id`,
+    );
+    return rows.map(([event, reason, datasetId, fileId, recipient, bytes]) => ({
+      event: event ?? '',
+      reason: reason ?? null,
+      datasetId: datasetId ?? null,
+      fileId: fileId ?? null,
+      recipient: recipient ?? null,
+      bytes: bytes ? Number(bytes) : null,
+    }));
+  }
+
+  /** Wait until the audit trail has the request rejected, or `files` files of it staged. */
+  async settled(requestId: string, files = 1, patienceMs = 45_000): Promise<readonly AuditRow[]> {
+    return await until(
+      async () => {
+        const rows = await this.audit(requestId);
+        const staged = rows.filter(({ event }) => event === 'staged').length;
+        return rows.some(({ event }) => event === 'rejected') || staged >= files ? rows : undefined;
+      },
+      `request ${requestId} to settle`,
+      patienceMs,
+    );
+  }
+
+  /** Keys in the outbox, of one recipient or of all. */
+  async outboxKeys(subject?: string): Promise<readonly string[]> {
+    const keys: string[] = [];
+    for (let token: string | undefined; ; ) {
+      const page = await this.s3.send(
+        new ListObjectsV2Command({
+          Bucket: this.connection.outputs.OutboxBucketName,
+          Prefix: subject === undefined ? '' : `${this.prefix(subject)}/`,
+          ContinuationToken: token,
+        }),
+      );
+      keys.push(...(page.Contents ?? []).map(({ Key = '' }) => Key));
+      token = page.NextContinuationToken;
+      if (!token) return keys;
+    }
+  }
+
+  prefix(subject: string): string {
+    return outboxPrefix({ iss: this.connection.issuer.iss, sub: subject });
+  }
+
+  async object(bucket: 'ArchiveBucketName' | 'OutboxBucketName', key: string): Promise<Buffer> {
+    const { Body } = await this.s3.send(new GetObjectCommand({ Bucket: this.connection.outputs[bucket], Key: key }));
+    return Buffer.from((await Body?.transformToByteArray()) ?? []);
+  }
+
+  /** Messages that a queue holds, waiting and in flight. */
+  async queueDepth(queueUrl: string): Promise<number> {
+    const { Attributes = {} } = await this.sqs.send(
+      new GetQueueAttributesCommand({ QueueUrl: queueUrl, AttributeNames: ['All'] }),
+    );
+    return (
+      Number(Attributes['ApproximateNumberOfMessages'] ?? 0) +
+      Number(Attributes['ApproximateNumberOfMessagesNotVisible'] ?? 0)
+    );
+  }
+
+  /** Bodies of what waits in a queue; they stay hidden for the queue's visibility timeout afterwards. */
+  async receive(queueUrl: string): Promise<readonly string[]> {
+    const { Messages = [] } = await this.sqs.send(
+      new ReceiveMessageCommand({ QueueUrl: queueUrl, MaxNumberOfMessages: 10 }),
+    );
+    return Messages.map(({ Body = '' }) => Body);
+  }
+}
+
+export function basic({ username, password }: { username: string; password: string }): string {
+  return `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}`;
+}
+
+/** Ask until there is an answer. @throws Error that names `what` after `patienceMs` */
+export async function until<T>(ask: () => Promise<T | undefined>, what: string, patienceMs = 45_000): Promise<T> {
+  const deadline = Date.now() + patienceMs;
+  for (;;) {
+    const answer = await ask();
+    if (answer !== undefined) return answer;
+    if (Date.now() > deadline) throw new Error(`waited ${patienceMs} ms for ${what}`);
+    await pause(100);
+  }
+}
