@@ -82,6 +82,9 @@ function jsonOf(text: string): unknown {
   }
 }
 
+/** Milliseconds to wait for an engine that does not answer: it never sleeps, so it is gone. A cluster may resume. */
+const localPatience = 3000;
+
 function openTarget(
   description: string,
   connection: Connection | undefined,
@@ -97,6 +100,7 @@ function openTarget(
     clusterArn: stack[outputs.databaseClusterArn],
     secretArn: stack[outputs.databaseSecretArn],
     database: stack[outputs.databaseName],
+    ...(connection && { remainingMs: () => localPatience }),
   });
   const secrets = secretsManagerClient(clients.secretsManager);
   return {

@@ -105,19 +105,22 @@ export function peekable(source: AsyncIterable<Uint8Array>): PeekableBytes {
 /** The same bytes until `signal` aborts: then its reason, even while the source is silent. */
 export async function* abortable(source: AsyncIterable<Uint8Array>, signal: AbortSignal): AsyncGenerator<Uint8Array> {
   const iterator = source[Symbol.asyncIterator]();
-  const { promise: aborted, reject } = Promise.withResolvers<never>();
-  const abort = () => reject(signal.reason);
-  aborted.catch(() => undefined);
-  signal.addEventListener('abort', abort, { once: true });
+  let abort: () => void = () => undefined;
+  const listener = () => abort();
+  signal.addEventListener('abort', listener);
   try {
     for (;;) {
       signal.throwIfAborted();
-      const next = await Promise.race([iterator.next(), aborted]);
+      // One promise a chunk: a race against one that lives as long as the stream would keep every chunk in memory.
+      const { promise, resolve, reject } = Promise.withResolvers<IteratorResult<Uint8Array>>();
+      abort = () => reject(signal.reason);
+      iterator.next().then(resolve, reject);
+      const next = await promise;
       if (next.done) return;
       yield next.value;
     }
   } finally {
-    signal.removeEventListener('abort', abort);
+    signal.removeEventListener('abort', listener);
     // Not awaited: a silent source would never answer.
     iterator.return?.().catch(() => undefined);
   }

@@ -35,7 +35,7 @@ export function registerAdmin(program: Command, context: CommandContext): void {
           { username, roles: options.role, ...(generated && { password }) },
           `user ${username} with ${options.role.join(', ')}${generated ? `, password ${password}` : ''}`,
         );
-        session.output.note('note: functions read the secret again within five minutes');
+        session.output.note('note: functions read the secret again within a minute');
       },
     );
 
@@ -50,7 +50,7 @@ export function registerAdmin(program: Command, context: CommandContext): void {
       const left = users.filter((user) => user.username !== name);
       if (left.length === users.length) throw new NotFoundError(`there is no user ${name}`);
       await administrators.write({ users: left });
-      session.output.result({ username: name, removed: true }, `user ${name} is refused, within five minutes`);
+      session.output.result({ username: name, removed: true }, `user ${name} is refused, within a minute`);
     });
 }
 

@@ -1,0 +1,117 @@
+import { spawn } from 'node:child_process';
+import { mkdtemp, readdir, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { demonstrate, type Stage } from '../../lib/demo/demo.ts';
+import { createSteps } from '../../lib/demo/steps.ts';
+import { type Engine, startEngine } from '../../lib/local/engine.ts';
+import type { Target } from '../../lib/ops/ports.ts';
+import { localTarget } from '../../lib/ops/target.ts';
+import { assembly } from '../helpers/assembly.ts';
+
+let folder: string;
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'data-out-demo-test-'));
+  await assembly();
+});
+afterAll(() => rm(folder, { recursive: true, force: true }));
+
+/** `npm run demo` after its synth, with a folder for temporary files of its own. */
+async function demo(onOutput: (stdout: string, kill: (signal: NodeJS.Signals) => void) => void = () => {}) {
+  const script = join(import.meta.dirname, '../../bin/demo.ts');
+  const child = spawn(process.execPath, [script], { cwd: folder, env: { ...process.env, TMPDIR: folder } });
+  const said = { stdout: '', stderr: '' };
+  child.stdout.on('data', (chunk) => {
+    said.stdout += chunk;
+    onOutput(said.stdout, (signal) => child.kill(signal));
+  });
+  child.stderr.on('data', (chunk) => {
+    said.stderr += chunk;
+  });
+  const exitCode = await new Promise((resolve) => child.once('close', resolve));
+  return { exitCode, ...said };
+}
+
+describe('npm run demo', () => {
+  test('holds in every step, in less than a minute, and leaves nothing behind', async () => {
+    const started = performance.now();
+    const { exitCode, stdout, stderr } = await demo();
+    expect(stderr).toBe('');
+    expect(exitCode).toBe(0);
+    const lines = stdout.trimEnd().split('\n');
+    expect(lines.pop()).toMatch(/^All of it held, in /);
+    // One line a step, numbered, with the time it took.
+    for (const [index, line] of lines.entries()) {
+      expect(line).toMatch(new RegExp(`^ ?${index + 1}  .+: .+ \\((\\d+ ms|[\\d.]+ s)\\)$`));
+    }
+    expect(lines.filter((line) => line.includes('stream and decrypt'))).toHaveLength(4);
+    for (const reason of ['not_released', 'not_entitled', 'visa_expired'])
+      expect(stdout).toContain(`rejected: ${reason}`);
+    expect(performance.now() - started).toBeLessThan(60_000);
+    expect(await readdir(folder)).toEqual([]);
+  });
+
+  test('an interrupt ends it at once, and leaves nothing behind', async () => {
+    let killed = false;
+    const { exitCode, stdout, stderr } = await demo((said, kill) => {
+      if (killed || !said.includes('archive empty.txt')) return;
+      killed = true;
+      kill('SIGINT');
+    });
+    expect(stderr).toBe('interrupted\n');
+    expect(stdout).not.toContain('All of it held');
+    expect(exitCode).toBe(130);
+    expect(await readdir(folder)).toEqual([]);
+  });
+});
+
+describe('the demonstration fails, and names the step', () => {
+  let engine: Engine;
+  beforeAll(async () => {
+    engine = await startEngine({ assemblyDir: await assembly(), connectionPath: join(folder, 'connection.json') });
+  });
+  afterAll(() => engine.stop());
+
+  const attempt = (change: Partial<Stage>) =>
+    demonstrate({
+      connection: engine.connection,
+      target: localTarget(engine.connection),
+      stagingCost: () => ({ bytesRead: 0, partsCopied: 1 }),
+      steps: createSteps(
+        () => {},
+        () => performance.now(),
+      ),
+      signal: AbortSignal.timeout(50_000),
+      ...change,
+    });
+
+  test('when a body is not the one that was archived', async () => {
+    const target = localTarget(engine.connection);
+    const bodies: Target['bodies'] = {
+      upload: (key, source, options) => target.bodies.upload(key, flipped(source), options),
+      remove: (key) => target.bodies.remove(key),
+    };
+    await expect(attempt({ target: { ...target, bodies } })).rejects.toThrow(
+      /^step \d+ failed, stream and decrypt .*notes/,
+    );
+  });
+
+  test('when the proxy refuses the administrator', async () => {
+    const admin = { ...engine.connection.admin, password: 'a wrong one' };
+    await expect(attempt({ connection: { ...engine.connection, admin } })).rejects.toThrow(
+      /^step \d+ failed, export .* as administrator: the proxy answered 401/,
+    );
+  });
+});
+
+/** The same bytes, but the first one. */
+async function* flipped(source: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+  let first = true;
+  for await (const chunk of source) {
+    const copy = Uint8Array.from(chunk);
+    if (first && copy.length > 0) copy[0]! ^= 1;
+    first = false;
+    yield copy;
+  }
+}

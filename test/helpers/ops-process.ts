@@ -1,0 +1,46 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { join } from 'node:path';
+import type { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+
+const script = join(import.meta.dirname, '../../bin/data-out-ops.ts');
+
+/** What a process of the operator's tool left. */
+export interface ProcessRun {
+  /** `null` when a signal ended it. */
+  readonly exitCode: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+export interface ProcessChoices {
+  /** The engine to work on. */
+  readonly connectionPath: string;
+  readonly input?: Readable;
+  /** Called with the process once it runs. */
+  readonly onStart?: (child: ChildProcess) => void;
+  /** Arguments of Node, before the script. */
+  readonly nodeArguments?: readonly string[];
+}
+
+/** Run `data-out-ops` as its users do: as a process of its own. */
+export async function opsProcess(argv: readonly string[], choices: ProcessChoices): Promise<ProcessRun> {
+  const child = spawn(process.execPath, [...(choices.nodeArguments ?? []), script, ...argv], {
+    env: { ...process.env, DATA_OUT_CONNECTION: choices.connectionPath },
+    stdio: 'pipe',
+  });
+  const said = { stdout: '', stderr: '' };
+  for (const name of ['stdout', 'stderr'] as const) {
+    child[name].setEncoding('utf8').on('data', (text: string) => {
+      said[name] += text;
+    });
+  }
+  choices.onStart?.(child);
+  // A tool that ends early closes its input; that is its right.
+  if (choices.input) pipeline(choices.input, child.stdin).catch(() => undefined);
+  else child.stdin.end();
+  const exitCode = await new Promise<number | null>((resolve, reject) => {
+    child.once('error', reject).once('close', resolve);
+  });
+  return { exitCode, ...said };
+}
