@@ -1,0 +1,155 @@
+import { createHash, randomBytes } from 'node:crypto';
+import { CreateBucketCommand, GetObjectCommand, PutObjectCommand, type S3Client } from '@aws-sdk/client-s3';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { outboxMetadata } from '../../../lib/contract/outbox-key.ts';
+import { ArchiveDamagedError } from '../../../lib/errors.ts';
+import { S3Archive } from '../../../lib/stores/s3-archive.ts';
+import { S3ArchiveWriter } from '../../../lib/stores/s3-archive-writer.ts';
+import { s3Client } from '../../../lib/stores/s3-client.ts';
+import { S3OutboxReader } from '../../../lib/stores/s3-outbox-reader.ts';
+import { S3OutboxWriter } from '../../../lib/stores/s3-outbox-writer.ts';
+import { testClient } from '../../helpers/http-handler.ts';
+import { S3Server } from '../../helpers/s3-server.ts';
+
+/**
+ * What the stores need of S3, asked of any S3: the embedded one, or the one at `DATA_OUT_S3_ENDPOINT` with the
+ * credentials and region of the environment. There the buckets are made anew, or named by `DATA_OUT_S3_BUCKET` (then it
+ * serves as archive and outbox, under a prefix of this run).
+ */
+const endpoint = process.env['DATA_OUT_S3_ENDPOINT'];
+const named = process.env['DATA_OUT_S3_BUCKET'];
+const run = randomBytes(6).toString('hex');
+const archiveBucket = named ?? `data-out-archive-${run}`;
+const outboxBucket = named ?? `data-out-outbox-${run}`;
+const mebibyte = 1024 * 1024;
+/** Keys of this run: an outbox prefix is 64 hex characters. */
+const prefix = createHash('sha256').update(run).digest('hex');
+const metadata = { [outboxMetadata.requestId]: 'r1', [outboxMetadata.fileId]: 'EGAF1' };
+
+let server: S3Server | undefined;
+let client: S3Client;
+let archive: S3Archive;
+let writer: S3OutboxWriter;
+let reader: S3OutboxReader;
+
+beforeAll(async () => {
+  if (endpoint === undefined) {
+    server = await S3Server.start(archiveBucket, outboxBucket);
+    client = server.client();
+  } else {
+    const own = process.env['AWS_ACCESS_KEY_ID'] ? { region: process.env['AWS_REGION'] ?? 'us-east-1' } : testClient;
+    client = s3Client({ ...own, endpoint });
+    if (named === undefined) {
+      const LocationConstraint = testClient.region;
+      for (const Bucket of [archiveBucket, outboxBucket]) {
+        await client.send(new CreateBucketCommand({ Bucket, CreateBucketConfiguration: { LocationConstraint } }));
+      }
+    }
+  }
+  archive = new S3Archive({ client, bucket: archiveBucket });
+  writer = new S3OutboxWriter({ client, bucket: outboxBucket, archiveBucket });
+  reader = new S3OutboxReader({ client, bucket: outboxBucket, urlLifetimeSeconds: 900 });
+});
+afterAll(async () => {
+  client?.destroy();
+  await server?.[Symbol.asyncDispose]();
+});
+
+/** Of a prime length, so that parts out of place show. */
+const pattern = Uint8Array.from({ length: 251 }, (_, index) => index);
+const bytes = (size: number) => Buffer.alloc(size, pattern);
+
+async function* inPieces(data: Buffer, size: number) {
+  for (let start = 0; start < data.length; start += size) yield data.subarray(start, start + size);
+}
+
+async function archived(name: string, size: number) {
+  const key = `${run}/${name}`;
+  const body = bytes(size);
+  await new S3ArchiveWriter({ client, bucket: archiveBucket }).upload(key, inPieces(body, 1_000_003));
+  const { etag } = await archive.head(key);
+  return { key, body, source: { archiveKey: key, archiveEtag: etag, bodySize: size } };
+}
+
+async function staged(key: string): Promise<Buffer> {
+  const { Body } = await client.send(new GetObjectCommand({ Bucket: outboxBucket, Key: key }));
+  return Buffer.from((await Body?.transformToByteArray()) ?? []);
+}
+
+describe('the archive', () => {
+  it('gives back every byte of a body that came in pieces, and ranges of it', async () => {
+    const { key, body, source } = await archived('pieces.bin', 20 * mebibyte + 17);
+    expect((await archive.head(key)).size).toBe(body.length);
+    const { archiveEtag: etag } = source;
+    expect(Buffer.from(await archive.read(key, { start: 0, end: 5, etag })).equals(body.subarray(0, 5))).toBe(true);
+    const end = body.length;
+    expect(Buffer.from(await archive.read(key, { start: end - 9, end, etag })).equals(body.subarray(-9))).toBe(true);
+  });
+
+  it('keeps an empty body', async () => {
+    const { key } = await archived('empty.bin', 0);
+    expect((await archive.head(key)).size).toBe(0);
+  });
+
+  it('calls a body that is not there damage', async () => {
+    await expect(archive.head(`${run}/absent`)).rejects.toBeInstanceOf(ArchiveDamagedError);
+  });
+});
+
+describe('the outbox', () => {
+  it.each(['plain.bin', 'with space.bin', 'plus+percent%25.bin', 'größe/Δ (1).bin', "quote'&=;,@!~*.bin"])(
+    'copies the body %s inside S3, behind bytes of its own',
+    async (name) => {
+      const { body, source } = await archived(name, 12 * mebibyte);
+      const key = `${prefix}/${createHash('sha256').update(name).digest('hex')}.c4gh`;
+      const upload = await writer.startUpload(key, metadata);
+      const first = Buffer.concat([Buffer.from('header'), body.subarray(0, 5 * mebibyte)]);
+      await upload.uploadPart(1, first);
+      await Promise.all([
+        upload.copyPart(3, source, { start: 10 * mebibyte, end: body.length }),
+        upload.copyPart(2, source, { start: 5 * mebibyte, end: 10 * mebibyte }),
+      ]);
+      expect(await writer.head(key)).toBeUndefined();
+      expect(await upload.complete(6 + body.length, undefined)).toBe('written');
+      expect(await writer.head(key)).toMatchObject({ size: 6 + body.length, metadata });
+      expect((await staged(key)).equals(Buffer.concat([Buffer.from('header'), body]))).toBe(true);
+    },
+  );
+
+  it('aborts what a dead invocation left, and nothing else', async () => {
+    const key = `${prefix}/left.c4gh`;
+    await writer.startUpload(key, metadata);
+    await writer.startUpload(key, metadata);
+    const other = await writer.startUpload(`${key}.c4gh`, metadata);
+    // Older than S3: stand-ins that date every upload alike still have none as old as this.
+    expect(await writer.abortUploads(key, new Date('2006-01-01'))).toBe(0);
+    expect(await writer.abortUploads(key, new Date(Date.now() + 3_600_000))).toBe(2);
+    expect(await writer.abortUploads(key, new Date(Date.now() + 3_600_000))).toBe(0);
+    await other.uploadPart(1, bytes(10));
+    expect(await other.complete(10, undefined)).toBe('written');
+  });
+
+  it('lists each of 1,100 containers once, in name order', async () => {
+    const names = Array.from({ length: 1100 }, (_, index) => `n-${String(index).padStart(4, '0')}.c4gh`);
+    const listing = createHash('sha256').update(`${run} listing`).digest('hex');
+    for (let start = 0; start < names.length; start += 50) {
+      await Promise.all(
+        names.slice(start, start + 50).map((name) => writer.put(`${listing}/${name}`, bytes(3), metadata, undefined)),
+      );
+    }
+    const seen: string[] = [];
+    for await (const page of reader.list(listing)) seen.push(...page.map(({ name }) => name));
+    expect(seen).toEqual(names);
+  });
+
+  it('serves ranges by a presigned URL, as an attachment', async () => {
+    await writer.put(`${prefix}/signed.c4gh`, bytes(1000), metadata, undefined);
+    const { url } = await reader.presign(prefix, 'signed.c4gh');
+    const whole = await fetch(url);
+    expect(whole.headers.get('content-disposition')).toBe('attachment; filename="signed.c4gh"');
+    expect(Buffer.from(await whole.arrayBuffer()).equals(bytes(1000))).toBe(true);
+    const part = await fetch(url, { headers: { Range: 'bytes=990-' } });
+    expect(part.status).toBe(206);
+    expect(Buffer.from(await part.arrayBuffer()).equals(bytes(1000).subarray(990))).toBe(true);
+  });
+});
