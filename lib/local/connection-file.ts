@@ -1,4 +1,4 @@
-import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { type Connection, connection } from '../contract/connection.ts';
 import type { StackOutputs } from '../contract/outputs.ts';
@@ -39,6 +39,10 @@ export function writeConnection(path: string, content: Connection): () => void {
   mkdirSync(dirname(path), { recursive: true });
   // A file of an engine that died may have other permissions, or be a link.
   rmSync(path, { force: true });
-  writeFileSync(path, `${JSON.stringify(content, null, 2)}\n`, { mode: 0o600, flag: 'wx' });
-  return () => rmSync(path, { force: true });
+  const text = `${JSON.stringify(content, null, 2)}\n`;
+  writeFileSync(path, text, { mode: 0o600, flag: 'wx' });
+  return () => {
+    // Another engine may have put its own file there.
+    if (existsSync(path) && readFileSync(path, 'utf8') === text) rmSync(path);
+  };
 }

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import { PGlite, type Results, types } from '@electric-sql/pglite';
+import { type PGlite, type Results, types } from '@electric-sql/pglite';
 import { AwsError } from './aws-errors.ts';
+import { openPostgres } from './postgres-image.ts';
 import type { SqlValue } from './sql-values.ts';
 
 /** Rows in PostgreSQL's text form. */
@@ -33,7 +34,7 @@ export class Database {
 
   /** @param dataDir `undefined`: memory. */
   static async open(dataDir: string | undefined): Promise<Database> {
-    const postgres = await PGlite.create(dataDir ?? 'memory://');
+    const postgres = await openPostgres(dataDir);
     await postgres.exec("SET timezone TO 'UTC'");
     return new Database(postgres);
   }
