@@ -1,5 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto';
-import { CreateBucketCommand, GetObjectCommand, PutObjectCommand, type S3Client } from '@aws-sdk/client-s3';
+import { CreateBucketCommand, GetObjectCommand, type S3Client } from '@aws-sdk/client-s3';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { outboxMetadata } from '../../../lib/contract/outbox-key.ts';
 import { ArchiveDamagedError } from '../../../lib/errors.ts';
