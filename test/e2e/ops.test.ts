@@ -1,0 +1,240 @@
+import { createHash } from 'node:crypto';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Readable } from 'node:stream';
+import { GetObjectCommand, ListMultipartUploadsCommand, ListObjectsV2Command, S3Client } from '@aws-sdk/client-s3';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { decrypt, encrypt, formatPublicKey, generateKeyPair } from '../../lib/crypt4gh/index.ts';
+import { bytesOf } from '../../lib/demo/made-files.ts';
+import { ProxyCaller } from '../../lib/demo/proxy.ts';
+import { receive } from '../../lib/demo/receive.ts';
+import { type Engine, startEngine } from '../../lib/local/engine.ts';
+import { readArchiveKeys } from '../../lib/ops/archive-keys.ts';
+import { localTarget } from '../../lib/ops/target.ts';
+import { assembly } from '../helpers/assembly.ts';
+import { collect, containerOf, keyVector, manifest, sha256, vectorFile } from '../helpers/crypt4gh-vectors.ts';
+import { opsProcess, type ProcessChoices } from '../helpers/ops-process.ts';
+
+let folder: string;
+let engine: Engine;
+let s3: S3Client;
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'data-out-ops-e2e-'));
+  engine = await startEngine({ assemblyDir: await assembly(), connectionPath: join(folder, 'connection.json') });
+  const { region, credentials, endpoints } = engine.connection;
+  s3 = new S3Client({ region, credentials, endpoint: endpoints.s3, forcePathStyle: true });
+});
+afterAll(async () => {
+  s3?.destroy();
+  await engine?.stop();
+  await rm(folder, { recursive: true, force: true });
+});
+
+const run = (argv: readonly string[], choices: Partial<ProcessChoices> = {}) =>
+  opsProcess(argv, { connectionPath: engine.connectionPath, ...choices });
+const file = (name: string) => join(folder, name);
+
+async function sql(text: string): Promise<readonly (readonly (string | null)[])[]> {
+  return (await engine.database.run(text, [])).rows;
+}
+
+/** Keys in the archive bucket, and uploads that were begun and not ended. */
+async function archiveBucket(): Promise<{ keys: string[]; uploads: number }> {
+  const Bucket = engine.connection.outputs.ArchiveBucketName;
+  const { Contents = [] } = await s3.send(new ListObjectsV2Command({ Bucket }));
+  const { Uploads = [] } = await s3.send(new ListMultipartUploadsCommand({ Bucket }));
+  return { keys: Contents.map(({ Key = '' }) => Key), uploads: Uploads.length };
+}
+
+async function bodyOf(key: string): Promise<Uint8Array> {
+  const Bucket = engine.connection.outputs.ArchiveBucketName;
+  const { Body } = await s3.send(new GetObjectCommand({ Bucket, Key: key }));
+  return await Body!.transformToByteArray();
+}
+
+async function sha256Of(source: AsyncIterable<Uint8Array>): Promise<string> {
+  const hash = createHash('sha256');
+  for await (const chunk of source) hash.update(chunk);
+  return hash.digest('hex');
+}
+
+describe('archive add', () => {
+  test('enters body, header and every column that the service reads', async () => {
+    await writeFile(file('sample 1.bam'), 'abc');
+    const added = await run([
+      'archive',
+      'add',
+      file('sample 1.bam'),
+      '--dataset',
+      'EGAD1',
+      '--file-id',
+      'EGAF1',
+      '--json',
+    ]);
+    expect(added).toMatchObject({ exitCode: 0, stderr: expect.stringContaining('target: local engine') });
+    const [row] = await sql(
+      `select submission_file_path, submission_file_size, archive_file_path, archive_file_size, decrypted_file_size,
+         header, key_hash from sda.files where stable_id = 'EGAF1'`,
+    );
+    const [path, given, key, archived, decrypted, header, keyHash] = row!;
+    const [archiveKey] = await readArchiveKeys(localTarget(engine.connection).archiveKeys);
+    expect([path, given, archived, decrypted]).toEqual(['sample 1.bam', '3', '31', '3']);
+    expect(keyHash).toBe(Buffer.from(archiveKey.publicKey).toString('hex'));
+    const body = await bodyOf(key!);
+    const container = [Buffer.from(header!, 'hex'), body];
+    const plain = await collect(decrypt(container, { privateKeys: [archiveKey.privateKey] }));
+    expect(plain.toString()).toBe('abc');
+    const digest = sha256(Buffer.from('abc'));
+    expect(await sql('select source, type, checksum from sda.checksums order by 1')).toEqual(
+      expect.arrayContaining([
+        ['UPLOADED', 'SHA256', digest],
+        ['ARCHIVED', 'SHA256', sha256(body)],
+        ['UNENCRYPTED', 'SHA256', digest],
+      ]),
+    );
+    expect(await sql("select event from sda.dataset_event_log where dataset_id = 'EGAD1'")).toEqual([['registered']]);
+  });
+
+  test('an interrupt in the middle of an upload leaves neither object, upload nor row', async () => {
+    const before = await archiveBucket();
+    const { exitCode, stderr } = await run(['archive', 'add', '-', '--path', 'big.bam', '--dataset', 'EGAD1'], {
+      // Bytes, and then silence: only the signal can end it.
+      input: Readable.from(
+        (async function* () {
+          yield* bytesOf({ path: 'interrupted', size: 40 << 20 });
+          await new Promise(() => {});
+        })(),
+      ),
+      onStart: (child) => {
+        const stop = engine.traffic.observe(({ caller, action }) => {
+          if (caller !== 'operator' || action !== 'UploadPart') return;
+          stop();
+          child.kill('SIGINT');
+        });
+      },
+    });
+    expect(stderr).toContain('interrupted');
+    expect(exitCode).toBe(130);
+    expect(await archiveBucket()).toEqual(before);
+    expect(await sql("select 1 from sda.files where submission_file_path = 'big.bam'")).toEqual([]);
+  });
+
+  test('a row that the database refuses takes its body along', async () => {
+    const before = await archiveBucket();
+    const end = engine.traffic.addFault(({ service, input }) =>
+      service === 'rds-data' && String(input?.['sql']).includes('insert into sda.files')
+        ? { error: { status: 400, code: 'BadRequestException', message: 'refused on purpose' } }
+        : undefined,
+    );
+    await writeFile(file('refused.bam'), 'abc');
+    const { exitCode } = await run(['archive', 'add', file('refused.bam'), '--dataset', 'EGAD1']);
+    end();
+    expect(exitCode).toBe(1);
+    expect(await archiveBucket()).toEqual(before);
+  });
+
+  test('memory does not grow with the file, plaintext or container', async () => {
+    const report = `process.on('exit', () => console.error('peak', process.resourceUsage().maxRSS))`;
+    const nodeArguments = ['--import', `data:text/javascript,${encodeURIComponent(report)}`];
+    const peak = async (form: string, size: number, input: AsyncIterable<Uint8Array>) => {
+      const argv = ['archive', 'add', '-', '--path', `${form}-${size}`, '--dataset', 'EGAD-memory', '--json'];
+      const result = await run(argv, { input: Readable.from(input), nodeArguments });
+      expect(JSON.parse(result.stdout).sha256).toBe(await sha256Of(bytesOf({ path: 'memory', size })));
+      return Number(/peak (\d+)/.exec(result.stderr)?.[1]) / 1024;
+    };
+    const plain = (size: number) => bytesOf({ path: 'memory', size });
+    const [{ publicKey }] = await readArchiveKeys(localTarget(engine.connection).archiveKeys);
+    const container = (size: number) => encrypt(plain(size), { recipients: [publicKey] });
+    // The smaller one fills most buffers on the way; 128 MiB lie between the two.
+    const [small, large] = [32 << 20, 160 << 20];
+    const least = await peak('container', small, container(small));
+    expect((await peak('container', large, container(large))) - least).toBeLessThan(90);
+    expect((await peak('plain', large, plain(large))) - least).toBeLessThan(90);
+  }, 120_000);
+});
+
+describe('a deployment from nothing', () => {
+  test('a new administrator may export, a new user may list', async () => {
+    const admin = JSON.parse((await run(['admin', 'add', 'adele', '--generate', '--json'])).stdout);
+    const user = JSON.parse((await run(['user', 'add', 'uri', '--generate', '--json'])).stdout);
+    const visa = (await run(['visa', 'issue', '--subject', 'anna', '--dataset', 'EGAD404'])).stdout.trim();
+    const connection = { ...engine.connection, admin, archiveUser: user };
+    const proxy = new ProxyCaller(connection, AbortSignal.timeout(20_000));
+    const publicKey = formatPublicKey(generateKeyPair().publicKey);
+    const requestId = await proxy.exportDataset({ datasetId: 'EGAD404', visa, publicKey });
+    expect(await proxy.listOutbox(visa)).toEqual([]);
+    await expect
+      .poll(async () => (await run(['audit', '--request', requestId])).stdout, { timeout: 20_000, interval: 300 })
+      .toContain('rejected  unknown_dataset  EGAD404');
+  });
+
+  test('a disabled user may not', async () => {
+    const user = JSON.parse((await run(['user', 'add', 'vera', '--generate', '--json'])).stdout);
+    expect((await run(['user', 'disable', 'vera'])).exitCode).toBe(0);
+    const visa = (await run(['visa', 'issue', '--subject', 'anna', '--dataset', 'EGAD1'])).stdout.trim();
+    const proxy = new ProxyCaller({ ...engine.connection, archiveUser: user }, AbortSignal.timeout(20_000));
+    await expect(proxy.listOutbox(visa)).rejects.toThrow('401');
+  });
+
+  test('a container of another implementation, for a key added later, reaches its recipient', async () => {
+    const vector = manifest.vectors.find(({ id }) => id === 'pos-06-three-segments-and-17')!;
+    const alice = keyVector('alice');
+    await writeFile(file('alice.sec'), vectorFile(alice.private!));
+    await writeFile(file('passphrase'), alice.passphrase ?? '');
+    await writeFile(file('reference.c4gh'), containerOf(vector));
+    const key = await run(['archive-key', 'add', file('alice.sec'), '--passphrase-file', file('passphrase')]);
+    expect(key).toMatchObject({ exitCode: 0 });
+
+    const dataset = 'EGAD-reference';
+    expect(await run(['archive', 'add', file('reference.c4gh'), '--dataset', dataset])).toMatchObject({ exitCode: 0 });
+    expect(await run(['dataset', 'release', dataset])).toMatchObject({ exitCode: 0 });
+
+    const visa = (await run(['visa', 'issue', '--subject', 'bente', '--dataset', dataset])).stdout.trim();
+    const recipient = generateKeyPair();
+    const proxy = new ProxyCaller(engine.connection, AbortSignal.timeout(40_000));
+    await proxy.exportDataset({ datasetId: dataset, visa, publicKey: formatPublicKey(recipient.publicKey) });
+    await expect.poll(() => proxy.listOutbox(visa), { timeout: 30_000, interval: 200 }).toHaveLength(1);
+    const [staged] = await proxy.listOutbox(visa);
+    const received = await receive(await proxy.stream(visa, staged!.fileName), recipient.privateKey);
+    expect(received.plaintextSha256).toBe(vector.expected.sha256);
+    expect(received.plaintextSize).toBe(vector.expected.length);
+  });
+
+  test('release and deprecate are events of the dataset, the newest counts, none is recorded twice', async () => {
+    await writeFile(file('one.txt'), 'one');
+    await run(['archive', 'add', file('one.txt'), '--dataset', 'EGAD-events']);
+    for (const verb of ['release', 'release', 'deprecate', 'release']) {
+      expect(await run(['dataset', verb, 'EGAD-events'])).toMatchObject({ exitCode: 0 });
+    }
+    expect(await sql("select event from sda.dataset_event_log where dataset_id = 'EGAD-events' order by id")).toEqual([
+      ['registered'],
+      ['released'],
+      ['deprecated'],
+      ['released'],
+    ]);
+    expect(await run(['dataset', 'release', 'EGAD-nowhere'])).toMatchObject({ exitCode: 3, stdout: '' });
+  });
+
+  test('several datasets in one passport are all granted', async () => {
+    const argv = ['visa', 'issue', '--subject', 'carl', '--dataset', 'EGAD1', 'EGAD-events'];
+    const passport = (await run(argv)).stdout.trim();
+    const recipient = generateKeyPair();
+    const proxy = new ProxyCaller(engine.connection, AbortSignal.timeout(40_000));
+    const publicKey = formatPublicKey(recipient.publicKey);
+    await proxy.exportDataset({ datasetId: 'EGAD-events', visa: passport, publicKey });
+    await expect.poll(() => proxy.listOutbox(passport), { timeout: 30_000, interval: 200 }).toHaveLength(1);
+  });
+});
+
+test('an engine that is gone is "unavailable", soon', async () => {
+  const path = file('gone.json');
+  const nowhere = 'http://127.0.0.1:9';
+  const endpoints = { s3: nowhere, sqs: nowhere, rdsData: nowhere, secretsManager: nowhere };
+  await writeFile(path, JSON.stringify({ ...engine.connection, endpoints }));
+  const started = performance.now();
+  expect(await opsProcess(['dataset', 'list'], { connectionPath: path })).toMatchObject({ exitCode: 5, stdout: '' });
+  expect(await opsProcess(['archive-key', 'show'], { connectionPath: path })).toMatchObject({ exitCode: 5 });
+  expect(performance.now() - started).toBeLessThan(15_000);
+});
