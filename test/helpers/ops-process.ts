@@ -19,13 +19,11 @@ export interface ProcessChoices {
   readonly input?: Readable;
   /** Called with the process once it runs. */
   readonly onStart?: (child: ChildProcess) => void;
-  /** Arguments of Node, before the script. */
-  readonly nodeArguments?: readonly string[];
 }
 
 /** Run `data-out-ops` as its users do: as a process of its own. */
 export async function opsProcess(argv: readonly string[], choices: ProcessChoices): Promise<ProcessRun> {
-  const child = spawn(process.execPath, [...(choices.nodeArguments ?? []), script, ...argv], {
+  const child = spawn(process.execPath, [script, ...argv], {
     env: { ...process.env, DATA_OUT_CONNECTION: choices.connectionPath },
     stdio: 'pipe',
   });

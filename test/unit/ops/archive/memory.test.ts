@@ -1,0 +1,54 @@
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+import { beforeAll, expect, test } from 'vitest';
+import { encrypt } from '../../../../lib/crypt4gh/index.ts';
+import { bytesOf } from '../../../../lib/demo/made-files.ts';
+import { addFile } from '../../../../lib/ops/archive/add-file.ts';
+import type { ArchiveBodies } from '../../../../lib/ops/ports.ts';
+import { makeOpsWorld } from '../../../helpers/ops-world.ts';
+
+const mebibyte = 1 << 20;
+const size = 192 * mebibyte;
+
+let collectGarbage: () => void;
+beforeAll(() => {
+  setFlagsFromString('--expose-gc');
+  collectGarbage = runInNewContext('gc');
+});
+
+test.each(['plaintext', 'Crypt4GH'])('a %s of 192 MiB passes without being kept', async (form) => {
+  const world = await makeOpsWorld();
+  let kept = 0;
+  // A bucket that keeps nothing: whatever is in memory at the end, the tool holds.
+  const bodies: ArchiveBodies = {
+    upload: async (key, source) => {
+      collectGarbage();
+      const before = process.memoryUsage().arrayBuffers;
+      let sent = 0;
+      for await (const chunk of source) {
+        sent += chunk.length;
+        if (sent < size - mebibyte || kept > 0) continue;
+        collectGarbage();
+        kept = process.memoryUsage().arrayBuffers - before;
+      }
+      world.bodies.set(key, Buffer.alloc(0));
+      return { size: sent };
+    },
+    remove: async () => {},
+  };
+  const plain = bytesOf({ path: 'memory', size });
+  const bytes = form === 'plaintext' ? plain : encrypt(plain, { recipients: [world.archiveKey.publicKey] });
+  const added = await addFile(
+    { ...world.target, bodies },
+    {
+      datasetId: 'EGAD1',
+      path: 'memory',
+      input: { label: 'memory', size: undefined, bytes },
+      keys: [world.archiveKey],
+      signal: new AbortController().signal,
+    },
+  );
+  expect(added.decryptedSize).toBe(size);
+  expect(kept).toBeGreaterThan(0);
+  expect(kept).toBeLessThan(16 * mebibyte);
+});
