@@ -1,5 +1,5 @@
+import { Crypt4ghError } from '../crypt4gh/index.ts';
 import {
-  ArchiveDamagedError,
   DataOutError,
   ForbiddenError,
   InvalidRequestError,
@@ -65,6 +65,7 @@ export function failureOf(error: unknown): Failure {
   if (error instanceof OpsError) {
     return { exitCode: error.code === 'interrupted' ? exitCodes.interrupted : exitCodes.failure, ...textOf(error) };
   }
+  if (error instanceof Crypt4ghError) return { exitCode: exitCodes.failure, ...textOf(error) };
   if (error instanceof DataOutError) return { exitCode: exitCodeOf(error), ...textOf(error) };
   for (const cause of causesOf(error)) {
     if (noAccess.has(cause.name)) {
@@ -84,7 +85,7 @@ export function failureOf(error: unknown): Failure {
   return { exitCode: exitCodes.failure, code: 'failure', message };
 }
 
-function textOf(error: OpsError | DataOutError): { code: string; message: string } {
+function textOf(error: OpsError | DataOutError | Crypt4ghError): { code: string; message: string } {
   return { code: error.code, message: error.message };
 }
 
@@ -93,7 +94,6 @@ function exitCodeOf(error: DataOutError): number {
   if (error instanceof NotFoundError) return exitCodes.notFound;
   if (error instanceof ForbiddenError || error instanceof UnauthenticatedError) return exitCodes.noAccess;
   if (error instanceof TemporarilyUnavailableError) return exitCodes.unavailable;
-  if (error instanceof ArchiveDamagedError) return exitCodes.failure;
   return exitCodes.failure;
 }
 

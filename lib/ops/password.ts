@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { type Command, Option } from 'commander';
+import { abortable } from './archive/streams.ts';
 import { usageError } from './errors.ts';
 import type { Terminal } from './terminal.ts';
 
@@ -57,7 +58,7 @@ export async function readSecret(
   { twice = false } = {},
 ): Promise<string> {
   if (file !== undefined) return withoutLineEnd(await readFile(resolve(terminal.folder, file), 'utf8'));
-  if (!terminal.ask) return withoutLineEnd(await readAll(terminal.input));
+  if (!terminal.ask) return withoutLineEnd(await readAll(abortable(terminal.input, terminal.signal)));
   const typed = await terminal.ask(`${what}: `);
   if (twice && (await terminal.ask(`${what} again: `)) !== typed) {
     throw usageError(what, 'the two were not the same');

@@ -1,7 +1,7 @@
 /** What a command touches of the process. Tests give their own; only `bin/` knows the real one. */
 export interface Terminal {
   /** Standard input: bytes of a piped file, or keys typed by a person. */
-  readonly input: AsyncIterable<Uint8Array> & { readonly isTTY?: boolean };
+  readonly input: AsyncIterable<Uint8Array>;
   /** Standard output: results alone, so that they can be piped. */
   readonly write: (text: string) => void;
   /** Standard error: everything else. */

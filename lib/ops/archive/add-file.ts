@@ -22,6 +22,8 @@ export interface AddFileRequest {
   /** The archive's keys, newest first: a plaintext is encrypted to the first. */
   readonly keys: readonly [ArchiveKey, ...ArchiveKey[]];
   readonly signal?: AbortSignal;
+  /** Proposes ids for files without one. @default - `EGAF9` and ten random digits */
+  readonly makeFileId?: () => string;
   /** Told the size of every chunk read. */
   readonly onRead?: (bytes: number) => void;
 }
@@ -57,7 +59,7 @@ export async function addFile(
 ): Promise<AddedFile> {
   const { catalogue } = target;
   const known = request.fileId === undefined ? undefined : await catalogue.findFile(request.fileId);
-  const fileId = request.fileId ?? (await newFileId(catalogue));
+  const fileId = request.fileId ?? (await newFileId(catalogue, request.makeFileId));
   const container = await prepare(request);
   if (known) return await linkKnown(catalogue, known, container, request);
 
@@ -132,10 +134,13 @@ async function linkKnown(
   container: SplitContainer,
   { datasetId, path }: AddFileRequest,
 ): Promise<AddedFile> {
-  for await (const _ of container.body);
-  const { unencrypted } = container.digests();
   const taken = `file id ${known.fileId} is taken`;
   if (known.submissionFilePath !== path) throw new OpsError('conflict', `${taken} by a file of another path`);
+  if (known.unencryptedSha256 === undefined) {
+    throw new OpsError('conflict', `${taken} by a file whose SHA-256 the catalogue does not have`);
+  }
+  for await (const _ of container.body);
+  const { unencrypted } = container.digests();
   if (known.unencryptedSha256 !== unencrypted) throw new OpsError('conflict', `${taken} by a file of other content`);
   const there = known.datasetIds.includes(datasetId);
   if (!there) await catalogue.addToDataset(known.fileId, datasetId);
@@ -153,13 +158,13 @@ async function enter(
     await catalogue.registerFile(file);
   } catch (error) {
     // A lost answer is no refusal: if the row is there, the file was added.
-    const entered = await catalogue.findFile(file.fileId).catch(() => 'unknown' as const);
-    if (entered === 'unknown') {
-      const left = `whether body ${file.archiveFilePath} is catalogued is not known; it was left in the archive bucket`;
-      throw new OpsError('conflict', `the catalogue broke off: ${left}`, { cause: error });
-    }
+    const left = (why: string) => () => {
+      const message = `${why}; body ${file.archiveFilePath} is left in the archive bucket`;
+      throw new OpsError('conflict', message, { cause: error });
+    };
+    const entered = await catalogue.findFile(file.fileId).catch(left('whether the file is catalogued is not known'));
     if (entered?.archiveFilePath === file.archiveFilePath) return;
-    await bodies.remove(file.archiveFilePath);
+    await bodies.remove(file.archiveFilePath).catch(left('the file is not catalogued'));
     throw error;
   }
 }
@@ -181,10 +186,15 @@ function outcome(
   };
 }
 
-/** A stable id nobody uses yet. It is a local one: the central archive hands out its own. */
-async function newFileId(catalogue: ArchiveCatalogue): Promise<string> {
+/** A stable id nobody uses yet. */
+async function newFileId(catalogue: ArchiveCatalogue, makeFileId = localFileId): Promise<string> {
   for (;;) {
-    const id = `EGAF9${String(randomInt(10 ** 10)).padStart(10, '0')}`;
+    const id = makeFileId();
     if (!(await catalogue.findFile(id))) return id;
   }
+}
+
+/** A local id: the central archive hands out its own. */
+function localFileId(): string {
+  return `EGAF9${String(randomInt(10 ** 10)).padStart(10, '0')}`;
 }

@@ -15,6 +15,12 @@ interface AddOptions {
   readonly size?: string;
 }
 
+const afterHelp = `
+A file that begins with "crypt4gh" is taken as a container: it must open with an archive key and decrypt to its end.
+
+A file id that is known is never replaced. With the same path and the same plaintext the file is put into the dataset as
+well, if it is not there; with others the command fails.`;
+
 /** `archive add <file>`. */
 export function registerArchive(program: Command, context: CommandContext): void {
   program
@@ -27,6 +33,7 @@ export function registerArchive(program: Command, context: CommandContext): void
     .option('--file-id <id>', 'its stable id, EGAF... (default: a new local one)')
     .option('--path <name>', 'path that researchers see (default: the name of the file)')
     .option('--size <bytes>', 'bytes on standard input, where more than 78 GiB come')
+    .addHelpText('after', afterHelp)
     .action(async (file: string, options: AddOptions, command: Command) => {
       const session = openSession(context, command);
       const { terminal, output } = session;

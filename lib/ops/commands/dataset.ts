@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { NotFoundError } from '../../errors.ts';
 import type { InventoryDataset } from '../../stores/rds-archive-inventory.ts';
-import { formatBytes } from '../output.ts';
+import { formatBytes, printable } from '../output.ts';
 import type { Target } from '../ports.ts';
 import { type CommandContext, openSession } from '../session.ts';
 
@@ -20,7 +20,7 @@ export function registerDataset(program: Command, context: CommandContext): void
       .action(async (datasetId: string, _options: unknown, command: Command) => {
         const session = openSession(context, command);
         const summary = await setDatasetEvent(await session.target(), datasetId, event);
-        session.output.result({ ...summary }, `${datasetId} is ${event} (${describeFiles(summary)})`);
+        session.output.result({ ...summary }, `${printable(datasetId)} is ${event} (${describeFiles(summary)})`);
         if (summary.files === 0) session.output.note('note: the dataset has no files');
       });
   }
@@ -65,7 +65,7 @@ async function findDataset({ catalogue }: Pick<Target, 'catalogue'>, datasetId: 
 }
 
 function describe(summary: InventoryDataset): string {
-  return `${summary.datasetId}  ${summary.newestEvent ?? 'no event'}  ${describeFiles(summary)}`;
+  return `${printable(summary.datasetId)}  ${summary.newestEvent ?? 'no event'}  ${describeFiles(summary)}`;
 }
 
 function describeFiles({ files, bytes }: InventoryDataset): string {

@@ -108,6 +108,15 @@ describe('archive add', () => {
     expect(world.bodies.size).toBe(0);
   });
 
+  test('a damaged container is told by the code of its damage', async () => {
+    const container = await collect(encrypt([Buffer.from('abc')], { recipients: [world.archiveKey.publicKey] }));
+    container[container.length - 1]! ^= 1;
+    const argv = ['archive', 'add', '-', '--path', 'a', '--dataset', 'EGAD1', '--json'];
+    const { exitCode, stderr } = await run(argv, { input: inputOf(container) });
+    expect(exitCode).toBe(1);
+    expect(JSON.parse(stderr.trim().split('\n').at(-1)!).error.code).toBe('segment-authentication-failed');
+  });
+
   test('an archive without a key says how to make one', async () => {
     world.secrets.archiveKeys = { keys: [] };
     const { exitCode, stderr } = await run(['archive', 'add', 'sample.bam', '--dataset', 'EGAD1']);

@@ -78,6 +78,13 @@ describe('a new file', () => {
     expect(second.fileId).not.toBe(first.fileId);
   });
 
+  test('proposed ids that are taken are passed over', async () => {
+    const proposals = ['EGAF1', 'EGAF1', 'EGAF2'];
+    const makeFileId = () => proposals.shift()!;
+    expect((await addFile(world.target, request(Buffer.from('a'), { makeFileId }))).fileId).toBe('EGAF1');
+    expect((await addFile(world.target, request(Buffer.from('b'), { makeFileId }))).fileId).toBe('EGAF2');
+  });
+
   test('is entered into the catalogue only after its body is whole', async () => {
     await addFile(world.target, request(Buffer.from('a'), { fileId: 'EGAF1' }));
     expect(world.calls).toEqual(['findFile', 'upload', 'registerFile']);
@@ -123,6 +130,18 @@ describe('nothing is half there', () => {
     const error: unknown = await addFile(target, request(Buffer.from('a'), { fileId: 'EGAF1' })).catch((e) => e);
     const [body] = [...world.bodies.keys()];
     expect(error).toMatchObject({ code: 'conflict', message: expect.stringContaining(body!) });
+  });
+
+  test('a body that cannot be removed is named', async () => {
+    world.failures.set('registerFile', { error: new Error('no such column') });
+    world.failures.set('remove', { error: new Error('no such grant') });
+    const error: unknown = await addFile(world.target, request(Buffer.from('a'))).catch((e) => e);
+    const [body] = [...world.bodies.keys()];
+    expect(error).toMatchObject({
+      code: 'conflict',
+      message: expect.stringContaining(body!),
+      cause: { message: 'no such column' },
+    });
   });
 
   test('an interrupt during the upload leaves nothing', async () => {
@@ -210,6 +229,14 @@ describe('a file id that is known', () => {
   test('the same plaintext, encrypted meanwhile: still the same', async () => {
     const container = await collect(encrypt([Buffer.from('the same')], { recipients: [world.archiveKey.publicKey] }));
     expect((await addFile(world.target, request(container, { fileId: 'EGAF1' }))).status).toBe('unchanged');
+  });
+
+  test('of a file without a digest is refused: nobody can tell whether it is the same', async () => {
+    world.files.set('EGAF1', { ...world.files.get('EGAF1')!, checksums: [] });
+    await expect(addFile(world.target, request(Buffer.from('the same'), { fileId: 'EGAF1' }))).rejects.toMatchObject({
+      code: 'conflict',
+      message: expect.stringContaining('does not have'),
+    });
   });
 
   test.each([
