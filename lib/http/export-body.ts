@@ -8,12 +8,15 @@ import { type HttpRequest, singleHeader } from './request.ts';
 /** SQS takes the characters of XML 1.0 only; JSON escapes the control characters, not these. */
 const transportable = (text: string) => text.isWellFormed() && !/[\ufffe\uffff]/.test(text);
 
-/** Text of 1 to `max` characters. zod's own messages could repeat a value, so every message is given here. */
+/**
+ * Text of 1 to `max` characters. zod's own messages could repeat a value, so every message is given here. Not `min` and
+ * `max`: they count the members of a list, too, and complain beside its being no text.
+ */
 const text = (max: number) =>
   z
     .string({ error: (issue) => (issue.input === undefined ? 'is missing' : 'must be a string') })
-    .min(1, 'must not be empty')
-    .max(max, `must not be longer than ${max} characters`)
+    .refine((value) => value !== '', 'must not be empty')
+    .refine((value) => value.length <= max, `must not be longer than ${max} characters`)
     .refine(transportable, 'holds characters that are not allowed');
 
 const publicKey = text(limits.exportBodyBytes).transform((value, context) => {

@@ -2,10 +2,11 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import { GetObjectCommand, ListObjectsV2Command, S3Client } from '@aws-sdk/client-s3';
+import { GetObjectCommand, ListObjectsV2Command, PutObjectCommand, S3Client } from '@aws-sdk/client-s3';
 import { GetQueueAttributesCommand, ReceiveMessageCommand, SQSClient } from '@aws-sdk/client-sqs';
 import { importJWK, type JWTPayload, SignJWT } from 'jose';
 import { outboxPrefix } from '../../lib/contract/outbox-key.ts';
+import { hashPassword } from '../../lib/contract/password-hash.ts';
 import { formatPublicKey } from '../../lib/crypt4gh/index.ts';
 import { bytesOf } from '../../lib/demo/made-files.ts';
 import { type Engine, type EngineOptions, startEngine } from '../../lib/local/engine.ts';
@@ -222,6 +223,14 @@ export class Service {
     }
   }
 
+  /** Put something into a recipient's part of the outbox, as if it had been staged. */
+  async putStaged(subject: string, name: string, content = ''): Promise<void> {
+    const Key = `${this.prefix(subject)}/${name}`;
+    await this.s3.send(
+      new PutObjectCommand({ Bucket: this.connection.outputs.OutboxBucketName, Key, Body: Buffer.from(content) }),
+    );
+  }
+
   prefix(subject: string): string {
     return outboxPrefix({ iss: this.connection.issuer.iss, sub: subject });
   }
@@ -229,6 +238,18 @@ export class Service {
   async object(bucket: 'ArchiveBucketName' | 'OutboxBucketName', key: string): Promise<Buffer> {
     const { Body } = await this.s3.send(new GetObjectCommand({ Bucket: this.connection.outputs[bucket], Key: key }));
     return Buffer.from((await Body?.transformToByteArray()) ?? []);
+  }
+
+  /** Make a user of the central archive known. */
+  async addArchiveUser(username: string, password: string): Promise<{ username: string; password: string }> {
+    const quoted = [username, await hashPassword(password)].map((text) => `'${text.replaceAll("'", "''")}'`);
+    await this.sql(`insert into data_out.archive_users (username, password_hash) values (${quoted.join(', ')})`);
+    return { username, password };
+  }
+
+  /** How often a function has called an action, for example `export sqs SendMessage`. */
+  calls(action: string): number {
+    return this.engine.traffic.counters()[action]?.calls ?? 0;
   }
 
   /** Messages that a queue holds, waiting and in flight. */

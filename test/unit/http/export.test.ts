@@ -123,6 +123,7 @@ describe('what is refused with 400, nothing published', () => {
     ['id', { id: 5 }],
     ['id', { id: null }],
     ['id', { id: {} }],
+    ['id', { id: [] }],
     ['id', { id: '' }],
     ['id', { id: ' \t' }],
     ['id', { id: 'x'.repeat(257) }],
