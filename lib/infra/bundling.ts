@@ -24,7 +24,10 @@ export function bundling(options: { name: string; outdir: string; verifiesVisas:
     loader: { '.sql': 'text' },
     // CommonJS packages inside an ES module still call require().
     banner: "import{createRequire}from'node:module';const require=createRequire(import.meta.url);",
-    esbuildArgs: { '--metafile': join(options.outdir, metafiles, `${options.name}.json`) },
+    esbuildArgs: {
+      '--metafile': join(options.outdir, metafiles, `${options.name}.json`),
+      '--alias:@aws-sdk/credential-provider-node': join(repository, 'lambdas/shared/role-credentials.ts'),
+    },
     commandHooks: {
       beforeInstall: () => [],
       beforeBundling: () => [],

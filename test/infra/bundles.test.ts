@@ -30,11 +30,21 @@ function assetOf(name: string): string {
   return join(folder, `asset.${S3Key.replace(/\.zip$/, '')}`);
 }
 
+/** What esbuild says of a function's bundle. */
+function metafileOf(name: string) {
+  const { outputs } = JSON.parse(readFileSync(join(folder, 'metafiles', `${metafiles[name]}.json`), 'utf8'));
+  const [bundle] = Object.values(outputs) as {
+    inputs: Record<string, { bytesInOutput: number }>;
+    imports: { path: string; kind: string }[];
+  }[];
+  return bundle!;
+}
+
 /** Source files that esbuild found reachable from a function and kept bytes of. */
 function sourcesOf(name: string): string[] {
-  const { outputs } = JSON.parse(readFileSync(join(folder, 'metafiles', `${metafiles[name]}.json`), 'utf8'));
-  const [bundle] = Object.values(outputs) as { inputs: Record<string, { bytesInOutput: number }> }[];
-  return Object.entries(bundle!.inputs).flatMap(([source, { bytesInOutput }]) => (bytesInOutput > 0 ? [source] : []));
+  return Object.entries(metafileOf(name).inputs).flatMap(([source, { bytesInOutput }]) =>
+    bytesInOutput > 0 ? [source] : [],
+  );
 }
 
 describe.each(names)('%s', (name) => {
@@ -50,6 +60,13 @@ describe.each(names)('%s', (name) => {
     const sources = sourcesOf(name);
     expect(sources.length).toBeGreaterThan(3);
     expect(sources.filter((source) => foreign.test(source))).toEqual([]);
+  });
+
+  test('holds no way to credentials but the environment, and loads no HTTP that it may not need', () => {
+    const others = /\/credential-provider-(?!env\/)[a-z-]+\/|\/nested-clients\/|\/token-providers\//;
+    expect(sourcesOf(name).filter((source) => others.test(source))).toEqual([]);
+    const { imports } = metafileOf(name);
+    expect(imports.filter(({ path, kind }) => path === 'node:http' && kind === 'import-statement')).toEqual([]);
   });
 
   test('has the trusted issuers beside it exactly when it verifies visas', () => {
