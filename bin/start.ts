@@ -9,14 +9,16 @@ const usage = 'npm start -- [--port N] [--data-dir DIR]';
 async function main(): Promise<void> {
   const { port, dataDir } = readArguments();
   const started = performance.now();
-  const engine = await startEngine({
+  const starting = startEngine({
     assemblyDir: join(import.meta.dirname, '../cdk.out'),
     ...(port === undefined ? {} : { port }),
     ...(dataDir === undefined ? {} : { dataDir }),
   });
-  const stop = () => void engine.stop().then(() => process.exit(0));
+  // Also while it starts: processes, lock and temporary files are left to nobody.
+  const stop = () => void starting.then((engine) => engine.stop()).then(() => process.exit(0));
   process.once('SIGINT', stop);
   process.once('SIGTERM', stop);
+  const engine = await starting;
   process.stdout.write(guide(engine, dataDir, (performance.now() - started) / 1000));
 }
 

@@ -1,5 +1,4 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { PassThrough, type Readable } from 'node:stream';
 import type { AuthorizerRunner } from './api-authorizer.ts';
 import { type ApiRequest, eventOf, parameterOf } from './api-event.ts';
 import type { RestApi } from './api-model.ts';
@@ -113,30 +112,51 @@ async function integrateStreamed(
   incoming: IncomingMessage,
   response: ServerResponse,
 ): Promise<GatewayError | undefined> {
-  const stream = functions.invokeStreaming(method.functionArn, event);
-  // A failure is seen where the stream is read; it must not end the process before.
-  stream.on('error', () => {});
-  const limit = setTimeout(() => stream.destroy(new Error('integration timeout')), method.timeoutMs);
-  try {
-    const started = Date.now();
-    const start = await readStreamedReply(stream).catch(() => 'failed' as const);
-    if (start === 'failed') {
-      return gatewayError(Date.now() - started >= method.timeoutMs ? 'INTEGRATION_TIMEOUT' : 'DEFAULT_5XX');
-    }
+  const until = Date.now() + method.timeoutMs;
+  const chunks = functions.invokeStreaming(method.functionArn, event);
+  const start = await within(method.timeoutMs, readStreamedReply(chunks));
+  if (typeof start !== 'object') {
+    // Ends the reading, not the invocation.
+    void chunks.return();
+    if (start === undefined) return gatewayError('INTEGRATION_TIMEOUT');
     // A function that does not begin with metadata and eight NUL bytes is a 500 (APIGW response-transfer-mode-lambda).
-    if (!start) return gatewayError('DEFAULT_5XX', { status: 500 });
-    const body = new PassThrough();
-    if (start.firstBytes.length > 0) body.write(start.firstBytes);
-    stream.once('error', (error) => body.destroy(error));
-    if (stream.errored) body.destroy(stream.errored);
-    else stream.pipe(body);
-    await reply(response, incoming, start.status, withRequestId(start.headers, request), body);
-    return undefined;
+    return start === 'failed' ? gatewayError('DEFAULT_5XX') : gatewayError('DEFAULT_5XX', { status: 500 });
+  }
+  sendHead(response, start.status, withRequestId(start.headers, request));
+  const limit = setTimeout(() => breakConnection(response), until - Date.now());
+  try {
+    if (incoming.method !== 'HEAD') {
+      await write(response, start.firstBytes);
+      for await (const chunk of chunks) await write(response, chunk);
+    }
+    response.end();
+  } catch {
+    breakConnection(response);
   } finally {
     clearTimeout(limit);
-    // The function runs on when the client has gone; nobody reads what it writes.
-    stream.resume();
+    void chunks.return();
   }
+  return undefined;
+}
+
+/** Write with back-pressure. @throws Error when the client has gone. */
+async function write(response: ServerResponse, chunk: Uint8Array): Promise<void> {
+  if (response.closed) throw new Error('the client has gone');
+  if (chunk.byteLength === 0 || response.write(chunk)) return;
+  await new Promise<void>((resolve) => {
+    const done = () => {
+      response.off('drain', done);
+      response.off('close', done);
+      resolve();
+    };
+    response.on('drain', done);
+    response.on('close', done);
+  });
+}
+
+/** What was written so far arrives; then the client sees that the reply is not whole. */
+function breakConnection(response: ServerResponse): void {
+  response.socket?.destroySoon();
 }
 
 async function reply(
@@ -144,20 +164,20 @@ async function reply(
   incoming: IncomingMessage,
   status: number,
   headers: Readonly<Record<string, string | readonly string[]>>,
-  body: Readable | string | Uint8Array,
+  body: string | Uint8Array,
 ): Promise<void> {
-  const all: Record<string, string | readonly string[]> = { ...headers };
-  const names = new Set(Object.keys(all).map((name) => name.toLowerCase()));
-  if (!names.has('content-type')) all['Content-Type'] = 'application/json';
   const isHead = incoming.method === 'HEAD';
-  if (!isHead && (typeof body === 'string' || body instanceof Uint8Array)) {
-    for (const name of Object.keys(all)) if (name.toLowerCase() === 'content-length') delete all[name];
-    all['Content-Length'] = String(Buffer.byteLength(body));
-  }
-  for (const [name, value] of Object.entries(all)) response.setHeader(name, value);
-  response.writeHead(status);
-  if (isHead && typeof body === 'object' && 'resume' in body) body.resume();
+  // A reply to HEAD tells the length that the function names, others that of the body that is sent.
+  const kept = Object.entries(headers).filter(([name]) => isHead || name.toLowerCase() !== 'content-length');
+  const length = isHead ? {} : { 'Content-Length': String(Buffer.byteLength(body)) };
+  sendHead(response, status, { ...Object.fromEntries(kept), ...length });
   await writeBody(response, isHead ? '' : body);
+}
+
+function sendHead(response: ServerResponse, status: number, headers: ProxyReply['headers']): void {
+  response.setHeader('Content-Type', 'application/json');
+  for (const [name, value] of Object.entries(headers)) response.setHeader(name, value);
+  response.writeHead(status);
 }
 
 function withRequestId(headers: ProxyReply['headers'], { requestId }: ApiRequest): ProxyReply['headers'] {

@@ -1,4 +1,3 @@
-import type { Readable } from 'node:stream';
 import { preludeEnd } from './response-stream.ts';
 import { record } from './template.ts';
 
@@ -44,23 +43,28 @@ export interface StreamedReply {
 }
 
 /**
- * Read the metadata of a streamed reply: JSON, then eight NUL bytes.
+ * Read the metadata of a streamed reply: JSON, then eight NUL bytes. What follows stays in `chunks`.
  *
- * @returns `undefined` when the stream does not begin like this. Rejects when the stream fails.
+ * @returns `malformed` when it does not begin like this, `failed` when the function did.
  */
-export async function readStreamedReply(stream: Readable): Promise<StreamedReply | undefined> {
+export async function readStreamedReply(
+  chunks: AsyncIterator<Uint8Array, void, void>,
+): Promise<StreamedReply | 'malformed' | 'failed'> {
   let received = Buffer.alloc(0);
-  const chunks = stream.iterator({ destroyOnReturn: false });
-  for await (const chunk of chunks) {
-    received = Buffer.concat([received, chunk as Uint8Array]);
-    const end = received.indexOf(preludeEnd);
-    if (end >= 0 && end <= preludeLimit) {
-      const reply = readProxyReply(parse(received.subarray(0, end).toString()));
-      return reply && { ...reply, firstBytes: received.subarray(end + preludeEnd.length) };
+  try {
+    for (let next = await chunks.next(); !next.done; next = await chunks.next()) {
+      received = Buffer.concat([received, next.value]);
+      const end = received.indexOf(preludeEnd);
+      if (end >= 0 && end <= preludeLimit) {
+        const reply = readProxyReply(parse(received.subarray(0, end).toString()));
+        return reply ? { ...reply, firstBytes: received.subarray(end + preludeEnd.length) } : 'malformed';
+      }
+      if (received.length > preludeLimit) return 'malformed';
     }
-    if (received.length > preludeLimit) return undefined;
+    return 'malformed';
+  } catch {
+    return 'failed';
   }
-  return undefined;
 }
 
 function readHeaders(reply: Readonly<Record<string, unknown>>): Record<string, string | readonly string[]> | undefined {

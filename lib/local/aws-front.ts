@@ -9,6 +9,7 @@ import { isAllowed, type Permission } from './iam.ts';
 import type { JsonService } from './json-service.ts';
 import type { LocalS3, S3Reply } from './local-s3.ts';
 import { parseS3Request, type S3Request } from './s3-request.ts';
+import { invocationOf } from './trace-header.ts';
 import type { AwsCall, Fault, Traffic } from './traffic.ts';
 
 /** What the front needs to serve; the services that are spoken in JSON by their name in a signature's scope. */
@@ -129,7 +130,8 @@ class Exchange {
 
   #call(caller: string, action: string): AwsCall {
     const { method = 'GET', url = '/', headers } = this.#request;
-    return { caller, service: this.#service, action, method, url, headers };
+    const invocation = invocationOf(headers['x-amzn-trace-id']);
+    return { caller, invocation, service: this.#service, action, method, url, headers };
   }
 
   #authorise(principal: Principal, permissions: readonly Permission[]): void {
@@ -161,9 +163,11 @@ class Exchange {
     }
   }
 
-  async #fail({ drop, error }: Fault): Promise<boolean> {
+  async #fail({ action, drop, error }: Fault): Promise<boolean> {
+    await action?.();
     if (drop) {
-      this.#request.destroy();
+      // Not the request: once its body has been read, destroying it leaves the connection open.
+      this.#response.destroy();
       return true;
     }
     if (!error) return false;

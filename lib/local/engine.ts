@@ -52,6 +52,8 @@ export interface Engine {
   readonly traffic: Traffic;
   readonly functions: Functions;
   readonly database: Database;
+  /** Unfinished multipart uploads. */
+  readonly uploads: MultipartUploads;
   /** End everything and remove the connection file. Safe to call twice. */
   stop(): Promise<void>;
 }
@@ -179,7 +181,7 @@ async function start(
   };
   const connection = describeConnection(parts);
   cleanup.push(writeConnection(state.connectionPath, connection));
-  return { connection, connectionPath: state.connectionPath, accounts, traffic, functions, database };
+  return { connection, connectionPath: state.connectionPath, accounts, traffic, functions, database, uploads };
 }
 
 /** One server an API; the one that the output `ProxyUrl` names gets the wanted port. */

@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto';
-import { PassThrough, type Readable } from 'node:stream';
 import type { FunctionDefinition } from './function-definition.ts';
 import { type OnChunk, type Outcome, Worker } from './worker.ts';
 import type { FunctionError } from './worker-protocol.ts';
@@ -15,6 +14,14 @@ const workersPerFunction = 4;
 export type InvocationResult =
   | { readonly ok: true; readonly payload: unknown; readonly durationMs: number }
   | { readonly ok: false; readonly error: FunctionError };
+
+/** An invocation under way. */
+export interface Invocation {
+  /** JSON. */
+  readonly event: string;
+  /** End its execution environment at once, as when the machine under it fails. */
+  kill(): void;
+}
 
 /** Receives each line that a function writes. */
 export type OnLog = (functionName: string, line: string) => void;
@@ -56,27 +63,70 @@ export class Functions {
     return { ok: true, payload: outcome.type === 'result' ? (JSON.parse(text) as unknown) : text, durationMs };
   }
 
-  /** Invoke with a streamed reply. The stream fails when the function does, or sends more than 200 MB. */
-  invokeStreaming(name: string, event: unknown): Readable {
-    const stream = new PassThrough();
-    let sent = 0;
+  /**
+   * Invoke with a streamed reply, chunk by chunk. It throws when the function fails, or sends more than 200 MB. A reader
+   * that leaves does not end the invocation: the rest is dropped.
+   */
+  async *invokeStreaming(name: string, event: unknown): AsyncGenerator<Uint8Array, void, void> {
+    const arrived: { readonly data: Uint8Array; readonly taken: () => void }[] = [];
+    let wake = () => {};
+    let outcome: Outcome | undefined;
+    let reading = true;
     const onChunk: OnChunk = async (data) => {
-      sent += data.byteLength;
-      if (sent > streamLimit) stream.destroy(new Error('Function.ResponseSizeTooLarge'));
-      // A client that went away does not end the invocation: the rest is dropped.
-      if (stream.destroyed || stream.write(data)) return;
-      await new Promise<void>((resolve) => {
-        stream.once('drain', resolve);
-        stream.once('close', resolve);
+      if (!reading) return;
+      await new Promise<void>((taken) => {
+        arrived.push({ data, taken });
+        wake();
       });
     };
     void this.#pool(name)
       .run(JSON.stringify(event), onChunk)
-      .then(({ outcome }) => {
-        if (outcome.type === 'failed') stream.destroy(new Error(outcome.error.errorType));
-        else stream.end(outcome.type === 'result' ? outcome.payload : undefined);
+      .then((finished) => {
+        outcome = finished.outcome;
+        wake();
       });
-    return stream;
+    let sent = 0;
+    try {
+      while (!outcome || arrived.length > 0) {
+        // It stays in the list while it is read, so that a reader that leaves then does not keep the function waiting.
+        const [chunk] = arrived;
+        if (chunk) {
+          sent += chunk.data.byteLength;
+          if (sent > streamLimit) throw new Error('Function.ResponseSizeTooLarge');
+          yield chunk.data;
+          arrived.shift();
+          chunk.taken();
+        } else {
+          await new Promise<void>((resolve) => {
+            wake = resolve;
+          });
+        }
+      }
+    } finally {
+      reading = false;
+      for (const { taken } of arrived) taken();
+    }
+    if (outcome.type === 'failed') throw new Error(outcome.error.errorType);
+    if (outcome.type === 'result') yield Buffer.from(outcome.payload);
+  }
+
+  /** @param requestId as Lambda gives it to the handler. @returns `undefined` when it is over, or never was. */
+  invocation(requestId: string): Invocation | undefined {
+    for (const pool of this.#pools.values()) {
+      const found = pool.running.get(requestId);
+      if (found) return found;
+    }
+    return undefined;
+  }
+
+  /** Give up the execution environments that wait for work, as Lambda may at any time: what comes next starts cold. */
+  async recycle(): Promise<void> {
+    await Promise.all([...this.#pools.values()].map((pool) => pool.recycle()));
+  }
+
+  /** Time limit of the invocations that begin from now on, over that of the template. */
+  limitTime(name: string, timeoutSeconds: number): void {
+    this.#pool(name).timeoutSeconds = timeoutSeconds;
   }
 
   async stop(): Promise<void> {
@@ -94,6 +144,8 @@ export class Functions {
 /** The execution environments of one function. */
 class Pool {
   readonly definition: FunctionDefinition;
+  readonly running = new Map<string, Invocation>();
+  timeoutSeconds: number;
   readonly #onLine: (line: string) => void;
   readonly #idle: Worker[] = [];
   readonly #all = new Set<Worker>();
@@ -102,6 +154,7 @@ class Pool {
 
   constructor(definition: FunctionDefinition, onLog: OnLog) {
     this.definition = definition;
+    this.timeoutSeconds = definition.timeoutSeconds;
     this.#onLine = (line) => onLog(definition.name, line);
   }
 
@@ -110,7 +163,9 @@ class Pool {
     const requestId = randomUUID();
     const coldStart = worker.initMs === 0;
     const started = performance.now();
-    const outcome = await worker.invoke(requestId, event, this.definition.timeoutSeconds * 1000, onChunk);
+    this.running.set(requestId, { event, kill: () => worker.kill() });
+    const outcome = await worker.invoke(requestId, event, this.timeoutSeconds * 1000, onChunk);
+    this.running.delete(requestId);
     const durationMs = performance.now() - started - (coldStart ? worker.initMs : 0);
     this.#report(requestId, outcome, durationMs, coldStart ? worker.initMs : undefined);
     this.#putBack(worker);
@@ -120,6 +175,12 @@ class Pool {
   async stop(): Promise<void> {
     this.#stopped = true;
     await Promise.all([...this.#all].map((worker) => worker.stop()));
+  }
+
+  async recycle(): Promise<void> {
+    const idle = this.#idle.splice(0);
+    for (const worker of idle) this.#all.delete(worker);
+    await Promise.all(idle.map((worker) => worker.stop()));
   }
 
   async #take(): Promise<Worker> {

@@ -111,9 +111,9 @@ export class LocalS3 {
   }
 
   #checkSize(s3: S3Request, document: string, stated: string | string[] | undefined): void {
-    if (stated === undefined) return;
     const partNumbers = [...document.matchAll(/<PartNumber>(\d+)<\/PartNumber>/g)].map(([, number]) => Number(number));
-    if (this.#uploads.sizeOf(s3.parameters.get('uploadId') ?? '', partNumbers) !== Number(stated)) {
+    const size = this.#uploads.sizeOf(s3, partNumbers);
+    if (stated !== undefined && size !== Number(stated)) {
       throw new AwsError(400, 'InvalidRequest', 'The provided x-amz-mp-object-size does not match the uploaded parts');
     }
   }

@@ -4,6 +4,8 @@ import type { AwsService } from './aws-errors.ts';
 export interface AwsCall {
   /** Short name of the function, `operator`, or `presigned` for a presigned URL. */
   readonly caller: string;
+  /** Request id of the invocation in which a function makes the call. */
+  readonly invocation?: string | undefined;
   readonly service: AwsService;
   /** API action, for example `UploadPartCopy` or `SendMessageBatch`. */
   readonly action: string;
@@ -24,6 +26,8 @@ export interface Fault {
   /** `before` (default): the call has no effect. `after`: it has its effect, the answer is replaced or lost. */
   readonly when?: 'before' | 'after';
   readonly delayMs?: number;
+  /** Done at that moment and waited for; without `error` and `drop` the call goes on as if nothing had been. */
+  readonly action?: () => unknown;
   /** Answer with this error. */
   readonly error?: { readonly status: number; readonly code: string; readonly message?: string };
   /** Break the connection without an answer. */

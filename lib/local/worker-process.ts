@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { HttpResponseStream, isStreaming, ResponseStream, streamifyResponse } from './response-stream.ts';
+import { traceHeader } from './trace-header.ts';
 import { type FromWorker, type FunctionError, type ToWorker, workerVariables } from './worker-protocol.ts';
 
 /**
@@ -40,6 +41,7 @@ const started = performance.now();
 const handler = await loadHandler();
 invoke = async ({ requestId, event, deadline }) => {
   const context = contextOf(requestId, deadline);
+  process.env['_X_AMZN_TRACE_ID'] = traceHeader(requestId);
   try {
     if (isStreaming(handler)) {
       const stream = new ResponseStream(
