@@ -100,11 +100,12 @@ async function stage(
 ): Promise<Written> {
   const { archive, outbox, archiveKeys, now } = dependencies;
   const key = outboxKey(message.recipient, outboxFileName(file.fileId, file.submissionFilePath));
+  // An invocation that died could not abort, whoever has written the container since. One that may still live began
+  // later than this.
+  if (delivery.redelivered) await outbox.abortUploads(key, new Date(now().getTime() - longestInvocationMs));
   const present = await outbox.head(key);
   const settled = settledBy(present, message);
   if (settled) return settled;
-  // An invocation that died could not abort. One that may still live began later than this.
-  if (delivery.redelivered) await outbox.abortUploads(key, new Date(now().getTime() - longestInvocationMs));
 
   const body = await bodyOf(file, archive);
   const header = headerFor(file, await archiveKeys.candidates(file.keyHash), Buffer.from(message.publicKey, 'base64'));

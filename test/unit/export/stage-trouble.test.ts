@@ -105,6 +105,15 @@ test('a redelivery does not abort an upload that may still live', async () => {
   expectWhole(world, large);
 });
 
+test('a redelivery aborts what a dead delivery left, also when another one has written the container since', async () => {
+  const world = worldWith(large);
+  await world.outbox.startUpload(outboxKey, {});
+  world.outbox.now = new Date(world.outbox.now.getTime() + 90 * 60_000);
+  await stageFile(message, world.staging, fresh);
+  expect(await stageFile(message, world.staging, redelivered)).toMatchObject({ outcome: 'already_staged' });
+  expect(world.outbox.uploads.size).toBe(0);
+});
+
 test('a first delivery looks for no old upload', async () => {
   const world = worldWith(small);
   await stageFile(message, world.staging, fresh);

@@ -176,6 +176,44 @@ describe('multipart upload', () => {
     expect(await outbox.abortUploads('p/twice', new Date(Date.now() + 1000))).toBe(0);
   });
 
+  it('aborts an upload whose id was lost with the answer, and none that another delivery has been filling', async () => {
+    const upload = (id: string, initiated: string) =>
+      `<Upload><Key>p/x</Key><UploadId>${id}</UploadId><Initiated>${initiated}</Initiated></Upload>`;
+    const { handler, requests, left } = scripted([
+      { status: 503, body: '<Error><Code>SlowDown</Code></Error>' },
+      { status: 200, body: '<InitiateMultipartUploadResult><UploadId>own</UploadId></InitiateMultipartUploadResult>' },
+      {
+        status: 200,
+        body: `<ListMultipartUploadsResult><IsTruncated>false</IsTruncated>${[
+          upload('long-running', '2026-01-01T11:55:00.000Z'),
+          upload('lost', '2026-01-01T11:59:58.000Z'),
+          upload('own', '2026-01-01T12:00:00.000Z'),
+          upload('later', '2026-01-01T12:00:01.000Z'),
+        ].join('')}</ListMultipartUploadsResult>`,
+      },
+      { status: 204 },
+    ]);
+    await scriptedOutbox(handler, 2).startUpload('p/x', metadata);
+    expect(requests.map(({ method, query }) => `${method} ${query?.['uploadId'] ?? ''}`)).toEqual([
+      'POST ',
+      'POST ',
+      'GET ',
+      'DELETE lost',
+    ]);
+    expect(left).toEqual([]);
+  });
+
+  it('starts an upload also when what was lost cannot be found', async () => {
+    const { handler } = scripted([
+      { status: 503, body: '<Error><Code>SlowDown</Code></Error>' },
+      { status: 200, body: '<InitiateMultipartUploadResult><UploadId>u</UploadId></InitiateMultipartUploadResult>' },
+      { status: 403, body: '<Error><Code>AccessDenied</Code></Error>' },
+      { status: 204 },
+    ]);
+    const upload = await scriptedOutbox(handler, 2).startUpload('p/x', metadata);
+    await upload.abort();
+  });
+
   it('does not take an error for success because its status is 200', async () => {
     const error = '<?xml version="1.0"?><Error><Code>InternalError</Code><Message>again</Message></Error>';
     const { handler, left } = scripted([
@@ -243,13 +281,13 @@ describe('abortUploads', () => {
       '<IsTruncated>true</IsTruncated><NextKeyMarker>p/x</NextKeyMarker><NextUploadIdMarker>u1</NextUploadIdMarker>';
     const { handler, requests, left } = scripted([
       { status: 200, body: page('u1', more) },
-      { status: 204 },
       { status: 200, body: page('u2', '<IsTruncated>false</IsTruncated>') },
+      { status: 204 },
       { status: 404, body: '<Error><Code>NoSuchUpload</Code></Error>' },
     ]);
     expect(await scriptedOutbox(handler).abortUploads('p/x', new Date('2026-01-02'))).toBe(1);
-    expect(requests[2]?.query).toMatchObject({ prefix: 'p/x', 'key-marker': 'p/x', 'upload-id-marker': 'u1' });
-    expect(requests.map(({ query }) => query?.['uploadId'])).toEqual([undefined, 'u1', undefined, 'u2']);
+    expect(requests[1]?.query).toMatchObject({ prefix: 'p/x', 'key-marker': 'p/x', 'upload-id-marker': 'u1' });
+    expect(requests.map(({ query }) => query?.['uploadId'])).toEqual([undefined, undefined, 'u1', 'u2']);
     expect(left).toEqual([]);
   });
 });
@@ -263,10 +301,10 @@ function headHeaders(requestId: string, size: number) {
   };
 }
 
-function scriptedOutbox(requestHandler: ReturnType<typeof scripted>['handler']): S3OutboxWriter {
+function scriptedOutbox(requestHandler: ReturnType<typeof scripted>['handler'], maxAttempts = 1): S3OutboxWriter {
   const s3 = new S3Client({
     ...testClient,
-    maxAttempts: 1,
+    maxAttempts,
     requestChecksumCalculation: 'WHEN_REQUIRED',
     requestHandler,
   });
