@@ -4,7 +4,7 @@ import { S3Server } from '../../helpers/s3-server.ts';
 
 let server: S3Server;
 beforeAll(async () => {
-  server = await S3Server.start('b');
+  server = await S3Server.start('outbox');
 });
 afterAll(() => server[Symbol.asyncDispose]());
 
@@ -14,13 +14,13 @@ test.each(['with the size stated', 'without'])(
   async (how) => {
     const client = server.client();
     const Key = `key ${how}`;
-    const { UploadId } = await client.send(new CreateMultipartUploadCommand({ Bucket: 'b', Key }));
-    const part = { Bucket: 'b', Key, UploadId, PartNumber: 1 };
+    const { UploadId } = await client.send(new CreateMultipartUploadCommand({ Bucket: 'outbox', Key }));
+    const part = { Bucket: 'outbox', Key, UploadId, PartNumber: 1 };
     const { ETag } = await client.send(new UploadPartCommand({ ...part, Body: Buffer.from('four') }));
     const complete = () =>
       client.send(
         new CompleteMultipartUploadCommand({
-          Bucket: 'b',
+          Bucket: 'outbox',
           Key,
           UploadId,
           MultipartUpload: { Parts: [{ PartNumber: 1, ETag }] },
