@@ -1,0 +1,24 @@
+import { describe, expect, test } from 'vitest';
+import { allKinds, runCases } from '../fuzz/campaign.ts';
+
+/** Enough of `npm run fuzz` to meet the outcomes that matter, in seconds. */
+const counts = { headers: 2_000, containers: 150, keyFiles: 1_000 } as const;
+/** What the cases must at least reach: a fuzzer that everything bounces off at the door proves nothing. */
+const reached = {
+  headers: ['ok', 'multiple-edit-lists', 'malformed-edit-list', 'unknown-packet-type', 'malformed-packet'],
+  containers: ['ok', 'segment-authentication-failed', 'truncated-segment', 'no-decryptable-packet'],
+  keyFiles: ['ok', 'passphrase-required', 'invalid-key-format', 'invalid-key-length'],
+} as const;
+
+describe('fuzzed with a fixed seed, the library raises its own errors and nothing else', () => {
+  test.each(allKinds)('%s', async (kind) => {
+    const outcomes = await runCases({ kind, seed: 'fixed', count: counts[kind] });
+    expect([...outcomes.keys()]).toEqual(expect.arrayContaining([...reached[kind]]));
+  });
+
+  test('the same seed gives the same cases', async () => {
+    const [one, two] = [{}, {}].map(() => runCases({ kind: 'headers', seed: 'again', count: 200 }));
+    expect(await one).toEqual(await two);
+    expect(await one).not.toEqual(await runCases({ kind: 'headers', seed: 'other', count: 200 }));
+  });
+});
