@@ -1,4 +1,4 @@
-import { asBuffer, type ByteSource, type Random, systemRandom } from './bytes.ts';
+import { asBuffer, type ByteSource, type Random, systemRandom, wipe } from './bytes.ts';
 import { encryptHeader } from './encrypt-header.ts';
 import { MalformedHeaderError } from './errors.ts';
 import { HeaderScanner } from './header.ts';
@@ -27,8 +27,12 @@ export async function* encrypt(
 ): AsyncGenerator<Uint8Array, void, undefined> {
   const { recipients, editList, random = systemRandom } = options;
   const dataKey = random(32);
-  yield encryptHeader({ dataKeys: [dataKey], editList, recipients, random });
-  yield* encryptSegments(source, { dataKey, random });
+  try {
+    yield encryptHeader({ dataKeys: [dataKey], editList, recipients, random });
+    yield* encryptSegments(source, { dataKey, random });
+  } finally {
+    wipe(dataKey);
+  }
 }
 
 /**
@@ -36,18 +40,27 @@ export async function* encrypt(
  * is at most 16 MiB).
  *
  * @param options.sender raw public key: accept only this writer's header packets.
+ * @param options.expectedSize bytes of the plaintext before the edit list, known from elsewhere: a body of another length
+ * is then an error. Default: not checked, and a file cut between two segments passes for whole.
  * @throws MalformedHeaderError, NoMatchingKeyError, DamagedBodyError; RangeError for a wrong argument.
  */
 export async function* decrypt(
   source: ByteSource,
-  options: { readonly privateKeys: readonly Uint8Array[]; readonly sender?: Uint8Array },
+  options: {
+    readonly privateKeys: readonly Uint8Array[];
+    readonly sender?: Uint8Array;
+    readonly expectedSize?: number | undefined;
+  },
 ): AsyncGenerator<Uint8Array, void, undefined> {
-  const { privateKeys, ...headerOptions } = options;
+  const { privateKeys, expectedSize, ...headerOptions } = options;
   const { header, body } = await splitContainer(source);
+  let dataKeys: readonly Uint8Array[] = [];
   try {
-    const { dataKeys, editList } = openHeader(header, privateKeys, headerOptions);
-    yield* decryptSegments(body, { dataKeys, editList });
+    const opened = openHeader(header, privateKeys, headerOptions);
+    dataKeys = opened.dataKeys;
+    yield* decryptSegments(body, { dataKeys, editList: opened.editList, expectedSize });
   } finally {
+    wipe(...dataKeys);
     await body.return?.();
   }
 }

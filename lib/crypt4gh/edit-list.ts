@@ -23,6 +23,80 @@ export function* keptRanges(editList: readonly bigint[]): Generator<KeptRange, v
   if (editList.length === 0) yield { start: 0n, end: undefined };
 }
 
+/**
+ * Bytes that an edit list leaves of a plaintext of `plain` bytes.
+ *
+ * @throws RangeError when the result is above 2^53 - 1.
+ */
+export function editedSize(plain: number, editList: readonly bigint[]): number {
+  let size = 0n;
+  const limit = BigInt(plain);
+  for (const { start, end = limit } of keptRanges(editList)) {
+    if (start >= limit) break;
+    size += (end < limit ? end : limit) - start;
+  }
+  return Number(size);
+}
+
+/**
+ * The plaintext behind some of what an edit list leaves.
+ *
+ * @param ranges what is asked for, as positions in the output of the edit list; ascending, not overlapping.
+ * @returns positions in the plaintext, ascending; ranges that touch are not joined.
+ */
+export function* selectKept(
+  editList: readonly bigint[] | undefined,
+  ranges: Iterable<KeptRange>,
+): Generator<KeptRange, void, undefined> {
+  const kept = keptRanges(editList ?? []);
+  let current = kept.next().value;
+  /** Position in the output where `current` begins. */
+  let position = 0n;
+  for (const { start, end } of ranges) {
+    while (current !== undefined) {
+      const { start: plainStart, end: plainEnd } = current;
+      const currentEnd = plainEnd === undefined ? undefined : position + (plainEnd - plainStart);
+      const from = start > position ? start : position;
+      const to = end === undefined || (currentEnd !== undefined && currentEnd < end) ? currentEnd : end;
+      if (to === undefined || to > from) {
+        const shift = plainStart - position;
+        yield { start: from + shift, end: to === undefined ? undefined : to + shift };
+      }
+      // The next range may need the rest of this kept one.
+      if (currentEnd === undefined || (end !== undefined && currentEnd > end)) break;
+      position = currentEnd;
+      current = kept.next().value;
+    }
+  }
+}
+
+/** Ranges in ascending order, with those joined that overlap or touch, without empty ones. */
+export function joinedRanges(ranges: readonly KeptRange[]): KeptRange[] {
+  const joined: KeptRange[] = [];
+  const sorted = ranges
+    .filter(({ start, end }) => end === undefined || end > start)
+    .sort((one, other) => (one.start < other.start ? -1 : Number(one.start > other.start)));
+  for (const range of sorted) {
+    const last = joined.at(-1);
+    if (last === undefined || (last.end !== undefined && last.end < range.start)) joined.push(range);
+    else if (last.end !== undefined && (range.end === undefined || range.end > last.end)) {
+      joined[joined.length - 1] = { start: last.start, end: range.end };
+    }
+  }
+  return joined;
+}
+
+/** The edit list that keeps these ranges: ascending, not overlapping, the last one may be open. */
+export function editListOf(ranges: readonly KeptRange[]): bigint[] {
+  let position = 0n;
+  return ranges.flatMap(({ start, end }) => {
+    const skip = start - position;
+    if (end === undefined) return [skip];
+    position = end;
+    return [skip, end - start];
+  });
+}
+
 /** A part of a piece of plaintext, as offsets [from, to) into that piece. */
 export interface Slice {
   readonly from: number;

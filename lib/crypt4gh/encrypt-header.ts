@@ -1,4 +1,4 @@
-import { asBuffer, expectLength, type Random, systemRandom } from './bytes.ts';
+import { asBuffer, expectLength, type Random, systemRandom, wipe } from './bytes.ts';
 import { serializeHeader } from './header.ts';
 import { sealPackets } from './packets.ts';
 import { encodePayload, type Payload } from './payloads.ts';
@@ -20,18 +20,32 @@ export function distinctRecipients(recipients: readonly Uint8Array[]): readonly 
 /**
  * A header with these payloads for every recipient, from a sender key made for it alone: so the nonces, random too,
  * cannot meet another header's (Crypt4GH § 3.3.1, § 5.3).
+ *
+ * @param more packets that come after these, unchanged.
  */
 export function encryptPayloads(
   payloads: readonly Payload[],
   recipients: readonly Uint8Array[],
   random: Random,
+  more: readonly Uint8Array[] = [],
 ): Buffer {
+  return serializeHeader([...sealPayloads(payloads, distinctRecipients(recipients), random), ...more]);
+}
+
+/** The packets with these payloads for each of the recipients, from a sender key of their own. */
+export function sealPayloads(
+  payloads: readonly Payload[],
+  recipients: readonly Uint8Array[],
+  random: Random,
+): readonly Buffer[] {
   const encoded = payloads.map(encodePayload);
-  const sender = preparePrivateKey(generateKeyPair(random).privateKey);
-  const packets = distinctRecipients(recipients).flatMap((recipient) =>
-    sealPackets(encoded, recipient, sender, () => random(NONCE_BYTES)),
-  );
-  return serializeHeader(packets);
+  const { privateKey } = generateKeyPair(random);
+  const sender = preparePrivateKey(privateKey);
+  try {
+    return recipients.flatMap((recipient) => sealPackets(encoded, recipient, sender, () => random(NONCE_BYTES)));
+  } finally {
+    wipe(privateKey, ...encoded);
+  }
 }
 
 /**

@@ -14,7 +14,13 @@ export type HeaderErrorCode =
   | 'malformed-edit-list';
 
 /** What is wrong with a body. */
-export type BodyErrorCode = 'segment-authentication-failed' | 'truncated-segment';
+export type BodyErrorCode =
+  | 'segment-authentication-failed'
+  | 'truncated-segment'
+  /** Only where the size is known: the body ends between two segments, too early. */
+  | 'truncated-body'
+  /** Only where the size is known: the body goes on after its end. */
+  | 'oversized-body';
 
 /** What is wrong with a key or key file. */
 export type KeyErrorCode =
@@ -60,11 +66,27 @@ export class NoMatchingKeyError extends Crypt4ghError {
   readonly code = 'no-decryptable-packet';
   /** Packets in the header; each is for one recipient. */
   readonly packetCount: number;
-  constructor(packetCount: number) {
-    super(`none of the ${packetCount} header packets opens with the given key`);
+  /**
+   * Recipients that the header can be for, at most. Each needs a data key packet; packets too short to be one are not
+   * counted. A header with one data key and no edit list of four lengths or more is for exactly so many.
+   */
+  readonly recipientCount: number;
+  constructor(packetCount: number, recipientCount: number) {
+    super(
+      `none of the ${packetCount} header packets opens with the given key; ` +
+        `the header is for at most ${recipientCount} ${recipientCount === 1 ? 'recipient' : 'recipients'}`,
+    );
     this.packetCount = packetCount;
+    this.recipientCount = recipientCount;
   }
 }
+
+const bodyProblems: Readonly<Record<BodyErrorCode, string>> = {
+  'segment-authentication-failed': 'does not authenticate with any data key',
+  'truncated-segment': 'is cut short',
+  'truncated-body': 'is missing: the body ends too early',
+  'oversized-body': 'should not be there: the body is longer than it should be',
+};
 
 /** A segment is not what its writer sealed. Plaintext given out before is authentic; nothing of this segment is. */
 export class DamagedBodyError extends Crypt4ghError {
@@ -75,8 +97,7 @@ export class DamagedBodyError extends Crypt4ghError {
   readonly start: number;
   readonly end: number;
   constructor(code: BodyErrorCode, segment: number, start: number, end: number) {
-    const reason = code === 'truncated-segment' ? 'is cut short' : 'does not authenticate with any data key';
-    super(`segment ${segment} (bytes ${start} to ${end} of the body) ${reason}`);
+    super(`segment ${segment} (bytes ${start} to ${end} of the body) ${bodyProblems[code]}`);
     this.code = code;
     this.segment = segment;
     this.start = start;

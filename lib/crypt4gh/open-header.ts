@@ -1,7 +1,7 @@
-import { expectLength } from './bytes.ts';
+import { expectLength, wipe } from './bytes.ts';
 import { MalformedHeaderError, NoMatchingKeyError } from './errors.ts';
 import { parseHeader } from './header.ts';
-import { PacketOpener } from './packets.ts';
+import { mayHoldDataKey, PacketOpener } from './packets.ts';
 import { decodePayload, type Payload } from './payloads.ts';
 import { KEY_BYTES, preparePrivateKey } from './x25519.ts';
 
@@ -17,6 +17,10 @@ export interface OpenedHeader {
   readonly dataKeys: readonly Uint8Array[];
   /** Bytes to skip and keep in turn, or `undefined` for the whole plaintext. */
   readonly editList: readonly bigint[] | undefined;
+  /** Raw public key of the reader: of the private key that opened the packets. */
+  readonly reader: Uint8Array;
+  /** The packets that did not open, as they stand in the header but without their length field. */
+  readonly foreignPackets: readonly Uint8Array[];
 }
 
 /**
@@ -38,15 +42,25 @@ export function openHeader(
   const { sender } = options;
   if (sender !== undefined) expectLength(sender, KEY_BYTES, "a sender's public key");
   for (const privateKey of privateKeys) {
-    const opener = new PacketOpener(preparePrivateKey(privateKey));
-    const opened = packets.map((packet) => opener.open(packet, sender)).filter((payload) => payload !== undefined);
-    if (opened.length > 0) return { length, packetCount: packets.length, ...judge(opened) };
+    const prepared = preparePrivateKey(privateKey);
+    const opener = new PacketOpener(prepared);
+    const opened: Buffer[] = [];
+    const foreignPackets: Buffer[] = [];
+    for (const packet of packets) {
+      const payload = opener.open(packet, sender);
+      if (payload === undefined) foreignPackets.push(packet);
+      else opened.push(payload);
+    }
+    if (opened.length > 0) {
+      const reader = Uint8Array.from(prepared.publicKey);
+      return { length, packetCount: packets.length, ...judge(opened), reader, foreignPackets };
+    }
   }
-  throw new NoMatchingKeyError(packets.length);
+  throw new NoMatchingKeyError(packets.length, packets.filter(mayHoldDataKey).length);
 }
 
 function judge(opened: readonly Buffer[]): Pick<OpenedHeader, 'payloads' | 'dataKeys' | 'editList'> {
-  const payloads = opened.map(decodePayload);
+  const payloads = decodeAll(opened);
   const dataKeys = payloads.flatMap((payload) => (payload.type === 'data-key' ? [payload.key] : []));
   const editLists = payloads.flatMap((payload) => (payload.type === 'edit-list' ? [payload.lengths] : []));
   // Crypt4GH § 3.2.4: at most one for a reader. Taking the first could give out what the second one skips.
@@ -58,4 +72,13 @@ function judge(opened: readonly Buffer[]): Pick<OpenedHeader, 'payloads' | 'data
     throw new MalformedHeaderError('no-data-key', 'the header has no data key for this reader');
   }
   return { payloads, dataKeys, editList: editLists[0] };
+}
+
+function decodeAll(opened: readonly Buffer[]): Payload[] {
+  try {
+    return opened.map(decodePayload);
+  } finally {
+    // What is needed of them has been copied.
+    wipe(...opened);
+  }
 }

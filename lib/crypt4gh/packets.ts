@@ -10,6 +10,14 @@ const METHOD_BYTES = 4;
 /** Method and writer's public key; nonce, ciphertext and MAC follow (Crypt4GH § 3.2.2). */
 const PREFIX_BYTES = METHOD_BYTES + KEY_BYTES;
 
+/** Smallest packet with a data key, without its length field: type, method and key around which it is sealed. */
+const DATA_KEY_PACKET_BYTES = PREFIX_BYTES + SEGMENT_OVERHEAD + 8 + KEY_BYTES;
+
+/** Whether a packet, not opened, can be one with a data key: by its encryption method and its length. */
+export function mayHoldDataKey(packet: Buffer): boolean {
+  return packet.length >= DATA_KEY_PACKET_BYTES && packet.readUInt32LE(0) === METHOD_X25519_CHACHA20;
+}
+
 /**
  * The key of a packet: the first half of BLAKE2b-512 over the shared secret and both public keys, the reader's first
  * whoever computes it (Crypt4GH § 3.3.2).

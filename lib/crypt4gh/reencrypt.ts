@@ -4,7 +4,7 @@ import { distinctRecipients, encryptPayloads } from './encrypt-header.ts';
 import { serializeHeader } from './header.ts';
 import { openHeader } from './open-header.ts';
 import { sealPackets } from './packets.ts';
-import { encodePayload } from './payloads.ts';
+import { encodePayload, type Payload } from './payloads.ts';
 import { NONCE_BYTES } from './sizes.ts';
 import { KEY_BYTES, preparePrivateKey } from './x25519.ts';
 
@@ -23,13 +23,17 @@ export type HeaderDerivation = { readonly secret: Uint8Array; readonly context: 
 /**
  * Opens a header and seals what it says for other readers; the body stays as it is (Crypt4GH § 1.1, § 3.3).
  *
- * All data keys and the edit list are kept, in packet order. Packets that do not open are dropped: with them a reader
- * who had access before could meet a second edit list, which makes the file unreadable. Padding is dropped too. The
- * sender is never a reader's key.
+ * All data keys and the edit list are kept, in packet order. Padding is dropped. The sender is never a reader's key.
+ * The reader itself keeps access only as one of the recipients; {@link addRecipients} leaves it what it has.
  *
  * @param options.header the header; bytes after it are ignored.
  * @param options.readerKeys raw private keys to try.
  * @param options.recipients raw public keys; each gets every packet.
+ * @param options.sender raw public key: take only this writer's packets for the reader's.
+ * @param options.foreignPackets what becomes of packets that do not open. Default `drop`: kept, they could give a
+ * recipient who had access before a second edit list, which makes the file unreadable. `keep` appends them unchanged.
+ * @param options.editList takes the place of the reader's edit list, over the whole plaintext; `null`: none. Default: the
+ * one that is there.
  * @throws what {@link openHeader} throws; UnusableKeyError `weak-public-key`; RangeError for a wrong argument.
  */
 export function reencryptHeader(options: {
@@ -37,11 +41,16 @@ export function reencryptHeader(options: {
   readonly readerKeys: readonly Uint8Array[];
   readonly recipients: readonly Uint8Array[];
   readonly derivation: HeaderDerivation;
+  readonly sender?: Uint8Array;
+  readonly foreignPackets?: 'drop' | 'keep';
+  readonly editList?: readonly bigint[] | null | undefined;
 }): Uint8Array {
-  const { header, readerKeys, derivation } = options;
+  const { header, readerKeys, derivation, sender, foreignPackets = 'drop', editList } = options;
   const recipients = distinctRecipients(options.recipients);
-  const { payloads } = openHeader(header, readerKeys);
-  if ('random' in derivation) return encryptPayloads(payloads, recipients, derivation.random);
+  const opened = openHeader(header, readerKeys, sender === undefined ? {} : { sender });
+  const payloads = editList === undefined ? opened.payloads : withEditList(opened.payloads, editList);
+  const kept = foreignPackets === 'keep' ? opened.foreignPackets : [];
+  if ('random' in derivation) return encryptPayloads(payloads, recipients, derivation.random, kept);
 
   if (derivation.secret.length < KEY_BYTES) throw new RangeError(`expected a secret of at least ${KEY_BYTES} bytes`);
   const encoded = payloads.map(encodePayload);
@@ -50,7 +59,12 @@ export function reencryptHeader(options: {
     const { sender, nonce } = deriveSender(derivation.secret, recipient, digest);
     return sealPackets(encoded, recipient, preparePrivateKey(sender), nonce);
   });
-  return serializeHeader(packets);
+  return serializeHeader([...packets, ...kept]);
+}
+
+function withEditList(payloads: readonly Payload[], lengths: readonly bigint[] | null): Payload[] {
+  const dataKeys = payloads.filter(({ type }) => type === 'data-key');
+  return lengths === null ? dataKeys : [...dataKeys, { type: 'edit-list', lengths }];
 }
 
 /** SHA-256 over the parts, each with its length before it, so that no two lists run together into the same bytes. */

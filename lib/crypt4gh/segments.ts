@@ -1,18 +1,9 @@
-import { createSecretKey, type KeyObject } from 'node:crypto';
-import { type ByteSource, expectLength, type Random, systemRandom } from './bytes.ts';
-import { EditListCursor, type Slice } from './edit-list.ts';
-import { DamagedBodyError } from './errors.ts';
+import { type ByteSource, type Random, systemRandom } from './bytes.ts';
+import { EditListCursor } from './edit-list.ts';
 import { PieceCutter } from './pieces.ts';
-import { seal, unseal } from './sealed.ts';
+import { seal } from './sealed.ts';
+import { BodySizeCheck, damagedSegment, prepareDataKey, SegmentDecryptor } from './segment-decryptor.ts';
 import { ENCRYPTED_SEGMENT_BYTES, NONCE_BYTES, SEGMENT_BYTES, SEGMENT_OVERHEAD } from './sizes.ts';
-
-const DATA_KEY_BYTES = 32;
-
-/** A data key made ready once: handing raw bytes to each cipher costs a third of a segment's time. */
-function prepareDataKey(dataKey: Uint8Array): KeyObject {
-  expectLength(dataKey, DATA_KEY_BYTES, 'a data key');
-  return createSecretKey(dataKey);
-}
 
 /**
  * Encrypts a plaintext of any length to the segments of a body, in constant memory; each yield is one whole segment.
@@ -41,66 +32,69 @@ export async function* encryptSegments(
  * whole segment has authenticated. Segments that the edit list skips whole are not decrypted, and after its last keep
  * the source is closed.
  *
- * The format does not show segments that are missing at the end, moved or repeated (Crypt4GH § 1.1, § 5.4): compare
- * with a length or checksum from elsewhere.
+ * The format does not show segments that are missing at the end, moved or repeated (Crypt4GH § 1.1, § 5.4). With
+ * `expectedSize` a body of another length is an error; moved and repeated segments need a checksum from elsewhere.
  *
  * @param source the body, from its first byte.
  * @param options.dataKeys 32 bytes each; for each segment the key that fitted last is tried first.
  * @param options.editList bytes to skip and keep in turn; default: everything is kept.
- * @throws DamagedBodyError; RangeError when there is no key or one is not 32 bytes.
+ * @param options.expectedSize bytes of the plaintext before the edit list, known from elsewhere; default: not checked.
+ * What comes after the edit list's last keep is not read, and so not checked either.
+ * @throws DamagedBodyError; RangeError when there is no key, one is not 32 bytes, or the size is no size.
  */
 export async function* decryptSegments(
   source: ByteSource,
-  options: { readonly dataKeys: readonly Uint8Array[]; readonly editList?: readonly bigint[] | undefined },
+  options: {
+    readonly dataKeys: readonly Uint8Array[];
+    readonly editList?: readonly bigint[] | undefined;
+    readonly expectedSize?: number | undefined;
+  },
 ): AsyncGenerator<Uint8Array, void, undefined> {
-  const decryptor = new SegmentDecryptor(options.dataKeys);
-  const cursor = options.editList && new EditListCursor(options.editList);
+  const decryptor = new BodyDecryptor(options);
   const cutter = new PieceCutter(ENCRYPTED_SEGMENT_BYTES);
   for await (const chunk of source) {
     for (const segment of cutter.push(chunk)) {
-      for (const plaintext of decryptor.decrypt(segment, cursor)) yield plaintext;
+      for (const plaintext of decryptor.decrypt(segment)) yield plaintext;
     }
-    if (cursor?.finished === true) return;
+    if (decryptor.finished) return;
   }
   const rest = cutter.rest();
-  if (rest.length > 0) yield* decryptor.decrypt(rest, cursor);
+  if (rest.length > 0) yield* decryptor.decrypt(rest);
+  decryptor.end();
 }
 
 /** Decrypts the segments of one body in order. */
-class SegmentDecryptor {
-  readonly #keys: KeyObject[];
+class BodyDecryptor {
+  readonly #decryptor: SegmentDecryptor;
+  readonly #cursor: EditListCursor | undefined;
+  readonly #size: BodySizeCheck | undefined;
   #index = 0;
 
-  constructor(dataKeys: readonly Uint8Array[]) {
-    if (dataKeys.length === 0) throw new RangeError('expected at least one data key');
-    this.#keys = dataKeys.map(prepareDataKey);
+  constructor(options: Parameters<typeof decryptSegments>[1]) {
+    const { dataKeys, editList, expectedSize } = options;
+    this.#decryptor = new SegmentDecryptor(dataKeys);
+    this.#cursor = editList && new EditListCursor(editList);
+    this.#size = expectedSize === undefined ? undefined : new BodySizeCheck(expectedSize);
   }
 
-  *decrypt(segment: Buffer, cursor: EditListCursor | undefined): Generator<Buffer, void, undefined> {
+  /** Whether nothing of what comes after the segments seen so far is kept. */
+  get finished(): boolean {
+    return this.#cursor?.finished === true;
+  }
+
+  *decrypt(segment: Buffer): Generator<Buffer, void, undefined> {
     const index = this.#index++;
-    if (segment.length < SEGMENT_OVERHEAD) throw damaged('truncated-segment', index, segment.length);
+    if (segment.length < SEGMENT_OVERHEAD) throw damagedSegment('truncated-segment', index, segment.length);
+    this.#size?.segment(index, segment.length);
     const length = segment.length - SEGMENT_OVERHEAD;
-    const slices: readonly Slice[] = cursor?.slices(BigInt(index) * BigInt(SEGMENT_BYTES), length) ?? [
-      { from: 0, to: length },
-    ];
+    const slices = this.#cursor?.slices(BigInt(index) * BigInt(SEGMENT_BYTES), length) ?? [{ from: 0, to: length }];
     if (slices.length === 0) return;
-    const plaintext = this.#open(segment);
-    if (plaintext === undefined) throw damaged('segment-authentication-failed', index, segment.length);
+    const plaintext = this.#decryptor.open(segment, index);
     for (const { from, to } of slices) if (to > from) yield plaintext.subarray(from, to);
   }
 
-  #open(segment: Buffer): Buffer | undefined {
-    for (const [position, key] of this.#keys.entries()) {
-      const plaintext = unseal(segment, key);
-      if (plaintext === undefined) continue;
-      if (position > 0) this.#keys.unshift(...this.#keys.splice(position, 1));
-      return plaintext;
-    }
-    return undefined;
+  /** @throws DamagedBodyError when the body must not end here. */
+  end(): void {
+    if (!this.finished) this.#size?.end(this.#index);
   }
-}
-
-function damaged(code: DamagedBodyError['code'], index: number, length: number): DamagedBodyError {
-  const start = index * ENCRYPTED_SEGMENT_BYTES;
-  return new DamagedBodyError(code, index, start, start + length);
 }

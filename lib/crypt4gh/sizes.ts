@@ -53,3 +53,40 @@ export function decryptedSize(body: number | bigint): number | bigint {
   const last = rest === 0n ? 0n : rest - BigInt(SEGMENT_OVERHEAD);
   return sameKind(full * BigInt(SEGMENT_BYTES) + last, body);
 }
+
+/** What a header holds, by which its length can be told before it is made. */
+export interface HeaderShape {
+  /** Different recipients; each gets every packet. */
+  readonly recipients: number;
+  /** Default: 1. */
+  readonly dataKeys?: number;
+  /** Lengths in the edit list; default: there is none. */
+  readonly editListLengths?: number | undefined;
+}
+
+/**
+ * Bytes of the header that `encryptHeader` makes: 16, and for each recipient 108 for each data key and 76 + 8 k for an
+ * edit list of k lengths (Crypt4GH § 2.2, § 3.2). Headers of other writers may be padded: take theirs from parsing.
+ *
+ * @throws RangeError when a count is no whole number.
+ */
+export function headerSize(shape: HeaderShape): number {
+  const { recipients, dataKeys = 1, editListLengths } = shape;
+  const counts = [recipients, dataKeys, editListLengths ?? 0];
+  if (!counts.every((count) => Number.isSafeInteger(count) && count >= 0)) {
+    throw new RangeError(`expected whole numbers of what is in a header, got ${counts.join(', ')}`);
+  }
+  const editList = editListLengths === undefined ? 0 : 76 + 8 * editListLengths;
+  return 16 + recipients * (108 * dataKeys + editList);
+}
+
+/**
+ * Bytes of the whole container that `plain` bytes of plaintext become.
+ *
+ * @throws RangeError as {@link encryptedBodySize} and {@link headerSize}.
+ */
+export function encryptedSize(plain: number, header: HeaderShape): number {
+  const size = headerSize(header) + encryptedBodySize(plain);
+  if (!Number.isSafeInteger(size)) throw new RangeError('size above 2^53 - 1');
+  return size;
+}

@@ -46,6 +46,8 @@ export interface RangeCheck {
   readonly length: number;
   readonly sha256: string;
   readonly output_length: number;
+  readonly first_segment: number;
+  readonly last_segment: number;
 }
 
 interface Manifest {

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import {
+  addRecipients,
   decrypt,
   encryptHeader,
   generateKeyPair,
@@ -164,5 +165,85 @@ describe('refused', () => {
   test('no recipient, and a secret too short to be one', () => {
     expect(() => rebuild({ recipients: [] })).toThrow(RangeError);
     expect(() => rebuild({ derivation: { secret: new Uint8Array(31), context: 'x' } })).toThrow(RangeError);
+  });
+});
+
+describe('packets that do not open', () => {
+  const shared = encryptHeader({ dataKeys: [keyA], recipients: [other.publicKey, archive.publicKey] });
+
+  test('are kept, as they were, when asked for', () => {
+    const rebuilt = rebuild({ header: shared, foreignPackets: 'keep' });
+    expect(rebuilt.length).toBe(16 + 2 * 108);
+    expect(rebuilt.includes(Buffer.from(shared).subarray(16, 124))).toBe(true);
+    for (const { privateKey } of [recipient, other]) expect(openHeader(rebuilt, [privateKey]).dataKeys).toEqual([keyA]);
+    expect(() => openHeader(rebuilt, [archive.privateKey])).toThrow(NoMatchingKeyError);
+  });
+
+  test('are kept with a derived and with a random sender', () => {
+    const random = (size: number) => crypto.getRandomValues(new Uint8Array(size));
+    const rebuilt = rebuild({ header: shared, foreignPackets: 'keep', derivation: { random } });
+    expect(rebuilt.includes(Buffer.from(shared).subarray(16, 124))).toBe(true);
+  });
+
+  test('are those of other writers too when a sender is required', () => {
+    const opened = openHeader(shared, [archive.privateKey]);
+    expect(opened.foreignPackets).toHaveLength(1);
+    expect(() => rebuild({ header: shared, sender: other.publicKey })).toThrow(NoMatchingKeyError);
+  });
+});
+
+describe('the edit list of a rebuilt header', () => {
+  test.each<[string, bigint[] | null, bigint[] | undefined]>([
+    ['replaced', [1n, 2n], [1n, 2n]],
+    ['taken away', null, undefined],
+  ])('can be %s', (_, editList, expected) => {
+    const opened = openHeader(rebuild({ editList }), [recipient.privateKey]);
+    expect(opened.editList).toEqual(expected);
+    expect(opened.dataKeys).toEqual([keyA, keyB]);
+  });
+
+  test('can be attached where there was none', () => {
+    const plain = encryptHeader({ dataKeys: [keyA], recipients: [archive.publicKey] });
+    expect(openHeader(rebuild({ header: plain, editList: [3n] }), [recipient.privateKey]).editList).toEqual([3n]);
+  });
+
+  test('makes another sender key and nonce, so that neither seals two things', () => {
+    expect(senderOf(rebuild({ editList: [1n, 2n] }))).not.toBe(senderOf(rebuild({ editList: [1n, 3n] })));
+  });
+});
+
+describe('adding recipients', () => {
+  const added = Buffer.from(
+    addRecipients({ header, readerKeys: [archive.privateKey], recipients: [recipient.publicKey, archive.publicKey] }),
+  );
+
+  test('leaves every packet that is there as it is', () => {
+    expect(added.subarray(16, header.length)).toEqual(Buffer.from(header).subarray(16));
+    expect(openHeader(added, [archive.privateKey]).editList).toEqual([7n, 8n, 9n]);
+  });
+
+  test('gives the new ones what the reader has, and the reader no second copy', () => {
+    expect(openHeader(added, [recipient.privateKey]).payloads).toEqual(
+      openHeader(header, [archive.privateKey]).payloads,
+    );
+    expect(added.length).toBe(16 + 2 * (header.length - 16));
+  });
+
+  test('keeps the access of readers that the adding one cannot see', () => {
+    const shared = encryptHeader({ dataKeys: [keyA], recipients: [other.publicKey, archive.publicKey] });
+    const more = addRecipients({ header: shared, readerKeys: [archive.privateKey], recipients: [recipient.publicKey] });
+    for (const { privateKey } of [archive, other, recipient]) {
+      expect(openHeader(more, [privateKey]).dataKeys).toEqual([keyA]);
+    }
+  });
+
+  test('is refused without a key that opens the header, and without a recipient', () => {
+    const recipients = [recipient.publicKey];
+    expect(() => addRecipients({ header, readerKeys: [other.privateKey], recipients })).toThrow(NoMatchingKeyError);
+    expect(() => addRecipients({ header, readerKeys: [archive.privateKey], recipients: [] })).toThrow(RangeError);
+    const { privateKey } = archive;
+    expect(() => addRecipients({ header, readerKeys: [privateKey], recipients, sender: other.publicKey })).toThrow(
+      NoMatchingKeyError,
+    );
   });
 });

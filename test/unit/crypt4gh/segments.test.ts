@@ -1,6 +1,16 @@
+import { createSecretKey } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
-import { type DamagedBodyError, decryptSegments, encryptSegments } from '../../../lib/crypt4gh/index.ts';
-import { collect, generatedPlaintext, inChunks, outcomeOf } from '../../helpers/crypt4gh-vectors.ts';
+import { type DamagedBodyError, decrypt, decryptSegments, encryptSegments } from '../../../lib/crypt4gh/index.ts';
+import { seal } from '../../../lib/crypt4gh/sealed.ts';
+import {
+  collect,
+  containerOf,
+  generatedPlaintext,
+  inChunks,
+  manifest,
+  outcomeOf,
+  privateKeyOf,
+} from '../../helpers/crypt4gh-vectors.ts';
 
 const dataKey = new Uint8Array(32).fill(1);
 const otherKey = new Uint8Array(32).fill(2);
@@ -38,6 +48,67 @@ describe('a damaged body', () => {
     const { bytes, error } = await decryptAll(Buffer.concat([body, body]));
     expect(error).toMatchObject({ code: 'segment-authentication-failed', segment: 3 });
     expect(bytes.length).toBe(3 * 65_536);
+  });
+});
+
+describe('a size known from elsewhere', () => {
+  const read = (bytes: Uint8Array, expectedSize: number, editList?: bigint[]) =>
+    outcomeOf(decryptSegments(inChunks(bytes, 50_000), { dataKeys: [dataKey], editList, expectedSize }));
+
+  test('fits the whole body', async () => {
+    expect(await read(body, plaintext.length)).toEqual({ bytes: plaintext, error: undefined });
+  });
+
+  test.each([0, 1, 2, 3])('shows a body cut after %d segments, which alone looks whole', async (segments) => {
+    const cut = body.subarray(0, segments * 65_564);
+    expect((await decryptAll(cut)).error).toBeUndefined();
+    const { bytes, error } = await read(cut, plaintext.length);
+    expect(bytes).toEqual(plaintext.subarray(0, segments * 65_536));
+    expect(error).toMatchObject({
+      code: 'truncated-body',
+      segment: segments,
+      start: segments * 65_564,
+      end: body.length,
+    });
+  });
+
+  test('tells a cut segment from a damaged one', async () => {
+    const { error } = await read(body.subarray(0, -1), plaintext.length);
+    expect(error).toMatchObject({ code: 'truncated-segment', segment: 3, end: body.length - 1 });
+    expect((await read(damagedAt(body.length - 1), plaintext.length)).error).toMatchObject({
+      code: 'segment-authentication-failed',
+    });
+  });
+
+  test.each([plaintext.length - 1, 3 * 65_536, 65_536, 1, 0])('of %d bytes is exceeded by the body', async (size) => {
+    const { bytes, error } = await read(body, size);
+    expect(error).toMatchObject({ code: 'oversized-body' });
+    expect(bytes.length).toBeLessThanOrEqual(size);
+  });
+
+  test('allows the empty segment that some writers put at the end', async () => {
+    const full = body.subarray(0, 65_564);
+    const empty = seal(new Uint8Array(), createSecretKey(dataKey), new Uint8Array(12));
+    expect((await read(empty, 0)).error).toBeUndefined();
+    expect((await read(Buffer.concat([full, empty]), 65_536)).error).toBeUndefined();
+    expect((await read(Buffer.concat([full, empty]), 65_535)).error).toMatchObject({ code: 'oversized-body' });
+  });
+
+  test('is held against the body as far as the edit list lets it be read', async () => {
+    const cut = body.subarray(0, 65_564);
+    expect((await read(cut, plaintext.length, [0n, 5n])).error).toBeUndefined();
+    expect((await read(cut, plaintext.length, [0n, 5n, 100_000n, 5n])).error).toMatchObject({ code: 'truncated-body' });
+  });
+
+  test('must be a size', async () => {
+    expect((await read(body, -1)).error).toBeInstanceOf(RangeError);
+  });
+
+  test('shows the changed vectors that the format alone cannot', async () => {
+    const vector = manifest.vectors.find(({ id }) => id === 'und-01-truncated-at-boundary')!;
+    const privateKeys = [await privateKeyOf(vector.readers[0]!)];
+    const cut = () => decrypt([containerOf(vector)], { privateKeys, expectedSize: 65_537 });
+    await expect(collect(cut())).rejects.toMatchObject({ code: 'truncated-body', segment: 1 });
   });
 });
 

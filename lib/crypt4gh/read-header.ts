@@ -1,0 +1,26 @@
+import { asBuffer } from './bytes.ts';
+import { MalformedHeaderError } from './errors.ts';
+import { HeaderScanner } from './header.ts';
+import type { RandomAccessSource } from './source.ts';
+
+/** First read of a header: enough for thirty recipients, so mostly the only one. */
+const FIRST_READ_BYTES = 4_096;
+
+/**
+ * The header at the start of a source that is read by position. Reads little first and then more, so that the body is
+ * hardly touched.
+ *
+ * @throws MalformedHeaderError
+ */
+export async function readHeader(source: RandomAccessSource): Promise<Uint8Array> {
+  const scanner = new HeaderScanner();
+  let bytes = asBuffer(await source.read(0, FIRST_READ_BYTES));
+  for (let wanted = FIRST_READ_BYTES; ; ) {
+    const length = scanner.scan(bytes);
+    if (length !== undefined) return bytes.subarray(0, length);
+    if (bytes.length < wanted) throw new MalformedHeaderError('truncated-header', 'the input ends inside the header');
+    // Twice as much each time: the scanner stops it at the limit of headers.
+    bytes = Buffer.concat([bytes, await source.read(wanted, wanted)]);
+    wanted *= 2;
+  }
+}

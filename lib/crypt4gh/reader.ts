@@ -1,0 +1,168 @@
+import { asBuffer, wipe } from './bytes.ts';
+import { editedSize, selectKept } from './edit-list.ts';
+import { DamagedBodyError } from './errors.ts';
+import { openHeader } from './open-header.ts';
+import { readHeader } from './read-header.ts';
+import { BodySizeCheck, SegmentDecryptor } from './segment-decryptor.ts';
+import { type SegmentRun, segmentRuns } from './segment-runs.ts';
+import { decryptedSize, ENCRYPTED_SEGMENT_BYTES } from './sizes.ts';
+import type { RandomAccessSource } from './source.ts';
+
+/** Segments fetched at a time, at most: 1 MiB. */
+const DEFAULT_SEGMENTS_PER_FETCH = 16;
+
+/**
+ * Random access to the plaintext of a container, from {@link openContainer}. Positions count what the edit list leaves.
+ * It is itself a source to be read by position. Nothing is kept between reads.
+ */
+export class ContainerReader implements RandomAccessSource {
+  /** Bytes that the edit list leaves; `undefined` when neither the source nor the caller knows the size. */
+  readonly size: number | undefined;
+  /** Bytes to skip and keep in turn, as the header has them; `undefined`: there is no edit list. */
+  readonly editList: readonly bigint[] | undefined;
+  readonly #body: BodySource;
+  readonly #decryptor: SegmentDecryptor;
+  readonly #maximumSegments: number;
+
+  /** @internal */
+  constructor(
+    body: BodySource,
+    options: {
+      readonly dataKeys: readonly Uint8Array[];
+      readonly editList: readonly bigint[] | undefined;
+      readonly segmentsPerFetch: number | undefined;
+    },
+  ) {
+    const { dataKeys, editList, segmentsPerFetch = DEFAULT_SEGMENTS_PER_FETCH } = options;
+    if (!Number.isSafeInteger(segmentsPerFetch) || segmentsPerFetch < 1) {
+      throw new RangeError(`expected at least one segment per fetch, got ${segmentsPerFetch}`);
+    }
+    this.#body = body;
+    this.#decryptor = new SegmentDecryptor(dataKeys);
+    this.#maximumSegments = segmentsPerFetch;
+    this.editList = editList;
+    this.size = body.plainSize === undefined ? undefined : editedSize(body.plainSize, editList ?? []);
+  }
+
+  /**
+   * The `length` bytes from `offset` on; fewer only where the plaintext ends.
+   *
+   * @throws DamagedBodyError; RangeError for what are no positions; what the source throws.
+   */
+  async read(offset: number, length: number): Promise<Uint8Array> {
+    const parts: Uint8Array[] = [];
+    for await (const part of this.stream(offset, offset + length)) parts.push(part);
+    const [only, ...others] = parts;
+    return only !== undefined && others.length === 0 ? only : Buffer.concat(parts);
+  }
+
+  /**
+   * Bytes [start, end) in pieces of a segment or less, in constant memory. Only the segments needed are fetched,
+   * neighbours in one go (Crypt4GH § 4.1), and no bytes are given out before their segment has authenticated.
+   *
+   * @param start default: 0.
+   * @param end default: to the end.
+   * @throws as {@link read}.
+   */
+  async *stream(start = 0, end?: number): AsyncGenerator<Uint8Array, void, undefined> {
+    const positions = end === undefined ? [start] : [start, end];
+    if (!positions.every((position) => Number.isSafeInteger(position) && position >= 0) || (end ?? start) < start) {
+      throw new RangeError(`expected a range of whole numbers that does not end before it starts, got ${positions}`);
+    }
+    const wanted = [{ start: BigInt(start), end: end === undefined ? undefined : BigInt(end) }];
+    const runs = segmentRuns(selectKept(this.editList, wanted), {
+      plainSize: this.#body.plainSize ?? Number.MAX_SAFE_INTEGER,
+      maximumSegments: this.#maximumSegments,
+    });
+    for (const run of runs) {
+      const { bytes, isLast } = await this.#body.fetch(run);
+      yield* this.#decrypt(bytes, run);
+      if (isLast) return;
+    }
+  }
+
+  *#decrypt(bytes: Buffer, { first, parts }: SegmentRun): Generator<Buffer, void, undefined> {
+    let opened = -1;
+    let plaintext: Buffer = Buffer.alloc(0);
+    for (const { index, from, to } of parts) {
+      if (index !== opened) {
+        const start = (index - first) * ENCRYPTED_SEGMENT_BYTES;
+        // Where the size is not known: the body ended before this segment.
+        if (start >= bytes.length) return;
+        plaintext = this.#decryptor.open(bytes.subarray(start, start + ENCRYPTED_SEGMENT_BYTES), index);
+        opened = index;
+      }
+      const part = plaintext.subarray(from, to);
+      if (part.length > 0) yield part;
+    }
+  }
+}
+
+/** The body in a source, with what is known of its size. */
+class BodySource {
+  /** Bytes of the plaintext before any edit list. */
+  readonly plainSize: number | undefined;
+  readonly #source: RandomAccessSource;
+  readonly #start: number;
+  readonly #size: number | undefined;
+
+  /** @throws DamagedBodyError when source and caller disagree about the size, or no body has it. */
+  constructor(source: RandomAccessSource, start: number, expectedSize: number | undefined) {
+    this.#source = source;
+    this.#start = start;
+    this.#size = source.size === undefined ? undefined : Math.max(0, source.size - start);
+    const check = expectedSize === undefined ? undefined : new BodySizeCheck(expectedSize);
+    if (this.#size !== undefined) check?.whole(this.#size);
+    this.plainSize = expectedSize ?? (this.#size === undefined ? undefined : decryptedSize(this.#size));
+    this.#size ??= check?.bodySize;
+  }
+
+  /** @throws DamagedBodyError when the source ends before the known size. */
+  async fetch({ first, end }: SegmentRun): Promise<{ readonly bytes: Buffer; readonly isLast: boolean }> {
+    const start = first * ENCRYPTED_SEGMENT_BYTES;
+    const length = Math.min(end * ENCRYPTED_SEGMENT_BYTES, this.#size ?? Number.POSITIVE_INFINITY) - start;
+    const bytes = asBuffer(await this.#source.read(this.#start + start, length));
+    if (bytes.length >= length) return { bytes: bytes.subarray(0, length), isLast: false };
+    if (this.#size === undefined) return { bytes, isLast: true };
+    const present = start + bytes.length;
+    throw new DamagedBodyError(
+      'truncated-body',
+      Math.floor(present / ENCRYPTED_SEGMENT_BYTES),
+      present,
+      start + length,
+    );
+  }
+}
+
+/**
+ * Opens a container, whole or in its parts, for reading at any position. Reads only the header.
+ *
+ * @param source the container; with `options.header` the body alone.
+ * @param options.privateKeys raw private keys to try.
+ * @param options.sender raw public key: accept only this writer's header packets.
+ * @param options.header the header, where it is kept apart from the body.
+ * @param options.expectedSize bytes of the plaintext before the edit list, known from elsewhere: a source of another size
+ * is then an error, and one of unknown size gets a size. Default: what the size of the source says.
+ * @param options.segmentsPerFetch most segments asked for in one read of the source; default 16, which is 1 MiB.
+ * @throws MalformedHeaderError, NoMatchingKeyError, DamagedBodyError; RangeError for a wrong argument.
+ */
+export async function openContainer(
+  source: RandomAccessSource,
+  options: {
+    readonly privateKeys: readonly Uint8Array[];
+    readonly sender?: Uint8Array;
+    readonly header?: Uint8Array;
+    readonly expectedSize?: number | undefined;
+    readonly segmentsPerFetch?: number;
+  },
+): Promise<ContainerReader> {
+  const { privateKeys, sender, expectedSize, segmentsPerFetch } = options;
+  const header = options.header ?? (await readHeader(source));
+  const { dataKeys, editList } = openHeader(header, privateKeys, sender === undefined ? {} : { sender });
+  try {
+    const body = new BodySource(source, options.header === undefined ? header.length : 0, expectedSize);
+    return new ContainerReader(body, { dataKeys, editList, segmentsPerFetch });
+  } finally {
+    wipe(...dataKeys);
+  }
+}

@@ -1,0 +1,38 @@
+import type { FileHandle } from 'node:fs/promises';
+import { asBuffer } from './bytes.ts';
+
+/** Bytes that can be read from anywhere: a file, HTTP ranges, an S3 object, memory. */
+export interface RandomAccessSource {
+  /** The `length` bytes from `offset` on; fewer only where the source ends, none after its end. */
+  read(offset: number, length: number): Promise<Uint8Array>;
+  /** Bytes of the whole; `undefined` when it is not known. */
+  readonly size?: number | undefined;
+}
+
+/** An open file; closing it stays with the caller. Its size is taken now. */
+export async function fileSource(file: FileHandle): Promise<RandomAccessSource> {
+  const { size } = await file.stat();
+  return {
+    size,
+    async read(offset, length) {
+      const bytes = Buffer.allocUnsafeSlow(Math.max(0, Math.min(length, size - offset)));
+      let filled = 0;
+      while (filled < bytes.length) {
+        const { bytesRead } = await file.read(bytes, filled, bytes.length - filled, offset + filled);
+        if (bytesRead === 0) break;
+        filled += bytesRead;
+      }
+      return bytes.subarray(0, filled);
+    },
+  };
+}
+
+/** Bytes in memory. */
+export function bytesSource(bytes: Uint8Array): RandomAccessSource {
+  return { size: bytes.length, read: async (offset, length) => asBuffer(bytes).subarray(offset, offset + length) };
+}
+
+/** Whether it is read by position, not from its start on. */
+export function isRandomAccess(source: object): source is RandomAccessSource {
+  return 'read' in source && typeof source.read === 'function' && !(Symbol.asyncIterator in source);
+}

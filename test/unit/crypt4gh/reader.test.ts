@@ -1,0 +1,256 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { open } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, describe, expect, test } from 'vitest';
+import {
+  bytesSource,
+  encrypt,
+  encryptHeader,
+  encryptSegments,
+  fileSource,
+  generateKeyPair,
+  openContainer,
+} from '../../../lib/crypt4gh/index.ts';
+import {
+  collect,
+  containerOf,
+  generatedPlaintext,
+  manifest,
+  outcomeOf,
+  privateKeyOf,
+  sha256,
+} from '../../helpers/crypt4gh-vectors.ts';
+import { recordingSource } from '../../helpers/recording-source.ts';
+
+const SEGMENT = 65_564;
+const HEADER = 124;
+const { privateKey, publicKey } = generateKeyPair();
+const privateKeys = [privateKey];
+const plaintext = generatedPlaintext('reader', 5 * 65_536 + 1_000);
+const container = await collect(encrypt([plaintext], { recipients: [publicKey] }));
+
+async function readerOf(options: { knowsSize?: boolean; segmentsPerFetch?: number; editList?: bigint[] } = {}) {
+  const { editList } = options;
+  const bytes =
+    editList === undefined ? container : await collect(encrypt([plaintext], { recipients: [publicKey], editList }));
+  const { source, reads } = recordingSource(bytes, options);
+  const { segmentsPerFetch } = options;
+  const reader = await openContainer(source, {
+    privateKeys,
+    ...(segmentsPerFetch === undefined ? {} : { segmentsPerFetch }),
+  });
+  reads.length = 0;
+  return { reader, reads };
+}
+
+describe('what is fetched', () => {
+  test.each(manifest.range_checks)('for $length bytes from $start of $vector: the named segments', async (check) => {
+    const vector = manifest.vectors.find(({ id }) => id === check.vector)!;
+    const bytes = containerOf(vector);
+    const { source, reads } = recordingSource(bytes);
+    const reader = await openContainer(source, { privateKeys: [await privateKeyOf(vector.readers[0]!)] });
+    reads.length = 0;
+    const read = await reader.read(check.start, check.length);
+    expect(read.length).toBe(check.output_length);
+    expect(sha256(read)).toBe(check.sha256);
+    const start = HEADER + check.first_segment * SEGMENT;
+    const end = Math.min(HEADER + (check.last_segment + 1) * SEGMENT, bytes.length);
+    expect(reads).toEqual([[start, end - start]]);
+  });
+
+  test('to open a container is its beginning, once for a header of usual size', async () => {
+    const { source, reads } = recordingSource(container);
+    await openContainer(source, { privateKeys });
+    expect(reads).toEqual([[0, 4_096]]);
+  });
+
+  test('neighbours in one read, up to the most that is allowed', async () => {
+    const { reader, reads } = await readerOf({ segmentsPerFetch: 2 });
+    expect(await reader.read(10, 4 * 65_536)).toEqual(plaintext.subarray(10, 10 + 4 * 65_536));
+    expect(reads).toEqual([
+      [HEADER, 2 * SEGMENT],
+      [HEADER + 2 * SEGMENT, 2 * SEGMENT],
+      [HEADER + 4 * SEGMENT, SEGMENT],
+    ]);
+  });
+
+  test('with an edit list: only segments it keeps something of, each once, neighbours together', async () => {
+    // Keeps two pieces of segment 0, one of 1, one of 4.
+    const editList = [0n, 10n, 100n, 10n, 65_536n - 120n, 7n, 3n * 65_536n - 7n, 5n];
+    const { reader, reads } = await readerOf({ editList });
+    expect(reader.size).toBe(32);
+    const kept = [plaintext.subarray(0, 10), plaintext.subarray(110, 120), plaintext.subarray(65_536, 65_543)];
+    const expected = Buffer.concat([...kept, plaintext.subarray(4 * 65_536, 4 * 65_536 + 5)]);
+    expect(await reader.read(0, 1_000)).toEqual(expected);
+    const [header] = reads[0]!;
+    expect(reads).toEqual([
+      [header, 2 * SEGMENT],
+      [header + 4 * SEGMENT, SEGMENT],
+    ]);
+    reads.length = 0;
+    expect(await reader.read(18, 4)).toEqual(expected.subarray(18, 22));
+    expect(reads).toEqual([[header, 2 * SEGMENT]]);
+  });
+
+  test('nothing for an empty range, or one past the end', async () => {
+    const { reader, reads } = await readerOf();
+    expect((await reader.read(5, 0)).length).toBe(0);
+    expect((await reader.read(plaintext.length, 10)).length).toBe(0);
+    expect(reads).toEqual([]);
+  });
+});
+
+describe('sizes', () => {
+  test('are those of the plaintext that the edit list leaves', async () => {
+    expect((await readerOf()).reader.size).toBe(plaintext.length);
+    expect((await readerOf({ editList: [10n] })).reader.size).toBe(plaintext.length - 10);
+    expect((await readerOf({ editList: [10n, 2n ** 64n - 1n] })).reader.size).toBe(plaintext.length - 10);
+  });
+
+  test('may be unknown: reads end where the source does', async () => {
+    const { reader } = await readerOf({ knowsSize: false, segmentsPerFetch: 2 });
+    expect(reader.size).toBeUndefined();
+    expect(await collect(reader.stream(70_000))).toEqual(plaintext.subarray(70_000));
+    expect(await reader.read(5 * 65_536 + 900, 500)).toEqual(plaintext.subarray(5 * 65_536 + 900));
+    expect((await reader.read(10_000_000, 5)).length).toBe(0);
+  });
+
+  test('known from elsewhere show a file that is cut between two segments, before anything is read', async () => {
+    const cut = bytesSource(container.subarray(0, HEADER + 2 * SEGMENT));
+    const expectedSize = plaintext.length;
+    await expect(openContainer(cut, { privateKeys, expectedSize })).rejects.toMatchObject({
+      code: 'truncated-body',
+      segment: 2,
+      start: 2 * SEGMENT,
+    });
+    await expect(
+      openContainer(bytesSource(container), { privateKeys, expectedSize: 2 * 65_536 }),
+    ).rejects.toMatchObject({ code: 'oversized-body' });
+    const unknown = recordingSource(container.subarray(0, HEADER + 2 * SEGMENT), { knowsSize: false });
+    const reader = await openContainer(unknown.source, { privateKeys, expectedSize });
+    expect(reader.size).toBe(expectedSize);
+    await expect(reader.read(2 * 65_536 - 1, 2)).rejects.toMatchObject({ code: 'truncated-body', segment: 2 });
+  });
+
+  test('that no body can have are refused', async () => {
+    const cut = bytesSource(container.subarray(0, HEADER + SEGMENT + 5));
+    await expect(openContainer(cut, { privateKeys })).rejects.toMatchObject({ code: 'truncated-segment', segment: 1 });
+  });
+});
+
+describe('containers', () => {
+  test('whose header is kept apart', async () => {
+    const dataKey = new Uint8Array(32).fill(4);
+    const header = encryptHeader({ dataKeys: [dataKey], recipients: [publicKey] });
+    const body = await collect(encryptSegments([plaintext], { dataKey }));
+    const reader = await openContainer(bytesSource(body), { privateKeys, header });
+    expect(await reader.read(65_530, 10)).toEqual(plaintext.subarray(65_530, 65_540));
+  });
+
+  test('with several data keys, read backwards', async () => {
+    const keys = [1, 2].map((value) => new Uint8Array(32).fill(value));
+    const header = encryptHeader({ dataKeys: keys, recipients: [publicKey] });
+    const [one, two] = await Promise.all(
+      keys.map((dataKey) => collect(encryptSegments([plaintext], { dataKey, random: (size) => Buffer.alloc(size) }))),
+    );
+    const body = Buffer.concat([
+      one!.subarray(0, SEGMENT),
+      two!.subarray(SEGMENT, 3 * SEGMENT),
+      one!.subarray(3 * SEGMENT),
+    ]);
+    const reader = await openContainer(bytesSource(body), { privateKeys, header });
+    for (let segment = 5; segment >= 0; segment -= 1) {
+      expect(await reader.read(segment * 65_536, 500)).toEqual(plaintext.subarray(segment * 65_536).subarray(0, 500));
+    }
+  });
+
+  test('of every vector read as they stream', async () => {
+    for (const vector of manifest.vectors.filter(({ expected }) => expected.outcome === 'plaintext')) {
+      const keys = [await privateKeyOf(vector.readers[0]!)];
+      const reader = await openContainer(bytesSource(containerOf(vector)), { privateKeys: keys });
+      expect(reader.size, vector.id).toBe(vector.expected.length);
+      expect(sha256(await collect(reader.stream())), vector.id).toBe(vector.expected.sha256);
+    }
+  });
+
+  test('with a header longer than the first read', async () => {
+    const editList = Array.from({ length: 5_000 }, () => 1n);
+    const long = await collect(encrypt([plaintext], { recipients: [publicKey], editList }));
+    const reader = await openContainer(bytesSource(long), { privateKeys });
+    expect(await reader.read(100, 1)).toEqual(plaintext.subarray(201, 202));
+    await expect(openContainer(bytesSource(long.subarray(0, 5_000)), { privateKeys })).rejects.toMatchObject({
+      code: 'truncated-header',
+    });
+  });
+});
+
+describe('refused', () => {
+  test('a damaged segment, and only when it is needed', async () => {
+    const damaged = Buffer.from(container);
+    damaged[HEADER + SEGMENT + 20]! ^= 1;
+    const reader = await openContainer(bytesSource(damaged), { privateKeys });
+    expect(await reader.read(0, 65_536)).toEqual(plaintext.subarray(0, 65_536));
+    const { bytes, error } = await outcomeOf(reader.stream(65_000, 200_000));
+    expect(bytes).toEqual(plaintext.subarray(65_000, 65_536));
+    expect(error).toMatchObject({
+      code: 'segment-authentication-failed',
+      segment: 1,
+      start: SEGMENT,
+      end: 2 * SEGMENT,
+    });
+  });
+
+  test('what are no positions', async () => {
+    const { reader } = await readerOf();
+    for (const [offset, length] of [
+      [-1, 5],
+      [0.5, 1],
+      [5, -1],
+      [Number.NaN, 1],
+    ] as const) {
+      await expect(reader.read(offset, length)).rejects.toThrow(RangeError);
+    }
+    await expect(openContainer(bytesSource(container), { privateKeys, segmentsPerFetch: 0 })).rejects.toThrow(
+      RangeError,
+    );
+  });
+
+  test('another reader, before any body is read', async () => {
+    const { source, reads } = recordingSource(container);
+    await expect(openContainer(source, { privateKeys: [generateKeyPair().privateKey] })).rejects.toMatchObject({
+      code: 'no-decryptable-packet',
+      recipientCount: 1,
+    });
+    expect(reads).toHaveLength(1);
+  });
+
+  test('an error of the source comes through as it is', async () => {
+    const failing = { size: 1_000, read: async () => Promise.reject(new Error('connection reset')) };
+    await expect(openContainer(failing, { privateKeys })).rejects.toThrow('connection reset');
+  });
+});
+
+describe('files', () => {
+  const directory = mkdtempSync(join(tmpdir(), 'crypt4gh-reader-'));
+  afterAll(() => rmSync(directory, { recursive: true }));
+
+  test('are sources', async () => {
+    const path = join(directory, 'file.c4gh');
+    writeFileSync(path, container);
+    const file = await open(path);
+    const reader = await openContainer(await fileSource(file), { privateKeys });
+    expect(await reader.read(100_000, 200_000)).toEqual(plaintext.subarray(100_000, 300_000));
+    await file.close();
+  });
+
+  test('that shrink while they are read are cut short', async () => {
+    const path = join(directory, 'shrinking.c4gh');
+    writeFileSync(path, container);
+    const file = await open(path);
+    const reader = await openContainer(await fileSource(file), { privateKeys });
+    writeFileSync(path, container.subarray(0, HEADER + SEGMENT));
+    await expect(reader.read(0, 100_000)).rejects.toMatchObject({ code: 'truncated-body', segment: 1 });
+    await file.close();
+  });
+});
