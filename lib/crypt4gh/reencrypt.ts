@@ -1,4 +1,4 @@
-import { createHash, hkdfSync } from 'node:crypto';
+import { createHash, createSecretKey, hkdfSync } from 'node:crypto';
 import type { Random } from './bytes.ts';
 import { distinctRecipients, encryptPayloads } from './encrypt-header.ts';
 import { serializeHeader } from './header.ts';
@@ -84,7 +84,9 @@ function digestOf(parts: readonly Buffer[]): Buffer {
  */
 function deriveSender(secret: Uint8Array, recipient: Uint8Array, digest: Buffer) {
   const info = Buffer.concat([recipient, digest]);
-  const derived = Buffer.from(hkdfSync('sha256', secret, derivationLabel, info, KEY_BYTES + NONCE_BYTES));
+  const derived = Buffer.from(
+    hkdfSync('sha256', createSecretKey(secret), derivationLabel, info, KEY_BYTES + NONCE_BYTES),
+  );
   const base = derived.subarray(KEY_BYTES);
   return {
     sender: derived.subarray(0, KEY_BYTES),

@@ -1,5 +1,5 @@
 import { createPrivateKey, createPublicKey, diffieHellman, type KeyObject, timingSafeEqual } from 'node:crypto';
-import { asBuffer, expectLength, type Random, systemRandom } from './bytes.ts';
+import { expectLength, type Random, systemRandom } from './bytes.ts';
 
 /** Bytes of a key, private or public (RFC 7748 § 5). */
 export const KEY_BYTES = 32;
@@ -16,8 +16,9 @@ export interface PreparedKey {
   readonly publicKey: Uint8Array;
 }
 
-/** DER before the 32 bytes of a private key (RFC 8410 § 7). */
+/** DER before the 32 bytes of a private key (RFC 8410 § 7), and of a public one (RFC 8410 § 4). */
 const pkcs8Prefix = Buffer.from('302e020100300506032b656e04220420', 'hex');
+const spkiPrefix = Buffer.from('302a300506032b656e032100', 'hex');
 
 interface Remembered extends PreparedKey {
   readonly copy: Buffer;
@@ -49,13 +50,18 @@ export function generateKeyPair(random: Random = systemRandom): KeyPair {
   return { privateKey, publicKey: publicKeyOf(privateKey) };
 }
 
+/** As PEM: for every form but text Node first makes and catches errors, which costs more than the import itself. */
+function importPublicKey(publicKey: Uint8Array): KeyObject {
+  const der = Buffer.concat([spkiPrefix, publicKey]).toString('base64');
+  return createPublicKey(`-----BEGIN PUBLIC KEY-----\n${der}\n-----END PUBLIC KEY-----\n`);
+}
+
 /**
  * X25519 of the two keys; `undefined` when the result is all zero, which a point of small order gives for every
  * private key and which therefore is no secret (RFC 7748 § 6.1).
  */
 export function keyAgreement(privateKey: KeyObject, publicKey: Uint8Array): Buffer | undefined {
-  const x = asBuffer(publicKey).toString('base64url');
-  const peer = createPublicKey({ key: { kty: 'OKP', crv: 'X25519', x }, format: 'jwk' });
+  const peer = importPublicKey(publicKey);
   try {
     const shared = diffieHellman({ privateKey, publicKey: peer });
     // OpenSSL refuses the all-zero result by itself; this does not rest on it.
