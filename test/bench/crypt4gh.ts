@@ -1,0 +1,152 @@
+import { execFile } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { mkdtemp, open, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { findReference } from '../helpers/reference.ts';
+import type { JobResult } from './crypt4gh-job.ts';
+import { figure, median, type Report, ratio } from './report.ts';
+
+const run = promisify(execFile);
+const MIB = 2 ** 20;
+/** MiB of plaintext: `CRYPT4GH_BENCH_MIB`, default 1 GiB. */
+const fileMiB = Number(process.env['CRYPT4GH_BENCH_MIB'] ?? 1024);
+const rounds = 3;
+const rangeCount = 200;
+const headerSeconds = '2';
+
+/** Runs one job of one side in a process of its own. */
+type Side = (job: string, ...parameters: readonly string[]) => Promise<JobResult>;
+
+function side(program: string, script: string): Side {
+  const path = fileURLToPath(new URL(script, import.meta.url));
+  return async (...parameters) => JSON.parse((await run(program, [path, ...parameters])).stdout) as JobResult;
+}
+
+/** Lines of the table: a job, whether the reference has it, and more words for the job, such as a number of threads. */
+const fileJobs = [
+  { name: 'encrypt, one thread', job: 'encrypt', extra: [], reference: true },
+  { name: 'decrypt, one thread', job: 'decrypt', extra: [], reference: true },
+] as const;
+
+/**
+ * `npm run bench crypt4gh`: files and headers, side by side with the Python reference in the same run, and the speed of
+ * the cipher alone as OpenSSL measures it.
+ */
+export default async function crypt4gh(report: Report): Promise<void> {
+  const reference = await findReference();
+  const ours = side(process.execPath, 'crypt4gh-job.ts');
+  const theirs = 'python' in reference ? side(reference.python, 'crypt4gh_reference.py') : undefined;
+  if ('missing' in reference) report.text(`The Python reference is left out: ${reference.missing}.`);
+  const limit = await cipherSpeed();
+  if (limit === undefined) report.text('The limit is left out: there is no `openssl` on this machine.');
+
+  const folder = await mkdtemp(join(tmpdir(), 'crypt4gh-bench-'));
+  try {
+    await files(report, { folder, ours, theirs, limit });
+  } finally {
+    await rm(folder, { recursive: true });
+  }
+  await headers(report, ours, theirs);
+}
+
+async function files(
+  report: Report,
+  options: {
+    readonly folder: string;
+    readonly ours: Side;
+    readonly theirs: Side | undefined;
+    readonly limit: number | undefined;
+  },
+): Promise<void> {
+  const { folder, ours, theirs, limit } = options;
+  const key = randomBytes(32).toString('hex');
+  const [plain, container, output] = ['plain', 'container', 'output'].map((name) => join(folder, name)) as [
+    string,
+    string,
+    string,
+  ];
+  await writeRandom(plain);
+  await ours('encrypt', key, plain, container);
+
+  const speed = ({ seconds }: JobResult) => fileMiB / seconds;
+  const rows: string[][] = [];
+  const add = (name: string, results: readonly JobResult[], others: readonly JobResult[]) => {
+    const mibPerSecond = median(results.map(speed));
+    rows.push([
+      name,
+      figure(mibPerSecond),
+      others.length === 0 ? '' : figure(median(others.map(speed))),
+      others.length === 0 ? '' : ratio(mibPerSecond, median(others.map(speed))),
+      limit === undefined ? '' : `${figure((100 * mibPerSecond) / limit)} %`,
+      peakMiB(results),
+      others.length === 0 ? '' : peakMiB(others),
+    ]);
+  };
+  for (const { name, job, extra, reference } of fileJobs) {
+    const source = job === 'encrypt' ? plain : container;
+    const results: JobResult[] = [];
+    const others: JobResult[] = [];
+    // In turn, so that whatever else the machine does meets both.
+    for (let round = 0; round < rounds; round += 1) {
+      results.push(await ours(job, key, source, output, ...extra));
+      if (reference && theirs !== undefined) others.push(await theirs(job, key, source, output));
+    }
+    add(name, results, others);
+  }
+  const ranges = await ours('ranges', key, container, String(rangeCount));
+  add(
+    `${rangeCount} random ranges of 1 MiB`,
+    [{ ...ranges, seconds: (ranges.seconds * fileMiB) / rangeCount }],
+    // The reference has no yardstick for ranges: from the second segment on it returns other bytes (its --range).
+    [],
+  );
+  report.text(`A file of ${fileMiB} MiB, file to file; the middle one of ${rounds} runs in turn.`);
+  report.table(['', 'MiB/s', 'reference', 'ratio', 'of the cipher alone', 'peak MiB', 'reference peak MiB'], rows);
+  if (limit !== undefined) report.text(`The cipher alone (openssl speed, one thread): ${figure(limit)} MiB/s.`);
+}
+
+async function headers(report: Report, ours: Side, theirs: Side | undefined): Promise<void> {
+  const perSecond = ({ done = 0, cpu }: JobResult) => done / cpu;
+  const results: number[] = [];
+  const others: number[] = [];
+  for (let round = 0; round < rounds; round += 1) {
+    results.push(perSecond(await ours('headers', headerSeconds)));
+    if (theirs !== undefined) others.push(perSecond(await theirs('headers', headerSeconds)));
+  }
+  report.text('Headers of one packet, each of another writer, rebuilt for one recipient; a second of processor time.');
+  report.table(
+    ['', 'a second', 'reference', 'ratio'],
+    [
+      [
+        'headers re-encrypted',
+        figure(median(results)),
+        others.length === 0 ? '' : figure(median(others)),
+        others.length === 0 ? '' : ratio(median(results), median(others)),
+      ],
+    ],
+  );
+}
+
+function peakMiB(results: readonly JobResult[]): string {
+  return figure(Math.max(...results.map(({ peakBytes }) => peakBytes)) / MIB);
+}
+
+async function writeRandom(path: string): Promise<void> {
+  await using file = await open(path, 'w');
+  const piece = randomBytes(MIB);
+  for (let written = 0; written < fileMiB; written += 1) {
+    piece.writeUInt32LE(written);
+    await file.write(piece);
+  }
+}
+
+/** MiB a second of ChaCha20-Poly1305 in pieces as large as a segment; `undefined` without `openssl`. */
+async function cipherSpeed(): Promise<number | undefined> {
+  const parameters = ['speed', '-seconds', '2', '-bytes', '65536', '-evp', 'chacha20-poly1305'];
+  const measured = await run('openssl', parameters).catch(() => undefined);
+  const kilobytes = /([\d.]+)k\s*$/.exec(measured?.stdout ?? '')?.[1];
+  return kilobytes === undefined ? undefined : (Number(kilobytes) * 1_000) / MIB;
+}
