@@ -3,13 +3,42 @@ import { encryptHeader } from './encrypt-header.ts';
 import { MalformedHeaderError } from './errors.ts';
 import { HeaderScanner } from './header.ts';
 import { openHeader } from './open-header.ts';
-import { decryptSegments, encryptSegments } from './segments.ts';
+import { decryptSegments, encryptSegments, type SegmentCipher } from './segments.ts';
 
 /** A container taken apart. `body` reads on from the same source; close it (`return`) when it is not read to its end. */
 export interface SplitContainer {
   readonly header: Uint8Array;
   readonly body: AsyncIterableIterator<Uint8Array, void, undefined>;
 }
+
+/** Options of {@link encrypt}. */
+export interface EncryptOptions {
+  /** Raw public keys, as from `parsePublicKey`. */
+  readonly recipients: readonly Uint8Array[];
+  /** Bytes to skip and keep in turn when the container is read; default: none, the whole plaintext. */
+  readonly editList?: readonly bigint[] | undefined;
+  /** Default: the system's. */
+  readonly random?: Random;
+  /** Threads that encrypt the body, from `SegmentWorkers`; default: the calling one. The container is the same. */
+  readonly workers?: SegmentCipher;
+}
+
+/** Options of {@link decrypt}. */
+export interface DecryptOptions {
+  /** Raw private keys; the first that opens a header packet is the reader. */
+  readonly privateKeys: readonly Uint8Array[];
+  /** Raw public key: accept only this writer's header packets. Default: anyone's. */
+  readonly sender?: Uint8Array;
+  /**
+   * Bytes of the plaintext before the edit list, known from elsewhere: a body of another length is then an error.
+   * Default: not checked, and a file cut between two segments passes for whole.
+   */
+  readonly expectedSize?: number | undefined;
+  /** Threads that decrypt the body, from `SegmentWorkers`; default: the calling one. */
+  readonly workers?: SegmentCipher;
+}
+
+const oneThread: SegmentCipher = { encryptSegments, decryptSegments };
 
 /**
  * Encrypts a plaintext to a whole container: first the header, then segments, in constant memory. The data key is new
@@ -19,17 +48,13 @@ export interface SplitContainer {
  */
 export async function* encrypt(
   source: ByteSource,
-  options: {
-    readonly recipients: readonly Uint8Array[];
-    readonly editList?: readonly bigint[] | undefined;
-    readonly random?: Random;
-  },
+  options: EncryptOptions,
 ): AsyncGenerator<Uint8Array, void, undefined> {
-  const { recipients, editList, random = systemRandom } = options;
+  const { recipients, editList, random = systemRandom, workers = oneThread } = options;
   const dataKey = random(32);
   try {
     yield encryptHeader({ dataKeys: [dataKey], editList, recipients, random });
-    yield* encryptSegments(source, { dataKey, random });
+    yield* workers.encryptSegments(source, { dataKey, random });
   } finally {
     wipe(dataKey);
   }
@@ -39,26 +64,19 @@ export async function* encrypt(
  * Decrypts a whole container for the first of `privateKeys` that fits, edit list applied, in constant memory (a header
  * is at most 16 MiB).
  *
- * @param options.sender raw public key: accept only this writer's header packets.
- * @param options.expectedSize bytes of the plaintext before the edit list, known from elsewhere: a body of another length
- * is then an error. Default: not checked, and a file cut between two segments passes for whole.
  * @throws MalformedHeaderError, NoMatchingKeyError, DamagedBodyError; RangeError for a wrong argument.
  */
 export async function* decrypt(
   source: ByteSource,
-  options: {
-    readonly privateKeys: readonly Uint8Array[];
-    readonly sender?: Uint8Array;
-    readonly expectedSize?: number | undefined;
-  },
+  options: DecryptOptions,
 ): AsyncGenerator<Uint8Array, void, undefined> {
-  const { privateKeys, expectedSize, ...headerOptions } = options;
+  const { privateKeys, expectedSize, workers = oneThread, ...headerOptions } = options;
   const { header, body } = await splitContainer(source);
   let dataKeys: readonly Uint8Array[] = [];
   try {
     const opened = openHeader(header, privateKeys, headerOptions);
     dataKeys = opened.dataKeys;
-    yield* decryptSegments(body, { dataKeys, editList: opened.editList, expectedSize });
+    yield* workers.decryptSegments(body, { dataKeys, editList: opened.editList, expectedSize });
   } finally {
     wipe(...dataKeys);
     await body.return?.();

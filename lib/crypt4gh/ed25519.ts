@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { asBuffer } from './bytes.ts';
+import { asBuffer, wipe } from './bytes.ts';
 
 /** The field of both curves: integers modulo 2^255 - 19. */
 const prime = 2n ** 255n - 19n;
@@ -30,8 +30,11 @@ export function publicKeyFromEd25519(publicKey: Uint8Array): Uint8Array {
 
 /** The X25519 private key of an Ed25519 seed: first half of SHA-512, clamped (RFC 8032 § 5.1.5). */
 export function privateKeyFromEd25519(seed: Uint8Array): Uint8Array {
-  const half = createHash('sha512').update(asBuffer(seed)).digest().subarray(0, 32);
+  const digest = createHash('sha512').update(asBuffer(seed)).digest();
+  const half = digest.subarray(0, 32);
   half.writeUInt8(half.readUInt8(0) & 0xf8, 0);
   half.writeUInt8((half.readUInt8(31) & 0x7f) | 0x40, 31);
-  return Uint8Array.from(half);
+  const privateKey = Uint8Array.from(half);
+  wipe(digest);
+  return privateKey;
 }

@@ -4,7 +4,14 @@
  */
 export { addRecipients } from './add-recipients.ts';
 export type { ByteSource, Random } from './bytes.ts';
-export { decrypt, encrypt, type SplitContainer, splitContainer } from './container.ts';
+export {
+  type DecryptOptions,
+  decrypt,
+  type EncryptOptions,
+  encrypt,
+  type SplitContainer,
+  splitContainer,
+} from './container.ts';
 export { editedSize } from './edit-list.ts';
 export { encryptHeader } from './encrypt-header.ts';
 export * from './errors.ts';
@@ -29,7 +36,14 @@ export { type ContainerReader, openContainer } from './reader.ts';
 export { rearrange } from './rearrange.ts';
 export { planRearrangement, type Rearrangement, type VisibleRange } from './rearrangement.ts';
 export { type HeaderDerivation, reencryptHeader } from './reencrypt.ts';
-export { decryptSegments, encryptSegments } from './segments.ts';
+export { SegmentWorkers } from './segment-workers.ts';
+export {
+  type DecryptSegmentsOptions,
+  decryptSegments,
+  type EncryptSegmentsOptions,
+  encryptSegments,
+  type SegmentCipher,
+} from './segments.ts';
 export {
   decryptedSize,
   ENCRYPTED_SEGMENT_BYTES,
@@ -40,4 +54,11 @@ export {
   SEGMENT_BYTES,
 } from './sizes.ts';
 export { bytesSource, fileSource, type RandomAccessSource } from './source.ts';
+export {
+  type ByteStreamPair,
+  decryptionDuplex,
+  decryptionStream,
+  encryptionDuplex,
+  encryptionStream,
+} from './streams.ts';
 export { generateKeyPair, type KeyPair, publicKeyOf } from './x25519.ts';

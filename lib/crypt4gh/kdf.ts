@@ -1,5 +1,6 @@
 import { pbkdf2, scrypt } from 'node:crypto';
 import { promisify } from 'node:util';
+import { wipe } from './bytes.ts';
 import { PassphraseError, UnusableKeyError } from './errors.ts';
 
 /** Key derivation functions of Crypt4GH key files, by the names they have there. */
@@ -54,7 +55,9 @@ export async function deriveKey(
   // This function takes no empty passphrase, so no key is protected by one.
   if (secret.length === 0) throw new PassphraseError('wrong-passphrase');
   const key = new Uint8Array(length);
-  if (pbkdf(secret, secret.length, salt, salt.length, key, length, rounds) !== 0) {
+  const failed = pbkdf(secret, secret.length, salt, salt.length, key, length, rounds) !== 0;
+  wipe(secret);
+  if (failed) {
     throw new UnusableKeyError('invalid-key-format', 'the key file has unusable bcrypt parameters');
   }
   return key;

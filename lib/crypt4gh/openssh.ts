@@ -1,4 +1,5 @@
 import { createDecipheriv } from 'node:crypto';
+import { wipe } from './bytes.ts';
 import { privateKeyFromEd25519, publicKeyFromEd25519 } from './ed25519.ts';
 import { PassphraseError, UnusableKeyError } from './errors.ts';
 import { FieldReader } from './fields.ts';
@@ -70,7 +71,11 @@ export async function parseSshPrivateKey(bytes: Buffer, passphrase: string | und
   const sealed = fields.string();
   const isProtected = cipher !== 'none' || kdf !== 'none';
   const secret = isProtected ? await openSecret(sealed, cipher, kdf, kdfOptions, passphrase) : sealed;
-  return privateKeyFromEd25519(seedOf(secret, publicKey, isProtected));
+  try {
+    return privateKeyFromEd25519(seedOf(secret, publicKey, isProtected));
+  } finally {
+    wipe(secret);
+  }
 }
 
 async function openSecret(
@@ -94,9 +99,14 @@ async function openSecret(
     derived.subarray(cipher.keyBytes),
   ).setAutoPadding(false);
   try {
-    return Buffer.concat([decipher.update(sealed), decipher.final()]);
+    const secret = decipher.update(sealed);
+    // Without padding there is nothing left to come: this only checks the length.
+    decipher.final();
+    return secret;
   } catch {
     throw new UnusableKeyError('invalid-key-format', 'the protected part of the key has an impossible length');
+  } finally {
+    wipe(derived);
   }
 }
 

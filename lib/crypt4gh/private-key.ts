@@ -1,10 +1,10 @@
 import { createPrivateKey } from 'node:crypto';
-import { expectLength, type Random, systemRandom } from './bytes.ts';
+import { expectLength, type Random, systemRandom, wipe } from './bytes.ts';
 import { PassphraseError, UnusableKeyError } from './errors.ts';
 import { FieldReader, field16 } from './fields.ts';
 import { deriveKey, isKdf, type Kdf } from './kdf.ts';
 import { isSshPrivateKey, parseSshPrivateKey } from './openssh.ts';
-import { formatPem, keyText, parsePem } from './pem.ts';
+import { formatPem, keyText, type PemBlock, parsePem } from './pem.ts';
 import { seal, unseal } from './sealed.ts';
 import { NONCE_BYTES, SEGMENT_OVERHEAD } from './sizes.ts';
 import { KEY_BYTES } from './x25519.ts';
@@ -28,6 +28,14 @@ const roundsWritten: Readonly<Record<Kdf, number>> = { scrypt: 0, bcrypt: 100, p
  */
 export async function parsePrivateKey(text: string | Uint8Array, passphrase?: string): Promise<Uint8Array> {
   const block = parsePem(keyText(text));
+  try {
+    return await parseBlock(block, passphrase);
+  } finally {
+    wipe(block.bytes);
+  }
+}
+
+async function parseBlock(block: PemBlock, passphrase: string | undefined): Promise<Uint8Array> {
   if (!block.label.endsWith('PRIVATE KEY')) {
     throw new UnusableKeyError('invalid-key-format', 'expected a private key');
   }
@@ -60,17 +68,19 @@ async function parseCrypt4ghKey(bytes: Buffer, passphrase: string | undefined): 
   const salt = options.rest();
   if (blob.length < SEGMENT_OVERHEAD) throw new UnusableKeyError('invalid-key-format', 'the key is cut short');
   if (passphrase === undefined) throw new PassphraseError('passphrase-required');
-  const secret = unseal(blob, await deriveKey(kdf, passphrase, { rounds, salt }, KEY_BYTES));
+  const key = await deriveKey(kdf, passphrase, { rounds, salt }, KEY_BYTES);
+  const secret = unseal(blob, key);
+  wipe(key);
   if (secret === undefined) throw new PassphraseError('wrong-passphrase');
   return checkedKey(secret);
 }
 
+/** A copy of the secret, which itself is wiped. */
 function checkedKey(secret: Buffer): Uint8Array {
-  if (secret.length === KEY_BYTES) return Uint8Array.from(secret);
-  throw new UnusableKeyError(
-    'invalid-key-length',
-    `expected a private key of ${KEY_BYTES} bytes, got ${secret.length}`,
-  );
+  const copy = Uint8Array.from(secret);
+  wipe(secret);
+  if (copy.length === KEY_BYTES) return copy;
+  throw new UnusableKeyError('invalid-key-length', `expected a private key of ${KEY_BYTES} bytes, got ${copy.length}`);
 }
 
 function parsePkcs8(der: Buffer): Uint8Array {
@@ -124,6 +134,7 @@ async function sealedFields(privateKey: Uint8Array, passphrase: string, kdf: Kdf
   const rounds = roundsWritten[kdf];
   const key = await deriveKey(kdf, passphrase, { rounds, salt }, KEY_BYTES);
   const blob = seal(privateKey, key, nonce);
+  wipe(key);
   const roundsField = Buffer.alloc(4);
   roundsField.writeUInt32BE(rounds);
   return [field16(kdf), field16(Buffer.concat([roundsField, salt])), field16(cipherName), field16(blob)];

@@ -1,9 +1,10 @@
+import { BodySizeCheck } from './body-size.ts';
 import { asBuffer, wipe } from './bytes.ts';
 import { editedSize, selectKept } from './edit-list.ts';
 import { DamagedBodyError } from './errors.ts';
 import { openHeader } from './open-header.ts';
 import { readHeader } from './read-header.ts';
-import { BodySizeCheck, SegmentDecryptor } from './segment-decryptor.ts';
+import { SegmentDecryptor } from './segment-decryptor.ts';
 import { type SegmentRun, segmentRuns } from './segment-runs.ts';
 import { decryptedSize, ENCRYPTED_SEGMENT_BYTES } from './sizes.ts';
 import type { RandomAccessSource } from './source.ts';

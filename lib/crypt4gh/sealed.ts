@@ -7,14 +7,32 @@ const options = { authTagLength: MAC_BYTES } as const;
 
 /** Encrypts to nonce, ciphertext and MAC in one piece. A nonce must never be used twice with one key. */
 export function seal(plaintext: Uint8Array, key: CipherKey, nonce: Uint8Array): Buffer {
+  const sealed = Buffer.allocUnsafeSlow(plaintext.length + SEGMENT_OVERHEAD);
+  sealInto(sealed, plaintext, key, nonce);
+  return sealed;
+}
+
+/** The same into memory that is there; `plaintext` may lie in it. */
+export function sealInto(target: Uint8Array, plaintext: Uint8Array, key: CipherKey, nonce: Uint8Array): void {
   const cipher = createCipheriv(algorithm, key, nonce, options);
   const ciphertext = cipher.update(plaintext);
   cipher.final();
-  const sealed = Buffer.allocUnsafeSlow(plaintext.length + SEGMENT_OVERHEAD);
-  sealed.set(nonce, 0);
-  sealed.set(ciphertext, NONCE_BYTES);
-  sealed.set(cipher.getAuthTag(), NONCE_BYTES + ciphertext.length);
-  return sealed;
+  target.set(nonce, 0);
+  target.set(ciphertext, NONCE_BYTES);
+  target.set(cipher.getAuthTag(), NONCE_BYTES + ciphertext.length);
+  release(ciphertext);
+}
+
+/** Below this, giving memory back costs more than it is worth. */
+const RELEASED_FROM_BYTES = 4_096;
+
+/**
+ * Gives the memory of a large result of the cipher back at once. The garbage collector counts such memory too late: a
+ * thread would hold hundreds of segments that nobody needs, and each new one would be cold.
+ */
+export function release({ buffer, byteLength }: Buffer): void {
+  const isAlone = buffer instanceof ArrayBuffer && buffer.byteLength === byteLength;
+  if (isAlone && byteLength >= RELEASED_FROM_BYTES) buffer.transfer(0);
 }
 
 /**

@@ -1,0 +1,76 @@
+import { Worker } from 'node:worker_threads';
+import type { SegmentJob, SegmentJobResult } from './segment-job.ts';
+
+interface Waiting {
+  resolve(result: SegmentJobResult): void;
+  reject(error: Error): void;
+}
+
+/** One thread and the jobs it has been given, which it answers in their order. */
+interface Thread {
+  readonly worker: Worker;
+  readonly waiting: Waiting[];
+}
+
+/** Threads that do segment jobs. They start with their first job, and keep no process alive while they have none. */
+export class WorkerPool {
+  readonly size: number;
+  readonly #url: URL;
+  readonly #threads: Thread[] = [];
+  #failure: Error | undefined;
+
+  constructor(options: { readonly threads: number; readonly workerUrl: URL }) {
+    const { threads, workerUrl } = options;
+    if (!Number.isSafeInteger(threads) || threads < 1)
+      throw new RangeError(`expected at least one thread, got ${threads}`);
+    this.size = threads;
+    this.#url = workerUrl;
+  }
+
+  /** Gives the job, and its memory, to the thread with the least to do. */
+  run(job: SegmentJob): Promise<SegmentJobResult> {
+    if (this.#failure !== undefined) return Promise.reject(this.#failure);
+    const thread = this.#leastBusy();
+    return new Promise((resolve, reject) => {
+      thread.waiting.push({ resolve, reject });
+      thread.worker.ref();
+      thread.worker.postMessage(job, [job.bytes.buffer]);
+    });
+  }
+
+  /** Ends the threads. Jobs that are not done, and later ones, fail. */
+  async close(): Promise<void> {
+    this.#fail(new Error('the worker threads have been closed'));
+    await Promise.all(this.#threads.map(({ worker }) => worker.terminate()));
+  }
+
+  #leastBusy(): Thread {
+    const [least] = this.#threads.toSorted((one, other) => one.waiting.length - other.waiting.length);
+    if (least !== undefined && (least.waiting.length === 0 || this.#threads.length === this.size)) return least;
+    return this.#start();
+  }
+
+  #start(): Thread {
+    // Nothing of the process reaches the thread: not its environment, not its flags.
+    const worker = new Worker(this.#url, { name: 'crypt4gh', env: {}, execArgv: [], argv: [] });
+    const thread: Thread = { worker, waiting: [] };
+    worker.unref();
+    worker.on('message', (result: SegmentJobResult) => {
+      thread.waiting.shift()?.resolve(result);
+      if (thread.waiting.length === 0) worker.unref();
+    });
+    worker.on('messageerror', (error) => this.#fail(error));
+    worker.on('error', (error) => this.#fail(error instanceof Error ? error : new Error(String(error))));
+    worker.on('exit', (code) => this.#fail(new Error(`a worker thread ended by itself with code ${code}`)));
+    this.#threads.push(thread);
+    return thread;
+  }
+
+  /** What one thread cannot do the others cannot either, and a body with a hole is of no use. */
+  #fail(cause: Error): void {
+    this.#failure ??= new Error(`segments cannot be processed: ${cause.message}`, { cause });
+    for (const { waiting } of this.#threads) {
+      for (const { reject } of waiting.splice(0)) reject(this.#failure);
+    }
+  }
+}

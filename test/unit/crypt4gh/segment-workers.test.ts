@@ -1,0 +1,190 @@
+import { afterAll, describe, expect, test } from 'vitest';
+import {
+  DamagedBodyError,
+  decrypt,
+  decryptSegments,
+  encrypt,
+  encryptSegments,
+  generateKeyPair,
+  SegmentWorkers,
+} from '../../../lib/crypt4gh/index.ts';
+import {
+  collect,
+  containerOf,
+  generatedPlaintext,
+  inChunks,
+  manifest,
+  outcomeOf,
+  privateKeyOf,
+  sha256,
+} from '../../helpers/crypt4gh-vectors.ts';
+
+const dataKey = new Uint8Array(32).fill(1);
+const otherKey = new Uint8Array(32).fill(2);
+const plaintext = generatedPlaintext('workers', 9 * 65_536 + 100);
+
+/** Different bytes at each call, the same at each run. */
+function counting() {
+  let calls = 0;
+  return (size: number) => {
+    calls += 1;
+    return new Uint8Array(size).fill(calls);
+  };
+}
+
+const body = await collect(encryptSegments([plaintext], { dataKey, random: counting() }));
+const workers = new SegmentWorkers({ threads: 2, batchSegments: 2 });
+afterAll(() => workers.close());
+
+describe('several threads', () => {
+  test.each([999, 65_536, 100_000, Number.POSITIVE_INFINITY])(
+    'encrypt to the bytes of one, from chunks of %d',
+    async (size) => {
+      const output = workers.encryptSegments(inChunks(plaintext, size), { dataKey, random: counting() });
+      const segments: Uint8Array[] = [];
+      for await (const segment of output) segments.push(segment);
+      expect(segments.map(({ length }) => length)).toEqual([...Array.from({ length: 9 }, () => 65_564), 128]);
+      expect(Buffer.concat(segments).equals(body)).toBe(true);
+    },
+  );
+
+  test.each([999, 65_564, 100_000, Number.POSITIVE_INFINITY])(
+    'decrypt in order, from chunks of %d bytes',
+    async (size) => {
+      const bytes = await collect(workers.decryptSegments(inChunks(body, size), { dataKeys: [otherKey, dataKey] }));
+      expect(bytes.equals(plaintext)).toBe(true);
+    },
+  );
+
+  test('do several bodies at once', async () => {
+    const all = Array.from({ length: 5 }, () => collect(workers.decryptSegments([body], { dataKeys: [dataKey] })));
+    for (const bytes of await Promise.all(all)) expect(bytes.equals(plaintext)).toBe(true);
+  });
+
+  test('leave the bytes of the source as they were', async () => {
+    const copy = Buffer.from(body);
+    await collect(workers.decryptSegments([copy], { dataKeys: [dataKey] }));
+    expect(copy.equals(body)).toBe(true);
+  });
+
+  test('read and write whole containers', async () => {
+    const { privateKey, publicKey } = generateKeyPair();
+    const container = await collect(encrypt([plaintext], { recipients: [publicKey], editList: [70_000n], workers }));
+    const read = await collect(
+      decrypt([container], { privateKeys: [privateKey], workers, expectedSize: plaintext.length }),
+    );
+    expect(read.equals(plaintext.subarray(70_000))).toBe(true);
+  });
+
+  test('take an empty body', async () => {
+    expect((await collect(workers.encryptSegments([], { dataKey }))).length).toBe(0);
+    expect((await collect(workers.decryptSegments([], { dataKeys: [dataKey] }))).length).toBe(0);
+  });
+});
+
+describe('errors and edit lists', () => {
+  const options = { dataKeys: [dataKey] };
+  const damaged = Buffer.from(body);
+  damaged[5 * 65_564 + 20]! ^= 1;
+
+  test.each<[string, Buffer, { editList?: bigint[]; expectedSize?: number }]>([
+    ['a damaged segment', damaged, {}],
+    ['a damaged segment that is skipped', damaged, { editList: [0n, 10n, 131_072n, 10n, 262_144n] }],
+    ['a cut segment', body.subarray(0, 3 * 65_564 + 20), {}],
+    ['a cut body of known size', body.subarray(0, 3 * 65_564), { expectedSize: plaintext.length }],
+    ['a body beyond the known size', body, { expectedSize: 70_000 }],
+    ['an edit list that ends early', body, { editList: [100_000n, 100_000n] }],
+    ['an edit list that keeps nothing', body, { editList: [0n, 0n] }],
+  ])('of %s are as on one thread, after the same bytes', async (_, bytes, more) => {
+    const chunks = () => inChunks(bytes, 50_000);
+    const expected = await outcomeOf(decryptSegments(chunks(), { ...options, ...more }));
+    const outcome = await outcomeOf(workers.decryptSegments(chunks(), { ...options, ...more }));
+    expect(outcome.bytes.equals(expected.bytes)).toBe(true);
+    expect(outcome.error).toEqual(expected.error);
+    if (expected.error !== undefined) expect(outcome.error).toBeInstanceOf(DamagedBodyError);
+  });
+
+  test('of every vector are as on one thread', async () => {
+    for (const vector of manifest.vectors) {
+      const privateKeys = [await privateKeyOf(vector.readers[0]!)];
+      const read = (more: object) => outcomeOf(decrypt([containerOf(vector)], { privateKeys, ...more }));
+      const [expected, outcome] = [await read({}), await read({ workers })];
+      expect(sha256(outcome.bytes), vector.id).toBe(sha256(expected.bytes));
+      expect(outcome.error, vector.id).toEqual(expected.error);
+    }
+  });
+
+  test('of the source come after what it gave', async () => {
+    async function* failing() {
+      yield body.subarray(0, 70_000);
+      throw new Error('connection reset');
+    }
+    const { bytes, error } = await outcomeOf(workers.decryptSegments(failing(), options));
+    expect(bytes.equals(plaintext.subarray(0, 65_536))).toBe(true);
+    expect(error).toMatchObject({ message: 'connection reset' });
+  });
+
+  test('of arguments are RangeErrors', async () => {
+    await expect(collect(workers.decryptSegments([body], { dataKeys: [] }))).rejects.toThrow(RangeError);
+    await expect(collect(workers.encryptSegments([body], { dataKey: dataKey.subarray(1) }))).rejects.toThrow(
+      RangeError,
+    );
+    for (const wrong of [0, 1.5, Number.NaN]) {
+      expect(() => new SegmentWorkers({ threads: wrong })).toThrow(RangeError);
+      expect(() => new SegmentWorkers({ batchSegments: wrong })).toThrow(RangeError);
+    }
+  });
+});
+
+describe('back-pressure', () => {
+  test('only so much is read ahead as the threads can have under way', async () => {
+    let pulled = 0;
+    let closed = false;
+    async function* source() {
+      try {
+        for (;;) {
+          pulled += 1;
+          yield body.subarray(0, 65_564);
+        }
+      } finally {
+        closed = true;
+      }
+    }
+    const output = workers.decryptSegments(source(), { dataKeys: [dataKey] });
+    await output.next();
+    // Two threads, two batches each, two segments in each.
+    expect(pulled).toBe(8);
+    await output.return();
+    expect(closed).toBe(true);
+  });
+});
+
+describe('threads', () => {
+  test('that are closed take nothing more, and what is under way fails', async () => {
+    const closing = new SegmentWorkers({ threads: 1 });
+    const output = closing.decryptSegments([body], { dataKeys: [dataKey] });
+    const first = output.next();
+    await Promise.resolve();
+    await closing.close();
+    await expect(first).rejects.toThrow('closed');
+    await expect(collect(closing.decryptSegments([body], { dataKeys: [dataKey] }))).rejects.toThrow('closed');
+    await closing.close();
+  });
+
+  test('that cannot start fail the body with the reason', async () => {
+    const broken = new SegmentWorkers({ threads: 1, workerUrl: new URL('./no-such-file.js', import.meta.url) });
+    const { error } = await outcomeOf(broken.decryptSegments([body], { dataKeys: [dataKey] }));
+    expect((error as Error).message).toContain('no-such-file.js');
+    await broken.close();
+  });
+
+  test('are ended by await using', async () => {
+    let outside: SegmentWorkers;
+    {
+      await using scoped = new SegmentWorkers({ threads: 1 });
+      outside = scoped;
+      expect((await collect(scoped.decryptSegments([body], { dataKeys: [dataKey] }))).length).toBe(plaintext.length);
+    }
+    await expect(collect(outside.encryptSegments([body], { dataKey }))).rejects.toThrow('closed');
+  });
+});
