@@ -41,8 +41,8 @@ export interface DecryptOptions {
 const oneThread: SegmentCipher = { encryptSegments, decryptSegments };
 
 /**
- * Encrypts a plaintext to a whole container: first the header, then segments, in constant memory. The data key is new
- * and leaves this function only inside the header.
+ * Encrypts a plaintext to a whole container (Crypt4GH § 2): first the header, then segments, in constant memory. The data
+ * key is new and leaves this function only inside the header.
  *
  * @throws UnusableKeyError `weak-public-key`; RangeError for a wrong argument.
  */
@@ -61,8 +61,8 @@ export async function* encrypt(
 }
 
 /**
- * Decrypts a whole container for the first of `privateKeys` that fits, edit list applied, in constant memory (a header
- * is at most 16 MiB).
+ * Decrypts a whole container (Crypt4GH § 2) for the first of `privateKeys` that fits, edit list applied, in constant memory
+ * (a header is at most 16 MiB).
  *
  * @throws MalformedHeaderError, NoMatchingKeyError, DamagedBodyError; RangeError for a wrong argument.
  */
@@ -84,7 +84,7 @@ export async function* decrypt(
 }
 
 /**
- * Reads the header off a container, by its framing alone: no key is needed and nothing is decrypted.
+ * Reads the header off a container, by its framing alone (Crypt4GH § 2.2): no key is needed and nothing is decrypted.
  *
  * @throws MalformedHeaderError; the source is closed then.
  */

@@ -24,7 +24,7 @@ export function* keptRanges(editList: readonly bigint[]): Generator<KeptRange, v
 }
 
 /**
- * Bytes that an edit list leaves of a plaintext of `plain` bytes.
+ * Bytes that an edit list leaves of a plaintext of `plain` bytes (Crypt4GH § 4.2).
  *
  * @throws RangeError when the result is above 2^53 - 1.
  */

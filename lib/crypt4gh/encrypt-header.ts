@@ -49,7 +49,7 @@ export function sealPayloads(
 }
 
 /**
- * A header that gives every recipient the same data keys and edit list.
+ * A header that gives every recipient the same data keys and edit list (Crypt4GH § 2.2, § 3.2).
  *
  * @param options.dataKeys 32 bytes each; several when segments are under different ones.
  * @param options.editList bytes to skip and keep in turn; default: none, the whole plaintext.

@@ -31,6 +31,7 @@ export type KeyErrorCode =
   | 'unsupported-key-type'
   | 'weak-public-key';
 
+/** What is wrong with a passphrase. */
 export type PassphraseErrorCode = 'passphrase-required' | 'wrong-passphrase';
 
 /** Every `code` this folder raises. They are stable. */
@@ -52,7 +53,7 @@ export abstract class Crypt4ghError extends Error {
   }
 }
 
-/** The header breaks the format, or uses a part of it that nobody may guess at. */
+/** The header breaks the format, or uses a part of it that nobody may guess at (Crypt4GH § 2.4, § 3.2). */
 export class MalformedHeaderError extends Crypt4ghError {
   readonly code: HeaderErrorCode;
   constructor(code: HeaderErrorCode, message: string) {
@@ -61,7 +62,7 @@ export class MalformedHeaderError extends Crypt4ghError {
   }
 }
 
-/** No packet opens with the given keys: try another key. The header itself is well formed. */
+/** No packet opens with the given keys: try another key. The header itself is well formed (Crypt4GH § 3.2.1). */
 export class NoMatchingKeyError extends Crypt4ghError {
   readonly code = 'no-decryptable-packet';
   /** Packets in the header; each is for one recipient. */
@@ -88,7 +89,10 @@ const bodyProblems: Readonly<Record<BodyErrorCode, string>> = {
   'oversized-body': 'should not be there: the body is longer than it should be',
 };
 
-/** A segment is not what its writer sealed. Plaintext given out before is authentic; nothing of this segment is. */
+/**
+ * A segment is not what its writer sealed (Crypt4GH § 3.4.2). Plaintext given out before is authentic; nothing of this
+ * segment is.
+ */
 export class DamagedBodyError extends Crypt4ghError {
   readonly code: BodyErrorCode;
   /** Index of the segment, from 0. */
@@ -105,7 +109,7 @@ export class DamagedBodyError extends Crypt4ghError {
   }
 }
 
-/** The key or key file cannot be used: give another one. */
+/** The key or key file cannot be used: give another one (key format; RFC 7748 § 6.1 for points of small order). */
 export class UnusableKeyError extends Crypt4ghError {
   readonly code: KeyErrorCode;
   constructor(code: KeyErrorCode, message: string) {
@@ -114,7 +118,7 @@ export class UnusableKeyError extends Crypt4ghError {
   }
 }
 
-/** The key file is protected: ask (again) for its passphrase. */
+/** The key file is protected: ask (again) for its passphrase (key format). */
 export class PassphraseError extends Crypt4ghError {
   readonly code: PassphraseErrorCode;
   constructor(code: PassphraseErrorCode) {

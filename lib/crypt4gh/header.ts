@@ -75,7 +75,7 @@ export class HeaderScanner {
 }
 
 /**
- * Length in bytes of the header at the start of `bytes`; `undefined` when `bytes` end before it does.
+ * Length in bytes of the header at the start of `bytes` (Crypt4GH § 2.2); `undefined` when `bytes` end before it does.
  *
  * @throws MalformedHeaderError when `bytes` cannot be the start of a container.
  */

@@ -17,22 +17,22 @@ export interface ByteRange<Position extends number> {
   readonly end: Position;
 }
 
-/** @throws RangeError when it is no whole number from 0 to 2^53 - 1. */
+/** A position in the plaintext (Crypt4GH § 4.1). @throws RangeError when it is no whole number from 0 to 2^53 - 1. */
 export function plainPosition(position: number): PlainPosition {
   return checked(position, 'a plaintext position') as PlainPosition;
 }
 
-/** @throws RangeError when it is no whole number from 0 to 2^53 - 1. */
+/** A position in a body (Crypt4GH § 3.4.2). @throws RangeError when it is no whole number from 0 to 2^53 - 1. */
 export function bodyPosition(position: number): BodyPosition {
   return checked(position, 'a body position') as BodyPosition;
 }
 
-/** A range of plaintext. @throws RangeError for what are no positions, and when it ends before it starts. */
+/** A range of plaintext (Crypt4GH § 4.1). @throws RangeError for what are no positions, and when it ends before it starts. */
 export function plainRange(start: number, end: number): ByteRange<PlainPosition> {
   return { start: plainPosition(start), end: plainPosition(notBefore(start, end)) };
 }
 
-/** A range of a body. @throws RangeError for what are no positions, and when it ends before it starts. */
+/** A range of a body (Crypt4GH § 3.4.2). @throws RangeError for what are no positions, and when it ends before it starts. */
 export function bodyRange(start: number, end: number): ByteRange<BodyPosition> {
   return { start: bodyPosition(start), end: bodyPosition(notBefore(start, end)) };
 }
@@ -58,8 +58,8 @@ export function encryptedRange(
 }
 
 /**
- * The plaintext in the segments that a range of the body touches: what changes when these bytes do, and all that can be
- * had from them. The reverse of {@link encryptedRange}: of its result it gives the range back, widened to segments.
+ * The plaintext in the segments that a range of the body touches (Crypt4GH § 4.1): what changes when these bytes do, and
+ * all that can be had from them. The reverse of {@link encryptedRange}: of its result it gives the range back, widened to segments.
  *
  * @param options.plainSize bytes of the whole plaintext; without it the last segment counts as a full one.
  */

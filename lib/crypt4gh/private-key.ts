@@ -19,7 +19,8 @@ const SALT_BYTES = 16;
 const roundsWritten: Readonly<Record<Kdf, number>> = { scrypt: 0, bcrypt: 100, pbkdf2_hmac_sha256: 100_000 };
 
 /**
- * Reads a private key: Crypt4GH PEM in all its key derivations, OpenSSH ed25519 (converted) and PKCS#8 X25519 as PEM.
+ * Reads a private key: Crypt4GH PEM in all its key derivations (key format), OpenSSH ed25519 (PROTOCOL.key, converted as
+ * in RFC 8032 § 5.1.5) and PKCS#8 X25519 as PEM (RFC 8410 § 7).
  * What the file holds decides, not its label: writers differ there.
  *
  * @param passphrase ignored when the file is not protected.
@@ -101,7 +102,7 @@ function readPkcs8(der: Buffer) {
 }
 
 /**
- * The key as Crypt4GH PEM, under the label of the Python reference.
+ * The key as Crypt4GH PEM (key format), under the label of the Python reference.
  *
  * @param options.passphrase protects the key; default: none, the key is in clear in the file.
  * @param options.kdf how the passphrase becomes a key; default `scrypt`.

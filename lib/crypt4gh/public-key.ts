@@ -12,8 +12,8 @@ const spkiPrefix = Buffer.from('302a300506032b656e032100', 'hex');
 
 /**
  * Reads a public key in any of the forms that are in use: Crypt4GH PEM (with or without line breaks), base64 of that
- * PEM, base64 of the 32 bytes, X25519 SPKI as PEM or as base64 of its DER, an OpenSSH `ssh-ed25519` line (converted),
- * or the 32 bytes themselves.
+ * PEM, base64 of the 32 bytes, X25519 SPKI as PEM or as base64 of its DER (RFC 8410 § 4), an OpenSSH `ssh-ed25519` line
+ * (converted, RFC 7748 § 4.1), or the 32 bytes themselves.
  *
  * @returns the 32 bytes.
  * @throws UnusableKeyError; `weak-public-key` for a point of small order, to which nothing can be kept secret.
@@ -70,13 +70,13 @@ function parseSpki(der: Buffer): Uint8Array {
   throw new UnusableKeyError('invalid-key-format', 'the public key is not SPKI');
 }
 
-/** The key as Crypt4GH PEM. @throws RangeError when it is not 32 bytes. */
+/** The key as Crypt4GH PEM (key format; PEM as in RFC 7468). @throws RangeError when it is not 32 bytes. */
 export function formatPublicKey(publicKey: Uint8Array): string {
   expectLength(publicKey, KEY_BYTES, 'a public key');
   return formatPem(label, publicKey);
 }
 
-/** SHA-256 of the 32 bytes, in lower-case hex. @throws RangeError when the key is not 32 bytes. */
+/** SHA-256 of the 32 bytes (FIPS 180-4; the standard names no fingerprint), in lower-case hex. @throws RangeError when the key is not 32 bytes. */
 export function publicKeyFingerprint(publicKey: Uint8Array): string {
   expectLength(publicKey, KEY_BYTES, 'a public key');
   return createHash('sha256').update(publicKey).digest('hex');

@@ -13,8 +13,8 @@ import type { RandomAccessSource } from './source.ts';
 const DEFAULT_SEGMENTS_PER_FETCH = 16;
 
 /**
- * Random access to the plaintext of a container, from {@link openContainer}. Positions count what the edit list leaves.
- * It is itself a source to be read by position. Nothing is kept between reads.
+ * Random access to the plaintext of a container (Crypt4GH § 4.1), from {@link openContainer}. Positions count what the
+ * edit list leaves. It is itself a source to be read by position. Nothing is kept between reads.
  */
 export class ContainerReader implements RandomAccessSource {
   /** Bytes that the edit list leaves; `undefined` when neither the source nor the caller knows the size. */
@@ -136,7 +136,8 @@ class BodySource {
 }
 
 /**
- * Opens a container, whole or in its parts, for reading at any position. Reads only the header.
+ * Opens a container, whole or in its parts, for reading at any position (Crypt4GH § 4.1). Reads only the
+ * header.
  *
  * @param source the container; with `options.header` the body alone.
  * @param options.privateKeys raw private keys to try.

@@ -14,7 +14,7 @@ const DEFAULT_BATCH_SEGMENTS = 16;
 const BATCHES_PER_THREAD = 2;
 
 /**
- * Encrypts and decrypts bodies on several threads. Order, bytes and errors are those of one thread; so is the memory,
+ * Encrypts and decrypts bodies (Crypt4GH § 3.4.2) on several threads. Order, bytes and errors are those of one thread; so is the memory,
  * times the batches under way. Several bodies at once share the threads.
  *
  * Close it when it is no longer needed, or bind it with `await using`. Threads without work do not keep a process alive.

@@ -33,7 +33,7 @@ export interface SegmentCipher {
 }
 
 /**
- * Encrypts a plaintext of any length to the segments of a body, in constant memory; each yield is one whole segment.
+ * Encrypts a plaintext of any length to the segments of a body (Crypt4GH § 3.4.2), in constant memory; each yield is one whole segment.
  * An empty plaintext becomes an empty body.
  *
  * @throws RangeError when the key is not 32 bytes.

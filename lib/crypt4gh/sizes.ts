@@ -7,7 +7,7 @@ export const NONCE_BYTES = 12;
 export const MAC_BYTES = 16;
 /** Bytes that encryption adds to a segment, and to whatever else is sealed. */
 export const SEGMENT_OVERHEAD = NONCE_BYTES + MAC_BYTES;
-/** Bytes of a full segment in the body. */
+/** Bytes of a full segment in the body (Crypt4GH § 3.4.2). */
 export const ENCRYPTED_SEGMENT_BYTES = SEGMENT_BYTES + SEGMENT_OVERHEAD;
 
 function checkedSize(size: number | bigint, what: string): bigint {
@@ -23,7 +23,7 @@ function sameKind(result: bigint, given: number | bigint): number | bigint {
 }
 
 /**
- * Bytes of the body that `plain` bytes of plaintext become. Nothing becomes nothing here, as with the Python
+ * Bytes of the body that `plain` bytes of plaintext become (Crypt4GH § 3.4.2). Nothing becomes nothing here, as with the Python
  * reference; some writers make one empty segment (28 bytes) of it.
  *
  * @throws RangeError when `plain` is no size, or the result is above 2^53 - 1 and `plain` no bigint.
@@ -37,7 +37,7 @@ export function encryptedBodySize(plain: number | bigint): number | bigint {
 }
 
 /**
- * Bytes of plaintext in a body of `body` bytes, before any edit list.
+ * Bytes of plaintext in a body of `body` bytes (Crypt4GH § 3.4.2), before any edit list.
  *
  * @throws DamagedBodyError `truncated-segment` when no body has that size; RangeError when `body` is no size.
  */
@@ -81,7 +81,7 @@ export function headerSize(shape: HeaderShape): number {
 }
 
 /**
- * Bytes of the whole container that `plain` bytes of plaintext become.
+ * Bytes of the whole container that `plain` bytes of plaintext become (Crypt4GH § 2).
  *
  * @throws RangeError as {@link encryptedBodySize} and {@link headerSize}.
  */

@@ -9,7 +9,7 @@ export interface RandomAccessSource {
   readonly size?: number | undefined;
 }
 
-/** An open file; closing it stays with the caller. Its size is taken now. */
+/** An open file, for {@link openContainer} and {@link rearrange}; closing it stays with the caller. Its size is taken now. */
 export async function fileSource(file: FileHandle): Promise<RandomAccessSource> {
   const { size } = await file.stat();
   return {
@@ -27,7 +27,7 @@ export async function fileSource(file: FileHandle): Promise<RandomAccessSource> 
   };
 }
 
-/** Bytes in memory. */
+/** Bytes in memory, for {@link openContainer} and {@link rearrange}. */
 export function bytesSource(bytes: Uint8Array): RandomAccessSource {
   return { size: bytes.length, read: async (offset, length) => asBuffer(bytes).subarray(offset, offset + length) };
 }

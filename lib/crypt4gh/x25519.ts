@@ -39,12 +39,12 @@ export function preparePrivateKey(privateKey: Uint8Array): PreparedKey {
   return fresh;
 }
 
-/** The public key of a private one: X25519(private, 9). @throws RangeError when it is not 32 bytes. */
+/** The public key of a private one: X25519(private, 9) (RFC 7748 § 6.1). @throws RangeError when it is not 32 bytes. */
 export function publicKeyOf(privateKey: Uint8Array): Uint8Array {
   return Uint8Array.from(preparePrivateKey(privateKey).publicKey);
 }
 
-/** A new key pair. */
+/** A new X25519 key pair (RFC 7748 § 6.1). */
 export function generateKeyPair(random: Random = systemRandom): KeyPair {
   const privateKey = Uint8Array.from(random(KEY_BYTES));
   return { privateKey, publicKey: publicKeyOf(privateKey) };

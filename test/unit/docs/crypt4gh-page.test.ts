@@ -1,0 +1,129 @@
+import { execFile } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { decrypt, formatPublicKey, generateKeyPair } from '../../../lib/crypt4gh/index.ts';
+import { crypt4ghErrorCodes } from '../../helpers/crypt4gh-error-codes.ts';
+import { collect, generatedPlaintext } from '../../helpers/crypt4gh-vectors.ts';
+
+const page = readFileSync(new URL('../../../docs/crypt4gh.md', import.meta.url), 'utf8');
+const library = new URL('../../../lib/crypt4gh/index.ts', import.meta.url).href;
+const folder = mkdtempSync(join(tmpdir(), 'crypt4gh-recipes-'));
+const plaintext = generatedPlaintext('recipes', 4 * 65_536 + 1_234);
+const [colleague, newReader] = [generateKeyPair(), generateKeyPair()];
+let server: Server;
+
+beforeAll(async () => {
+  writeFileSync(join(folder, 'sample.bam'), plaintext);
+  writeFileSync(join(folder, 'colleague.pub'), formatPublicKey(colleague.publicKey));
+  writeFileSync(join(folder, 'new.pub'), formatPublicKey(newReader.publicKey));
+  // Ranges and nothing else: what a recipe over HTTP may rely on.
+  server = createServer((request, response) => {
+    const bytes = readFileSync(join(folder, 'sample.bam.c4gh'));
+    const [, start, end] = /^bytes=(\d+)-(\d+)$/.exec(request.headers.range ?? '') ?? [];
+    if (request.method === 'HEAD') response.setHeader('content-length', bytes.length).end();
+    else if (start === undefined) response.writeHead(400).end();
+    else response.writeHead(206).end(bytes.subarray(Number(start), Number(end) + 1));
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+});
+
+afterAll(() => {
+  server.close();
+  rmSync(folder, { recursive: true });
+});
+
+/** The recipes of the page as they stand there, in order: title of their part, code. */
+const recipes = page.split(/^### /m).flatMap((part) => {
+  const title = part.split('\n', 1)[0]!;
+  return [...part.matchAll(/^```ts\n([\s\S]*?)^```$/gm)].map(([, code]) => [title, code!] as const);
+});
+
+async function run(code: string): Promise<string> {
+  const path = join(folder, 'recipe.ts');
+  writeFileSync(path, code.replaceAll("'data-out/crypt4gh'", `'${library}'`));
+  const { port } = server.address() as AddressInfo;
+  const { stdout } = await promisify(execFile)(process.execPath, [path, `http://127.0.0.1:${port}/`], { cwd: folder });
+  return stdout;
+}
+
+function file(name: string): Buffer {
+  return readFileSync(join(folder, name));
+}
+
+function read(bytes: Uint8Array) {
+  return collect(decrypt([bytes], { privateKeys: [newReader.privateKey] }));
+}
+
+const sixteen = `${plaintext.length} ${plaintext.toString('hex', 100_000, 100_016)}\n`;
+
+/** What each recipe must have printed or left behind, in the order of the page. */
+const outcomes: readonly [string, (output: string) => void | Promise<void>][] = [
+  ['Make and read keys', (output) => expect(output).toBe('true\n')],
+  [
+    'Encrypt a file for two readers',
+    async () => {
+      const privateKeys = [colleague.privateKey];
+      expect((await collect(decrypt([file('sample.bam.c4gh')], { privateKeys }))).equals(plaintext)).toBe(true);
+    },
+  ],
+  [
+    'Decrypt a file, and know that it is whole',
+    () => {
+      expect(file('decrypted.bam').equals(plaintext)).toBe(true);
+      rmSync(join(folder, 'decrypted.bam'));
+    },
+  ],
+  ['Use Web Streams', (output) => expect(output).toBe(`${plaintext.length}\n`)],
+  ['Use several threads', () => expect(file('decrypted.bam').equals(plaintext)).toBe(true)],
+  ['Read some bytes of a large file', (output) => expect(output).toBe(sixteen)],
+  ['Read some bytes of a large file', (output) => expect(output).toBe(sixteen)],
+  [
+    'Give others access',
+    async () => {
+      expect((await read(file('shared.c4gh'))).equals(plaintext)).toBe(true);
+      expect(await read(file('replaced.c4gh'))).toEqual(plaintext.subarray(1_000, 2_000));
+    },
+  ],
+  [
+    'Hand out a part of a file',
+    async () => {
+      const expected = Buffer.concat([plaintext.subarray(10, 20), plaintext.subarray(200_000)]);
+      expect((await read(file('part.c4gh'))).equals(expected)).toBe(true);
+    },
+  ],
+  ['Know sizes and places before reading', (output) => expect(output).toBe('1000572\nbytes=65688-196815\n')],
+  [
+    'Tell a wrong key from a damaged file',
+    (output) =>
+      expect(output).toBe('not for this key, but for at most 2 others\ndamaged in segment 4: bytes 262256 to 263518\n'),
+  ],
+];
+
+describe('the recipes of docs/crypt4gh.md do what they say', () => {
+  test('and this suite knows them all', () => {
+    expect(recipes.map(([title]) => title)).toEqual(outcomes.map(([title]) => title));
+  });
+
+  test.each(recipes.map(([title, code], index) => [index + 1, title, code] as const))(
+    '%d: %s',
+    async (number, _, code) => {
+      await outcomes[number - 1]![1](await run(code));
+    },
+  );
+});
+
+test('the error table has every code once, under its class', () => {
+  const rows = [...page.matchAll(/^\| (?:`(\w+)`.*?)?\| `([\w-]+)` \| .+ \|$/gm)];
+  let className = '';
+  const listed = rows.map(([, name, code]) => {
+    className = name ?? className;
+    return [code, className];
+  });
+  expect(Object.fromEntries(listed)).toEqual(crypt4ghErrorCodes);
+  expect(listed).toHaveLength(Object.keys(crypt4ghErrorCodes).length);
+});
