@@ -9,7 +9,7 @@ export const referencePath = join(import.meta.dirname, '../docs/reference/crypt4
 
 /** What the page is divided into, and the files whose exports each part has. */
 const sections: readonly (readonly [title: string, files: readonly string[]])[] = [
-  ['Whole containers', ['container', 'streams', 'segment-workers']],
+  ['Whole containers', ['container', 'streams', 'files', 'segment-workers']],
   ['Random access', ['reader', 'source', 'rearrange', 'rearrangement']],
   ['Headers', ['encrypt-header', 'open-header', 'reencrypt', 'add-recipients', 'header', 'payloads']],
   ['Bodies', ['segments', 'edit-list']],

@@ -15,6 +15,7 @@ export {
 export { editedSize } from './edit-list.ts';
 export { encryptHeader } from './encrypt-header.ts';
 export * from './errors.ts';
+export { decryptFile, encryptFile } from './files.ts';
 export { headerLength, headerLimits } from './header.ts';
 export type { Kdf } from './kdf.ts';
 export { type OpenedHeader, openHeader } from './open-header.ts';

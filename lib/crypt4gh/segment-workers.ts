@@ -1,6 +1,7 @@
 import { availableParallelism } from 'node:os';
 import { BodyPlan, type PlannedSegment } from './body-plan.ts';
 import { type ByteSource, systemRandom } from './bytes.ts';
+import type { FileJob, FileJobResult } from './file-job.ts';
 import { PieceCutter } from './pieces.ts';
 import { SegmentBatch } from './segment-batch.ts';
 import { damagedSegment, prepareDataKey, prepareDataKeys } from './segment-decryptor.ts';
@@ -68,6 +69,16 @@ export class SegmentWorkers implements SegmentCipher, AsyncDisposable {
     };
     const batches = this.#batches(segments);
     for await (const done of this.#inOrder(batches, makeJob)) yield* keptOf(done);
+  }
+
+  /** Threads there are at most. */
+  get threads(): number {
+    return this.#pool.size;
+  }
+
+  /** @internal */
+  run(job: FileJob): Promise<FileJobResult> {
+    return this.#pool.run(job);
   }
 
   /** Ends the threads. What is under way fails, and so does what comes later. */

@@ -1,8 +1,17 @@
 import { Worker } from 'node:worker_threads';
+import type { FileJob, FileJobResult } from './file-job.ts';
 import type { SegmentJob, SegmentJobResult } from './segment-job.ts';
 
+/** What a thread is asked to do. */
+export type WorkerJob = SegmentJob | FileJob;
+
+/** What it answers, in the order of the jobs. */
+export type WorkerAnswer =
+  | { readonly result: SegmentJobResult | FileJobResult }
+  | { readonly error: { readonly message: string; readonly code?: string } };
+
 interface Waiting {
-  resolve(result: SegmentJobResult): void;
+  answer(answer: WorkerAnswer): void;
   reject(error: Error): void;
 }
 
@@ -12,7 +21,7 @@ interface Thread {
   readonly waiting: Waiting[];
 }
 
-/** Threads that do segment jobs. They start with their first job, and keep no process alive while they have none. */
+/** Threads that do jobs. They start with their first job, and keep no process alive while they have none. */
 export class WorkerPool {
   readonly size: number;
   readonly #url: URL;
@@ -27,15 +36,24 @@ export class WorkerPool {
     this.#url = workerUrl;
   }
 
-  /** Gives the job, and its memory, to the thread with the least to do. */
-  run(job: SegmentJob): Promise<SegmentJobResult> {
-    if (this.#failure !== undefined) return Promise.reject(this.#failure);
+  /**
+   * Gives the job, and its memory, to the thread with the least to do.
+   *
+   * @throws what the job failed with; Error when the threads are closed or cannot run.
+   */
+  run(job: SegmentJob): Promise<SegmentJobResult>;
+  run(job: FileJob): Promise<FileJobResult>;
+  async run(job: WorkerJob): Promise<SegmentJobResult | FileJobResult> {
+    if (this.#failure !== undefined) throw this.#failure;
     const thread = this.#leastBusy();
-    return new Promise((resolve, reject) => {
-      thread.waiting.push({ resolve, reject });
+    const answer = await new Promise<WorkerAnswer>((resolve, reject) => {
+      thread.waiting.push({ answer: resolve, reject });
       thread.worker.ref();
-      thread.worker.postMessage(job, [job.bytes.buffer]);
+      thread.worker.postMessage(job, 'bytes' in job ? [job.bytes.buffer] : []);
     });
+    if ('result' in answer) return answer.result;
+    const { message, ...more } = answer.error;
+    throw Object.assign(new Error(message), more);
   }
 
   /** Ends the threads. Jobs that are not done, and later ones, fail. */
@@ -55,8 +73,8 @@ export class WorkerPool {
     const worker = new Worker(this.#url, { name: 'crypt4gh', env: {}, execArgv: [], argv: [] });
     const thread: Thread = { worker, waiting: [] };
     worker.unref();
-    worker.on('message', (result: SegmentJobResult) => {
-      thread.waiting.shift()?.resolve(result);
+    worker.on('message', (answer: WorkerAnswer) => {
+      thread.waiting.shift()?.answer(answer);
       if (thread.waiting.length === 0) worker.unref();
     });
     worker.on('messageerror', (error) => this.#fail(error));

@@ -1,0 +1,178 @@
+import type { KeyObject } from 'node:crypto';
+import type { FileHandle } from 'node:fs/promises';
+import { BodySizeCheck } from './body-size.ts';
+import { systemRandom, wipe } from './bytes.ts';
+import { type DecryptOptions, decrypt, type EncryptOptions } from './container.ts';
+import { encryptHeader } from './encrypt-header.ts';
+import { openHeader } from './open-header.ts';
+import { readHeader } from './read-header.ts';
+import { damagedSegment, prepareDataKey, prepareDataKeys } from './segment-decryptor.ts';
+import { SegmentWorkers } from './segment-workers.ts';
+import { decryptedSize, ENCRYPTED_SEGMENT_BYTES, NONCE_BYTES, SEGMENT_BYTES } from './sizes.ts';
+import { fileSource } from './source.ts';
+
+/** Segments of one job: 1 MiB. */
+const JOB_SEGMENTS = 16;
+/** Jobs under way for each thread: one it works on, one that waits. */
+const JOBS_PER_THREAD = 2;
+
+/** Threads for a whole file; without them each call has its own, and ends them. */
+interface WithWorkers {
+  readonly workers?: SegmentWorkers;
+}
+
+/**
+ * Encrypts a file to a container (Crypt4GH § 2) on several threads, each of which reads and writes by itself. The result
+ * is that of `encrypt`, byte for byte, with the same randomness.
+ *
+ * @param source open for reading, from its first byte to its end.
+ * @param target open for writing, not for appending; emptied first. Both stay open until the promise is settled.
+ * @throws UnusableKeyError `weak-public-key`; RangeError for a wrong argument; what the file system says.
+ */
+export async function encryptFile(
+  source: FileHandle,
+  target: FileHandle,
+  options: Omit<EncryptOptions, 'workers'> & WithWorkers,
+): Promise<void> {
+  const { recipients, editList, random = systemRandom } = options;
+  const { size } = await source.stat();
+  const rawKey = random(32);
+  const header = encryptHeader({ dataKeys: [rawKey], editList, recipients, random });
+  const dataKey = prepareDataKey(rawKey);
+  wipe(rawKey);
+  await target.truncate(0);
+  await target.write(header, 0, header.length, 0);
+  await withWorkers(options.workers, (workers) =>
+    inJobs(workers, Math.ceil(size / SEGMENT_BYTES), async (first, count) => {
+      const from = first * SEGMENT_BYTES;
+      const nonces = Buffer.concat(Array.from({ length: count }, () => random(NONCE_BYTES)));
+      await workers.run({
+        kind: 'encrypt-file',
+        dataKey,
+        nonces,
+        source: source.fd,
+        target: target.fd,
+        from,
+        length: Math.min(count * SEGMENT_BYTES, size - from),
+        to: header.length + first * ENCRYPTED_SEGMENT_BYTES,
+      });
+      return count;
+    }),
+  );
+}
+
+/**
+ * Decrypts a container (Crypt4GH § 2) in a file to another file on several threads, each of which reads and writes by
+ * itself. Where the header has an edit list, the bytes come through the calling thread instead.
+ *
+ * When a segment is damaged, the target holds what comes before it and no more.
+ *
+ * @param source open for reading, from its first byte to its end.
+ * @param target open for writing, not for appending; emptied first. Both stay open until the promise is settled.
+ * @throws MalformedHeaderError, NoMatchingKeyError, DamagedBodyError; RangeError for a wrong argument; what the file
+ * system says.
+ */
+export async function decryptFile(
+  source: FileHandle,
+  target: FileHandle,
+  options: Omit<DecryptOptions, 'workers'> & WithWorkers,
+): Promise<void> {
+  const { privateKeys, sender, expectedSize } = options;
+  const input = await fileSource(source);
+  const header = await readHeader(input);
+  const { dataKeys, editList } = openHeader(header, privateKeys, sender === undefined ? {} : { sender });
+  const keys = prepareDataKeys(dataKeys);
+  wipe(...dataKeys);
+  const bodySize = (input.size ?? 0) - header.length;
+  if (expectedSize !== undefined) new BodySizeCheck(expectedSize).whole(bodySize);
+  decryptedSize(bodySize);
+  await target.truncate(0);
+  await withWorkers(options.workers, (workers) =>
+    editList === undefined
+      ? decryptBody({ source, target, keys, bodyStart: header.length, bodySize, workers })
+      : copyDecrypted(source, target, { ...options, workers }),
+  );
+}
+
+async function decryptBody(body: {
+  readonly source: FileHandle;
+  readonly target: FileHandle;
+  readonly keys: readonly KeyObject[];
+  readonly bodyStart: number;
+  readonly bodySize: number;
+  readonly workers: SegmentWorkers;
+}): Promise<void> {
+  const { source, target, keys, bodyStart, bodySize, workers } = body;
+  const failed = await inJobs(workers, Math.ceil(bodySize / ENCRYPTED_SEGMENT_BYTES), async (first, count) => {
+    const start = first * ENCRYPTED_SEGMENT_BYTES;
+    const { done } = await workers.run({
+      kind: 'decrypt-file',
+      dataKeys: keys,
+      source: source.fd,
+      target: target.fd,
+      from: bodyStart + start,
+      length: Math.min(count * ENCRYPTED_SEGMENT_BYTES, bodySize - start),
+      to: first * SEGMENT_BYTES,
+    });
+    return done;
+  });
+  if (failed === undefined) return;
+  // Threads ahead of the damaged segment have written what comes after it.
+  await target.truncate(failed * SEGMENT_BYTES);
+  const length = Math.min(ENCRYPTED_SEGMENT_BYTES, bodySize - failed * ENCRYPTED_SEGMENT_BYTES);
+  throw damagedSegment('segment-authentication-failed', failed, length);
+}
+
+async function copyDecrypted(source: FileHandle, target: FileHandle, options: DecryptOptions): Promise<void> {
+  const chunks = source.createReadStream({ start: 0, autoClose: false, highWaterMark: 1_048_576 });
+  let position = 0;
+  for await (const piece of decrypt(chunks, options)) {
+    for (let written = 0; written < piece.length; ) {
+      const { bytesWritten } = await target.write(piece, written, piece.length - written, position + written);
+      written += bytesWritten;
+    }
+    position += piece.length;
+  }
+}
+
+/**
+ * Runs jobs over so many segments, in order of their start, several at once. Waits for all of them, so that nothing is
+ * written after an error.
+ *
+ * @param run gives the number of segments that it could do.
+ * @returns the first segment that could not be done.
+ */
+async function inJobs(
+  workers: SegmentWorkers,
+  segments: number,
+  run: (first: number, count: number) => Promise<number>,
+): Promise<number | undefined> {
+  let next = 0;
+  let failed: number | undefined;
+  const lane = async () => {
+    while (next < segments && failed === undefined) {
+      const first = next;
+      const count = Math.min(JOB_SEGMENTS, segments - first);
+      next += count;
+      try {
+        const done = await run(first, count);
+        if (done < count) failed = Math.min(failed ?? segments, first + done);
+      } catch (error) {
+        next = segments;
+        throw error;
+      }
+    }
+  };
+  const lanes = await Promise.allSettled(Array.from({ length: workers.threads * JOBS_PER_THREAD }, lane));
+  for (const settled of lanes) if (settled.status === 'rejected') throw settled.reason;
+  return failed;
+}
+
+async function withWorkers<Result>(
+  given: SegmentWorkers | undefined,
+  use: (workers: SegmentWorkers) => Promise<Result>,
+): Promise<Result> {
+  if (given !== undefined) return use(given);
+  await using own = new SegmentWorkers();
+  return await use(own);
+}

@@ -1,0 +1,146 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { type FileHandle, open } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, describe, expect, test } from 'vitest';
+import { decryptFile, encrypt, encryptFile, generateKeyPair, SegmentWorkers } from '../../../lib/crypt4gh/index.ts';
+import {
+  collect,
+  containerOf,
+  generatedPlaintext,
+  manifest,
+  privateKeyOf,
+  sha256,
+} from '../../helpers/crypt4gh-vectors.ts';
+
+const HEADER = 124;
+const SEGMENT = 65_564;
+const directory = mkdtempSync(join(tmpdir(), 'crypt4gh-files-'));
+const workers = new SegmentWorkers({ threads: 2 });
+afterAll(async () => {
+  await workers.close();
+  rmSync(directory, { recursive: true });
+});
+
+const { privateKey, publicKey } = generateKeyPair();
+const recipients = [publicKey];
+const privateKeys = [privateKey];
+// Three jobs of 16 segments, the last one short.
+const plaintext = generatedPlaintext('files', 35 * 65_536 + 500);
+const container = await collect(encrypt([plaintext], { recipients }));
+
+/** Runs a function from a file with these bytes to one that held something else; gives what that holds afterwards. */
+async function through(
+  bytes: Uint8Array,
+  use: (source: FileHandle, target: FileHandle) => Promise<void>,
+): Promise<{ result: Buffer; error: unknown }> {
+  const [from, to] = [join(directory, 'from'), join(directory, 'to')];
+  writeFileSync(from, bytes);
+  writeFileSync(to, 'something longer than nothing');
+  await using source = await open(from);
+  await using target = await open(to, 'r+');
+  let error: unknown;
+  await use(source, target).catch((reason: unknown) => {
+    error = reason;
+  });
+  return { result: readFileSync(to), error };
+}
+
+function counting() {
+  let calls = 0;
+  return (size: number) => {
+    calls += 1;
+    return new Uint8Array(size).fill(calls);
+  };
+}
+
+const decrypted = (bytes: Uint8Array, more: object = {}) =>
+  through(bytes, (source, target) => decryptFile(source, target, { privateKeys, workers, ...more }));
+
+describe('files', () => {
+  test.each([0, 1, 65_535, 65_536, 65_537, 16 * 65_536, 16 * 65_536 + 1, plaintext.length])(
+    'of %d bytes are encrypted to what a stream would be, and decrypted again',
+    async (size) => {
+      const plain = plaintext.subarray(0, size);
+      const expected = await collect(encrypt([plain], { recipients, random: counting() }));
+      const { result, error } = await through(plain, (source, target) =>
+        encryptFile(source, target, { recipients, workers, random: counting() }),
+      );
+      expect(error).toBeUndefined();
+      expect(result.equals(expected)).toBe(true);
+      const back = await decrypted(result, { expectedSize: size });
+      expect(back.error).toBeUndefined();
+      expect(back.result.equals(plain)).toBe(true);
+    },
+  );
+
+  test('have threads of their own when none are given', async () => {
+    const { result } = await through(container, (source, target) => decryptFile(source, target, { privateKeys }));
+    expect(result.equals(plaintext)).toBe(true);
+  });
+
+  test('are decrypted by the edit list of their header', async () => {
+    const editList = [70_000n, 100n, 1_000_000n];
+    const edited = await collect(encrypt([plaintext], { recipients, editList }));
+    const expected = Buffer.concat([plaintext.subarray(70_000, 70_100), plaintext.subarray(1_070_100)]);
+    expect((await decrypted(edited)).result.equals(expected)).toBe(true);
+    const early = await collect(encrypt([plaintext], { recipients, editList: [5n, 10n] }));
+    expect((await decrypted(early)).result).toEqual(plaintext.subarray(5, 15));
+  });
+
+  test('of the vectors give the plaintext that they state', async () => {
+    for (const vector of manifest.vectors.filter(({ expected }) => expected.outcome === 'plaintext')) {
+      const keys = [await privateKeyOf(vector.readers[0]!)];
+      const { result, error } = await decrypted(containerOf(vector), { privateKeys: keys });
+      expect(error, vector.id).toBeUndefined();
+      expect(sha256(result), vector.id).toBe(vector.expected.sha256);
+    }
+  });
+});
+
+describe('a file that is', () => {
+  test.each([0, 15, 16, 20, 35])('damaged in segment %d leaves what comes before it', async (segment) => {
+    const damaged = Buffer.from(container);
+    damaged[HEADER + segment * SEGMENT + 20]! ^= 1;
+    const { result, error } = await decrypted(damaged);
+    expect(error).toMatchObject({ code: 'segment-authentication-failed', segment, start: segment * SEGMENT });
+    expect(result.equals(plaintext.subarray(0, segment * 65_536))).toBe(true);
+  });
+
+  test('damaged in two places names the first', async () => {
+    const damaged = Buffer.from(container);
+    for (const segment of [3, 18]) damaged[HEADER + segment * SEGMENT + 20]! ^= 1;
+    expect((await decrypted(damaged)).error).toMatchObject({ segment: 3 });
+  });
+
+  test('cut is found before anything is written', async () => {
+    const before = { result: Buffer.from('something longer than nothing') };
+    const expectedSize = plaintext.length;
+    const cut = await decrypted(container.subarray(0, HEADER + 3 * SEGMENT), { expectedSize });
+    expect(cut).toMatchObject({ error: { code: 'truncated-body', segment: 3 }, ...before });
+    const inside = await decrypted(container.subarray(0, HEADER + 3 * SEGMENT + 5));
+    expect(inside).toMatchObject({ error: { code: 'truncated-segment', segment: 3 }, ...before });
+  });
+
+  test('for another reader is not touched', async () => {
+    const { result, error } = await decrypted(container, { privateKeys: [generateKeyPair().privateKey] });
+    expect(error).toMatchObject({ code: 'no-decryptable-packet' });
+    expect(result.toString()).toBe('something longer than nothing');
+  });
+});
+
+test('what the file system says comes through with its code, and the threads go on', async () => {
+  const path = join(directory, 'read-only');
+  writeFileSync(path, container);
+  await using source = await open(path);
+  const { error } = await through(container, (from, target) => {
+    // Open for reading only: the thread's own write fails.
+    const readOnly: FileHandle = Object.create(target, {
+      fd: { value: source.fd },
+      truncate: { value: async () => {} },
+    });
+    return decryptFile(from, readOnly, { privateKeys, workers });
+  });
+  expect(error).toMatchObject({ code: 'EBADF' });
+  expect((await decrypted(container)).result.equals(plaintext)).toBe(true);
+});
