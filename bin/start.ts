@@ -11,6 +11,9 @@ async function main(): Promise<void> {
   const started = performance.now();
   const starting = startEngine({
     assemblyDir: join(import.meta.dirname, '../cdk.out'),
+    onLog: (name, line) => {
+      if (name === 'engine') process.stderr.write(`${line}\n`);
+    },
     ...(port === undefined ? {} : { port }),
     ...(dataDir === undefined ? {} : { dataDir }),
   });

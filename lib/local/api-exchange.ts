@@ -92,6 +92,7 @@ async function integrateBuffered(
 ): Promise<GatewayError | undefined> {
   const result = await within(method.timeoutMs, functions.invoke(method.functionArn, event));
   if (!result) return gatewayError('INTEGRATION_TIMEOUT');
+  if (!result.ok && result.error.errorType === 'RequestTooLargeException') return gatewayError('REQUEST_TOO_LARGE');
   const parsed = result.ok ? readProxyReply(result.payload) : undefined;
   if (!parsed) return gatewayError('DEFAULT_5XX');
   await reply(

@@ -13,8 +13,17 @@ export interface Emulator {
   stop(): Promise<void>;
 }
 
-/** Start the engine. @param dataDir folder that keeps its state; `undefined`: memory. */
-export async function startEmulator(region: string, dataDir: string | undefined): Promise<Emulator> {
+/**
+ * Start the engine.
+ *
+ * @param dataDir folder that keeps its state; `undefined`: memory.
+ * @param onDeath called when its process ends without being asked to.
+ */
+export async function startEmulator(
+  region: string,
+  dataDir: string | undefined,
+  onDeath: () => void,
+): Promise<Emulator> {
   const options = dataDir ? { queuesDir: join(dataDir, 'queues'), objectsDir: join(dataDir, 'objects') } : {};
   const child = fork(
     fileURLToPath(new URL('./emulator-process.ts', import.meta.url)),
@@ -25,6 +34,8 @@ export async function startEmulator(region: string, dataDir: string | undefined)
   const started = await Promise.race([once(child, 'message'), exited.then(() => undefined)]);
   if (!started) throw new EngineError('the embedded S3 and SQS engine did not start');
   const { port } = started[0] as { port: number };
+  let stopping = false;
+  void exited.then(() => stopping || onDeath());
   const base = `http://127.0.0.1:${port}`;
   return {
     port,
@@ -43,6 +54,7 @@ export async function startEmulator(region: string, dataDir: string | undefined)
       return output;
     },
     async stop() {
+      stopping = true;
       if (child.connected) child.disconnect();
       const killer = setTimeout(() => child.kill('SIGKILL'), 5_000);
       await exited;

@@ -68,7 +68,15 @@ export async function startEngine(options: EngineOptions): Promise<Engine> {
   let stopping: Promise<void> | undefined;
   const stop = () => {
     stopping ??= (async () => {
-      for (const step of cleanup.reverse()) await step();
+      const failures: unknown[] = [];
+      for (const step of cleanup.reverse()) {
+        try {
+          await step();
+        } catch (error) {
+          failures.push(error);
+        }
+      }
+      if (failures.length > 0) throw failures[0];
     })();
     return stopping;
   };
@@ -107,9 +115,12 @@ async function start(
     cleanup,
   );
 
+  const logs = new Logs(state.logsDir, options.onLog);
+  cleanup.push(() => logs.close());
+  const emulatorDied = () => logs.write('engine', 'the embedded S3 and SQS engine has ended; start again');
   const inDir = (name: string) => (state.dataDir === undefined ? undefined : join(state.dataDir, name));
   const [emulator, database, keys] = await Promise.all([
-    startEmulator(deployment.region, inDir('aws')).then((started) => {
+    startEmulator(deployment.region, inDir('aws'), emulatorDied).then((started) => {
       cleanup.push(() => started.stop());
       return started;
     }),
@@ -141,7 +152,7 @@ async function start(
     credentials,
     s3: new LocalS3(emulator.port, uploads, now),
     json: {
-      sqs: localSqs(emulator.port, deployment.region),
+      sqs: localSqs(emulator.port, deployment.region, state.dataDir !== undefined),
       'rds-data': rdsDataService(database, cluster),
       secretsmanager: secretsManager(secrets),
     },
@@ -149,8 +160,6 @@ async function start(
     now,
   });
 
-  const logs = new Logs(state.logsDir, options.onLog);
-  cleanup.push(() => logs.close());
   const definitions = defineFunctions({
     stacks,
     deployment,

@@ -4,6 +4,7 @@ import type { Emulator } from './emulator.ts';
 import { EngineError, UnsupportedTemplateError } from './errors.ts';
 import type { Functions } from './functions.ts';
 import { isAllowed } from './iam.ts';
+import { shortestVisibility } from './local-sqs.ts';
 import { type ReceivedMessage, succeeded, toRecord } from './queues.ts';
 import { list, optionalNumber, type Resource, record, text } from './template.ts';
 
@@ -43,7 +44,7 @@ export class EventSources {
   }
 
   /**
-   * Stop polling; messages in flight become visible again at once, for the next start.
+   * Stop polling; messages in flight become visible again soon, for the next start.
    *
    * @param afterPolling called when nothing is received any more, to end the invocations.
    */
@@ -52,8 +53,9 @@ export class EventSources {
     await Promise.all(this.#loops);
     await afterPolling();
     for (const { mapping, message } of this.#inFlight.values()) {
-      const input = { QueueUrl: mapping.queueUrl, ReceiptHandle: message.ReceiptHandle, VisibilityTimeout: 0 };
-      await this.#emulator.sqs('ChangeMessageVisibility', input);
+      const VisibilityTimeout = shortestVisibility;
+      const input = { QueueUrl: mapping.queueUrl, ReceiptHandle: message.ReceiptHandle, VisibilityTimeout };
+      await this.#emulator.sqs('ChangeMessageVisibility', input).catch(unlessVisibleAlready);
     }
   }
 
@@ -92,10 +94,9 @@ export class EventSources {
         AttributeNames: ['All'],
         MessageAttributeNames: ['All'],
       });
-    } catch (error) {
+    } catch {
       // A queue that was deleted meanwhile, or an emulator that is going away: as Lambda does it, try again.
-      if (!this.#stopping && error instanceof EngineError) await sleep(pollSeconds * 1000);
-      else if (!this.#stopping) throw error;
+      if (!this.#stopping) await sleep(pollSeconds * 1000);
       return {};
     }
   }
@@ -107,10 +108,16 @@ export class EventSources {
     if (this.#stopping && !result.ok) return;
     const done = !result.ok ? [] : mapping.reportsFailures ? succeeded(messages, result.payload) : messages;
     for (const { ReceiptHandle } of done) {
-      await this.#emulator.sqs('DeleteMessage', { QueueUrl: mapping.queueUrl, ReceiptHandle });
+      const input = { QueueUrl: mapping.queueUrl, ReceiptHandle };
+      await this.#emulator.sqs('DeleteMessage', input).catch(unlessVisibleAlready);
     }
     for (const { ReceiptHandle } of messages) this.#inFlight.delete(ReceiptHandle);
   }
+}
+
+/** A message whose visibility timeout has passed is received again, as SQS does it. */
+function unlessVisibleAlready(error: unknown): void {
+  if (!(error instanceof EngineError)) throw error;
 }
 
 function readMappings(deployment: Deployment, functions: Functions): readonly Mapping[] {

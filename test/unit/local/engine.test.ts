@@ -153,9 +153,12 @@ describe('API Gateway', () => {
     expect([response.status, await response.json()]).toEqual([504, { message: 'Endpoint request timed out' }]);
   });
 
-  it('refuses a body over 10 MB and headers over 10,240 bytes', async () => {
-    const response = await get('/echo', { method: 'POST', body: new Uint8Array(10 * 1024 * 1024 + 1) });
-    expect(response.status).toBe(413);
+  it('refuses a body over 10 MB (or over what a function takes) and headers over 10,240 bytes', async () => {
+    const post = async (size: number) => (await get('/echo', { method: 'POST', body: 'x'.repeat(size) })).status;
+    expect(await post(30_000_000)).toBe(413);
+    expect(await post(10 * 1024 * 1024 + 1)).toBe(413);
+    expect(await post(7_000_000)).toBe(413);
+    expect(await post(2_000_000)).toBe(200);
     expect((await get('/echo', { headers: { x: 'y'.repeat(10_240) } })).status).toBe(431);
     expect((await get('/echo', { headers: { x: 'y'.repeat(9_000) } })).status).toBe(200);
   });
@@ -301,7 +304,7 @@ describe('a queue', () => {
         AttributeNames: ['All'],
       }),
     );
-    expect(Attributes).toMatchObject({ VisibilityTimeout: '2' });
+    expect(Attributes).toMatchObject({ VisibilityTimeout: '4' });
     expect(JSON.parse(Attributes?.['RedrivePolicy'] ?? '')).toEqual({
       deadLetterTargetArn: 'arn:aws:sqs:eu-north-1:000000000000:dead',
       maxReceiveCount: 2,
