@@ -105,13 +105,23 @@ export class Service {
 
   /** A visa of the local issuer, good for an hour. */
   async visa({ subject = 'researcher', datasetId = 'EGAD1', claims = {} }: VisaChoices = {}): Promise<string> {
+    const { iss } = this.connection.issuer;
+    const asserted = Math.floor(Date.now() / 1000);
+    const visa = { type: 'ControlledAccessGrants', asserted, value: datasetId, source: iss, by: 'dac' };
+    return await this.#sign('vnd.ga4gh.visa+jwt', subject, { ga4gh_visa_v1: visa, ...claims });
+  }
+
+  /** A passport of the local issuer around visas. */
+  passport(subject: string, visas: readonly string[]): Promise<string> {
+    return this.#sign('vnd.ga4gh.passport+jwt', subject, { ga4gh_passport_v1: visas });
+  }
+
+  async #sign(typ: string, subject: string, claims: Readonly<Record<string, unknown>>): Promise<string> {
     const { iss, privateKeyPath } = this.connection.issuer;
     const jwk = JSON.parse(await readFile(privateKeyPath, 'utf8')) as { alg: string; kid: string };
     const now = Math.floor(Date.now() / 1000);
-    const visa = { type: 'ControlledAccessGrants', asserted: now, value: datasetId, source: iss, by: 'dac' };
-    const payload = { iss, sub: subject, iat: now, exp: now + 3600, ga4gh_visa_v1: visa, ...claims } as JWTPayload;
-    return await new SignJWT(payload)
-      .setProtectedHeader({ typ: 'vnd.ga4gh.visa+jwt', alg: jwk.alg, kid: jwk.kid })
+    return await new SignJWT({ iss, sub: subject, iat: now, exp: now + 3600, ...claims } as JWTPayload)
+      .setProtectedHeader({ typ, alg: jwk.alg, kid: jwk.kid })
       .sign(await importJWK(jwk, jwk.alg));
   }
 
