@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { limits } from '../contract/limits.ts';
 import { NotFoundError } from '../errors.ts';
 import type { SqlExecutor } from './data-api.ts';
 import { headerHex } from './header-hex.ts';
@@ -35,9 +36,6 @@ export interface ArchiveRegistration {
 /** States that a dataset can be put into. */
 export type DatasetEvent = 'registered' | 'released' | 'deprecated';
 
-/** A request to the Data API has at most 4 MiB; this leaves room for everything but the header. */
-const maxHeaderBytes = 1_500_000;
-
 /** The operator's side of the catalogue: fills it the way an ingestion pipeline would. */
 export class RdsArchiveWriter {
   readonly #db: SqlExecutor;
@@ -50,11 +48,11 @@ export class RdsArchiveWriter {
    * Put a file into a dataset, in one statement, so that it is there wholly or not at all. A second registration of the
    * same stable id replaces the first and leaves one row.
    *
-   * @throws RangeError when the header is larger than the Data API can take.
+   * @throws RangeError when the header is over `limits.headerBytes`.
    */
   async registerFile(file: ArchiveRegistration): Promise<void> {
-    if (file.header.length > maxHeaderBytes) {
-      throw new RangeError(`expected a header of at most ${maxHeaderBytes} bytes, got ${file.header.length}`);
+    if (file.header.length > limits.headerBytes) {
+      throw new RangeError(`expected a header of at most ${limits.headerBytes} bytes, got ${file.header.length}`);
     }
     await this.#db.execute(
       `with key as (

@@ -1,4 +1,6 @@
+import { createHash } from 'node:crypto';
 import * as z from 'zod';
+import { limits } from '../contract/limits.ts';
 import { ArchiveDamagedError } from '../errors.ts';
 import type { ArchivedFile, Catalogue, FileReference } from '../export/ports.ts';
 import type { SqlExecutor } from './data-api.ts';
@@ -8,6 +10,8 @@ import { headerBytes } from './header-hex.ts';
 const pageSize = 1000;
 /** Hex characters of a header in one row: with all other columns, below the 64 KiB that a row may have. */
 const headerSlice = 32 * 1024;
+/** Hex characters of the largest header. A longer column is not read, nor hashed, at all. */
+const longestHeader = 2 * limits.headerBytes;
 
 /** Newest event of the dataset `d`: the state of the dataset. Ties of one instant are broken by id. */
 const newestEvent = `(
@@ -102,7 +106,8 @@ export class RdsCatalogue implements Catalogue {
   /**
    * One query for the file, its membership and the release, so that no dataset is withdrawn between two of them.
    *
-   * @throws ArchiveDamagedError when the file is released, but has no body, no size, no header or one that is not hex.
+   * @throws ArchiveDamagedError when the file is released, but has no body, no size, no header, one over
+   * `limits.headerBytes` or one that is not hex.
    */
   async findReleasedFile({ fileId, datasetId }: FileReference): Promise<ArchivedFile | undefined> {
     const [row] = await this.#db.query(
@@ -110,7 +115,8 @@ export class RdsCatalogue implements Catalogue {
       `select f.submission_file_path, f.archive_file_path, f.archive_file_size, f.key_hash,
          substring(f.header from 1 for ${headerSlice}) as header,
          length(f.header) as header_length,
-         encode(sha256(convert_to(f.header, 'UTF8')), 'hex') as header_digest
+         case when length(f.header) between ${headerSlice + 1} and ${longestHeader}
+           then encode(sha256(convert_to(f.header, 'UTF8')), 'hex') end as header_digest
        from sda.files f
        join sda.file_dataset fd on fd.file_id = f.id
        join sda.datasets d on d.id = fd.dataset_id
@@ -121,7 +127,7 @@ export class RdsCatalogue implements Catalogue {
     if (!row.archive_file_path || row.archive_file_size === null || !row.header) {
       throw new ArchiveDamagedError(`the catalogue has no body, no size or no header for file ${fileId}`);
     }
-    const hex = row.header + (await this.#restOfHeader(fileId, row.header_length ?? 0, row.header_digest ?? ''));
+    const hex = await this.#wholeHeader(fileId, row.header, row.header_length ?? 0, row.header_digest);
     return {
       fileId,
       datasetId,
@@ -133,19 +139,26 @@ export class RdsCatalogue implements Catalogue {
     };
   }
 
-  /** What a row has no room for, slice by slice, all of the header with that digest. */
-  async #restOfHeader(fileId: string, length: number, digest: string): Promise<string> {
-    let rest = '';
+  /** The first slice and what a row has no room for. The digest shows whether all slices are of one header. */
+  async #wholeHeader(fileId: string, first: string, length: number, digest: string | null): Promise<string> {
+    if (length > longestHeader) {
+      throw new ArchiveDamagedError(
+        `the header of file ${fileId} has ${length} hex characters, more than ${longestHeader}`,
+      );
+    }
+    let hex = first;
     for (let start = headerSlice + 1; start <= length; start += headerSlice) {
       const [row] = await this.#db.query(
-        z.object({ header: z.string() }),
+        z.object({ header: z.string().nullable() }),
         `select substring(f.header from cast(:start as integer) for ${headerSlice}) as header from sda.files f
-         where f.stable_id = :file and encode(sha256(convert_to(f.header, 'UTF8')), 'hex') = :digest`,
-        { start, file: fileId, digest },
+         where f.stable_id = :file`,
+        { start, file: fileId },
       );
-      if (!row) throw new ArchiveDamagedError(`the header of file ${fileId} changed while it was read`);
-      rest += row.header;
+      hex += row?.header ?? '';
     }
-    return rest;
+    if (digest !== null && createHash('sha256').update(hex).digest('hex') !== digest) {
+      throw new ArchiveDamagedError(`the header of file ${fileId} changed while it was read`);
+    }
+    return hex;
   }
 }

@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { limits } from '../../contract/limits.ts';
 import {
   decryptSegments,
   encryptHeader,
@@ -11,12 +12,6 @@ import type { ArchiveKey } from '../../export/ports.ts';
 import { OpsError } from '../errors.ts';
 import type { PeekableBytes } from './streams.ts';
 import { Counter, tee } from './streams.ts';
-
-/**
- * Bytes of the largest header the archive takes. Its hex form travels in one result of the RDS Data API, which ends at
- * 1 MiB; a header for one reader has 124 bytes.
- */
-export const maxHeaderBytes = 256 * 1024;
 
 /** What is known of a file once its body has been read to the end. */
 export interface Digests {
@@ -72,8 +67,8 @@ export function encryptForArchive(bytes: PeekableBytes, key: Pick<ArchiveKey, 'p
  */
 export async function splitForArchive(bytes: PeekableBytes, keys: readonly ArchiveKey[]): Promise<SplitContainer> {
   const { header, body } = await splitContainer(bytes.all());
-  if (header.length > maxHeaderBytes) {
-    throw new OpsError('too_large', `the Crypt4GH header has ${header.length} bytes, more than ${maxHeaderBytes}`);
+  if (header.length > limits.headerBytes) {
+    throw new OpsError('too_large', `the Crypt4GH header has ${header.length} bytes, more than ${limits.headerBytes}`);
   }
   const { key, opened } = openWithOne(header, keys);
   const uploaded = new Counter();

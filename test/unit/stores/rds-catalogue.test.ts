@@ -32,6 +32,8 @@ const rows = [
     ('00000000-0000-4000-8000-000000000006', null, 'f', 'body-6', 6, '00', null),
     ('00000000-0000-4000-8000-000000000007', 'EGAF7', 'g', 'body-7', 7, 'zz', null),
     ('00000000-0000-4000-8000-000000000008', 'EGAF8', 'h', 'body-8', 8, '00', null)`,
+  `insert into sda.files (stable_id, archive_file_path, archive_file_size, header)
+   values ('EGAF10', 'body-10', 10, repeat('0a', 1500000)), ('EGAF11', 'body-11', 11, repeat('0a', 1500001))`,
   `insert into sda.file_dataset (file_id, dataset_id)
    select id, 1 from sda.files where stable_id is null or stable_id <> 'EGAF8'`,
   `insert into sda.file_dataset (file_id, dataset_id)
@@ -97,7 +99,7 @@ describe('fileIdsOfDataset', () => {
   };
 
   it('leaves out files without stable id, header or body', async () => {
-    expect(await pages('EGAD1')).toEqual([['EGAF1', 'EGAF2', 'EGAF5', 'EGAF7', 'EGAF8']]);
+    expect(await pages('EGAD1')).toEqual([['EGAF1', 'EGAF10', 'EGAF11', 'EGAF2', 'EGAF5', 'EGAF7', 'EGAF8']]);
   });
 
   it('reads 2,001 files in pages of at most 1,000, each file once and in order', async () => {
@@ -113,6 +115,18 @@ describe('fileIdsOfDataset', () => {
 });
 
 describe('findReleasedFile', () => {
+  /** A catalogue that tells every statement after its answer. */
+  const watched = (after: (sql: string) => unknown) => {
+    const db = test.dataApi();
+    return new RdsCatalogue({
+      query: async (row, sql, parameters) => {
+        const found = await db.query(row, sql, parameters);
+        await after(sql);
+        return found;
+      },
+      execute: () => Promise.reject(new Error('the catalogue is only read')),
+    });
+  };
   const find = (fileId: string, datasetId = 'EGAD1') => catalogue.findReleasedFile({ fileId, datasetId });
 
   it('gives what staging needs, sizes exact', async () => {
@@ -128,12 +142,35 @@ describe('findReleasedFile', () => {
   });
 
   it('reads a header that is too long for a row in slices', async () => {
-    test.actions.length = 0;
-    const file = await find('EGAF5');
+    const statements: string[] = [];
+    const file = await watched((sql) => statements.push(sql)).findReleasedFile({ fileId: 'EGAF5', datasetId: 'EGAD1' });
     const expected = Buffer.from([0x0a, 0x1b]);
     expect(Buffer.from(file?.header ?? []).equals(Buffer.alloc(50_000, expected))).toBe(true);
     // 100,000 characters, 32 KiB at a time.
-    expect(test.actions).toHaveLength(4);
+    expect(statements).toHaveLength(4);
+    // Hashing reads the whole column, so it is done once.
+    expect(statements.filter((sql) => sql.includes('sha256'))).toHaveLength(1);
+  });
+
+  it('takes a header of the limit, and calls one beyond it damaged before any more of it is read', async () => {
+    expect((await find('EGAF10'))?.header).toHaveLength(1_500_000);
+    test.actions.length = 0;
+    await expect(find('EGAF11')).rejects.toThrow(/the header of file EGAF11 has 3000002 hex characters/);
+    expect(test.actions).toHaveLength(1);
+  });
+
+  it.each([
+    ['changes', "update sda.files set header = repeat('1b0A', 25000) where stable_id = 'EGAF5'"],
+    ['goes', "update sda.files set header = '' where stable_id = 'EGAF5'"],
+    ['is renamed', "update sda.files set stable_id = 'EGAF5-old' where stable_id = 'EGAF5'"],
+  ])('does not splice a header that %s while it is read', async (_name, sql) => {
+    const changing = watched(() => test.sql(sql));
+    const reading = changing.findReleasedFile({ fileId: 'EGAF5', datasetId: 'EGAD1' });
+    await expect(reading).rejects.toThrow('the header of file EGAF5 changed while it was read');
+    await test.sql(
+      `update sda.files set stable_id = 'EGAF5', header = repeat('0a1B', 25000)
+       where id = '00000000-0000-4000-8000-000000000005'`,
+    );
   });
 
   it('asks once, so that release and header are of one moment', async () => {
