@@ -1,10 +1,9 @@
 import { createHash } from 'node:crypto';
-import { ListMultipartUploadsCommand } from '@aws-sdk/client-s3';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { generateKeyPair } from '../../lib/crypt4gh/index.ts';
 import { bytesOf } from '../../lib/demo/made-files.ts';
 import { receive } from '../../lib/demo/receive.ts';
-import { endings, inPlace } from '../helpers/broken-calls.ts';
+import { endings, inPlace, unfinishedUploads } from '../helpers/broken-calls.ts';
 import { BrokenExports, type Point, type Run } from '../helpers/broken-exports.ts';
 import { Service } from '../helpers/service.ts';
 
@@ -57,7 +56,7 @@ test('every AWS call of an export fails, before and after its effect, or its fun
     ...plainCalls.map((call) => endings.map((how): Point => ({ call, how }))),
   ]);
   for (const run of runs) await expectWhole(run);
-  expect(await unfinishedUploads()).toEqual([]);
+  expect(await unfinishedUploads(service)).toEqual([]);
 }, 120_000);
 
 test('so does every call that is made only after a failure', async () => {
@@ -88,7 +87,7 @@ test('so does every call that is made only after a failure', async () => {
   const refused = queues.findIndex(
     ([setback, point]) => setback?.how === 'refused' && point?.call === abort && point.how === 'refused',
   );
-  expect((await unfinishedUploads()).map((key) => key.split('/')[0])).toEqual([
+  expect((await unfinishedUploads(service)).map((key) => key.split('/')[0])).toEqual([
     service.prefix(runs[refused]?.subject ?? ''),
   ]);
 }, 120_000);
@@ -112,12 +111,6 @@ async function expectWhole({ requestId, subject }: Run): Promise<void> {
     const container = await service.object('OutboxBucketName', key);
     expect(container.equals(expected[at] as Buffer)).toBe(true);
   }
-}
-
-async function unfinishedUploads(): Promise<readonly string[]> {
-  const Bucket = service.connection.outputs.OutboxBucketName;
-  const { Uploads = [] } = await service.s3.send(new ListMultipartUploadsCommand({ Bucket }));
-  return Uploads.map(({ Key = '' }) => Key);
 }
 
 async function* once(bytes: Buffer) {

@@ -1,4 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
+import { ListMultipartUploadsCommand } from '@aws-sdk/client-s3';
 import { ChangeMessageVisibilityCommand } from '@aws-sdk/client-sqs';
 import type { AwsCall, Fault } from '../../lib/local/traffic.ts';
 import type { Service } from './service.ts';
@@ -54,6 +55,13 @@ export async function areQueuesEmpty(service: Service): Promise<boolean> {
   const { ExportRequestsQueueUrl, FileExportsQueueUrl } = service.connection.outputs;
   const depths = await Promise.all([ExportRequestsQueueUrl, FileExportsQueueUrl].map((url) => service.queueDepth(url)));
   return depths.every((depth) => depth === 0);
+}
+
+/** Keys of the multipart uploads to the outbox that were neither completed nor aborted. */
+export async function unfinishedUploads(service: Service): Promise<readonly string[]> {
+  const Bucket = service.connection.outputs.OutboxBucketName;
+  const { Uploads = [] } = await service.s3.send(new ListMultipartUploadsCommand({ Bucket }));
+  return Uploads.map(({ Key = '' }) => Key);
 }
 
 /** How a call can go wrong so that the function itself repeats it. */
