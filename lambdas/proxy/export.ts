@@ -15,6 +15,7 @@ const endpoint = {
   archiveKind: required(environment.archiveKind),
   requests: new SqsExportRequests({ client: sqsClient(), queueUrl: required(environment.exportRequestsQueueUrl) }),
   newRequestId: randomUUID,
+  clock: () => new Date(),
 };
 
 /** `POST /export/{archive_kind}`, behind the authorizer: one message on `export-requests`, then 200 at once. */

@@ -5,6 +5,8 @@ import { TemporarilyUnavailableError } from '../errors.ts';
 /** An accepted call to the export endpoint. */
 export interface ExportRequest {
   readonly requestId: string;
+  /** When the proxy took the call. */
+  readonly requestedAt: Date;
   readonly archiveKind: string;
   readonly message: ExportRequestMessage;
 }
@@ -30,7 +32,7 @@ export class SqsExportRequests {
    * @throws TemporarilyUnavailableError on every failure, whatever its kind: the caller is told to come back (503). A
    * missing grant or a wrong URL is seen in the cause, which the edge logs.
    */
-  async publish({ requestId, archiveKind, message }: ExportRequest): Promise<void> {
+  async publish({ requestId, requestedAt, archiveKind, message }: ExportRequest): Promise<void> {
     try {
       await this.#client.send(
         new SendMessageCommand({
@@ -38,6 +40,7 @@ export class SqsExportRequests {
           MessageBody: JSON.stringify(message),
           MessageAttributes: {
             [exportRequestAttributes.requestId]: attribute(requestId),
+            [exportRequestAttributes.requestedAt]: attribute(requestedAt.toISOString()),
             [exportRequestAttributes.archiveKind]: attribute(archiveKind),
           },
         }),
