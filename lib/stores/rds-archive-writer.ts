@@ -36,6 +36,16 @@ export interface ArchiveRegistration {
 /** States that a dataset can be put into. */
 export type DatasetEvent = 'registered' | 'released' | 'deprecated';
 
+/** Somebody else's file has this stable id: choose another one, or add nothing. */
+export class FileIdTakenError extends Error {
+  constructor(fileId: string) {
+    super(`file id ${fileId} is taken by a file with another body`);
+  }
+  override get name(): string {
+    return 'FileIdTakenError';
+  }
+}
+
 /** The operator's side of the catalogue: fills it the way an ingestion pipeline would. */
 export class RdsArchiveWriter {
   readonly #db: SqlExecutor;
@@ -45,28 +55,20 @@ export class RdsArchiveWriter {
   }
 
   /**
-   * Put a file into a dataset, in one statement, so that it is there wholly or not at all. A second registration of the
-   * same stable id replaces the first and leaves one row.
+   * Put a file into a dataset, in one statement, so that it is there wholly or not at all. The same registration again
+   * (same stable id, same body) replaces the first and leaves one row.
    *
+   * @throws FileIdTakenError when the stable id has another body; nothing is changed.
    * @throws RangeError when the header is over `limits.headerBytes`.
    */
   async registerFile(file: ArchiveRegistration): Promise<void> {
     if (file.header.length > limits.headerBytes) {
       throw new RangeError(`expected a header of at most ${limits.headerBytes} bytes, got ${file.header.length}`);
     }
-    await this.#db.execute(
-      `with key as (
-         insert into sda.encryption_keys (key_hash, description) values (:key_hash, 'archive key')
-         on conflict (key_hash) do nothing
-       ), dataset as (
-         insert into sda.datasets (stable_id) values (:dataset_id)
-         on conflict (stable_id) do update set stable_id = excluded.stable_id
-         returning id, stable_id
-       ), registered as (
-         insert into sda.dataset_event_log (dataset_id, event)
-         select stable_id, 'registered' from dataset
-         where not exists (select 1 from sda.dataset_event_log e where e.dataset_id = :dataset_id)
-       ), file as (
+    const entered = await this.#db.query(
+      z.object({ id: z.string() }),
+      // All the rest selects from "file", which is empty when its stable id has another body.
+      `with file as (
          insert into sda.files (stable_id, submission_file_path, submission_file_size, archive_file_path,
            archive_file_size, decrypted_file_size, header, encryption_method, key_hash)
          values (:file_id, :submission_file_path, cast(:submission_file_size as bigint), :archive_file_path,
@@ -80,15 +82,29 @@ export class RdsArchiveWriter {
            header = excluded.header,
            encryption_method = excluded.encryption_method,
            key_hash = excluded.key_hash
+         where files.archive_file_path = excluded.archive_file_path
          returning id
+       ), key as (
+         insert into sda.encryption_keys (key_hash, description) select :key_hash, 'archive key' from file
+         on conflict (key_hash) do nothing
+       ), dataset as (
+         insert into sda.datasets (stable_id) select :dataset_id from file
+         on conflict (stable_id) do update set stable_id = excluded.stable_id
+         returning id, stable_id
+       ), registered as (
+         insert into sda.dataset_event_log (dataset_id, event)
+         select stable_id, 'registered' from dataset
+         where not exists (select 1 from sda.dataset_event_log e where e.dataset_id = :dataset_id)
        ), membership as (
          insert into sda.file_dataset (file_id, dataset_id) select file.id, dataset.id from file, dataset
          on conflict (file_id, dataset_id) do nothing
+       ), summed as (
+         insert into sda.checksums (file_id, checksum, type, source)
+         select file.id, c.checksum, cast(c.type as sda.checksum_algorithm), cast(c.source as sda.checksum_source)
+         from file, jsonb_to_recordset(cast(:checksums as jsonb)) as c (checksum text, type text, source text)
+         on conflict (file_id, type, source) do update set checksum = excluded.checksum
        )
-       insert into sda.checksums (file_id, checksum, type, source)
-       select file.id, c.checksum, cast(c.type as sda.checksum_algorithm), cast(c.source as sda.checksum_source)
-       from file, jsonb_to_recordset(cast(:checksums as jsonb)) as c (checksum text, type text, source text)
-       on conflict (file_id, type, source) do update set checksum = excluded.checksum`,
+       select id from file`,
       {
         key_hash: file.keyHash,
         dataset_id: file.datasetId,
@@ -102,6 +118,7 @@ export class RdsArchiveWriter {
         checksums: { json: file.checksums },
       },
     );
+    if (entered.length === 0) throw new FileIdTakenError(file.fileId);
   }
 
   /**

@@ -3,7 +3,7 @@ import { limits } from '../../contract/limits.ts';
 import { encryptedBodySize } from '../../crypt4gh/index.ts';
 import type { ArchiveKey } from '../../export/ports.ts';
 import type { InventoryFile } from '../../stores/rds-archive-inventory.ts';
-import type { ArchiveRegistration } from '../../stores/rds-archive-writer.ts';
+import { type ArchiveRegistration, FileIdTakenError } from '../../stores/rds-archive-writer.ts';
 import { OpsError } from '../errors.ts';
 import type { ArchiveCatalogue, Target } from '../ports.ts';
 import { encryptForArchive, isContainer, type SplitContainer, splitForArchive } from './container.ts';
@@ -166,6 +166,8 @@ async function enter(
     const entered = await catalogue.findFile(file.fileId).catch(left('whether the file is catalogued is not known'));
     if (entered?.archiveFilePath === file.archiveFilePath) return;
     await bodies.remove(file.archiveFilePath).catch(left('the file is not catalogued'));
+    // Not known when the upload began: somebody else was quicker.
+    if (error instanceof FileIdTakenError) throw new OpsError('conflict', error.message, { cause: error });
     throw error;
   }
 }
