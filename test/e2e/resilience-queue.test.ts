@@ -124,9 +124,9 @@ test('seed § 6: a message of a file carries what staging needs, and nothing of 
 
 test.each([
   ['between fan-out and staging', 'consume-export', 'SendMessageBatch'],
-  ['while its files are copied', 'stage-file', 'GetObject'],
+  ['while its bodies are copied', 'stage-file', 'UploadPart'],
 ])('a dataset that is withdrawn %s is not staged', async (_, during, call) => {
-  await archived({ 'a.vcf': 10, 'b.bam': large });
+  await archived({ 'a.bam': large, 'b.bam': large });
   let withdrawn: Promise<void> | undefined;
   undo = service.engine.traffic.addFault(({ caller, action }) => {
     if (caller !== during || action !== call) return undefined;
