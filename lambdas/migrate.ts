@@ -5,6 +5,7 @@ import { migrate, migration } from '../lib/stores/migrate.ts';
 import catalogue from '../lib/stores/migrations/0001-catalogue.sql';
 import catalogueIndexes from '../lib/stores/migrations/0002-catalogue-indexes.sql';
 import dataOut from '../lib/stores/migrations/0003-data-out.sql';
+import auditIndexes from '../lib/stores/migrations/0004-audit-indexes.sql';
 import { rdsDataClient } from '../lib/stores/rds-data-client.ts';
 import { required } from './shared/environment.ts';
 import { logger } from './shared/observability.ts';
@@ -14,6 +15,7 @@ const migrations = [
   migration('0001-catalogue.sql', catalogue),
   migration('0002-catalogue-indexes.sql', catalogueIndexes),
   migration('0003-data-out.sql', dataOut),
+  migration('0004-audit-indexes.sql', auditIndexes),
 ];
 
 /** Time that is kept to report a failure before Lambda ends the invocation. */

@@ -24,6 +24,7 @@ export interface AuditRow {
 
 /** Which rows; all conditions together. @default - all */
 export interface AuditFilter {
+  /** A UUID, in either case. */
   readonly requestId?: string;
   readonly datasetId?: string;
   readonly fileId?: string;
@@ -86,23 +87,28 @@ export class RdsAuditTrail {
   }
 
   #page(filter: AuditFilter, before: number | null, limit: number): Promise<AuditRow[]> {
+    const { requestId, datasetId, fileId } = filter;
+    const conditions = [
+      // Not the column as text: the index has UUIDs.
+      ...(requestId === undefined ? [] : ['request_id = cast(:request_id as uuid)']),
+      ...(datasetId === undefined ? [] : ['dataset_id = :dataset_id']),
+      ...(fileId === undefined ? [] : ['file_id = :file_id']),
+      ...(before === null ? [] : ['id < cast(:before as bigint)']),
+    ];
     return this.#db.query(
       auditRow,
       `select id, cast(request_id as text) as request_id, event, reason, archive_kind, dataset_id, file_id, recipient,
          key_fingerprint, bytes,
          to_char(recorded_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as recorded_at
        from data_out.export_log
-       where (cast(:request_id as text) is null or cast(request_id as text) = :request_id)
-         and (cast(:dataset_id as text) is null or dataset_id = :dataset_id)
-         and (cast(:file_id as text) is null or file_id = :file_id)
-         and (cast(:before as bigint) is null or id < cast(:before as bigint))
+       ${conditions.length === 0 ? '' : `where ${conditions.join(' and ')}`}
        order by id desc
        limit ${limit}`,
       {
-        request_id: filter.requestId?.toLowerCase() ?? null,
-        dataset_id: filter.datasetId ?? null,
-        file_id: filter.fileId ?? null,
-        before,
+        ...(requestId !== undefined && { request_id: requestId }),
+        ...(datasetId !== undefined && { dataset_id: datasetId }),
+        ...(fileId !== undefined && { file_id: fileId }),
+        ...(before !== null && { before }),
       },
     );
   }

@@ -198,6 +198,12 @@ describe('audit', () => {
     expect(JSON.parse(stdout)).toMatchObject({ event: 'staged', fileId: 'EGAF2', bytes: 2048 });
   });
 
+  test.each(['', 'EGAD1', row.requestId.slice(1), `${row.requestId}0`])('--request %j is wrong usage', async (id) => {
+    const { exitCode, stderr } = await run(['audit', '--request', id]);
+    expect(exitCode).toBe(2);
+    expect(stderr).toContain('--request');
+  });
+
   test.each(['0', '-1', 'many', '1.5'])('--limit %j is wrong usage', async (limit) => {
     expect((await run(['audit', `--limit=${limit}`])).exitCode).toBe(2);
   });

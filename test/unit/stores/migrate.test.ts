@@ -44,7 +44,7 @@ const pipeline = `
   insert into sda.datasets (stable_id) values ('EGAD1');
   insert into sda.dataset_event_log (dataset_id, event) values ('EGAD1', 'released')`;
 
-const names = ['catalogue', 'catalogue-indexes', 'data-out'];
+const names = ['catalogue', 'catalogue-indexes', 'data-out', 'audit-indexes'];
 const tables = `select table_schema || '.' || table_name from information_schema.tables
   where table_schema in ('sda', 'data_out') order by 1`;
 const indexes = "select indexname from pg_indexes where schemaname in ('sda', 'data_out') order by 1";
@@ -101,7 +101,7 @@ describe('the migrations', () => {
       migrate(test.dataApi(), readMigrations()),
     ]);
     expect(applied.flat()).toEqual(names);
-    expect(await test.sql('select count(*) from data_out.schema_migrations')).toEqual([['3']]);
+    expect(await test.sql('select count(*) from data_out.schema_migrations')).toEqual([['4']]);
   });
 
   it('wait for a cluster that resumes', async () => {

@@ -58,7 +58,7 @@ describe('newest', () => {
     [{}, [3, 2, 1]],
     [{ requestId: first }, [1]],
     [{ requestId: second.toUpperCase() }, [3, 2]],
-    [{ requestId: 'no uuid' }, []],
+    [{ requestId: '00000000-0000-4000-8000-00000000000c' }, []],
     [{ datasetId: 'EGAD2' }, [3, 2]],
     [{ fileId: 'EGAF1' }, [3]],
     [{ requestId: first, datasetId: 'EGAD2' }, []],
