@@ -4,7 +4,7 @@ import { Database } from '../../lib/local/database.ts';
 import { rdsDataService } from '../../lib/local/rds-data.ts';
 import { DataApi, type DataApiOptions } from '../../lib/stores/data-api.ts';
 import { migrate } from '../../lib/stores/migrate.ts';
-import { readMigrations } from '../../lib/stores/read-migrations.ts';
+import { readMigrations } from './read-migrations.ts';
 import { httpHandler, type SdkRequest, testClient, textOf } from './http-handler.ts';
 
 const cluster = {

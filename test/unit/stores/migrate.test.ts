@@ -2,8 +2,8 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { AwsError } from '../../../lib/local/aws-errors.ts';
 import { MigrationConflictError, migrate, migration } from '../../../lib/stores/migrate.ts';
-import { readMigrations } from '../../../lib/stores/read-migrations.ts';
 import { TestDatabase } from '../../helpers/data-api.ts';
+import { readMigrations } from '../../helpers/read-migrations.ts';
 
 let test: TestDatabase;
 beforeAll(async () => {
