@@ -17,7 +17,7 @@ export class MalformedSecretError extends Error {
   }
 }
 
-/** How soon {@link CachedSecret.refreshed} may read again: a stranger's key hash must not become a request each time. */
+/** How soon {@link CachedSecret.refreshed} may read again: a stranger's name or key hash must not become a request each time. */
 const minRefreshMs = 10_000;
 
 /** A JSON secret, read when needed, parsed once, kept for a while. */
@@ -59,11 +59,12 @@ export class CachedSecret<Shape, Value> {
   #atMost(age: number): Promise<Value> {
     const now = (this.#options.clock?.() ?? new Date()).getTime();
     if (this.#cached && now - this.#cached.readAt < age) return this.#cached.value;
-    // Kept while under way, so that concurrent callers share one request; a failure is not kept.
+    // Kept while under way, so that concurrent callers share one request; a failure is not kept, and takes nothing away.
+    const before = this.#cached;
     const entry = { value: this.#read(), readAt: now };
     this.#cached = entry;
     entry.value.catch(() => {
-      if (this.#cached === entry) this.#cached = undefined;
+      if (this.#cached === entry) this.#cached = before;
     });
     return entry.value;
   }
