@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { keyHashOf } from '../contract/key-hash.ts';
 import { parsePrivateKey, publicKeyFingerprint, publicKeyOf } from '../crypt4gh/index.ts';
 import type { ArchiveKey, ArchiveKeys } from '../export/ports.ts';
 import { CachedSecret, MalformedSecretError, type SecretOptions } from './cached-secret.ts';
@@ -9,7 +10,7 @@ const secret = z.object({
 
 const lifetimeMs = 5 * 60_000;
 
-/** An archive key with the hashes under which catalogues record it: hex of the public key, and SHA-256 of it. */
+/** An archive key with the hashes under which catalogues record it: `keyHashOf` it, and its fingerprint. */
 interface HashedKey extends ArchiveKey {
   readonly hashes: readonly string[];
 }
@@ -68,6 +69,6 @@ async function hashedKey(
   return {
     privateKey,
     publicKey,
-    hashes: [Buffer.from(publicKey).toString('hex'), publicKeyFingerprint(publicKey)],
+    hashes: [keyHashOf(publicKey), publicKeyFingerprint(publicKey)],
   };
 }

@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { keyHashOf } from '../../contract/key-hash.ts';
 import { limits } from '../../contract/limits.ts';
 import {
   decryptSegments,
@@ -28,7 +29,7 @@ export interface Digests {
 /** A Crypt4GH container for an archive key, taken apart. */
 export interface SplitContainer {
   readonly header: Uint8Array;
-  /** Lower-case hex of the archive's public key that opens the header. */
+  /** `keyHashOf` the archive's public key that opens the header. */
   readonly keyHash: string;
   /** To be read once, to the end. */
   readonly body: AsyncIterable<Uint8Array>;
@@ -48,7 +49,7 @@ export function encryptForArchive(bytes: PeekableBytes, key: Pick<ArchiveKey, 'p
   const plain = new Counter();
   return {
     header: encryptHeader({ dataKeys: [dataKey], recipients: [key.publicKey] }),
-    keyHash: Buffer.from(key.publicKey).toString('hex'),
+    keyHash: keyHashOf(key.publicKey),
     body: encryptSegments(plain.count(bytes.all()), { dataKey }),
     digests: () => ({
       decryptedSize: plain.size,
@@ -76,7 +77,7 @@ export async function splitForArchive(bytes: PeekableBytes, keys: readonly Archi
   uploaded.add(header);
   return {
     header,
-    keyHash: Buffer.from(key.publicKey).toString('hex'),
+    keyHash: keyHashOf(key.publicKey),
     body: tee(uploaded.count(body), async (copy) => {
       for await (const chunk of decryptSegments(copy, opened)) plain.add(chunk);
     }),
