@@ -40,7 +40,6 @@ export async function runProgram(argv: readonly string[], terminal: Terminal, co
     .option('--json', 'results as one JSON object a line')
     .option('--aws', 'work on a deployed stack instead of the local engine')
     .option('--connection <file>', 'connection file of the local engine')
-    .option('--stack-prefix <prefix>', 'begin of both stack names (with --aws)', 'DataOut')
     .option('--stage <stage>', 'stage of the stacks, as in bin/settings.ts (with --aws)')
     .option('--region <region>', 'AWS region (with --aws)')
     .addHelpText('after', afterHelp)

@@ -1,6 +1,6 @@
 import * as z from 'zod';
-import { NotFoundError } from '../errors.ts';
 import type { SqlExecutor } from './data-api.ts';
+import { newestEvent } from './dataset-events.ts';
 
 /** A file as the catalogue has it, for the operator. Sizes in bytes. */
 export interface InventoryFile {
@@ -40,13 +40,12 @@ const fileRow = z.object({
 const datasetRow = idRow.extend({ newest_event: z.string().nullable(), files: count, bytes: count });
 
 const datasetColumns = `d.stable_id,
-  (select e.event from sda.dataset_event_log e where e.dataset_id = d.stable_id
-   order by e.event_date desc nulls last, e.id desc limit 1) as newest_event,
+  ${newestEvent} as newest_event,
   (select count(*) from sda.file_dataset fd where fd.dataset_id = d.id) as files,
   (select cast(coalesce(sum(f.decrypted_file_size), 0) as bigint)
    from sda.file_dataset fd join sda.files f on f.id = fd.file_id where fd.dataset_id = d.id) as bytes`;
 
-/** What an operator asks the catalogue before and after filling it, and changes of what is there. */
+/** What an operator asks the catalogue before and after filling it. */
 export class RdsArchiveInventory {
   readonly #db: SqlExecutor;
 
@@ -83,34 +82,6 @@ export class RdsArchiveInventory {
       unencryptedSha256: row.checksum?.toLowerCase(),
       datasetIds: datasets.map((dataset) => dataset.stable_id),
     };
-  }
-
-  /**
-   * Put a file of the catalogue into one more dataset, which is made when it is new. Doing it twice changes nothing.
-   *
-   * @throws NotFoundError when the catalogue has no such file; then no dataset is made.
-   */
-  async addToDataset(fileId: string, datasetId: string): Promise<void> {
-    const found = await this.#db.query(
-      idRow,
-      `with file as (
-         select id, stable_id from sda.files where stable_id = :file_id
-       ), dataset as (
-         insert into sda.datasets (stable_id) select cast(:dataset_id as text) from file
-         on conflict (stable_id) do update set stable_id = excluded.stable_id
-         returning id, stable_id
-       ), registered as (
-         insert into sda.dataset_event_log (dataset_id, event)
-         select stable_id, 'registered' from dataset
-         where not exists (select 1 from sda.dataset_event_log e where e.dataset_id = :dataset_id)
-       ), membership as (
-         insert into sda.file_dataset (file_id, dataset_id) select file.id, dataset.id from file, dataset
-         on conflict (file_id, dataset_id) do nothing
-       )
-       select stable_id from file`,
-      { file_id: fileId, dataset_id: datasetId },
-    );
-    if (found.length === 0) throw new NotFoundError(`the catalogue has no file ${fileId}`);
   }
 
   async findDataset(datasetId: string): Promise<InventoryDataset | undefined> {

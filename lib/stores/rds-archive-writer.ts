@@ -2,6 +2,7 @@ import * as z from 'zod';
 import { limits } from '../contract/limits.ts';
 import { NotFoundError } from '../errors.ts';
 import type { SqlExecutor } from './data-api.ts';
+import { newestEventFirst } from './dataset-events.ts';
 import { headerHex } from './header-hex.ts';
 
 /** A checksum of an archived file; `checksum` in lower-case hex. */
@@ -46,6 +47,20 @@ export class FileIdTakenError extends Error {
   }
 }
 
+/** Puts the file of the query `file` into the dataset `:dataset_id`, which is made and registered when it is new. */
+const intoDataset = `dataset as (
+         insert into sda.datasets (stable_id) select cast(:dataset_id as text) from file
+         on conflict (stable_id) do update set stable_id = excluded.stable_id
+         returning id, stable_id
+       ), registered as (
+         insert into sda.dataset_event_log (dataset_id, event)
+         select stable_id, 'registered' from dataset
+         where not exists (select 1 from sda.dataset_event_log e where e.dataset_id = :dataset_id)
+       ), membership as (
+         insert into sda.file_dataset (file_id, dataset_id) select file.id, dataset.id from file, dataset
+         on conflict (file_id, dataset_id) do nothing
+       )`;
+
 /** The operator's side of the catalogue: fills it the way an ingestion pipeline would. */
 export class RdsArchiveWriter {
   readonly #db: SqlExecutor;
@@ -87,18 +102,7 @@ export class RdsArchiveWriter {
        ), key as (
          insert into sda.encryption_keys (key_hash, description) select :key_hash, 'archive key' from file
          on conflict (key_hash) do nothing
-       ), dataset as (
-         insert into sda.datasets (stable_id) select :dataset_id from file
-         on conflict (stable_id) do update set stable_id = excluded.stable_id
-         returning id, stable_id
-       ), registered as (
-         insert into sda.dataset_event_log (dataset_id, event)
-         select stable_id, 'registered' from dataset
-         where not exists (select 1 from sda.dataset_event_log e where e.dataset_id = :dataset_id)
-       ), membership as (
-         insert into sda.file_dataset (file_id, dataset_id) select file.id, dataset.id from file, dataset
-         on conflict (file_id, dataset_id) do nothing
-       ), summed as (
+       ), ${intoDataset}, summed as (
          insert into sda.checksums (file_id, checksum, type, source)
          select file.id, c.checksum, cast(c.type as sda.checksum_algorithm), cast(c.source as sda.checksum_source)
          from file, jsonb_to_recordset(cast(:checksums as jsonb)) as c (checksum text, type text, source text)
@@ -122,6 +126,23 @@ export class RdsArchiveWriter {
   }
 
   /**
+   * Put a file of the catalogue into one more dataset, which is made when it is new. Doing it twice changes nothing.
+   *
+   * @throws NotFoundError when the catalogue has no such file; then no dataset is made.
+   */
+  async addToDataset(fileId: string, datasetId: string): Promise<void> {
+    const found = await this.#db.query(
+      z.object({ stable_id: z.string() }),
+      `with file as (
+         select id, stable_id from sda.files where stable_id = :file_id
+       ), ${intoDataset}
+       select stable_id from file`,
+      { file_id: fileId, dataset_id: datasetId },
+    );
+    if (found.length === 0) throw new NotFoundError(`the catalogue has no file ${fileId}`);
+  }
+
+  /**
    * Make `event` the newest of the dataset; does nothing when it already is.
    *
    * @throws NotFoundError when the catalogue has no such dataset.
@@ -134,7 +155,7 @@ export class RdsArchiveWriter {
        ), newest as (
          select e.event, e.event_date from sda.dataset_event_log e
          where e.dataset_id = :dataset_id
-         order by e.event_date desc nulls last, e.id desc
+         ${newestEventFirst}
          limit 1
        ), appended as (
          insert into sda.dataset_event_log (dataset_id, event, event_date)

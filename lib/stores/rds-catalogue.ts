@@ -4,6 +4,7 @@ import { limits } from '../contract/limits.ts';
 import { ArchiveDamagedError } from '../errors.ts';
 import type { ArchivedFile, Catalogue, FileReference } from '../export/ports.ts';
 import type { SqlExecutor } from './data-api.ts';
+import { newestEvent } from './dataset-events.ts';
 import { headerBytes } from './header-hex.ts';
 
 /** Rows of a keyset page. Identifiers have at most 256 characters, so a page stays far below the 1 MiB of a result. */
@@ -12,13 +13,6 @@ const pageSize = 1000;
 const headerSlice = 32 * 1024;
 /** Hex characters of the largest header. A longer column is not read, nor hashed, at all. */
 const longestHeader = 2 * limits.headerBytes;
-
-/** Newest event of the dataset `d`: the state of the dataset. Ties of one instant are broken by id. */
-const newestEvent = `(
-  select e.event from sda.dataset_event_log e
-  where e.dataset_id = d.stable_id
-  order by e.event_date desc nulls last, e.id desc
-  limit 1)`;
 
 const count = z.coerce.number().int().nonnegative().max(Number.MAX_SAFE_INTEGER);
 const idRow = z.object({ stable_id: z.string() });

@@ -43,7 +43,7 @@ async function all<T>(rows: AsyncIterable<T>): Promise<T[]> {
 describe('findFile', () => {
   it('gives the file with its plaintext digest and all its datasets', async () => {
     await register('EGAF1', 'EGAD2');
-    await inventory.addToDataset('EGAF1', 'EGAD1');
+    await writer.addToDataset('EGAF1', 'EGAD1');
     expect(await inventory.findFile('EGAF1')).toEqual({
       fileId: 'EGAF1',
       submissionFilePath: 'a/b.vcf',
@@ -76,8 +76,8 @@ describe('findFile', () => {
 describe('addToDataset', () => {
   it('makes a new dataset known, and changes nothing the second time', async () => {
     await register('EGAF1', 'EGAD1');
-    await inventory.addToDataset('EGAF1', 'EGAD2');
-    await inventory.addToDataset('EGAF1', 'EGAD2');
+    await writer.addToDataset('EGAF1', 'EGAD2');
+    await writer.addToDataset('EGAF1', 'EGAD2');
     expect((await inventory.findFile('EGAF1'))?.datasetIds).toEqual(['EGAD1', 'EGAD2']);
     expect(await test.sql('select dataset_id, event from sda.dataset_event_log order by 1')).toEqual([
       ['EGAD1', 'registered'],
@@ -89,12 +89,12 @@ describe('addToDataset', () => {
     await register('EGAF1', 'EGAD1');
     await register('EGAF2', 'EGAD2');
     await writer.appendDatasetEvent('EGAD2', 'released');
-    await inventory.addToDataset('EGAF1', 'EGAD2');
+    await writer.addToDataset('EGAF1', 'EGAD2');
     expect(await inventory.findDataset('EGAD2')).toMatchObject({ newestEvent: 'released', files: 2 });
   });
 
   it('makes no dataset for an unknown file', async () => {
-    await expect(inventory.addToDataset('EGAF404', 'EGAD1')).rejects.toThrow(NotFoundError);
+    await expect(writer.addToDataset('EGAF404', 'EGAD1')).rejects.toThrow(NotFoundError);
     expect(await test.sql('select * from sda.datasets')).toEqual([]);
   });
 });
