@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { HeadObjectCommand } from '@aws-sdk/client-s3';
 import { SendMessageBatchCommand, SendMessageCommand } from '@aws-sdk/client-sqs';
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { generateKeyPair, openHeader, splitContainer } from '../../lib/crypt4gh/index.ts';
 import type { AwsCall, Fault } from '../../lib/local/traffic.ts';
 import { areQueuesEmpty, type Delivery, deliveryOf, forceVisible, unfinishedUploads } from '../helpers/broken-calls.ts';
@@ -26,16 +26,19 @@ beforeAll(async () => {
 afterAll(() => service?.stop());
 
 let subject: string;
+let undo: () => void;
 beforeEach(() => {
   subject = randomUUID();
+  undo = () => {};
 });
+afterEach(() => undo());
 
 describe('redelivered and duplicated messages: the outbox ends right, each event is recorded once', () => {
   test('the export request and every file export arrive twice, at the same time', async () => {
     const requestId = randomUUID();
     const { sqs, connection } = service;
     // A queue may deliver twice what was sent once; here it does so with everything that the consumer sends.
-    const undo = service.engine.traffic.addFault(({ caller, action, input }) => {
+    undo = service.engine.traffic.addFault(({ caller, action, input }) => {
       if (caller !== 'consume-export' || action !== 'SendMessageBatch') return undefined;
       const QueueUrl = connection.outputs.FileExportsQueueUrl;
       const { Entries } = input as { Entries: { Id: string; MessageBody: string }[] };
@@ -51,7 +54,6 @@ describe('redelivered and duplicated messages: the outbox ends right, each event
     const before = service.calls('stage-file rds-data ExecuteStatement');
     await Promise.all([1, 2].map(() => sqs.send(new SendMessageCommand(request))));
     await ended([requestId]);
-    undo();
     // Each of two requests made two messages of each of two files; each message takes two statements.
     expect(service.calls('stage-file rds-data ExecuteStatement') - before).toBeGreaterThanOrEqual(16);
     await expectOutbox(requestId, newer.privateKey);
@@ -61,7 +63,7 @@ describe('redelivered and duplicated messages: the outbox ends right, each event
   test('a message becomes visible again while it is still worked on', async () => {
     const deliveries = new Set<string>();
     const slow = new Set<string | undefined>();
-    const undo = onDelivery((call, delivery) => {
+    undo = onDelivery((call, delivery) => {
       deliveries.add(`${delivery.fileId} ${delivery.received}`);
       if (!isWrite(call) || slow.has(delivery.fileId)) return undefined;
       slow.add(delivery.fileId);
@@ -78,7 +80,6 @@ describe('redelivered and duplicated messages: the outbox ends right, each event
     });
     const requestId = await exported(newer.publicKey);
     await ended([requestId]);
-    undo();
     expect([...deliveries].sort()).toEqual(files.flatMap(({ fileId }) => [`${fileId} 1`, `${fileId} 2`]));
     await expectOutbox(requestId, newer.privateKey);
     expect(await staged(requestId)).toEqual(files.map(({ fileId }) => fileId));
@@ -115,7 +116,7 @@ describe('two exports of one dataset for one recipient at once: the newer one st
       const first = { 'the older one ends last': 1, 'the newer one ends last': 0, 'both write at once': own }[order];
       return own === first || (await staged(requests[first] ?? '')).includes(fileId ?? '') || undefined;
     };
-    const undo = onDelivery((call, { requestId, fileId, received }) => {
+    undo = onDelivery((call, { requestId, fileId, received }) => {
       const own = requests.indexOf(requestId);
       if (!isWrite(call) || received > 1 || arrived.has(`${fileId} ${own}`)) return undefined;
       arrived.add(`${fileId} ${own}`);
@@ -123,7 +124,6 @@ describe('two exports of one dataset for one recipient at once: the newer one st
     });
     for (const key of [olderKey, newerKey]) requests.push(await exported(key));
     await ended(requests);
-    undo();
     expect(arrived.size).toBe(4);
     return requests[1] ?? '';
   }

@@ -15,7 +15,7 @@ import { type Service, until } from './service.ts';
 /** A call of a function that works on one message, told from its others: `large: s3 HeadObject outbox 2`. */
 export type CallName = string;
 
-/** One call that goes wrong once. Without a number at its end, the name is that of the next call of its kind. */
+/** One call that goes wrong once. */
 export interface Point {
   readonly call: CallName;
   readonly how: Break;
@@ -89,7 +89,7 @@ export class BrokenExports {
           ? anywhere
           : undefined;
       const point = points?.[0];
-      if (!point || (point.call !== called && point.call !== called.replace(/ \d+$/, ''))) return undefined;
+      if (point?.call !== called) return undefined;
       points?.shift();
       if (inPlace.some((how) => how === point.how)) names.willBeRepeated(call, delivery);
       const revive = () =>
