@@ -71,6 +71,7 @@ async function answer(
   context.onAccess(
     accessLine(api.accessLogFormat, result, {
       requestId: request.requestId,
+      extendedRequestId: request.requestId,
       requestTimeEpoch: String(request.receivedAt.getTime()),
       httpMethod: request.httpMethod,
       path: `/${api.stageName}${request.path}`,

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { type PGlite, type Results, types } from '@electric-sql/pglite';
 import { AwsError } from './aws-errors.ts';
+import { authenticate, type Login } from './database-login.ts';
 import { openPostgres } from './postgres-image.ts';
 import type { SqlValue } from './sql-values.ts';
 
@@ -12,6 +13,15 @@ export interface SqlResult {
   readonly changed: number;
 }
 
+/** On whose behalf a statement runs. */
+export interface SqlSession {
+  /** @default - the owner of the database, whom no grant limits */
+  readonly login?: Login | undefined;
+  readonly transactionId?: string | undefined;
+}
+
+/** The role that the embedded engine begins as; it knows no other way back than the name. */
+const owner = 'postgres';
 /** The Data API rolls a transaction back that was idle for this long. */
 const idleMs = 3 * 60_000;
 /** The Data API ends a statement after this time; waiting for the connection counts. */
@@ -26,7 +36,9 @@ export class Database {
   readonly #postgres: PGlite;
   readonly #waiting: (() => void)[] = [];
   #taken = false;
-  #transaction: { readonly id: string; idle: NodeJS.Timeout; running: boolean } | undefined;
+  #transaction:
+    | { readonly id: string; readonly username: string | undefined; idle: NodeJS.Timeout; running: boolean }
+    | undefined;
 
   private constructor(postgres: PGlite) {
     this.#postgres = postgres;
@@ -40,21 +52,39 @@ export class Database {
   }
 
   /** Run one statement, by itself or in a transaction. @throws AwsError as the Data API puts it. */
-  async run(sql: string, values: readonly SqlValue[], transactionId?: string): Promise<SqlResult> {
-    if (transactionId !== undefined) return this.#inTransaction(transactionId, () => this.#query(sql, values));
+  async run(sql: string, values: readonly SqlValue[], { login, transactionId }: SqlSession = {}): Promise<SqlResult> {
+    if (transactionId !== undefined) {
+      if (this.#transaction?.id === transactionId && this.#transaction.username !== login?.username) {
+        throw new AwsError(400, 'BadRequestException', 'the transaction was begun with other credentials');
+      }
+      return this.#inTransaction(transactionId, () => this.#query(sql, values));
+    }
     await this.#take();
     try {
-      return await this.#query(sql, values);
+      if (!login) return await this.#query(sql, values);
+      await this.#become(login, 'SESSION');
+      try {
+        return await this.#query(sql, values);
+      } finally {
+        await this.#postgres.exec(`SET SESSION AUTHORIZATION ${owner}`);
+      }
     } finally {
       this.#release();
     }
   }
 
-  async begin(): Promise<string> {
+  async begin(login?: Login): Promise<string> {
     await this.#take();
-    await this.#postgres.exec('BEGIN');
+    try {
+      await this.#postgres.exec('BEGIN');
+      // Undone by the end of the transaction, whichever it is.
+      if (login) await this.#become(login, 'LOCAL');
+    } catch (error) {
+      await this.#postgres.exec('ROLLBACK').finally(() => this.#release());
+      throw error;
+    }
     const id = Buffer.from(randomUUID()).toString('base64');
-    this.#transaction = { id, running: false, idle: this.#expireLater(id) };
+    this.#transaction = { id, username: login?.username, running: false, idle: this.#expireLater(id) };
     return id;
   }
 
@@ -68,6 +98,12 @@ export class Database {
   async close(): Promise<void> {
     clearTimeout(this.#transaction?.idle);
     await this.#postgres.close();
+  }
+
+  /** More than SET ROLE, after which a statement could be any other role again. */
+  async #become(login: Login, extent: 'SESSION' | 'LOCAL'): Promise<void> {
+    await authenticate(this.#postgres, login);
+    await this.#postgres.exec(`SET ${extent} SESSION AUTHORIZATION "${login.username.replaceAll('"', '""')}"`);
   }
 
   async #inTransaction<T>(id: string, action: () => Promise<T>): Promise<T> {

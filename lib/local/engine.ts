@@ -147,6 +147,7 @@ async function start(
     arn: outputs.DatabaseClusterArn,
     secretArn: outputs.DatabaseSecretArn,
     databaseName: outputs.DatabaseName,
+    login: (secretArn: string) => secrets.login(secretArn),
   };
   front.open({
     credentials,

@@ -1,5 +1,6 @@
 import { AwsError, type AwsReply } from './aws-errors.ts';
-import type { Database, SqlResult } from './database.ts';
+import type { Database, SqlResult, SqlSession } from './database.ts';
+import type { Login } from './database-login.ts';
 import { type JsonObject, type JsonService, parseJson } from './json-service.ts';
 import { toPositional } from './sql-parameters.ts';
 import { columnMetadata, parseSqlValue, type ResultOptions, type SqlValue, toField } from './sql-values.ts';
@@ -8,8 +9,11 @@ import { list, record } from './template.ts';
 /** The one cluster that the Data API serves. */
 export interface Cluster {
   readonly arn: string;
+  /** Secret of the owner of the database. */
   readonly secretArn: string;
   readonly databaseName: string;
+  /** What another secret holds; `undefined` when it is not there or holds no login. */
+  login(secretArn: string): Login | undefined;
 }
 
 const actions: Readonly<Record<string, string>> = {
@@ -38,10 +42,10 @@ export function rdsDataService(database: Database, cluster: Cluster): JsonServic
       };
     },
     async handle(action, input) {
-      checkTarget(input, cluster);
+      const login = loginOf(input, cluster);
       const operation = operations[action];
       if (!operation) throw new AwsError(404, 'UnknownOperationException', action);
-      const output = JSON.stringify(await operation(database, input));
+      const output = JSON.stringify(await operation(database, input, login));
       if (Buffer.byteLength(output) > resultLimit) {
         throw new AwsError(400, 'BadRequestException', 'Database returned more than the allowed response size limit');
       }
@@ -50,23 +54,23 @@ export function rdsDataService(database: Database, cluster: Cluster): JsonServic
   };
 }
 
-type Operation = (database: Database, input: JsonObject) => Promise<JsonObject>;
+type Operation = (database: Database, input: JsonObject, login: Login | undefined) => Promise<JsonObject>;
 
 const operations: Readonly<Record<string, Operation>> = {
-  async ExecuteStatement(database, input) {
+  async ExecuteStatement(database, input, login) {
     const [sql, values] = bind(String(input['sql']), input['parameters']);
-    return shape(await database.run(sql, values, transactionOf(input)), input);
+    return shape(await database.run(sql, values, sessionOf(input, login)), input);
   },
-  async BatchExecuteStatement(database, input) {
+  async BatchExecuteStatement(database, input, login) {
     const sets = list(input['parameterSets'] ?? [[]]);
     for (const set of sets) {
       const [sql, values] = bind(String(input['sql']), set);
-      await database.run(sql, values, transactionOf(input));
+      await database.run(sql, values, sessionOf(input, login));
     }
     return { updateResults: sets.map(() => ({ generatedFields: [] })) };
   },
-  async BeginTransaction(database) {
-    return { transactionId: await database.begin() };
+  async BeginTransaction(database, _input, login) {
+    return { transactionId: await database.begin(login) };
   },
   async CommitTransaction(database, input) {
     await database.end(String(input['transactionId']), 'COMMIT');
@@ -78,7 +82,8 @@ const operations: Readonly<Record<string, Operation>> = {
   },
 };
 
-function checkTarget(input: JsonObject, cluster: Cluster): void {
+/** Who calls; `undefined` is the owner of the database. @throws AwsError for another cluster, secret or database. */
+function loginOf(input: JsonObject, cluster: Cluster): Login | undefined {
   if (input['resourceArn'] !== cluster.arn) {
     throw new AwsError(
       400,
@@ -86,10 +91,11 @@ function checkTarget(input: JsonObject, cluster: Cluster): void {
       'HttpEndpoint is not enabled for resource, or there is no such cluster',
     );
   }
-  if (input['secretArn'] !== cluster.secretArn) {
+  const { secretArn, database } = input;
+  const login = secretArn === cluster.secretArn ? undefined : cluster.login(String(secretArn));
+  if (!login && secretArn !== cluster.secretArn) {
     throw new AwsError(400, 'SecretsErrorException', 'the secret holds no credentials of this cluster');
   }
-  const { database } = input;
   if (database !== undefined && database !== cluster.databaseName) {
     throw new AwsError(
       400,
@@ -97,6 +103,7 @@ function checkTarget(input: JsonObject, cluster: Cluster): void {
       `FATAL: database "${String(database)}" does not exist; SQLState: 3D000`,
     );
   }
+  return login;
 }
 
 function bind(statement: string, parameters: unknown): readonly [string, readonly SqlValue[]] {
@@ -110,8 +117,8 @@ function bind(statement: string, parameters: unknown): readonly [string, readonl
   return [sql, values];
 }
 
-function transactionOf(input: JsonObject): string | undefined {
-  return typeof input['transactionId'] === 'string' ? input['transactionId'] : undefined;
+function sessionOf({ transactionId }: JsonObject, login: Login | undefined): SqlSession {
+  return { login, transactionId: typeof transactionId === 'string' ? transactionId : undefined };
 }
 
 function shape(result: SqlResult, input: JsonObject): JsonObject {

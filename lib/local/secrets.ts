@@ -1,6 +1,7 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { AwsError } from './aws-errors.ts';
+import type { Login } from './database-login.ts';
 import type { Deployment } from './deployment.ts';
 import { type JsonObject, type JsonService, parseJson, targetAction } from './json-service.ts';
 import { record } from './template.ts';
@@ -46,6 +47,18 @@ export class Secrets {
       throw new AwsError(400, 'ResourceNotFoundException', "Secrets Manager can't find the specified secret.");
     }
     return { ...version, arn };
+  }
+
+  /** Name and password of a database role; `undefined` when the secret is not there or holds none. */
+  login(arn: string): Login | undefined {
+    const value = this.#versions.get(arn)?.value;
+    if (value === undefined) return undefined;
+    try {
+      const { username, password } = record(JSON.parse(value));
+      return typeof username === 'string' && typeof password === 'string' ? { username, password } : undefined;
+    } catch {
+      return undefined;
+    }
   }
 
   put(arn: string, value: string): Version {

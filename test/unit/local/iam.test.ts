@@ -41,6 +41,19 @@ describe('a policy', () => {
     expect(allowed({})).toBe(false);
   });
 
+  it('lets a key open secrets for Secrets Manager only', () => {
+    const Condition = { StringEquals: { 'kms:ViaService': 'secretsmanager.eu-north-1.amazonaws.com' } };
+    const statements = policy(allow('kms:Decrypt', 'arn:aws:kms:key', { Condition }));
+    const through = (service: string) =>
+      isAllowed(statements, {
+        action: 'kms:Decrypt',
+        resource: 'arn:aws:kms:key',
+        context: { 'kms:viaservice': `${service}.eu-north-1.amazonaws.com` },
+      });
+    expect([through('secretsmanager'), through('s3')]).toEqual([true, false]);
+    expect(isAllowed(statements, { action: 'kms:Decrypt', resource: 'arn:aws:kms:key' })).toBe(false);
+  });
+
   it('that cannot be evaluated here is an error', () => {
     expect(() => policy(allow('a:b', '*', { Condition: { DateLessThan: { 'aws:CurrentTime': 'x' } } }))).toThrow(
       /DateLessThan/,

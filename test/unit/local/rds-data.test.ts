@@ -5,12 +5,23 @@ import type { JsonService } from '../../../lib/local/json-service.ts';
 import { rdsDataService } from '../../../lib/local/rds-data.ts';
 
 const target = { resourceArn: 'arn:cluster', secretArn: 'arn:secret', database: 'sda' };
+const reader = { username: 'The Reader', password: 'made by PostgreSQL' };
+const logins = new Map([
+  ['arn:reader', reader],
+  ['arn:stale', { ...reader, password: 'an older one' }],
+  ['arn:nobody', { username: 'nobody', password: 'x' }],
+]);
 let database: Database;
 let service: JsonService;
 
 beforeAll(async () => {
   database = await Database.open(undefined);
-  service = rdsDataService(database, { arn: 'arn:cluster', secretArn: 'arn:secret', databaseName: 'sda' });
+  service = rdsDataService(database, {
+    arn: 'arn:cluster',
+    secretArn: 'arn:secret',
+    databaseName: 'sda',
+    login: (arn) => logins.get(arn),
+  });
   await run('create table t (id uuid, n int, label text, doc jsonb, at timestamptz, raw bytea, tags text[])');
 });
 afterAll(() => database.close());
@@ -137,6 +148,54 @@ describe('transactions', () => {
     const transactionId = await begin();
     await call('CommitTransaction', { transactionId });
     expect((await refusal(run('select 1', [], { transactionId })))?.[0]).toBe('TransactionNotFoundException');
+  });
+});
+
+describe('the secret of another role', () => {
+  const secretArn = 'arn:reader';
+  const as = (sql: string, rest: object = {}) => run(sql, [], { secretArn, ...rest });
+  const denied = ['DatabaseErrorException', 'ERROR: permission denied for table hidden; SQLState: 42501'];
+  const who = 'select current_user::text, session_user::text';
+  const isReader = [[{ stringValue: 'The Reader' }, { stringValue: 'The Reader' }]];
+  beforeAll(async () => {
+    await run(`create role "The Reader" login password '${reader.password}'`);
+    await run('create table hidden (n int)');
+    await run('create table shown (n int)');
+    await run('grant select, insert on shown to "The Reader"');
+  });
+
+  it('runs statements as that role, and the next one as the owner again', async () => {
+    expect((await as(who))['records']).toEqual(isReader);
+    expect(await refusal(as('select * from hidden'))).toEqual(denied);
+    expect((await as('select * from shown'))['records']).toEqual([]);
+    expect((await run('select * from hidden'))['records']).toEqual([]);
+  });
+
+  it('runs transactions as that role, whichever way they end', async () => {
+    const begin = async () => String((await call('BeginTransaction', { secretArn }))['transactionId']);
+    const committed = await begin();
+    expect((await as(who, { transactionId: committed }))['records']).toEqual(isReader);
+    await as('insert into shown values (1)', { transactionId: committed });
+    await call('CommitTransaction', { secretArn, transactionId: committed });
+    const failed = await begin();
+    expect(await refusal(as('select * from hidden', { transactionId: failed }))).toEqual(denied);
+    await call('RollbackTransaction', { secretArn, transactionId: failed });
+    expect((await run('select * from shown'))['records']).toEqual([[{ longValue: 1 }]]);
+    expect((await run('select * from hidden'))['records']).toEqual([]);
+  });
+
+  it('cannot speak in a transaction that others began', async () => {
+    const transactionId = String((await call('BeginTransaction', {}))['transactionId']);
+    expect((await refusal(as(who, { transactionId })))?.[0]).toBe('BadRequestException');
+    await call('RollbackTransaction', { transactionId });
+  });
+
+  it.each(['arn:stale', 'arn:nobody'])('%s with a wrong login is refused, and blocks nobody', async (wrong) => {
+    const [code, message] = (await refusal(run('select 1', [], { secretArn: wrong }))) ?? [];
+    expect(code).toBe('DatabaseErrorException');
+    expect(message).toMatch(/^FATAL: password authentication failed for user ".*"; SQLState: 28P01$/);
+    expect((await refusal(call('BeginTransaction', { secretArn: wrong })))?.[0]).toBe('DatabaseErrorException');
+    expect((await run('select 1'))['records']).toEqual([[{ longValue: 1 }]]);
   });
 });
 
