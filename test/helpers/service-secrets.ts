@@ -36,7 +36,8 @@ export async function engineSecrets(service: Service): Promise<Secret[]> {
     ...Object.entries(accounts).flatMap(([name, account]) => passwordSecrets(`password of ${name}`, account)),
     { name: 'private key of the issuer', value: Buffer.from(issuer.d, 'base64url') },
     { name: 'private key of the archive', value: archiveKey },
-    { name: 'password of the database', value: await databasePassword(service) },
+    { name: 'password of the database', value: await passwordIn(service, connection.outputs.DatabaseSecretArn) },
+    { name: 'password of list and stream', value: await passwordIn(service, proxySecretArn(service)) },
     { name: 'AWS secret key of the operator', value: connection.credentials.secretAccessKey },
     ...functions.names.map((name) => ({
       name: `AWS secret key of ${name}`,
@@ -86,9 +87,14 @@ export function derivedSenderKey(options: {
   return new Uint8Array(hkdfSync('sha256', archiveKey, 'data-out crypt4gh header v1', info, 44)).subarray(0, 32);
 }
 
-async function databasePassword({ connection }: Service): Promise<string> {
-  const { region, credentials, endpoints, outputs } = connection;
+/** The database secret of list and stream. */
+export function proxySecretArn({ engine }: Service): string {
+  return engine.functions.definition('files').environment['DATABASE_SECRET_ARN'] ?? '';
+}
+
+async function passwordIn({ connection }: Service, secretArn: string): Promise<string> {
+  const { region, credentials, endpoints } = connection;
   const client = secretsManagerClient({ region, credentials, endpoint: endpoints.secretsManager });
-  const secret = await new JsonSecret({ client, secretArn: outputs.DatabaseSecretArn }).read();
+  const secret = await new JsonSecret({ client, secretArn }).read();
   return (secret as { password: string }).password;
 }
