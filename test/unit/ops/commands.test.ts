@@ -1,7 +1,7 @@
-import { mkdtemp, writeFile } from 'node:fs/promises';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { formatPublicKey } from '../../../lib/crypt4gh/index.ts';
 import { verifyPassword } from '../../../lib/http/passwords.ts';
 import { keyVector, manifest, vectorFile } from '../../helpers/crypt4gh-vectors.ts';
@@ -13,6 +13,7 @@ beforeAll(async () => {
   await writeFile(join(folder, 'password'), 'correct horse battery\n');
   await writeFile(join(folder, 'two-lines'), 'correct horse\nbattery\n');
 });
+afterAll(() => rm(folder, { recursive: true }));
 
 let world: OpsWorld;
 beforeEach(async () => {
