@@ -12,7 +12,7 @@ import { GetSecretValueCommand } from '@aws-sdk/client-secrets-manager';
 import { ChangeMessageVisibilityCommand, ReceiveMessageCommand, SendMessageCommand } from '@aws-sdk/client-sqs';
 import { afterAll, describe, expect, it } from 'vitest';
 import { startEngine } from '../../../lib/local/engine.ts';
-import { startTestEngine } from '../../helpers/engine.ts';
+import { Service, until } from '../../helpers/service.ts';
 import { writeFixtureAssembly } from './fixtures/assembly.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'data-out-state-'));
@@ -22,7 +22,7 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 describe('a data folder', () => {
   it('gives everything back at the next start, and belongs to one engine at a time', async () => {
-    const first = await startTestEngine({ assemblyDir, dataDir });
+    const first = await Service.start({ assemblyDir, dataDir });
     const { outputs, admin, archiveUser, issuer } = first.connection;
     const object = { Bucket: outputs.ArchiveBucketName, Key: 'a b/ü' };
     await first.s3.send(new PutObjectCommand({ ...object, Body: 'kept' }));
@@ -32,7 +32,7 @@ describe('a data folder', () => {
     await first.sqs.send(
       new SendMessageCommand({ QueueUrl: outputs.FileExportsDeadLetterQueueUrl, MessageBody: 'kept' }),
     );
-    await first.database.run(`insert into data_out.kept values ('row')`, []);
+    await first.sql(`insert into data_out.kept values ('row')`);
     const secret = () => new GetSecretValueCommand({ SecretId: outputs.AdminSecretArn });
     const { SecretString } = await first.secretsManager.send(secret());
     const key = readFileSync(issuer.privateKeyPath, 'utf8');
@@ -42,7 +42,7 @@ describe('a data folder', () => {
 
     // A lock of a process that died.
     writeFileSync(join(dataDir, 'engine.lock'), '999999999');
-    const second = await startTestEngine({ assemblyDir, dataDir });
+    const second = await Service.start({ assemblyDir, dataDir });
     const now = second.connection;
     expect([now.admin, now.archiveUser, now.issuer]).toEqual([admin, archiveUser, issuer]);
     expect(now.outputs.ArchiveBucketName).toBe(outputs.ArchiveBucketName);
@@ -60,22 +60,22 @@ describe('a data folder', () => {
     await second.sqs.send(new ChangeMessageVisibilityCommand({ QueueUrl, ReceiptHandle, VisibilityTimeout: 0 }));
     const again = await second.sqs.send(new ReceiveMessageCommand({ QueueUrl, WaitTimeSeconds: 3 }));
     expect(again.Messages?.map((message) => message.Body)).toEqual(['kept']);
-    expect((await second.database.run('select value from data_out.kept', [])).rows).toEqual([['row']]);
+    expect(await second.sql('select value from data_out.kept')).toEqual([['row']]);
     expect((await second.secretsManager.send(secret())).SecretString).toBe(SecretString);
     await second.stop();
   });
 
   it('gives a message in flight back when the engine stops', async () => {
-    const first = await startTestEngine({ assemblyDir, dataDir });
+    const first = await Service.start({ assemblyDir, dataDir });
     const { outputs, logsDir } = first.connection;
     expect(existsSync(logsDir)).toBe(true);
     const MessageBody = JSON.stringify({ do: 'sleep', key: 'interrupted' });
     await first.sqs.send(new SendMessageCommand({ QueueUrl: outputs.ExportRequestsQueueUrl, MessageBody }));
     const isReceived = (line: string) => line.includes('interrupted');
-    await first.waitFor('the invocation', () => first.logs.find(({ line }) => isReceived(line)));
+    await until(() => first.logs.find(({ line }) => isReceived(line)), 'the invocation');
     await first.stop();
-    const second = await startTestEngine({ assemblyDir, dataDir });
-    const again = await second.waitFor('the second receive', () => second.logs.find(({ line }) => isReceived(line)));
+    const second = await Service.start({ assemblyDir, dataDir });
+    const again = await until(() => second.logs.find(({ line }) => isReceived(line)), 'the second receive');
     expect(JSON.parse(again.line).record.attributes.ApproximateReceiveCount).toBe('2');
     await second.stop();
   });
@@ -90,7 +90,7 @@ describe('a data folder', () => {
   });
 
   it('and a port that is taken', async () => {
-    const engine = await startTestEngine({ assemblyDir });
+    const engine = await Service.start({ assemblyDir });
     const port = Number(new URL(engine.connection.proxyUrl).port);
     const connectionPath = join(folder, 'connection.json');
     await expect(startEngine({ assemblyDir, port, connectionPath })).rejects.toThrow(`port ${port} is taken`);

@@ -18,18 +18,21 @@ import { DescribeSecretCommand, GetSecretValueCommand, PutSecretValueCommand } f
 import { SendMessageCommand, SQSClient } from '@aws-sdk/client-sqs';
 import { getSignedUrl } from '@aws-sdk/s3-request-presigner';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { startTestEngine, type TestEngine } from '../../helpers/engine.ts';
+import type { Engine } from '../../../lib/local/engine.ts';
+import { Service } from '../../helpers/service.ts';
 import { writeFixtureAssembly } from './fixtures/assembly.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'data-out-fixture-'));
 const mebibyte = 1024 * 1024;
-let engine: TestEngine;
+let service: Service;
+let engine: Engine;
 let Bucket: string;
 /** Clients with the credentials of the function `work`, which may put `allowed/*` only. */
 let work: { s3: S3Client; sqs: SQSClient };
 
 beforeAll(async () => {
-  engine = await startTestEngine({ assemblyDir: writeFixtureAssembly(folder) });
+  service = await Service.start({ assemblyDir: writeFixtureAssembly(folder) });
+  engine = service.engine;
   Bucket = engine.connection.outputs.OutboxBucketName;
   const { accessKeyId, secretAccessKey, sessionToken = '' } = engine.functions.definition('work').principal;
   const { region, endpoints } = engine.connection;
@@ -40,12 +43,12 @@ beforeAll(async () => {
   };
 });
 afterAll(async () => {
-  await engine?.stop();
+  await service?.stop();
   rmSync(folder, { recursive: true, force: true });
 });
 
 const put = (Key: string, Body: string | Uint8Array, rest: { IfMatch?: string; IfNoneMatch?: string } = {}) =>
-  engine.s3.send(new PutObjectCommand({ Bucket, Key, Body, ...rest }));
+  service.s3.send(new PutObjectCommand({ Bucket, Key, Body, ...rest }));
 const failure = (attempt: Promise<unknown>) =>
   attempt.then(
     () => 'no error',
@@ -77,7 +80,10 @@ describe('a role', () => {
   });
 
   it('that may not list cannot tell a missing key from a forbidden one', async () => {
-    expect(await failure(engine.s3.send(new GetObjectCommand({ Bucket, Key: 'missing' })))).toEqual([404, 'NoSuchKey']);
+    expect(await failure(service.s3.send(new GetObjectCommand({ Bucket, Key: 'missing' })))).toEqual([
+      404,
+      'NoSuchKey',
+    ]);
     expect(await failure(work.s3.send(new GetObjectCommand({ Bucket, Key: 'missing' })))).toEqual([
       403,
       'AccessDenied',
@@ -109,7 +115,7 @@ describe('a multipart upload', () => {
   it('is listed with its parts, checks the stated size, and copies only the source it names', async () => {
     const source = await put('multi/source', Buffer.alloc(6 * mebibyte, 'a'));
     const target = { Bucket, Key: 'multi/target' };
-    const { UploadId } = await engine.s3.send(new CreateMultipartUploadCommand(target));
+    const { UploadId } = await service.s3.send(new CreateMultipartUploadCommand(target));
     const upload = { ...target, UploadId };
     const copy = {
       ...upload,
@@ -118,15 +124,15 @@ describe('a multipart upload', () => {
       CopySourceRange: `bytes=0-${5 * mebibyte - 1}`,
     };
     const stale = new UploadPartCopyCommand({ ...copy, CopySourceIfMatch: '"another"' });
-    expect(await failure(engine.s3.send(stale))).toEqual([412, 'PreconditionFailed']);
-    const first = await engine.s3.send(new UploadPartCopyCommand({ ...copy, CopySourceIfMatch: source.ETag ?? '' }));
-    const second = await engine.s3.send(new UploadPartCommand({ ...upload, PartNumber: 2, Body: 'end' }));
+    expect(await failure(service.s3.send(stale))).toEqual([412, 'PreconditionFailed']);
+    const first = await service.s3.send(new UploadPartCopyCommand({ ...copy, CopySourceIfMatch: source.ETag ?? '' }));
+    const second = await service.s3.send(new UploadPartCommand({ ...upload, PartNumber: 2, Body: 'end' }));
 
-    const { Uploads } = await engine.s3.send(new ListMultipartUploadsCommand({ Bucket, Prefix: 'multi/' }));
+    const { Uploads } = await service.s3.send(new ListMultipartUploadsCommand({ Bucket, Prefix: 'multi/' }));
     expect(Uploads?.map((each) => [each.Key, each.UploadId])).toEqual([['multi/target', UploadId]]);
-    const listed = await engine.s3.send(new ListPartsCommand({ ...upload, MaxParts: 1 }));
+    const listed = await service.s3.send(new ListPartsCommand({ ...upload, MaxParts: 1 }));
     expect(listed).toMatchObject({ IsTruncated: true, NextPartNumberMarker: '1' });
-    const rest = await engine.s3.send(new ListPartsCommand({ ...upload, PartNumberMarker: '1' }));
+    const rest = await service.s3.send(new ListPartsCommand({ ...upload, PartNumberMarker: '1' }));
     expect(
       [...(listed.Parts ?? []), ...(rest.Parts ?? [])].map(({ PartNumber, Size, ETag }) => [PartNumber, Size, ETag]),
     ).toEqual([
@@ -136,13 +142,13 @@ describe('a multipart upload', () => {
 
     const Parts = [first.CopyPartResult?.ETag, second.ETag].map((ETag, at) => ({ PartNumber: at + 1, ETag }));
     const complete = (MpuObjectSize: number) =>
-      engine.s3.send(new CompleteMultipartUploadCommand({ ...upload, MultipartUpload: { Parts }, MpuObjectSize }));
+      service.s3.send(new CompleteMultipartUploadCommand({ ...upload, MultipartUpload: { Parts }, MpuObjectSize }));
     expect(await failure(complete(5 * mebibyte))).toEqual([400, 'InvalidRequest']);
     await complete(5 * mebibyte + 3);
-    const head = await engine.s3.send(new HeadObjectCommand(target));
+    const head = await service.s3.send(new HeadObjectCommand(target));
     expect(head.ContentLength).toBe(5 * mebibyte + 3);
     expect(
-      (await engine.s3.send(new ListMultipartUploadsCommand({ Bucket, Prefix: 'multi/' }))).Uploads,
+      (await service.s3.send(new ListMultipartUploadsCommand({ Bucket, Prefix: 'multi/' }))).Uploads,
     ).toBeUndefined();
   });
 });
@@ -150,14 +156,14 @@ describe('a multipart upload', () => {
 describe('objects', () => {
   it('may be empty', async () => {
     await put('empty', new Uint8Array());
-    expect((await engine.s3.send(new HeadObjectCommand({ Bucket, Key: 'empty' }))).ContentLength).toBe(0);
+    expect((await service.s3.send(new HeadObjectCommand({ Bucket, Key: 'empty' }))).ContentLength).toBe(0);
   });
 
   it('are listed by bytes, each once over pages, whatever their letters', async () => {
     const keys = ['b-a', 'bA', 'B.a', 'a_b', 'a-b', 'ab', 'Z', 'a1', 'é', 'z'].map((name) => `order/${name}`);
     for (const key of keys) await put(key, new Uint8Array());
     const found: (string | undefined)[] = [];
-    for await (const page of paginateListObjectsV2({ client: engine.s3, pageSize: 3 }, { Bucket, Prefix: 'order/' })) {
+    for await (const page of paginateListObjectsV2({ client: service.s3, pageSize: 3 }, { Bucket, Prefix: 'order/' })) {
       found.push(...(page.Contents ?? []).map(({ Key }) => Key));
     }
     const byBytes = ['B.a', 'Z', 'a-b', 'a1', 'a_b', 'ab', 'b-a', 'bA', 'z', 'é'];
@@ -168,7 +174,7 @@ describe('objects', () => {
 describe('a presigned URL', () => {
   const disposition = 'attachment; filename="a b.c4gh"';
   const presign = (Key: string) =>
-    getSignedUrl(engine.s3, new GetObjectCommand({ Bucket, Key, ResponseContentDisposition: disposition }), {
+    getSignedUrl(service.s3, new GetObjectCommand({ Bucket, Key, ResponseContentDisposition: disposition }), {
       expiresIn: 60,
     });
 
@@ -211,17 +217,17 @@ describe('a presigned URL', () => {
 describe('Secrets Manager', () => {
   it('keeps what is put', async () => {
     const SecretId = engine.connection.outputs.ArchiveKeysSecretArn;
-    const before = await engine.secretsManager.send(new GetSecretValueCommand({ SecretId }));
+    const before = await service.secretsManager.send(new GetSecretValueCommand({ SecretId }));
     expect(JSON.parse(before.SecretString ?? '').keys).toHaveLength(1);
-    const { VersionId } = await engine.secretsManager.send(
+    const { VersionId } = await service.secretsManager.send(
       new PutSecretValueCommand({ SecretId, SecretString: 'new' }),
     );
-    const after = await engine.secretsManager.send(new GetSecretValueCommand({ SecretId }));
+    const after = await service.secretsManager.send(new GetSecretValueCommand({ SecretId }));
     expect([after.SecretString, after.VersionId]).toEqual(['new', VersionId]);
-    const described = await engine.secretsManager.send(new DescribeSecretCommand({ SecretId: after.Name }));
+    const described = await service.secretsManager.send(new DescribeSecretCommand({ SecretId: after.Name }));
     expect(described.ARN).toBe(SecretId);
     const missing = new GetSecretValueCommand({ SecretId: 'missing' });
-    expect(await failure(engine.secretsManager.send(missing))).toEqual([400, 'ResourceNotFoundException']);
+    expect(await failure(service.secretsManager.send(missing))).toEqual([400, 'ResourceNotFoundException']);
   });
 });
 
@@ -229,7 +235,7 @@ describe('a fault', () => {
   const isPut = (key: string) => (call: { action: string; key?: string | undefined }) =>
     call.action === 'PutObject' && call.key === key;
   const exists = async (Key: string) =>
-    (await failure(engine.s3.send(new HeadObjectCommand({ Bucket, Key })))) === 'no error';
+    (await failure(service.s3.send(new HeadObjectCommand({ Bucket, Key })))) === 'no error';
 
   it('before a call leaves no effect, one after it does', async () => {
     for (const when of ['before', 'after'] as const) {

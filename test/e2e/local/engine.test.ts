@@ -2,15 +2,16 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs
 import { request } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { HeadObjectCommand } from '@aws-sdk/client-s3';
 import { GetQueueAttributesCommand, ReceiveMessageCommand, SendMessageCommand } from '@aws-sdk/client-sqs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { startTestEngine, type TestEngine } from '../../helpers/engine.ts';
+import type { Engine } from '../../../lib/local/engine.ts';
+import { Service, until } from '../../helpers/service.ts';
 import { writeFixtureAssembly } from './fixtures/assembly.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'data-out-fixture-'));
-let engine: TestEngine;
+let service: Service;
+let engine: Engine;
 const get = (path: string, init?: RequestInit) => fetch(engine.connection.proxyUrl + path, init);
 
 /** What the function `echo` answers. */
@@ -28,12 +29,19 @@ interface Echo {
 const echoOf = async (response: Response) => (await response.json()) as Echo;
 const echo = async (path = '', init?: RequestInit) => echoOf(await get(`/echo${path}`, init));
 
+/** What the function `work` was given. */
+interface Received {
+  readonly body: string;
+  readonly attributes: Readonly<Record<string, string>>;
+}
+
 beforeAll(async () => {
   writeFixtureAssembly(folder);
-  engine = await startTestEngine({ assemblyDir: folder, environment: { EXTRA: 'yes', COLOUR: 'from-test' } });
+  service = await Service.start({ assemblyDir: folder, environment: { EXTRA: 'yes', COLOUR: 'from-test' } });
+  engine = service.engine;
 });
 afterAll(async () => {
-  await engine?.stop();
+  await service?.stop();
   rmSync(folder, { recursive: true, force: true });
 });
 
@@ -80,7 +88,7 @@ describe('a function', () => {
   it('that throws is a 502, leaves its error in the log, and goes on', async () => {
     const response = await get('/echo?do=throw');
     expect([response.status, await response.json()]).toEqual([502, { message: 'Internal server error' }]);
-    expect(engine.logs.some(({ functionName, line }) => functionName === 'echo' && line.includes('on purpose'))).toBe(
+    expect(service.logs.some(({ functionName, line }) => functionName === 'echo' && line.includes('on purpose'))).toBe(
       true,
     );
     expect((await get('/echo')).status).toBe(200);
@@ -199,12 +207,12 @@ describe('a REQUEST authorizer', () => {
   });
 
   it('is not asked without its identity source; the gateway response has the form of the template', async () => {
-    const before = engine.logs.filter(({ functionName }) => functionName === 'gate').length;
+    const before = service.logs.filter(({ functionName }) => functionName === 'gate').length;
     const response = await get('/guarded');
     expect(response.status).toBe(401);
     expect(response.headers.get('www-authenticate')).toBe('Basic realm="x"');
     expect(await response.json()).toEqual({ code: 'who', id: response.headers.get('x-id'), said: 'Unauthorized' });
-    expect(engine.logs.filter(({ functionName }) => functionName === 'gate')).toHaveLength(before);
+    expect(service.logs.filter(({ functionName }) => functionName === 'gate')).toHaveLength(before);
   });
 });
 
@@ -244,7 +252,7 @@ describe('a streamed reply', () => {
 
 describe('a queue', () => {
   const send = (message: Readonly<Record<string, string>>) =>
-    engine.sqs.send(
+    service.sqs.send(
       new SendMessageCommand({
         QueueUrl: engine.connection.outputs.ExportRequestsQueueUrl,
         MessageBody: JSON.stringify(message),
@@ -252,16 +260,18 @@ describe('a queue', () => {
       }),
     );
   const received = (key: string) =>
-    engine
-      .logged('work', 'received')
-      .map((entry) => entry['record'] as { body: string; attributes: Record<string, string> } & Record<string, unknown>)
-      .filter((record) => JSON.parse(record.body).key === key);
+    service.logs
+      .filter(({ functionName, line }) => functionName === 'work' && line.startsWith('{'))
+      .map(({ line }) => JSON.parse(line) as { message: string; record: Received })
+      .filter(({ message, record }) => message === 'received' && JSON.parse(record.body).key === key)
+      .map(({ record }) => record);
 
   it('feeds its function; what succeeds is deleted, and the role allows what it allows', async () => {
     const bucket = engine.connection.outputs.OutboxBucketName;
     await send({ do: 'put', bucket, key: 'allowed/file' });
-    await engine.waitFor('the object', () =>
-      engine.s3.send(new HeadObjectCommand({ Bucket: bucket, Key: 'allowed/file' })).catch(() => undefined),
+    await until(
+      () => service.s3.send(new HeadObjectCommand({ Bucket: bucket, Key: 'allowed/file' })).catch(() => undefined),
+      'the object',
     );
     const [record] = received('allowed/file');
     expect(record).toMatchObject({
@@ -273,17 +283,16 @@ describe('a queue', () => {
     });
 
     await send({ do: 'put', bucket, key: 'forbidden/file' });
-    await engine.waitFor('the refusal', () => engine.logs.find(({ line }) => line.includes('AccessDenied')));
+    await until(() => service.logs.find(({ line }) => line.includes('AccessDenied')), 'the refusal');
     // The four bytes of the object; the refused call did not reach S3.
     expect(engine.traffic.counters()['work s3 PutObject']).toEqual({ calls: 1, bytesIn: 4, bytesOut: 0 });
   });
 
   it.each(['fail', 'throw'])('gives a message that fails (%s) to the dead letters after its receives', async (how) => {
     await send({ do: how, key: how });
-    const dead = await engine.waitFor(
-      'the dead letter',
+    const dead = await until(
       async () => {
-        const { Messages } = await engine.sqs.send(
+        const { Messages } = await service.sqs.send(
           new ReceiveMessageCommand({
             QueueUrl: engine.connection.outputs.ExportRequestsDeadLetterQueueUrl,
             WaitTimeSeconds: 1,
@@ -291,6 +300,7 @@ describe('a queue', () => {
         );
         return Messages?.find(({ Body }) => JSON.parse(Body ?? '{}').key === how);
       },
+      'the dead letter',
       25_000,
     );
     expect(dead.Body).toContain(how);
@@ -298,7 +308,7 @@ describe('a queue', () => {
   });
 
   it('has the attributes of the template', async () => {
-    const { Attributes } = await engine.sqs.send(
+    const { Attributes } = await service.sqs.send(
       new GetQueueAttributesCommand({
         QueueUrl: engine.connection.outputs.ExportRequestsQueueUrl,
         AttributeNames: ['All'],
@@ -314,12 +324,12 @@ describe('a queue', () => {
 
 describe('the connection file', () => {
   it('is for its owner only, and is gone when the engine is', async () => {
-    const own = await startTestEngine({ assemblyDir: folder });
-    expect(JSON.parse(readFileSync(own.connectionPath, 'utf8'))).toEqual(own.connection);
-    expect(statSync(own.connectionPath).mode & 0o777).toBe(0o600);
-    await sleep(10);
+    const connectionPath = join(folder, 'connection.json');
+    const own = await Service.start({ assemblyDir: folder, connectionPath });
+    expect(JSON.parse(readFileSync(connectionPath, 'utf8'))).toEqual(own.connection);
+    expect(statSync(connectionPath).mode & 0o777).toBe(0o600);
     await own.stop();
-    expect(existsSync(own.connectionPath)).toBe(false);
+    expect(existsSync(connectionPath)).toBe(false);
     await expect(fetch(own.connection.proxyUrl)).rejects.toThrow();
   });
 });
