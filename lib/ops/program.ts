@@ -41,7 +41,7 @@ export async function runProgram(argv: readonly string[], terminal: Terminal, co
     .option('--aws', 'work on a deployed stack instead of the local engine')
     .option('--connection <file>', 'connection file of the local engine')
     .option('--stage <stage>', 'stage of the stacks, as in bin/settings.ts (with --aws)')
-    .option('--region <region>', 'AWS region (with --aws)')
+    .option('--region <region>', 'AWS region (with --aws); else $AWS_REGION, or that of the profile')
     .addHelpText('after', afterHelp)
     .exitOverride()
     .configureOutput({
