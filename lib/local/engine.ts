@@ -6,7 +6,7 @@ import { type ApiServer, listenForApi } from './api-gateway.ts';
 import { readApis } from './api-model.ts';
 import { loadAssembly } from './assembly.ts';
 import { startAwsFront } from './aws-front.ts';
-import { describeConnection, writeConnection } from './connection-file.ts';
+import { describeConnection, refuseSecondEngine, writeConnection } from './connection-file.ts';
 import { Credentials } from './credentials.ts';
 import { Database } from './database.ts';
 import { type Addresses, type Deployment, deploy } from './deployment.ts';
@@ -84,6 +84,7 @@ export async function startEngine(options: EngineOptions): Promise<Engine> {
     const stacks = loadAssembly(options.assemblyDir);
     const state = takeState(options);
     cleanup.push(() => state.release());
+    await refuseSecondEngine(state.connectionPath);
     return { ...(await start(options, stacks, state, cleanup)), stop };
   } catch (error) {
     await stop();
@@ -115,7 +116,7 @@ async function start(
     cleanup,
   );
 
-  const logs = new Logs(state.logsDir, options.onLog);
+  const logs = new Logs(state.logsDir, { keep: state.dataDir !== undefined, onLog: options.onLog });
   cleanup.push(() => logs.close());
   const emulatorDied = () => logs.write('engine', 'the embedded S3 and SQS engine has ended; start again');
   const inDir = (name: string) => (state.dataDir === undefined ? undefined : join(state.dataDir, name));

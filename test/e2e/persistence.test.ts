@@ -125,6 +125,14 @@ describe('an engine with a data folder', () => {
     expect((await service.list(before.visa)).length).toBe(1);
   });
 
+  test('keeps its connection file: a second engine may not take it over', async () => {
+    const { connectionPath, connection: running } = service.engine;
+    await expect(startEngine({ assemblyDir: await assembly(), connectionPath })).rejects.toThrow(
+      `an engine runs already at ${running.proxyUrl}`,
+    );
+    expect(await connectionIn(connectionPath)).toMatchObject({ proxyUrl: running.proxyUrl });
+  });
+
   test('keeps what is secret for its owner', () => {
     expect(isOwnersOnly(dataDir)).toBe(true);
     expect(isOwnersOnly(service.connection.issuer.privateKeyPath)).toBe(true);
