@@ -1,14 +1,14 @@
 import type { Context } from 'aws-lambda';
 import { environment } from '../lib/contract/environment.ts';
-import { DataApi } from '../lib/stores/data-api.ts';
-import { migrate, migration } from '../lib/stores/migrate.ts';
-import catalogue from '../lib/stores/migrations/0001-catalogue.sql';
-import catalogueIndexes from '../lib/stores/migrations/0002-catalogue-indexes.sql';
-import dataOut from '../lib/stores/migrations/0003-data-out.sql';
-import auditIndexes from '../lib/stores/migrations/0004-audit-indexes.sql';
-import { prepareProxyRole, proxyPassword } from '../lib/stores/proxy-role.ts';
-import { rdsDataClient } from '../lib/stores/rds-data-client.ts';
-import { secretsManagerClient } from '../lib/stores/secrets-manager-client.ts';
+import { rdsDataClient } from '../lib/stores/rds/client.ts';
+import { DataApi } from '../lib/stores/rds/data-api.ts';
+import { migrate, migration } from '../lib/stores/rds/migrate.ts';
+import catalogue from '../lib/stores/rds/migrations/0001-catalogue.sql';
+import catalogueIndexes from '../lib/stores/rds/migrations/0002-catalogue-indexes.sql';
+import dataOut from '../lib/stores/rds/migrations/0003-data-out.sql';
+import auditIndexes from '../lib/stores/rds/migrations/0004-audit-indexes.sql';
+import { prepareProxyRole, proxyPassword } from '../lib/stores/rds/proxy-role.ts';
+import { secretsManagerClient } from '../lib/stores/secrets/client.ts';
 import { required } from './shared/environment.ts';
 import { logger } from './shared/observability.ts';
 

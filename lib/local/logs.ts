@@ -1,7 +1,7 @@
 import { createWriteStream, mkdirSync, readdirSync, rmSync, type WriteStream } from 'node:fs';
 import { join } from 'node:path';
 import { finished } from 'node:stream/promises';
-import type { OnLog } from './functions.ts';
+import type { OnLog } from './lambda/functions.ts';
 
 /** One log file per function and API. They are kept with the other state, or else begun anew at every start. */
 export class Logs {

@@ -1,7 +1,7 @@
 import type { Connection } from '../contract/connection.ts';
-import type { InventoryDataset, InventoryFile } from '../stores/rds-archive-inventory.ts';
-import type { ArchiveRegistration, DatasetEvent } from '../stores/rds-archive-writer.ts';
-import type { AuditFilter, AuditRow } from '../stores/rds-audit-trail.ts';
+import type { InventoryDataset, InventoryFile } from '../stores/rds/archive-inventory.ts';
+import type { ArchiveRegistration, DatasetEvent } from '../stores/rds/archive-writer.ts';
+import type { AuditFilter, AuditRow } from '../stores/rds/audit-trail.ts';
 
 /** Write access to archived bodies. */
 export interface ArchiveBodies {

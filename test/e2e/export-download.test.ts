@@ -4,8 +4,8 @@ import * as z from 'zod';
 import { generateKeyPair, openHeader, splitContainer } from '../../lib/crypt4gh/index.ts';
 import { bytesOf } from '../../lib/demo/made-files.ts';
 import { receive } from '../../lib/demo/receive.ts';
-import { DataApi } from '../../lib/stores/data-api.ts';
-import { rdsDataClient } from '../../lib/stores/rds-data-client.ts';
+import { rdsDataClient } from '../../lib/stores/rds/client.ts';
+import { DataApi } from '../../lib/stores/rds/data-api.ts';
 import { Service } from '../helpers/service.ts';
 import { proxySecretArn } from '../helpers/service-secrets.ts';
 

@@ -5,7 +5,7 @@ import { DeleteMessageCommand, ReceiveMessageCommand, SendMessageCommand } from 
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { type FileExportMessage, fileExportMessage } from '../../lib/contract/messages.ts';
 import { generateKeyPair } from '../../lib/crypt4gh/index.ts';
-import type { AwsCall, Fault } from '../../lib/local/traffic.ts';
+import type { AwsCall, Fault } from '../../lib/local/aws/traffic.ts';
 import {
   areQueuesEmpty,
   type Delivery,

@@ -3,7 +3,7 @@ import { HeadObjectCommand } from '@aws-sdk/client-s3';
 import { SendMessageBatchCommand, SendMessageCommand } from '@aws-sdk/client-sqs';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { generateKeyPair, openHeader, splitContainer } from '../../lib/crypt4gh/index.ts';
-import type { AwsCall, Fault } from '../../lib/local/traffic.ts';
+import type { AwsCall, Fault } from '../../lib/local/aws/traffic.ts';
 import { areQueuesEmpty, type Delivery, deliveryOf, forceVisible, unfinishedUploads } from '../helpers/broken-calls.ts';
 import { Service, until } from '../helpers/service.ts';
 

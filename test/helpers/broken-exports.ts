@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { SendMessageBatchCommand } from '@aws-sdk/client-sqs';
-import type { AwsCall, Fault } from '../../lib/local/traffic.ts';
+import type { AwsCall, Fault } from '../../lib/local/aws/traffic.ts';
 import {
   areQueuesEmpty,
   type Break,

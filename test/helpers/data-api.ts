@@ -1,9 +1,9 @@
 import { RDSDataClient } from '@aws-sdk/client-rds-data';
-import { AwsError, type AwsReply, errorReply } from '../../lib/local/aws-errors.ts';
-import { Database } from '../../lib/local/database.ts';
-import { rdsDataService } from '../../lib/local/rds-data.ts';
-import { DataApi, type DataApiOptions } from '../../lib/stores/data-api.ts';
-import { migrate } from '../../lib/stores/migrate.ts';
+import { AwsError, type AwsReply, errorReply } from '../../lib/local/aws/errors.ts';
+import { Database } from '../../lib/local/rds-data/database.ts';
+import { rdsDataService } from '../../lib/local/rds-data/rds-data.ts';
+import { DataApi, type DataApiOptions } from '../../lib/stores/rds/data-api.ts';
+import { migrate } from '../../lib/stores/rds/migrate.ts';
 import { httpHandler, type SdkRequest, testClient, textOf } from './http-handler.ts';
 import { readMigrations } from './read-migrations.ts';
 

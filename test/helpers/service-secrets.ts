@@ -3,8 +3,8 @@ import { readFile } from 'node:fs/promises';
 import { openHeader } from '../../lib/crypt4gh/index.ts';
 import { readArchiveKeys } from '../../lib/ops/archive-keys.ts';
 import { localTarget } from '../../lib/ops/target.ts';
-import { JsonSecret } from '../../lib/stores/json-secret.ts';
-import { secretsManagerClient } from '../../lib/stores/secrets-manager-client.ts';
+import { secretsManagerClient } from '../../lib/stores/secrets/client.ts';
+import { JsonSecret } from '../../lib/stores/secrets/json-secret.ts';
 import type { Secret } from './secret-search.ts';
 import { basic, type Service } from './service.ts';
 

@@ -91,7 +91,7 @@ describe('import rules', () => {
     ['lambdas/migrate.ts', "import { Duration } from 'aws-cdk-lib';"],
     ['lib/ops/add.ts', "import { PGlite } from '@electric-sql/pglite';"],
     ['lib/visas/keys.ts', "import { get } from 'node:https';"],
-    ['lib/contract/limits.ts', "import { describe } from '../../test/helpers/assembly.ts';"],
+    ['lib/contract/limits.ts', "import { describe } from '../helpers/assembly.ts';"],
     ['bin/data-out-ops.ts', "import { settings } from './settings.ts';"],
   ])('are broken by %s with %s', (file, source) => {
     expect(violations(file, source)).toHaveLength(1);

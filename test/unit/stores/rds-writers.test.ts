@@ -1,14 +1,14 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { NotFoundError } from '../../../lib/errors.ts';
 import type { ExportEvent } from '../../../lib/export/ports.ts';
-import { RdsArchiveUsers } from '../../../lib/stores/rds-archive-users.ts';
+import { RdsArchiveUsers } from '../../../lib/stores/rds/archive-users.ts';
 import {
   type ArchiveRegistration,
   FileIdTakenError,
   RdsArchiveWriter,
-} from '../../../lib/stores/rds-archive-writer.ts';
-import { RdsCatalogue } from '../../../lib/stores/rds-catalogue.ts';
-import { RdsExportLog } from '../../../lib/stores/rds-export-log.ts';
+} from '../../../lib/stores/rds/archive-writer.ts';
+import { RdsCatalogue } from '../../../lib/stores/rds/catalogue.ts';
+import { RdsExportLog } from '../../../lib/stores/rds/export-log.ts';
 import { TestDatabase } from '../../helpers/data-api.ts';
 import { brokenConnection } from '../../helpers/http-handler.ts';
 

@@ -2,9 +2,9 @@ import { readFileSync } from 'node:fs';
 import { SecretsManagerClient } from '@aws-sdk/client-secrets-manager';
 import { describe, expect, it } from 'vitest';
 import { TemporarilyUnavailableError } from '../../../lib/errors.ts';
-import { MalformedSecretError } from '../../../lib/stores/cached-secret.ts';
-import { SecretAdministrators } from '../../../lib/stores/secret-administrators.ts';
-import { SecretArchiveKeys } from '../../../lib/stores/secret-archive-keys.ts';
+import { SecretAdministrators } from '../../../lib/stores/secrets/administrators.ts';
+import { SecretArchiveKeys } from '../../../lib/stores/secrets/archive-keys.ts';
+import { MalformedSecretError } from '../../../lib/stores/secrets/cached-secret.ts';
 import { brokenConnection, httpHandler, testClient, textOf } from '../../helpers/http-handler.ts';
 
 const secretArn = 'arn:aws:secretsmanager:eu-north-1:1:secret:s';

@@ -3,9 +3,9 @@ import { type FauxqsServer, startFauxqs } from 'fauxqs';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { FileExportMessage } from '../../../lib/contract/messages.ts';
 import { TemporarilyUnavailableError } from '../../../lib/errors.ts';
-import { sqsClient } from '../../../lib/stores/sqs-client.ts';
-import { SqsExportRequests } from '../../../lib/stores/sqs-export-requests.ts';
-import { batches, SqsFileExports } from '../../../lib/stores/sqs-file-exports.ts';
+import { sqsClient } from '../../../lib/stores/sqs/client.ts';
+import { SqsExportRequests } from '../../../lib/stores/sqs/export-requests.ts';
+import { batches, SqsFileExports } from '../../../lib/stores/sqs/file-exports.ts';
 import {
   brokenConnection,
   httpHandler,
