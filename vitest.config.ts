@@ -9,7 +9,7 @@ export default defineConfig({
     maxWorkers: 2,
     reporters: ['default', ['json', { outputFile: process.env['TEST_REPORT'] ?? 'coverage/test-results.json' }]],
     coverage: {
-      provider: 'v8',
+      provider: 'istanbul',
       include: ['lib/**/*.ts', 'lambdas/**/*.ts', 'bin/**/*.ts'],
       reporter: ['text-summary', 'json-summary'],
     },

@@ -1,6 +1,7 @@
 #!/usr/bin/env node
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
+import { connectionVariable, defaultConnectionFile } from '../lib/contract/connection.ts';
 import { type Engine, startEngine } from '../lib/local/engine.ts';
 import { EngineError } from '../lib/local/errors.ts';
 
@@ -11,6 +12,9 @@ async function main(): Promise<void> {
   const started = performance.now();
   const starting = startEngine({
     assemblyDir: join(import.meta.dirname, '../cdk.out'),
+    onLog: (name, line) => {
+      if (name === 'engine') process.stderr.write(`${line}\n`);
+    },
     ...(port === undefined ? {} : { port }),
     ...(dataDir === undefined ? {} : { dataDir }),
   });
@@ -24,7 +28,13 @@ async function main(): Promise<void> {
 
 function readArguments(): { port: number | undefined; dataDir: string | undefined } {
   try {
-    const { values } = parseArgs({ options: { port: { type: 'string' }, 'data-dir': { type: 'string' } } });
+    const { values } = parseArgs({
+      options: { port: { type: 'string' }, 'data-dir': { type: 'string' }, help: { type: 'boolean', short: 'h' } },
+    });
+    if (values.help) {
+      process.stdout.write(`Runs the whole service on this machine, from the synthesized template.\nUsage: ${usage}\n`);
+      process.exit(0);
+    }
     const port = values.port === undefined ? undefined : Number(values.port);
     if (port !== undefined && !(Number.isInteger(port) && port > 0 && port < 65_536)) {
       throw new EngineError(`--port ${values.port} is not a port number`);
@@ -47,7 +57,7 @@ function guide({ connection, connectionPath }: Engine, dataDir: string | undefin
 
 Fill the archive and release a dataset (another terminal, same folder):
 
-  npx data-out-ops archive add ./some-file.txt --dataset EGAD00000000001
+${connectionPath === resolve(defaultConnectionFile) ? '' : `  export ${connectionVariable}=${connectionPath}\n`}  npx data-out-ops archive add ./some-file.txt --dataset EGAD00000000001
   npx data-out-ops dataset release EGAD00000000001
   export VISA=$(npx data-out-ops visa issue --subject researcher --dataset EGAD00000000001)
 

@@ -1,11 +1,14 @@
 import type { Context } from 'aws-lambda';
 import { environment } from '../lib/contract/environment.ts';
-import { DataApi } from '../lib/stores/data-api.ts';
-import { migrate, migration } from '../lib/stores/migrate.ts';
-import catalogue from '../lib/stores/migrations/0001-catalogue.sql';
-import catalogueIndexes from '../lib/stores/migrations/0002-catalogue-indexes.sql';
-import dataOut from '../lib/stores/migrations/0003-data-out.sql';
-import { rdsDataClient } from '../lib/stores/rds-data-client.ts';
+import { rdsDataClient } from '../lib/stores/rds/client.ts';
+import { DataApi } from '../lib/stores/rds/data-api.ts';
+import { migrate, migration } from '../lib/stores/rds/migrate.ts';
+import catalogue from '../lib/stores/rds/migrations/0001-catalogue.sql';
+import catalogueIndexes from '../lib/stores/rds/migrations/0002-catalogue-indexes.sql';
+import dataOut from '../lib/stores/rds/migrations/0003-data-out.sql';
+import auditIndexes from '../lib/stores/rds/migrations/0004-audit-indexes.sql';
+import { prepareProxyRole, proxyPassword } from '../lib/stores/rds/proxy-role.ts';
+import { secretsManagerClient } from '../lib/stores/secrets/client.ts';
 import { required } from './shared/environment.ts';
 import { logger } from './shared/observability.ts';
 
@@ -14,7 +17,11 @@ const migrations = [
   migration('0001-catalogue.sql', catalogue),
   migration('0002-catalogue-indexes.sql', catalogueIndexes),
   migration('0003-data-out.sql', dataOut),
+  migration('0004-audit-indexes.sql', auditIndexes),
 ];
+
+/** Absent where the operator gave list and stream the same credentials as everything else. */
+const proxySecretArn = process.env[environment.databaseProxySecretArn];
 
 /** Time that is kept to report a failure before Lambda ends the invocation. */
 const reserveMs = 3000;
@@ -29,12 +36,16 @@ const db = new DataApi({
 });
 
 /**
- * Run by a deploy-time trigger before anything reads the database. Waits for a paused cluster as long as the invocation
+ * Run by a deploy-time trigger before anything reads the database, and by an operator who changed the password in the
+ * secret of list and stream. Waits for a paused cluster as long as the invocation
  * lasts; a failure is thrown, and rolls the deployment back.
  */
 export async function handler(_event: unknown, context: Context): Promise<{ applied: string[] }> {
   remainingMs = () => context.getRemainingTimeInMillis() - reserveMs;
+  const password =
+    proxySecretArn && (await proxyPassword({ client: secretsManagerClient(), secretArn: proxySecretArn }));
   const applied = await migrate(db, migrations);
+  if (password) await prepareProxyRole(db, password);
   logger.info('database is up to date', { applied });
   return { applied };
 }

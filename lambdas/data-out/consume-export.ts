@@ -1,8 +1,8 @@
 import { environment } from '../../lib/contract/environment.ts';
-import { RdsCatalogue } from '../../lib/stores/rds-catalogue.ts';
-import { RdsExportLog } from '../../lib/stores/rds-export-log.ts';
-import { sqsClient } from '../../lib/stores/sqs-client.ts';
-import { SqsFileExports } from '../../lib/stores/sqs-file-exports.ts';
+import { RdsCatalogue } from '../../lib/stores/rds/catalogue.ts';
+import { RdsExportLog } from '../../lib/stores/rds/export-log.ts';
+import { sqsClient } from '../../lib/stores/sqs/client.ts';
+import { SqsFileExports } from '../../lib/stores/sqs/file-exports.ts';
 import { verifyVisaOrPassport } from '../../lib/visas/index.ts';
 import { consumeRecord } from '../shared/consume-record.ts';
 import { database } from '../shared/database.ts';

@@ -5,8 +5,8 @@ import { environment } from '../../lib/contract/environment.ts';
 import { metrics as names } from '../../lib/contract/metrics.ts';
 import { resultOf } from '../../lib/http/api-gateway.ts';
 import { requestExport } from '../../lib/http/export.ts';
-import { sqsClient } from '../../lib/stores/sqs-client.ts';
-import { SqsExportRequests } from '../../lib/stores/sqs-export-requests.ts';
+import { sqsClient } from '../../lib/stores/sqs/client.ts';
+import { SqsExportRequests } from '../../lib/stores/sqs/export-requests.ts';
 import { required } from '../shared/environment.ts';
 import { answer } from '../shared/http.ts';
 import { logger, metrics } from '../shared/observability.ts';
@@ -15,6 +15,7 @@ const endpoint = {
   archiveKind: required(environment.archiveKind),
   requests: new SqsExportRequests({ client: sqsClient(), queueUrl: required(environment.exportRequestsQueueUrl) }),
   newRequestId: randomUUID,
+  clock: () => new Date(),
 };
 
 /** `POST /export/{archive_kind}`, behind the authorizer: one message on `export-requests`, then 200 at once. */

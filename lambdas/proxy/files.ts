@@ -3,9 +3,9 @@ import { pipeline } from 'node:stream/promises';
 import type { APIGatewayProxyEvent } from 'aws-lambda';
 import { environment } from '../../lib/contract/environment.ts';
 import { outboxChallenge } from '../../lib/http/authorization.ts';
-import { listFiles } from '../../lib/http/files.ts';
-import { s3Client } from '../../lib/stores/s3-client.ts';
-import { S3OutboxReader } from '../../lib/stores/s3-outbox-reader.ts';
+import { type ListingAccess, listFiles } from '../../lib/http/files.ts';
+import { s3Client } from '../../lib/stores/s3/client.ts';
+import { S3OutboxReader } from '../../lib/stores/s3/outbox-reader.ts';
 import { describeError } from '../shared/describe-error.ts';
 import { required, requiredNumber } from '../shared/environment.ts';
 import { answer } from '../shared/http.ts';
@@ -17,6 +17,7 @@ const endpoint = {
   // A listing signs nothing, and the role of this function could not read an object anyway.
   outbox: new S3OutboxReader({ client: s3Client(), bucket: required(environment.outboxBucket), urlLifetimeSeconds: 1 }),
   expiryDays: requiredNumber(environment.outboxExpiryDays),
+  served: (access: ListingAccess) => logger.info('listed', { ...access }),
 };
 
 /** `GET /files?inbox=false`, streamed: neither the size limit of a buffered reply nor memory bounds the listing. */

@@ -2,11 +2,12 @@ import type { APIGatewayProxyEvent, APIGatewayProxyResult } from 'aws-lambda';
 import { environment } from '../../lib/contract/environment.ts';
 import { resultOf } from '../../lib/http/api-gateway.ts';
 import { outboxChallenge } from '../../lib/http/authorization.ts';
-import { streamFile } from '../../lib/http/stream.ts';
-import { s3Client } from '../../lib/stores/s3-client.ts';
-import { S3OutboxReader } from '../../lib/stores/s3-outbox-reader.ts';
+import { type FileAccess, streamFile } from '../../lib/http/stream.ts';
+import { s3Client } from '../../lib/stores/s3/client.ts';
+import { S3OutboxReader } from '../../lib/stores/s3/outbox-reader.ts';
 import { required, requiredNumber } from '../shared/environment.ts';
 import { answer } from '../shared/http.ts';
+import { logger } from '../shared/observability.ts';
 import { outboxAccess } from '../shared/outbox-access.ts';
 
 const endpoint = {
@@ -16,6 +17,7 @@ const endpoint = {
     bucket: required(environment.outboxBucket),
     urlLifetimeSeconds: requiredNumber(environment.urlLifetimeSeconds),
   }),
+  served: (access: FileAccess) => logger.info('stream granted', { ...access }),
 };
 
 /** `GET|HEAD /stream/{file}`: where S3 serves the file, or how large it is. No byte of it passes through here. */

@@ -1,6 +1,6 @@
 import { environment } from '../../lib/contract/environment.ts';
-import { DataApi, type DataApiOptions } from '../../lib/stores/data-api.ts';
-import { rdsDataClient } from '../../lib/stores/rds-data-client.ts';
+import { rdsDataClient } from '../../lib/stores/rds/client.ts';
+import { DataApi, type DataApiOptions } from '../../lib/stores/rds/data-api.ts';
 import { required } from './environment.ts';
 
 /**

@@ -10,6 +10,7 @@ export function required(name: EnvironmentVariable): string {
 /** As {@link required}, for a positive whole number. */
 export function requiredNumber(name: EnvironmentVariable): number {
   const value = Number(required(name));
-  if (!Number.isSafeInteger(value) || value < 1) throw new Error(`environment variable ${name} is not a positive number`);
+  if (!Number.isSafeInteger(value) || value < 1)
+    throw new Error(`environment variable ${name} is not a positive number`);
   return value;
 }

@@ -1,7 +1,7 @@
 import { environment } from '../../lib/contract/environment.ts';
 import { ArchiveCredentials, archiveCredentialsPolicies } from '../../lib/http/archive-credentials.ts';
 import type { RecipientAccess } from '../../lib/http/recipients.ts';
-import { RdsArchiveUsers } from '../../lib/stores/rds-archive-users.ts';
+import { RdsArchiveUsers } from '../../lib/stores/rds/archive-users.ts';
 import { database } from './database.ts';
 import { required } from './environment.ts';
 import { trustedIssuers } from './trusted-issuers.ts';

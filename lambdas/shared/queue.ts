@@ -3,7 +3,9 @@ import { MetricUnit } from '@aws-lambda-powertools/metrics';
 import { ChangeMessageVisibilityCommand, type SQSClient } from '@aws-sdk/client-sqs';
 import type { Context, SQSBatchResponse, SQSEvent, SQSRecord } from 'aws-lambda';
 import { metrics as names } from '../../lib/contract/metrics.ts';
+import { DataOutError } from '../../lib/errors.ts';
 import { describeError } from './describe-error.ts';
+import { describeRecord } from './describe-record.ts';
 import { logger, metrics } from './observability.ts';
 
 /** Longest visibility timeout that SQS takes, in seconds (12 h). */
@@ -76,7 +78,14 @@ async function putBack(
   const received = receiveCount(record);
   const delaySeconds = delays[received - 1] ?? delays.at(-1) ?? delays[0];
   metrics.addMetric(names.messageFailed, MetricUnit.Count, 1);
-  logger.error('message failed', { messageId: record.messageId, received, delaySeconds, ...describeError(error) });
+  logger.error('message failed', {
+    ...describeRecord(record),
+    messageId: record.messageId,
+    received,
+    delaySeconds,
+    code: error instanceof DataOutError ? error.code : 'internal_error',
+    ...describeError(error),
+  });
   try {
     await sqs.send(
       new ChangeMessageVisibilityCommand({

@@ -27,8 +27,10 @@ export const environment = {
   archiveKeysSecretArn: 'ARCHIVE_KEYS_SECRET_ARN',
   /** ARN of the Aurora cluster (RDS Data API). */
   databaseClusterArn: 'DATABASE_CLUSTER_ARN',
-  /** ARN of the secret with the database credentials (RDS Data API). */
+  /** ARN of the secret with the credentials that the function uses in the database (RDS Data API). */
   databaseSecretArn: 'DATABASE_SECRET_ARN',
+  /** ARN of the secret of list and stream, for the migration, which makes their role. Absent: there is no such role. */
+  databaseProxySecretArn: 'DATABASE_PROXY_SECRET_ARN',
   /** Name of the database in the cluster. */
   databaseName: 'DATABASE_NAME',
   /** GA4GH service-info `id` in reverse-domain form, such as `org.example.data-out`; its namespace is the `type.group`. */

@@ -27,13 +27,22 @@ export const exportRequestMessage = z
   });
 export type ExportRequestMessage = z.infer<typeof exportRequestMessage>;
 
-/** Names of the SQS message attributes of `export-requests`. */
-export const exportRequestAttributes = { requestId: 'requestId', archiveKind: 'archiveKind' } as const;
+/**
+ * Names of the SQS message attributes of `export-requests`. They travel with the message for good, while a redrive from
+ * the dead-letter queue gives it a new message id and a new time of sending.
+ */
+export const exportRequestAttributes = {
+  /** UUID; without it the message id serves. */
+  requestId: 'requestId',
+  /** When the proxy took the request, ISO 8601 in UTC; without it the time when the queue took the message serves. */
+  requestedAt: 'requestedAt',
+  archiveKind: 'archiveKind',
+} as const;
 
 /** Body of a message on `file-exports`: one file for one recipient. It carries no visa. */
 export const fileExportMessage = z.strictObject({
   requestId: z.uuid(),
-  /** When the export request was sent, ISO 8601 with milliseconds: of two requests for one container the newer wins. */
+  /** When the export was requested, ISO 8601 with milliseconds: of two requests for one container the newer wins. */
   requestedAt: z.iso.datetime(),
   /** Stable id, `EGAF…`. */
   fileId: identifier,
@@ -41,7 +50,7 @@ export const fileExportMessage = z.strictObject({
   datasetId: identifier,
   /** Outbox prefix of the recipient, see `outboxPrefix`. */
   recipient: z.string().regex(/^[0-9a-f]{64}$/),
-  /** Raw X25519 public key, base64 of 32 bytes. */
+  /** Raw X25519 public key, base64 of 32 bytes. The form alone is looked at here. */
   publicKey: z.base64().length(44),
 });
 export type FileExportMessage = z.infer<typeof fileExportMessage>;

@@ -1,3 +1,9 @@
+/** Names of the two stacks of one deployment. @param stage none, or an empty one: the only deployment there is */
+export function stackNames(stage?: string): { readonly storage: string; readonly service: string } {
+  const suffix = stage ? `-${stage}` : '';
+  return { storage: `DataOutStorage${suffix}`, service: `DataOutService${suffix}` };
+}
+
 /**
  * CloudFormation outputs of the two stacks (their export-free `Outputs` keys). The operator's tool finds a deployed
  * stack by them, the local engine finds what it must fill by them.

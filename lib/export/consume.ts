@@ -54,7 +54,7 @@ async function carryOut(
   { catalogue, fileExports, log, verify }: ConsumeDependencies,
   facts: Facts,
 ): Promise<ConsumeOutcome> {
-  const { requestId, archiveKind } = identityOf(received);
+  const { requestId, requestedAt, archiveKind } = identityOf(received);
   facts.requestId = requestId;
   if (archiveKind !== undefined) facts.archiveKind = archiveKind;
   const message = parseExportRequest(received);
@@ -70,7 +70,7 @@ async function carryOut(
 
   const common = {
     requestId,
-    requestedAt: received.sentAt.toISOString(),
+    requestedAt: requestedAt.toISOString(),
     datasetId,
     recipient,
     publicKey: Buffer.from(publicKey).toString('base64'),

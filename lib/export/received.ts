@@ -19,31 +19,46 @@ export interface ReceivedMessage {
 export interface ReceivedExportRequest extends ReceivedMessage {
   /** String values of the message attributes. */
   readonly attributes: Readonly<Record<string, string | undefined>>;
-  /** When the queue took it, the same at every delivery. */
+  /** When the queue took it: the same at every delivery, until a redrive from the dead-letter queue renews it. */
   readonly sentAt: Date;
 }
 
 const uuid = z.uuid();
 const archiveKind = z.string().regex(/^[A-Za-z0-9._-]{1,64}$/);
 
-/** Request id and archive kind, which name the request in every trace of it. */
+/** By how much the proxy's clock may be ahead of the queue's. */
+const clockSkewMs = 60_000;
+const instant = z.iso.datetime();
+
+/** What the attributes say of a request: its id and archive kind name it in every trace, its time ranks it. */
 export interface RequestIdentity {
   readonly requestId: string;
+  readonly requestedAt: Date;
   readonly archiveKind: string | undefined;
 }
 
 /**
- * Who asked. A message that did not come through the proxy carries no `requestId`; its message id serves, which is a
- * UUID and stays the same at every delivery.
+ * Who asked, and when. A message that did not come through the proxy carries no `requestId`; its message id serves, which
+ * is a UUID and stays the same at every delivery, until a redrive.
  *
  * @throws RequestRejectedError `malformed_message`
  */
-export function identityOf({ messageId, attributes }: ReceivedExportRequest): RequestIdentity {
+export function identityOf({ messageId, attributes, sentAt }: ReceivedExportRequest): RequestIdentity {
   const requestId = uuid.safeParse(attributes[exportRequestAttributes.requestId] ?? messageId);
   if (!requestId.success) throw rejection('malformed_message', 'the attribute requestId is not a UUID');
   const kind = archiveKind.optional().safeParse(attributes[exportRequestAttributes.archiveKind]);
   if (!kind.success) throw rejection('malformed_message', 'the attribute archiveKind is not a name');
-  return { requestId: requestId.data, archiveKind: kind.data };
+  const requestedAt = timeOfRequest(attributes[exportRequestAttributes.requestedAt], sentAt);
+  return { requestId: requestId.data, requestedAt, archiveKind: kind.data };
+}
+
+/**
+ * When the proxy took the request, unless it says no time, or one after the queue took the message: a request from the
+ * future would win over every later one.
+ */
+function timeOfRequest(text: string | undefined, sentAt: Date): Date {
+  const requestedAt = new Date(instant.safeParse(text).data ?? sentAt);
+  return requestedAt.getTime() > sentAt.getTime() + clockSkewMs ? sentAt : requestedAt;
 }
 
 /** @throws RequestRejectedError `malformed_message` */

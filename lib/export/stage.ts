@@ -16,7 +16,7 @@ import type {
   ObjectHead,
   OutboxWriter,
 } from './ports.ts';
-import { parseFileExport, type ReceivedMessage } from './received.ts';
+import { parseFileExport, parseRecipientKey, type ReceivedMessage } from './received.ts';
 import { rejection } from './rejection.ts';
 import { compareRequests } from './request-order.ts';
 import { writeContainer } from './write-container.ts';
@@ -73,12 +73,17 @@ export async function stageFile(
   try {
     const message = parseFileExport(received);
     const { requestId, fileId, datasetId, recipient } = message;
-    const keyFingerprint = publicKeyFingerprint(Buffer.from(message.publicKey, 'base64'));
-    facts = { requestId, fileId, datasetId, recipient, keyFingerprint };
+    facts = { requestId, fileId, datasetId, recipient };
+    const publicKey = parseRecipientKey(message.publicKey);
+    facts = { ...facts, keyFingerprint: publicKeyFingerprint(publicKey) };
 
     const file = await catalogue.findReleasedFile({ fileId, datasetId });
     if (!file) throw rejection('not_released', 'the dataset is not released, or no longer holds the file');
-    const written = await stage(message, file, keyFingerprint, dependencies, delivery);
+    const written = await stage({ message, publicKey, file }, dependencies, delivery).catch((error: unknown) => {
+      // Bodies and headers know nothing of files; the operator looks for one.
+      if (!(error instanceof ArchiveDamagedError)) throw error;
+      throw new ArchiveDamagedError(`file ${fileId}: ${error.message}`, { cause: error.cause });
+    });
     // Also when an earlier delivery staged it: that one may have ended before it could say so.
     if (written.outcome !== 'superseded') await log.record({ ...facts, event: 'staged', bytes: written.bytes });
     return { requestId, fileId, ...written };
@@ -91,14 +96,18 @@ export async function stageFile(
   }
 }
 
+interface Order {
+  readonly message: FileExportMessage;
+  readonly publicKey: Uint8Array;
+  readonly file: ArchivedFile;
+}
+
 async function stage(
-  message: FileExportMessage,
-  file: ArchivedFile,
-  keyFingerprint: string,
+  { message, publicKey, file }: Order,
   dependencies: StageDependencies,
   delivery: Delivery,
 ): Promise<Written> {
-  const { archive, outbox, archiveKeys, now } = dependencies;
+  const { catalogue, archive, outbox, archiveKeys, now } = dependencies;
   const key = outboxKey(message.recipient, outboxFileName(file.fileId, file.submissionFilePath));
   // An invocation that died could not abort, whoever has written the container since. One that may still live began
   // later than this.
@@ -108,18 +117,27 @@ async function stage(
   if (settled) return settled;
 
   const body = await bodyOf(file, archive);
-  const header = headerFor(file, await archiveKeys.candidates(file.keyHash), Buffer.from(message.publicKey, 'base64'));
+  const header = headerFor(file, await archiveKeys.candidates(file.keyHash), publicKey);
   const metadata = {
     [outboxMetadata.requestId]: message.requestId,
     [outboxMetadata.requestedAt]: message.requestedAt,
     // Metadata travels in HTTP headers, so an id outside ASCII is percent-encoded.
     [outboxMetadata.fileId]: encodeURIComponent(message.fileId),
     [outboxMetadata.datasetId]: encodeURIComponent(message.datasetId),
-    [outboxMetadata.keyFingerprint]: keyFingerprint,
+    [outboxMetadata.keyFingerprint]: publicKeyFingerprint(publicKey),
   };
   const result = await writeContainer(
     { key, metadata, header, body, replaces: present?.etag },
-    { archive, outbox, checkTime: () => checkTime(delivery) },
+    {
+      archive,
+      outbox,
+      checkTime: () => checkTime(delivery),
+      confirm: async () => {
+        if (!(await catalogue.isReleased(file.datasetId))) {
+          throw rejection('not_released', 'the dataset was withdrawn while the file was staged');
+        }
+      },
+    },
   );
   if (result === 'written') return { outcome: 'staged', bytes: header.length + body.bodySize };
   const other = settledBy(await outbox.head(key), message);

@@ -22,6 +22,8 @@ export interface WriteDependencies {
   readonly outbox: OutboxWriter;
   /** Called before each step that takes time. @throws when there is not enough of it left */
   readonly checkTime: () => void;
+  /** Called when all copies are made, which may take minutes, and nothing is visible yet. @throws when nothing may be */
+  readonly confirm: () => Promise<void>;
 }
 
 /**
@@ -41,6 +43,8 @@ export async function writeContainer(container: Container, dependencies: WriteDe
     dependencies.checkTime();
     await upload.uploadPart(1, await headerAndBody(container, plan.sent, dependencies.archive));
     await copyAll(upload, body, plan.copies, dependencies.checkTime);
+    dependencies.checkTime();
+    await dependencies.confirm();
     result = await upload.complete(header.length + body.bodySize, replaces);
     return result;
   } finally {

@@ -34,23 +34,25 @@ export class ArchiveCredentials {
 
   /**
    * Resolves when the request may go on.
+   * @returns the user's name; `undefined` when no credentials were sent and none are required
    * @throws UnauthenticatedError when credentials are missing though required, malformed or wrong; errors of the store
    * (TemporarilyUnavailableError) pass.
    */
-  async check(request: HttpRequest): Promise<void> {
+  async check(request: HttpRequest): Promise<string | undefined> {
     const value = singleHeader(request, 'Authorization');
-    if (value === undefined && this.#policy === 'when-presented') return;
+    if (value === undefined && this.#policy === 'when-presented') return undefined;
     if (value === undefined)
       throw new UnauthenticatedError("the central archive's credentials are missing: send Authorization: Basic");
     const credentials = parseBasic(value);
     const digest = this.#digest(credentials);
     const now = this.#clock().getTime();
-    if ((this.#trustedUntil.get(digest) ?? 0) > now) return;
+    if ((this.#trustedUntil.get(digest) ?? 0) > now) return credentials.username;
     const user = await this.#users.find(credentials.username);
     if (!(await verifyPassword(credentials.password, user?.passwordHash))) {
       throw new UnauthenticatedError("the central archive's user name or password is wrong");
     }
     this.#remember(digest, now + trustMilliseconds);
+    return credentials.username;
   }
 
   #digest({ username, password }: BasicCredentials): string {

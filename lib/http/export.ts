@@ -1,4 +1,5 @@
 import { NotFoundError } from '../errors.ts';
+import type { Clock } from '../export/ports.ts';
 import { parseExportRequest } from './export-body.ts';
 import type { ExportRequests } from './ports.ts';
 import { type HttpReply, jsonReply } from './reply.ts';
@@ -11,6 +12,7 @@ export interface ExportEndpoint {
   readonly requests: ExportRequests;
   /** A fresh UUID: names this export in message, log, audit row and object metadata. */
   readonly newRequestId: () => string;
+  readonly clock: Clock;
 }
 
 /**
@@ -20,13 +22,13 @@ export interface ExportEndpoint {
  */
 export async function requestExport(
   request: HttpRequest,
-  { archiveKind, requests, newRequestId }: ExportEndpoint,
+  { archiveKind, requests, newRequestId, clock }: ExportEndpoint,
 ): Promise<{ reply: HttpReply; exportRequestId: string }> {
   // The gateway knows this one path only; a deployment that lets others through must not change that.
   if (request.path.split('/').at(-1) !== archiveKind) throw new NotFoundError('there is no such archive kind');
   const message = parseExportRequest(request);
   const exportRequestId = newRequestId();
-  await requests.publish({ requestId: exportRequestId, archiveKind, message });
+  await requests.publish({ requestId: exportRequestId, requestedAt: clock(), archiveKind, message });
   const reply = jsonReply(request.requestId, {
     message: 'The export request was accepted. What it stages will be listed by GET /files?inbox=false.',
     requestId: exportRequestId,

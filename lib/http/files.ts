@@ -1,7 +1,7 @@
 import type { OutboxReader } from '../export/ports.ts';
 import { type OutboxRow, outboxRows, slice } from './outbox-rows.ts';
 import { type Page, parsePage } from './paging.ts';
-import { type RecipientAccess, recipientsOf } from './recipients.ts';
+import { type Access, accessOf, callerOf, type RecipientAccess } from './recipients.ts';
 import { commonHeaders, type HttpReply } from './reply.ts';
 import type { HttpRequest } from './request.ts';
 
@@ -11,6 +11,15 @@ export interface FilesEndpoint {
   readonly outbox: Pick<OutboxReader, 'list'>;
   /** Days after which the bucket's lifecycle rule removes a container. */
   readonly expiryDays: number;
+  /** Told once the listing has ended, also by breaking off. */
+  readonly served: (access: ListingAccess) => void;
+}
+
+/** Who was given which listing. */
+export interface ListingAccess extends Access {
+  readonly page: number;
+  /** Rows that were handed over. */
+  readonly rows: number;
 }
 
 /**
@@ -21,16 +30,19 @@ export interface FilesEndpoint {
  */
 export async function listFiles(
   request: HttpRequest,
-  { access, outbox, expiryDays }: FilesEndpoint,
+  { access, outbox, expiryDays, served }: FilesEndpoint,
 ): Promise<HttpReply<AsyncIterable<string>>> {
-  const recipients = await recipientsOf(request, access);
+  const caller = await callerOf(request, access);
+  const { recipients } = caller;
   const page = parsePage(request);
   const rows = slice(outboxRows(outbox, recipients), page.page * page.perPage, page.perPage);
   const first = await rows.next();
   return {
     status: 200,
     headers: { ...commonHeaders(request.requestId), 'Content-Type': 'application/json' },
-    body: listing(first, rows, page, expiryDays),
+    body: listing(first, rows, page, expiryDays, (count) =>
+      served({ ...accessOf(request, caller, recipients), page: page.page, rows: count }),
+    ),
   };
 }
 
@@ -39,12 +51,21 @@ async function* listing(
   rest: AsyncGenerator<readonly OutboxRow[], void>,
   { page }: Page,
   expiryDays: number,
+  ended: (rows: number) => void,
 ): AsyncGenerator<string> {
+  let count = 0;
   // Entries of one S3 page are written at once: a write for each would cost more than the entry.
-  const entries = (rows: readonly OutboxRow[]) => rows.map((row) => JSON.stringify(entry(row, expiryDays))).join(',');
-  yield `{"statusCode":200,"statusText":"OK","files":[${first.done ? '' : entries(first.value)}`;
-  for await (const rows of rest) yield `,${entries(rows)}`;
-  yield `],"page":${JSON.stringify(String(page))}}`;
+  const entries = (rows: readonly OutboxRow[]) => {
+    count += rows.length;
+    return rows.map((row) => JSON.stringify(entry(row, expiryDays))).join(',');
+  };
+  try {
+    yield `{"statusCode":200,"statusText":"OK","files":[${first.done ? '' : entries(first.value)}`;
+    for await (const rows of rest) yield `,${entries(rows)}`;
+    yield `],"page":${JSON.stringify(String(page))}}`;
+  } finally {
+    ended(count);
+  }
 }
 
 function entry(row: OutboxRow, expiryDays: number) {

@@ -30,6 +30,8 @@ export interface ExportRequests {
   /** Resolves only when the queue has taken the message. @throws TemporarilyUnavailableError when it has not. */
   publish(request: {
     readonly requestId: string;
+    /** Now: decides which of two exports of one file to one recipient stays. */
+    readonly requestedAt: Date;
     readonly archiveKind: string;
     readonly message: ExportRequestMessage;
   }): Promise<void>;

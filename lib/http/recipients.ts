@@ -20,16 +20,43 @@ export interface RecipientAccess {
   readonly clock: Clock;
 }
 
+/** Who calls list or stream. */
+export interface Caller {
+  readonly recipients: readonly Recipient[];
+  /** The user of the central archive whose credentials were right; absent when none were sent. */
+  readonly archiveUser?: string;
+}
+
+/** Who was given something, for the log; neither visa nor password is in it. */
+export interface Access {
+  readonly requestId: string;
+  /** Outbox prefixes. */
+  readonly recipients: readonly string[];
+  readonly archiveUser?: string;
+}
+
+/** What the log may say of a caller who was given something from these parts of the outbox. */
+export function accessOf(
+  request: HttpRequest,
+  caller: Caller,
+  recipients: readonly Pick<Recipient, 'prefix'>[],
+): Access {
+  const { archiveUser } = caller;
+  const prefixes = recipients.map(({ prefix }) => prefix);
+  return { requestId: request.requestId, recipients: prefixes, ...(archiveUser !== undefined && { archiveUser }) };
+}
+
 /**
- * The caller's own parts of the outbox: usually one, more when a passport carries visas of several identities, which
+ * The caller, and their own parts of the outbox: usually one, more when a passport carries visas of several identities, which
  * are all the caller's. The visa is checked first, in memory, so that nobody without one can make the database work.
  * @throws UnauthenticatedError without a valid visa or right archive credentials. @throws InvalidRequestError
  */
-export async function recipientsOf(request: HttpRequest, access: RecipientAccess): Promise<readonly Recipient[]> {
+export async function callerOf(request: HttpRequest, access: RecipientAccess): Promise<Caller> {
   const subjects = await subjectsOf(visaToken(request), access);
-  await access.archiveCredentials.check(request);
+  const archiveUser = await access.archiveCredentials.check(request);
   const bySubject = new Map(subjects.map((subject) => [outboxPrefix(subject), subject.sub]));
-  return Array.from(bySubject, ([prefix, sub]) => ({ prefix, sub }));
+  const recipients = Array.from(bySubject, ([prefix, sub]) => ({ prefix, sub }));
+  return { recipients, ...(archiveUser !== undefined && { archiveUser }) };
 }
 
 async function subjectsOf(token: string, { issuers, clock }: RecipientAccess) {

@@ -2,7 +2,7 @@ import { isOutboxFileName } from '../contract/outbox-key.ts';
 import { InvalidRequestError, NotFoundError } from '../errors.ts';
 import type { OutboxReader } from '../export/ports.ts';
 import { findRow } from './outbox-rows.ts';
-import { type RecipientAccess, recipientsOf } from './recipients.ts';
+import { type Access, accessOf, callerOf, type RecipientAccess } from './recipients.ts';
 import { commonHeaders, type HttpReply, jsonReply } from './reply.ts';
 import { type HttpRequest, singleQuery } from './request.ts';
 
@@ -10,6 +10,14 @@ import { type HttpRequest, singleQuery } from './request.ts';
 export interface StreamEndpoint {
   readonly access: RecipientAccess;
   readonly outbox: Pick<OutboxReader, 'find' | 'presign'>;
+  /** Told of every success, before the reply goes out. */
+  readonly served: (access: FileAccess) => void;
+}
+
+/** Who was given which file: with GET a URL of it, with HEAD its size. */
+export interface FileAccess extends Access {
+  readonly method: string;
+  readonly fileName: string;
 }
 
 /**
@@ -19,14 +27,18 @@ export interface StreamEndpoint {
  * @throws NotFoundError, one and the same for a name that cannot be, is not there, or is another recipient's.
  * @throws UnauthenticatedError, InvalidRequestError, TemporarilyUnavailableError
  */
-export async function streamFile(request: HttpRequest, { access, outbox }: StreamEndpoint): Promise<HttpReply> {
-  const recipients = await recipientsOf(request, access);
+export async function streamFile(request: HttpRequest, endpoint: StreamEndpoint): Promise<HttpReply> {
+  const { access, outbox } = endpoint;
+  const caller = await callerOf(request, access);
   const redirect = redirectWanted(request);
   const name = requestedName(request);
-  const found = isOutboxFileName(name) ? await findRow(outbox, recipients, name) : undefined;
+  const found = isOutboxFileName(name) ? await findRow(outbox, caller.recipients, name) : undefined;
   if (!found) throw new NotFoundError('there is no such file in your outbox');
   const { prefix, file } = found;
+  const served = () =>
+    endpoint.served({ ...accessOf(request, caller, [found]), method: request.method, fileName: file.name });
   if (request.method === 'HEAD') {
+    served();
     return {
       status: 200,
       headers: {
@@ -42,6 +54,7 @@ export async function streamFile(request: HttpRequest, { access, outbox }: Strea
     };
   }
   const { url, expiresAt } = await outbox.presign(prefix, name);
+  served();
   if (!redirect) return jsonReply(request.requestId, { url, expiresAt: expiresAt.toISOString(), size: file.size });
   return { status: 307, headers: { ...commonHeaders(request.requestId), Location: url }, body: '' };
 }

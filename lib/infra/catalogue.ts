@@ -8,9 +8,12 @@ import {
   DatabaseCluster,
   DatabaseClusterEngine,
 } from 'aws-cdk-lib/aws-rds';
+import { Secret } from 'aws-cdk-lib/aws-secretsmanager';
 import { Construct } from 'constructs';
 import { environment } from '../contract/environment.ts';
+import { proxyRole } from '../contract/proxy-role.ts';
 import { acknowledge } from './acknowledge.ts';
+import { allowReading, type ReadableSecret } from './secrets.ts';
 import type { Grantee } from './service-function.ts';
 import type { ExistingDatabase, NewDatabase } from './settings.ts';
 
@@ -18,6 +21,8 @@ export interface CatalogueProps {
   readonly database: NewDatabase | ExistingDatabase;
   /** Makes the customer key of a new cluster and its secret. Not called for an existing one. */
   readonly newKey: () => Key;
+  /** Makes the customer key of the secret of list and stream. Not called for an existing cluster. */
+  readonly newProxyKey: () => Key;
 }
 
 /** The catalogue: Aurora PostgreSQL, reached through the RDS Data API only. */
@@ -25,7 +30,9 @@ export class Catalogue extends Construct {
   readonly clusterArn: string;
   readonly secretArn: string;
   readonly databaseName: string;
-  readonly #secretKeyArn: string | undefined;
+  readonly #owner: ReadableSecret;
+  /** Credentials of list and stream; the owner's where the operator gave no others for an existing cluster. */
+  readonly #proxy: ReadableSecret;
 
   constructor(scope: Construct, id: string, props: CatalogueProps) {
     super(scope, id);
@@ -34,7 +41,10 @@ export class Catalogue extends Construct {
       this.clusterArn = database.clusterArn;
       this.secretArn = database.secretArn;
       this.databaseName = database.databaseName;
-      this.#secretKeyArn = database.secretKeyArn;
+      this.#owner = { secretArn: database.secretArn, keyArn: database.secretKeyArn };
+      this.#proxy = database.proxySecretArn
+        ? { secretArn: database.proxySecretArn, keyArn: database.proxySecretKeyArn }
+        : this.#owner;
       return;
     }
     const key = props.newKey();
@@ -43,32 +53,60 @@ export class Catalogue extends Construct {
     this.clusterArn = cluster.clusterArn;
     if (!cluster.secret) throw new Error('a new cluster has a secret');
     this.secretArn = cluster.secret.secretArn;
-    this.#secretKeyArn = key.keyArn;
+    this.#owner = { secretArn: this.secretArn, keyArn: key.keyArn };
+    this.#proxy = this.#makeProxySecret(props.newProxyKey());
   }
 
-  /** Run statements. Statements are not tied to tables here: the database's own roles would do that. */
+  /** Run statements as the owner of all tables. */
   grantQuery(grantee: Grantee): void {
-    this.#grant(grantee, ['rds-data:ExecuteStatement']);
+    this.#grant(grantee, this.#owner, ['rds-data:ExecuteStatement']);
   }
 
-  /** Run statements in transactions: what a migration needs. */
+  /** Run statements as a role that reads the archive users and nothing else: for what answers to the network. */
+  grantReadArchiveUsers(grantee: Grantee): void {
+    this.#grant(grantee, this.#proxy, ['rds-data:ExecuteStatement']);
+  }
+
+  /** Run statements in transactions, and know the password of list and stream: what a migration needs. */
   grantMigrate(grantee: Grantee): void {
-    this.#grant(grantee, [
+    this.#grant(grantee, this.#owner, [
       'rds-data:ExecuteStatement',
       'rds-data:BeginTransaction',
       'rds-data:CommitTransaction',
       'rds-data:RollbackTransaction',
     ]);
+    if (this.#proxy === this.#owner) return;
+    allowReading(grantee, this, this.#proxy);
+    grantee.configure(environment.databaseProxySecretArn, this.#proxy.secretArn);
   }
 
-  #grant(grantee: Grantee, actions: string[]): void {
+  #grant(grantee: Grantee, secret: ReadableSecret, actions: string[]): void {
     grantee.allow({ actions, resources: [this.clusterArn] });
     // The Data API reads the secret, and uses its key, as the caller.
-    grantee.allow({ actions: ['secretsmanager:GetSecretValue'], resources: [this.secretArn] });
-    if (this.#secretKeyArn) grantee.allow({ actions: ['kms:Decrypt'], resources: [this.#secretKeyArn] });
+    allowReading(grantee, this, secret);
     grantee.configure(environment.databaseClusterArn, this.clusterArn);
-    grantee.configure(environment.databaseSecretArn, this.secretArn);
+    grantee.configure(environment.databaseSecretArn, secret.secretArn);
     grantee.configure(environment.databaseName, this.databaseName);
+  }
+
+  #makeProxySecret(key: Key): ReadableSecret {
+    const secret = new Secret(this, 'ProxySecret', {
+      description: 'Role of list and stream in the catalogue: reads the archive users',
+      generateSecretString: {
+        secretStringTemplate: JSON.stringify({ username: proxyRole }),
+        generateStringKey: 'password',
+        passwordLength: 48,
+        excludePunctuation: true,
+      },
+      encryptionKey: key,
+      removalPolicy: RemovalPolicy.RETAIN,
+    });
+    acknowledge(
+      secret,
+      'The password is random, serves one role that reads one table, and works through the Data API only. A new one takes effect when the migration runs again.',
+      'AwsSolutions-SMG4',
+    );
+    return { secretArn: secret.secretArn, keyArn: key.keyArn };
   }
 
   #makeCluster(database: NewDatabase, key: Key): DatabaseCluster {

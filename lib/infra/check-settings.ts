@@ -37,8 +37,13 @@ export function checkSettings(settings: Settings): void {
   settings.retryDelaysSeconds.forEach((delay, index) => {
     whole(delay, `retryDelaysSeconds[${index}]`, 1, 3_600);
   });
-  whole(settings.throttling.requestsPerSecond, 'throttling.requestsPerSecond', 1, 10_000);
-  whole(settings.throttling.burst, 'throttling.burst', 1, 5_000);
+  for (const [field, { requestsPerSecond, burst }] of [
+    ['throttling', settings.throttling],
+    ['throttling.export', settings.throttling.export],
+  ] as const) {
+    whole(requestsPerSecond, `${field}.requestsPerSecond`, 1, 10_000);
+    whole(burst, `${field}.burst`, 1, 5_000);
+  }
   whole(settings.concurrency.exportRequests, 'concurrency.exportRequests', 2, 1_000);
   whole(settings.concurrency.fileExports, 'concurrency.fileExports', 2, 1_000);
 
@@ -47,6 +52,18 @@ export function checkSettings(settings: Settings): void {
     match(database.clusterArn, arn('rds', 'cluster:.+$'), 'database.clusterArn', 'the ARN of an RDS cluster');
     match(database.secretArn, secretArn, 'database.secretArn', 'the complete ARN of a secret');
     match(database.secretKeyArn, keyArn, 'database.secretKeyArn', 'the ARN of a KMS key');
+    match(database.proxySecretArn, secretArn, 'database.proxySecretArn', 'the complete ARN of a secret');
+    expect(
+      database.proxySecretArn !== database.secretArn,
+      'database.proxySecretArn',
+      'another secret than database.secretArn',
+    );
+    match(database.proxySecretKeyArn, keyArn, 'database.proxySecretKeyArn', 'the ARN of a KMS key');
+    expect(
+      database.proxySecretArn !== undefined || database.proxySecretKeyArn === undefined,
+      'database.proxySecretKeyArn',
+      'database.proxySecretArn beside it',
+    );
     match(database.databaseName, /^[A-Za-z_][A-Za-z0-9_]{0,62}$/, 'database.databaseName', 'a PostgreSQL name');
   } else {
     const half = (value: number) => Number.isInteger(value * 2) && value <= 256;

@@ -62,7 +62,7 @@ export class Functions extends Construct {
     this.stream.configure(environment.urlLifetimeSeconds, String(settings.urlLifetimeSeconds));
 
     for (const target of [this.files, this.stream]) {
-      storage.catalogue.grantQuery(target);
+      storage.catalogue.grantReadArchiveUsers(target);
       target.configure(environment.archiveCredentials, settings.archiveCredentials);
     }
 

@@ -63,7 +63,8 @@ const problems: readonly GatewayProblem[] = [
     status: 413,
     title: 'Content Too Large',
     code: 'request_too_large',
-    detail: 'The request is larger than 10 MB.',
+    // API Gateway takes 10 MB, a function behind it 6 MB.
+    detail: 'The request is too large.',
   },
   {
     type: ResponseType.UNSUPPORTED_MEDIA_TYPE,

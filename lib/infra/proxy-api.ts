@@ -15,7 +15,8 @@ export interface ProxyApiProps extends ServiceApiProps {
 /** The API for administrators and researchers: export, list, stream. */
 export class ProxyApi extends ServiceApi {
   constructor(scope: Construct, id: string, props: ProxyApiProps) {
-    super(scope, id, props);
+    const { archiveKind, throttling } = props.settings;
+    super(scope, id, { ...props, methodThrottling: { [`/export/${archiveKind}/POST`]: throttling.export } });
     const { root } = this.api;
 
     const authorizer = new RequestAuthorizer(this, 'Administrators', {
@@ -27,7 +28,7 @@ export class ProxyApi extends ServiceApi {
     const exportMethod = root
       .addResource('export')
       // A literal, not a parameter: any other kind is 404 before anything runs.
-      .addResource(props.settings.archiveKind)
+      .addResource(archiveKind)
       .addMethod('POST', this.integrate(props.exportRequest), {
         authorizer,
         authorizationType: AuthorizationType.CUSTOM,

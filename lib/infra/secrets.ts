@@ -1,4 +1,4 @@
-import { RemovalPolicy, SecretValue } from 'aws-cdk-lib';
+import { RemovalPolicy, SecretValue, Stack } from 'aws-cdk-lib';
 import type { Key } from 'aws-cdk-lib/aws-kms';
 import { Secret } from 'aws-cdk-lib/aws-secretsmanager';
 import { Construct } from 'constructs';
@@ -16,6 +16,24 @@ export interface OperatorSecretProps {
   /** Variable that names the secret to the functions that may read it. */
   readonly variable: EnvironmentVariable;
   readonly existing?: ExistingSecret | undefined;
+}
+
+/** A secret, and the customer key that it is under, if any. */
+export interface ReadableSecret {
+  readonly secretArn: string;
+  readonly keyArn: string | undefined;
+}
+
+/** Read a secret. Its key opens it for Secrets Manager only, not for a caller who found the ciphertext elsewhere. */
+export function allowReading(grantee: Grantee, scope: Construct, { secretArn, keyArn }: ReadableSecret): void {
+  grantee.allow({ actions: ['secretsmanager:GetSecretValue'], resources: [secretArn] });
+  if (!keyArn) return;
+  const service = `secretsmanager.${Stack.of(scope).region}.amazonaws.com`;
+  grantee.allow({
+    actions: ['kms:Decrypt'],
+    resources: [keyArn],
+    conditions: { StringEquals: { 'kms:ViaService': service } },
+  });
 }
 
 /** A secret that the operator's tool fills after the deployment. */
@@ -49,8 +67,7 @@ export class OperatorSecret extends Construct {
   }
 
   grantRead(grantee: Grantee): void {
-    grantee.allow({ actions: ['secretsmanager:GetSecretValue'], resources: [this.secretArn] });
-    if (this.#keyArn) grantee.allow({ actions: ['kms:Decrypt'], resources: [this.#keyArn] });
+    allowReading(grantee, this, { secretArn: this.secretArn, keyArn: this.#keyArn });
     grantee.configure(this.#variable, this.secretArn);
   }
 }

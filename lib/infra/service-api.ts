@@ -16,11 +16,13 @@ import { Construct } from 'constructs';
 import { acknowledge } from './acknowledge.ts';
 import { addGatewayResponses } from './gateway-responses.ts';
 import type { ServiceFunction } from './service-function.ts';
-import type { Settings } from './settings.ts';
+import type { Settings, Throttling } from './settings.ts';
 
 export interface ServiceApiProps {
   readonly description: string;
   readonly settings: Settings;
+  /** Limits of methods of their own, by path and verb: `/export/fega/POST`. @default - `settings.throttling` for each */
+  readonly methodThrottling?: Readonly<Record<string, Throttling>>;
 }
 
 /**
@@ -30,6 +32,8 @@ export interface ServiceApiProps {
 const accessLogFormat = AccessLogFormat.custom(
   JSON.stringify({
     requestId: '$context.requestId',
+    // What AWS asks for when it is asked about a request.
+    extendedRequestId: '$context.extendedRequestId',
     time: '$context.requestTimeEpoch',
     method: '$context.httpMethod',
     route: '$context.resourcePath',
@@ -50,7 +54,16 @@ export class ServiceApi extends Construct {
 
   constructor(scope: Construct, id: string, props: ServiceApiProps) {
     super(scope, id);
-    const { settings } = props;
+    const { settings, methodThrottling = {} } = props;
+    // For every method the whole: a method with options of its own has none of the common ones.
+    const methodOptions = ({ requestsPerSecond, burst }: Throttling) => ({
+      // Execution logs would hold headers and bodies.
+      loggingLevel: MethodLoggingLevel.OFF,
+      dataTraceEnabled: false,
+      metricsEnabled: true,
+      throttlingRateLimit: requestsPerSecond,
+      throttlingBurstLimit: burst,
+    });
     const logGroup = new LogGroup(this, 'AccessLog', {
       retention: settings.logRetentionDays,
       removalPolicy: RemovalPolicy.DESTROY,
@@ -63,13 +76,11 @@ export class ServiceApi extends Construct {
         stageName: 'v1',
         accessLogDestination: new LogGroupLogDestination(logGroup),
         accessLogFormat,
-        // Execution logs would hold headers and bodies.
-        loggingLevel: MethodLoggingLevel.OFF,
-        dataTraceEnabled: false,
-        metricsEnabled: true,
         tracingEnabled: true,
-        throttlingRateLimit: settings.throttling.requestsPerSecond,
-        throttlingBurstLimit: settings.throttling.burst,
+        ...methodOptions(settings.throttling),
+        methodOptions: Object.fromEntries(
+          Object.entries(methodThrottling).map(([method, limits]) => [method, methodOptions(limits)]),
+        ),
       },
     });
     const resource = this.api.node.defaultChild;

@@ -24,8 +24,11 @@ export interface Settings {
   readonly urlLifetimeSeconds: number;
   /** Seconds before the 2nd, 3rd, … attempt of a message that failed, each 1–3,600; the last one repeats. */
   readonly retryDelaysSeconds: readonly number[];
-  /** Requests a second, and their burst, that each of the two APIs takes from all callers together. */
-  readonly throttling: { readonly requestsPerSecond: number; readonly burst: number };
+  /** How many requests are taken from all callers together, for each method of the two APIs by itself. */
+  readonly throttling: Throttling & {
+    /** The same for `POST /export/{archive_kind}`, where each attempt costs a password hash. Usual: 5 with 10. */
+    readonly export: Throttling;
+  };
   /**
    * How many messages of each queue are worked on at once, 2–1,000. Leave room below the account's limit of concurrent
    * functions (as low as 10 in new accounts) for the functions that answer requests.
@@ -61,6 +64,14 @@ export interface Settings {
   };
 }
 
+/** A limit that API Gateway keeps about, not exactly: past it, requests are answered with 429. */
+export interface Throttling {
+  /** Requests a second, 1–10,000. */
+  readonly requestsPerSecond: number;
+  /** Requests at once, 1–5,000. */
+  readonly burst: number;
+}
+
 /** A cluster made by the storage stack. Capacities are Aurora capacity units (ACU) in steps of 0.5. */
 export interface NewDatabase {
   /**
@@ -81,6 +92,15 @@ export interface ExistingDatabase {
   readonly secretArn: string;
   /** Customer key of the secret. @default - the secret is under the AWS managed key */
   readonly secretKeyArn?: string;
+  /**
+   * Secret with `username` `data_out_proxy` and a `password` of at least 16 printable ASCII characters, for list and
+   * stream. The migration makes that role, which reads the archive users and nothing else; for that, the role in
+   * `secretArn` needs CREATEROLE. After a change of the password, invoke the function `Migrate`.
+   * @default - list and stream use `secretArn`, and can do in the database what it can
+   */
+  readonly proxySecretArn?: string;
+  /** Customer key of `proxySecretArn`. @default - that secret is under the AWS managed key */
+  readonly proxySecretKeyArn?: string;
   readonly databaseName: string;
 }
 

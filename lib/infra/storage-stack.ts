@@ -40,6 +40,7 @@ export class StorageStack extends Stack {
     this.catalogue = new Catalogue(this, 'Catalogue', {
       database: settings.database,
       newKey: () => this.#key('CatalogueKey', 'Catalogue and its credentials'),
+      newProxyKey: () => this.#key('CatalogueProxyKey', "List and stream's credentials for the catalogue"),
     });
     this.administrators = new OperatorSecret(this, 'Administrators', {
       description: 'Administrators of the export endpoint: names, password hashes and roles',

@@ -2,10 +2,10 @@ import { randomBytes } from 'node:crypto';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import type { StackOutputs } from '../contract/outputs.ts';
 import { hashPassword } from '../contract/password-hash.ts';
-import type { Database } from './database.ts';
+import type { Secrets } from './aws/secrets-manager.ts';
 import type { KeyFiles } from './keys.ts';
-import type { Secrets } from './secrets.ts';
-import { list, record } from './template.ts';
+import type { Database } from './rds-data/database.ts';
+import { list, record } from './template/template.ts';
 
 export interface Account {
   readonly username: string;

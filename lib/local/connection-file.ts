@@ -1,9 +1,10 @@
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { type Connection, connection } from '../contract/connection.ts';
+import { type Connection, connection, connectionVariable } from '../contract/connection.ts';
 import type { StackOutputs } from '../contract/outputs.ts';
 import type { Accounts } from './accounts.ts';
-import type { Principal } from './credentials.ts';
+import type { Principal } from './aws/credentials.ts';
+import { EngineError } from './errors.ts';
 import { type KeyFiles, localIssuer } from './keys.ts';
 
 /** How to reach a running engine. */
@@ -32,6 +33,32 @@ export function describeConnection(parts: {
     outputs,
     logsDir,
   });
+}
+
+/**
+ * A second engine would take the file over, and its end would hide the first from every tool.
+ *
+ * @throws EngineError when the engine that a connection file describes still answers.
+ */
+export async function refuseSecondEngine(path: string): Promise<void> {
+  const proxyUrl = proxyOf(path);
+  if (proxyUrl === undefined) return;
+  const answer = await fetch(proxyUrl, { signal: AbortSignal.timeout(1000) }).catch(() => undefined);
+  await answer?.body?.cancel();
+  if (answer?.headers.has('x-amzn-requestid')) {
+    throw new EngineError(
+      `an engine runs already at ${proxyUrl}: end it, or name another file with ${connectionVariable}`,
+    );
+  }
+}
+
+function proxyOf(path: string): string | undefined {
+  try {
+    return connection.parse(JSON.parse(readFileSync(path, 'utf8'))).proxyUrl;
+  } catch {
+    // No file, or that of another version: then nothing is taken over that could be used.
+    return undefined;
+  }
 }
 
 /** Write the file for its owner only. @returns a function that removes it. */

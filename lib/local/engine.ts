@@ -2,31 +2,31 @@ import { join } from 'node:path';
 import type { Connection } from '../contract/connection.ts';
 import type { StackOutputs } from '../contract/outputs.ts';
 import { type Accounts, addArchiveUser, fillSecrets, prepareAccounts } from './accounts.ts';
-import { type ApiServer, listenForApi } from './api-gateway.ts';
-import { readApis } from './api-model.ts';
-import { loadAssembly } from './assembly.ts';
-import { startAwsFront } from './aws-front.ts';
-import { describeConnection, writeConnection } from './connection-file.ts';
-import { Credentials } from './credentials.ts';
-import { Database } from './database.ts';
-import { type Addresses, type Deployment, deploy } from './deployment.ts';
-import { startEmulator } from './emulator.ts';
-import { EventSources } from './event-sources.ts';
-import { defineFunctions } from './function-definition.ts';
-import { Functions, type OnLog } from './functions.ts';
-import { fullAccess } from './iam.ts';
+import { readApis } from './api-gateway/model.ts';
+import { type ApiServer, listenForApi } from './api-gateway/server.ts';
+import { Credentials } from './aws/credentials.ts';
+import { startAwsFront } from './aws/front.ts';
+import { fullAccess } from './aws/iam.ts';
+import { Secrets, secretsManager } from './aws/secrets-manager.ts';
+import { Traffic } from './aws/traffic.ts';
+import { describeConnection, refuseSecondEngine, writeConnection } from './connection-file.ts';
+import { startEmulator } from './emulator/emulator.ts';
+import { createBuckets, createQueues } from './emulator/resources.ts';
+import { localSqs } from './emulator/sqs.ts';
 import { prepareKeys, withLocalIssuer } from './keys.ts';
-import { LocalS3 } from './local-s3.ts';
-import { localSqs } from './local-sqs.ts';
+import { EventSources } from './lambda/event-sources.ts';
+import { defineFunctions } from './lambda/function-definition.ts';
+import { Functions, type OnLog } from './lambda/functions.ts';
+import { runTriggers } from './lambda/triggers.ts';
 import { Logs } from './logs.ts';
-import { MultipartUploads } from './multipart-uploads.ts';
-import { accountId } from './names.ts';
-import { createBuckets, createQueues } from './queues.ts';
-import { rdsDataService } from './rds-data.ts';
-import { Secrets, secretsManager } from './secrets.ts';
+import { Database } from './rds-data/database.ts';
+import { rdsDataService } from './rds-data/rds-data.ts';
+import { LocalS3 } from './s3/local-s3.ts';
+import { MultipartUploads } from './s3/multipart-uploads.ts';
 import { type State, takeState } from './state.ts';
-import { Traffic } from './traffic.ts';
-import { runTriggers } from './triggers.ts';
+import { loadAssembly } from './template/assembly.ts';
+import { type Addresses, type Deployment, deploy } from './template/deployment.ts';
+import { accountId } from './template/names.ts';
 
 export interface EngineOptions {
   /** Cloud assembly, as `cdk synth` leaves it. */
@@ -68,7 +68,15 @@ export async function startEngine(options: EngineOptions): Promise<Engine> {
   let stopping: Promise<void> | undefined;
   const stop = () => {
     stopping ??= (async () => {
-      for (const step of cleanup.reverse()) await step();
+      const failures: unknown[] = [];
+      for (const step of cleanup.reverse()) {
+        try {
+          await step();
+        } catch (error) {
+          failures.push(error);
+        }
+      }
+      if (failures.length > 0) throw failures[0];
     })();
     return stopping;
   };
@@ -76,6 +84,7 @@ export async function startEngine(options: EngineOptions): Promise<Engine> {
     const stacks = loadAssembly(options.assemblyDir);
     const state = takeState(options);
     cleanup.push(() => state.release());
+    await refuseSecondEngine(state.connectionPath);
     return { ...(await start(options, stacks, state, cleanup)), stop };
   } catch (error) {
     await stop();
@@ -107,9 +116,12 @@ async function start(
     cleanup,
   );
 
+  const logs = new Logs(state.logsDir, { keep: state.dataDir !== undefined, onLog: options.onLog });
+  cleanup.push(() => logs.close());
+  const emulatorDied = () => logs.write('engine', 'the embedded S3 and SQS engine has ended; start again');
   const inDir = (name: string) => (state.dataDir === undefined ? undefined : join(state.dataDir, name));
   const [emulator, database, keys] = await Promise.all([
-    startEmulator(deployment.region, inDir('aws')).then((started) => {
+    startEmulator(deployment.region, inDir('aws'), emulatorDied).then((started) => {
       cleanup.push(() => started.stop());
       return started;
     }),
@@ -136,12 +148,13 @@ async function start(
     arn: outputs.DatabaseClusterArn,
     secretArn: outputs.DatabaseSecretArn,
     databaseName: outputs.DatabaseName,
+    login: (secretArn: string) => secrets.login(secretArn),
   };
   front.open({
     credentials,
     s3: new LocalS3(emulator.port, uploads, now),
     json: {
-      sqs: localSqs(emulator.port, deployment.region),
+      sqs: localSqs(emulator.port, deployment.region, state.dataDir !== undefined),
       'rds-data': rdsDataService(database, cluster),
       secretsmanager: secretsManager(secrets),
     },
@@ -149,8 +162,6 @@ async function start(
     now,
   });
 
-  const logs = new Logs(state.logsDir, options.onLog);
-  cleanup.push(() => logs.close());
   const definitions = defineFunctions({
     stacks,
     deployment,

@@ -37,13 +37,21 @@ export function endToEnd(headers: Readonly<Record<string, string | string[] | un
   return Object.fromEntries(Object.entries(headers).filter(([name]) => !hopByHop.has(name)));
 }
 
-/** Collect a body. @returns `undefined` when it is longer than `limit` bytes. */
-export async function readAll(stream: AsyncIterable<Uint8Array>, limit: number): Promise<Buffer | undefined> {
+/**
+ * Collect a body.
+ *
+ * @returns `undefined` when it is longer than `limit` bytes; the rest of it is read and forgotten, so that the connection
+ * can still carry a reply.
+ */
+export async function readAll(stream: Readable, limit: number): Promise<Buffer | undefined> {
   const chunks: Uint8Array[] = [];
   let size = 0;
-  for await (const chunk of stream) {
+  for await (const chunk of stream.iterator({ destroyOnReturn: false }) as AsyncIterable<Uint8Array>) {
     size += chunk.byteLength;
-    if (size > limit) return undefined;
+    if (size > limit) {
+      stream.resume();
+      return undefined;
+    }
     chunks.push(chunk);
   }
   return Buffer.concat(chunks);

@@ -22,6 +22,7 @@ export interface State {
  * @throws EngineError when the data folder cannot be written, or another engine uses it.
  */
 export function takeState(options: { dataDir?: string | undefined; connectionPath?: string | undefined }): State {
+  if (options.dataDir === '') throw new EngineError('the data folder has no name');
   const dataDir = options.dataDir === undefined ? undefined : resolve(options.dataDir);
   const named = options.connectionPath ?? process.env[connectionVariable];
   const connectionPath = resolve(named ?? (dataDir ? join(dataDir, 'connection.json') : defaultConnectionFile));

@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { keyHashOf } from '../contract/key-hash.ts';
 import {
   formatPrivateKey,
   formatPublicKey,
@@ -79,7 +80,7 @@ function show(publicKey: Uint8Array, newest: boolean): ShownArchiveKey {
   return {
     publicKey: formatPublicKey(publicKey),
     fingerprint: publicKeyFingerprint(publicKey),
-    keyHash: Buffer.from(publicKey).toString('hex'),
+    keyHash: keyHashOf(publicKey),
     newest,
   };
 }

@@ -1,7 +1,7 @@
 import type { Connection } from '../contract/connection.ts';
-import type { InventoryDataset, InventoryFile } from '../stores/rds-archive-inventory.ts';
-import type { ArchiveRegistration, DatasetEvent } from '../stores/rds-archive-writer.ts';
-import type { AuditFilter, AuditRow } from '../stores/rds-audit-trail.ts';
+import type { InventoryDataset, InventoryFile } from '../stores/rds/archive-inventory.ts';
+import type { ArchiveRegistration, DatasetEvent } from '../stores/rds/archive-writer.ts';
+import type { AuditFilter, AuditRow } from '../stores/rds/audit-trail.ts';
 
 /** Write access to archived bodies. */
 export interface ArchiveBodies {
@@ -22,7 +22,10 @@ export interface ArchiveBodies {
 /** The catalogue as the tool reads and writes it. Every method may throw TemporarilyUnavailableError. */
 export interface ArchiveCatalogue {
   findFile(fileId: string): Promise<InventoryFile | undefined>;
-  /** Enter a file, its checksums and its dataset (made when it is new), all or nothing. */
+  /**
+   * Enter a file, its checksums and its dataset (made when it is new), all or nothing; doing it twice changes nothing.
+   * @throws FileIdTakenError when the file id has another body.
+   */
   registerFile(file: ArchiveRegistration): Promise<void>;
   /** Put a known file into one more dataset (made when it is new). Doing it twice changes nothing. */
   addToDataset(fileId: string, datasetId: string): Promise<void>;

@@ -40,9 +40,8 @@ export async function runProgram(argv: readonly string[], terminal: Terminal, co
     .option('--json', 'results as one JSON object a line')
     .option('--aws', 'work on a deployed stack instead of the local engine')
     .option('--connection <file>', 'connection file of the local engine')
-    .option('--stack-prefix <prefix>', 'begin of both stack names (with --aws)', 'DataOut')
     .option('--stage <stage>', 'stage of the stacks, as in bin/settings.ts (with --aws)')
-    .option('--region <region>', 'AWS region (with --aws)')
+    .option('--region <region>', 'AWS region (with --aws); else $AWS_REGION, or that of the profile')
     .addHelpText('after', afterHelp)
     .exitOverride()
     .configureOutput({

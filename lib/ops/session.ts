@@ -10,7 +10,6 @@ export interface GlobalOptions {
   readonly aws?: boolean;
   /** The local engine's connection file. */
   readonly connection?: string;
-  readonly stackPrefix: string;
   readonly stage?: string;
   readonly region?: string;
 }

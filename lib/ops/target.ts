@@ -1,24 +1,27 @@
 import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { type Connection, connection, connectionVariable, defaultConnectionFile } from '../contract/connection.ts';
-import { outputs, type StackOutputs } from '../contract/outputs.ts';
-import { NotFoundError } from '../errors.ts';
+import { outputs, type StackOutputs, stackNames } from '../contract/outputs.ts';
+import { NotFoundError, TemporarilyUnavailableError } from '../errors.ts';
 import type { AwsClientOptions } from '../stores/aws-client-options.ts';
-import { DataApi } from '../stores/data-api.ts';
-import { JsonSecret } from '../stores/json-secret.ts';
-import { RdsArchiveInventory } from '../stores/rds-archive-inventory.ts';
-import { RdsArchiveUsers } from '../stores/rds-archive-users.ts';
-import { RdsArchiveWriter } from '../stores/rds-archive-writer.ts';
-import { RdsAuditTrail } from '../stores/rds-audit-trail.ts';
-import { rdsDataClient } from '../stores/rds-data-client.ts';
-import { S3ArchiveWriter } from '../stores/s3-archive-writer.ts';
-import { s3Client } from '../stores/s3-client.ts';
-import { secretsManagerClient } from '../stores/secrets-manager-client.ts';
-import { readStackOutputs } from '../stores/stack-outputs.ts';
+import { RdsArchiveInventory } from '../stores/rds/archive-inventory.ts';
+import { RdsArchiveUsers } from '../stores/rds/archive-users.ts';
+import { RdsArchiveWriter } from '../stores/rds/archive-writer.ts';
+import { RdsAuditTrail } from '../stores/rds/audit-trail.ts';
+import { rdsDataClient } from '../stores/rds/client.ts';
+import { DataApi } from '../stores/rds/data-api.ts';
+import { S3ArchiveWriter } from '../stores/s3/archive-writer.ts';
+import { s3Client } from '../stores/s3/client.ts';
+import { secretsManagerClient } from '../stores/secrets/client.ts';
+import { JsonSecret } from '../stores/secrets/json-secret.ts';
+import { MissingRegionError, readStackOutputs } from '../stores/stack-outputs.ts';
 import { OpsError, usageError } from './errors.ts';
 import type { ArchiveCatalogue, Target } from './ports.ts';
 import type { GlobalOptions } from './session.ts';
 import type { Terminal } from './terminal.ts';
+
+/** Milliseconds to wait for an engine that does not answer: it never sleeps, so it is gone. A cluster may resume. */
+const localPatience = 3000;
 
 /**
  * The deployment that the options name: the local engine, or with `--aws` deployed stacks. There is no silent choice:
@@ -29,7 +32,9 @@ export async function connectTarget(options: GlobalOptions, terminal: Terminal):
     for (const name of ['stage', 'region'] as const) {
       if (options[name] !== undefined) throw usageError(`--${name}`, 'is for deployed stacks: add --aws');
     }
-    return localTarget(await readConnection(options, terminal));
+    const found = await readConnection(options, terminal);
+    await expectAnswer(found, terminal);
+    return localTarget(found);
   }
   if (options.connection !== undefined) throw usageError('--connection', 'names the local engine: leave --aws out');
   return await deployedTarget(options);
@@ -47,10 +52,14 @@ export function localTarget(connection: Connection): Target {
 }
 
 async function deployedTarget(options: GlobalOptions): Promise<Target> {
-  const suffix = options.stage === undefined ? '' : `-${options.stage}`;
-  const names = [`${options.stackPrefix}Storage${suffix}`, `${options.stackPrefix}Service${suffix}`];
+  const { storage, service } = stackNames(options.stage);
+  const names = [storage, service];
   const given = options.region === undefined ? {} : { region: options.region };
-  const stacks = await readStackOutputs(names, given);
+  const stacks = await readStackOutputs(names, given).catch((error: unknown) => {
+    throw error instanceof MissingRegionError
+      ? usageError('--aws', 'in which region? say --region or AWS_REGION')
+      : error;
+  });
   for (const name of Object.values(outputs)) {
     if (stacks.outputs[name] === undefined) throw new NotFoundError(`${names.join(' and ')} have no output ${name}`);
   }
@@ -65,6 +74,10 @@ async function readConnection(options: GlobalOptions, terminal: Terminal): Promi
   const named = options.connection ?? terminal.env[connectionVariable];
   const file = resolve(terminal.folder, named ?? defaultConnectionFile);
   const text = await readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'EISDIR') {
+      const field = options.connection === undefined ? connectionVariable : '--connection';
+      throw usageError(field, `${file} is a directory, not the connection file of a local engine`);
+    }
     if (error.code !== 'ENOENT') throw error;
     const missing = named === undefined ? 'no local engine runs from this folder' : 'no local engine runs';
     throw new NotFoundError(`${missing} (there is no ${file}): begin one with npm start, or say --aws`);
@@ -74,6 +87,19 @@ async function readConnection(options: GlobalOptions, terminal: Terminal): Promi
   return parsed.data;
 }
 
+/** An engine that was killed leaves its connection file. Any answer will do. */
+async function expectAnswer({ proxyUrl }: Connection, terminal: Terminal): Promise<void> {
+  const signal = AbortSignal.any([terminal.signal, AbortSignal.timeout(localPatience)]);
+  await fetch(proxyUrl, { signal, redirect: 'manual' }).then(
+    (response) => response.body?.cancel(),
+    (cause: unknown) => {
+      throw new TemporarilyUnavailableError(`the engine at ${proxyUrl} does not answer; begin it with npm start`, {
+        cause,
+      });
+    },
+  );
+}
+
 function jsonOf(text: string): unknown {
   try {
     return JSON.parse(text);
@@ -81,9 +107,6 @@ function jsonOf(text: string): unknown {
     return undefined;
   }
 }
-
-/** Milliseconds to wait for an engine that does not answer: it never sleeps, so it is gone. A cluster may resume. */
-const localPatience = 3000;
 
 function openTarget(
   description: string,
@@ -118,10 +141,10 @@ function openTarget(
 function catalogueOf(inventory: RdsArchiveInventory, writer: RdsArchiveWriter): ArchiveCatalogue {
   return {
     findFile: (fileId) => inventory.findFile(fileId),
-    addToDataset: (fileId, datasetId) => inventory.addToDataset(fileId, datasetId),
     findDataset: (datasetId) => inventory.findDataset(datasetId),
     datasets: () => inventory.datasets(),
     registerFile: (file) => writer.registerFile(file),
+    addToDataset: (fileId, datasetId) => writer.addToDataset(fileId, datasetId),
     appendDatasetEvent: (datasetId, event) => writer.appendDatasetEvent(datasetId, event),
   };
 }

@@ -3,20 +3,31 @@ import { NotFoundError } from '../errors.ts';
 import type { AwsClientOptions } from './aws-client-options.ts';
 import { errorName, storeFailure } from './aws-failure.ts';
 
+/** Neither the options, the environment nor the shared configuration files name a region that can be one. */
+export class MissingRegionError extends Error {
+  override get name(): string {
+    return 'MissingRegionError';
+  }
+}
+
 /**
  * Outputs of deployed stacks, all in one object, and the region they were found in. For the operator's tool: no function
  * asks for a stack.
  *
  * @throws NotFoundError when one of the stacks is not there
+ * @throws MissingRegionError
  */
 export async function readStackOutputs(
   stackNames: readonly string[],
   options: AwsClientOptions = {},
 ): Promise<{ readonly outputs: Readonly<Record<string, string | undefined>>; readonly region: string }> {
   const client = new CloudFormationClient(options);
+  const region = await client.config.region().catch((cause: unknown) => {
+    throw new MissingRegionError('no usable AWS region', { cause });
+  });
   const found: Record<string, string> = {};
   for (const stackName of stackNames) Object.assign(found, await outputsOf(client, stackName));
-  return { outputs: found, region: await client.config.region() };
+  return { outputs: found, region };
 }
 
 async function outputsOf(client: CloudFormationClient, stackName: string): Promise<Record<string, string>> {

@@ -10,6 +10,7 @@ const explanations = {
   'unsupported-visa-format': 'only visas in document form are taken',
   'untrusted-issuer': 'the issuer is not trusted for this kind of token',
   'untrusted-jku': 'the token names another key set than the one its issuer is known by',
+  'wrong-audience': 'the token is for others',
   'unknown-kid': 'the issuer has no key of this id',
   'bad-signature': 'the signature does not verify',
   'missing-claim': 'a required claim is missing',

@@ -91,7 +91,15 @@ export async function verifyToken(
   if (!key) throw new VisaError('unknown-kid');
   if (key.alg !== header['alg']) throw new VisaError('alg-not-allowed');
   await verifySignature(token, key);
+  if (issuer.audience && 'aud' in claims) checkAudience(claims['aud'], issuer.audience);
   return { issuer, header, claims, ...checkRegisteredClaims(claims, now) };
+}
+
+/** RFC 7519 § 4.1.3: one text or a list of them, compared with their case. */
+function checkAudience(aud: unknown, audience: ReadonlySet<string>): void {
+  const names: readonly unknown[] = Array.isArray(aud) ? aud : [aud];
+  if (!names.every((name) => typeof name === 'string')) throw new VisaError('malformed-claim');
+  if (!names.some((name) => audience.has(name))) throw new VisaError('wrong-audience');
 }
 
 /** `typ` as RFC 7515 § 4.1.9 compares it; an empty string, which no kind allows, when it is not a string. */

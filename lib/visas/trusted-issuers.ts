@@ -13,6 +13,8 @@ export interface TrustedIssuer {
   readonly datasetIdOf: (value: string) => string | undefined;
   /** The one address of its key set that its tokens may name; never fetched. */
   readonly jku: string | undefined;
+  /** Of a token with an `aud` claim, one must be among them (RFC 7519 § 4.1.3); absent: `aud` is not looked at. */
+  readonly audience: ReadonlySet<string> | undefined;
   /** `source` claims that are trusted with this issuer; absent: all. */
   readonly sources: ReadonlySet<string> | undefined;
   /** `by` claims of grants that are trusted with this issuer; absent: all. */
@@ -37,7 +39,10 @@ export class TrustedIssuersError extends Error {
 }
 
 const prefixRule = 'prefix:';
+/** After anything else a prefix ends inside a name, and a longer name would count as well: `…/d` takes `…/dEGAD1`. */
+const prefixEnd = /[/:#=?]$/;
 const strings = z.array(z.string().min(1)).min(1);
+const notAnAudience = 'expected a text or a list of texts, none of them empty';
 
 const keySet = z.looseObject({ keys: z.array(z.looseObject({})).min(1) }).transform(({ keys }, context) => {
   const found = new Map<string, IssuerKey>();
@@ -72,8 +77,23 @@ const issuer = z.strictObject({
     .union([z.literal('value'), z.literal('suffix'), z.templateLiteral([prefixRule, z.string().min(1)])], {
       error: 'expected "value", "suffix" or "prefix:<url>"',
     })
+    .refine((rule) => !rule.startsWith(prefixRule) || prefixEnd.test(rule.slice(prefixRule.length)), {
+      error: 'a prefix must end in one of / : # = ?',
+    })
     .default('value'),
   jku: z.string().min(1).optional(),
+  audience: z
+    .union(
+      [
+        z
+          .string()
+          .min(1)
+          .transform((one) => [one]),
+        strings,
+      ],
+      { error: notAnAudience },
+    )
+    .optional(),
   sources: strings.optional(),
   by: strings.optional(),
 });
@@ -103,18 +123,21 @@ export function parseTrustedIssuers(config: unknown): TrustedIssuers {
     throw new TrustedIssuersError(result.error.issues.map(({ path, message }) => `${toDotPath(path)}: ${message}`));
   }
   const { issuers, conditions } = result.data;
-  const entries = issuers.map(({ iss, jwks, issues, datasetIdFrom, jku, sources, by }): [string, TrustedIssuer] => [
-    iss,
-    {
+  const entries = issuers.map(
+    ({ iss, jwks, issues, datasetIdFrom, jku, audience, sources, by }): [string, TrustedIssuer] => [
       iss,
-      keys: jwks,
-      issues: new Set(issues),
-      datasetIdOf: (value) => datasetIdOf(value, datasetIdFrom),
-      jku,
-      sources: sources && new Set(sources),
-      by: by && new Set(by),
-    },
-  ]);
+      {
+        iss,
+        keys: jwks,
+        issues: new Set(issues),
+        datasetIdOf: (value) => datasetIdOf(value, datasetIdFrom),
+        jku,
+        audience: audience && new Set(audience),
+        sources: sources && new Set(sources),
+        by: by && new Set(by),
+      },
+    ],
+  );
   return { issuers: new Map(entries), conditions };
 }
 

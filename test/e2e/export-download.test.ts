@@ -1,9 +1,13 @@
 import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import * as z from 'zod';
 import { generateKeyPair, openHeader, splitContainer } from '../../lib/crypt4gh/index.ts';
 import { bytesOf } from '../../lib/demo/made-files.ts';
 import { receive } from '../../lib/demo/receive.ts';
+import { rdsDataClient } from '../../lib/stores/rds/client.ts';
+import { DataApi } from '../../lib/stores/rds/data-api.ts';
 import { Service } from '../helpers/service.ts';
+import { proxySecretArn } from '../helpers/service-secrets.ts';
 
 const mebibyte = 1024 * 1024;
 let service: Service;
@@ -186,5 +190,47 @@ describe('seed rule 4 and § 7: rejected requests get 200 at once, stage nothing
     ]) {
       expect(await service.queueDepth(QueueUrl)).toBe(depth);
     }
+  });
+});
+
+describe('the database, with the secret of list and stream', () => {
+  const databaseAs = (secretArn: string) => {
+    const { region, credentials, endpoints, outputs } = service.connection;
+    return new DataApi({
+      client: rdsDataClient({ region, credentials, endpoint: endpoints.rdsData }),
+      clusterArn: outputs.DatabaseClusterArn,
+      secretArn,
+      database: outputs.DatabaseName,
+    });
+  };
+
+  test('shows the archive users', async () => {
+    const rows = await databaseAs(proxySecretArn(service)).query(z.unknown(), 'select * from data_out.archive_users');
+    expect(rows.length).toBeGreaterThan(0);
+  });
+
+  test.each([
+    'select * from sda.files',
+    "insert into data_out.archive_users (username, password_hash) values ('me', 'x')",
+    "insert into data_out.export_log (request_id, event) values (gen_random_uuid(), 'staged')",
+  ])('refuses %s', async (sql) => {
+    await expect(databaseAs(proxySecretArn(service)).execute(sql)).rejects.toThrow(/permission denied/);
+  });
+
+  test('is closed to a secret that nobody made', async () => {
+    const unknown = databaseAs('arn:aws:secretsmanager:eu-north-1:000000000000:secret:unknown-AbCdEf');
+    await expect(unknown.execute('select 1')).rejects.toThrow();
+  });
+
+  test('is all that list and stream may use; a migration that runs again changes nothing of that', async () => {
+    const { functions } = service.engine;
+    const owner = service.connection.outputs.DatabaseSecretArn;
+    for (const name of ['files', 'stream']) {
+      const { environment } = functions.definition(name);
+      expect(Object.values(environment)).not.toContain(owner);
+      expect(environment['DATABASE_SECRET_ARN']).toBe(proxySecretArn(service));
+    }
+    expect(await functions.invoke('migrate', {})).toMatchObject({ ok: true });
+    await databaseAs(proxySecretArn(service)).execute('select username from data_out.archive_users');
   });
 });

@@ -2,10 +2,10 @@ import { createHash, createPublicKey } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { bytesOf } from '../../lib/demo/made-files.ts';
 import { receive } from '../../lib/demo/receive.ts';
-import type { Fault } from '../../lib/local/traffic.ts';
+import type { Fault } from '../../lib/local/aws/traffic.ts';
 import { keyVector, manifest, vectorFile } from '../helpers/crypt4gh-vectors.ts';
 import { expectProblem, type RawReply, type RawRequest, rawRequest } from '../helpers/raw-http.ts';
-import { basic, Service } from '../helpers/service.ts';
+import { basic, Service, until } from '../helpers/service.ts';
 
 /** `POST /export`: everything that is refused is a problem document, and publishes nothing. */
 
@@ -161,8 +161,21 @@ describe('before anything was accepted', () => {
     },
   );
 
-  test('a body over 10 MB: 413 by the gateway', async () => {
+  test('a body that the gateway (10 MB) or a function (6 MB) cannot take: 413', async () => {
     expectProblem(await post(padded(10 * 1024 * 1024 + 1)), 413, 'request_too_large');
+    expectProblem(await post(padded(7 * 1024 * 1024)), 413, 'request_too_large');
+  });
+
+  test('the request id of a refusal is found in the logs, whether a function or the gateway refused', async () => {
+    const refusals = [
+      await post('{'),
+      await call({ headers: { Authorization: 'Basic !' } }),
+      await call({}, 'nowhere'),
+    ];
+    for (const { headers } of refusals) {
+      const id = String(headers['x-request-id']);
+      await until(async () => service.logs.find(({ line }) => line.includes(id)), 'a log line');
+    }
   });
 
   const missing = ['id', 'visaToken', 'userPublicKey'].map((field) => [field, undefined] as const);

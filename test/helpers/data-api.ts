@@ -1,17 +1,20 @@
 import { RDSDataClient } from '@aws-sdk/client-rds-data';
-import { AwsError, type AwsReply, errorReply } from '../../lib/local/aws-errors.ts';
-import { Database } from '../../lib/local/database.ts';
-import { rdsDataService } from '../../lib/local/rds-data.ts';
-import { DataApi, type DataApiOptions } from '../../lib/stores/data-api.ts';
-import { migrate } from '../../lib/stores/migrate.ts';
-import { readMigrations } from '../../lib/stores/read-migrations.ts';
+import { AwsError, type AwsReply, errorReply } from '../../lib/local/aws/errors.ts';
+import { Database } from '../../lib/local/rds-data/database.ts';
+import { rdsDataService } from '../../lib/local/rds-data/rds-data.ts';
+import { DataApi, type DataApiOptions } from '../../lib/stores/rds/data-api.ts';
+import { migrate } from '../../lib/stores/rds/migrate.ts';
 import { httpHandler, type SdkRequest, testClient, textOf } from './http-handler.ts';
+import { readMigrations } from './read-migrations.ts';
 
 const cluster = {
   arn: 'arn:aws:rds:test:1:cluster:c',
   secretArn: 'arn:aws:secretsmanager:test:1:s',
   databaseName: 'sda',
 };
+
+/** Secrets of other roles than the owner, by ARN. */
+type Logins = Readonly<Record<string, { readonly username: string; readonly password: string }>>;
 
 /** What happens to the next call of an action: refused, or carried out and its answer lost. */
 export interface DataApiFault {
@@ -28,8 +31,11 @@ export class TestDatabase implements AsyncDisposable {
   readonly database: Database;
   /** Actions that reached the Data API. */
   readonly actions: string[] = [];
+  /** Bodies of the calls, as they were sent. */
+  readonly bodies: string[] = [];
   readonly faults: DataApiFault[] = [];
   readonly pauses: number[] = [];
+  logins: Logins = {};
   now = 0;
 
   private constructor(database: Database) {
@@ -77,6 +83,7 @@ export class TestDatabase implements AsyncDisposable {
   async empty(): Promise<void> {
     await this.sql('drop schema if exists sda, data_out, public cascade');
     await this.sql('create schema public');
+    await this.sql('drop role if exists data_out_proxy');
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -84,10 +91,11 @@ export class TestDatabase implements AsyncDisposable {
   }
 
   async #answer(request: SdkRequest): Promise<{ status: number; headers: Record<string, string>; body: string }> {
-    const service = rdsDataService(this.database, cluster);
+    const service = rdsDataService(this.database, { ...cluster, login: (arn) => this.logins[arn] });
     const body = Buffer.from(textOf(request));
     const { action, input } = service.parse(request.path, request.headers, body);
     this.actions.push(action);
+    this.bodies.push(body.toString());
     const index = this.faults.findIndex((fault) => fault.action === action);
     const [fault] = index < 0 ? [] : this.faults.splice(index, 1);
     if (fault && !fault.carriedOut) return refusal(fault.error);

@@ -4,8 +4,8 @@ import { NotFoundError } from '../../lib/errors.ts';
 import type { ArchiveCatalogue, Target } from '../../lib/ops/ports.ts';
 import { runProgram } from '../../lib/ops/program.ts';
 import type { Terminal } from '../../lib/ops/terminal.ts';
-import type { ArchiveRegistration } from '../../lib/stores/rds-archive-writer.ts';
-import type { AuditRow } from '../../lib/stores/rds-audit-trail.ts';
+import { type ArchiveRegistration, FileIdTakenError } from '../../lib/stores/rds/archive-writer.ts';
+import type { AuditRow } from '../../lib/stores/rds/audit-trail.ts';
 
 /** A deployment in memory, behind the ports of the operator's tool. */
 export interface OpsWorld {
@@ -79,6 +79,9 @@ export async function makeOpsWorld(): Promise<OpsWorld> {
     registerFile: (file) =>
       call('registerFile', () => {
         if (!bodies.has(file.archiveFilePath)) throw new Error('the body is not in the bucket yet');
+        if ((files.get(file.fileId)?.archiveFilePath ?? file.archiveFilePath) !== file.archiveFilePath) {
+          throw new FileIdTakenError(file.fileId);
+        }
         files.set(file.fileId, file);
         link(file.fileId, file.datasetId);
       }),

@@ -1,14 +1,19 @@
+import { hash } from 'bcryptjs';
 import type { Subject } from '../../lib/contract/outbox-key.ts';
 import { ArchiveCredentials } from '../../lib/http/archive-credentials.ts';
+import type { ArchiveUsers } from '../../lib/http/ports.ts';
 import type { RecipientAccess } from '../../lib/http/recipients.ts';
 import { makeTestIssuer, type TestIssuer, type VisaChoices } from './issuer.ts';
 
 /** The moment at which these requests are made. */
 export const requestTime = new Date('2026-11-21T10:00:00Z');
 
+/** A user of the central archive. */
+export const archiveUser = { username: 'ana@archive', password: 'correct:horse' } as const;
+
 export interface AccessWorld {
   readonly issuer: TestIssuer;
-  /** Trusts the issuer; archive credentials are checked when presented, and nobody's are right. */
+  /** Trusts the issuer; archive credentials are checked when presented, and those of {@link archiveUser} are right. */
   readonly access: RecipientAccess;
   /** Headers of a caller with a visa of the trusted issuer. */
   headers(choices?: VisaChoices): Promise<Record<string, string>>;
@@ -18,7 +23,11 @@ export interface AccessWorld {
 export async function accessWorld(): Promise<AccessWorld> {
   const issuer = await makeTestIssuer();
   const clock = () => requestTime;
-  const users = { find: async () => undefined };
+  // The least cost there is: here nobody tests the hash.
+  const passwordHash = await hash(archiveUser.password, 4);
+  const users: ArchiveUsers = {
+    find: async (username) => (username === archiveUser.username ? { username, passwordHash } : undefined),
+  };
   return {
     issuer,
     access: {

@@ -3,6 +3,7 @@ import type { ExportRequests } from '../../lib/http/ports.ts';
 
 interface Published {
   readonly requestId: string;
+  readonly requestedAt: Date;
   readonly archiveKind: string;
   readonly message: ExportRequestMessage;
 }

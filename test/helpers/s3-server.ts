@@ -1,12 +1,12 @@
 import { createServer, type IncomingMessage } from 'node:http';
 import type { S3Client } from '@aws-sdk/client-s3';
 import { type FauxqsServer, startFauxqs } from 'fauxqs';
-import { AwsError, errorReply } from '../../lib/local/aws-errors.ts';
+import { AwsError, errorReply } from '../../lib/local/aws/errors.ts';
 import { writeBody } from '../../lib/local/http.ts';
-import { LocalS3 } from '../../lib/local/local-s3.ts';
-import { MultipartUploads } from '../../lib/local/multipart-uploads.ts';
-import { parseS3Request, type S3Request } from '../../lib/local/s3-request.ts';
-import { s3Client } from '../../lib/stores/s3-client.ts';
+import { LocalS3 } from '../../lib/local/s3/local-s3.ts';
+import { MultipartUploads } from '../../lib/local/s3/multipart-uploads.ts';
+import { parseS3Request, type S3Request } from '../../lib/local/s3/s3-request.ts';
+import { s3Client } from '../../lib/stores/s3/client.ts';
 import { testClient } from './http-handler.ts';
 
 /** What happens to the next request of an action: refused or dropped, before or after it was carried out. */

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { GetObjectCommand, ListObjectsV2Command, PutObjectCommand, S3Client } from '@aws-sdk/client-s3';
+import { SecretsManagerClient } from '@aws-sdk/client-secrets-manager';
 import { GetQueueAttributesCommand, ReceiveMessageCommand, SQSClient } from '@aws-sdk/client-sqs';
 import { importJWK, type JWTPayload, SignJWT } from 'jose';
 import { outboxPrefix } from '../../lib/contract/outbox-key.ts';
@@ -15,6 +16,7 @@ import { readArchiveKeys } from '../../lib/ops/archive-keys.ts';
 import { setDatasetEvent } from '../../lib/ops/commands/dataset.ts';
 import { localTarget } from '../../lib/ops/target.ts';
 import { assembly } from './assembly.ts';
+import { basic as basicHeader } from './http-request.ts';
 
 export interface LogLine {
   readonly functionName: string;
@@ -48,13 +50,15 @@ export interface VisaChoices {
 
 /**
  * The whole service from the synthesized template, as its users meet it: over HTTP with their own credentials, plus what
- * only a test may do (look behind, break calls). One for each test file that needs it.
+ * only a test may do (look behind, break calls). One for each test file that needs it. Tests of the engine itself give it
+ * a small `assemblyDir` of their own.
  */
 export class Service {
   readonly engine: Engine;
   readonly logs: readonly LogLine[];
   readonly s3: S3Client;
   readonly sqs: SQSClient;
+  readonly secretsManager: SecretsManagerClient;
   readonly #folder: string;
 
   private constructor(engine: Engine, logs: readonly LogLine[], folder: string) {
@@ -64,6 +68,7 @@ export class Service {
     const { region, credentials, endpoints } = engine.connection;
     this.s3 = new S3Client({ region, credentials, endpoint: endpoints.s3, forcePathStyle: true });
     this.sqs = new SQSClient({ region, credentials, endpoint: endpoints.sqs });
+    this.secretsManager = new SecretsManagerClient({ region, credentials, endpoint: endpoints.secretsManager });
   }
 
   /** Failed messages come back after a second, not minutes, unless `environment` says otherwise. */
@@ -73,7 +78,7 @@ export class Service {
     const engine = await startEngine({
       connectionPath: join(folder, 'connection.json'),
       ...options,
-      assemblyDir: await assembly(),
+      assemblyDir: options.assemblyDir ?? (await assembly()),
       environment: { RETRY_DELAYS_SECONDS: '1', ...options.environment },
       onLog: (functionName, line) => logs.push({ functionName, line }),
     });
@@ -83,6 +88,7 @@ export class Service {
   async stop(): Promise<void> {
     this.s3.destroy();
     this.sqs.destroy();
+    this.secretsManager.destroy();
     await this.engine.stop();
     await rm(this.#folder, { recursive: true, force: true });
   }
@@ -105,13 +111,23 @@ export class Service {
 
   /** A visa of the local issuer, good for an hour. */
   async visa({ subject = 'researcher', datasetId = 'EGAD1', claims = {} }: VisaChoices = {}): Promise<string> {
+    const { iss } = this.connection.issuer;
+    const asserted = Math.floor(Date.now() / 1000);
+    const visa = { type: 'ControlledAccessGrants', asserted, value: datasetId, source: iss, by: 'dac' };
+    return await this.#sign('vnd.ga4gh.visa+jwt', subject, { ga4gh_visa_v1: visa, ...claims });
+  }
+
+  /** A passport of the local issuer around visas. */
+  passport(subject: string, visas: readonly string[]): Promise<string> {
+    return this.#sign('vnd.ga4gh.passport+jwt', subject, { ga4gh_passport_v1: visas });
+  }
+
+  async #sign(typ: string, subject: string, claims: Readonly<Record<string, unknown>>): Promise<string> {
     const { iss, privateKeyPath } = this.connection.issuer;
     const jwk = JSON.parse(await readFile(privateKeyPath, 'utf8')) as { alg: string; kid: string };
     const now = Math.floor(Date.now() / 1000);
-    const visa = { type: 'ControlledAccessGrants', asserted: now, value: datasetId, source: iss, by: 'dac' };
-    const payload = { iss, sub: subject, iat: now, exp: now + 3600, ga4gh_visa_v1: visa, ...claims } as JWTPayload;
-    return await new SignJWT(payload)
-      .setProtectedHeader({ typ: 'vnd.ga4gh.visa+jwt', alg: jwk.alg, kid: jwk.kid })
+    return await new SignJWT({ iss, sub: subject, iat: now, exp: now + 3600, ...claims } as JWTPayload)
+      .setProtectedHeader({ typ, alg: jwk.alg, kid: jwk.kid })
       .sign(await importJWK(jwk, jwk.alg));
   }
 
@@ -273,11 +289,15 @@ export class Service {
 }
 
 export function basic({ username, password }: { username: string; password: string }): string {
-  return `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}`;
+  return basicHeader(username, password);
 }
 
 /** Ask until there is an answer. @throws Error that names `what` after `patienceMs` */
-export async function until<T>(ask: () => Promise<T | undefined>, what: string, patienceMs = 45_000): Promise<T> {
+export async function until<T>(
+  ask: () => Promise<T | undefined> | T | undefined,
+  what: string,
+  patienceMs = 45_000,
+): Promise<T> {
   const deadline = Date.now() + patienceMs;
   for (;;) {
     const answer = await ask();

@@ -97,20 +97,23 @@ describe.each(['ProxyApi', 'DataOutApi'])('%s', (name) => {
 
   test('throttles, and logs neither bodies, headers nor query strings', () => {
     const stage = service.all('AWS::ApiGateway::Stage').find(({ Properties }) => show(Properties.RestApiId) === name)!;
-    expect(stage.Properties.MethodSettings).toEqual([
-      expect.objectContaining({
-        HttpMethod: '*',
-        ResourcePath: '/*',
-        LoggingLevel: 'OFF',
-        DataTraceEnabled: false,
-        ThrottlingRateLimit: 50,
-        ThrottlingBurstLimit: 100,
-      }),
-    ]);
+    const common = { LoggingLevel: 'OFF', DataTraceEnabled: false, MetricsEnabled: true };
+    const all = { HttpMethod: '*', ResourcePath: '/*', ThrottlingRateLimit: 50, ThrottlingBurstLimit: 100 };
+    // Each attempt costs a password hash.
+    const exporting = {
+      HttpMethod: 'POST',
+      ResourcePath: '/~1export~1fega',
+      ThrottlingRateLimit: 5,
+      ThrottlingBurstLimit: 10,
+    };
+    expect(stage.Properties.MethodSettings).toEqual(
+      [all, ...(name === 'ProxyApi' ? [exporting] : [])].map((limits) => ({ ...common, ...limits })),
+    );
     const format = JSON.parse(stage.Properties.AccessLogSetting.Format);
     expect(Object.values(format).sort()).toEqual([
       '$context.authorizer.principalId',
       '$context.error.responseType',
+      '$context.extendedRequestId',
       '$context.httpMethod',
       '$context.identity.sourceIp',
       '$context.integrationLatency',

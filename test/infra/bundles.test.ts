@@ -87,10 +87,10 @@ test('seed rule 8: the visa library is embedded on both sides', () => {
 });
 
 test('migrations are inside the bundle, so a new one runs the trigger again', () => {
-  const folder = join(import.meta.dirname, '../../lib/stores/migrations');
+  const folder = join(import.meta.dirname, '../../lib/stores/rds/migrations');
   const migrations = readdirSync(folder).filter((name) => name.endsWith('.sql'));
   expect(migrations.length).toBeGreaterThan(0);
   expect(sourcesOf('Migrate')).toEqual(
-    expect.arrayContaining(migrations.map((name) => `lib/stores/migrations/${name}`)),
+    expect.arrayContaining(migrations.map((name) => `lib/stores/rds/migrations/${name}`)),
   );
 });

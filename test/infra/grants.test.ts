@@ -2,27 +2,38 @@ import { beforeAll, describe, expect, test } from 'vitest';
 import { show, stackTemplate } from '../helpers/template.ts';
 
 /** Every function writes its own log and traces. Beyond that: action, resource, condition, and nothing else. */
+const throughSecretsManager =
+  '{"StringEquals":{"kms:ViaService":{"Fn::Join":["",["secretsmanager.",{"Ref":"AWS::Region"},".amazonaws.com"]]}}}';
+const cluster = 'arn:AWS::Partition:rds:AWS::Region:AWS::AccountId:cluster:CatalogueCluster';
 const catalogue = [
-  'kms:Decrypt CatalogueKey',
-  'rds-data:ExecuteStatement arn:AWS::Partition:rds:AWS::Region:AWS::AccountId:cluster:CatalogueCluster',
+  `kms:Decrypt CatalogueKey ${throughSecretsManager}`,
+  `rds-data:ExecuteStatement ${cluster}`,
   'secretsmanager:GetSecretValue CatalogueCluster',
 ];
+const proxySecret = [
+  `kms:Decrypt CatalogueProxyKey ${throughSecretsManager}`,
+  'secretsmanager:GetSecretValue CatalogueProxySecret',
+];
+const archiveUsers = [`rds-data:ExecuteStatement ${cluster}`, ...proxySecret];
 const consume = (queue: string) =>
   ['ChangeMessageVisibility', 'DeleteMessage', 'GetQueueAttributes', 'GetQueueUrl', 'ReceiveMessage'].map(
     (action) => `sqs:${action} ${queue}`,
   );
 const expected: Readonly<Record<string, readonly string[]>> = {
-  AuthorizeAdmin: ['kms:Decrypt AdministratorsKey', 'secretsmanager:GetSecretValue AdministratorsSecret'],
+  AuthorizeAdmin: [
+    `kms:Decrypt AdministratorsKey ${throughSecretsManager}`,
+    'secretsmanager:GetSecretValue AdministratorsSecret',
+  ],
   Export: ['sqs:SendMessage ExportRequestsQueue'],
-  Files: [...catalogue, `s3:ListBucket OutboxBucketArn {"StringLike":{"s3:prefix":"${'?'.repeat(64)}/*"}}`],
-  Stream: [...catalogue, 'kms:Decrypt OutboxKey', 's3:GetObject OutboxBucketArn/*', 's3:ListBucket OutboxBucketArn'],
+  Files: [...archiveUsers, `s3:ListBucket OutboxBucketArn {"StringLike":{"s3:prefix":"${'?'.repeat(64)}/*"}}`],
+  Stream: [...archiveUsers, 'kms:Decrypt OutboxKey', 's3:GetObject OutboxBucketArn/*', 's3:ListBucket OutboxBucketArn'],
   ServiceInfo: [],
   ConsumeExport: [...catalogue, ...consume('ExportRequestsQueue'), 'sqs:SendMessage FileExportsQueue'],
   StageFile: [
     ...catalogue,
     ...consume('FileExportsQueue'),
     'kms:Decrypt ArchiveBucketKey',
-    'kms:Decrypt ArchiveKeysKey',
+    `kms:Decrypt ArchiveKeysKey ${throughSecretsManager}`,
     'kms:Decrypt OutboxKey',
     'kms:GenerateDataKey OutboxKey',
     's3:AbortMultipartUpload OutboxBucketArn/*',
@@ -36,8 +47,9 @@ const expected: Readonly<Record<string, readonly string[]>> = {
   ],
   Migrate: [
     ...catalogue,
+    ...proxySecret,
     ...['BeginTransaction', 'CommitTransaction', 'RollbackTransaction'].map(
-      (action) => `rds-data:${action} arn:AWS::Partition:rds:AWS::Region:AWS::AccountId:cluster:CatalogueCluster`,
+      (action) => `rds-data:${action} ${cluster}`,
     ),
   ],
 };

@@ -31,6 +31,8 @@ const reserved: readonly { readonly packages: RegExp; readonly areas: readonly s
   { packages: /^(aws-cdk-lib|constructs|cdk-nag)(\/|$)/, areas: ['infra', 'bin/app.ts'] },
   { packages: /^@aws-lambda-powertools\//, areas: ['lambdas'] },
   { packages: /^(fauxqs|@electric-sql\/)/, areas: ['local'] },
+  // Seed § 1, rule 3: verification makes no network call; here, nothing outside the engine could even open a socket.
+  { packages: /^(node:)?(http|https|http2|net|tls|dgram|dns)(\/|$)/, areas: ['local'] },
 ];
 
 /** Every import the rules forbid in one file, as `area -> target`. */
@@ -88,7 +90,8 @@ describe('import rules', () => {
     ['lib/stores/s3.ts', "export { logger } from '@aws-lambda-powertools/logger';"],
     ['lambdas/migrate.ts', "import { Duration } from 'aws-cdk-lib';"],
     ['lib/ops/add.ts', "import { PGlite } from '@electric-sql/pglite';"],
-    ['lib/contract/limits.ts', "import { describe } from '../../test/helpers/assembly.ts';"],
+    ['lib/visas/keys.ts', "import { get } from 'node:https';"],
+    ['lib/contract/limits.ts', "import { describe } from '../helpers/assembly.ts';"],
     ['bin/data-out-ops.ts', "import { settings } from './settings.ts';"],
   ])('are broken by %s with %s', (file, source) => {
     expect(violations(file, source)).toHaveLength(1);

@@ -45,6 +45,16 @@ describe('functions', () => {
     expect(show(variables('StageFile').OUTBOX_BUCKET)).toBe('OutboxBucket');
   });
 
+  test('that answer to the network know the database by a role of their own, which the migration makes', () => {
+    const variables = (name: string) => service.at(`Functions/${name}/Function`).Properties.Environment.Variables;
+    for (const name of ['Files', 'Stream'])
+      expect(show(variables(name).DATABASE_SECRET_ARN)).toBe('CatalogueProxySecret');
+    for (const name of ['ConsumeExport', 'StageFile', 'Migrate']) {
+      expect(show(variables(name).DATABASE_SECRET_ARN)).toBe('CatalogueCluster');
+    }
+    expect(show(variables('Migrate').DATABASE_PROXY_SECRET_ARN)).toBe('CatalogueProxySecret');
+  });
+
   test('that use the catalogue wait for its migration', () => {
     const migration = Object.keys(service.template.Resources).find((id) => /^Migration/.test(id));
     for (const name of ['Files', 'Stream', 'ConsumeExport', 'StageFile']) {

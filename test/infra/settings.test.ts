@@ -2,7 +2,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { App, Validations } from 'aws-cdk-lib';
-import { Template } from 'aws-cdk-lib/assertions';
+import { Match, Template } from 'aws-cdk-lib/assertions';
 import { Bucket } from 'aws-cdk-lib/aws-s3';
 import { AwsSolutionsChecks } from 'cdk-nag';
 import { afterAll, describe, expect, test } from 'vitest';
@@ -35,13 +35,24 @@ describe('settings', () => {
     ['urlLifetimeSeconds', { urlLifetimeSeconds: 604_800 }],
     ['retryDelaysSeconds', { retryDelaysSeconds: [] }],
     ['retryDelaysSeconds[1]', { retryDelaysSeconds: [10, 0.5] }],
-    ['throttling.burst', { throttling: { requestsPerSecond: 1, burst: 5001 } }],
+    ['throttling.burst', { throttling: { ...settings.throttling, burst: 5001 } }],
+    [
+      'throttling.export.requestsPerSecond',
+      { throttling: { ...settings.throttling, export: { requestsPerSecond: 0, burst: 10 } } },
+    ],
     ['concurrency.fileExports', { concurrency: { exportRequests: 2, fileExports: 1 } }],
     ['database.minCapacity', { database: { minCapacity: 0.3, maxCapacity: 1, backupDays: 1 } }],
     ['database.maxCapacity', { database: { minCapacity: 4, maxCapacity: 2, backupDays: 1 } }],
     ['database.clusterArn', { database }],
     ['database.secretArn', { database }],
     ['database.databaseName', { database }],
+    ['database.proxySecretArn', { database: { ...database, proxySecretArn: 'z' } }],
+    ['database.proxySecretArn', { database: { ...database, proxySecretArn: database.secretArn } }],
+    ['database.proxySecretKeyArn', { database: { ...database, proxySecretArn: 'z', proxySecretKeyArn: 'k' } }],
+    [
+      'database.proxySecretKeyArn',
+      { database: { ...database, proxySecretKeyArn: 'arn:aws:kms:eu-north-1:123456789012:key/k' } },
+    ],
     ['archiveBucket.bucketName', { archiveBucket: { bucketName: 'No' } }],
     [
       'archiveKeysSecret.secretArn',
@@ -106,6 +117,44 @@ describe('an operator who has an archive already', () => {
     expect(text).toContain(':s3:::the-archive/*');
     served.hasResourceProperties('AWS::Lambda::Function', {
       Environment: { Variables: { ARCHIVE_BUCKET: 'the-archive', DATABASE_NAME: 'lega' } },
+    });
+  });
+
+  describe('and the database secret of list and stream', () => {
+    const secretsOf = (template: Template, name: string) => {
+      const policies = Object.values(template.findResources('AWS::IAM::Policy'));
+      const policy = policies.find(({ Properties }) => Properties.PolicyName.includes(`Functions${name}`));
+      return JSON.stringify(policy?.Properties).match(/secret:[a-z]+-AbCdEf/g);
+    };
+
+    test('is one that the operator gives beside it', () => {
+      const proxySecretArn = `arn:aws:secretsmanager:eu-north-1:${account}:secret:proxy-AbCdEf`;
+      const proxySecretKeyArn = `arn:aws:kms:eu-north-1:${account}:key/proxy`;
+      const database = { ...existing.database, proxySecretArn, proxySecretKeyArn };
+      const template = Template.fromStack(addStacks(app(), { ...settings, ...existing, database }).service);
+      for (const name of ['Files', 'Stream']) expect(secretsOf(template, name)).toEqual(['secret:proxy-AbCdEf']);
+      expect(secretsOf(template, 'ConsumeExport')).toEqual(['secret:db-AbCdEf']);
+      expect(secretsOf(template, 'Migrate')?.sort()).toEqual(['secret:db-AbCdEf', 'secret:proxy-AbCdEf']);
+      template.hasResourceProperties('AWS::Lambda::Function', {
+        Environment: { Variables: { DATABASE_PROXY_SECRET_ARN: proxySecretArn } },
+      });
+      template.hasResourceProperties('AWS::IAM::Policy', {
+        PolicyDocument: {
+          Statement: Match.arrayWith([
+            {
+              Effect: 'Allow',
+              Action: 'kms:Decrypt',
+              Resource: proxySecretKeyArn,
+              Condition: { StringEquals: { 'kms:ViaService': 'secretsmanager.eu-north-1.amazonaws.com' } },
+            },
+          ]),
+        },
+      });
+    });
+
+    test('is the only one there is otherwise, and the migration makes no role', () => {
+      for (const name of ['Files', 'Migrate']) expect(secretsOf(served, name)).toEqual(['secret:db-AbCdEf']);
+      expect(JSON.stringify(served.toJSON())).not.toContain('DATABASE_PROXY_SECRET_ARN');
     });
   });
 

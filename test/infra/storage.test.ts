@@ -95,19 +95,27 @@ describe('catalogue', () => {
 
 test('every key rotates and is kept', () => {
   const keys = storage.all('AWS::KMS::Key');
-  expect(keys).toHaveLength(5);
+  expect(keys).toHaveLength(6);
   for (const { Properties, DeletionPolicy } of keys) {
     expect(Properties.EnableKeyRotation).toBe(true);
     expect(DeletionPolicy).toBe('Retain');
   }
 });
 
-test('secrets start empty, are under keys of their own and are kept', () => {
+test('secrets start empty or are made up, are under keys of their own and are kept', () => {
   const secrets = storage.all('AWS::SecretsManager::Secret');
-  expect(secrets.map(({ Properties }) => Properties.SecretString).sort()).toEqual(['{"keys":[]}', '{"users":[]}']);
+  const given = secrets.map(({ Properties }) => Properties.SecretString).filter((text) => text !== undefined);
+  expect(given.sort()).toEqual(['{"keys":[]}', '{"users":[]}']);
+  expect(storage.at('Catalogue/ProxySecret').Properties.GenerateSecretString).toEqual({
+    SecretStringTemplate: '{"username":"data_out_proxy"}',
+    GenerateStringKey: 'password',
+    PasswordLength: 48,
+    ExcludePunctuation: true,
+  });
   expect(secrets.map(({ Properties }) => show(Properties.KmsKeyId)).sort()).toEqual([
     'AdministratorsKey',
     'ArchiveKeysKey',
+    'CatalogueProxyKey',
   ]);
   for (const { DeletionPolicy } of secrets) expect(DeletionPolicy).toBe('Retain');
 });

@@ -1,16 +1,17 @@
 import { randomInt, randomUUID } from 'node:crypto';
+import { limits } from '../../contract/limits.ts';
 import { encryptedBodySize } from '../../crypt4gh/index.ts';
 import type { ArchiveKey } from '../../export/ports.ts';
-import type { InventoryFile } from '../../stores/rds-archive-inventory.ts';
-import type { ArchiveRegistration } from '../../stores/rds-archive-writer.ts';
+import type { InventoryFile } from '../../stores/rds/archive-inventory.ts';
+import { type ArchiveRegistration, FileIdTakenError } from '../../stores/rds/archive-writer.ts';
 import { OpsError } from '../errors.ts';
 import type { ArchiveCatalogue, Target } from '../ports.ts';
-import { encryptForArchive, isContainer, maxHeaderBytes, type SplitContainer, splitForArchive } from './container.ts';
+import { encryptForArchive, isContainer, type SplitContainer, splitForArchive } from './container.ts';
 import type { Input } from './input.ts';
 import { abortable, Counter, peekable } from './streams.ts';
 
 /** Bytes of the largest body: with a header before it, it must fit one S3 object (10,000 parts of 5 GiB). */
-export const maxBodyBytes = 10_000 * 5 * 2 ** 30 - maxHeaderBytes;
+export const maxBodyBytes = 10_000 * 5 * 2 ** 30 - limits.headerBytes;
 
 export interface AddFileRequest {
   readonly datasetId: string;
@@ -165,6 +166,8 @@ async function enter(
     const entered = await catalogue.findFile(file.fileId).catch(left('whether the file is catalogued is not known'));
     if (entered?.archiveFilePath === file.archiveFilePath) return;
     await bodies.remove(file.archiveFilePath).catch(left('the file is not catalogued'));
+    // Not known when the upload began: somebody else was quicker.
+    if (error instanceof FileIdTakenError) throw new OpsError('conflict', error.message, { cause: error });
     throw error;
   }
 }

@@ -1,4 +1,6 @@
 import { randomBytes } from 'node:crypto';
+import { keyHashOf } from '../../contract/key-hash.ts';
+import { limits } from '../../contract/limits.ts';
 import {
   decryptSegments,
   encryptHeader,
@@ -11,12 +13,6 @@ import type { ArchiveKey } from '../../export/ports.ts';
 import { OpsError } from '../errors.ts';
 import type { PeekableBytes } from './streams.ts';
 import { Counter, tee } from './streams.ts';
-
-/**
- * Bytes of the largest header the archive takes. Its hex form travels in one result of the RDS Data API, which ends at
- * 1 MiB; a header for one reader has 124 bytes.
- */
-export const maxHeaderBytes = 256 * 1024;
 
 /** What is known of a file once its body has been read to the end. */
 export interface Digests {
@@ -33,7 +29,7 @@ export interface Digests {
 /** A Crypt4GH container for an archive key, taken apart. */
 export interface SplitContainer {
   readonly header: Uint8Array;
-  /** Lower-case hex of the archive's public key that opens the header. */
+  /** `keyHashOf` the archive's public key that opens the header. */
   readonly keyHash: string;
   /** To be read once, to the end. */
   readonly body: AsyncIterable<Uint8Array>;
@@ -53,7 +49,7 @@ export function encryptForArchive(bytes: PeekableBytes, key: Pick<ArchiveKey, 'p
   const plain = new Counter();
   return {
     header: encryptHeader({ dataKeys: [dataKey], recipients: [key.publicKey] }),
-    keyHash: Buffer.from(key.publicKey).toString('hex'),
+    keyHash: keyHashOf(key.publicKey),
     body: encryptSegments(plain.count(bytes.all()), { dataKey }),
     digests: () => ({
       decryptedSize: plain.size,
@@ -72,8 +68,8 @@ export function encryptForArchive(bytes: PeekableBytes, key: Pick<ArchiveKey, 'p
  */
 export async function splitForArchive(bytes: PeekableBytes, keys: readonly ArchiveKey[]): Promise<SplitContainer> {
   const { header, body } = await splitContainer(bytes.all());
-  if (header.length > maxHeaderBytes) {
-    throw new OpsError('too_large', `the Crypt4GH header has ${header.length} bytes, more than ${maxHeaderBytes}`);
+  if (header.length > limits.headerBytes) {
+    throw new OpsError('too_large', `the Crypt4GH header has ${header.length} bytes, more than ${limits.headerBytes}`);
   }
   const { key, opened } = openWithOne(header, keys);
   const uploaded = new Counter();
@@ -81,7 +77,7 @@ export async function splitForArchive(bytes: PeekableBytes, keys: readonly Archi
   uploaded.add(header);
   return {
     header,
-    keyHash: Buffer.from(key.publicKey).toString('hex'),
+    keyHash: keyHashOf(key.publicKey),
     body: tee(uploaded.count(body), async (copy) => {
       for await (const chunk of decryptSegments(copy, opened)) plain.add(chunk);
     }),

@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
-import type { AuditRow } from '../../stores/rds-audit-trail.ts';
+import * as z from 'zod';
+import type { AuditRow } from '../../stores/rds/audit-trail.ts';
 import { usageError } from '../errors.ts';
 import { formatBytes, printable } from '../output.ts';
 import { type CommandContext, openSession } from '../session.ts';
@@ -24,6 +25,9 @@ export function registerAudit(program: Command, context: CommandContext): void {
       const session = openSession(context, command);
       const limit = Number(options.limit);
       if (!Number.isSafeInteger(limit) || limit < 1) throw usageError('--limit', 'expected a whole number above 0');
+      if (options.request !== undefined && !z.guid().safeParse(options.request).success) {
+        throw usageError('--request', 'expected the UUID that POST /export answered');
+      }
       const { audit } = await session.target();
       const filter = {
         ...(options.request === undefined ? {} : { requestId: options.request }),

@@ -3,11 +3,11 @@ import { CreateBucketCommand, GetObjectCommand, type S3Client } from '@aws-sdk/c
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { outboxMetadata } from '../../../lib/contract/outbox-key.ts';
 import { ArchiveDamagedError } from '../../../lib/errors.ts';
-import { S3Archive } from '../../../lib/stores/s3-archive.ts';
-import { S3ArchiveWriter } from '../../../lib/stores/s3-archive-writer.ts';
-import { s3Client } from '../../../lib/stores/s3-client.ts';
-import { S3OutboxReader } from '../../../lib/stores/s3-outbox-reader.ts';
-import { S3OutboxWriter } from '../../../lib/stores/s3-outbox-writer.ts';
+import { S3Archive } from '../../../lib/stores/s3/archive.ts';
+import { S3ArchiveWriter } from '../../../lib/stores/s3/archive-writer.ts';
+import { s3Client } from '../../../lib/stores/s3/client.ts';
+import { S3OutboxReader } from '../../../lib/stores/s3/outbox-reader.ts';
+import { S3OutboxWriter } from '../../../lib/stores/s3/outbox-writer.ts';
 import { testClient } from '../../helpers/http-handler.ts';
 import { S3Server } from '../../helpers/s3-server.ts';
 

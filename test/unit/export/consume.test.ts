@@ -3,7 +3,8 @@ import { beforeEach, describe, expect, test } from 'vitest';
 import { limits } from '../../../lib/contract/limits.ts';
 import { TemporarilyUnavailableError } from '../../../lib/errors.ts';
 import { consumeExportRequest } from '../../../lib/export/consume.ts';
-import { ExportWorld, vectorKey } from '../../helpers/export-world.ts';
+import { stageFile } from '../../../lib/export/stage.ts';
+import { ExportWorld, vector, vectorKey } from '../../helpers/export-world.ts';
 import { CrashError } from '../../helpers/port-calls.ts';
 
 const requestId = '6f1d7a9e-3b1c-4d0e-9a57-0c5a4f2b8e11';
@@ -16,12 +17,11 @@ const key = Buffer.from(vectorKey('bob').publicKey).toString('base64');
 const fingerprint = createHash('sha256').update(vectorKey('bob').publicKey).digest('hex');
 
 const request = { jwtToken: 'good-visa', publicKey: key, datasetId: 'EGAD1' };
-const received = (body: unknown, attributes: Record<string, string> = { requestId, archiveKind: 'fega' }) => ({
-  messageId,
-  body: typeof body === 'string' ? body : JSON.stringify(body),
-  attributes,
-  sentAt: new Date('2026-11-21T09:59:00.123Z'),
-});
+const received = (
+  body: unknown,
+  attributes: Record<string, string> = { requestId, archiveKind: 'fega' },
+  sentAt = new Date('2026-11-21T09:59:00.123Z'),
+) => ({ messageId, body: typeof body === 'string' ? body : JSON.stringify(body), attributes, sentAt });
 
 let world: ExportWorld;
 const consume = (...message: Parameters<typeof received>) =>
@@ -139,6 +139,41 @@ describe('seed rule 4: a request is rejected, nothing is staged, the reason is o
 test('a message without a request id goes by its message id', async () => {
   expect(await consume(request, {})).toMatchObject({ outcome: 'accepted', requestId: messageId });
   expect(world.rows[0]).not.toHaveProperty('archiveKind');
+});
+
+describe('when the request was made', () => {
+  const sentAt = new Date('2026-11-21T09:59:00.123Z');
+  test.each([
+    ['what the proxy said', '2026-11-14T08:00:00.500Z', '2026-11-14T08:00:00.500Z'],
+    ['what the proxy said, its clock ahead of the queue by a minute', '2026-11-21T10:00:00.123Z', undefined],
+    ['when the queue took it, for a time in the future', '2026-11-21T10:00:00.124Z', sentAt.toISOString()],
+    ['when the queue took it, for no time', 'yesterday', sentAt.toISOString()],
+    ['when the queue took it, for a date', '2026-11-14', sentAt.toISOString()],
+    ['when the queue took it, for a day that is none', '2026-02-30T08:00:00.000Z', sentAt.toISOString()],
+  ])('%s', async (_, requestedAt, expected = requestedAt) => {
+    await consume(request, { requestId, archiveKind: 'fega', requestedAt }, sentAt);
+    expect(world.fileExports.sent.map((message) => message.requestedAt)).toEqual(Array(4).fill(expected));
+  });
+
+  test('an old request that is moved back from the dead-letter queue does not replace a newer one', async () => {
+    const other = Buffer.from(vectorKey('dave').publicKey).toString('base64');
+    const newer = 'a2c1f0de-7777-4aaa-8bbb-1234567890ab';
+    world.addFile('F9', vector('split/body.bin'));
+    world.visas.set('good-visa', [grant('EGAD3')]);
+    const wanted = { jwtToken: 'good-visa', datasetId: 'EGAD3' };
+    const made = (id: string, at: string) => ({ requestId: id, archiveKind: 'fega', requestedAt: at });
+    const days = (day: number) => new Date(Date.UTC(2026, 10, day));
+    await consume({ ...wanted, publicKey: other }, made(newer, '2026-11-15T00:00:00.000Z'), days(15));
+    // A redrive gives the message a new id and a new time of sending.
+    await consume({ ...wanted, publicKey: key }, made(requestId, '2026-11-14T00:00:00.000Z'), days(20));
+    const delivery = { redelivered: false, remainingMs: () => 900_000 };
+    const outcomes = [];
+    for (const message of world.fileExports.sent) {
+      outcomes.push(await stageFile({ messageId, body: JSON.stringify(message) }, world.staging, delivery));
+    }
+    expect(outcomes.map(({ outcome }) => outcome)).toEqual(['staged', 'superseded']);
+    expect([...world.outbox.objects.values()].map(({ metadata }) => metadata['request-id'])).toEqual([newer]);
+  });
 });
 
 test.each([

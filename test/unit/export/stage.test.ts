@@ -229,6 +229,25 @@ describe('rejected: nothing is staged', () => {
     ]);
   });
 
+  test('a dataset withdrawn while S3 copies: the upload is aborted', async () => {
+    world = worldWith(bodyOf(9 * MiB));
+    const delivery = {
+      redelivered: false,
+      remainingMs: () => {
+        if (world.calls.names.includes('upload.copyPart')) world.catalogue.setReleased('EGAD1', false);
+        return 900_000;
+      },
+    };
+    expect(await stageFile(message(), world.staging, delivery)).toMatchObject({
+      outcome: 'rejected',
+      reason: 'not_released',
+    });
+    expect(world.calls.names).not.toContain('upload.complete');
+    expect(world.calls.names.slice(-3)).toEqual(['catalogue.isReleased EGAD1', 'upload.abort', 'log.record rejected']);
+    expect(world.outbox.objects.size).toBe(0);
+    expect(world.outbox.uploads.size).toBe(0);
+  });
+
   test.each(['{', 'null', JSON.stringify({ fileId: 'EGAF1' })])(
     'a message that is no file export: %s',
     async (body) => {
@@ -240,9 +259,27 @@ describe('rejected: nothing is staged', () => {
   );
 });
 
+describe('a public key that nobody may encrypt to is rejected', () => {
+  test.each([
+    ['all zeros', Buffer.alloc(32)],
+    ['a point of small order', Buffer.from('01'.padEnd(64, '0'), 'hex')],
+    ['31 bytes', Buffer.alloc(31, 7)],
+    ['33 bytes', Buffer.alloc(33, 7)],
+  ])('%s', async (_, publicKey) => {
+    const outcome = await stageFile(message({ publicKey: publicKey.toString('base64') }), world.staging, fresh);
+    expect(outcome).toMatchObject({ outcome: 'rejected', reason: 'unusable_public_key', fileId: 'EGAF1' });
+    expect(world.calls.names).toEqual(['log.record rejected']);
+    expect(world.rows).toEqual([
+      expect.objectContaining({ event: 'rejected', reason: 'unusable_public_key', requestId: requestA, recipient }),
+    ]);
+  });
+});
+
 describe('archive and catalogue that contradict each other', () => {
   const damaged = async () => {
-    await expect(stageFile(message(), world.staging, fresh)).rejects.toBeInstanceOf(ArchiveDamagedError);
+    const error: unknown = await stageFile(message(), world.staging, fresh).catch((reason: unknown) => reason);
+    expect(error).toBeInstanceOf(ArchiveDamagedError);
+    expect(error).toHaveProperty('message', expect.stringContaining('EGAF1'));
     expect(world.outbox.objects.size).toBe(0);
     expect(world.rows).toEqual([]);
   };

@@ -35,8 +35,8 @@ function checker(policy: ArchiveCredentialsPolicy, store: ArchiveUsers = users) 
 }
 
 describe.each(['required', 'when-presented'] as const)('policy %s', (policy) => {
-  test('right credentials pass', async () => {
-    await expect(checker(policy)(basic('archive', 'correct:horse'))).resolves.toBeUndefined();
+  test('right credentials pass, and say who it is', async () => {
+    await expect(checker(policy)(basic('archive', 'correct:horse'))).resolves.toBe('archive');
   });
 
   test.each([
@@ -72,7 +72,7 @@ test('credentials that were right are believed for a minute, then looked up agai
   await check(value);
   users.rows.clear();
   now = new Date('2026-11-21T10:00:59.999Z');
-  await check(value);
+  expect(await check(value)).toBe('archive');
   expect(users.lookups).toBe(1);
   now = new Date('2026-11-21T10:01:00Z');
   await expect(check(value)).rejects.toThrow(UnauthenticatedError);

@@ -12,6 +12,7 @@ import { makeTestIssuer } from '../../helpers/issuer.ts';
 import { RecordingExportRequests } from '../../helpers/recording-export-requests.ts';
 
 const uuid = '0b9d7a52-5f6e-4c1a-9a39-0d2f3f1f2a11';
+const now = new Date('2026-11-21T10:00:00.123Z');
 const alicePem = readFileSync('test/vectors/keys/alice.pub', 'utf8');
 /** The second line of a Crypt4GH key file is the base64 of the key itself. */
 const alice = alicePem.split('\n')[1]!;
@@ -24,7 +25,12 @@ async function post(parts: RequestParts, requests = new RecordingExportRequests(
     headers: { 'Content-Type': 'application/json' },
     ...parts,
   });
-  const { reply } = await requestExport(request, { archiveKind: 'fega', requests, newRequestId: () => uuid });
+  const { reply } = await requestExport(request, {
+    archiveKind: 'fega',
+    requests,
+    newRequestId: () => uuid,
+    clock: () => now,
+  });
   return { reply, published: requests.published };
 }
 
@@ -47,6 +53,7 @@ test('seed rule 2: the visa is not inspected, one message is published and the a
   expect(published).toEqual([
     {
       requestId: uuid,
+      requestedAt: now,
       archiveKind: 'fega',
       message: { jwtToken: 'not-even-a-token', publicKey: expect.any(String), datasetId: 'EGAD00000000001' },
     },

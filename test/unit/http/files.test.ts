@@ -1,15 +1,16 @@
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { outboxPrefix } from '../../../lib/contract/outbox-key.ts';
 import { InvalidRequestError, TemporarilyUnavailableError, UnauthenticatedError } from '../../../lib/errors.ts';
-import { expiryDate, listFiles } from '../../../lib/http/files.ts';
+import { expiryDate, type ListingAccess, listFiles } from '../../../lib/http/files.ts';
 import { FakeOutboxReader } from '../../helpers/fake-outbox-reader.ts';
 import { basic, httpRequest, type RequestParts } from '../../helpers/http-request.ts';
 import { makeTestIssuer } from '../../helpers/issuer.ts';
-import { type AccessWorld, accessWorld, requestTime } from '../../helpers/recipient-access.ts';
+import { type AccessWorld, accessWorld, archiveUser, requestTime } from '../../helpers/recipient-access.ts';
 
 let world: AccessWorld;
 let mine: string;
 let outbox: FakeOutboxReader;
+let served: ListingAccess[];
 
 beforeAll(async () => {
   world = await accessWorld();
@@ -17,11 +18,12 @@ beforeAll(async () => {
 });
 beforeEach(() => {
   outbox = new FakeOutboxReader();
+  served = [];
 });
 
 async function list(parts: RequestParts) {
   const request = httpRequest({ headers: await world.headers(), ...parts });
-  return await listFiles(request, { access: world.access, outbox, expiryDays: 30 });
+  return await listFiles(request, { access: world.access, outbox, expiryDays: 30, served: (one) => served.push(one) });
 }
 
 interface Listing {
@@ -230,4 +232,34 @@ test.each([
   ['2026-12-31T00:00:01.000Z', 30, '2027-01-31T00:00:00.000Z'],
 ])('made at %s, a container expires by a rule of %i days at %s', (created, days, expected) => {
   expect(expiryDate(new Date(created), days).toISOString()).toBe(expected);
+});
+
+describe('who listed what is told', () => {
+  test('the parts of the outbox, the page and the rows that were sent, once', async () => {
+    outbox.stage(mine, ...names(5).map((name) => ({ name })));
+    await listing({ query: { ...outboxOnly, page: '1', per_page: '3' } });
+    expect(served).toEqual([{ requestId: 'gateway-request', recipients: [mine], page: 1, rows: 2 }]);
+  });
+
+  test('the user of the central archive, never the password or the visa', async () => {
+    const { username, password } = archiveUser;
+    const headers = { ...(await world.headers()), Authorization: basic(username, password) };
+    await listing({ query: outboxOnly, headers });
+    expect(served).toEqual([
+      { requestId: 'gateway-request', recipients: [mine], archiveUser: 'ana@archive', page: 0, rows: 0 },
+    ]);
+  });
+
+  test('a listing that breaks off, as far as it went', async () => {
+    outbox.stage(mine, ...names(2500).map((name) => ({ name })));
+    const { body } = await list({ query: outboxOnly });
+    for await (const piece of body) if (piece.includes('f00999')) break;
+    expect(served).toMatchObject([{ rows: 1000 }]);
+  });
+
+  test('nothing of a request that was refused', async () => {
+    await list({ query: {} }).catch(() => {});
+    await list({ query: outboxOnly, headers: {} }).catch(() => {});
+    expect(served).toEqual([]);
+  });
 });

@@ -1,3 +1,4 @@
+import { hash } from 'bcryptjs';
 import { describe, expect, test } from 'vitest';
 import { hashPassword, parseScryptHash } from '../../../lib/contract/password-hash.ts';
 import { verifyPassword } from '../../../lib/http/passwords.ts';
@@ -57,6 +58,21 @@ describe('bcrypt', () => {
   ])('the password %j fits %s', async (password, stored) => {
     expect(await verifyPassword(password, stored)).toBe(true);
     expect(await verifyPassword(`${password}x`, stored)).toBe(false);
+  });
+
+  // Made with the crypt(3) of libxcrypt: bcrypt takes the first 72 bytes alone, so every longer password would fit as well.
+  test.each([
+    ['72 letters', 'a'.repeat(72), true],
+    ['73 letters', 'a'.repeat(73), false],
+    ['72 letters and anything', `${'a'.repeat(72)}, guess`, false],
+  ])('%s', async (_, password, fits) => {
+    expect(await verifyPassword(password, '$2b$04$CCCCCCCCCCCCCCCCCCCCC.mDyzbhj.9K0apb9O/AGMWwoLXiYAu6u')).toBe(fits);
+  });
+
+  test('bytes count, not characters', async () => {
+    const password = 'å'.repeat(37);
+    expect(await verifyPassword(password, await hash(password, 4))).toBe(false);
+    expect(await verifyPassword(password.slice(1), await hash(password.slice(1), 4))).toBe(true);
   });
 
   test('a cost that would take a minute is refused', async () => {

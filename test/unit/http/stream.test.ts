@@ -7,15 +7,16 @@ import {
   UnauthenticatedError,
 } from '../../../lib/errors.ts';
 import { problemReply } from '../../../lib/http/problem.ts';
-import { streamFile } from '../../../lib/http/stream.ts';
+import { type FileAccess, streamFile } from '../../../lib/http/stream.ts';
 import { FakeOutboxReader } from '../../helpers/fake-outbox-reader.ts';
-import { httpRequest, type RequestParts } from '../../helpers/http-request.ts';
-import { type AccessWorld, accessWorld, requestTime } from '../../helpers/recipient-access.ts';
+import { basic, httpRequest, type RequestParts } from '../../helpers/http-request.ts';
+import { type AccessWorld, accessWorld, archiveUser, requestTime } from '../../helpers/recipient-access.ts';
 
 const name = 'EGAF1-sample.bam.c4gh';
 let world: AccessWorld;
 let mine: string;
 let outbox: FakeOutboxReader;
+let served: FileAccess[];
 
 beforeAll(async () => {
   world = await accessWorld();
@@ -23,13 +24,14 @@ beforeAll(async () => {
 });
 beforeEach(() => {
   outbox = new FakeOutboxReader();
+  served = [];
   outbox.stage(mine, { name, size: 4096, etag: '"abc"', lastModified: new Date('2026-11-20T08:09:10Z') });
   outbox.stage(outboxPrefix(world.subject('researcher-2')), { name: 'theirs.c4gh' });
 });
 
 async function stream(file: string, parts: RequestParts = {}) {
   const request = httpRequest({ headers: await world.headers(), pathParameters: { file }, ...parts });
-  return await streamFile(request, { access: world.access, outbox });
+  return await streamFile(request, { access: world.access, outbox, served: (one) => served.push(one) });
 }
 
 test('GET leads to a presigned URL, which no cache may keep', async () => {
@@ -155,4 +157,29 @@ test('a passport opens the files of each of its identities', async () => {
 test('S3 that is down is 503, not 404', async () => {
   outbox.failure = { atPage: 0, error: new TemporarilyUnavailableError('S3') };
   await expect(stream(name)).rejects.toThrow(TemporarilyUnavailableError);
+});
+
+describe('who was given what is told', () => {
+  const known = { requestId: 'gateway-request', fileName: name };
+
+  test.each([
+    ['GET', {}],
+    ['GET', { redirect: 'false' }],
+    ['HEAD', {}],
+  ])('%s %o: the file and the part of the outbox it is in', async (method, query) => {
+    await stream(name, { method, query });
+    expect(served).toEqual([{ ...known, method, recipients: [mine] }]);
+  });
+
+  test('the user of the central archive, never the password, the visa or the URL', async () => {
+    const { username, password } = archiveUser;
+    await stream(name, { headers: { ...(await world.headers()), Authorization: basic(username, password) } });
+    expect(served).toEqual([{ ...known, method: 'GET', recipients: [mine], archiveUser: 'ana@archive' }]);
+  });
+
+  test('nothing of a request that was refused', async () => {
+    await stream('theirs.c4gh').catch(() => {});
+    await stream(name, { headers: {} }).catch(() => {});
+    expect(served).toEqual([]);
+  });
 });

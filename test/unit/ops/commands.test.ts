@@ -1,7 +1,7 @@
-import { mkdtemp, writeFile } from 'node:fs/promises';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { formatPublicKey } from '../../../lib/crypt4gh/index.ts';
 import { verifyPassword } from '../../../lib/http/passwords.ts';
 import { keyVector, manifest, vectorFile } from '../../helpers/crypt4gh-vectors.ts';
@@ -13,6 +13,7 @@ beforeAll(async () => {
   await writeFile(join(folder, 'password'), 'correct horse battery\n');
   await writeFile(join(folder, 'two-lines'), 'correct horse\nbattery\n');
 });
+afterAll(() => rm(folder, { recursive: true }));
 
 let world: OpsWorld;
 beforeEach(async () => {
@@ -196,6 +197,12 @@ describe('audit', () => {
   test('newest first, one object a line', async () => {
     const { stdout } = await run(['audit', '--json', '--limit', '1']);
     expect(JSON.parse(stdout)).toMatchObject({ event: 'staged', fileId: 'EGAF2', bytes: 2048 });
+  });
+
+  test.each(['', 'EGAD1', row.requestId.slice(1), `${row.requestId}0`])('--request %j is wrong usage', async (id) => {
+    const { exitCode, stderr } = await run(['audit', '--request', id]);
+    expect(exitCode).toBe(2);
+    expect(stderr).toContain('--request');
   });
 
   test.each(['0', '-1', 'many', '1.5'])('--limit %j is wrong usage', async (limit) => {

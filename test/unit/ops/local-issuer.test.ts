@@ -1,8 +1,8 @@
-import { mkdtemp, writeFile } from 'node:fs/promises';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { exportJWK, generateKeyPair } from 'jose';
-import { beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { issueVisa } from '../../../lib/ops/local-issuer.ts';
 import { parseTrustedIssuers, type TrustedIssuers, verifyVisaOrPassport } from '../../../lib/visas/index.ts';
 import { exampleConnection, makeOpsWorld, runTool } from '../../helpers/ops-world.ts';
@@ -12,8 +12,9 @@ const now = new Date('2026-11-21T10:00:00.000Z');
 let issuer: { iss: string; jwksPath: string; privateKeyPath: string };
 let issuers: TrustedIssuers;
 
+let folder: string;
 beforeAll(async () => {
-  const folder = await mkdtemp(join(tmpdir(), 'data-out-issuer-'));
+  folder = await mkdtemp(join(tmpdir(), 'data-out-issuer-'));
   const { publicKey, privateKey } = await generateKeyPair('ES256', { extractable: true });
   const common = { alg: 'ES256', kid: 'local-1' };
   issuer = { iss, jwksPath: join(folder, 'jwks.json'), privateKeyPath: join(folder, 'issuer.json') };
@@ -21,6 +22,7 @@ beforeAll(async () => {
   const jwks = { keys: [{ ...(await exportJWK(publicKey)), ...common }] };
   issuers = parseTrustedIssuers([{ iss, jwks, issues: ['visas', 'passports'] }]);
 });
+afterAll(() => rm(folder, { recursive: true }));
 
 const issue = (datasetIds: string[]) =>
   issueVisa(issuer, { subject: 'someone', datasetIds, issuedAt: now, expiresAt: new Date(now.getTime() + 3_600_000) });

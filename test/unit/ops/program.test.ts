@@ -1,7 +1,7 @@
-import { mkdtemp, writeFile } from 'node:fs/promises';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { encrypt, generateKeyPair } from '../../../lib/crypt4gh/index.ts';
 import { ForbiddenError, TemporarilyUnavailableError } from '../../../lib/errors.ts';
 import { OpsError } from '../../../lib/ops/errors.ts';
@@ -15,6 +15,7 @@ beforeAll(async () => {
   const foreign = await collect(encrypt([Buffer.from('abc')], { recipients: [generateKeyPair().publicKey] }));
   await writeFile(join(folder, 'foreign.c4gh'), foreign);
 });
+afterAll(() => rm(folder, { recursive: true }));
 
 let world: OpsWorld;
 beforeEach(async () => {

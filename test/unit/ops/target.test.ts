@@ -1,9 +1,9 @@
-import { mkdir, mkdtemp, writeFile } from 'node:fs/promises';
-import { createServer, type Server } from 'node:http';
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { createServer, type RequestListener, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { GlobalOptions } from '../../../lib/ops/session.ts';
 import { connectTarget } from '../../../lib/ops/target.ts';
 import { exampleConnection, makeTerminal } from '../../helpers/ops-world.ts';
@@ -12,6 +12,7 @@ let folder: string;
 beforeEach(async () => {
   folder = await mkdtemp(join(tmpdir(), 'data-out-target-'));
 });
+afterEach(() => rm(folder, { recursive: true }));
 
 async function connectionFile(name: string, proxyUrl: string): Promise<string> {
   const file = join(folder, name);
@@ -21,19 +22,52 @@ async function connectionFile(name: string, proxyUrl: string): Promise<string> {
 }
 
 const connect = (options: Partial<GlobalOptions>, env = {}) =>
-  connectTarget({ stackPrefix: 'DataOut', ...options }, makeTerminal({ folder, env }).terminal);
+  connectTarget(options, makeTerminal({ folder, env }).terminal);
+
+/** A server on a port of its own, and its URL. */
+async function listen(listener: RequestListener): Promise<{ server: Server; url: string }> {
+  const server = createServer(listener);
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  return { server, url: `http://127.0.0.1:${(server.address() as AddressInfo).port}` };
+}
+
+async function close(server: Server): Promise<void> {
+  server.closeAllConnections();
+  await new Promise((resolve) => server.close(resolve));
+}
 
 describe('the local engine', () => {
   test('is found by the option, then by the variable, then in the folder', async () => {
-    await connectionFile('.local/connection.json', 'http://127.0.0.1:1/folder');
-    const byVariable = await connectionFile('variable.json', 'http://127.0.0.1:2/variable');
-    await connectionFile('option.json', 'http://127.0.0.1:3/option');
+    // What API Gateway answers to a path that it does not know.
+    const { server, url } = await listen((_request, response) => response.writeHead(403).end('{}'));
+    await connectionFile('.local/connection.json', `${url}/folder`);
+    const byVariable = await connectionFile('variable.json', `${url}/variable`);
+    await connectionFile('option.json', `${url}/option`);
     const env = { DATA_OUT_CONNECTION: byVariable };
-    expect((await connect({ connection: 'option.json' }, env)).description).toBe(
-      'local engine http://127.0.0.1:3/option',
-    );
-    expect((await connect({}, env)).description).toBe('local engine http://127.0.0.1:2/variable');
-    expect((await connect({})).description).toBe('local engine http://127.0.0.1:1/folder');
+    expect((await connect({ connection: 'option.json' }, env)).description).toBe(`local engine ${url}/option`);
+    expect((await connect({}, env)).description).toBe(`local engine ${url}/variable`);
+    expect((await connect({})).description).toBe(`local engine ${url}/folder`);
+    await close(server);
+  });
+
+  test('that is gone, with its file left behind, is said to be gone', async () => {
+    const { server, url } = await listen(() => {});
+    await close(server);
+    await connectionFile('.local/connection.json', url);
+    await expect(connect({})).rejects.toMatchObject({
+      code: 'temporarily_unavailable',
+      message: `the engine at ${url} does not answer; begin it with npm start`,
+    });
+  });
+
+  test('a directory is no connection file', async () => {
+    const named = connect({ connection: '.' });
+    await expect(named).rejects.toMatchObject({
+      violations: [{ field: '--connection', message: expect.stringContaining('is a directory') }],
+    });
+    await expect(connect({}, { DATA_OUT_CONNECTION: folder })).rejects.toMatchObject({
+      violations: [{ field: 'DATA_OUT_CONNECTION' }],
+    });
   });
 
   test('a named file that is missing is not replaced by another', async () => {
@@ -71,7 +105,7 @@ describe('deployed stacks', () => {
 
   /** CloudFormation, as far as DescribeStacks of one stack goes. */
   beforeAll(async () => {
-    server = createServer(async (request, response) => {
+    const cloudFormation = await listen(async (request, response) => {
       let body = '';
       for await (const chunk of request) body += chunk;
       const { Action, StackName = '' } = Object.fromEntries(new URLSearchParams(body));
@@ -88,32 +122,39 @@ describe('deployed stacks', () => {
             : `<ErrorResponse>${error}</ErrorResponse>`,
         );
     });
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-    vi.stubEnv('AWS_ENDPOINT_URL_CLOUDFORMATION', url);
+    server = cloudFormation.server;
+    vi.stubEnv('AWS_ENDPOINT_URL_CLOUDFORMATION', cloudFormation.url);
     vi.stubEnv('AWS_ACCESS_KEY_ID', 'AKIAEXAMPLE');
     vi.stubEnv('AWS_SECRET_ACCESS_KEY', 'example');
   });
-  afterAll(() => {
+  afterAll(async () => {
     vi.unstubAllEnvs();
-    server.closeAllConnections();
-    server.close();
+    await close(server);
   });
   beforeEach(() => {
     const { ProxyUrl, DataOutUrl, ...storage } = exampleConnection.outputs;
     stacks.clear();
     stacks.set('DataOutStorage', storage);
     stacks.set('DataOutService', { ProxyUrl, DataOutUrl });
-    stacks.set('OtherStorage-test', storage);
-    stacks.set('OtherService-test', { ProxyUrl, DataOutUrl });
+    stacks.set('DataOutStorage-test', storage);
+    stacks.set('DataOutService-test', { ProxyUrl, DataOutUrl });
   });
 
   test.each([
     [{}, 'stacks DataOutStorage and DataOutService in eu-north-1'],
-    [{ stackPrefix: 'Other', stage: 'test' }, 'stacks OtherStorage-test and OtherService-test in eu-north-1'],
+    [{ stage: 'test' }, 'stacks DataOutStorage-test and DataOutService-test in eu-north-1'],
   ])('%j are found by their names', async (options, description) => {
     const target = await connect({ aws: true, region: 'eu-north-1', ...options });
     expect(target).toMatchObject({ description, connection: undefined });
+  });
+
+  test('without a region, the options that name one are named', async () => {
+    for (const name of ['AWS_REGION', 'AWS_PROFILE']) vi.stubEnv(name, undefined);
+    vi.stubEnv('AWS_CONFIG_FILE', join(folder, 'no-config'));
+    vi.stubEnv('AWS_SHARED_CREDENTIALS_FILE', join(folder, 'no-credentials'));
+    const refused = connect({ aws: true });
+    await expect(refused).rejects.toMatchObject({ code: 'invalid_request' });
+    await expect(refused).rejects.toThrow('say --region or AWS_REGION');
   });
 
   test('that are not there are named', async () => {

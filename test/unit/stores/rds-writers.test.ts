@@ -1,10 +1,14 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { NotFoundError } from '../../../lib/errors.ts';
 import type { ExportEvent } from '../../../lib/export/ports.ts';
-import { RdsArchiveUsers } from '../../../lib/stores/rds-archive-users.ts';
-import { type ArchiveRegistration, RdsArchiveWriter } from '../../../lib/stores/rds-archive-writer.ts';
-import { RdsCatalogue } from '../../../lib/stores/rds-catalogue.ts';
-import { RdsExportLog } from '../../../lib/stores/rds-export-log.ts';
+import { RdsArchiveUsers } from '../../../lib/stores/rds/archive-users.ts';
+import {
+  type ArchiveRegistration,
+  FileIdTakenError,
+  RdsArchiveWriter,
+} from '../../../lib/stores/rds/archive-writer.ts';
+import { RdsCatalogue } from '../../../lib/stores/rds/catalogue.ts';
+import { RdsExportLog } from '../../../lib/stores/rds/export-log.ts';
 import { TestDatabase } from '../../helpers/data-api.ts';
 import { brokenConnection } from '../../helpers/http-handler.ts';
 
@@ -68,10 +72,10 @@ describe('RdsArchiveWriter', () => {
     await writer.registerFile(file);
     await writer.registerFile({
       ...file,
-      archiveFilePath: 'bodies/2',
+      submissionFilePath: 'again.vcf',
       checksums: [{ ...file.checksums[0]!, checksum: 'cc' }],
     });
-    expect(await test.sql('select stable_id, archive_file_path from sda.files')).toEqual([['EGAF1', 'bodies/2']]);
+    expect(await test.sql('select stable_id, submission_file_path from sda.files')).toEqual([['EGAF1', 'again.vcf']]);
     expect(await test.sql('select stable_id from sda.datasets')).toEqual([['EGAD1']]);
     expect(await test.sql('select count(*) from sda.file_dataset')).toEqual([['1']]);
     expect(await test.sql('select dataset_id, event from sda.dataset_event_log')).toEqual([['EGAD1', 'registered']]);
@@ -80,6 +84,35 @@ describe('RdsArchiveWriter', () => {
       ['UNENCRYPTED', 'SHA256', 'cc'],
     ]);
   });
+
+  it.each([false, true])(
+    'two that enter one new file id at once: one is there whole, the other is told (answers lost: %s)',
+    async (lost) => {
+      const writer = new RdsArchiveWriter(test.dataApi());
+      if (lost) for (let n = 0; n < 2; n += 1) lostAnswer();
+      const other = {
+        ...file,
+        datasetId: 'EGAD2',
+        keyHash: 'beef',
+        archiveFilePath: 'bodies/2',
+        header: Uint8Array.of(2),
+        checksums: [{ ...file.checksums[0]!, checksum: 'cc' }],
+      };
+      const [first, second] = await Promise.allSettled([writer.registerFile(file), writer.registerFile(other)]);
+      expect(first.status).toBe('fulfilled');
+      expect(second).toMatchObject({ status: 'rejected', reason: expect.any(FileIdTakenError) });
+      expect(await test.sql('select archive_file_path, header, key_hash from sda.files')).toEqual([
+        ['bodies/1', '0001ff', 'cafe'],
+      ]);
+      expect(await test.sql('select stable_id from sda.datasets')).toEqual([['EGAD1']]);
+      expect(await test.sql('select dataset_id from sda.dataset_event_log')).toEqual([['EGAD1']]);
+      expect(await test.sql('select key_hash from sda.encryption_keys')).toEqual([['cafe']]);
+      expect(await test.sql(checksums)).toEqual([
+        ['ARCHIVED', 'MD5', 'bb'],
+        ['UNENCRYPTED', 'SHA256', 'aa'],
+      ]);
+    },
+  );
 
   it('enters a file without checksums and submission size', async () => {
     const { submissionFileSize: _size, ...rest } = file;

@@ -2,9 +2,9 @@ import { readFileSync } from 'node:fs';
 import { SecretsManagerClient } from '@aws-sdk/client-secrets-manager';
 import { describe, expect, it } from 'vitest';
 import { TemporarilyUnavailableError } from '../../../lib/errors.ts';
-import { MalformedSecretError } from '../../../lib/stores/cached-secret.ts';
-import { SecretAdministrators } from '../../../lib/stores/secret-administrators.ts';
-import { SecretArchiveKeys } from '../../../lib/stores/secret-archive-keys.ts';
+import { SecretAdministrators } from '../../../lib/stores/secrets/administrators.ts';
+import { SecretArchiveKeys } from '../../../lib/stores/secrets/archive-keys.ts';
+import { MalformedSecretError } from '../../../lib/stores/secrets/cached-secret.ts';
 import { brokenConnection, httpHandler, testClient, textOf } from '../../helpers/http-handler.ts';
 
 const secretArn = 'arn:aws:secretsmanager:eu-north-1:1:secret:s';
@@ -52,16 +52,30 @@ describe('SecretAdministrators', () => {
     expect(await administrators.find('__proto__')).toBeUndefined();
   });
 
-  it('reads the secret once a minute, for known and unknown names, alone or at once', async () => {
+  it('reads the secret once a minute, alone or at once', async () => {
     const { state, options } = secretsManager({ users });
     const administrators = new SecretAdministrators(options);
     await Promise.all(['root', 'nobody', 'reader'].map((name) => administrators.find(name)));
     state.now = 59 * seconds;
-    await administrators.find('nobody');
+    await administrators.find('reader');
     expect(state.reads).toBe(1);
     state.text = JSON.stringify({ users: [] });
     state.now = 60 * seconds;
     expect(await administrators.find('root')).toBeUndefined();
+    expect(state.reads).toBe(2);
+  });
+
+  it('finds a user who was added a moment ago, without reading anew for every unknown name', async () => {
+    const { state, options } = secretsManager({ users: [] });
+    const administrators = new SecretAdministrators(options);
+    await administrators.find('root');
+    state.text = JSON.stringify({ users });
+    state.now = 9 * seconds;
+    expect(await administrators.find('root')).toBeUndefined();
+    expect(state.reads).toBe(1);
+    state.now = 10 * seconds;
+    expect((await administrators.find('root'))?.roles).toEqual(['ADMIN']);
+    for (const name of ['stranger', 'stranger', 'nobody']) await administrators.find(name);
     expect(state.reads).toBe(2);
   });
 
@@ -77,6 +91,16 @@ describe('SecretAdministrators', () => {
     fail(undefined);
     expect((await administrators.find('root'))?.roles).toEqual(['ADMIN']);
     expect(state.reads).toBe(2);
+  });
+
+  it('lets nobody down whom it knows when a stranger makes it ask at a bad time', async () => {
+    const { state, options, fail } = secretsManager({ users });
+    const administrators = new SecretAdministrators(options);
+    await administrators.find('root');
+    fail(brokenConnection());
+    state.now = 30 * seconds;
+    await expect(administrators.find('stranger')).rejects.toThrow(TemporarilyUnavailableError);
+    expect((await administrators.find('root'))?.roles).toEqual(['ADMIN']);
   });
 
   it.each([

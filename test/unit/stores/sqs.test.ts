@@ -3,9 +3,9 @@ import { type FauxqsServer, startFauxqs } from 'fauxqs';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { FileExportMessage } from '../../../lib/contract/messages.ts';
 import { TemporarilyUnavailableError } from '../../../lib/errors.ts';
-import { sqsClient } from '../../../lib/stores/sqs-client.ts';
-import { SqsExportRequests } from '../../../lib/stores/sqs-export-requests.ts';
-import { batches, SqsFileExports } from '../../../lib/stores/sqs-file-exports.ts';
+import { sqsClient } from '../../../lib/stores/sqs/client.ts';
+import { SqsExportRequests } from '../../../lib/stores/sqs/export-requests.ts';
+import { batches, SqsFileExports } from '../../../lib/stores/sqs/file-exports.ts';
 import {
   brokenConnection,
   httpHandler,
@@ -42,17 +42,19 @@ async function received() {
 describe('SqsExportRequests', () => {
   const request = {
     requestId: '6f2c3d1e-0000-4000-8000-000000000001',
+    requestedAt: new Date('2026-11-21T09:59:00.123Z'),
     archiveKind: 'fega',
     message: { jwtToken: 'a.b.c', publicKey: 'key', datasetId: 'EGAD1' },
   };
 
-  it('publishes one message, in the form of the field, with its two attributes', async () => {
+  it('publishes one message, in the form of the field, with its three attributes', async () => {
     await new SqsExportRequests({ client, queueUrl }).publish(request);
     const messages = await received();
     expect(messages).toHaveLength(1);
     expect(JSON.parse(messages[0]?.Body ?? '')).toEqual({ jwtToken: 'a.b.c', publicKey: 'key', datasetId: 'EGAD1' });
     expect(messages[0]?.MessageAttributes).toMatchObject({
       requestId: { DataType: 'String', StringValue: '6f2c3d1e-0000-4000-8000-000000000001' },
+      requestedAt: { DataType: 'String', StringValue: '2026-11-21T09:59:00.123Z' },
       archiveKind: { DataType: 'String', StringValue: 'fega' },
     });
   });

@@ -70,6 +70,13 @@ describe('refused at start-up, with the field named', () => {
       () => [{ ...issuer.entry, datasetIdFrom: 'regex' }],
       'issuers[0].datasetIdFrom: expected "value"',
     ],
+    [
+      'a prefix that ends inside a name',
+      () => [{ ...issuer.entry, datasetIdFrom: 'prefix:https://archive.example.org' }],
+      'issuers[0].datasetIdFrom: a prefix must end in one of / : # = ?',
+    ],
+    ['an audience of nobody', () => [{ ...issuer.entry, audience: [] }], 'issuers[0].audience: '],
+    ['an empty audience', () => [{ ...issuer.entry, audience: '' }], 'issuers[0].audience: '],
     ['an issuer twice', () => [issuer.entry, issuer.entry], 'issuers[1].iss: listed twice'],
     ['an address in the place of the set', () => [{ iss: 'x', jwks: 'https://x/jwks.json' }], 'issuers[0].jwks: '],
     ['an empty set', () => withKeys(), 'issuers[0].jwks.keys: '],
@@ -104,6 +111,11 @@ describe('refused at start-up, with the field named', () => {
     ]).split('\n');
     expect(lines).toHaveLength(5);
   });
+});
+
+test.each([...'/:#=?'])('a prefix may end in %s', (end) => {
+  const { issuers } = parseTrustedIssuers([{ ...issuer.entry, datasetIdFrom: `prefix:urn${end}` }]);
+  expect(issuers.get(issuer.iss)?.datasetIdOf(`urn${end}EGAD1`)).toBe('EGAD1');
 });
 
 test.each([

@@ -169,6 +169,48 @@ describe('what the operator allows an issuer', () => {
   });
 });
 
+describe('audience (RFC 7519 § 4.1.3)', () => {
+  const us = 'https://archive.example.org';
+  const several = [us, 'https://archive.example.org/v1'];
+  test.each<[string, object, unknown, string]>([
+    ['not configured, aud is not looked at', {}, 'https://elsewhere.example.org', granted],
+    ['not configured, nor whether it is well formed', {}, 7, granted],
+    ['no aud', { audience: us }, undefined, granted],
+    ['this aud', { audience: us }, us, granted],
+    ['one of several aud', { audience: us }, ['https://elsewhere.example.org', us], granted],
+    ['one of several of ours', { audience: several }, several[1], granted],
+    ['another aud', { audience: us }, 'https://elsewhere.example.org', 'wrong-audience'],
+    ['only other aud', { audience: several }, ['https://elsewhere.example.org'], 'wrong-audience'],
+    ['a longer aud', { audience: us }, `${us}/`, 'wrong-audience'],
+    ['aud of nobody', { audience: us }, [], 'wrong-audience'],
+    ['aud that is no text', { audience: us }, 7, 'malformed-claim'],
+    ['aud with something else in it', { audience: us }, [us, 7], 'malformed-claim'],
+    ['aud that is null', { audience: us }, null, 'malformed-claim'],
+  ])('%s', async (_name, entry, aud, expected) => {
+    expect(await outcome({ claims: { aud } }, entry)).toBe(expected);
+  });
+
+  test('a forged token is not told about its aud', async () => {
+    const other = await makeTestIssuer();
+    const issuers = parseTrustedIssuers([{ ...issuer.entry, audience: us }]);
+    const token = await other.visa({ claims: { aud: 'x' } });
+    await expect(verifyVisa(token, { issuers, now })).rejects.toMatchObject({ code: 'bad-signature' });
+  });
+
+  test('a passport for others is refused as a whole, a visa for others in it alone', async () => {
+    const issuers = parseTrustedIssuers([{ ...issuer.entry, audience: us }]);
+    const visas = [
+      await issuer.visa({ dataset: 'EGAD1', claims: { aud: 'x' } }),
+      await issuer.visa({ dataset: 'EGAD2' }),
+    ];
+    const { datasetIds, ignored } = await verifyVisaOrPassport(await issuer.passport(visas), { issuers, now });
+    expect(datasetIds).toEqual(new Set(['EGAD2']));
+    expect(ignored).toEqual([{ position: 0, reason: 'wrong-audience' }]);
+    const foreign = await issuer.passport(visas, { claims: { aud: ['x'] } });
+    await expect(verifyVisaOrPassport(foreign, { issuers, now })).rejects.toMatchObject({ code: 'wrong-audience' });
+  });
+});
+
 describe('datasetIdFrom', () => {
   const prefix = 'prefix:https://a.example.org/d/';
   test.each([

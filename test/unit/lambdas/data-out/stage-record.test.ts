@@ -75,6 +75,15 @@ test('a damaged file fails and is counted, the other one is staged', async () =>
   expect(await deliver([{ body: fileExport('F1') }, { body: fileExport('F2') }])).toEqual({
     batchItemFailures: [{ itemIdentifier: 'm0' }],
   });
+  expect(log.documents()).toContainEqual(
+    expect.objectContaining({
+      message: 'message failed',
+      requestId,
+      fileId: 'F1',
+      code: 'archive_damaged',
+      detail: 'file F1: the catalogue says 66057 bytes of body, the archive has 66056',
+    }),
+  );
   expect(Object.assign({}, ...metricsOf(log.documents()))).toEqual({
     ArchiveDamaged: 1,
     MessageFailed: 1,

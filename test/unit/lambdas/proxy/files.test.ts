@@ -2,6 +2,7 @@ import { Writable } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { APIGatewayProxyEvent, Context, StreamifyHandler } from 'aws-lambda';
 import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest';
+import { outboxPrefix } from '../../../../lib/contract/outbox-key.ts';
 import { captureOutput } from '../../../helpers/captured-output.ts';
 import { gatewayEvent } from '../../../helpers/gateway-event.ts';
 import type { RequestParts } from '../../../helpers/http-request.ts';
@@ -72,6 +73,11 @@ test('the listing is streamed after its status and headers', async () => {
   });
   expect(stream.writableFinished).toBe(true);
   expect(JSON.parse(stream.text)).toMatchObject({ files: [{ fileName: 'a.c4gh', size: 7 }], page: '0' });
+  const recipients = [outboxPrefix({ iss: world.issuer.iss, sub: 'researcher-1' })];
+  expect(output.documents()).toContainEqual(
+    expect.objectContaining({ message: 'listed', requestId: 'gateway-request', recipients, page: 0, rows: 1 }),
+  );
+  for (const part of visa.split('.')) expect(output.text()).not.toContain(part);
 });
 
 test.each([

@@ -1,5 +1,6 @@
 import type { APIGatewayProxyEvent, APIGatewayProxyResult } from 'aws-lambda';
 import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest';
+import { outboxPrefix } from '../../../../lib/contract/outbox-key.ts';
 import { captureOutput } from '../../../helpers/captured-output.ts';
 import { gatewayEvent } from '../../../helpers/gateway-event.ts';
 import { basic, type RequestParts } from '../../../helpers/http-request.ts';
@@ -104,7 +105,19 @@ test('an error that nobody foresaw is a 500 that says nothing, and the password 
 test('neither visa nor presigned URL is logged', async () => {
   const reply = await stream();
   await stream({ headers: { 'proxy-authorization': `Bearer ${visa}x` } });
-  expect(output.documents()).toHaveLength(2);
+  const recipients = [outboxPrefix({ iss: world.issuer.iss, sub: 'researcher-1' })];
+  const granted = {
+    message: 'stream granted',
+    requestId: 'gateway-request',
+    method: 'GET',
+    fileName: name,
+    recipients,
+  };
+  expect(output.documents()).toEqual([
+    expect.objectContaining(granted),
+    expect.objectContaining({ message: 'answered', status: 307 }),
+    expect.objectContaining({ message: 'refused', status: 401 }),
+  ]);
   for (const part of visa.split('.')) expect(output.text()).not.toContain(part);
   expect(output.text()).not.toContain(new URL(String(reply.headers?.['Location'])).search);
 });

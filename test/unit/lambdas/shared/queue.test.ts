@@ -101,11 +101,45 @@ test('metric and log say what failed, and nothing of the message', async () => {
       messageId: 'm',
       received: 2,
       delaySeconds: 60,
+      code: 'temporarily_unavailable',
       error: 'TemporarilyUnavailableError',
       detail: 'the database is resuming',
     }),
   );
   expect(log.text()).not.toContain('secret-visa');
+});
+
+const requestId = '6f1d7a9e-3b1c-4d0e-9a57-0c5a4f2b8e11';
+const exportRequest = { jwtToken: 'secret-visa', publicKey: 'secret-key' };
+const fileExport = {
+  requestId,
+  requestedAt: '2026-11-21T09:59:00.123Z',
+  fileId: 'EGAF1',
+  datasetId: 'EGAD1',
+  recipient: 'ab'.repeat(32),
+  publicKey: Buffer.alloc(32, 7).toString('base64'),
+};
+test.each<[string, unknown, Record<string, string>, Record<string, string>]>([
+  [
+    'an export of a dataset',
+    { ...exportRequest, datasetId: 'EGAD1' },
+    { requestId },
+    { requestId, datasetId: 'EGAD1' },
+  ],
+  ['an export of a file', { ...exportRequest, fileId: 'EGAF1' }, { requestId }, { requestId, fileId: 'EGAF1' }],
+  ['a file', fileExport, {}, { requestId, fileId: 'EGAF1', datasetId: 'EGAD1' }],
+  ['no request id', { ...exportRequest, fileId: 'EGAF1' }, {}, { requestId: 'm', fileId: 'EGAF1' }],
+  ['another message', { ...fileExport, jwtToken: 'secret-visa' }, { requestId }, { requestId }],
+  ['no message', '"secret-visa', { requestId: 'secret-visa' }, { requestId: 'm' }],
+])('the log of a failure names what an operator looks for: %s', async (_, body, attributes, expected) => {
+  const failing = handler(() => Promise.reject(new Error('no')));
+  const text = typeof body === 'string' ? body : JSON.stringify(body);
+  await failing(sqsEvent(sqsRecord({ body: text, attributes, messageId: 'm' })), lambdaContext());
+  const [line] = log.documents().filter(({ message }) => message === 'message failed');
+  expect(line).toMatchObject({ ...expected, messageId: 'm', code: 'internal_error', error: 'Error' });
+  const named = ['requestId', 'fileId', 'datasetId'].filter((name) => name in (line ?? {}));
+  expect(named.sort()).toEqual(Object.keys(expected).sort());
+  expect(log.text()).not.toMatch(/secret-|BwcHBw/);
 });
 
 test.each(['', '10,', 'ten', '-1', '1.5', '43201', '10;60'])(

@@ -111,6 +111,15 @@ describe('nothing is half there', () => {
     expect(world.bodies.size).toBe(0);
   });
 
+  test('two additions of one new file id at once: one is there, the other is a conflict and leaves no body', async () => {
+    const both = ['one', 'two'].map((text) => addFile(world.target, request(Buffer.from(text), { fileId: 'EGAF1' })));
+    const results = await Promise.allSettled(both);
+    const refused = results.find(({ status }) => status === 'rejected');
+    expect(refused).toMatchObject({ reason: { code: 'conflict', message: expect.stringContaining('file id EGAF1') } });
+    expect(results.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
+    expect([...world.bodies.keys()]).toEqual([world.files.get('EGAF1')?.archiveFilePath]);
+  });
+
   test('a lost answer of the catalogue is no refusal: the file is there, and stays', async () => {
     world.failures.set('registerFile', { error: new TemporarilyUnavailableError('no answer'), after: true });
     const added = await addFile(world.target, request(Buffer.from('a')));

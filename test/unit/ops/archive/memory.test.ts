@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { beforeAll, expect, test } from 'vitest';
@@ -16,20 +17,26 @@ beforeAll(() => {
   collectGarbage = runInNewContext('gc');
 });
 
+/** Bytes of all buffers that something still holds. Their memory is given back beside the collection, so wait for it. */
+async function heldBytes(): Promise<number> {
+  for (let round = 0; round < 3; round += 1) {
+    collectGarbage();
+    await nextTurn();
+  }
+  return process.memoryUsage().arrayBuffers;
+}
+
 test.each(['plaintext', 'Crypt4GH'])('a %s of 192 MiB passes without being kept', async (form) => {
   const world = await makeOpsWorld();
-  let kept = 0;
+  let kept: number | undefined;
   // A bucket that keeps nothing: whatever is in memory at the end, the tool holds.
   const bodies: ArchiveBodies = {
     upload: async (key, source) => {
-      collectGarbage();
-      const before = process.memoryUsage().arrayBuffers;
+      const before = await heldBytes();
       let sent = 0;
       for await (const chunk of source) {
         sent += chunk.length;
-        if (sent < size - mebibyte || kept > 0) continue;
-        collectGarbage();
-        kept = process.memoryUsage().arrayBuffers - before;
+        if (sent >= size - mebibyte) kept ??= (await heldBytes()) - before;
       }
       world.bodies.set(key, Buffer.alloc(0));
       return { size: sent };
@@ -49,6 +56,5 @@ test.each(['plaintext', 'Crypt4GH'])('a %s of 192 MiB passes without being kept'
     },
   );
   expect(added.decryptedSize).toBe(size);
-  expect(kept).toBeGreaterThan(0);
   expect(kept).toBeLessThan(16 * mebibyte);
 });

@@ -1,0 +1,125 @@
+import { randomBytes, randomUUID } from 'node:crypto';
+import type { IncomingMessage } from 'node:http';
+import { accountId } from '../template/names.ts';
+import type { RestApi } from './model.ts';
+import type { Route } from './router.ts';
+
+/** What API Gateway knows of a request before it does anything with it. */
+export interface ApiRequest {
+  readonly requestId: string;
+  readonly httpMethod: string;
+  /** Raw, without the stage. */
+  readonly path: string;
+  readonly query: URLSearchParams;
+  /** Names as the client wrote them. */
+  readonly headers: Readonly<Record<string, readonly string[]>>;
+  readonly sourceIp: string;
+  readonly receivedAt: Date;
+}
+
+/** Request headers that API Gateway drops (developer guide, known issues). */
+const droppedHeaders = new Set([
+  'connection',
+  'content-length',
+  'content-md5',
+  'expect',
+  'keep-alive',
+  'proxy-authenticate',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+  'www-authenticate',
+]);
+
+export function readRequest(request: IncomingMessage, api: RestApi, now: Date): ApiRequest {
+  const [rawPath = '/', rawQuery = ''] = (request.url ?? '/').split(/\?(.*)/s, 2);
+  const sourceIp = request.socket.remoteAddress ?? '127.0.0.1';
+  const headers: Record<string, string[]> = {};
+  for (let at = 0; at + 1 < request.rawHeaders.length; at += 2) {
+    const [name = '', value = ''] = request.rawHeaders.slice(at, at + 2);
+    if (droppedHeaders.has(name.toLowerCase())) continue;
+    const known = Object.keys(headers).find((other) => other.toLowerCase() === name.toLowerCase()) ?? name;
+    headers[known] = [...(headers[known] ?? []), value];
+  }
+  headers['X-Amzn-Trace-Id'] = [`Root=1-${hex(4)}-${hex(12)}`];
+  headers['X-Forwarded-For'] = [sourceIp];
+  headers['X-Forwarded-Port'] = [String(request.socket.localPort ?? 443)];
+  headers['X-Forwarded-Proto'] = ['http'];
+  return {
+    requestId: randomUUID(),
+    httpMethod: request.method ?? 'GET',
+    path: rawPath.slice(api.stageName.length + 1) || '/',
+    query: new URLSearchParams(rawQuery),
+    headers,
+    sourceIp,
+    receivedAt: now,
+  };
+}
+
+/** Value of a `header.X`, `querystring.X` or `path.X` mapping; the last one when it occurs several times. */
+export function parameterOf(request: ApiRequest, source: string, route?: Route): string | undefined {
+  const [, place, name = ''] = /^(header|querystring|path)\.(.+)$/.exec(source) ?? [];
+  if (place === 'querystring') return request.query.getAll(name).at(-1);
+  if (place === 'path') return route?.pathParameters[name];
+  const header = Object.keys(request.headers).find((other) => other.toLowerCase() === name.toLowerCase());
+  return header === undefined ? undefined : request.headers[header]?.at(-1);
+}
+
+/** The parts that the proxy event (version 1.0) and the authorizer's event share. */
+export function eventOf(request: ApiRequest, route: Route, api: RestApi) {
+  const query = [...new Set(request.query.keys())];
+  const { pathParameters, method } = route;
+  return {
+    resource: method.resourcePath,
+    path: request.path,
+    httpMethod: request.httpMethod,
+    headers: Object.fromEntries(Object.entries(request.headers).map(([name, values]) => [name, values.at(-1)])),
+    multiValueHeaders: request.headers,
+    queryStringParameters: orNull(query.map((name) => [name, request.query.getAll(name).at(-1)])),
+    multiValueQueryStringParameters: orNull(query.map((name) => [name, request.query.getAll(name)])),
+    pathParameters: orNull(Object.entries(pathParameters)),
+    stageVariables: null,
+    requestContext: {
+      accountId,
+      apiId: api.id,
+      domainName: 'localhost',
+      domainPrefix: 'localhost',
+      extendedRequestId: request.requestId,
+      httpMethod: request.httpMethod,
+      identity: {
+        accessKey: null,
+        accountId: null,
+        apiKey: null,
+        apiKeyId: null,
+        caller: null,
+        clientCert: null,
+        cognitoAuthenticationProvider: null,
+        cognitoAuthenticationType: null,
+        cognitoIdentityId: null,
+        cognitoIdentityPoolId: null,
+        principalOrgId: null,
+        sourceIp: request.sourceIp,
+        user: null,
+        userAgent: parameterOf(request, 'header.User-Agent') ?? null,
+        userArn: null,
+      },
+      path: `/${api.stageName}${request.path}`,
+      protocol: 'HTTP/1.1',
+      requestId: request.requestId,
+      requestTime: request.receivedAt.toUTCString(),
+      requestTimeEpoch: request.receivedAt.getTime(),
+      resourceId: method.resourceId,
+      resourcePath: method.resourcePath,
+      stage: api.stageName,
+    },
+  };
+}
+
+function orNull(entries: (readonly [string, unknown])[]): Readonly<Record<string, unknown>> | null {
+  return entries.length === 0 ? null : Object.fromEntries(entries);
+}
+
+function hex(bytes: number): string {
+  return randomBytes(bytes).toString('hex');
+}

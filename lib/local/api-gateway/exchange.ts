@@ -1,0 +1,213 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { readAll, writeBody } from '../http.ts';
+import type { Functions } from '../lambda/functions.ts';
+import type { AuthorizerRunner } from './authorizer.ts';
+import { type ApiRequest, eventOf, parameterOf } from './event.ts';
+import { type GatewayError, gatewayError, renderGatewayResponse } from './gateway-response.ts';
+import type { RestApi } from './model.ts';
+import { type ProxyReply, readProxyReply, readStreamedReply } from './reply.ts';
+import { findRoute, type Route } from './router.ts';
+
+/** Largest request body. */
+const bodyLimit = 10 * 1024 * 1024;
+/** All header names and values together. */
+const headersLimit = 10_240;
+
+export interface ExchangeContext {
+  readonly api: RestApi;
+  readonly functions: Functions;
+  readonly authorizers: AuthorizerRunner;
+}
+
+/** What became of one request, for the access log. */
+export interface ExchangeResult {
+  readonly resourcePath?: string | undefined;
+  readonly principalId?: string | undefined;
+  readonly errorType?: string | undefined;
+}
+
+/** Serve one request of an API, in the order in which API Gateway looks at it. */
+export async function serve(
+  context: ExchangeContext,
+  request: ApiRequest,
+  incoming: IncomingMessage,
+  response: ServerResponse,
+): Promise<ExchangeResult> {
+  const { api } = context;
+  const fail = async (error: GatewayError, route?: Route): Promise<ExchangeResult> => {
+    const accept = parameterOf(request, 'header.Accept');
+    const { requestId, httpMethod } = request;
+    const path = `/${api.stageName}${request.path}`;
+    const { status, headers, body } = renderGatewayResponse(error, api, { requestId, httpMethod, path, accept });
+    // The rest of a request that is refused early is not read.
+    if (!incoming.complete) response.setHeader('Connection', 'close');
+    await reply(response, incoming, status, headers, body);
+    return { errorType: error.type, resourcePath: route?.method.resourcePath };
+  };
+  const size = Object.entries(request.headers).reduce(
+    (sum, [name, values]) => sum + values.reduce((bytes, value) => bytes + name.length + value.length, 0),
+    0,
+  );
+  if (size > headersLimit)
+    return fail(gatewayError('DEFAULT_4XX', { status: 431, message: 'Request Header Fields Too Large' }));
+  const body = await readAll(incoming, bodyLimit);
+  if (!body) return fail(gatewayError('REQUEST_TOO_LARGE'));
+  const route = findRoute(api.methods, request.httpMethod, request.path);
+  if (!route) return fail(gatewayError('MISSING_AUTHENTICATION_TOKEN'));
+  const { method } = route;
+  let authorizer: Readonly<Record<string, unknown>> | undefined;
+  if (method.authorizer) {
+    const authorization = await context.authorizers.authorize(method.authorizer, request, route);
+    if (!authorization.ok) return fail(authorization.error, route);
+    authorizer = authorization.authorizer;
+  }
+  const missing = method.requiredParameters.filter((source) => !parameterOf(request, source, route));
+  if (missing.length > 0) {
+    const names = missing.map((source) => source.replace(/^[a-z]+\./, '')).join(', ');
+    const validationError = `Missing required request parameters: [${names}]`;
+    return fail(gatewayError('BAD_REQUEST_PARAMETERS', { message: validationError, validationError }), route);
+  }
+  const isBinary = matchesMediaType(api.binaryMediaTypes, parameterOf(request, 'header.Content-Type'));
+  const base = eventOf(request, route, api);
+  const event = {
+    ...base,
+    requestContext: { ...base.requestContext, ...(authorizer ? { authorizer } : {}) },
+    body: body.length === 0 ? null : body.toString(isBinary ? 'base64' : 'utf8'),
+    isBase64Encoded: isBinary && body.length > 0,
+  };
+  const integrate = method.streamed ? integrateStreamed : integrateBuffered;
+  const error = await integrate(context, request, route, event, incoming, response);
+  const principalId = typeof authorizer?.['principalId'] === 'string' ? authorizer['principalId'] : undefined;
+  if (error) return { ...(await fail(error, route)), principalId };
+  return { resourcePath: method.resourcePath, principalId };
+}
+
+async function integrateBuffered(
+  { api, functions }: ExchangeContext,
+  request: ApiRequest,
+  { method }: Route,
+  event: unknown,
+  incoming: IncomingMessage,
+  response: ServerResponse,
+): Promise<GatewayError | undefined> {
+  const result = await within(method.timeoutMs, functions.invoke(method.functionArn, event));
+  if (!result) return gatewayError('INTEGRATION_TIMEOUT');
+  if (!result.ok && result.error.errorType === 'RequestTooLargeException') return gatewayError('REQUEST_TOO_LARGE');
+  const parsed = result.ok ? readProxyReply(result.payload) : undefined;
+  if (!parsed) return gatewayError('DEFAULT_5XX');
+  await reply(
+    response,
+    incoming,
+    parsed.status,
+    withRequestId(parsed.headers, request),
+    decodeBody(parsed, api, request),
+  );
+  return undefined;
+}
+
+async function integrateStreamed(
+  { functions }: ExchangeContext,
+  request: ApiRequest,
+  { method }: Route,
+  event: unknown,
+  incoming: IncomingMessage,
+  response: ServerResponse,
+): Promise<GatewayError | undefined> {
+  const until = Date.now() + method.timeoutMs;
+  const chunks = functions.invokeStreaming(method.functionArn, event);
+  const start = await within(method.timeoutMs, readStreamedReply(chunks));
+  if (typeof start !== 'object') {
+    // Ends the reading, not the invocation.
+    void chunks.return();
+    if (start === undefined) return gatewayError('INTEGRATION_TIMEOUT');
+    // A function that does not begin with metadata and eight NUL bytes is a 500 (APIGW response-transfer-mode-lambda).
+    return start === 'failed' ? gatewayError('DEFAULT_5XX') : gatewayError('DEFAULT_5XX', { status: 500 });
+  }
+  sendHead(response, start.status, withRequestId(start.headers, request));
+  const limit = setTimeout(() => breakConnection(response), until - Date.now());
+  try {
+    if (incoming.method !== 'HEAD') {
+      await write(response, start.firstBytes);
+      for await (const chunk of chunks) await write(response, chunk);
+    }
+    response.end();
+  } catch {
+    breakConnection(response);
+  } finally {
+    clearTimeout(limit);
+    void chunks.return();
+  }
+  return undefined;
+}
+
+/** Write with back-pressure. @throws Error when the client has gone. */
+async function write(response: ServerResponse, chunk: Uint8Array): Promise<void> {
+  if (response.closed) throw new Error('the client has gone');
+  if (chunk.byteLength === 0 || response.write(chunk)) return;
+  await new Promise<void>((resolve) => {
+    const done = () => {
+      response.off('drain', done);
+      response.off('close', done);
+      resolve();
+    };
+    response.on('drain', done);
+    response.on('close', done);
+  });
+}
+
+/** What was written so far arrives; then the client sees that the reply is not whole. */
+function breakConnection(response: ServerResponse): void {
+  response.socket?.destroySoon();
+}
+
+async function reply(
+  response: ServerResponse,
+  incoming: IncomingMessage,
+  status: number,
+  headers: Readonly<Record<string, string | readonly string[]>>,
+  body: string | Uint8Array,
+): Promise<void> {
+  const isHead = incoming.method === 'HEAD';
+  // A reply to HEAD tells the length that the function names, others that of the body that is sent.
+  const kept = Object.entries(headers).filter(([name]) => isHead || name.toLowerCase() !== 'content-length');
+  const length = isHead ? {} : { 'Content-Length': String(Buffer.byteLength(body)) };
+  sendHead(response, status, { ...Object.fromEntries(kept), ...length });
+  await writeBody(response, isHead ? '' : body);
+}
+
+function sendHead(response: ServerResponse, status: number, headers: ProxyReply['headers']): void {
+  response.setHeader('Content-Type', 'application/json');
+  for (const [name, value] of Object.entries(headers)) response.setHeader(name, value);
+  response.writeHead(status);
+}
+
+function withRequestId(headers: ProxyReply['headers'], { requestId }: ApiRequest): ProxyReply['headers'] {
+  return { 'x-amzn-RequestId': requestId, ...headers };
+}
+
+/** Bytes only if the API lists the type that the client accepts first; else the base64 text goes out as it is. */
+function decodeBody({ body, isBase64Encoded }: ProxyReply, api: RestApi, request: ApiRequest): string | Uint8Array {
+  const accepted = parameterOf(request, 'header.Accept')?.split(',')[0];
+  return isBase64Encoded && matchesMediaType(api.binaryMediaTypes, accepted) ? Buffer.from(body, 'base64') : body;
+}
+
+function matchesMediaType(patterns: readonly string[], header: string | undefined): boolean {
+  const mediaType = header?.split(';')[0]?.trim().toLowerCase() ?? '';
+  return patterns.some(
+    (pattern) =>
+      pattern === '*/*' ||
+      pattern === mediaType ||
+      (pattern.endsWith('/*') && mediaType.startsWith(pattern.slice(0, -1))),
+  );
+}
+
+/** The result, or `undefined` when it takes longer; the invocation itself goes on. */
+async function within<T>(milliseconds: number, result: Promise<T>): Promise<T | undefined> {
+  const { promise: late, resolve } = Promise.withResolvers<undefined>();
+  const timer = setTimeout(() => resolve(undefined), milliseconds);
+  try {
+    return await Promise.race([result, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}

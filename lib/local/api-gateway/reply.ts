@@ -1,0 +1,97 @@
+import { preludeEnd } from '../lambda/response-stream.ts';
+import { record } from '../template/template.ts';
+
+/** A reply of a function, in the proxy format. */
+export interface ProxyReply {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string | readonly string[]>>;
+  readonly body: string;
+  readonly isBase64Encoded: boolean;
+}
+
+/** Sent under `x-amzn-Remapped-…` (developer guide, known issues). */
+const remapped = new Set([
+  'authorization',
+  'connection',
+  'content-md5',
+  'date',
+  'max-forwards',
+  'server',
+  'user-agent',
+  'www-authenticate',
+]);
+const dropped = new Set(['host', 'te', 'trailer', 'transfer-encoding', 'upgrade', 'via']);
+
+/** Metadata of a streamed reply must end within this many bytes. */
+const preludeLimit = 16 * 1024;
+
+/** @returns `undefined` for what API Gateway calls a malformed Lambda proxy response. */
+export function readProxyReply(payload: unknown): ProxyReply | undefined {
+  const { statusCode, body = '', isBase64Encoded = false, ...rest } = record(payload);
+  const status = Number(statusCode);
+  if (!Number.isInteger(status) || status < 100 || status > 599) return undefined;
+  if ((typeof body !== 'string' && body !== null) || typeof isBase64Encoded !== 'boolean') return undefined;
+  const headers = readHeaders(rest);
+  return headers && { status, headers, body: body ?? '', isBase64Encoded };
+}
+
+export interface StreamedReply {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string | readonly string[]>>;
+  /** What came with the metadata already; the rest is still in the stream. */
+  readonly firstBytes: Uint8Array;
+}
+
+/**
+ * Read the metadata of a streamed reply: JSON, then eight NUL bytes. What follows stays in `chunks`.
+ *
+ * @returns `malformed` when it does not begin like this, `failed` when the function did.
+ */
+export async function readStreamedReply(
+  chunks: AsyncIterator<Uint8Array, void, void>,
+): Promise<StreamedReply | 'malformed' | 'failed'> {
+  let received = Buffer.alloc(0);
+  try {
+    for (let next = await chunks.next(); !next.done; next = await chunks.next()) {
+      received = Buffer.concat([received, next.value]);
+      const end = received.indexOf(preludeEnd);
+      if (end >= 0 && end <= preludeLimit) {
+        const reply = readProxyReply(parse(received.subarray(0, end).toString()));
+        return reply ? { ...reply, firstBytes: received.subarray(end + preludeEnd.length) } : 'malformed';
+      }
+      if (received.length > preludeLimit) return 'malformed';
+    }
+    return 'malformed';
+  } catch {
+    return 'failed';
+  }
+}
+
+function readHeaders(reply: Readonly<Record<string, unknown>>): Record<string, string | readonly string[]> | undefined {
+  const headers: Record<string, string | readonly string[]> = {};
+  const add = (name: string, value: string | readonly string[]) => {
+    const lower = name.toLowerCase();
+    if (dropped.has(lower)) return;
+    headers[remapped.has(lower) ? `x-amzn-Remapped-${name}` : name] = value;
+  };
+  const { headers: single, multiValueHeaders: multiple, cookies } = reply;
+  for (const [name, value] of Object.entries(record(single))) {
+    if (typeof value === 'object') return undefined;
+    add(name, String(value));
+  }
+  // A name in both: the values of the second count (developer guide, Lambda proxy integrations).
+  for (const [name, values] of Object.entries(record(multiple))) {
+    if (!Array.isArray(values)) return undefined;
+    add(name, values.map(String));
+  }
+  if (Array.isArray(cookies)) add('Set-Cookie', cookies.map(String));
+  return headers;
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

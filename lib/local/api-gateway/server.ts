@@ -1,0 +1,113 @@
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { EngineError } from '../errors.ts';
+import type { Functions } from '../lambda/functions.ts';
+import { AuthorizerRunner } from './authorizer.ts';
+import { readRequest } from './event.ts';
+import { type ExchangeContext, type ExchangeResult, serve } from './exchange.ts';
+import type { RestApi } from './model.ts';
+
+/** What one API needs to serve. */
+export interface ApiServices {
+  readonly api: RestApi;
+  readonly functions: Functions;
+  readonly now: () => Date;
+  readonly onAccess: (line: string) => void;
+}
+
+/** A listening API. */
+export interface ApiServer {
+  /** Without stage and final slash. */
+  readonly url: string;
+  /** Serve from now on; until then callers wait. */
+  open(services: ApiServices): void;
+  stop(): Promise<void>;
+}
+
+/**
+ * Listen for one API.
+ *
+ * @param ports tried in this order; 0 is any free one.
+ * @throws EngineError when all of them are taken.
+ */
+export async function listenForApi(ports: readonly number[]): Promise<ApiServer> {
+  const opened = Promise.withResolvers<ApiServices>();
+  let context: Promise<ExchangeContext & ApiServices> | undefined;
+  // The gateway refuses long headers itself, below.
+  const server = createServer({ maxHeaderSize: 128 * 1024 }, async (request, response) => {
+    context ??= opened.promise.then((services) => ({
+      ...services,
+      authorizers: new AuthorizerRunner(services.functions, services.api),
+    }));
+    await answer(await context, request, response).catch(() => response.destroy());
+  });
+  const port = await listen(server, ports);
+  return {
+    url: `http://127.0.0.1:${port}`,
+    open: opened.resolve,
+    async stop() {
+      const closed = new Promise((resolve) => server.close(resolve));
+      server.closeAllConnections();
+      await closed;
+    },
+  };
+}
+
+async function answer(
+  context: ExchangeContext & ApiServices,
+  incoming: IncomingMessage,
+  response: ServerResponse,
+): Promise<void> {
+  const { api } = context;
+  const [path = ''] = (incoming.url ?? '/').split('?');
+  if (path !== `/${api.stageName}` && !path.startsWith(`/${api.stageName}/`)) {
+    response.writeHead(403, { 'Content-Type': 'application/json', 'x-amzn-ErrorType': 'ForbiddenException' });
+    response.end('{"message":"Forbidden"}');
+    return;
+  }
+  const request = readRequest(incoming, api, context.now());
+  const started = performance.now();
+  const result = await serve(context, request, incoming, response);
+  if (api.accessLogFormat === undefined) return;
+  context.onAccess(
+    accessLine(api.accessLogFormat, result, {
+      requestId: request.requestId,
+      extendedRequestId: request.requestId,
+      requestTimeEpoch: String(request.receivedAt.getTime()),
+      httpMethod: request.httpMethod,
+      path: `/${api.stageName}${request.path}`,
+      status: String(response.statusCode),
+      responseLatency: String(Math.round(performance.now() - started)),
+      responseLength: String(response.getHeader('content-length') ?? '-'),
+      'identity.sourceIp': request.sourceIp,
+    }),
+  );
+}
+
+function accessLine(format: string, result: ExchangeResult, known: Readonly<Record<string, string>>): string {
+  const variables: Readonly<Record<string, string | undefined>> = {
+    ...known,
+    resourcePath: result.resourcePath,
+    'authorizer.principalId': result.principalId,
+    'error.responseType': result.errorType,
+  };
+  return format.replace(/\$context\.([A-Za-z]+(?:\.[A-Za-z]+)*)/g, (_, name: string) => variables[name] ?? '-');
+}
+
+async function listen(server: Server, ports: readonly number[]): Promise<number> {
+  for (const port of ports) {
+    const bound = await new Promise<number | undefined>((resolve, reject) => {
+      const failed = (error: NodeJS.ErrnoException) => {
+        if (error.code === 'EADDRINUSE') resolve(undefined);
+        else reject(new EngineError(`port ${port} cannot be used: ${error.message}`, { cause: error }));
+      };
+      server.once('error', failed);
+      server.listen(port, '127.0.0.1', () => {
+        server.off('error', failed);
+        const address = server.address();
+        resolve(typeof address === 'object' && address ? address.port : port);
+      });
+    });
+    if (bound !== undefined) return bound;
+  }
+  throw new EngineError(`port ${ports.join(', ')} is taken; choose another one with --port`);
+}

@@ -1,0 +1,69 @@
+import type { Credentials, Principal } from './credentials.ts';
+import { AwsError, type AwsService } from './errors.ts';
+import { parseSignature, type Signature, type SignedRequest, signedAt, verifySignature } from './sigv4.ts';
+
+/** Who signed a request, before the signature itself has been checked. */
+export interface Authentication {
+  readonly principal: Principal;
+  readonly service: AwsService;
+  readonly presigned: boolean;
+  /** @param payloadHash hex SHA-256 of the body, when it was read. @throws AwsError SignatureDoesNotMatch. */
+  verify(payloadHash: string): void;
+}
+
+const services: ReadonlySet<string> = new Set<AwsService>(['s3', 'sqs', 'rds-data', 'secretsmanager']);
+/** A presigned URL lives seven days at most. */
+const longestExpiry = 604_800;
+const skewMs = 15 * 60_000;
+
+/** @throws AwsError as S3 refuses a request whose credentials are missing, unknown, doubled or too old. */
+export function authenticate(request: SignedRequest, credentials: Credentials, now: Date): Authentication {
+  const signature = parseSignature(request);
+  const presigned = new URLSearchParams(request.query).has('X-Amz-Signature');
+  if (presigned && request.headers.authorization !== undefined) {
+    throw new AwsError(
+      400,
+      'InvalidArgument',
+      'Only one auth mechanism allowed; only the X-Amz-Algorithm query parameter, Signature query string parameter or the Authorization header should be specified',
+    );
+  }
+  if (!signature) throw new AwsError(403, 'AccessDenied', 'Access Denied');
+  checkAge(signature, now);
+  const principal = credentials.find(signature.accessKeyId);
+  if (!principal) {
+    throw new AwsError(403, 'InvalidAccessKeyId', 'The access key id that you provided does not exist in our records.');
+  }
+  if (principal.sessionToken !== signature.sessionToken) {
+    throw new AwsError(400, 'InvalidToken', 'The provided token is malformed or otherwise invalid.');
+  }
+  if (!services.has(signature.service)) throw new AwsError(501, 'NotImplemented', `no local ${signature.service}`);
+  return {
+    principal,
+    service: signature.service as AwsService,
+    presigned: signature.presigned,
+    verify(payloadHash) {
+      if (verifySignature(request, signature, principal.secretAccessKey, payloadHash)) return;
+      throw new AwsError(
+        403,
+        'SignatureDoesNotMatch',
+        'The request signature we calculated does not match the signature you provided.',
+      );
+    },
+  };
+}
+
+function checkAge(signature: Signature, now: Date): void {
+  const age = now.getTime() - signedAt(signature);
+  if (signature.expiresSeconds === undefined) {
+    if (Math.abs(age) <= skewMs) return;
+    throw new AwsError(
+      403,
+      'RequestTimeTooSkewed',
+      'The difference between the request time and the server time is too large.',
+    );
+  }
+  if (signature.expiresSeconds > longestExpiry) {
+    throw new AwsError(400, 'AuthorizationQueryParametersError', 'X-Amz-Expires must be less than a week (in seconds)');
+  }
+  if (age > signature.expiresSeconds * 1000) throw new AwsError(403, 'AccessDenied', 'Request has expired');
+}

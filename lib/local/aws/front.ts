@@ -1,0 +1,190 @@
+import { createHash } from 'node:crypto';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { readAll, writeBody } from '../http.ts';
+import { invocationOf } from '../lambda/trace-header.ts';
+import type { LocalS3, S3Reply } from '../s3/local-s3.ts';
+import { parseS3Request, type S3Request } from '../s3/s3-request.ts';
+import { authenticate } from './authenticate.ts';
+import type { Credentials, Principal } from './credentials.ts';
+import { AwsError, type AwsReply, type AwsService, errorReply } from './errors.ts';
+import { isAllowed, type Permission } from './iam.ts';
+import type { JsonService } from './json-service.ts';
+import type { AwsCall, Fault, Traffic } from './traffic.ts';
+
+/** What the front needs to serve; the services that are spoken in JSON by their name in a signature's scope. */
+export interface AwsServices {
+  readonly credentials: Credentials;
+  readonly s3: LocalS3;
+  readonly json: Readonly<Record<Exclude<AwsService, 's3'>, JsonService>>;
+  readonly traffic: Traffic;
+  readonly now: () => Date;
+}
+
+export interface AwsFront {
+  /** One endpoint for all services, without a final slash. */
+  readonly url: string;
+  /** Serve from now on; until then callers wait. */
+  open(services: AwsServices): void;
+  stop(): Promise<void>;
+}
+
+/** The RDS Data API's limit is the highest of the JSON services. */
+const jsonLimit = 4 * 1024 * 1024;
+
+/**
+ * The one door to S3, SQS, the RDS Data API and Secrets Manager: every request is authenticated by its signature and
+ * authorised by the policies of the caller's role, counted, and broken when a test asks for it.
+ */
+export async function startAwsFront(): Promise<AwsFront> {
+  const opened = Promise.withResolvers<AwsServices>();
+  const server = createServer(async (request, response) => {
+    const services = await opened.promise;
+    await new Exchange(services, request, response).run();
+  });
+  server.keepAliveTimeout = 65_000;
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(0, '127.0.0.1', resolve);
+  });
+  const address = server.address();
+  return {
+    url: `http://127.0.0.1:${typeof address === 'object' && address ? address.port : 0}`,
+    open: opened.resolve,
+    async stop() {
+      const closed = new Promise((resolve) => server.close(resolve));
+      server.closeAllConnections();
+      await closed;
+    },
+  };
+}
+
+/** One request and its reply. */
+class Exchange {
+  readonly #services: AwsServices;
+  readonly #request: IncomingMessage;
+  readonly #response: ServerResponse;
+  #service: AwsService = 's3';
+
+  constructor(services: AwsServices, request: IncomingMessage, response: ServerResponse) {
+    this.#services = services;
+    this.#request = request;
+    this.#response = response;
+  }
+
+  async run(): Promise<void> {
+    try {
+      await this.#answer();
+    } catch (error) {
+      if (this.#response.headersSent) this.#response.destroy();
+      else if (error instanceof AwsError) await this.#send(errorReply(this.#service, error));
+      else await this.#send(errorReply(this.#service, new AwsError(500, 'InternalFailure', String(error))));
+    }
+  }
+
+  async #answer(): Promise<void> {
+    const request = this.#request;
+    const [path = '/', query = ''] = (request.url ?? '/').split(/\?(.*)/s, 2);
+    const parts = { method: request.method ?? 'GET', path, query, headers: request.headers };
+    const authentication = authenticate(parts, this.#services.credentials, this.#services.now());
+    const { principal, presigned, service } = authentication;
+    this.#service = service;
+    const caller = presigned ? 'presigned' : principal.name;
+    if (service === 's3') {
+      authentication.verify('');
+      const s3 = parseS3Request(parts.method, path, query, request.headers);
+      await this.#answerS3(s3, principal, { ...this.#call(caller, s3.action), bucket: s3.bucket, key: s3.key });
+      return;
+    }
+    const body = await readAll(request, jsonLimit);
+    if (!body) throw new AwsError(413, 'RequestEntityTooLargeException', 'the request is too large');
+    authentication.verify(createHash('sha256').update(body).digest('hex'));
+    const json = this.#services.json[service];
+    const { action, input, permissions } = json.parse(path, request.headers, body);
+    const call = { ...this.#call(caller, action), input };
+    this.#authorise(principal, permissions);
+    this.#services.traffic.counterOf(call).bytesIn += body.length;
+    await this.#carryOut(call, async () => json.handle(action, input, body, request.headers));
+  }
+
+  async #answerS3(s3: S3Request, principal: Principal, call: AwsCall): Promise<void> {
+    this.#authorise(principal, s3.permissions);
+    const counter = this.#services.traffic.counterOf(call);
+    const request = this.#request;
+    // Pausing the request pauses this listener, too: counting does not defeat back-pressure.
+    request.on('data', (chunk: Uint8Array) => {
+      counter.bytesIn += chunk.byteLength;
+    });
+    request.pause();
+    await this.#carryOut(call, async () => {
+      const reply = await this.#services.s3.handle(s3, request, request.url ?? '/');
+      const readable = { action: 's3:ListBucket', resource: `arn:aws:s3:::${s3.bucket}` };
+      // Without the right to list, S3 does not tell a missing key from a forbidden one.
+      if (reply.status === 404 && s3.key !== '' && !isAllowed(principal.statements, readable)) {
+        if (typeof reply.body === 'object' && 'resume' in reply.body) reply.body.resume();
+        throw new AwsError(403, 'AccessDenied', 'Access Denied');
+      }
+      return reply;
+    });
+  }
+
+  #call(caller: string, action: string): AwsCall {
+    const { method = 'GET', url = '/', headers } = this.#request;
+    const invocation = invocationOf(headers['x-amzn-trace-id']);
+    return { caller, invocation, service: this.#service, action, method, url, headers };
+  }
+
+  #authorise(principal: Principal, permissions: readonly Permission[]): void {
+    const refused = permissions.find((permission) => !isAllowed(principal.statements, permission));
+    if (!refused) return;
+    const code = this.#service === 's3' ? 'AccessDenied' : 'AccessDeniedException';
+    const message = `${principal.name} is not authorized to perform ${refused.action} on ${refused.resource}`;
+    throw new AwsError(this.#service === 's3' ? 403 : 400, code, message);
+  }
+
+  async #carryOut(call: AwsCall, action: () => Promise<S3Reply | AwsReply>): Promise<void> {
+    const { traffic } = this.#services;
+    const counter = traffic.counterOf(call);
+    counter.calls += 1;
+    const fault = traffic.faultFor(call);
+    try {
+      if (fault?.delayMs) await sleep(fault.delayMs);
+      if (fault && fault.when !== 'after' && (await this.#fail(fault))) return;
+      const reply = await action();
+      if (fault?.when === 'after') {
+        if (typeof reply.body === 'object' && 'resume' in reply.body) reply.body.resume();
+        if (await this.#fail(fault)) return;
+      }
+      await this.#send(reply, (bytes) => {
+        counter.bytesOut += bytes;
+      });
+    } finally {
+      traffic.ended(call, this.#response.destroyed && !this.#response.writableFinished ? 0 : this.#response.statusCode);
+    }
+  }
+
+  async #fail({ action, drop, error }: Fault): Promise<boolean> {
+    await action?.();
+    if (drop) {
+      // Not the request: once its body has been read, destroying it leaves the connection open.
+      this.#response.destroy();
+      return true;
+    }
+    if (!error) return false;
+    this.#request.resume();
+    const { status, code, message = 'injected fault' } = error;
+    await this.#send(errorReply(this.#service, new AwsError(status, code, message)));
+    return true;
+  }
+
+  async #send({ status, headers, body }: S3Reply | AwsReply, count?: (bytes: number) => void): Promise<void> {
+    const response = this.#response;
+    const isStream = typeof body === 'object' && 'pipe' in body;
+    if (isStream) body.on('data', (chunk: Uint8Array) => count?.(chunk.byteLength)).pause();
+    else count?.(Buffer.byteLength(body));
+    // A reply that comes before the request was read would leave the connection in the middle of a body.
+    if (!this.#request.complete) this.#request.resume();
+    response.writeHead(status, headers);
+    await writeBody(response, this.#request.method === 'HEAD' ? '' : body);
+  }
+}

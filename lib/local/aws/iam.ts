@@ -1,0 +1,93 @@
+import { UnsupportedTemplateError } from '../errors.ts';
+import { list, record } from '../template/template.ts';
+
+/** One statement of an identity policy. */
+export interface Statement {
+  readonly effect: 'Allow' | 'Deny';
+  readonly actions: readonly RegExp[];
+  readonly resources: readonly RegExp[];
+  readonly conditions: readonly Condition[];
+}
+
+interface Condition {
+  readonly key: string;
+  readonly matches: (value: string | undefined) => boolean;
+}
+
+/** One permission that a call needs. */
+export interface Permission {
+  /** `service:Action`. */
+  readonly action: string;
+  /** ARN. */
+  readonly resource: string;
+  /** Condition keys of the request that policies may look at. */
+  readonly context?: Readonly<Record<string, string>>;
+}
+
+/**
+ * Read a policy document.
+ *
+ * @param where names the policy, for errors.
+ * @throws UnsupportedTemplateError for a form that would be evaluated wrongly here.
+ */
+export function parsePolicy(document: unknown, where: string): readonly Statement[] {
+  return list(record(document)['Statement']).map((entry) => {
+    const statement = record(entry);
+    const { Effect: effect, Action: action, Resource: resource, Condition: conditions } = statement;
+    if ((effect !== 'Allow' && effect !== 'Deny') || action === undefined || resource === undefined) {
+      throw new UnsupportedTemplateError(where, 'a policy statement needs Effect, Action and Resource');
+    }
+    return {
+      effect,
+      actions: list(action).map((pattern) => glob(String(pattern), 'i')),
+      resources: list(resource).map((pattern) => glob(String(pattern))),
+      conditions: Object.entries(record(conditions)).flatMap(([operator, tests]) =>
+        Object.entries(record(tests)).map(([key, values]) => condition(operator, key, list(values).map(String), where)),
+      ),
+    };
+  });
+}
+
+/** Whether the statements allow a call: some statement allows it and none denies it. */
+export function isAllowed(statements: readonly Statement[], permission: Permission): boolean {
+  const applying = statements.filter((statement) => applies(statement, permission));
+  return (
+    applying.some((statement) => statement.effect === 'Allow') &&
+    !applying.some((statement) => statement.effect === 'Deny')
+  );
+}
+
+/** Statements of an operator who may do everything. */
+export const fullAccess: readonly Statement[] = [{ effect: 'Allow', actions: [/^/], resources: [/^/], conditions: [] }];
+
+function applies(statement: Statement, { action, resource, context = {} }: Permission): boolean {
+  return (
+    statement.actions.some((pattern) => pattern.test(action)) &&
+    statement.resources.some((pattern) => pattern.test(resource)) &&
+    statement.conditions.every(({ key, matches }) => matches(context[key.toLowerCase()]))
+  );
+}
+
+function condition(operator: string, key: string, values: readonly string[], where: string): Condition {
+  const [name = '', optional] = operator.split(/(?=IfExists$)/);
+  const test = operators[name];
+  if (!test) throw new UnsupportedTemplateError(where, `policy condition ${operator} cannot be evaluated locally`);
+  return { key, matches: (value) => (value === undefined ? optional !== undefined : test(value, values)) };
+}
+
+const operators: Readonly<Record<string, (value: string, expected: readonly string[]) => boolean>> = {
+  Bool: (value, expected) => expected.includes(value),
+  ArnEquals: (value, expected) => expected.some((pattern) => glob(pattern).test(value)),
+  ArnLike: (value, expected) => expected.some((pattern) => glob(pattern).test(value)),
+  StringEquals: (value, expected) => expected.includes(value),
+  StringLike: (value, expected) => expected.some((pattern) => glob(pattern).test(value)),
+  StringNotEquals: (value, expected) => !expected.includes(value),
+};
+
+function glob(pattern: string, flags = ''): RegExp {
+  const source = pattern
+    .replace(/[.+^${}()|[\]\\]/g, '\\$&')
+    .replaceAll('*', '[\\s\\S]*')
+    .replaceAll('?', '[\\s\\S]');
+  return new RegExp(`^${source}$`, flags);
+}

@@ -1,0 +1,166 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { isAllowed } from '../aws/iam.ts';
+import type { Emulator } from '../emulator/emulator.ts';
+import { type ReceivedMessage, succeeded, toRecord } from '../emulator/resources.ts';
+import { shortestVisibility } from '../emulator/sqs.ts';
+import { EngineError, UnsupportedTemplateError } from '../errors.ts';
+import type { Deployment } from '../template/deployment.ts';
+import { list, optionalNumber, type Resource, record, text } from '../template/template.ts';
+import type { Functions } from './functions.ts';
+
+/** One event-source mapping from a queue to a function. */
+interface Mapping {
+  readonly queueArn: string;
+  readonly queueUrl: string;
+  readonly functionArn: string;
+  readonly batchSize: number;
+  readonly windowMs: number;
+  readonly reportsFailures: boolean;
+  readonly concurrency: number;
+}
+
+/** A long poll also ends when the engine stops, so it is kept short. */
+const pollSeconds = 1;
+/** Lambda polls with five concurrent batches to begin with. */
+const defaultConcurrency = 5;
+/** What Lambda itself needs to poll in a function's name. */
+const pollActions = ['sqs:ReceiveMessage', 'sqs:DeleteMessage', 'sqs:GetQueueAttributes'];
+
+/** Lambda's side of SQS: polls queues, invokes functions, deletes what they have handled. */
+export class EventSources {
+  readonly #emulator: Emulator;
+  readonly #functions: Functions;
+  readonly #region: string;
+  readonly #loops: Promise<void>[];
+  readonly #inFlight = new Map<string, { readonly mapping: Mapping; readonly message: ReceivedMessage }>();
+  #stopping = false;
+
+  /** Start polling. */
+  constructor(deployment: Deployment, emulator: Emulator, functions: Functions) {
+    this.#emulator = emulator;
+    this.#functions = functions;
+    this.#region = deployment.region;
+    this.#loops = readMappings(deployment, functions).map((mapping) => this.#poll(mapping));
+  }
+
+  /**
+   * Stop polling; messages in flight become visible again soon, for the next start.
+   *
+   * @param afterPolling called when nothing is received any more, to end the invocations.
+   */
+  async stop(afterPolling: () => Promise<void>): Promise<void> {
+    this.#stopping = true;
+    await Promise.all(this.#loops);
+    await afterPolling();
+    for (const { mapping, message } of this.#inFlight.values()) {
+      const VisibilityTimeout = shortestVisibility;
+      const input = { QueueUrl: mapping.queueUrl, ReceiptHandle: message.ReceiptHandle, VisibilityTimeout };
+      await this.#emulator.sqs('ChangeMessageVisibility', input).catch(unlessVisibleAlready);
+    }
+  }
+
+  async #poll(mapping: Mapping): Promise<void> {
+    const running = new Set<Promise<void>>();
+    while (!this.#stopping) {
+      if (running.size >= mapping.concurrency) {
+        await Promise.race([...running, sleep(500)]);
+        continue;
+      }
+      const messages = await this.#collect(mapping);
+      if (messages.length === 0) continue;
+      for (const message of messages) this.#inFlight.set(message.ReceiptHandle, { mapping, message });
+      const batch = this.#process(mapping, messages).finally(() => running.delete(batch));
+      running.add(batch);
+    }
+  }
+
+  /** One batch: at most `batchSize` messages, gathered for as long as the batching window lasts. */
+  async #collect(mapping: Mapping): Promise<readonly ReceivedMessage[]> {
+    const messages: ReceivedMessage[] = [];
+    const until = Date.now() + mapping.windowMs;
+    do {
+      const { Messages } = await this.#receive(mapping, Math.min(10, mapping.batchSize - messages.length));
+      messages.push(...((Messages ?? []) as readonly ReceivedMessage[]));
+    } while (messages.length > 0 && messages.length < mapping.batchSize && Date.now() < until && !this.#stopping);
+    return messages;
+  }
+
+  async #receive(mapping: Mapping, MaxNumberOfMessages: number): Promise<Record<string, unknown>> {
+    try {
+      return await this.#emulator.sqs('ReceiveMessage', {
+        QueueUrl: mapping.queueUrl,
+        MaxNumberOfMessages,
+        WaitTimeSeconds: pollSeconds,
+        AttributeNames: ['All'],
+        MessageAttributeNames: ['All'],
+      });
+    } catch {
+      // A queue that was deleted meanwhile, or an emulator that is going away: as Lambda does it, try again.
+      if (!this.#stopping) await sleep(pollSeconds * 1000);
+      return {};
+    }
+  }
+
+  async #process(mapping: Mapping, messages: readonly ReceivedMessage[]): Promise<void> {
+    const Records = messages.map((message) => toRecord(message, mapping.queueArn, this.#region));
+    const result = await this.#functions.invoke(mapping.functionArn, { Records });
+    // What was killed by stop() is given back there.
+    if (this.#stopping && !result.ok) return;
+    const done = !result.ok ? [] : mapping.reportsFailures ? succeeded(messages, result.payload) : messages;
+    for (const { ReceiptHandle } of done) {
+      const input = { QueueUrl: mapping.queueUrl, ReceiptHandle };
+      await this.#emulator.sqs('DeleteMessage', input).catch(unlessVisibleAlready);
+    }
+    for (const { ReceiptHandle } of messages) this.#inFlight.delete(ReceiptHandle);
+  }
+}
+
+/** A message whose visibility timeout has passed is received again, as SQS does it. */
+function unlessVisibleAlready(error: unknown): void {
+  if (!(error instanceof EngineError)) throw error;
+}
+
+function readMappings(deployment: Deployment, functions: Functions): readonly Mapping[] {
+  return deployment
+    .resources('AWS::Lambda::EventSourceMapping')
+    .filter((resource) => resource.property('Enabled') !== false)
+    .map((resource) => readMapping(resource, deployment, functions));
+}
+
+function readMapping(resource: Resource, deployment: Deployment, functions: Functions): Mapping {
+  const where = `${resource.stackName}/${resource.logicalId}`;
+  const queueArn = text(resource, 'EventSourceArn');
+  const queue = deployment.resources('AWS::SQS::Queue').find((candidate) => candidate.attribute('Arn') === queueArn);
+  if (!queue) throw new UnsupportedTemplateError(where, `the event source ${queueArn} is no queue of the template`);
+  const target = text(resource, 'FunctionName');
+  const lambda = deployment
+    .resources('AWS::Lambda::Function')
+    .find(({ id, attribute }) => id === target || attribute('Arn') === target);
+  if (!lambda) throw new UnsupportedTemplateError(where, `there is no function ${target}`);
+  const definition = functions.definition(lambda.attribute('Arn'));
+  const refused = pollActions.find(
+    (action) => !isAllowed(definition.principal.statements, { action, resource: queueArn }),
+  );
+  if (refused) throw new UnsupportedTemplateError(where, `the role of ${definition.name} lacks ${refused}`);
+  if (definition.timeoutSeconds > (optionalNumber(queue, 'VisibilityTimeout') ?? 30)) {
+    throw new UnsupportedTemplateError(
+      where,
+      `the timeout of ${definition.name} exceeds the queue's visibility timeout`,
+    );
+  }
+  const batchSize = optionalNumber(resource, 'BatchSize') ?? 10;
+  const windowSeconds = optionalNumber(resource, 'MaximumBatchingWindowInSeconds') ?? 0;
+  if (batchSize > 10 && windowSeconds < 1) {
+    throw new UnsupportedTemplateError(where, 'a batch of more than 10 messages needs a batching window');
+  }
+  const concurrency = Number(record(resource.property('ScalingConfig'))['MaximumConcurrency'] ?? defaultConcurrency);
+  return {
+    queueArn,
+    queueUrl: queue.id,
+    functionArn: definition.arn,
+    batchSize,
+    windowMs: windowSeconds * 1000,
+    reportsFailures: list(resource.property('FunctionResponseTypes')).includes('ReportBatchItemFailures'),
+    concurrency,
+  };
+}

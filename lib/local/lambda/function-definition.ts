@@ -1,0 +1,154 @@
+import { cpSync, existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { trustedIssuersFile } from '../../contract/environment.ts';
+import type { Credentials, Principal } from '../aws/credentials.ts';
+import { parsePolicy, type Statement } from '../aws/iam.ts';
+import { UnsupportedTemplateError } from '../errors.ts';
+import type { Stack } from '../template/assembly.ts';
+import type { Deployment } from '../template/deployment.ts';
+import { accountId, shortName } from '../template/names.ts';
+import { list, optionalNumber, type Resource, record, text } from '../template/template.ts';
+import { workerVariables } from './worker-protocol.ts';
+
+/** One function of the template, ready to run. */
+export interface FunctionDefinition {
+  /** Short name from the construct's path, for example `stage-file`. */
+  readonly name: string;
+  readonly arn: string;
+  readonly timeoutSeconds: number;
+  readonly memoryMb: number;
+  readonly environment: Readonly<Record<string, string>>;
+  readonly principal: Principal;
+}
+
+export interface DefinitionContext {
+  readonly stacks: readonly Stack[];
+  readonly deployment: Deployment;
+  readonly credentials: Credentials;
+  /** Folder in which every function gets its own task root. */
+  readonly tasksDir: string;
+  /** URL of the AWS front. */
+  readonly endpoint: string;
+  /** The trusted issuers' file for this machine, given the one in the bundle. */
+  readonly trustedIssuers: (bundled: string) => string;
+  /** Added to, and winning over, the template's variables. */
+  readonly extraEnvironment: Readonly<Record<string, string>>;
+}
+
+/** Runtimes whose bundles this engine's own Node.js runs. */
+const runtimes = new Set(['nodejs22.x', 'nodejs24.x']);
+
+/** Define the functions of the template, but those that only serve CloudFormation's custom resources. */
+export function defineFunctions(context: DefinitionContext): readonly FunctionDefinition[] {
+  const { deployment } = context;
+  const providers = new Set(deployment.resources('Custom::Trigger').map((trigger) => trigger.property('ServiceToken')));
+  const functions = deployment
+    .resources('AWS::Lambda::Function')
+    .filter(
+      (resource) => !providers.has(resource.attribute('Arn')) && !resource.path.includes('CustomResourceProvider'),
+    );
+  const definitions = functions.map((resource) => define(resource, context));
+  const names = definitions.map(({ name }) => name);
+  const twice = names.find((name, at) => names.indexOf(name) < at);
+  if (twice) throw new UnsupportedTemplateError(twice, 'two functions have this short name');
+  return definitions;
+}
+
+function define(resource: Resource, context: DefinitionContext): FunctionDefinition {
+  const where = `${resource.stackName}/${resource.logicalId}`;
+  const runtime = text(resource, 'Runtime');
+  if (!runtimes.has(runtime)) throw new UnsupportedTemplateError(where, `runtime ${runtime} cannot be run locally`);
+  const name = shortName(resource.path);
+  const statements = statementsOf(text(resource, 'Role'), context.deployment);
+  const principal = context.credentials.issueForRole(name, statements);
+  const taskRoot = prepareTaskRoot(resource, name, where, context);
+  const memoryMb = optionalNumber(resource, 'MemorySize') ?? 128;
+  const arn = resource.attribute('Arn');
+  return {
+    name,
+    arn,
+    timeoutSeconds: optionalNumber(resource, 'Timeout') ?? 3,
+    memoryMb,
+    principal,
+    environment: {
+      ...lambdaVariables(resource, runtime, memoryMb, taskRoot, context.deployment.region),
+      ...endpointVariables(context.endpoint, principal),
+      [workerVariables.functionArn]: arn,
+      ...variables(record(resource.property('Environment'))['Variables']),
+      ...context.extraEnvironment,
+    },
+  };
+}
+
+function statementsOf(roleArn: string, deployment: Deployment): readonly Statement[] {
+  const role = deployment.resources('AWS::IAM::Role').find((candidate) => candidate.attribute('Arn') === roleArn);
+  if (!role) throw new UnsupportedTemplateError(roleArn, 'the role is not in the template');
+  const where = `${role.stackName}/${role.logicalId}`;
+  const inline = list(role.property('Policies')).map((policy) => record(policy)['PolicyDocument']);
+  const attached = ['AWS::IAM::Policy', 'AWS::IAM::ManagedPolicy']
+    .flatMap((type) => deployment.resources(type))
+    .filter(
+      (policy) =>
+        list(policy.property('Roles')).includes(role.id) ||
+        list(role.property('ManagedPolicyArns')).includes(policy.id),
+    )
+    .map((policy) => policy.property('PolicyDocument'));
+  return [...inline, ...attached].flatMap((document) => parsePolicy(document, where));
+}
+
+function prepareTaskRoot(resource: Resource, name: string, where: string, context: DefinitionContext): string {
+  const key = String(record(resource.property('Code'))['S3Key']);
+  const source = context.stacks.find((stack) => stack.name === resource.stackName)?.assets.get(key);
+  if (!source || !existsSync(source))
+    throw new UnsupportedTemplateError(where, `its bundle ${key} is not in the assembly`);
+  const taskRoot = join(context.tasksDir, name);
+  rmSync(taskRoot, { recursive: true, force: true });
+  cpSync(source, taskRoot, { recursive: true });
+  const issuers = join(taskRoot, trustedIssuersFile);
+  if (existsSync(issuers)) writeFileSync(issuers, context.trustedIssuers(readFileSync(issuers, 'utf8')));
+  return taskRoot;
+}
+
+function lambdaVariables(resource: Resource, runtime: string, memoryMb: number, taskRoot: string, region: string) {
+  const logging = record(resource.property('LoggingConfig'));
+  const level = logging['ApplicationLogLevel'];
+  return {
+    _HANDLER: text(resource, 'Handler'),
+    AWS_DEFAULT_REGION: region,
+    AWS_EXECUTION_ENV: `AWS_Lambda_${runtime}`,
+    AWS_LAMBDA_FUNCTION_MEMORY_SIZE: String(memoryMb),
+    AWS_LAMBDA_FUNCTION_NAME: resource.id,
+    AWS_LAMBDA_FUNCTION_VERSION: '$LATEST',
+    AWS_LAMBDA_INITIALIZATION_TYPE: 'on-demand',
+    AWS_LAMBDA_LOG_FORMAT: String(logging['LogFormat'] ?? 'Text'),
+    ...(level === undefined ? {} : { AWS_LAMBDA_LOG_LEVEL: String(level) }),
+    AWS_LAMBDA_LOG_GROUP_NAME: String(logging['LogGroup'] ?? `/aws/lambda/${resource.id}`),
+    AWS_LAMBDA_LOG_STREAM_NAME: 'local',
+    AWS_REGION: region,
+    LAMBDA_TASK_ROOT: taskRoot,
+    LANG: 'en_US.UTF-8',
+    PATH: '/usr/local/bin:/usr/bin:/bin',
+    TZ: 'UTC',
+    // Nothing of the developer's own AWS configuration may reach a function.
+    AWS_ACCOUNT_ID: accountId,
+    AWS_CONFIG_FILE: join(taskRoot, 'no-config'),
+    AWS_EC2_METADATA_DISABLED: 'true',
+    AWS_SHARED_CREDENTIALS_FILE: join(taskRoot, 'no-credentials'),
+  };
+}
+
+function endpointVariables(endpoint: string, { accessKeyId, secretAccessKey, sessionToken = '' }: Principal) {
+  return {
+    AWS_ACCESS_KEY_ID: accessKeyId,
+    AWS_SECRET_ACCESS_KEY: secretAccessKey,
+    AWS_SESSION_TOKEN: sessionToken,
+    AWS_ENDPOINT_URL_RDS_DATA: endpoint,
+    AWS_ENDPOINT_URL_S3: endpoint,
+    AWS_ENDPOINT_URL_SECRETS_MANAGER: endpoint,
+    AWS_ENDPOINT_URL_SQS: endpoint,
+  };
+}
+
+function variables(value: unknown): Record<string, string> {
+  return Object.fromEntries(Object.entries(record(value)).map(([name, text]) => [name, String(text)]));
+}

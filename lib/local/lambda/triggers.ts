@@ -1,0 +1,18 @@
+import { EngineError } from '../errors.ts';
+import type { Deployment } from '../template/deployment.ts';
+import { text } from '../template/template.ts';
+import type { Functions } from './functions.ts';
+
+/**
+ * Invoke the functions that run once at deployment, in template order (in which the CDK writes them by dependency). One
+ * that fails would roll the deployment back: the engine does not start.
+ */
+export async function runTriggers(deployment: Deployment, functions: Functions): Promise<void> {
+  for (const trigger of deployment.resources('Custom::Trigger')) {
+    const { name, arn } = functions.definition(text(trigger, 'HandlerArn'));
+    const result = await functions.invoke(arn, {});
+    if (!result.ok) {
+      throw new EngineError(`${name} failed at start: ${result.error.errorType}: ${result.error.errorMessage}`);
+    }
+  }
+}

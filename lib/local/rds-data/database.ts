@@ -1,0 +1,191 @@
+import { randomUUID } from 'node:crypto';
+import { type PGlite, type Results, types } from '@electric-sql/pglite';
+import { AwsError } from '../aws/errors.ts';
+import { authenticate, type Login } from './database-login.ts';
+import { openPostgres } from './postgres-image.ts';
+import type { SqlValue } from './sql-values.ts';
+
+/** Rows in PostgreSQL's text form. */
+export interface SqlResult {
+  readonly columns: readonly { readonly name: string; readonly type: number }[];
+  readonly rows: readonly (readonly (string | null)[])[];
+  /** Rows that an INSERT, UPDATE, DELETE or MERGE changed. */
+  readonly changed: number;
+}
+
+/** On whose behalf a statement runs. */
+export interface SqlSession {
+  /** @default - the owner of the database, whom no grant limits */
+  readonly login?: Login | undefined;
+  readonly transactionId?: string | undefined;
+}
+
+/** The role that the embedded engine begins as; it knows no other way back than the name. */
+const owner = 'postgres';
+/** The Data API rolls a transaction back that was idle for this long. */
+const idleMs = 3 * 60_000;
+/** The Data API ends a statement after this time; waiting for the connection counts. */
+const statementMs = 45_000;
+
+/**
+ * The embedded PostgreSQL, which has one connection. A transaction keeps it until it ends; whoever else wants it waits,
+ * not longer than a statement may take, so that a function that calls outside its own transaction gets an error
+ * instead of a deadlock.
+ */
+export class Database {
+  readonly #postgres: PGlite;
+  readonly #waiting: (() => void)[] = [];
+  #taken = false;
+  #transaction:
+    | { readonly id: string; readonly username: string | undefined; idle: NodeJS.Timeout; running: boolean }
+    | undefined;
+
+  private constructor(postgres: PGlite) {
+    this.#postgres = postgres;
+  }
+
+  /** @param dataDir `undefined`: memory. */
+  static async open(dataDir: string | undefined): Promise<Database> {
+    const postgres = await openPostgres(dataDir);
+    await postgres.exec("SET timezone TO 'UTC'");
+    return new Database(postgres);
+  }
+
+  /** Run one statement, by itself or in a transaction. @throws AwsError as the Data API puts it. */
+  async run(sql: string, values: readonly SqlValue[], { login, transactionId }: SqlSession = {}): Promise<SqlResult> {
+    if (transactionId !== undefined) {
+      if (this.#transaction?.id === transactionId && this.#transaction.username !== login?.username) {
+        throw new AwsError(400, 'BadRequestException', 'the transaction was begun with other credentials');
+      }
+      return this.#inTransaction(transactionId, () => this.#query(sql, values));
+    }
+    await this.#take();
+    try {
+      if (!login) return await this.#query(sql, values);
+      await this.#become(login, 'SESSION');
+      try {
+        return await this.#query(sql, values);
+      } finally {
+        await this.#postgres.exec(`SET SESSION AUTHORIZATION ${owner}`);
+      }
+    } finally {
+      this.#release();
+    }
+  }
+
+  async begin(login?: Login): Promise<string> {
+    await this.#take();
+    try {
+      await this.#postgres.exec('BEGIN');
+      // Undone by the end of the transaction, whichever it is.
+      if (login) await this.#become(login, 'LOCAL');
+    } catch (error) {
+      await this.#postgres.exec('ROLLBACK').finally(() => this.#release());
+      throw error;
+    }
+    const id = Buffer.from(randomUUID()).toString('base64');
+    this.#transaction = { id, username: login?.username, running: false, idle: this.#expireLater(id) };
+    return id;
+  }
+
+  async end(transactionId: string, command: 'COMMIT' | 'ROLLBACK'): Promise<void> {
+    await this.#inTransaction(transactionId, async () => this.#postgres.exec(command));
+    clearTimeout(this.#transaction?.idle);
+    this.#transaction = undefined;
+    this.#release();
+  }
+
+  async close(): Promise<void> {
+    clearTimeout(this.#transaction?.idle);
+    await this.#postgres.close();
+  }
+
+  /** More than SET ROLE, after which a statement could be any other role again. */
+  async #become(login: Login, extent: 'SESSION' | 'LOCAL'): Promise<void> {
+    await authenticate(this.#postgres, login);
+    await this.#postgres.exec(`SET ${extent} SESSION AUTHORIZATION "${login.username.replaceAll('"', '""')}"`);
+  }
+
+  async #inTransaction<T>(id: string, action: () => Promise<T>): Promise<T> {
+    const transaction = this.#transaction;
+    if (transaction?.id !== id) {
+      throw new AwsError(404, 'TransactionNotFoundException', `Transaction ${id} is not found`);
+    }
+    if (transaction.running) {
+      throw new AwsError(400, 'DatabaseErrorException', 'Transaction is still running a query.');
+    }
+    clearTimeout(transaction.idle);
+    transaction.running = true;
+    try {
+      return await action();
+    } finally {
+      transaction.running = false;
+      transaction.idle = this.#expireLater(id);
+    }
+  }
+
+  #expireLater(id: string): NodeJS.Timeout {
+    return setTimeout(() => void this.end(id, 'ROLLBACK').catch(() => {}), idleMs).unref();
+  }
+
+  async #query(sql: string, values: readonly SqlValue[]): Promise<SqlResult> {
+    try {
+      const result: Results<(string | null)[]> = await this.#postgres.query(
+        sql,
+        values.map(({ text }) => text),
+        { rowMode: 'array', parsers: asText, serializers: asText, paramTypes: values.map(({ oid }) => oid) },
+      );
+      return {
+        columns: result.fields.map(({ name, dataTypeID }) => ({ name, type: dataTypeID })),
+        rows: result.rows,
+        changed: result.command === 'SELECT' ? 0 : (result.affectedRows ?? 0),
+      };
+    } catch (error) {
+      throw toAwsError(error);
+    }
+  }
+
+  async #take(): Promise<void> {
+    if (!this.#taken) {
+      this.#taken = true;
+      return;
+    }
+    await new Promise<void>((resolve, reject) => {
+      const turn = () => {
+        clearTimeout(timer);
+        resolve();
+      };
+      const timer = setTimeout(() => {
+        this.#waiting.splice(this.#waiting.indexOf(turn), 1);
+        reject(new AwsError(400, 'StatementTimeoutException', 'Request timed out'));
+      }, statementMs);
+      this.#waiting.push(turn);
+    });
+  }
+
+  #release(): void {
+    const next = this.#waiting.shift();
+    if (next) next();
+    else this.#taken = false;
+  }
+}
+
+/** Every type as the text that PostgreSQL sends and takes; the numbers are the OIDs of the usual array types. */
+const asText = Object.fromEntries(
+  [...Object.values(types), 1000, 1001, 1005, 1007, 1009, 1015, 1016, 1021, 1022, 1115, 1182, 1185, 1231, 2951, 3807]
+    .filter((type) => typeof type === 'number')
+    .map((type) => [type, (value: string) => value]),
+);
+
+function toAwsError(error: unknown): Error {
+  if (!(error instanceof Error) || !('code' in error)) return error instanceof Error ? error : new Error(String(error));
+  if (error.message.includes('multiple commands into a prepared statement')) {
+    return new AwsError(400, 'ValidationException', 'Multistatements aren’t supported.');
+  }
+  const detail = 'detail' in error && error.detail ? `\n  Detail: ${String(error.detail)}` : '';
+  return new AwsError(
+    400,
+    'DatabaseErrorException',
+    `ERROR: ${error.message}${detail}; SQLState: ${String(error.code)}`,
+  );
+}

@@ -1,0 +1,135 @@
+import { UnsupportedTemplateError } from '../errors.ts';
+import type { Stack } from './assembly.ts';
+import { attributeOf, type Identity } from './attributes.ts';
+import { resolveCondition, resolveValue, type Scope } from './intrinsics.ts';
+import { accountId, defaultRegion, generatedName, namePropertyOf } from './names.ts';
+import { isIgnoredType, supportedTypes } from './resource-types.ts';
+import type { Resource, ResourceDeclaration } from './template.ts';
+
+/** The local addresses that take the place of AWS's own. */
+export interface Addresses {
+  queueUrl(queueName: string): string;
+  /** Base URL of a REST API, without stage and final slash. */
+  apiUrl(restApiId: string): string;
+}
+
+/** All stacks of an assembly with the names, ARNs and URLs that their resources have on this machine. */
+export interface Deployment {
+  readonly region: string;
+  /** Resources of one type, in template order. */
+  resources(type: string): readonly Resource[];
+  /** Outputs of all stacks by their keys in the template. */
+  outputs(): Readonly<Record<string, string>>;
+}
+
+/**
+ * Resolve the stacks' templates.
+ *
+ * @throws UnsupportedTemplateError when a resource's type is neither run nor known to be without local meaning.
+ */
+export function deploy(stacks: readonly Stack[], addresses: Addresses): Deployment {
+  const region = stacks.find((stack) => stack.region !== undefined)?.region ?? defaultRegion;
+  const exports = new Map<string, () => string>();
+  const parts = stacks.map((stack) => deployStack(stack, region, addresses, exports));
+  return {
+    region,
+    resources: (type) => parts.flatMap((part) => part.resources.filter((resource) => resource.type === type)),
+    outputs: () => Object.assign({}, ...parts.map((part) => part.outputs())) as Record<string, string>,
+  };
+}
+
+interface StackPart {
+  readonly resources: readonly Resource[];
+  outputs(): Record<string, string>;
+}
+
+function deployStack(
+  stack: Stack,
+  region: string,
+  addresses: Addresses,
+  exports: Map<string, () => string>,
+): StackPart {
+  const { template } = stack;
+  const resources = new Map<string, Resource>();
+  const pseudo: Readonly<Record<string, string>> = {
+    'AWS::AccountId': accountId,
+    'AWS::Partition': 'aws',
+    'AWS::Region': region,
+    'AWS::StackId': `arn:aws:cloudformation:${region}:${accountId}:stack/${stack.name}/local`,
+    'AWS::StackName': stack.name,
+    'AWS::URLSuffix': 'amazonaws.com',
+  };
+  const scope: Scope = {
+    where: stack.name,
+    ref: (name) => pseudo[name] ?? template.Parameters?.[name]?.Default ?? resources.get(name)?.id,
+    attribute: (logicalId, attribute) => {
+      const resource = resources.get(logicalId);
+      if (!resource) throw new UnsupportedTemplateError(stack.name, `there is no resource ${logicalId}`);
+      return resource.attribute(attribute);
+    },
+    exported: (name) => {
+      const value = exports.get(name);
+      if (!value) throw new UnsupportedTemplateError(stack.name, `no stack exports ${name}`);
+      return value();
+    },
+    condition: (name) => resolveCondition(template.Conditions?.[name], scope),
+    mapping: (map, first, second) => template.Mappings?.[map]?.[first]?.[second],
+    finish: (value) =>
+      value.replace(/https:\/\/([a-z0-9]{10})\.execute-api\.[a-z0-9-]+\.amazonaws\.com/g, (_, id: string) =>
+        addresses.apiUrl(id),
+      ),
+  };
+  const isActive = (condition: string | undefined) => condition === undefined || scope.condition(condition);
+  for (const [logicalId, declaration] of Object.entries(template.Resources ?? {})) {
+    if (!isActive(declaration.Condition)) continue;
+    if (!supportedTypes.has(declaration.Type) && !isIgnoredType(declaration.Type)) {
+      throw new UnsupportedTemplateError(`${stack.name}/${logicalId}`, `${declaration.Type} cannot be run locally`);
+    }
+    resources.set(logicalId, toResource(stack.name, logicalId, declaration, region, scope, addresses));
+  }
+  const active = Object.entries(template.Outputs ?? {}).filter(([, output]) => isActive(output.Condition));
+  for (const [, output] of active) {
+    if (!output.Export) continue;
+    exports.set(String(resolveValue(output.Export.Name, scope)), () => String(resolveValue(output.Value, scope)));
+  }
+  return {
+    resources: [...resources.values()],
+    outputs: () => Object.fromEntries(active.map(([key, { Value }]) => [key, String(resolveValue(Value, scope))])),
+  };
+}
+
+function toResource(
+  stackName: string,
+  logicalId: string,
+  declaration: ResourceDeclaration,
+  region: string,
+  stackScope: Scope,
+  addresses: Addresses,
+): Resource {
+  const { Type: type, Properties: properties = {}, Metadata: metadata = {} } = declaration;
+  const scope: Scope = { ...stackScope, where: `${stackName}/${logicalId}` };
+  const property = (key: string) => resolveValue(properties[key], scope);
+  const name = () => {
+    const given = property(namePropertyOf(type) ?? '');
+    return given === undefined ? generatedName(stackName, logicalId, type) : String(given);
+  };
+  const identity = (): Identity => ({ type, name: name(), region, property, queueUrl: addresses.queueUrl });
+  const path = metadata['aws:cdk:path'];
+  return {
+    stackName,
+    logicalId,
+    type,
+    path: typeof path === 'string' ? path : logicalId,
+    property,
+    get id() {
+      return attributeOf(identity(), '') ?? name();
+    },
+    attribute: (attribute) => {
+      const value = attributeOf(identity(), attribute);
+      if (value === undefined) {
+        throw new UnsupportedTemplateError(scope.where, `attribute ${attribute} of ${type} is not known locally`);
+      }
+      return value;
+    },
+  };
+}

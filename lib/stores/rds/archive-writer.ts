@@ -1,0 +1,170 @@
+import * as z from 'zod';
+import { limits } from '../../contract/limits.ts';
+import { NotFoundError } from '../../errors.ts';
+import type { SqlExecutor } from './data-api.ts';
+import { newestEventFirst } from './dataset-events.ts';
+import { headerHex } from './header-hex.ts';
+
+/** A checksum of an archived file; `checksum` in lower-case hex. */
+export interface ArchiveChecksum {
+  /** The file as submitted, the body as archived, or the plaintext. */
+  readonly source: 'UPLOADED' | 'ARCHIVED' | 'UNENCRYPTED';
+  readonly type: 'MD5' | 'SHA256' | 'SHA384' | 'SHA512';
+  readonly checksum: string;
+}
+
+/** What the catalogue must know of a file whose body is already in the archive bucket. Sizes in bytes. */
+export interface ArchiveRegistration {
+  /** Stable id, `EGAF…`. */
+  readonly fileId: string;
+  /** Stable id, `EGAD…`; the dataset is made when it is new, and is not released by this. */
+  readonly datasetId: string;
+  readonly submissionFilePath: string;
+  /** @default - unknown */
+  readonly submissionFileSize?: number;
+  /** Key of the body in the archive bucket. */
+  readonly archiveFilePath: string;
+  /** The body alone, without the header. */
+  readonly archiveFileSize: number;
+  readonly decryptedFileSize: number;
+  /** The whole Crypt4GH header, for the archive's key. */
+  readonly header: Uint8Array;
+  /** Lower-case hex of the archive's public key. */
+  readonly keyHash: string;
+  readonly checksums: readonly ArchiveChecksum[];
+}
+
+/** States that a dataset can be put into. */
+export type DatasetEvent = 'registered' | 'released' | 'deprecated';
+
+/** Somebody else's file has this stable id: choose another one, or add nothing. */
+export class FileIdTakenError extends Error {
+  constructor(fileId: string) {
+    super(`file id ${fileId} is taken by a file with another body`);
+  }
+  override get name(): string {
+    return 'FileIdTakenError';
+  }
+}
+
+/** Puts the file of the query `file` into the dataset `:dataset_id`, which is made and registered when it is new. */
+const intoDataset = `dataset as (
+         insert into sda.datasets (stable_id) select cast(:dataset_id as text) from file
+         on conflict (stable_id) do update set stable_id = excluded.stable_id
+         returning id, stable_id
+       ), registered as (
+         insert into sda.dataset_event_log (dataset_id, event)
+         select stable_id, 'registered' from dataset
+         where not exists (select 1 from sda.dataset_event_log e where e.dataset_id = :dataset_id)
+       ), membership as (
+         insert into sda.file_dataset (file_id, dataset_id) select file.id, dataset.id from file, dataset
+         on conflict (file_id, dataset_id) do nothing
+       )`;
+
+/** The operator's side of the catalogue: fills it the way an ingestion pipeline would. */
+export class RdsArchiveWriter {
+  readonly #db: SqlExecutor;
+
+  constructor(db: SqlExecutor) {
+    this.#db = db;
+  }
+
+  /**
+   * Put a file into a dataset, in one statement, so that it is there wholly or not at all. The same registration again
+   * (same stable id, same body) replaces the first and leaves one row.
+   *
+   * @throws FileIdTakenError when the stable id has another body; nothing is changed.
+   * @throws RangeError when the header is over `limits.headerBytes`.
+   */
+  async registerFile(file: ArchiveRegistration): Promise<void> {
+    if (file.header.length > limits.headerBytes) {
+      throw new RangeError(`expected a header of at most ${limits.headerBytes} bytes, got ${file.header.length}`);
+    }
+    const entered = await this.#db.query(
+      z.object({ id: z.string() }),
+      // All the rest selects from "file", which is empty when its stable id has another body.
+      `with file as (
+         insert into sda.files (stable_id, submission_file_path, submission_file_size, archive_file_path,
+           archive_file_size, decrypted_file_size, header, encryption_method, key_hash)
+         values (:file_id, :submission_file_path, cast(:submission_file_size as bigint), :archive_file_path,
+           cast(:archive_file_size as bigint), cast(:decrypted_file_size as bigint), :header, 'CRYPT4GH', :key_hash)
+         on conflict (stable_id) do update set
+           submission_file_path = excluded.submission_file_path,
+           submission_file_size = excluded.submission_file_size,
+           archive_file_path = excluded.archive_file_path,
+           archive_file_size = excluded.archive_file_size,
+           decrypted_file_size = excluded.decrypted_file_size,
+           header = excluded.header,
+           encryption_method = excluded.encryption_method,
+           key_hash = excluded.key_hash
+         where files.archive_file_path = excluded.archive_file_path
+         returning id
+       ), key as (
+         insert into sda.encryption_keys (key_hash, description) select :key_hash, 'archive key' from file
+         on conflict (key_hash) do nothing
+       ), ${intoDataset}, summed as (
+         insert into sda.checksums (file_id, checksum, type, source)
+         select file.id, c.checksum, cast(c.type as sda.checksum_algorithm), cast(c.source as sda.checksum_source)
+         from file, jsonb_to_recordset(cast(:checksums as jsonb)) as c (checksum text, type text, source text)
+         on conflict (file_id, type, source) do update set checksum = excluded.checksum
+       )
+       select id from file`,
+      {
+        key_hash: file.keyHash,
+        dataset_id: file.datasetId,
+        file_id: file.fileId,
+        submission_file_path: file.submissionFilePath,
+        submission_file_size: file.submissionFileSize ?? null,
+        archive_file_path: file.archiveFilePath,
+        archive_file_size: file.archiveFileSize,
+        decrypted_file_size: file.decryptedFileSize,
+        header: headerHex(file.header),
+        checksums: { json: file.checksums },
+      },
+    );
+    if (entered.length === 0) throw new FileIdTakenError(file.fileId);
+  }
+
+  /**
+   * Put a file of the catalogue into one more dataset, which is made when it is new. Doing it twice changes nothing.
+   *
+   * @throws NotFoundError when the catalogue has no such file; then no dataset is made.
+   */
+  async addToDataset(fileId: string, datasetId: string): Promise<void> {
+    const found = await this.#db.query(
+      z.object({ stable_id: z.string() }),
+      `with file as (
+         select id, stable_id from sda.files where stable_id = :file_id
+       ), ${intoDataset}
+       select stable_id from file`,
+      { file_id: fileId, dataset_id: datasetId },
+    );
+    if (found.length === 0) throw new NotFoundError(`the catalogue has no file ${fileId}`);
+  }
+
+  /**
+   * Make `event` the newest of the dataset; does nothing when it already is.
+   *
+   * @throws NotFoundError when the catalogue has no such dataset.
+   */
+  async appendDatasetEvent(datasetId: string, event: DatasetEvent): Promise<void> {
+    const found = await this.#db.query(
+      z.object({ stable_id: z.string() }),
+      `with dataset as (
+         select stable_id from sda.datasets where stable_id = :dataset_id
+       ), newest as (
+         select e.event, e.event_date from sda.dataset_event_log e
+         where e.dataset_id = :dataset_id
+         ${newestEventFirst}
+         limit 1
+       ), appended as (
+         insert into sda.dataset_event_log (dataset_id, event, event_date)
+         select stable_id, :event, greatest(clock_timestamp(), (select event_date from newest)) from dataset
+         where not exists (select 1 from newest where newest.event = :event)
+       )
+       select stable_id from dataset`,
+      { dataset_id: datasetId, event },
+    );
+    if (found.length === 0) throw new NotFoundError(`the catalogue has no dataset ${datasetId}`);
+  }
+}

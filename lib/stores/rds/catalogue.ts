@@ -1,0 +1,158 @@
+import { createHash } from 'node:crypto';
+import * as z from 'zod';
+import { limits } from '../../contract/limits.ts';
+import { ArchiveDamagedError } from '../../errors.ts';
+import type { ArchivedFile, Catalogue, FileReference } from '../../export/ports.ts';
+import type { SqlExecutor } from './data-api.ts';
+import { newestEvent } from './dataset-events.ts';
+import { headerBytes } from './header-hex.ts';
+
+/** Rows of a keyset page. Identifiers have at most 256 characters, so a page stays far below the 1 MiB of a result. */
+const pageSize = 1000;
+/** Hex characters of a header in one row: with all other columns, below the 64 KiB that a row may have. */
+const headerSlice = 32 * 1024;
+/** Hex characters of the largest header. A longer column is not read, nor hashed, at all. */
+const longestHeader = 2 * limits.headerBytes;
+
+const count = z.coerce.number().int().nonnegative().max(Number.MAX_SAFE_INTEGER);
+const idRow = z.object({ stable_id: z.string() });
+const fileRow = z.object({
+  submission_file_path: z.string(),
+  archive_file_path: z.string().nullable(),
+  archive_file_size: count.nullable(),
+  key_hash: z.string().nullable(),
+  header: z.string().nullable(),
+  header_length: count.nullable(),
+  header_digest: z.string().nullable(),
+});
+
+/** The catalogue in Aurora PostgreSQL, with the table names of the neicnordic `sda` schema. */
+export class RdsCatalogue implements Catalogue {
+  readonly #db: SqlExecutor;
+
+  constructor(db: SqlExecutor) {
+    this.#db = db;
+  }
+
+  /** A dataset's own id wins over an alias; an alias that has expired, or that names several datasets, names none. */
+  async resolveDataset(id: string): Promise<string | undefined> {
+    const rows = await this.#db.query(
+      idRow.extend({ own: z.boolean() }),
+      `select d.stable_id, true as own from sda.datasets d where d.stable_id = :id
+       union
+       select d.stable_id, false from sda.dataset_references r join sda.datasets d on d.id = r.dataset_id
+       where r.reference_id = :id and (r.expired_at is null or r.expired_at > now()) and d.stable_id is not null
+       order by own desc
+       limit 3`,
+      { id },
+    );
+    const own = rows.find((row) => row.own);
+    if (own) return own.stable_id;
+    return rows.length === 1 ? rows[0]?.stable_id : undefined;
+  }
+
+  async isReleased(datasetId: string): Promise<boolean> {
+    const rows = await this.#db.query(
+      z.object({ released: z.boolean() }),
+      `select coalesce(${newestEvent} = 'released', false) as released from sda.datasets d where d.stable_id = :id`,
+      { id: datasetId },
+    );
+    return rows[0]?.released ?? false;
+  }
+
+  async datasetsOfFile(fileId: string): Promise<{ datasetId: string; released: boolean }[]> {
+    const rows = await this.#db.query(
+      idRow.extend({ released: z.boolean() }),
+      `select d.stable_id, coalesce(${newestEvent} = 'released', false) as released
+       from sda.files f
+       join sda.file_dataset fd on fd.file_id = f.id
+       join sda.datasets d on d.id = fd.dataset_id
+       where f.stable_id = :id and d.stable_id is not null
+       order by d.stable_id
+       limit ${pageSize}`,
+      { id: fileId },
+    );
+    return rows.map((row) => ({ datasetId: row.stable_id, released: row.released }));
+  }
+
+  /** Files that ingestion has finished: those with a stable id, a header and an archived body. */
+  async *fileIdsOfDataset(datasetId: string): AsyncGenerator<readonly string[]> {
+    for (let after = ''; ; ) {
+      const rows = await this.#db.query(
+        idRow,
+        `select f.stable_id
+         from sda.datasets d
+         join sda.file_dataset fd on fd.dataset_id = d.id
+         join sda.files f on f.id = fd.file_id
+         where d.stable_id = :id and f.stable_id > :after and f.header <> '' and f.archive_file_path <> ''
+         order by f.stable_id
+         limit ${pageSize}`,
+        { id: datasetId, after },
+      );
+      const last = rows.at(-1);
+      if (!last) return;
+      yield rows.map((row) => row.stable_id);
+      if (rows.length < pageSize) return;
+      after = last.stable_id;
+    }
+  }
+
+  /**
+   * One query for the file, its membership and the release, so that no dataset is withdrawn between two of them.
+   *
+   * @throws ArchiveDamagedError when the file is released, but has no body, no size, no header, one over
+   * `limits.headerBytes` or one that is not hex.
+   */
+  async findReleasedFile({ fileId, datasetId }: FileReference): Promise<ArchivedFile | undefined> {
+    const [row] = await this.#db.query(
+      fileRow,
+      `select f.submission_file_path, f.archive_file_path, f.archive_file_size, f.key_hash,
+         substring(f.header from 1 for ${headerSlice}) as header,
+         length(f.header) as header_length,
+         case when length(f.header) between ${headerSlice + 1} and ${longestHeader}
+           then encode(sha256(convert_to(f.header, 'UTF8')), 'hex') end as header_digest
+       from sda.files f
+       join sda.file_dataset fd on fd.file_id = f.id
+       join sda.datasets d on d.id = fd.dataset_id
+       where f.stable_id = :file and d.stable_id = :dataset and ${newestEvent} = 'released'`,
+      { file: fileId, dataset: datasetId },
+    );
+    if (!row) return undefined;
+    if (!row.archive_file_path || row.archive_file_size === null || !row.header) {
+      throw new ArchiveDamagedError(`the catalogue has no body, no size or no header for file ${fileId}`);
+    }
+    const hex = await this.#wholeHeader(fileId, row.header, row.header_length ?? 0, row.header_digest);
+    return {
+      fileId,
+      datasetId,
+      submissionFilePath: row.submission_file_path,
+      archiveFilePath: row.archive_file_path,
+      archiveFileSize: row.archive_file_size,
+      header: headerBytes(hex, fileId),
+      keyHash: row.key_hash || undefined,
+    };
+  }
+
+  /** The first slice and what a row has no room for. The digest shows whether all slices are of one header. */
+  async #wholeHeader(fileId: string, first: string, length: number, digest: string | null): Promise<string> {
+    if (length > longestHeader) {
+      throw new ArchiveDamagedError(
+        `the header of file ${fileId} has ${length} hex characters, more than ${longestHeader}`,
+      );
+    }
+    let hex = first;
+    for (let start = headerSlice + 1; start <= length; start += headerSlice) {
+      const [row] = await this.#db.query(
+        z.object({ header: z.string().nullable() }),
+        `select substring(f.header from cast(:start as integer) for ${headerSlice}) as header from sda.files f
+         where f.stable_id = :file`,
+        { start, file: fileId },
+      );
+      hex += row?.header ?? '';
+    }
+    if (digest !== null && createHash('sha256').update(hex).digest('hex') !== digest) {
+      throw new ArchiveDamagedError(`the header of file ${fileId} changed while it was read`);
+    }
+    return hex;
+  }
+}

@@ -1,0 +1,140 @@
+import {
+  BeginTransactionCommand,
+  CommitTransactionCommand,
+  ExecuteStatementCommand,
+  type RDSDataClient,
+  RollbackTransactionCommand,
+} from '@aws-sdk/client-rds-data';
+import type * as z from 'zod';
+import { isTransient, isTransientSqlState, storeFailure } from '../aws-failure.ts';
+import { type RetryEnvironment, retrying } from '../retry.ts';
+import { type SqlRow, type SqlValue, sqlParameters, sqlRows } from './data-api-values.ts';
+
+export interface DataApiOptions extends RetryEnvironment {
+  readonly client: RDSDataClient;
+  readonly clusterArn: string;
+  /** Secret with the database user's name and password. */
+  readonly secretArn: string;
+  readonly database: string;
+  /**
+   * Milliseconds that a call may take, retries included; asked at the start of every call. A function gives what its
+   * invocation has left, minus the time it needs to answer. @default 40 s, enough for a paused cluster to resume
+   */
+  readonly remainingMs?: () => number;
+}
+
+/** Named parameters of a statement, `:name` in its text. */
+export type SqlParameters = Readonly<Record<string, SqlValue>>;
+
+/** Where statements go: the database, or one transaction of it. */
+export interface SqlExecutor {
+  /** Run one statement; its rows, in the shape `row` has. @throws ZodError when a row has another shape. */
+  query<T>(row: z.ZodType<T>, sql: string, parameters?: SqlParameters): Promise<T[]>;
+  /** Run one statement for its effect. */
+  execute(sql: string, parameters?: SqlParameters): Promise<void>;
+}
+
+const what = 'the database';
+const isRetryable = (error: unknown): boolean => isTransient(error) || isTransientSqlState(error);
+
+/**
+ * One database behind the RDS Data API.
+ *
+ * A resuming cluster, throttling, 5xx and lost answers are retried within the given time, then
+ * `TemporarilyUnavailableError`. A lost answer may hide a write that was made, so every write must be one that may be
+ * repeated (`ON CONFLICT`). Results are at most 1 MiB: callers page by key. One statement a call.
+ */
+export class DataApi implements SqlExecutor {
+  readonly #options: DataApiOptions;
+
+  constructor(options: DataApiOptions) {
+    this.#options = options;
+  }
+
+  query<T>(row: z.ZodType<T>, sql: string, parameters: SqlParameters = {}): Promise<T[]> {
+    return this.#retrying(async (remainingMs) => {
+      const rows = await this.#send(sql, parameters, abortAfter(remainingMs));
+      return rows.map((value) => row.parse(value));
+    });
+  }
+
+  async execute(sql: string, parameters: SqlParameters = {}): Promise<void> {
+    await this.#retrying((remainingMs) => this.#send(sql, parameters, abortAfter(remainingMs)));
+  }
+
+  /**
+   * Run `work` in a transaction. A transient failure rolls back and runs all of `work` again, as does a lost answer to
+   * the commit: `work` must be repeatable. Its statements go one after the other (the Data API refuses concurrent ones).
+   */
+  transaction<T>(work: (transaction: SqlExecutor) => Promise<T>): Promise<T> {
+    const { client, clusterArn: resourceArn, secretArn, database } = this.#options;
+    return this.#retrying(async (remainingMs) => {
+      const abort = abortAfter(remainingMs);
+      const { transactionId } = await client.send(
+        new BeginTransactionCommand({ resourceArn, secretArn, database }),
+        abort,
+      );
+      if (!transactionId) throw new TypeError('the Data API began a transaction without an id');
+      try {
+        const value = await work({
+          query: async (row, sql, parameters = {}) =>
+            (await this.#send(sql, parameters, abort, transactionId)).map((one) => row.parse(one)),
+          execute: async (sql, parameters = {}) => {
+            await this.#send(sql, parameters, abort, transactionId);
+          },
+        });
+        await client.send(new CommitTransactionCommand({ resourceArn, secretArn, transactionId }), abort);
+        return value;
+      } catch (error) {
+        // The first failure is the one to report; the server drops the transaction by itself after three minutes.
+        await client
+          .send(new RollbackTransactionCommand({ resourceArn, secretArn, transactionId }), abortAfter(5000))
+          .catch(() => undefined);
+        throw error;
+      }
+    });
+  }
+
+  async #retrying<T>(attempt: (remainingMs: number) => Promise<T>): Promise<T> {
+    const { remainingMs = () => 40_000, now, sleep, random } = this.#options;
+    try {
+      return await retrying(attempt, {
+        ...(now && { now }),
+        ...(sleep && { sleep }),
+        ...(random && { random }),
+        budgetMs: remainingMs(),
+        isRetryable,
+        what,
+      });
+    } catch (error) {
+      throw storeFailure(error, what);
+    }
+  }
+
+  async #send(sql: string, parameters: SqlParameters, abort: Abort, transactionId?: string): Promise<SqlRow[]> {
+    const { client, clusterArn, secretArn, database } = this.#options;
+    const answer = await client.send(
+      new ExecuteStatementCommand({
+        resourceArn: clusterArn,
+        secretArn,
+        database,
+        sql,
+        parameters: sqlParameters(parameters),
+        includeResultMetadata: true,
+        resultSetOptions: { longReturnType: 'STRING', decimalReturnType: 'STRING' },
+        ...(transactionId && { transactionId }),
+      }),
+      abort,
+    );
+    return sqlRows(answer.records, answer.columnMetadata);
+  }
+}
+
+interface Abort {
+  readonly abortSignal: AbortSignal;
+}
+
+/** A call without an answer must not outlive its caller: it is aborted when the caller's time ends. */
+function abortAfter(remainingMs: number): Abort {
+  return { abortSignal: AbortSignal.timeout(Math.max(Math.ceil(remainingMs), 1)) };
+}

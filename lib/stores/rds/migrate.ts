@@ -1,0 +1,92 @@
+import { createHash } from 'node:crypto';
+import * as z from 'zod';
+import type { DataApi, SqlExecutor } from './data-api.ts';
+
+/** One migration: an SQL file named `NNNN-name.sql`. */
+export interface Migration {
+  /** From the file's name; migrations run in this order. */
+  readonly version: number;
+  readonly name: string;
+  /** SHA-256 of the file, hex. */
+  readonly checksum: string;
+  readonly statements: readonly string[];
+}
+
+/** A deployed migration was changed, renumbered or lost: correct the files, and write a new migration instead. */
+export class MigrationConflictError extends Error {
+  override get name(): string {
+    return 'MigrationConflictError';
+  }
+}
+
+/** A migration from a file's name and text. @throws RangeError when the name is not `NNNN-name.sql`. */
+export function migration(fileName: string, text: string): Migration {
+  const [, version, name] = /^(\d{4})-([a-z0-9-]+)\.sql$/.exec(fileName) ?? [];
+  if (!version || !name) throw new RangeError(`expected a migration named NNNN-name.sql, got ${fileName}`);
+  // Line ends differ between checkouts; the migration does not.
+  const normal = text.replaceAll('\r\n', '\n');
+  return {
+    version: Number(version),
+    name,
+    checksum: createHash('sha256').update(normal).digest('hex'),
+    statements: normal
+      .split(/^-- statement\b.*$/m)
+      .slice(1)
+      .map((statement) => statement.trim().replace(/;$/, '')),
+  };
+}
+
+const appliedRow = z.object({ version: z.number(), name: z.string(), checksum: z.string() });
+
+/** Key of the advisory lock that one run of the migrations holds; any constant that nothing else in the database uses. */
+export const migrationLock = 727_202_611;
+
+/**
+ * Bring the database up to date, in one transaction: all pending migrations or none. Two runs at once are safe: the
+ * second waits for the first, and finds nothing to do.
+ *
+ * @returns the names of the migrations that this run applied.
+ * @throws MigrationConflictError when the recorded history is not a beginning of `migrations`.
+ */
+export function migrate(db: DataApi, migrations: readonly Migration[]): Promise<string[]> {
+  return db.transaction(async (transaction) => {
+    await transaction.execute(`select pg_advisory_xact_lock(${migrationLock})`);
+    await transaction.execute('create schema if not exists data_out');
+    await transaction.execute(
+      `create table if not exists data_out.schema_migrations (
+         version integer primary key,
+         name text not null,
+         checksum text not null,
+         applied_at timestamptz not null default now()
+       )`,
+    );
+    const applied = await transaction.query(
+      appliedRow,
+      'select version, name, checksum from data_out.schema_migrations order by version',
+    );
+    const pending = afterHistory(migrations, applied);
+    for (const one of pending) await apply(transaction, one);
+    return pending.map((one) => one.name);
+  });
+}
+
+async function apply(transaction: SqlExecutor, one: Migration): Promise<void> {
+  for (const statement of one.statements) await transaction.execute(statement);
+  await transaction.execute(
+    'insert into data_out.schema_migrations (version, name, checksum) values (:version, :name, :checksum)',
+    { version: one.version, name: one.name, checksum: one.checksum },
+  );
+}
+
+/** What is still to be applied. */
+function afterHistory(migrations: readonly Migration[], applied: readonly z.infer<typeof appliedRow>[]): Migration[] {
+  for (const [index, done] of applied.entries()) {
+    const known = migrations[index];
+    if (known?.version !== done.version || known.checksum !== done.checksum) {
+      throw new MigrationConflictError(
+        `migration ${done.version} (${done.name}) was applied, and is missing or different now`,
+      );
+    }
+  }
+  return migrations.slice(applied.length);
+}

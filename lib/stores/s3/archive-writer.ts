@@ -1,0 +1,112 @@
+import {
+  AbortMultipartUploadCommand,
+  type CompletedPart,
+  CompleteMultipartUploadCommand,
+  CreateMultipartUploadCommand,
+  DeleteObjectCommand,
+  PutObjectCommand,
+  type S3Client,
+  UploadPartCommand,
+} from '@aws-sdk/client-s3';
+import { storeFailure } from '../aws-failure.ts';
+import { inChunks } from './chunks.ts';
+import { patient } from './client.ts';
+
+/** Size of a part, as long as 10,000 of them are enough. */
+const defaultPartSize = 8 * 1024 * 1024;
+const maxParts = 10_000;
+/** Parts on their way at once. Memory is bounded by this many parts and the one being filled. */
+const partsInFlight = 4;
+const what = 'the archive bucket';
+
+/** The operator's side of the archive bucket: uploads bodies, in constant memory. */
+export class S3ArchiveWriter {
+  readonly #client: S3Client;
+  readonly #bucket: string;
+
+  constructor(options: { readonly client: S3Client; readonly bucket: string }) {
+    this.#client = options.client;
+    this.#bucket = options.bucket;
+  }
+
+  /**
+   * Store all bytes of `source` under `key`. On failure nothing becomes visible and what was sent is dropped.
+   *
+   * @param options.expectedSize bytes to come; needed above 78 GiB, where 10,000 parts of 8 MiB end. A guess too low fails.
+   */
+  async upload(
+    key: string,
+    source: AsyncIterable<Uint8Array>,
+    options: { readonly expectedSize?: number } = {},
+  ): Promise<{ size: number }> {
+    const partSize = Math.max(defaultPartSize, Math.ceil((options.expectedSize ?? 0) / maxParts));
+    const chunks = inChunks(source, partSize)[Symbol.asyncIterator]();
+    try {
+      const first = await chunks.next();
+      const bytes = first.done ? new Uint8Array() : first.value;
+      if (bytes.length < partSize) {
+        await this.#client.send(new PutObjectCommand({ Bucket: this.#bucket, Key: key, Body: bytes }), patient);
+        return { size: bytes.length };
+      }
+      return { size: await this.#multipart(key, bytes, chunks) };
+    } catch (error) {
+      throw storeFailure(error, what);
+    } finally {
+      await chunks.return?.(undefined);
+    }
+  }
+
+  /** Remove a body. Removing what is not there is no error. */
+  async remove(key: string): Promise<void> {
+    await this.#client.send(new DeleteObjectCommand({ Bucket: this.#bucket, Key: key })).catch((error: unknown) => {
+      throw storeFailure(error, what);
+    });
+  }
+
+  async #multipart(key: string, first: Uint8Array, rest: AsyncIterator<Uint8Array>): Promise<number> {
+    const upload = { Bucket: this.#bucket, Key: key };
+    const { UploadId } = await this.#client.send(new CreateMultipartUploadCommand(upload));
+    const parts: CompletedPart[] = [];
+    const inFlight = new Set<Promise<unknown>>();
+    const failures: unknown[] = [];
+    const send = async (partNumber: number, bytes: Uint8Array): Promise<void> => {
+      const { ETag } = await this.#client.send(
+        new UploadPartCommand({ ...upload, UploadId, PartNumber: partNumber, Body: bytes }),
+        patient,
+      );
+      parts[partNumber - 1] = { PartNumber: partNumber, ETag };
+    };
+    try {
+      let size = 0;
+      let chunk: IteratorResult<Uint8Array> = { done: false, value: first };
+      for (let partNumber = 1; !chunk.done; partNumber += 1) {
+        if (partNumber > maxParts) throw new RangeError(`expected at most ${maxParts} parts: give the expected size`);
+        size += chunk.value.length;
+        const part = send(partNumber, chunk.value)
+          .catch((error: unknown) => failures.push(error))
+          .finally(() => inFlight.delete(part));
+        inFlight.add(part);
+        if (inFlight.size >= partsInFlight) await Promise.race(inFlight);
+        chunk = await rest.next();
+        if (failures.length > 0) throw failures[0];
+      }
+      await Promise.all(inFlight);
+      if (failures.length > 0) throw failures[0];
+      await this.#client.send(
+        new CompleteMultipartUploadCommand({
+          ...upload,
+          UploadId,
+          MpuObjectSize: size,
+          MultipartUpload: { Parts: parts },
+        }),
+        patient,
+      );
+      return size;
+    } catch (error) {
+      // A part that arrives after the abort would stay: wait for all of them first.
+      await Promise.all(inFlight);
+      await this.#client.send(new AbortMultipartUploadCommand({ ...upload, UploadId })).catch(() => undefined);
+      throw error;
+    }
+  }
+}

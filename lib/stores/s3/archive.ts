@@ -1,0 +1,66 @@
+import { GetObjectCommand, type S3Client } from '@aws-sdk/client-s3';
+import { ArchiveDamagedError } from '../../errors.ts';
+import type { Archive, ObjectHead } from '../../export/ports.ts';
+import { errorStatus, storeFailure } from '../aws-failure.ts';
+import { headObject } from './head.ts';
+
+/** Largest single read: keeps the memory of a function constant. */
+const maxReadBytes = 8 * 1024 * 1024;
+const what = 'the archive bucket';
+
+/** Archived bodies in S3. */
+export class S3Archive implements Archive {
+  readonly #client: S3Client;
+  readonly #bucket: string;
+
+  constructor(options: { readonly client: S3Client; readonly bucket: string }) {
+    this.#client = options.client;
+    this.#bucket = options.bucket;
+  }
+
+  async head(key: string): Promise<ObjectHead> {
+    const head = await headObject(this.#client, { bucket: this.#bucket, key, what });
+    if (!head) throw new ArchiveDamagedError('the archive bucket has no body under the key that the catalogue names');
+    return head;
+  }
+
+  /**
+   * @throws ArchiveDamagedError when the body is gone, was replaced (another ETag) or is shorter than the range.
+   * @throws RangeError for a range that is negative or over 8 MiB.
+   */
+  async read(key: string, range: { start: number; end: number; etag: string }): Promise<Uint8Array> {
+    const length = range.end - range.start;
+    if (range.start < 0 || length < 0 || length > maxReadBytes) {
+      throw new RangeError(`expected a range of at most ${maxReadBytes} bytes, got [${range.start}, ${range.end})`);
+    }
+    // HTTP has no way to ask for nothing.
+    if (length === 0) return new Uint8Array();
+    const bytes = await this.#get(key, range);
+    if (bytes.length !== length) {
+      throw new ArchiveDamagedError(`the archived body is shorter than expected: ${bytes.length} of ${length} bytes`);
+    }
+    return bytes;
+  }
+
+  async #get(key: string, { start, end, etag }: { start: number; end: number; etag: string }): Promise<Uint8Array> {
+    try {
+      const answer = await this.#client.send(
+        new GetObjectCommand({ Bucket: this.#bucket, Key: key, Range: `bytes=${start}-${end - 1}`, IfMatch: etag }),
+      );
+      return (await answer.Body?.transformToByteArray()) ?? new Uint8Array();
+    } catch (error) {
+      const damage = bodyDamage(error);
+      if (damage) throw damage;
+      throw storeFailure(error, what);
+    }
+  }
+}
+
+/** What a refusal by S3 says about an archived body; `undefined` when it says nothing about it. */
+export function bodyDamage(error: unknown): ArchiveDamagedError | undefined {
+  const status = errorStatus(error);
+  if (status === 404) return new ArchiveDamagedError('the archived body is not there');
+  if (status === 412) return new ArchiveDamagedError('the archived body was replaced while it was read');
+  if (status === 416) return new ArchiveDamagedError('the archived body is shorter than the catalogue says');
+  return undefined;
+}

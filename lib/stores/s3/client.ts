@@ -1,0 +1,39 @@
+import { S3Client } from '@aws-sdk/client-s3';
+import type { AwsClientOptions } from '../aws-client-options.ts';
+
+/** Requests in flight at most. A file has 32 copies under way, and the SDK's default of 50 sockets leaves little beside them. */
+const maxSockets = 128;
+
+/**
+ * Options of `send` for writes that may take long before S3 says anything: a copy of a large part, the joining of ten
+ * thousand parts, a part on its way through a slow line.
+ */
+export const patient = { requestTimeout: 600_000 } as const;
+
+/**
+ * Client for S3.
+ *
+ * Checksums: since 2025 the SDK adds a CRC-32 to every part it sends, while it starts the multipart upload without
+ * naming an algorithm; S3 and its stand-ins do not agree on what that means. So none is sent unless the operation
+ * requires one: the request's signature covers the SHA-256 of the bytes, and S3 itself attaches a CRC-64/NVME of the
+ * whole object.
+ *
+ * Everything but the writes of {@link patient} answers within seconds or is tried again. Silence on a
+ * connection ends it as late as the longest of them.
+ */
+export function s3Client(options: AwsClientOptions = {}): S3Client {
+  return new S3Client({
+    ...options,
+    maxAttempts: 5,
+    requestChecksumCalculation: 'WHEN_REQUIRED',
+    responseChecksumValidation: 'WHEN_REQUIRED',
+    requestHandler: {
+      connectionTimeout: 5000,
+      requestTimeout: 15_000,
+      socketTimeout: patient.requestTimeout,
+      throwOnRequestTimeout: true,
+      httpAgent: { maxSockets, keepAlive: true },
+      httpsAgent: { maxSockets, keepAlive: true },
+    },
+  });
+}

@@ -1,0 +1,80 @@
+import { GetObjectCommand, ListObjectsV2Command, type S3Client } from '@aws-sdk/client-s3';
+import { getSignedUrl } from '@aws-sdk/s3-request-presigner';
+import { isOutboxFileName, outboxKey, parseOutboxKey } from '../../contract/outbox-key.ts';
+import type { Clock, OutboxReader, StagedFile } from '../../export/ports.ts';
+import { storeFailure } from '../aws-failure.ts';
+import { headObject } from './head.ts';
+
+export interface OutboxReaderOptions {
+  readonly client: S3Client;
+  readonly bucket: string;
+  /** Life of a presigned URL, in seconds. */
+  readonly urlLifetimeSeconds: number;
+  /** @default - the system's clock */
+  readonly clock?: Clock;
+}
+
+const what = 'the outbox bucket';
+
+/** The outbox as the proxy reads it: always below one recipient's prefix. */
+export class S3OutboxReader implements OutboxReader {
+  readonly #options: OutboxReaderOptions;
+
+  constructor(options: OutboxReaderOptions) {
+    this.#options = options;
+  }
+
+  async *list(prefix: string): AsyncGenerator<readonly StagedFile[]> {
+    const { client, bucket } = this.#options;
+    let token: string | undefined;
+    do {
+      const page = await client
+        .send(
+          new ListObjectsV2Command({
+            Bucket: bucket,
+            Prefix: `${prefix}/`,
+            MaxKeys: 1000,
+            ...(token && { ContinuationToken: token }),
+          }),
+        )
+        .catch((error: unknown) => {
+          throw storeFailure(error, what);
+        });
+      const files = (page.Contents ?? []).flatMap(({ Key, Size, LastModified }) => {
+        const parsed = Key === undefined ? undefined : parseOutboxKey(Key);
+        // Only what this service staged for this recipient; anything else in the bucket is not the caller's.
+        if (parsed?.prefix !== prefix || Size === undefined || !LastModified) return [];
+        return [{ name: parsed.name, size: Size, lastModified: LastModified }];
+      });
+      if (files.length > 0) yield files;
+      token = page.IsTruncated ? page.NextContinuationToken : undefined;
+    } while (token);
+  }
+
+  async find(prefix: string, name: string): Promise<(StagedFile & { readonly etag: string }) | undefined> {
+    if (!isOutboxFileName(name)) return undefined;
+    const { client, bucket } = this.#options;
+    const head = await headObject(client, { bucket, key: outboxKey(prefix, name), what });
+    return head && { name, size: head.size, lastModified: head.lastModified, etag: head.etag };
+  }
+
+  /**
+   * Signing needs no request, so this does not say whether the object is there: ask {@link find} first. S3 refuses the
+   * URL from the moment the signing role's session ends, whatever life it was signed for.
+   */
+  async presign(prefix: string, name: string): Promise<{ url: string; expiresAt: Date }> {
+    const { client, bucket, urlLifetimeSeconds, clock = () => new Date() } = this.#options;
+    const now = clock();
+    const command = new GetObjectCommand({
+      Bucket: bucket,
+      Key: outboxKey(prefix, name),
+      // The name is safe inside the quotes: letters, digits, dot, dash and underscore only.
+      ResponseContentDisposition: `attachment; filename="${name}"`,
+    });
+    const url = await getSignedUrl(client, command, { expiresIn: urlLifetimeSeconds, signingDate: now });
+    // S3 counts from the signing time, which the URL carries in whole seconds.
+    const signedUntil = Math.floor(now.getTime() / 1000) * 1000 + urlLifetimeSeconds * 1000;
+    const { expiration } = await client.config.credentials();
+    return { url, expiresAt: new Date(Math.min(signedUntil, expiration?.getTime() ?? signedUntil)) };
+  }
+}

@@ -1,0 +1,157 @@
+import {
+  AbortMultipartUploadCommand,
+  CreateMultipartUploadCommand,
+  ListMultipartUploadsCommand,
+  type ListMultipartUploadsCommandInput,
+  type ListMultipartUploadsCommandOutput,
+  PutObjectCommand,
+  type S3Client,
+} from '@aws-sdk/client-s3';
+import type { MultipartUpload, ObjectHead, OutboxWriter, WriteResult } from '../../export/ports.ts';
+import { errorName, storeFailure } from '../aws-failure.ts';
+import { patient } from './client.ts';
+import { condition, isConflict } from './condition.ts';
+import { headObject } from './head.ts';
+import { S3MultipartUpload } from './multipart-upload.ts';
+
+export interface OutboxWriterOptions {
+  readonly client: S3Client;
+  readonly bucket: string;
+  /** Bucket that server-side copies read from. */
+  readonly archiveBucket: string;
+}
+
+const what = 'the outbox bucket';
+/** Staged containers are opaque bytes; no registered media type exists for Crypt4GH. */
+const contentType = 'application/octet-stream';
+/** Longest time, in milliseconds, that all attempts to start one upload take. */
+const startMs = 2 * 60_000;
+
+/** The outbox as `stage-file` writes it. */
+export class S3OutboxWriter implements OutboxWriter {
+  readonly #options: OutboxWriterOptions;
+
+  constructor(options: OutboxWriterOptions) {
+    this.#options = options;
+  }
+
+  head(key: string): Promise<ObjectHead | undefined> {
+    const { client, bucket } = this.#options;
+    return headObject(client, { bucket, key, what });
+  }
+
+  async put(
+    key: string,
+    bytes: Uint8Array,
+    metadata: Readonly<Record<string, string>>,
+    replaces: string | undefined,
+  ): Promise<WriteResult> {
+    const { client, bucket } = this.#options;
+    try {
+      await client.send(
+        new PutObjectCommand({
+          Bucket: bucket,
+          Key: key,
+          Body: bytes,
+          ContentType: contentType,
+          Metadata: metadata,
+          ...condition(replaces),
+        }),
+        patient,
+      );
+      return 'written';
+    } catch (error) {
+      if (isConflict(error)) return 'conflict';
+      throw storeFailure(error, what);
+    }
+  }
+
+  async startUpload(key: string, metadata: Readonly<Record<string, string>>): Promise<MultipartUpload> {
+    const { client, bucket, archiveBucket } = this.#options;
+    try {
+      const { UploadId: uploadId, $metadata: sent } = await client.send(
+        new CreateMultipartUploadCommand({ Bucket: bucket, Key: key, ContentType: contentType, Metadata: metadata }),
+      );
+      if (!uploadId) throw new TypeError('S3 started a multipart upload without an id');
+      if (sent.attempts !== undefined && sent.attempts > 1) await this.#abortLost(key, uploadId);
+      return new S3MultipartUpload({ client, bucket, archiveBucket, key, uploadId, metadata });
+    } catch (error) {
+      throw storeFailure(error, what);
+    }
+  }
+
+  async abortUploads(key: string, olderThan: Date): Promise<number> {
+    try {
+      const uploads = await this.#uploads(key);
+      return await this.#abortAll(uploads.filter(({ begun }) => begun < olderThan));
+    } catch (error) {
+      throw storeFailure(error, what);
+    }
+  }
+
+  /**
+   * Abort what earlier attempts to start `uploadId` may have started: their answers, and so their ids, were lost. What
+   * another delivery started in those seconds cannot be told from it, and is aborted too: that delivery begins again.
+   */
+  async #abortLost(key: string, uploadId: string): Promise<void> {
+    try {
+      const uploads = await this.#uploads(key);
+      const begun = uploads.find((upload) => upload.uploadId === uploadId)?.begun.getTime();
+      if (begun === undefined) return;
+      const isLost = (upload: Upload) => {
+        const earlierMs = begun - upload.begun.getTime();
+        return upload.uploadId !== uploadId && earlierMs >= 0 && earlierMs < startMs;
+      };
+      await this.#abortAll(uploads.filter(isLost));
+    } catch {
+      // An upload without parts costs nothing; the lifecycle rule removes it.
+    }
+  }
+
+  /** @returns how many were still there */
+  async #abortAll(uploads: readonly Upload[]): Promise<number> {
+    const { client, bucket } = this.#options;
+    let aborted = 0;
+    for (const { key, uploadId } of uploads) {
+      try {
+        await client.send(new AbortMultipartUploadCommand({ Bucket: bucket, Key: key, UploadId: uploadId }));
+        aborted += 1;
+      } catch (error) {
+        // Completed or aborted since it was listed.
+        if (errorName(error) !== 'NoSuchUpload') throw error;
+      }
+    }
+    return aborted;
+  }
+
+  /** Unfinished uploads of exactly this key. */
+  async #uploads(key: string): Promise<readonly Upload[]> {
+    const { client, bucket } = this.#options;
+    const uploads: Upload[] = [];
+    let from: UploadsFrom | undefined = {};
+    while (from) {
+      const page: ListMultipartUploadsCommandOutput = await client.send(
+        new ListMultipartUploadsCommand({ Bucket: bucket, Prefix: key, ...from }),
+      );
+      for (const { Key, UploadId: uploadId, Initiated: begun } of page.Uploads ?? []) {
+        // The listing is by prefix: `a-b.c4gh` would also find `a-b.c4gh.c4gh`.
+        if (Key === key && uploadId && begun) uploads.push({ key, uploadId, begun });
+      }
+      from = page.IsTruncated ? next(page) : undefined;
+    }
+    return uploads;
+  }
+}
+
+interface Upload {
+  readonly key: string;
+  readonly uploadId: string;
+  readonly begun: Date;
+}
+
+type UploadsFrom = Pick<ListMultipartUploadsCommandInput, 'KeyMarker' | 'UploadIdMarker'>;
+
+function next(page: ListMultipartUploadsCommandOutput): UploadsFrom | undefined {
+  const { NextKeyMarker: key, NextUploadIdMarker: uploadId } = page;
+  return key ? { KeyMarker: key, ...(uploadId && { UploadIdMarker: uploadId }) } : undefined;
+}

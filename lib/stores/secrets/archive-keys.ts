@@ -1,0 +1,74 @@
+import * as z from 'zod';
+import { keyHashOf } from '../../contract/key-hash.ts';
+import { parsePrivateKey, publicKeyFingerprint, publicKeyOf } from '../../crypt4gh/index.ts';
+import type { ArchiveKey, ArchiveKeys } from '../../export/ports.ts';
+import { CachedSecret, MalformedSecretError, type SecretOptions } from './cached-secret.ts';
+
+const secret = z.object({
+  keys: z.array(z.object({ privateKey: z.string().min(1), passphrase: z.string().optional() })),
+});
+
+const lifetimeMs = 5 * 60_000;
+
+/** An archive key with the hashes under which catalogues record it: `keyHashOf` it, and its fingerprint. */
+interface HashedKey extends ArchiveKey {
+  readonly hashes: readonly string[];
+}
+
+/** The archive's key pairs: `{"keys":[{"privateKey":"-----BEGIN CRYPT4GH PRIVATE KEY-----…","passphrase":"…"}]}`. */
+export class SecretArchiveKeys implements ArchiveKeys {
+  readonly #secret: CachedSecret<z.infer<typeof secret>, readonly HashedKey[]>;
+
+  constructor(options: SecretOptions) {
+    const { secretArn } = options;
+    this.#secret = new CachedSecret(options, {
+      shape: secret,
+      parse: async ({ keys }) => {
+        if (keys.length === 0) throw new MalformedSecretError(`the secret ${secretArn} has no archive key yet`);
+        return Promise.all(keys.map((key, index) => hashedKey(key, `${secretArn}: keys.${index}`)));
+      },
+      lifetimeMs,
+    });
+  }
+
+  /**
+   * The key with that hash alone; all keys when the hash is unknown even after the secret was read again, because the
+   * hash may be of a form that this service does not know.
+   *
+   * @throws MalformedSecretError when the secret has no keys, or one that cannot be read.
+   */
+  async candidates(keyHash: string | undefined): Promise<readonly ArchiveKey[]> {
+    const keys = await this.#secret.get();
+    if (keyHash === undefined) return keys;
+    const hash = keyHash.toLowerCase();
+    const match = find(keys, hash);
+    if (match) return [match];
+    // The key may have been added since: a rotation must not wait for the cache.
+    const refreshed = await this.#secret.refreshed();
+    const added = find(refreshed, hash);
+    return added ? [added] : refreshed;
+  }
+}
+
+function find(keys: readonly HashedKey[], hash: string): HashedKey | undefined {
+  return keys.find((key) => key.hashes.includes(hash));
+}
+
+async function hashedKey(
+  key: { privateKey: string; passphrase?: string | undefined },
+  where: string,
+): Promise<HashedKey> {
+  let privateKey: Uint8Array;
+  try {
+    privateKey = await parsePrivateKey(key.privateKey, key.passphrase);
+  } catch {
+    // Without the cause: what a parser says of a private key does not belong into a log.
+    throw new MalformedSecretError(`the secret ${where} is not a private key that this passphrase opens`);
+  }
+  const publicKey = publicKeyOf(privateKey);
+  return {
+    privateKey,
+    publicKey,
+    hashes: [keyHashOf(publicKey), publicKeyFingerprint(publicKey)],
+  };
+}

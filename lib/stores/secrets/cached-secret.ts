@@ -1,0 +1,95 @@
+import { GetSecretValueCommand, type SecretsManagerClient } from '@aws-sdk/client-secrets-manager';
+import type * as z from 'zod';
+import type { Clock } from '../../export/ports.ts';
+import { storeFailure } from '../aws-failure.ts';
+
+export interface SecretOptions {
+  readonly client: SecretsManagerClient;
+  readonly secretArn: string;
+  /** @default - the system's clock */
+  readonly clock?: Clock;
+}
+
+/** The operator must correct a secret. The message says where it is wrong and never what is there. */
+export class MalformedSecretError extends Error {
+  override get name(): string {
+    return 'MalformedSecretError';
+  }
+}
+
+/** How soon {@link CachedSecret.refreshed} may read again: a stranger's name or key hash must not become a request each time. */
+const minRefreshMs = 10_000;
+
+/** A JSON secret, read when needed, parsed once, kept for a while. */
+export class CachedSecret<Shape, Value> {
+  readonly #options: SecretOptions;
+  readonly #shape: z.ZodType<Shape>;
+  readonly #parse: (shape: Shape) => Value | Promise<Value>;
+  readonly #lifetimeMs: number;
+  #cached: { readonly value: Promise<Value>; readonly readAt: number } | undefined;
+
+  /**
+   * @param content.parse turns the validated JSON into the value to keep; it may throw {@link MalformedSecretError}
+   * @param content.lifetimeMs how long the value is used before the secret is read again
+   */
+  constructor(
+    options: SecretOptions,
+    content: {
+      readonly shape: z.ZodType<Shape>;
+      readonly parse: (shape: Shape) => Value | Promise<Value>;
+      readonly lifetimeMs: number;
+    },
+  ) {
+    this.#options = options;
+    this.#shape = content.shape;
+    this.#parse = content.parse;
+    this.#lifetimeMs = content.lifetimeMs;
+  }
+
+  /** The value, at most as old as its lifetime. @throws TemporarilyUnavailableError @throws MalformedSecretError */
+  get(): Promise<Value> {
+    return this.#atMost(this.#lifetimeMs);
+  }
+
+  /** The value, at most ten seconds old. */
+  refreshed(): Promise<Value> {
+    return this.#atMost(minRefreshMs);
+  }
+
+  #atMost(age: number): Promise<Value> {
+    const now = (this.#options.clock?.() ?? new Date()).getTime();
+    if (this.#cached && now - this.#cached.readAt < age) return this.#cached.value;
+    // Kept while under way, so that concurrent callers share one request; a failure is not kept, and takes nothing away.
+    const before = this.#cached;
+    const entry = { value: this.#read(), readAt: now };
+    this.#cached = entry;
+    entry.value.catch(() => {
+      if (this.#cached === entry) this.#cached = before;
+    });
+    return entry.value;
+  }
+
+  async #read(): Promise<Value> {
+    const { client, secretArn } = this.#options;
+    const text = await client.send(new GetSecretValueCommand({ SecretId: secretArn })).then(
+      (answer) => answer.SecretString,
+      (error: unknown) => {
+        throw storeFailure(error, 'Secrets Manager');
+      },
+    );
+    const parsed = this.#shape.safeParse(jsonOf(text));
+    if (parsed.success) return this.#parse(parsed.data);
+    // The path and the kind of each problem; zod's own messages could repeat what was there.
+    const problems = parsed.error.issues.map((issue) => `${issue.path.join('.') || 'secret'}: ${issue.code}`);
+    throw new MalformedSecretError(`the secret ${secretArn} is malformed: ${problems.join('; ')}`);
+  }
+}
+
+/** Parsed JSON; `undefined`, which no shape allows, for anything else: a syntax error quotes the text around it. */
+function jsonOf(text: string | undefined): unknown {
+  try {
+    return text === undefined ? undefined : JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

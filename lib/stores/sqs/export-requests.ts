@@ -1,0 +1,52 @@
+import { type MessageAttributeValue, SendMessageCommand, type SQSClient } from '@aws-sdk/client-sqs';
+import { type ExportRequestMessage, exportRequestAttributes } from '../../contract/messages.ts';
+import { TemporarilyUnavailableError } from '../../errors.ts';
+
+/** An accepted call to the export endpoint. */
+export interface ExportRequest {
+  readonly requestId: string;
+  /** When the proxy took the call. */
+  readonly requestedAt: Date;
+  readonly archiveKind: string;
+  readonly message: ExportRequestMessage;
+}
+
+function attribute(value: string): MessageAttributeValue {
+  return { DataType: 'String', StringValue: value };
+}
+
+/** The queue `export-requests`. */
+export class SqsExportRequests {
+  readonly #client: SQSClient;
+  readonly #queueUrl: string;
+
+  constructor(options: { readonly client: SQSClient; readonly queueUrl: string }) {
+    this.#client = options.client;
+    this.#queueUrl = options.queueUrl;
+  }
+
+  /**
+   * Publish one message; resolves only when the queue has taken it. The SDK repeats a send whose answer was lost, so
+   * the queue may then hold it twice, with one request id: consumption is at least once anyway.
+   *
+   * @throws TemporarilyUnavailableError on every failure, whatever its kind: the caller is told to come back (503). A
+   * missing grant or a wrong URL is seen in the cause, which the edge logs.
+   */
+  async publish({ requestId, requestedAt, archiveKind, message }: ExportRequest): Promise<void> {
+    try {
+      await this.#client.send(
+        new SendMessageCommand({
+          QueueUrl: this.#queueUrl,
+          MessageBody: JSON.stringify(message),
+          MessageAttributes: {
+            [exportRequestAttributes.requestId]: attribute(requestId),
+            [exportRequestAttributes.requestedAt]: attribute(requestedAt.toISOString()),
+            [exportRequestAttributes.archiveKind]: attribute(archiveKind),
+          },
+        }),
+      );
+    } catch (error) {
+      throw new TemporarilyUnavailableError('the export request was not published', { cause: error });
+    }
+  }
+}

@@ -1,0 +1,91 @@
+import { SendMessageBatchCommand, type SendMessageBatchRequestEntry, type SQSClient } from '@aws-sdk/client-sqs';
+import type { FileExportMessage } from '../../contract/messages.ts';
+import { TemporarilyUnavailableError } from '../../errors.ts';
+import { forEachConcurrently } from '../../export/concurrency.ts';
+import type { FileExports } from '../../export/ports.ts';
+import { isTransient, storeFailure } from '../aws-failure.ts';
+import { type RetryEnvironment, retrying } from '../retry.ts';
+
+export interface FileExportsOptions extends RetryEnvironment {
+  readonly client: SQSClient;
+  readonly queueUrl: string;
+  /** Milliseconds that one `send` may spend on repeating what the queue refused. @default 20 s */
+  readonly remainingMs?: () => number;
+}
+
+/** Limits of SendMessageBatch; the byte limit is for all entries together. */
+const maxEntries = 10;
+const maxBytes = 1024 * 1024;
+const batchesInFlight = 8;
+const what = 'the queue of file exports';
+
+/** Messages in as few batches as the limits allow, in order. */
+export function batches(bodies: readonly string[]): string[][] {
+  const result: string[][] = [];
+  let bytes = 0;
+  for (const body of bodies) {
+    const size = Buffer.byteLength(body);
+    const batch = result.at(-1);
+    if (batch && batch.length < maxEntries && bytes + size <= maxBytes) {
+      batch.push(body);
+      bytes += size;
+    } else {
+      result.push([body]);
+      bytes = size;
+    }
+  }
+  return result;
+}
+
+/** The queue `file-exports`. */
+export class SqsFileExports implements FileExports {
+  readonly #options: FileExportsOptions;
+
+  constructor(options: FileExportsOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * Entries that SQS refuses for reasons of its own are sent again; those it blames on the sender are a mistake of ours.
+   * A batch whose answer was lost is sent again too, so a message may arrive twice: staging is idempotent.
+   *
+   * @throws TemporarilyUnavailableError when the queue has not taken every message in time. Some may be in it.
+   */
+  async send(messages: readonly FileExportMessage[]): Promise<void> {
+    const bodies = messages.map((message) => JSON.stringify(message));
+    await forEachConcurrently(batches(bodies), batchesInFlight, (batch) => this.#sendBatch(batch));
+  }
+
+  async #sendBatch(batch: readonly string[]): Promise<void> {
+    const { remainingMs = () => 20_000, now, sleep, random } = this.#options;
+    let entries = batch.map((body, index) => ({ Id: String(index), MessageBody: body }));
+    try {
+      await retrying(
+        async () => {
+          entries = await this.#refused(entries);
+          if (entries.length > 0) throw new TemporarilyUnavailableError(`${entries.length} messages were not taken`);
+        },
+        {
+          ...(now && { now }),
+          ...(sleep && { sleep }),
+          ...(random && { random }),
+          budgetMs: remainingMs(),
+          isRetryable: isTransient,
+          what,
+        },
+      );
+    } catch (error) {
+      throw storeFailure(error, what);
+    }
+  }
+
+  /** Send once; the entries that are still to be sent. */
+  async #refused<Entry extends SendMessageBatchRequestEntry>(entries: readonly Entry[]): Promise<Entry[]> {
+    const { client, queueUrl } = this.#options;
+    const answer = await client.send(new SendMessageBatchCommand({ QueueUrl: queueUrl, Entries: [...entries] }));
+    const faulty = answer.Failed?.find((failed) => failed.SenderFault);
+    if (faulty) throw new Error(`SQS refused a message for good: ${faulty.Code}`);
+    const taken = new Set(answer.Successful?.map((one) => one.Id));
+    return entries.filter((entry) => !taken.has(entry.Id));
+  }
+}

@@ -1,0 +1,335 @@
+import { existsSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { request } from 'node:http';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { HeadObjectCommand } from '@aws-sdk/client-s3';
+import { GetQueueAttributesCommand, ReceiveMessageCommand, SendMessageCommand } from '@aws-sdk/client-sqs';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Engine } from '../../../lib/local/engine.ts';
+import { Service, until } from '../../helpers/service.ts';
+import { writeFixtureAssembly } from './fixtures/assembly.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'data-out-fixture-'));
+let service: Service;
+let engine: Engine;
+const get = (path: string, init?: RequestInit) => fetch(engine.connection.proxyUrl + path, init);
+
+/** What the function `echo` answers. */
+interface Echo {
+  readonly event: Readonly<Record<string, unknown>> & {
+    readonly headers: Readonly<Record<string, string>>;
+    readonly requestContext: Readonly<Record<string, unknown>>;
+  };
+  readonly context: { functionName: string; invokedFunctionArn: string; remaining: number };
+  readonly env: Readonly<Record<string, string>>;
+  readonly calls: number;
+  readonly pid: number;
+  readonly trusted: string;
+}
+const echoOf = async (response: Response) => (await response.json()) as Echo;
+const echo = async (path = '', init?: RequestInit) => echoOf(await get(`/echo${path}`, init));
+
+/** What the function `work` was given. */
+interface Received {
+  readonly body: string;
+  readonly attributes: Readonly<Record<string, string>>;
+}
+
+beforeAll(async () => {
+  writeFixtureAssembly(folder);
+  service = await Service.start({ assemblyDir: folder, environment: { EXTRA: 'yes', COLOUR: 'from-test' } });
+  engine = service.engine;
+});
+afterAll(async () => {
+  await service?.stop();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+describe('a function', () => {
+  it('gets the variables of the template, of Lambda and of the test, and none of the developer', async () => {
+    process.env['DEVELOPER_SECRET'] = 'mine';
+    const { env } = await echo();
+    delete process.env['DEVELOPER_SECRET'];
+    expect(env).toMatchObject({
+      COLOUR: 'from-test',
+      EXTRA: 'yes',
+      JOBS_URL: engine.connection.outputs.ExportRequestsQueueUrl,
+      AWS_REGION: 'eu-north-1',
+      AWS_LAMBDA_FUNCTION_MEMORY_SIZE: '256',
+      AWS_ENDPOINT_URL_S3: engine.connection.endpoints.s3,
+      _HANDLER: 'index.handler',
+    });
+    expect(env['AWS_SESSION_TOKEN']).not.toBe('');
+    expect(env['AWS_ACCESS_KEY_ID']).not.toBe(engine.connection.credentials.accessKeyId);
+    expect(env).not.toHaveProperty('DEVELOPER_SECRET');
+    expect(env).not.toHaveProperty('HOME');
+  });
+
+  it('gets a context, and trusts the local issuer beside what the operator has', async () => {
+    const { context, trusted } = await echo();
+    expect(context.functionName).toMatch(/^Fixture-Echo-/);
+    expect(context.invokedFunctionArn).toBe(`arn:aws:lambda:eu-north-1:000000000000:function:${context.functionName}`);
+    expect(context.remaining).toBeGreaterThan(1000);
+    expect(context.remaining).toBeLessThanOrEqual(2000);
+    const issuers = JSON.parse(trusted);
+    expect(issuers.map(({ iss }: { iss: string }) => iss)).toEqual([
+      'https://operator.example/',
+      engine.connection.issuer.iss,
+    ]);
+    expect(issuers[1].jwks).toEqual(JSON.parse(readFileSync(engine.connection.issuer.jwksPath, 'utf8')));
+  });
+
+  it('stays loaded between invocations, one at a time a process', async () => {
+    const bodies = await Promise.all([1, 2, 3].map(() => echo('?do=sleep&ms=200')));
+    expect(new Set(bodies.map(({ pid }) => pid)).size).toBe(3);
+    expect((await echo()).calls).toBeGreaterThan(1);
+  });
+
+  it('that throws is a 502, leaves its error in the log, and goes on', async () => {
+    const response = await get('/echo?do=throw');
+    expect([response.status, await response.json()]).toEqual([502, { message: 'Internal server error' }]);
+    expect(service.logs.some(({ functionName, line }) => functionName === 'echo' && line.includes('on purpose'))).toBe(
+      true,
+    );
+    expect((await get('/echo')).status).toBe(200);
+  });
+
+  it.each(['exit', 'spin'])('that ends or hangs (%s) is a 502 and is replaced', async (what) => {
+    expect((await get(`/echo?do=${what}`)).status).toBe(502);
+    expect((await get('/echo')).status).toBe(200);
+  });
+
+  it('fails when its reply is larger than 6 MB', async () => {
+    expect((await get('/echo?do=large')).status).toBe(502);
+  });
+});
+
+describe('API Gateway', () => {
+  it('makes a version 1.0 event', async () => {
+    const response = await get('/echo/a%20b%2Fc?x=1&x=2&y=%C3%A9', { headers: { 'X-Case': 'kept', TE: 'trailers' } });
+    const { event } = await echoOf(response);
+    expect(event).toMatchObject({
+      resource: '/echo/{name}',
+      path: '/echo/a%20b%2Fc',
+      httpMethod: 'GET',
+      pathParameters: { name: 'a b/c' },
+      queryStringParameters: { x: '2', y: 'é' },
+      multiValueQueryStringParameters: { x: ['1', '2'], y: ['é'] },
+      body: null,
+      isBase64Encoded: false,
+      requestContext: {
+        stage: 'prod',
+        path: '/prod/echo/a%20b%2Fc',
+        resourcePath: '/echo/{name}',
+        identity: { sourceIp: '127.0.0.1' },
+      },
+    });
+    expect(response.headers.get('x-amzn-requestid')).toBe(event.requestContext['requestId']);
+    expect(Object.keys(event.headers)).not.toContain('te');
+  });
+
+  it('prefers a literal segment, and takes the body as text', async () => {
+    expect((await echo('/fixed')).event['resource']).toBe('/echo/fixed');
+    const { event } = await echo('', { method: 'POST', body: 'é' });
+    expect(event['body']).toBe('é');
+  });
+
+  it('answers an unknown path or method 403, and another stage Forbidden', async () => {
+    for (const [path, init] of [
+      ['/nothing', {}],
+      ['/echo', { method: 'DELETE' }],
+    ] as const) {
+      const response = await get(path, init);
+      expect([response.status, await response.json()]).toEqual([403, { message: 'Missing Authentication Token' }]);
+    }
+    const response = await fetch(engine.connection.proxyUrl.replace('/prod', '/v9/echo'));
+    expect([response.status, await response.text()]).toEqual([403, '{"message":"Forbidden"}']);
+  });
+
+  it('remaps and drops response headers', async () => {
+    const { headers } = await get('/echo?do=headers');
+    expect(headers.get('x-amzn-remapped-www-authenticate')).toBe('Basic');
+    expect(headers.get('www-authenticate')).toBeNull();
+    expect(headers.get('via')).toBeNull();
+    expect(headers.get('location')).toBe('/there');
+    expect(headers.getSetCookie()).toEqual(['a=1', 'b=2']);
+  });
+
+  it('answers 502 to a malformed reply and 504 after the time limit of the integration', async () => {
+    expect((await get('/echo?do=malformed')).status).toBe(502);
+    const response = await get('/slow?do=sleep&ms=900');
+    expect([response.status, await response.json()]).toEqual([504, { message: 'Endpoint request timed out' }]);
+  });
+
+  it('refuses a body over 10 MB (or over what a function takes) and headers over 10,240 bytes', async () => {
+    const post = async (size: number) => (await get('/echo', { method: 'POST', body: 'x'.repeat(size) })).status;
+    expect(await post(30_000_000)).toBe(413);
+    expect(await post(10 * 1024 * 1024 + 1)).toBe(413);
+    expect(await post(7_000_000)).toBe(413);
+    expect(await post(2_000_000)).toBe(200);
+    expect((await get('/echo', { headers: { x: 'y'.repeat(10_240) } })).status).toBe(431);
+    expect((await get('/echo', { headers: { x: 'y'.repeat(9_000) } })).status).toBe(200);
+  });
+
+  it('checks required parameters', async () => {
+    const response = await get('/checked?page=1');
+    expect([response.status, await response.json()]).toEqual([
+      400,
+      { message: 'Missing required request parameters: [inbox]' },
+    ]);
+    expect((await get('/checked?inbox=false')).status).toBe(200);
+  });
+
+  it('decodes base64 only for binary media types', async () => {
+    const url = `${engine.connection.dataOutUrl}?do=base64`;
+    const accepting = await fetch(url, { headers: { accept: 'application/octet-stream' } });
+    expect(await accepting.text()).toBe('hello');
+    expect(await (await fetch(url, { headers: { accept: 'text/plain' } })).text()).toBe('aGVsbG8=');
+  });
+});
+
+describe('a REQUEST authorizer', () => {
+  const as = (authorization: string) => get('/guarded', { headers: { Authorization: authorization } });
+
+  it('lets through with its context', async () => {
+    const { event } = await echoOf(await as('someone'));
+    expect(event.requestContext['authorizer']).toEqual({ principalId: 'someone', level: 3 });
+  });
+
+  it.each([
+    ['nobody', 401],
+    ['denied', 403],
+    ['elsewhere', 403],
+    ['broken', 500],
+    ['odd', 500],
+  ])('that answers for %s makes it %i', async (authorization, status) => {
+    expect((await as(authorization)).status).toBe(status);
+  });
+
+  it('is not asked without its identity source; the gateway response has the form of the template', async () => {
+    const before = service.logs.filter(({ functionName }) => functionName === 'gate').length;
+    const response = await get('/guarded');
+    expect(response.status).toBe(401);
+    expect(response.headers.get('www-authenticate')).toBe('Basic realm="x"');
+    expect(await response.json()).toEqual({ code: 'who', id: response.headers.get('x-id'), said: 'Unauthorized' });
+    expect(service.logs.filter(({ functionName }) => functionName === 'gate')).toHaveLength(before);
+  });
+});
+
+describe('a streamed reply', () => {
+  it('has status, headers and body of the function', async () => {
+    const response = await get('/stream?bytes=1000000');
+    expect([response.status, response.headers.get('x-kind')]).toEqual([201, 'streamed']);
+    expect(response.headers.get('x-amzn-remapped-server')).toBe('me');
+    const text = await response.text();
+    expect([text.length, text.slice(0, 7), text.slice(-4)]).toEqual([1_000_009, 'begin;x', 'xend']);
+  });
+
+  it('that fails before its first byte is a 502, and one without metadata a 500', async () => {
+    expect((await get('/stream?do=throw-first')).status).toBe(502);
+    expect((await get('/stream?do=no-metadata')).status).toBe(500);
+  });
+
+  it('that fails later breaks the connection', async () => {
+    const response = await get('/stream?do=throw-later');
+    expect(response.status).toBe(201);
+    await expect(response.text()).rejects.toThrow();
+  });
+
+  it('waits for a slow client, and outlives one that goes away', async () => {
+    const url = `${engine.connection.proxyUrl}/stream?bytes=50000000`;
+    await new Promise<void>((resolve, reject) => {
+      request(url, (response) => {
+        response.once('data', () => response.destroy());
+        response.once('close', resolve);
+      })
+        .on('error', reject)
+        .end();
+    });
+    expect((await get('/stream?bytes=10')).status).toBe(201);
+  });
+});
+
+describe('a queue', () => {
+  const send = (message: Readonly<Record<string, string>>) =>
+    service.sqs.send(
+      new SendMessageCommand({
+        QueueUrl: engine.connection.outputs.ExportRequestsQueueUrl,
+        MessageBody: JSON.stringify(message),
+        MessageAttributes: { kind: { DataType: 'String', StringValue: 'fega' } },
+      }),
+    );
+  const received = (key: string) =>
+    service.logs
+      .filter(({ functionName, line }) => functionName === 'work' && line.startsWith('{'))
+      .map(({ line }) => JSON.parse(line) as { message: string; record: Received })
+      .filter(({ message, record }) => message === 'received' && JSON.parse(record.body).key === key)
+      .map(({ record }) => record);
+
+  it('feeds its function; what succeeds is deleted, and the role allows what it allows', async () => {
+    const bucket = engine.connection.outputs.OutboxBucketName;
+    await send({ do: 'put', bucket, key: 'allowed/file' });
+    await until(
+      () => service.s3.send(new HeadObjectCommand({ Bucket: bucket, Key: 'allowed/file' })).catch(() => undefined),
+      'the object',
+    );
+    const [record] = received('allowed/file');
+    expect(record).toMatchObject({
+      eventSource: 'aws:sqs',
+      eventSourceARN: expect.stringMatching(/^arn:aws:sqs:eu-north-1:000000000000:Fixture-Jobs-/),
+      awsRegion: 'eu-north-1',
+      attributes: { ApproximateReceiveCount: '1', SentTimestamp: expect.stringMatching(/^\d{13}$/) },
+      messageAttributes: { kind: { stringValue: 'fega', dataType: 'String' } },
+    });
+
+    await send({ do: 'put', bucket, key: 'forbidden/file' });
+    await until(() => service.logs.find(({ line }) => line.includes('AccessDenied')), 'the refusal');
+    // The four bytes of the object; the refused call did not reach S3.
+    expect(engine.traffic.counters()['work s3 PutObject']).toEqual({ calls: 1, bytesIn: 4, bytesOut: 0 });
+  });
+
+  it.each(['fail', 'throw'])('gives a message that fails (%s) to the dead letters after its receives', async (how) => {
+    await send({ do: how, key: how });
+    const dead = await until(
+      async () => {
+        const { Messages } = await service.sqs.send(
+          new ReceiveMessageCommand({
+            QueueUrl: engine.connection.outputs.ExportRequestsDeadLetterQueueUrl,
+            WaitTimeSeconds: 1,
+          }),
+        );
+        return Messages?.find(({ Body }) => JSON.parse(Body ?? '{}').key === how);
+      },
+      'the dead letter',
+      25_000,
+    );
+    expect(dead.Body).toContain(how);
+    expect(received(how).map(({ attributes }) => attributes['ApproximateReceiveCount'])).toEqual(['1', '2']);
+  });
+
+  it('has the attributes of the template', async () => {
+    const { Attributes } = await service.sqs.send(
+      new GetQueueAttributesCommand({
+        QueueUrl: engine.connection.outputs.ExportRequestsQueueUrl,
+        AttributeNames: ['All'],
+      }),
+    );
+    expect(Attributes).toMatchObject({ VisibilityTimeout: '4' });
+    expect(JSON.parse(Attributes?.['RedrivePolicy'] ?? '')).toEqual({
+      deadLetterTargetArn: 'arn:aws:sqs:eu-north-1:000000000000:dead',
+      maxReceiveCount: 2,
+    });
+  });
+});
+
+describe('the connection file', () => {
+  it('is for its owner only, and is gone when the engine is', async () => {
+    const connectionPath = join(folder, 'connection.json');
+    const own = await Service.start({ assemblyDir: folder, connectionPath });
+    expect(JSON.parse(readFileSync(connectionPath, 'utf8'))).toEqual(own.connection);
+    expect(statSync(connectionPath).mode & 0o777).toBe(0o600);
+    await own.stop();
+    expect(existsSync(connectionPath)).toBe(false);
+    await expect(fetch(own.connection.proxyUrl)).rejects.toThrow();
+  });
+});

@@ -1,0 +1,118 @@
+import { createHash } from 'node:crypto';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { generateKeyPair } from '../../lib/crypt4gh/index.ts';
+import { bytesOf } from '../../lib/demo/made-files.ts';
+import { receive } from '../../lib/demo/receive.ts';
+import { endings, inPlace, unfinishedUploads } from '../helpers/broken-calls.ts';
+import { BrokenExports, type Point, type Run } from '../helpers/broken-exports.ts';
+import { Service } from '../helpers/service.ts';
+
+/**
+ * The crash points of an export: every AWS call that the consumers make, as recorded from exports, goes wrong in each of
+ * five ways. A call that is added to the code is covered without a change here.
+ */
+const datasetId = 'EGAD00000000001';
+const files = [
+  { fileId: 'EGAF00000000001', message: 'small', path: 'small.vcf', size: 5000 },
+  { fileId: 'EGAF00000000002', message: 'large', path: 'large.bam', size: 8_600_000 },
+] as const;
+const recipient = generateKeyPair();
+let service: Service;
+let broken: BrokenExports;
+/** The containers of an export that nothing disturbed, in the order of `files`. */
+let expected: readonly Buffer[];
+let plainCalls: readonly string[];
+
+beforeAll(async () => {
+  service = await Service.start();
+  for (const { path, size, fileId } of files) await service.archive(datasetId, path, size, fileId);
+  await service.setDataset(datasetId, 'released');
+  const messages = Object.fromEntries(files.map(({ fileId, message }) => [fileId, message]));
+  broken = new BrokenExports(service, { datasetId, messages, publicKey: recipient.publicKey });
+  const [run] = await broken.run([[]]);
+  plainCalls = [...(run?.calls ?? [])];
+  const keys = await service.outboxKeys(run?.subject);
+  expected = await Promise.all(keys.map((key) => service.object('OutboxBucketName', key)));
+});
+afterAll(() => service?.stop());
+
+test('the export that nothing disturbs is whole, and opens with the key of its recipient alone', async () => {
+  for (const [at, { path, size }] of files.entries()) {
+    const hash = createHash('sha256');
+    for await (const chunk of bytesOf({ path, size })) hash.update(chunk);
+    const container = () => once(expected[at] as Buffer);
+    expect((await receive(container(), recipient.privateKey)).plaintextSha256).toBe(hash.digest('hex'));
+    await expect(receive(container(), generateKeyPair().privateKey)).rejects.toThrow();
+  }
+});
+
+test('every AWS call of an export fails, before and after its effect, or its function dies there', async () => {
+  expect(plainCalls.length).toBeGreaterThanOrEqual(22);
+  const byMessage = [...Map.groupBy(plainCalls, (call) => call.split(':')[0]).values()];
+  const runs = await broken.run([
+    // What a function survives happens to all its calls in one export.
+    ...byMessage.flatMap((calls) => inPlace.map((how) => calls.map((call): Point => ({ call, how })))),
+    // What it does not happens to one delivery after the other.
+    ...plainCalls.map((call) => endings.map((how): Point => ({ call, how }))),
+  ]);
+  for (const run of runs) await expectWhole(run);
+  expect(await unfinishedUploads(service)).toEqual([]);
+}, 120_000);
+
+test('so does every call that is made only after a failure', async () => {
+  const copy = 'large: s3 UploadPartCopy outbox 1';
+  // One function lives to clean up and put its message back; what the other leaves is found by the next.
+  const setbacks: readonly Point[] = [
+    { call: copy, how: 'refused' },
+    { call: copy, how: 'killed after' },
+  ];
+  const recorded = await broken.run(setbacks.map((setback) => [setback]));
+  const more = recorded.map(({ calls }) => [...calls].filter((call) => !plainCalls.includes(call)));
+  const abort = 'large: s3 AbortMultipartUpload outbox 1';
+  const list = 'large: s3 ListMultipartUploads outbox 1';
+  expect(more).toEqual([
+    [abort, 'large: sqs ChangeMessageVisibility 1', list],
+    [list, abort],
+  ]);
+  const queues = setbacks.flatMap((setback, at) => {
+    const calls = more[at] ?? [];
+    return [
+      ...inPlace.map((how) => [setback, ...calls.map((call): Point => ({ call, how }))]),
+      ...calls.flatMap((call) => endings.map((how) => [setback, { call, how }])),
+    ];
+  });
+  const runs = await broken.run(queues);
+  for (const run of [...recorded, ...runs]) await expectWhole(run);
+  // Cleaning up that is itself refused is left to the bucket's lifecycle rule.
+  const refused = queues.findIndex(
+    ([setback, point]) => setback?.how === 'refused' && point?.call === abort && point.how === 'refused',
+  );
+  expect((await unfinishedUploads(service)).map((key) => key.split('/')[0])).toEqual([
+    service.prefix(runs[refused]?.subject ?? ''),
+  ]);
+}, 120_000);
+
+test('no message was lost on the way', async () => {
+  const { ExportRequestsDeadLetterQueueUrl, FileExportsDeadLetterQueueUrl } = service.connection.outputs;
+  expect(await service.queueDepth(ExportRequestsDeadLetterQueueUrl)).toBe(0);
+  expect(await service.queueDepth(FileExportsDeadLetterQueueUrl)).toBe(0);
+});
+
+/** The containers are there byte for byte, and nothing else; each event was recorded once. */
+async function expectWhole({ requestId, subject }: Run): Promise<void> {
+  const rows = await service.audit(requestId);
+  expect(rows.map(({ event, fileId }) => `${event} ${fileId}`).sort()).toEqual([
+    'accepted null',
+    ...files.map(({ fileId }) => `staged ${fileId}`),
+  ]);
+  const keys = await service.outboxKeys(subject);
+  expect(keys).toEqual(files.map(({ fileId, path }) => `${service.prefix(subject)}/${fileId}-${path}.c4gh`));
+  for (const [at, key] of keys.entries()) {
+    const container = await service.object('OutboxBucketName', key);
+    expect(container.equals(expected[at] as Buffer)).toBe(true);
+  }
+}
+
+async function* once(bytes: Buffer) {
+  yield new Uint8Array(bytes);
+}

@@ -1,0 +1,360 @@
+import { randomUUID } from 'node:crypto';
+import { SendMessageCommand } from '@aws-sdk/client-sqs';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { formatPublicKey, generateKeyPair, publicKeyOf } from '../../lib/crypt4gh/index.ts';
+import type { FaultRule } from '../../lib/local/aws/traffic.ts';
+import { localTarget } from '../../lib/ops/target.ts';
+import { type Finding, findSecrets, type Secret, type Trace } from '../helpers/secret-search.ts';
+import { basic, Service, until } from '../helpers/service.ts';
+import {
+  archivePrivateKey,
+  dataKeys,
+  derivedSenderKey,
+  engineSecrets,
+  passwordSecrets,
+  tokenSecrets,
+} from '../helpers/service-secrets.ts';
+import { TraceRecorder } from '../helpers/traces.ts';
+
+/**
+ * One run of everything that goes well, is refused, or breaks; then a search of all that was written by anything for all
+ * that is secret. `test/unit/helpers/secret-search.test.ts` proves that the search finds what is there.
+ */
+
+const released = 'EGAD00000000001';
+const unreleased = 'EGAD00000000002';
+const recipient = generateKeyPair();
+const wrongPassword = 'not-the-right-passphrase-9';
+let service: Service;
+let secrets: Secret[];
+let traces: readonly Trace[];
+let findings: readonly Finding[];
+/** The request whose containers are in the outbox at the end. */
+let lastStaged: string;
+
+beforeAll(async () => {
+  service = await Service.start();
+  for (const [path, size] of [
+    ['small.txt', 2000],
+    ['large.bam', 9 * 2 ** 20],
+  ] as const)
+    await service.archive(released, path, size);
+  await service.archive(unreleased, 'withheld.txt', 10);
+  await service.setDataset(released, 'released');
+
+  secrets = [
+    ...(await engineSecrets(service)),
+    { name: 'private key of the recipient', value: recipient.privateKey },
+    ...passwordSecrets('wrong password of admin', { username: 'admin', password: wrongPassword }),
+    ...passwordSecrets('wrong password of archive user', { username: 'archive-user', password: wrongPassword }),
+  ];
+  const recorder = new TraceRecorder(service);
+  const poisoned = poisonMessages();
+  await refusedExports();
+  await brokenSecret();
+  await exportsThroughFaults();
+  await rejectedExports();
+  await downloads();
+  await poisoned;
+  traces = await recorder.end();
+  findings = findSecrets(secrets, traces);
+});
+afterAll(() => service?.stop());
+
+/** A visa, remembered as a secret. */
+async function visa(name: string, choices: Parameters<Service['visa']>[0] = {}): Promise<string> {
+  const token = await service.visa({ datasetId: released, subject: name, ...choices });
+  secrets.push(...tokenSecrets(`visa of ${name}`, token));
+  return token;
+}
+
+/** The token with another signature, as a forger would send it. */
+async function forged(name: string): Promise<string> {
+  const [header, payload, signature = ''] = (await visa(name)).split('.');
+  const token = [header, payload, [...signature].reverse().join('')].join('.');
+  secrets.push(...tokenSecrets(`forged visa of ${name}`, token));
+  return token;
+}
+
+/** Let calls fail, each rule once; what refuses for good and what breaks off are both in it. */
+function once(matches: (call: Parameters<FaultRule>[0]) => boolean, fault: ReturnType<FaultRule>): () => void {
+  const end = service.engine.traffic.addFault((call) => {
+    if (!matches(call)) return undefined;
+    end();
+    return fault;
+  });
+  return end;
+}
+const denied = { error: { status: 403, code: 'AccessDeniedException', message: 'denied on purpose' } };
+
+async function accepted(id: string, token: string, files = 1): Promise<string> {
+  const requestId = await service.exported({ id, visa: token, publicKey: recipient.publicKey });
+  await service.settled(requestId, files);
+  return requestId;
+}
+
+/** Nothing of this is published. */
+async function refusedExports(): Promise<void> {
+  const token = await visa('a refused request');
+  const good = { id: released, visaToken: token, userPublicKey: formatPublicKey(recipient.publicKey) };
+  const { admin, archiveUser } = service.connection;
+  const json = { 'Content-Type': 'application/json' };
+  const statusOf = async (body: unknown, headers: Record<string, string> = {}) => {
+    const Authorization = basic(admin);
+    return (await service.export(body, { headers: { Authorization, ...json, ...headers } })).status;
+  };
+
+  once(({ caller }) => caller === 'authorize-admin', denied);
+  expect(await statusOf(good)).toBe(503);
+  for (const Authorization of [
+    basic({ username: 'admin', password: wrongPassword }),
+    basic(archiveUser),
+    `Basic ${admin.password}`,
+    `Bearer ${admin.password}`,
+    `Bearer ${token}`,
+    admin.password,
+    `${basic(admin)} ${admin.password}`,
+  ])
+    expect(await statusOf(good, { Authorization })).toBe(401);
+  expect(await statusOf(good, { Authorization: basic(service.engine.accounts.withoutRole) })).toBe(403);
+
+  const privateKey = Buffer.from(recipient.privateKey);
+  for (const body of [
+    `{"visaToken":"${token}",`,
+    `visaToken=${token}&password=${admin.password}`,
+    JSON.stringify(token),
+    [token, admin.password],
+    { ...good, id: token },
+    { ...good, id: [admin.password] },
+    { ...good, type: token },
+    { ...good, type: admin.password },
+    { ...good, userPublicKey: token },
+    { ...good, userPublicKey: privateKey.toString('hex') },
+    { ...good, userPublicKey: `-----BEGIN CRYPT4GH PRIVATE KEY-----\n${privateKey.toString('base64')}` },
+    { ...good, userPublicKey: { privateKey: privateKey.toString('base64') } },
+    { ...good, visaToken: { token } },
+    { ...good, visaToken: token.repeat(50) },
+    { ...good, [token]: true },
+    { ...good, visa: token, password: admin.password },
+    { ...good, [privateKey.toString('hex')]: 1, [privateKey.toString('base64')]: 1 },
+  ])
+    expect(await statusOf(body)).toBe(400);
+  expect(await statusOf(good, { 'Content-Type': token })).toBe(400);
+
+  const end = service.engine.traffic.addFault(({ caller, service: aws }) =>
+    caller === 'export' && aws === 'sqs' ? { error: { status: 500, code: 'InternalError' } } : undefined,
+  );
+  expect(await statusOf(good)).toBe(503);
+  end();
+}
+
+/** The archive's keys cannot be read at first: the secret is damaged, with the key still in it. */
+async function brokenSecret(): Promise<void> {
+  const { archiveKeys } = localTarget(service.connection);
+  const kept = (await archiveKeys.read()) as { keys: { privateKey: string }[] };
+  const damaged = kept.keys.map(({ privateKey }) => ({ privateKey: privateKey.replace(/-----END/, 'AA\n-----END') }));
+  await archiveKeys.write({ keys: damaged });
+  const requestId = await service.exported({
+    id: released,
+    visa: await visa('broken'),
+    publicKey: recipient.publicKey,
+  });
+  await until(async () => service.logs.find(({ line }) => line.includes('MalformedSecretError')), 'a failure');
+  await archiveKeys.write(kept);
+  await service.settled(requestId, 2);
+}
+
+/** Each service refuses once, then breaks off once, for each consumer; a message is received five times at most. */
+async function exportsThroughFaults(): Promise<void> {
+  for (const fault of [denied, { drop: true }]) {
+    const ends = [
+      once(({ caller, service: aws }) => caller === 'consume-export' && aws === 'rds-data', fault),
+      once(({ caller, action }) => caller === 'consume-export' && action === 'SendMessageBatch', fault),
+      once(({ caller, service: aws }) => caller === 'stage-file' && aws === 'rds-data', fault),
+      once(({ caller, action }) => caller === 'stage-file' && action === 'HeadObject', fault),
+      once(({ caller, action }) => caller === 'stage-file' && action === 'GetObject', fault),
+      once(({ caller, action }) => caller === 'stage-file' && action === 'UploadPartCopy', fault),
+      once(({ caller, action }) => caller === 'stage-file' && action === 'PutObject', fault),
+    ];
+    lastStaged = await accepted(released, await visa('a patient recipient'), 2);
+    for (const end of ends) end();
+  }
+}
+
+async function rejectedExports(): Promise<void> {
+  const hourAgo = Math.floor(Date.now() / 1000) - 3600;
+  await Promise.all([
+    accepted(released, await visa('expired', { claims: { exp: hourAgo } })),
+    accepted(released, await visa('a stranger', { claims: { iss: 'https://other.example/' } })),
+    accepted(released, await visa('other', { datasetId: 'EGAD9' })),
+    accepted(unreleased, await visa('too early', { datasetId: unreleased })),
+    accepted(released, await forged('a forger')),
+    accepted(released, `${await visa('garbled')}.x`),
+  ]);
+}
+
+/** Messages that others put into the queues: not to be understood, or always failing, to the dead-letter queues. */
+async function poisonMessages(): Promise<void> {
+  const { outputs } = service.connection;
+  const token = await visa('a message');
+  const publicKey = formatPublicKey(recipient.publicKey);
+  const send = (QueueUrl: string, body: unknown, requestId = '') =>
+    service.sqs.send(
+      new SendMessageCommand({
+        QueueUrl,
+        MessageBody: typeof body === 'string' ? body : JSON.stringify(body),
+        ...(requestId && {
+          MessageAttributes: { requestId: { DataType: 'String', StringValue: requestId } },
+        }),
+      }),
+    );
+  await send(outputs.ExportRequestsQueueUrl, `{"jwtToken":"${token}","publicKey":`);
+  await send(outputs.ExportRequestsQueueUrl, { jwtToken: [token], publicKey, datasetId: released });
+  await send(outputs.ExportRequestsQueueUrl, { jwtToken: token, publicKey: token, datasetId: released });
+  await send(outputs.ExportRequestsQueueUrl, { jwtToken: token, publicKey, datasetId: released, [token]: 1 });
+  await send(outputs.ExportRequestsQueueUrl, { jwtToken: token, publicKey, datasetId: released }, token);
+  await send(outputs.FileExportsQueueUrl, { jwtToken: token });
+
+  const fileId = 'EGAF-always-fails';
+  const datasetId = 'EGAD-always-fails';
+  service.engine.traffic.addFault(({ caller, input }) =>
+    /consume-export|stage-file/.test(caller) && JSON.stringify(input ?? {}).includes('always-fails')
+      ? denied
+      : undefined,
+  );
+  const requestId = randomUUID();
+  await send(outputs.ExportRequestsQueueUrl, { jwtToken: token, publicKey, datasetId }, requestId);
+  await send(outputs.FileExportsQueueUrl, {
+    requestId,
+    requestedAt: new Date().toISOString(),
+    fileId,
+    datasetId,
+    recipient: service.prefix('a message'),
+    publicKey: Buffer.from(recipient.publicKey).toString('base64'),
+  });
+  const deadLetters = [outputs.ExportRequestsDeadLetterQueueUrl, outputs.FileExportsDeadLetterQueueUrl];
+  for (const url of deadLetters) {
+    await until(async () => ((await service.queueDepth(url)) === 1 ? true : undefined), `a message in ${url}`);
+  }
+}
+
+async function downloads(): Promise<void> {
+  const token = await visa('a patient recipient');
+  const { archiveUser } = service.connection;
+  const [first] = await service.list(token);
+  const name = first?.fileName ?? '';
+  await service.download(token, name);
+  const statusOf = async (path: string, headers: Record<string, string>, method = 'GET') =>
+    (await fetch(service.url(path), { method, headers, redirect: 'manual' })).status;
+  const both = service.researcher(token);
+  expect(await statusOf(`stream/${name}`, both, 'HEAD')).toBe(200);
+  expect(await statusOf(`stream/${name}?redirect=false`, both)).toBe(200);
+  expect(await statusOf(`stream/${name}?redirect=${token}`, both)).toBe(400);
+  expect(await statusOf(`stream/x?fileName=${token}`, both)).toBe(404);
+  expect(await statusOf(`files?inbox=${token}`, both)).toBe(400);
+  expect(await statusOf(`files?inbox=false&page=${archiveUser.password}`, both)).toBe(400);
+
+  const bad = { Authorization: basic({ ...archiveUser, password: wrongPassword }) };
+  for (const path of ['files?inbox=false', `stream/${name}`, `files?inbox=false&visaToken=${token}`]) {
+    expect(await statusOf(path, {})).toBe(401);
+    expect(await statusOf(path, { ...both, ...bad })).toBe(401);
+    expect(await statusOf(path, { ...both, Authorization: `Basic ${archiveUser.password}` })).toBe(401);
+    expect(await statusOf(path, { Authorization: `Bearer ${token}` })).toBe(401);
+    expect(await statusOf(path, { ...both, 'X-GA4GH-Visa': archiveUser.password })).toBe(401);
+    expect(await statusOf(path, { ...both, 'X-GA4GH-Visa': await forged('a forger') })).toBe(401);
+    expect(await statusOf(path, { ...both, 'X-GA4GH-Visa': await visa('late', { claims: { exp: 1 } }) })).toBe(401);
+  }
+  for (const fault of [denied, { drop: true }]) {
+    for (const [caller, path] of [
+      ['files', 'files?inbox=false'],
+      ['stream', `stream/${name}`],
+    ] as const) {
+      for (const aws of ['s3', 'rds-data'] as const) {
+        const end = once((call) => call.caller === caller && call.service === aws, fault);
+        // A user that was looked up a moment ago is not looked up again; another one is.
+        const user = { username: `user-of-${aws}-${caller}`, password: wrongPassword };
+        await statusOf(path, aws === 's3' ? both : { ...both, Authorization: basic(user) });
+        end();
+      }
+    }
+  }
+}
+
+test('the run left something in every kind of place', () => {
+  const sources = new Set(traces.map(({ source }) => source.replace(/ .*?(DeadLetter)?QueueUrl$/, ' $1Queue')));
+  const functions = ['authorize-admin', 'export', 'files', 'stream', 'consume-export', 'stage-file', 'proxy-access'];
+  for (const name of functions) {
+    expect(sources).toContain(`log ${name}`);
+    expect(sources).toContain(`log file ${name}.log`);
+  }
+  for (const source of ['table data_out.export_log', 'object of OutboxBucketName', 'object of ArchiveBucketName']) {
+    expect(sources).toContain(source);
+  }
+  expect(sources).toContain('message DeadLetterQueue');
+  expect(sources).toContain('call of consume-export: sqs SendMessageBatch');
+  expect(sources).toContain('reply GET /v1/files');
+  for (const metric of ['ExportRequested', 'ExportRejected', 'ExportAccepted', 'FileStaged', 'MessageFailed']) {
+    expect(traces.some(({ text }) => text.includes('"_aws"') && text.includes(metric))).toBe(true);
+  }
+});
+
+test('what names a request is found where it belongs: the search does look there', () => {
+  const found = findSecrets([{ name: 'request id', value: lastStaged }], traces).map(({ source }) => source);
+  expect(found).toEqual(
+    expect.arrayContaining([
+      'log export',
+      'log stage-file',
+      'log file stage-file.log',
+      'table data_out.export_log',
+      'object of OutboxBucketName',
+      'reply POST /v1/export/fega',
+      'call of consume-export: sqs SendMessageBatch',
+    ]),
+  );
+});
+
+describe('secrets are found nowhere', () => {
+  const isAllowed = ({ secret, source }: Finding) =>
+    secret.startsWith('visa of') || secret.startsWith('forged visa of')
+      ? // The export request is the visa's way to the data-out side; nobody but its consumer reads these queues.
+        source === 'call of export: sqs SendMessage' || source === 'message in ExportRequestsDeadLetterQueueUrl'
+      : false;
+
+  test('not in a log line, a metric, a reply, a row, an object, a message or a call', () => {
+    expect(findings.filter((finding) => !isAllowed(finding))).toEqual([]);
+  });
+
+  test('but the visa in the export request alone, also when that one ends in the dead-letter queue', () => {
+    const places = new Set(findings.filter(isAllowed).map(({ source }) => source));
+    expect([...places].sort()).toEqual([
+      'call of export: sqs SendMessage',
+      'message in ExportRequestsDeadLetterQueueUrl',
+    ]);
+  });
+
+  test('nor the session tokens of functions, but in the URLs that need one', () => {
+    const tokens = service.engine.functions.names.map((name) => ({
+      name: `session token of ${name}`,
+      value: service.engine.functions.definition(name).environment['AWS_SESSION_TOKEN'] ?? '',
+    }));
+    const found = findSecrets(tokens, traces);
+    expect(new Set(found.map(({ secret }) => secret))).toEqual(new Set(['session token of stream']));
+    for (const { source } of found) expect(source).toMatch(/^reply GET \/v1\/stream\//);
+  });
+
+  test('nor the derived sender keys of rebuilt headers', async () => {
+    const archiveKey = await archivePrivateKey(service);
+    const senders: Secret[] = [];
+    for (const { fileId, dataKey } of await dataKeys(service, archiveKey)) {
+      const sender = derivedSenderKey({ archiveKey, fileId, dataKey, recipient: recipient.publicKey });
+      const [key] = (await service.outboxKeys('a patient recipient')).filter((name) => name.includes(fileId));
+      if (!key) continue;
+      // Crypt4GH § 3.2.1: magic, version, count, then length, method and the writer's public key of the first packet.
+      const writer = (await service.object('OutboxBucketName', key)).subarray(24, 56);
+      expect(Buffer.from(publicKeyOf(sender))).toEqual(writer);
+      senders.push({ name: `sender key of ${fileId}`, value: sender });
+    }
+    expect(senders).toHaveLength(2);
+    expect(findSecrets(senders, traces)).toEqual([]);
+  });
+});

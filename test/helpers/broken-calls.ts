@@ -1,0 +1,87 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { ListMultipartUploadsCommand } from '@aws-sdk/client-s3';
+import { ChangeMessageVisibilityCommand } from '@aws-sdk/client-sqs';
+import type { AwsCall, Fault } from '../../lib/local/aws/traffic.ts';
+import type { Service } from './service.ts';
+
+/** The message that a function works on while it makes a call. */
+export interface Delivery {
+  /** Of the function's invocation. */
+  readonly invocation: string;
+  readonly requestId: string;
+  /** Of a file export; `undefined` for an export request. */
+  readonly fileId: string | undefined;
+  /** How often the message has been received, this time included. */
+  readonly received: number;
+  readonly queueUrl: string;
+  readonly receiptHandle: string;
+}
+
+/** `undefined` for calls that no consumer of a queue makes. */
+export function deliveryOf(service: Service, { invocation = '' }: AwsCall): Delivery | undefined {
+  const event = service.engine.functions.invocation(invocation)?.event;
+  const record = event === undefined ? undefined : JSON.parse(event).Records?.[0];
+  if (!record) return undefined;
+  const { ExportRequestsQueueUrl, FileExportsQueueUrl } = service.connection.outputs;
+  const common = { invocation, received: Number(record.attributes.ApproximateReceiveCount) };
+  const { receiptHandle, messageAttributes, body } = record;
+  if (record.eventSourceARN.endsWith(FileExportsQueueUrl.split('/').at(-1))) {
+    const { requestId, fileId } = JSON.parse(body);
+    return { ...common, requestId, fileId, receiptHandle, queueUrl: FileExportsQueueUrl };
+  }
+  const requestId = messageAttributes.requestId?.stringValue;
+  return { ...common, requestId, fileId: undefined, receiptHandle, queueUrl: ExportRequestsQueueUrl };
+}
+
+/** Receive a message again now rather than when its visibility timeout ends. */
+export async function forceVisible(service: Service, { queueUrl, receiptHandle }: Delivery): Promise<void> {
+  await service.sqs.send(
+    new ChangeMessageVisibilityCommand({ QueueUrl: queueUrl, ReceiptHandle: receiptHandle, VisibilityTimeout: 0 }),
+  );
+}
+
+/**
+ * Let a visibility timeout pass for a message whose invocation is over: what it uploaded is as old as the timeout by
+ * then (90 minutes in the template).
+ */
+export async function passVisibilityTimeout(service: Service, delivery: Delivery, outboxPrefix: string): Promise<void> {
+  while (service.engine.functions.invocation(delivery.invocation)) await pause(5);
+  service.engine.uploads.backdate(outboxPrefix, 90 * 60_000);
+  await forceVisible(service, delivery);
+}
+
+/** Whether both work queues hold nothing, waiting or in flight. */
+export async function areQueuesEmpty(service: Service): Promise<boolean> {
+  const { ExportRequestsQueueUrl, FileExportsQueueUrl } = service.connection.outputs;
+  const depths = await Promise.all([ExportRequestsQueueUrl, FileExportsQueueUrl].map((url) => service.queueDepth(url)));
+  return depths.every((depth) => depth === 0);
+}
+
+/** Keys of the multipart uploads to the outbox that were neither completed nor aborted. */
+export async function unfinishedUploads(service: Service): Promise<readonly string[]> {
+  const Bucket = service.connection.outputs.OutboxBucketName;
+  const { Uploads = [] } = await service.s3.send(new ListMultipartUploadsCommand({ Bucket }));
+  return Uploads.map(({ Key = '' }) => Key);
+}
+
+/** How a call can go wrong so that the function itself repeats it. */
+export const inPlace = ['answered 503', 'answer lost'] as const;
+/** How a call can go wrong so that the message comes back: the function gives up, or its process dies. */
+export const endings = ['refused', 'killed before', 'killed after'] as const;
+export type Break = (typeof inPlace | typeof endings)[number];
+
+/** @param kill ends the process of the function that makes the call */
+export function faultOf(how: Break, { service }: AwsCall, kill: () => unknown): Fault {
+  switch (how) {
+    case 'answered 503':
+      return { error: { status: 503, code: service === 's3' ? 'SlowDown' : 'ServiceUnavailable' } };
+    case 'answer lost':
+      return { when: 'after', drop: true };
+    case 'refused':
+      return { error: { status: 400, code: 'InjectedRefusal' } };
+    case 'killed before':
+      return { when: 'before', action: kill, drop: true };
+    case 'killed after':
+      return { when: 'after', action: kill, drop: true };
+  }
+}

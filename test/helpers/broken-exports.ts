@@ -1,0 +1,191 @@
+import { randomUUID } from 'node:crypto';
+import { SendMessageBatchCommand } from '@aws-sdk/client-sqs';
+import type { AwsCall, Fault } from '../../lib/local/aws/traffic.ts';
+import {
+  areQueuesEmpty,
+  type Break,
+  type Delivery,
+  deliveryOf,
+  faultOf,
+  inPlace,
+  passVisibilityTimeout,
+} from './broken-calls.ts';
+import { type Service, until } from './service.ts';
+
+/** A call of a function that works on one message, told from its others: `large: s3 HeadObject outbox 2`. */
+export type CallName = string;
+
+/** One call that goes wrong once. */
+export interface Point {
+  readonly call: CallName;
+  readonly how: Break;
+}
+
+/** One export of the dataset, for a recipient of its own. */
+export interface Run {
+  readonly requestId: string;
+  readonly subject: string;
+  /** What its functions called, in order. */
+  readonly calls: Set<CallName>;
+  /** What is to go wrong next, by message. */
+  readonly ahead: Map<string, Point[]>;
+}
+
+export interface DatasetToExport {
+  readonly datasetId: string;
+  /** Word for the message of each file, by file id. */
+  readonly messages: Readonly<Record<string, string>>;
+  readonly publicKey: Uint8Array;
+}
+
+const messageOf = (call: CallName): string => call.split(':')[0] ?? '';
+/** A function reads the secret once in its life, for whatever message comes first. */
+const isOfAny = (call: CallName): boolean => !call.includes(':');
+
+/** Exports one dataset again and again while calls of the consumers go wrong. */
+export class BrokenExports {
+  readonly #service: Service;
+  readonly #dataset: DatasetToExport;
+
+  constructor(service: Service, dataset: DatasetToExport) {
+    this.#service = service;
+    this.#dataset = dataset;
+  }
+
+  /**
+   * Let each queue of points go wrong in its order, in as many exports as it takes to keep queues of one message apart,
+   * all at the same time. What no export has come by when all have ended is tried again, each point by itself.
+   *
+   * @param queues the points of each are of one message
+   */
+  async run(queues: readonly (readonly Point[])[]): Promise<readonly Run[]> {
+    const runs: Run[] = [];
+    for (let rest = queues, round = 1; rest.length > 0; round += 1) {
+      if (round > 4) throw new Error(`calls that are not made: ${JSON.stringify(rest)}`);
+      // Environments that have read the secret would not do so again.
+      await this.#service.engine.functions.recycle();
+      const { ended, unmet } = await this.#runOnce(rest);
+      runs.push(...ended);
+      rest = unmet.map((point) => [point]);
+    }
+    return runs;
+  }
+
+  async #runOnce(queues: readonly (readonly Point[])[]): Promise<{ ended: readonly Run[]; unmet: readonly Point[] }> {
+    const anywhere = queues.flat().filter(({ call }) => isOfAny(call));
+    const runs = sideBySide(queues);
+    const names = new CallNames(this.#service, this.#dataset.messages);
+    const revivals: Promise<void>[] = [];
+    const fault = (call: AwsCall): Fault | undefined => {
+      const delivery = deliveryOf(this.#service, call);
+      const run = runs.find(({ requestId }) => requestId === delivery?.requestId);
+      if (!delivery || !run) return undefined;
+      const called = names.of(call, delivery);
+      run.calls.add(called);
+      // No message may meet so many ends that it is given up.
+      const points = !isOfAny(called)
+        ? run.ahead.get(messageOf(called))
+        : delivery.received === 1
+          ? anywhere
+          : undefined;
+      const point = points?.[0];
+      if (point?.call !== called) return undefined;
+      points?.shift();
+      if (inPlace.some((how) => how === point.how)) names.willBeRepeated(call, delivery);
+      const revive = () =>
+        revivals.push(passVisibilityTimeout(this.#service, delivery, this.#service.prefix(run.subject)));
+      if (point.how === 'refused' && call.action === 'ChangeMessageVisibility') revive();
+      return faultOf(point.how, call, () => {
+        this.#service.engine.functions.invocation(delivery.invocation)?.kill();
+        revive();
+      });
+    };
+    const undo = this.#service.engine.traffic.addFault(fault);
+    await this.#publish(runs);
+    await until(async () => ((await this.#haveEnded(runs)) ? true : undefined), 'the exports to end', 90_000);
+    await Promise.all(revivals);
+    undo();
+    return { ended: runs, unmet: [...anywhere, ...runs.flatMap(({ ahead }) => [...ahead.values()].flat())] };
+  }
+
+  /** Publish export requests as the proxy does. */
+  async #publish(runs: readonly Run[]): Promise<void> {
+    const { datasetId } = this.#dataset;
+    const publicKey = Buffer.from(this.#dataset.publicKey).toString('base64');
+    for (let at = 0; at < runs.length; at += 10) {
+      const entries = runs.slice(at, at + 10).map(async ({ requestId, subject }, index) => ({
+        Id: String(index),
+        MessageBody: JSON.stringify({
+          jwtToken: await this.#service.visa({ subject, datasetId }),
+          publicKey,
+          datasetId,
+        }),
+        MessageAttributes: { requestId: { DataType: 'String', StringValue: requestId } },
+      }));
+      const QueueUrl = this.#service.connection.outputs.ExportRequestsQueueUrl;
+      await this.#service.sqs.send(new SendMessageBatchCommand({ QueueUrl, Entries: await Promise.all(entries) }));
+    }
+  }
+
+  /** Every file is staged, and the queues are empty. */
+  async #haveEnded(runs: readonly Run[]): Promise<boolean> {
+    const ids = runs.map(({ requestId }) => `'${requestId}'`).join();
+    const [row] = await this.#service.sql(
+      `select count(*) from data_out.export_log where event = 'staged' and request_id in (${ids})`,
+    );
+    if (Number(row?.[0]) < Object.keys(this.#dataset.messages).length * runs.length) return false;
+    return areQueuesEmpty(this.#service);
+  }
+}
+
+/** As many exports as it takes for no two queues of one message to share one; at least one. */
+function sideBySide(queues: readonly (readonly Point[])[]): readonly Run[] {
+  const runs: Run[] = [];
+  const start = () => {
+    const run: Run = { requestId: randomUUID(), subject: randomUUID(), calls: new Set(), ahead: new Map() };
+    runs.push(run);
+    return run;
+  };
+  for (const queue of queues) {
+    const [first] = queue;
+    if (!first || isOfAny(first.call)) continue;
+    const message = messageOf(first.call);
+    const run = runs.find(({ ahead }) => !ahead.has(message)) ?? start();
+    run.ahead.set(message, [...queue]);
+  }
+  if (runs.length === 0) start();
+  return runs;
+}
+
+/** Names calls; keeps count of like calls of an invocation. */
+class CallNames {
+  readonly #service: Service;
+  readonly #messages: Readonly<Record<string, string>>;
+  readonly #counts = new Map<string, number>();
+
+  constructor(service: Service, messages: Readonly<Record<string, string>>) {
+    this.#service = service;
+    this.#messages = messages;
+  }
+
+  of(call: AwsCall, { invocation, fileId }: Delivery): CallName {
+    const what = this.#what(call);
+    if (call.service === 'secretsmanager') return what;
+    const count = (this.#counts.get(`${invocation} ${what}`) ?? 0) + 1;
+    this.#counts.set(`${invocation} ${what}`, count);
+    return `${this.#messages[fileId ?? ''] ?? 'request'}: ${what} ${count}`;
+  }
+
+  /** The call comes once more, and is not another one then. */
+  willBeRepeated(call: AwsCall, { invocation }: Delivery): void {
+    const key = `${invocation} ${this.#what(call)}`;
+    this.#counts.set(key, (this.#counts.get(key) ?? 1) - 1);
+  }
+
+  #what({ service, action, bucket, input }: AwsCall): string {
+    const { OutboxBucketName } = this.#service.connection.outputs;
+    const object = bucket && (bucket === OutboxBucketName ? 'outbox' : 'archive');
+    const table = /(?:from|into) ((?:sda|data_out)\.\w+)/.exec(String(input?.['sql']))?.[1];
+    return [service, action, object ?? table].filter(Boolean).join(' ');
+  }
+}

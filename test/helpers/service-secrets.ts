@@ -1,0 +1,100 @@
+import { createHash, hkdfSync } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import { openHeader } from '../../lib/crypt4gh/index.ts';
+import { readArchiveKeys } from '../../lib/ops/archive-keys.ts';
+import { localTarget } from '../../lib/ops/target.ts';
+import { secretsManagerClient } from '../../lib/stores/secrets/client.ts';
+import { JsonSecret } from '../../lib/stores/secrets/json-secret.ts';
+import type { Secret } from './secret-search.ts';
+import { basic, type Service } from './service.ts';
+
+/** A token as a whole and in its parts; the first part is the same in many tokens. */
+export function tokenSecrets(name: string, token: string): Secret[] {
+  const [, payload = '', signature = ''] = token.split('.');
+  return [
+    { name, value: token },
+    { name: `${name}, its payload`, value: payload },
+    { name: `${name}, its signature`, value: signature },
+  ];
+}
+
+/** A password, and the header that carries it. */
+export function passwordSecrets(name: string, account: { username: string; password: string }): Secret[] {
+  return [
+    { name, value: account.password },
+    { name: `${name}, its Basic header`, value: basic(account).slice('Basic '.length) },
+  ];
+}
+
+/** The secrets that one engine has by itself, without what its callers bring. */
+export async function engineSecrets(service: Service): Promise<Secret[]> {
+  const { accounts, functions } = service.engine;
+  const { connection } = service;
+  const issuer = JSON.parse(await readFile(connection.issuer.privateKeyPath, 'utf8')) as { d: string };
+  const archiveKey = await archivePrivateKey(service);
+  return [
+    ...Object.entries(accounts).flatMap(([name, account]) => passwordSecrets(`password of ${name}`, account)),
+    { name: 'private key of the issuer', value: Buffer.from(issuer.d, 'base64url') },
+    { name: 'private key of the archive', value: archiveKey },
+    { name: 'password of the database', value: await passwordIn(service, connection.outputs.DatabaseSecretArn) },
+    { name: 'password of list and stream', value: await passwordIn(service, proxySecretArn(service)) },
+    { name: 'AWS secret key of the operator', value: connection.credentials.secretAccessKey },
+    ...functions.names.map((name) => ({
+      name: `AWS secret key of ${name}`,
+      value: functions.definition(name).environment['AWS_SECRET_ACCESS_KEY'] ?? '',
+    })),
+    ...(await dataKeys(service, archiveKey)).map(({ fileId, dataKey }) => ({
+      name: `session key of ${fileId}`,
+      value: dataKey,
+    })),
+  ];
+}
+
+export async function archivePrivateKey({ connection }: Service): Promise<Uint8Array> {
+  return (await readArchiveKeys(localTarget(connection).archiveKeys))[0].privateKey;
+}
+
+/** The session key of every archived file. */
+export async function dataKeys(
+  service: Service,
+  archiveKey: Uint8Array,
+): Promise<readonly { readonly fileId: string; readonly dataKey: Uint8Array }[]> {
+  const rows = await service.sql('select stable_id, header from sda.files order by stable_id');
+  return rows.map(([fileId, header]) => {
+    const { dataKeys } = openHeader(Buffer.from(header ?? '', 'hex'), [archiveKey]);
+    return { fileId: fileId ?? '', dataKey: dataKeys[0] ?? new Uint8Array() };
+  });
+}
+
+/**
+ * The private key that a rebuilt header is sealed with, by SECURITY.md: HKDF-SHA-256 of the archive's private key over the
+ * recipient's key and a digest of the file id and the packets, here one with a session key (Crypt4GH § 3.2.1).
+ */
+export function derivedSenderKey(options: {
+  archiveKey: Uint8Array;
+  fileId: string;
+  dataKey: Uint8Array;
+  recipient: Uint8Array;
+}): Uint8Array {
+  const { archiveKey, fileId, dataKey, recipient } = options;
+  const digest = createHash('sha256');
+  for (const part of [Buffer.from(fileId), Buffer.concat([Buffer.alloc(8), dataKey])]) {
+    const length = Buffer.alloc(4);
+    length.writeUInt32LE(part.length);
+    digest.update(length).update(part);
+  }
+  const info = Buffer.concat([recipient, digest.digest()]);
+  return new Uint8Array(hkdfSync('sha256', archiveKey, 'data-out crypt4gh header v1', info, 44)).subarray(0, 32);
+}
+
+/** The database secret of list and stream. */
+export function proxySecretArn({ engine }: Service): string {
+  return engine.functions.definition('files').environment['DATABASE_SECRET_ARN'] ?? '';
+}
+
+async function passwordIn({ connection }: Service, secretArn: string): Promise<string> {
+  const { region, credentials, endpoints } = connection;
+  const client = secretsManagerClient({ region, credentials, endpoint: endpoints.secretsManager });
+  const secret = await new JsonSecret({ client, secretArn }).read();
+  return (secret as { password: string }).password;
+}

@@ -1,0 +1,63 @@
+import { describe, expect, it } from 'vitest';
+import { isAllowed, parsePolicy } from '../../../../lib/local/aws/iam.ts';
+
+const policy = (...Statement: unknown[]) => parsePolicy({ Version: '2012-10-17', Statement }, 'here');
+const allow = (Action: unknown, Resource: unknown, rest: object = {}) => ({
+  Effect: 'Allow',
+  Action,
+  Resource,
+  ...rest,
+});
+
+describe('a policy', () => {
+  it('allows what it names, with wildcards, and nothing else', () => {
+    const statements = policy(
+      allow(['s3:GetObject*', 'sqs:SendMessage'], ['arn:aws:s3:::outbox/*', 'arn:aws:sqs:x:1:jobs']),
+    );
+    const allowed = (action: string, resource: string) => isAllowed(statements, { action, resource });
+    expect(allowed('s3:GetObject', 'arn:aws:s3:::outbox/a/b')).toBe(true);
+    expect(allowed('S3:getobjectversion', 'arn:aws:s3:::outbox/a')).toBe(true);
+    expect(allowed('s3:GetObject', 'arn:aws:s3:::outbox')).toBe(false);
+    expect(allowed('s3:GetObject', 'arn:aws:s3:::outboxes/a')).toBe(false);
+    expect(allowed('s3:PutObject', 'arn:aws:s3:::outbox/a')).toBe(false);
+    expect(allowed('sqs:SendMessage', 'arn:aws:sqs:x:1:jobs-2')).toBe(false);
+  });
+
+  it('that denies wins', () => {
+    const statements = policy(allow('s3:*', '*'), {
+      ...allow('s3:PutObject', 'arn:aws:s3:::archive/*'),
+      Effect: 'Deny',
+    });
+    expect(isAllowed(statements, { action: 's3:PutObject', resource: 'arn:aws:s3:::archive/x' })).toBe(false);
+    expect(isAllowed(statements, { action: 's3:PutObject', resource: 'arn:aws:s3:::outbox/x' })).toBe(true);
+  });
+
+  it('looks at conditions', () => {
+    const statements = policy(allow('s3:ListBucket', '*', { Condition: { StringLike: { 's3:prefix': '????/*' } } }));
+    const allowed = (context: Readonly<Record<string, string>>) =>
+      isAllowed(statements, { action: 's3:ListBucket', resource: 'arn:aws:s3:::outbox', context });
+    expect(allowed({ 's3:prefix': 'abcd/' })).toBe(true);
+    expect(allowed({ 's3:prefix': 'abc/' })).toBe(false);
+    expect(allowed({})).toBe(false);
+  });
+
+  it('lets a key open secrets for Secrets Manager only', () => {
+    const Condition = { StringEquals: { 'kms:ViaService': 'secretsmanager.eu-north-1.amazonaws.com' } };
+    const statements = policy(allow('kms:Decrypt', 'arn:aws:kms:key', { Condition }));
+    const through = (service: string) =>
+      isAllowed(statements, {
+        action: 'kms:Decrypt',
+        resource: 'arn:aws:kms:key',
+        context: { 'kms:viaservice': `${service}.eu-north-1.amazonaws.com` },
+      });
+    expect([through('secretsmanager'), through('s3')]).toEqual([true, false]);
+    expect(isAllowed(statements, { action: 'kms:Decrypt', resource: 'arn:aws:kms:key' })).toBe(false);
+  });
+
+  it('that cannot be evaluated here is an error', () => {
+    expect(() => policy(allow('a:b', '*', { Condition: { DateLessThan: { 'aws:CurrentTime': 'x' } } }))).toThrow(
+      /DateLessThan/,
+    );
+    expect(() => policy({ Effect: 'Allow', NotAction: 'a:b', Resource: '*' })).toThrow(/here/);
+  });
+});

@@ -1,0 +1,104 @@
+import { describe, expect, it } from 'vitest';
+import { deploy } from '../../../../lib/local/template/deployment.ts';
+import type { Template } from '../../../../lib/local/template/template.ts';
+
+const addresses = { queueUrl: (name: string) => `http://local/0/${name}`, apiUrl: (id: string) => `http://api/${id}` };
+const stack = (name: string, template: Template) => ({
+  name,
+  template,
+  region: undefined,
+  assets: new Map<string, string>(),
+});
+const outputsOf = (template: Template, ...others: Template[]) =>
+  deploy(
+    [...others, template].map((each, at) => stack(`S${at}`, each)),
+    addresses,
+  ).outputs();
+const value = (Value: unknown, rest: Template = {}) => outputsOf({ ...rest, Outputs: { X: { Value } } })['X'];
+
+describe('intrinsic functions', () => {
+  it.each([
+    [{ 'Fn::Join': ['-', ['a', { Ref: 'AWS::Region' }]] }, 'a-eu-north-1'],
+    [{ 'Fn::Sub': `\${AWS::AccountId}/\${!Literal}` }, `000000000000/\${Literal}`],
+    [{ 'Fn::Sub': [`\${a}-\${AWS::Partition}`, { a: 'x' }] }, 'x-aws'],
+    [{ 'Fn::Select': [1, { 'Fn::Split': [':', 'a:b:c'] }] }, 'b'],
+    [{ 'Fn::Select': ['0', ['a']] }, 'a'],
+  ])('%j', (expression, expected) => {
+    expect(value(expression)).toBe(expected);
+  });
+
+  it('know parameters, mappings and conditions', () => {
+    const template: Template = {
+      Parameters: { Size: { Type: 'String', Default: '7' } },
+      Mappings: { M: { a: { b: 'mapped' } } },
+      Conditions: {
+        IsAws: { 'Fn::Equals': [{ Ref: 'AWS::Partition' }, 'aws'] },
+        IsNot: { 'Fn::Not': [{ Condition: 'IsAws' }] },
+        Both: { 'Fn::And': [{ Condition: 'IsAws' }, { 'Fn::Or': [{ Condition: 'IsNot' }, { Condition: 'IsAws' }] }] },
+      },
+    };
+    expect(value({ Ref: 'Size' }, template)).toBe('7');
+    expect(value({ 'Fn::FindInMap': ['M', 'a', 'b'] }, template)).toBe('mapped');
+    expect(value({ 'Fn::If': ['Both', 'yes', 'no'] }, template)).toBe('yes');
+    expect(value({ 'Fn::If': ['IsNot', 'yes', 'no'] }, template)).toBe('no');
+  });
+
+  it('find what another stack exports', () => {
+    const exporting: Template = {
+      Resources: { Jobs: { Type: 'AWS::SQS::Queue', Properties: { QueueName: 'jobs' } } },
+      Outputs: { Q: { Value: { 'Fn::GetAtt': ['Jobs', 'Arn'] }, Export: { Name: 'S0:Jobs' } } },
+    };
+    expect(outputsOf({ Outputs: { X: { Value: { 'Fn::ImportValue': 'S0:Jobs' } } } }, exporting)['X']).toBe(
+      'arn:aws:sqs:eu-north-1:000000000000:jobs',
+    );
+  });
+
+  it.each([
+    [{ Ref: 'Missing' }, /S0: nothing is called Missing/],
+    [{ 'Fn::GetAtt': ['Missing', 'Arn'] }, /no resource Missing/],
+    [{ 'Fn::ImportValue': 'x' }, /no stack exports x/],
+    [{ 'Fn::Transform': {} }, /Fn::Transform is not supported/],
+  ])('that cannot be resolved are an error: %j', (expression, message) => {
+    expect(() => value(expression)).toThrow(message);
+  });
+});
+
+describe('resources', () => {
+  const one = (Type: string, Properties: Record<string, unknown> = {}) => ({
+    Resources: { One: { Type, Properties } },
+  });
+
+  it('have names that are valid and always the same', () => {
+    const name = value({ Ref: 'One' }, one('AWS::S3::Bucket'));
+    expect(name).toMatch(/^[a-z0-9-]{3,63}$/);
+    expect(value({ Ref: 'One' }, one('AWS::S3::Bucket'))).toBe(name);
+    expect(value({ Ref: 'One' }, one('AWS::S3::Bucket', { BucketName: 'given' }))).toBe('given');
+  });
+
+  it('have local addresses', () => {
+    expect(value({ Ref: 'One' }, one('AWS::SQS::Queue', { QueueName: 'jobs' }))).toBe('http://local/0/jobs');
+    const url = {
+      'Fn::Join': ['', ['https://', { Ref: 'One' }, '.execute-api.', { Ref: 'AWS::Region' }, '.amazonaws.com/v1/']],
+    };
+    expect(value(url, one('AWS::ApiGateway::RestApi'))).toMatch(/^http:\/\/api\/[a-z0-9]{10}\/v1\/$/);
+  });
+
+  it('of a type without local meaning have a name and an ARN, and no other attribute', () => {
+    expect(value({ 'Fn::GetAtt': ['One', 'Arn'] }, one('AWS::KMS::Key'))).toMatch(
+      /^arn:aws:kms:eu-north-1:000000000000:key\//,
+    );
+    expect(() => value({ 'Fn::GetAtt': ['One', 'GroupId'] }, one('AWS::EC2::SecurityGroup'))).toThrow(/GroupId/);
+  });
+
+  it('of an unknown type are an error that names them', () => {
+    expect(() => value('x', one('AWS::DynamoDB::Table'))).toThrow('S0/One: AWS::DynamoDB::Table cannot be run locally');
+  });
+
+  it('whose condition does not hold do not exist', () => {
+    const template: Template = {
+      Conditions: { No: { 'Fn::Equals': ['a', 'b'] } },
+      Resources: { One: { Type: 'AWS::DynamoDB::Table', Condition: 'No' } },
+    };
+    expect(value('x', template)).toBe('x');
+  });
+});

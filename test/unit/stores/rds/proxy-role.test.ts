@@ -1,0 +1,114 @@
+import { SecretsManagerClient } from '@aws-sdk/client-secrets-manager';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { RdsArchiveUsers } from '../../../../lib/stores/rds/archive-users.ts';
+import { migrate } from '../../../../lib/stores/rds/migrate.ts';
+import { prepareProxyRole, proxyPassword } from '../../../../lib/stores/rds/proxy-role.ts';
+import { MalformedSecretError } from '../../../../lib/stores/secrets/cached-secret.ts';
+import { TestDatabase } from '../../../helpers/data-api.ts';
+import { scripted, testClient } from '../../../helpers/http-handler.ts';
+import { readMigrations } from '../../../helpers/read-migrations.ts';
+
+const password = 'correct-horse-battery-staple';
+const proxySecret = 'arn:proxy';
+let test: TestDatabase;
+beforeAll(async () => {
+  test = await TestDatabase.migrated();
+});
+afterAll(() => test[Symbol.asyncDispose]());
+beforeEach(() => {
+  test.logins = { [proxySecret]: { username: 'data_out_proxy', password } };
+  test.bodies.length = 0;
+});
+const proxy = () => test.dataApi({ secretArn: proxySecret });
+
+describe('the role of list and stream', () => {
+  it('is made and granted once, and takes the newest password each time', async () => {
+    await prepareProxyRole(test.dataApi(), 'an earlier password');
+    await expect(proxy().execute('select 1')).rejects.toThrow('password authentication failed');
+    await prepareProxyRole(test.dataApi(), password);
+    await prepareProxyRole(test.dataApi(), password);
+    await proxy().execute('select 1');
+    expect(await test.sql("select count(*) from pg_roles where rolname = 'data_out_proxy'")).toEqual([['1']]);
+  });
+
+  it('reads the archive users', async () => {
+    await new RdsArchiveUsers(test.dataApi()).save('central', '$scrypt$hash');
+    const user = { username: 'central', passwordHash: '$scrypt$hash' };
+    expect(await new RdsArchiveUsers(proxy()).find('central')).toEqual(user);
+  });
+
+  it.each([
+    ['select * from sda.files', 'permission denied for schema sda'],
+    ['select * from sda.datasets', 'permission denied for schema sda'],
+    ["insert into data_out.archive_users (username, password_hash) values ('me', 'x')", 'permission denied for table'],
+    ["update data_out.archive_users set password_hash = 'x'", 'permission denied for table archive_users'],
+    ['delete from data_out.archive_users', 'permission denied for table archive_users'],
+    ['select * from data_out.export_log', 'permission denied for table export_log'],
+    ["insert into data_out.export_log (request_id, event) values (gen_random_uuid(), 'staged')", 'permission denied'],
+    ['select * from data_out.schema_migrations', 'permission denied for table schema_migrations'],
+    ['create table data_out.mine (id int)', 'permission denied for schema data_out'],
+    ['create role another', 'permission denied to create role'],
+    ['alter role data_out_proxy superuser', 'permission denied to alter role'],
+    ['set role postgres', 'permission denied to set role'],
+    ['select rolpassword from pg_authid', 'permission denied for table pg_authid'],
+  ])('may not %s', async (sql, refusal) => {
+    await expect(proxy().execute(sql)).rejects.toThrow(refusal);
+  });
+
+  it('may do nothing by what roles can be, or belong to', async () => {
+    const attributes = 'rolsuper, rolinherit, rolcreaterole, rolcreatedb, rolreplication, rolbypassrls, rolcanlogin';
+    expect(await test.sql(`select ${attributes} from pg_roles where rolname = 'data_out_proxy'`)).toEqual([
+      ['f', 'f', 'f', 'f', 'f', 'f', 't'],
+    ]);
+    expect(await test.sql("select 1 from pg_auth_members where member = 'data_out_proxy'::regrole")).toEqual([]);
+  });
+
+  it('gets its password without anybody between hearing it', async () => {
+    await prepareProxyRole(test.dataApi(), password);
+    expect(test.bodies.length).toBeGreaterThan(0);
+    expect(test.bodies.filter((body) => body.includes(password))).toEqual([]);
+    // Not even what PostgreSQL keeps of it is in the text of a statement, which PostgreSQL may log.
+    const texts = test.bodies.map((body) => String((JSON.parse(body) as { sql?: string }).sql));
+    expect(texts.filter((text) => text.includes('SCRAM'))).toEqual([]);
+    const [[kept] = []] = await test.sql("select rolpassword from pg_authid where rolname = 'data_out_proxy'");
+    expect(kept).toMatch(/^SCRAM-SHA-256\$4096:/);
+  });
+
+  it('can be made by an owner who is no superuser, as in Aurora', async () => {
+    await test.empty();
+    // PostgreSQL's own verifier: a second opinion on how the local Data API checks passwords.
+    const owner = { username: 'owner', password: 'made by PostgreSQL' };
+    await test.sql(`create role ${owner.username} login createrole password '${owner.password}'`);
+    await test.sql('grant create on database postgres to owner');
+    test.logins = { ...test.logins, 'arn:owner': owner };
+    const db = test.dataApi({ secretArn: 'arn:owner' });
+
+    await migrate(db, readMigrations());
+    await prepareProxyRole(db, password);
+    await prepareProxyRole(db, password);
+    expect(await new RdsArchiveUsers(proxy()).find('central')).toBeUndefined();
+  });
+});
+
+describe('the secret of the role', () => {
+  const read = (value: unknown) => {
+    const { handler } = scripted([{ status: 200, body: JSON.stringify({ SecretString: JSON.stringify(value) }) }]);
+    const client = new SecretsManagerClient({ ...testClient, maxAttempts: 1, requestHandler: handler });
+    return proxyPassword({ client, secretArn: proxySecret });
+  };
+
+  it('has the password', async () => {
+    expect(await read({ username: 'data_out_proxy', password })).toBe(password);
+  });
+
+  it.each([
+    ['another user', { username: 'postgres', password }, 'username'],
+    ['a short password', { username: 'data_out_proxy', password: 'secret' }, 'password'],
+    ['a password that SASLprep would change', { username: 'data_out_proxy', password: `${password}ª` }, 'password'],
+    ['no password', { username: 'data_out_proxy' }, 'password'],
+  ])('with %s is refused, and not repeated', async (_, value, field) => {
+    const refusal = await read(value).catch((error: unknown) => error);
+    expect(refusal).toBeInstanceOf(MalformedSecretError);
+    expect((refusal as Error).message).toMatch(new RegExp(`^the secret arn:proxy is malformed: ${field}: \\w+$`));
+  });
+});
