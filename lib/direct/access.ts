@@ -1,0 +1,59 @@
+import { ForbiddenError, UnauthenticatedError } from '../errors.ts';
+import { grantedAndReleased } from '../export/entitlement.ts';
+import type { ArchivedFile, Catalogue, Clock, FileReference } from '../export/ports.ts';
+import { type DatasetGrant, type TrustedIssuers, VisaError, verifyVisaOrPassport } from '../visas/index.ts';
+
+export interface VisaRules {
+  readonly issuers: TrustedIssuers;
+  readonly now: Clock;
+}
+
+/** One answer for a file that is unknown, not released or not granted: which of them it is, is nobody's business. */
+const refused = 'No visa that was presented gives access to this.';
+
+/**
+ * What a Bearer token grants at this moment. Called for every request: nothing is remembered between them.
+ *
+ * @param token a visa or a passport
+ * @throws UnauthenticatedError when the token is refused
+ */
+export async function grantsOf(token: string, { issuers, now }: VisaRules): Promise<readonly DatasetGrant[]> {
+  try {
+    return (await verifyVisaOrPassport(token, { issuers, now: now() })).grants;
+  } catch (error) {
+    if (!(error instanceof VisaError)) throw error;
+    throw new UnauthenticatedError(`the visa was refused (${error.code}): ${error.message}`);
+  }
+}
+
+/**
+ * The dataset through which the caller may have the file: the first by id that is granted and released.
+ *
+ * @throws ForbiddenError, alike for a file that is unknown, not released and not granted
+ */
+export async function entitledReference(
+  fileId: string,
+  grants: readonly DatasetGrant[],
+  catalogue: Pick<Catalogue, 'datasetsOfFile' | 'resolveDataset' | 'isReleased'>,
+): Promise<FileReference> {
+  const candidates = (await catalogue.datasetsOfFile(fileId)).map(({ datasetId }) => datasetId);
+  const { entitlements } = await grantedAndReleased(catalogue, grants, candidates);
+  const [entitlement] = entitlements;
+  if (!entitlement) throw new ForbiddenError(refused);
+  return { fileId, datasetId: entitlement.datasetId };
+}
+
+/**
+ * The file, if the caller may have it now; release is looked at once more in the query that reads the header.
+ *
+ * @throws ForbiddenError as {@link entitledReference}; ArchiveDamagedError, TemporarilyUnavailableError
+ */
+export async function entitledFile(
+  fileId: string,
+  grants: readonly DatasetGrant[],
+  catalogue: Pick<Catalogue, 'datasetsOfFile' | 'resolveDataset' | 'isReleased' | 'findReleasedFile'>,
+): Promise<ArchivedFile> {
+  const file = await catalogue.findReleasedFile(await entitledReference(fileId, grants, catalogue));
+  if (!file) throw new ForbiddenError(refused);
+  return file;
+}

@@ -1,0 +1,21 @@
+/**
+ * Bytes that can be served whole or by range: a plaintext, a container, part of one. Nothing has been read yet when there
+ * is one of these; size and ETag come from arithmetic and from the catalogue.
+ */
+export interface Representation {
+  /** Bytes of the whole. */
+  readonly size: number;
+  /** Strong entity tag with its quotes (RFC 9110 § 8.8.3): other bytes have another one. */
+  readonly etag: string;
+  /** Media type of the bytes. */
+  readonly mediaType: string;
+  /** What a browser should call the file: the submitter's base name, untrusted text. */
+  readonly fileName: string;
+  /**
+   * Bytes [start, end), in order, in pieces of at most some hundred KiB. Reads from the archive ahead of what is taken,
+   * and stops reading when the iteration is ended early.
+   *
+   * @throws ArchiveDamagedError, TemporarilyUnavailableError: also after some bytes; the reply must then break off
+   */
+  stream(start: number, end: number): AsyncIterable<Uint8Array>;
+}
