@@ -10,6 +10,9 @@ export interface BasicCredentials {
 /** `WWW-Authenticate` of the endpoints that take a visa and, beside it, the central archive's credentials. */
 export const outboxChallenge = 'Bearer realm="data-out", Basic realm="central archive", charset="UTF-8"';
 
+/** `WWW-Authenticate` of the direct API, which takes a visa or a passport and nothing else. */
+export const directChallenge = 'Bearer realm="data-out"';
+
 const base64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
 /** `token68` (RFC 9110 § 11.2): what a Bearer token may consist of. */
 const token68 = /^[A-Za-z0-9\-._~+/]+=*$/;
@@ -61,6 +64,16 @@ export function visaToken(request: HttpRequest): string {
   }
   // One of the two is set by now; an empty token is refused by verification like any other that is no visa.
   return fromBearer ?? plain ?? '';
+}
+
+/**
+ * The visa or passport of a direct request: `Authorization: Bearer <token>`.
+ * @throws UnauthenticatedError without a usable one. @throws InvalidRequestError when there are several.
+ */
+export function bearerToken(request: HttpRequest): string {
+  const value = singleHeader(request, 'Authorization');
+  if (!value) throw new UnauthenticatedError('a visa or a passport is missing: send Authorization: Bearer');
+  return parseBearer(value, 'Authorization');
 }
 
 function decodeUtf8(bytes: Uint8Array): string | undefined {
