@@ -9,6 +9,8 @@ export type ErrorCode =
   | 'unauthenticated'
   | 'forbidden'
   | 'not_found'
+  | 'range_not_satisfiable'
+  | 'reply_too_large'
   | 'request_rejected'
   | 'temporarily_unavailable'
   | 'archive_damaged';
@@ -50,6 +52,28 @@ export class ForbiddenError extends DataOutError {
 /** There is nothing of that name for this caller; never says whether another caller would find it. */
 export class NotFoundError extends DataOutError {
   readonly code = 'not_found';
+}
+
+/** No byte of the range that was asked for exists. */
+export class RangeNotSatisfiableError extends DataOutError {
+  readonly code = 'range_not_satisfiable';
+  /** Bytes of the whole. */
+  readonly size: number;
+  constructor(size: number) {
+    super(`The range begins after the end: there are ${size} bytes.`);
+    this.size = size;
+  }
+}
+
+/** More bytes than one reply can carry: the caller must ask for ranges. */
+export class ReplyTooLargeError extends DataOutError {
+  readonly code = 'reply_too_large';
+  /** Most bytes that one reply can carry. */
+  readonly maxRangeBytes: number;
+  constructor(size: number, maxRangeBytes: number) {
+    super(`The reply would have ${size} bytes. Ask for ranges of ${maxRangeBytes} bytes or less.`);
+    this.maxRangeBytes = maxRangeBytes;
+  }
 }
 
 /**

@@ -2,7 +2,7 @@ import type { APIGatewayProxyEvent } from 'aws-lambda';
 import { UnauthenticatedError } from '../../lib/errors.ts';
 import { requestOf } from '../../lib/http/api-gateway.ts';
 import { problemOf, problemReply } from '../../lib/http/problem.ts';
-import type { HttpReply } from '../../lib/http/reply.ts';
+import type { HttpReply, ReplyBody } from '../../lib/http/reply.ts';
 import type { HttpRequest } from '../../lib/http/request.ts';
 import { describeError } from './describe-error.ts';
 import { logger } from './observability.ts';
@@ -11,7 +11,7 @@ import { logger } from './observability.ts';
  * Run the logic of an endpoint: its reply, or the problem that its error is for the caller. Logs the outcome by request
  * id, never the event: its headers and body hold credentials.
  */
-export async function answer<Body extends string | AsyncIterable<string>>(
+export async function answer<Body extends ReplyBody>(
   event: APIGatewayProxyEvent,
   challenge: string,
   endpoint: (request: HttpRequest) => Promise<HttpReply<Body>>,

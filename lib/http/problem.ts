@@ -2,6 +2,8 @@ import {
   DataOutError,
   type ErrorCode,
   InvalidRequestError,
+  RangeNotSatisfiableError,
+  ReplyTooLargeError,
   TemporarilyUnavailableError,
   type Violation,
 } from '../errors.ts';
@@ -19,6 +21,8 @@ export interface Problem {
   readonly requestId: string;
   /** Every broken rule of the request, with `code` `invalid_request`. */
   readonly violations?: readonly Violation[];
+  /** Most bytes of one range, with `code` `reply_too_large`. */
+  readonly maxRangeBytes?: number;
 }
 
 /** What callers are told per code: the only place where an error becomes a status. */
@@ -30,6 +34,8 @@ const reactions: Record<
   unauthenticated: { status: 401, title: 'Unauthorized', detail: (error) => error.message },
   forbidden: { status: 403, title: 'Forbidden', detail: (error) => error.message },
   not_found: { status: 404, title: 'Not Found', detail: (error) => error.message },
+  range_not_satisfiable: { status: 416, title: 'Range Not Satisfiable', detail: (error) => error.message },
+  reply_too_large: { status: 413, title: 'Content Too Large', detail: (error) => error.message },
   // The reason of a rejection is for the operator only.
   request_rejected: { status: 403, title: 'Forbidden', detail: () => undefined },
   temporarily_unavailable: {
@@ -55,6 +61,7 @@ export function problemOf(error: unknown, requestId: string): Problem {
     code,
     requestId,
     ...(error instanceof InvalidRequestError && { violations: error.violations }),
+    ...(error instanceof ReplyTooLargeError && { maxRangeBytes: error.maxRangeBytes }),
   };
 }
 
@@ -70,6 +77,8 @@ export function problemReply(error: unknown, requestId: string, challenge: strin
       ...commonHeaders(requestId),
       'Content-Type': 'application/problem+json',
       ...(problem.status === 401 && { 'WWW-Authenticate': challenge }),
+      // RFC 9110 § 15.5.17: the current length of what a range was asked of.
+      ...(error instanceof RangeNotSatisfiableError && { 'Content-Range': `bytes */${error.size}` }),
       ...(error instanceof TemporarilyUnavailableError && { 'Retry-After': String(error.retryAfterSeconds) }),
     },
     body: JSON.stringify(problem),

@@ -1,5 +1,8 @@
+/** What a reply carries: text, or pieces as they come. */
+export type ReplyBody = string | AsyncIterable<string | Uint8Array>;
+
 /** A reply as the logic makes it. A body that is iterated is sent piece by piece; if it throws, the reply breaks off. */
-export interface HttpReply<Body extends string | AsyncIterable<string> = string> {
+export interface HttpReply<Body extends ReplyBody = string> {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: Body;

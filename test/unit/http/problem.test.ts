@@ -4,6 +4,8 @@ import {
   ForbiddenError,
   InvalidRequestError,
   NotFoundError,
+  RangeNotSatisfiableError,
+  ReplyTooLargeError,
   RequestRejectedError,
   TemporarilyUnavailableError,
   UnauthenticatedError,
@@ -17,6 +19,8 @@ test.each([
   [new UnauthenticatedError('a visa is missing'), 401, 'Unauthorized', 'unauthenticated'],
   [new ForbiddenError('no role'), 403, 'Forbidden', 'forbidden'],
   [new NotFoundError('there is no such file'), 404, 'Not Found', 'not_found'],
+  [new RangeNotSatisfiableError(10), 416, 'Range Not Satisfiable', 'range_not_satisfiable'],
+  [new ReplyTooLargeError(11, 10), 413, 'Content Too Large', 'reply_too_large'],
   [new RequestRejectedError('expired', secret), 403, 'Forbidden', 'request_rejected'],
   [
     new TemporarilyUnavailableError(secret, { retryAfterSeconds: 7 }),
@@ -55,4 +59,15 @@ test('every violation is in the problem', () => {
 test('a caller that may try again is told when', () => {
   const error = new TemporarilyUnavailableError('the database', { retryAfterSeconds: 30 });
   expect(problemReply(error, 'request-1', 'Bearer').headers['Retry-After']).toBe('30');
+});
+
+test('who asks for a range after the end is told where the end is (RFC 9110 § 15.5.17)', () => {
+  expect(problemReply(new RangeNotSatisfiableError(47022), 'request-1', 'Bearer').headers['Content-Range']).toBe(
+    'bytes */47022',
+  );
+});
+
+test('who asks for too much is told how much can be had', () => {
+  const reply = problemReply(new ReplyTooLargeError(300_000_000, 200_000_000), 'request-1', 'Bearer');
+  expect(JSON.parse(reply.body)).toMatchObject({ maxRangeBytes: 200_000_000 });
 });

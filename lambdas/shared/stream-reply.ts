@@ -1,0 +1,28 @@
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import type { APIGatewayProxyEvent } from 'aws-lambda';
+import type { HttpReply, ReplyBody } from '../../lib/http/reply.ts';
+import type { HttpRequest } from '../../lib/http/request.ts';
+import { describeError } from './describe-error.ts';
+import { answer } from './http.ts';
+import { logger } from './observability.ts';
+
+/**
+ * The handler of an endpoint whose reply goes out piece by piece, neither limited by the size of a buffered reply nor held
+ * in memory.
+ *
+ * @param challenge `WWW-Authenticate` of a 401.
+ */
+export function streamedHandler(challenge: string, endpoint: (request: HttpRequest) => Promise<HttpReply<ReplyBody>>) {
+  return awslambda.streamifyResponse<APIGatewayProxyEvent>(async (event, responseStream) => {
+    const { status, headers, body } = await answer(event, challenge, endpoint);
+    const stream = awslambda.HttpResponseStream.from(responseStream, { statusCode: status, headers });
+    try {
+      // One piece is on its way at a time. A failing source destroys the stream: the client sees a broken reply, not one that ends early.
+      await pipeline(Readable.from(body), stream);
+    } catch (error) {
+      logger.error('reply broke off', { requestId: event.requestContext.requestId, ...describeError(error) });
+      throw new Error('the reply broke off');
+    }
+  });
+}
