@@ -8,8 +8,10 @@ export interface VisaRules {
   readonly now: Clock;
 }
 
-/** One answer for a file that is unknown, not released or not granted: which of them it is, is nobody's business. */
-const refused = 'No visa that was presented gives access to this.';
+/** The one answer for a file that is unknown, not released or not granted: which of them it is, is nobody's business. */
+export function accessRefused(): ForbiddenError {
+  return new ForbiddenError('No visa that was presented gives access to this.');
+}
 
 /**
  * What a Bearer token grants at this moment. Called for every request: nothing is remembered between them.
@@ -39,7 +41,7 @@ export async function entitledReference(
   const candidates = (await catalogue.datasetsOfFile(fileId)).map(({ datasetId }) => datasetId);
   const { entitlements } = await grantedAndReleased(catalogue, grants, candidates);
   const [entitlement] = entitlements;
-  if (!entitlement) throw new ForbiddenError(refused);
+  if (!entitlement) throw accessRefused();
   return { fileId, datasetId: entitlement.datasetId };
 }
 
@@ -54,6 +56,6 @@ export async function entitledFile(
   catalogue: Pick<Catalogue, 'datasetsOfFile' | 'resolveDataset' | 'isReleased' | 'findReleasedFile'>,
 ): Promise<ArchivedFile> {
   const file = await catalogue.findReleasedFile(await entitledReference(fileId, grants, catalogue));
-  if (!file) throw new ForbiddenError(refused);
+  if (!file) throw accessRefused();
   return file;
 }

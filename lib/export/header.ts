@@ -1,28 +1,47 @@
-import { Crypt4ghError, reencryptHeader } from '../crypt4gh/index.ts';
+import { Crypt4ghError, openHeader, reencryptHeader } from '../crypt4gh/index.ts';
 import { ArchiveDamagedError } from '../errors.ts';
 import type { ArchivedFile, ArchiveKey } from './ports.ts';
+
+type StoredHeader = Pick<ArchivedFile, 'fileId' | 'header'>;
 
 /**
  * The file's header, re-encrypted to `recipient`. Sender key and nonces are derived from the archive key that opens the
  * header, so every export of the file to this key writes the same bytes.
  *
  * @param candidates archive keys to try, best match first
+ * @param editList of the stored one (`undefined`: there is none), the edit list that takes its place; `null`: none. It
+ * must give the same for the same. Default: the stored one stays
  * @throws ArchiveDamagedError when no key opens the header, or it is not a header
  */
 export function headerFor(
-  file: Pick<ArchivedFile, 'fileId' | 'header'>,
+  file: StoredHeader,
   candidates: readonly ArchiveKey[],
   recipient: Uint8Array,
+  editList?: (stored: readonly bigint[] | undefined) => readonly bigint[] | null,
 ): Uint8Array {
+  return withArchiveKey(candidates, (privateKey) =>
+    reencryptHeader({
+      header: file.header,
+      readerKeys: [privateKey],
+      recipients: [recipient],
+      derivation: { secret: privateKey, context: file.fileId },
+      editList: editList?.(storedEditList(file, privateKey)),
+    }),
+  );
+}
+
+/**
+ * What `use` gives with the first archive key that it does not fail with.
+ *
+ * @param candidates archive keys to try, best match first
+ * @param use opens a stored header with the private key
+ * @throws ArchiveDamagedError when every key fails with an error of the format; other errors of `use` pass
+ */
+export function withArchiveKey<T>(candidates: readonly ArchiveKey[], use: (privateKey: Uint8Array) => T): T {
   const failures = new Set<string>();
   for (const { privateKey } of candidates) {
     try {
-      return reencryptHeader({
-        header: file.header,
-        readerKeys: [privateKey],
-        recipients: [recipient],
-        derivation: { secret: privateKey, context: file.fileId },
-      });
+      return use(privateKey);
     } catch (error) {
       if (!(error instanceof Crypt4ghError)) throw error;
       failures.add(error.code);
@@ -31,4 +50,10 @@ export function headerFor(
   throw new ArchiveDamagedError(
     `none of ${candidates.length} archive keys opens the header: ${[...failures].join(', ') || 'no key'}`,
   );
+}
+
+function storedEditList({ header }: StoredHeader, privateKey: Uint8Array): readonly bigint[] | undefined {
+  const { dataKeys, editList } = openHeader(header, [privateKey]);
+  for (const key of dataKeys) key.fill(0);
+  return editList;
 }

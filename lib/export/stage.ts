@@ -2,6 +2,7 @@ import type { FileExportMessage } from '../contract/messages.ts';
 import { outboxKey, outboxMetadata } from '../contract/outbox-key.ts';
 import { publicKeyFingerprint } from '../crypt4gh/index.ts';
 import { ArchiveDamagedError, RequestRejectedError, TemporarilyUnavailableError } from '../errors.ts';
+import { bodySource } from './body-source.ts';
 import { headerFor } from './header.ts';
 import { outboxFileName } from './outbox-name.ts';
 import type {
@@ -10,7 +11,6 @@ import type {
   ArchiveKeys,
   Catalogue,
   Clock,
-  ContainerSource,
   ExportEvent,
   ExportLog,
   ObjectHead,
@@ -116,7 +116,7 @@ async function stage(
   const settled = settledBy(present, message);
   if (settled) return settled;
 
-  const body = await bodyOf(file, archive);
+  const body = await bodySource(file, archive);
   const header = headerFor(file, await archiveKeys.candidates(file.keyHash), publicKey);
   const metadata = {
     [outboxMetadata.requestId]: message.requestId,
@@ -151,14 +151,6 @@ function settledBy(present: ObjectHead | undefined, message: FileExportMessage):
   const order = compareRequests(present.metadata, message);
   if (order < 0) return undefined;
   return order === 0 ? { outcome: 'already_staged', bytes: present.size } : { outcome: 'superseded' };
-}
-
-async function bodyOf(file: ArchivedFile, archive: Archive): Promise<ContainerSource> {
-  const { size, etag } = await archive.head(file.archiveFilePath);
-  if (size !== file.archiveFileSize) {
-    throw new ArchiveDamagedError(`the catalogue says ${file.archiveFileSize} bytes of body, the archive has ${size}`);
-  }
-  return { archiveKey: file.archiveFilePath, archiveEtag: etag, bodySize: size };
 }
 
 function checkTime(delivery: Delivery): void {

@@ -13,6 +13,8 @@ export interface Container {
   /** The header for the recipient. */
   readonly header: Uint8Array;
   readonly body: ContainerSource;
+  /** Where in the archived body that of the container begins, whose size is `body.bodySize`. @default 0 */
+  readonly bodyStart?: number;
   /** ETag of the container that this one replaces; `undefined` when there is none. */
   readonly replaces: string | undefined;
 }
@@ -42,7 +44,7 @@ export async function writeContainer(container: Container, dependencies: WriteDe
   try {
     dependencies.checkTime();
     await upload.uploadPart(1, await headerAndBody(container, plan.sent, dependencies.archive));
-    await copyAll(upload, body, plan.copies, dependencies.checkTime);
+    await copyAll(upload, container, plan.copies, dependencies.checkTime);
     dependencies.checkTime();
     await dependencies.confirm();
     result = await upload.complete(header.length + body.bodySize, replaces);
@@ -54,20 +56,24 @@ export async function writeContainer(container: Container, dependencies: WriteDe
 
 async function copyAll(
   upload: MultipartUpload,
-  body: ContainerSource,
+  { body, bodyStart = 0 }: Container,
   copies: readonly CopyPart[],
   checkTime: () => void,
 ): Promise<void> {
   await forEachConcurrently(copies, copiesInFlight, async ({ partNumber, start, end }) => {
     checkTime();
-    await upload.copyPart(partNumber, body, { start, end });
+    await upload.copyPart(partNumber, body, { start: bodyStart + start, end: bodyStart + end });
   });
 }
 
 /** The header and the first `count` bytes of the body. An empty range is not asked for: S3 answers it with 416. */
-async function headerAndBody({ header, body }: Container, count: number, archive: Archive): Promise<Uint8Array> {
+async function headerAndBody(
+  { header, body, bodyStart: start = 0 }: Container,
+  count: number,
+  archive: Archive,
+): Promise<Uint8Array> {
   if (count === 0) return header;
-  const bytes = await archive.read(body.archiveKey, { start: 0, end: count, etag: body.archiveEtag });
+  const bytes = await archive.read(body.archiveKey, { start, end: start + count, etag: body.archiveEtag });
   if (bytes.length !== count) {
     throw new ArchiveDamagedError(`expected ${count} bytes of the body, the archive gave ${bytes.length}`);
   }
