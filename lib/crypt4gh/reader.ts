@@ -3,6 +3,7 @@ import { asBuffer, wipe } from './bytes.ts';
 import { editedSize, selectKept } from './edit-list.ts';
 import { DamagedBodyError } from './errors.ts';
 import { openHeader } from './open-header.ts';
+import { readAhead } from './read-ahead.ts';
 import { readHeader } from './read-header.ts';
 import { SegmentDecryptor } from './segment-decryptor.ts';
 import { type SegmentRun, segmentRuns } from './segment-runs.ts';
@@ -24,6 +25,7 @@ export class ContainerReader implements RandomAccessSource {
   readonly #body: BodySource;
   readonly #decryptor: SegmentDecryptor;
   readonly #maximumSegments: number;
+  readonly #fetchesInFlight: number;
 
   /** @internal */
   constructor(
@@ -32,15 +34,20 @@ export class ContainerReader implements RandomAccessSource {
       readonly dataKeys: readonly Uint8Array[];
       readonly editList: readonly bigint[] | undefined;
       readonly segmentsPerFetch: number | undefined;
+      readonly fetchesInFlight: number | undefined;
     },
   ) {
-    const { dataKeys, editList, segmentsPerFetch = DEFAULT_SEGMENTS_PER_FETCH } = options;
+    const { dataKeys, editList, segmentsPerFetch = DEFAULT_SEGMENTS_PER_FETCH, fetchesInFlight = 1 } = options;
     if (!Number.isSafeInteger(segmentsPerFetch) || segmentsPerFetch < 1) {
       throw new RangeError(`expected at least one segment per fetch, got ${segmentsPerFetch}`);
+    }
+    if (!Number.isSafeInteger(fetchesInFlight) || fetchesInFlight < 1) {
+      throw new RangeError(`expected at least one fetch in flight, got ${fetchesInFlight}`);
     }
     this.#body = body;
     this.#decryptor = new SegmentDecryptor(dataKeys);
     this.#maximumSegments = segmentsPerFetch;
+    this.#fetchesInFlight = fetchesInFlight;
     this.editList = editList;
     this.size = body.plainSize === undefined ? undefined : editedSize(body.plainSize, editList ?? []);
   }
@@ -59,7 +66,8 @@ export class ContainerReader implements RandomAccessSource {
 
   /**
    * Bytes [start, end) in pieces of a segment or less, in constant memory. Only the segments needed are fetched,
-   * neighbours in one go (Crypt4GH § 4.1), and no bytes are given out before their segment has authenticated.
+   * neighbours in one go (Crypt4GH § 4.1), ahead of what is taken where that was asked for. No bytes are given out before
+   * their segment has authenticated.
    *
    * @param start default: 0.
    * @param end default: to the end.
@@ -75,8 +83,8 @@ export class ContainerReader implements RandomAccessSource {
       plainSize: this.#body.plainSize ?? Number.MAX_SAFE_INTEGER,
       maximumSegments: this.#maximumSegments,
     });
-    for (const run of runs) {
-      const { bytes, isLast } = await this.#body.fetch(run);
+    const fetched = readAhead(runs, this.#fetchesInFlight, async (run) => ({ run, ...(await this.#body.fetch(run)) }));
+    for await (const { run, bytes, isLast } of fetched) {
       yield* this.#decrypt(bytes, run);
       if (isLast) return;
     }
@@ -146,6 +154,8 @@ class BodySource {
  * @param options.expectedSize bytes of the plaintext before the edit list, known from elsewhere: a source of another size
  * is then an error, and one of unknown size gets a size. Default: what the size of the source says.
  * @param options.segmentsPerFetch most segments asked for in one read of the source; default 16, which is 1 MiB.
+ * @param options.fetchesInFlight most reads of the source whose bytes are under way or being decrypted; default 1: nothing
+ * is read ahead.
  * @throws MalformedHeaderError, NoMatchingKeyError, DamagedBodyError; RangeError for a wrong argument.
  */
 export async function openContainer(
@@ -156,14 +166,15 @@ export async function openContainer(
     readonly header?: Uint8Array;
     readonly expectedSize?: number | undefined;
     readonly segmentsPerFetch?: number;
+    readonly fetchesInFlight?: number;
   },
 ): Promise<ContainerReader> {
-  const { privateKeys, sender, expectedSize, segmentsPerFetch } = options;
+  const { privateKeys, sender, expectedSize, segmentsPerFetch, fetchesInFlight } = options;
   const header = options.header ?? (await readHeader(source));
   const { dataKeys, editList } = openHeader(header, privateKeys, sender === undefined ? {} : { sender });
   try {
     const body = new BodySource(source, options.header === undefined ? header.length : 0, expectedSize);
-    return new ContainerReader(body, { dataKeys, editList, segmentsPerFetch });
+    return new ContainerReader(body, { dataKeys, editList, segmentsPerFetch, fetchesInFlight });
   } finally {
     wipe(...dataKeys);
   }

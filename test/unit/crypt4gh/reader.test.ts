@@ -101,6 +101,70 @@ describe('what is fetched', () => {
   });
 });
 
+describe('reading ahead', () => {
+  /** A source whose reads end when the test says so, each with what it was asked for. */
+  function heldSource() {
+    const reads: { readonly offset: number; readonly end: () => void; readonly fail: () => void }[] = [];
+    const source = {
+      size: container.length,
+      read: (offset: number, length: number) =>
+        new Promise<Uint8Array>((resolve, reject) => {
+          const end = () => resolve(container.subarray(offset, offset + length));
+          reads.push({ offset, end, fail: () => reject(new Error('connection reset')) });
+        }),
+    };
+    return { source, reads };
+  }
+
+  async function heldReader(fetchesInFlight: number) {
+    const { source, reads } = heldSource();
+    const opened = openContainer(source, { privateKeys, segmentsPerFetch: 1, fetchesInFlight });
+    reads[0]!.end();
+    const reader = await opened;
+    reads.length = 0;
+    return { reader, reads };
+  }
+
+  test('begins as many fetches as are allowed, and gives out the first before the second has ended', async () => {
+    const { reader, reads } = await heldReader(3);
+    const pieces = reader.stream();
+    const first = pieces.next();
+    expect(reads.map(({ offset }) => offset)).toEqual([0, 1, 2].map((segment) => HEADER + segment * SEGMENT));
+    reads[0]!.end();
+    expect((await first).value).toEqual(plaintext.subarray(0, 65_536));
+    expect(reads).toHaveLength(3);
+    const second = pieces.next();
+    reads[2]!.end();
+    // Asked for before the next fetch begins: bytes keep their order, whichever fetch ends first.
+    reads[1]!.end();
+    expect((await second).value).toEqual(plaintext.subarray(65_536, 2 * 65_536));
+    expect(reads).toHaveLength(4);
+    await pieces.return();
+    expect(reads).toHaveLength(4);
+  });
+
+  test('gives the same bytes', async () => {
+    const { source, reads } = recordingSource(container);
+    const reader = await openContainer(source, { privateKeys, segmentsPerFetch: 2, fetchesInFlight: 4 });
+    expect(await collect(reader.stream(70_000, 300_000))).toEqual(plaintext.subarray(70_000, 300_000));
+    expect(reads.slice(1).map(([offset]) => offset)).toEqual([HEADER + SEGMENT, HEADER + 3 * SEGMENT]);
+  });
+
+  test('an error comes after what is before it, and starts no more', async () => {
+    const { reader, reads } = await heldReader(2);
+    const pieces = reader.stream();
+    const first = pieces.next();
+    reads[1]!.fail();
+    reads[0]!.end();
+    expect((await first).value).toEqual(plaintext.subarray(0, 65_536));
+    const second = pieces.next();
+    await expect(second).rejects.toThrow('connection reset');
+    const begun = reads.length;
+    expect(await pieces.next()).toEqual({ done: true, value: undefined });
+    expect(reads).toHaveLength(begun);
+  });
+});
+
 describe('sizes', () => {
   test('are those of the plaintext that the edit list leaves', async () => {
     expect((await readerOf()).reader.size).toBe(plaintext.length);
@@ -211,9 +275,9 @@ describe('refused', () => {
     ] as const) {
       await expect(reader.read(offset, length)).rejects.toThrow(RangeError);
     }
-    await expect(openContainer(bytesSource(container), { privateKeys, segmentsPerFetch: 0 })).rejects.toThrow(
-      RangeError,
-    );
+    for (const wrong of [{ segmentsPerFetch: 0 }, { fetchesInFlight: 0 }, { fetchesInFlight: 1.5 }]) {
+      await expect(openContainer(bytesSource(container), { privateKeys, ...wrong })).rejects.toThrow(RangeError);
+    }
   });
 
   test('another reader, before any body is read', async () => {
