@@ -29,6 +29,24 @@ export async function grantsOf(token: string, { issuers, now }: VisaRules): Prom
 }
 
 /**
+ * Stable id of the dataset, if the caller may see it now.
+ *
+ * @param id stable id or alias
+ * @throws ForbiddenError, alike for a dataset that is unknown, not released and not granted
+ */
+export async function entitledDataset(
+  id: string,
+  grants: readonly DatasetGrant[],
+  catalogue: Pick<Catalogue, 'resolveDataset' | 'isReleased'>,
+): Promise<string> {
+  const datasetId = await catalogue.resolveDataset(id);
+  if (datasetId === undefined) throw accessRefused();
+  const { entitlements } = await grantedAndReleased(catalogue, grants, [datasetId]);
+  if (entitlements.length === 0) throw accessRefused();
+  return datasetId;
+}
+
+/**
  * The dataset through which the caller may have the file: the first by id that is granted and released.
  *
  * @throws ForbiddenError, alike for a file that is unknown, not released and not granted

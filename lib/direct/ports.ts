@@ -6,40 +6,54 @@ export interface Checksum {
   readonly value: string;
 }
 
-/** A file of a dataset as the listing of direct access shows it. Sizes in bytes; absent: ingestion did not record it. */
+/** A file of a dataset, as its listing shows it. Sizes in bytes; what ingestion did not record is `undefined`. */
 export interface ListedFile {
   /** Stable id, `EGAF…`. */
   readonly fileId: string;
   /** Path the submitter gave; untrusted text. */
   readonly submissionFilePath: string;
-  /** Bytes of the archived body, without a header. */
+  /** Of the archived body, without a header. */
   readonly archiveFileSize: number | undefined;
-  /** Bytes of the stored header. */
-  readonly headerSize: number;
-  /** Bytes of the plaintext. */
   readonly decryptedFileSize: number | undefined;
-  /** Of the plaintext: the strongest recorded. */
-  readonly plaintextChecksum: Checksum | undefined;
+  /** Of the plaintext, SHA-256 before all others. */
+  readonly plaintextChecksums: readonly Checksum[];
 }
 
-/** Facts about one file that only its description needs, not its delivery. */
+/** What ingestion recorded of one file, beside what it takes to serve it. */
 export interface FileFacts {
   readonly decryptedFileSize: number | undefined;
   /** When the catalogue took the file up. */
   readonly createdAt: Date | undefined;
-  /** Of the plaintext, strongest first. */
+  /** Of the plaintext, SHA-256 before all others. */
   readonly plaintextChecksums: readonly Checksum[];
-  /** Of the archived body, strongest first. */
+  /** Of the archived body, in the same order. */
   readonly archivedChecksums: readonly Checksum[];
 }
 
 /** What direct access asks the catalogue beside what the export does. Every method may throw TemporarilyUnavailableError. */
 export interface DirectCatalogue extends Catalogue {
   /**
-   * The dataset's files that can be served, in the order of their ids, page after page; memory is bounded by one page.
-   * Ends early when the dataset is no longer released: each page is read only while it is.
+   * Files of the dataset that can be served, each once, in an order of the catalogue's own that stays the same; page
+   * after page, memory is bounded by one. Every page is read only while the dataset is released.
+   *
+   * @throws ForbiddenError when the dataset is withdrawn before the last page
    */
   filesOfDataset(datasetId: string): AsyncIterable<readonly ListedFile[]>;
-  /** What ingestion recorded of the file; `undefined` when there is no such file. Decides nothing about access. */
+  /** `undefined` when there is no such file. Decides nothing about access. */
   factsOf(fileId: string): Promise<FileFacts | undefined>;
+}
+
+/** A presigned URL for GET. */
+export interface SignedUrl {
+  readonly url: string;
+  /** Never later than the end of the signing credentials, where that is known. */
+  readonly expiresAt: Date;
+}
+
+/** Presigned URLs of objects. Signing asks S3 nothing: it does not say whether the object is there. */
+export interface DirectUrls {
+  /** Of a short-lived container. @param key of the grammar in `lib/contract/direct-key.ts` */
+  container(key: string): Promise<SignedUrl>;
+  /** Of an archived body. @param fileName what the client should call it: letters, digits, `.`, `_` and `-` */
+  body(archiveKey: string, fileName: string): Promise<SignedUrl>;
 }

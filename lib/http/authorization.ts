@@ -70,7 +70,7 @@ export function visaToken(request: HttpRequest): string {
  * The visa or passport of a direct request: `Authorization: Bearer <token>`.
  * @throws UnauthenticatedError without a usable one. @throws InvalidRequestError when there are several.
  */
-export function bearerToken(request: HttpRequest): string {
+export function bearerToken(request: Pick<HttpRequest, 'headers'>): string {
   const value = singleHeader(request, 'Authorization');
   if (!value) throw new UnauthenticatedError('a visa or a passport is missing: send Authorization: Bearer');
   return parseBearer(value, 'Authorization');

@@ -20,7 +20,7 @@ export interface HttpRequest {
  * The value of a header that must not be repeated (RFC 9110 § 5.3); `undefined` when absent.
  * @throws InvalidRequestError when it is given more than once, even with the same value.
  */
-export function singleHeader(request: HttpRequest, name: string): string | undefined {
+export function singleHeader(request: Pick<HttpRequest, 'headers'>, name: string): string | undefined {
   const values = request.headers.get(name.toLowerCase()) ?? [];
   if (values.length > 1) throw new InvalidRequestError([{ field: name, message: 'is given more than once' }]);
   return values[0]?.trim();

@@ -1,0 +1,13 @@
+import { directChallenge } from '../../lib/http/authorization.ts';
+import { type DatasetListing, listDatasetFiles } from '../../lib/http/dataset-files.ts';
+import { directAccess } from '../shared/direct-access.ts';
+import { logger } from '../shared/observability.ts';
+import { streamedHandler } from '../shared/stream-reply.ts';
+
+const endpoint = {
+  ...directAccess(),
+  served: (listing: DatasetListing) => logger.info('listed', { ...listing }),
+};
+
+/** `GET /metadata/datasets/{datasetId}/files`, behind the authorizer, streamed: the dataset may have 100,000 files. */
+export const handler = streamedHandler(directChallenge, (request) => listDatasetFiles(request, endpoint));

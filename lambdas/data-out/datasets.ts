@@ -1,0 +1,13 @@
+import type { APIGatewayProxyEvent, APIGatewayProxyResult } from 'aws-lambda';
+import { resultOf } from '../../lib/http/api-gateway.ts';
+import { directChallenge } from '../../lib/http/authorization.ts';
+import { listDatasets } from '../../lib/http/datasets.ts';
+import { directAccess } from '../shared/direct-access.ts';
+import { answer } from '../shared/http.ts';
+
+const endpoint = directAccess();
+
+/** `GET /metadata/datasets`, behind the authorizer: what the caller may have now. */
+export async function handler(event: APIGatewayProxyEvent): Promise<APIGatewayProxyResult> {
+  return resultOf(await answer(event, directChallenge, (request) => listDatasets(request, endpoint)));
+}

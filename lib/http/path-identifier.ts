@@ -1,0 +1,23 @@
+import { identifier } from '../contract/messages.ts';
+import { accessRefused } from '../direct/access.ts';
+import type { HttpRequest } from './request.ts';
+
+/**
+ * The identifier in a variable segment of the route, decoded once. What the front door has decoded already, or what is no
+ * percent-encoding, stays as it is.
+ *
+ * @throws ForbiddenError as for one that is unknown, when no catalogue can hold it: the database is not asked
+ */
+export function pathIdentifier(request: HttpRequest, name: string): string {
+  const id = decode(request.pathParameters.get(name) ?? '');
+  if (!identifier.safeParse(id).success) throw accessRefused();
+  return id;
+}
+
+function decode(segment: string): string {
+  try {
+    return decodeURIComponent(segment);
+  } catch {
+    return segment;
+  }
+}

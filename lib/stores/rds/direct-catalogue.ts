@@ -1,0 +1,119 @@
+import * as z from 'zod';
+import { accessRefused } from '../../direct/access.ts';
+import type { Checksum, DirectCatalogue, FileFacts, ListedFile } from '../../direct/ports.ts';
+import { RdsCatalogue } from './catalogue.ts';
+import type { SqlExecutor } from './data-api.ts';
+import { newestEvent } from './dataset-events.ts';
+
+/** Most rows of a page. */
+const pageSize = 1000;
+/**
+ * A result of the Data API has at most 1 MiB, and a path may have any length: a page ends before its texts pass this,
+ * each row counted with what the Data API writes around its values.
+ */
+const pageBytes = 500_000;
+const rowOverhead = 256;
+/** Sorts before the id of every file. */
+const beforeEveryId = '00000000-0000-0000-0000-000000000000';
+
+/** In the order in which they are told: the one that every client knows comes first. */
+const checksumTypes: readonly Checksum['type'][] = ['SHA256', 'SHA512', 'SHA384', 'MD5'];
+
+const count = z.coerce.number().int().nonnegative().max(Number.MAX_SAFE_INTEGER).nullable();
+const text = z.string().nullable();
+const listedRow = z.object({
+  id: z.string(),
+  stable_id: z.string(),
+  submission_file_path: text,
+  archive_file_size: count,
+  decrypted_file_size: count,
+  plaintext: text,
+});
+const factsRow = z.object({ decrypted_file_size: count, created_ms: count, plaintext: text, archived: text });
+
+/** Checksums of the file `f` as one text: `SHA256:<hex> MD5:<hex>`. */
+const checksumsOf = (source: 'UNENCRYPTED' | 'ARCHIVED') => `(
+  select string_agg(cast(c.type as text) || ':' || c.checksum, ' ')
+  from sda.checksums c where c.file_id = f.id and c.source = '${source}')`;
+
+/** What direct access asks the catalogue in Aurora PostgreSQL. */
+export class RdsDirectCatalogue extends RdsCatalogue implements DirectCatalogue {
+  readonly #db: SqlExecutor;
+
+  constructor(db: SqlExecutor) {
+    super(db);
+    this.#db = db;
+  }
+
+  /** In the order of an index, so that a page of a dataset costs the same wherever it is and however many there are. */
+  async *filesOfDataset(datasetId: string): AsyncGenerator<readonly ListedFile[]> {
+    for (let after = beforeEveryId; ; ) {
+      const rows = await this.#db.query(
+        listedRow,
+        `select id, stable_id, submission_file_path, archive_file_size, decrypted_file_size, plaintext
+         from (
+           select page.*, row_number() over in_order as position,
+             sum(octet_length(stable_id || submission_file_path || coalesce(plaintext, '')) + ${rowOverhead}) over in_order as bytes
+           from (
+             select cast(f.id as text) as id, f.stable_id, f.submission_file_path, f.archive_file_size,
+               f.decrypted_file_size, ${checksumsOf('UNENCRYPTED')} as plaintext
+             from sda.datasets d
+             join sda.file_dataset fd on fd.dataset_id = d.id
+             join sda.files f on f.id = fd.file_id
+             where d.stable_id = :id and fd.file_id > :after and ${newestEvent} = 'released'
+               and f.stable_id is not null and f.header <> '' and f.archive_file_path <> ''
+             order by fd.file_id
+             limit ${pageSize}
+           ) page
+           window in_order as (order by cast(id as uuid))
+         ) measured
+         where position = 1 or bytes <= ${pageBytes}
+         order by position`,
+        { id: datasetId, after: { uuid: after } },
+      );
+      const last = rows.at(-1);
+      if (!last) break;
+      yield rows.map(toListedFile);
+      after = last.id;
+    }
+    // No rows: the end, or a dataset that is no longer released. A listing cut short must not look whole.
+    if (!(await this.isReleased(datasetId))) throw accessRefused();
+  }
+
+  async factsOf(fileId: string): Promise<FileFacts | undefined> {
+    const [row] = await this.#db.query(
+      factsRow,
+      `select f.decrypted_file_size, cast(extract(epoch from f.created_at) * 1000 as bigint) as created_ms,
+         ${checksumsOf('UNENCRYPTED')} as plaintext, ${checksumsOf('ARCHIVED')} as archived
+       from sda.files f where f.stable_id = :id`,
+      { id: fileId },
+    );
+    return (
+      row && {
+        decryptedFileSize: row.decrypted_file_size ?? undefined,
+        createdAt: row.created_ms === null ? undefined : new Date(row.created_ms),
+        plaintextChecksums: parseChecksums(row.plaintext),
+        archivedChecksums: parseChecksums(row.archived),
+      }
+    );
+  }
+}
+
+function toListedFile(row: z.infer<typeof listedRow>): ListedFile {
+  return {
+    fileId: row.stable_id,
+    submissionFilePath: row.submission_file_path ?? '',
+    archiveFileSize: row.archive_file_size ?? undefined,
+    decryptedFileSize: row.decrypted_file_size ?? undefined,
+    plaintextChecksums: parseChecksums(row.plaintext),
+  };
+}
+
+/** What is not hexadecimal was no checksum of ours, and is left out. */
+function parseChecksums(joined: string | null): readonly Checksum[] {
+  const values = new Map((joined ?? '').split(' ').map((one) => one.split(':', 2) as [string, string]));
+  return checksumTypes.flatMap((type) => {
+    const value = values.get(type)?.toLowerCase() ?? '';
+    return /^(?:[0-9a-f]{2})+$/.test(value) ? [{ type, value }] : [];
+  });
+}
