@@ -9,6 +9,7 @@ export type ErrorCode =
   | 'unauthenticated'
   | 'forbidden'
   | 'not_found'
+  | 'precondition_failed'
   | 'range_not_satisfiable'
   | 'reply_too_large'
   | 'request_rejected'
@@ -52,6 +53,11 @@ export class ForbiddenError extends DataOutError {
 /** There is nothing of that name for this caller; never says whether another caller would find it. */
 export class NotFoundError extends DataOutError {
   readonly code = 'not_found';
+}
+
+/** What the caller named with `If-Match` is not what there is now: whoever resumes must begin again. */
+export class PreconditionFailedError extends DataOutError {
+  readonly code = 'precondition_failed';
 }
 
 /** No byte of the range that was asked for exists. */

@@ -34,6 +34,7 @@ const reactions: Record<
   unauthenticated: { status: 401, title: 'Unauthorized', detail: (error) => error.message },
   forbidden: { status: 403, title: 'Forbidden', detail: (error) => error.message },
   not_found: { status: 404, title: 'Not Found', detail: (error) => error.message },
+  precondition_failed: { status: 412, title: 'Precondition Failed', detail: (error) => error.message },
   range_not_satisfiable: { status: 416, title: 'Range Not Satisfiable', detail: (error) => error.message },
   reply_too_large: { status: 413, title: 'Content Too Large', detail: (error) => error.message },
   // The reason of a rejection is for the operator only.

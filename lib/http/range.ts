@@ -1,0 +1,36 @@
+/** Bytes [start, end). */
+export interface ByteRange {
+  readonly start: number;
+  readonly end: number;
+}
+
+/**
+ * What the value of a `Range` header selects of `size` bytes (RFC 9110 § 14.1.2, § 14.2).
+ *
+ * @returns `undefined` when the header is to be ignored and the whole goes out: there is none, another unit, several
+ * ranges, not well-formed, or a suffix of nothing; `unsatisfiable` when the range begins after the end.
+ */
+export function selectedRange(value: string | undefined, size: number): ByteRange | 'unsatisfiable' | undefined {
+  const set = /^bytes=(.*)$/is.exec(value ?? '')?.[1];
+  // A list may have empty members, and white space around them (RFC 9110 § 5.6.1.2).
+  const specs =
+    set
+      ?.split(',')
+      .map((spec) => spec.trim())
+      .filter((spec) => spec !== '') ?? [];
+  const [, first, last] = /^(\d*)-(\d*)$/.exec(specs.length === 1 ? (specs[0] ?? '') : '') ?? [];
+  if (first === undefined || last === undefined || (first === '' && last === '')) return undefined;
+  if (first === '') return suffix(Number(last), size);
+  // Compared as numbers of any size: a last position may be given as "all there is" in as many digits as one likes.
+  if (last !== '' && BigInt(last) < BigInt(first)) return undefined;
+  const start = Number(first);
+  if (start >= size) return 'unsatisfiable';
+  return { start, end: last === '' ? size : Math.min(Number(last) + 1, size) };
+}
+
+function suffix(length: number, size: number): ByteRange | 'unsatisfiable' | undefined {
+  if (length === 0) return 'unsatisfiable';
+  // Satisfiable by the standard, though `Content-Range` has no way to say "0 bytes".
+  if (size === 0) return undefined;
+  return { start: Math.max(0, size - length), end: size };
+}

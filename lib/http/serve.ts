@@ -1,0 +1,101 @@
+import { limits } from '../contract/limits.ts';
+import type { Representation } from '../direct/representation.ts';
+import {
+  ArchiveDamagedError,
+  PreconditionFailedError,
+  RangeNotSatisfiableError,
+  ReplyTooLargeError,
+} from '../errors.ts';
+import { precondition, rangeIsMeant } from './conditions.ts';
+import { attachment } from './content-disposition.ts';
+import { type ByteRange, selectedRange } from './range.ts';
+import { commonHeaders, type HttpReply, type ReplyBody } from './reply.ts';
+import { type HttpRequest, singleHeader } from './request.ts';
+
+/** How a reply went. */
+export interface Delivery {
+  readonly status: number;
+  /** Bytes of the representation that were handed over. */
+  readonly bytes: number;
+  /** Whether all that was promised was handed over. */
+  readonly complete: boolean;
+}
+
+/**
+ * The reply to `GET` or `HEAD` of a representation: whole or the range that was asked for, under the caller's conditions
+ * (RFC 9110 § 13, § 14). Its first bytes are read before this resolves, so that whatever fails until then still is a
+ * status; after that the body throws, and the reply must then break off.
+ *
+ * @param ended told once, when the reply has ended, also by breaking off
+ * @throws PreconditionFailedError, RangeNotSatisfiableError, ReplyTooLargeError, InvalidRequestError; what the
+ * representation throws
+ */
+export async function serve(
+  request: HttpRequest,
+  representation: Representation,
+  ended: (delivery: Delivery) => void,
+): Promise<HttpReply<ReplyBody>> {
+  const { size, etag } = representation;
+  const isHead = request.method === 'HEAD';
+  const condition = precondition(request, etag);
+  if (condition === 'failed') throw new PreconditionFailedError('The file is not the one that If-Match names.');
+  const reply = (status: number, headers: Record<string, string>) => ({
+    status,
+    headers: { ...commonHeaders(request.requestId), ETag: etag, 'Accept-Ranges': 'bytes', ...headers },
+  });
+  const without = (status: number, headers: Record<string, string> = {}) => {
+    ended({ status, bytes: 0, complete: true });
+    return { ...reply(status, headers), body: '' };
+  };
+  if (condition === 'not-modified') return without(304);
+
+  // RFC 9110 § 14.2: of the methods, only GET has ranges.
+  const range = isHead ? undefined : rangeOf(request, representation);
+  const { start, end } = range ?? { start: 0, end: size };
+  const length = end - start;
+  const headers = {
+    'Content-Type': representation.mediaType,
+    'Content-Length': String(length),
+    'Content-Disposition': attachment(representation.fileName),
+    ...(range && { 'Content-Range': `bytes ${start}-${end - 1}/${size}` }),
+  };
+  if (isHead) return without(200, headers);
+  if (length > limits.streamedReplyBytes) throw new ReplyTooLargeError(length, limits.streamedReplyBytes);
+  const status = range ? 206 : 200;
+  const pieces = representation.stream(start, end)[Symbol.asyncIterator]();
+  const first = await pieces.next();
+  const body = exactly(length, first, pieces, (delivery) => ended({ status, ...delivery }));
+  return { ...reply(status, headers), body };
+}
+
+function rangeOf(request: HttpRequest, { size, etag }: Representation): ByteRange | undefined {
+  if (!rangeIsMeant(request, etag)) return undefined;
+  const range = selectedRange(singleHeader(request, 'Range'), size);
+  if (range === 'unsatisfiable') throw new RangeNotSatisfiableError(size);
+  return range;
+}
+
+/** The pieces, as long as they are what `Content-Length` promised: not a byte more, and no quiet end before the last. */
+async function* exactly(
+  length: number,
+  first: IteratorResult<Uint8Array>,
+  rest: AsyncIterator<Uint8Array>,
+  ended: (delivery: Omit<Delivery, 'status'>) => void,
+): AsyncGenerator<Uint8Array, void, undefined> {
+  let bytes = 0;
+  try {
+    for (let next = first; !next.done; next = await rest.next()) {
+      if (bytes + next.value.length > length) throw wrongLength(length);
+      yield next.value;
+      bytes += next.value.length;
+    }
+    if (bytes < length) throw wrongLength(length);
+  } finally {
+    ended({ bytes, complete: bytes === length });
+    await rest.return?.();
+  }
+}
+
+function wrongLength(length: number): ArchiveDamagedError {
+  return new ArchiveDamagedError(`the archive did not give the ${length} bytes that the reply promised`);
+}
