@@ -6,6 +6,8 @@ export const limits = {
   visaBytes: 16_384,
   /** Visas in one passport. */
   visasPerPassport: 200,
+  /** Passports in the body of one DRS request. */
+  passportsPerRequest: 10,
   /** Characters of a dataset or file identifier. */
   identifierLength: 256,
   /** Rows of one page of `GET /files`, and the default. */

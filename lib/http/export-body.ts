@@ -3,7 +3,8 @@ import { limits } from '../contract/limits.ts';
 import type { ExportRequestMessage } from '../contract/messages.ts';
 import { Crypt4ghError, formatPublicKey, parsePublicKey } from '../crypt4gh/index.ts';
 import { InvalidRequestError, type Violation } from '../errors.ts';
-import { type HttpRequest, singleHeader } from './request.ts';
+import { jsonBody } from './json-body.ts';
+import type { HttpRequest } from './request.ts';
 
 /** SQS takes the characters of XML 1.0 only; JSON escapes the control characters, not these. */
 const transportable = (text: string) => text.isWellFormed() && !/[\ufffe\uffff]/.test(text);
@@ -57,29 +58,11 @@ const exportBody = z.strictObject(
  * @throws InvalidRequestError with every broken rule; it names fields and never repeats a value.
  */
 export function parseExportRequest(request: HttpRequest): ExportRequestMessage {
-  const parsed = exportBody.safeParse(jsonBody(request));
+  const parsed = exportBody.safeParse(jsonBody(request, limits.exportBodyBytes));
   if (!parsed.success) throw new InvalidRequestError(parsed.error.issues.flatMap(violationsOf));
   const { id, type, visaToken, userPublicKey } = parsed.data;
   const identifier = type === 'fileId' || type === 'FILE_ID' ? { fileId: id } : { datasetId: id };
   return { jwtToken: visaToken, publicKey: userPublicKey, ...identifier };
-}
-
-function jsonBody(request: HttpRequest): unknown {
-  const invalid = (field: string, message: string) => new InvalidRequestError([{ field, message }]);
-  const contentType = singleHeader(request, 'Content-Type');
-  if (contentType && !/^application\/json *(;|$)/i.test(contentType)) {
-    throw invalid('Content-Type', 'must be application/json');
-  }
-  const bytes = request.body ?? new Uint8Array();
-  if (bytes.length === 0) throw invalid('body', 'is missing');
-  if (bytes.length > limits.exportBodyBytes)
-    throw invalid('body', `must not be longer than ${limits.exportBodyBytes} bytes`);
-  try {
-    return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes));
-  } catch {
-    // The engine's own message repeats part of the body.
-    throw invalid('body', 'is not JSON in UTF-8');
-  }
 }
 
 function violationsOf(issue: z.core.$ZodIssue): Violation[] {

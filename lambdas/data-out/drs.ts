@@ -1,0 +1,45 @@
+import type { APIGatewayProxyEvent, APIGatewayProxyResult } from 'aws-lambda';
+import { environment } from '../../lib/contract/environment.ts';
+import { resultOf } from '../../lib/http/api-gateway.ts';
+import { directChallenge } from '../../lib/http/authorization.ts';
+import { baseUrlOf } from '../../lib/http/base-url.ts';
+import { objectAuthorizations } from '../../lib/http/drs/authorizations.ts';
+import { drsErrorReply } from '../../lib/http/drs/error.ts';
+import { type DrsAccess, describeObject, giveAccessUrl } from '../../lib/http/drs/objects.ts';
+import { drsServiceInfo } from '../../lib/http/drs/service-info.ts';
+import type { HttpReply } from '../../lib/http/reply.ts';
+import type { HttpRequest } from '../../lib/http/request.ts';
+import { S3Archive } from '../../lib/stores/s3/archive.ts';
+import { s3Client } from '../../lib/stores/s3/client.ts';
+import { SecretArchiveKeys } from '../../lib/stores/secrets/archive-keys.ts';
+import { secretsManagerClient } from '../../lib/stores/secrets/client.ts';
+import { directAccess } from '../shared/direct-access.ts';
+import { required } from '../shared/environment.ts';
+import { answer } from '../shared/http.ts';
+import { logger } from '../shared/observability.ts';
+import { serviceInfo } from '../shared/service-info.ts';
+
+const endpoint = {
+  ...directAccess(),
+  archive: new S3Archive({ client: s3Client(), bucket: required(environment.archiveBucket) }),
+  archiveKeys: new SecretArchiveKeys({
+    client: secretsManagerClient(),
+    secretArn: required(environment.archiveKeysSecretArn),
+  }),
+  served: (access: DrsAccess) => logger.info('described', { ...access }),
+};
+const info = serviceInfo();
+
+/** GA4GH DRS 1.5.0. A GET of an object is behind the authorizer, too; a POST carries its passports in the body. */
+export async function handler(event: APIGatewayProxyEvent): Promise<APIGatewayProxyResult> {
+  const reply = await answer(event, directChallenge, (request) => operation(event, request));
+  return resultOf(reply.status < 400 ? reply : drsErrorReply(reply));
+}
+
+async function operation(event: APIGatewayProxyEvent, request: HttpRequest): Promise<HttpReply> {
+  if (event.resource.endsWith('/service-info')) return drsServiceInfo(request.requestId, info);
+  if (request.method === 'OPTIONS') return objectAuthorizations(request, endpoint.rules.issuers);
+  const baseUrl = baseUrlOf(event);
+  if (event.resource.endsWith('/access/{access_id}')) return giveAccessUrl(request, baseUrl, endpoint);
+  return describeObject(request, baseUrl, endpoint);
+}

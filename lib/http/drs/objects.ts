@@ -1,0 +1,109 @@
+import { accessRefused, type VisaRules } from '../../direct/access.ts';
+import { plaintextOf } from '../../direct/plaintext.ts';
+import type { Checksum, DirectCatalogue, FileFacts } from '../../direct/ports.ts';
+import type { Representation } from '../../direct/representation.ts';
+import { NotFoundError } from '../../errors.ts';
+import { storedEditList } from '../../export/header.ts';
+import type { Archive, ArchiveKeys, FileReference } from '../../export/ports.ts';
+import { type HttpReply, jsonReply } from '../reply.ts';
+import type { HttpRequest } from '../request.ts';
+import { authorizationsFor } from './authorizations.ts';
+import { grantedObject, headerToken } from './caller.ts';
+import { type DrsAccessUrl, type DrsChecksum, type DrsObject, plaintextAccessId } from './model.ts';
+
+/** What the routes below `/ga4gh/drs/v1/objects/{object_id}` need. */
+export interface DrsEndpoint {
+  readonly rules: VisaRules;
+  readonly catalogue: Omit<DirectCatalogue, 'filesOfDataset' | 'fileIdsOfDataset'>;
+  readonly archive: Archive;
+  readonly archiveKeys: ArchiveKeys;
+  /** Told of every object that was described or whose URL was given, before the reply goes out. */
+  readonly served: (access: DrsAccess) => void;
+}
+
+/** Which object was given, for the log. */
+export interface DrsAccess extends FileReference {
+  readonly requestId: string;
+  /** Absent: only the description. */
+  readonly accessId?: string;
+}
+
+/** IANA Named Information names, and `md5`, which DRS names itself. */
+const checksumNames: Readonly<Record<Checksum['type'], string>> = {
+  MD5: 'md5',
+  SHA256: 'sha-256',
+  SHA384: 'sha-384',
+  SHA512: 'sha-512',
+};
+
+/**
+ * `GET|POST /ga4gh/drs/v1/objects/{object_id}`: the description of the plaintext.
+ *
+ * @param baseUrl of the API, without a slash at the end
+ * @throws UnauthenticatedError, ForbiddenError, InvalidRequestError, ArchiveDamagedError, TemporarilyUnavailableError
+ */
+export async function describeObject(request: HttpRequest, baseUrl: string, endpoint: DrsEndpoint): Promise<HttpReply> {
+  const { rules, catalogue, archive, archiveKeys } = endpoint;
+  const { reference } = await grantedObject(request, rules, catalogue);
+  const file = await catalogue.findReleasedFile(reference);
+  if (!file) throw accessRefused();
+  const [facts, representation, candidates] = await Promise.all([
+    catalogue.factsOf(file.fileId),
+    plaintextOf(file, { archive, archiveKeys }),
+    archiveKeys.candidates(file.keyHash),
+  ]);
+  const edited = storedEditList(file, candidates) !== undefined;
+  const created = facts?.createdAt ?? (await archive.head(file.archiveFilePath)).lastModified;
+  const { fileId } = file;
+  const object: DrsObject = {
+    id: fileId,
+    name: portableName(representation.fileName),
+    self_uri: `drs://${new URL(baseUrl).hostname}/${encodeURIComponent(fileId)}`,
+    size: representation.size,
+    created_time: created.toISOString(),
+    mime_type: representation.mediaType,
+    checksums: checksumsOf(representation, edited ? undefined : facts),
+    access_methods: [
+      { type: 'https', access_id: plaintextAccessId, authorizations: authorizationsFor(fileId, rules.issuers) },
+    ],
+  };
+  endpoint.served({ requestId: request.requestId, ...reference });
+  return jsonReply(request.requestId, object);
+}
+
+/**
+ * `GET|POST /ga4gh/drs/v1/objects/{object_id}/access/{access_id}`: where the bytes are, with the header that any HTTP client must
+ * send. The reply repeats the caller's own token and nothing that the caller does not have.
+ *
+ * @throws NotFoundError for another access id of an object that the caller may have. Others as {@link describeObject}
+ */
+export async function giveAccessUrl(request: HttpRequest, baseUrl: string, endpoint: DrsEndpoint): Promise<HttpReply> {
+  const { rules, catalogue } = endpoint;
+  const granted = await grantedObject(request, rules, catalogue);
+  const { reference } = granted;
+  if (request.pathParameters.get('access_id') !== plaintextAccessId) {
+    throw new NotFoundError('the object has no such access method');
+  }
+  const token = await headerToken(granted, rules, catalogue);
+  const access: DrsAccessUrl = {
+    url: `${baseUrl}/files/${encodeURIComponent(reference.fileId)}`,
+    headers: [`Authorization: Bearer ${token}`],
+  };
+  endpoint.served({ requestId: request.requestId, ...reference, accessId: plaintextAccessId });
+  return jsonReply(request.requestId, access);
+}
+
+/**
+ * What ingestion computed over the plaintext, where that is what is served: not after an edit list, and not of another
+ * length. DRS wants at least one; then it is the entity tag of the served bytes, which a client finds again as `ETag` of
+ * the file's reply. A digest would take reading and decrypting the whole file.
+ */
+function checksumsOf({ size, etag }: Representation, facts: FileFacts | undefined): readonly DrsChecksum[] {
+  const known = facts && (facts.decryptedFileSize ?? size) === size ? facts.plaintextChecksums : [];
+  if (known.length === 0) return [{ type: 'etag', checksum: etag.replaceAll('"', '') }];
+  return known.map(({ type, value }) => ({ type: checksumNames[type], checksum: value }));
+}
+
+function portableName(name: string): string {
+  return name.replaceAll(/[^A-Za-z0-9._-]/g, '_');
+}

@@ -1,0 +1,36 @@
+import * as z from 'zod';
+import { limits } from '../../contract/limits.ts';
+import { InvalidRequestError, UnauthenticatedError } from '../../errors.ts';
+import { jsonBody } from '../json-body.ts';
+import type { HttpRequest } from '../request.ts';
+
+/** Room for the passports, and for their names and quotes. */
+const maxBodyBytes = limits.passportsPerRequest * (limits.visaBytes + 16) + 1024;
+
+/** Other members are not looked at: `expand` is about bundles, which there are none of. */
+const body = z.object(
+  {
+    passports: z
+      .array(z.string({ error: 'must be a string' }), { error: 'must be a list of passports' })
+      .max(limits.passportsPerRequest, { error: `must not have more than ${limits.passportsPerRequest} entries` })
+      .default([]),
+    object: z.undefined({ error: 'is not taken: objects cannot be registered here' }).optional(),
+  },
+  { error: 'must be a JSON object' },
+);
+
+/**
+ * The passports of a POST, not looked into.
+ * @throws InvalidRequestError with every broken rule; never repeats a value. @throws UnauthenticatedError when there is none
+ */
+export function parsePassports(request: HttpRequest): readonly string[] {
+  const parsed = body.safeParse(jsonBody(request, maxBodyBytes));
+  if (!parsed.success) {
+    throw new InvalidRequestError(
+      parsed.error.issues.map(({ path, message }) => ({ field: path.join('.') || 'body', message })),
+    );
+  }
+  const { passports } = parsed.data;
+  if (passports.length === 0) throw new UnauthenticatedError('a passport is missing: send it in the list "passports"');
+  return passports;
+}
