@@ -9,15 +9,14 @@ type StoredHeader = Pick<ArchivedFile, 'fileId' | 'header'>;
  * header, so every export of the file to this key writes the same bytes.
  *
  * @param candidates archive keys to try, best match first
- * @param editList of the stored one (`undefined`: there is none), the edit list that takes its place; `null`: none. It
- * must give the same for the same. Default: the stored one stays
+ * @param editList takes the place of the stored one, over the whole plaintext; `null`: none. Default: the stored one
  * @throws ArchiveDamagedError when no key opens the header, or it is not a header
  */
 export function headerFor(
   file: StoredHeader,
   candidates: readonly ArchiveKey[],
   recipient: Uint8Array,
-  editList?: (stored: readonly bigint[] | undefined) => readonly bigint[] | null,
+  editList?: readonly bigint[] | null,
 ): Uint8Array {
   return withArchiveKey(candidates, (privateKey) =>
     reencryptHeader({
@@ -25,9 +24,26 @@ export function headerFor(
       readerKeys: [privateKey],
       recipients: [recipient],
       derivation: { secret: privateKey, context: file.fileId },
-      editList: editList?.(storedEditList(file, privateKey)),
+      editList,
     }),
   );
+}
+
+/**
+ * The edit list of the stored header; `undefined` when it has none.
+ *
+ * @param candidates archive keys to try, best match first
+ * @throws ArchiveDamagedError as {@link headerFor}
+ */
+export function storedEditList(
+  { header }: StoredHeader,
+  candidates: readonly ArchiveKey[],
+): readonly bigint[] | undefined {
+  return withArchiveKey(candidates, (privateKey) => {
+    const { dataKeys, editList } = openHeader(header, [privateKey]);
+    for (const key of dataKeys) key.fill(0);
+    return editList;
+  });
 }
 
 /**
@@ -50,10 +66,4 @@ export function withArchiveKey<T>(candidates: readonly ArchiveKey[], use: (priva
   throw new ArchiveDamagedError(
     `none of ${candidates.length} archive keys opens the header: ${[...failures].join(', ') || 'no key'}`,
   );
-}
-
-function storedEditList({ header }: StoredHeader, privateKey: Uint8Array): readonly bigint[] | undefined {
-  const { dataKeys, editList } = openHeader(header, [privateKey]);
-  for (const key of dataKeys) key.fill(0);
-  return editList;
 }

@@ -1,9 +1,10 @@
 import { isOutboxFileName } from '../contract/outbox-key.ts';
-import { InvalidRequestError, NotFoundError } from '../errors.ts';
+import { NotFoundError } from '../errors.ts';
 import type { OutboxReader } from '../export/ports.ts';
 import { findRow } from './outbox-rows.ts';
 import { type Access, accessOf, callerOf, type RecipientAccess } from './recipients.ts';
-import { commonHeaders, type HttpReply, jsonReply } from './reply.ts';
+import { locationReply, redirectWanted } from './redirect.ts';
+import { commonHeaders, type HttpReply } from './reply.ts';
 import { type HttpRequest, singleQuery } from './request.ts';
 
 /** What `GET|HEAD /stream/{file}` needs. */
@@ -55,8 +56,7 @@ export async function streamFile(request: HttpRequest, endpoint: StreamEndpoint)
   }
   const { url, expiresAt } = await outbox.presign(prefix, name);
   served();
-  if (!redirect) return jsonReply(request.requestId, { url, expiresAt: expiresAt.toISOString(), size: file.size });
-  return { status: 307, headers: { ...commonHeaders(request.requestId), Location: url }, body: '' };
+  return locationReply(request.requestId, { url, expiresAt, size: file.size }, redirect);
 }
 
 /**
@@ -71,12 +71,4 @@ function requestedName(request: HttpRequest): string {
   } catch {
     return '';
   }
-}
-
-function redirectWanted(request: HttpRequest): boolean {
-  const value = singleQuery(request, 'redirect')?.toLowerCase() ?? 'true';
-  if (value !== 'true' && value !== 'false') {
-    throw new InvalidRequestError([{ field: 'redirect', message: 'must be true or false' }]);
-  }
-  return value === 'true';
 }

@@ -1,9 +1,9 @@
-import { GetObjectCommand, ListObjectsV2Command, type S3Client } from '@aws-sdk/client-s3';
-import { getSignedUrl } from '@aws-sdk/s3-request-presigner';
+import { ListObjectsV2Command, type S3Client } from '@aws-sdk/client-s3';
 import { isOutboxFileName, outboxKey, parseOutboxKey } from '../../contract/outbox-key.ts';
 import type { Clock, OutboxReader, StagedFile } from '../../export/ports.ts';
 import { storeFailure } from '../aws-failure.ts';
 import { headObject } from './head.ts';
+import { presignedGet } from './presigned-get.ts';
 
 export interface OutboxReaderOptions {
   readonly client: S3Client;
@@ -58,23 +58,10 @@ export class S3OutboxReader implements OutboxReader {
     return head && { name, size: head.size, lastModified: head.lastModified, etag: head.etag };
   }
 
-  /**
-   * Signing needs no request, so this does not say whether the object is there: ask {@link find} first. S3 refuses the
-   * URL from the moment the signing role's session ends, whatever life it was signed for.
-   */
+  /** See {@link presignedGet}: ask {@link find} first. */
   async presign(prefix: string, name: string): Promise<{ url: string; expiresAt: Date }> {
-    const { client, bucket, urlLifetimeSeconds, clock = () => new Date() } = this.#options;
-    const now = clock();
-    const command = new GetObjectCommand({
-      Bucket: bucket,
-      Key: outboxKey(prefix, name),
-      // The name is safe inside the quotes: letters, digits, dot, dash and underscore only.
-      ResponseContentDisposition: `attachment; filename="${name}"`,
-    });
-    const url = await getSignedUrl(client, command, { expiresIn: urlLifetimeSeconds, signingDate: now });
-    // S3 counts from the signing time, which the URL carries in whole seconds.
-    const signedUntil = Math.floor(now.getTime() / 1000) * 1000 + urlLifetimeSeconds * 1000;
-    const { expiration } = await client.config.credentials();
-    return { url, expiresAt: new Date(Math.min(signedUntil, expiration?.getTime() ?? signedUntil)) };
+    const { client, bucket, urlLifetimeSeconds, clock } = this.#options;
+    const object = { bucket, key: outboxKey(prefix, name), fileName: name };
+    return presignedGet(client, object, { urlLifetimeSeconds, ...(clock && { clock }) });
   }
 }

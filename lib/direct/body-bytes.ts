@@ -1,0 +1,41 @@
+import type { Archive, ContainerSource } from '../export/ports.ts';
+
+/** Bytes of one read, and reads under way at once: a read waits for S3 longer than its bytes take. */
+const readBytes = 1024 * 1024;
+const readsAhead = 4;
+
+/** Bytes [start, end) of an archived body. */
+export interface BodyRange {
+  readonly start: number;
+  readonly end: number;
+}
+
+/**
+ * Ranges of an archived body one after the other, as they are stored. Reads ahead of what is taken; when the iteration
+ * ends early nothing new is read.
+ *
+ * @throws ArchiveDamagedError, TemporarilyUnavailableError
+ */
+export async function* bodyBytes(
+  archive: Pick<Archive, 'read'>,
+  { archiveKey, archiveEtag: etag }: Pick<ContainerSource, 'archiveKey' | 'archiveEtag'>,
+  ranges: readonly BodyRange[],
+): AsyncGenerator<Uint8Array, void, undefined> {
+  const waiting: Promise<Uint8Array>[] = [];
+  for (const { start, end } of reads(ranges)) {
+    const read = archive.read(archiveKey, { start, end, etag });
+    // Looked at when its turn comes, or never.
+    read.catch(() => undefined);
+    waiting.push(read);
+    if (waiting.length < readsAhead) continue;
+    const bytes = await waiting.shift();
+    if (bytes) yield bytes;
+  }
+  for (const read of waiting) yield await read;
+}
+
+function* reads(ranges: readonly BodyRange[]): Generator<BodyRange> {
+  for (const { start, end } of ranges) {
+    for (let from = start; from < end; from += readBytes) yield { start: from, end: Math.min(from + readBytes, end) };
+  }
+}

@@ -1,0 +1,69 @@
+import {
+  DamagedBodyError,
+  decryptedSize,
+  editedSize,
+  planRearrangement,
+  publicKeyFingerprint,
+} from '../crypt4gh/index.ts';
+import { ArchiveDamagedError, RangeNotSatisfiableError } from '../errors.ts';
+import { bodySource } from '../export/body-source.ts';
+import { headerFor, storedEditList } from '../export/header.ts';
+import { outboxFileName } from '../export/outbox-name.ts';
+import type { ArchivedFile } from '../export/ports.ts';
+import { type Container, type ContainerDependencies, composed } from './container.ts';
+
+/** Plaintext bytes [start, end) of a file, after the edit list of its stored header. */
+export interface Coordinates {
+  readonly start: number;
+  /** At least `start`; may lie beyond the file. */
+  readonly end: number;
+}
+
+/**
+ * The bytes between the coordinates as a container for `recipient`: the segments they lie in, unchanged, and an edit list
+ * that cuts off the rest (Crypt4GH § 4.2). Whatever reads it gets exactly these bytes; the same bytes on every call.
+ *
+ * @param recipient raw public key
+ * @throws RangeNotSatisfiableError when the plaintext ends before the first of them; ArchiveDamagedError,
+ * TemporarilyUnavailableError
+ */
+export async function partOf(
+  file: ArchivedFile,
+  recipient: Uint8Array,
+  { start, end }: Coordinates,
+  { archive, archiveKeys }: ContainerDependencies,
+): Promise<Container> {
+  const source = await bodySource(file, archive);
+  const { bodySize } = source;
+  const candidates = await archiveKeys.candidates(file.keyHash);
+  const stored = storedEditList(file, candidates);
+  const size = editedSize(plainSizeOf(bodySize), stored ?? []);
+  if (start >= size) throw new RangeNotSatisfiableError(size);
+
+  const { bodyRanges, editList } = planRearrangement({ ranges: [{ start, end }], editList: stored, bodySize });
+  return composed(
+    {
+      file,
+      keyFingerprint: publicKeyFingerprint(recipient),
+      header: headerFor(file, candidates, recipient, editList ?? null),
+      source,
+      ranges: bodyRanges.map((range) => ({ start: range.start, end: range.end ?? bodySize })),
+      fileName: partName(file, start, Math.min(end, size)),
+    },
+    archive,
+  );
+}
+
+/** Like the name of the whole container, so that parts lie beside it and not in its place. */
+function partName({ fileId, submissionFilePath }: ArchivedFile, start: number, end: number): string {
+  return outboxFileName(fileId, `${submissionFilePath.replace(/\.c4gh$/i, '')}.${start}-${end}`);
+}
+
+function plainSizeOf(bodySize: number): number {
+  try {
+    return decryptedSize(bodySize);
+  } catch (error) {
+    if (!(error instanceof DamagedBodyError)) throw error;
+    throw new ArchiveDamagedError(`no Crypt4GH body has ${bodySize} bytes`);
+  }
+}

@@ -1,0 +1,32 @@
+import type { S3Client } from '@aws-sdk/client-s3';
+import { parseDirectKey } from '../../contract/direct-key.ts';
+import type { DirectUrls, SignedUrl } from '../../direct/ports.ts';
+import { type PresignOptions, presignedGet } from './presigned-get.ts';
+
+export interface DirectUrlsOptions extends PresignOptions {
+  readonly client: S3Client;
+  readonly archiveBucket: string;
+  readonly outboxBucket: string;
+}
+
+/** What direct access lets S3 serve: short-lived containers in the outbox bucket, and archived bodies as they are. */
+export class S3DirectUrls implements DirectUrls {
+  readonly #options: DirectUrlsOptions;
+
+  constructor(options: DirectUrlsOptions) {
+    this.#options = options;
+  }
+
+  /** @throws RangeError for a key outside the short-lived part: nobody's staged container is signed here. */
+  async container(key: string): Promise<SignedUrl> {
+    const parsed = parseDirectKey(key);
+    if (!parsed) throw new RangeError('expected the key of a short-lived container');
+    const { client, outboxBucket: bucket } = this.#options;
+    return presignedGet(client, { bucket, key, fileName: parsed.name }, this.#options);
+  }
+
+  async body(archiveKey: string, fileName: string): Promise<SignedUrl> {
+    const { client, archiveBucket: bucket } = this.#options;
+    return presignedGet(client, { bucket, key: archiveKey, fileName }, this.#options);
+  }
+}

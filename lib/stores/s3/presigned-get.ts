@@ -1,0 +1,39 @@
+import { GetObjectCommand, type S3Client } from '@aws-sdk/client-s3';
+import { getSignedUrl } from '@aws-sdk/s3-request-presigner';
+import { isOutboxFileName } from '../../contract/outbox-key.ts';
+import type { Clock } from '../../export/ports.ts';
+
+export interface PresignOptions {
+  /** Life of a presigned URL, in seconds. */
+  readonly urlLifetimeSeconds: number;
+  /** @default - the system's clock */
+  readonly clock?: Clock;
+}
+
+/**
+ * A presigned URL for GET, which serves the object as an attachment.
+ *
+ * Signing needs no request, so this does not say whether the object is there. S3 refuses the URL from the moment the
+ * signing role's session ends, whatever life it was signed for: `expiresAt` is not later than that.
+ *
+ * @throws RangeError when `fileName` is not one safe path segment
+ */
+export async function presignedGet(
+  client: S3Client,
+  object: { readonly bucket: string; readonly key: string; readonly fileName: string },
+  { urlLifetimeSeconds, clock = () => new Date() }: PresignOptions,
+): Promise<{ url: string; expiresAt: Date }> {
+  if (!isOutboxFileName(object.fileName)) throw new RangeError('expected a file name of [A-Za-z0-9._-]');
+  const now = clock();
+  const command = new GetObjectCommand({
+    Bucket: object.bucket,
+    Key: object.key,
+    // The name is safe inside the quotes: letters, digits, dot, dash and underscore only.
+    ResponseContentDisposition: `attachment; filename="${object.fileName}"`,
+  });
+  const url = await getSignedUrl(client, command, { expiresIn: urlLifetimeSeconds, signingDate: now });
+  // S3 counts from the signing time, which the URL carries in whole seconds.
+  const signedUntil = Math.floor(now.getTime() / 1000) * 1000 + urlLifetimeSeconds * 1000;
+  const { expiration } = await client.config.credentials();
+  return { url, expiresAt: new Date(Math.min(signedUntil, expiration?.getTime() ?? signedUntil)) };
+}
