@@ -8,6 +8,12 @@ import type { StorageStack } from './storage-stack.ts';
 /** API Gateway gives up after 29 seconds. */
 const apiTimeout = Duration.seconds(29);
 
+/**
+ * A streamed reply may take longer. 200 MB at the 2 MB/s that Lambda allows after the first 6 MB take 100 seconds, and
+ * before its first byte API Gateway waits five minutes, in which S3 assembles the container of a large file.
+ */
+const streamTimeout = Duration.minutes(5);
+
 /** All functions of the service, with what each may read and write in the storage stack. */
 export class Functions extends Construct {
   readonly authorizeAdmin: ServiceFunction;
@@ -15,6 +21,11 @@ export class Functions extends Construct {
   readonly files: ServiceFunction;
   readonly stream: ServiceFunction;
   readonly serviceInfo: ServiceFunction;
+  readonly authorizeVisa: ServiceFunction;
+  readonly datasets: ServiceFunction;
+  readonly datasetFiles: ServiceFunction;
+  readonly directFile: ServiceFunction;
+  readonly drs: ServiceFunction;
   readonly consumeExport: ServiceFunction;
   readonly stageFile: ServiceFunction;
   readonly migrate: ServiceFunction;
@@ -72,9 +83,62 @@ export class Functions extends Construct {
       memoryMegabytes: 256,
       timeout: Duration.seconds(10),
     });
-    this.serviceInfo.configure(environment.serviceId, settings.service.id);
-    this.serviceInfo.configure(environment.organizationName, settings.service.organizationName);
-    this.serviceInfo.configure(environment.organizationUrl, settings.service.organizationUrl);
+    this.authorizeVisa = make('AuthorizeVisa', {
+      entry: 'data-out/authorize-visa.ts',
+      description: 'Lets visas and passports in force through to direct access',
+      memoryMegabytes: 1024,
+      timeout: Duration.seconds(10),
+      verifiesVisas: true,
+    });
+
+    this.datasets = make('Datasets', {
+      entry: 'data-out/datasets.ts',
+      description: 'Lists the datasets that the caller may have',
+      memoryMegabytes: 1024,
+      timeout: apiTimeout,
+      verifiesVisas: true,
+    });
+
+    this.datasetFiles = make('DatasetFiles', {
+      entry: 'data-out/dataset-files.ts',
+      description: 'Lists the files of a dataset',
+      memoryMegabytes: 1024,
+      timeout: streamTimeout,
+      verifiesVisas: true,
+    });
+
+    // One whole processor: decryption and the streams on both sides of it take turns.
+    this.directFile = make('DirectFile', {
+      entry: 'data-out/file.ts',
+      description: 'Serves a file, decrypted or for a key of the caller',
+      memoryMegabytes: 1769,
+      timeout: streamTimeout,
+      verifiesVisas: true,
+    });
+    storage.archive.grantRead(this.directFile);
+    storage.archiveKeys.grantRead(this.directFile);
+    storage.outbox.grantDirect(this.directFile);
+    this.directFile.configure(environment.urlLifetimeSeconds, String(settings.urlLifetimeSeconds));
+
+    this.drs = make('Drs', {
+      entry: 'data-out/drs.ts',
+      description: 'Describes files as GA4GH DRS objects',
+      memoryMegabytes: 1024,
+      timeout: apiTimeout,
+      verifiesVisas: true,
+    });
+    // Size and checksums are those of the plaintext as the edit list of the stored header leaves it.
+    storage.archive.grantRead(this.drs);
+    storage.archiveKeys.grantRead(this.drs);
+
+    for (const target of [this.datasets, this.datasetFiles, this.directFile, this.drs]) {
+      storage.catalogue.grantQuery(target);
+    }
+    for (const target of [this.serviceInfo, this.drs]) {
+      target.configure(environment.serviceId, settings.service.id);
+      target.configure(environment.organizationName, settings.service.organizationName);
+      target.configure(environment.organizationUrl, settings.service.organizationUrl);
+    }
 
     this.consumeExport = make('ConsumeExport', {
       entry: 'data-out/consume-export.ts',
@@ -107,12 +171,20 @@ export class Functions extends Construct {
 
   /** Functions that cannot work before the tables are there. */
   get usingCatalogue(): readonly ServiceFunction[] {
-    return [this.files, this.stream, this.consumeExport, this.stageFile];
+    return [
+      ...[this.files, this.stream, this.consumeExport, this.stageFile],
+      ...[this.datasets, this.datasetFiles, this.directFile, this.drs],
+    ];
   }
 
-  /** Functions that somebody waits for. */
+  /** Functions of the proxy that somebody waits for, and of the data-out API that need no visa. */
   get answeringRequests(): readonly ServiceFunction[] {
     return [this.authorizeAdmin, this.exportRequest, this.files, this.stream, this.serviceInfo];
+  }
+
+  /** Functions of direct access. */
+  get servingDirectly(): readonly ServiceFunction[] {
+    return [this.authorizeVisa, this.datasets, this.datasetFiles, this.directFile, this.drs];
   }
 
   /** Functions that work on queues. */

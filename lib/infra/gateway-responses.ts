@@ -11,17 +11,19 @@ interface GatewayProblem {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
+/** An authorizer's refusal. */
+const unauthorized = (challenge: string): GatewayProblem => ({
+  type: ResponseType.UNAUTHORIZED,
+  status: 401,
+  title: 'Unauthorized',
+  code: 'unauthenticated',
+  detail: 'The credentials are missing or wrong.',
+  // A function cannot send this header itself: API Gateway renames it.
+  headers: { 'WWW-Authenticate': challenge },
+});
+
 /** Replies that API Gateway gives itself, in the form of the functions' own: RFC 9457 with a stable code. */
 const problems: readonly GatewayProblem[] = [
-  {
-    type: ResponseType.UNAUTHORIZED,
-    status: 401,
-    title: 'Unauthorized',
-    code: 'unauthenticated',
-    detail: 'The credentials are missing or wrong.',
-    // A function cannot send this header itself: API Gateway renames it.
-    headers: { 'WWW-Authenticate': 'Basic realm="data-out", charset="UTF-8"' },
-  },
   {
     type: ResponseType.ACCESS_DENIED,
     status: 403,
@@ -125,8 +127,9 @@ function body({ status, title, code, detail }: GatewayProblem): string {
   return JSON.stringify({ type: 'about:blank', title, status, detail, code, requestId: '$context.requestId' });
 }
 
-export function addGatewayResponses(api: RestApi): void {
-  for (const problem of problems) {
+/** @param challenge `WWW-Authenticate` of a 401: what the authorizers of this API take. */
+export function addGatewayResponses(api: RestApi, challenge: string): void {
+  for (const problem of [unauthorized(challenge), ...problems]) {
     const headers = Object.entries(problem.headers ?? {}).map(([name, value]) => [name, `'${value}'`]);
     api.addGatewayResponse(problem.type.responseType, {
       type: problem.type,

@@ -1,6 +1,7 @@
 import { Duration } from 'aws-cdk-lib';
 import { Bucket } from 'aws-cdk-lib/aws-s3';
 import { Construct } from 'constructs';
+import { directExpiryDays, directPrefix } from '../contract/direct-key.ts';
 import { environment } from '../contract/environment.ts';
 import { type BucketProps, exportedArn, privateBucket } from './archive-bodies.ts';
 import type { Grantee } from './service-function.ts';
@@ -25,6 +26,7 @@ export class Outbox extends Construct {
       ...shared,
       lifecycleRules: [
         { id: 'expiry', expiration: Duration.days(props.expiryDays) },
+        { id: 'direct', prefix: directPrefix, expiration: Duration.days(directExpiryDays) },
         { id: 'unfinished-uploads', abortIncompleteMultipartUploadAfter: Duration.days(2) },
       ],
     });
@@ -62,6 +64,24 @@ export class Outbox extends Construct {
       actions: ['s3:PutObject', 's3:GetObject', 's3:AbortMultipartUpload'],
       resources: [`${this.#arn}/*`],
       wildcard: this.#anyRecipient,
+    });
+    grantee.allow({ actions: ['s3:ListBucket', 's3:ListBucketMultipartUploads'], resources: [this.#arn] });
+    grantee.allow({ actions: ['kms:GenerateDataKey', 'kms:Decrypt'], resources: [this.#keyArn] });
+    grantee.configure(environment.outboxBucket, this.bucketName);
+  }
+
+  /**
+   * Write containers of direct access and sign URLs for them, in their part of the bucket only. ListBucket makes S3
+   * answer 404 instead of 403 for one that is not there yet.
+   */
+  grantDirect(grantee: Grantee): void {
+    grantee.allow({
+      actions: ['s3:PutObject', 's3:GetObject', 's3:AbortMultipartUpload'],
+      resources: [`${this.#arn}/${directPrefix}*`],
+      wildcard: {
+        resource: `${this.#shownArn}/${directPrefix}*`,
+        reason: 'Which containers are asked for is not known at deployment; nothing else is under this prefix.',
+      },
     });
     grantee.allow({ actions: ['s3:ListBucket', 's3:ListBucketMultipartUploads'], resources: [this.#arn] });
     grantee.allow({ actions: ['kms:GenerateDataKey', 'kms:Decrypt'], resources: [this.#keyArn] });

@@ -5,7 +5,7 @@ import { acknowledge } from './acknowledge.ts';
 import { ServiceApi, type ServiceApiProps } from './service-api.ts';
 import type { ServiceFunction } from './service-function.ts';
 
-export interface ProxyApiProps extends ServiceApiProps {
+export interface ProxyApiProps extends Omit<ServiceApiProps, 'challenge' | 'methodThrottling'> {
   readonly authorizeAdmin: ServiceFunction;
   readonly exportRequest: ServiceFunction;
   readonly files: ServiceFunction;
@@ -16,7 +16,11 @@ export interface ProxyApiProps extends ServiceApiProps {
 export class ProxyApi extends ServiceApi {
   constructor(scope: Construct, id: string, props: ProxyApiProps) {
     const { archiveKind, throttling } = props.settings;
-    super(scope, id, { ...props, methodThrottling: { [`/export/${archiveKind}/POST`]: throttling.export } });
+    super(scope, id, {
+      ...props,
+      challenge: 'Basic realm="data-out", charset="UTF-8"',
+      methodThrottling: { [`/export/${archiveKind}/POST`]: throttling.export },
+    });
     const { root } = this.api;
 
     const authorizer = new RequestAuthorizer(this, 'Administrators', {

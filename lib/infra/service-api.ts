@@ -21,6 +21,8 @@ import type { Settings, Throttling } from './settings.ts';
 export interface ServiceApiProps {
   readonly description: string;
   readonly settings: Settings;
+  /** `WWW-Authenticate` of a 401 that an authorizer of this API causes. */
+  readonly challenge: string;
   /** Limits of methods of their own, by path and verb: `/export/fega/POST`. @default - `settings.throttling` for each */
   readonly methodThrottling?: Readonly<Record<string, Throttling>>;
 }
@@ -87,7 +89,7 @@ export class ServiceApi extends Construct {
     if (!(resource instanceof CfnRestApi)) throw new Error('a REST API has a CfnRestApi');
     resource.securityPolicy = SecurityPolicy.TLS13_1_2_PFS_PQ_2025_09;
     resource.endpointAccessMode = EndpointAccessMode.STRICT;
-    addGatewayResponses(this.api);
+    addGatewayResponses(this.api, props.challenge);
 
     acknowledge(
       this.api.deploymentStage,

@@ -49,11 +49,7 @@ export class ServiceStack extends Stack {
     fileExports.grantSend(functions.consumeExport);
 
     const proxy = new ProxyApi(this, 'Proxy', { ...functions, settings, description: 'data-out: export and download' });
-    const dataOut = new DataOutApi(this, 'DataOut', {
-      settings,
-      description: 'data-out: direct access',
-      serviceInfo: functions.serviceInfo,
-    });
+    const dataOut = new DataOutApi(this, 'DataOut', { ...functions, settings, description: 'data-out: direct access' });
 
     if (settings.apiGatewayLogRole === 'create') {
       const logRole = new ApiGatewayLogRole(this, 'ApiGatewayLogs');
@@ -66,6 +62,7 @@ export class ServiceStack extends Stack {
     alarms.age('ExportRequests', exportRequests.queue, Duration.hours(1));
     alarms.age('FileExports', fileExports.queue, Duration.hours(6));
     alarms.functions('RequestFunctions', functions.answeringRequests);
+    alarms.functions('DirectFunctions', functions.servingDirectly);
     alarms.functions('WorkerFunctions', functions.workingOnQueues);
     alarms.serverErrors('Proxy', proxy);
     alarms.serverErrors('DataOut', dataOut);

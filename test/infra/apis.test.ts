@@ -32,7 +32,21 @@ describe('routes', () => {
       return `${show(RestApiId)} ${HttpMethod} ${pathOf(one)} ${AuthorizationType} ${functionOf(one.Properties)}`;
     });
     expect(routes.sort()).toEqual([
+      'DataOutApi GET /files/{fileId} CUSTOM DirectFile',
+      'DataOutApi GET /files/{fileId}/content CUSTOM DirectFile',
+      'DataOutApi GET /files/{fileId}/header CUSTOM DirectFile',
+      'DataOutApi GET /ga4gh/drs/v1/objects/{object_id} CUSTOM Drs',
+      'DataOutApi GET /ga4gh/drs/v1/objects/{object_id}/access/{access_id} CUSTOM Drs',
+      'DataOutApi GET /ga4gh/drs/v1/service-info NONE Drs',
+      'DataOutApi GET /metadata/datasets CUSTOM Datasets',
+      'DataOutApi GET /metadata/datasets/{datasetId}/files CUSTOM DatasetFiles',
       'DataOutApi GET /service-info NONE ServiceInfo',
+      'DataOutApi HEAD /files/{fileId} CUSTOM DirectFile',
+      'DataOutApi HEAD /files/{fileId}/content CUSTOM DirectFile',
+      'DataOutApi HEAD /files/{fileId}/header CUSTOM DirectFile',
+      'DataOutApi OPTIONS /ga4gh/drs/v1/objects/{object_id} NONE Drs',
+      'DataOutApi POST /ga4gh/drs/v1/objects/{object_id} NONE Drs',
+      'DataOutApi POST /ga4gh/drs/v1/objects/{object_id}/access/{access_id} NONE Drs',
       'ProxyApi GET /files NONE Files',
       'ProxyApi GET /stream/{file} NONE Stream',
       'ProxyApi HEAD /stream/{file} NONE Stream',
@@ -51,6 +65,35 @@ describe('routes', () => {
     expect(show(authorizer.AuthorizerUri)).toContain('FunctionsAuthorizeAdminFunction');
   });
 
+  test('direct access is behind the authorizer of visas, which is asked every time', () => {
+    const behind = service
+      .all('AWS::ApiGateway::Method')
+      .map(({ Properties }) => Properties)
+      .filter(({ RestApiId, AuthorizationType }) => show(RestApiId) === 'DataOutApi' && AuthorizationType === 'CUSTOM');
+    const [id, ...others] = new Set(behind.map(({ AuthorizerId }) => AuthorizerId.Ref));
+    expect(others).toEqual([]);
+    const authorizer = service.template.Resources[id]!.Properties;
+    expect(authorizer).toMatchObject({
+      Type: 'REQUEST',
+      IdentitySource: 'method.request.header.Authorization',
+      AuthorizerResultTtlInSeconds: 0,
+    });
+    expect(show(authorizer.AuthorizerUri)).toContain('FunctionsAuthorizeVisaFunction');
+  });
+
+  test.each([
+    ['GET', '/metadata/datasets/{datasetId}/files'],
+    ['GET', '/files/{fileId}'],
+    ['HEAD', '/files/{fileId}'],
+    ['GET', '/files/{fileId}/header'],
+    ['GET', '/files/{fileId}/content'],
+  ])('%s %s streams for as long as its function may run', (verb, path) => {
+    const { Integration } = methodOf(verb, path);
+    expect(Integration.ResponseTransferMode).toBe('STREAM');
+    expect(show(Integration.Uri)).toMatch(/2021-11-15\/functions\/.*\/response-streaming-invocations$/);
+    expect(Integration.TimeoutInMillis).toBe(300_000);
+  });
+
   test('the listing streams, and needs to hear about the inbox', () => {
     const method = methodOf('GET', '/files');
     expect(method.Integration.ResponseTransferMode).toBe('STREAM');
@@ -66,6 +109,8 @@ describe('routes', () => {
     ['GET', '/stream/{file}'],
     ['HEAD', '/stream/{file}'],
     ['GET', '/service-info'],
+    ['GET', '/metadata/datasets'],
+    ['GET', '/ga4gh/drs/v1/objects/{object_id}'],
   ])('%s %s is a buffered proxy integration', (verb, path) => {
     const { Integration } = methodOf(verb, path);
     expect(Integration.Type).toBe('AWS_PROXY');
@@ -167,10 +212,11 @@ describe.each(['ProxyApi', 'DataOutApi'])('%s', (name) => {
     }
   });
 
-  test('asks for Basic credentials, and says when to come back', () => {
+  test('asks for the credentials that it takes, and says when to come back', () => {
+    const challenge = name === 'ProxyApi' ? `'Basic realm="data-out", charset="UTF-8"'` : `'Bearer realm="data-out"'`;
     const header = (type: string, header: string) =>
       responses().find((one) => one.ResponseType === type)?.ResponseParameters[`gatewayresponse.header.${header}`];
-    expect(header('UNAUTHORIZED', 'WWW-Authenticate')).toBe(`'Basic realm="data-out", charset="UTF-8"'`);
+    expect(header('UNAUTHORIZED', 'WWW-Authenticate')).toBe(challenge);
     for (const type of ['THROTTLED', 'INTEGRATION_TIMEOUT', 'AUTHORIZER_FAILURE']) {
       expect(header(type, 'Retry-After')).toMatch(/^'\d+'$/);
     }

@@ -4,7 +4,8 @@ import { beforeAll, describe, expect, test } from 'vitest';
 import { assembly } from '../helpers/assembly.ts';
 import { stackTemplate } from '../helpers/template.ts';
 
-const verifying = ['Files', 'Stream', 'ConsumeExport'];
+const direct = ['AuthorizeVisa', 'Datasets', 'DatasetFiles', 'DirectFile', 'Drs'];
+const verifying = ['Files', 'Stream', 'ConsumeExport', ...direct];
 const names = ['AuthorizeAdmin', 'Export', ...verifying, 'ServiceInfo', 'StageFile', 'Migrate'];
 const metafiles: Readonly<Record<string, string>> = {
   AuthorizeAdmin: 'proxy-authorize-admin',
@@ -13,6 +14,11 @@ const metafiles: Readonly<Record<string, string>> = {
   Stream: 'proxy-stream',
   ConsumeExport: 'data-out-consume-export',
   ServiceInfo: 'data-out-service-info',
+  AuthorizeVisa: 'data-out-authorize-visa',
+  Datasets: 'data-out-datasets',
+  DatasetFiles: 'data-out-dataset-files',
+  DirectFile: 'data-out-file',
+  Drs: 'data-out-drs',
   StageFile: 'data-out-stage-file',
   Migrate: 'migrate',
 };

@@ -57,7 +57,8 @@ describe('functions', () => {
 
   test('that use the catalogue wait for its migration', () => {
     const migration = Object.keys(service.template.Resources).find((id) => /^Migration/.test(id));
-    for (const name of ['Files', 'Stream', 'ConsumeExport', 'StageFile']) {
+    const direct = ['Datasets', 'DatasetFiles', 'DirectFile', 'Drs'];
+    for (const name of ['Files', 'Stream', 'ConsumeExport', 'StageFile', ...direct]) {
       expect(service.at(`Functions/${name}/Function`).DependsOn).toContain(migration);
     }
   });

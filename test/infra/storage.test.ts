@@ -45,10 +45,11 @@ describe('buckets', () => {
     expect(Properties.LoggingConfiguration.LogFilePrefix).toBe(prefix);
   });
 
-  test('the outbox forgets containers after 30 days and unfinished uploads after 2', () => {
+  test('the outbox forgets containers after 30 days, those of direct access after one, and unfinished uploads after 2', () => {
     const { Properties } = storage.at('Outbox/Bucket');
     expect(Properties.LifecycleConfiguration.Rules).toEqual([
       { Id: 'expiry', Status: 'Enabled', ExpirationInDays: 30 },
+      { Id: 'direct', Status: 'Enabled', Prefix: 'direct/', ExpirationInDays: 1 },
       { Id: 'unfinished-uploads', Status: 'Enabled', AbortIncompleteMultipartUpload: { DaysAfterInitiation: 2 } },
     ]);
     expect(Properties.VersioningConfiguration).toBeUndefined();
