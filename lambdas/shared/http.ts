@@ -6,6 +6,7 @@ import type { HttpReply, ReplyBody } from '../../lib/http/reply.ts';
 import type { HttpRequest } from '../../lib/http/request.ts';
 import { describeError } from './describe-error.ts';
 import { logger } from './observability.ts';
+import { reportDamage } from './report-damage.ts';
 
 /**
  * Run the logic of an endpoint: its reply, or the problem that its error is for the caller. Logs the outcome by request
@@ -28,6 +29,7 @@ export async function answer<Body extends ReplyBody>(
     const detail = error instanceof UnauthenticatedError && { detail: error.message };
     if (status < 500) logger.info('refused', { requestId, status, code, ...detail });
     else logger.error('failed', { requestId, status, code, ...describeError(error) });
+    reportDamage(error);
     const reply = problemReply(error, requestId, challenge);
     return request.method === 'HEAD' ? { ...reply, body: '' } : reply;
   }

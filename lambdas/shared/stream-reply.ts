@@ -6,6 +6,15 @@ import type { HttpRequest } from '../../lib/http/request.ts';
 import { describeError } from './describe-error.ts';
 import { answer } from './http.ts';
 import { logger } from './observability.ts';
+import { reportDamage } from './report-damage.ts';
+
+/** What an endpoint may know of its invocation, beside the request. */
+export interface Invocation {
+  /** The route, with the names of its variable segments: `/files/{fileId}`. */
+  readonly resource: string;
+  /** Milliseconds until the invocation ends. */
+  readonly remainingMs: () => number;
+}
 
 /**
  * The handler of an endpoint whose reply goes out piece by piece, neither limited by the size of a buffered reply nor held
@@ -13,15 +22,21 @@ import { logger } from './observability.ts';
  *
  * @param challenge `WWW-Authenticate` of a 401.
  */
-export function streamedHandler(challenge: string, endpoint: (request: HttpRequest) => Promise<HttpReply<ReplyBody>>) {
-  return awslambda.streamifyResponse<APIGatewayProxyEvent>(async (event, responseStream) => {
-    const { status, headers, body } = await answer(event, challenge, endpoint);
+export function streamedHandler(
+  challenge: string,
+  endpoint: (request: HttpRequest, invocation: Invocation) => Promise<HttpReply<ReplyBody>>,
+) {
+  return awslambda.streamifyResponse<APIGatewayProxyEvent>(async (event, responseStream, context) => {
+    const invocation = { resource: event.resource, remainingMs: () => context.getRemainingTimeInMillis() };
+    const { status, headers, body } = await answer(event, challenge, (request) => endpoint(request, invocation));
     const stream = awslambda.HttpResponseStream.from(responseStream, { statusCode: status, headers });
     try {
-      // One piece is on its way at a time. A failing source destroys the stream: the client sees a broken reply, not one that ends early.
+      // One piece is on its way at a time. A failing source destroys the stream: the client sees a broken reply, not one
+      // that ends early.
       await pipeline(Readable.from(body), stream);
     } catch (error) {
       logger.error('reply broke off', { requestId: event.requestContext.requestId, ...describeError(error) });
+      reportDamage(error);
       throw new Error('the reply broke off');
     }
   });

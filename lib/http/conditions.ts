@@ -1,21 +1,27 @@
+import { PreconditionFailedError } from '../errors.ts';
+import { commonHeaders, type HttpReply } from './reply.ts';
 import type { HttpRequest } from './request.ts';
 
 /** Entity tags of a list, with `W/` and quotes (RFC 9110 § 8.8.3). */
 const entityTags = /(?:W\/)?"[\x21\x23-\x7e\x80-\xff]*"/g;
 
 /**
- * Whether the caller's conditions let the request go on, evaluated in the order of RFC 9110 § 13.2.2. Those with dates are
- * not: without `Last-Modified` there is nothing to compare.
+ * The answer that the caller's conditions call for before anything is sent, in the order of RFC 9110 § 13.2.2. Those with
+ * dates are not looked at: without `Last-Modified` there is nothing to compare.
  *
  * @param etag strong entity tag of what would be sent
+ * @returns 304, or `undefined` when the request is to go on
+ * @throws PreconditionFailedError
  */
-export function precondition(request: HttpRequest, etag: string): 'met' | 'not-modified' | 'failed' {
+export function notModified(request: HttpRequest, etag: string): HttpReply | undefined {
   const ifMatch = listHeader(request, 'if-match');
-  if (ifMatch !== undefined && !named(ifMatch, etag, (tag) => tag)) return 'failed';
+  // Compared strongly (RFC 9110 § 13.1.1), If-None-Match weakly (§ 13.1.2).
+  if (ifMatch !== undefined && !named(ifMatch, etag, (tag) => tag)) {
+    throw new PreconditionFailedError('The file is not the one that If-Match names.');
+  }
   const ifNoneMatch = listHeader(request, 'if-none-match');
-  // Weak comparison (RFC 9110 § 13.1.2); If-Match compares strongly (§ 13.1.1).
-  if (ifNoneMatch !== undefined && named(ifNoneMatch, etag, (tag) => tag.replace(/^W\//, ''))) return 'not-modified';
-  return 'met';
+  if (ifNoneMatch === undefined || !named(ifNoneMatch, etag, (tag) => tag.replace(/^W\//, ''))) return undefined;
+  return { status: 304, headers: { ...commonHeaders(request.requestId), ETag: etag }, body: '' };
 }
 
 /** Whether `Range` counts: without `If-Range`, or when that names these very bytes (RFC 9110 § 13.1.5). */

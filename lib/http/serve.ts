@@ -1,12 +1,7 @@
 import { limits } from '../contract/limits.ts';
 import type { Representation } from '../direct/representation.ts';
-import {
-  ArchiveDamagedError,
-  PreconditionFailedError,
-  RangeNotSatisfiableError,
-  ReplyTooLargeError,
-} from '../errors.ts';
-import { precondition, rangeIsMeant } from './conditions.ts';
+import { ArchiveDamagedError, RangeNotSatisfiableError, ReplyTooLargeError } from '../errors.ts';
+import { notModified, rangeIsMeant } from './conditions.ts';
 import { attachment } from './content-disposition.ts';
 import { type ByteRange, selectedRange } from './range.ts';
 import { commonHeaders, type HttpReply, type ReplyBody } from './reply.ts';
@@ -36,36 +31,34 @@ export async function serve(
   ended: (delivery: Delivery) => void,
 ): Promise<HttpReply<ReplyBody>> {
   const { size, etag } = representation;
-  const isHead = request.method === 'HEAD';
-  const condition = precondition(request, etag);
-  if (condition === 'failed') throw new PreconditionFailedError('The file is not the one that If-Match names.');
-  const reply = (status: number, headers: Record<string, string>) => ({
-    status,
-    headers: { ...commonHeaders(request.requestId), ETag: etag, 'Accept-Ranges': 'bytes', ...headers },
-  });
-  const without = (status: number, headers: Record<string, string> = {}) => {
-    ended({ status, bytes: 0, complete: true });
-    return { ...reply(status, headers), body: '' };
-  };
-  if (condition === 'not-modified') return without(304);
-
+  const unchanged = notModified(request, etag);
+  if (unchanged) {
+    ended({ status: unchanged.status, bytes: 0, complete: true });
+    return unchanged;
+  }
   // RFC 9110 § 14.2: of the methods, only GET has ranges.
+  const isHead = request.method === 'HEAD';
   const range = isHead ? undefined : rangeOf(request, representation);
+  const status = range ? 206 : 200;
   const { start, end } = range ?? { start: 0, end: size };
   const length = end - start;
   const headers = {
+    ...commonHeaders(request.requestId),
     'Content-Type': representation.mediaType,
     'Content-Length': String(length),
     'Content-Disposition': attachment(representation.fileName),
+    'Accept-Ranges': 'bytes',
+    ETag: etag,
     ...(range && { 'Content-Range': `bytes ${start}-${end - 1}/${size}` }),
   };
-  if (isHead) return without(200, headers);
+  if (isHead) {
+    ended({ status, bytes: 0, complete: true });
+    return { status, headers, body: '' };
+  }
   if (length > limits.streamedReplyBytes) throw new ReplyTooLargeError(length, limits.streamedReplyBytes);
-  const status = range ? 206 : 200;
   const pieces = representation.stream(start, end)[Symbol.asyncIterator]();
   const first = await pieces.next();
-  const body = exactly(length, first, pieces, (delivery) => ended({ status, ...delivery }));
-  return { ...reply(status, headers), body };
+  return { status, headers, body: exactly(length, first, pieces, (delivery) => ended({ status, ...delivery })) };
 }
 
 function rangeOf(request: HttpRequest, { size, etag }: Representation): ByteRange | undefined {

@@ -1,0 +1,36 @@
+import { environment } from '../../lib/contract/environment.ts';
+import { directChallenge } from '../../lib/http/authorization.ts';
+import { type ServedFile, serveFile } from '../../lib/http/file.ts';
+import { S3Archive } from '../../lib/stores/s3/archive.ts';
+import { s3Client } from '../../lib/stores/s3/client.ts';
+import { S3DirectUrls } from '../../lib/stores/s3/direct-urls.ts';
+import { S3OutboxWriter } from '../../lib/stores/s3/outbox-writer.ts';
+import { SecretArchiveKeys } from '../../lib/stores/secrets/archive-keys.ts';
+import { secretsManagerClient } from '../../lib/stores/secrets/client.ts';
+import { directAccess } from '../shared/direct-access.ts';
+import { required, requiredNumber } from '../shared/environment.ts';
+import { logger } from '../shared/observability.ts';
+import { streamedHandler } from '../shared/stream-reply.ts';
+
+const client = s3Client();
+const archiveBucket = required(environment.archiveBucket);
+const outboxBucket = required(environment.outboxBucket);
+const urlLifetimeSeconds = requiredNumber(environment.urlLifetimeSeconds);
+
+const endpoint = {
+  ...directAccess(),
+  archive: new S3Archive({ client, bucket: archiveBucket }),
+  archiveKeys: new SecretArchiveKeys({
+    client: secretsManagerClient(),
+    secretArn: required(environment.archiveKeysSecretArn),
+  }),
+  outbox: new S3OutboxWriter({ client, bucket: outboxBucket, archiveBucket }),
+  urls: new S3DirectUrls({ client, archiveBucket, outboxBucket, urlLifetimeSeconds }),
+  now: () => new Date(),
+  served: (file: ServedFile) => logger.info('served', { ...file }),
+};
+
+/** `GET|HEAD /files/{fileId}`, behind the authorizer, streamed: decrypted on the way, or for a key of the caller. */
+export const handler = streamedHandler(directChallenge, (request, invocation) =>
+  serveFile(request, endpoint, invocation),
+);

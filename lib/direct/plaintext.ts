@@ -1,0 +1,106 @@
+import { createHash } from 'node:crypto';
+import { type ContainerReader, Crypt4ghError, openContainer } from '../crypt4gh/index.ts';
+import { ArchiveDamagedError, RangeNotSatisfiableError } from '../errors.ts';
+import { bodySource } from '../export/body-source.ts';
+import type { Archive, ArchivedFile, ArchiveKeys, ContainerSource } from '../export/ports.ts';
+import type { Coordinates } from './part.ts';
+import type { Representation } from './representation.ts';
+
+/**
+ * Reads from S3 under way or being decrypted, of 1 MiB each: a read waits for S3 longer than its bytes take to decrypt.
+ * Also what bounds the memory.
+ */
+const fetchesInFlight = 4;
+const segmentsPerFetch = 16;
+
+export interface PlaintextDependencies {
+  readonly archive: Archive;
+  readonly archiveKeys: ArchiveKeys;
+}
+
+/**
+ * The file decrypted, as the edit list of its stored header leaves it. Only the segments that hold wanted bytes are read;
+ * plaintext exists in memory only, some segments at a time.
+ *
+ * @throws ArchiveDamagedError, TemporarilyUnavailableError
+ */
+export async function plaintextOf(file: ArchivedFile, dependencies: PlaintextDependencies): Promise<Representation> {
+  const { archive, archiveKeys } = dependencies;
+  const [source, candidates] = await Promise.all([bodySource(file, archive), archiveKeys.candidates(file.keyHash)]);
+  const reader = await asDamage(() =>
+    openContainer(randomAccess(source, archive), {
+      header: file.header,
+      privateKeys: candidates.map(({ privateKey }) => privateKey),
+      fetchesInFlight,
+      segmentsPerFetch,
+    }),
+  );
+  return {
+    // The archive knows the size of its objects.
+    size: reader.size ?? 0,
+    etag: entityTag(['plaintext', file.fileId, digestOf(file.header), source.archiveKey, source.archiveEtag]),
+    mediaType: 'application/octet-stream',
+    fileName: baseName(file),
+    stream: (start, end) => pieces(reader, start, end),
+  };
+}
+
+/**
+ * The bytes between the coordinates, as a representation of their own.
+ *
+ * @throws RangeNotSatisfiableError when the whole ends before the first of them
+ */
+export function between({ start, end }: Coordinates, whole: Representation): Representation {
+  if (start >= whole.size) throw new RangeNotSatisfiableError(whole.size);
+  const size = Math.min(end, whole.size) - start;
+  return {
+    ...whole,
+    size,
+    etag: entityTag(['part', whole.etag, String(start), String(start + size)]),
+    stream: (from, to) => whole.stream(start + from, start + to),
+  };
+}
+
+async function* pieces(reader: ContainerReader, start: number, end: number): AsyncGenerator<Uint8Array> {
+  try {
+    yield* reader.stream(start, end);
+  } catch (error) {
+    throw damageOf(error);
+  }
+}
+
+function randomAccess({ archiveKey, archiveEtag: etag, bodySize: size }: ContainerSource, archive: Archive) {
+  return {
+    size,
+    read: (offset: number, length: number) => archive.read(archiveKey, { start: offset, end: offset + length, etag }),
+  };
+}
+
+async function asDamage<T>(open: () => Promise<T>): Promise<T> {
+  try {
+    return await open();
+  } catch (error) {
+    throw damageOf(error);
+  }
+}
+
+/** What the format says of header and body is about the archive here: they never were the caller's. */
+function damageOf(error: unknown): unknown {
+  return error instanceof Crypt4ghError ? new ArchiveDamagedError(error.message, { cause: error }) : error;
+}
+
+function digestOf(bytes: Uint8Array): string {
+  return createHash('sha256').update(bytes).digest('hex');
+}
+
+function entityTag(parts: readonly string[]): string {
+  return `"${createHash('sha256').update(JSON.stringify(parts)).digest('hex')}"`;
+}
+
+/** What follows the last separator of the submitter's path, without the ending that tells of the encryption. */
+function baseName({ fileId, submissionFilePath }: ArchivedFile): string {
+  const segment = submissionFilePath.slice(
+    Math.max(submissionFilePath.lastIndexOf('/'), submissionFilePath.lastIndexOf('\\')) + 1,
+  );
+  return segment.replace(/\.c4gh$/i, '') || fileId;
+}
