@@ -1,6 +1,7 @@
 import { environment } from '../../lib/contract/environment.ts';
 import { directChallenge } from '../../lib/http/authorization.ts';
 import { type ServedFile, serveFile } from '../../lib/http/file.ts';
+import { serveContent, serveHeader } from '../../lib/http/split.ts';
 import { S3Archive } from '../../lib/stores/s3/archive.ts';
 import { s3Client } from '../../lib/stores/s3/client.ts';
 import { S3DirectUrls } from '../../lib/stores/s3/direct-urls.ts';
@@ -30,7 +31,12 @@ const endpoint = {
   served: (file: ServedFile) => logger.info('served', { ...file }),
 };
 
-/** `GET|HEAD /files/{fileId}`, behind the authorizer, streamed: decrypted on the way, or for a key of the caller. */
-export const handler = streamedHandler(directChallenge, (request, invocation) =>
-  serveFile(request, endpoint, invocation),
-);
+/**
+ * `GET|HEAD /files/{fileId}`, behind the authorizer, streamed: decrypted on the way, or for a key of the caller. Below it
+ * `/header` and `/content`: the two halves of a container.
+ */
+export const handler = streamedHandler(directChallenge, (request, invocation) => {
+  if (invocation.resource.endsWith('/header')) return serveHeader(request, endpoint);
+  if (invocation.resource.endsWith('/content')) return serveContent(request, endpoint);
+  return serveFile(request, endpoint, invocation);
+});

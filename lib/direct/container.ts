@@ -81,8 +81,13 @@ export function composed(composition: Composition, archive: Archive): Container 
     etag: `"${digest}"`,
     mediaType: 'application/octet-stream',
     async *stream(start, end) {
-      if (start < header.length) yield header.subarray(start, end);
-      yield* bodyBytes(archive, source, [...cut(ranges, start - header.length, end - header.length)]);
+      const body = bodyBytes(archive, source, [...cut(ranges, start - header.length, end - header.length)]);
+      if (start < header.length) {
+        // Whether the archive answers shows before the first byte goes out: a failure is still a status.
+        const { value: first } = await body.next();
+        yield Buffer.concat([header.subarray(start, end), first ?? new Uint8Array()]);
+      }
+      yield* body;
     },
   };
 }

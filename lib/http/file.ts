@@ -3,11 +3,12 @@ import { type AssemblyDependencies, assembled } from '../direct/assembled.ts';
 import { containerOf, isForAssembly } from '../direct/container.ts';
 import { type Coordinates, partOf } from '../direct/part.ts';
 import { between, plaintextOf } from '../direct/plaintext.ts';
-import { ArchiveDamagedError, InvalidRequestError, type Violation } from '../errors.ts';
+import { InvalidRequestError, type Violation } from '../errors.ts';
 import type { ArchivedFile, ArchiveKeys, Catalogue } from '../export/ports.ts';
 import { bearerToken } from './authorization.ts';
 import { notModified } from './conditions.ts';
 import { requestedCoordinates } from './coordinates.ts';
+import { namingFile } from './naming-file.ts';
 import { pathIdentifier } from './path-identifier.ts';
 import { requestedRecipient } from './recipient-key.ts';
 import { locationReply, redirectWanted } from './redirect.ts';
@@ -29,7 +30,7 @@ export interface ServedFile extends Delivery {
   readonly requestId: string;
   readonly fileId: string;
   readonly datasetId: string;
-  readonly kind: 'plaintext' | 'container';
+  readonly kind: 'plaintext' | 'container' | 'header' | 'content';
 }
 
 /** What a request asks for. */
@@ -62,15 +63,11 @@ export async function serveFile(
   const kind = recipient ? 'container' : 'plaintext';
   const ended = (delivery: Delivery) =>
     endpoint.served({ requestId: request.requestId, fileId, datasetId, kind, ...delivery });
-  try {
-    if (recipient) return await serveContainer(request, { ...wanted, recipient }, file, endpoint, invocation, ended);
+  return namingFile(fileId, async () => {
+    if (recipient) return serveContainer(request, { ...wanted, recipient }, file, endpoint, invocation, ended);
     const whole = await plaintextOf(file, endpoint);
-    return await serve(request, coordinates ? between(coordinates, whole) : whole, ended);
-  } catch (error) {
-    // Bodies and headers know nothing of files; the operator looks for one.
-    if (!(error instanceof ArchiveDamagedError)) throw error;
-    throw new ArchiveDamagedError(`file ${fileId}: ${error.message}`, { cause: error.cause });
-  }
+    return serve(request, coordinates ? between(coordinates, whole) : whole, ended);
+  });
 }
 
 async function serveContainer(

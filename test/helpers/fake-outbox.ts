@@ -1,3 +1,4 @@
+import { parseDirectKey } from '../../lib/contract/direct-key.ts';
 import { outboxMetadata, parseOutboxKey } from '../../lib/contract/outbox-key.ts';
 import type {
   ContainerSource,
@@ -15,6 +16,7 @@ const metadataKeys = new Set<string>(Object.values(outboxMetadata));
 interface StoredObject {
   readonly bytes: Uint8Array;
   readonly etag: string;
+  readonly lastModified: Date;
   readonly metadata: Readonly<Record<string, string>>;
 }
 
@@ -51,7 +53,7 @@ export class FakeOutbox implements OutboxWriter {
   head(key: string): Promise<ObjectHead | undefined> {
     return this.#calls.run('outbox.head', () => {
       const object = this.objects.get(key);
-      return object && { ...object, size: object.bytes.length, lastModified: this.now };
+      return object && { ...object, size: object.bytes.length };
     });
   }
 
@@ -151,13 +153,13 @@ export class FakeOutbox implements OutboxWriter {
     this.writes += 1;
     // As with SSE-KMS, the ETag says nothing about the bytes: the same bytes written again have another one.
     const etag = `"outbox-${this.writes}${tag}"`;
-    this.objects.set(key, { bytes, etag, metadata });
+    this.objects.set(key, { bytes, etag, lastModified: this.now, metadata });
     return 'written';
   }
 }
 
 function checkedKey(key: string): void {
-  if (!parseOutboxKey(key)) throw new Error('a key outside the grammar of the outbox');
+  if (!parseOutboxKey(key) && !parseDirectKey(key)) throw new Error('a key outside the grammar of the outbox');
 }
 
 function checkedMetadata(metadata: Record<string, string>): StoredObject['metadata'] {
