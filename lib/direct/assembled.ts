@@ -46,24 +46,32 @@ export async function assembled(
   dependencies: AssemblyDependencies,
   request: AssemblyRequest,
 ): Promise<Assembled> {
-  const { outbox, urls } = dependencies;
   const key = directKey(container.digest, container.fileName);
-  // Signing sends nothing; the URL says how long the object must stay.
-  const signed = await urls.container(key);
-  const present = await outbox.head(key);
-  if (outlasts(present, container, signed)) return { ...signed, reused: true };
-  if ((await assemble(key, present, container, dependencies, request)) === 'written')
-    return { ...signed, reused: false };
-  if (outlasts(await outbox.head(key), container, signed)) return { ...signed, reused: true };
+  const present = await dependencies.outbox.head(key);
+  const reusable = await lastingUrl(key, present, container, dependencies);
+  if (reusable) return { ...reusable, reused: true };
+  if ((await assemble(key, present, container, dependencies, request)) === 'written') {
+    return { ...(await dependencies.urls.container(key)), reused: false };
+  }
+  const theirs = await lastingUrl(key, await dependencies.outbox.head(key), container, dependencies);
+  if (theirs) return { ...theirs, reused: true };
   throw new TemporarilyUnavailableError('another request writes this container at the same time', {
     retryAfterSeconds: 5,
   });
 }
 
-/** Whether the object stays as long as the URL is good. The lifecycle rule counts from its date, and may be late. */
-function outlasts(object: ObjectHead | undefined, { size }: Container, { expiresAt }: SignedUrl): boolean {
-  if (object?.size !== size) return false;
-  return object.lastModified.getTime() + directExpiryDays * dayMs > expiresAt.getTime() + slackMs;
+/** A URL of the object, if the object stays for as long. The lifecycle rule counts days from its date, and may be late. */
+async function lastingUrl(
+  key: string,
+  object: ObjectHead | undefined,
+  { size }: Container,
+  { urls }: AssemblyDependencies,
+): Promise<SignedUrl | undefined> {
+  if (object?.size !== size) return undefined;
+  // Signing sends nothing.
+  const signed = await urls.container(key);
+  const stays = object.lastModified.getTime() + directExpiryDays * dayMs;
+  return stays > signed.expiresAt.getTime() + slackMs ? signed : undefined;
 }
 
 function assemble(
