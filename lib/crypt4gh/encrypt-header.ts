@@ -1,9 +1,9 @@
 import { asBuffer, expectLength, type Random, systemRandom, wipe } from './bytes.ts';
 import { serializeHeader } from './header.ts';
-import { sealPackets } from './packets.ts';
+import { sealingKey, sealPackets } from './packets.ts';
 import { encodePayload, type Payload } from './payloads.ts';
 import { NONCE_BYTES } from './sizes.ts';
-import { generateKeyPair, KEY_BYTES, preparePrivateKey } from './x25519.ts';
+import { importPrivateKey, KEY_BYTES } from './x25519.ts';
 
 /**
  * The recipients, each once: a second copy of the packets would give its reader a second edit list, which makes the
@@ -39,10 +39,12 @@ export function sealPayloads(
   random: Random,
 ): readonly Buffer[] {
   const encoded = payloads.map(encodePayload);
-  const { privateKey } = generateKeyPair(random);
-  const sender = preparePrivateKey(privateKey);
+  const privateKey = Uint8Array.from(random(KEY_BYTES));
   try {
-    return recipients.flatMap((recipient) => sealPackets(encoded, recipient, sender, () => random(NONCE_BYTES)));
+    const sender = importPrivateKey(privateKey);
+    return recipients.flatMap((recipient) =>
+      sealPackets(encoded, sealingKey(sender, recipient), () => random(NONCE_BYTES)),
+    );
   } finally {
     wipe(privateKey, ...encoded);
   }

@@ -52,7 +52,7 @@ export function openHeader(
       else opened.push(payload);
     }
     if (opened.length > 0) {
-      const reader = Uint8Array.from(prepared.publicKey);
+      const reader = new Uint8Array(prepared.publicKey);
       return { length, packetCount: packets.length, ...judge(opened), reader, foreignPackets };
     }
   }

@@ -1,6 +1,8 @@
 import { createSecretKey, hash, type KeyObject } from 'node:crypto';
+import { wipe } from './bytes.ts';
 import { UnusableKeyError } from './errors.ts';
-import { seal, unseal } from './sealed.ts';
+import { Recent } from './recent.ts';
+import { sealInto, unseal } from './sealed.ts';
 import { SEGMENT_OVERHEAD } from './sizes.ts';
 import { KEY_BYTES, keyAgreement, type PreparedKey } from './x25519.ts';
 
@@ -23,22 +25,34 @@ export function mayHoldDataKey(packet: Buffer): boolean {
  * whoever computes it (Crypt4GH § 3.3.2).
  */
 function packetKey(shared: Uint8Array, reader: Uint8Array, writer: Uint8Array): KeyObject {
-  const digest = hash('blake2b512', Buffer.concat([shared, reader, writer]), 'buffer');
-  // Raw bytes in its place would cost each cipher ten times as much.
-  return createSecretKey(digest.subarray(0, KEY_BYTES));
+  const input = Buffer.concat([shared, reader, writer]);
+  const digest = hash('blake2b512', input, 'buffer');
+  try {
+    // Raw bytes in its place would cost each cipher ten times as much.
+    return createSecretKey(digest.subarray(0, KEY_BYTES));
+  } finally {
+    wipe(shared, input, digest);
+  }
 }
 
+/** Writers that are remembered for a reader's key. */
+const MAXIMUM_WRITERS = 512;
+/** What opens the packets of a writer; `undefined`: its key is of small order, nothing does. */
+type PacketKeys = Recent<{ readonly key: KeyObject | undefined }>;
+const remembered = new WeakMap<KeyObject, PacketKeys>();
+
 /**
- * Opens the packets of one header for one reader. The packets of a header mostly have one writer, so its key is kept:
- * a key agreement costs ten times a decryption.
+ * Opens packets for one reader. The headers of a submission mostly have one writer, so its packet key is kept: a key
+ * agreement costs ten times a decryption.
  */
 export class PacketOpener {
   readonly #reader: PreparedKey;
-  #writer: Buffer | undefined;
-  #key: KeyObject | undefined;
+  readonly #keys: PacketKeys;
 
   constructor(reader: PreparedKey) {
     this.#reader = reader;
+    this.#keys = remembered.get(reader.key) ?? new Recent(MAXIMUM_WRITERS);
+    remembered.set(reader.key, this.#keys);
   }
 
   /**
@@ -54,36 +68,45 @@ export class PacketOpener {
     if (packet.readUInt32LE(0) !== METHOD_X25519_CHACHA20) return undefined;
     const writer = packet.subarray(METHOD_BYTES, PREFIX_BYTES);
     if (sender !== undefined && !writer.equals(sender)) return undefined;
-    const key = this.#keyFor(writer);
+    const { key } = this.#keys.get(writer, () => this.#agree(writer));
     return key && unseal(packet.subarray(PREFIX_BYTES), key);
   }
 
-  #keyFor(writer: Buffer): KeyObject | undefined {
-    if (this.#writer?.equals(writer) !== true) {
-      const shared = keyAgreement(this.#reader.key, writer);
-      this.#writer = writer;
-      this.#key = shared && packetKey(shared, this.#reader.publicKey, writer);
-    }
-    return this.#key;
+  #agree(writer: Buffer): { readonly key: KeyObject | undefined } {
+    const shared = keyAgreement(this.#reader.key, writer);
+    return { key: shared && packetKey(shared, this.#reader.publicKey, writer) };
   }
 }
 
+/** What packets of one writer for one reader are sealed with. */
+export interface SealingKey {
+  /** The writer's public key: it stands in each packet. */
+  readonly writer: Uint8Array;
+  readonly key: KeyObject;
+}
+
+/** @throws UnusableKeyError `weak-public-key` when the reader's key is of small order. */
+export function sealingKey(writer: PreparedKey, reader: Uint8Array): SealingKey {
+  const shared = keyAgreement(writer.key, reader);
+  if (shared === undefined) throw new UnusableKeyError('weak-public-key', 'the public key is a point of small order');
+  return { writer: writer.publicKey, key: packetKey(shared, reader, writer.publicKey) };
+}
+
 /**
- * Seals payloads for one reader; the packets come without their length field.
+ * Seals payloads; the packets come without their length field.
  *
  * @param nonce the nonce of the packet of that index. It must be new for each pair of writer and reader.
- * @throws UnusableKeyError `weak-public-key` when the reader's key is of small order.
  */
 export function sealPackets(
   payloads: readonly Uint8Array[],
-  reader: Uint8Array,
-  writer: PreparedKey,
+  { writer, key }: SealingKey,
   nonce: (index: number) => Uint8Array,
 ): Buffer[] {
-  const shared = keyAgreement(writer.key, reader);
-  if (shared === undefined) throw new UnusableKeyError('weak-public-key', 'the public key is a point of small order');
-  const key = packetKey(shared, reader, writer.publicKey);
-  const method = Buffer.alloc(METHOD_BYTES);
-  method.writeUInt32LE(METHOD_X25519_CHACHA20);
-  return payloads.map((payload, index) => Buffer.concat([method, writer.publicKey, seal(payload, key, nonce(index))]));
+  return payloads.map((payload, index) => {
+    const packet = Buffer.alloc(PREFIX_BYTES + SEGMENT_OVERHEAD + payload.length);
+    packet.writeUInt32LE(METHOD_X25519_CHACHA20);
+    packet.set(writer, METHOD_BYTES);
+    sealInto(packet.subarray(PREFIX_BYTES), payload, key, nonce(index));
+    return packet;
+  });
 }

@@ -43,7 +43,7 @@ function decodeDataKey(payload: Buffer): Payload {
   if (payload.length < DATA_KEY_PAYLOAD_BYTES) {
     throw new MalformedHeaderError('malformed-packet', 'a data key packet is too short');
   }
-  return { type: 'data-key', key: Uint8Array.from(payload.subarray(8, DATA_KEY_PAYLOAD_BYTES)) };
+  return { type: 'data-key', key: new Uint8Array(payload.subarray(8, DATA_KEY_PAYLOAD_BYTES)) };
 }
 
 function decodeEditList(payload: Buffer): Payload {

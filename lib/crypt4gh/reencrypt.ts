@@ -1,15 +1,11 @@
-import { createHash, createSecretKey, hkdfSync } from 'node:crypto';
-import type { Random } from './bytes.ts';
+import { type Random, wipe } from './bytes.ts';
+import { derivedSenders } from './derived-sender.ts';
 import { distinctRecipients, encryptPayloads } from './encrypt-header.ts';
 import { serializeHeader } from './header.ts';
 import { openHeader } from './open-header.ts';
 import { sealPackets } from './packets.ts';
 import { encodePayload, type Payload } from './payloads.ts';
-import { NONCE_BYTES } from './sizes.ts';
-import { KEY_BYTES, preparePrivateKey } from './x25519.ts';
-
-/** Keeps these keys apart from anything else derived from the same secret; a change of the scheme changes it. */
-const derivationLabel = 'data-out crypt4gh header v1';
+import { KEY_BYTES } from './x25519.ts';
 
 /**
  * Where the sender key and the nonces of a rebuilt header come from.
@@ -48,18 +44,33 @@ export function reencryptHeader(options: {
   const { header, readerKeys, derivation, sender, foreignPackets = 'drop', editList } = options;
   const recipients = distinctRecipients(options.recipients);
   const opened = openHeader(header, readerKeys, sender === undefined ? {} : { sender });
-  const payloads = editList === undefined ? opened.payloads : withEditList(opened.payloads, editList);
-  const kept = foreignPackets === 'keep' ? opened.foreignPackets : [];
-  if ('random' in derivation) return encryptPayloads(payloads, recipients, derivation.random, kept);
+  try {
+    const payloads = editList === undefined ? opened.payloads : withEditList(opened.payloads, editList);
+    const kept = foreignPackets === 'keep' ? opened.foreignPackets : [];
+    if ('random' in derivation) return encryptPayloads(payloads, recipients, derivation.random, kept);
+    return serializeHeader([...derivedPackets(payloads, recipients, derivation), ...kept]);
+  } finally {
+    wipe(...opened.dataKeys);
+  }
+}
 
-  if (derivation.secret.length < KEY_BYTES) throw new RangeError(`expected a secret of at least ${KEY_BYTES} bytes`);
+function derivedPackets(
+  payloads: readonly Payload[],
+  recipients: readonly Uint8Array[],
+  { secret, context }: { readonly secret: Uint8Array; readonly context: string },
+): Buffer[] {
+  if (secret.length < KEY_BYTES) throw new RangeError(`expected a secret of at least ${KEY_BYTES} bytes`);
   const encoded = payloads.map(encodePayload);
-  const digest = digestOf([Buffer.from(derivation.context, 'utf8'), ...encoded]);
-  const packets = recipients.flatMap((recipient) => {
-    const { sender, nonce } = deriveSender(derivation.secret, recipient, digest);
-    return sealPackets(encoded, recipient, preparePrivateKey(sender), nonce);
-  });
-  return serializeHeader([...packets, ...kept]);
+  const content = joined([Buffer.from(context, 'utf8'), ...encoded]);
+  const senders = derivedSenders(secret);
+  try {
+    return recipients.flatMap((recipient) => {
+      const { key, nonces } = senders.senderFor(recipient);
+      return sealPackets(encoded, key, nonces(content));
+    });
+  } finally {
+    wipe(content, ...encoded);
+  }
 }
 
 function withEditList(payloads: readonly Payload[], lengths: readonly bigint[] | null): Payload[] {
@@ -67,34 +78,12 @@ function withEditList(payloads: readonly Payload[], lengths: readonly bigint[] |
   return lengths === null ? dataKeys : [...dataKeys, { type: 'edit-list', lengths }];
 }
 
-/** SHA-256 over the parts, each with its length before it, so that no two lists run together into the same bytes. */
-function digestOf(parts: readonly Buffer[]): Buffer {
-  const hash = createHash('sha256');
-  const length = Buffer.alloc(4);
-  for (const part of parts) {
+/** The parts, each with its length before it, so that no two lists run together into the same bytes. */
+function joined(parts: readonly Buffer[]): Buffer {
+  const pieces = parts.flatMap((part) => {
+    const length = Buffer.alloc(4);
     length.writeUInt32LE(part.length);
-    hash.update(length).update(part);
-  }
-  return hash.digest();
-}
-
-/**
- * The sender key and nonces for one recipient (HKDF-SHA-256, RFC 5869). The digest covers all that is sealed under
- * them, so a different plaintext never meets the same key and nonce.
- */
-function deriveSender(secret: Uint8Array, recipient: Uint8Array, digest: Buffer) {
-  const info = Buffer.concat([recipient, digest]);
-  const derived = Buffer.from(
-    hkdfSync('sha256', createSecretKey(secret), derivationLabel, info, KEY_BYTES + NONCE_BYTES),
-  );
-  const base = derived.subarray(KEY_BYTES);
-  return {
-    sender: derived.subarray(0, KEY_BYTES),
-    /** The packet's index folded into the derived nonce: different for every packet under this sender key. */
-    nonce(index: number): Buffer {
-      const nonce = Buffer.from(base);
-      nonce.writeUInt32LE((nonce.readUInt32LE(8) ^ index) >>> 0, 8);
-      return nonce;
-    },
-  };
+    return [length, part];
+  });
+  return Buffer.concat(pieces);
 }

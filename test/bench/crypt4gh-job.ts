@@ -2,17 +2,24 @@
  * One job of the Crypt4GH benchmark in a process of its own, so that its memory is its own:
  * `node crypt4gh-job.ts encrypt|decrypt|ranges|headers …`, JSON on standard output.
  */
+import { randomBytes } from 'node:crypto';
 import { open } from 'node:fs/promises';
+import { serializeHeader } from '../../lib/crypt4gh/header.ts';
 import {
   decrypt,
+  decryptFile,
   encrypt,
-  encryptHeader,
+  encryptFile,
   fileSource,
   generateKeyPair,
   openContainer,
   publicKeyOf,
   reencryptHeader,
+  SegmentWorkers,
 } from '../../lib/crypt4gh/index.ts';
+import { sealingKey, sealPackets } from '../../lib/crypt4gh/packets.ts';
+import { encodePayload } from '../../lib/crypt4gh/payloads.ts';
+import { importPrivateKey } from '../../lib/crypt4gh/x25519.ts';
 import { chunksOf, writeAll } from './file-io.ts';
 
 /** What a job says about itself. */
@@ -26,17 +33,26 @@ export interface JobResult {
 }
 
 const MIB = 2 ** 20;
+/** Beside the bundle of this file. */
+const workerUrl = new URL('./segment-worker.mjs', import.meta.url);
 
-async function encryptFile(key: Buffer, source: string, target: string): Promise<void> {
+/** @param threads 1: on this thread, as a stream; more: on threads that read and write by themselves. */
+async function encryptAll(key: Buffer, source: string, target: string, threads: number): Promise<void> {
   await using input = await open(source);
   await using output = await open(target, 'w');
-  await writeAll(output, encrypt(chunksOf(input), { recipients: [publicKeyOf(key)] }));
+  const recipients = [publicKeyOf(key)];
+  if (threads === 1) return await writeAll(output.fd, encrypt(chunksOf(input.fd), { recipients }));
+  await using workers = new SegmentWorkers({ threads, workerUrl });
+  await encryptFile(input, output, { recipients, workers });
 }
 
-async function decryptFile(key: Buffer, source: string, target: string): Promise<void> {
+async function decryptAll(key: Buffer, source: string, target: string, threads: number): Promise<void> {
   await using input = await open(source);
   await using output = await open(target, 'w');
-  await writeAll(output, decrypt(chunksOf(input), { privateKeys: [key] }));
+  const privateKeys = [key];
+  if (threads === 1) return await writeAll(output.fd, decrypt(chunksOf(input.fd), { privateKeys }));
+  await using workers = new SegmentWorkers({ threads, workerUrl });
+  await decryptFile(input, output, { privateKeys, workers });
 }
 
 /** Ranges of 1 MiB at random places, one after the other. */
@@ -51,26 +67,26 @@ async function readRanges(key: Buffer, source: string, count: number): Promise<n
   return count;
 }
 
-/** Headers of different writers, so that no key agreement can be remembered, rebuilt for one recipient. */
-function rebuildHeaders(seconds: number): number {
+/** Headers of `writers` different writers, rebuilt for one recipient. */
+function rebuildHeaders(seconds: number, writers: number): number {
   const archive = generateKeyPair();
   const recipient = generateKeyPair();
-  const headers = Array.from({ length: 500 }, (_, index) =>
-    encryptHeader({ dataKeys: [new Uint8Array(32).fill(index)], recipients: [archive.publicKey] }),
-  );
+  const writer = () => sealingKey(importPrivateKey(randomBytes(32)), archive.publicKey);
+  const keys = Array.from({ length: writers }, writer);
+  const headers = Array.from({ length: 2_000 }, (_, index) => {
+    const payload = encodePayload({ type: 'data-key', key: randomBytes(32) });
+    return serializeHeader(sealPackets([payload], keys[index % writers] ?? writer(), () => randomBytes(12)));
+  });
   const derivation = { secret: archive.privateKey, context: 'EGAF00000000001' };
-  const round = () => {
-    for (const header of headers) {
-      reencryptHeader({ header, readerKeys: [archive.privateKey], recipients: [recipient.publicKey], derivation });
-    }
-  };
+  const rebuild = (header: Uint8Array) =>
+    reencryptHeader({ header, readerKeys: [archive.privateKey], recipients: [recipient.publicKey], derivation });
   // Until the compiler has seen it.
-  for (let warm = 0; warm < 4; warm += 1) round();
+  headers.forEach(rebuild);
   restart();
   let done = 0;
-  while (cpuSeconds() < seconds) {
-    round();
-    done += headers.length;
+  for (; cpuSeconds() < seconds; done += 100) {
+    const start = done % headers.length;
+    headers.slice(start, start + 100).forEach(rebuild);
   }
   return done;
 }
@@ -89,14 +105,14 @@ function cpuSeconds(): number {
 }
 
 async function main(job = '', ...rest: readonly string[]): Promise<void> {
-  const [first = '', source = '', third = ''] = rest;
+  const [first = '', source = '', third = '', threads = '1'] = rest;
   const key = Buffer.from(first, 'hex');
   restart();
   let done: number | undefined;
-  if (job === 'headers') done = rebuildHeaders(Number(first));
+  if (job === 'headers') done = rebuildHeaders(Number(first), Number(source));
   else if (job === 'ranges') done = await readRanges(key, source, Number(third));
-  else if (job === 'encrypt') await encryptFile(key, source, third);
-  else if (job === 'decrypt') await decryptFile(key, source, third);
+  else if (job === 'encrypt') await encryptAll(key, source, third, Number(threads));
+  else if (job === 'decrypt') await decryptAll(key, source, third, Number(threads));
   else throw new RangeError(`there is no job ${job}`);
   const result: JobResult = {
     seconds: (performance.now() - startedAt) / 1_000,

@@ -24,31 +24,35 @@ def file_to_file(process, source, target):
     return timed(work)
 
 
-def headers(seconds):
-    """Header re-encryptions a second: the header read, opened, sealed for one recipient, written; others' trimmed."""
+def headers(seconds, writers):
+    """Headers of so many writers: read, opened, sealed for one recipient, written; packets of others trimmed."""
     archive, recipient = os.urandom(32), sodium.derive_pk(os.urandom(32))
     archive_public = sodium.derive_pk(archive)
+    senders = [os.urandom(32) for _ in range(writers)]
     sources = [
         header.serialize(
-            header.encrypt(header.make_packet_data_enc(0, os.urandom(32)), [(0, os.urandom(32), archive_public)])
+            header.encrypt(
+                header.make_packet_data_enc(0, os.urandom(32)), [(0, senders[index % writers], archive_public)]
+            )
         )
-        for _ in range(500)
+        for index in range(2_000)
     ]
     done, started = 0, time.process_time()
     while time.process_time() - started < seconds:
-        for source in sources:
+        start = done % len(sources)
+        for source in sources[start : start + 100]:
             packets = header.reencrypt(
                 header.parse(io.BytesIO(source)), [(0, archive, None)], [(0, archive, recipient)], trim=True
             )
             header.serialize(packets)
-        done += len(sources)
+        done += 100
     cpu = time.process_time() - started
     return {"seconds": cpu, "cpu": cpu, "done": done}
 
 
 def main(job, *rest):
     if job == "headers":
-        result = headers(float(rest[0]))
+        result = headers(float(rest[0]), int(rest[1]))
     else:
         key, source, target = bytes.fromhex(rest[0]), rest[1], rest[2]
         if job == "encrypt":

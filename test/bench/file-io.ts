@@ -1,33 +1,42 @@
-import type { FileHandle } from 'node:fs/promises';
+import { readSync, writevSync } from 'node:fs';
+import { asBuffer } from '../../lib/crypt4gh/bytes.ts';
+import { release } from '../../lib/crypt4gh/sealed.ts';
 
-const READ_BYTES = 2 ** 20;
-/** Segments that are written in one go. */
-const WRITE_CHUNKS = 16;
+const READ_BYTES = 2 ** 18;
+/** Segments that are written in one go: 256 KiB. What is larger leaves the cache before the kernel copies it. */
+const WRITE_CHUNKS = 4;
 
-/**
- * A file in chunks of 1 MiB, all in the same memory: for whoever is done with a chunk when asking for the next. Streams
- * of Node take new memory for each chunk, which costs as much as the cipher.
+/*
+ * Files read and written on the calling thread. Asynchronous calls of Node go to other threads, and wait for a processor
+ * twice each time when there is something else to do; streams of Node take new memory for each chunk besides.
  */
-export async function* chunksOf(file: FileHandle): AsyncGenerator<Buffer, void, undefined> {
+
+/** A file in chunks, all in the same memory: for whoever is done with a chunk when asking for the next. */
+export function* chunksOf(file: number): Generator<Buffer, void, undefined> {
   const memory = Buffer.allocUnsafeSlow(READ_BYTES);
   for (;;) {
-    const { bytesRead } = await file.read(memory, 0, READ_BYTES);
-    if (bytesRead === 0) return;
-    yield memory.subarray(0, bytesRead);
+    const bytes = readSync(file, memory);
+    if (bytes === 0) return;
+    yield memory.subarray(0, bytes);
   }
 }
 
-/** Writes all of `source`; while one batch is written, the next is made. */
-export async function writeAll(file: FileHandle, source: AsyncIterable<Uint8Array>): Promise<void> {
+/** Writes all of `source`. */
+export async function writeAll(file: number, source: AsyncIterable<Uint8Array>): Promise<void> {
   let batch: Uint8Array[] = [];
-  let written: Promise<unknown> = Promise.resolve();
   for await (const chunk of source) {
     batch.push(chunk);
     if (batch.length < WRITE_CHUNKS) continue;
-    await written;
-    written = file.writev(batch);
+    writeBatch(file, batch);
     batch = [];
   }
-  await written;
-  if (batch.length > 0) await file.writev(batch);
+  if (batch.length > 0) writeBatch(file, batch);
+}
+
+function writeBatch(file: number, batch: readonly Uint8Array[]): void {
+  const size = batch.reduce((sum, chunk) => sum + chunk.length, 0);
+  const written = writevSync(file, batch);
+  // The chunks are ours alone: memory that is given back at once is still in the cache when the next chunk takes it.
+  for (const chunk of batch) release(asBuffer(chunk));
+  if (written !== size) throw new Error(`wrote ${written} of ${size} bytes`);
 }

@@ -4,7 +4,6 @@ import { createReport, machine, type Suite } from './report.ts';
 /** The suites by name, in the order in which they run. Each is loaded only when it runs. */
 const suites: Readonly<Record<string, () => Promise<{ default: Suite }>>> = {
   crypt4gh: () => import('./crypt4gh.ts'),
-  headers: () => import('./headers.ts'),
   bundles: () => import('./bundles.ts'),
   export: () => import('./export.ts'),
   listing: () => import('./listing.ts'),

@@ -1,7 +1,13 @@
 import { headerLength } from '../../lib/crypt4gh/header.ts';
-import { type OpenedHeader, openHeader, publicKeyOf, reencryptHeader } from '../../lib/crypt4gh/index.ts';
-import { sealPackets } from '../../lib/crypt4gh/packets.ts';
-import { preparePrivateKey } from '../../lib/crypt4gh/x25519.ts';
+import {
+  addRecipients,
+  type OpenedHeader,
+  openHeader,
+  publicKeyOf,
+  reencryptHeader,
+} from '../../lib/crypt4gh/index.ts';
+import { sealingKey, sealPackets } from '../../lib/crypt4gh/packets.ts';
+import { importPrivateKey } from '../../lib/crypt4gh/x25519.ts';
 import { fieldValue, mutated } from './mutations.ts';
 import { Seeded } from './seeded.ts';
 
@@ -40,8 +46,8 @@ const smallOrder = [Buffer.alloc(32), Buffer.concat([Buffer.of(1), Buffer.alloc(
 /** A packet without its length field. */
 function packet(random: Seeded): Buffer {
   if (random.oneIn(12)) return random.bytes(random.below(120));
-  const writer = preparePrivateKey(random.bytes(32));
-  const [sealed] = sealPackets([payload(random)], random.pick(readers), writer, () => random.bytes(12));
+  const key = sealingKey(importPrivateKey(random.bytes(32)), random.pick(readers));
+  const [sealed] = sealPackets([payload(random)], key, () => random.bytes(12));
   const bytes = sealed ?? Buffer.alloc(0);
   if (random.oneIn(20)) bytes.writeUInt32LE(fieldValue(random, 0, 1), 0);
   if (random.oneIn(20)) random.pick(smallOrder).copy(bytes, 4);
@@ -78,18 +84,29 @@ export function headerCase(random: Seeded): void {
   if (opened.length !== length || length > bytes.length) throw new Error('two lengths of one header');
   if (opened.dataKeys.length === 0) throw new Error('opened without a data key');
   if (random.oneIn(4)) reencrypted(random, bytes, privateKeys, opened);
+  if (random.oneIn(16)) added(random, bytes, privateKeys, opened);
 }
+
+const says = ({ dataKeys, editList }: OpenedHeader) => [dataKeys.map((key) => key.toString()), editList].join();
 
 function reencrypted(random: Seeded, bytes: Buffer, readerKeys: readonly Buffer[], before: OpenedHeader): void {
   const rebuilt = reencryptHeader({
     header: bytes,
     readerKeys,
     recipients: [newPublicKey],
+    foreignPackets: random.oneIn(3) ? 'keep' : 'drop',
     derivation: random.oneIn(2)
       ? { secret: readerKey, context: 'file' }
       : { random: (size: number) => random.bytes(size) },
   });
-  const after = openHeader(rebuilt, [newReader]);
-  const says = ({ dataKeys, editList }: OpenedHeader) => [dataKeys.map((key) => key.toString()), editList].join();
-  if (says(after) !== says(before)) throw new Error('a rebuilt header says something else');
+  if (says(openHeader(rebuilt, [newReader])) !== says(before)) throw new Error('a rebuilt header says something else');
+}
+
+function added(random: Seeded, bytes: Buffer, readerKeys: readonly Buffer[], before: OpenedHeader): void {
+  const recipients = [newPublicKey];
+  const header = addRecipients({ header: bytes, readerKeys, recipients, random: (size) => random.bytes(size) });
+  for (const keys of [[newReader], readerKeys]) {
+    if (says(openHeader(header, keys)) !== says(before))
+      throw new Error('a header with more readers says something else');
+  }
 }

@@ -17,8 +17,8 @@ import {
   parsePublicKey,
   reencryptHeader,
 } from '../../lib/crypt4gh/index.ts';
-import { sealPackets } from '../../lib/crypt4gh/packets.ts';
-import { preparePrivateKey } from '../../lib/crypt4gh/x25519.ts';
+import { sealingKey, sealPackets } from '../../lib/crypt4gh/packets.ts';
+import { importPrivateKey } from '../../lib/crypt4gh/x25519.ts';
 import { collect, generatedPlaintext, inChunks, vectorFile } from '../helpers/crypt4gh-vectors.ts';
 import { applyPlainly, editLists } from '../helpers/edit-lists.ts';
 
@@ -133,7 +133,7 @@ describe('mutated input raises errors of this library and nothing else', () => {
   });
 
   test('sealed payloads of any content', async () => {
-    const writer = preparePrivateKey(generateKeyPair().privateKey);
+    const writer = importPrivateKey(generateKeyPair().privateKey);
     const field = fc.constantFrom(0, 1, 2, 0xffff_ffff);
     const payload = fc
       .tuple(field, field, fc.uint8Array({ maxLength: 60 }), fc.nat({ max: 70 }))
@@ -146,7 +146,7 @@ describe('mutated input raises errors of this library and nothing else', () => {
     await fc.assert(
       fc.asyncProperty(fc.array(payload, { maxLength: 4 }), async (payloads) => {
         let nonce = 0;
-        const packets = sealPackets(payloads, reader.publicKey, writer, () => Buffer.alloc(12, ++nonce));
+        const packets = sealPackets(payloads, sealingKey(writer, reader.publicKey), () => Buffer.alloc(12, ++nonce));
         await onlyTypedErrors(() => openHeader(serializeHeader(packets), [reader.privateKey]));
       }),
       { numRuns: 20 * numRuns },

@@ -17,7 +17,7 @@ import {
   reencryptHeader,
 } from '../../../lib/crypt4gh/index.ts';
 import { collect, generatedPlaintext, inChunks, keyVector, vectorFile } from '../../helpers/crypt4gh-vectors.ts';
-import { keptOf } from '../../helpers/plain-edit-list.ts';
+import { applyPlainly } from '../../helpers/edit-lists.ts';
 import { Peer } from './peer.ts';
 
 const python = process.env['CRYPT4GH_PYTHON'];
@@ -131,7 +131,7 @@ describe('edit lists', () => {
     const header = encryptHeader({ dataKeys: [dataKey], editList: list, recipients: [alice.publicKey] });
     const container = Buffer.concat([header, await collect(encryptSegments([plaintext], { dataKey }))]);
     const read = await theirDecrypt(container, alice.privateKey);
-    expect(read.equals(keptOf(plaintext, list))).toBe(true);
+    expect(read.equals(applyPlainly(plaintext, list))).toBe(true);
   });
 
   test.each(lists.map((list) => [list.join(), list] as const))('%s: theirs is read by us', async (_, list) => {
@@ -140,7 +140,7 @@ describe('edit lists', () => {
       recipient: alice.publicKey,
       lengths: list.map(Number),
     });
-    expect((await ourDecrypt(container, alice.privateKey)).equals(keptOf(plaintext, list))).toBe(true);
+    expect((await ourDecrypt(container, alice.privateKey)).equals(applyPlainly(plaintext, list))).toBe(true);
   });
 
   const ranges = [
