@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import * as z from 'zod';
 import { generateKeyPair, openHeader, splitContainer } from '../../lib/crypt4gh/index.ts';
 import { bytesOf } from '../../lib/demo/made-files.ts';
@@ -161,11 +161,16 @@ describe('seed rule 4 and § 7: rejected requests get 200 at once, stage nothing
     const rows = await service.settled(requestId);
     expect(rows).toMatchObject([{ event: 'rejected', reason }]);
     expect(await service.outboxKeys(name)).toEqual([]);
-    const lines = service.logs.filter(({ functionName }) => functionName === 'consume-export').map(({ line }) => line);
-    expect(lines.some((line) => line.includes(requestId) && line.includes(reason))).toBe(true);
-    expect(
-      lines.some((line) => line.includes('"_aws"') && line.includes('ExportRejected') && line.includes(reason)),
-    ).toBe(true);
+    // They come after the audit row.
+    await vi.waitFor(() => {
+      const lines = service.logs
+        .filter(({ functionName }) => functionName === 'consume-export')
+        .map(({ line }) => line);
+      expect(lines.some((line) => line.includes(requestId) && line.includes(reason))).toBe(true);
+      expect(
+        lines.some((line) => line.includes('"_aws"') && line.includes('ExportRejected') && line.includes(reason)),
+      ).toBe(true);
+    }, 5_000);
   });
 
   test('seed rule 2: what is no visa at all is still answered with 200', async () => {

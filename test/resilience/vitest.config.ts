@@ -1,0 +1,13 @@
+import { defineConfig } from 'vitest/config';
+
+/** Faults at every step of an export. Too long for `npm test`; `npm run test:resilience`, which `.ci/run` calls. */
+export default defineConfig({
+  root: new URL('../..', import.meta.url).pathname,
+  test: {
+    include: ['test/resilience/**/*.resilience.ts'],
+    testTimeout: 60_000,
+    hookTimeout: 120_000,
+    maxWorkers: 2,
+    reporters: ['default', ['json', { outputFile: process.env['TEST_REPORT'] ?? 'coverage/resilience.json' }]],
+  },
+});
