@@ -17,6 +17,7 @@ import { setDatasetEvent } from '../../lib/ops/commands/dataset.ts';
 import { localTarget } from '../../lib/ops/target.ts';
 import { assembly } from './assembly.ts';
 import { basic as basicHeader } from './http-request.ts';
+import { type RawReply, type RawRequest, rawRequest } from './raw-http.ts';
 
 export interface LogLine {
   readonly functionName: string;
@@ -170,6 +171,12 @@ export class Service {
   /** `GET` on the proxy as a researcher; redirects are not followed. */
   get(path: string, visa: string, init: RequestInit = {}): Promise<Response> {
     return fetch(this.url(path), { headers: this.researcher(visa), redirect: 'manual', ...init });
+  }
+
+  /** A request of the data-out API; `token` is a visa or a passport, `headers` of `init` override. */
+  direct(path: string, token?: string, init: RawRequest = {}): Promise<RawReply> {
+    const headers = { ...(token !== undefined && { Authorization: `Bearer ${token}` }), ...init.headers };
+    return rawRequest(this.connection.dataOutUrl, path, { ...init, headers });
   }
 
   async list(visa: string, query = ''): Promise<readonly ListedFile[]> {

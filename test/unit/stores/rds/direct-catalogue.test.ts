@@ -47,7 +47,9 @@ beforeAll(async () => {
 afterAll(() => test[Symbol.asyncDispose]());
 
 async function pagesOf(datasetId: string): Promise<(readonly ListedFile[])[]> {
-  return await Array.fromAsync(catalogue.filesOfDataset(datasetId));
+  const pages: (readonly ListedFile[])[] = [];
+  for await (const page of catalogue.filesOfDataset(datasetId)) pages.push(page);
+  return pages;
 }
 
 describe('filesOfDataset', () => {

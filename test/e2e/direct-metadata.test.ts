@@ -1,0 +1,281 @@
+import { createHash } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { bytesOf } from '../../lib/demo/made-files.ts';
+import type { AwsCall, Fault } from '../../lib/local/aws/traffic.ts';
+import type { AddedFile } from '../../lib/ops/archive/add-file.ts';
+import { expectProblem, type RawReply } from '../helpers/raw-http.ts';
+import { basic, Service } from '../helpers/service.ts';
+
+/** `GET /metadata/datasets` and `…/{datasetId}/files`, and what stands before every route of the data-out API. */
+
+let service: Service;
+let visa: string;
+let added: AddedFile;
+const many = 2500;
+
+beforeAll(async () => {
+  service = await Service.start();
+  added = await service.archive('EGAD1', 'study/räw data.bam', 100_000);
+  await service.archive('EGAD2', 'other.txt', 10);
+  await service.sql(`insert into sda.datasets (id, stable_id) values (100, 'EGAD100'), (101, 'EGAD101')`);
+  await service.sql(`insert into sda.dataset_references (dataset_id, reference_id, reference_scheme)
+    values (100, 'https://doi.example.org/10.1/x', 'DOI')`);
+  await service.sql(`insert into sda.files (stable_id, submission_file_path, archive_file_path, archive_file_size, header)
+    select 'EGAF' || to_char(n, 'FM00000000000'), 'dir/' || n || '.vcf', 'body', n, '00' from generate_series(1, ${many}) n`);
+  await service.sql(`insert into sda.file_dataset (file_id, dataset_id)
+    select id, 100 from sda.files where archive_file_path = 'body'`);
+  for (const id of ['EGAD1', 'EGAD100', 'EGAD101']) await service.setDataset(id, 'released');
+  visa = await service.visa({ datasetId: 'EGAD1' });
+});
+afterAll(() => service?.stop());
+
+/** A passport for several datasets. */
+async function passportFor(...datasetIds: readonly string[]): Promise<string> {
+  const visas = await Promise.all(datasetIds.map((datasetId) => service.visa({ datasetId })));
+  return service.passport('researcher', visas);
+}
+
+interface Entry {
+  readonly fileId: string;
+  readonly fileSize: number | null;
+}
+
+function json<T>(reply: RawReply): T {
+  expect([reply.status, reply.complete, reply.text.slice(0, 300)]).toEqual([200, true, expect.any(String)]);
+  expect(reply.headers).toMatchObject({ 'content-type': 'application/json', 'cache-control': 'no-store' });
+  return JSON.parse(reply.text) as T;
+}
+
+describe('the datasets of a caller', () => {
+  test('are those that are granted and released, in the order of their ids', async () => {
+    const token = await passportFor('EGAD2', 'EGAD100', 'EGAD1', 'EGAD404');
+    expect(json(await service.direct('metadata/datasets', token))).toEqual(['EGAD1', 'EGAD100']);
+    expect(json(await service.direct('metadata/datasets', visa))).toEqual(['EGAD1']);
+  });
+
+  test('are told by their own ids where the visa has an alias', async () => {
+    const token = await service.visa({ datasetId: 'https://doi.example.org/10.1/x' });
+    expect(json(await service.direct('metadata/datasets', token))).toEqual(['EGAD100']);
+  });
+
+  test('are none for a visa that grants nothing here', async () => {
+    expect(json(await service.direct('metadata/datasets', await service.visa({ datasetId: 'EGAD2' })))).toEqual([]);
+    const other = await service.visa({
+      claims: {
+        ga4gh_visa_v1: { type: 'AffiliationAndRole', asserted: 1, value: 'x', source: 'https://x.example.org' },
+      },
+    });
+    expect(json(await service.direct('metadata/datasets', other))).toEqual([]);
+  });
+
+  test('are looked up on every call: a withdrawal shows at once', async () => {
+    const token = await passportFor('EGAD101', 'EGAD1');
+    expect(json(await service.direct('metadata/datasets', token))).toEqual(['EGAD1', 'EGAD101']);
+    await service.setDataset('EGAD101', 'deprecated');
+    expect(json(await service.direct('metadata/datasets', token))).toEqual(['EGAD1']);
+    expectProblem(await service.direct('metadata/datasets/EGAD101/files', token), 403, 'forbidden');
+  });
+});
+
+describe('the files of a dataset', () => {
+  test('have the members that clients in the field read', async () => {
+    const plaintext = createHash('sha256');
+    for await (const piece of bytesOf({ path: 'study/räw data.bam', size: 100_000 })) plaintext.update(piece);
+    expect(json(await service.direct('metadata/datasets/EGAD1/files', visa))).toEqual([
+      {
+        fileId: added.fileId,
+        datasetId: 'EGAD1',
+        displayFileName: 'räw data.bam',
+        fileName: 'study/räw data.bam',
+        // Two segments, each with a nonce and a MAC (Crypt4GH § 3.3).
+        fileSize: 100_000 + 2 * 28,
+        unencryptedChecksum: null,
+        unencryptedChecksumType: null,
+        decryptedFileSize: 100_000,
+        decryptedFileChecksum: plaintext.digest('hex'),
+        decryptedFileChecksumType: 'SHA256',
+        fileStatus: 'READY',
+      },
+    ]);
+  });
+
+  test('are listed whole, each exactly once, over several pages of the database', async () => {
+    service.engine.traffic.resetCounters();
+    const entries = json<Entry[]>(
+      await service.direct('metadata/datasets/EGAD100/files', await passportFor('EGAD100')),
+    );
+    expect(new Set(entries.map(({ fileId }) => fileId)).size).toBe(many);
+    expect(entries.map(({ fileSize }) => fileSize ?? 0).reduce((sum, size) => sum + size, 0)).toBe(
+      (many * (many + 1)) / 2,
+    );
+    expect(service.calls('dataset-files rds-data ExecuteStatement')).toBeLessThan(12);
+  });
+
+  test('are found by an alias in the path, percent-encoded as one segment', async () => {
+    const alias = encodeURIComponent('https://doi.example.org/10.1/x');
+    const entries = json<{ datasetId: string }[]>(
+      await service.direct(`metadata/datasets/${alias}/files`, await passportFor('EGAD100')),
+    );
+    expect(entries.length).toBe(many);
+    expect(entries[0]?.datasetId).toBe('EGAD100');
+  });
+
+  test('begin to arrive before the database has answered for the second page', async () => {
+    let queries = 0;
+    let queriesAtFirstText: number | undefined;
+    const isQuery = (call: AwsCall) => call.caller === 'dataset-files' && call.service === 'rds-data';
+    const stop = service.engine.traffic.observe((call) => {
+      if (isQuery(call) && sqlOf(call).includes('row_number()')) queries += 1;
+    });
+    const heal = service.engine.traffic.addFault((call) =>
+      isQuery(call) && sqlOf(call).includes('row_number()') && queries >= 1 ? { delayMs: 400 } : undefined,
+    );
+    const reply = await service
+      .direct('metadata/datasets/EGAD100/files', await passportFor('EGAD100'), {
+        onText: () => {
+          queriesAtFirstText ??= queries;
+        },
+      })
+      .finally(heal);
+    stop();
+    expect(json<Entry[]>(reply)).toHaveLength(many);
+    expect(queriesAtFirstText).toBeLessThanOrEqual(2);
+  });
+
+  test.each([
+    ['fails', { error: { status: 400, code: 'BadRequestException' } }],
+    ['refuses', { error: { status: 403, code: 'AccessDeniedException' } }],
+  ])('the database %s on the second page: the reply breaks off and is no JSON', async (_, fault: Fault) => {
+    let pages = 0;
+    const heal = service.engine.traffic.addFault((call) => {
+      if (call.caller !== 'dataset-files' || !sqlOf(call).includes('row_number()')) return undefined;
+      pages += 1;
+      return pages > 1 ? fault : undefined;
+    });
+    const reply = await service.direct('metadata/datasets/EGAD100/files', await passportFor('EGAD100')).finally(heal);
+    expect([reply.status, reply.complete]).toEqual([200, false]);
+    expect(() => JSON.parse(reply.text)).toThrow(SyntaxError);
+  });
+
+  test('a dataset without files is an empty list', async () => {
+    await service.sql("insert into sda.datasets (stable_id) values ('EGAD102')");
+    await service.setDataset('EGAD102', 'released');
+    expect(json(await service.direct('metadata/datasets/EGAD102/files', await passportFor('EGAD102')))).toEqual([]);
+  });
+});
+
+describe('what a caller may not see', () => {
+  test('is refused alike: unknown, not released, not granted, impossible', async () => {
+    const token = await passportFor('EGAD1', 'EGAD2', 'EGAD404');
+    const ids = [
+      'EGAD404',
+      'EGAD2',
+      'EGAD100',
+      'EGAD405',
+      '%00',
+      '%ED%A0%80',
+      '%',
+      'x'.repeat(257),
+      '..%2FEGAD1',
+      'egad1',
+    ];
+    const replies = await Promise.all(ids.map((id) => service.direct(`metadata/datasets/${id}/files`, token)));
+    const bodies = replies.map((reply) => {
+      const { requestId, ...problem } = expectProblem(reply, 403, 'forbidden');
+      return JSON.stringify(problem);
+    });
+    expect(new Set(bodies).size).toBe(1);
+  });
+
+  test('an id that no catalogue can hold never reaches the database', async () => {
+    service.engine.traffic.resetCounters();
+    expectProblem(await service.direct('metadata/datasets/%00/files', visa), 403, 'forbidden');
+    expect(service.calls('dataset-files rds-data ExecuteStatement')).toBe(0);
+  });
+});
+
+describe('without a good token, on every route behind the authorizer', () => {
+  const routes = [
+    'metadata/datasets',
+    'metadata/datasets/EGAD1/files',
+    'files/EGAF1',
+    'files/EGAF1/header',
+    'files/EGAF1/content',
+    'ga4gh/drs/v1/objects/EGAF1',
+  ];
+  const tokens: readonly (readonly [string, () => Promise<Record<string, string | readonly string[]>>])[] = [
+    ['none', async () => ({})],
+    ['another scheme', async () => ({ Authorization: basic(service.connection.archiveUser) })],
+    ['no token', async () => ({ Authorization: 'Bearer' })],
+    ['no JWT', async () => ({ Authorization: 'Bearer abc' })],
+    ['a forged visa', async () => ({ Authorization: `Bearer ${visa.slice(0, -4)}AAAA` })],
+    ['an expired visa', async () => ({ Authorization: `Bearer ${await service.visa({ claims: { exp: 1000 } })}` })],
+    [
+      'a visa of another issuer',
+      async () => ({
+        Authorization: `Bearer ${await service.visa({ claims: { iss: 'https://elsewhere.example.org' } })}`,
+      }),
+    ],
+    ['a visa in another header', async () => ({ 'X-GA4GH-Visa': visa })],
+  ];
+
+  test.each(tokens)('%s: 401 with a challenge, before anything is asked', async (_, headers) => {
+    service.engine.traffic.resetCounters();
+    for (const route of routes) {
+      const reply = await service.direct(route, undefined, { headers: await headers() });
+      expectProblem(reply, 401, 'unauthenticated');
+      expect(reply.headers['www-authenticate']).toBe('Bearer realm="data-out"');
+    }
+    expect(service.engine.traffic.counters()).toEqual({});
+  });
+
+  test('HEAD is refused with the same headers and no body', async () => {
+    const reply = await service.direct('files/EGAF1', undefined, { method: 'HEAD' });
+    expect([reply.status, reply.text]).toEqual([401, '']);
+    expect(reply.headers['www-authenticate']).toBe('Bearer realm="data-out"');
+  });
+
+  test('the proxy asks for what it takes', async () => {
+    const response = await service.export({}, { headers: {} });
+    expect(response.status).toBe(401);
+    expect(response.headers.get('www-authenticate')).toBe('Basic realm="data-out", charset="UTF-8"');
+  });
+
+  test('the scheme is read whatever its case', async () => {
+    const reply = await service.direct('metadata/datasets', undefined, {
+      headers: { Authorization: `bEARER ${visa}` },
+    });
+    expect(json(reply)).toEqual(['EGAD1']);
+  });
+});
+
+test('routes and methods that are not there are 404, service-info is for everybody', async () => {
+  for (const path of ['metadata', 'metadata/datasets/EGAD1', 'files', 'nothing']) {
+    expectProblem(await service.direct(path, visa), 404, 'not_found');
+  }
+  expectProblem(await service.direct('metadata/datasets', visa, { method: 'POST' }), 404, 'not_found');
+  expect((await service.direct('service-info')).status).toBe(200);
+});
+
+test('a database that resumes: 503 with Retry-After, well before the gateway gives up', async () => {
+  const heal = service.engine.traffic.addFault(({ service: name }) =>
+    name === 'rds-data' ? { error: { status: 400, code: 'DatabaseResumingException' } } : undefined,
+  );
+  const started = performance.now();
+  const replies = await Promise.all([
+    service.direct('metadata/datasets', visa),
+    service.direct('metadata/datasets/EGAD1/files', visa),
+  ]).finally(heal);
+  for (const reply of replies) expectProblem(reply, 503, 'temporarily_unavailable');
+  expect(performance.now() - started).toBeLessThan(12_000);
+});
+
+test('no log line holds a token', () => {
+  expect(service.logs.length).toBeGreaterThan(10);
+  const signature = visa.split('.').at(-1) ?? visa;
+  expect(service.logs.filter(({ line }) => line.includes(signature))).toEqual([]);
+});
+
+function sqlOf(call: AwsCall): string {
+  return JSON.stringify(call.input ?? '');
+}
