@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { InvalidRequestError, UnauthenticatedError } from '../../../lib/errors.ts';
-import { parseBasic, parseBearer, visaToken } from '../../../lib/http/authorization.ts';
+import { bearerToken, parseBasic, parseBearer, visaToken } from '../../../lib/http/authorization.ts';
 import { httpRequest } from '../../helpers/http-request.ts';
 
 const base64 = (text: string | Uint8Array) => Buffer.from(text as string).toString('base64');
@@ -97,5 +97,30 @@ describe('the visa of a list or stream request', () => {
     [{ 'X-GA4GH-Visa': ['a.b.c', 'a.b.d'] }],
   ])('%j is ambiguous', (headers) => {
     expect(() => visaToken(httpRequest({ headers }))).toThrow(InvalidRequestError);
+  });
+});
+
+describe('the visa of a direct request', () => {
+  test.each([[{ Authorization: 'Bearer a.b.c' }], [{ authorization: 'bearer   a.b.c ' }]])(
+    '%j carries it',
+    (headers) => {
+      expect(bearerToken(httpRequest({ headers }))).toBe('a.b.c');
+    },
+  );
+
+  test.each([
+    [{}],
+    [{ Authorization: '' }],
+    [{ Authorization: 'Bearer' }],
+    [{ Authorization: 'Basic YTpi' }],
+    [{ 'Proxy-Authorization': 'Bearer a.b.c' }],
+    [{ 'X-GA4GH-Visa': 'a.b.c' }],
+  ])('%j carries none', (headers) => {
+    expect(() => bearerToken(httpRequest({ headers }))).toThrow(UnauthenticatedError);
+  });
+
+  test('two are ambiguous', () => {
+    const headers = { Authorization: ['Bearer a.b.c', 'Bearer a.b.d'] };
+    expect(() => bearerToken(httpRequest({ headers }))).toThrow(InvalidRequestError);
   });
 });

@@ -1,0 +1,80 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
+import { outboxPrefix } from '../../../../lib/contract/outbox-key.ts';
+import { captureOutput } from '../../../helpers/captured-output.ts';
+import { authorizerEvent } from '../../../helpers/gateway-event.ts';
+import { makeTestIssuer, type TestIssuer } from '../../../helpers/issuer.ts';
+
+let issuer: TestIssuer;
+let handler: typeof import('../../../../lambdas/data-out/authorize-visa.ts').handler;
+let output: ReturnType<typeof captureOutput>;
+
+beforeAll(async () => {
+  issuer = await makeTestIssuer();
+  vi.doMock('../../../../lambdas/shared/trusted-issuers.ts', () => ({ trustedIssuers: () => issuer.trusted }));
+  ({ handler } = await import('../../../../lambdas/data-out/authorize-visa.ts'));
+});
+afterAll(() => vi.doUnmock('../../../../lambdas/shared/trusted-issuers.ts'));
+beforeEach(() => {
+  output = captureOutput();
+  return () => output.restore();
+});
+
+test.each([
+  ['a visa', () => issuer.visa({ sub: 'ana' })],
+  ['a passport', async () => issuer.passport([await issuer.visa({ sub: 'ana' })], { sub: 'ana' })],
+  [
+    'a visa of another type, which grants nothing',
+    () => issuer.visa({ sub: 'ana', visa: { type: 'ResearcherStatus' } }),
+  ],
+])('%s in force is let through, under a hash of its subject', async (_, token) => {
+  const value = await token();
+  expect(await handler(authorizerEvent(`Bearer ${value}`))).toEqual({
+    principalId: outboxPrefix({ iss: issuer.iss, sub: 'ana' }),
+    policyDocument: {
+      Version: '2012-10-17',
+      Statement: [
+        {
+          Action: 'execute-api:Invoke',
+          Effect: 'Allow',
+          Resource: 'arn:aws:execute-api:eu-north-1:111122223333:abcdef1234/v1/*',
+        },
+      ],
+    },
+  });
+  expect(output.text()).not.toContain(value);
+  expect(output.text()).not.toContain('ana');
+});
+
+describe('the error that the gateway makes a 401, for', () => {
+  test.each([
+    ['no header', async () => undefined],
+    ['another scheme', async () => 'Basic YTpi'],
+    ['no JWT', async () => 'Bearer abc'],
+    ['an expired visa', async () => `Bearer ${await issuer.visa({ exp: issuedInThePast })}`],
+    ['a forged visa', async () => `Bearer ${(await issuer.visa()).slice(0, -4)}AAAA`],
+    [
+      'an issuer that is not trusted',
+      async () => `Bearer ${await (await makeTestIssuer({ iss: 'https://x.example.org' })).visa()}`,
+    ],
+    ['a repeated header', async () => Array(2).fill(`Bearer ${await issuer.visa()}`) as string[]],
+  ])('%s', async (_, authorization) => {
+    const value = await authorization();
+    // The gateway compares the whole text.
+    await expect(handler(authorizerEvent(value))).rejects.toThrow(/^Unauthorized$/);
+    expect(output.documents()).toMatchObject([{ level: 'INFO', message: 'refused', requestId: 'gateway-request' }]);
+    if (typeof value === 'string' && value.length > 30) expect(output.text()).not.toContain(value.slice(7));
+  });
+});
+
+test('a failure of its own is no refusal', async () => {
+  const event = {
+    ...authorizerEvent(undefined),
+    get multiValueHeaders(): never {
+      throw new RangeError('broken');
+    },
+  };
+  await expect(handler(event)).rejects.toThrow(/^the authorizer failed$/);
+  expect(output.documents()).toMatchObject([{ level: 'ERROR', message: 'failed' }]);
+});
+
+const issuedInThePast = Date.UTC(2026, 0, 2) / 1000;
