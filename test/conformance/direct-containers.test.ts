@@ -1,0 +1,66 @@
+import { describe, expect, test } from 'vitest';
+import { headerLength, publicKeyOf } from '../../lib/crypt4gh/index.ts';
+import { containerOf } from '../../lib/direct/container.ts';
+import { partOf } from '../../lib/direct/part.ts';
+import type { ArchivedFile } from '../../lib/export/ports.ts';
+import { collect, manifest, privateKeyOf, sha256, containerOf as vectorBytes } from '../helpers/crypt4gh-vectors.ts';
+import { ExportWorld, vectorKey } from '../helpers/export-world.ts';
+import { readPlainly } from '../helpers/plain-crypt4gh.ts';
+
+/**
+ * Containers of other implementations as archived files: what direct access makes of them is read by a reader that shares
+ * nothing with the library, and held against sums that those implementations gave.
+ */
+const bob = vectorKey('bob');
+
+async function archived(id: string): Promise<{ readonly file: ArchivedFile; readonly world: ExportWorld }> {
+  const vector = manifest.vectors.find((candidate) => candidate.id === id);
+  if (!vector) throw new Error(`no vector ${id}`);
+  const bytes = vectorBytes(vector);
+  const length = headerLength(bytes) ?? 0;
+  const world = new ExportWorld();
+  const privateKey = await privateKeyOf(vector.readers[0] ?? '');
+  world.archiveKeys = [{ privateKey, publicKey: publicKeyOf(privateKey) }];
+  world.addFile(id, bytes.subarray(length));
+  const found = world.catalogue.files.get(id);
+  if (!found) throw new Error('no file');
+  return { world, file: { ...found, datasetId: 'EGAD1', header: bytes.subarray(0, length) } };
+}
+
+const readable = manifest.vectors.filter(
+  ({ group, expected }) => (group === 'positive' || group === 'peer') && expected.outcome === 'plaintext',
+);
+
+describe('a whole file', () => {
+  test.each(readable.map((vector) => [vector.id, vector] as const))('%s', async (id, { expected }) => {
+    const { file, world } = await archived(id);
+    const container = await containerOf(file, bob.publicKey, world.staging);
+    const bytes = await collect(container.stream(0, container.size));
+    const plaintext = readPlainly(bytes, bob.privateKey);
+    expect([plaintext.length, sha256(plaintext)]).toEqual([expected.length, expected.sha256]);
+  });
+
+  test('was there for many vectors', () => {
+    expect(readable.length).toBeGreaterThan(50);
+  });
+});
+
+describe('a part of a file', () => {
+  const checks = manifest.range_checks.filter(({ output_length: length }) => length > 0);
+
+  test.each(checks)('$vector from $start, $length bytes', async (check) => {
+    const { file, world } = await archived(check.vector);
+    const end = check.start + check.length;
+    const part = await partOf(file, bob.publicKey, { start: check.start, end }, world.staging);
+    const plaintext = readPlainly(await collect(part.stream(0, part.size)), bob.privateKey);
+    expect([plaintext.length, sha256(plaintext)]).toEqual([check.output_length, check.sha256]);
+    const [range, ...others] = part.ranges;
+    expect(others).toEqual([]);
+    expect(range?.start).toBe(check.first_segment * 65_564);
+    expect(range?.end).toBe(Math.min((check.last_segment + 1) * 65_564, file.archiveFileSize));
+  });
+
+  test('was asked for in ten ways', () => {
+    expect(checks).toHaveLength(10);
+  });
+});
