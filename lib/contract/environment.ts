@@ -45,3 +45,6 @@ export type EnvironmentVariable = (typeof environment)[keyof typeof environment]
 
 /** File beside each bundle that verifies visas: the issuers the operator trusts (copied from `config/`). */
 export const trustedIssuersFile = 'config/trusted-issuers.json';
+
+/** File beside the bundles that serve `/openapi.json`: the document, made from `docs/openapi/` when they are bundled. */
+export const openApiFile = 'openapi.json';

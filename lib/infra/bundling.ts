@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { type BundlingOptions, OutputFormat } from 'aws-cdk-lib/aws-lambda-nodejs';
-import { trustedIssuersFile } from '../contract/environment.ts';
+import { openApiFile, trustedIssuersFile } from '../contract/environment.ts';
 
 /** Root of the repository: entries, `config/` and the lock file are found from here. */
 export const repository = join(import.meta.dirname, '../..');
@@ -12,7 +12,12 @@ export const metafiles = 'metafiles';
  * How every function is bundled: one ESM file with the AWS SDK inside, so that the deployed code is exactly the tested
  * code. Class names are kept, because errors and logs show them.
  */
-export function bundling(options: { name: string; outdir: string; verifiesVisas: boolean }): BundlingOptions {
+export function bundling(options: {
+  name: string;
+  outdir: string;
+  verifiesVisas: boolean;
+  openApiDocument: string | undefined;
+}): BundlingOptions {
   return {
     format: OutputFormat.ESM,
     target: 'node24',
@@ -31,12 +36,18 @@ export function bundling(options: { name: string; outdir: string; verifiesVisas:
     commandHooks: {
       beforeInstall: () => [],
       beforeBundling: () => [],
-      afterBundling: (inputDir, outputDir) =>
-        options.verifiesVisas
+      afterBundling: (inputDir, outputDir) => [
+        ...(options.verifiesVisas
           ? [
               `node -e "fs.cpSync(...process.argv.slice(1))" "${join(inputDir, trustedIssuersFile)}" "${join(outputDir, trustedIssuersFile)}"`,
             ]
-          : [],
+          : []),
+        ...(options.openApiDocument
+          ? [
+              `node "${join(inputDir, 'bin/openapi.ts')}" "${join(inputDir, 'docs/openapi', `${options.openApiDocument}.yaml`)}" "${join(outputDir, openApiFile)}"`,
+            ]
+          : []),
+      ],
     },
   };
 }

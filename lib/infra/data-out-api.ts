@@ -9,6 +9,7 @@ import {
 } from 'aws-cdk-lib/aws-apigateway';
 import type { Construct } from 'constructs';
 import { acknowledge } from './acknowledge.ts';
+import { OpenApiDocument } from './openapi-document.ts';
 import { ServiceApi, type ServiceApiProps } from './service-api.ts';
 import type { ServiceFunction } from './service-function.ts';
 
@@ -51,6 +52,8 @@ export class DataOutApi extends ServiceApi {
       this.#behindVisas(resource, ['GET', 'HEAD'], props.directFile, streamed);
     }
     this.#addDrs(root, props.drs);
+    const { logRetentionDays } = props.settings;
+    new OpenApiDocument(this, 'OpenApi', { api: this, name: 'data-out', logRetentionDays });
     acknowledge(
       this.api,
       'Parameters and bodies are checked by the functions, which name every violation; a schema here would stop at the first.',

@@ -2,6 +2,7 @@ import { Duration } from 'aws-cdk-lib';
 import { AuthorizationType, IdentitySource, RequestAuthorizer, ResponseTransferMode } from 'aws-cdk-lib/aws-apigateway';
 import type { Construct } from 'constructs';
 import { acknowledge } from './acknowledge.ts';
+import { OpenApiDocument } from './openapi-document.ts';
 import { ServiceApi, type ServiceApiProps } from './service-api.ts';
 import type { ServiceFunction } from './service-function.ts';
 
@@ -22,6 +23,8 @@ export class ProxyApi extends ServiceApi {
       methodThrottling: { [`/export/${archiveKind}/POST`]: throttling.export },
     });
     const { root } = this.api;
+    const { logRetentionDays } = props.settings;
+    const document = new OpenApiDocument(this, 'OpenApi', { api: this, name: 'proxy', logRetentionDays });
 
     const authorizer = new RequestAuthorizer(this, 'Administrators', {
       handler: props.authorizeAdmin.function,
@@ -48,7 +51,7 @@ export class ProxyApi extends ServiceApi {
       .addResource('files')
       .addMethod('GET', this.integrate(props.files, { responseTransferMode: ResponseTransferMode.STREAM }), {
         authorizationType: AuthorizationType.NONE,
-        requestParameters: { 'method.request.querystring.inbox': true },
+        ...document.requiredParameters('GET', '/files'),
         requestValidator,
       });
 

@@ -26,6 +26,8 @@ export interface ServiceFunctionProps {
   readonly logRetentionDays: number;
   /** Put the trusted issuers beside the bundle. @default false */
   readonly verifiesVisas?: boolean;
+  /** Put this document of `docs/openapi/` beside the bundle. @default - none */
+  readonly openApiDocument?: string;
 }
 
 /** A permission, as in an IAM policy. */
@@ -86,6 +88,7 @@ export class ServiceFunction extends Construct implements Grantee {
         name: props.entry.replace(/\.ts$/, '').replaceAll('/', '-'),
         outdir: resolve(Stage.of(this)?.outdir ?? 'cdk.out'),
         verifiesVisas: props.verifiesVisas ?? false,
+        openApiDocument: props.openApiDocument,
       }),
     });
   }

@@ -68,6 +68,25 @@ export class OpenApi {
     );
   }
 
+  /** Names of the security schemes of an operation, in any combination; none for one that is open. */
+  security(operation: string): readonly string[] {
+    const own = this.#at(...pointerOf(operation))['security'] ?? this.document['security'];
+    return (own as readonly Node[] | undefined)?.flatMap((schemes) => Object.keys(schemes)) ?? [];
+  }
+
+  /** Parameters of an operation, with those of its path. */
+  parameters(
+    operation: string,
+  ): readonly { readonly name: string; readonly in: string; readonly required?: boolean }[] {
+    const [, path = ''] = operation.split(' ');
+    const places: readonly Pointer[] = [['paths', path], pointerOf(operation)];
+    return places.flatMap((place) =>
+      Object.keys((this.#at(...place)['parameters'] as readonly unknown[] | undefined) ?? []).map(
+        (index) => this.#at(...(this.#resolve([...place, 'parameters', index]) ?? [])) as never,
+      ),
+    );
+  }
+
   /** Problems of the document itself, by the schema that the OpenAPI Initiative publishes for 3.1. */
   async problems(): Promise<readonly string[]> {
     const output = await validate('https://spec.openapis.org/oas/3.1/schema-base', this.document as never, 'BASIC');

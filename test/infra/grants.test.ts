@@ -110,11 +110,18 @@ function lines(statements: readonly Statement[]): string[] {
 }
 
 describe('each function may do what it needs and nothing else', () => {
-  test.each(Object.entries(expected))('%s', (name, permissions) => {
-    const { Properties } = service.at(`Functions/${name}/Role/DefaultPolicy`);
+  const documents = ['Proxy/OpenApi/Serve', 'DataOut/OpenApi/Serve'];
+  const all = [
+    ...Object.entries(expected).map(([name, permissions]) => [`Functions/${name}`, permissions] as const),
+    ...documents.map((path) => [path, []] as const),
+  ];
+
+  test.each(all)('%s', (path, permissions) => {
+    const { Properties } = service.at(`${path}/Role/DefaultPolicy`);
+    const name = path.replaceAll('/', '');
     const basics = [
-      `logs:CreateLogStream Functions${name}Logs`,
-      `logs:PutLogEvents Functions${name}Logs`,
+      `logs:CreateLogStream ${name}Logs`,
+      `logs:PutLogEvents ${name}Logs`,
       'xray:PutTelemetryRecords *',
       'xray:PutTraceSegments *',
     ];
@@ -122,14 +129,14 @@ describe('each function may do what it needs and nothing else', () => {
   });
 
   test('no other function and no other way to a permission', () => {
-    const own = Object.keys(expected).length;
+    const own = all.length;
     // One more function and role for the trigger that runs the migration, one role for API Gateway's logs.
     expect(service.all('AWS::Lambda::Function')).toHaveLength(own + 1);
     const roles = service.all('AWS::IAM::Role');
     expect(roles).toHaveLength(own + 2);
     expect(service.all('AWS::IAM::Policy')).toHaveLength(own);
     for (const { Properties, Metadata } of roles) {
-      if (!Metadata?.['aws:cdk:path']?.includes('/Functions/')) continue;
+      if (!Metadata?.['aws:cdk:path']?.match(/\/(Functions|OpenApi)\//)) continue;
       expect(Object.keys(Properties).sort()).toEqual(['AssumeRolePolicyDocument', 'Description', 'Tags']);
     }
   });

@@ -70,6 +70,8 @@ export function parameterOf(request: ApiRequest, source: string, route?: Route):
 export function eventOf(request: ApiRequest, route: Route, api: RestApi) {
   const query = [...new Set(request.query.keys())];
   const { pathParameters, method } = route;
+  // The name that the client called, without the port.
+  const domainName = (parameterOf(request, 'header.Host') ?? 'localhost').replace(/:\d+$/, '');
   return {
     resource: method.resourcePath,
     path: request.path,
@@ -83,8 +85,8 @@ export function eventOf(request: ApiRequest, route: Route, api: RestApi) {
     requestContext: {
       accountId,
       apiId: api.id,
-      domainName: 'localhost',
-      domainPrefix: 'localhost',
+      domainName,
+      domainPrefix: domainName.split('.')[0],
       extendedRequestId: request.requestId,
       httpMethod: request.httpMethod,
       identity: {

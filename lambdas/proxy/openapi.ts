@@ -1,0 +1,4 @@
+import { openApiHandler } from '../shared/openapi.ts';
+
+/** `GET /openapi.json` of the proxy. */
+export const handler = openApiHandler();

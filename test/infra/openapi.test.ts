@@ -1,0 +1,66 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { assembly } from '../helpers/assembly.ts';
+import { OpenApi } from '../helpers/openapi.ts';
+import { type Resource, show, stackTemplate } from '../helpers/template.ts';
+
+let folder: string;
+let service: Awaited<ReturnType<typeof stackTemplate>>;
+beforeAll(async () => {
+  folder = await assembly();
+  service = await stackTemplate('DataOutService');
+});
+
+/** `GET /files` as the document has it: the kind of the archive is a parameter there, a literal in the template. */
+function operationOf({ Properties }: Resource): string {
+  const parts: string[] = [];
+  for (let id: string | undefined = Properties.ResourceId.Ref; id; ) {
+    const { PathPart, ParentId } = service.template.Resources[id]!.Properties;
+    parts.unshift(PathPart);
+    id = ParentId.Ref;
+  }
+  return `${Properties.HttpMethod} /${parts.join('/')}`.replace('/export/fega', '/export/{archive_kind}');
+}
+
+describe.each([
+  ['proxy', 'Proxy'],
+  ['data-out', 'DataOut'],
+] as const)('docs/openapi/%s.yaml', (name, construct) => {
+  const api = OpenApi.read(name);
+  const methods = () =>
+    service.all('AWS::ApiGateway::Method').filter(({ Properties }) => show(Properties.RestApiId) === `${construct}Api`);
+
+  test('has every route of the API and no other', () => {
+    expect(methods().map(operationOf).sort()).toEqual([...api.operations].sort());
+  });
+
+  test('says of each route whether an authorizer is before it', () => {
+    for (const method of methods()) {
+      const schemes = api.security(operationOf(method));
+      const behind = ['administrator', 'bearer'].some((scheme) => schemes.includes(scheme));
+      expect([operationOf(method), method.Properties.AuthorizationType]).toEqual([
+        operationOf(method),
+        behind ? 'CUSTOM' : 'NONE',
+      ]);
+    }
+  });
+
+  test('is what the gateway demands of requests: every query parameter and header that must be there', () => {
+    for (const method of methods()) {
+      const { RequestParameters = {}, RequestValidatorId } = method.Properties;
+      const required = api
+        .parameters(operationOf(method))
+        .filter((parameter) => parameter.required && parameter.in !== 'path')
+        .map((parameter) => `method.request.${parameter.in === 'query' ? 'querystring' : 'header'}.${parameter.name}`);
+      expect(Object.keys(RequestParameters)).toEqual(required);
+      expect(RequestValidatorId !== undefined).toBe(required.length > 0);
+    }
+  });
+
+  test('is beside the function that serves it', () => {
+    const { Properties } = service.at(`${construct}/OpenApi/Serve/Function`);
+    const asset = join(folder, `asset.${Properties.Code.S3Key.replace(/\.zip$/, '')}`);
+    expect(JSON.parse(readFileSync(join(asset, 'openapi.json'), 'utf8'))).toEqual(api.document);
+  });
+});
