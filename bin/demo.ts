@@ -6,9 +6,9 @@ import { demonstrate, type StagingCost } from '../lib/demo/demo.ts';
 import { createSteps, StepFailure } from '../lib/demo/steps.ts';
 import { type Engine, startEngine } from '../lib/local/engine.ts';
 import { exitCodes } from '../lib/ops/errors.ts';
-import { formatDuration } from '../lib/ops/output.ts';
-import { processTerminal } from '../lib/ops/process-terminal.ts';
 import { localTarget } from '../lib/ops/target.ts';
+import { formatDuration } from '../lib/terminal/output.ts';
+import { processTerminal } from '../lib/terminal/process-terminal.ts';
 
 const assemblyDir = join(import.meta.dirname, '../cdk.out');
 

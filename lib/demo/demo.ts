@@ -5,7 +5,7 @@ import { type AddedFile, addFile } from '../ops/archive/add-file.ts';
 import { readArchiveKeys } from '../ops/archive-keys.ts';
 import { setDatasetEvent } from '../ops/commands/dataset.ts';
 import { issueVisa } from '../ops/local-issuer.ts';
-import { formatBytes } from '../ops/output.ts';
+import { formatBytes } from '../terminal/output.ts';
 import type { Target } from '../ops/ports.ts';
 import { bytesOf, type MadeFile } from './made-files.ts';
 import { type ListedFile, ProxyCaller } from './proxy.ts';

@@ -1,5 +1,5 @@
 import { OpsError } from '../ops/errors.ts';
-import { formatDuration } from '../ops/output.ts';
+import { formatDuration } from '../terminal/output.ts';
 
 /** What a step has to say for itself, and what the next ones need of it. */
 export interface StepResult<T> {

@@ -7,9 +7,10 @@ import {
   TemporarilyUnavailableError,
   UnauthenticatedError,
 } from '../errors.ts';
+import { InterruptedError } from '../terminal/interrupted.ts';
 
 /** What went wrong in the operator's tool alone; every other code comes from `lib/errors.ts`. */
-export type OpsErrorCode = 'conflict' | 'too_large' | 'unusable_input' | 'interrupted' | 'verification_failed';
+export type OpsErrorCode = 'conflict' | 'too_large' | 'unusable_input' | 'verification_failed';
 
 /** A mistake or refusal that the tool itself found. `message` says what to do about it, and holds no secret. */
 export class OpsError extends Error {
@@ -63,8 +64,9 @@ const unreachable = new Set(['ECONNREFUSED', 'ECONNRESET', 'ENOTFOUND', 'EAI_AGA
 /** The failure that `error` is. Errors of the AWS SDK and of the file system are told by their names and codes. */
 export function failureOf(error: unknown): Failure {
   if (error instanceof OpsError) {
-    return { exitCode: error.code === 'interrupted' ? exitCodes.interrupted : exitCodes.failure, ...textOf(error) };
+    return { exitCode: exitCodes.failure, ...textOf(error) };
   }
+  if (error instanceof InterruptedError) return { exitCode: exitCodes.interrupted, ...textOf(error) };
   if (error instanceof Crypt4ghError) return { exitCode: exitCodes.failure, ...textOf(error) };
   if (error instanceof DataOutError) return { exitCode: exitCodeOf(error), ...textOf(error) };
   for (const cause of causesOf(error)) {
@@ -85,7 +87,7 @@ export function failureOf(error: unknown): Failure {
   return { exitCode: exitCodes.failure, code: 'failure', message };
 }
 
-function textOf(error: OpsError | DataOutError | Crypt4ghError): { code: string; message: string } {
+function textOf(error: OpsError | InterruptedError | DataOutError | Crypt4ghError): { code: string; message: string } {
   return { code: error.code, message: error.message };
 }
 

@@ -2,9 +2,9 @@ import { randomBytes } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { type Command, Option } from 'commander';
+import type { Terminal } from '../terminal/terminal.ts';
 import { abortable } from './archive/streams.ts';
 import { usageError } from './errors.ts';
-import type { Terminal } from './terminal.ts';
 
 /** Where a new password comes from. Never from the command line: other users of the machine can read that. */
 export interface PasswordOptions {

@@ -1,4 +1,7 @@
 import { Command, CommanderError } from 'commander';
+import { InterruptedError } from '../terminal/interrupted.ts';
+import { printable } from '../terminal/output.ts';
+import type { Terminal } from '../terminal/terminal.ts';
 import { registerAdmin } from './commands/admin.ts';
 import { registerArchive } from './commands/archive.ts';
 import { registerArchiveKey } from './commands/archive-key.ts';
@@ -6,10 +9,8 @@ import { registerAudit } from './commands/audit.ts';
 import { registerDataset } from './commands/dataset.ts';
 import { registerUser } from './commands/user.ts';
 import { registerVisa } from './commands/visa.ts';
-import { exitCodes, type Failure, failureOf, OpsError } from './errors.ts';
-import { printable } from './output.ts';
+import { exitCodes, type Failure, failureOf } from './errors.ts';
 import type { Connect } from './session.ts';
-import type { Terminal } from './terminal.ts';
 
 const registrations = [
   registerArchive,
@@ -64,7 +65,7 @@ export async function runProgram(argv: readonly string[], terminal: Terminal, co
 
 /** The failure to report; `undefined` when help was asked for and given. */
 function tell(error: unknown, terminal: Terminal): Failure | undefined {
-  if (terminal.signal.aborted) return failureOf(new OpsError('interrupted', 'interrupted'));
+  if (terminal.signal.aborted) return failureOf(new InterruptedError());
   if (!(error instanceof CommanderError)) return failureOf(error);
   if (error.exitCode === 0) return undefined;
   const message =

@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
-import { createOutput, type Output } from './output.ts';
+import { createOutput, type Output } from '../terminal/output.ts';
+import type { Terminal } from '../terminal/terminal.ts';
 import type { Target } from './ports.ts';
-import type { Terminal } from './terminal.ts';
 
 /** Options that every command takes, before or after its own. */
 export interface GlobalOptions {

@@ -15,10 +15,10 @@ import { s3Client } from '../stores/s3/client.ts';
 import { secretsManagerClient } from '../stores/secrets/client.ts';
 import { JsonSecret } from '../stores/secrets/json-secret.ts';
 import { MissingRegionError, readStackOutputs } from '../stores/stack-outputs.ts';
+import type { Terminal } from '../terminal/terminal.ts';
 import { OpsError, usageError } from './errors.ts';
 import type { ArchiveCatalogue, Target } from './ports.ts';
 import type { GlobalOptions } from './session.ts';
-import type { Terminal } from './terminal.ts';
 
 /** Milliseconds to wait for an engine that does not answer: it never sleeps, so it is gone. A cluster may resume. */
 const localPatience = 3000;

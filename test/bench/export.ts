@@ -1,6 +1,6 @@
 import { CopyObjectCommand } from '@aws-sdk/client-s3';
 import { generateKeyPair } from '../../lib/crypt4gh/index.ts';
-import { formatBytes, formatDuration } from '../../lib/ops/output.ts';
+import { formatBytes, formatDuration } from '../../lib/terminal/output.ts';
 import { Service } from '../helpers/service.ts';
 import { figure, type Report, ratio, verdict } from './report.ts';
 import { peakMemory } from './worker-memory.ts';

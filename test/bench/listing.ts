@@ -1,4 +1,4 @@
-import { formatBytes, formatDuration } from '../../lib/ops/output.ts';
+import { formatBytes, formatDuration } from '../../lib/terminal/output.ts';
 import { Service } from '../helpers/service.ts';
 import { figure, type Report, ratio, verdict } from './report.ts';
 import { peakMemory } from './worker-memory.ts';

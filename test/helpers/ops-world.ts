@@ -3,9 +3,9 @@ import { formatPrivateKey, generateKeyPair, type KeyPair } from '../../lib/crypt
 import { NotFoundError } from '../../lib/errors.ts';
 import type { ArchiveCatalogue, Target } from '../../lib/ops/ports.ts';
 import { runProgram } from '../../lib/ops/program.ts';
-import type { Terminal } from '../../lib/ops/terminal.ts';
 import { type ArchiveRegistration, FileIdTakenError } from '../../lib/stores/rds/archive-writer.ts';
 import type { AuditRow } from '../../lib/stores/rds/audit-trail.ts';
+import type { Terminal } from '../../lib/terminal/terminal.ts';
 
 /** A deployment in memory, behind the ports of the operator's tool. */
 export interface OpsWorld {

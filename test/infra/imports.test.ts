@@ -15,15 +15,18 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   direct: ['export', 'crypt4gh', 'visas'],
   stores: ['export', 'direct', 'crypt4gh'],
   http: ['export', 'direct', 'visas', 'crypt4gh'],
-  ops: ['export', 'crypt4gh', 'stores'],
+  terminal: [],
+  ops: ['export', 'crypt4gh', 'stores', 'terminal'],
+  client: ['crypt4gh'],
+  cli: ['client', 'crypt4gh', 'terminal'],
   local: ['crypt4gh'],
-  demo: ['ops', 'crypt4gh'],
+  demo: ['ops', 'crypt4gh', 'terminal'],
   infra: [],
   lambdas: ['http', 'export', 'direct', 'visas', 'crypt4gh', 'stores', 'package.json'],
   'bin/settings.ts': ['infra'],
   // The visa library checks the operator's list of issuers before it is deployed.
   'bin/app.ts': ['infra', 'bin/settings.ts', 'visas'],
-  bin: ['ops', 'local', 'demo', 'crypt4gh'],
+  bin: ['cli', 'ops', 'local', 'demo', 'crypt4gh', 'terminal'],
 };
 
 /** Packages that only some areas may import, as a type or as a value. */
@@ -34,6 +37,8 @@ const reserved: readonly { readonly packages: RegExp; readonly areas: readonly s
   { packages: /^(fauxqs|@electric-sql\/)/, areas: ['local'] },
   // Seed § 1, rule 3: verification makes no network call; here, nothing outside the engine could even open a socket.
   { packages: /^(node:)?(http|https|http2|net|tls|dgram|dns)(\/|$)/, areas: ['local'] },
+  // One place that opens connections, so that one place decides which server sees a credential.
+  { packages: /^undici(\/|$)/, areas: ['client'] },
 ];
 
 /** Every import the rules forbid in one file, as `area -> target`. */
@@ -93,6 +98,10 @@ describe('import rules', () => {
     ['lib/ops/add.ts', "import { PGlite } from '@electric-sql/pglite';"],
     ['lib/visas/keys.ts', "import { get } from 'node:https';"],
     ['lib/contract/limits.ts', "import { describe } from '../helpers/assembly.ts';"],
+    ['lib/client/transport.ts', "import { GetObjectCommand } from '@aws-sdk/client-s3';"],
+    ['lib/client/proxy.ts', "import { S3Outbox } from '../stores/s3/outbox-reader.ts';"],
+    ['lib/cli/main.ts', "import { Pool } from 'undici';"],
+    ['lib/terminal/output.ts', "import { exitCodes } from '../ops/errors.ts';"],
     ['bin/data-out-ops.ts', "import { settings } from './settings.ts';"],
   ])('are broken by %s with %s', (file, source) => {
     expect(violations(file, source)).toHaveLength(1);

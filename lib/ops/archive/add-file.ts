@@ -52,7 +52,7 @@ export interface AddedFile {
  * and a body that the catalogue refused is removed again: whatever fails, nothing is half there.
  *
  * A known file id is no second copy: the same path and the same plaintext are linked to the dataset, others are refused.
- * @throws OpsError `conflict`, `too_large`, `unusable_input`, `interrupted`; Crypt4ghError for a malformed container.
+ * @throws OpsError `conflict`, `too_large`, `unusable_input`; InterruptedError; Crypt4ghError for a malformed container.
  */
 export async function addFile(
   target: Pick<Target, 'bodies' | 'catalogue'>,

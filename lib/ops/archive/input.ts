@@ -1,8 +1,8 @@
 import { open } from 'node:fs/promises';
 import { basename, resolve } from 'node:path';
 import { NotFoundError } from '../../errors.ts';
+import type { Terminal } from '../../terminal/terminal.ts';
 import { usageError } from '../errors.ts';
-import type { Terminal } from '../terminal.ts';
 
 /** Bytes to be archived, before anybody looked at them. */
 export interface Input {

@@ -2,11 +2,11 @@ import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { type Command, Option } from 'commander';
 import { generateKeyPair, PassphraseError, parsePrivateKey } from '../../crypt4gh/index.ts';
+import type { Terminal } from '../../terminal/terminal.ts';
 import { addArchiveKey, type ShownArchiveKey, showArchiveKeys } from '../archive-keys.ts';
 import { usageError } from '../errors.ts';
 import { readSecret } from '../password.ts';
 import { type CommandContext, openSession } from '../session.ts';
-import type { Terminal } from '../terminal.ts';
 
 interface AddOptions {
   readonly generate?: boolean;

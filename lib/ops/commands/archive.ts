@@ -1,11 +1,11 @@
 import { type Command, Option } from 'commander';
 import { identifier } from '../../contract/messages.ts';
+import { formatBytes, formatDuration, printable } from '../../terminal/output.ts';
+import { startProgress } from '../../terminal/progress.ts';
 import { type AddedFile, addFile } from '../archive/add-file.ts';
 import { openInput } from '../archive/input.ts';
 import { readArchiveKeys } from '../archive-keys.ts';
 import { usageError } from '../errors.ts';
-import { formatBytes, formatDuration, printable } from '../output.ts';
-import { startProgress } from '../progress.ts';
 import { type CommandContext, openSession } from '../session.ts';
 
 interface AddOptions {

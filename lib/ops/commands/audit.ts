@@ -1,8 +1,8 @@
 import type { Command } from 'commander';
 import * as z from 'zod';
 import type { AuditRow } from '../../stores/rds/audit-trail.ts';
+import { formatBytes, printable } from '../../terminal/output.ts';
 import { usageError } from '../errors.ts';
-import { formatBytes, printable } from '../output.ts';
 import { type CommandContext, openSession } from '../session.ts';
 
 interface AuditOptions {

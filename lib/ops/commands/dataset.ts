@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { NotFoundError } from '../../errors.ts';
 import type { InventoryDataset } from '../../stores/rds/archive-inventory.ts';
-import { formatBytes, printable } from '../output.ts';
+import { formatBytes, printable } from '../../terminal/output.ts';
 import type { Target } from '../ports.ts';
 import { type CommandContext, openSession } from '../session.ts';
 

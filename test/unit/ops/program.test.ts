@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { encrypt, generateKeyPair } from '../../../lib/crypt4gh/index.ts';
 import { ForbiddenError, TemporarilyUnavailableError } from '../../../lib/errors.ts';
-import { OpsError } from '../../../lib/ops/errors.ts';
+import { InterruptedError } from '../../../lib/terminal/interrupted.ts';
 import { collect } from '../../helpers/crypt4gh-vectors.ts';
 import { inputOf, makeOpsWorld, type OpsWorld, runTool } from '../../helpers/ops-world.ts';
 
@@ -126,7 +126,7 @@ describe('archive add', () => {
   });
 
   test('an interrupt ends with 130 and leaves nothing', async () => {
-    const signal = AbortSignal.abort(new OpsError('interrupted', 'interrupted'));
+    const signal = AbortSignal.abort(new InterruptedError());
     const { exitCode, stderr } = await run(['archive', 'add', 'sample.bam', '--dataset', 'EGAD1'], { signal });
     expect(exitCode).toBe(130);
     expect(stderr).toContain('interrupted');

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { formatBytes, formatDuration, printable } from '../../../lib/ops/output.ts';
-import { startProgress } from '../../../lib/ops/progress.ts';
+import { formatBytes, formatDuration, printable } from '../../../lib/terminal/output.ts';
+import { startProgress } from '../../../lib/terminal/progress.ts';
 import { makeTerminal } from '../../helpers/ops-world.ts';
 
 test.each([

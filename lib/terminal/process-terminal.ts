@@ -1,6 +1,6 @@
 import { createInterface } from 'node:readline/promises';
 import { Writable } from 'node:stream';
-import { OpsError } from './errors.ts';
+import { InterruptedError } from './interrupted.ts';
 import type { Terminal } from './terminal.ts';
 
 /**
@@ -10,7 +10,7 @@ import type { Terminal } from './terminal.ts';
 export function processTerminal(): Terminal {
   const interrupted = new AbortController();
   for (const name of ['SIGINT', 'SIGTERM'] as const) {
-    process.once(name, () => interrupted.abort(new OpsError('interrupted', 'interrupted')));
+    process.once(name, () => interrupted.abort(new InterruptedError()));
   }
   const { stdin, stdout, stderr } = process;
   // A reader that closes the pipe (head, grep -q) wants no more; that is not a failure.
@@ -36,7 +36,7 @@ async function askHidden(question: string, interrupted: AbortController): Promis
   const silent = new Writable({ write: (_chunk, _encoding, done) => done() });
   const lines = createInterface({ input: process.stdin, output: silent, terminal: true });
   // In raw mode Ctrl-C is a key, not a signal.
-  lines.once('SIGINT', () => interrupted.abort(new OpsError('interrupted', 'interrupted')));
+  lines.once('SIGINT', () => interrupted.abort(new InterruptedError()));
   process.stderr.write(question);
   try {
     return await lines.question('', { signal: interrupted.signal });
