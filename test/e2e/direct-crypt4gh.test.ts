@@ -1,0 +1,386 @@
+import { DeleteObjectCommand, HeadObjectCommand, ListMultipartUploadsCommand } from '@aws-sdk/client-s3';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { formatPublicKey, generateKeyPair } from '../../lib/crypt4gh/index.ts';
+import { bytesOf } from '../../lib/demo/made-files.ts';
+import { collect } from '../helpers/crypt4gh-vectors.ts';
+import { readPlainly } from '../helpers/plain-crypt4gh.ts';
+import { expectProblem, type RawReply, type RawRequest } from '../helpers/raw-http.ts';
+import { Service } from '../helpers/service.ts';
+
+/** `GET|HEAD /files/{fileId}?destinationFormat=CRYPT4GH`, `…/header` and `…/content`, as a client of the field meets them. */
+
+const mebibyte = 1024 * 1024;
+const recipient = generateKeyPair();
+const base64Key = Buffer.from(recipient.publicKey).toString('base64');
+const key = { 'Public-Key': base64Key };
+
+let service: Service;
+let visa: string;
+let small: Sample;
+let large: Sample;
+
+interface Sample {
+  readonly fileId: string;
+  readonly plaintext: Buffer;
+}
+
+async function sample(datasetId: string, path: string, size: number): Promise<Sample> {
+  const { fileId } = await service.archive(datasetId, path, size);
+  return { fileId, plaintext: await collect(bytesOf({ path, size })) };
+}
+
+beforeAll(async () => {
+  service = await Service.start();
+  small = await sample('EGAD1', 'run 1/small.vcf', 3_000_000);
+  large = await sample('EGAD1', 'run 1/large.bam', 20 * mebibyte + 12_345);
+  await service.setDataset('EGAD1', 'released');
+  visa = await service.visa();
+});
+afterAll(() => service?.stop());
+
+const container = ({ fileId }: Sample, init: RawRequest = {}, query = '') =>
+  service.direct(`files/${fileId}?destinationFormat=CRYPT4GH${query}`, visa, {
+    ...init,
+    headers: { ...key, ...init.headers },
+  });
+const bodyOf = async ({ fileId }: Sample) => {
+  const rows = await service.sql(`select archive_file_path from sda.files where stable_id = '${fileId}'`);
+  const archiveKey = rows[0]?.[0] ?? '';
+  return { archiveKey, body: await service.object('ArchiveBucketName', archiveKey) };
+};
+const plaintextIn = (bytes: Uint8Array) => readPlainly(bytes, recipient.privateKey);
+
+/** As a client follows a redirection: without the credentials, which S3 refuses. */
+async function follow(reply: RawReply, headers: Record<string, string> = {}): Promise<Response> {
+  expect([reply.status, reply.text]).toEqual([307, '']);
+  expect(reply.headers['cache-control']).toBe('no-store');
+  return fetch(reply.headers.location ?? '', { headers });
+}
+const bytesIn = async (response: Response) => Buffer.from(await response.arrayBuffer());
+const directKeys = async () => (await service.outboxKeys()).filter((name) => name.startsWith('direct/'));
+const outbox = () => ({ Bucket: service.connection.outputs.OutboxBucketName });
+
+async function removeContainers(): Promise<void> {
+  for (const Key of await directKeys()) await service.s3.send(new DeleteObjectCommand({ ...outbox(), Key }));
+}
+
+describe('a small container', () => {
+  test('is streamed with its length: a header of 124 bytes for the key, then the archived body unchanged', async () => {
+    const reply = await container(small);
+    const { body } = await bodyOf(small);
+    expect([reply.status, reply.complete, reply.bytes.length]).toEqual([200, true, 124 + body.length]);
+    expect(reply.headers).toMatchObject({
+      'content-length': String(124 + body.length),
+      'content-type': 'application/octet-stream',
+      'accept-ranges': 'bytes',
+      'cache-control': 'no-store',
+      'content-disposition': `attachment; filename="${small.fileId}-small.vcf.c4gh"`,
+      etag: expect.stringMatching(/^"[0-9a-f]{64}"$/),
+    });
+    expect(reply.bytes.subarray(124).equals(body)).toBe(true);
+    expect(plaintextIn(reply.bytes).equals(small.plaintext)).toBe(true);
+  });
+
+  test('that broke off is taken up by another call: the same tag, and together the same bytes', async () => {
+    const whole = await container(small);
+    const broken = await container(small, { onText: (text) => text.length < 200_000 });
+    expect([broken.status, broken.complete]).toEqual([200, false]);
+    const got = broken.bytes.length;
+    const rest = await container(small, {
+      headers: { Range: `bytes=${got}-`, 'If-Range': String(broken.headers.etag) },
+    });
+    expect([rest.status, rest.headers['content-range']]).toEqual([
+      206,
+      `bytes ${got}-${whole.bytes.length - 1}/${whole.bytes.length}`,
+    ]);
+    expect(Buffer.concat([broken.bytes, rest.bytes]).equals(whole.bytes)).toBe(true);
+    expect(rest.headers.etag).toBe(whole.headers.etag);
+  });
+
+  test('is known by HEAD, which reads nothing of the body', async () => {
+    const whole = await container(small);
+    service.engine.traffic.resetCounters();
+    const head = await container(small, { method: 'HEAD' });
+    expect([head.status, head.text]).toEqual([200, '']);
+    for (const name of ['content-length', 'etag', 'content-disposition']) {
+      expect(head.headers[name]).toBe(whole.headers[name]);
+    }
+    expect(service.calls('direct-file s3 GetObject')).toBe(0);
+  });
+
+  test('to who has it already is 304', async () => {
+    const { headers } = await container(small, { method: 'HEAD' });
+    const again = await container(small, { headers: { 'If-None-Match': String(headers.etag) } });
+    expect([again.status, again.text]).toEqual([304, '']);
+  });
+});
+
+describe('the key', () => {
+  const pem = formatPublicKey(recipient.publicKey);
+
+  test.each([
+    ['Public-Key', 'base64 of the bytes', base64Key],
+    ['X-C4GH-Public-Key', 'base64 of PEM', Buffer.from(pem).toString('base64')],
+    ['Htsget-Context-Public-Key', 'base64 of PEM', Buffer.from(pem).toString('base64')],
+    ['Public-Key', 'PEM in one line', pem.replaceAll('\n', '')],
+  ])('may come in %s as %s', async (name, _, value) => {
+    const path = `files/${small.fileId}?destinationFormat=crypt4gh`;
+    const reply = await service.direct(path, visa, { headers: { [name]: value, Range: 'bytes=0-123' } });
+    expect([reply.status, reply.bytes.length]).toEqual([206, 124]);
+    expect(reply.headers.etag).toBe((await container(small, { method: 'HEAD' })).headers.etag);
+  });
+
+  test.each<[string, string, Record<string, string | string[]>, string[]]>([
+    ['CRYPT4GH without a key', '?destinationFormat=CRYPT4GH', {}, ['Public-Key']],
+    ['a key without CRYPT4GH', '', key, ['destinationFormat']],
+    ['another format', '?destinationFormat=AES', {}, ['destinationFormat']],
+    ['another format, with a key', '?destinationFormat=PLAIN', key, ['destinationFormat']],
+    [
+      'two headers',
+      '?destinationFormat=CRYPT4GH',
+      { ...key, 'X-C4GH-Public-Key': base64Key },
+      ['Public-Key', 'X-C4GH-Public-Key'],
+    ],
+    ['a repeated header', '?destinationFormat=CRYPT4GH', { 'Public-Key': [base64Key, base64Key] }, ['Public-Key']],
+    ['no key at all', '?destinationFormat=CRYPT4GH', { 'Public-Key': 'hello' }, ['Public-Key']],
+    ['all zero', '?destinationFormat=CRYPT4GH', { 'Public-Key': Buffer.alloc(32).toString('base64') }, ['Public-Key']],
+    [
+      'a point of small order',
+      '?destinationFormat=CRYPT4GH',
+      { 'Htsget-Context-Public-Key': Buffer.from(`01${'00'.repeat(31)}`, 'hex').toString('base64') },
+      ['Htsget-Context-Public-Key'],
+    ],
+  ])('%s: 400 that names it', async (_, query, headers, fields) => {
+    for (const { fileId } of [small, large]) {
+      const problem = expectProblem(
+        await service.direct(`files/${fileId}${query}`, visa, { headers }),
+        400,
+        'invalid_request',
+      );
+      expect(problem.violations?.map(({ field }) => field)).toEqual(fields);
+    }
+  });
+});
+
+describe('a large container', () => {
+  test('is known by HEAD without being made', async () => {
+    service.engine.traffic.resetCounters();
+    const head = await container(large, { method: 'HEAD' });
+    const { body } = await bodyOf(large);
+    expect([head.status, head.headers['content-length']]).toEqual([200, String(124 + body.length)]);
+    expect(await directKeys()).toEqual([]);
+    expect(service.calls('direct-file s3 CreateMultipartUpload')).toBe(0);
+  });
+
+  test('is made inside S3 and fetched from there; for whoever asks again it is there', async () => {
+    service.engine.traffic.resetCounters();
+    const response = await follow(await container(large));
+    expect(response.status).toBe(200);
+    expect(response.headers.get('content-disposition')).toBe(`attachment; filename="${large.fileId}-large.bam.c4gh"`);
+    const bytes = await bytesIn(response);
+    const { body } = await bodyOf(large);
+    expect(bytes.subarray(124).equals(body)).toBe(true);
+    expect(plaintextIn(bytes).equals(large.plaintext)).toBe(true);
+    expect(await directKeys()).toEqual([
+      expect.stringMatching(new RegExp(`^direct/[0-9a-f]{64}/${large.fileId}-large\\.bam\\.c4gh$`)),
+    ]);
+    // All but 5 MiB of the body stay inside S3.
+    expect(service.calls('direct-file s3 CreateMultipartUpload')).toBe(1);
+    expect(service.engine.traffic.bytesOf('direct-file', 's3')).toBeLessThan(11 * mebibyte);
+
+    service.engine.traffic.resetCounters();
+    const again = await bytesIn(await follow(await container(large)));
+    expect(again.equals(bytes)).toBe(true);
+    const { calls = 0 } = service.engine.traffic.counters()['direct-file s3 HeadObject'] ?? {};
+    // One of the archived body, one of the container.
+    expect(calls).toBe(2);
+    for (const action of ['CreateMultipartUpload', 'UploadPart', 'UploadPartCopy', 'PutObject', 'GetObject']) {
+      expect([action, service.calls(`direct-file s3 ${action}`)]).toEqual([action, 0]);
+    }
+  });
+
+  test('is taken up where it broke off, by another call and through another URL', async () => {
+    const whole = await bytesIn(await follow(await container(large)));
+    const half = 9_000_001;
+    const first = await follow(await container(large), { Range: `bytes=0-${half - 1}` });
+    // What `curl -L -C -` does: the call again, with the range, which goes along to S3.
+    const rest = await follow(await container(large, { headers: { Range: `bytes=${half}-` } }), {
+      Range: `bytes=${half}-`,
+    });
+    expect([first.status, rest.status]).toEqual([206, 206]);
+    expect(Buffer.concat([await bytesIn(first), await bytesIn(rest)]).equals(whole)).toBe(true);
+  });
+
+  test('is told as JSON to clients that cannot follow', async () => {
+    const reply = await container(large, {}, '&redirect=false');
+    expect([reply.status, reply.headers['content-type']]).toEqual([200, 'application/json']);
+    const { url, expiresAt, size } = JSON.parse(reply.text) as { url: string; expiresAt: string; size: number };
+    const { body } = await bodyOf(large);
+    expect(size).toBe(124 + body.length);
+    const minutes = (Date.parse(expiresAt) - Date.now()) / 60_000;
+    expect(minutes).toBeGreaterThan(14);
+    expect(minutes).toBeLessThanOrEqual(15);
+    expect((await fetch(url)).headers.get('content-length')).toBe(String(size));
+  });
+
+  test('that is gone is made again, of the same bytes', async () => {
+    const before = await bytesIn(await follow(await container(large)));
+    await removeContainers();
+    const after = await bytesIn(await follow(await container(large)));
+    expect(after.equals(before)).toBe(true);
+  });
+
+  test('asked for by several at once is one object', async () => {
+    await removeContainers();
+    const replies = await Promise.all(Array.from({ length: 3 }, () => container(large)));
+    expect(replies.map(({ status }) => status)).toEqual([307, 307, 307]);
+    const paths = replies.map(({ headers }) => new URL(String(headers.location)).pathname);
+    expect(new Set(paths).size).toBe(1);
+    expect(await directKeys()).toHaveLength(1);
+  });
+
+  test('for another key is another object, which only that key opens', async () => {
+    const other = generateKeyPair();
+    const headers = { 'Public-Key': Buffer.from(other.publicKey).toString('base64') };
+    const bytes = await bytesIn(await follow(await container(large, { headers })));
+    expect(() => plaintextIn(bytes)).toThrow('not for this reader');
+    expect(readPlainly(bytes, other.privateKey).equals(large.plaintext)).toBe(true);
+  });
+
+  test('is in no listing', async () => {
+    expect(await directKeys()).not.toEqual([]);
+    expect(await service.list(visa)).toEqual([]);
+  });
+});
+
+describe('an assembly that is not finished', () => {
+  const nothingLeft = async () => {
+    expect(await directKeys()).toEqual([]);
+    expect((await service.s3.send(new ListMultipartUploadsCommand(outbox()))).Uploads ?? []).toEqual([]);
+  };
+
+  test('because the dataset was withdrawn meanwhile: 403, and nothing is left', async () => {
+    await removeContainers();
+    const heal = service.engine.traffic.addFault(({ caller, action }) =>
+      caller === 'direct-file' && action === 'UploadPartCopy'
+        ? { action: () => service.setDataset('EGAD1', 'deprecated') }
+        : undefined,
+    );
+    try {
+      expectProblem(await container(large), 403, 'forbidden');
+    } finally {
+      heal();
+      await service.setDataset('EGAD1', 'released');
+    }
+    await nothingLeft();
+    expect((await container(large)).status).toBe(307);
+  });
+
+  test('because S3 fails: 503 with Retry-After, nothing is left, and the next request is served', async () => {
+    await removeContainers();
+    const heal = service.engine.traffic.addFault(({ caller, action }) =>
+      caller === 'direct-file' && action === 'UploadPartCopy'
+        ? { error: { status: 503, code: 'SlowDown' } }
+        : undefined,
+    );
+    expectProblem(await container(large).finally(heal), 503, 'temporarily_unavailable');
+    await nothingLeft();
+    expect(plaintextIn(await bytesIn(await follow(await container(large)))).equals(large.plaintext)).toBe(true);
+  });
+});
+
+describe('with coordinates', () => {
+  const part = (from: Sample, start: number, end: number) =>
+    container(from, {}, `&startCoordinate=${start}&endCoordinate=${end}`);
+
+  test.each([
+    [0, 1],
+    [65_535, 65_537],
+    [65_536, 131_072],
+    [1_000_000, 1_100_000],
+    [2_999_999, 3_000_000],
+    [2_999_000, 9_999_999],
+  ])('%i to %i: a container of just the segments, which opens to exactly these bytes', async (start, end) => {
+    const reply = await part(small, start, end);
+    expect([reply.status, reply.complete]).toEqual([200, true]);
+    expect(plaintextIn(reply.bytes).equals(small.plaintext.subarray(start, end))).toBe(true);
+    const segments = Math.ceil(Math.min(end, 3_000_000) / 65_536) - Math.floor(start / 65_536);
+    expect(reply.bytes.length).toBeLessThanOrEqual(124 + 92 + segments * 65_564);
+    const again = await part(small, start, end);
+    expect([again.headers.etag, again.bytes.equals(reply.bytes)]).toEqual([reply.headers.etag, true]);
+  });
+
+  test('of a large part of a large file: made inside S3', async () => {
+    const [start, end] = [100_000, 19_000_000];
+    const bytes = await bytesIn(await follow(await part(large, start, end)));
+    expect(plaintextIn(bytes).equals(large.plaintext.subarray(start, end))).toBe(true);
+  });
+
+  test('beyond the file: 416 with its size', async () => {
+    const reply = await part(small, 3_000_000, 3_000_001);
+    expectProblem(reply, 416, 'range_not_satisfiable');
+    expect(reply.headers['content-range']).toBe('bytes */3000000');
+  });
+});
+
+describe('header and content apart', () => {
+  test.each(['small', 'large'])('of a %s file are a container together', async (which) => {
+    const { fileId, plaintext } = which === 'small' ? small : large;
+    const header = await service.direct(`files/${fileId}/header`, visa, { headers: key });
+    expect([header.status, header.headers['content-length']]).toEqual([200, '124']);
+    expect(header.headers.etag).toMatch(/^"[0-9a-f]{64}"$/);
+    const content = await service.direct(`files/${fileId}/content`, visa);
+    const body = await bytesIn(await follow(content));
+    expect(plaintextIn(Buffer.concat([header.bytes, body])).equals(plaintext)).toBe(true);
+    expect((await service.direct(`files/${fileId}/header`, visa, { headers: key })).bytes).toEqual(header.bytes);
+  });
+
+  test('the tag of the content is that of the stored object', async () => {
+    const { archiveKey } = await bodyOf(small);
+    const stored = await service.s3.send(
+      new HeadObjectCommand({ Bucket: service.connection.outputs.ArchiveBucketName, Key: archiveKey }),
+    );
+    const content = await service.direct(`files/${small.fileId}/content`, visa);
+    expect(content.headers.etag).toBe(stored.ETag);
+    const head = await service.direct(`files/${small.fileId}/content`, visa, { method: 'HEAD' });
+    expect([head.status, head.headers['content-length'], head.headers.etag]).toEqual([
+      200,
+      String(stored.ContentLength),
+      stored.ETag,
+    ]);
+    expect((await follow(content, { Range: 'bytes=10-19' })).status).toBe(206);
+  });
+
+  test('the header needs a key', async () => {
+    const reply = await service.direct(`files/${small.fileId}/header`, visa);
+    expect(expectProblem(reply, 400, 'invalid_request').violations?.map(({ field }) => field)).toEqual(['Public-Key']);
+  });
+});
+
+test('a file that is unknown, not granted or not released is refused alike, in every form', async () => {
+  const { fileId: hidden } = await service.archive('EGAD2', 'hidden.txt', 100);
+  const granted = await service.passport('researcher', [visa, await service.visa({ datasetId: 'EGAD2' })]);
+  const forms = ['?destinationFormat=CRYPT4GH', '/header', '/content'];
+  const replies = await Promise.all(
+    forms.flatMap((form) => [
+      service.direct(`files/${hidden}${form}`, granted, { headers: key }),
+      service.direct(`files/${hidden}${form}`, visa, { headers: key }),
+      service.direct(`files/EGAF404${form}`, visa, { headers: key }),
+    ]),
+  );
+  const bodies = replies.map((reply) => {
+    const { requestId, ...problem } = expectProblem(reply, 403, 'forbidden');
+    return JSON.stringify(problem);
+  });
+  expect(new Set(bodies).size).toBe(1);
+});
+
+test('every file that was served is logged, without token or key', () => {
+  const lines = service.logs.filter(({ functionName }) => functionName === 'direct-file').map(({ line }) => line);
+  const served = lines.filter((line) => line.includes('"message":"served"'));
+  for (const kind of ['container', 'header', 'content']) {
+    expect(served.some((line) => line.includes(`"kind":"${kind}"`) && line.includes('"datasetId":"EGAD1"'))).toBe(true);
+  }
+  const signature = visa.split('.').at(-1) ?? visa;
+  expect(lines.filter((line) => line.includes(signature) || line.includes(base64Key))).toEqual([]);
+});
