@@ -33,7 +33,8 @@ export class OpenApiDocument extends Construct {
     super(scope, id);
     this.#api = api;
     this.#paths = parse(readFileSync(join(repository, 'docs/openapi', `${name}.yaml`), 'utf8')).paths;
-    const target = new ServiceFunction(this, 'Serve', {
+    // The last part of its path is the function's short name: another one for each document.
+    const target = new ServiceFunction(this, name === 'proxy' ? 'ProxyOpenApi' : 'DataOutOpenApi', {
       entry: `${name}/openapi.ts`,
       description: 'Says how this API is used',
       memoryMegabytes: 256,
