@@ -31,6 +31,8 @@ export function streamedHandler(
     const { status, headers, body } = await answer(event, challenge, (request) => endpoint(request, invocation));
     const stream = awslambda.HttpResponseStream.from(responseStream, { statusCode: status, headers });
     try {
+      // Status and headers go out with the first write, and not without one: a body may be empty.
+      stream.write('');
       // One piece is on its way at a time. A failing source destroys the stream: the client sees a broken reply, not one
       // that ends early.
       await pipeline(Readable.from(body), stream);
