@@ -5,8 +5,10 @@ import { type AddedFile, addFile } from '../ops/archive/add-file.ts';
 import { readArchiveKeys } from '../ops/archive-keys.ts';
 import { setDatasetEvent } from '../ops/commands/dataset.ts';
 import { issueVisa } from '../ops/local-issuer.ts';
-import { formatBytes } from '../terminal/output.ts';
 import type { Target } from '../ops/ports.ts';
+import { formatBytes } from '../terminal/output.ts';
+import { demonstrateDirectAccess } from './direct.ts';
+import { DirectCaller } from './direct-caller.ts';
 import { bytesOf, type MadeFile } from './made-files.ts';
 import { type ListedFile, ProxyCaller } from './proxy.ts';
 import { receive } from './receive.ts';
@@ -49,21 +51,24 @@ export interface Stage {
 
 /**
  * Export to download, on a running engine: fill the archive with the operator's tool, export as an administrator, list,
- * stream and decrypt as the recipient; then what must stage nothing.
+ * stream and decrypt as the recipient; the same files by direct access; then what must stage nothing.
  * @throws StepFailure, which names the step that did not hold
  */
 export async function demonstrate(stage: Stage): Promise<void> {
   const proxy = new ProxyCaller(stage.connection, stage.signal);
-  const archived = await fillArchive(stage);
+  const { archived, hidden } = await fillArchive(stage);
   const recipient = await makeRecipient(stage);
   const visa = await visaFor(stage, 'researcher', released);
   await exportReleased(stage, proxy, recipient, visa);
   const listed = await waitForFiles(stage, proxy, visa, archived.length);
   for (const file of archived) await download(stage, proxy, { file, listed, visa, recipient });
+  const direct = new DirectCaller(stage.connection, stage.signal);
+  const { steps } = stage;
+  await demonstrateDirectAccess({ direct, steps, visa, datasetId: released, files: archived, hidden, recipient });
   await refusals(stage, proxy, recipient);
 }
 
-async function fillArchive({ target, steps, signal }: Stage): Promise<readonly AddedFile[]> {
+async function fillArchive({ target, steps, signal }: Stage) {
   const keys = await readArchiveKeys(target.archiveKeys);
   const archive = (file: MadeFile, form: string, datasetId: string) =>
     steps.run(`archive ${file.path}`, async () => {
@@ -76,7 +81,7 @@ async function fillArchive({ target, steps, signal }: Stage): Promise<readonly A
     });
   const added: AddedFile[] = [];
   for (const file of files) added.push(await archive(file, file.form, released));
-  await archive(secretFile, 'plaintext', unreleased);
+  const hidden = { file: await archive(secretFile, 'plaintext', unreleased), datasetId: unreleased };
   await steps.run(`release ${released}`, async () => {
     const summary = await setDatasetEvent(target, released, 'released');
     return {
@@ -84,7 +89,7 @@ async function fillArchive({ target, steps, signal }: Stage): Promise<readonly A
       detail: `${summary.files} files, ${formatBytes(summary.bytes)}; ${unreleased} stays as it is`,
     };
   });
-  return added;
+  return { archived: added, hidden };
 }
 
 function makeRecipient({ steps }: Stage): Promise<KeyPair> {
