@@ -12,7 +12,7 @@ const lock = join(root, 'node_modules', '.data-out-synth-lock');
 /** A synth takes seconds: a lock this old was left by a process that died. */
 const lockLifeMs = 180_000;
 
-const inputs = ['bin', 'lib', 'lambdas', 'config', 'cdk.json', 'package.json', 'package-lock.json'];
+const inputs = ['bin', 'lib', 'lambdas', 'config', 'docs/openapi', 'cdk.json', 'package.json', 'package-lock.json'];
 const results = ['manifest.json', 'DataOutStorage.template.json', 'DataOutService.template.json'];
 
 /**

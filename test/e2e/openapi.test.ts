@@ -1,0 +1,419 @@
+import { createHash } from 'node:crypto';
+import {
+  CompleteMultipartUploadCommand,
+  CreateMultipartUploadCommand,
+  PutObjectCommand,
+  UploadPartCopyCommand,
+} from '@aws-sdk/client-s3';
+import { GetSecretValueCommand, PutSecretValueCommand } from '@aws-sdk/client-secrets-manager';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { hashPassword } from '../../lib/contract/password-hash.ts';
+import { generateKeyPair } from '../../lib/crypt4gh/index.ts';
+import { directChallenge } from '../../lib/http/authorization.ts';
+import { problemReply } from '../../lib/http/problem.ts';
+import { gatewayError, renderGatewayResponse } from '../../lib/local/api-gateway/gateway-response.ts';
+import type { RestApi } from '../../lib/local/api-gateway/model.ts';
+import type { AwsCall, Fault } from '../../lib/local/aws/traffic.ts';
+import { OpenApi } from '../helpers/openapi.ts';
+import { type RawReply, type RawRequest, rawRequest } from '../helpers/raw-http.ts';
+import { basic, Service } from '../helpers/service.ts';
+import { show, stackTemplate } from '../helpers/template.ts';
+
+/**
+ * Every status of every route of both APIs, held against docs/openapi: what is answered is in the documents, and what is in
+ * the documents is answered.
+ */
+
+type ApiName = 'proxy' | 'data-out';
+type Headers = NonNullable<RawRequest['headers']>;
+
+/** A call that is answered well. */
+interface GoodCall {
+  readonly api: ApiName;
+  readonly method: string;
+  /** With query. */
+  readonly path: string;
+  readonly headers?: Headers;
+  readonly body?: string | Uint8Array;
+}
+
+const apis = { proxy: OpenApi.read('proxy'), 'data-out': OpenApi.read('data-out') };
+const key = Buffer.from(generateKeyPair().publicKey).toString('base64');
+const staged = 'EGAF00000000001-sample.bam.c4gh';
+const small = 'EGAF00000000011';
+/** Its container is larger than what is streamed. */
+const large = 'EGAF00000000012';
+/** Its plaintext is larger than what one reply carries. */
+const huge = 'EGAF00000000013';
+const withoutRole = { username: 'clerk', password: 'correct horse battery staple' };
+const crypt4gh = 'destinationFormat=CRYPT4GH';
+const drs = 'ga4gh/drs/v1';
+
+let service: Service;
+let visa: string;
+let good: Readonly<Record<string, GoodCall>>;
+
+beforeAll(async () => {
+  service = await Service.start();
+  visa = await service.visa();
+  await service.archive('EGAD1', 'study/a.vcf', 100_000, small);
+  await service.archive('EGAD1', 'study/b.bam', 6_100_000, large);
+  await service.archive('EGAD1', 'study/c.bam', 10, huge);
+  await Promise.all([
+    grow(huge),
+    service.setDataset('EGAD1', 'released'),
+    service.putStaged('researcher', staged, 'header and body'),
+    addAdministrator(),
+  ]);
+  good = goodCalls();
+});
+afterAll(() => service?.stop());
+
+/** Give the archived body more than 200 MB of zeros, which nobody will read, as copies of one part. */
+async function grow(fileId: string): Promise<void> {
+  const [[path] = []] = await service.sql(`select archive_file_path from sda.files where stable_id = '${fileId}'`);
+  const { s3 } = service;
+  const target = { Bucket: service.connection.outputs.ArchiveBucketName, Key: path ?? '' };
+  const part = 10 * 1024 * 1024;
+  await s3.send(new PutObjectCommand({ ...target, Body: Buffer.alloc(part) }));
+  const { UploadId } = await s3.send(new CreateMultipartUploadCommand(target));
+  const Parts = await Promise.all(
+    Array.from({ length: 20 }, async (_, index) => {
+      const CopySource = `${target.Bucket}/${target.Key}`;
+      const copy = { ...target, UploadId, PartNumber: index + 1, CopySource };
+      const { CopyPartResult } = await s3.send(new UploadPartCopyCommand(copy));
+      return { PartNumber: index + 1, ETag: CopyPartResult?.ETag };
+    }),
+  );
+  await s3.send(new CompleteMultipartUploadCommand({ ...target, UploadId, MultipartUpload: { Parts } }));
+  await service.sql(`update sda.files set archive_file_size = ${20 * part} where stable_id = '${fileId}'`);
+}
+
+async function addAdministrator(): Promise<void> {
+  const SecretId = service.connection.outputs.AdminSecretArn;
+  const { SecretString = '' } = await service.secretsManager.send(new GetSecretValueCommand({ SecretId }));
+  const { users } = JSON.parse(SecretString) as { users: unknown[] };
+  const { username, password } = withoutRole;
+  users.push({ username, password: await hashPassword(password), roles: [] });
+  await service.secretsManager.send(new PutSecretValueCommand({ SecretId, SecretString: JSON.stringify({ users }) }));
+}
+
+/** One for each operation of the documents. */
+function goodCalls(): Record<string, GoodCall> {
+  const calls: Record<string, GoodCall> = {};
+  const add = (api: ApiName, operation: string, path: string, init: RawRequest = {}) => {
+    const [method = ''] = operation.split(' ');
+    calls[`${api} ${operation}`] = { api, method, path, ...init };
+  };
+  const { admin } = service.connection;
+  const outbox = { headers: service.researcher(visa) };
+  const direct = { headers: { Authorization: `Bearer ${visa}` } };
+  const forKey = { headers: { ...direct.headers, 'Public-Key': key } };
+  const posted = { body: JSON.stringify({ passports: [visa] }), headers: { 'Content-Type': 'application/json' } };
+  add('proxy', 'POST /export/{archive_kind}', 'export/fega', {
+    headers: { Authorization: basic(admin), 'Content-Type': 'application/json' },
+    body: JSON.stringify({ id: 'EGAD404', visaToken: 'opaque', userPublicKey: key }),
+  });
+  add('proxy', 'GET /files', 'files?inbox=false', outbox);
+  for (const method of ['GET', 'HEAD']) add('proxy', `${method} /stream/{file}`, `stream/${staged}`, outbox);
+  add('data-out', 'GET /metadata/datasets', 'metadata/datasets', direct);
+  add('data-out', 'GET /metadata/datasets/{datasetId}/files', 'metadata/datasets/EGAD1/files', direct);
+  for (const method of ['GET', 'HEAD']) {
+    add('data-out', `${method} /files/{fileId}`, `files/${small}`, direct);
+    add('data-out', `${method} /files/{fileId}/header`, `files/${small}/header`, forKey);
+    add('data-out', `${method} /files/{fileId}/content`, `files/${small}/content`, direct);
+  }
+  const [object, access] = ['/objects/{object_id}', '/objects/{object_id}/access/{access_id}'];
+  for (const [method, init] of [['GET', direct] as const, ['POST', posted] as const]) {
+    add('data-out', `${method} /${drs}${object}`, `${drs}/objects/${small}`, init);
+    add('data-out', `${method} /${drs}${access}`, `${drs}/objects/${small}/access/plaintext`, init);
+  }
+  add('data-out', `OPTIONS /${drs}${object}`, `${drs}/objects/${small}`);
+  add('data-out', `GET /${drs}/service-info`, `${drs}/service-info`);
+  add('data-out', 'GET /service-info', 'service-info');
+  for (const api of ['proxy', 'data-out'] as const) add(api, 'GET /openapi.json', 'openapi.json');
+  return calls;
+}
+
+/** Make the call of an operation, changed, and hold the reply against the document. */
+async function call(operation: string, changes: Partial<GoodCall> = {}): Promise<RawReply> {
+  const { api, method, path, headers, body } = { ...good[operation]!, ...changes };
+  const { proxyUrl, dataOutUrl } = service.connection;
+  const reply = await rawRequest(api === 'proxy' ? proxyUrl : dataOutUrl, path, {
+    method,
+    headers: headers ?? {},
+    ...(body !== undefined && { body }),
+  });
+  const [pathAlone = ''] = `/${path}`.split('?');
+  const entries = Object.entries(reply.headers).map(([name, value]) => [name, String(value)] as const);
+  expect(reply.complete).toBe(true);
+  await apis[api].check({ method, path: pathAlone, status: reply.status, headers: entries, body: reply.bytes });
+  return reply;
+}
+
+async function expectStatus(status: number, operation: string, changes: Partial<GoodCall> = {}): Promise<RawReply> {
+  const reply = await call(operation, changes);
+  expect([operation, changes.path, reply.status]).toEqual([operation, changes.path, status]);
+  return reply;
+}
+
+/** With `more` beside or instead of the headers of the good call. */
+function headersOf(operation: string, more: Headers): { headers: Headers } {
+  return { headers: { ...good[operation]?.headers, ...more } };
+}
+
+/** Operations of the documents that have this status. */
+function having(status: number): string[] {
+  return (['proxy', 'data-out'] as const).flatMap((api) =>
+    apis[api].statuses.filter((one) => one.endsWith(` ${status}`)).map((one) => `${api} ${one.slice(0, -4)}`),
+  );
+}
+
+async function whileFailing(
+  fault: Fault,
+  matches: (call: AwsCall) => boolean,
+  operations: readonly string[],
+  status: number,
+) {
+  const heal = service.engine.traffic.addFault((one) => (matches(one) ? fault : undefined));
+  await Promise.all(operations.map((operation) => expectStatus(status, operation))).finally(heal);
+}
+
+describe('the proxy', () => {
+  test('export', async () => {
+    const post = 'proxy POST /export/{archive_kind}';
+    await expectStatus(200, post);
+    await expectStatus(400, post, { body: '{"id": ""}' });
+    await expectStatus(401, post, headersOf(post, { Authorization: [] }));
+    await expectStatus(403, post, headersOf(post, { Authorization: basic(withoutRole) }));
+    await expectStatus(404, post, { path: 'export/other' });
+    await expectStatus(413, post, { body: Buffer.alloc(10 * 1024 * 1024 + 1, 32) });
+  });
+
+  test('list and stream', async () => {
+    const list = 'proxy GET /files';
+    await expectStatus(200, list);
+    await expectStatus(400, list, { path: 'files' });
+    await expectStatus(400, list, { path: 'files?inbox=false&page=x&per_page=y' });
+    await expectStatus(401, list, headersOf(list, { 'X-GA4GH-Visa': [] }));
+    await expectStatus(200, 'proxy GET /stream/{file}', { path: `stream/${staged}?redirect=false` });
+    await expectStatus(307, 'proxy GET /stream/{file}');
+    await expectStatus(200, 'proxy HEAD /stream/{file}');
+    for (const operation of ['proxy GET /stream/{file}', 'proxy HEAD /stream/{file}']) {
+      await expectStatus(400, operation, { path: `stream/${staged}?redirect=perhaps` });
+      await expectStatus(401, operation, headersOf(operation, { 'X-GA4GH-Visa': 'a.b.c' }));
+      await expectStatus(404, operation, { path: 'stream/nothing.c4gh' });
+    }
+  });
+});
+
+describe('direct access', () => {
+  test('nobody comes in without a visa, and nobody sees what is not theirs', async () => {
+    const headers = { Authorization: `Bearer ${await service.visa({ datasetId: 'EGAD2' })}` };
+    for (const operation of having(401)) {
+      if (!operation.startsWith('data-out ') || operation.includes(' POST ')) continue;
+      await expectStatus(401, operation, { headers: {} });
+      await expectStatus(401, operation, { headers: { Authorization: 'Bearer a.b.c' } });
+      if (having(403).includes(operation)) await expectStatus(403, operation, headersOf(operation, headers));
+    }
+  });
+
+  test('datasets', async () => {
+    await expectStatus(200, 'data-out GET /metadata/datasets');
+    const files = await expectStatus(200, 'data-out GET /metadata/datasets/{datasetId}/files');
+    expect(JSON.parse(files.text)).toHaveLength(3);
+  });
+
+  test('files', async () => {
+    const [get, head] = ['data-out GET /files/{fileId}', 'data-out HEAD /files/{fileId}'];
+    await expectStatus(206, get, headersOf(get, { Range: 'bytes=10-19' }));
+    await expectStatus(307, get, { path: `files/${large}?${crypt4gh}`, ...headersOf(get, { 'Public-Key': key }) });
+    await expectStatus(200, get, {
+      path: `files/${large}?${crypt4gh}&redirect=false`,
+      ...headersOf(get, { 'Public-Key': key }),
+    });
+    await expectStatus(413, get, { path: `files/${huge}` });
+    await expectStatus(416, get, headersOf(get, { Range: 'bytes=100000-' }));
+    for (const operation of [get, head]) {
+      const { etag = '' } = (await expectStatus(200, operation)).headers;
+      await expectStatus(304, operation, headersOf(operation, { 'If-None-Match': etag }));
+      await expectStatus(412, operation, headersOf(operation, { 'If-Match': '"other"' }));
+      await expectStatus(400, operation, { path: `files/${small}?destinationFormat=ZIP&startCoordinate=1` });
+      await expectStatus(416, operation, { path: `files/${small}?startCoordinate=100000&endCoordinate=100001` });
+      await expectStatus(200, operation, {
+        path: `files/${small}?${crypt4gh}&startCoordinate=7&endCoordinate=9`,
+        ...headersOf(operation, { 'X-C4GH-Public-Key': key }),
+      });
+    }
+  });
+
+  test('header and content apart', async () => {
+    for (const method of ['GET', 'HEAD']) {
+      const header = `data-out ${method} /files/{fileId}/header`;
+      const { etag = '' } = (await expectStatus(200, header)).headers;
+      await expectStatus(304, header, headersOf(header, { 'If-None-Match': etag }));
+      await expectStatus(412, header, headersOf(header, { 'If-Match': '"other"' }));
+      await expectStatus(400, header, headersOf(header, { 'Public-Key': 'none' }));
+      const content = `data-out ${method} /files/{fileId}/content`;
+      const body = await expectStatus(method === 'GET' ? 307 : 200, content);
+      await expectStatus(304, content, headersOf(content, { 'If-None-Match': body.headers.etag ?? '' }));
+      await expectStatus(412, content, headersOf(content, { 'If-Match': '"other"' }));
+      await expectStatus(400, content, { path: `files/${small}/content?redirect=perhaps` });
+    }
+    const header = 'data-out GET /files/{fileId}/header';
+    await expectStatus(206, header, headersOf(header, { Range: 'bytes=0-15' }));
+    await expectStatus(416, header, headersOf(header, { Range: 'bytes=100000-' }));
+    await expectStatus(200, 'data-out GET /files/{fileId}/content', { path: `files/${small}/content?redirect=false` });
+  });
+
+  test('what is for everybody', async () => {
+    for (const operation of Object.keys(good).filter((one) => /(service-info|openapi\.json)$|OPTIONS/.test(one))) {
+      await expectStatus(200, operation);
+    }
+  });
+
+  test('the document is served with the address under which it was asked for', async () => {
+    for (const [api, url] of [
+      ['proxy', service.connection.proxyUrl],
+      ['data-out', service.connection.dataOutUrl],
+    ] as const) {
+      const { servers, ...document } = JSON.parse((await call(`${api} GET /openapi.json`)).text) as {
+        servers: unknown;
+      };
+      expect(servers).toEqual([{ url: url.replace(/\/$/, '') }]);
+      expect(document).toEqual({ ...apis[api].document, servers: undefined });
+    }
+  });
+});
+
+describe('DRS', () => {
+  const object = `data-out GET /${drs}/objects/{object_id}`;
+  const access = `data-out GET /${drs}/objects/{object_id}/access/{access_id}`;
+  const posted = (operation: string) => operation.replace(' GET ', ' POST ');
+  const json = { 'Content-Type': 'application/json' };
+
+  test('answers GET and POST alike', async () => {
+    const { text } = await expectStatus(200, object);
+    expect(JSON.parse(text)).toMatchObject({ id: small, name: 'a.vcf', size: 100_000 });
+    expect(JSON.parse((await expectStatus(200, posted(object))).text)).toEqual(JSON.parse(text));
+    for (const operation of [access, posted(access)]) {
+      await expectStatus(404, operation, { path: `${drs}/objects/${small}/access/s3` });
+    }
+    for (const operation of [posted(object), posted(access)]) {
+      await expectStatus(400, operation, { body: '{"passports": [7]}' });
+      await expectStatus(401, operation, { body: '{"passports": ["a.b.c"]}' });
+      const other = await service.visa({ datasetId: 'EGAD2' });
+      await expectStatus(403, operation, { body: JSON.stringify({ passports: [other] }), headers: json });
+      await expectStatus(413, operation, { body: Buffer.alloc(10 * 1024 * 1024 + 1, 32) });
+    }
+    await expectStatus(403, `data-out OPTIONS /${drs}/objects/{object_id}`, {
+      path: `${drs}/objects/${'x'.repeat(257)}`,
+    });
+  });
+
+  test('a client that knows nothing of this service gets the bytes: object, access id, URL with its headers', async () => {
+    for (const operation of [object, posted(object)]) {
+      const { access_methods, size, checksums, self_uri } = JSON.parse((await call(operation)).text) as {
+        access_methods: { type: string; access_id: string }[];
+        size: number;
+        checksums: { type: string; checksum: string }[];
+        self_uri: string;
+      };
+      const [method] = access_methods;
+      expect([method?.type, self_uri]).toEqual(['https', `drs://127.0.0.1/${small}`]);
+      const path = `${drs}/objects/${small}/access/${method?.access_id}`;
+      const reply = await call(operation === object ? access : posted(access), { path });
+      const { url, headers } = JSON.parse(reply.text) as { url: string; headers: string[] };
+      const sent = headers.map((line) => line.split(/: (.*)/s, 2) as [string, string]);
+      const bytes = Buffer.from(await (await fetch(url, { headers: sent })).arrayBuffer());
+      expect(bytes).toHaveLength(size);
+      const sha256 = checksums.find(({ type }) => type === 'sha-256')?.checksum;
+      expect(createHash('sha256').update(bytes).digest('hex')).toBe(sha256);
+    }
+  });
+});
+
+describe('what goes wrong', () => {
+  const databases = () => having(503).filter((operation) => operation.startsWith('data-out '));
+  const fromS3 = ({ service: name, caller }: AwsCall) => name === 's3' && /^(files|stream)$/.test(caller);
+  const outboxRoutes = ['proxy GET /files', 'proxy GET /stream/{file}', 'proxy HEAD /stream/{file}'];
+
+  test('the database or S3 refuses the function: 500', async () => {
+    const denied = (code: string) => ({ error: { status: 403, code } });
+    await Promise.all([
+      whileFailing(denied('AccessDeniedException'), ({ service: name }) => name === 'rds-data', databases(), 500),
+      whileFailing(denied('AccessDenied'), fromS3, outboxRoutes, 500),
+    ]);
+  });
+
+  test('the database resumes, S3 or SQS is down: 503', async () => {
+    const down = { error: { status: 500, code: 'InternalError' } };
+    const resuming = { error: { status: 400, code: 'DatabaseResumingException' } };
+    await Promise.all([
+      whileFailing(resuming, ({ service: name }) => name === 'rds-data', databases(), 503),
+      whileFailing(down, fromS3, outboxRoutes, 503),
+      whileFailing(down, ({ action }) => action === 'SendMessage', ['proxy POST /export/{archive_kind}'], 503),
+    ]);
+  });
+
+  test('headers of more than 10,240 bytes: 431', async () => {
+    const headers = { 'X-Long': 'x'.repeat(10_240) };
+    for (const operation of Object.keys(good)) await expectStatus(431, operation, headersOf(operation, headers));
+  });
+});
+
+/**
+ * What nobody can provoke here. 429: the engine has no throttle. 502: the functions answer in the form that the gateway
+ * knows. 504: takes the 29 seconds that the gateway waits. They are the gateway's own, from the template.
+ */
+test.each([
+  ['THROTTLED', 429],
+  ['INTEGRATION_FAILURE', 502],
+  ['DEFAULT_5XX', 502],
+  ['INTEGRATION_TIMEOUT', 504],
+] as const)('the gateway’s own %s is what every route says of %i', async (type, status) => {
+  const { all } = await stackTemplate('DataOutService');
+  for (const [api, construct] of [
+    ['proxy', 'ProxyApi'],
+    ['data-out', 'DataOutApi'],
+  ] as const) {
+    const ofApi = all('AWS::ApiGateway::GatewayResponse').filter(
+      ({ Properties }) => show(Properties.RestApiId) === construct,
+    );
+    const gatewayResponses: RestApi['gatewayResponses'] = new Map(
+      ofApi.map(({ Properties }) => [
+        Properties.ResponseType,
+        {
+          status: Properties.StatusCode && Number(Properties.StatusCode),
+          headers: Object.fromEntries(
+            Object.entries(Properties.ResponseParameters).map(([name, value]) => [
+              name.split('.').pop(),
+              String(value),
+            ]),
+          ),
+          templates: Properties.ResponseTemplates,
+        },
+      ]),
+    );
+    for (const operation of having(status).filter((one) => one.startsWith(`${api} `))) {
+      const [, method = '', path = ''] = operation.split(' ');
+      const reply = renderGatewayResponse(
+        { ...gatewayError('DEFAULT_5XX', { status }), type },
+        { gatewayResponses } as RestApi,
+        { requestId: 'r1', httpMethod: method, path, accept: undefined },
+      );
+      const body = method === 'HEAD' ? '' : reply.body;
+      await apis[api].check({ method, path, status: reply.status, headers: Object.entries(reply.headers), body });
+    }
+  }
+});
+
+/** Nothing brings the export function to a 500: whatever SQS says is a 503. What would be answered, by the same code. */
+test('an error that nobody foresaw is what export says of 500', async () => {
+  const { status, headers, body } = problemReply(new Error('unforeseen'), 'r1', directChallenge);
+  await apis.proxy.check({ method: 'POST', path: '/export/fega', status, headers: Object.entries(headers), body });
+});
+
+test('that was every status of every route', () => {
+  for (const api of Object.values(apis)) expect(api.statuses.filter((status) => !api.seen.has(status))).toEqual([]);
+});
