@@ -12,7 +12,7 @@ export interface Representation {
   /** What a browser should call the file: the submitter's base name, untrusted text. */
   readonly fileName: string;
   /**
-   * Bytes [start, end), in order, in pieces of at most some hundred KiB. Reads from the archive ahead of what is taken,
+   * Bytes [start, end), in order, in pieces of not much more than 1 MiB. Reads from the archive ahead of what is taken,
    * and stops reading when the iteration is ended early.
    *
    * @throws ArchiveDamagedError, TemporarilyUnavailableError: also after some bytes; the reply must then break off

@@ -217,6 +217,23 @@ test('a crash at any call leaves nothing visible or the whole, and the next requ
   }
 });
 
+test('a conflict that leaves no container behind is for another try, soon', async () => {
+  world = worldWith(7 * MiB);
+  const { outbox } = world;
+  const made = await container();
+  const contested = {
+    head: outbox.head.bind(outbox),
+    put: () => Promise.resolve('conflict' as const),
+    startUpload: outbox.startUpload.bind(outbox),
+    abortUploads: outbox.abortUploads.bind(outbox),
+  };
+  const error: unknown = await assembled(made, { ...dependencies(), outbox: contested }, plenty).catch(
+    (thrown: unknown) => thrown,
+  );
+  expect(error).toBeInstanceOf(TemporarilyUnavailableError);
+  expect(error).toMatchObject({ retryAfterSeconds: 5 });
+});
+
 test('a container of several pieces of the body is not for assembly', async () => {
   const made = await container();
   const pieces = {
