@@ -1,0 +1,55 @@
+import { encryptHeader } from '../../lib/crypt4gh/index.ts';
+import type { FileFacts } from '../../lib/direct/ports.ts';
+import type { DrsAccess, DrsEndpoint } from '../../lib/http/drs/objects.ts';
+import { ExportWorld, vector, vectorKey } from './export-world.ts';
+import { makeTestIssuer, type TestIssuer } from './issuer.ts';
+
+/** What DRS asks the catalogue, the archive and the issuers, in memory: EGAF1 in the released dataset EGAD1. */
+export class DrsWorld {
+  readonly ports = new ExportWorld();
+  readonly issuer: TestIssuer;
+  readonly served: DrsAccess[] = [];
+  facts: FileFacts | undefined = {
+    decryptedFileSize: undefined,
+    createdAt: new Date('2026-01-02T03:04:05Z'),
+    plaintextChecksums: [],
+    archivedChecksums: [],
+  };
+
+  private constructor(issuer: TestIssuer) {
+    this.issuer = issuer;
+  }
+
+  static async make(): Promise<DrsWorld> {
+    const world = new DrsWorld(await makeTestIssuer());
+    world.ports.addFile('EGAF1', vector('split/body.bin'), 'study/räw data.bam.c4gh');
+    world.ports.catalogue.addDataset('EGAD1', { released: true, aliases: ['doi:1'], fileIds: ['EGAF1'] });
+    return world;
+  }
+
+  /** Give the stored header an edit list. */
+  edit(editList: readonly bigint[]): void {
+    const [[id, file] = []] = this.ports.catalogue.files;
+    if (!id || !file) throw new Error('no file');
+    const { publicKey } = vectorKey('alice');
+    const header = encryptHeader({ dataKeys: [Buffer.alloc(32, 1)], editList, recipients: [publicKey] });
+    this.ports.catalogue.files.set(id, { ...file, header });
+  }
+
+  get endpoint(): DrsEndpoint {
+    const { catalogue, archive } = this.ports;
+    return {
+      rules: { issuers: this.issuer.trusted, now: () => new Date('2026-06-01') },
+      catalogue: {
+        datasetsOfFile: (id) => catalogue.datasetsOfFile(id),
+        resolveDataset: (id) => catalogue.resolveDataset(id),
+        isReleased: (id) => catalogue.isReleased(id),
+        findReleasedFile: (reference) => catalogue.findReleasedFile(reference),
+        factsOf: async (id) => (catalogue.files.has(id) ? this.facts : undefined),
+      },
+      archive,
+      archiveKeys: { candidates: async () => this.ports.archiveKeys },
+      served: (access) => this.served.push(access),
+    };
+  }
+}
