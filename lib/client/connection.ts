@@ -1,0 +1,120 @@
+import { ClientError, ServiceError } from './errors.ts';
+import { refusal } from './problem.ts';
+import type { Transport, TransportReply, TransportRequest } from './transport.ts';
+
+/** User name and password of HTTP Basic (RFC 7617). */
+export interface BasicCredentials {
+  readonly username: string;
+  readonly password: string;
+}
+
+/** What {@link connect} needs. Secrets come from functions, so that whoever renews a file is noticed. */
+export interface ConnectionSettings {
+  /** Base URLs, such as `https://….amazonaws.com/v1/`. */
+  readonly proxyUrl?: string | undefined;
+  readonly dataOutUrl?: string | undefined;
+  readonly visa?: (() => Promise<string>) | undefined;
+  readonly basic?: (() => Promise<BasicCredentials>) | undefined;
+  readonly transport: Transport;
+}
+
+/** One service, with the user's credentials. */
+export interface ServiceConnection {
+  /** Base URL of the proxy API; its path ends in `/`. */
+  readonly proxyUrl: URL | undefined;
+  /** Base URL of the data-out API; its path ends in `/`. */
+  readonly dataOutUrl: URL | undefined;
+  /** The visa or passport. Asked again when it was refused: files are renewed. */
+  readonly visa: () => Promise<string>;
+  readonly basic: (() => Promise<BasicCredentials>) | undefined;
+  readonly transport: Transport;
+}
+
+/** @throws ClientError `usage` when a URL is none, holds credentials, or is not encrypted */
+export function connect(settings: ConnectionSettings): ServiceConnection {
+  const { transport, basic } = settings;
+  return {
+    proxyUrl: baseUrl(settings.proxyUrl, 'proxy', transport),
+    dataOutUrl: baseUrl(settings.dataOutUrl, 'data-out', transport),
+    visa: settings.visa ?? (() => Promise.reject(noVisa())),
+    basic,
+    transport,
+  };
+}
+
+function noVisa(): ClientError {
+  return new ClientError('usage', 'there is no visa', { remedy: 'Name the file of your visa or passport.' });
+}
+
+function baseUrl(text: string | undefined, what: string, transport: Transport): URL | undefined {
+  if (text === undefined) return undefined;
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  const problem = (message: string) =>
+    new ClientError('usage', `the address of the ${what} API ${message}`, {
+      remedy: 'It looks like https://data-out.example.org/v1/.',
+    });
+  if (url === undefined || !/^https?:$/.test(url.protocol)) throw problem('is no http address');
+  // The text is not repeated: it may hold a password.
+  if (url.username || url.password) throw problem('holds credentials, which would end up in logs');
+  if (url.search || url.hash) throw problem('has a query or a fragment');
+  if (!url.pathname.endsWith('/')) url.pathname += '/';
+  transport.checkScheme(url);
+  return url;
+}
+
+/** Header lines of {@link authorized}, by the secrets. */
+export type Credentials = (secrets: { visa: string; basic: string | undefined }) => Partial<TransportRequest>;
+
+/**
+ * Sends a request with the user's credentials, as often as the transport's patience allows. When they are refused they
+ * are read again, and sent again if they have changed.
+ *
+ * @param what is asked for, for error texts
+ * @returns a reply with a status below 300
+ * @throws ClientError
+ */
+export async function authorized(
+  connection: ServiceConnection,
+  options: {
+    readonly what: string;
+    readonly needsVisa: boolean;
+    readonly request: Pick<TransportRequest, 'method' | 'url' | 'headers' | 'body' | 'signal'>;
+    readonly credentials: Credentials;
+    /** Statuses that are a reply besides those below 300. */
+    readonly accepts?: readonly number[];
+  },
+): Promise<TransportReply> {
+  const { transport } = connection;
+  const { request, what, credentials, accepts = [] } = options;
+  const backoff = transport.backoff(request.signal);
+  let refused: string | undefined;
+  for (;;) {
+    const secrets = await secretsOf(connection, options.needsVisa);
+    try {
+      const { headers, ...more } = credentials(secrets);
+      const reply = await transport.send({ ...request, ...more, headers: { ...request.headers, ...headers } });
+      if (reply.status < 300 || accepts.includes(reply.status)) return reply;
+      throw await refusal(reply, what, transport.timing.now());
+    } catch (error) {
+      const fingerprint = JSON.stringify(secrets);
+      if (!(error instanceof ServiceError) || error.status !== 401) {
+        await backoff.failed(error);
+      } else {
+        // The same again would be refused again.
+        if (refused === fingerprint) throw error;
+        refused = fingerprint;
+        if (JSON.stringify(await secretsOf(connection, options.needsVisa)) === fingerprint) throw error;
+      }
+    }
+  }
+}
+
+async function secretsOf({ visa, basic }: ServiceConnection, needsVisa: boolean) {
+  const credentials = await basic?.();
+  return {
+    visa: needsVisa ? (await visa()).trim() : '',
+    basic:
+      credentials &&
+      `Basic ${Buffer.from(`${credentials.username}:${credentials.password}`, 'utf8').toString('base64')}`,
+  };
+}

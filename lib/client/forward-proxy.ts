@@ -1,0 +1,44 @@
+import { ClientError } from './errors.ts';
+
+/** The proxies of the user's network, as the variables `HTTPS_PROXY`, `HTTP_PROXY` and `NO_PROXY` name them. */
+export interface ForwardProxies {
+  readonly https?: string | undefined;
+  readonly http?: string | undefined;
+  /** Comma-separated: `*`, host names (a leading dot or `*.` or none: also their subdomains), addresses, each with `:port` or not. */
+  readonly none?: string | undefined;
+}
+
+/** Whether a host is this machine itself. */
+export function isLoopback({ hostname }: URL): boolean {
+  return hostname === 'localhost' || hostname.endsWith('.localhost') || hostname === '[::1]' || /^127\./.test(hostname);
+}
+
+/**
+ * The proxy that a request to `url` goes through. This machine is never reached through one.
+ *
+ * @throws ClientError `usage` when the setting is no URL
+ */
+export function proxyFor(url: URL, proxies: ForwardProxies): URL | undefined {
+  const setting = url.protocol === 'https:' ? proxies.https : proxies.http;
+  if (!setting || isLoopback(url) || isExcepted(url, proxies.none ?? '')) return undefined;
+  const text = /^[a-z]+:\/\//i.test(setting) ? setting : `http://${setting}`;
+  const proxy = URL.canParse(text) ? new URL(text) : undefined;
+  if (proxy?.protocol === 'http:' || proxy?.protocol === 'https:') return proxy;
+  // The setting may hold a password: it is not repeated.
+  throw new ClientError('usage', `the setting of the ${url.protocol.slice(0, -1).toUpperCase()} proxy is no URL`, {
+    remedy: 'Set HTTPS_PROXY to a URL such as http://proxy.example.org:3128, or remove it.',
+  });
+}
+
+function isExcepted(url: URL, exceptions: string): boolean {
+  const port = url.port || (url.protocol === 'https:' ? '443' : '80');
+  return exceptions
+    .split(/[\s,]+/)
+    .filter(Boolean)
+    .some((entry) => {
+      const [, host = '', only] = /^(.*?)(?::(\d+))?$/.exec(entry.toLowerCase()) ?? [];
+      if (only !== undefined && only !== port) return false;
+      const name = host.replace(/^\*?\./, '');
+      return host === '*' || url.hostname === name || url.hostname.endsWith(`.${name}`);
+    });
+}

@@ -1,0 +1,47 @@
+import { ClientError } from './errors.ts';
+import type { TransportReply } from './transport.ts';
+
+/**
+ * The reply's JSON.
+ *
+ * @throws ClientError `protocol` when it is none; what reading it throws
+ */
+export async function readJson(reply: TransportReply, maximumBytes?: number): Promise<unknown> {
+  const body = await reply.text(maximumBytes);
+  try {
+    return JSON.parse(body);
+  } catch {
+    throw unexpected('is no JSON');
+  }
+}
+
+/** A member that must be text. @throws ClientError `protocol` */
+export function text(value: unknown, name: string): string {
+  const found = member(value, name);
+  if (typeof found !== 'string' || found === '') throw unexpected(`has no ${name}`);
+  return found;
+}
+
+/** A member that must be a count or size. @throws ClientError `protocol` */
+export function wholeNumber(value: unknown, name: string): number {
+  const found = member(value, name);
+  if (typeof found !== 'number' || !Number.isSafeInteger(found) || found < 0) throw unexpected(`has no ${name}`);
+  return found;
+}
+
+/** A member that must be an array. @throws ClientError `protocol` */
+export function rowsOf(value: unknown, name: string): readonly unknown[] {
+  const found = member(value, name);
+  if (!Array.isArray(found)) throw unexpected(`has no ${name}`);
+  return found;
+}
+
+function member(value: unknown, name: string): unknown {
+  return typeof value === 'object' && value !== null ? (value as Record<string, unknown>)[name] : undefined;
+}
+
+function unexpected(what: string): ClientError {
+  return new ClientError('protocol', `the service's reply ${what}`, {
+    remedy: 'Look at the address: what answers there does not behave like a data-out service.',
+  });
+}

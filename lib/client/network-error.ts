@@ -1,0 +1,64 @@
+import { UnavailableError } from './errors.ts';
+
+const certificateCodes = new Set([
+  'CERT_HAS_EXPIRED',
+  'CERT_NOT_YET_VALID',
+  'CERT_UNTRUSTED',
+  'DEPTH_ZERO_SELF_SIGNED_CERT',
+  'ERR_TLS_CERT_ALTNAME_INVALID',
+  'SELF_SIGNED_CERT_IN_CHAIN',
+  'UNABLE_TO_GET_ISSUER_CERT',
+  'UNABLE_TO_GET_ISSUER_CERT_LOCALLY',
+  'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
+]);
+
+/** Codes that a wrong address has, too: no use in waiting long where nobody has ever answered. */
+const addressCodes = new Set(['ENOTFOUND', 'ECONNREFUSED', 'EHOSTUNREACH', 'ENETUNREACH', 'UND_ERR_CONNECT_TIMEOUT']);
+
+const words: Readonly<Record<string, string>> = {
+  ENOTFOUND: 'there is no such host',
+  EAI_AGAIN: 'the name cannot be looked up at the moment',
+  ECONNREFUSED: 'nobody listens there',
+  ECONNRESET: 'the connection broke',
+  EPIPE: 'the connection broke',
+  UND_ERR_SOCKET: 'the connection broke',
+  UND_ERR_RES_CONTENT_LENGTH_MISMATCH: 'the reply ended too early',
+  UND_ERR_CONNECT_TIMEOUT: 'no connection within the time',
+  UND_ERR_HEADERS_TIMEOUT: 'no answer within the time',
+  UND_ERR_BODY_TIMEOUT: 'the transfer stalled',
+};
+
+/**
+ * The failure of a connection in the client's words. Only the host of the URL is named: the rest may be a secret.
+ *
+ * @param known whether the origin has answered before
+ */
+export function networkError(error: unknown, url: URL, known: boolean): UnavailableError {
+  const code = codeOf(error);
+  if (certificateCodes.has(code)) {
+    return new UnavailableError(`the certificate of ${url.host} is not trusted (${code})`, {
+      retryable: false,
+      remedy:
+        'If your network or service has a certificate authority of its own, name its PEM file with --ca-file or ' +
+        'NODE_EXTRA_CA_CERTS. If not, somebody may be listening: ask the operator.',
+    });
+  }
+  const what = words[code] ?? 'the connection failed';
+  return new UnavailableError(`${url.host}: ${what}${code && ` (${code})`}`, {
+    retryable: known || !addressCodes.has(code),
+    remedy: addressCodes.has(code)
+      ? 'Look at the address, the network and HTTPS_PROXY; data-out doctor tries them one by one.'
+      : 'Run the same command again when the network works.',
+  });
+}
+
+/** The innermost code: libraries wrap what the system said. Several addresses of one host make an AggregateError. */
+function codeOf(error: unknown): string {
+  let found = '';
+  for (let current = error; current instanceof Error; current = current.cause) {
+    if ('code' in current && typeof current.code === 'string') found = current.code;
+    const [first] = current instanceof AggregateError ? current.errors : [];
+    if (first instanceof Error && 'code' in first && typeof first.code === 'string') return first.code;
+  }
+  return found;
+}

@@ -1,0 +1,93 @@
+import { type ClientError, type ClientErrorCode, ServiceError, UnavailableError } from './errors.ts';
+import { retryAfterMs } from './retry.ts';
+import type { TransportReply } from './transport.ts';
+
+/** Statuses that say "later" (RFC 9110 § 15, RFC 6585 § 4). */
+const later = new Set([408, 425, 429, 500, 502, 503, 504]);
+
+/** A problem document is short. */
+const PROBLEM_BYTES = 64 * 1024;
+
+/**
+ * The error that a refusing reply is, with the service's own words (RFC 9457). Reads the reply to its end.
+ *
+ * @param what was asked for, such as `the listing`
+ */
+export async function refusal(reply: TransportReply, what: string, now: Date): Promise<ClientError> {
+  const problem = await problemIn(reply);
+  const { status } = reply;
+  const { code: problemCode, requestId = reply.header('x-request-id') } = problem;
+  const said = wordsOf(problem);
+  const message = `${what}: ${said ?? `the service answered with status ${status}`}${requestId ? ` (request ${printable(requestId)})` : ''}`;
+  if (later.has(status)) {
+    return new UnavailableError(message, {
+      retryAfterMs: retryAfterMs(reply.header('retry-after'), now),
+      remedy: status === 500 ? 'Tell the operator the request id.' : 'Try again later.',
+    });
+  }
+  const code = codes[status] ?? (status >= 400 && status < 500 ? 'usage' : 'protocol');
+  return new ServiceError(code, message, { status, problemCode, requestId, remedy: remedies[code] });
+}
+
+const codes: Readonly<Record<number, ClientErrorCode>> = {
+  401: 'unauthenticated',
+  403: 'forbidden',
+  404: 'not_found',
+  407: 'unauthenticated',
+};
+
+const remedies: Partial<Record<ClientErrorCode, string>> = {
+  unauthenticated: 'Get a new visa, look at user name and password; data-out doctor says which of them is refused.',
+  forbidden: 'The visa does not grant this, or the dataset is not released: ask whoever decides about access.',
+  not_found: 'Look at the name with data-out list; a staged copy expires after some weeks and can be exported again.',
+  protocol: 'Look at the address: what answers there does not behave like a data-out service.',
+};
+
+interface Problem {
+  readonly detail?: string | undefined;
+  readonly title?: string | undefined;
+  readonly code?: string | undefined;
+  readonly requestId?: string | undefined;
+  readonly violations?: readonly string[];
+}
+
+async function problemIn(reply: TransportReply): Promise<Problem> {
+  const type = reply.header('content-type') ?? '';
+  if (!/^application\/(problem\+)?json\b/i.test(type)) {
+    await reply.discard();
+    return {};
+  }
+  try {
+    const parsed: unknown = JSON.parse(await reply.text(PROBLEM_BYTES));
+    if (typeof parsed !== 'object' || parsed === null) return {};
+    const text = (name: string) => {
+      const value = (parsed as Record<string, unknown>)[name];
+      return typeof value === 'string' && value !== '' ? printable(value) : undefined;
+    };
+    const violations = (parsed as { violations?: unknown }).violations;
+    return {
+      detail: text('detail'),
+      title: text('title'),
+      code: text('code'),
+      requestId: text('requestId'),
+      violations: Array.isArray(violations) ? violations.flatMap(violationOf) : [],
+    };
+  } catch {
+    return {};
+  }
+}
+
+function violationOf(violation: unknown): string[] {
+  if (typeof violation !== 'object' || violation === null) return [];
+  const { field, message } = violation as { field?: unknown; message?: unknown };
+  return typeof field === 'string' && typeof message === 'string' ? [printable(`${field} ${message}`)] : [];
+}
+
+function wordsOf({ detail, title, violations = [] }: Problem): string | undefined {
+  return violations.length > 0 ? violations.join('; ') : (detail ?? title);
+}
+
+/** What comes over the network is shown on a terminal: without control characters, and not for ever. */
+function printable(text: string): string {
+  return text.replaceAll(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, ' ').slice(0, 500);
+}

@@ -1,0 +1,167 @@
+import { authorized, type Credentials, type ServiceConnection } from './connection.ts';
+import { ClientError } from './errors.ts';
+import { readJson, rowsOf, text, wholeNumber } from './json.ts';
+import type { TransportReply, TransportRequest } from './transport.ts';
+
+/** A staged container in the caller's outbox. */
+export interface ListedFile {
+  /** As the service says it: not to be used as a path without a look. */
+  readonly name: string;
+  /** Bytes of the container. */
+  readonly size: number;
+  readonly modified: Date | undefined;
+  /** When the staged copy is removed. */
+  readonly expires: Date | undefined;
+}
+
+/** Where storage serves a container. The URL is a secret for as long as it lives. */
+export interface Location {
+  readonly url: URL;
+  readonly expiresAt: Date;
+  readonly size: number;
+}
+
+/** What `POST /export/{kind}` takes. */
+export interface ExportRequest {
+  readonly id: string;
+  /** Default: `datasetId`. */
+  readonly type?: 'datasetId' | 'fileId';
+  /** The recipient's visa or passport. */
+  readonly visa: string;
+  /** The recipient's public key, in any form that the service takes. */
+  readonly publicKey: string;
+  /** Default: `fega`. */
+  readonly kind?: string;
+}
+
+/** Rows that are asked for at once. */
+const ROWS_PER_PAGE = 10_000;
+/** A row has about 300 bytes; more of the service's pages than this are no listing. */
+const PAGE_BYTES = 64 * 1024 * 1024;
+
+const asResearcher: Credentials = ({ visa, basic }) => ({
+  // Both ways: some intermediaries take the first away.
+  proxyAuthorization: `Bearer ${visa}`,
+  headers: { 'x-ga4gh-visa': visa, ...(basic !== undefined && { authorization: basic }) },
+});
+
+/** The proxy API: exports of administrators, the outbox of researchers. */
+export class ProxyApi {
+  readonly connection: ServiceConnection;
+  readonly #url: URL;
+
+  /** @throws ClientError `usage` when the connection has no address of a proxy API */
+  constructor(connection: ServiceConnection) {
+    if (connection.proxyUrl === undefined) {
+      throw new ClientError('usage', 'there is no address of the proxy API', {
+        remedy: 'Give it with --url, DATA_OUT_URL or the configuration file.',
+      });
+    }
+    this.connection = connection;
+    this.#url = connection.proxyUrl;
+  }
+
+  /**
+   * Every file in the outbox, in name order, page by page.
+   *
+   * @throws ClientError
+   */
+  async *list(options: { signal?: AbortSignal | undefined } = {}): AsyncGenerator<ListedFile, void, undefined> {
+    for (let page = 0; ; page += 1) {
+      const { files } = await this.listPage({ page, perPage: ROWS_PER_PAGE, ...options });
+      yield* files;
+      if (files.length < ROWS_PER_PAGE) return;
+    }
+  }
+
+  /** One page; `page` counts from 0. The last one has fewer rows than `perPage`. @throws ClientError */
+  async listPage(options: {
+    readonly page: number;
+    readonly perPage: number;
+    readonly signal?: AbortSignal | undefined;
+  }): Promise<{ files: ListedFile[] }> {
+    const { page, perPage, signal } = options;
+    const url = this.#at('files');
+    url.search = new URLSearchParams({ inbox: 'false', page: `${page}`, per_page: `${perPage}` }).toString();
+    // A listing that breaks off does not parse: then the whole page is asked for again.
+    const parsed = await this.#repeated('the listing', { url, signal }, (reply) => readJson(reply, PAGE_BYTES));
+    return { files: rowsOf(parsed, 'files').map(listedFile) };
+  }
+
+  /**
+   * A URL that serves the container without credentials.
+   *
+   * @throws ClientError `not_found` when there is no such file in this user's outbox
+   */
+  async location(name: string, options: { signal?: AbortSignal | undefined } = {}): Promise<Location> {
+    const url = this.#at(`stream/${encodeURIComponent(name)}`);
+    url.search = 'redirect=false';
+    const what = `the address of ${JSON.stringify(name)}`;
+    const parsed = await this.#repeated(what, { url, ...options }, (reply) => readJson(reply));
+    const address = text(parsed, 'url');
+    const expiresAt = new Date(text(parsed, 'expiresAt'));
+    if (!URL.canParse(address) || Number.isNaN(expiresAt.getTime())) {
+      throw new ClientError('protocol', `${what}: the service gave none that can be used`);
+    }
+    return { url: new URL(address), expiresAt, size: wholeNumber(parsed, 'size') };
+  }
+
+  /** Asks for an export; the service answers before it is decided upon. @throws ClientError */
+  async export(
+    request: ExportRequest,
+    options: { signal?: AbortSignal | undefined } = {},
+  ): Promise<{ requestId: string; message: string | undefined }> {
+    const { id, type = 'datasetId', visa, publicKey, kind = 'fega' } = request;
+    const reply = await authorized(this.connection, {
+      what: `the export of ${JSON.stringify(id)}`,
+      needsVisa: false,
+      request: {
+        method: 'POST',
+        url: this.#at(`export/${encodeURIComponent(kind)}`),
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify({ id, type, visaToken: visa, userPublicKey: publicKey }),
+        ...options,
+      },
+      credentials: ({ basic }) => ({ headers: basic === undefined ? {} : { authorization: basic } }),
+    });
+    const parsed = await readJson(reply);
+    const { message } = parsed as { message?: unknown };
+    return { requestId: text(parsed, 'requestId'), message: typeof message === 'string' ? message : undefined };
+  }
+
+  #at(path: string): URL {
+    return new URL(path, this.#url);
+  }
+
+  /** A GET whose whole reply is tried again when it breaks off. */
+  async #repeated<T>(
+    what: string,
+    request: Pick<TransportRequest, 'url' | 'signal'>,
+    read: (reply: TransportReply) => Promise<T>,
+  ): Promise<T> {
+    const backoff = this.connection.transport.backoff(request.signal);
+    for (;;) {
+      const reply = await authorized(this.connection, { what, needsVisa: true, request, credentials: asResearcher });
+      try {
+        return await read(reply);
+      } catch (error) {
+        await backoff.failed(error);
+      }
+    }
+  }
+}
+
+function listedFile(row: unknown): ListedFile {
+  const { modifiedDate, expiryDate } = row as Record<string, unknown>;
+  return {
+    name: text(row, 'fileName'),
+    size: wholeNumber(row, 'size'),
+    modified: date(modifiedDate),
+    expires: date(expiryDate),
+  };
+}
+
+function date(value: unknown): Date | undefined {
+  const parsed = typeof value === 'string' ? new Date(value) : undefined;
+  return parsed && !Number.isNaN(parsed.getTime()) ? parsed : undefined;
+}
