@@ -3,6 +3,7 @@ import { type ContainerReader, Crypt4ghError, openContainer } from '../crypt4gh/
 import { ArchiveDamagedError, RangeNotSatisfiableError } from '../errors.ts';
 import { bodySource } from '../export/body-source.ts';
 import type { Archive, ArchivedFile, ArchiveKeys, ContainerSource } from '../export/ports.ts';
+import { plaintextName } from './file-name.ts';
 import type { Coordinates } from './part.ts';
 import type { Representation } from './representation.ts';
 
@@ -40,7 +41,7 @@ export async function plaintextOf(file: ArchivedFile, dependencies: PlaintextDep
     size: reader.size ?? 0,
     etag: entityTag(['plaintext', file.fileId, digestOf(file.header), source.archiveKey, source.archiveEtag]),
     mediaType: 'application/octet-stream',
-    fileName: baseName(file),
+    fileName: plaintextName(file),
     stream: (start, end) => pieces(reader, start, end),
   };
 }
@@ -95,12 +96,4 @@ function digestOf(bytes: Uint8Array): string {
 
 function entityTag(parts: readonly string[]): string {
   return `"${createHash('sha256').update(JSON.stringify(parts)).digest('hex')}"`;
-}
-
-/** What follows the last separator of the submitter's path, without the ending that tells of the encryption. */
-function baseName({ fileId, submissionFilePath }: ArchivedFile): string {
-  const segment = submissionFilePath.slice(
-    Math.max(submissionFilePath.lastIndexOf('/'), submissionFilePath.lastIndexOf('\\')) + 1,
-  );
-  return segment.replace(/\.c4gh$/i, '') || fileId;
 }

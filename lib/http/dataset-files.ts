@@ -1,4 +1,5 @@
 import { entitledDataset, grantsOf, type VisaRules } from '../direct/access.ts';
+import { plaintextName } from '../direct/file-name.ts';
 import type { DirectCatalogue, ListedFile } from '../direct/ports.ts';
 import { bearerToken } from './authorization.ts';
 import { pathIdentifier } from './path-identifier.ts';
@@ -72,7 +73,7 @@ function entry(datasetId: string, file: ListedFile) {
   return {
     fileId: file.fileId,
     datasetId,
-    displayFileName: file.submissionFilePath.slice(file.submissionFilePath.lastIndexOf('/') + 1),
+    displayFileName: plaintextName(file),
     fileName: file.submissionFilePath,
     fileSize: file.archiveFileSize ?? null,
     // The member that older clients compare, always as MD5.

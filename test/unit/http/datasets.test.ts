@@ -118,7 +118,7 @@ describe('the files of a dataset', () => {
           ],
         }),
       ],
-      [file('EGAF2', { submissionFilePath: 'flat', archiveFileSize: undefined, decryptedFileSize: undefined })],
+      [file('EGAF2', { submissionFilePath: 'flat.c4gh', archiveFileSize: undefined, decryptedFileSize: undefined })],
     ];
     const { status, body } = await reply('EGAD1');
     expect(status).toBe(200);
@@ -140,7 +140,7 @@ describe('the files of a dataset', () => {
         fileId: 'EGAF2',
         datasetId: 'EGAD1',
         displayFileName: 'flat',
-        fileName: 'flat',
+        fileName: 'flat.c4gh',
         fileSize: null,
         unencryptedChecksum: null,
         unencryptedChecksumType: null,
