@@ -72,6 +72,11 @@ List the outbox, and download a file of it:
 
   curl -u ${archiveUser.username}:${archiveUser.password} -H "X-GA4GH-Visa: $VISA" '${proxyUrl}/files?inbox=false'
   curl -u ${archiveUser.username}:${archiveUser.password} -H "X-GA4GH-Visa: $VISA" -LO ${proxyUrl}/stream/FILE_NAME
+
+Or have the files directly, decrypted, with the visa alone:
+
+  curl -H "Authorization: Bearer $VISA" ${dataOutUrl}/metadata/datasets/EGAD00000000001/files
+  curl -H "Authorization: Bearer $VISA" -OJ ${dataOutUrl}/files/FILE_ID
 `;
 }
 
