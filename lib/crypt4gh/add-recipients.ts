@@ -1,4 +1,4 @@
-import { asBuffer, type Random, systemRandom } from './bytes.ts';
+import { asBuffer, type Random, systemRandom, wipe } from './bytes.ts';
 import { distinctRecipients, sealPayloads } from './encrypt-header.ts';
 import { parseHeader, serializeHeader } from './header.ts';
 import { openHeader } from './open-header.ts';
@@ -23,7 +23,13 @@ export function addRecipients(options: {
   readonly random?: Random;
 }): Uint8Array {
   const { header, readerKeys, sender, random = systemRandom } = options;
-  const { payloads, reader } = openHeader(header, readerKeys, sender === undefined ? {} : { sender });
-  const recipients = distinctRecipients(options.recipients).filter((recipient) => !asBuffer(reader).equals(recipient));
-  return serializeHeader([...parseHeader(header).packets, ...sealPayloads(payloads, recipients, random)]);
+  const { payloads, dataKeys, reader } = openHeader(header, readerKeys, sender === undefined ? {} : { sender });
+  try {
+    const recipients = distinctRecipients(options.recipients).filter(
+      (recipient) => !asBuffer(reader).equals(recipient),
+    );
+    return serializeHeader([...parseHeader(header).packets, ...sealPayloads(payloads, recipients, random)]);
+  } finally {
+    wipe(...dataKeys);
+  }
 }

@@ -26,7 +26,7 @@ export function* keptRanges(editList: readonly bigint[]): Generator<KeptRange, v
 /**
  * Bytes that an edit list leaves of a plaintext of `plain` bytes (Crypt4GH § 4.2).
  *
- * @throws RangeError when the result is above 2^53 - 1.
+ * @throws RangeError when `plain` is no whole number.
  */
 export function editedSize(plain: number, editList: readonly bigint[]): number {
   let size = 0n;

@@ -1,7 +1,7 @@
 import { asBuffer, expectLength, type Random, systemRandom, wipe } from './bytes.ts';
 import { serializeHeader } from './header.ts';
 import { sealingKey, sealPackets } from './packets.ts';
-import { encodePayload, type Payload } from './payloads.ts';
+import { encodePayloads, type Payload } from './payloads.ts';
 import { NONCE_BYTES } from './sizes.ts';
 import { importPrivateKey, KEY_BYTES } from './x25519.ts';
 
@@ -38,8 +38,8 @@ export function sealPayloads(
   recipients: readonly Uint8Array[],
   random: Random,
 ): readonly Buffer[] {
-  const encoded = payloads.map(encodePayload);
-  const privateKey = Uint8Array.from(random(KEY_BYTES));
+  const encoded = encodePayloads(payloads);
+  const privateKey = random(KEY_BYTES);
   try {
     const sender = importPrivateKey(privateKey);
     return recipients.flatMap((recipient) =>

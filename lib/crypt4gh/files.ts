@@ -1,15 +1,15 @@
 import type { KeyObject } from 'node:crypto';
 import type { FileHandle } from 'node:fs/promises';
 import { BodySizeCheck } from './body-size.ts';
-import { systemRandom, wipe } from './bytes.ts';
+import { type Random, systemRandom, wipe } from './bytes.ts';
 import { type DecryptOptions, decrypt, type EncryptOptions } from './container.ts';
 import { encryptHeader } from './encrypt-header.ts';
 import { openHeader } from './open-header.ts';
 import { readHeader } from './read-header.ts';
-import { damagedSegment, prepareDataKey, prepareDataKeys } from './segment-decryptor.ts';
+import { DATA_KEY_BYTES, damagedSegment, prepareDataKey, prepareDataKeys } from './segment-decryptor.ts';
 import { SegmentWorkers } from './segment-workers.ts';
 import { decryptedSize, ENCRYPTED_SEGMENT_BYTES, NONCE_BYTES, SEGMENT_BYTES } from './sizes.ts';
-import { fileSource } from './source.ts';
+import { fileSize, fileSource } from './source.ts';
 
 /** Segments of one job: 256 KiB. What is larger leaves the cache before it is written, which then takes thrice as long. */
 const JOB_SEGMENTS = 4;
@@ -25,7 +25,7 @@ interface WithWorkers {
  * Encrypts a file to a container (Crypt4GH § 2) on several threads, each of which reads and writes by itself. The result
  * is that of `encrypt`, byte for byte, with the same randomness.
  *
- * @param source open for reading, from its first byte to its end.
+ * @param source a regular file, open for reading; read from its first byte to its end.
  * @param target open for writing, not for appending; emptied first. Both stay open until the promise is settled.
  * @throws UnusableKeyError `weak-public-key`; RangeError for a wrong argument; what the file system says.
  */
@@ -35,11 +35,8 @@ export async function encryptFile(
   options: Omit<EncryptOptions, 'workers'> & WithWorkers,
 ): Promise<void> {
   const { recipients, editList, random = systemRandom } = options;
-  const { size } = await source.stat();
-  const rawKey = random(32);
-  const header = encryptHeader({ dataKeys: [rawKey], editList, recipients, random });
-  const dataKey = prepareDataKey(rawKey);
-  wipe(rawKey);
+  const size = await fileSize(source);
+  const { header, dataKey } = newHeader({ recipients, editList, random });
   await target.truncate(0);
   await target.write(header, 0, header.length, 0);
   await withWorkers(options.workers, (workers) =>
@@ -61,13 +58,22 @@ export async function encryptFile(
   );
 }
 
+function newHeader(options: Omit<Parameters<typeof encryptHeader>[0], 'dataKeys'> & { readonly random: Random }) {
+  const dataKey = options.random(DATA_KEY_BYTES);
+  try {
+    return { header: encryptHeader({ ...options, dataKeys: [dataKey] }), dataKey: prepareDataKey(dataKey) };
+  } finally {
+    wipe(dataKey);
+  }
+}
+
 /**
  * Decrypts a container (Crypt4GH § 2) in a file to another file on several threads, each of which reads and writes by
  * itself. Where the header has an edit list, the bytes come through the calling thread instead.
  *
  * When a segment is damaged, the target holds what comes before it and no more.
  *
- * @param source open for reading, from its first byte to its end.
+ * @param source a regular file, open for reading; read from its first byte to its end.
  * @param target open for writing, not for appending; emptied first. Both stay open until the promise is settled.
  * @throws MalformedHeaderError, NoMatchingKeyError, DamagedBodyError; RangeError for a wrong argument; what the file
  * system says.

@@ -11,12 +11,18 @@ const LENGTH_BYTES = 4;
 /** Length and encryption method, without which a packet is not even one to skip. */
 const MINIMUM_PACKET_BYTES = 8;
 
-/** The standard sets no limits; these stop hostile fields before memory is taken. */
+/** The standard sets no limits; these stop hostile fields before memory and time are taken. */
 export const headerLimits = {
   /** Packets of one header; also the limit of the Go implementation. */
   packets: 65_536,
   /** Bytes of a whole header, and so of each packet. */
   bytes: 16 * 1024 * 1024,
+  /** Different writers of its packets: each costs a key agreement for every private key tried, 0.1 s in all. */
+  writers: 1_024,
+  /** Data keys for one reader: each may be tried at every segment, 12 ms for all. */
+  dataKeys: 256,
+  /** Lengths in an edit list: made into numbers and ranges they take up to thirty times their memory. */
+  editListLengths: 262_144,
 } as const;
 
 /**

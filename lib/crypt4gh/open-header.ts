@@ -1,7 +1,7 @@
 import { expectLength, wipe } from './bytes.ts';
 import { MalformedHeaderError, NoMatchingKeyError } from './errors.ts';
-import { parseHeader } from './header.ts';
-import { mayHoldDataKey, PacketOpener } from './packets.ts';
+import { headerLimits, parseHeader } from './header.ts';
+import { mayHoldDataKey, PacketOpener, writerOf } from './packets.ts';
 import { decodePayload, type Payload } from './payloads.ts';
 import { KEY_BYTES, preparePrivateKey } from './x25519.ts';
 
@@ -40,7 +40,8 @@ export function openHeader(
 ): OpenedHeader {
   const { packets, length } = parseHeader(header);
   const { sender } = options;
-  if (sender !== undefined) expectLength(sender, KEY_BYTES, "a sender's public key");
+  if (sender === undefined) limitWriters(packets);
+  else expectLength(sender, KEY_BYTES, "a sender's public key");
   for (const privateKey of privateKeys) {
     const prepared = preparePrivateKey(privateKey);
     const opener = new PacketOpener(prepared);
@@ -59,6 +60,14 @@ export function openHeader(
   throw new NoMatchingKeyError(packets.length, packets.filter(mayHoldDataKey).length);
 }
 
+/** @throws MalformedHeaderError when trying all the packets would take too long. */
+function limitWriters(packets: readonly Buffer[]): void {
+  if (packets.length <= headerLimits.writers) return;
+  const writers = new Set(packets.flatMap((packet) => writerOf(packet)?.toString('latin1') ?? []));
+  if (writers.size <= headerLimits.writers) return;
+  throw new MalformedHeaderError('too-many-packets', `the packets of the header are by ${writers.size} writers`);
+}
+
 function judge(opened: readonly Buffer[]): Pick<OpenedHeader, 'payloads' | 'dataKeys' | 'editList'> {
   const payloads = decodeAll(opened);
   const dataKeys = payloads.flatMap((payload) => (payload.type === 'data-key' ? [payload.key] : []));
@@ -71,6 +80,10 @@ function judge(opened: readonly Buffer[]): Pick<OpenedHeader, 'payloads' | 'data
   if (dataKeys.length === 0) {
     throw new MalformedHeaderError('no-data-key', 'the header has no data key for this reader');
   }
+  if (dataKeys.length > headerLimits.dataKeys) {
+    wipe(...dataKeys);
+    throw new MalformedHeaderError('too-many-packets', `the header has ${dataKeys.length} data keys for this reader`);
+  }
   return { payloads, dataKeys, editList: editLists[0] };
 }
 
@@ -79,6 +92,6 @@ function decodeAll(opened: readonly Buffer[]): Payload[] {
     return opened.map(decodePayload);
   } finally {
     // What is needed of them has been copied.
-    wipe(...opened);
+    for (const payload of opened) wipe(payload);
   }
 }

@@ -21,6 +21,16 @@ export function mayHoldDataKey(packet: Buffer): boolean {
 }
 
 /**
+ * Public key of a packet's writer; `undefined` where nobody can open it: another encryption method, or a packet too
+ * short to hold anything.
+ */
+export function writerOf(packet: Buffer): Buffer | undefined {
+  if (packet.length < PREFIX_BYTES + SEGMENT_OVERHEAD) return undefined;
+  if (packet.readUInt32LE(0) !== METHOD_X25519_CHACHA20) return undefined;
+  return packet.subarray(METHOD_BYTES, PREFIX_BYTES);
+}
+
+/**
  * The key of a packet: the first half of BLAKE2b-512 over the shared secret and both public keys, the reader's first
  * whoever computes it (Crypt4GH § 3.3.2).
  */
@@ -64,10 +74,8 @@ export class PacketOpener {
    * @param sender when given, packets of any other writer count as not opening.
    */
   open(packet: Buffer, sender?: Uint8Array): Buffer | undefined {
-    if (packet.length < PREFIX_BYTES + SEGMENT_OVERHEAD) return undefined;
-    if (packet.readUInt32LE(0) !== METHOD_X25519_CHACHA20) return undefined;
-    const writer = packet.subarray(METHOD_BYTES, PREFIX_BYTES);
-    if (sender !== undefined && !writer.equals(sender)) return undefined;
+    const writer = writerOf(packet);
+    if (writer === undefined || (sender !== undefined && !writer.equals(sender))) return undefined;
     const { key } = this.#keys.get(writer, () => this.#agree(writer));
     return key && unseal(packet.subarray(PREFIX_BYTES), key);
   }

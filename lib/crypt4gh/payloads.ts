@@ -1,5 +1,6 @@
 import { expectLength } from './bytes.ts';
 import { MalformedHeaderError } from './errors.ts';
+import { headerLimits } from './header.ts';
 
 /** Packet types (Crypt4GH § 3.2.3, § 3.2.4). */
 const TYPE_DATA_KEY = 0;
@@ -53,12 +54,27 @@ function decodeEditList(payload: Buffer): Payload {
   if (count > (payload.length - 8) / LENGTH_FIELD_BYTES) {
     throw new MalformedHeaderError('malformed-edit-list', `an edit list of ${count} lengths is cut short`);
   }
+  if (count > headerLimits.editListLengths) {
+    throw new MalformedHeaderError('header-too-large', `an edit list has ${count} lengths`);
+  }
   const lengths = Array.from({ length: count }, (_, index) => payload.readBigUInt64LE(8 + LENGTH_FIELD_BYTES * index));
   return { type: 'edit-list', lengths };
 }
 
-/** The reverse of {@link decodePayload}, without padding. @throws RangeError when a value does not fit its field. */
-export function encodePayload(payload: Payload): Buffer {
+/**
+ * The reverse of {@link decodePayload}, without padding, for all that a header says.
+ *
+ * @throws RangeError when a value does not fit its field, or there is more than {@link headerLimits} lets a reader have.
+ */
+export function encodePayloads(payloads: readonly Payload[]): Buffer[] {
+  const dataKeys = payloads.filter(({ type }) => type === 'data-key').length;
+  if (dataKeys > headerLimits.dataKeys) {
+    throw new RangeError(`a header of ${dataKeys} data keys for each recipient is beyond the limits`);
+  }
+  return payloads.map(encodePayload);
+}
+
+function encodePayload(payload: Payload): Buffer {
   if (payload.type === 'data-key') {
     expectLength(payload.key, DATA_KEY_BYTES, 'a data key');
     const bytes = Buffer.alloc(DATA_KEY_PAYLOAD_BYTES);
@@ -66,6 +82,9 @@ export function encodePayload(payload: Payload): Buffer {
     bytes.writeUInt32LE(DATA_METHOD_CHACHA20, 4);
     bytes.set(payload.key, 8);
     return bytes;
+  }
+  if (payload.lengths.length > headerLimits.editListLengths) {
+    throw new RangeError(`an edit list of ${payload.lengths.length} lengths is beyond the limits`);
   }
   const bytes = Buffer.alloc(8 + LENGTH_FIELD_BYTES * payload.lengths.length);
   bytes.writeUInt32LE(TYPE_EDIT_LIST, 0);

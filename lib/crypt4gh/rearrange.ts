@@ -1,13 +1,15 @@
 import { type ByteSource, type Random, systemRandom, wipe } from './bytes.ts';
 import { splitContainer } from './container.ts';
 import { encryptHeader } from './encrypt-header.ts';
+import { DamagedBodyError } from './errors.ts';
 import { openHeader } from './open-header.ts';
 import { readHeader } from './read-header.ts';
 import { planRearrangement, type Rearrangement, type VisibleRange } from './rearrangement.ts';
+import { ENCRYPTED_SEGMENT_BYTES } from './sizes.ts';
 import { isRandomAccess, type RandomAccessSource } from './source.ts';
 
 /** Bytes of a body that are copied at a time from a source that is read by position: 16 segments. */
-const COPY_BYTES = 16 * 65_564;
+const COPY_BYTES = 16 * ENCRYPTED_SEGMENT_BYTES;
 
 /**
  * A container of only the segments that ranges need, with the edit list that makes it exact (Crypt4GH § 4.2). The
@@ -40,7 +42,7 @@ export async function* rearrange(
     const bodySize = source.size === undefined ? undefined : source.size - header.length;
     const { plan, newHeader } = rearrangeHeader(header, { ...options, bodySize });
     yield newHeader;
-    for (const range of plan.bodyRanges) yield* readRange(source, header.length, range);
+    for (const range of plan.bodyRanges) yield* readRange(source, { header, bodySize }, range);
     return;
   }
   const { header, body } = await splitContainer(source);
@@ -69,13 +71,21 @@ function rearrangeHeader(
 
 type BodyRange = Rearrangement['bodyRanges'][number];
 
-async function* readRange(source: RandomAccessSource, bodyStart: number, range: BodyRange) {
+/** @throws DamagedBodyError when the source ends before the size that it claims. */
+async function* readRange(
+  source: RandomAccessSource,
+  { header, bodySize }: { readonly header: Uint8Array; readonly bodySize: number | undefined },
+  range: BodyRange,
+) {
   const end = range.end ?? Number.POSITIVE_INFINITY;
   for (let position: number = range.start; position < end; position += COPY_BYTES) {
     const wanted = Math.min(COPY_BYTES, end - position);
-    const bytes = await source.read(bodyStart + position, wanted);
+    const bytes = await source.read(header.length + position, wanted);
     if (bytes.length > 0) yield bytes;
-    if (bytes.length < wanted) return;
+    if (bytes.length >= wanted) continue;
+    if (bodySize === undefined) return;
+    const present = position + bytes.length;
+    throw new DamagedBodyError('truncated-body', Math.floor(present / ENCRYPTED_SEGMENT_BYTES), present, end);
   }
 }
 

@@ -4,7 +4,7 @@ import { distinctRecipients, encryptPayloads } from './encrypt-header.ts';
 import { serializeHeader } from './header.ts';
 import { openHeader } from './open-header.ts';
 import { sealPackets } from './packets.ts';
-import { encodePayload, type Payload } from './payloads.ts';
+import { encodePayloads, type Payload } from './payloads.ts';
 import { KEY_BYTES } from './x25519.ts';
 
 /**
@@ -60,7 +60,7 @@ function derivedPackets(
   { secret, context }: { readonly secret: Uint8Array; readonly context: string },
 ): Buffer[] {
   if (secret.length < KEY_BYTES) throw new RangeError(`expected a secret of at least ${KEY_BYTES} bytes`);
-  const encoded = payloads.map(encodePayload);
+  const encoded = encodePayloads(payloads);
   const content = joined([Buffer.from(context, 'utf8'), ...encoded]);
   const senders = derivedSenders(secret);
   try {

@@ -9,9 +9,20 @@ export interface RandomAccessSource {
   readonly size?: number | undefined;
 }
 
-/** An open file, for {@link openContainer} and {@link rearrange}; closing it stays with the caller. Its size is taken now. */
+/** Bytes of an open file. @throws RangeError for a pipe or device, which has no size whatever it gives. */
+export async function fileSize(file: FileHandle): Promise<number> {
+  const status = await file.stat();
+  if (!status.isFile()) throw new RangeError('expected a regular file: pipes and devices are for streams');
+  return status.size;
+}
+
+/**
+ * An open file, for {@link openContainer} and {@link rearrange}; closing it stays with the caller. Its size is taken now.
+ *
+ * @throws RangeError when it is no regular file.
+ */
 export async function fileSource(file: FileHandle): Promise<RandomAccessSource> {
-  const { size } = await file.stat();
+  const size = await fileSize(file);
   return {
     size,
     async read(offset, length) {

@@ -52,8 +52,10 @@ export function publicKeyOf(privateKey: Uint8Array): Uint8Array {
 
 /** A new X25519 key pair (RFC 7748 § 6.1). */
 export function generateKeyPair(random: Random = systemRandom): KeyPair {
-  const privateKey = Uint8Array.from(random(KEY_BYTES));
-  return { privateKey, publicKey: publicKeyOf(privateKey) };
+  const { buffer, byteOffset, length } = random(KEY_BYTES);
+  // The same memory: of a second copy nobody would know, to overwrite it.
+  const privateKey = new Uint8Array(buffer, byteOffset, length);
+  return { privateKey, publicKey: new Uint8Array(importPrivateKey(privateKey).publicKey) };
 }
 
 /** As text: for every other form Node first makes and catches errors, which costs more than the import itself. */

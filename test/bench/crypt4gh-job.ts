@@ -18,7 +18,7 @@ import {
   SegmentWorkers,
 } from '../../lib/crypt4gh/index.ts';
 import { sealingKey, sealPackets } from '../../lib/crypt4gh/packets.ts';
-import { encodePayload } from '../../lib/crypt4gh/payloads.ts';
+import { encodePayloads } from '../../lib/crypt4gh/payloads.ts';
 import { importPrivateKey } from '../../lib/crypt4gh/x25519.ts';
 import { chunksOf, writeAll } from './file-io.ts';
 
@@ -74,8 +74,8 @@ function rebuildHeaders(seconds: number, writers: number): number {
   const writer = () => sealingKey(importPrivateKey(randomBytes(32)), archive.publicKey);
   const keys = Array.from({ length: writers }, writer);
   const headers = Array.from({ length: 2_000 }, (_, index) => {
-    const payload = encodePayload({ type: 'data-key', key: randomBytes(32) });
-    return serializeHeader(sealPackets([payload], keys[index % writers] ?? writer(), () => randomBytes(12)));
+    const payloads = encodePayloads([{ type: 'data-key', key: randomBytes(32) }]);
+    return serializeHeader(sealPackets(payloads, keys[index % writers] ?? writer(), () => randomBytes(12)));
   });
   const derivation = { secret: archive.privateKey, context: 'EGAF00000000001' };
   const rebuild = (header: Uint8Array) =>

@@ -74,6 +74,29 @@ describe('files', () => {
     },
   );
 
+  test('have to be files: of a device or a pipe no size is known', async () => {
+    await using device = await open('/dev/null');
+    const use = (_: FileHandle, target: FileHandle) => encryptFile(device, target, { recipients, workers });
+    const { result, error } = await through(plaintext, use);
+    expect(error).toBeInstanceOf(RangeError);
+    expect(result.toString()).toBe('something longer than nothing');
+    await expect(decryptFile(device, device, { privateKeys, workers })).rejects.toThrow(RangeError);
+  });
+
+  test('leave no data key in memory when a recipient is refused', async () => {
+    const given: Uint8Array[] = [];
+    const random = (size: number) => {
+      const bytes = new Uint8Array(size).fill(1);
+      given.push(bytes);
+      return bytes;
+    };
+    const { error } = await through(plaintext, (source, target) =>
+      encryptFile(source, target, { recipients: [new Uint8Array(32)], workers, random }),
+    );
+    expect(error).toMatchObject({ code: 'weak-public-key' });
+    expect(given).toEqual([new Uint8Array(32), new Uint8Array(32)]);
+  });
+
   test('have threads of their own when none are given', async () => {
     const { result } = await through(container, (source, target) => decryptFile(source, target, { privateKeys }));
     expect(result.equals(plaintext)).toBe(true);

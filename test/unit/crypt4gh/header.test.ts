@@ -1,5 +1,15 @@
 import { describe, expect, test } from 'vitest';
-import { encryptHeader, generateKeyPair, headerLength, headerLimits, openHeader } from '../../../lib/crypt4gh/index.ts';
+import { serializeHeader } from '../../../lib/crypt4gh/header.ts';
+import {
+  encryptHeader,
+  generateKeyPair,
+  headerLength,
+  headerLimits,
+  openHeader,
+  reencryptHeader,
+} from '../../../lib/crypt4gh/index.ts';
+import { sealingKey, sealPackets } from '../../../lib/crypt4gh/packets.ts';
+import { preparePrivateKey } from '../../../lib/crypt4gh/x25519.ts';
 import { crypt4ghErrorCodes } from '../../helpers/crypt4gh-error-codes.ts';
 import { manifest, privateKeyOf, vectorFile } from '../../helpers/crypt4gh-vectors.ts';
 
@@ -63,10 +73,74 @@ describe('limits', () => {
     );
   });
 
+  const own = generateKeyPair();
+  /** A header of payloads that {@link encryptHeader} would not write. */
+  function headerOf(payloads: readonly Uint8Array[]): Buffer {
+    const key = sealingKey(preparePrivateKey(own.privateKey), own.publicKey);
+    return serializeHeader(sealPackets(payloads, key, (index) => Buffer.alloc(12, index)));
+  }
+
+  test('a reader has as many data keys as the limit: each could cost a try at every segment', () => {
+    const keys = (count: number) => Array.from({ length: count }, () => Buffer.alloc(40, 0));
+    expect(openHeader(headerOf(keys(headerLimits.dataKeys)), [own.privateKey]).dataKeys).toHaveLength(256);
+    expect(() => openHeader(headerOf(keys(headerLimits.dataKeys + 1)), [own.privateKey])).toThrow(
+      expect.objectContaining({ code: 'too-many-packets' }),
+    );
+  });
+
+  test('an edit list has as many lengths as the limit', () => {
+    const list = (count: number) => {
+      const payload = Buffer.alloc(8 + 8 * count);
+      payload.writeUInt32LE(1, 0);
+      payload.writeUInt32LE(count, 4);
+      return headerOf([Buffer.alloc(40), payload]);
+    };
+    const limit = headerLimits.editListLengths;
+    expect(openHeader(list(limit), [own.privateKey]).editList).toHaveLength(262_144);
+    expect(() => openHeader(list(limit + 1), [own.privateKey])).toThrow(
+      expect.objectContaining({ code: 'header-too-large' }),
+    );
+  });
+
+  describe('packets of more writers than the limit', () => {
+    const packetOf = (writer: number) => {
+      const bytes = Buffer.alloc(72);
+      bytes.writeUInt32LE(72);
+      bytes.writeUInt32LE(2 + writer, 8);
+      return bytes;
+    };
+    const header = Buffer.concat([preamble(1_025), ...Array.from({ length: 1_025 }, (_, index) => packetOf(index))]);
+
+    test('are refused before the first key agreement', () => {
+      expect(() => openHeader(header, [own.privateKey])).toThrow(expect.objectContaining({ code: 'too-many-packets' }));
+    });
+
+    test('are passed over where one sender alone is accepted', () => {
+      const sender = own.publicKey;
+      expect(() => openHeader(header, [own.privateKey], { sender })).toThrow(
+        expect.objectContaining({ code: 'no-decryptable-packet' }),
+      );
+    });
+  });
+
+  test('more data keys or edit list lengths than can be read are not written', () => {
+    const recipients = [own.publicKey];
+    const dataKeys = Array.from({ length: headerLimits.dataKeys + 1 }, () => dataKey);
+    expect(() => encryptHeader({ dataKeys, recipients })).toThrow(RangeError);
+    const editList = Array.from({ length: headerLimits.editListLengths + 1 }, () => 1n);
+    expect(() => encryptHeader({ dataKeys: [dataKey], editList, recipients })).toThrow(RangeError);
+    const derivation = { secret: own.privateKey, context: 'file' };
+    const header = encryptHeader({ dataKeys: [dataKey], recipients });
+    expect(() => reencryptHeader({ header, readerKeys: [own.privateKey], recipients, derivation, editList })).toThrow(
+      RangeError,
+    );
+  });
+
   test('a header beyond the limits is not written', () => {
     const { publicKey } = generateKeyPair();
-    const editList = Array.from({ length: headerLimits.bytes / 8 }, () => 1n);
-    expect(() => encryptHeader({ dataKeys: [dataKey], editList, recipients: [publicKey] })).toThrow(RangeError);
+    const recipients = [publicKey, ...Array.from({ length: 8 }, () => generateKeyPair().publicKey)];
+    const editList = Array.from({ length: headerLimits.editListLengths }, () => 1n);
+    expect(() => encryptHeader({ dataKeys: [dataKey], editList, recipients })).toThrow(RangeError);
   });
 });
 
@@ -143,6 +217,16 @@ describe('wrong arguments', () => {
       expect.objectContaining({ code: 'weak-public-key' }),
     );
   });
+});
+
+test('the key of the sender is overwritten when the header is made', () => {
+  const given: Uint8Array[] = [];
+  const random = (size: number) => {
+    given.push(new Uint8Array(size).fill(1));
+    return given.at(-1)!;
+  };
+  encryptHeader({ dataKeys: [dataKey], recipients: [generateKeyPair().publicKey], random });
+  expect(given).toEqual([new Uint8Array(32), new Uint8Array(12).fill(1)]);
 });
 
 test('bytes after the header are not looked at', async () => {

@@ -112,6 +112,13 @@ describe('key pairs', () => {
     expect(Buffer.from(pair.publicKey).toString('hex')).toBe(keyVector('alice').public_key_hex);
   });
 
+  test('the private half is in memory once, so that its owner can overwrite it', () => {
+    const given = Buffer.from(alice);
+    const { privateKey } = generateKeyPair(() => given);
+    privateKey.fill(0);
+    expect(given).toEqual(Buffer.alloc(32));
+  });
+
   test('a private key overwritten in place is not mistaken for the one it was', () => {
     const reused = Uint8Array.from(alice);
     const before = publicKeyOf(reused);

@@ -111,6 +111,17 @@ describe('sources', () => {
     expect(await read(await cut([{ start: 5 * 65_536 + 990 }], source))).toEqual(plaintext.subarray(-10));
   });
 
+  test('that end before the size they claim are told, not cut short in silence', async () => {
+    const source = { ...bytesSource(container.subarray(0, 124 + 3 * SEGMENT + 7)), size: container.length };
+    const ranges = [{ start: 5, end: 6 }, { start: 2 * 65_536 }];
+    await expect(cut(ranges, source)).rejects.toMatchObject({
+      code: 'truncated-body',
+      segment: 3,
+      start: 3 * SEGMENT + 7,
+      end: container.length - 124,
+    });
+  });
+
   test('that stream are closed after the last segment needed', async () => {
     let pulled = 0;
     let closed = false;
