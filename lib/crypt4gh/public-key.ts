@@ -3,7 +3,7 @@ import { expectLength } from './bytes.ts';
 import { UnusableKeyError } from './errors.ts';
 import { looksLikeSshPublicKey, parseSshPublicKey } from './openssh.ts';
 import { decodeBase64, formatPem, keyText, looksLikePem, parsePem } from './pem.ts';
-import { isLowOrder, KEY_BYTES } from './x25519.ts';
+import { isCanonical, isLowOrder, KEY_BYTES } from './x25519.ts';
 
 const label = 'CRYPT4GH PUBLIC KEY';
 const spkiLabel = 'PUBLIC KEY';
@@ -16,12 +16,16 @@ const spkiPrefix = Buffer.from('302a300506032b656e032100', 'hex');
  * (converted, RFC 7748 § 4.1), or the 32 bytes themselves.
  *
  * @returns the 32 bytes.
- * @throws UnusableKeyError; `weak-public-key` for a point of small order, to which nothing can be kept secret.
+ * @throws UnusableKeyError; `weak-public-key` for a point of small order, to which nothing can be kept secret;
+ * `invalid-key-format` also for a number that no private key has as its public one.
  */
 export function parsePublicKey(input: string | Uint8Array): Uint8Array {
   const publicKey = typeof input !== 'string' && input.length === KEY_BYTES ? input : parseText(keyText(input));
   if (isLowOrder(publicKey)) {
     throw new UnusableKeyError('weak-public-key', 'the public key is a point of small order');
+  }
+  if (!isCanonical(publicKey)) {
+    throw new UnusableKeyError('invalid-key-format', 'no private key has this public key: it is not below 2^255 - 19');
   }
   return Uint8Array.from(publicKey);
 }

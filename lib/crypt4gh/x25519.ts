@@ -100,3 +100,14 @@ export function isLowOrder(publicKey: Uint8Array): boolean {
   probe ??= preparePrivateKey(new Uint8Array(KEY_BYTES).fill(1));
   return keyAgreement(probe.key, publicKey) === undefined;
 }
+
+/** 2^255 - 19, lowest byte first. */
+const prime = Buffer.concat([Buffer.of(0xed), Buffer.alloc(KEY_BYTES - 2, 0xff), Buffer.of(0x7f)]);
+
+/**
+ * Whether the key is what X25519 gives: a number below 2^255 - 19. It takes others in their place (RFC 7748 § 5), but the
+ * key of a Crypt4GH packet comes from the bytes, and nobody's own public key has those.
+ */
+export function isCanonical(publicKey: Uint8Array): boolean {
+  return Buffer.from(publicKey).reverse().compare(Buffer.from(prime).reverse()) < 0;
+}

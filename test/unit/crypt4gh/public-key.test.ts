@@ -84,6 +84,21 @@ describe('what is no usable public key', () => {
     }
   });
 
+  test.each([
+    ['2^255 - 19 + 2', `ef${'ff'.repeat(30)}7f`],
+    ['a key with the top bit set', `${'11'.repeat(31)}91`],
+    ['2^256 - 1', 'ff'.repeat(32)],
+  ])('no private key has it: %s', (_, hex) => {
+    expect(() => parsePublicKey(Buffer.from(hex, 'hex'))).toThrow(
+      expect.objectContaining({ code: 'invalid-key-format' }),
+    );
+  });
+
+  test('2^255 - 20 but two is the largest number that is taken', () => {
+    const largest = Buffer.from(`eb${'ff'.repeat(30)}7f`, 'hex');
+    expect(Buffer.from(parsePublicKey(largest))).toEqual(largest);
+  });
+
   test('no error repeats what was given', () => {
     const secret = vectorFile('keys/alice.sec').toString();
     const inner = secret.split('\n')[1]!;
