@@ -1,5 +1,6 @@
-import { createInterface } from 'node:readline/promises';
-import { Writable } from 'node:stream';
+import { closeSync, openSync } from 'node:fs';
+import { ReadStream, WriteStream } from 'node:tty';
+import { askHidden } from './ask-hidden.ts';
 import { InterruptedError } from './interrupted.ts';
 import type { Terminal } from './terminal.ts';
 
@@ -9,21 +10,29 @@ import type { Terminal } from './terminal.ts';
  */
 export function processTerminal(): Terminal {
   const interrupted = new AbortController();
-  for (const name of ['SIGINT', 'SIGTERM'] as const) {
-    process.once(name, () => interrupted.abort(new InterruptedError()));
-  }
+  const interrupt = () => interrupted.abort(new InterruptedError());
+  for (const name of ['SIGINT', 'SIGTERM'] as const) process.once(name, interrupt);
   const { stdin, stdout, stderr } = process;
   // A reader that closes the pipe (head, grep -q) wants no more; that is not a failure.
   stdout.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code === 'EPIPE') process.exit();
     throw error;
   });
+  const asking = { signal: interrupted.signal, interrupt };
+  const ask =
+    stdin.isTTY && stderr.isTTY
+      ? (question: string) => askHidden(question, { input: stdin, output: stderr }, asking)
+      : undefined;
   return {
     input: stdin,
     write: (text) => void stdout.write(text),
+    output: stdout,
+    outputIsTerminal: stdout.isTTY === true,
     report: (text) => void stderr.write(text),
     isTerminal: stderr.isTTY === true,
-    ask: stdin.isTTY && stderr.isTTY ? (question) => askHidden(question, interrupted) : undefined,
+    size: () => sizeOf(stderr) ?? sizeOf(stdout),
+    ask,
+    askAside: ask ?? controllingTerminal((question, terminal) => askHidden(question, terminal, asking)),
     env: process.env,
     folder: process.cwd(),
     signal: interrupted.signal,
@@ -31,17 +40,28 @@ export function processTerminal(): Terminal {
   };
 }
 
-/** One line from the terminal, not echoed. */
-async function askHidden(question: string, interrupted: AbortController): Promise<string> {
-  const silent = new Writable({ write: (_chunk, _encoding, done) => done() });
-  const lines = createInterface({ input: process.stdin, output: silent, terminal: true });
-  // In raw mode Ctrl-C is a key, not a signal.
-  lines.once('SIGINT', () => interrupted.abort(new InterruptedError()));
-  process.stderr.write(question);
+function sizeOf({ isTTY, columns, rows }: NodeJS.WriteStream) {
+  return isTTY && columns > 0 ? { columns, rows } : undefined;
+}
+
+type Asking = (question: string, terminal: { input: ReadStream; output: WriteStream }) => Promise<string>;
+
+/** Asks on `/dev/tty`; `undefined` in a process that has none: a service, a scheduled job, Windows. */
+function controllingTerminal(asking: Asking): ((question: string) => Promise<string>) | undefined {
+  const open = () => openSync('/dev/tty', 'r+');
   try {
-    return await lines.question('', { signal: interrupted.signal });
-  } finally {
-    lines.close();
-    process.stderr.write('\n');
+    closeSync(open());
+  } catch {
+    return undefined;
   }
+  return async (question) => {
+    const input = new ReadStream(open());
+    const output = new WriteStream(open());
+    try {
+      return await asking(question, { input, output });
+    } finally {
+      input.destroy();
+      output.destroy();
+    }
+  };
 }

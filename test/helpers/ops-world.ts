@@ -1,3 +1,4 @@
+import { PassThrough } from 'node:stream';
 import { connection } from '../../lib/contract/connection.ts';
 import { formatPrivateKey, generateKeyPair, type KeyPair } from '../../lib/crypt4gh/index.ts';
 import { NotFoundError } from '../../lib/errors.ts';
@@ -159,8 +160,12 @@ export function makeTerminal(choices: Partial<Terminal> = {}) {
     report: (text) => {
       said.stderr += text;
     },
+    output: new PassThrough(),
+    outputIsTerminal: false,
     isTerminal: false,
+    size: () => undefined,
     ask: undefined,
+    askAside: undefined,
     env: {},
     folder: '/nowhere',
     signal: new AbortController().signal,

@@ -1,0 +1,93 @@
+import { stat } from 'node:fs/promises';
+import { resolve } from 'node:path';
+import { ClientError } from '../client/errors.ts';
+import { Crypt4ghError, PassphraseError, parsePrivateKey, parsePublicKey } from '../crypt4gh/index.ts';
+import { printable } from '../terminal/output.ts';
+import type { Terminal } from '../terminal/terminal.ts';
+import type { Output } from './output.ts';
+import { askSecret } from './prompts.ts';
+import { readSmallFile } from './secrets.ts';
+import type { Settings } from './settings.ts';
+
+/** Real key files have a few hundred bytes. */
+const maxKeyFileBytes = 65_536;
+/** How often a person may mistype a passphrase. */
+const attempts = 3;
+
+/** A private key and the file it comes from. */
+export interface PrivateKeyFile {
+  readonly path: string;
+  /** 32 bytes; overwrite them after use. */
+  readonly privateKey: Uint8Array;
+}
+
+type KeyReader = { readonly terminal: Terminal; readonly output: Output; readonly settings: Settings };
+
+/**
+ * The private keys that the settings name.
+ * @throws ClientError `usage` when there is none; of a key file: `not_found`, `usage`, `forbidden`
+ */
+export async function readPrivateKeys(reader: KeyReader): Promise<readonly PrivateKeyFile[]> {
+  const { keyFiles } = reader.settings;
+  if (keyFiles.length === 0) {
+    throw new ClientError('usage', 'there is no private key', {
+      remedy: 'Name yours with --key FILE; data-out keys generate makes one.',
+    });
+  }
+  const keys: PrivateKeyFile[] = [];
+  // One after the other: a person can answer one question at a time.
+  for (const path of keyFiles) keys.push({ path, privateKey: await readPrivateKey(path, reader) });
+  return keys;
+}
+
+/** The private key in one file; its passphrase from the settings, else from a person. */
+export async function readPrivateKey(path: string, reader: KeyReader): Promise<Uint8Array> {
+  const { terminal, output, settings } = reader;
+  const text = await readSmallFile('--key', path, maxKeyFileBytes);
+  await warnWhenOthersCanRead(path, output);
+  const given = await settings.passphrase?.();
+  try {
+    return await parsePrivateKey(text, given);
+  } catch (error) {
+    if (!(error instanceof PassphraseError) || given !== undefined) throw keyFileError(path, error);
+  }
+  for (let attempt = 1; ; attempt += 1) {
+    const remedy = 'Give the passphrase with --passphrase-file FILE or DATA_OUT_PASSPHRASE.';
+    const passphrase = await askSecret(terminal, `Passphrase of ${printable(path)}: `, remedy);
+    try {
+      return await parsePrivateKey(text, passphrase);
+    } catch (error) {
+      if (!(error instanceof PassphraseError) || attempt === attempts) throw keyFileError(path, error);
+      output.warn('the passphrase is wrong; try again');
+    }
+  }
+}
+
+/**
+ * A public key from a file, in any form that `parsePublicKey` takes.
+ * @param source the option that named it
+ * @returns 32 bytes
+ */
+export async function readPublicKey(source: string, path: string, { folder }: Terminal): Promise<Uint8Array> {
+  const absolute = resolve(folder, path);
+  const bytes = await readSmallFile(source, absolute, maxKeyFileBytes);
+  try {
+    return parsePublicKey(bytes);
+  } catch (error) {
+    throw keyFileError(absolute, error);
+  }
+}
+
+function keyFileError(path: string, error: unknown): unknown {
+  if (!(error instanceof Crypt4ghError)) return error;
+  const code = error instanceof PassphraseError ? 'forbidden' : 'usage';
+  return new ClientError(code, `${path}: ${error.message}`, { cause: error });
+}
+
+/** As OpenSSH does, but the key is used all the same: on shared file systems the owner may have no choice. */
+async function warnWhenOthersCanRead(path: string, output: Output): Promise<void> {
+  if (process.platform === 'win32') return;
+  const { mode } = await stat(path);
+  if ((mode & 0o077) === 0) return;
+  output.warn(`other users of this machine may read the private key ${printable(path)}: run chmod 600 on it`);
+}

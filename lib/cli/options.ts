@@ -1,0 +1,58 @@
+import type { Command } from 'commander';
+import { usageError } from './errors.ts';
+
+/** Options of commands that talk to a service: how to find it and who asks. */
+export function withServiceOptions(command: Command): Command {
+  return command
+    .option('--url <url>', 'address of the proxy API (DATA_OUT_URL)')
+    .option('--direct-url <url>', 'address of the data-out API, for direct access (DATA_OUT_DIRECT_URL)')
+    .option('--visa <file>', 'file with your visa or passport (DATA_OUT_VISA_FILE; DATA_OUT_VISA is the token itself)')
+    .option('--username <name>', 'user name for the service (DATA_OUT_USERNAME)')
+    .option('--password-file <file>', 'file with the password (DATA_OUT_PASSWORD_FILE; default: ask)')
+    .option('--ca <file>', 'PEM file of a certificate authority to trust as well (DATA_OUT_CA_FILE)')
+    .option('--insecure-http', 'allow http:// to other machines: anybody on the way can read everything');
+}
+
+/** Options of commands that open something with the private key of the user. */
+export function withKeyOptions(command: Command): Command {
+  return command
+    .option('--key <file>', 'your private key: Crypt4GH or OpenSSH ed25519; may be given several times', collect)
+    .option('--passphrase-file <file>', 'file with the passphrase of the key (DATA_OUT_PASSPHRASE; default: ask)');
+}
+
+/** For an option that may be given several times. */
+export function collect(value: string, before: readonly string[] | undefined): readonly string[] {
+  return [...(before ?? []), value];
+}
+
+/** A range of bytes [start, end); no `end`: to the end. */
+export interface ByteRangeOption {
+  readonly start: number;
+  readonly end: number | undefined;
+}
+
+/**
+ * `a-b`: bytes a to b, the byte b not among them; `a-` to the end. Counted from 0.
+ * @throws ClientError `usage`
+ */
+export function parseRange(source: string, text: string): ByteRangeOption {
+  const [, first = '', second = ''] = /^(\d{1,16})-(\d{0,16})$/.exec(text) ?? [];
+  const start = Number(first);
+  const end = second === '' ? undefined : Number(second);
+  const last = end ?? start + 1;
+  if (first === '' || !Number.isSafeInteger(start) || !Number.isSafeInteger(last) || last <= start) {
+    throw usageError(source, 'expected a-b or a-: bytes from a to b, b not among them, counted from 0');
+  }
+  return { start, end };
+}
+
+/** A whole number. @throws ClientError `usage` */
+export function parseCount(
+  source: string,
+  text: string,
+  limits: { readonly from: number; readonly to: number },
+): number {
+  const value = /^\d{1,15}$/.test(text) ? Number(text) : Number.NaN;
+  if (value >= limits.from && value <= limits.to) return value;
+  throw usageError(source, `expected a whole number from ${limits.from} to ${limits.to}`);
+}

@@ -1,0 +1,58 @@
+import type { Terminal } from '../terminal/terminal.ts';
+import { createStyle, type Style } from './style.ts';
+import { type Column, formatTable } from './table.ts';
+
+/** Where a command puts what it has to say. */
+export interface Output {
+  readonly json: boolean;
+  /** Whether remarks and progress are wanted. */
+  readonly quiet: boolean;
+  /** For texts on standard output. */
+  readonly style: Style;
+  /** One result: a JSON object on one line with `--json`, else the text. On standard output. */
+  result(record: Readonly<Record<string, unknown>>, text: string): void;
+  /** Results in columns that fit the terminal; with `--json` one object a line. On standard output. */
+  table<T extends Readonly<Record<string, unknown>>>(
+    columns: readonly Column[],
+    rows: readonly T[],
+    cells: (row: T) => readonly string[],
+  ): void;
+  /** A remark for people, on standard error; not with `--quiet`. */
+  note(text: string): void;
+  /** Something that the user should change, on standard error, also with `--quiet`. */
+  warn(text: string): void;
+}
+
+/**
+ * @param around runs what writes to the terminal while progress is not shown there
+ */
+export function createOutput(
+  terminal: Terminal,
+  options: { readonly json: boolean; readonly quiet: boolean },
+  around: (write: () => void) => void = (write) => write(),
+): Output {
+  const style = createStyle(terminal, terminal.outputIsTerminal);
+  const warning = createStyle(terminal, terminal.isTerminal).doubtful('warning:');
+  const write = (text: string) => around(() => terminal.write(`${text}\n`));
+  const report = (text: string) => around(() => terminal.report(`${text}\n`));
+  return {
+    ...options,
+    style,
+    result(record, text) {
+      write(options.json ? JSON.stringify(record) : text);
+    },
+    table(columns, rows, cells) {
+      const width = terminal.outputIsTerminal ? terminal.size()?.columns : undefined;
+      const lines = options.json
+        ? rows.map((row) => JSON.stringify(row))
+        : formatTable(columns, rows.map(cells), width).map((line, index) => (index === 0 ? style.strong(line) : line));
+      for (const line of lines) write(line);
+    },
+    note(text) {
+      if (!options.quiet) report(text);
+    },
+    warn(text) {
+      report(`${warning} ${text}`);
+    },
+  };
+}

@@ -1,0 +1,52 @@
+import { open } from 'node:fs/promises';
+import { ClientError } from '../client/errors.ts';
+import { usageError } from './errors.ts';
+
+/** Bytes beyond which a file is not read for a secret. */
+const maxBytes = 65_536;
+
+/** The text of a file that holds one secret, without the line end that editors add. @param source names it in errors */
+export async function readSecretFile(source: string, path: string): Promise<string> {
+  const bytes = await readSmallFile(source, path, maxBytes);
+  return bytes.toString('utf8').replace(/\r?\n$/, '');
+}
+
+/**
+ * A small file, whole.
+ * @throws ClientError that names `source` and the path: `not_found`, `usage`
+ */
+export async function readSmallFile(source: string, path: string, limit: number): Promise<Buffer> {
+  try {
+    const file = await open(path, 'r');
+    try {
+      const bytes = Buffer.alloc(limit + 1);
+      let filled = 0;
+      for (let read = -1; read !== 0 && filled <= limit; filled += read) {
+        read = (await file.read(bytes, filled, bytes.length - filled)).bytesRead;
+      }
+      if (filled > limit) throw usageError(source, `${path} is too large: expected at most ${limit} bytes`);
+      return bytes.subarray(0, filled);
+    } finally {
+      await file.close();
+    }
+  } catch (error) {
+    if (error instanceof ClientError || !(error instanceof Error)) throw error;
+    const code = 'code' in error ? String(error.code) : '';
+    if (code === 'ENOENT') throw new ClientError('not_found', `${source}: there is no file ${path}`, { cause: error });
+    throw new ClientError('usage', `${source}: ${path} cannot be read (${code || error.message})`, { cause: error });
+  }
+}
+
+/** Where a file is named: a token must get into no error text. @throws ClientError `usage` */
+export function refuseToken(source: string, value: string): void {
+  if (!/^\s*eyJ[\w-]+\.[\w-]+\./.test(value)) return;
+  const remedy = 'Other users of this machine can read command lines: save the token in a file and name that.';
+  throw usageError(source, 'expected the name of a file, got a token', remedy);
+}
+
+/** A visa or passport as it goes into a header. @throws ClientError `usage` when it cannot be one; never repeats it */
+export function checkedVisa(source: string, value: string): string {
+  const token = value.trim();
+  if (/^[\w-]+\.[\w-]+\.[\w-]+$/.test(token)) return token;
+  throw usageError(source, 'expected one visa or passport: three base64url parts with points between them');
+}

@@ -1,0 +1,65 @@
+import type { Command } from 'commander';
+import { connect, type ServiceConnection } from '../client/connection.ts';
+import { Transport } from '../client/transport.ts';
+import type { Terminal } from '../terminal/terminal.ts';
+import { createOutput, type Output } from './output.ts';
+import { createProgress, noProgress, type Progress } from './progress.ts';
+import { readSmallFile } from './secrets.ts';
+import { type GlobalOptions, type KeyOptions, readSettings, type ServiceOptions, type Settings } from './settings.ts';
+
+/** What `register…` functions need to open a session when their command runs. */
+export interface CommandContext {
+  readonly terminal: Terminal;
+  /** Of the client, as in `data-out --version`. */
+  readonly version: string;
+}
+
+/** What one run of one command works with. Dispose of it at the end: it takes progress away and ends connections. */
+export interface Session extends AsyncDisposable {
+  readonly terminal: Terminal;
+  readonly output: Output;
+  readonly progress: Progress;
+  readonly settings: Settings;
+  /** The service that the settings name, with the user's credentials. */
+  service(): Promise<ServiceConnection>;
+}
+
+const maxAuthorityBytes = 4 * 1024 * 1024;
+
+/** @throws ClientError `usage` for a wrong setting */
+export async function openSession({ terminal, version }: CommandContext, command: Command): Promise<Session> {
+  const options = command.optsWithGlobals<GlobalOptions & ServiceOptions & KeyOptions>();
+  const json = options.json === true;
+  const quiet = options.quiet === true;
+  const progress = json || quiet ? noProgress : createProgress(terminal);
+  const settings = await readSettings(options, terminal);
+  let transport: Transport | undefined;
+  return {
+    terminal,
+    output: createOutput(terminal, { json, quiet }, progress.around),
+    progress,
+    settings,
+    async service() {
+      transport ??= await openTransport(settings, terminal, version);
+      const { proxyUrl, directUrl, visa, basic } = settings;
+      return connect({ proxyUrl: proxyUrl?.href, dataOutUrl: directUrl?.href, visa, basic, transport });
+    },
+    async [Symbol.asyncDispose]() {
+      progress.end();
+      await transport?.close();
+    },
+  };
+}
+
+async function openTransport(settings: Settings, { env }: Terminal, version: string): Promise<Transport> {
+  const { caFile, insecureHttp } = settings;
+  const authorities = caFile && (await readSmallFile('certificate authority', caFile, maxAuthorityBytes));
+  const variable = (name: string) => env[name] || env[name.toLowerCase()] || undefined;
+  return new Transport({
+    // In upper case HTTP_PROXY could be a header of a request, where this runs in a CGI script: only HTTPS_PROXY is.
+    proxies: { https: variable('HTTPS_PROXY'), http: env['http_proxy'] || undefined, none: variable('NO_PROXY') },
+    extraAuthorities: authorities?.toString('utf8'),
+    insecureHttp,
+    userAgent: `data-out/${version}`,
+  });
+}

@@ -1,0 +1,138 @@
+import { resolve } from 'node:path';
+import { ClientError } from '../client/errors.ts';
+import { printable } from '../terminal/output.ts';
+import type { Terminal } from '../terminal/terminal.ts';
+import type { ConfigFile } from './config-file.ts';
+import { usageError } from './errors.ts';
+import { askSecret } from './prompts.ts';
+import { checkedVisa } from './secrets.ts';
+import { type Found, pathOf, Sources, secretOf } from './sources.ts';
+
+/** Options of every command. */
+export interface GlobalOptions {
+  readonly json?: boolean;
+  readonly quiet?: boolean;
+  readonly config?: string;
+}
+
+/** Options of the commands that talk to a service; see `withServiceOptions`. */
+export interface ServiceOptions {
+  readonly url?: string;
+  readonly directUrl?: string;
+  readonly visa?: string;
+  readonly username?: string;
+  readonly passwordFile?: string;
+  readonly ca?: string;
+  readonly insecureHttp?: boolean;
+}
+
+/** Options of the commands that open something with a key of the user; see `withKeyOptions`. */
+export interface KeyOptions {
+  readonly key?: readonly string[];
+  readonly passphraseFile?: string;
+}
+
+/**
+ * What the user has set: by option, else in the environment, else in the configuration file. Secrets are not read before
+ * they are asked for; their errors name where they come from, never what is in it.
+ */
+export interface Settings {
+  /** Base URL of the proxy API: listing, download, export. */
+  readonly proxyUrl: URL | undefined;
+  /** Base URL of the data-out API: direct access. */
+  readonly directUrl: URL | undefined;
+  /** The visa or passport; a file is read anew each time, because visas are renewed. */
+  readonly visa: (() => Promise<string>) | undefined;
+  /** Credentials of HTTP Basic; a password that nobody wrote down is asked for, once. */
+  readonly basic: (() => Promise<{ readonly username: string; readonly password: string }>) | undefined;
+  /** Private key files, absolute. */
+  readonly keyFiles: readonly string[];
+  /** Passphrase of the key files, where one was set. */
+  readonly passphrase: (() => Promise<string>) | undefined;
+  /** Certificate authorities to trust besides the usual ones: PEM, absolute path. */
+  readonly caFile: string | undefined;
+  /** Whether http:// is allowed to hosts other than this one. */
+  readonly insecureHttp: boolean;
+}
+
+/**
+ * @param options as given on the command line.
+ * @throws ClientError `usage`, which names the option, variable or file that is wrong.
+ */
+export async function readSettings(
+  options: GlobalOptions & ServiceOptions & KeyOptions,
+  terminal: Terminal,
+): Promise<Settings> {
+  const sources = await Sources.open(terminal, options.config);
+  const { config } = sources;
+  const find = (option: Found | undefined, variable: Found | undefined, key: keyof ConfigFile) =>
+    option ?? variable ?? sources.configured(key);
+  const option: Sources['option'] = (...args) => sources.option(...args);
+  const variable: Sources['variable'] = (...names) => sources.variable(...names);
+
+  const username = find(
+    option('--username', options.username),
+    variable('DATA_OUT_USERNAME', 'CENTRAL_EGA_USERNAME'),
+    'username',
+  );
+  const password = secretOf(
+    find(option('--password-file', options.passwordFile), variable('DATA_OUT_PASSWORD_FILE'), 'password_file'),
+    variable('DATA_OUT_PASSWORD', 'CENTRAL_EGA_PASSWORD'),
+  );
+  const caFile = find(option('--ca', options.ca), variable('DATA_OUT_CA_FILE'), 'ca_file');
+  const keyFile = variable('DATA_OUT_KEY_FILE');
+  const configuredKeys = (config.key_files ?? []).map((file) => sources.inConfig('key_files', file));
+  const keyFiles = options.key?.map((file) => resolve(terminal.folder, file));
+  return {
+    proxyUrl: urlOf(find(option('--url', options.url), variable('DATA_OUT_URL', 'LOCAL_EGA_INSTANCE_URL'), 'url')),
+    directUrl: urlOf(find(option('--direct-url', options.directUrl), variable('DATA_OUT_DIRECT_URL'), 'direct_url')),
+    visa: secretOf(
+      find(option('--visa', options.visa), variable('DATA_OUT_VISA_FILE'), 'visa_file'),
+      variable('DATA_OUT_VISA', 'ELIXIR_AAI_TOKEN'),
+      checkedVisa,
+    ),
+    basic: basicOf(username, password, terminal),
+    keyFiles: keyFiles ?? (keyFile ? [keyFile] : configuredKeys).map(pathOf),
+    passphrase: secretOf(
+      find(option('--passphrase-file', options.passphraseFile), undefined, 'passphrase_file'),
+      variable('DATA_OUT_PASSPHRASE', 'C4GH_PASSPHRASE'),
+    ),
+    caFile: caFile && pathOf(caFile),
+    insecureHttp: options.insecureHttp ?? config.insecure_http ?? false,
+  };
+}
+
+function urlOf(found: Found | undefined): URL | undefined {
+  if (found === undefined) return undefined;
+  const { source, value } = found;
+  const url = URL.canParse(value) ? new URL(value) : undefined;
+  if (url === undefined || !/^https?:$/.test(url.protocol) || url.host === '') {
+    throw usageError(source, 'expected the address of the service, as in https://data-out.example.org/v1/');
+  }
+  if (url.username !== '' || url.password !== '') {
+    throw usageError(source, 'an address with a user name or password in it would end up in logs');
+  }
+  if (url.search !== '' || url.hash !== '') throw usageError(source, 'expected an address without ? and #');
+  return url;
+}
+
+function basicOf(
+  username: Found | undefined,
+  password: (() => Promise<string>) | undefined,
+  terminal: Terminal,
+): Settings['basic'] {
+  if (username === undefined) {
+    if (password === undefined) return undefined;
+    const remedy = 'Say it with --username or DATA_OUT_USERNAME.';
+    return () => Promise.reject(new ClientError('usage', 'there is a password, but no user name', { remedy }));
+  }
+  const name = username.value;
+  if (name.includes(':')) throw usageError(username.source, 'a user name cannot hold a colon (RFC 7617)');
+  const remedy = 'Give it with --password-file FILE or DATA_OUT_PASSWORD.';
+  let asked: Promise<string> | undefined;
+  const ask = () => {
+    asked ??= askSecret(terminal, `Password of ${printable(name)}: `, remedy);
+    return asked;
+  };
+  return async () => ({ username: name, password: await (password ?? ask)() });
+}

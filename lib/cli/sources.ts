@@ -1,0 +1,82 @@
+import { homedir } from 'node:os';
+import { dirname, join, resolve } from 'node:path';
+import type { Terminal } from '../terminal/terminal.ts';
+import { type ConfigFile, readConfigFile } from './config-file.ts';
+import { readSecretFile, refuseToken } from './secrets.ts';
+
+/** A setting and where it was found. */
+export interface Found {
+  /** As the user knows it, for errors: `--url`, `DATA_OUT_URL`, `/home/…/config.toml: url`. */
+  readonly source: string;
+  readonly value: string;
+  /** Where relative paths begin. */
+  readonly folder: string;
+  readonly rank: 'option' | 'environment' | 'file';
+}
+
+/** Where settings are looked for. */
+export class Sources {
+  readonly config: ConfigFile;
+  readonly #path: string;
+  readonly #terminal: Pick<Terminal, 'env' | 'folder'>;
+
+  constructor(terminal: Pick<Terminal, 'env' | 'folder'>, path: string, config: ConfigFile) {
+    this.#terminal = terminal;
+    this.#path = path;
+    this.config = config;
+  }
+
+  /** @param named the file that the user names: it must exist, that of the default place need not */
+  static async open(terminal: Pick<Terminal, 'env' | 'folder'>, named: string | undefined): Promise<Sources> {
+    const { env, folder } = terminal;
+    const name = named ?? (env['DATA_OUT_CONFIG'] || undefined);
+    const base = env['XDG_CONFIG_HOME'] || join(env['HOME'] || homedir(), '.config');
+    const path = name === undefined ? join(base, 'data-out', 'config.toml') : resolve(folder, name);
+    return new Sources(terminal, path, await readConfigFile(path, { mustExist: name !== undefined }));
+  }
+
+  /** What was given as an option. */
+  option(source: string, value: string | undefined): Found | undefined {
+    return value === undefined ? undefined : { source, value, folder: this.#terminal.folder, rank: 'option' };
+  }
+
+  /** The first variable that is set and not empty. */
+  variable(...names: readonly string[]): Found | undefined {
+    for (const source of names) {
+      const value = this.#terminal.env[source];
+      if (value) return { source, value, folder: this.#terminal.folder, rank: 'environment' };
+    }
+    return undefined;
+  }
+
+  /** What the configuration file says. */
+  configured(key: keyof ConfigFile): Found | undefined {
+    const value = this.config[key];
+    return typeof value === 'string' ? this.inConfig(key, value) : undefined;
+  }
+
+  inConfig(key: keyof ConfigFile, value: string): Found {
+    return { source: `${this.#path}: ${key}`, value, folder: dirname(this.#path), rank: 'file' };
+  }
+}
+
+/** The path that a setting names. `~` is for configuration files, which no shell expands. */
+export function pathOf({ value, folder }: Found): string {
+  return value.startsWith('~/') ? join(homedir(), value.slice(2)) : resolve(folder, value);
+}
+
+/**
+ * A secret: from a file, which is read anew each time, or from the environment; an option beats the environment, which
+ * beats the configuration file.
+ * @param check throws an error that names the source, and never repeats the value
+ */
+export function secretOf(
+  file: Found | undefined,
+  variable: Found | undefined,
+  check: (source: string, value: string) => string = (_source, value) => value,
+): (() => Promise<string>) | undefined {
+  if (variable && file?.rank !== 'option') return async () => check(variable.source, variable.value);
+  if (file === undefined) return undefined;
+  refuseToken(file.source, file.value);
+  return async () => check(file.source, await readSecretFile(file.source, pathOf(file)));
+}
