@@ -1,4 +1,5 @@
 import type { Context } from 'aws-lambda';
+import { type DatabaseRole, databaseRoles } from '../lib/contract/database-roles.ts';
 import { environment } from '../lib/contract/environment.ts';
 import { rdsDataClient } from '../lib/stores/rds/client.ts';
 import { DataApi } from '../lib/stores/rds/data-api.ts';
@@ -7,7 +8,7 @@ import catalogue from '../lib/stores/rds/migrations/0001-catalogue.sql';
 import catalogueIndexes from '../lib/stores/rds/migrations/0002-catalogue-indexes.sql';
 import dataOut from '../lib/stores/rds/migrations/0003-data-out.sql';
 import auditIndexes from '../lib/stores/rds/migrations/0004-audit-indexes.sql';
-import { prepareProxyRole, proxyPassword } from '../lib/stores/rds/proxy-role.ts';
+import { prepareRole, rolePassword } from '../lib/stores/rds/network-role.ts';
 import { secretsManagerClient } from '../lib/stores/secrets/client.ts';
 import { required } from './shared/environment.ts';
 import { logger } from './shared/observability.ts';
@@ -20,8 +21,11 @@ const migrations = [
   migration('0004-audit-indexes.sql', auditIndexes),
 ];
 
-/** Absent where the operator gave list and stream the same credentials as everything else. */
-const proxySecretArn = process.env[environment.databaseProxySecretArn];
+/** A role has no secret where the operator gave its functions the same credentials as everything else. */
+const roles = [
+  { role: databaseRoles.proxy, secretArn: process.env[environment.databaseProxySecretArn] },
+  { role: databaseRoles.reader, secretArn: process.env[environment.databaseReaderSecretArn] },
+];
 
 /** Time that is kept to report a failure before Lambda ends the invocation. */
 const reserveMs = 3000;
@@ -37,15 +41,17 @@ const db = new DataApi({
 
 /**
  * Run by a deploy-time trigger before anything reads the database, and by an operator who changed the password in the
- * secret of list and stream. Waits for a paused cluster as long as the invocation
- * lasts; a failure is thrown, and rolls the deployment back.
+ * secret of a role. Waits for a paused cluster as long as the invocation lasts; a failure is thrown, and rolls the deployment back.
  */
 export async function handler(_event: unknown, context: Context): Promise<{ applied: string[] }> {
   remainingMs = () => context.getRemainingTimeInMillis() - reserveMs;
-  const password =
-    proxySecretArn && (await proxyPassword({ client: secretsManagerClient(), secretArn: proxySecretArn }));
+  const client = secretsManagerClient();
+  const passwords: { role: DatabaseRole; password: string }[] = [];
+  for (const { role, secretArn } of roles) {
+    if (secretArn) passwords.push({ role, password: await rolePassword({ client, secretArn }, role) });
+  }
   const applied = await migrate(db, migrations);
-  if (password) await prepareProxyRole(db, password);
+  for (const { role, password } of passwords) await prepareRole(db, role, password);
   logger.info('database is up to date', { applied });
   return { applied };
 }

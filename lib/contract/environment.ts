@@ -31,6 +31,8 @@ export const environment = {
   databaseSecretArn: 'DATABASE_SECRET_ARN',
   /** ARN of the secret of list and stream, for the migration, which makes their role. Absent: there is no such role. */
   databaseProxySecretArn: 'DATABASE_PROXY_SECRET_ARN',
+  /** As `databaseProxySecretArn`, of direct access. */
+  databaseReaderSecretArn: 'DATABASE_READER_SECRET_ARN',
   /** Name of the database in the cluster. */
   databaseName: 'DATABASE_NAME',
   /** GA4GH service-info `id` in reverse-domain form, such as `org.example.data-out`; its namespace is the `type.group`. */

@@ -10,8 +10,8 @@ import {
 } from 'aws-cdk-lib/aws-rds';
 import { Secret } from 'aws-cdk-lib/aws-secretsmanager';
 import { Construct } from 'constructs';
-import { environment } from '../contract/environment.ts';
-import { proxyRole } from '../contract/proxy-role.ts';
+import { type DatabaseRole, databaseRoles } from '../contract/database-roles.ts';
+import { type EnvironmentVariable, environment } from '../contract/environment.ts';
 import { acknowledge } from './acknowledge.ts';
 import { allowReading, type ReadableSecret } from './secrets.ts';
 import type { Grantee } from './service-function.ts';
@@ -23,6 +23,8 @@ export interface CatalogueProps {
   readonly newKey: () => Key;
   /** Makes the customer key of the secret of list and stream. Not called for an existing cluster. */
   readonly newProxyKey: () => Key;
+  /** The same for direct access. */
+  readonly newReaderKey: () => Key;
 }
 
 /** The catalogue: Aurora PostgreSQL, reached through the RDS Data API only. */
@@ -33,6 +35,8 @@ export class Catalogue extends Construct {
   readonly #owner: ReadableSecret;
   /** Credentials of list and stream; the owner's where the operator gave no others for an existing cluster. */
   readonly #proxy: ReadableSecret;
+  /** The same for direct access. */
+  readonly #reader: ReadableSecret;
 
   constructor(scope: Construct, id: string, props: CatalogueProps) {
     super(scope, id);
@@ -45,6 +49,9 @@ export class Catalogue extends Construct {
       this.#proxy = database.proxySecretArn
         ? { secretArn: database.proxySecretArn, keyArn: database.proxySecretKeyArn }
         : this.#owner;
+      this.#reader = database.readerSecretArn
+        ? { secretArn: database.readerSecretArn, keyArn: database.readerSecretKeyArn }
+        : this.#owner;
       return;
     }
     const key = props.newKey();
@@ -54,7 +61,14 @@ export class Catalogue extends Construct {
     if (!cluster.secret) throw new Error('a new cluster has a secret');
     this.secretArn = cluster.secret.secretArn;
     this.#owner = { secretArn: this.secretArn, keyArn: key.keyArn };
-    this.#proxy = this.#makeProxySecret(props.newProxyKey());
+    this.#proxy = this.#makeRoleSecret('ProxySecret', props.newProxyKey(), {
+      username: databaseRoles.proxy,
+      description: 'Role of list and stream in the catalogue: reads the archive users',
+    });
+    this.#reader = this.#makeRoleSecret('ReaderSecret', props.newReaderKey(), {
+      username: databaseRoles.reader,
+      description: 'Role of direct access in the catalogue: reads datasets and files',
+    });
   }
 
   /** Run statements as the owner of all tables. */
@@ -67,7 +81,12 @@ export class Catalogue extends Construct {
     this.#grant(grantee, this.#proxy, ['rds-data:ExecuteStatement']);
   }
 
-  /** Run statements in transactions, and know the password of list and stream: what a migration needs. */
+  /** Run statements as a role that reads datasets and files and nothing else: for what answers to the network. */
+  grantRead(grantee: Grantee): void {
+    this.#grant(grantee, this.#reader, ['rds-data:ExecuteStatement']);
+  }
+
+  /** Run statements in transactions, and know the passwords of the other roles: what a migration needs. */
   grantMigrate(grantee: Grantee): void {
     this.#grant(grantee, this.#owner, [
       'rds-data:ExecuteStatement',
@@ -75,9 +94,14 @@ export class Catalogue extends Construct {
       'rds-data:CommitTransaction',
       'rds-data:RollbackTransaction',
     ]);
-    if (this.#proxy === this.#owner) return;
-    allowReading(grantee, this, this.#proxy);
-    grantee.configure(environment.databaseProxySecretArn, this.#proxy.secretArn);
+    this.#grantPassword(grantee, this.#proxy, environment.databaseProxySecretArn);
+    this.#grantPassword(grantee, this.#reader, environment.databaseReaderSecretArn);
+  }
+
+  #grantPassword(grantee: Grantee, secret: ReadableSecret, variable: EnvironmentVariable): void {
+    if (secret === this.#owner) return;
+    allowReading(grantee, this, secret);
+    grantee.configure(variable, secret.secretArn);
   }
 
   #grant(grantee: Grantee, secret: ReadableSecret, actions: string[]): void {
@@ -89,11 +113,11 @@ export class Catalogue extends Construct {
     grantee.configure(environment.databaseName, this.databaseName);
   }
 
-  #makeProxySecret(key: Key): ReadableSecret {
-    const secret = new Secret(this, 'ProxySecret', {
-      description: 'Role of list and stream in the catalogue: reads the archive users',
+  #makeRoleSecret(id: string, key: Key, role: { username: DatabaseRole; description: string }): ReadableSecret {
+    const secret = new Secret(this, id, {
+      description: role.description,
       generateSecretString: {
-        secretStringTemplate: JSON.stringify({ username: proxyRole }),
+        secretStringTemplate: JSON.stringify({ username: role.username }),
         generateStringKey: 'password',
         passwordLength: 48,
         excludePunctuation: true,
@@ -103,7 +127,7 @@ export class Catalogue extends Construct {
     });
     acknowledge(
       secret,
-      'The password is random, serves one role that reads one table, and works through the Data API only. A new one takes effect when the migration runs again.',
+      'The password is random, serves one role that reads a few tables, and works through the Data API only. A new one takes effect when the migration runs again.',
       'AwsSolutions-SMG4',
     );
     return { secretArn: secret.secretArn, keyArn: key.keyArn };

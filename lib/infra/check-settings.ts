@@ -52,18 +52,14 @@ export function checkSettings(settings: Settings): void {
     match(database.clusterArn, arn('rds', 'cluster:.+$'), 'database.clusterArn', 'the ARN of an RDS cluster');
     match(database.secretArn, secretArn, 'database.secretArn', 'the complete ARN of a secret');
     match(database.secretKeyArn, keyArn, 'database.secretKeyArn', 'the ARN of a KMS key');
-    match(database.proxySecretArn, secretArn, 'database.proxySecretArn', 'the complete ARN of a secret');
-    expect(
-      database.proxySecretArn !== database.secretArn,
-      'database.proxySecretArn',
-      'another secret than database.secretArn',
-    );
-    match(database.proxySecretKeyArn, keyArn, 'database.proxySecretKeyArn', 'the ARN of a KMS key');
-    expect(
-      database.proxySecretArn !== undefined || database.proxySecretKeyArn === undefined,
-      'database.proxySecretKeyArn',
-      'database.proxySecretArn beside it',
-    );
+    for (const role of ['proxy', 'reader'] as const) {
+      const [secretField, keyField] = [`database.${role}SecretArn`, `database.${role}SecretKeyArn`];
+      const [secret, key] = [database[`${role}SecretArn`], database[`${role}SecretKeyArn`]];
+      match(secret, secretArn, secretField, 'the complete ARN of a secret');
+      expect(secret !== database.secretArn, secretField, 'another secret than database.secretArn');
+      match(key, keyArn, keyField, 'the ARN of a KMS key');
+      expect(secret !== undefined || key === undefined, keyField, `${secretField} beside it`);
+    }
     match(database.databaseName, /^[A-Za-z_][A-Za-z0-9_]{0,62}$/, 'database.databaseName', 'a PostgreSQL name');
   } else {
     const half = (value: number) => Number.isInteger(value * 2) && value <= 256;

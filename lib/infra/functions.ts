@@ -132,7 +132,7 @@ export class Functions extends Construct {
     storage.archiveKeys.grantRead(this.drs);
 
     for (const target of [this.datasets, this.datasetFiles, this.directFile, this.drs]) {
-      storage.catalogue.grantQuery(target);
+      storage.catalogue.grantRead(target);
     }
     for (const target of [this.serviceInfo, this.drs]) {
       target.configure(environment.serviceId, settings.service.id);

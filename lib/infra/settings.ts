@@ -101,6 +101,15 @@ export interface ExistingDatabase {
   readonly proxySecretArn?: string;
   /** Customer key of `proxySecretArn`. @default - that secret is under the AWS managed key */
   readonly proxySecretKeyArn?: string;
+  /**
+   * The same with `username` `data_out_reader`, for direct access. The migration makes that role, which reads datasets and
+   * files and nothing else; for that, the role in `secretArn` must own the tables of the schema `sda`, too, or have been
+   * given SELECT on them with the right to grant it.
+   * @default - direct access uses `secretArn`, and can do in the database what it can
+   */
+  readonly readerSecretArn?: string;
+  /** Customer key of `readerSecretArn`. @default - that secret is under the AWS managed key */
+  readonly readerSecretKeyArn?: string;
   readonly databaseName: string;
 }
 

@@ -38,6 +38,7 @@ export async function engineSecrets(service: Service): Promise<Secret[]> {
     { name: 'private key of the archive', value: archiveKey },
     { name: 'password of the database', value: await passwordIn(service, connection.outputs.DatabaseSecretArn) },
     { name: 'password of list and stream', value: await passwordIn(service, proxySecretArn(service)) },
+    { name: 'password of direct access', value: await passwordIn(service, readerSecretArn(service)) },
     { name: 'AWS secret key of the operator', value: connection.credentials.secretAccessKey },
     ...functions.names.map((name) => ({
       name: `AWS secret key of ${name}`,
@@ -90,6 +91,11 @@ export function derivedSenderKey(options: {
 /** The database secret of list and stream. */
 export function proxySecretArn({ engine }: Service): string {
   return engine.functions.definition('files').environment['DATABASE_SECRET_ARN'] ?? '';
+}
+
+/** The database secret of direct access. */
+export function readerSecretArn({ engine }: Service): string {
+  return engine.functions.definition('direct-file').environment['DATABASE_SECRET_ARN'] ?? '';
 }
 
 async function passwordIn({ connection }: Service, secretArn: string): Promise<string> {

@@ -14,6 +14,11 @@ const proxySecret = [
   `kms:Decrypt CatalogueProxyKey ${throughSecretsManager}`,
   'secretsmanager:GetSecretValue CatalogueProxySecret',
 ];
+const readerSecret = [
+  `kms:Decrypt CatalogueReaderKey ${throughSecretsManager}`,
+  'secretsmanager:GetSecretValue CatalogueReaderSecret',
+];
+const datasetsAndFiles = [`rds-data:ExecuteStatement ${cluster}`, ...readerSecret];
 const archiveUsers = [`rds-data:ExecuteStatement ${cluster}`, ...proxySecret];
 const consume = (queue: string) =>
   ['ChangeMessageVisibility', 'DeleteMessage', 'GetQueueAttributes', 'GetQueueUrl', 'ReceiveMessage'].map(
@@ -29,10 +34,10 @@ const expected: Readonly<Record<string, readonly string[]>> = {
   Stream: [...archiveUsers, 'kms:Decrypt OutboxKey', 's3:GetObject OutboxBucketArn/*', 's3:ListBucket OutboxBucketArn'],
   ServiceInfo: [],
   AuthorizeVisa: [],
-  Datasets: catalogue,
-  DatasetFiles: catalogue,
+  Datasets: datasetsAndFiles,
+  DatasetFiles: datasetsAndFiles,
   DirectFile: [
-    ...catalogue,
+    ...datasetsAndFiles,
     'kms:Decrypt ArchiveBucketKey',
     `kms:Decrypt ArchiveKeysKey ${throughSecretsManager}`,
     'kms:Decrypt OutboxKey',
@@ -47,7 +52,7 @@ const expected: Readonly<Record<string, readonly string[]>> = {
     'secretsmanager:GetSecretValue ArchiveKeysSecret',
   ],
   Drs: [
-    ...catalogue,
+    ...datasetsAndFiles,
     'kms:Decrypt ArchiveBucketKey',
     `kms:Decrypt ArchiveKeysKey ${throughSecretsManager}`,
     's3:GetObject ArchiveBucketArn/*',
@@ -74,6 +79,7 @@ const expected: Readonly<Record<string, readonly string[]>> = {
   Migrate: [
     ...catalogue,
     ...proxySecret,
+    ...readerSecret,
     ...['BeginTransaction', 'CommitTransaction', 'RollbackTransaction'].map(
       (action) => `rds-data:${action} ${cluster}`,
     ),
@@ -110,7 +116,7 @@ function lines(statements: readonly Statement[]): string[] {
 }
 
 describe('each function may do what it needs and nothing else', () => {
-  const documents = ['Proxy/OpenApi/Serve', 'DataOut/OpenApi/Serve'];
+  const documents = ['Proxy/OpenApi/ProxyOpenApi', 'DataOut/OpenApi/DataOutOpenApi'];
   const all = [
     ...Object.entries(expected).map(([name, permissions]) => [`Functions/${name}`, permissions] as const),
     ...documents.map((path) => [path, []] as const),

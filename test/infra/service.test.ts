@@ -49,10 +49,13 @@ describe('functions', () => {
     const variables = (name: string) => service.at(`Functions/${name}/Function`).Properties.Environment.Variables;
     for (const name of ['Files', 'Stream'])
       expect(show(variables(name).DATABASE_SECRET_ARN)).toBe('CatalogueProxySecret');
+    for (const name of ['Datasets', 'DatasetFiles', 'DirectFile', 'Drs'])
+      expect(show(variables(name).DATABASE_SECRET_ARN)).toBe('CatalogueReaderSecret');
     for (const name of ['ConsumeExport', 'StageFile', 'Migrate']) {
       expect(show(variables(name).DATABASE_SECRET_ARN)).toBe('CatalogueCluster');
     }
     expect(show(variables('Migrate').DATABASE_PROXY_SECRET_ARN)).toBe('CatalogueProxySecret');
+    expect(show(variables('Migrate').DATABASE_READER_SECRET_ARN)).toBe('CatalogueReaderSecret');
   });
 
   test('that use the catalogue wait for its migration', () => {

@@ -47,6 +47,8 @@ describe('settings', () => {
     ['database.secretArn', { database }],
     ['database.databaseName', { database }],
     ['database.proxySecretArn', { database: { ...database, proxySecretArn: 'z' } }],
+    ['database.readerSecretArn', { database: { ...database, readerSecretArn: database.secretArn } }],
+    ['database.readerSecretKeyArn', { database: { ...database, readerSecretArn: 'z', readerSecretKeyArn: 'k' } }],
     ['database.proxySecretArn', { database: { ...database, proxySecretArn: database.secretArn } }],
     ['database.proxySecretKeyArn', { database: { ...database, proxySecretArn: 'z', proxySecretKeyArn: 'k' } }],
     [
@@ -130,11 +132,17 @@ describe('an operator who has an archive already', () => {
     test('is one that the operator gives beside it', () => {
       const proxySecretArn = `arn:aws:secretsmanager:eu-north-1:${account}:secret:proxy-AbCdEf`;
       const proxySecretKeyArn = `arn:aws:kms:eu-north-1:${account}:key/proxy`;
-      const database = { ...existing.database, proxySecretArn, proxySecretKeyArn };
+      const readerSecretArn = `arn:aws:secretsmanager:eu-north-1:${account}:secret:reader-AbCdEf`;
+      const database = { ...existing.database, proxySecretArn, proxySecretKeyArn, readerSecretArn };
       const template = Template.fromStack(addStacks(app(), { ...settings, ...existing, database }).service);
       for (const name of ['Files', 'Stream']) expect(secretsOf(template, name)).toEqual(['secret:proxy-AbCdEf']);
       expect(secretsOf(template, 'ConsumeExport')).toEqual(['secret:db-AbCdEf']);
-      expect(secretsOf(template, 'Migrate')?.sort()).toEqual(['secret:db-AbCdEf', 'secret:proxy-AbCdEf']);
+      for (const name of ['Datasets', 'Drs']) expect(secretsOf(template, name)).toContain('secret:reader-AbCdEf');
+      expect(secretsOf(template, 'Migrate')?.sort()).toEqual([
+        'secret:db-AbCdEf',
+        'secret:proxy-AbCdEf',
+        'secret:reader-AbCdEf',
+      ]);
       template.hasResourceProperties('AWS::Lambda::Function', {
         Environment: { Variables: { DATABASE_PROXY_SECRET_ARN: proxySecretArn } },
       });
@@ -153,8 +161,9 @@ describe('an operator who has an archive already', () => {
     });
 
     test('is the only one there is otherwise, and the migration makes no role', () => {
-      for (const name of ['Files', 'Migrate']) expect(secretsOf(served, name)).toEqual(['secret:db-AbCdEf']);
-      expect(JSON.stringify(served.toJSON())).not.toContain('DATABASE_PROXY_SECRET_ARN');
+      for (const name of ['Files', 'Datasets', 'Migrate'])
+        expect(secretsOf(served, name)).toEqual(['secret:db-AbCdEf']);
+      expect(JSON.stringify(served.toJSON())).not.toMatch(/DATABASE_(PROXY|READER)_SECRET_ARN/);
     });
   });
 

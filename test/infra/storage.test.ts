@@ -96,7 +96,7 @@ describe('catalogue', () => {
 
 test('every key rotates and is kept', () => {
   const keys = storage.all('AWS::KMS::Key');
-  expect(keys).toHaveLength(6);
+  expect(keys).toHaveLength(7);
   for (const { Properties, DeletionPolicy } of keys) {
     expect(Properties.EnableKeyRotation).toBe(true);
     expect(DeletionPolicy).toBe('Retain');
@@ -107,16 +107,22 @@ test('secrets start empty or are made up, are under keys of their own and are ke
   const secrets = storage.all('AWS::SecretsManager::Secret');
   const given = secrets.map(({ Properties }) => Properties.SecretString).filter((text) => text !== undefined);
   expect(given.sort()).toEqual(['{"keys":[]}', '{"users":[]}']);
-  expect(storage.at('Catalogue/ProxySecret').Properties.GenerateSecretString).toEqual({
-    SecretStringTemplate: '{"username":"data_out_proxy"}',
-    GenerateStringKey: 'password',
-    PasswordLength: 48,
-    ExcludePunctuation: true,
-  });
+  for (const [id, username] of [
+    ['ProxySecret', 'data_out_proxy'],
+    ['ReaderSecret', 'data_out_reader'],
+  ]) {
+    expect(storage.at(`Catalogue/${id}`).Properties.GenerateSecretString).toEqual({
+      SecretStringTemplate: `{"username":"${username}"}`,
+      GenerateStringKey: 'password',
+      PasswordLength: 48,
+      ExcludePunctuation: true,
+    });
+  }
   expect(secrets.map(({ Properties }) => show(Properties.KmsKeyId)).sort()).toEqual([
     'AdministratorsKey',
     'ArchiveKeysKey',
     'CatalogueProxyKey',
+    'CatalogueReaderKey',
   ]);
   for (const { DeletionPolicy } of secrets) expect(DeletionPolicy).toBe('Retain');
 });

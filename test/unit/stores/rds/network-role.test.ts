@@ -1,8 +1,9 @@
 import { SecretsManagerClient } from '@aws-sdk/client-secrets-manager';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { RdsArchiveUsers } from '../../../../lib/stores/rds/archive-users.ts';
+import { RdsDirectCatalogue } from '../../../../lib/stores/rds/direct-catalogue.ts';
 import { migrate } from '../../../../lib/stores/rds/migrate.ts';
-import { prepareProxyRole, proxyPassword } from '../../../../lib/stores/rds/proxy-role.ts';
+import { prepareRole, rolePassword } from '../../../../lib/stores/rds/network-role.ts';
 import { MalformedSecretError } from '../../../../lib/stores/secrets/cached-secret.ts';
 import { TestDatabase } from '../../../helpers/data-api.ts';
 import { scripted, testClient } from '../../../helpers/http-handler.ts';
@@ -23,10 +24,10 @@ const proxy = () => test.dataApi({ secretArn: proxySecret });
 
 describe('the role of list and stream', () => {
   it('is made and granted once, and takes the newest password each time', async () => {
-    await prepareProxyRole(test.dataApi(), 'an earlier password');
+    await prepareRole(test.dataApi(), 'data_out_proxy', 'an earlier password');
     await expect(proxy().execute('select 1')).rejects.toThrow('password authentication failed');
-    await prepareProxyRole(test.dataApi(), password);
-    await prepareProxyRole(test.dataApi(), password);
+    await prepareRole(test.dataApi(), 'data_out_proxy', password);
+    await prepareRole(test.dataApi(), 'data_out_proxy', password);
     await proxy().execute('select 1');
     expect(await test.sql("select count(*) from pg_roles where rolname = 'data_out_proxy'")).toEqual([['1']]);
   });
@@ -64,7 +65,7 @@ describe('the role of list and stream', () => {
   });
 
   it('gets its password without anybody between hearing it', async () => {
-    await prepareProxyRole(test.dataApi(), password);
+    await prepareRole(test.dataApi(), 'data_out_proxy', password);
     expect(test.bodies.length).toBeGreaterThan(0);
     expect(test.bodies.filter((body) => body.includes(password))).toEqual([]);
     // Not even what PostgreSQL keeps of it is in the text of a statement, which PostgreSQL may log.
@@ -84,9 +85,57 @@ describe('the role of list and stream', () => {
     const db = test.dataApi({ secretArn: 'arn:owner' });
 
     await migrate(db, readMigrations());
-    await prepareProxyRole(db, password);
-    await prepareProxyRole(db, password);
+    await prepareRole(db, 'data_out_proxy', password);
+    await prepareRole(db, 'data_out_proxy', password);
     expect(await new RdsArchiveUsers(proxy()).find('central')).toBeUndefined();
+  });
+});
+
+describe('the role of direct access', () => {
+  const readerSecret = 'arn:reader';
+  const reader = () => test.dataApi({ secretArn: readerSecret });
+  beforeAll(async () => {
+    await test.empty();
+    await migrate(test.dataApi(), readMigrations());
+    await prepareRole(test.dataApi(), 'data_out_reader', password);
+    await test.sql("insert into sda.datasets (id, stable_id) values (1, 'EGAD1')");
+    await test.sql(
+      "insert into sda.dataset_references (dataset_id, reference_id, reference_scheme) values (1, 'x', 'X')",
+    );
+    await test.sql("insert into sda.dataset_event_log (dataset_id, event) values ('EGAD1', 'released')");
+    await test.sql(
+      "insert into sda.files (stable_id, archive_file_path, archive_file_size, header) values ('F', 'b', 1, '00')",
+    );
+    await test.sql('insert into sda.file_dataset (file_id, dataset_id) select id, 1 from sda.files');
+  });
+  beforeEach(() => {
+    test.logins = { [readerSecret]: { username: 'data_out_reader', password } };
+  });
+
+  it('reads all that the catalogue of direct access asks for', async () => {
+    const catalogue = new RdsDirectCatalogue(reader());
+    expect(await catalogue.resolveDataset('x')).toBe('EGAD1');
+    expect(await catalogue.isReleased('EGAD1')).toBe(true);
+    expect(await catalogue.datasetsOfFile('F')).toEqual([{ datasetId: 'EGAD1', released: true }]);
+    expect(await catalogue.findReleasedFile({ fileId: 'F', datasetId: 'EGAD1' })).toMatchObject({ fileId: 'F' });
+    expect(await catalogue.factsOf('F')).toMatchObject({ plaintextChecksums: [] });
+    expect((await catalogue.filesOfDataset('EGAD1').next()).value).toMatchObject([{ fileId: 'F' }]);
+  });
+
+  it.each([
+    [
+      "insert into sda.dataset_event_log (dataset_id, event) values ('EGAD1', 'released')",
+      'permission denied for table',
+    ],
+    ["update sda.files set header = ''", 'permission denied for table files'],
+    ['delete from sda.file_dataset', 'permission denied for table file_dataset'],
+    ['select * from sda.encryption_keys', 'permission denied for table encryption_keys'],
+    ['select * from data_out.archive_users', 'permission denied for schema data_out'],
+    ['select * from data_out.export_log', 'permission denied for schema data_out'],
+    ['create table sda.mine (id int)', 'permission denied for schema sda'],
+    ['set role postgres', 'permission denied to set role'],
+  ])('may not %s', async (sql, refusal) => {
+    await expect(reader().execute(sql)).rejects.toThrow(refusal);
   });
 });
 
@@ -94,7 +143,7 @@ describe('the secret of the role', () => {
   const read = (value: unknown) => {
     const { handler } = scripted([{ status: 200, body: JSON.stringify({ SecretString: JSON.stringify(value) }) }]);
     const client = new SecretsManagerClient({ ...testClient, maxAttempts: 1, requestHandler: handler });
-    return proxyPassword({ client, secretArn: proxySecret });
+    return rolePassword({ client, secretArn: proxySecret }, 'data_out_proxy');
   };
 
   it('has the password', async () => {

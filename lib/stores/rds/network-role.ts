@@ -1,0 +1,64 @@
+import * as z from 'zod';
+import { type DatabaseRole, databaseRoles } from '../../contract/database-roles.ts';
+import { CachedSecret, type SecretOptions } from '../secrets/cached-secret.ts';
+import type { DataApi } from './data-api.ts';
+import { migrationLock } from './migrate.ts';
+import { scramVerifier } from './scram-verifier.ts';
+
+/** What each role may do. */
+const grants: Readonly<Record<DatabaseRole, readonly string[]>> = {
+  [databaseRoles.proxy]: ['usage on schema data_out', 'select on data_out.archive_users'],
+  [databaseRoles.reader]: [
+    'usage on schema sda',
+    'select on sda.files, sda.datasets, sda.file_dataset, sda.dataset_references, sda.dataset_event_log, sda.checksums',
+  ],
+};
+
+/**
+ * Password of a role, from its secret `{"username":"data_out_proxy","password":"…"}`: at least 16 printable ASCII
+ * characters. Read at every call.
+ *
+ * @throws MalformedSecretError @throws TemporarilyUnavailableError
+ */
+export async function rolePassword(options: SecretOptions, role: DatabaseRole): Promise<string> {
+  const login = z.object({ username: z.literal(role), password: z.string().regex(/^[\x20-\x7e]{16,}$/) });
+  const secret = new CachedSecret(options, { shape: login, parse: ({ password }) => password, lifetimeMs: 0 });
+  return await secret.get();
+}
+
+/**
+ * Make a role of functions that answer to the network, with what it may do and its password: all of it may be there already. Not one of the
+ * migrations, because a role belongs to the cluster, not to the database whose history they record, and because an
+ * operator may give the role a secret, or the secret a new password, at any time.
+ *
+ * The role of `db` needs CREATEROLE, and must have made `role` if that is there; and to grant, it must own the tables,
+ * or have been given their rights with the right to grant them.
+ */
+export async function prepareRole(db: DataApi, role: DatabaseRole, password: string): Promise<void> {
+  const verifier = scramVerifier(password);
+  await db.transaction(async (transaction) => {
+    await transaction.execute(`select pg_advisory_xact_lock(${migrationLock})`);
+    await transaction.execute(
+      `do $$
+       begin
+         if not exists (select from pg_roles where rolname = '${role}') then
+           create role ${role} login noinherit;
+         end if;
+       end
+       $$`,
+    );
+    for (const grant of grants[role]) await transaction.execute(`grant ${grant} to ${role}`);
+    // ALTER ROLE takes no parameter, and what is in the text of a statement may be logged: the verifier goes by a setting
+    // of this transaction. Where the database logs it all the same, it logs a salted hash.
+    await transaction.execute("select set_config('data_out.role_verifier', :verifier, true) is not null", {
+      verifier,
+    });
+    await transaction.execute(
+      `do $$
+       begin
+         execute format('alter role ${role} password %L', current_setting('data_out.role_verifier'));
+       end
+       $$`,
+    );
+  });
+}
