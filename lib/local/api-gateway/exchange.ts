@@ -124,6 +124,8 @@ async function integrateStreamed(
     return start === 'failed' ? gatewayError('DEFAULT_5XX') : gatewayError('DEFAULT_5XX', { status: 500 });
   }
   sendHead(response, start.status, withRequestId(start.headers, request));
+  // The client hears them before the first byte, also of a reply that breaks off before it.
+  response.flushHeaders();
   const limit = setTimeout(() => breakConnection(response), until - Date.now());
   try {
     if (incoming.method !== 'HEAD') {
