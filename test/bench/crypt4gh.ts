@@ -7,6 +7,7 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { build } from 'esbuild';
 import { findReference } from '../helpers/reference.ts';
+import { cipherSpeed } from './cipher-speed.ts';
 import type { JobResult } from './crypt4gh-job.ts';
 import { figure, median, type Report, ratio } from './report.ts';
 
@@ -59,7 +60,8 @@ export default async function crypt4gh(report: Report): Promise<void> {
   const reference = await findReference();
   const theirs = 'python' in reference ? side(reference.python, here('crypt4gh_reference.py')) : undefined;
   if ('missing' in reference) report.text(`The Python reference is left out: ${reference.missing}.`);
-  const limit = await cipherSpeed();
+  const bytesPerSecond = await cipherSpeed();
+  const limit = bytesPerSecond === undefined ? undefined : bytesPerSecond / MIB;
   if (limit === undefined) report.text('The limit is left out: there is no `openssl` on this machine.');
 
   const folder = await mkdtemp(join(tmpdir(), 'crypt4gh-bench-'));
@@ -162,12 +164,4 @@ async function writeRandom(path: string): Promise<void> {
     piece.writeUInt32LE(written);
     await file.write(piece);
   }
-}
-
-/** MiB a second of ChaCha20-Poly1305 in pieces as large as a segment; `undefined` without `openssl`. */
-async function cipherSpeed(): Promise<number | undefined> {
-  const parameters = ['speed', '-seconds', '2', '-bytes', '65536', '-evp', 'chacha20-poly1305'];
-  const measured = await run('openssl', parameters).catch(() => undefined);
-  const kilobytes = /([\d.]+)k\s*$/.exec(measured?.stdout ?? '')?.[1];
-  return kilobytes === undefined ? undefined : (Number(kilobytes) * 1_000) / MIB;
 }

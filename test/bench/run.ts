@@ -7,6 +7,7 @@ const suites: Readonly<Record<string, () => Promise<{ default: Suite }>>> = {
   bundles: () => import('./bundles.ts'),
   export: () => import('./export.ts'),
   listing: () => import('./listing.ts'),
+  'data-out': () => import('./data-out/suite.ts'),
 };
 
 /** `npm run bench [name…]`: Markdown on standard output. */

@@ -5,19 +5,34 @@ import { readdirSync, readFileSync } from 'node:fs';
  * there is no such process, or no `/proc`.
  */
 export function peakMemory(functionName: string): number | undefined {
-  const found = processes().flatMap((pid): number[] => {
+  const peaks = ofProcesses(functionName, (pid) => field(read(pid, 'status'), 'VmHWM') * 1024);
+  return peaks.length === 0 ? undefined : Math.max(...peaks);
+}
+
+/** Seconds of processor time that the processes of a function have taken so far; `undefined` as above. */
+export function processorTime(functionName: string): number | undefined {
+  const times = ofProcesses(functionName, (pid) => {
+    // After the name of the program: the 12th and 13th field are user and system time, in hundredths on Linux.
+    const fields = read(pid, 'stat')
+      .replace(/^.*\) /s, '')
+      .split(' ');
+    return (Number(fields[11]) + Number(fields[12])) / 100;
+  });
+  return times.length === 0 ? undefined : times.reduce((sum, time) => sum + time, 0);
+}
+
+function ofProcesses(functionName: string, measure: (pid: string) => number): readonly number[] {
+  return processes().flatMap((pid): number[] => {
     try {
-      const environment = readFileSync(`/proc/${pid}/environ`, 'latin1').split('\0');
-      const status = readFileSync(`/proc/${pid}/status`, 'latin1');
-      const isOurs = field(status, 'PPid') === process.pid;
-      const isFunction = environment.includes(`AWS_LAMBDA_FUNCTION_NAME=${functionName}`);
-      return isOurs && isFunction ? [field(status, 'VmHWM') * 1024] : [];
+      const isOurs = field(read(pid, 'status'), 'PPid') === process.pid;
+      if (!isOurs) return [];
+      const environment = read(pid, 'environ').split('\0');
+      return environment.includes(`AWS_LAMBDA_FUNCTION_NAME=${functionName}`) ? [measure(pid)] : [];
     } catch {
       // It ended meanwhile, or is another user's.
       return [];
     }
   });
-  return found.length === 0 ? undefined : Math.max(...found);
 }
 
 function processes(): readonly string[] {
@@ -26,6 +41,10 @@ function processes(): readonly string[] {
   } catch {
     return [];
   }
+}
+
+function read(pid: string, file: string): string {
+  return readFileSync(`/proc/${pid}/${file}`, 'latin1');
 }
 
 function field(status: string, name: string): number {

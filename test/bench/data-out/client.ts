@@ -1,0 +1,38 @@
+import { type ChildProcess, fork } from 'node:child_process';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
+import type { Job, JobReply } from './client-process.ts';
+
+/** How one job of the client went. */
+export interface Transfer {
+  readonly bytes: number;
+  /** Milliseconds from the first request to the first byte of any body, and to the last byte of all. */
+  readonly firstByteMs: number;
+  readonly milliseconds: number;
+  /** Milliseconds since the epoch: to be held against what other processes saw. */
+  readonly firstByteAt: number;
+}
+
+/** A client of HTTP in a process of its own, with connections that stay open. */
+export class Client {
+  readonly #process: ChildProcess = fork(fileURLToPath(new URL('./client-process.ts', import.meta.url)));
+
+  /** @throws Error for an answer that is none of 200, 206 and 307, or is not whole */
+  async run(job: Job): Promise<Transfer> {
+    const replied = once(this.#process, 'message') as Promise<[JobReply]>;
+    this.#process.send(job);
+    const [reply] = await replied;
+    if ('error' in reply) throw new Error(reply.error);
+    const firstByteAt = Math.min(...reply.fetched.map((one) => one.firstByteAt));
+    return {
+      bytes: reply.fetched.reduce((sum, { bytes }) => sum + bytes, 0),
+      firstByteMs: firstByteAt - reply.startedAt,
+      milliseconds: Math.max(...reply.fetched.map(({ endedAt }) => endedAt)) - reply.startedAt,
+      firstByteAt,
+    };
+  }
+
+  stop(): void {
+    this.#process.disconnect();
+  }
+}
