@@ -18,6 +18,8 @@ export interface ListedFile {
 export interface Location {
   readonly url: URL;
   readonly expiresAt: Date;
+  /** From the service's answer to `expiresAt`, by the service's own clock. */
+  readonly lifetimeMs: number;
   readonly size: number;
 }
 
@@ -97,13 +99,17 @@ export class ProxyApi {
     const url = this.#at(`stream/${encodeURIComponent(name)}`);
     url.search = 'redirect=false';
     const what = `the address of ${JSON.stringify(name)}`;
-    const parsed = await this.#repeated(what, { url, ...options }, (reply) => readJson(reply));
+    const { parsed, sentAt } = await this.#repeated(what, { url, ...options }, async (reply) => ({
+      parsed: await readJson(reply),
+      sentAt: Date.parse(reply.header('date') ?? '') || this.connection.transport.timing.now().getTime(),
+    }));
     const address = text(parsed, 'url');
     const expiresAt = new Date(text(parsed, 'expiresAt'));
     if (!URL.canParse(address) || Number.isNaN(expiresAt.getTime())) {
       throw new ClientError('protocol', `${what}: the service gave none that can be used`);
     }
-    return { url: new URL(address), expiresAt, size: wholeNumber(parsed, 'size') };
+    const lifetimeMs = expiresAt.getTime() - sentAt;
+    return { url: new URL(address), expiresAt, lifetimeMs, size: wholeNumber(parsed, 'size') };
   }
 
   /** Asks for an export; the service answers before it is decided upon. @throws ClientError */

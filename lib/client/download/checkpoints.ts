@@ -1,0 +1,85 @@
+import type { Timing } from '../timing.ts';
+import { type Form, removeJournal, writeJournal } from './journal.ts';
+import type { PartFile } from './part-file.ts';
+import type { RangeSet } from './range-set.ts';
+import { isRecognizable, type ObjectVersion } from './remote-file.ts';
+
+/** What may have to be fetched again after a crash: so many bytes, or the bytes of so many milliseconds. */
+const CHECKPOINT_BYTES = 64 * 1024 * 1024;
+const CHECKPOINT_MS = 3_000;
+
+/** Writes down what of a part file is on the disk, while it grows. A small file is whole before the first time. */
+export class Checkpoints {
+  readonly #part: PartFile;
+  readonly #path: string;
+  readonly #timing: Timing;
+  readonly #about: { readonly name: string; readonly form: Form };
+  #bytes = 0;
+  #last: number;
+  #running: Promise<void> | undefined;
+  #written: boolean;
+
+  /** @param options.exists whether there is a journal already */
+  constructor(options: {
+    readonly part: PartFile;
+    readonly path: string;
+    readonly timing: Timing;
+    readonly name: string;
+    readonly form: Form;
+    readonly exists: boolean;
+  }) {
+    const { part, path, timing, name, form, exists } = options;
+    this.#part = part;
+    this.#path = path;
+    this.#timing = timing;
+    this.#about = { name, form };
+    this.#written = exists;
+    this.#last = timing.now().getTime();
+  }
+
+  /** Tells of more bytes that are written; now and then begins to write the journal, and does not wait for it. */
+  note(bytes: number, version: ObjectVersion, done: RangeSet): void {
+    this.#bytes += bytes;
+    const now = this.#timing.now().getTime();
+    if (this.#running || (this.#bytes < CHECKPOINT_BYTES && now - this.#last < CHECKPOINT_MS)) return;
+    this.#last = now;
+    this.#running = this.#save(version, done).finally(() => {
+      this.#running = undefined;
+    });
+    // A disk that fails here fails for the next write, or at the end, too.
+    this.#running.catch(() => undefined);
+  }
+
+  /** Whether there is a journal on the disk. */
+  get exists(): boolean {
+    return this.#written;
+  }
+
+  /** Waits for what {@link note} has begun. */
+  async settle(): Promise<void> {
+    await this.#running?.catch(() => undefined);
+  }
+
+  /** Writes down all that is done. @throws LocalDiskError */
+  async save(version: ObjectVersion, done: RangeSet): Promise<void> {
+    await this.settle();
+    await this.#save(version, done);
+  }
+
+  /** The part is to be forgotten: the journal goes first, so that it never speaks of other bytes. @throws LocalDiskError */
+  async forget(): Promise<void> {
+    await this.settle();
+    if (this.#written) await removeJournal(this.#path);
+    this.#written = false;
+  }
+
+  async #save(version: ObjectVersion, done: RangeSet): Promise<void> {
+    // Bytes that cannot be told from others' are not gone on with.
+    if (!isRecognizable(version)) return;
+    const { ranges } = done.copy();
+    this.#bytes = 0;
+    await this.#part.sync();
+    this.#written = true;
+    await writeJournal(this.#path, { ...this.#about, version, done: ranges });
+  }
+}

@@ -1,0 +1,182 @@
+import { open, rename, rm, statfs } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { Crypt4ghError, decryptSegments, NoMatchingKeyError, type SegmentCipher } from '../../crypt4gh/index.ts';
+import { ClientError } from '../errors.ts';
+import type { Transport } from '../transport.ts';
+import { Checkpoints } from './checkpoints.ts';
+import { DecryptingSink } from './decrypting-sink.ts';
+import type { DownloadEvent } from './events.ts';
+import { type Existing, isWhole, refuseExisting } from './existing.ts';
+import { type Form, type Journal, readJournal, removeJournal } from './journal.ts';
+import { LocalDiskError, onDisk } from './local-disk.ts';
+import type { LocalPaths } from './local-name.ts';
+import { FileLock } from './lock.ts';
+import { PartFile, PRIVATE_MODE } from './part-file.ts';
+import { ChangedError, isRecognizable, type RemoteFile } from './remote-file.ts';
+import { ContainerSink } from './sink.ts';
+import { Transfer } from './transfer.ts';
+
+/** Opens containers while they come. */
+export interface Decryption {
+  readonly privateKeys: readonly Uint8Array[];
+  /** Such as `SegmentWorkers`; default: this thread. */
+  readonly cipher?: Pick<SegmentCipher, 'decryptSegments'>;
+}
+
+export interface DownloadFileOptions {
+  readonly remote: RemoteFile;
+  readonly paths: LocalPaths;
+  readonly connections: number;
+  readonly existing: Existing;
+  readonly decrypt?: Decryption | undefined;
+  readonly transport: Transport;
+  readonly onEvent: (event: DownloadEvent) => void;
+  readonly signal: AbortSignal | undefined;
+}
+
+/** How often a file may change under a download. */
+const MOST_RESTARTS = 3;
+
+/**
+ * Downloads one file. It gets its name only when it is whole and on the disk; until then it is `<name>.part`, and what of
+ * it is there is kept for the next run, whatever ends this one.
+ *
+ * @throws ClientError
+ */
+export async function downloadFile(options: DownloadFileOptions): Promise<'downloaded' | 'skipped'> {
+  const { paths, remote } = options;
+  await using _lock = await FileLock.acquire(paths.lock);
+  if (await isWhole(options)) return 'skipped';
+  for (let restarts = 0; ; restarts += 1) {
+    try {
+      await downloadVersion(options);
+      return 'downloaded';
+    } catch (error) {
+      if (!(error instanceof ChangedError) || restarts >= MOST_RESTARTS) throw described(error, remote.name);
+      options.onEvent({ type: 'restarted', name: remote.name });
+    }
+  }
+}
+
+async function downloadVersion(options: DownloadFileOptions): Promise<void> {
+  const { remote, paths, connections, decrypt, transport, onEvent, signal } = options;
+  const { name } = remote;
+  const form: Form = decrypt ? 'plaintext' : 'container';
+  await using part = await PartFile.open(paths.part, decrypt ? PRIVATE_MODE : 0o666);
+  const { resumed, exists } = await leftOver(part, paths, { name, form, size: remote.size });
+  const checkpoints = new Checkpoints({ part, path: paths.journal, timing: transport.timing, name, form, exists });
+  if (resumed === undefined) {
+    await checkpoints.forget();
+    await part.truncate(0);
+  }
+  const transfer = new Transfer({
+    remote,
+    connections,
+    transport,
+    signal,
+    resumed,
+    makeSink: (size, damaged) =>
+      decrypt
+        ? new DecryptingSink({ part, size, damaged, cipher: { decryptSegments }, ...decrypt })
+        : new ContainerSink(part, size),
+    kept(bytes, version, done) {
+      onEvent({ type: 'progress', name, bytes });
+      checkpoints.note(bytes, version, done);
+    },
+    retrying: (error) => onEvent({ type: 'retrying', name, error }),
+    refetching: (segment) => onEvent({ type: 'refetching', name, segment }),
+  });
+  const kept = transfer.state?.done.size ?? 0;
+  try {
+    await checkSpace(paths.part, remote.size - kept);
+    onEvent({ type: 'started', name, size: remote.size, kept });
+    const size = await transfer.run();
+    await checkpoints.settle();
+    await finish(part, size, options, checkpoints);
+  } catch (error) {
+    const { state } = transfer;
+    const isOfUse = !(error instanceof ChangedError) && state !== undefined && state.done.size > 0;
+    // What made it fail is of more use than what fails after it.
+    const left = isOfUse ? checkpoints.save(state.version, state.done) : discard(part, checkpoints);
+    await left.catch(() => undefined);
+    throw error;
+  }
+}
+
+/** What a run before has left, when it is of the same file in the same form; whether there is anything. */
+async function leftOver(
+  part: PartFile,
+  paths: LocalPaths,
+  wanted: { readonly name: string; readonly form: Form; readonly size: number },
+): Promise<{ readonly resumed: Journal | undefined; readonly exists: boolean }> {
+  const journal = await readJournal(paths.journal);
+  const partSize = await part.size();
+  const exists = journal !== 'absent' || partSize > 0;
+  if (journal === 'absent' || journal === 'unusable') return { resumed: undefined, exists };
+  const { name, form, version, done } = journal;
+  const isSame = name === wanted.name && form === wanted.form && version.size === wanted.size;
+  // Nobody shortens a part file; but who does, has made the journal wrong.
+  const reach = form === 'container' ? (done.at(-1)?.end ?? 0) : Math.min(1, done.length);
+  return { resumed: isSame && isRecognizable(version) && partSize >= reach ? journal : undefined, exists };
+}
+
+async function discard(part: PartFile, checkpoints: Checkpoints): Promise<void> {
+  await checkpoints.forget();
+  await rm(part.path, { force: true });
+}
+
+/** The part gets its name: first its bytes are on the disk, then it is renamed, then nothing more speaks of it. */
+async function finish(
+  part: PartFile,
+  size: number,
+  { paths, existing }: DownloadFileOptions,
+  checkpoints: Checkpoints,
+): Promise<void> {
+  await part.sync();
+  if ((await part.size()) !== size) {
+    await checkpoints.forget();
+    throw new LocalDiskError(`${part.path} was changed by another program`, {
+      remedy: 'Run the same command again: it begins anew.',
+    });
+  }
+  if (existing !== 'overwrite') await refuseExisting(paths.final);
+  await onDisk(paths.final, () => rename(part.path, paths.final));
+  if (!checkpoints.exists) return;
+  await syncFolder(dirname(paths.final));
+  await removeJournal(paths.journal);
+}
+
+/** Windows cannot do that, nor some network file systems: then the journal may outlive the part by a crash, which is harmless. */
+async function syncFolder(folder: string): Promise<void> {
+  try {
+    await using handle = await open(folder, 'r');
+    await handle.sync();
+  } catch {
+    // The rename itself has been done.
+  }
+}
+
+/** @throws LocalDiskError when there is less room than is needed, as far as the disk says */
+async function checkSpace(path: string, needed: number): Promise<void> {
+  const { bavail, bsize, blocks } = await onDisk(path, () => statfs(dirname(path)));
+  const room = bavail * bsize;
+  if (blocks === 0 || room >= needed) return;
+  throw new LocalDiskError(`${path} needs ${needed} more bytes, and the disk has room for ${room}`, {
+    remedy: 'Make room there, or choose another disk with --output; what is there already is kept.',
+  });
+}
+
+/** The error in the client's words. */
+function described(error: unknown, name: string): unknown {
+  if (!(error instanceof Crypt4ghError)) return error;
+  if (error instanceof NoMatchingKeyError) {
+    return new ClientError('usage', `${name}: ${error.message}`, {
+      remedy: 'Give the private key that belongs to the public key of the export; data-out doctor tries your keys.',
+      cause: error,
+    });
+  }
+  return new ClientError('damaged', `${name}: ${error.message}`, {
+    remedy: 'Ask for a new export of this file.',
+    cause: error,
+  });
+}

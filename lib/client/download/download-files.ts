@@ -1,0 +1,178 @@
+import { mkdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { ClientError, interrupted, UnavailableError } from '../errors.ts';
+import type { ListedFile, ProxyApi } from '../proxy.ts';
+import { type Decryption, downloadFile } from './download-file.ts';
+import type { DownloadEvent, FileResult } from './events.ts';
+import { type Existing, wouldSkip } from './existing.ts';
+import { LocalDiskError, onDisk } from './local-disk.ts';
+import { type LocalPaths, localPaths, NameClashes, plaintextName } from './local-name.ts';
+import { Locations } from './locations.ts';
+import { StagedFile } from './staged-file.ts';
+
+export interface DownloadFilesOptions {
+  readonly proxy: ProxyApi;
+  /** Rows of the listing. */
+  readonly files: Iterable<ListedFile>;
+  /** Made when it is not there. */
+  readonly folder: string;
+  /** Files at once. */
+  readonly parallel: number;
+  /** Connections for each file. */
+  readonly connections: number;
+  readonly existing: Existing;
+  /** Keeps the plaintext, under the name without `.c4gh`. Default: the container is kept. */
+  readonly decrypt?: Decryption | undefined;
+  readonly onEvent?: (event: DownloadEvent) => void;
+  readonly signal?: AbortSignal | undefined;
+}
+
+export interface DownloadReport {
+  /** In the order of the listing. */
+  readonly files: readonly FileResult[];
+  /** What the whole run is: `undefined` when every file is whole. */
+  readonly error: ClientError | undefined;
+}
+
+/** Files up to this size need their address about as long as their bytes: it is asked for ahead. */
+const AHEAD_BYTES = 64 * 1024 * 1024;
+/** So many files in a row without an answer: the network is gone, not a file. */
+const MOST_UNAVAILABLE = 3;
+
+interface Job {
+  readonly file: ListedFile;
+  readonly paths: LocalPaths;
+  readonly problem: ClientError | undefined;
+}
+
+/**
+ * Downloads files of the outbox into one folder, several at once. A file that fails does not stop the others, unless they
+ * would fail in the same way.
+ *
+ * @returns what became of each; only programming errors are thrown
+ */
+export async function downloadFiles(options: DownloadFilesOptions): Promise<DownloadReport> {
+  const { folder, parallel, signal } = options;
+  const files = [...options.files];
+  const results = new Map<ListedFile, FileResult>();
+  const run = new Run(options, results);
+  try {
+    await onDisk(join(folder, '.'), () => mkdir(folder, { recursive: true }));
+  } catch (error) {
+    run.stop(asClientError(error));
+  }
+  const jobs = run.jobs(files);
+  const lane = async () => {
+    for (let job = jobs.take(); job !== undefined; job = jobs.take()) {
+      if (signal?.aborted) run.stop(interrupted());
+      await run.one(await job);
+    }
+  };
+  await Promise.all(Array.from({ length: Math.min(parallel, files.length) }, lane));
+  const ordered = files.flatMap((file) => results.get(file) ?? []);
+  return { files: ordered, error: errorOf(ordered, run.stopped) };
+}
+
+class Run {
+  readonly #options: DownloadFilesOptions;
+  readonly #results: Map<ListedFile, FileResult>;
+  readonly #locations: Locations;
+  readonly #clashes = new NameClashes();
+  #unavailable = 0;
+  /** Why no further file is begun. */
+  stopped: ClientError | undefined;
+
+  constructor(options: DownloadFilesOptions, results: Map<ListedFile, FileResult>) {
+    this.#options = options;
+    this.#results = results;
+    this.#locations = new Locations(options.proxy);
+  }
+
+  stop(error: ClientError): void {
+    this.stopped ??= error;
+  }
+
+  /** Files in order, each looked at while those before it are downloaded. */
+  jobs(files: readonly ListedFile[]): { take(): Promise<Job> | undefined } {
+    const ahead: Promise<Job>[] = [];
+    let next = 0;
+    return {
+      take: () => {
+        while (ahead.length <= this.#options.parallel && next < files.length) {
+          const file = files[next++];
+          if (file) ahead.push(this.#prepared(file));
+        }
+        return ahead.shift();
+      },
+    };
+  }
+
+  async #prepared(file: ListedFile): Promise<Job> {
+    const { folder, decrypt, existing, signal } = this.#options;
+    const name = decrypt ? plaintextName(file.name) : file.name;
+    try {
+      const paths = localPaths(folder, name);
+      this.#clashes.claim(file.name, paths);
+      if (this.stopped === undefined && file.size <= AHEAD_BYTES) {
+        const isNeeded = !(await wouldSkip({ paths, existing, remote: file, decrypt }));
+        if (isNeeded) this.#locations.prepare([file.name], signal);
+      }
+      return { file, paths, problem: undefined };
+    } catch (error) {
+      const none = { final: '', part: '', journal: '', lock: '' };
+      return { file, paths: none, problem: asClientError(error) };
+    }
+  }
+
+  async one({ file, paths, problem }: Job): Promise<void> {
+    const { proxy, connections, existing, decrypt, signal } = this.#options;
+    const onEvent = this.#options.onEvent ?? (() => undefined);
+    const { name } = file;
+    const { transport } = proxy.connection;
+    const renewed = () => onEvent({ type: 'renewed', name });
+    const remote = new StagedFile({ name, size: file.size, locations: this.#locations, transport, renewed });
+    let result: FileResult;
+    try {
+      if (problem ?? this.stopped) throw problem ?? this.stopped;
+      const options = { remote, paths, connections, existing, decrypt, transport, onEvent, signal };
+      const outcome = await downloadFile(options);
+      this.#unavailable = 0;
+      result = { name, size: remote.size, path: paths.final, outcome };
+    } catch (thrown) {
+      const error = asClientError(thrown);
+      if (this.#stopsAll(error)) this.stop(error);
+      result = { name, size: remote.size, path: paths.final, outcome: 'failed', error };
+    }
+    this.#results.set(file, result);
+    onEvent({ type: 'finished', result });
+  }
+
+  #stopsAll(error: ClientError): boolean {
+    if (error instanceof UnavailableError) this.#unavailable += 1;
+    return (
+      error.code === 'unauthenticated' ||
+      error.code === 'interrupted' ||
+      (error instanceof LocalDiskError && error.folderWide) ||
+      this.#unavailable >= MOST_UNAVAILABLE
+    );
+  }
+}
+
+/** What the user should hear of the whole. */
+function errorOf(results: readonly FileResult[], stopped: ClientError | undefined): ClientError | undefined {
+  const errors = results.flatMap(({ error }) => error ?? []);
+  const [first] = errors;
+  if (stopped?.code === 'interrupted') return stopped;
+  if (first === undefined) return stopped;
+  const isAlike = errors.length === results.length && errors.every(({ code }) => code === first.code);
+  if (isAlike && (errors.length === 1 || stopped === first)) return first;
+  const message = `${errors.length} of ${results.length} files are not whole: ${first.message}`;
+  const { remedy } = first;
+  return new ClientError(isAlike ? first.code : 'partial', message, { remedy, cause: first });
+}
+
+/** A mistake of this program is thrown on: nobody should read it as a failure of a file. */
+function asClientError(error: unknown): ClientError {
+  if (error instanceof ClientError) return error;
+  throw error;
+}

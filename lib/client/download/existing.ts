@@ -1,0 +1,72 @@
+import type { Stats } from 'node:fs';
+import { lstat } from 'node:fs/promises';
+import { readJournal, removeJournal } from './journal.ts';
+import { ifThere, LocalDiskError, onDisk } from './local-disk.ts';
+import type { LocalPaths } from './local-name.ts';
+
+/** What becomes of a file that has the name already. */
+export type Existing = 'fail' | 'skip' | 'overwrite';
+
+interface Wanted {
+  readonly paths: LocalPaths;
+  readonly existing: Existing;
+  readonly remote: { readonly name: string; readonly size: number };
+  /** With it the size here is another than that of the remote file. */
+  readonly decrypt?: unknown;
+}
+
+/**
+ * Whether the file is there and nothing is to be done.
+ *
+ * @throws LocalDiskError when what is there must not be touched
+ */
+export async function isWhole(wanted: Wanted): Promise<boolean> {
+  const { paths, existing, remote, decrypt } = wanted;
+  const found = await lookAt(paths.final);
+  if (found === undefined) return false;
+  const isPlausible = decrypt !== undefined || found.size === remote.size;
+  if (isPlausible && (await wasFinishedBefore(wanted))) return true;
+  if (existing === 'overwrite') return false;
+  if (existing === 'fail') throw alreadyThere(paths.final);
+  if (isPlausible) return true;
+  throw new LocalDiskError(`${paths.final} has ${found.size} bytes, and the file to download ${remote.size}`, {
+    remedy: 'It is another file, or not whole: give --overwrite to replace it, or move it away.',
+  });
+}
+
+/** The same without any trace: whether the file would be skipped. What is wrong is told later. */
+export async function wouldSkip(wanted: Wanted): Promise<boolean> {
+  if (wanted.existing !== 'skip') return false;
+  const found = await lookAt(wanted.paths.final).catch(() => undefined);
+  return found !== undefined && (wanted.decrypt !== undefined || found.size === wanted.remote.size);
+}
+
+/** @throws LocalDiskError when there is anything of that name */
+export async function refuseExisting(path: string): Promise<void> {
+  if ((await lookAt(path)) !== undefined) throw alreadyThere(path);
+}
+
+/** @throws LocalDiskError when a folder has the name */
+async function lookAt(path: string): Promise<Stats | undefined> {
+  const found = await onDisk(path, () => ifThere(lstat(path)));
+  if (!found?.isDirectory()) return found;
+  throw new LocalDiskError(`${path} is a folder`, {
+    remedy: 'Move it away, or choose another folder with --output.',
+  });
+}
+
+/** Whether a run was stopped just between giving the file its name and forgetting its journal. */
+async function wasFinishedBefore({ paths, remote }: Wanted): Promise<boolean> {
+  const journal = await readJournal(paths.journal);
+  if (journal === 'absent' || journal === 'unusable') return false;
+  if ((await onDisk(paths.part, () => ifThere(lstat(paths.part)))) !== undefined) return false;
+  if (journal.name !== remote.name || journal.version.size !== remote.size) return false;
+  await removeJournal(paths.journal);
+  return true;
+}
+
+function alreadyThere(path: string): LocalDiskError {
+  return new LocalDiskError(`${path} is there already`, {
+    remedy: 'Give --skip-existing to keep it, --overwrite to replace it, or another folder with --output.',
+  });
+}

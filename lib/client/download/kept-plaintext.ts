@@ -1,0 +1,71 @@
+/** A part of a segment's plaintext, as offsets [from, to) into it, and where it goes in the output. */
+export interface Placed {
+  readonly from: number;
+  readonly to: number;
+  readonly at: number;
+}
+
+interface Kept {
+  readonly start: number;
+  readonly end: number;
+  readonly at: number;
+}
+
+/** Where plaintext goes in what an edit list (Crypt4GH § 4.2) leaves of it, for segments in any order. */
+export class KeptPlaintext {
+  readonly #kept: readonly Kept[];
+  /** Bytes of the output. */
+  readonly size: number;
+
+  /**
+   * @param plainSize bytes of the plaintext before the edit list
+   * @param editList bytes to skip and keep in turn; `undefined`: everything is kept
+   */
+  constructor(plainSize: number, editList: readonly bigint[] | undefined) {
+    const kept: Kept[] = [];
+    const limit = BigInt(plainSize);
+    const within = (position: bigint) => Number(position < limit ? position : limit);
+    let position = 0n;
+    let at = 0;
+    const keep = (end: bigint) => {
+      const [from, to] = [within(position), within(end)];
+      if (to > from) kept.push({ start: from, end: to, at });
+      at += to - from;
+      position = end;
+    };
+    const list = editList ?? [];
+    for (const [index, length] of list.entries()) {
+      if (index % 2 === 0) position += length;
+      else keep(position + length);
+    }
+    // After a last skip, and without any list, the rest is kept.
+    if (list.length % 2 === 1 || list.length === 0) keep(limit > position ? limit : position);
+    this.#kept = kept;
+    this.size = at;
+  }
+
+  /** What is kept of `length` bytes of plaintext at `start`. */
+  placed(start: number, length: number): Placed[] {
+    const end = start + length;
+    const placed: Placed[] = [];
+    for (let index = this.#firstBehind(start); index < this.#kept.length; index += 1) {
+      const range = this.#kept[index];
+      if (range === undefined || range.start >= end) break;
+      const from = Math.max(start, range.start);
+      const to = Math.min(end, range.end);
+      placed.push({ from: from - start, to: to - start, at: range.at + from - range.start });
+    }
+    return placed;
+  }
+
+  /** Index of the first range that ends behind a position: there can be very many. */
+  #firstBehind(position: number): number {
+    let [low, high] = [0, this.#kept.length];
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      if ((this.#kept[middle]?.end ?? 0) <= position) low = middle + 1;
+      else high = middle;
+    }
+    return low;
+  }
+}

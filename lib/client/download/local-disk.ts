@@ -1,0 +1,76 @@
+import { basename, dirname } from 'node:path';
+import { ClientError } from '../errors.ts';
+
+/** The disk refuses. `folderWide` is whether another file in the same folder would be refused, too. */
+export class LocalDiskError extends ClientError {
+  readonly folderWide: boolean;
+  constructor(
+    message: string,
+    options: { readonly remedy: string; readonly cause?: unknown; readonly folderWide?: boolean },
+  ) {
+    super('local_disk', message, options);
+    this.folderWide = options.folderWide ?? false;
+  }
+}
+
+const goesOn = 'run the same command again: it goes on where it stopped.';
+
+/** What a file system error means, and what to do about it. Any other error is given back as it is. */
+export function diskError(error: unknown, path: string): unknown {
+  if (!(error instanceof Error) || !('code' in error) || !('syscall' in error)) return error;
+  const { code } = error;
+  const folder = dirname(path);
+  const wide = (message: string, remedy: string) =>
+    new LocalDiskError(message, { remedy, cause: error, folderWide: true });
+  const narrow = (message: string, remedy: string) => new LocalDiskError(message, { remedy, cause: error });
+  switch (code) {
+    case 'ENOSPC':
+      return wide(`the disk that holds ${folder} is full`, `Make room there, then ${goesOn}`);
+    case 'EDQUOT':
+      return wide(`your quota on the disk that holds ${folder} is used up`, `Make room there, then ${goesOn}`);
+    case 'EROFS':
+      return wide(`${folder} is on a read-only file system`, 'Choose another folder with --output.');
+    case 'EACCES':
+    case 'EPERM':
+      return wide(
+        `you may not write ${path}`,
+        'Choose another folder with --output, or ask for write access to this one.',
+      );
+    case 'ENOENT':
+      return wide(`${folder} is not there any more`, `Make the folder again, then ${goesOn}`);
+    case 'ENOTDIR':
+      return wide(`${folder} is not a folder, or a part of its path is a file`, 'Choose another folder with --output.');
+    case 'EMFILE':
+    case 'ENFILE':
+      return wide('too many files are open', 'Give a lower --parallel, or raise the limit with ulimit -n.');
+    case 'EISDIR':
+      return narrow(`${path} is a folder`, 'Move it away, or choose another folder with --output.');
+    case 'ELOOP':
+      return narrow(`${path} is a symbolic link`, 'Remove it: the client writes no file through links.');
+    case 'ENAMETOOLONG':
+      return narrow(`the name ${basename(path)} is too long for the disk`, 'Choose another disk with --output.');
+    case 'EFBIG':
+      return narrow(`${path} grows beyond what its disk allows`, 'Choose a disk with another file system.');
+    default:
+      return narrow(`${path}: the disk answers ${code}`, `Look after the disk, then ${goesOn}`);
+  }
+}
+
+/** Does what touches the disk. @throws LocalDiskError instead of the file system's errors */
+export async function onDisk<T>(path: string, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    throw diskError(error, path);
+  }
+}
+
+/** The result, or `undefined` when there is no such file. */
+export async function ifThere<T>(work: Promise<T>): Promise<T | undefined> {
+  try {
+    return await work;
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined;
+    throw error;
+  }
+}

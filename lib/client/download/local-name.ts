@@ -1,0 +1,92 @@
+import { createHash } from 'node:crypto';
+import { join } from 'node:path';
+import { LocalDiskError } from './local-disk.ts';
+
+/** Where one file goes, and what is beside it while it is not whole. */
+export interface LocalPaths {
+  readonly final: string;
+  readonly part: string;
+  /** What of the part is there. */
+  readonly journal: string;
+  /** There as long as a process works on the part. */
+  readonly lock: string;
+}
+
+/** Most file systems: bytes of one name. */
+const NAME_BYTES = 255;
+const longestSuffix = '.part.json.new';
+
+/** Names that Windows gives to devices, with any extension. */
+const device = /^(con|prn|aux|nul|com[0-9¹²³]|lpt[0-9¹²³])(\.|$)/i;
+
+/**
+ * What is wrong with a name that came over the network as the name of a file here; `undefined`: nothing. A name must
+ * stay in its folder, must not hide there, and must be shown as what it is.
+ */
+export function nameProblem(name: string, platform: NodeJS.Platform = process.platform): string | undefined {
+  if (name === '') return 'it is empty';
+  if (/[/\\]/.test(name)) return 'it is a path, not a name';
+  if (name.startsWith('.')) return 'it begins with a dot';
+  if (/[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/u.test(name)) return 'it holds characters that cannot be shown';
+  if (/^\s|\s$/.test(name)) return 'it begins or ends with a space';
+  if (Buffer.byteLength(name) > NAME_BYTES) return `it is longer than ${NAME_BYTES} bytes`;
+  if (platform === 'win32') {
+    if (/[<>:"|?*]/.test(name) || name.endsWith('.')) return 'Windows does not allow it';
+    if (device.test(name)) return 'Windows keeps it for a device';
+  }
+  return undefined;
+}
+
+/** The name of the plaintext of a container: without `.c4gh`. */
+export function plaintextName(name: string): string {
+  return name.replace(/\.c4gh$/i, '');
+}
+
+/**
+ * Where `name` goes in `folder`.
+ *
+ * @throws LocalDiskError when it is no name for a file
+ */
+export function localPaths(folder: string, name: string): LocalPaths {
+  const problem = nameProblem(name);
+  if (problem !== undefined) {
+    throw new LocalDiskError(`${JSON.stringify(name)} is no name for a file here: ${problem}`, {
+      remedy: 'Tell the operator of the service: such a name should not be listed.',
+    });
+  }
+  const work = join(folder, workName(name));
+  return {
+    final: join(folder, name),
+    part: `${work}.part`,
+    journal: `${work}.part.json`,
+    lock: `${work}.part.lock`,
+  };
+}
+
+/** The name, or where it leaves no room for what is appended, its beginning and a digest. */
+function workName(name: string): string {
+  if (Buffer.byteLength(name) + longestSuffix.length <= NAME_BYTES) return name;
+  const digest = createHash('sha256').update(name).digest('hex').slice(0, 16);
+  let start = name;
+  while (Buffer.byteLength(start) + digest.length + longestSuffix.length + 1 > NAME_BYTES) start = start.slice(0, -1);
+  return `${start}~${digest}`;
+}
+
+/** Finds names of one run that would be one file, on disks that do not tell case or Unicode forms apart. */
+export class NameClashes {
+  readonly #owners = new Map<string, string>();
+
+  /** @throws LocalDiskError when a name before takes one of the paths */
+  claim(name: string, paths: LocalPaths): void {
+    const keys = Object.values(paths).map((path: string) => path.normalize('NFC').toLowerCase());
+    for (const key of keys) {
+      const owner = this.#owners.get(key);
+      if (owner !== undefined) {
+        throw new LocalDiskError(`${JSON.stringify(name)} would be the same file here as ${JSON.stringify(owner)}`, {
+          remedy: 'Download the two into different folders.',
+        });
+      }
+    }
+    for (const key of keys) this.#owners.set(key, name);
+  }
+}

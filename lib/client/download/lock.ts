@@ -1,0 +1,152 @@
+import { randomUUID } from 'node:crypto';
+import { readFileSync, readlinkSync } from 'node:fs';
+import { link, readFile, rename, rm, stat, utimes, writeFile } from 'node:fs/promises';
+import { hostname } from 'node:os';
+import { LocalDiskError, onDisk } from './local-disk.ts';
+
+/** Who works on a part file. */
+interface Owner {
+  readonly pid: number;
+  /** Machine, and on Linux the process namespace: only there the number says something. */
+  readonly host: string;
+  /** When the process began, as the system counts; empty where it does not say. Numbers are given again. */
+  readonly began: string;
+  readonly token: string;
+}
+
+/** A living owner touches the lock file so often. */
+const TOUCH_MS = 15_000;
+/** One of another machine that nobody touched for so long is left over. */
+const LEFT_OVER_MS = 90_000;
+/** A lock file without content is being written, or was left by a crash in that moment. */
+const UNWRITTEN_MS = 10_000;
+
+/** Tokens of the locks that this process holds. */
+const own = new Set<string>();
+const host = `${hostname()}${linked('/proc/self/ns/pid')}`;
+
+/** Keeps other processes off one part file for as long as it is held. */
+export class FileLock implements AsyncDisposable {
+  readonly #path: string;
+  readonly #token: string;
+  readonly #timer: NodeJS.Timeout;
+
+  private constructor(path: string, token: string) {
+    this.#path = path;
+    this.#token = token;
+    const touch = () => utimes(path, new Date(), new Date()).catch(() => undefined);
+    this.#timer = setInterval(touch, TOUCH_MS).unref();
+  }
+
+  /**
+   * Takes the lock. One whose process has ended is taken over.
+   *
+   * @throws LocalDiskError when a living process has it, or the disk refuses
+   */
+  static async acquire(path: string): Promise<FileLock> {
+    const owner: Owner = { pid: process.pid, host, began: beginOf('self'), token: randomUUID() };
+    for (let attempt = 0; attempt < 5; attempt += 1) {
+      if (await created(path, owner)) {
+        own.add(owner.token);
+        return new FileLock(path, owner.token);
+      }
+      const held = await holderOf(path);
+      if (held === 'alive') break;
+      if (held !== undefined) await takeAway(path, held, owner.token);
+    }
+    throw new LocalDiskError(`${path.replace(/\.lock$/, '')} is being downloaded by another process`, {
+      remedy: `Let the other one end. If there is none, remove ${path}.`,
+    });
+  }
+
+  async release(): Promise<void> {
+    clearInterval(this.#timer);
+    own.delete(this.#token);
+    // Another may have taken it from a process that slept for long.
+    const held = await readFile(this.#path, 'utf8').catch(() => '');
+    if (held.includes(this.#token)) await rm(this.#path, { force: true }).catch(() => undefined);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.release();
+  }
+}
+
+async function created(path: string, owner: Owner): Promise<boolean> {
+  return await onDisk(path, async () => {
+    try {
+      await writeFile(path, JSON.stringify(owner), { flag: 'wx', mode: 0o600 });
+      return true;
+    } catch (error) {
+      if (error instanceof Error && 'code' in error && error.code === 'EEXIST') return false;
+      throw error;
+    }
+  });
+}
+
+/** `alive`, or the content of a lock that nobody holds; `undefined`: it has gone meanwhile. */
+async function holderOf(path: string): Promise<'alive' | { readonly content: string } | undefined> {
+  try {
+    const content = await readFile(path, 'utf8');
+    const untouchedMs = Date.now() - (await stat(path)).mtimeMs;
+    const owner = parse(content);
+    if (owner === undefined) return untouchedMs < UNWRITTEN_MS ? 'alive' : { content };
+    return isAlive(owner, untouchedMs) ? 'alive' : { content };
+  } catch {
+    return undefined;
+  }
+}
+
+/** Removes just the lock that was looked at: another process may have done so, and put its own there. */
+async function takeAway(path: string, { content }: { readonly content: string }, token: string): Promise<void> {
+  const aside = `${path}.${token}`;
+  try {
+    await rename(path, aside);
+    if ((await readFile(aside, 'utf8')) !== content) await link(aside, path);
+  } catch {
+    // The other process was faster.
+  }
+  await rm(aside, { force: true }).catch(() => undefined);
+}
+
+function isAlive(owner: Owner, untouchedMs: number): boolean {
+  if (owner.host !== host) return untouchedMs < LEFT_OVER_MS;
+  if (owner.pid === process.pid) return own.has(owner.token);
+  try {
+    process.kill(owner.pid, 0);
+  } catch (error) {
+    return error instanceof Error && 'code' in error && error.code === 'EPERM';
+  }
+  const began = beginOf(`${owner.pid}`);
+  return began === '' || owner.began === '' || began === owner.began;
+}
+
+function parse(content: string): Owner | undefined {
+  try {
+    const { pid, host, began, token } = JSON.parse(content) as Record<string, unknown>;
+    const isText = [host, began, token].every((value) => typeof value === 'string');
+    return isText && Number.isSafeInteger(pid) && Number(pid) > 0
+      ? { pid: Number(pid), host: `${host}`, began: `${began}`, token: `${token}` }
+      : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** proc(5): field 22 of `stat`; the name before it may hold anything, in brackets. */
+function beginOf(process: string): string {
+  try {
+    const stat = readFileSync(`/proc/${process}/stat`, 'latin1');
+    return stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19] ?? '';
+  } catch {
+    return '';
+  }
+}
+
+function linked(path: string): string {
+  try {
+    return `/${readlinkSync(path)}`;
+  } catch {
+    return '';
+  }
+}

@@ -1,0 +1,84 @@
+import { constants } from 'node:fs';
+import { type FileHandle, open } from 'node:fs/promises';
+import { onDisk } from './local-disk.ts';
+
+/** For its owner only. */
+export const PRIVATE_MODE = 0o600;
+/** Windows has no such flag. */
+const noFollow = constants.O_NOFOLLOW ?? 0;
+
+/** The file that bytes are written to by position, in any order, until it is whole. */
+export class PartFile implements AsyncDisposable {
+  readonly path: string;
+  readonly #handle: FileHandle;
+
+  private constructor(path: string, handle: FileHandle) {
+    this.path = path;
+    this.#handle = handle;
+  }
+
+  /**
+   * Opens what is there, or makes it. Never through a symbolic link.
+   *
+   * @param mode of a new file, before the user's mask
+   * @throws LocalDiskError
+   */
+  static async open(path: string, mode: number): Promise<PartFile> {
+    const flags = constants.O_RDWR | constants.O_CREAT | noFollow;
+    return await onDisk(path, async () => {
+      const handle = await open(path, flags, mode);
+      // One that is there may be readable by more than it should be now.
+      if (mode === PRIVATE_MODE) await handle.chmod(mode);
+      return new PartFile(path, handle);
+    });
+  }
+
+  /** @throws LocalDiskError */
+  async size(): Promise<number> {
+    const { size } = await onDisk(this.path, () => this.#handle.stat());
+    return size;
+  }
+
+  /** @throws LocalDiskError */
+  async truncate(size: number): Promise<void> {
+    await onDisk(this.path, () => this.#handle.truncate(size));
+  }
+
+  /** Writes all of it, in one system call where the disk allows. @throws LocalDiskError */
+  async write(buffers: readonly Uint8Array[], position: number): Promise<void> {
+    await onDisk(this.path, async () => {
+      let rest = buffers;
+      for (let at = position; rest.length > 0; ) {
+        const { bytesWritten } = await this.#handle.writev(rest as Uint8Array[], at);
+        at += bytesWritten;
+        rest = after(rest, bytesWritten);
+      }
+    });
+  }
+
+  /** Everything written so far is on the disk when this resolves. @throws LocalDiskError */
+  async sync(): Promise<void> {
+    await onDisk(this.path, () => this.#handle.datasync());
+  }
+
+  async close(): Promise<void> {
+    await this.#handle.close();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close();
+  }
+}
+
+/** What is left of the buffers after so many bytes. */
+function after(buffers: readonly Uint8Array[], bytes: number): readonly Uint8Array[] {
+  let skip = bytes;
+  const from = buffers.findIndex((buffer) => {
+    if (buffer.length > skip) return true;
+    skip -= buffer.length;
+    return false;
+  });
+  if (from < 0) return [];
+  const [first, ...rest] = buffers.slice(from);
+  return first === undefined ? [] : [first.subarray(skip), ...rest];
+}

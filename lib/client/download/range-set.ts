@@ -1,0 +1,59 @@
+/** Bytes [start, end). */
+export interface ByteRange {
+  readonly start: number;
+  readonly end: number;
+}
+
+/** Bytes of a file, as few ranges in ascending order. Of a download there are never many at once. */
+export class RangeSet {
+  #ranges: ByteRange[];
+
+  constructor(ranges: Iterable<ByteRange> = []) {
+    this.#ranges = [];
+    for (const { start, end } of ranges) this.add(start, end);
+  }
+
+  get ranges(): readonly ByteRange[] {
+    return this.#ranges;
+  }
+
+  /** Bytes in it. */
+  get size(): number {
+    return this.#ranges.reduce((sum, { start, end }) => sum + end - start, 0);
+  }
+
+  add(start: number, end: number): void {
+    if (end <= start) return;
+    const apart = this.#ranges.filter((range) => range.end < start || range.start > end);
+    const joined = this.#ranges.filter((range) => range.end >= start && range.start <= end);
+    const whole = {
+      start: Math.min(start, ...joined.map((range) => range.start)),
+      end: Math.max(end, ...joined.map((range) => range.end)),
+    };
+    this.#ranges = [...apart, whole].sort((one, other) => one.start - other.start);
+  }
+
+  remove(start: number, end: number): void {
+    this.#ranges = this.#ranges.flatMap((range) =>
+      [
+        { start: range.start, end: Math.min(range.end, start) },
+        { start: Math.max(range.start, end), end: range.end },
+      ].filter((rest) => rest.end > rest.start),
+    );
+  }
+
+  /** The first bytes of [start, end) that are not in it. */
+  firstGap(start: number, end: number): ByteRange | undefined {
+    let from = start;
+    for (const range of this.#ranges) {
+      if (range.end <= from) continue;
+      if (range.start > from) return from < end ? { start: from, end: Math.min(range.start, end) } : undefined;
+      from = range.end;
+    }
+    return from < end ? { start: from, end } : undefined;
+  }
+
+  copy(): RangeSet {
+    return new RangeSet(this.#ranges);
+  }
+}

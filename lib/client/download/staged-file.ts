@@ -1,0 +1,114 @@
+import { UnavailableError } from '../errors.ts';
+import { retryAfterMs } from '../retry.ts';
+import type { Transport, TransportReply } from '../transport.ts';
+import type { Locations, TimedLocation } from './locations.ts';
+import type { ByteRange } from './range-set.ts';
+import {
+  ChangedError,
+  checkedReply,
+  type ObjectVersion,
+  type RemoteFile,
+  type RemoteReply,
+  rangeHeaders,
+} from './remote-file.ts';
+
+/** Statuses by which S3 says that an address, or the session that signed it, has expired. */
+const refusals = new Set([400, 401, 403]);
+/** How often in a row a new address may be refused. */
+const MOST_ADDRESSES = 3;
+
+/** A staged container, from storage by addresses that the proxy gives. */
+export class StagedFile implements RemoteFile {
+  readonly name: string;
+  #size: number;
+  readonly #locations: Locations;
+  readonly #transport: Transport;
+  readonly #renewed: () => void;
+  #location: Promise<TimedLocation> | undefined;
+
+  /** @param options.renewed told of each address that had to be replaced */
+  constructor(options: {
+    readonly name: string;
+    readonly size: number;
+    readonly locations: Locations;
+    readonly transport: Transport;
+    readonly renewed: () => void;
+  }) {
+    this.name = options.name;
+    this.#size = options.size;
+    this.#locations = options.locations;
+    this.#transport = options.transport;
+    this.#renewed = options.renewed;
+  }
+
+  /** Of the listing, until the service says another one. */
+  get size(): number {
+    return this.#size;
+  }
+
+  async get(
+    range: ByteRange | undefined,
+    known: ObjectVersion | undefined,
+    signal: AbortSignal | undefined,
+  ): Promise<RemoteReply> {
+    const { name } = this;
+    for (let addresses = 1; ; addresses += 1) {
+      const location = await this.#current(signal);
+      if (location.size !== (known?.size ?? this.#size)) {
+        this.#drop(location);
+        this.#size = location.size;
+        throw new ChangedError(name);
+      }
+      // Nothing of the user's goes to storage but what is in the URL.
+      const reply = await this.#transport.send({ url: location.url, headers: rangeHeaders(range, known), signal });
+      if (reply.status < 300 || reply.status === 412 || reply.status === 416) {
+        try {
+          return await checkedReply(reply, { name, range, known, size: location.size });
+        } catch (error) {
+          if (error instanceof ChangedError) this.#drop(location);
+          throw error;
+        }
+      }
+      const refused = refusals.has(reply.status) || reply.status === 404;
+      const error = await this.#failure(reply);
+      if (!refused) throw error;
+      // The proxy knows whether the file is still there.
+      if (this.#drop(location)) this.#renewed();
+      if (addresses >= MOST_ADDRESSES) throw error;
+    }
+  }
+
+  async #current(signal: AbortSignal | undefined): Promise<TimedLocation> {
+    const held = await this.#location?.catch(() => undefined);
+    if (held?.isFresh()) return held;
+    if (held !== undefined && this.#drop(held)) this.#renewed();
+    this.#location ??= this.#locations.get(this.name, signal);
+    const asked = this.#location;
+    try {
+      return await asked;
+    } catch (error) {
+      if (this.#location === asked) this.#location = undefined;
+      throw error;
+    }
+  }
+
+  /** @returns whether it was the current one: another connection may have replaced it already */
+  #drop(location: TimedLocation): boolean {
+    if (location.dropped) return false;
+    location.dropped = true;
+    this.#location = undefined;
+    return true;
+  }
+
+  async #failure(reply: TransportReply): Promise<UnavailableError> {
+    const { status } = reply;
+    await reply.discard();
+    const after = reply.header('retry-after');
+    return new UnavailableError(`${this.name}: storage answered with status ${status}`, {
+      retryAfterMs: retryAfterMs(after, this.#transport.timing.now()),
+      remedy: refusals.has(status)
+        ? 'Storage refuses addresses that the service has just made: tell the operator.'
+        : 'Run the same command again later.',
+    });
+  }
+}

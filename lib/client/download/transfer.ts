@@ -1,0 +1,203 @@
+import { Crypt4ghError, MalformedHeaderError } from '../../crypt4gh/index.ts';
+import { type ClientError, DamagedFileError, throwIfInterrupted, UnavailableError } from '../errors.ts';
+import type { Backoff } from '../retry.ts';
+import type { Transport } from '../transport.ts';
+import { type ByteRange, RangeSet } from './range-set.ts';
+import type { ObjectVersion, RemoteFile } from './remote-file.ts';
+import type { Sink } from './sink.ts';
+
+/** Up to this size a file is fetched whole, by one request. */
+const WHOLE_BYTES = 8 * 1024 * 1024;
+const MOST_PIECE_BYTES = 64 * 1024 * 1024;
+/** First guess at what holds a header; that of one recipient has 124 bytes. */
+const HEAD_BYTES = 64 * 1024;
+/** Pieces for each connection, so that all of them end at about the same time. */
+const PIECES_PER_CONNECTION = 4;
+
+export interface TransferOptions {
+  readonly remote: RemoteFile;
+  readonly makeSink: (size: number, damaged: (segment: number, start: number, end: number) => void) => Sink;
+  readonly connections: number;
+  readonly transport: Transport;
+  readonly signal: AbortSignal | undefined;
+  /** What is there from a run before. */
+  readonly resumed: { readonly version: ObjectVersion; readonly done: readonly ByteRange[] } | undefined;
+  /** Told of bytes of the remote file that are written. */
+  readonly kept: (bytes: number, version: ObjectVersion, done: RangeSet) => void;
+  readonly retrying: (error: ClientError) => void;
+  readonly refetching: (segment: number) => void;
+}
+
+/** Fetches all that is missing of one remote file, over several connections at once. */
+export class Transfer {
+  readonly #options: TransferOptions;
+  readonly #size: number;
+  readonly #sink: Sink;
+  /** Written, and what is written or under way. */
+  readonly #done: RangeSet;
+  readonly #claimed: RangeSet;
+  /** Segments that did not authenticate once, and those that did not twice. */
+  readonly #suspects = new Set<number>();
+  readonly #damaged = new Set<number>();
+  readonly #givenUp = new RangeSet();
+  #version: ObjectVersion | undefined;
+  /** Settled when the request that goes first has its answer. */
+  #pioneer: Promise<void> | undefined;
+
+  constructor(options: TransferOptions) {
+    const { remote, resumed } = options;
+    this.#options = options;
+    this.#version = resumed?.version;
+    this.#size = resumed?.version.size ?? remote.size;
+    this.#done = new RangeSet(resumed?.done);
+    this.#claimed = this.#done.copy();
+    this.#sink = options.makeSink(this.#size, (...segment) => this.#noteDamage(...segment));
+  }
+
+  /** What is written, and of which version; `undefined` before the first reply. */
+  get state(): { readonly version: ObjectVersion; readonly done: RangeSet } | undefined {
+    return this.#version && { version: this.#version, done: this.#done };
+  }
+
+  /**
+   * @returns bytes that the part must have
+   * @throws DamagedFileError, ChangedError, ClientError; MalformedHeaderError, NoMatchingKeyError
+   */
+  async run(): Promise<number> {
+    const { connections, remote } = this.#options;
+    const abort = new AbortController();
+    const signal = AbortSignal.any([abort.signal, ...(this.#options.signal ? [this.#options.signal] : [])]);
+    try {
+      await this.#fetchHead(signal);
+      const ended = await Promise.allSettled(Array.from({ length: connections }, () => this.#lane(signal, abort)));
+      throwIfInterrupted(this.#options.signal);
+      // Of several failures, the one that made the others stop.
+      if (abort.signal.aborted) throw abort.signal.reason;
+      for (const lane of ended) if (lane.status === 'rejected') throw lane.reason;
+    } finally {
+      this.#sink.close();
+    }
+    if (this.#damaged.size === 0) return this.#sink.partSize;
+    throw new DamagedFileError(
+      remote.name,
+      [...this.#damaged].sort((one, other) => one - other),
+    );
+  }
+
+  /** What must be there before anything else, by one connection: the header of what is decrypted, or an empty file. */
+  async #fetchHead(signal: AbortSignal): Promise<void> {
+    const backoff = this.#options.transport.backoff(signal);
+    let headBytes = HEAD_BYTES;
+    let unreadable = false;
+    while (this.#sink.needsHead || (this.#size === 0 && this.#version === undefined)) {
+      const end = this.#size <= WHOLE_BYTES ? this.#size : Math.min(this.#size, headBytes);
+      try {
+        await this.#fetch({ start: 0, end }, signal);
+        if (this.#sink.needsHead && end === this.#size) {
+          throw new MalformedHeaderError('truncated-header', 'the file ends inside the header');
+        }
+        headBytes *= 2;
+      } catch (error) {
+        // A byte may have changed on the way.
+        if (error instanceof Crypt4ghError && !unreadable) unreadable = true;
+        else await this.#wait(backoff, error);
+      }
+    }
+  }
+
+  async #lane(signal: AbortSignal, abort: AbortController): Promise<void> {
+    const backoff = this.#options.transport.backoff(signal);
+    try {
+      for (;;) {
+        // The first reply says which version all other requests must be of.
+        while (this.#version === undefined && this.#pioneer) await this.#pioneer;
+        const piece = this.#next();
+        if (piece === undefined) return;
+        const before = this.#done.size;
+        try {
+          await this.#fetch(piece, signal);
+          backoff.progressed();
+        } catch (error) {
+          if (this.#done.size > before) backoff.progressed();
+          await this.#wait(backoff, error);
+        }
+      }
+    } catch (error) {
+      abort.abort(error);
+      throw error;
+    }
+  }
+
+  async #wait(backoff: Backoff, error: unknown): Promise<void> {
+    if (error instanceof UnavailableError) this.#options.retrying(error);
+    await backoff.failed(error);
+  }
+
+  /** The first bytes that nobody fetches, no more than one piece; they are claimed. */
+  #next(): ByteRange | undefined {
+    const { unit, start } = this.#sink;
+    const gap = this.#claimed.firstGap(start, this.#size);
+    if (gap === undefined) return undefined;
+    const piece = Math.max(unit, this.#pieceBytes() - (this.#pieceBytes() % unit));
+    const range = { start: gap.start, end: Math.min(gap.end, gap.start + piece) };
+    this.#claimed.add(range.start, range.end);
+    return range;
+  }
+
+  #pieceBytes(): number {
+    const { connections, remote } = this.#options;
+    const most = remote.maximumRangeBytes ?? Number.MAX_SAFE_INTEGER;
+    if (connections === 1) return most;
+    const even = Math.ceil(this.#size / (connections * PIECES_PER_CONNECTION));
+    return Math.min(most, Math.max(WHOLE_BYTES, Math.min(MOST_PIECE_BYTES, even)));
+  }
+
+  async #fetch(range: ByteRange, signal: AbortSignal): Promise<void> {
+    const { remote } = this.#options;
+    try {
+      const isWhole = range.start === 0 && range.end === this.#size;
+      const asked = remote.get(isWhole ? undefined : range, this.#version, signal);
+      if (this.#version === undefined) {
+        this.#pioneer = asked.then(
+          () => undefined,
+          () => undefined,
+        );
+      }
+      const reply = await asked.finally(() => {
+        this.#pioneer = undefined;
+      });
+      this.#version ??= reply.version;
+      try {
+        await this.#sink.take(range.start, reply.bytes, (start, end) => this.#keep(start, end));
+      } finally {
+        await reply.discard();
+      }
+    } finally {
+      this.#release(range);
+    }
+  }
+
+  #keep(start: number, end: number): void {
+    const before = this.#done.size;
+    this.#done.add(start, end);
+    if (this.#version) this.#options.kept(this.#done.size - before, this.#version, this.#done);
+  }
+
+  /** What has not come of a range is for whoever is free. */
+  #release({ start, end }: ByteRange): void {
+    this.#claimed.remove(start, end);
+    for (const range of [...this.#done.ranges, ...this.#givenUp.ranges]) {
+      this.#claimed.add(Math.max(start, range.start), Math.min(end, range.end));
+    }
+  }
+
+  #noteDamage(segment: number, start: number, end: number): void {
+    if (!this.#suspects.has(segment)) {
+      this.#suspects.add(segment);
+      this.#options.refetching(segment);
+      return;
+    }
+    this.#damaged.add(segment);
+    this.#givenUp.add(start, end);
+  }
+}
