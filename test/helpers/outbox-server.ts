@@ -1,0 +1,135 @@
+import { createHash } from 'node:crypto';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+
+interface Stored {
+  content: Buffer;
+  etag: string;
+  lastModified: Date;
+}
+
+/**
+ * What the client sees of the proxy API and of storage behind it, as docs/api.md says, in one small server: for tests of
+ * the client alone. The whole service is in `service.ts`.
+ */
+export class OutboxServer {
+  readonly visa = 'good-visa';
+  readonly password = 'good-password';
+  /** Requests, as method and path without query. */
+  readonly requests: string[] = [];
+  /** Life of an address. */
+  urlLifetimeMs = 900_000;
+  /** Headers of storage that are left out. */
+  without: readonly string[] = [];
+  /** Whether storage knows ranges. */
+  ranges = true;
+  readonly #files = new Map<string, Stored>();
+  readonly #server: Server;
+
+  private constructor() {
+    this.#server = createServer((incoming, outgoing) => this.#handle(incoming, outgoing));
+  }
+
+  static async start(): Promise<OutboxServer> {
+    const server = new OutboxServer();
+    await new Promise<void>((resolve) => server.#server.listen(0, '127.0.0.1', resolve));
+    return server;
+  }
+
+  async stop(): Promise<void> {
+    this.#server.closeAllConnections();
+    await new Promise((resolve) => this.#server.close(resolve));
+  }
+
+  get url(): string {
+    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}/v1/`;
+  }
+
+  put(name: string, content: Uint8Array): void {
+    const etag = `"${createHash('md5').update(content).digest('hex')}"`;
+    this.#files.set(name, { content: Buffer.from(content), etag, lastModified: new Date(1_700_000_000_000) });
+  }
+
+  remove(name: string): void {
+    this.#files.delete(name);
+  }
+
+  /** How often a path was asked for. */
+  count(path: RegExp): number {
+    return this.requests.filter((request) => path.test(request)).length;
+  }
+
+  #handle(incoming: IncomingMessage, outgoing: ServerResponse): void {
+    const url = new URL(incoming.url ?? '/', this.url);
+    this.requests.push(`${incoming.method} ${url.pathname}`);
+    const name = decodeURIComponent(url.pathname.split('/').at(-1) ?? '');
+    if (url.pathname.startsWith('/bucket/')) return this.#storage(incoming, outgoing, name, url);
+    const { authorization, 'x-ga4gh-visa': visa, 'proxy-authorization': bearer } = incoming.headers;
+    const basic = `Basic ${Buffer.from(`user:${this.password}`).toString('base64')}`;
+    const isProxied = bearer === undefined || bearer === `Bearer ${this.visa}`;
+    if (visa !== this.visa || !isProxied || authorization !== basic) {
+      return problem(outgoing, 401, 'unauthenticated', 'the visa has expired');
+    }
+    if (url.pathname === '/v1/files') return this.#list(outgoing, url);
+    if (url.pathname.startsWith('/v1/stream/')) return this.#location(outgoing, name);
+    problem(outgoing, 404, 'not_found', 'there is no such path');
+  }
+
+  #list(outgoing: ServerResponse, url: URL): void {
+    const [page, size] = [Number(url.searchParams.get('page')), Number(url.searchParams.get('per_page'))];
+    const files = [...this.#files]
+      .slice(page * size, (page + 1) * size)
+      .map(([fileName, { content, lastModified }]) => ({
+        fileName,
+        size: content.length,
+        modifiedDate: lastModified.toISOString(),
+        expiryDate: '2026-12-22T00:00:00.000Z',
+      }));
+    json(outgoing, { files });
+  }
+
+  #location(outgoing: ServerResponse, name: string): void {
+    const file = this.#files.get(name);
+    if (!file) return problem(outgoing, 404, 'not_found', 'there is no such file in your outbox');
+    const expires = Date.now() + this.urlLifetimeMs;
+    const url = new URL(`/bucket/${encodeURIComponent(name)}?signature=very-secret&expires=${expires}`, this.url);
+    json(outgoing, { url, expiresAt: new Date(expires).toISOString(), size: file.content.length });
+  }
+
+  #storage(incoming: IncomingMessage, outgoing: ServerResponse, name: string, url: URL): void {
+    const file = this.#files.get(name);
+    const { authorization, 'x-ga4gh-visa': visa, 'proxy-authorization': bearer } = incoming.headers;
+    // S3 refuses what is signed twice; and these are none of its business.
+    if (authorization ?? visa ?? bearer) return void outgoing.writeHead(400).end('only one auth mechanism allowed');
+    if (Number(url.searchParams.get('expires')) < Date.now()) return void outgoing.writeHead(403).end('expired');
+    if (!file) return void outgoing.writeHead(404).end();
+    const { 'if-match': match, 'if-unmodified-since': since } = incoming.headers;
+    if (match !== undefined && match !== file.etag) return void outgoing.writeHead(412).end();
+    if (since !== undefined && Date.parse(since) < file.lastModified.getTime())
+      return void outgoing.writeHead(412).end();
+    const [, from, to] = (this.ranges && /^bytes=(\d+)-(\d+)$/.exec(incoming.headers.range ?? '')) || [];
+    const { length } = file.content;
+    const start = Number(from ?? 0);
+    const end = Math.min(length, Number(to ?? length - 1) + 1);
+    if (from !== undefined && start >= length) return void outgoing.writeHead(416).end();
+    const headers: Record<string, string> = {
+      etag: file.etag,
+      'last-modified': file.lastModified.toUTCString(),
+      'content-length': String(end - start),
+      ...(from !== undefined && { 'content-range': `bytes ${start}-${end - 1}/${length}` }),
+    };
+    for (const header of this.without) delete headers[header];
+    outgoing.writeHead(from === undefined ? 200 : 206, headers);
+    outgoing.end(file.content.subarray(start, end));
+  }
+}
+
+function json(outgoing: ServerResponse, body: unknown): void {
+  outgoing.writeHead(200, { 'content-type': 'application/json' });
+  outgoing.end(JSON.stringify(body));
+}
+
+function problem(outgoing: ServerResponse, status: number, code: string, detail: string): void {
+  outgoing.writeHead(status, { 'content-type': 'application/problem+json' });
+  outgoing.end(JSON.stringify({ type: 'about:blank', title: 'No', status, detail, code, requestId: 'request-1' }));
+}
