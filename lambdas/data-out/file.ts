@@ -11,7 +11,10 @@ import { secretsManagerClient } from '../../lib/stores/secrets/client.ts';
 import { directAccess } from '../shared/direct-access.ts';
 import { required, requiredNumber } from '../shared/environment.ts';
 import { logger } from '../shared/observability.ts';
+import { keepMemorySmall } from '../shared/small-memory.ts';
 import { streamedHandler } from '../shared/stream-reply.ts';
+
+keepMemorySmall();
 
 const client = s3Client();
 const archiveBucket = required(environment.archiveBucket);

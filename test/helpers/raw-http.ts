@@ -1,4 +1,5 @@
 import { type IncomingHttpHeaders, request } from 'node:http';
+import { StringDecoder } from 'node:string_decoder';
 import { expect } from 'vitest';
 
 export interface RawRequest {
@@ -14,6 +15,8 @@ export interface RawReply {
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
   readonly text: string;
+  /** The body as it came. */
+  readonly bytes: Buffer;
   /** Whether the reply ended as HTTP says; otherwise the connection broke. */
   readonly complete: boolean;
 }
@@ -24,22 +27,26 @@ export interface RawReply {
  */
 export function rawRequest(baseUrl: string, path: string, init: RawRequest = {}): Promise<RawReply> {
   const { hostname, port, pathname } = new URL(baseUrl);
-  const { method = 'GET', headers = {}, body, onText } = init;
+  const { method = 'GET', headers: sent = {}, body, onText } = init;
   const target = `${pathname.replace(/\/$/, '')}/${path}`;
   return new Promise((resolve, reject) => {
     const outgoing = request({ hostname, port, path: target, method, agent: false }, (incoming) => {
       let text = '';
-      incoming.setEncoding('utf8').on('data', (chunk: string) => {
-        text += chunk;
+      const chunks: Buffer[] = [];
+      const decoder = new StringDecoder('utf8');
+      incoming.on('data', (chunk: Buffer) => {
+        chunks.push(chunk);
+        text += decoder.write(chunk);
         if (onText?.(text) === false) outgoing.destroy();
       });
       incoming.on('error', () => {});
       incoming.on('close', () => {
-        resolve({ status: incoming.statusCode ?? 0, headers: incoming.headers, text, complete: incoming.complete });
+        const { statusCode: status = 0, headers, complete } = incoming;
+        resolve({ status, headers, text: text + decoder.end(), bytes: Buffer.concat(chunks), complete });
       });
     });
     outgoing.on('error', reject);
-    for (const [name, value] of Object.entries(headers)) outgoing.setHeader(name, value);
+    for (const [name, value] of Object.entries(sent)) outgoing.setHeader(name, value);
     outgoing.end(body);
   });
 }

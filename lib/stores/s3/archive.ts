@@ -35,19 +35,30 @@ export class S3Archive implements Archive {
     }
     // HTTP has no way to ask for nothing.
     if (length === 0) return new Uint8Array();
-    const bytes = await this.#get(key, range);
-    if (bytes.length !== length) {
-      throw new ArchiveDamagedError(`the archived body is shorter than expected: ${bytes.length} of ${length} bytes`);
+    const bytes = Buffer.allocUnsafeSlow(length);
+    const present = await this.#get(key, range, bytes);
+    if (present !== length) {
+      throw new ArchiveDamagedError(`the archived body is shorter than expected: ${present} of ${length} bytes`);
     }
     return bytes;
   }
 
-  async #get(key: string, { start, end, etag }: { start: number; end: number; etag: string }): Promise<Uint8Array> {
+  /** Fills `target` as the bytes come: to gather them first would take the memory twice. @returns how many came */
+  async #get(
+    key: string,
+    { start, end, etag }: { start: number; end: number; etag: string },
+    target: Uint8Array,
+  ): Promise<number> {
     try {
-      const answer = await this.#client.send(
+      const { Body } = await this.#client.send(
         new GetObjectCommand({ Bucket: this.#bucket, Key: key, Range: `bytes=${start}-${end - 1}`, IfMatch: etag }),
       );
-      return (await answer.Body?.transformToByteArray()) ?? new Uint8Array();
+      let filled = 0;
+      for await (const chunk of (Body ?? []) as AsyncIterable<Uint8Array>) {
+        target.set(chunk.subarray(0, target.length - filled), filled);
+        filled += chunk.length;
+      }
+      return filled;
     } catch (error) {
       const damage = bodyDamage(error);
       if (damage) throw damage;

@@ -1,0 +1,413 @@
+import { spawnSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { connect } from 'node:net';
+import { PutObjectCommand } from '@aws-sdk/client-s3';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { encryptHeader, openHeader } from '../../lib/crypt4gh/index.ts';
+import { bytesOf } from '../../lib/demo/made-files.ts';
+import type { AwsCall, Fault } from '../../lib/local/aws/traffic.ts';
+import type { AddedFile } from '../../lib/ops/archive/add-file.ts';
+import { readArchiveKeys } from '../../lib/ops/archive-keys.ts';
+import { localTarget } from '../../lib/ops/target.ts';
+import { collect } from '../helpers/crypt4gh-vectors.ts';
+import { invokeAlone } from '../helpers/function-process.ts';
+import { gatewayEvent } from '../helpers/gateway-event.ts';
+import { expectProblem, type RawRequest } from '../helpers/raw-http.ts';
+import { Service, until } from '../helpers/service.ts';
+import { watchMark, writeWatch } from '../helpers/write-watch.ts';
+
+/** `GET|HEAD /files/{fileId}`: the plaintext of a file, on the whole service. */
+
+const mebibyte = 1 << 20;
+const segment = 65_564;
+/** What one read of the archive is: 16 segments. */
+const oneRead = 16 * segment;
+const path = 'study/räw data.bam';
+const size = 3 * mebibyte + 1000;
+const large = { path: 'large.bin', size: 201_000_000 };
+
+let service: Service;
+let visa: string;
+let file: AddedFile;
+let largeFile: AddedFile;
+let plaintext: Buffer;
+
+beforeAll(async () => {
+  // Every function of this file runs without the right to write files, and says so where it tries.
+  service = await Service.start({ environment: { ...writeWatch } });
+  file = await service.archive('EGAD1', path, size);
+  largeFile = await service.archive('EGAD1', large.path, large.size);
+  plaintext = await collect(bytesOf({ path, size }));
+  await service.setDataset('EGAD1', 'released');
+  visa = await service.visa();
+});
+afterAll(() => service?.stop());
+
+const get = (init: RawRequest = {}, fileId = file.fileId, query = '') =>
+  service.direct(`files/${fileId}${query}`, visa, init);
+
+/** The body of an archived file: where it lies, and what it is. */
+async function archived(fileId: string) {
+  const [[key, header] = []] = await service.sql(
+    `select archive_file_path, header from sda.files where stable_id = '${fileId}'`,
+  );
+  if (!key || !header) throw new Error(`no file ${fileId}`);
+  const body = () => service.object('ArchiveBucketName', key);
+  const put = (Body: Uint8Array) =>
+    service.s3.send(new PutObjectCommand({ Bucket: service.connection.outputs.ArchiveBucketName, Key: key, Body }));
+  return { key, header, body, put };
+}
+
+/** Ranges that the function asks S3 for while `task` runs. */
+async function readsOf<T>(
+  task: () => Promise<T>,
+): Promise<{ readonly result: T; readonly ranges: readonly unknown[] }> {
+  const ranges: unknown[] = [];
+  const stop = service.engine.traffic.observe((call) => {
+    if (isRead(call)) ranges.push(call.headers['range']);
+  });
+  const result = await task();
+  stop();
+  return { result, ranges };
+}
+
+function isRead({ caller, service: name, action }: AwsCall): boolean {
+  return caller === 'direct-file' && name === 's3' && action === 'GetObject';
+}
+
+/** Break the read that begins at this byte of the body, and no other. */
+function whenReading(start: number, fault: Fault): () => void {
+  return service.engine.traffic.addFault((call) =>
+    isRead(call) && String(call.headers['range']).startsWith(`bytes=${start}-`) ? fault : undefined,
+  );
+}
+
+describe('the whole', () => {
+  test('comes with its length, its name and a tag; only its segments are read, in a few reads', async () => {
+    const { result: reply, ranges } = await readsOf(() => get());
+    expect([reply.status, reply.complete]).toEqual([200, true]);
+    expect(reply.bytes.equals(plaintext)).toBe(true);
+    expect(reply.headers).toMatchObject({
+      'content-type': 'application/octet-stream',
+      'content-length': String(size),
+      'content-disposition': `attachment; filename="r_w data.bam"; filename*=UTF-8''r%C3%A4w%20data.bam`,
+      'accept-ranges': 'bytes',
+      'cache-control': 'no-store',
+      'x-content-type-options': 'nosniff',
+      etag: expect.stringMatching(/^"[0-9a-f]{64}"$/),
+      'x-request-id': expect.stringMatching(/^[0-9a-f-]{36}$/),
+    });
+    const last = 3 * oneRead + 1028;
+    expect(ranges.toSorted()).toEqual(
+      [
+        [0, oneRead],
+        [oneRead, 2 * oneRead],
+        [2 * oneRead, 3 * oneRead],
+        [3 * oneRead, last],
+      ].map(([start = 0, end = 0]) => `bytes=${start}-${end - 1}`),
+    );
+  });
+
+  test('is logged with who, what and how much, without the visa', async () => {
+    const { headers } = await get({ headers: { Range: 'bytes=5-9' } });
+    const requestId = headers['x-request-id'];
+    const line = await until(
+      () => service.logs.find(({ line }) => line.includes('"served"') && line.includes(String(requestId)))?.line,
+      'the log line',
+    );
+    const { fileId, datasetId, kind, status, bytes, complete } = JSON.parse(line);
+    expect({ fileId, datasetId, kind, status, bytes, complete }).toEqual({
+      fileId: file.fileId,
+      datasetId: 'EGAD1',
+      kind: 'plaintext',
+      status: 206,
+      bytes: 5,
+      complete: true,
+    });
+    for (const part of visa.split('.')) expect(service.logs.some((log) => log.line.includes(part))).toBe(false);
+  });
+
+  test('of an empty file is empty', async () => {
+    const empty = await service.archive('EGAD1', 'empty.txt', 0);
+    const reply = await get({}, empty.fileId);
+    expect(reply).toMatchObject({ status: 200, text: '', complete: true, headers: { 'content-length': '0' } });
+  });
+});
+
+describe('a part', () => {
+  test.each([
+    ['bytes=0-0', 0, 1],
+    ['bytes=70000-140000', 70_000, 140_001],
+    ['bytes=-1000', size - 1000, size],
+    [`bytes=${size - 5}-${size + 100}`, size - 5, size],
+    ['bytes=1048576-', mebibyte, size],
+  ])('%s: 206', async (range, start, end) => {
+    const reply = await get({ headers: { Range: range } });
+    expect([reply.status, reply.complete, reply.headers['content-length']]).toEqual([206, true, String(end - start)]);
+    expect(reply.headers['content-range']).toBe(`bytes ${start}-${end - 1}/${size}`);
+    expect(reply.bytes.equals(plaintext.subarray(start, end))).toBe(true);
+  });
+
+  test('reads the segments it lies in, and no more', async () => {
+    const { ranges } = await readsOf(() => get({ headers: { Range: 'bytes=70000-140000' } }));
+    expect(ranges).toEqual([`bytes=${segment}-${3 * segment - 1}`]);
+  });
+
+  test.each([`bytes=${size}-`, 'bytes=-0'])('%s: 416 with the size', async (range) => {
+    const reply = await get({ headers: { Range: range } });
+    expectProblem(reply, 416, 'range_not_satisfiable');
+    expect(reply.headers['content-range']).toBe(`bytes */${size}`);
+  });
+
+  test.each(['bytes=0-1,5-6', 'items=0-1', 'bytes=5-1'])('%s: the whole', async (range) => {
+    expect(await get({ headers: { Range: range } })).toMatchObject({ status: 200, complete: true });
+  });
+
+  test('goes on where it broke off only if the file is still the same', async () => {
+    const { etag = '' } = (await get({ method: 'HEAD' })).headers;
+    const range = { Range: 'bytes=100-199' };
+    const resumed = await get({ headers: { ...range, 'If-Range': etag } });
+    expect([resumed.status, resumed.bytes.equals(plaintext.subarray(100, 200))]).toEqual([206, true]);
+    expect(await get({ headers: { ...range, 'If-Range': '"other"' } })).toMatchObject({ status: 200 });
+    expect(await get({ headers: { 'If-None-Match': etag } })).toMatchObject({
+      status: 304,
+      text: '',
+      headers: { etag },
+    });
+    expectProblem(await get({ headers: { 'If-Match': '"other"' } }), 412, 'precondition_failed');
+  });
+
+  test('by coordinates is a file of its own', async () => {
+    const reply = await get({}, file.fileId, '?startCoordinate=65000&endCoordinate=66000');
+    expect([reply.status, reply.headers['content-length']]).toEqual([200, '1000']);
+    expect(reply.bytes.equals(plaintext.subarray(65_000, 66_000))).toBe(true);
+    const clamped = await get({}, file.fileId, `?startCoordinate=${size - 3}&endCoordinate=${size + 3}`);
+    expect(clamped.bytes.equals(plaintext.subarray(size - 3))).toBe(true);
+    expectProblem(
+      await get({}, file.fileId, `?startCoordinate=${size}&endCoordinate=${size + 1}`),
+      416,
+      'range_not_satisfiable',
+    );
+  });
+});
+
+describe('HEAD', () => {
+  test('says what GET would, without a byte of the body from S3', async () => {
+    const whole = await get();
+    const { result: reply, ranges } = await readsOf(() => get({ method: 'HEAD', headers: { Range: 'bytes=0-9' } }));
+    expect(reply).toMatchObject({ status: 200, text: '', complete: true });
+    for (const name of ['content-length', 'etag', 'content-type', 'content-disposition', 'accept-ranges']) {
+      expect(reply.headers[name], name).toBe(whole.headers[name]);
+    }
+    expect(ranges).toEqual([]);
+  });
+
+  test('of what is refused has its status', async () => {
+    expect(await get({ method: 'HEAD' }, 'EGAF404')).toMatchObject({ status: 403, text: '', complete: true });
+    const bad = await get({ method: 'HEAD' }, file.fileId, '?destinationFormat=zip');
+    expect(bad).toMatchObject({ status: 400, text: '' });
+  });
+});
+
+describe('refused', () => {
+  test('unknown, not released, not granted: alike', async () => {
+    const hidden = await service.archive('EGAD2', 'hidden.txt', 10);
+    const elsewhere = await service.archive('EGAD3', 'elsewhere.txt', 10);
+    await service.setDataset('EGAD3', 'released');
+    const passport = await service.passport('researcher', [visa, await service.visa({ datasetId: 'EGAD2' })]);
+    const answers = new Set<string>();
+    for (const fileId of [hidden.fileId, elsewhere.fileId, 'EGAF404', '%00', 'a%2Fb', 'x'.repeat(300)]) {
+      const reply = await service.direct(`files/${fileId}`, passport);
+      const { requestId, ...rest } = expectProblem(reply, 403, 'forbidden');
+      expect(requestId).toBeDefined();
+      answers.add(JSON.stringify(rest));
+    }
+    expect(answers.size).toBe(1);
+  });
+
+  test('without a visa, or with one that is none: 401 and how to come back', async () => {
+    for (const token of [undefined, 'x.y.z']) {
+      const reply = await service.direct(`files/${file.fileId}`, token);
+      expectProblem(reply, 401, 'unauthenticated');
+      expect(reply.headers['www-authenticate']).toMatch(/^Bearer /);
+    }
+  });
+
+  test('bad parameters: 400, each named', async () => {
+    const query = '?destinationFormat=zip&startCoordinate=5&redirect=maybe';
+    const problem = expectProblem(await get({}, file.fileId, query), 400, 'invalid_request');
+    expect(problem.violations?.map(({ field }) => field)).toEqual(['destinationFormat', 'endCoordinate', 'redirect']);
+  });
+
+  test('more than 200 MB in one reply: 413 with what can be had; HEAD and ranges go on', async () => {
+    const reply = await get({}, largeFile.fileId);
+    expect(expectProblem(reply, 413, 'reply_too_large')).toMatchObject({ maxRangeBytes: 200_000_000 });
+    const head = await get({ method: 'HEAD' }, largeFile.fileId);
+    expect(head).toMatchObject({ status: 200, headers: { 'content-length': '201000000' } });
+    expect(await get({ headers: { Range: 'bytes=-5' } }, largeFile.fileId)).toMatchObject({ status: 206 });
+  });
+
+  test('a dataset that is withdrawn, at the next call', async () => {
+    const own = await service.archive('EGAD4', 'withdrawn.txt', 10);
+    await service.setDataset('EGAD4', 'released');
+    const token = await service.visa({ datasetId: 'EGAD4' });
+    expect((await service.direct(`files/${own.fileId}`, token)).status).toBe(200);
+    await service.setDataset('EGAD4', 'deprecated');
+    expectProblem(await service.direct(`files/${own.fileId}`, token), 403, 'forbidden');
+  });
+});
+
+test('an edit list in the stored header is honoured in sizes and ranges', async () => {
+  const edited = await service.archive('EGAD1', 'edited.bin', 200_000);
+  const { header } = await archived(edited.fileId);
+  const [{ privateKey, publicKey }] = await readArchiveKeys(localTarget(service.connection).archiveKeys);
+  const { dataKeys } = openHeader(Buffer.from(header, 'hex'), [privateKey]);
+  // Skip, keep, skip, keep: bytes [100, 70100) and [150100, 150150).
+  const editList = [100n, 70_000n, 80_000n, 50n];
+  const changed = Buffer.from(encryptHeader({ dataKeys, editList, recipients: [publicKey] })).toString('hex');
+  await service.sql(`update sda.files set header = '${changed}' where stable_id = '${edited.fileId}'`);
+
+  const all = await collect(bytesOf({ path: 'edited.bin', size: 200_000 }));
+  const visible = Buffer.concat([all.subarray(100, 70_100), all.subarray(150_100, 150_150)]);
+  const { result: whole, ranges } = await readsOf(() => get({}, edited.fileId));
+  expect([whole.status, whole.headers['content-length']]).toEqual([200, '70050']);
+  expect(whole.bytes.equals(visible)).toBe(true);
+  // Segments 0 to 2, next to each other.
+  expect(ranges).toEqual([`bytes=0-${3 * segment - 1}`]);
+  const part = await get({ headers: { Range: 'bytes=69990-70009' } }, edited.fileId);
+  expect(part.headers['content-range']).toBe('bytes 69990-70009/70050');
+  expect(part.bytes.equals(visible.subarray(69_990, 70_010))).toBe(true);
+});
+
+/** All that a socket receives for a GET until the other side closes it. */
+function socketBytes(fileId: string): Promise<{ readonly head: string; readonly body: Buffer }> {
+  const { hostname, port, pathname } = new URL(`${service.connection.dataOutUrl.replace(/\/$/, '')}/files/${fileId}`);
+  return new Promise((resolve) => {
+    const chunks: Buffer[] = [];
+    const socket = connect(Number(port), hostname);
+    socket.write(`GET ${pathname} HTTP/1.1\r\nHost: ${hostname}\r\nAuthorization: Bearer ${visa}\r\n\r\n`);
+    socket.on('data', (chunk) => chunks.push(chunk));
+    socket.on('error', () => {});
+    socket.on('close', () => {
+      const bytes = Buffer.concat(chunks);
+      const end = bytes.indexOf('\r\n\r\n') + 4;
+      resolve({ head: bytes.toString('latin1', 0, end), body: bytes.subarray(end) });
+    });
+  });
+}
+
+describe('what goes wrong in mid-reply breaks the connection', () => {
+  /** The reply began as if all were well, and ended in the middle of it: authentic bytes, then nothing. */
+  async function expectBroken(fileId: string, bytes: Buffer, most: number) {
+    const { head, body } = await socketBytes(fileId);
+    expect(head).toMatch(/^HTTP\/1\.1 200 /);
+    expect(head.toLowerCase()).toContain(`content-length: ${bytes.length}\r\n`);
+    expect(head.toLowerCase()).not.toContain('transfer-encoding');
+    expect(body.length).toBeLessThanOrEqual(most);
+    expect(body.equals(bytes.subarray(0, body.length))).toBe(true);
+    // As an HTTP client sees it.
+    const reply = await get({}, fileId);
+    expect([reply.status, reply.complete]).toEqual([200, false]);
+    return body.length;
+  }
+
+  test('a segment that fails its MAC: not a byte of it goes out', async () => {
+    const damaged = await service.archive('EGAD1', 'damaged.bin', size);
+    const { body, put } = await archived(damaged.fileId);
+    const bytes = await body();
+    bytes[20 * segment + 1000]! ^= 1;
+    await put(bytes);
+    const sent = await collect(bytesOf({ path: 'damaged.bin', size }));
+    expect(await expectBroken(damaged.fileId, sent, 20 * 65_536)).toBeGreaterThan(0);
+    const metric = await until(
+      () => service.logs.find(({ line }) => line.includes('ArchiveDamaged') && line.includes('_aws'))?.line,
+      'the metric of the damage',
+    );
+    expect(JSON.parse(metric)).toMatchObject({ ArchiveDamaged: 1 });
+    // Ranges beside it are whole.
+    const beside = await get({ headers: { Range: `bytes=0-${20 * 65_536 - 1}` } }, damaged.fileId);
+    expect([beside.status, beside.complete]).toEqual([206, true]);
+  });
+
+  test.each<[string, Fault]>([
+    ['S3 refuses', { error: { status: 403, code: 'AccessDenied' } }],
+    ['the body is gone', { error: { status: 404, code: 'NoSuchKey' } }],
+    ['the body was replaced', { error: { status: 412, code: 'PreconditionFailed' } }],
+  ])('%s', async (_, fault) => {
+    const stop = whenReading(2 * oneRead, fault);
+    expect(await expectBroken(file.fileId, plaintext, 2 * mebibyte)).toBeGreaterThan(0);
+    stop();
+    expect(await get()).toMatchObject({ status: 200, complete: true });
+  });
+
+  test('in the first segment, or before: it still is a status', async () => {
+    const damaged = await service.archive('EGAD1', 'damaged at once.bin', 1000);
+    const { body, put } = await archived(damaged.fileId);
+    const bytes = await body();
+    bytes[0]! ^= 1;
+    await put(bytes);
+    expectProblem(await get({}, damaged.fileId), 500, 'archive_damaged');
+    await put(bytes.subarray(1));
+    expectProblem(await get({}, damaged.fileId), 500, 'archive_damaged');
+
+    const stop = whenReading(0, { error: { status: 503, code: 'SlowDown' } });
+    expectProblem(await get(), 503, 'temporarily_unavailable');
+    stop();
+  });
+});
+
+describe('the stream', () => {
+  test('its first bytes arrive before the second read of S3 has ended, while others are under way', async () => {
+    const held = Promise.withResolvers<void>();
+    const stops = [1, 2, 3].map((index) => whenReading(index * oneRead, { action: () => held.promise }));
+    const url = `${service.connection.dataOutUrl.replace(/\/$/, '')}/files/${file.fileId}`;
+    const response = await fetch(url, { headers: { Authorization: `Bearer ${visa}` } });
+    const received: Uint8Array[] = [];
+    for await (const chunk of response.body ?? []) {
+      received.push(chunk);
+      // Everything of the first read, while no other has ended.
+      if (received.reduce((sum, { length }) => sum + length, 0) >= mebibyte) held.resolve();
+    }
+    for (const stop of stops) stop();
+    expect(Buffer.concat(received).equals(plaintext)).toBe(true);
+  });
+
+  test('its memory stays small, however large the file', async () => {
+    const { environment } = service.engine.functions.definition('direct-file');
+    const event = gatewayEvent({
+      path: `/files/${largeFile.fileId}`,
+      pathParameters: { fileId: largeFile.fileId },
+      headers: { Authorization: `Bearer ${visa}`, Range: 'bytes=1000000-' },
+    });
+    const resource = '/files/{fileId}';
+    const outcome = await invokeAlone({ ...environment, NODE_OPTIONS: '' }, { ...event, resource });
+    const expected = createHash('sha256');
+    let skip = 1_000_000;
+    for await (const chunk of bytesOf(large)) {
+      expected.update(chunk.subarray(skip));
+      skip = Math.max(0, skip - chunk.length);
+    }
+    expect(outcome).toMatchObject({ status: 206, bytes: 200_000_000, sha256: expected.digest('hex') });
+    expect(outcome.peakMemory).toBeLessThan(128 * 2 ** 20);
+  });
+});
+
+describe('the file system', () => {
+  test('nothing that was served has been written to it', () => {
+    expect(service.logs.filter(({ line }) => line.includes(watchMark))).toEqual([]);
+    expect(service.logs.filter(({ line }) => line.includes('ERR_ACCESS_DENIED'))).toEqual([]);
+  });
+
+  test('is watched: a process that writes is refused and told of', () => {
+    const script = `import { open, writeFile } from 'node:fs/promises'; import * as fs from 'node:fs';
+      for (const write of [() => writeFile('/tmp/x', 'x'), () => open('/tmp/x', 'w'), async () => fs.writeFileSync('/tmp/x', 'x'),
+        async () => fs.openSync('/tmp/x', 'a')]) await write().catch((error) => console.log(error.code));
+      fs.readFileSync('/proc/version');`;
+    const { stdout, stderr } = spawnSync(process.execPath, ['--input-type=module', '-e', script], {
+      env: writeWatch,
+      encoding: 'utf8',
+    });
+    expect(stdout).toBe('ERR_ACCESS_DENIED\n'.repeat(4));
+    expect(stderr.split('\n').filter((line) => line.includes(watchMark))).toHaveLength(4);
+  });
+});
