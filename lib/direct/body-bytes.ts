@@ -1,3 +1,4 @@
+import { readAhead } from '../crypt4gh/read-ahead.ts';
 import type { Archive, ContainerSource } from '../export/ports.ts';
 
 /** Bytes of one read, and reads under way at once: a read waits for S3 longer than its bytes take. */
@@ -21,17 +22,7 @@ export async function* bodyBytes(
   { archiveKey, archiveEtag: etag }: Pick<ContainerSource, 'archiveKey' | 'archiveEtag'>,
   ranges: readonly BodyRange[],
 ): AsyncGenerator<Uint8Array, void, undefined> {
-  const waiting: Promise<Uint8Array>[] = [];
-  for (const { start, end } of reads(ranges)) {
-    const read = archive.read(archiveKey, { start, end, etag });
-    // Looked at when its turn comes, or never.
-    read.catch(() => undefined);
-    waiting.push(read);
-    if (waiting.length < readsAhead) continue;
-    const bytes = await waiting.shift();
-    if (bytes) yield bytes;
-  }
-  for (const read of waiting) yield await read;
+  yield* readAhead(reads(ranges), readsAhead, ({ start, end }) => archive.read(archiveKey, { start, end, etag }));
 }
 
 function* reads(ranges: readonly BodyRange[]): Generator<BodyRange> {
