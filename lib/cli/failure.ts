@@ -76,7 +76,9 @@ interface SystemError extends Error {
 }
 
 function isSystemError(error: unknown): error is SystemError {
-  return error instanceof Error && 'syscall' in error && 'code' in error && typeof error.code === 'string';
+  // What a thread reports has lost all but its code.
+  if (!(error instanceof Error) || !('code' in error) || typeof error.code !== 'string') return false;
+  return 'syscall' in error || error.code in diskProblems;
 }
 
 function diskFailure(error: SystemError): Failure {

@@ -2,13 +2,29 @@ import { Command, CommanderError } from 'commander';
 import { InterruptedError } from '../terminal/interrupted.ts';
 import { printable } from '../terminal/output.ts';
 import { registerCompletion } from './commands/completion.ts';
+import { registerDecrypt } from './commands/decrypt.ts';
+import { registerEncrypt } from './commands/encrypt.ts';
+import { registerInspect } from './commands/inspect.ts';
+import { registerKeys } from './commands/keys.ts';
+import { registerList } from './commands/list.ts';
+import { registerRearrange } from './commands/rearrange.ts';
+import { registerReencrypt } from './commands/reencrypt.ts';
 import { exitCodes, exitCodesHelp } from './exit-codes.ts';
 import { type Failure, failureOf } from './failure.ts';
 import type { CommandContext } from './session.ts';
 import { createStyle } from './style.ts';
 
 /** In the order of `--help`. */
-const registrations: readonly ((program: Command, context: CommandContext) => void)[] = [registerCompletion];
+const registrations: readonly ((program: Command, context: CommandContext) => void)[] = [
+  registerKeys,
+  registerList,
+  registerDecrypt,
+  registerEncrypt,
+  registerReencrypt,
+  registerRearrange,
+  registerInspect,
+  registerCompletion,
+];
 
 const afterHelp = `
 Settings, the first that is found:

@@ -1,0 +1,100 @@
+import type { Command } from 'commander';
+import { decrypt, decryptFile, openContainer } from '../../crypt4gh/index.ts';
+import { usageError } from '../errors.ts';
+import { type ContainerInput, openContainerInput } from '../files/container.ts';
+import { filesHelp, type OutputFileOptions, reportWritten, withOutputOptions } from '../files/options.ts';
+import { type Sink, writeOutput } from '../files/output-file.ts';
+import { beyondEnd, counted, sliced } from '../files/streams.ts';
+import { threadsFor, whileGrowing } from '../files/threads.ts';
+import { readPrivateKeys } from '../key-files.ts';
+import { type ByteRangeOption, parseRange, withKeyOptions } from '../options.ts';
+import { type CommandContext, openSession, type Session } from '../session.ts';
+
+interface DecryptOptions extends OutputFileOptions {
+  readonly range?: string;
+  readonly header?: string;
+}
+
+const suffix = /\.c4gh$/i;
+
+const afterHelp = `${filesHelp}
+
+A damaged segment is named; what comes after it is not given out, and no file is left behind.
+
+Examples:
+  data-out decrypt --key me.sec.pem sample.bam.c4gh                (writes sample.bam)
+  data-out decrypt --key me.sec.pem - < sample.bam.c4gh | samtools view -
+  data-out decrypt --key me.sec.pem --range 0-65536 -o head.bin sample.bam.c4gh
+  data-out decrypt --key me.sec.pem --header sample.header -o sample.bam sample.body`;
+
+/** `decrypt [file]`. */
+export function registerDecrypt(program: Command, context: CommandContext): void {
+  const command = program
+    .command('decrypt')
+    .description('decrypt a Crypt4GH file with your private key')
+    .argument('[file]', 'what to decrypt', '-');
+  withKeyOptions(command);
+  withOutputOptions(command, 'where to (default: the name without .c4gh; standard output for standard input)')
+    .option('--range <a-b>', 'only bytes a to b of the plaintext, b not among them; a- for all from a on')
+    .option('--header <file>', 'the header, where the input is the body alone')
+    .addHelpText('after', afterHelp)
+    .action(async (file: string, options: DecryptOptions, self: Command) => {
+      await using session = await openSession(context, self);
+      const { terminal } = session;
+      const range = options.range === undefined ? undefined : parseRange('--range', options.range);
+      const name = options.output ?? defaultName(file);
+      await using container = await openContainerInput(file, options.header, terminal);
+      const output = { name, terminal, force: options.force === true, toTerminal: options.output === '-' };
+      await writeOutput(output, async (sink) => {
+        const keys = await readPrivateKeys(session);
+        const privateKeys = keys.map(({ privateKey }) => privateKey);
+        try {
+          await decryptTo(sink, { session, container, privateKeys, range });
+        } finally {
+          for (const key of privateKeys) key.fill(0);
+        }
+      });
+      reportWritten(session.output, { file, output: name });
+    });
+}
+
+function defaultName(file: string): string {
+  if (file === '-') return '-';
+  if (suffix.test(file)) return file.replace(suffix, '');
+  throw usageError('--output', 'say where to: the name of the input does not end in .c4gh');
+}
+
+interface Job {
+  readonly session: Session;
+  readonly container: ContainerInput;
+  readonly privateKeys: readonly Uint8Array[];
+  readonly range: ByteRangeOption | undefined;
+}
+
+async function decryptTo(sink: Sink, { session, container, privateKeys, range }: Job): Promise<void> {
+  const { progress, terminal } = session;
+  const { input, header } = container;
+  const source = range && (await container.source());
+  if (source) {
+    const reader = await openContainer(source, { privateKeys });
+    if (reader.size !== undefined && range.start >= reader.size) throw beyondEnd(reader.size);
+    await sink.write(reader.stream(range.start, range.end));
+    return;
+  }
+  await using workers = threadsFor(input.size, terminal.signal);
+  if (workers && input.handle && sink.handle && !header && !range) {
+    const { handle } = input;
+    const target = sink.handle;
+    await whileGrowing(target, { progress, label: input.label, total: input.size ?? 0 }, () =>
+      decryptFile(handle, target, { privateKeys, workers }),
+    );
+    return;
+  }
+  const task = progress.task(input.label, input.size);
+  try {
+    const plaintext = decrypt(counted(container.stream(), task.add), { privateKeys, ...(workers && { workers }) });
+    await sink.write(range ? sliced(plaintext, range) : plaintext);
+  } finally {
+    task.end();
+  }
+}

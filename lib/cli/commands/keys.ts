@@ -1,0 +1,178 @@
+import { readFile } from 'node:fs/promises';
+import { resolve } from 'node:path';
+import { type Command, Option } from 'commander';
+import { ClientError } from '../../client/errors.ts';
+import {
+  formatPrivateKey,
+  formatPublicKey,
+  generateKeyPair,
+  publicKeyFingerprint,
+  publicKeyOf,
+} from '../../crypt4gh/index.ts';
+import { printable } from '../../terminal/output.ts';
+import { usageError } from '../errors.ts';
+import { writeOutput } from '../files/output-file.ts';
+import { readPrivateKey, readPublicKey } from '../key-files.ts';
+import { askNewSecret } from '../prompts.ts';
+import { readSecretFile } from '../secrets.ts';
+import { type CommandContext, openSession, type Session } from '../session.ts';
+
+interface NewPassphraseOptions {
+  /** Read by the settings, too. */
+  readonly passphraseFile?: string;
+  readonly newPassphraseFile?: string;
+  /** `false` with `--no-passphrase`. */
+  readonly passphrase?: boolean;
+}
+
+interface GenerateOptions extends NewPassphraseOptions {
+  readonly comment?: string;
+  readonly force?: boolean;
+}
+
+const generateHelp = `
+Writes <name>.sec.pem, which is yours alone, and <name>.pub.pem, which you give to others. Keep the passphrase apart from
+the key: without it nobody can open what was encrypted for you.
+
+Examples:
+  data-out keys generate me
+  data-out keys generate pipeline --passphrase-file pipeline.passphrase`;
+
+const passwdHelp = `
+Examples:
+  data-out keys passwd me.sec.pem
+  data-out keys passwd me.sec.pem --no-passphrase`;
+
+const showHelp = `
+Examples:
+  data-out keys show me.pub.pem
+  data-out keys show me.sec.pem > me.pub.pem`;
+
+/** `keys generate|show|passwd`. */
+export function registerKeys(program: Command, context: CommandContext): void {
+  const keys = program.command('keys').description('make and manage your keys (Crypt4GH)');
+
+  keys
+    .command('generate')
+    .description('make a new pair of keys')
+    .argument('<name>', 'what the names of the two files begin with')
+    .addOption(
+      new Option('--passphrase-file <file>', 'file with the passphrase (default: ask)').conflicts('passphrase'),
+    )
+    .option('--no-passphrase', 'do not protect the private key: whoever reads the file has it')
+    .option('--comment <text>', 'kept in clear in the file of the private key')
+    .option('--force', 'replace the files if there are some')
+    .addHelpText('after', generateHelp)
+    .action(async (name: string, options: GenerateOptions, self: Command) => {
+      await using session = await openSession(context, self);
+      await generate(session, name, options);
+    });
+
+  keys
+    .command('show')
+    .description('print the public key of a key file, and its fingerprint')
+    .argument('<file>', 'a public key, or your private one')
+    .option('--passphrase-file <file>', 'file with the passphrase of a private key (default: ask)')
+    .addHelpText('after', showHelp)
+    .action(async (file: string, _options: unknown, self: Command) => {
+      await using session = await openSession(context, self);
+      const publicKey = await anyPublicKey(session, file);
+      const fingerprint = publicKeyFingerprint(publicKey);
+      const pem = formatPublicKey(publicKey);
+      session.output.result({ file, publicKey: pem, fingerprint }, pem.trimEnd());
+      session.output.note(`fingerprint (SHA-256): ${fingerprint}`);
+    });
+
+  keys
+    .command('passwd')
+    .description('give a private key another passphrase')
+    .argument('<file>', 'your private key')
+    .option('--passphrase-file <file>', 'file with the passphrase it has now (default: ask)')
+    .addOption(
+      new Option('--new-passphrase-file <file>', 'file with the new one (default: ask)').conflicts('passphrase'),
+    )
+    .option('--no-passphrase', 'do not protect the key any more')
+    .addHelpText('after', passwdHelp)
+    .action(async (file: string, options: NewPassphraseOptions, self: Command) => {
+      await using session = await openSession(context, self);
+      await changePassphrase(session, file, options);
+    });
+}
+
+async function generate(session: Session, name: string, options: GenerateOptions): Promise<void> {
+  const { terminal, output, settings } = session;
+  const unprotected = options.passphrase === false;
+  const { privateKey, publicKey } = generateKeyPair();
+  const files = { privateKey: `${name}.sec.pem`, publicKey: `${name}.pub.pem` };
+  const force = options.force === true;
+  await writeOutput({ name: files.privateKey, terminal, force, mode: 0o600 }, async (secretSink) => {
+    // Both names are looked at before anybody types a passphrase.
+    await writeOutput({ name: files.publicKey, terminal, force }, async (publicSink) => {
+      const passphrase = unprotected
+        ? undefined
+        : ((await settings.passphrase?.()) ?? (await askNewPassphrase(session)));
+      const { comment } = options;
+      const text = await formatPrivateKey(privateKey, {
+        ...(passphrase !== undefined && { passphrase: notEmpty(passphrase) }),
+        ...(comment !== undefined && { comment }),
+      });
+      await secretSink.write([Buffer.from(text)]);
+      await publicSink.write([Buffer.from(formatPublicKey(publicKey))]);
+    });
+  });
+  privateKey.fill(0);
+  const fingerprint = publicKeyFingerprint(publicKey);
+  output.result(
+    { ...files, fingerprint },
+    `${files.privateKey}: your private key; keep it to yourself\n${files.publicKey}: your public key; give it to others`,
+  );
+  output.note(`fingerprint (SHA-256): ${fingerprint}`);
+}
+
+async function changePassphrase(session: Session, file: string, options: NewPassphraseOptions): Promise<void> {
+  const { terminal, output } = session;
+  const path = resolve(terminal.folder, file);
+  const text = await readFile(path, 'latin1').catch(() => '');
+  if (/BEGIN OPENSSH/.test(text)) {
+    throw usageError(printable(file), 'this is a key of OpenSSH', 'Use ssh-keygen -p -f FILE.');
+  }
+  const privateKey = await readPrivateKey(path, session);
+  await writeOutput({ name: file, terminal, force: true, mode: 0o600 }, async (sink) => {
+    const passphrase = await newPassphrase(session, options);
+    const protection = passphrase === undefined ? {} : { passphrase: notEmpty(passphrase) };
+    await sink.write([Buffer.from(await formatPrivateKey(privateKey, protection))]);
+    privateKey.fill(0);
+  });
+  output.result({ file, protected: options.passphrase !== false }, `${printable(file)} has another passphrase`);
+}
+
+async function newPassphrase(session: Session, options: NewPassphraseOptions): Promise<string | undefined> {
+  const { newPassphraseFile } = options;
+  if (options.passphrase === false) return undefined;
+  if (newPassphraseFile === undefined) return await askNewPassphrase(session);
+  return await readSecretFile('--new-passphrase-file', resolve(session.terminal.folder, newPassphraseFile));
+}
+
+function askNewPassphrase({ terminal }: Session): Promise<string> {
+  return askNewSecret(terminal, 'New passphrase', 'Give it in a file, or make a key without one with --no-passphrase.');
+}
+
+function notEmpty(passphrase: string): string {
+  if (passphrase !== '') return passphrase;
+  throw new ClientError('usage', 'the passphrase is empty', {
+    remedy: 'A key without protection takes --no-passphrase.',
+  });
+}
+
+/** Of a public key file, or of the private key in the file. */
+async function anyPublicKey(session: Session, file: string): Promise<Uint8Array> {
+  const path = resolve(session.terminal.folder, file);
+  const text = await readFile(path, 'latin1').catch(() => '');
+  if (!/BEGIN [A-Z0-9 ]*PRIVATE KEY/.test(text)) return await readPublicKey('<file>', file, session.terminal);
+  const privateKey = await readPrivateKey(path, session);
+  try {
+    return publicKeyOf(privateKey);
+  } finally {
+    privateKey.fill(0);
+  }
+}

@@ -1,0 +1,76 @@
+import { type FileHandle, open } from 'node:fs/promises';
+import { resolve } from 'node:path';
+import { ClientError } from '../../client/errors.ts';
+import { printable } from '../../terminal/output.ts';
+import type { Terminal } from '../../terminal/terminal.ts';
+import { usageError } from '../errors.ts';
+
+const chunkBytes = 1_048_576;
+
+/** What a command reads: a file, or a pipe. */
+export interface Input extends AsyncDisposable {
+  /** For people. */
+  readonly label: string;
+  /** Absolute; `undefined` for standard input. */
+  readonly path: string | undefined;
+  /** Open at its start; `undefined` for what has no positions: pipes, devices. */
+  readonly handle: FileHandle | undefined;
+  /** Bytes of a regular file. */
+  readonly size: number | undefined;
+  /** The bytes from `start` on; of a pipe this can be asked for once, from 0. */
+  stream(start?: number): AsyncIterable<Uint8Array>;
+}
+
+/**
+ * @param name a path, or `-` for standard input
+ * @throws ClientError `not_found`, `local_disk`
+ */
+export async function openInput(name: string, terminal: Terminal): Promise<Input> {
+  if (name === '-') {
+    return {
+      label: 'standard input',
+      path: undefined,
+      handle: undefined,
+      size: undefined,
+      stream: () => terminal.input,
+      [Symbol.asyncDispose]: async () => {},
+    };
+  }
+  const path = resolve(terminal.folder, name);
+  const handle = await opened(path);
+  const status = await handle.stat();
+  if (status.isDirectory()) {
+    await handle.close();
+    throw usageError(printable(name), 'this is a folder', 'Give the name of a file.');
+  }
+  const regular = status.isFile();
+  return {
+    label: printable(name),
+    path,
+    handle: regular ? handle : undefined,
+    size: regular ? status.size : undefined,
+    stream: (start = 0) => chunksOf(handle, regular ? start : null),
+    [Symbol.asyncDispose]: () => handle.close(),
+  };
+}
+
+/** @param start position in a regular file; `null`: what has no positions, as it comes */
+async function* chunksOf(handle: FileHandle, start: number | null): AsyncGenerator<Uint8Array> {
+  for (let position = start; ; ) {
+    const { bytesRead, buffer } = await handle.read(Buffer.allocUnsafeSlow(chunkBytes), 0, chunkBytes, position);
+    if (bytesRead === 0) return;
+    if (position !== null) position += bytesRead;
+    yield buffer.subarray(0, bytesRead);
+  }
+}
+
+async function opened(path: string): Promise<FileHandle> {
+  try {
+    return await open(path, 'r');
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException;
+    const shown = printable(path);
+    if (code === 'ENOENT') throw new ClientError('not_found', `there is no file ${shown}`, { cause: error });
+    throw new ClientError('local_disk', `${shown} cannot be read (${code ?? message})`, { cause: error });
+  }
+}

@@ -1,0 +1,46 @@
+import type { Command } from 'commander';
+import { printable } from '../../terminal/output.ts';
+import type { Terminal } from '../../terminal/terminal.ts';
+import { usageError } from '../errors.ts';
+import { readPublicKey } from '../key-files.ts';
+import { collect } from '../options.ts';
+import type { Output } from '../output.ts';
+
+/** Options of commands that write one file. */
+export interface OutputFileOptions {
+  readonly output?: string;
+  readonly force?: boolean;
+}
+
+export function withOutputOptions(command: Command, text: string): Command {
+  return command.option('-o, --output <file>', text).option('--force', 'replace the output file if there is one');
+}
+
+/** The option of commands that write for other readers. */
+export function withRecipients(command: Command, text: string): Command {
+  return command.option('-r, --recipient <file>', text, collect);
+}
+
+/** The public keys that `--recipient` names. */
+export async function readRecipients(files: readonly string[], terminal: Terminal): Promise<readonly Uint8Array[]> {
+  return await Promise.all(files.map((file) => readPublicKey('--recipient', file, terminal)));
+}
+
+/** As {@link readRecipients}. @throws ClientError `usage` when there is none */
+export async function readSomeRecipients(files: readonly string[] | undefined, terminal: Terminal) {
+  if (!files?.length)
+    throw usageError('--recipient', 'say for whom', 'Give the public key of a reader, or of several.');
+  return await readRecipients(files, terminal);
+}
+
+/** Say what was written. The file is the result: only for programs it is told on standard output, too. */
+export function reportWritten(output: Output, record: { readonly output: string } & Record<string, unknown>): void {
+  if (record.output === '-') return;
+  if (output.json) output.result(record, '');
+  else output.note(`wrote ${printable(record.output)}`);
+}
+
+/** What every command of files says about its input and output. */
+export const filesHelp = `
+The input is a file, or - for standard input. A file gets its name only when it is whole; one that is there already is
+not replaced without --force.`;

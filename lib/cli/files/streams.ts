@@ -1,0 +1,52 @@
+import type { RandomAccessSource } from '../../crypt4gh/index.ts';
+import { usageError } from '../errors.ts';
+import type { ByteRangeOption } from '../options.ts';
+
+type Chunks = AsyncIterable<Uint8Array>;
+
+/** The same chunks; `onBytes` hears how many pass. */
+export async function* counted(source: Chunks, onBytes: (bytes: number) => void): AsyncGenerator<Uint8Array> {
+  for await (const chunk of source) {
+    onBytes(chunk.length);
+    yield chunk;
+  }
+}
+
+/** One after the other. */
+export async function* joined(first: Uint8Array, rest: Chunks): AsyncGenerator<Uint8Array> {
+  yield first;
+  yield* rest;
+}
+
+/** The same, read by position. */
+export function joinedSource(first: Uint8Array, rest: RandomAccessSource): RandomAccessSource {
+  return {
+    size: rest.size === undefined ? undefined : first.length + rest.size,
+    async read(offset, length) {
+      if (offset >= first.length) return await rest.read(offset - first.length, length);
+      const begin = first.subarray(offset, offset + length);
+      if (begin.length === length) return begin;
+      return Buffer.concat([begin, await rest.read(0, length - begin.length)]);
+    },
+  };
+}
+
+/** The bytes of a range; the source is read no further. @throws ClientError `usage` when it ends before the range begins */
+export async function* sliced(source: Chunks, { start, end }: ByteRangeOption): AsyncGenerator<Uint8Array> {
+  let position = 0;
+  for await (const chunk of source) {
+    const part = chunk.subarray(
+      Math.max(0, start - position),
+      end === undefined ? undefined : Math.max(0, end - position),
+    );
+    position += chunk.length;
+    if (part.length > 0) yield part;
+    if (end !== undefined && position >= end) return;
+  }
+  if (position <= start) throw beyondEnd(position);
+}
+
+/** What to say about a range that begins where there is nothing. */
+export function beyondEnd(size: number): Error {
+  return usageError('--range', `the range begins after the end: there are ${size} bytes`);
+}
