@@ -8,7 +8,6 @@ import { type Finding, findSecrets, type Secret, type Trace } from '../helpers/s
 import { basic, Service, until } from '../helpers/service.ts';
 import {
   archivePrivateKey,
-  dataKeys,
   derivedSenderKey,
   engineSecrets,
   passwordSecrets,
@@ -342,19 +341,18 @@ describe('secrets are found nowhere', () => {
     for (const { source } of found) expect(source).toMatch(/^reply GET \/v1\/stream\//);
   });
 
-  test('nor the derived sender keys of rebuilt headers', async () => {
-    const archiveKey = await archivePrivateKey(service);
-    const senders: Secret[] = [];
-    for (const { fileId, dataKey } of await dataKeys(service, archiveKey)) {
-      const sender = derivedSenderKey({ archiveKey, fileId, dataKey, recipient: recipient.publicKey });
-      const [key] = (await service.outboxKeys('a patient recipient')).filter((name) => name.includes(fileId));
-      if (!key) continue;
+  test('nor the derived sender key of rebuilt headers', async () => {
+    const sender = derivedSenderKey({
+      archiveKey: await archivePrivateKey(service),
+      recipient: recipient.publicKey,
+    });
+    const keys = await service.outboxKeys('a patient recipient');
+    expect(keys).toHaveLength(2);
+    for (const key of keys) {
       // Crypt4GH § 3.2.1: magic, version, count, then length, method and the writer's public key of the first packet.
       const writer = (await service.object('OutboxBucketName', key)).subarray(24, 56);
       expect(Buffer.from(publicKeyOf(sender))).toEqual(writer);
-      senders.push({ name: `sender key of ${fileId}`, value: sender });
     }
-    expect(senders).toHaveLength(2);
-    expect(findSecrets(senders, traces)).toEqual([]);
+    expect(findSecrets([{ name: 'sender key', value: sender }], traces)).toEqual([]);
   });
 });

@@ -1,4 +1,4 @@
-import { createHash, hkdfSync } from 'node:crypto';
+import { hkdfSync } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { openHeader } from '../../lib/crypt4gh/index.ts';
 import { readArchiveKeys } from '../../lib/ops/archive-keys.ts';
@@ -68,24 +68,12 @@ export async function dataKeys(
 }
 
 /**
- * The private key that a rebuilt header is sealed with, by SECURITY.md: HKDF-SHA-256 of the archive's private key over the
- * recipient's key and a digest of the file id and the packets, here one with a session key (Crypt4GH § 3.2.1).
+ * The private key that headers for a recipient are sealed with, by SECURITY.md: HKDF-SHA-256 (RFC 5869) of the archive's
+ * private key over the recipient's key.
  */
-export function derivedSenderKey(options: {
-  archiveKey: Uint8Array;
-  fileId: string;
-  dataKey: Uint8Array;
-  recipient: Uint8Array;
-}): Uint8Array {
-  const { archiveKey, fileId, dataKey, recipient } = options;
-  const digest = createHash('sha256');
-  for (const part of [Buffer.from(fileId), Buffer.concat([Buffer.alloc(8), dataKey])]) {
-    const length = Buffer.alloc(4);
-    length.writeUInt32LE(part.length);
-    digest.update(length).update(part);
-  }
-  const info = Buffer.concat([recipient, digest.digest()]);
-  return new Uint8Array(hkdfSync('sha256', archiveKey, 'data-out crypt4gh header v1', info, 44)).subarray(0, 32);
+export function derivedSenderKey(options: { archiveKey: Uint8Array; recipient: Uint8Array }): Uint8Array {
+  const info = Buffer.concat([Buffer.of(0), options.recipient]);
+  return new Uint8Array(hkdfSync('sha256', options.archiveKey, 'data-out crypt4gh header v2', info, 32));
 }
 
 /** The database secret of list and stream. */
