@@ -99,17 +99,7 @@ export class ProxyApi {
     const url = this.#at(`stream/${encodeURIComponent(name)}`);
     url.search = 'redirect=false';
     const what = `the address of ${JSON.stringify(name)}`;
-    const { parsed, sentAt } = await this.#repeated(what, { url, ...options }, async (reply) => ({
-      parsed: await readJson(reply),
-      sentAt: Date.parse(reply.header('date') ?? '') || this.connection.transport.timing.now().getTime(),
-    }));
-    const address = text(parsed, 'url');
-    const expiresAt = new Date(text(parsed, 'expiresAt'));
-    if (!URL.canParse(address) || Number.isNaN(expiresAt.getTime())) {
-      throw new ClientError('protocol', `${what}: the service gave none that can be used`);
-    }
-    const lifetimeMs = expiresAt.getTime() - sentAt;
-    return { url: new URL(address), expiresAt, lifetimeMs, size: wholeNumber(parsed, 'size') };
+    return await this.#repeated(what, { url, ...options }, (reply) => parseLocation(reply, name));
   }
 
   /** Asks for an export; the service answers before it is decided upon. @throws ClientError */
@@ -155,6 +145,19 @@ export class ProxyApi {
       }
     }
   }
+}
+
+/** The body of a reply to `redirect=false`. @throws ClientError `protocol`; UnavailableError */
+export async function parseLocation(reply: TransportReply, name: string): Promise<Location> {
+  const parsed = await readJson(reply);
+  const address = text(parsed, 'url');
+  const expiresAt = new Date(text(parsed, 'expiresAt'));
+  if (!URL.canParse(address) || Number.isNaN(expiresAt.getTime())) {
+    throw new ClientError('protocol', `${JSON.stringify(name)}: the service gave no address that can be used`);
+  }
+  const sentAt = Date.parse(reply.header('date') ?? '') || Date.now();
+  const lifetimeMs = expiresAt.getTime() - sentAt;
+  return { url: new URL(address), expiresAt, lifetimeMs, size: wholeNumber(parsed, 'size') };
 }
 
 function listedFile(row: unknown): ListedFile {

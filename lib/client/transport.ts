@@ -1,7 +1,8 @@
-import { getCACertificates, rootCertificates } from 'node:tls';
+import tls from 'node:tls';
 import { Agent, type Dispatcher, ProxyAgent } from 'undici';
 import { ClientError, interrupted, throwIfInterrupted } from './errors.ts';
 import { type ForwardProxies, isLoopback, proxyFor } from './forward-proxy.ts';
+import { largeReads } from './large-reads.ts';
 import { networkError } from './network-error.ts';
 import { Backoff, defaultRetryPolicy, type RetryPolicy } from './retry.ts';
 import { systemTiming, type Timing } from './timing.ts';
@@ -148,7 +149,6 @@ export class Transport implements AsyncDisposable {
     const ca = extraAuthorities === undefined ? undefined : [...trustedAuthorities(), extraAuthorities];
     const tls = { timeout: connectMs, ...(ca && { ca }) };
     const options: Agent.Options = {
-      connect: tls,
       headersTimeout: stallMs,
       bodyTimeout: stallMs,
       keepAliveTimeout: KEEP_ALIVE_MS,
@@ -156,15 +156,15 @@ export class Transport implements AsyncDisposable {
       pipelining: 1,
     };
     return proxy === undefined
-      ? new Agent(options)
-      : new ProxyAgent({ ...options, uri: proxy.href, requestTls: tls, proxyTls: tls });
+      ? new Agent({ ...options, connect: largeReads(tls) })
+      : new ProxyAgent({ ...options, connect: tls, uri: proxy.href, requestTls: tls, proxyTls: tls });
   }
 }
 
 /** What Node.js trusts, with what `NODE_EXTRA_CA_CERTS` names. */
 function trustedAuthorities(): readonly string[] {
   // Node.js 22 has the second before 22.15.
-  return typeof getCACertificates === 'function' ? getCACertificates('default') : rootCertificates;
+  return typeof tls.getCACertificates === 'function' ? tls.getCACertificates('default') : tls.rootCertificates;
 }
 
 function asReply(reply: Dispatcher.ResponseData, failure: (error: unknown) => unknown): TransportReply {
