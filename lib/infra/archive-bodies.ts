@@ -67,8 +67,17 @@ export class ArchiveBodies extends Construct {
     this.#keyArn = bucket.encryptionKey?.keyArn;
   }
 
-  /** Read bodies, and see that one is missing: without ListBucket S3 answers 403 instead of 404. */
+  /** Read bodies, and sign URLs for them. */
   grantRead(grantee: Grantee): void {
+    this.grantHead(grantee);
+    if (this.#keyArn) grantee.allow({ actions: ['kms:Decrypt'], resources: [this.#keyArn] });
+  }
+
+  /**
+   * See size and entity tag of bodies, and that one is missing: without ListBucket S3 answers 403 instead of 404. IAM has
+   * one action for HEAD and GET, but S3 needs the key only to give out bytes: of a bucket under a customer key, none are.
+   */
+  grantHead(grantee: Grantee): void {
     grantee.allow({
       actions: ['s3:GetObject'],
       resources: [`${this.#arn}/*`],
@@ -78,7 +87,6 @@ export class ArchiveBodies extends Construct {
       },
     });
     grantee.allow({ actions: ['s3:ListBucket'], resources: [this.#arn] });
-    if (this.#keyArn) grantee.allow({ actions: ['kms:Decrypt'], resources: [this.#keyArn] });
     grantee.configure(environment.archiveBucket, this.bucketName);
   }
 }

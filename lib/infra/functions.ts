@@ -127,8 +127,9 @@ export class Functions extends Construct {
       timeout: apiTimeout,
       verifiesVisas: true,
     });
-    // Size and checksums are those of the plaintext as the edit list of the stored header leaves it.
-    storage.archive.grantRead(this.drs);
+    // Size and checksums are those of the plaintext as the edit list of the stored header leaves it. No bodies are read, and
+    // its POST routes are open to strangers: it must not be able to.
+    storage.archive.grantHead(this.drs);
     storage.archiveKeys.grantRead(this.drs);
 
     for (const target of [this.datasets, this.datasetFiles, this.directFile, this.drs]) {

@@ -51,9 +51,9 @@ const expected: Readonly<Record<string, readonly string[]>> = {
     's3:PutObject OutboxBucketArn/direct/*',
     'secretsmanager:GetSecretValue ArchiveKeysSecret',
   ],
+  // May read a body's size, but has no use of the key that it would take to read the body.
   Drs: [
     ...datasetsAndFiles,
-    'kms:Decrypt ArchiveBucketKey',
     `kms:Decrypt ArchiveKeysKey ${throughSecretsManager}`,
     's3:GetObject ArchiveBucketArn/*',
     's3:ListBucket ArchiveBucketArn',
