@@ -1,24 +1,30 @@
 import { execFileSync, spawnSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { randomBytes } from 'node:crypto';
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { build } from 'esbuild';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { buildPackage } from '../../bin/build.ts';
 
 const root = join(import.meta.dirname, '../..');
-const project = mkdtempSync(join(tmpdir(), 'crypt4gh-package-'));
+const project = mkdtempSync(join(tmpdir(), 'data-out-package-'));
 const installed = join(project, 'node_modules/data-out');
+/** Where `npm i -g` puts the client. */
+const prefix = join(project, 'global');
+const npm = (args: readonly string[]) =>
+  execFileSync('npm', [...args, '--silent', '--offline', '--cache', join(project, 'empty-cache')], { stdio: 'pipe' });
 
-/** A project elsewhere that has the packed package and what it depends on, as an installation without network would. */
-beforeAll(() => {
-  execFileSync('npm', ['pack', '--silent', '--pack-destination', project], { cwd: root, stdio: 'pipe' });
-  const tarball = readdirSync(project).find((name) => name.endsWith('.tgz'))!;
+/** A project elsewhere that has the packed package, as an installation without network would. */
+beforeAll(async () => {
+  await buildPackage(join(project, 'package'));
+  npm(['pack', join(project, 'package'), '--pack-destination', project]);
+  const tarball = join(project, readdirSync(project).find((name) => name.endsWith('.tgz'))!);
+  npm(['install', '--global', '--prefix', prefix, tarball]);
   mkdirSync(installed, { recursive: true });
-  execFileSync('tar', ['-xf', join(project, tarball), '-C', installed, '--strip-components=1']);
-  for (const dependency of ['bcrypt-pbkdf', '@types/node']) {
-    mkdirSync(join(project, 'node_modules', dependency, '..'), { recursive: true });
-    symlinkSync(join(root, 'node_modules', dependency), join(project, 'node_modules', dependency), 'dir');
-  }
+  execFileSync('tar', ['-xf', tarball, '-C', installed, '--strip-components=1']);
+  mkdirSync(join(project, 'node_modules/@types'));
+  symlinkSync(join(root, 'node_modules/@types/node'), join(project, 'node_modules/@types/node'), 'dir');
   writeFileSync(join(project, 'package.json'), '{ "type": "module" }');
   writeFileSync(join(project, 'app.ts'), app);
 });
@@ -74,11 +80,51 @@ describe('the packed package', () => {
     expect(run(join(project, 'bundle/app.js'))).toBe(output);
   });
 
-  test('has the library alone: no other part of this project, no TypeScript', () => {
+  test('needs no other package, and holds nothing of the service', () => {
+    const manifest = JSON.parse(readFileSync(join(installed, 'package.json'), 'utf8'));
+    expect(Object.keys(manifest).filter((key) => /dependencies|scripts/i.test(key))).toEqual([]);
     const names = readdirSync(installed, { recursive: true, encoding: 'utf8' });
-    const foreign = names.filter((name) => /(^|\/)(lambdas|test|infra|stores)(\/|$)/.test(name));
+    const foreign = names.filter((name) => /(^|\/)(lambdas|test|infra|stores|node_modules)(\/|$)/.test(name));
     expect(foreign).toEqual([]);
-    const sources = names.filter((name) => name.startsWith('dist') && /(?<!\.d)\.ts$/.test(name));
-    expect(sources).toEqual([]);
+    expect(names.filter((name) => /(?<!\.d)\.ts$/.test(name))).toEqual([]);
+    const client = readFileSync(join(installed, 'bin/data-out.js'), 'utf8');
+    for (const absent of ['@aws-sdk', '@smithy', 'aws-cdk-lib', 'optionalDependencies']) {
+      expect(client.includes(absent), absent).toBe(false);
+    }
+    expect(client.length).toBeLessThan(1_500_000);
+  });
+
+  test('brings the licences of what is bundled', () => {
+    const licences = readFileSync(join(installed, 'THIRD-PARTY-LICENSES.txt'), 'utf8');
+    for (const name of ['commander', 'undici', 'smol-toml', 'log-update', 'bcrypt-pbkdf', 'tweetnacl']) {
+      expect(licences).toContain(`\n${name} `);
+    }
+  });
+});
+
+describe('the client, installed with npm i -g and no network', () => {
+  const client = (...args: readonly string[]) =>
+    execFileSync(join(prefix, 'bin/data-out'), args, { cwd: project, stdio: ['ignore', 'pipe', 'pipe'] });
+
+  test('is the version of this tree', () => {
+    const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
+    expect(client('--version').toString()).toBe(`${version}\n`);
+  });
+
+  test('encrypts and decrypts on threads', () => {
+    const plaintext = randomBytes(9 * 1024 * 1024);
+    writeFileSync(join(project, 'sample.bin'), plaintext);
+    client('keys', 'generate', 'me', '--no-passphrase');
+    client('encrypt', '-r', 'me.pub.pem', 'sample.bin');
+    client('decrypt', '--key', 'me.sec.pem', 'sample.bin.c4gh', '-o', 'again.bin');
+    expect(readFileSync(join(project, 'again.bin')).equals(plaintext)).toBe(true);
+  });
+
+  test('loads its HTTP client when it is needed', () => {
+    // A proxy at a port that nobody listens on, and TLS authorities: both of the HTTP client.
+    const env = { ...process.env, DATA_OUT_VISA: 'a.b.c', HTTPS_PROXY: 'http://127.0.0.1:9/' };
+    const args = ['list', '--url', 'https://localhost:9/', '--ca', join(project, 'package.json')];
+    const { status, stderr } = spawnSync(join(prefix, 'bin/data-out'), args, { env, encoding: 'utf8' });
+    expect({ status, stderr }).toMatchObject({ status: 7, stderr: expect.stringContaining('ECONNREFUSED') });
   });
 });
