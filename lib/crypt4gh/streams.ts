@@ -39,7 +39,7 @@ function webPair(through: Through): ByteStreamPair {
       stopInput = (reason) => controller.error(reason);
     },
   });
-  const output = through(input.readable);
+  const output = through(untilGivenUp(input.readable));
   const readable = new ReadableStream<Uint8Array>(
     {
       async pull(controller) {
@@ -56,4 +56,17 @@ function webPair(through: Through): ByteStreamPair {
     { highWaterMark: 0 },
   );
   return { readable, writable: input.writable };
+}
+
+/**
+ * The chunks of a stream. Who stops early, where an edit list ends, tells the writer why: as other streams that end before
+ * their input does, with a TypeError (Streams Standard, TransformStream).
+ */
+async function* untilGivenUp(input: ReadableStream<Uint8Array>): AsyncGenerator<Uint8Array, void, undefined> {
+  const reader = input.getReader();
+  try {
+    for (let next = await reader.read(); !next.done; next = await reader.read()) yield next.value;
+  } finally {
+    await reader.cancel(new TypeError('the rest of the input is not needed')).catch(() => undefined);
+  }
 }

@@ -89,6 +89,15 @@ describe('Web streams', () => {
     expect(state.closed).toBe(true);
   });
 
+  test('tell a writer that is not piped through why no more is taken', async () => {
+    const short = await collect(encrypt([plaintext], { recipients, editList: [0n, 10n] }));
+    const { readable, writable } = decryptionStream({ privateKeys });
+    const written = new Blob([short]).stream().pipeTo(writable);
+    const [read, given] = await Promise.allSettled([collect(readable), written]);
+    expect(read).toMatchObject({ status: 'fulfilled', value: plaintext.subarray(0, 10) });
+    expect(given).toMatchObject({ status: 'rejected', reason: { name: 'TypeError' } });
+  });
+
   test('can be given up while they wait for input', async () => {
     let reason: unknown;
     const { readable, writable } = decryptionStream({ privateKeys });
