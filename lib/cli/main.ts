@@ -2,8 +2,13 @@ import { Command, CommanderError } from 'commander';
 import { InterruptedError } from '../terminal/interrupted.ts';
 import { printable } from '../terminal/output.ts';
 import { registerCompletion } from './commands/completion.ts';
+import { registerDatasets, registerFiles } from './commands/datasets.ts';
 import { registerDecrypt } from './commands/decrypt.ts';
+import { registerDoctor } from './commands/doctor.ts';
+import { registerDownload } from './commands/download.ts';
 import { registerEncrypt } from './commands/encrypt.ts';
+import { registerExport } from './commands/export.ts';
+import { registerFetch } from './commands/fetch.ts';
 import { registerInspect } from './commands/inspect.ts';
 import { registerKeys } from './commands/keys.ts';
 import { registerList } from './commands/list.ts';
@@ -18,11 +23,17 @@ import { createStyle } from './style.ts';
 const registrations: readonly ((program: Command, context: CommandContext) => void)[] = [
   registerKeys,
   registerList,
+  registerDownload,
+  registerDatasets,
+  registerFiles,
+  registerFetch,
   registerDecrypt,
   registerEncrypt,
   registerReencrypt,
   registerRearrange,
   registerInspect,
+  registerDoctor,
+  registerExport,
   registerCompletion,
 ];
 

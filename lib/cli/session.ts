@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import { connect, type ServiceConnection } from '../client/connection.ts';
-import { Transport } from '../client/transport.ts';
+import type { RetryPolicy } from '../client/retry.ts';
+import type { Transport } from '../client/transport.ts';
 import type { Terminal } from '../terminal/terminal.ts';
 import { createOutput, type Output } from './output.ts';
 import { createProgress, noProgress, type Progress } from './progress.ts';
@@ -26,8 +27,15 @@ export interface Session extends AsyncDisposable {
 
 const maxAuthorityBytes = 4 * 1024 * 1024;
 
-/** @throws ClientError `usage` for a wrong setting */
-export async function openSession({ terminal, version }: CommandContext, command: Command): Promise<Session> {
+/**
+ * @param patience with the network, where it is another one than usual
+ * @throws ClientError `usage` for a wrong setting
+ */
+export async function openSession(
+  { terminal, version }: CommandContext,
+  command: Command,
+  patience?: RetryPolicy,
+): Promise<Session> {
   const options = command.optsWithGlobals<GlobalOptions & ServiceOptions & KeyOptions>();
   const json = options.json === true;
   const quiet = options.quiet === true;
@@ -40,7 +48,7 @@ export async function openSession({ terminal, version }: CommandContext, command
     progress,
     settings,
     async service() {
-      transport ??= await openTransport(settings, terminal, version);
+      transport ??= await openTransport(settings, terminal, version, patience);
       const { proxyUrl, directUrl, visa, basic } = settings;
       return connect({ proxyUrl: proxyUrl?.href, dataOutUrl: directUrl?.href, visa, basic, transport });
     },
@@ -51,9 +59,16 @@ export async function openSession({ terminal, version }: CommandContext, command
   };
 }
 
-async function openTransport(settings: Settings, { env }: Terminal, version: string): Promise<Transport> {
+async function openTransport(
+  settings: Settings,
+  { env }: Terminal,
+  version: string,
+  patience: RetryPolicy | undefined,
+): Promise<Transport> {
   const { caFile, insecureHttp } = settings;
   const authorities = caFile && (await readSmallFile('certificate authority', caFile, maxAuthorityBytes));
+  // Loaded on first use: commands on local files need no HTTP client, the largest part of the bundle.
+  const { Transport } = await import('../client/transport.ts');
   const variable = (name: string) => env[name] || env[name.toLowerCase()] || undefined;
   return new Transport({
     // In upper case HTTP_PROXY could be a header of a request, where this runs in a CGI script: only HTTPS_PROXY is.
@@ -61,5 +76,6 @@ async function openTransport(settings: Settings, { env }: Terminal, version: str
     extraAuthorities: authorities?.toString('utf8'),
     insecureHttp,
     userAgent: `data-out/${version}`,
+    ...(patience && { retries: patience }),
   });
 }

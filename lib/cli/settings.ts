@@ -116,19 +116,24 @@ function urlOf(found: Found | undefined): URL | undefined {
   return url;
 }
 
-function basicOf(
+/**
+ * Credentials of HTTP Basic from what was found of them; a password that nobody wrote down is asked for, once.
+ * @param variables that users set them with, for errors
+ */
+export function basicOf(
   username: Found | undefined,
   password: (() => Promise<string>) | undefined,
   terminal: Terminal,
+  variables = { username: 'DATA_OUT_USERNAME', password: 'DATA_OUT_PASSWORD' },
 ): Settings['basic'] {
   if (username === undefined) {
     if (password === undefined) return undefined;
-    const remedy = 'Say it with --username or DATA_OUT_USERNAME.';
+    const remedy = `Say it with --username or ${variables.username}.`;
     return () => Promise.reject(new ClientError('usage', 'there is a password, but no user name', { remedy }));
   }
   const name = username.value;
   if (name.includes(':')) throw usageError(username.source, 'a user name cannot hold a colon (RFC 7617)');
-  const remedy = 'Give it with --password-file FILE or DATA_OUT_PASSWORD.';
+  const remedy = `Give it with --password-file FILE or ${variables.password}.`;
   let asked: Promise<string> | undefined;
   const ask = () => {
     asked ??= askSecret(terminal, `Password of ${printable(name)}: `, remedy);

@@ -1,5 +1,5 @@
 import { authorized, type Credentials, type ServiceConnection } from './connection.ts';
-import { ClientError } from './errors.ts';
+import { ClientError, ServiceError } from './errors.ts';
 import { readJson, text } from './json.ts';
 import type { TransportReply, TransportRequest } from './transport.ts';
 
@@ -74,7 +74,11 @@ export class DataOutApi {
     query: FileQuery = {},
     options: { signal?: AbortSignal | undefined } = {},
   ): Promise<Description> {
-    const reply = await this.request(fileId, query, { method: 'HEAD', ...options });
+    const reply = await this.request(fileId, query, { method: 'HEAD', ...options }).catch(async (error: unknown) => {
+      // A reply to HEAD has no body that would say why; one to GET has.
+      if (error instanceof ServiceError) await (await this.request(fileId, query, { ...options })).discard();
+      throw error;
+    });
     await reply.discard();
     const length = reply.header('content-length') ?? '';
     if (!/^\d+$/.test(length)) throw new ClientError('protocol', `${fileId}: the service gave no size`);

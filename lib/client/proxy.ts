@@ -41,9 +41,12 @@ const ROWS_PER_PAGE = 10_000;
 /** A row has about 300 bytes; more of the service's pages than this are no listing. */
 const PAGE_BYTES = 64 * 1024 * 1024;
 
+/** All request headers together may have 10,240 bytes at API Gateway. */
+const MOST_TWICE_BYTES = 4_500;
+
 const asResearcher: Credentials = ({ visa, basic }) => ({
-  // Both ways: some intermediaries take the first away.
-  proxyAuthorization: `Bearer ${visa}`,
+  // Both ways: some intermediaries take the first away. A long passport fits only once.
+  ...(visa.length <= MOST_TWICE_BYTES && { proxyAuthorization: `Bearer ${visa}` }),
   headers: { 'x-ga4gh-visa': visa, ...(basic !== undefined && { authorization: basic }) },
 });
 

@@ -29,6 +29,8 @@ export interface DownloadFileOptions {
   readonly connections: number;
   readonly existing: Existing;
   readonly decrypt?: Decryption | undefined;
+  /** Whether only its owner may read the file; what is decrypted here is so anyway. */
+  readonly isPrivate?: boolean;
   readonly transport: Transport;
   readonly onEvent: (event: DownloadEvent) => void;
   readonly signal: AbortSignal | undefined;
@@ -62,7 +64,7 @@ async function downloadVersion(options: DownloadFileOptions): Promise<void> {
   const { remote, paths, connections, decrypt, transport, onEvent, signal } = options;
   const { name } = remote;
   const form: Form = decrypt ? 'plaintext' : 'container';
-  await using part = await PartFile.open(paths.part, decrypt ? PRIVATE_MODE : 0o666);
+  await using part = await PartFile.open(paths.part, decrypt || options.isPrivate ? PRIVATE_MODE : 0o666);
   const { resumed, exists } = await leftOver(part, paths, { name, form, size: remote.size });
   const checkpoints = new Checkpoints({ part, path: paths.journal, timing: transport.timing, name, form, exists });
   if (resumed === undefined) {

@@ -1,0 +1,168 @@
+import type { Command } from 'commander';
+import { ProxyApi } from '../../client/proxy.ts';
+import { printable } from '../../terminal/output.ts';
+import { described } from '../described.ts';
+import { usageError } from '../errors.ts';
+import { administratorOf } from '../export/administrator.ts';
+import { type BatchResult, runBatch } from '../export/batch.ts';
+import { type ExportOrder, readOrder } from '../export/export-order.ts';
+import { type CommandContext, openSession, type Session } from '../session.ts';
+
+interface ExportOptions {
+  readonly visa?: string;
+  readonly publicKey?: string;
+  readonly kind: string;
+  readonly file?: boolean;
+  readonly batch?: string;
+  readonly again?: boolean;
+  readonly dryRun?: boolean;
+  readonly username?: string;
+  readonly passwordFile?: string;
+}
+
+const afterHelp = `
+The service answers at once and decides afterwards: whether the visa is good and the dataset released, its operator sees in
+the audit trail by the request id. What is staged, the recipient sees with data-out list.
+
+A batch is a CSV file whose first line is id,type,visa,public_key. Paths begin at the folder of the CSV file; an empty type
+means a dataset. What became of each row is written to FILE.csv.results.jsonl, and what was accepted is not sent again
+when the same command is given a second time.
+
+Examples:
+  data-out export EGAD00000000001 --visa jane.jwt --public-key jane.pub.pem
+  data-out export EGAF00000000001 --file --visa jane.jwt --public-key jane.pub.pem --dry-run
+  data-out export --batch recipients.csv`;
+
+/** `export <id>` and `export --batch <file>`, for administrators. */
+export function registerExport(program: Command, context: CommandContext): void {
+  program
+    .command('export')
+    .description('administrators: stage a dataset or a file for a recipient')
+    .argument('[id]', 'dataset, or with --file the file')
+    .option('--visa <file>', "file with the recipient's visa or passport")
+    .option('--public-key <file>', "the recipient's public key: Crypt4GH, OpenSSH ed25519 or X25519")
+    .option('--file', 'the id is that of a single file')
+    .option('--kind <kind>', 'archive kind, as the operator set it', 'fega')
+    .option('--batch <file>', 'many exports from a CSV file')
+    .option('--again', 'with --batch: send also what was accepted before')
+    .option('--dry-run', 'look at everything here, send nothing')
+    .option('--url <url>', 'address of the proxy API (DATA_OUT_URL)')
+    .option('--username <name>', 'user name of the administrator (DATA_OUT_ADMIN_USERNAME)')
+    .option('--password-file <file>', 'file with the password (DATA_OUT_ADMIN_PASSWORD_FILE; default: ask)')
+    .option('--ca <file>', 'PEM file of a certificate authority to trust as well (DATA_OUT_CA_FILE)')
+    .option('--insecure-http', 'allow http:// to other machines: anybody on the way can read everything')
+    .addHelpText('after', afterHelp)
+    .action(async (id: string | undefined, options: ExportOptions, self: Command) => {
+      const batch = checkedBatch(id, options);
+      await using session = await openSession(context, self);
+      const api = async () => {
+        const basic = await administratorOf(self.optsWithGlobals(), session.terminal);
+        return new ProxyApi({ ...(await session.service()), basic });
+      };
+      if (batch !== undefined) await exportBatch(session, batch, options, api);
+      else await exportOne(session, checkedOne(id, options), options.dryRun ? undefined : api);
+    });
+}
+
+/** @returns the batch, if it is one. @throws ClientError `usage` when it is something else as well */
+function checkedBatch(id: string | undefined, options: ExportOptions): string | undefined {
+  const { batch, visa, publicKey, file, again } = options;
+  if (batch === undefined) {
+    if (again) throw usageError('--again', 'this goes with --batch', 'A single export is sent every time.');
+    return undefined;
+  }
+  if (id !== undefined || visa !== undefined || publicKey !== undefined || file) {
+    throw usageError('--batch', 'id, visa, public key and type are in the file', 'Give --batch alone.');
+  }
+  return batch;
+}
+
+/** @throws ClientError `usage` */
+function checkedOne(id: string | undefined, { visa, publicKey, kind, file }: ExportOptions) {
+  if (id === undefined) throw usageError('id', 'say which dataset', 'Give its id, or --batch FILE.csv.');
+  if (visa === undefined) throw usageError('--visa', "give the file with the recipient's visa");
+  if (publicKey === undefined) throw usageError('--public-key', "give the file with the recipient's public key");
+  return { id, type: file ? 'fileId' : 'datasetId', kind, visa, publicKey } as const;
+}
+
+async function exportOne(
+  { output, terminal }: Session,
+  words: ReturnType<typeof checkedOne>,
+  api: (() => Promise<ProxyApi>) | undefined,
+): Promise<void> {
+  const order = await readOrder(words, { visa: '--visa', publicKey: '--public-key' }, terminal);
+  for (const doubt of order.doubts) output.warn(printable(doubt));
+  if (api === undefined) {
+    output.result({ outcome: 'would-send', ...recordOf(order) }, describe(order).join('\n'));
+    output.note('Nothing was sent. The visa was decoded, not verified.');
+    return;
+  }
+  const proxy = await api();
+  const { requestId } = await proxy.export(order.request, { signal: terminal.signal });
+  const text = `${printable(words.id)}: accepted, request ${printable(requestId)}`;
+  output.result({ outcome: 'accepted', requestId, ...recordOf(order) }, text);
+}
+
+async function exportBatch(
+  session: Session,
+  path: string,
+  { kind, again = false, dryRun }: ExportOptions,
+  api: () => Promise<ProxyApi>,
+): Promise<void> {
+  const { output, terminal, settings } = session;
+  const counts = { accepted: 0, 'accepted-before': 0, 'would-send': 0, failed: 0 };
+  const onResult = (result: BatchResult) => {
+    const { row, outcome, requestId, time, order, error } = result;
+    counts[outcome] += 1;
+    const head = { line: row.line, outcome, id: row.id, type: row.type };
+    const record = {
+      ...head,
+      requestId,
+      time,
+      ...(order && recordOf(order)),
+      ...(error && { error: described(error) }),
+    };
+    for (const doubt of order?.doubts ?? []) output.warn(`line ${row.line}: ${printable(doubt)}`);
+    output.result(record, `line ${row.line}: ${printable(row.id)}: ${printable(textOf(result))}`);
+  };
+  const proxy = dryRun ? undefined : await api();
+  const options = { path, kind, again, proxy, proxyUrl: settings.proxyUrl, terminal, onResult };
+  const error = await runBatch(options);
+  const parts = Object.entries(counts).flatMap(([outcome, count]) =>
+    count === 0 ? [] : `${count} ${outcome.replace('-', ' ')}`,
+  );
+  output.note(`${parts.join(', ')}${dryRun ? '; nothing was sent' : ''}`);
+  if (error) throw error;
+}
+
+function textOf({ outcome, requestId, time, error }: BatchResult): string {
+  if (outcome === 'accepted') return `accepted, request ${requestId}`;
+  if (outcome === 'accepted-before') return `accepted before, at ${time}, request ${requestId}; not sent again`;
+  if (outcome === 'would-send') return 'would be sent';
+  return `failed: ${error?.message}`;
+}
+
+function recordOf({ request, fingerprint, recipient, visaExpires, doubts }: ExportOrder) {
+  return {
+    id: request.id,
+    type: request.type,
+    kind: request.kind,
+    publicKeyFingerprint: fingerprint,
+    recipient: recipient && { issuer: recipient.issuer, subject: recipient.subject },
+    visaExpires: visaExpires?.toISOString(),
+    doubts,
+  };
+}
+
+/** An order in lines for people. */
+function describe({ request, fingerprint, recipient, visaExpires }: ExportOrder): string[] {
+  const { id, type = 'datasetId', kind = '' } = request;
+  const who = recipient ? `${recipient.subject} (${recipient.issuer})` : 'not named by the visa';
+  const rows = [
+    ['would export', `${type === 'fileId' ? 'file' : 'dataset'} ${id}, kind ${kind}`],
+    ['recipient', who],
+    ['visa until', visaExpires?.toISOString() ?? 'not said'],
+    ['key', `SHA-256 ${fingerprint}`],
+  ];
+  return rows.map(([name = '', value = '']) => `${name.padEnd(14)}${printable(value)}`);
+}

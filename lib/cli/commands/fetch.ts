@@ -1,0 +1,170 @@
+import { pipeline } from 'node:stream/promises';
+import type { Command } from 'commander';
+import { DataOutApi } from '../../client/data-out.ts';
+import { DirectFile, directContainer } from '../../client/download/direct-file.ts';
+import { downloadFile } from '../../client/download/download-file.ts';
+import type { Existing } from '../../client/download/existing.ts';
+import { inOrder } from '../../client/download/in-order.ts';
+import type { RemoteFile } from '../../client/download/remote-file.ts';
+import { DownloadReporter } from '../download/download-reporter.ts';
+import { localTarget } from '../download/local-target.ts';
+import { usageError } from '../errors.ts';
+import { counted } from '../files/streams.ts';
+import { readPublicKey } from '../key-files.ts';
+import { type ByteRangeOption, parseCount, parseRange, withServiceOptions } from '../options.ts';
+import { type CommandContext, openSession, type Session } from '../session.ts';
+
+interface FetchOptions {
+  readonly crypt4gh?: boolean;
+  readonly publicKey?: string;
+  readonly range?: string;
+  readonly output?: string;
+  readonly connections: string;
+  readonly overwrite?: boolean;
+  readonly skipExisting?: boolean;
+}
+
+const afterHelp = `
+Without --crypt4gh the service decrypts, and what comes is the plaintext: fetch it to a place that may hold it. With
+--crypt4gh comes a Crypt4GH file for the key that you name. A download that was broken off goes on when the same command is
+given again; to standard output it cannot.
+
+Examples:
+  data-out datasets
+  data-out files EGAD00000000001
+  data-out fetch EGAF00000000001 --crypt4gh --public-key me.pub.pem
+  data-out fetch EGAF00000000001 --range 0-65536 -o - | xxd | head`;
+
+/** `fetch <fileId>`: a file straight from the archive. */
+export function registerFetch(program: Command, context: CommandContext): void {
+  const command = program
+    .command('fetch')
+    .description('fetch a file straight from the archive, without an export')
+    .argument('<fileId>', 'the file, as data-out files shows it')
+    .option('--crypt4gh', 'a Crypt4GH file for a key of yours, instead of the plaintext')
+    .option('--public-key <file>', 'with --crypt4gh: your public key')
+    .option('--range <a-b>', 'only bytes a to b of the plaintext, b not among them; a- for all from a on')
+    .option('-o, --output <file>', 'file or folder; - for standard output (default: the name that the service gives)')
+    .option('--connections <n>', 'connections at once', '8')
+    .option('--overwrite', 'replace a file that is there')
+    .option('--skip-existing', 'keep a file that is there and has the right size');
+  withServiceOptions(command)
+    .addHelpText('after', afterHelp)
+    .action(async (fileId: string, options: FetchOptions, self: Command) => {
+      const wanted = checked(options);
+      await using session = await openSession(context, self);
+      const { terminal } = session;
+      if (options.output === '-' && terminal.outputIsTerminal && !options.range) {
+        throw usageError('--output', 'standard output is a terminal', 'Redirect it, or give --output FILE.');
+      }
+      // Before anything is asked for: a wrong key file is the user's to correct.
+      const key = wanted.publicKey && (await readPublicKey('--public-key', wanted.publicKey, terminal));
+      // This API takes a visa and nothing else: no password is sent to it, nor asked for.
+      const api = new DataOutApi({ ...(await session.service()), basic: undefined });
+      const file = await remoteFile(api, { fileId, key, range: wanted.range }, terminal.signal);
+      if (options.output === '-') await toOutput(session, api, file.remote, wanted.connections);
+      else await toFile(session, api, file, { fileId, output: options.output, ...wanted });
+    });
+}
+
+interface Wanted {
+  readonly publicKey: string | undefined;
+  readonly range: ByteRangeOption | undefined;
+  readonly connections: number;
+  readonly existing: Existing;
+}
+
+/** @throws ClientError `usage` */
+function checked(options: FetchOptions): Wanted {
+  const { crypt4gh, publicKey, range, connections, overwrite, skipExisting } = options;
+  if (crypt4gh && publicKey === undefined) {
+    throw usageError('--public-key', 'say for which key', 'Give the file with your public key.');
+  }
+  if (!crypt4gh && publicKey !== undefined) {
+    throw usageError('--public-key', 'this goes with --crypt4gh', 'Without it the plaintext would come.');
+  }
+  if (overwrite && skipExisting) throw usageError('--overwrite', 'give this or --skip-existing, not both');
+  return {
+    publicKey,
+    range: range === undefined ? undefined : parseRange('--range', range),
+    connections: parseCount('--connections', connections, { from: 1, to: 64 }),
+    existing: overwrite ? 'overwrite' : skipExisting ? 'skip' : 'fail',
+  };
+}
+
+/** A remote file, and what the service calls the whole of it. */
+interface NamedFile {
+  readonly remote: RemoteFile;
+  readonly name: string;
+}
+
+async function remoteFile(
+  api: DataOutApi,
+  file: {
+    readonly fileId: string;
+    readonly key: Uint8Array | undefined | '';
+    readonly range: ByteRangeOption | undefined;
+  },
+  signal: AbortSignal,
+): Promise<NamedFile> {
+  const { fileId, key, range } = file;
+  if (key) {
+    // The service cuts an end that lies past the file's.
+    const coordinates = range && { start: range.start, end: range.end ?? Number.MAX_SAFE_INTEGER };
+    const query = { publicKey: Buffer.from(key).toString('base64'), coordinates };
+    const remote = await directContainer(api, { fileId, query }, { signal });
+    return { remote, name: remote.name };
+  }
+  const { name, size } = await api.describe(fileId, {}, { signal });
+  if (range && range.start >= size) {
+    throw usageError('--range', `the file has ${size} bytes`, 'Give a range that begins before its end.');
+  }
+  const part = range && { start: range.start, end: Math.min(range.end ?? size, size) };
+  return { remote: new DirectFile(api, { fileId, name, size, part }), name };
+}
+
+/** `sample.bam` as `sample.bam.0-65536`, and with `.c4gh` at its end as before. */
+function partName(name: string, range: ByteRangeOption | undefined): string {
+  if (range === undefined) return name;
+  const [, base = name, suffix = ''] = /^(.*?)(\.c4gh)?$/is.exec(name) ?? [];
+  return `${base}.${range.start}-${range.end ?? ''}${suffix}`;
+}
+
+async function toOutput(
+  { terminal, progress, output }: Session,
+  api: DataOutApi,
+  remote: RemoteFile,
+  connections: number,
+): Promise<void> {
+  const { transport } = api.connection;
+  const { signal } = terminal;
+  const task = progress.task(remote.name, remote.size);
+  const retrying = (error: Error) => output.note(`${error.message}; trying again`);
+  const bytes = inOrder(remote, { connections, transport, signal, retrying });
+  try {
+    await pipeline(counted(bytes, task.add), terminal.output, { end: false, signal });
+  } finally {
+    task.end();
+  }
+}
+
+async function toFile(
+  { terminal, progress, output }: Session,
+  api: DataOutApi,
+  { remote, name }: NamedFile,
+  wanted: Wanted & { readonly fileId: string; readonly output: string | undefined },
+): Promise<void> {
+  const { folder, signal } = terminal;
+  const { fileId, connections, existing } = wanted;
+  const started = terminal.now().getTime();
+  const reporter = new DownloadReporter(output, progress, 1);
+  const { onEvent } = reporter;
+  const named = (each: string) => partName(each, wanted.range);
+  const paths = await localTarget(folder, wanted.output, { name: named(name), fallback: named(fileId) });
+  const { transport } = api.connection;
+  const isPrivate = wanted.publicKey === undefined;
+  const outcome = await downloadFile({ remote, paths, connections, existing, isPrivate, transport, onEvent, signal });
+  const result = { name: remote.name, size: remote.size, path: paths.final, outcome };
+  onEvent({ type: 'finished', result });
+  reporter.summarize(terminal.now().getTime() - started);
+}

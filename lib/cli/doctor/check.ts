@@ -1,0 +1,72 @@
+import { ClientError, type ClientErrorCode } from '../../client/errors.ts';
+import { Crypt4ghError, MalformedHeaderError, PassphraseError } from '../../crypt4gh/index.ts';
+import { printable } from '../../terminal/output.ts';
+import { failureOf } from '../failure.ts';
+import type { Output } from '../output.ts';
+
+export type Verdict = 'ok' | 'warning' | 'failed' | 'skipped';
+
+/** What one look has shown. */
+export interface CheckResult {
+  /** Such as `certificate`. */
+  readonly check: string;
+  readonly verdict: Verdict;
+  /** One line for people. */
+  readonly text: string;
+  /** What to do, in a sentence. */
+  readonly remedy?: string | undefined;
+  /** With `failed`: what the whole command ends with. */
+  readonly code?: ClientErrorCode;
+  /** The same for programs. */
+  readonly details?: Readonly<Record<string, unknown>>;
+}
+
+/** The check that could not be made, or went wrong, as a result. Errors that are nobody's fault but ours are thrown on. */
+export function failed(check: string, error: unknown): CheckResult {
+  const code = error instanceof ClientError ? error.code : error instanceof Crypt4ghError ? codeOf(error) : undefined;
+  if (code === undefined || code === 'interrupted') throw error;
+  const { message, remedy } = failureOf(error);
+  return { check, verdict: 'failed', text: message, remedy, code };
+}
+
+function codeOf(error: Crypt4ghError): ClientErrorCode {
+  if (error instanceof MalformedHeaderError) return 'damaged';
+  return error instanceof PassphraseError ? 'forbidden' : 'usage';
+}
+
+/** Shows results as they come, and keeps count. */
+export class CheckList {
+  readonly #output: Output;
+  readonly #failed: CheckResult[] = [];
+  #count = 0;
+
+  constructor(output: Output) {
+    this.#output = output;
+  }
+
+  add(result: CheckResult): void {
+    const { check, verdict, text, remedy, details } = result;
+    const { style } = this.#output;
+    if (verdict !== 'skipped') this.#count += 1;
+    if (verdict === 'failed') this.#failed.push(result);
+    const colours = { ok: style.good, warning: style.doubtful, failed: style.bad, skipped: style.faint };
+    const head = `${colours[verdict](verdict.padEnd(8))} ${check.padEnd(12)}`;
+    const lines = [
+      `${head} ${printable(text)}`,
+      ...(remedy === undefined ? [] : [`${' '.repeat(22)}${printable(remedy)}`]),
+    ];
+    this.#output.result({ check, verdict, text, remedy, ...details }, lines.join('\n'));
+  }
+
+  /**
+   * The whole as an error: that of the first check that failed, because those after it often follow from it.
+   *
+   * @returns `undefined` when none failed
+   */
+  get error(): ClientError | undefined {
+    const [first] = this.#failed;
+    if (first === undefined) return undefined;
+    const message = `${this.#failed.length} of ${this.#count} checks failed, first: ${first.check}`;
+    return new ClientError(first.code ?? 'usage', message);
+  }
+}

@@ -1,0 +1,107 @@
+import type { ServiceConnection } from '../../client/connection.ts';
+import { ClientError } from '../../client/errors.ts';
+import { isLoopback } from '../../client/forward-proxy.ts';
+import { type Probe, probe } from '../../client/probe.ts';
+import { formatDuration } from '../../terminal/output.ts';
+import { type CheckResult, failed } from './check.ts';
+
+const dayMs = 86_400_000;
+/** A certificate that ends so soon is the operator's to renew. */
+const soonDays = 7;
+/** Visas are judged with a leeway of 60 seconds. */
+const skewMs = 30_000;
+
+/** One of the service's two APIs, and what it serves to anybody. */
+export interface Api {
+  readonly check: 'address' | 'direct';
+  readonly url: URL;
+  /** Below the address. */
+  readonly document: string;
+  /** Whether the document is what a data-out service has there. */
+  readonly isExpected: (json: Readonly<Record<string, unknown>>) => boolean;
+}
+
+export const proxyApi = (url: URL): Api => ({
+  check: 'address',
+  url,
+  document: 'openapi.json',
+  isExpected: ({ openapi, paths }) =>
+    typeof openapi === 'string' && typeof paths === 'object' && paths !== null && '/files' in paths,
+});
+
+export const directApi = (url: URL): Api => ({
+  check: 'direct',
+  url,
+  document: 'service-info',
+  isExpected: ({ id, type }) => typeof id === 'string' && typeof type === 'object',
+});
+
+/** Whether there is an API at its address, with its certificate; what was seen, when it answered. */
+export async function checkApi(
+  { check, url, document, isExpected }: Api,
+  { transport }: ServiceConnection,
+  signal: AbortSignal,
+): Promise<{ readonly results: readonly CheckResult[]; readonly seen: Probe | undefined }> {
+  let seen: Probe;
+  try {
+    seen = await probe(transport, new URL(document, url), signal);
+  } catch (error) {
+    return { results: [failed(check, error)], seen: undefined };
+  }
+  const encryption = checkCertificate(url, seen);
+  const { status, json, elapsedMs } = seen;
+  if (status === 200 && typeof json === 'object' && json !== null && isExpected(json as Record<string, unknown>)) {
+    const text = `${url.href} answers after ${formatDuration(elapsedMs)}`;
+    return { results: [{ check, verdict: 'ok', text, details: { url: url.href } }, encryption], seen };
+  }
+  const wrong = new ClientError(
+    'protocol',
+    `${url.host} answers with status ${status}, but not as a data-out service`,
+    {
+      remedy: 'Look at the address: it ends in a version, as in https://data-out.example.org/v1/.',
+    },
+  );
+  return { results: [failed(check, wrong), encryption], seen: undefined };
+}
+
+function checkCertificate(url: URL, { certificate, date, localDate }: Probe): CheckResult {
+  const check = 'certificate';
+  if (url.protocol !== 'https:') {
+    const text = `${url.protocol}//${url.host} is not encrypted`;
+    return isLoopback(url)
+      ? { check, verdict: 'skipped', text: `${text}, and on this machine` }
+      : {
+          check,
+          verdict: 'warning',
+          text,
+          remedy: 'Use the https:// address: anybody on the way reads your credentials.',
+        };
+  }
+  if (certificate === undefined) return { check, verdict: 'ok', text: `that of ${url.host} is trusted` };
+  const { subject, issuer, validUntil } = certificate;
+  const days = Math.floor((validUntil.getTime() - (date ?? localDate).getTime()) / dayMs);
+  const text = `for ${subject}, by ${issuer}, until ${validUntil.toISOString().slice(0, 10)} (${days} days)`;
+  const details = { subject, issuer, validUntil: validUntil.toISOString() };
+  return days < soonDays
+    ? { check, verdict: 'warning', text, remedy: 'Tell the operator of the service: it must be renewed.', details }
+    : { check, verdict: 'ok', text, details };
+}
+
+/** Compares this machine's clock with the service's. */
+export function checkClock({ date, localDate }: Probe): CheckResult {
+  const check = 'clock';
+  if (date === undefined) return { check, verdict: 'skipped', text: 'the service does not say what time it is' };
+  // `Date` has no fractions of seconds.
+  const ahead = localDate.getTime() - date.getTime() - 500;
+  const seconds = Math.round(ahead / 1000);
+  const details = { secondsAhead: seconds };
+  if (Math.abs(ahead) < skewMs)
+    return { check, verdict: 'ok', text: `as the service's, to ${Math.abs(seconds)} s`, details };
+  return {
+    check,
+    verdict: 'warning',
+    text: `this machine's is ${formatDuration(Math.abs(ahead))} ${ahead > 0 ? 'ahead of' : 'behind'} the service's`,
+    remedy: 'Switch on automatic time (NTP): times of expiry are shown wrong, and certificates may be refused.',
+    details,
+  };
+}

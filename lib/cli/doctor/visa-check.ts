@@ -1,0 +1,58 @@
+import { formatDuration } from '../../terminal/output.ts';
+import { datasetsOf, decodeVisaOrPassport, expiryOf } from '../decoded-visa.ts';
+import type { CheckResult } from './check.ts';
+
+/** All request headers together may have 10,240 bytes at API Gateway; the others need about 1,200. */
+const longestToken = 9_000;
+/** A visa that ends so soon may end within a download's first requests. */
+const soonMs = 300_000;
+/** Datasets named in the line for people. */
+const shown = 5;
+
+/**
+ * What a visa or passport says of itself. It is decoded, not verified: only the service knows whom it trusts.
+ *
+ * @param now by the service's clock, where it is known
+ */
+export function checkVisa(token: string, now: Date): CheckResult {
+  const check = 'visa';
+  const decoded = decodeVisaOrPassport(token);
+  const renew = 'Get a new one where you got this one, and put it into the same file.';
+  if (decoded === undefined) {
+    const text = 'the token is neither a GA4GH visa nor a passport';
+    return { check, verdict: 'failed', code: 'unauthenticated', text, remedy: renew };
+  }
+  const { kind, issuer, visas, unreadable, notBefore } = decoded;
+  const expires = expiryOf(decoded);
+  const datasets = datasetsOf(decoded);
+  const subject = visas[0]?.subject;
+  const details = { kind, issuer, subject, expires: expires?.toISOString(), datasets, verified: false };
+  const about = `${kind} of ${issuer} for ${subject ?? 'nobody'}`;
+  const fail = (text: string, remedy: string): CheckResult => ({
+    check,
+    verdict: 'failed',
+    code: 'unauthenticated',
+    text: `${about}: ${text} (decoded, not verified)`,
+    remedy,
+    details,
+  });
+  if (expires === undefined) return fail('it says no time at which it expires', renew);
+  const left = expires.getTime() - now.getTime();
+  if (left <= 0) return fail(`expired at ${expires.toISOString()}`, renew);
+  if (notBefore && notBefore > now) return fail(`not valid before ${notBefore.toISOString()}`, 'Wait until then.');
+  if (token.length > longestToken) {
+    return fail(
+      `${token.length} bytes are more than the service's headers take`,
+      `Ask for a passport with fewer visas, or for a single visa: at most about ${longestToken} bytes.`,
+    );
+  }
+  if (datasets.length === 0) return fail('it grants no dataset', 'Ask whoever decides about access.');
+  const more = datasets.length > shown ? ` and ${datasets.length - shown} more` : '';
+  const odd = unreadable > 0 ? `; ${unreadable} tokens in it are no visas` : '';
+  const grants = `grants ${datasets.slice(0, shown).join(', ')}${more}${odd}`;
+  const until = `until ${expires.toISOString()} (${formatDuration(left)} left)`;
+  const text = `${about}, ${until}, ${grants} (decoded, not verified)`;
+  return left < soonMs
+    ? { check, verdict: 'warning', text, remedy: 'It expires soon: get a new one before a long download.', details }
+    : { check, verdict: 'ok', text, details };
+}

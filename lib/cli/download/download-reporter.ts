@@ -1,0 +1,102 @@
+import type { DownloadEvent, FileResult } from '../../client/download/events.ts';
+import { formatBytes, formatDuration, printable } from '../../terminal/output.ts';
+import { described } from '../described.ts';
+import type { Output } from '../output.ts';
+import type { Progress, ProgressTask } from '../progress.ts';
+
+/** What a whole run did. */
+export interface DownloadSummary {
+  readonly files: number;
+  readonly downloaded: number;
+  readonly skipped: number;
+  readonly failed: number;
+  /** Bytes of the files that were downloaded, as they are in storage. */
+  readonly bytes: number;
+}
+
+/** Shows a user what happens to files that are downloaded: progress, remarks, one result each, and a summary. */
+export class DownloadReporter {
+  readonly #output: Output;
+  readonly #progress: Progress;
+  readonly #isSingle: boolean;
+  readonly #tasks = new Map<string, ProgressTask>();
+  /** Several connections fail together: the user needs to hear of it once. */
+  readonly #remarks = new Map<string, string>();
+  readonly #counts = { files: 0, downloaded: 0, skipped: 0, failed: 0, bytes: 0 };
+
+  /** @param files that there are: of a single one the command itself tells what went wrong */
+  constructor(output: Output, progress: Progress, files: number) {
+    this.#output = output;
+    this.#isSingle = files === 1;
+    this.#progress = progress;
+  }
+
+  /** @param event as the download tells it */
+  readonly onEvent = (event: DownloadEvent): void => {
+    switch (event.type) {
+      case 'started':
+        this.#tasks.get(event.name)?.end();
+        this.#tasks.set(event.name, this.#progress.task(printable(event.name), event.size, event.kept));
+        break;
+      case 'progress':
+        this.#tasks.get(event.name)?.add(event.bytes);
+        break;
+      case 'retrying':
+        this.#remark(event.name, `${event.error.message}; trying again`);
+        break;
+      case 'restarted':
+        this.#tasks.get(event.name)?.set(0);
+        this.#remark(event.name, 'the file was replaced meanwhile; beginning again');
+        break;
+      case 'refetching':
+        this.#remark(event.name, `segment ${event.segment} does not authenticate; fetching it again`);
+        break;
+      case 'finished':
+        this.#finished(event.result);
+        break;
+      case 'renewed':
+        break;
+    }
+  };
+
+  get summary(): DownloadSummary {
+    return { ...this.#counts };
+  }
+
+  /** @param elapsed of the whole run, in milliseconds */
+  summarize(elapsed: number): void {
+    const { files, downloaded, skipped, failed, bytes } = this.#counts;
+    if (this.#output.json) {
+      this.#output.result({ summary: this.summary }, '');
+      return;
+    }
+    const parts = [
+      `${downloaded} downloaded (${formatBytes(bytes)} in ${formatDuration(elapsed)})`,
+      ...(skipped > 0 ? [`${skipped} there already`] : []),
+      ...(failed > 0 ? [`${failed} not whole`] : []),
+    ];
+    this.#output.note(`${files === 1 ? '1 file' : `${files} files`}: ${parts.join(', ')}`);
+  }
+
+  #finished({ name, size, path, outcome, error }: FileResult): void {
+    this.#counts.files += 1;
+    this.#counts[outcome] += 1;
+    if (outcome === 'downloaded') this.#counts.bytes += size;
+    const task = this.#tasks.get(name) ?? this.#progress.task(printable(name), size, outcome === 'skipped' ? size : 0);
+    task.end();
+    this.#tasks.delete(name);
+    const record = { name, outcome, size, path, ...(error && { error: described(error) }) };
+    if (outcome !== 'failed' || this.#output.json) {
+      this.#output.result(record, `${outcome === 'skipped' ? 'kept ' : ''}${printable(path)}`);
+    } else if (!this.#isSingle) {
+      const message = error?.message ?? 'not whole';
+      this.#output.warn(printable(message.startsWith(name) ? message : `${name}: ${message}`));
+    }
+  }
+
+  #remark(name: string, text: string): void {
+    if (this.#remarks.get(name) === text) return;
+    this.#remarks.set(name, text);
+    this.#output.note(printable(text.startsWith(name) ? text : `${name}: ${text}`));
+  }
+}

@@ -1,0 +1,85 @@
+import { CsvError, parse } from 'csv-parse/sync';
+import { ClientError } from '../../client/errors.ts';
+import { usageError } from '../errors.ts';
+import { readSmallFile } from '../secrets.ts';
+
+/** A row of a batch. */
+export interface BatchRow {
+  /** In the file, from 1. */
+  readonly line: number;
+  readonly id: string;
+  readonly type: 'datasetId' | 'fileId';
+  /** Paths, from the folder of the batch. */
+  readonly visa: string;
+  readonly publicKey: string;
+}
+
+const required = ['id', 'visa', 'public_key'] as const;
+const optional = ['type', 'comment'] as const;
+const known: readonly string[] = [...required, ...optional];
+
+/** As the service has them: `DATASET_ID` and `datasetId` are the same. */
+const types: Readonly<Record<string, BatchRow['type']>> = {
+  '': 'datasetId',
+  datasetid: 'datasetId',
+  dataset_id: 'datasetId',
+  fileid: 'fileId',
+  file_id: 'fileId',
+};
+
+/** 100,000 rows are far less. */
+const maxBytes = 32 * 1024 * 1024;
+
+/**
+ * The rows of a CSV file (RFC 4180, in UTF-8; commas or semicolons) whose first line names the columns `id`, `visa`,
+ * `public_key`, and if they are there `type` (default: a dataset) and `comment`. Empty lines are passed over.
+ *
+ * @throws ClientError `usage`, which names the line; `not_found`
+ */
+export async function readBatch(path: string): Promise<readonly BatchRow[]> {
+  const bytes = await readSmallFile('--batch', path, maxBytes);
+  let records: { info: { lines: number }; record: Record<string, string> }[];
+  try {
+    records = parse(bytes, {
+      bom: true,
+      columns: (names: string[]) => columnsOf(path, names),
+      delimiter: [',', ';'],
+      info: true,
+      skip_empty_lines: true,
+      trim: true,
+    });
+  } catch (error) {
+    if (error instanceof ClientError || !(error instanceof CsvError)) throw error;
+    throw usageError('--batch', `${path}, line ${String(error['lines'] ?? '?')}: ${problemOf(error)}`);
+  }
+  if (records.length === 0) throw usageError('--batch', `${path} has no rows`);
+  return records.map(({ info, record }) => row(path, info.lines, record));
+}
+
+function columnsOf(path: string, names: readonly string[]): string[] {
+  const columns = names.map((name) => name.toLowerCase());
+  const missing = required.filter((name) => !columns.includes(name));
+  const unknown = columns.filter((name) => !known.includes(name));
+  const twice = columns.filter((name, index) => columns.indexOf(name) !== index);
+  const remedy = 'The first line names the columns: id,type,visa,public_key; type and comment may be missing.';
+  if (missing.length > 0) throw usageError('--batch', `${path} has no column ${missing.join(', ')}`, remedy);
+  if (unknown.length > 0) throw usageError('--batch', `${path} has an unknown column ${unknown.join(', ')}`, remedy);
+  if (twice.length > 0) throw usageError('--batch', `${path} has the column ${twice.join(', ')} twice`, remedy);
+  return columns;
+}
+
+function row(path: string, line: number, record: Readonly<Record<string, string>>): BatchRow {
+  const { id = '', visa = '', public_key: publicKey = '' } = record;
+  const type = types[(record['type'] ?? '').toLowerCase()];
+  const where = `${path}, line ${line}`;
+  for (const name of required) if (!record[name]) throw usageError('--batch', `${where}: ${name} is empty`);
+  if (type === undefined) throw usageError('--batch', `${where}: type is neither datasetId nor fileId`);
+  return { line, id, type, visa, publicKey };
+}
+
+/** The parser's own words quote the line, which may hold what somebody pasted into the wrong place. */
+function problemOf({ code }: CsvError): string {
+  if (code.startsWith('CSV_RECORD_INCONSISTENT')) return 'another number of values than the first line has';
+  if (code.includes('QUOTE')) return 'quotes are not in pairs';
+  return 'this is not CSV';
+}

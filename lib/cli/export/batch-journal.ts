@@ -1,0 +1,91 @@
+import { type FileHandle, open } from 'node:fs/promises';
+import { onDisk } from '../../client/download/local-disk.ts';
+
+/** What became of one order. */
+export interface JournalEntry {
+  /** See `orderDigest`. */
+  readonly digest: string;
+  readonly line: number;
+  readonly id: string;
+  readonly outcome: 'accepted' | 'failed';
+  readonly requestId?: string;
+  readonly message?: string;
+}
+
+/** An order that was accepted in an earlier run. */
+export interface Accepted {
+  readonly requestId: string;
+  readonly time: string;
+}
+
+/**
+ * What became of the orders of a batch, one JSON object a line, beside the batch: it is how a second run knows what needs
+ * not be sent. Holds no visa and no password. An order whose answer was never written down is sent again, which does no
+ * harm: the same export writes the same files.
+ */
+export class BatchJournal implements AsyncDisposable {
+  readonly path: string;
+  readonly #handle: FileHandle;
+  readonly #accepted: Map<string, Accepted>;
+
+  private constructor(path: string, handle: FileHandle, accepted: Map<string, Accepted>) {
+    this.path = path;
+    this.#handle = handle;
+    this.#accepted = accepted;
+  }
+
+  /** Opens the journal of a batch, or begins one. @throws LocalDiskError */
+  static async open(batchPath: string): Promise<BatchJournal> {
+    const path = `${batchPath}.results.jsonl`;
+    return await onDisk(path, async () => {
+      const handle = await open(path, 'a+', 0o600);
+      try {
+        const text = await handle.readFile('utf8');
+        // A run that was killed may have left half a line.
+        if (text !== '' && !text.endsWith('\n')) await handle.appendFile('\n');
+        return new BatchJournal(path, handle, acceptedIn(text));
+      } catch (error) {
+        await handle.close();
+        throw error;
+      }
+    });
+  }
+
+  accepted(digest: string): Accepted | undefined {
+    return this.#accepted.get(digest);
+  }
+
+  /** Writes one result down: it is on the disk when this resolves. @throws LocalDiskError */
+  async append(entry: JournalEntry, now: Date): Promise<void> {
+    const time = now.toISOString();
+    await onDisk(this.path, async () => {
+      await this.#handle.appendFile(`${JSON.stringify({ time, ...entry })}\n`);
+      await this.#handle.datasync();
+    });
+    const { digest, outcome, requestId } = entry;
+    if (outcome === 'accepted' && requestId !== undefined) this.#accepted.set(digest, { requestId, time });
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#handle.close();
+  }
+}
+
+function acceptedIn(text: string): Map<string, Accepted> {
+  const accepted = new Map<string, Accepted>();
+  for (const line of text.split('\n')) {
+    const { digest, outcome, requestId, time } = parsed(line);
+    if (outcome !== 'accepted' || typeof digest !== 'string') continue;
+    accepted.set(digest, { requestId: String(requestId), time: String(time) });
+  }
+  return accepted;
+}
+
+function parsed(line: string): Readonly<Record<string, unknown>> {
+  try {
+    const value: unknown = JSON.parse(line);
+    return typeof value === 'object' && value !== null ? (value as Readonly<Record<string, unknown>>) : {};
+  } catch {
+    return {};
+  }
+}

@@ -1,0 +1,114 @@
+import { dirname, resolve } from 'node:path';
+import { ClientError } from '../../client/errors.ts';
+import type { ProxyApi } from '../../client/proxy.ts';
+import type { Terminal } from '../../terminal/terminal.ts';
+import { type BatchRow, readBatch } from './batch-file.ts';
+import { BatchJournal } from './batch-journal.ts';
+import { type ExportOrder, orderDigest, readOrder } from './export-order.ts';
+
+export interface BatchOptions {
+  readonly path: string;
+  readonly kind: string;
+  /** Whether what was accepted before is sent again. */
+  readonly again: boolean;
+  /** `undefined`: nothing is sent, and nothing written down. */
+  readonly proxy: ProxyApi | undefined;
+  readonly proxyUrl: URL | undefined;
+  readonly terminal: Terminal;
+  /** Told of each row once it is settled, in their order. */
+  readonly onResult: (result: BatchResult) => void;
+}
+
+/** What became of a row. */
+export interface BatchResult {
+  readonly row: BatchRow;
+  readonly outcome: 'accepted' | 'accepted-before' | 'would-send' | 'failed';
+  readonly requestId?: string | undefined;
+  /** With `accepted-before`: when, ISO 8601. */
+  readonly time?: string;
+  readonly order?: ExportOrder;
+  /** With `failed`. */
+  readonly error?: ClientError;
+}
+
+/** What would refuse every other row, too. */
+const stopping: ReadonlySet<string> = new Set([
+  'unauthenticated',
+  'forbidden',
+  'unavailable',
+  'interrupted',
+  'protocol',
+  'local_disk',
+]);
+
+/**
+ * Sends the orders of a batch one after the other; the service takes a few a second.
+ *
+ * @returns what the whole run is: `undefined` when every row is accepted
+ * @throws ClientError about the batch itself
+ */
+export async function runBatch(options: BatchOptions): Promise<ClientError | undefined> {
+  const path = resolve(options.terminal.folder, options.path);
+  const rows = await readBatch(path);
+  await using journal = options.proxy && (await BatchJournal.open(path));
+  const errors: ClientError[] = [];
+  for (const row of rows) {
+    const result = await settle(row, { ...options, path }, journal);
+    const { error } = result;
+    // Of a row that the user stopped nothing is known.
+    if (error?.code === 'interrupted') return error;
+    options.onResult(result);
+    if (error === undefined) continue;
+    errors.push(error);
+    if (result.order && stopping.has(error.code)) return summed(errors, rows.length, row);
+  }
+  return summed(errors, rows.length, undefined);
+}
+
+async function settle(row: BatchRow, options: BatchOptions, journal: BatchJournal | undefined): Promise<BatchResult> {
+  const { path, kind, again, proxy, proxyUrl, terminal } = options;
+  const { line, id, type, visa, publicKey } = row;
+  let order: ExportOrder | undefined;
+  try {
+    const here = { ...terminal, folder: dirname(path) };
+    const sources = { visa: `line ${line}, visa`, publicKey: `line ${line}, public_key` };
+    order = await readOrder({ id, type, kind, visa, publicKey }, sources, here);
+    if (proxy === undefined || journal === undefined) return { row, outcome: 'would-send', order };
+    const digest = orderDigest(order, proxyUrl);
+    const before = again ? undefined : journal.accepted(digest);
+    if (before) return { row, outcome: 'accepted-before', ...before, order };
+    const { requestId } = await proxy.export(order.request, { signal: terminal.signal });
+    await journal.append({ digest, line, id, outcome: 'accepted', requestId }, terminal.now());
+    return { row, outcome: 'accepted', requestId, order };
+  } catch (error) {
+    if (!(error instanceof ClientError)) throw error;
+    const { message } = error;
+    if (error.code !== 'interrupted' && error.code !== 'local_disk') {
+      const digest = order ? orderDigest(order, proxyUrl) : '';
+      await journal?.append({ digest, line, id, outcome: 'failed', message }, terminal.now());
+    }
+    return { row, outcome: 'failed', error, ...(order && { order }) };
+  }
+}
+
+/** @param stoppedAt the row after which the others were not tried */
+function summed(
+  errors: readonly ClientError[],
+  rows: number,
+  stoppedAt: BatchRow | undefined,
+): ClientError | undefined {
+  const [first] = errors;
+  const last = errors.at(-1);
+  if (first === undefined || last === undefined) return undefined;
+  if (stoppedAt) {
+    return new ClientError(last.code, `stopped at line ${stoppedAt.line}: ${last.message}`, {
+      remedy: last.remedy,
+      cause: last,
+    });
+  }
+  const isAlike = errors.length === rows && errors.every(({ code }) => code === first.code);
+  return new ClientError(isAlike ? first.code : 'partial', `${errors.length} of ${rows} rows were not accepted`, {
+    remedy: 'Correct them and run the same command again: what was accepted is not sent twice.',
+    cause: first,
+  });
+}

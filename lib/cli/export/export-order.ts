@@ -1,0 +1,94 @@
+import { createHash } from 'node:crypto';
+import { resolve } from 'node:path';
+import { ClientError } from '../../client/errors.ts';
+import type { ExportRequest } from '../../client/proxy.ts';
+import { formatPublicKey, publicKeyFingerprint } from '../../crypt4gh/index.ts';
+import type { Terminal } from '../../terminal/terminal.ts';
+import { datasetsOf, decodeVisaOrPassport, expiryOf } from '../decoded-visa.ts';
+import { usageError } from '../errors.ts';
+import { readPublicKey } from '../key-files.ts';
+import { checkedVisa, readSecretFile, refuseToken } from '../secrets.ts';
+
+/** What an administrator orders: what goes to whom. Paths begin at the terminal's folder. */
+export interface ExportWords {
+  readonly id: string;
+  readonly type: 'datasetId' | 'fileId';
+  readonly kind: string;
+  readonly visa: string;
+  readonly publicKey: string;
+}
+
+/** An order that can be sent, with what is worth knowing of it before. */
+export interface ExportOrder {
+  readonly request: ExportRequest;
+  /** Hex SHA-256 of the recipient's public key. */
+  readonly fingerprint: string;
+  /** Who the visa says it is for. Not verified. */
+  readonly recipient: { readonly issuer: string; readonly subject: string } | undefined;
+  /** Not verified. */
+  readonly visaExpires: Date | undefined;
+  /** What will probably make the service refuse, though only the service can know. */
+  readonly doubts: readonly string[];
+}
+
+/** Where users name the files: options, or columns of a batch. */
+export interface ExportSources {
+  readonly visa: string;
+  readonly publicKey: string;
+}
+
+/** Clocks differ: a visa that expired a moment ago may still be good for the service. */
+const clockSkewMs = 300_000;
+
+/**
+ * Reads the files of an order and looks at them as far as that is possible here: the service answers before it has looked.
+ *
+ * @throws ClientError `usage`, `not_found`: the key is none, the visa is none, or has expired
+ */
+export async function readOrder(words: ExportWords, sources: ExportSources, terminal: Terminal): Promise<ExportOrder> {
+  const { id, type, kind } = words;
+  if (!/^[^\p{Cc}]{1,256}$/u.test(id) || id.trim() === '') {
+    throw usageError('id', 'expected an identifier of 1 to 256 characters');
+  }
+  refuseToken(sources.visa, words.visa);
+  const path = resolve(terminal.folder, words.visa);
+  const visa = checkedVisa(sources.visa, await readSecretFile(sources.visa, path));
+  const publicKey = await readPublicKey(sources.publicKey, words.publicKey, terminal);
+  const token = decodeVisaOrPassport(visa);
+  if (token === undefined) {
+    throw usageError(
+      sources.visa,
+      `${path} holds neither a GA4GH visa nor a passport`,
+      'Ask the recipient for theirs.',
+    );
+  }
+  const expires = expiryOf(token);
+  if (expires && expires.getTime() + clockSkewMs < terminal.now().getTime()) {
+    throw new ClientError('usage', `${sources.visa}: the visa in ${path} expired at ${expires.toISOString()}`, {
+      remedy: 'Ask the recipient for a new one; data-out doctor says whether this clock is right.',
+    });
+  }
+  const granted = datasetsOf(token);
+  // Some issuers write a URL whose last part is the dataset.
+  const isNamed = granted.some((value) => value === id || value.split(/[/:#]/).at(-1) === id);
+  const doubts = [
+    ...(granted.length === 0 ? ['the visa grants no dataset'] : []),
+    ...(granted.length > 0 && type === 'datasetId' && !isNamed
+      ? [`the visa names ${granted.join(', ')}: this is right only if that is another name of ${id}`]
+      : []),
+  ];
+  return {
+    request: { id, type, kind, visa, publicKey: formatPublicKey(publicKey) },
+    fingerprint: publicKeyFingerprint(publicKey),
+    recipient: token.visas[0],
+    visaExpires: expires,
+    doubts,
+  };
+}
+
+/** Names an order by all that is sent, and where to: the same again has the same digest. Tells nothing of the visa. */
+export function orderDigest({ request }: ExportOrder, proxyUrl: URL | undefined): string {
+  const { id, type, kind, visa, publicKey } = request;
+  const parts = [proxyUrl?.href ?? '', kind, type, id, publicKey, visa];
+  return createHash('sha256').update(JSON.stringify(parts)).digest('hex');
+}
