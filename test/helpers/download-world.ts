@@ -23,6 +23,9 @@ export class DownloadWorld {
   readonly pauses: number[] = [];
   readonly #transports: Transport[] = [];
   visa = 'good-visa';
+  /** By how much the clock has gone on whenever somebody looks at it. */
+  clockStepMs = 0;
+  #clock = 0;
 
   private constructor(server: OutboxServer, faults: FaultProxy, folder: string) {
     this.server = server;
@@ -49,6 +52,10 @@ export class DownloadWorld {
       stallMs: 1_000,
       timing: {
         ...systemTiming,
+        now: () => {
+          this.#clock += this.clockStepMs;
+          return new Date(Date.now() + this.#clock);
+        },
         random: () => 0.5,
         sleep: async (milliseconds, signal) => {
           this.pauses.push(milliseconds);
@@ -68,7 +75,7 @@ export class DownloadWorld {
     const proxy = this.proxy({ ...(stallMs && { stallMs }), ...(retries && { retries }) });
     return await downloadFiles({
       proxy,
-      files: rest.files ?? (await Array.fromAsync(proxy.list())),
+      files: rest.files ?? (await all(proxy.list())),
       folder: this.folder,
       parallel: 2,
       connections: 3,
@@ -82,7 +89,29 @@ export class DownloadWorld {
     return readFile(join(this.folder, name));
   }
 
+  /** Bytes that storage has sent since the last `faults.reset()`. */
+  get storageBytes(): number {
+    return this.faults.requests.filter(({ on }) => on === 'storage').reduce((sum, { bytes }) => sum + bytes, 0);
+  }
+
+  /** Forgets files, events and requests of what was before. */
+  async clear(): Promise<void> {
+    for (const name of await readdir(this.folder)) await rm(join(this.folder, name), { recursive: true });
+    this.server.clear();
+    this.faults.reset();
+    this.events.length = 0;
+    this.pauses.length = 0;
+    this.visa = 'good-visa';
+    this.clockStepMs = 0;
+  }
+
   async names(): Promise<readonly string[]> {
     return (await readdir(this.folder)).sort();
   }
+}
+
+export async function all<T>(items: AsyncIterable<T>): Promise<T[]> {
+  const found: T[] = [];
+  for await (const item of items) found.push(item);
+  return found;
 }

@@ -54,12 +54,20 @@ export class OutboxServer {
     this.#files.delete(name);
   }
 
+  clear(): void {
+    this.#files.clear();
+    this.requests.length = 0;
+    this.without = [];
+    this.ranges = true;
+    this.urlLifetimeMs = 900_000;
+  }
+
   /** How often a path was asked for. */
   count(path: RegExp): number {
     return this.requests.filter((request) => path.test(request)).length;
   }
 
-  #handle(incoming: IncomingMessage, outgoing: ServerResponse): void {
+  #handle(incoming: IncomingMessage, outgoing: ServerResponse): unknown {
     const url = new URL(incoming.url ?? '/', this.url);
     this.requests.push(`${incoming.method} ${url.pathname}`);
     const name = decodeURIComponent(url.pathname.split('/').at(-1) ?? '');
@@ -72,7 +80,7 @@ export class OutboxServer {
     }
     if (url.pathname === '/v1/files') return this.#list(outgoing, url);
     if (url.pathname.startsWith('/v1/stream/')) return this.#location(outgoing, name);
-    problem(outgoing, 404, 'not_found', 'there is no such path');
+    return problem(outgoing, 404, 'not_found', 'there is no such path');
   }
 
   #list(outgoing: ServerResponse, url: URL): void {
@@ -88,12 +96,12 @@ export class OutboxServer {
     json(outgoing, { files });
   }
 
-  #location(outgoing: ServerResponse, name: string): void {
+  #location(outgoing: ServerResponse, name: string): unknown {
     const file = this.#files.get(name);
     if (!file) return problem(outgoing, 404, 'not_found', 'there is no such file in your outbox');
     const expires = Date.now() + this.urlLifetimeMs;
     const url = new URL(`/bucket/${encodeURIComponent(name)}?signature=very-secret&expires=${expires}`, this.url);
-    json(outgoing, { url, expiresAt: new Date(expires).toISOString(), size: file.content.length });
+    return json(outgoing, { url, expiresAt: new Date(expires).toISOString(), size: file.content.length });
   }
 
   #storage(incoming: IncomingMessage, outgoing: ServerResponse, name: string, url: URL): void {

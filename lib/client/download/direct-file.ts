@@ -49,6 +49,7 @@ export class DirectFile implements RemoteFile {
   ): Promise<RemoteReply> {
     const { name } = this;
     const [wholeSize, { start, end }] = [this.#wholeSize, this.#part];
+    if (start === end && wholeSize > 0) return nothing;
     const wanted = range ? { start: start + range.start, end: start + range.end } : { start, end };
     const isWhole = wanted.start === 0 && wanted.end === wholeSize;
     const asked = isWhole ? undefined : wanted;
@@ -58,6 +59,13 @@ export class DirectFile implements RemoteFile {
     return { ...checked, version: { ...checked.version, size: this.size } };
   }
 }
+
+/** No bytes of a file: HTTP has no range for that. */
+const nothing: RemoteReply = {
+  version: { size: 0, etag: undefined, lastModified: undefined },
+  bytes: { async *[Symbol.asyncIterator]() {} },
+  discard: async () => undefined,
+};
 
 /**
  * A file of the data-out API as a Crypt4GH container for a key: by the API when it is small, else from storage.

@@ -39,6 +39,7 @@ export function diskError(error: unknown, path: string): unknown {
     case 'ENOENT':
       return wide(`${folder} is not there any more`, `Make the folder again, then ${goesOn}`);
     case 'ENOTDIR':
+    case 'EEXIST':
       return wide(`${folder} is not a folder, or a part of its path is a file`, 'Choose another folder with --output.');
     case 'EMFILE':
     case 'ENFILE':

@@ -34,6 +34,7 @@ export class RangeSet {
   }
 
   remove(start: number, end: number): void {
+    if (end <= start) return;
     this.#ranges = this.#ranges.flatMap((range) =>
       [
         { start: range.start, end: Math.min(range.end, start) },

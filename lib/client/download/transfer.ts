@@ -3,7 +3,7 @@ import { type ClientError, DamagedFileError, throwIfInterrupted, UnavailableErro
 import type { Backoff } from '../retry.ts';
 import type { Transport } from '../transport.ts';
 import { type ByteRange, RangeSet } from './range-set.ts';
-import type { ObjectVersion, RemoteFile } from './remote-file.ts';
+import type { ObjectVersion, RemoteFile, RemoteReply } from './remote-file.ts';
 import type { Sink } from './sink.ts';
 
 /** Up to this size a file is fetched whole, by one request. */
@@ -41,7 +41,7 @@ export class Transfer {
   readonly #damaged = new Set<number>();
   readonly #givenUp = new RangeSet();
   #version: ObjectVersion | undefined;
-  /** Settled when the request that goes first has its answer. */
+  /** Settled when the request that goes first has its answer, and with it the version. */
   #pioneer: Promise<void> | undefined;
 
   constructor(options: TransferOptions) {
@@ -153,20 +153,15 @@ export class Transfer {
   }
 
   async #fetch(range: ByteRange, signal: AbortSignal): Promise<void> {
-    const { remote } = this.#options;
     try {
-      const isWhole = range.start === 0 && range.end === this.#size;
-      const asked = remote.get(isWhole ? undefined : range, this.#version, signal);
+      const opening = this.#open(range, signal);
       if (this.#version === undefined) {
-        this.#pioneer = asked.then(
-          () => undefined,
-          () => undefined,
-        );
+        const settled = () => {
+          this.#pioneer = undefined;
+        };
+        this.#pioneer = opening.then(settled, settled);
       }
-      const reply = await asked.finally(() => {
-        this.#pioneer = undefined;
-      });
-      this.#version ??= reply.version;
+      const reply = await opening;
       try {
         await this.#sink.take(range.start, reply.bytes, (start, end) => this.#keep(start, end));
       } finally {
@@ -175,6 +170,13 @@ export class Transfer {
     } finally {
       this.#release(range);
     }
+  }
+
+  async #open(range: ByteRange, signal: AbortSignal): Promise<RemoteReply> {
+    const isWhole = range.start === 0 && range.end === this.#size;
+    const reply = await this.#options.remote.get(isWhole ? undefined : range, this.#version, signal);
+    this.#version ??= reply.version;
+    return reply;
   }
 
   #keep(start: number, end: number): void {

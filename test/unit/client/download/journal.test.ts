@@ -1,0 +1,64 @@
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { readJournal, removeJournal, writeJournal } from '../../../../lib/client/download/journal.ts';
+
+let folder = '';
+let path = '';
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'data-out-journal-'));
+  path = join(folder, 'a.part.json');
+});
+afterAll(() => rm(folder, { recursive: true }));
+
+const journal = {
+  name: 'a.c4gh',
+  form: 'container',
+  version: { size: 100, etag: '"tag"', lastModified: undefined },
+  done: [
+    { start: 0, end: 10 },
+    { start: 20, end: 100 },
+  ],
+} as const;
+
+test('is read as it was written, and leaves nothing behind', async () => {
+  expect(await readJournal(path)).toBe('absent');
+  await writeJournal(path, journal);
+  expect(await readdir(folder)).toEqual(['a.part.json']);
+  expect(await readJournal(path)).toEqual(journal);
+  expect(JSON.parse(await readFile(path, 'utf8'))).toEqual({
+    format: 1,
+    name: 'a.c4gh',
+    form: 'container',
+    size: 100,
+    etag: '"tag"',
+    done: [
+      [0, 10],
+      [20, 100],
+    ],
+  });
+  await removeJournal(path);
+  expect(await readdir(folder)).toEqual([]);
+});
+
+test.each([
+  '',
+  '{',
+  'null',
+  '[]',
+  '{}',
+  '{"format":2,"name":"a","form":"container","size":9,"etag":"\\"x\\"","done":[]}',
+  '{"format":1,"name":"a","form":"other","size":9,"done":[]}',
+  '{"format":1,"name":"a","form":"container","size":-1,"done":[]}',
+  '{"format":1,"name":"a","form":"container","size":9,"etag":5,"done":[]}',
+  '{"format":1,"name":"a","form":"container","size":9,"done":[[0,10]]}',
+  '{"format":1,"name":"a","form":"container","size":9,"done":[[5,5]]}',
+  '{"format":1,"name":"a","form":"container","size":9,"done":[[5,4]]}',
+  '{"format":1,"name":"a","form":"container","size":9,"done":[[0.5,4]]}',
+  '{"format":1,"name":"a","form":"container","size":9,"done":[[0,4,9]]}',
+  '{"format":1,"name":"a","form":"container","size":9,"done":"all"}',
+])('does not trust %s', async (text) => {
+  await writeFile(path, text);
+  expect(await readJournal(path)).toBe('unusable');
+});
