@@ -171,6 +171,7 @@ function sumOf(tasks: readonly TaskState[], value: (task: TaskState) => number):
 /** Standard error as the drawing library wants it. */
 function streamOf(terminal: Terminal): NodeJS.WritableStream {
   const stream = {
+    isTTY: terminal.isTerminal,
     write: (text: string) => {
       terminal.report(text);
       return true;

@@ -1,0 +1,39 @@
+import { Writable } from 'node:stream';
+import { runClient } from '../../lib/cli/main.ts';
+import type { Terminal } from '../../lib/terminal/terminal.ts';
+import { makeTerminal } from './ops-world.ts';
+
+/** What a run of the client left. */
+export interface CliRun {
+  readonly exitCode: number;
+  /** Text and bytes of standard output, in their order. */
+  readonly stdout: Buffer;
+  readonly stderr: string;
+}
+
+/**
+ * Runs the client in this process, without a terminal unless `choices` give one. Its home is a folder that does not
+ * exist, so no configuration file of whoever runs the test counts.
+ */
+export async function runCli(argv: readonly string[], choices: Partial<Terminal> = {}): Promise<CliRun> {
+  const chunks: Buffer[] = [];
+  const output = new Writable({
+    write(chunk: Buffer, _encoding, done) {
+      chunks.push(Buffer.from(chunk));
+      done();
+    },
+  });
+  const { terminal, said } = makeTerminal({
+    output,
+    write: (text) => void chunks.push(Buffer.from(text)),
+    ...choices,
+    env: { HOME: '/nowhere', ...choices.env },
+  });
+  const exitCode = await runClient(argv, { terminal, version: '1.2.3' });
+  return { exitCode, stdout: Buffer.concat(chunks), stderr: said.stderr };
+}
+
+/** A terminal for people, so many cells wide. */
+export function terminalOf(columns: number): Partial<Terminal> {
+  return { isTerminal: true, outputIsTerminal: true, size: () => ({ columns, rows: 24 }) };
+}

@@ -1,0 +1,50 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { join } from 'node:path';
+import type { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+
+const script = join(import.meta.dirname, '../../bin/data-out.ts');
+
+/** What a process of the client left. */
+export interface PipeRun {
+  /** `null` when a signal ended it. */
+  readonly exitCode: number | null;
+  readonly stdout: Buffer;
+  readonly stderr: string;
+}
+
+export interface PipeChoices {
+  readonly folder: string;
+  /** All of its environment but `PATH`. */
+  readonly env?: Readonly<Record<string, string>>;
+  /** Standard input. */
+  readonly input?: Uint8Array | Readable;
+  /** Called with the process once it runs. */
+  readonly onStart?: (child: ChildProcess) => void;
+}
+
+/** Runs `data-out` in a session of its own, so that it has no terminal wherever the test runs. */
+export async function pipeProcess(argv: readonly string[], choices: PipeChoices): Promise<PipeRun> {
+  const { folder, env, input, onStart } = choices;
+  const child = spawn(process.execPath, [script, ...argv], {
+    cwd: folder,
+    env: { PATH: process.env['PATH'] ?? '', HOME: folder, ...env },
+    stdio: 'pipe',
+    detached: true,
+  });
+  const chunks: Buffer[] = [];
+  let stderr = '';
+  child.stdout.on('data', (chunk: Buffer) => chunks.push(chunk));
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    stderr += text;
+  });
+  onStart?.(child);
+  // A client that ends early closes its input; that is its right.
+  child.stdin.on('error', () => undefined);
+  if (input instanceof Uint8Array || input === undefined) child.stdin.end(input);
+  else pipeline(input, child.stdin).catch(() => undefined);
+  const exitCode = await new Promise<number | null>((resolve, reject) => {
+    child.once('error', reject).once('close', resolve);
+  });
+  return { exitCode, stdout: Buffer.concat(chunks), stderr };
+}

@@ -1,0 +1,146 @@
+import { execFileSync } from 'node:child_process';
+import { chmod, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { formatPublicKey, parsePrivateKey, parsePublicKey, publicKeyOf } from '../../../../lib/crypt4gh/index.ts';
+import { runCli } from '../../../helpers/cli-run.ts';
+
+let root: string;
+let folder: string;
+beforeAll(async () => {
+  root = await mkdtemp(join(tmpdir(), 'data-out-keys-'));
+});
+beforeEach(async () => {
+  folder = await mkdtemp(join(root, 'test '));
+});
+afterAll(() => rm(root, { recursive: true }));
+
+/** A person who gives these answers in turn. */
+function person(...answers: string[]) {
+  const questions: string[] = [];
+  const askAside = async (question: string) => {
+    questions.push(question);
+    const answer = answers[questions.length - 1];
+    if (answer === undefined) throw new Error(`nobody expected the question ${question}`);
+    return answer;
+  };
+  return { askAside, questions };
+}
+
+const read = (name: string) => readFile(join(folder, name), 'utf8');
+
+describe('keys generate', () => {
+  test('asks for a passphrase twice, and protects the private key by it', async () => {
+    const { askAside, questions } = person('correct horse', 'correct horse');
+    const { exitCode, stdout, stderr } = await runCli(['keys', 'generate', 'min nøkkel'], { folder, askAside });
+    expect(exitCode).toBe(0);
+    expect(questions).toHaveLength(2);
+    const secret = await read('min nøkkel.sec.pem');
+    await expect(parsePrivateKey(secret)).rejects.toMatchObject({ code: 'passphrase-required' });
+    const privateKey = await parsePrivateKey(secret, 'correct horse');
+    expect(await read('min nøkkel.pub.pem')).toBe(formatPublicKey(publicKeyOf(privateKey)));
+    expect(`${stdout}${stderr}`).not.toContain('horse');
+  });
+
+  test('makes the private key readable by its owner alone', async () => {
+    await runCli(['keys', 'generate', 'me', '--no-passphrase'], { folder });
+    expect((await stat(join(folder, 'me.sec.pem'))).mode & 0o777).toBe(0o600);
+  });
+
+  test.each([
+    ['two different passphrases', ['one', 'two']],
+    ['an empty passphrase', ['']],
+  ])('%s: nothing is written', async (_what, answers) => {
+    const { exitCode } = await runCli(['keys', 'generate', 'me'], { folder, askAside: person(...answers).askAside });
+    expect(exitCode).toBe(2);
+    expect(await readdir(folder)).toEqual([]);
+  });
+
+  test('where nobody can be asked, says how to go on', async () => {
+    const { exitCode, stderr } = await runCli(['keys', 'generate', 'me'], { folder });
+    expect(exitCode).toBe(2);
+    expect(stderr).toContain('--no-passphrase');
+  });
+
+  test.each(['me.sec.pem', 'me.pub.pem'])('replaces no %s, and asks for nothing then', async (name) => {
+    await writeFile(join(folder, name), 'mine');
+    const { exitCode, stderr } = await runCli(['keys', 'generate', 'me'], { folder, askAside: person().askAside });
+    expect({ exitCode, stderr }).toMatchObject({ exitCode: 6, stderr: expect.stringContaining('--force') });
+    expect(await readdir(folder)).toEqual([name]);
+    expect(await read(name)).toBe('mine');
+  });
+
+  test('takes the passphrase from a file or from the environment', async () => {
+    await writeFile(join(folder, 'passphrase'), 'from a file\n');
+    await runCli(['keys', 'generate', 'a', '--passphrase-file', 'passphrase'], { folder });
+    await runCli(['keys', 'generate', 'b'], { folder, env: { DATA_OUT_PASSPHRASE: 'from the environment' } });
+    await expect(parsePrivateKey(await read('a.sec.pem'), 'from a file')).resolves.toHaveLength(32);
+    await expect(parsePrivateKey(await read('b.sec.pem'), 'from the environment')).resolves.toHaveLength(32);
+  });
+});
+
+describe('keys show', () => {
+  test('prints the public key of either file', async () => {
+    await runCli(['keys', 'generate', 'me', '--no-passphrase'], { folder });
+    const expected = await read('me.pub.pem');
+    for (const file of ['me.sec.pem', 'me.pub.pem']) {
+      expect((await runCli(['keys', 'show', file], { folder })).stdout.toString()).toBe(expected);
+    }
+  });
+
+  test('--json has the fingerprint that sha256sum gives of the 32 bytes', async () => {
+    await runCli(['keys', 'generate', 'me', '--no-passphrase'], { folder });
+    await writeFile(join(folder, 'raw'), parsePublicKey(await read('me.pub.pem')));
+    const [digest] = execFileSync('sha256sum', [join(folder, 'raw')], { encoding: 'utf8' }).split(' ');
+    const { stdout } = await runCli(['keys', 'show', 'me.pub.pem', '--json'], { folder });
+    expect(JSON.parse(stdout.toString())).toMatchObject({ file: 'me.pub.pem', fingerprint: digest });
+  });
+
+  test('what is no key is wrong usage, and names the file', async () => {
+    await writeFile(join(folder, 'notes.txt'), 'not a key');
+    const { exitCode, stderr } = await runCli(['keys', 'show', 'notes.txt'], { folder });
+    expect({ exitCode, stderr }).toMatchObject({ exitCode: 2, stderr: expect.stringContaining('notes.txt') });
+  });
+});
+
+describe('keys passwd', () => {
+  test('asks for the old passphrase and twice for the new one; the key stays the same', async () => {
+    await runCli(['keys', 'generate', 'me'], { folder, askAside: person('old', 'old').askAside });
+    const before = await parsePrivateKey(await read('me.sec.pem'), 'old');
+    const { askAside, questions } = person('wrong', 'old', 'new', 'new');
+    const { exitCode, stderr } = await runCli(['keys', 'passwd', 'me.sec.pem'], { folder, askAside });
+    expect(exitCode).toBe(0);
+    expect(stderr).toContain('the passphrase is wrong; try again');
+    expect(questions[0]).toMatch(/^Passphrase of .*me\.sec\.pem: $/);
+    expect(await parsePrivateKey(await read('me.sec.pem'), 'new')).toEqual(before);
+    expect((await stat(join(folder, 'me.sec.pem'))).mode & 0o777).toBe(0o600);
+  });
+
+  test('a passphrase that stays wrong changes nothing, and is denied', async () => {
+    await runCli(['keys', 'generate', 'me'], { folder, askAside: person('old', 'old').askAside });
+    const before = await read('me.sec.pem');
+    const { exitCode } = await runCli(['keys', 'passwd', 'me.sec.pem'], {
+      folder,
+      askAside: person('a', 'b', 'c').askAside,
+    });
+    expect(exitCode).toBe(3);
+    expect(await read('me.sec.pem')).toBe(before);
+    expect(await readdir(folder)).toEqual(['me.pub.pem', 'me.sec.pem']);
+  });
+
+  test('leaves a key of OpenSSH to ssh-keygen', async () => {
+    await writeFile(join(folder, 'id'), '-----BEGIN OPENSSH PRIVATE KEY-----\n-----END OPENSSH PRIVATE KEY-----\n');
+    const { exitCode, stderr } = await runCli(['keys', 'passwd', 'id'], { folder });
+    expect({ exitCode, stderr }).toMatchObject({ exitCode: 2, stderr: expect.stringContaining('ssh-keygen -p') });
+  });
+});
+
+describe('a private key that others can read', () => {
+  test.each([0o640, 0o604])('is used with a warning: %i', async (mode) => {
+    await runCli(['keys', 'generate', 'me', '--no-passphrase'], { folder });
+    await chmod(join(folder, 'me.sec.pem'), mode);
+    const { exitCode, stderr } = await runCli(['keys', 'show', 'me.sec.pem', '--quiet'], { folder });
+    expect({ exitCode, stderr }).toMatchObject({ exitCode: 0, stderr: expect.stringContaining('chmod 600') });
+  });
+});
