@@ -1,5 +1,3 @@
-import { Readable } from 'node:stream';
-import { pipeline } from 'node:stream/promises';
 import type { APIGatewayProxyEvent } from 'aws-lambda';
 import type { HttpReply, ReplyBody } from '../../lib/http/reply.ts';
 import type { HttpRequest } from '../../lib/http/request.ts';
@@ -7,6 +5,7 @@ import { describeError } from './describe-error.ts';
 import { answer } from './http.ts';
 import { logger } from './observability.ts';
 import { reportDamage } from './report-damage.ts';
+import { sendBody } from './send-body.ts';
 
 /** What an endpoint may know of its invocation, beside the request. */
 export interface Invocation {
@@ -33,9 +32,7 @@ export function streamedHandler(
     try {
       // Status and headers go out with the first write, and not without one: a body may be empty.
       stream.write('');
-      // One piece is on its way at a time. A failing source destroys the stream: the client sees a broken reply, not one
-      // that ends early.
-      await pipeline(Readable.from(body), stream);
+      await sendBody(body, stream);
     } catch (error) {
       logger.error('reply broke off', { requestId: event.requestContext.requestId, ...describeError(error) });
       reportDamage(error);

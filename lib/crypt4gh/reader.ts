@@ -5,9 +5,10 @@ import { DamagedBodyError } from './errors.ts';
 import { openHeader } from './open-header.ts';
 import { readAhead } from './read-ahead.ts';
 import { readHeader } from './read-header.ts';
+import { release } from './sealed.ts';
 import { SegmentDecryptor } from './segment-decryptor.ts';
 import { type SegmentRun, segmentRuns } from './segment-runs.ts';
-import { decryptedSize, ENCRYPTED_SEGMENT_BYTES } from './sizes.ts';
+import { decryptedSize, ENCRYPTED_SEGMENT_BYTES, SEGMENT_BYTES } from './sizes.ts';
 import type { RandomAccessSource } from './source.ts';
 
 /** Segments fetched at a time, at most: 1 MiB. */
@@ -25,7 +26,9 @@ export class ContainerReader implements RandomAccessSource {
   readonly #body: BodySource;
   readonly #decryptor: SegmentDecryptor;
   readonly #maximumSegments: number;
+  readonly #firstSegments: number;
   readonly #fetchesInFlight: number;
+  readonly #ownsReads: boolean;
 
   /** @internal */
   constructor(
@@ -33,13 +36,18 @@ export class ContainerReader implements RandomAccessSource {
     options: {
       readonly dataKeys: readonly Uint8Array[];
       readonly editList: readonly bigint[] | undefined;
-      readonly segmentsPerFetch: number | undefined;
-      readonly fetchesInFlight: number | undefined;
+      readonly segmentsPerFetch?: number;
+      readonly segmentsInFirstFetch?: number;
+      readonly fetchesInFlight?: number;
+      readonly ownsReads?: boolean;
     },
   ) {
     const { dataKeys, editList, segmentsPerFetch = DEFAULT_SEGMENTS_PER_FETCH, fetchesInFlight = 1 } = options;
-    if (!Number.isSafeInteger(segmentsPerFetch) || segmentsPerFetch < 1) {
-      throw new RangeError(`expected at least one segment per fetch, got ${segmentsPerFetch}`);
+    const { segmentsInFirstFetch = segmentsPerFetch, ownsReads = false } = options;
+    for (const segments of [segmentsPerFetch, segmentsInFirstFetch]) {
+      if (!Number.isSafeInteger(segments) || segments < 1) {
+        throw new RangeError(`expected at least one segment per fetch, got ${segments}`);
+      }
     }
     if (!Number.isSafeInteger(fetchesInFlight) || fetchesInFlight < 1) {
       throw new RangeError(`expected at least one fetch in flight, got ${fetchesInFlight}`);
@@ -47,7 +55,9 @@ export class ContainerReader implements RandomAccessSource {
     this.#body = body;
     this.#decryptor = new SegmentDecryptor(dataKeys);
     this.#maximumSegments = segmentsPerFetch;
+    this.#firstSegments = segmentsInFirstFetch;
     this.#fetchesInFlight = fetchesInFlight;
+    this.#ownsReads = ownsReads;
     this.editList = editList;
     this.size = body.plainSize === undefined ? undefined : editedSize(body.plainSize, editList ?? []);
   }
@@ -79,13 +89,16 @@ export class ContainerReader implements RandomAccessSource {
       throw new RangeError(`expected a range of whole numbers that does not end before it starts, got ${positions}`);
     }
     const wanted = [{ start: BigInt(start), end: end === undefined ? undefined : BigInt(end) }];
+    const isLong = Math.min(end ?? Infinity, this.size ?? Infinity) - start > this.#maximumSegments * SEGMENT_BYTES;
     const runs = segmentRuns(selectKept(this.editList, wanted), {
       plainSize: this.#body.plainSize ?? Number.MAX_SAFE_INTEGER,
       maximumSegments: this.#maximumSegments,
+      firstSegments: isLong ? this.#firstSegments : this.#maximumSegments,
     });
     const fetched = readAhead(runs, this.#fetchesInFlight, async (run) => ({ run, ...(await this.#body.fetch(run)) }));
     for await (const { run, bytes, isLast } of fetched) {
       yield* this.#decrypt(bytes, run);
+      if (this.#ownsReads) release(bytes);
       if (isLast) return;
     }
   }
@@ -154,8 +167,12 @@ class BodySource {
  * @param options.expectedSize bytes of the plaintext before the edit list, known from elsewhere: a source of another size
  * is then an error, and one of unknown size gets a size. Default: what the size of the source says.
  * @param options.segmentsPerFetch most segments asked for in one read of the source; default 16, which is 1 MiB.
+ * @param options.segmentsInFirstFetch the same for the first read of a stream that takes several: a short one ends before
+ * those that are under way beside it. Default: as for the others.
  * @param options.fetchesInFlight most reads of the source whose bytes are under way or being decrypted; default 1: nothing
  * is read ahead.
+ * @param options.ownsReads whether the source gives memory of its own with every read that nobody else uses: it is then
+ * given back when it has been decrypted, and detached. Default: no; it waits for the garbage collector.
  * @throws MalformedHeaderError, NoMatchingKeyError, DamagedBodyError; RangeError for a wrong argument.
  */
 export async function openContainer(
@@ -166,15 +183,17 @@ export async function openContainer(
     readonly header?: Uint8Array;
     readonly expectedSize?: number | undefined;
     readonly segmentsPerFetch?: number;
+    readonly segmentsInFirstFetch?: number;
     readonly fetchesInFlight?: number;
+    readonly ownsReads?: boolean;
   },
 ): Promise<ContainerReader> {
-  const { privateKeys, sender, expectedSize, segmentsPerFetch, fetchesInFlight } = options;
+  const { privateKeys, sender, expectedSize, ...reading } = options;
   const header = options.header ?? (await readHeader(source));
   const { dataKeys, editList } = openHeader(header, privateKeys, sender === undefined ? {} : { sender });
   try {
     const body = new BodySource(source, options.header === undefined ? header.length : 0, expectedSize);
-    return new ContainerReader(body, { dataKeys, editList, segmentsPerFetch, fetchesInFlight });
+    return new ContainerReader(body, { ...reading, dataKeys, editList });
   } finally {
     wipe(...dataKeys);
   }

@@ -21,18 +21,21 @@ export interface SegmentRun {
  * @param ranges ascending, not overlapping.
  * @param options.plainSize where the plaintext ends at the latest; what lies beyond is left out.
  * @param options.maximumSegments of a run.
+ * @param options.firstSegments the same for the first run.
  */
 export function* segmentRuns(
   ranges: Iterable<KeptRange>,
-  options: { readonly plainSize: number; readonly maximumSegments: number },
+  options: { readonly plainSize: number; readonly maximumSegments: number; readonly firstSegments: number },
 ): Generator<SegmentRun, void, undefined> {
+  let most = options.firstSegments;
   let first = 0;
   let parts: SegmentPart[] = [];
   for (const part of segmentParts(ranges, options.plainSize)) {
     const last = parts.at(-1)?.index ?? part.index;
-    const joins = part.index === last || (part.index === last + 1 && part.index - first < options.maximumSegments);
+    const joins = part.index === last || (part.index === last + 1 && part.index - first < most);
     if (parts.length > 0 && !joins) {
       yield { first, end: last + 1, parts };
+      most = options.maximumSegments;
       parts = [];
     }
     if (parts.length === 0) first = part.index;

@@ -13,6 +13,8 @@ import type { Representation } from './representation.ts';
  */
 const fetchesInFlight = 4;
 const segmentsPerFetch = 16;
+/** The first of them is shorter: it does not have to share the line for long, and the reply begins. */
+const segmentsInFirstFetch = 1;
 
 export interface PlaintextDependencies {
   readonly archive: Archive;
@@ -34,6 +36,8 @@ export async function plaintextOf(file: ArchivedFile, dependencies: PlaintextDep
       privateKeys: candidates.map(({ privateKey }) => privateKey),
       fetchesInFlight,
       segmentsPerFetch,
+      segmentsInFirstFetch,
+      ownsReads: true,
     }),
   );
   return {

@@ -49,7 +49,7 @@ export interface ObjectHead {
 export interface Archive {
   /** @throws ArchiveDamagedError when the body is not there. */
   head(key: string): Promise<ObjectHead>;
-  /** Bytes [start, end) of the body while its ETag is `etag`. Never more than 8 MiB at a time. */
+  /** Bytes [start, end) of the body while its ETag is `etag`. Never more than 8 MiB at a time. The memory is the caller's. */
   read(
     key: string,
     range: { readonly start: number; readonly end: number; readonly etag: string },

@@ -1,4 +1,7 @@
-/** What a reply carries: text, or pieces as they come. */
+/**
+ * What a reply carries: text, or pieces as they come. The memory of a piece of bytes goes with it: who sends it gives it
+ * back, and whoever made it must not use it again.
+ */
 export type ReplyBody = string | AsyncIterable<string | Uint8Array>;
 
 /** A reply as the logic makes it. A body that is iterated is sent piece by piece; if it throws, the reply breaks off. */

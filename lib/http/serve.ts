@@ -78,9 +78,11 @@ async function* exactly(
   let bytes = 0;
   try {
     for (let next = first; !next.done; next = await rest.next()) {
-      if (bytes + next.value.length > length) throw wrongLength(length);
+      const piece = next.value.length;
+      if (bytes + piece > length) throw wrongLength(length);
+      // Afterwards it is no longer there.
       yield next.value;
-      bytes += next.value.length;
+      bytes += piece;
     }
     if (bytes < length) throw wrongLength(length);
   } finally {

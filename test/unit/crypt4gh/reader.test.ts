@@ -150,6 +150,37 @@ describe('reading ahead', () => {
     expect(reads.slice(1).map(([offset]) => offset)).toEqual([HEADER + SEGMENT, HEADER + 3 * SEGMENT]);
   });
 
+  test('begins with a short fetch where that was asked for and several are needed', async () => {
+    const { source, reads } = recordingSource(container);
+    const options = { privateKeys, segmentsPerFetch: 2, segmentsInFirstFetch: 1, fetchesInFlight: 2 };
+    const reader = await openContainer(source, options);
+    reads.length = 0;
+    expect(await collect(reader.stream())).toEqual(plaintext);
+    expect(reads.slice(0, 3).map(([offset]) => offset)).toEqual([0, 1, 3].map((segment) => HEADER + segment * SEGMENT));
+    reads.length = 0;
+    expect(await collect(reader.stream(10, 65_536 + 10))).toEqual(plaintext.subarray(10, 65_536 + 10));
+    expect(reads).toEqual([[HEADER, 2 * SEGMENT]]);
+  });
+
+  test('gives the memory of what it fetched back only where it was given away', async () => {
+    const given: Uint8Array[] = [];
+    const source = {
+      size: container.length,
+      read: async (offset: number, length: number) => {
+        const bytes = Uint8Array.from(container.subarray(offset, offset + length));
+        given.push(bytes);
+        return bytes;
+      },
+    };
+    for (const ownsReads of [true, false]) {
+      const reader = await openContainer(source, { privateKeys, segmentsPerFetch: 1, fetchesInFlight: 2, ownsReads });
+      given.length = 0;
+      expect(await collect(reader.stream())).toEqual(plaintext);
+      // The last one is too small to be worth it.
+      expect(given.map(({ length }) => length)).toEqual([...Array(5).fill(ownsReads ? 0 : SEGMENT), 1_028]);
+    }
+  });
+
   test('an error comes after what is before it, and starts no more', async () => {
     const { reader, reads } = await heldReader(2);
     const pieces = reader.stream();

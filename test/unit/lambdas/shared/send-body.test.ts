@@ -1,0 +1,81 @@
+import { Writable } from 'node:stream';
+import { expect, test } from 'vitest';
+import { sendBody } from '../../../../lambdas/shared/send-body.ts';
+
+const segment = 65_536;
+
+/** Takes one piece at a time, and keeps it until the test lets it go. */
+class HeldStream extends Writable {
+  readonly texts: string[] = [];
+  leave: () => void = () => {};
+  override _write(chunk: Buffer, _encoding: string, callback: () => void): void {
+    this.texts.push(chunk.toString('latin1', 0, 1));
+    this.leave = callback;
+  }
+}
+
+const settled = () => new Promise((resolve) => setImmediate(resolve));
+
+test('the memory of a piece is given back when it has left, not before; the next is asked for then', async () => {
+  const pieces = ['a', 'b'].map((letter) => Buffer.alloc(segment, letter));
+  let asked = 0;
+  async function* body() {
+    for (const piece of pieces) {
+      asked += 1;
+      yield piece;
+    }
+  }
+  const stream = new HeldStream();
+  const sent = sendBody(body(), stream);
+  await settled();
+  expect([asked, pieces.map(({ length }) => length), stream.texts]).toEqual([1, [segment, segment], ['a']]);
+  stream.leave();
+  await settled();
+  expect([asked, pieces.map(({ length }) => length), stream.texts]).toEqual([2, [0, segment], ['a', 'b']]);
+  stream.leave();
+  await sent;
+  expect(stream.writableFinished).toBe(true);
+});
+
+test('memory that holds more than the piece is left alone', async () => {
+  const whole = Buffer.alloc(2 * segment, 'a');
+  const stream = new Writable({ write: (_chunk, _encoding, callback) => callback() });
+  async function* body() {
+    yield whole.subarray(0, segment);
+  }
+  await sendBody(body(), stream);
+  expect(whole.length).toBe(2 * segment);
+});
+
+test('a reader that goes away ends the body, also while a piece is on its way', async () => {
+  let ended = false;
+  async function* body() {
+    try {
+      for (;;) yield Buffer.alloc(10);
+    } finally {
+      ended = true;
+    }
+  }
+  for (const error of [new Error('connection reset'), undefined]) {
+    ended = false;
+    const stream = new HeldStream();
+    const sent = sendBody(body(), stream);
+    await settled();
+    stream.destroy(error);
+    await expect(sent).rejects.toThrow(error?.message ?? /destroyed|close/i);
+    expect(ended).toBe(true);
+  }
+});
+
+test('a body that fails destroys the stream', async () => {
+  async function* body() {
+    yield 'a';
+    throw new RangeError('no more');
+  }
+  const errors: unknown[] = [];
+  const stream = new Writable({ write: (_chunk, _encoding, callback) => callback() });
+  stream.on('error', (error) => errors.push(error.message));
+  await expect(sendBody(body(), stream)).rejects.toThrow('no more');
+  await settled();
+  expect([stream.destroyed, stream.writableFinished, errors]).toEqual([true, false, ['no more']]);
+});
