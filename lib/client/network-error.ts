@@ -39,7 +39,7 @@ export function networkError(error: unknown, url: URL, known: boolean): Unavaila
     return new UnavailableError(`the certificate of ${url.host} is not trusted (${code})`, {
       retryable: false,
       remedy:
-        'If your network or service has a certificate authority of its own, name its PEM file with --ca-file or ' +
+        'If your network or service has a certificate authority of its own, name its PEM file with --ca or ' +
         'NODE_EXTRA_CA_CERTS. If not, somebody may be listening: ask the operator.',
     });
   }

@@ -19,6 +19,8 @@ interface DoctorOptions {
 /** Somebody waits, and wants to know what is the matter now. */
 const impatient = { attempts: 2, firstDelayMs: 500, longestDelayMs: 1_000 };
 
+const refused = 'Correct what the service names: get a new visa, or look at --username and the password.';
+
 const afterHelp = `
 Each line has a verdict, what was looked at, what was found; below it what to do. Visas are decoded, not verified: only the
 service knows whom it trusts. The exit code is that of the first check that failed; 0 if none did.
@@ -50,6 +52,7 @@ async function* examine(session: Session, options: DoctorOptions): AsyncGenerato
   yield* visa(session, seen);
   const proxy = seen && service && new ProxyApi(service);
   if (proxy) yield* credentials(session, proxy);
+  else yield { check: 'credentials', verdict: 'skipped', text: 'the service cannot be asked' };
   if (service?.dataOutUrl) yield* direct(session, service, service.dataOutUrl);
   else yield { check: 'direct', verdict: 'skipped', text: 'no address of a data-out API is set: --direct-url' };
   yield* keysAndHeaders(session, options, proxy);
@@ -88,7 +91,8 @@ async function* credentials({ settings, terminal }: Session, proxy: ProxyApi): A
     yield { check, verdict: 'skipped', text: 'without a visa they cannot be tried' };
     return;
   }
-  const page = yield* attempt(check, () => proxy.listPage({ page: 0, perPage: 1, signal: terminal.signal }));
+  const list = () => proxy.listPage({ page: 0, perPage: 1, signal: terminal.signal });
+  const page = yield* attempt(check, list, { unauthenticated: refused });
   if (page === undefined) return;
   const outbox = page.files.length === 0 ? 'which is empty' : 'which has files';
   const user = settings.basic ? 'visa, user name and password are' : 'the visa is';
@@ -135,11 +139,15 @@ async function* keysAndHeaders(
 }
 
 /** Does something; when it goes wrong, that is the result. */
-async function* attempt<T>(check: string, work: () => Promise<T>): AsyncGenerator<CheckResult, T | undefined> {
+async function* attempt<T>(
+  check: string,
+  work: () => Promise<T>,
+  remedies: Parameters<typeof failed>[2] = {},
+): AsyncGenerator<CheckResult, T | undefined> {
   try {
     return await work();
   } catch (error) {
-    yield failed(check, error);
+    yield failed(check, error, remedies);
     return undefined;
   }
 }

@@ -5,7 +5,7 @@ import { described } from '../described.ts';
 import { usageError } from '../errors.ts';
 import { administratorOf } from '../export/administrator.ts';
 import { type BatchResult, runBatch } from '../export/batch.ts';
-import { type ExportOrder, readOrder } from '../export/export-order.ts';
+import { type ExportOrder, readOrder, sendOrder } from '../export/export-order.ts';
 import { type CommandContext, openSession, type Session } from '../session.ts';
 
 interface ExportOptions {
@@ -98,7 +98,7 @@ async function exportOne(
     return;
   }
   const proxy = await api();
-  const { requestId } = await proxy.export(order.request, { signal: terminal.signal });
+  const { requestId } = await sendOrder(proxy, order, terminal.signal);
   const text = `${printable(words.id)}: accepted, request ${printable(requestId)}`;
   output.result({ outcome: 'accepted', requestId, ...recordOf(order) }, text);
 }

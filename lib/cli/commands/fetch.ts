@@ -123,11 +123,9 @@ async function remoteFile(
   return { remote: new DirectFile(api, { fileId, name, size, part }), name };
 }
 
-/** `sample.bam` as `sample.bam.0-65536`, and with `.c4gh` at its end as before. */
+/** `sample.bam` as `sample.bam.0-65536`. */
 function partName(name: string, range: ByteRangeOption | undefined): string {
-  if (range === undefined) return name;
-  const [, base = name, suffix = ''] = /^(.*?)(\.c4gh)?$/is.exec(name) ?? [];
-  return `${base}.${range.start}-${range.end ?? ''}${suffix}`;
+  return range === undefined ? name : `${name}.${range.start}-${range.end ?? ''}`;
 }
 
 async function toOutput(
@@ -159,7 +157,8 @@ async function toFile(
   const started = terminal.now().getTime();
   const reporter = new DownloadReporter(output, progress, 1);
   const { onEvent } = reporter;
-  const named = (each: string) => partName(each, wanted.range);
+  // The service names a part of a container itself.
+  const named = (each: string) => (wanted.publicKey === undefined ? partName(each, wanted.range) : each);
   const paths = await localTarget(folder, wanted.output, { name: named(name), fallback: named(fileId) });
   const { transport } = api.connection;
   const isPrivate = wanted.publicKey === undefined;

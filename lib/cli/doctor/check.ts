@@ -21,12 +21,20 @@ export interface CheckResult {
   readonly details?: Readonly<Record<string, unknown>>;
 }
 
-/** The check that could not be made, or went wrong, as a result. Errors that are nobody's fault but ours are thrown on. */
-export function failed(check: string, error: unknown): CheckResult {
+/**
+ * The check that could not be made, or went wrong, as a result. Errors that are nobody's fault but ours are thrown on.
+ *
+ * @param remedies instead of the errors' own, which send people here
+ */
+export function failed(
+  check: string,
+  error: unknown,
+  remedies: Partial<Record<ClientErrorCode, string>> = {},
+): CheckResult {
   const code = error instanceof ClientError ? error.code : error instanceof Crypt4ghError ? codeOf(error) : undefined;
   if (code === undefined || code === 'interrupted') throw error;
   const { message, remedy } = failureOf(error);
-  return { check, verdict: 'failed', text: message, remedy, code };
+  return { check, verdict: 'failed', text: message, remedy: remedies[code] ?? remedy, code };
 }
 
 function codeOf(error: Crypt4ghError): ClientErrorCode {

@@ -11,6 +11,8 @@ const soonDays = 7;
 /** Visas are judged with a leeway of 60 seconds. */
 const skewMs = 30_000;
 
+const unreachable = 'Look at the address; then at the network, at firewalls, and at HTTPS_PROXY.';
+
 /** One of the service's two APIs, and what it serves to anybody. */
 export interface Api {
   readonly check: 'address' | 'direct';
@@ -46,7 +48,9 @@ export async function checkApi(
   try {
     seen = await probe(transport, new URL(document, url), signal);
   } catch (error) {
-    return { results: [failed(check, error)], seen: undefined };
+    const isCertificate = error instanceof ClientError && /certificate/.test(error.message);
+    const result = isCertificate ? failed('certificate', error) : failed(check, error, { unavailable: unreachable });
+    return { results: [result], seen: undefined };
   }
   const encryption = checkCertificate(url, seen);
   const { status, json, elapsedMs } = seen;
@@ -81,7 +85,7 @@ function checkCertificate(url: URL, { certificate, date, localDate }: Probe): Ch
   const { subject, issuer, validUntil } = certificate;
   const days = Math.floor((validUntil.getTime() - (date ?? localDate).getTime()) / dayMs);
   const text = `for ${subject}, by ${issuer}, until ${validUntil.toISOString().slice(0, 10)} (${days} days)`;
-  const details = { subject, issuer, validUntil: validUntil.toISOString() };
+  const details = { url: url.href, subject, issuer, validUntil: validUntil.toISOString() };
   return days < soonDays
     ? { check, verdict: 'warning', text, remedy: 'Tell the operator of the service: it must be renewed.', details }
     : { check, verdict: 'ok', text, details };

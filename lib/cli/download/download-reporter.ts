@@ -70,6 +70,8 @@ export class DownloadReporter {
       this.#output.result({ summary: this.summary }, '');
       return;
     }
+    // Of these the command has something better to say.
+    if (files === 0 || (this.#isSingle && failed > 0)) return;
     const parts = [
       `${downloaded} downloaded (${formatBytes(bytes)} in ${formatDuration(elapsed)})`,
       ...(skipped > 0 ? [`${skipped} there already`] : []),

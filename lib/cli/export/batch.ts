@@ -4,7 +4,7 @@ import type { ProxyApi } from '../../client/proxy.ts';
 import type { Terminal } from '../../terminal/terminal.ts';
 import { type BatchRow, readBatch } from './batch-file.ts';
 import { BatchJournal } from './batch-journal.ts';
-import { type ExportOrder, orderDigest, readOrder } from './export-order.ts';
+import { type ExportOrder, orderDigest, readOrder, sendOrder } from './export-order.ts';
 
 export interface BatchOptions {
   readonly path: string;
@@ -71,13 +71,13 @@ async function settle(row: BatchRow, options: BatchOptions, journal: BatchJourna
   let order: ExportOrder | undefined;
   try {
     const here = { ...terminal, folder: dirname(path) };
-    const sources = { visa: `line ${line}, visa`, publicKey: `line ${line}, public_key` };
+    const sources = { visa: 'visa', publicKey: 'public_key' };
     order = await readOrder({ id, type, kind, visa, publicKey }, sources, here);
     if (proxy === undefined || journal === undefined) return { row, outcome: 'would-send', order };
     const digest = orderDigest(order, proxyUrl);
     const before = again ? undefined : journal.accepted(digest);
     if (before) return { row, outcome: 'accepted-before', ...before, order };
-    const { requestId } = await proxy.export(order.request, { signal: terminal.signal });
+    const { requestId } = await sendOrder(proxy, order, terminal.signal);
     await journal.append({ digest, line, id, outcome: 'accepted', requestId }, terminal.now());
     return { row, outcome: 'accepted', requestId, order };
   } catch (error) {

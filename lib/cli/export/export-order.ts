@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { resolve } from 'node:path';
 import { ClientError } from '../../client/errors.ts';
-import type { ExportRequest } from '../../client/proxy.ts';
+import type { ExportRequest, ProxyApi } from '../../client/proxy.ts';
 import { formatPublicKey, publicKeyFingerprint } from '../../crypt4gh/index.ts';
 import type { Terminal } from '../../terminal/terminal.ts';
 import { datasetsOf, decodeVisaOrPassport, expiryOf } from '../decoded-visa.ts';
@@ -84,6 +84,32 @@ export async function readOrder(words: ExportWords, sources: ExportSources, term
     visaExpires: expires,
     doubts,
   };
+}
+
+const remedies: Readonly<Record<string, string>> = {
+  unauthenticated: "Look at the administrator's user name and password; those of a researcher are others.",
+  forbidden: 'This user is known, but no administrator: ask the operator.',
+  not_found: 'Look at --kind, and at the address.',
+};
+
+/**
+ * Sends an order. That the service takes it does not mean that it will be carried out.
+ *
+ * @throws ClientError
+ */
+export async function sendOrder(
+  proxy: ProxyApi,
+  { request }: ExportOrder,
+  signal: AbortSignal,
+): Promise<{ readonly requestId: string }> {
+  try {
+    return await proxy.export(request, { signal });
+  } catch (error) {
+    // What researchers can do about it is something else.
+    const remedy = error instanceof ClientError ? remedies[error.code] : undefined;
+    if (!(error instanceof ClientError) || remedy === undefined) throw error;
+    throw new ClientError(error.code, error.message, { remedy, cause: error });
+  }
 }
 
 /** Names an order by all that is sent, and where to: the same again has the same digest. Tells nothing of the visa. */
