@@ -94,7 +94,7 @@ async function downloadVersion(options: DownloadFileOptions): Promise<void> {
     onEvent({ type: 'started', name, size: remote.size, kept });
     const size = await transfer.run();
     await checkpoints.settle();
-    await finish(part, size, options, checkpoints);
+    await finish(part, { size, lastModified: transfer.state?.version.lastModified }, options, checkpoints);
   } catch (error) {
     const { state } = transfer;
     const isOfUse = !(error instanceof ChangedError) && state !== undefined && state.done.size > 0;
@@ -127,13 +127,18 @@ async function discard(part: PartFile, checkpoints: Checkpoints): Promise<void> 
   await rm(part.path, { force: true });
 }
 
-/** The part gets its name: first its bytes are on the disk, then it is renamed, then nothing more speaks of it. */
+/**
+ * The part gets its name: first its bytes are on the disk, then it is renamed, then nothing more speaks of it. The time of
+ * the remote file says to later runs what it is.
+ */
 async function finish(
   part: PartFile,
-  size: number,
+  { size, lastModified }: { readonly size: number; readonly lastModified: string | undefined },
   { paths, existing }: DownloadFileOptions,
   checkpoints: Checkpoints,
 ): Promise<void> {
+  const modified = new Date(lastModified ?? Number.NaN);
+  if (!Number.isNaN(modified.getTime())) await part.setModified(modified);
   await part.sync();
   if ((await part.size()) !== size) {
     await checkpoints.forget();

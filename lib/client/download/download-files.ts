@@ -130,7 +130,8 @@ class Run {
     const { name } = file;
     const { transport } = proxy.connection;
     const renewed = () => onEvent({ type: 'renewed', name });
-    const remote = new StagedFile({ name, size: file.size, locations: this.#locations, transport, renewed });
+    const locations = this.#locations;
+    const remote = new StagedFile({ name, size: file.size, modified: file.modified, locations, transport, renewed });
     let result: FileResult;
     try {
       if (problem ?? this.stopped) throw problem ?? this.stopped;

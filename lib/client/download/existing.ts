@@ -10,7 +10,7 @@ export type Existing = 'fail' | 'skip' | 'overwrite';
 interface Wanted {
   readonly paths: LocalPaths;
   readonly existing: Existing;
-  readonly remote: { readonly name: string; readonly size: number };
+  readonly remote: { readonly name: string; readonly size: number; readonly modified?: Date | undefined };
   /** With it the size here is another than that of the remote file. */
   readonly decrypt?: unknown;
 }
@@ -27,6 +27,7 @@ export async function isWhole(wanted: Wanted): Promise<boolean> {
   const isPlausible = decrypt !== undefined || found.size === remote.size;
   if (isPlausible && (await wasFinishedBefore(wanted))) return true;
   if (existing === 'overwrite') return false;
+  if (isPlausible && hasTimeOf(found, remote.modified)) return true;
   if (existing === 'fail') throw alreadyThere(paths.final);
   if (isPlausible) return true;
   throw new LocalDiskError(`${paths.final} has ${found.size} bytes, and the file to download ${remote.size}`, {
@@ -36,9 +37,16 @@ export async function isWhole(wanted: Wanted): Promise<boolean> {
 
 /** The same without any trace: whether the file would be skipped. What is wrong is told later. */
 export async function wouldSkip(wanted: Wanted): Promise<boolean> {
-  if (wanted.existing !== 'skip') return false;
-  const found = await lookAt(wanted.paths.final).catch(() => undefined);
-  return found !== undefined && (wanted.decrypt !== undefined || found.size === wanted.remote.size);
+  const { paths, existing, remote, decrypt } = wanted;
+  if (existing === 'overwrite') return false;
+  const found = await lookAt(paths.final).catch(() => undefined);
+  if (found === undefined || (decrypt === undefined && found.size !== remote.size)) return false;
+  return existing === 'skip' || hasTimeOf(found, remote.modified);
+}
+
+/** Whether it is what a run before has downloaded: such a file has the time of its remote file, in whole seconds. */
+function hasTimeOf(found: Stats, modified: Date | undefined): boolean {
+  return modified !== undefined && Math.floor(found.mtimeMs / 1000) === Math.floor(modified.getTime() / 1000);
 }
 
 /** @throws LocalDiskError when there is anything of that name */

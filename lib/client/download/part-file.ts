@@ -61,6 +61,12 @@ export class PartFile implements AsyncDisposable {
     await onDisk(this.path, () => this.#handle.datasync());
   }
 
+  /** Sets the time of the last change, where the disk keeps one. */
+  async setModified(time: Date): Promise<void> {
+    // Only for convenience: no reason to fail.
+    await this.#handle.utimes(time, time).catch(() => undefined);
+  }
+
   async close(): Promise<void> {
     await this.#handle.close();
   }

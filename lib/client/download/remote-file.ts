@@ -23,6 +23,8 @@ export interface RemoteFile {
   readonly name: string;
   /** As far as is known before the first reply. */
   readonly size: number;
+  /** As the listing says. */
+  readonly modified?: Date | undefined;
   /** Most bytes that one request should ask for; default: no limit. */
   readonly maximumRangeBytes?: number;
   /**

@@ -20,6 +20,7 @@ const MOST_ADDRESSES = 3;
 /** A staged container, from storage by addresses that the proxy gives. */
 export class StagedFile implements RemoteFile {
   readonly name: string;
+  readonly modified: Date | undefined;
   #size: number;
   readonly #locations: Locations;
   readonly #transport: Transport;
@@ -30,11 +31,13 @@ export class StagedFile implements RemoteFile {
   constructor(options: {
     readonly name: string;
     readonly size: number;
+    readonly modified?: Date | undefined;
     readonly locations: Locations;
     readonly transport: Transport;
     readonly renewed: () => void;
   }) {
     this.name = options.name;
+    this.modified = options.modified;
     this.#size = options.size;
     this.#locations = options.locations;
     this.#transport = options.transport;
