@@ -2,7 +2,10 @@ import { directChallenge } from '../../lib/http/authorization.ts';
 import { type DatasetListing, listDatasetFiles } from '../../lib/http/dataset-files.ts';
 import { directAccess } from '../shared/direct-access.ts';
 import { logger } from '../shared/observability.ts';
+import { keepMemorySmall } from '../shared/small-memory.ts';
 import { streamedHandler } from '../shared/stream-reply.ts';
+
+keepMemorySmall();
 
 const endpoint = {
   ...directAccess(),
