@@ -1,23 +1,34 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { AwsCall } from '../../../lib/local/aws/traffic.ts';
 import type { AddedFile } from '../../../lib/ops/archive/add-file.ts';
-import { formatDuration } from '../../../lib/terminal/output.ts';
+import { formatBytes, formatDuration } from '../../../lib/terminal/output.ts';
 import { figure, type Report, verdict } from '../report.ts';
 import type { Stage } from './stage.ts';
 
-/** What S3 takes before it answers, in milliseconds: nothing as the embedded one does, and as over a network. */
-const latencies = [0, 30, 100];
+/**
+ * What S3 takes before a read has ended: nothing, as the embedded one does, or some milliseconds until it answers and then
+ * some for every MiB, as over a network.
+ */
+const lines = [
+  { name: 'none', answerMs: 0, mebibyteMs: 0 },
+  { name: '20 ms, 50 MiB/s', answerMs: 20, mebibyteMs: 20 },
+  { name: '80 ms, 20 MiB/s', answerMs: 80, mebibyteMs: 50 },
+];
+
+const mebibyte = 2 ** 20;
 
 /** Whether the first byte leaves before the second read of S3 has ended, and what reading ahead is worth. */
 export async function firstByte(report: Report, stage: Stage, file: AddedFile): Promise<void> {
   const { traffic } = stage.service.engine;
   const rows: string[][] = [];
-  for (const delayMs of latencies) {
+  for (const { name, answerMs, mebibyteMs } of lines) {
     const ends: number[] = [];
     const stopLooking = traffic.observe((call) => {
       if (isRead(call)) ends.push(performance.timeOrigin + performance.now());
     });
-    const stopDelaying = traffic.addFault((call) => (isRead(call) && delayMs > 0 ? { delayMs } : undefined));
+    const stopDelaying = traffic.addFault((call) =>
+      isRead(call) ? { delayMs: Math.round(answerMs + (mebibyteMs * lengthOf(call)) / mebibyte) } : undefined,
+    );
     const { bytes, milliseconds, firstByteMs, firstByteAt } = await stage.client.run([stage.file(file)]);
     // The engine sees the end of a call a moment after its reader.
     await pause(50);
@@ -25,7 +36,7 @@ export async function firstByte(report: Report, stage: Stage, file: AddedFile): 
     stopLooking();
     const second = (ends[1] ?? Number.NaN) - firstByteAt + firstByteMs;
     rows.push([
-      `${delayMs} ms`,
+      name,
       String(ends.length),
       formatDuration(firstByteMs),
       formatDuration(second),
@@ -33,13 +44,15 @@ export async function firstByte(report: Report, stage: Stage, file: AddedFile): 
       figure(bytes / 1000 / milliseconds),
     ]);
   }
-  report.text('A plaintext, with every read of S3 held back by so much.');
-  report.table(
-    ['latency of S3', 'reads', 'first byte', 'end of the second read', 'first byte before it', 'MB/s'],
-    rows,
-  );
+  report.text(`A plaintext of ${formatBytes(file.decryptedSize)}, with every read of S3 held back by so much.`);
+  report.table(['line to S3', 'reads', 'first byte', 'end of the second read', 'first byte before it', 'MB/s'], rows);
 }
 
 function isRead({ caller, service, action }: AwsCall): boolean {
   return caller === 'direct-file' && service === 's3' && action === 'GetObject';
+}
+
+function lengthOf({ headers }: AwsCall): number {
+  const [, first, last] = /^bytes=(\d+)-(\d+)$/.exec(String(headers['range'])) ?? [];
+  return Number(last) - Number(first) + 1;
 }
