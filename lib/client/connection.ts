@@ -62,8 +62,14 @@ function baseUrl(text: string | undefined, what: string, transport: Transport): 
   return url;
 }
 
+interface Secrets {
+  readonly visa: string;
+  /** Value of an `Authorization` header. */
+  readonly basic: string | undefined;
+}
+
 /** Header lines of {@link authorized}, by the secrets. */
-export type Credentials = (secrets: { visa: string; basic: string | undefined }) => Partial<TransportRequest>;
+export type Credentials = (secrets: Secrets) => Partial<TransportRequest>;
 
 /**
  * Sends a request with the user's credentials, as often as the transport's patience allows. When they are refused they
@@ -87,7 +93,7 @@ export async function authorized(
   const { transport } = connection;
   const { request, what, credentials, accepts = [] } = options;
   const backoff = transport.backoff(request.signal);
-  let refused: string | undefined;
+  let renewed = false;
   for (;;) {
     const secrets = await secretsOf(connection, options.needsVisa);
     try {
@@ -96,20 +102,22 @@ export async function authorized(
       if (reply.status < 300 || accepts.includes(reply.status)) return reply;
       throw await refusal(reply, what, transport.timing.now());
     } catch (error) {
-      const fingerprint = JSON.stringify(secrets);
-      if (!(error instanceof ServiceError) || error.status !== 401) {
-        await backoff.failed(error);
-      } else {
+      if (error instanceof ServiceError && error.status === 401) {
         // The same again would be refused again.
-        if (refused === fingerprint) throw error;
-        refused = fingerprint;
-        if (JSON.stringify(await secretsOf(connection, options.needsVisa)) === fingerprint) throw error;
+        if (renewed || isSame(secrets, await secretsOf(connection, options.needsVisa))) throw error;
+        renewed = true;
+      } else {
+        await backoff.failed(error);
       }
     }
   }
 }
 
-async function secretsOf({ visa, basic }: ServiceConnection, needsVisa: boolean) {
+function isSame(one: Secrets, other: Secrets): boolean {
+  return one.visa === other.visa && one.basic === other.basic;
+}
+
+async function secretsOf({ visa, basic }: ServiceConnection, needsVisa: boolean): Promise<Secrets> {
   const credentials = await basic?.();
   return {
     visa: needsVisa ? (await visa()).trim() : '',

@@ -10,7 +10,8 @@ export interface ForwardProxies {
 
 /** Whether a host is this machine itself. */
 export function isLoopback({ hostname }: URL): boolean {
-  return hostname === 'localhost' || hostname.endsWith('.localhost') || hostname === '[::1]' || /^127\./.test(hostname);
+  // A URL has an IPv4 address in this form, however it was written.
+  return hostname === 'localhost' || hostname === '[::1]' || /^127\.\d+\.\d+\.\d+$/.test(hostname);
 }
 
 /**
