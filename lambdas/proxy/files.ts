@@ -6,7 +6,10 @@ import { S3OutboxReader } from '../../lib/stores/s3/outbox-reader.ts';
 import { required, requiredNumber } from '../shared/environment.ts';
 import { logger } from '../shared/observability.ts';
 import { outboxAccess } from '../shared/outbox-access.ts';
+import { keepMemorySmall } from '../shared/small-memory.ts';
 import { streamedHandler } from '../shared/stream-reply.ts';
+
+keepMemorySmall();
 
 const endpoint = {
   access: outboxAccess(),
