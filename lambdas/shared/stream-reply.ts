@@ -7,6 +7,9 @@ import { logger } from './observability.ts';
 import { reportDamage } from './report-damage.ts';
 import { sendBody } from './send-body.ts';
 
+/** Milliseconds that are left, when a reply has taken too long, for telling what became of it. */
+const cleanUpMs = 2000;
+
 /** What an endpoint may know of its invocation, beside the request. */
 export interface Invocation {
   /** The route, with the names of its variable segments: `/files/{fileId}`. */
@@ -32,7 +35,7 @@ export function streamedHandler(
     try {
       // Status and headers go out with the first write, and not without one: a body may be empty.
       stream.write('');
-      await sendBody(body, stream);
+      await sendBody(body, stream, Math.max(0, invocation.remainingMs() - cleanUpMs));
     } catch (error) {
       logger.error('reply broke off', { requestId: event.requestContext.requestId, ...describeError(error) });
       reportDamage(error);

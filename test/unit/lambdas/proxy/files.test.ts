@@ -55,7 +55,11 @@ async function list(parts: RequestParts = {}, onWrite: () => Promise<void> = asy
   const headers = { 'proxy-authorization': `Bearer ${visa}` };
   const event = gatewayEvent({ query: { inbox: 'false' }, headers, ...parts });
   const outcome = await Promise.resolve(
-    handler(event, stream as unknown as awslambda.HttpResponseStream, {} as Context),
+    handler(
+      event,
+      stream as unknown as awslambda.HttpResponseStream,
+      { getRemainingTimeInMillis: () => 29_000 } as Context,
+    ),
   ).then(
     () => undefined,
     (error: unknown) => error,

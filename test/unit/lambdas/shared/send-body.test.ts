@@ -1,4 +1,7 @@
+import { createServer, request } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { Writable } from 'node:stream';
+import { text } from 'node:stream/consumers';
 import { expect, test } from 'vitest';
 import { sendBody } from '../../../../lambdas/shared/send-body.ts';
 
@@ -64,6 +67,37 @@ test('a reader that goes away ends the body, also while a piece is on its way', 
     stream.destroy(error);
     await expect(sent).rejects.toThrow(error?.message ?? /destroyed|close/i);
     expect(ended).toBe(true);
+  }
+});
+
+test('a reader that is not done in time ends the body, while there still is time to say so', async () => {
+  let ended = false;
+  async function* body() {
+    try {
+      for (;;) yield Buffer.alloc(10);
+    } finally {
+      ended = true;
+    }
+  }
+  const stream = new HeldStream();
+  await expect(sendBody(body(), stream, 20)).rejects.toThrow('the reply was not taken in time');
+  expect([ended, stream.destroyed]).toEqual([true, true]);
+});
+
+test('Lambda’s stream is an HTTP request: all has been sent when that has ended, whatever becomes of its reply', async () => {
+  let received = '';
+  const server = createServer(async (incoming) => {
+    received = await text(incoming);
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  try {
+    const stream = request({ method: 'POST', port: (server.address() as AddressInfo).port });
+    await sendBody('all of it', stream as unknown as Writable, 5000);
+    await expect.poll(() => received).toBe('all of it');
+    stream.on('error', () => {}).destroy();
+  } finally {
+    server.closeAllConnections();
+    server.close();
   }
 });
 

@@ -38,7 +38,7 @@ async function replyWith(body: ReplyBody): Promise<LambdaStream> {
     async (): Promise<HttpReply<ReplyBody>> => ({ status: 200, headers: { A: 'b' }, body }),
   ) as unknown as (event: APIGatewayProxyEvent, stream: LambdaStream, context: Context) => Promise<void>;
   const stream = new LambdaStream();
-  await handler(gatewayEvent({}), stream, {} as Context);
+  await handler(gatewayEvent({}), stream, { getRemainingTimeInMillis: () => 29_000 } as Context);
   return stream;
 }
 
