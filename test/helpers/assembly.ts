@@ -12,7 +12,15 @@ const lock = join(root, 'node_modules', '.data-out-synth-lock');
 /** A synth takes seconds: a lock this old was left by a process that died. */
 const lockLifeMs = 180_000;
 
-const inputs = ['bin', 'lib', 'lambdas', 'config', 'docs/openapi', 'cdk.json', 'package.json', 'package-lock.json'];
+/** Parts of `lib` that neither a function nor the stacks may import (`test/infra/imports.test.ts`). */
+const elsewhere = ['cli', 'client', 'demo', 'local', 'ops', 'releases', 'terminal'];
+const inputs = [
+  ...['bin/app.ts', 'bin/openapi.ts', 'bin/settings.ts', 'lambdas', 'config', 'docs/openapi'],
+  ...['cdk.json', 'package.json', 'package-lock.json'],
+  ...readdirSync(join(root, 'lib'))
+    .filter((name) => !elsewhere.includes(name))
+    .map((name) => join('lib', name)),
+];
 const results = ['manifest.json', 'DataOutStorage.template.json', 'DataOutService.template.json'];
 
 /**
