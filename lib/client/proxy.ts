@@ -72,8 +72,14 @@ export class ProxyApi {
    * @throws ClientError
    */
   async *list(options: { signal?: AbortSignal | undefined } = {}): AsyncGenerator<ListedFile, void, undefined> {
+    let before: string | undefined;
     for (let page = 0; ; page += 1) {
       const { files } = await this.listPage({ page, perPage: ROWS_PER_PAGE, ...options });
+      const first = files[0]?.name;
+      if (first !== undefined && first === before) {
+        throw new ClientError('protocol', 'the service gives the same page of its listing again and again');
+      }
+      before = first;
       yield* files;
       if (files.length < ROWS_PER_PAGE) return;
     }

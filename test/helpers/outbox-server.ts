@@ -21,6 +21,8 @@ export class OutboxServer {
   urlLifetimeMs = 900_000;
   /** Headers of storage that are left out. */
   without: readonly string[] = [];
+  /** Whether the listing has pages. */
+  pages = true;
   /** Whether storage knows ranges. */
   ranges = true;
   readonly #files = new Map<string, Stored>();
@@ -65,6 +67,7 @@ export class OutboxServer {
     this.requests.length = 0;
     this.without = [];
     this.ranges = true;
+    this.pages = true;
     this.urlLifetimeMs = 900_000;
   }
 
@@ -90,7 +93,10 @@ export class OutboxServer {
   }
 
   #list(outgoing: ServerResponse, url: URL): void {
-    const [page, size] = [Number(url.searchParams.get('page')), Number(url.searchParams.get('per_page'))];
+    const [page, size] = [
+      this.pages ? Number(url.searchParams.get('page')) : 0,
+      Number(url.searchParams.get('per_page')),
+    ];
     const files = [...this.#files]
       .slice(page * size, (page + 1) * size)
       .map(([fileName, { content, lastModified }]) => ({

@@ -27,8 +27,8 @@ export class PartFile implements AsyncDisposable {
     const flags = constants.O_RDWR | constants.O_CREAT | noFollow;
     return await onDisk(path, async () => {
       const handle = await open(path, flags, mode);
-      // One that is there may be readable by more than it should be now.
-      if (mode === PRIVATE_MODE) await handle.chmod(mode);
+      // One that is there may be readable by more than it should be now. Some disks know no modes.
+      if (mode === PRIVATE_MODE) await handle.chmod(mode).catch(() => undefined);
       return new PartFile(path, handle);
     });
   }

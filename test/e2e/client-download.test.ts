@@ -1,0 +1,191 @@
+import { createHash } from 'node:crypto';
+import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { connect } from '../../lib/client/connection.ts';
+import { DataOutApi } from '../../lib/client/data-out.ts';
+import { DirectFile, directContainer } from '../../lib/client/download/direct-file.ts';
+import { downloadFile } from '../../lib/client/download/download-file.ts';
+import { type DownloadFilesOptions, downloadFiles } from '../../lib/client/download/download-files.ts';
+import { localPaths } from '../../lib/client/download/local-name.ts';
+import { ProxyApi } from '../../lib/client/proxy.ts';
+import { Transport } from '../../lib/client/transport.ts';
+import { generateKeyPair } from '../../lib/crypt4gh/index.ts';
+import { bytesOf } from '../../lib/demo/made-files.ts';
+import { receive } from '../../lib/demo/receive.ts';
+import { FaultProxy } from '../helpers/fault-proxy.ts';
+import { Service } from '../helpers/service.ts';
+
+const mebibyte = 1024 * 1024;
+const largeSize = 18 * mebibyte;
+const datasetId = 'EGAD00000000001';
+const sources = [
+  { path: 'empty.txt', size: 0 },
+  { path: 'run 1/größe.vcf', size: 70_000 },
+  { path: 'large.bam', size: largeSize },
+];
+const reader = generateKeyPair();
+
+let service: Service;
+let faults: FaultProxy;
+let folder: string;
+let visa = '';
+const transport = new Transport({ userAgent: 'test', stallMs: 2_000 });
+
+beforeAll(async () => {
+  service = await Service.start();
+  faults = await FaultProxy.start(`${service.connection.proxyUrl}/`);
+  for (const { path, size } of sources) await service.archive(datasetId, path, size);
+  await service.setDataset(datasetId, 'released');
+  visa = await service.visa({ datasetId });
+  await service.settled(await service.exported({ id: datasetId, visa, publicKey: reader.publicKey }), sources.length);
+});
+beforeEach(async () => {
+  faults.reset();
+  folder = await mkdtemp(join(tmpdir(), 'data-out-client-'));
+  return () => rm(folder, { recursive: true });
+});
+afterAll(async () => {
+  await transport.close();
+  await faults?.stop();
+  await service?.stop();
+});
+
+const connection = () =>
+  connect({
+    proxyUrl: faults.url,
+    dataOutUrl: service.connection.dataOutUrl,
+    visa: async () => visa,
+    basic: async () => service.connection.archiveUser,
+    transport,
+  });
+
+async function download(options: Partial<DownloadFilesOptions> = {}) {
+  const proxy = new ProxyApi(connection());
+  const files = [];
+  for await (const file of proxy.list()) files.push(file);
+  return await downloadFiles({ proxy, files, folder, parallel: 2, connections: 3, existing: 'fail', ...options });
+}
+
+async function sha256(chunks: AsyncIterable<Uint8Array>): Promise<string> {
+  const hash = createHash('sha256');
+  for await (const chunk of chunks) hash.update(chunk);
+  return hash.digest('hex');
+}
+const expected = () => Promise.all(sources.map((source) => sha256(bytesOf(source)))).then((sums) => sums.sort());
+const sumOf = async (name: string) =>
+  createHash('sha256')
+    .update(await readFile(join(folder, name)))
+    .digest('hex');
+
+async function* once(bytes: Uint8Array) {
+  yield bytes;
+}
+
+describe('the outbox of the whole service', () => {
+  test('is downloaded whole', async () => {
+    expect((await download()).error).toBeUndefined();
+    const sums = [];
+    for (const name of await readdir(folder)) {
+      const container = await readFile(join(folder, name));
+      sums.push((await receive(once(container), reader.privateKey)).plaintextSha256);
+    }
+    expect(sums.sort()).toEqual(await expected());
+  });
+
+  test('is decrypted while it comes, through cuts, expiry and damage on the way', async () => {
+    let progress = 0;
+    faults.break(
+      { on: 'storage', path: /large/, fault: { kind: 'cut', bytes: 3_000_000 }, skip: 1, times: 2 },
+      { on: 'storage', path: /large/, fault: { kind: 'corrupt', at: 9_000_000 }, times: 4 },
+    );
+    const report = await download({
+      decrypt: { privateKeys: [reader.privateKey] },
+      onEvent: ({ type }) => {
+        if (type === 'progress' && ++progress === 5) faults.break({ on: 'storage', fault: { kind: 'expire' } });
+      },
+    });
+    expect(report.error).toBeUndefined();
+    expect((await Promise.all((await readdir(folder)).map(sumOf))).sort()).toEqual(await expected());
+  });
+
+  test('is gone on with after a stop, without what was there', async () => {
+    const stop = new AbortController();
+    let kept = 0;
+    const onEvent: DownloadFilesOptions['onEvent'] = (event) => {
+      kept += event.type === 'progress' ? event.bytes : 0;
+      if (kept > 9 * mebibyte) stop.abort();
+    };
+    expect((await download({ onEvent, signal: stop.signal })).error).toMatchObject({ code: 'interrupted' });
+    const [journal = ''] = (await readdir(folder)).filter((name) => name.endsWith('.json'));
+    expect(await readFile(join(folder, journal), 'utf8')).not.toMatch(/X-Amz|http|eyJ/);
+    faults.reset();
+    expect((await download({ existing: 'skip' })).error).toBeUndefined();
+    const bytes = faults.requests.filter(({ on }) => on === 'storage').reduce((sum, request) => sum + request.bytes, 0);
+    expect(bytes).toBeLessThan(10 * mebibyte);
+    expect(await readdir(folder)).toHaveLength(sources.length);
+  });
+
+  test('says in the words of the service why it gives nothing', async () => {
+    const good = visa;
+    try {
+      visa = 'no visa';
+      await expect(download()).rejects.toMatchObject({ code: 'unauthenticated', status: 401 });
+    } finally {
+      visa = good;
+    }
+    await expect(new ProxyApi(connection()).location('EGAF404-a.c4gh')).rejects.toMatchObject({
+      code: 'not_found',
+      problemCode: 'not_found',
+      requestId: expect.any(String),
+    });
+  });
+});
+
+describe('direct access', () => {
+  const common = () => ({
+    connections: 3,
+    existing: 'fail' as const,
+    transport,
+    onEvent: () => undefined,
+    signal: undefined,
+  });
+
+  test('lists datasets and files, and fetches plaintext by ranges of it', async () => {
+    const api = new DataOutApi(connection());
+    expect(await api.datasets()).toEqual([datasetId]);
+    const files = await api.files(datasetId);
+    expect(files.map(({ path }) => path).sort()).toEqual(sources.map(({ path }) => path).sort());
+    const large = files.find(({ path }) => path === 'large.bam');
+    const fileId = large?.fileId ?? '';
+    const { name, size } = await api.describe(fileId);
+    expect([name, size, large?.size]).toEqual(['large.bam', largeSize, largeSize]);
+
+    await downloadFile({
+      ...common(),
+      remote: new DirectFile(api, { fileId, name, size }),
+      paths: localPaths(folder, 'a'),
+    });
+    expect(await sumOf('a')).toBe(await sha256(bytesOf({ path: 'large.bam', size: largeSize })));
+
+    const part = { start: 65_530, end: 8 * mebibyte };
+    const remote = new DirectFile(api, { fileId, name, size, part });
+    await downloadFile({ ...common(), remote, paths: localPaths(folder, 'b') });
+    const whole = await readFile(join(folder, 'a'));
+    expect((await readFile(join(folder, 'b'))).equals(whole.subarray(part.start, part.end))).toBe(true);
+  });
+
+  test('gives containers for a key, small and large', async () => {
+    const api = new DataOutApi(connection());
+    const publicKey = Buffer.from(reader.publicKey).toString('base64');
+    const sums = [];
+    for (const { fileId } of await api.files(datasetId)) {
+      const remote = await directContainer(api, { fileId, query: { publicKey } });
+      const decrypt = { privateKeys: [reader.privateKey] };
+      await downloadFile({ ...common(), remote, decrypt, paths: localPaths(folder, fileId) });
+      sums.push(await sumOf(fileId));
+    }
+    expect(sums.sort()).toEqual(await expected());
+  });
+});
