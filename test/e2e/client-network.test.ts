@@ -1,0 +1,293 @@
+import { once } from 'node:events';
+import { readFile, stat, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { buffer } from 'node:stream/consumers';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { formatPublicKey } from '../../lib/crypt4gh/index.ts';
+import { bytesOf } from '../../lib/demo/made-files.ts';
+import { ClientWorld, namesIn } from '../helpers/client-world.ts';
+
+/** The commands of the client that talk to a service, as processes of their own, against the whole service. */
+let world: ClientWorld;
+let fileId: string;
+let publicKeyPath: string;
+let direct: Record<string, string>;
+const archived = { path: 'study/sample one.bam', size: 7_000_000 };
+let plaintext: Buffer;
+
+beforeAll(async () => {
+  world = await ClientWorld.start();
+  const { service } = world;
+  plaintext = await buffer(bytesOf(archived));
+  ({ fileId } = await service.archive('EGAD1', archived.path, archived.size));
+  await service.setDataset('EGAD1', 'released');
+  publicKeyPath = join(world.root, 'key.pub.pem');
+  await writeFile(publicKeyPath, formatPublicKey(world.keys.publicKey));
+  direct = { DATA_OUT_DIRECT_URL: service.connection.dataOutUrl };
+}, 60_000);
+afterAll(() => world.stop());
+
+const lines = (text: string) =>
+  text
+    .trimEnd()
+    .split('\n')
+    .map((line) => JSON.parse(line) as Record<string, unknown>);
+
+describe('an outbox without files', () => {
+  test('downloading all of it is no failure; a name in it is not found', async () => {
+    const [all, named] = await Promise.all([
+      world.run(['download', '--all']),
+      world.run(['download', 'EGAF1', '--json']),
+    ]);
+    expect(all).toMatchObject({ exitCode: 0, stdout: '', stderr: 'Your outbox is empty.\n' });
+    expect(named).toMatchObject({ exitCode: 4, stdout: '' });
+    expect(lines(named.stderr)).toMatchObject([{ error: { code: 'not_found' } }]);
+  });
+});
+
+describe('download', () => {
+  let content: Awaited<ReturnType<ClientWorld['stageContainer']>>;
+  beforeAll(async () => {
+    content = await world.stageContainer('EGAF1-a.bam.c4gh', 200_000);
+    await world.stage('EGAF2-broken.bam.c4gh', Buffer.from('nothing of that kind'));
+    await world.stageContainer('EGAF3-c.txt.c4gh', 10);
+  });
+
+  test('by pattern, with one JSON object a line, into a folder with spaces and letters of all kinds', async () => {
+    const folder = join(world.root, 'my dåta ✓');
+    const { exitCode, stdout, stderr } = await world.run(['download', '*.bam.*', '-o', folder, '--json']);
+    expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' });
+    expect(lines(stdout)).toContainEqual({
+      name: 'EGAF1-a.bam.c4gh',
+      outcome: 'downloaded',
+      size: content.container.length,
+      path: join(folder, 'EGAF1-a.bam.c4gh'),
+    });
+    expect(lines(stdout).at(-1)).toMatchObject({ summary: { files: 2, downloaded: 2, skipped: 0, failed: 0 } });
+    expect(await namesIn(folder)).toEqual(['EGAF1-a.bam.c4gh', 'EGAF2-broken.bam.c4gh']);
+    expect(await readFile(join(folder, 'EGAF1-a.bam.c4gh'))).toEqual(content.container);
+  });
+
+  test('decrypting, one file that is none: the others are whole, the exit code says partial', async () => {
+    const folder = await world.folder();
+    const argv = ['download', '--all', '--decrypt', '--key', world.keyPath, '-o', folder];
+    const { exitCode, stderr } = await world.run(argv);
+    expect(exitCode).toBe(5);
+    expect(stderr).toContain('1 of 3 files are not whole: EGAF2-broken.bam.c4gh: this is not a Crypt4GH container');
+    expect(await namesIn(folder)).toEqual(['EGAF1-a.bam', 'EGAF3-c.txt']);
+    expect(await readFile(join(folder, 'EGAF1-a.bam'))).toEqual(content.plaintext);
+  });
+
+  test('a name that matches nothing stops all of it before it begins', async () => {
+    const folder = join(world.root, 'never made');
+    const { exitCode, stderr } = await world.run(['download', 'EGAF1*', 'EGAF9*', '-o', folder]);
+    expect(exitCode).toBe(4);
+    expect(stderr).toContain('no file that matches "EGAF9*"');
+    await expect(stat(folder)).rejects.toMatchObject({ code: 'ENOENT' });
+  });
+
+  test('credentials do not reach storage', async () => {
+    await using faults = await disposable();
+    const { exitCode } = await world.run(['download', 'EGAF3*', '-o', await world.folder()], { url: faults.url });
+    expect(exitCode).toBe(0);
+    const storage = faults.proxy.requests.filter(({ on }) => on === 'storage');
+    expect(storage).not.toEqual([]);
+    for (const { headers } of storage) {
+      expect(Object.keys(headers)).not.toEqual(
+        expect.arrayContaining([expect.stringMatching(/^(authorization|proxy-authorization|x-ga4gh-visa)$/)]),
+      );
+    }
+  });
+});
+
+describe.concurrent('what goes wrong is told in a sentence with a way out', () => {
+  test('wrong password', async () => {
+    const run = await world.run(['download', '--all'], { env: { DATA_OUT_PASSWORD: 'not-this-one' } });
+    expect(run.exitCode).toBe(3);
+    expect(run.stderr).toContain("the central archive's user name or password is wrong (request ");
+    expect(run.stderr + run.stdout).not.toContain('not-this-one');
+  });
+
+  test('no password, and nobody who could be asked', async () => {
+    const run = await world.run(['download', '--all'], { env: { DATA_OUT_PASSWORD: '' }, within: ['setsid', '-w'] });
+    expect(run.exitCode).toBe(2);
+    expect(run.stderr).toContain('--password-file FILE or DATA_OUT_PASSWORD');
+  });
+
+  test.each([
+    ['nobody listens', 'http://127.0.0.1:9/v1/', 7, '127.0.0.1:9: nobody listens there (ECONNREFUSED)'],
+    ['no such host', 'https://data-out.invalid/v1/', 7, 'data-out.invalid: '],
+    ['not encrypted', 'http://data-out.example.org/v1/', 2, 'is not encrypted'],
+  ])('wrong address: %s', async (_what, url, exitCode, text) => {
+    const run = await world.run(['download', '--all'], { url });
+    expect(run).toMatchObject({ exitCode, stdout: '' });
+    expect(run.stderr).toContain(text);
+  });
+
+  test('Ctrl-C ends a command at once, and keeps what is there', async () => {
+    await using faults = await disposable();
+    faults.proxy.break({ on: 'storage', fault: { kind: 'stall', bytes: 1_000 }, times: 100 });
+    const folder = await world.folder();
+    const { child, ended } = world.start(['download', 'EGAF1*', '-o', folder], { url: faults.url });
+    await expect.poll(() => faults.proxy.requests.some(({ on }) => on === 'storage'), { timeout: 10_000 }).toBe(true);
+    child.kill('SIGINT');
+    const run = await ended;
+    expect(run).toMatchObject({ exitCode: 130, stdout: '' });
+    expect(run.stderr).toContain('data-out: interrupted');
+    expect(await namesIn(folder)).not.toContain('EGAF1-a.bam.c4gh');
+  });
+});
+
+describe.concurrent('fetch', () => {
+  test('what may be fetched is listed', async () => {
+    const [datasets, files] = await Promise.all([
+      world.run(['datasets'], { env: direct }),
+      world.run(['files', 'EGAD1', '--json'], { env: direct }),
+    ]);
+    expect(datasets).toMatchObject({ exitCode: 0, stdout: 'EGAD1\n' });
+    expect(lines(files.stdout)).toMatchObject([{ fileId, size: archived.size, path: archived.path }]);
+  });
+
+  test('the plaintext under its own name, readable by its owner alone; no password is asked for', async () => {
+    const folder = await world.folder();
+    const env = { ...direct, DATA_OUT_PASSWORD: '' };
+    const run = await world.run(['fetch', fileId], { env, folder, within: ['setsid', '-w'] });
+    expect(run).toMatchObject({ exitCode: 0, stdout: `${join(folder, 'sample one.bam')}\n` });
+    expect(await namesIn(folder)).toEqual(['sample one.bam']);
+    expect((await readFile(join(folder, 'sample one.bam'))).equals(plaintext)).toBe(true);
+    expect((await stat(join(folder, 'sample one.bam'))).mode & 0o077).toBe(0);
+  });
+
+  test('a range to standard output', async () => {
+    const run = await world.run(['fetch', fileId, '--range', '6999990-', '-o', '-'], { env: direct });
+    expect(run.exitCode).toBe(0);
+    expect(Buffer.from(run.stdout, 'utf8').equals(Buffer.from(plaintext.subarray(6_999_990).toString('utf8')))).toBe(
+      true,
+    );
+  });
+
+  test('a container for a key, from storage, that the key opens', async () => {
+    const folder = await world.folder();
+    const argv = ['fetch', fileId, '--crypt4gh', '--public-key', publicKeyPath, '-o', 'mine.c4gh'];
+    expect(await world.run(argv, { env: direct, folder })).toMatchObject({ exitCode: 0 });
+    const opened = await world.run(['decrypt', '--key', world.keyPath, 'mine.c4gh'], { folder });
+    expect(opened.exitCode).toBe(0);
+    expect((await readFile(join(folder, 'mine'))).equals(plaintext)).toBe(true);
+  });
+
+  test.each([
+    ['a file that is not there', ['EGAF404'], 3, 'No visa that was presented gives access to this.'],
+    ['a range past the end', [`file`, '--range', '7000000-'], 2, 'the file has 7000000 bytes'],
+    ['Crypt4GH without a key', ['file', '--crypt4gh'], 2, '--public-key: say for which key'],
+  ])('%s', async (_what, argv, exitCode, text) => {
+    const run = await world.run(['fetch', ...argv.map((each) => (each === 'file' ? fileId : each))], { env: direct });
+    expect(run).toMatchObject({ exitCode, stdout: '' });
+    expect(run.stderr).toContain(text);
+  });
+});
+
+describe.concurrent('export', () => {
+  const administrator = () => ({
+    DATA_OUT_ADMIN_USERNAME: world.service.connection.admin.username,
+    DATA_OUT_ADMIN_PASSWORD: world.service.connection.admin.password,
+  });
+
+  test('of a file is staged for the recipient', async () => {
+    const argv = ['export', fileId, '--file', '--visa', world.visaPath, '--public-key', publicKeyPath, '--json'];
+    const run = await world.run(argv, { env: administrator() });
+    expect(run).toMatchObject({ exitCode: 0, stderr: '' });
+    const [{ requestId = '', outcome }] = lines(run.stdout) as [Record<string, string>];
+    expect(outcome).toBe('accepted');
+    const rows = await world.service.settled(requestId);
+    expect(rows.map(({ event }) => event)).toContain('staged');
+  });
+
+  test('with a dry run needs no credentials and sends nothing', async () => {
+    const before = world.service.calls('export sqs SendMessage');
+    const argv = ['export', 'EGAD7', '--visa', world.visaPath, '--public-key', publicKeyPath, '--dry-run'];
+    const run = await world.run(argv);
+    expect(run.exitCode).toBe(0);
+    expect(run.stdout).toContain('would export  dataset EGAD7, kind fega');
+    expect(run.stderr).toContain('the visa names EGAD1');
+    expect(world.service.calls('export sqs SendMessage')).toBe(before);
+  });
+
+  test('with a wrong password is refused, and says whose it is', async () => {
+    const env = { ...administrator(), DATA_OUT_ADMIN_PASSWORD: 'not-this-one' };
+    const argv = ['export', 'EGAD1', '--visa', world.visaPath, '--public-key', publicKeyPath];
+    const run = await world.run(argv, { env });
+    expect(run).toMatchObject({ exitCode: 3, stdout: '' });
+    expect(run.stderr).toContain("Look at the administrator's user name and password");
+    expect(run.stderr).not.toContain('not-this-one');
+  });
+
+  test('of a batch tells a line a row, and sends nothing twice', async () => {
+    const batch = join(world.root, 'batch.csv');
+    await writeFile(
+      batch,
+      `id,type,visa,public_key\nEGAD1,,visa.jwt,key.pub.pem\n${fileId},fileId,visa.jwt,none.pem\n`,
+    );
+    const argv = ['export', '--batch', batch];
+    const first = await world.run(argv, { env: administrator() });
+    expect(first.exitCode).toBe(5);
+    expect(first.stdout).toMatch(/^line 2: EGAD1: accepted, request [0-9a-f-]{36}\nline 3: .*: failed: public_key: /);
+    await writeFile(
+      batch,
+      `id,type,visa,public_key\nEGAD1,,visa.jwt,key.pub.pem\n${fileId},fileId,visa.jwt,key.pub.pem\n`,
+    );
+    const second = await world.run(argv, { env: administrator() });
+    expect(second.exitCode).toBe(0);
+    expect(second.stdout).toMatch(/^line 2: EGAD1: accepted before, .*not sent again\nline 3: .*: accepted, /);
+  });
+});
+
+describe.concurrent('doctor', () => {
+  test('finds nothing wrong, and which key opens a staged file', async () => {
+    const argv = ['doctor', '--json', '--key', world.keyPath, '--staged', 'EGAF3-c.txt.c4gh'];
+    const run = await world.run(argv, { env: direct });
+    expect(run).toMatchObject({ exitCode: 0, stderr: '' });
+    const verdicts = lines(run.stdout).map(({ check, verdict }) => `${check} ${verdict}`);
+    expect(verdicts).toEqual([
+      'address ok',
+      'certificate skipped',
+      'clock ok',
+      'visa ok',
+      'credentials ok',
+      'direct ok',
+      'certificate skipped',
+      'datasets ok',
+      'key ok',
+      'header ok',
+    ]);
+  });
+
+  test('finds the wrong password, and a key that opens nothing', async () => {
+    const folder = await world.folder();
+    await world.run(['keys', 'generate', 'other', '--no-passphrase'], { folder });
+    const [otherKey = ''] = (await namesIn(folder)).filter((name) => name.includes('sec') || !name.includes('pub'));
+    await world.run(['download', 'EGAF3*'], { folder });
+    const argv = ['doctor', '--key', otherKey, '--header', 'EGAF3-c.txt.c4gh'];
+    const run = await world.run(argv, { folder, env: { DATA_OUT_PASSWORD: 'not-this-one' } });
+    expect(run.exitCode).toBe(3);
+    expect(run.stdout).toMatch(/^failed {3}credentials {2}the listing: .* password is wrong/m);
+    expect(run.stdout).toMatch(/^failed {3}header {7}your key does not open EGAF3-c.txt.c4gh$/m);
+    expect(run.stderr).toBe('data-out: 2 of 6 checks failed, first: credentials\n');
+  });
+
+  test('finds that what answers is no data-out service', async () => {
+    const server = createServer((_request, response) => response.end('<html>hello</html>')).listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const run = await world.run(['doctor'], { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/` });
+    server.close();
+    expect(run.exitCode).toBe(1);
+    expect(run.stdout).toMatch(/^failed {3}address .*answers with status 200, but not as a data-out service$/m);
+  });
+});
+
+/** A fault proxy that ends with the test. */
+async function disposable() {
+  const proxy = await world.faults();
+  return { proxy, url: proxy.url, [Symbol.asyncDispose]: () => proxy.stop() };
+}

@@ -1,0 +1,66 @@
+import { describe, expect, test } from 'vitest';
+import { datasetsOf, decodeVisaOrPassport, expiryOf } from '../../../lib/cli/decoded-visa.ts';
+import { unverifiedToken, visaClaims } from '../../helpers/unverified-token.ts';
+
+describe('a visa', () => {
+  test('says issuer, subject, type, dataset and times', () => {
+    const token = decodeVisaOrPassport(unverifiedToken(visaClaims('EGAD1', { nbf: 1_795_000_000 })));
+    expect(token).toEqual({
+      kind: 'visa',
+      issuer: 'https://issuer.example.org/',
+      expires: new Date('2026-11-21T10:00:00Z'),
+      notBefore: new Date(1_795_000_000_000),
+      unreadable: 0,
+      visas: [
+        {
+          issuer: 'https://issuer.example.org/',
+          subject: 'jane',
+          expires: new Date('2026-11-21T10:00:00Z'),
+          notBefore: new Date(1_795_000_000_000),
+          type: 'ControlledAccessGrants',
+          value: 'EGAD1',
+        },
+      ],
+    });
+  });
+
+  test('of another type grants nothing', () => {
+    const visa = { type: 'AffiliationAndRole', value: 'faculty@example.org', source: 'https://example.org' };
+    const token = decodeVisaOrPassport(unverifiedToken(visaClaims('', { ga4gh_visa_v1: visa })));
+    expect(token && datasetsOf(token)).toEqual([]);
+  });
+});
+
+describe('a passport', () => {
+  const inner = [
+    unverifiedToken(visaClaims('EGAD1')),
+    unverifiedToken(visaClaims('EGAD2', { exp: 1_795_262_400 })),
+    unverifiedToken(visaClaims('EGAD1')),
+    'no token',
+  ];
+
+  test('holds the visas in it, and counts what is none', () => {
+    const passport = decodeVisaOrPassport(
+      unverifiedToken({ iss: 'https://broker.example.org', ga4gh_passport_v1: inner }),
+    );
+    expect(passport).toMatchObject({ kind: 'passport', issuer: 'https://broker.example.org', unreadable: 1 });
+    expect(passport && datasetsOf(passport)).toEqual(['EGAD1', 'EGAD2']);
+  });
+
+  test.each([
+    ['its own time, when that is earlier', 1_795_200_000, '2026-11-20T18:40:00.000Z'],
+    ['the time of its last visa, when that is earlier', 1_796_000_000, '2026-11-21T12:00:00.000Z'],
+    ['the time of its last visa, when it says none', undefined, '2026-11-21T12:00:00.000Z'],
+  ])('ends at %s', (_what, exp, expected) => {
+    const passport = decodeVisaOrPassport(unverifiedToken({ iss: 'b', exp, ga4gh_passport_v1: inner }));
+    expect(passport && expiryOf(passport)?.toISOString()).toBe(expected);
+  });
+});
+
+test.each([
+  ['no token', 'hello'],
+  ['an access token', unverifiedToken({ iss: 'https://issuer.example.org', exp: 1_795_255_200 })],
+  ['a token whose claims are no object', 'eyJhbGciOiJSUzI1NiJ9.WzFd.c2ln'],
+])('%s is neither a visa nor a passport', (_what, token) => {
+  expect(decodeVisaOrPassport(token)).toBeUndefined();
+});

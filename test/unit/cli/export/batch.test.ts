@@ -1,0 +1,129 @@
+import { appendFile, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { type BatchResult, runBatch } from '../../../../lib/cli/export/batch.ts';
+import { ServiceError, UnavailableError } from '../../../../lib/client/errors.ts';
+import type { ExportRequest, ProxyApi } from '../../../../lib/client/proxy.ts';
+import { formatPublicKey, generateKeyPair } from '../../../../lib/crypt4gh/index.ts';
+import { makeTerminal } from '../../../helpers/ops-world.ts';
+import { unverifiedToken, visaClaims } from '../../../helpers/unverified-token.ts';
+
+let folder: string;
+let path: string;
+const sent: string[] = [];
+let answer: (request: ExportRequest) => Error | undefined;
+
+beforeEach(async () => {
+  sent.length = 0;
+  answer = () => undefined;
+  folder = await mkdtemp(join(tmpdir(), 'data-out-batch-'));
+  path = join(folder, 'batch.csv');
+  await writeFile(
+    path,
+    'id,visa,public_key\nEGAD1,jane.jwt,jane.pub\nEGAD2,jane.jwt,jane.pub\nEGAD3,jane.jwt,jane.pub\n',
+  );
+  await writeFile(join(folder, 'jane.pub'), formatPublicKey(generateKeyPair().publicKey));
+  await writeVisa();
+});
+afterEach(() => rm(folder, { recursive: true }));
+
+const writeVisa = (more = {}) =>
+  writeFile(join(folder, 'jane.jwt'), unverifiedToken(visaClaims('EGAD1', { exp: 1_795_262_400, ...more })));
+
+const proxy = {
+  export: async (request: ExportRequest) => {
+    sent.push(request.id);
+    const error = answer(request);
+    if (error) throw error;
+    return { requestId: `request-${sent.length}`, message: undefined };
+  },
+} as unknown as ProxyApi;
+
+async function run(options: { again?: boolean; dryRun?: boolean } = {}) {
+  const results: BatchResult[] = [];
+  const error = await runBatch({
+    path: 'batch.csv',
+    kind: 'fega',
+    again: options.again ?? false,
+    proxy: options.dryRun ? undefined : proxy,
+    proxyUrl: new URL('https://proxy.example.org/v1/'),
+    terminal: makeTerminal({ folder }).terminal,
+    onResult: (result) => results.push(result),
+  });
+  return { error, outcomes: results.map(({ row, outcome }) => `${row.line} ${outcome}`), results };
+}
+
+test('every row is sent once, in order', async () => {
+  const { error, outcomes } = await run();
+  expect(error).toBeUndefined();
+  expect(outcomes).toEqual(['2 accepted', '3 accepted', '4 accepted']);
+  expect(sent).toEqual(['EGAD1', 'EGAD2', 'EGAD3']);
+});
+
+test('a second run sends nothing, and says what was sent before', async () => {
+  await run();
+  const { error, outcomes, results } = await run();
+  expect(error).toBeUndefined();
+  expect(outcomes).toEqual(['2 accepted-before', '3 accepted-before', '4 accepted-before']);
+  expect(results[0]).toMatchObject({ requestId: 'request-1', time: '2026-11-21T10:00:00.000Z' });
+  expect(sent).toHaveLength(3);
+});
+
+test('with again everything is sent again', async () => {
+  await run();
+  expect((await run({ again: true })).outcomes).toEqual(['2 accepted', '3 accepted', '4 accepted']);
+  expect(sent).toHaveLength(6);
+});
+
+test('a new visa of the recipient is a new order', async () => {
+  await run();
+  await writeVisa({ jti: 'another' });
+  expect((await run()).outcomes).toEqual(['2 accepted', '3 accepted', '4 accepted']);
+});
+
+test('a row that is refused does not hold up the others, and is tried again next time', async () => {
+  answer = ({ id }) => (id === 'EGAD2' ? new ServiceError('usage', 'id is odd', { status: 400 }) : undefined);
+  const first = await run();
+  expect(first.outcomes).toEqual(['2 accepted', '3 failed', '4 accepted']);
+  expect(first.error).toMatchObject({ code: 'partial', message: '1 of 3 rows were not accepted' });
+  answer = () => undefined;
+  expect((await run()).outcomes).toEqual(['2 accepted-before', '3 accepted', '4 accepted-before']);
+});
+
+test.each([
+  ['the credentials', new ServiceError('unauthenticated', 'wrong password', { status: 401 })],
+  ['the network', new UnavailableError('no network')],
+])('what would refuse every row stops the run: %s', async (_what, refusal) => {
+  answer = ({ id }) => (id === 'EGAD2' ? refusal : undefined);
+  const { error, outcomes } = await run();
+  expect(outcomes).toEqual(['2 accepted', '3 failed']);
+  expect(error).toMatchObject({ code: refusal.code, message: expect.stringContaining('stopped at line 3') });
+  expect(sent).toEqual(['EGAD1', 'EGAD2']);
+});
+
+test('a dry run sends nothing and writes nothing', async () => {
+  expect((await run({ dryRun: true })).outcomes).toEqual(['2 would-send', '3 would-send', '4 would-send']);
+  expect(sent).toEqual([]);
+  await expect(stat(`${path}.results.jsonl`)).rejects.toMatchObject({ code: 'ENOENT' });
+});
+
+test('an expired visa is told and not sent', async () => {
+  await writeVisa({ exp: 1_795_000_000 });
+  const { error, results } = await run();
+  expect(results[0]?.error?.message).toMatch(/^visa: the visa in .* expired at 2026-11-18T11:06:40.000Z$/);
+  expect(error).toMatchObject({ code: 'usage' });
+  expect(sent).toEqual([]);
+});
+
+test('the journal survives half a line, is its owner’s alone and holds no visa', async () => {
+  await run();
+  await appendFile(`${path}.results.jsonl`, '{"time":"2026-11-21T10:00:00.000Z","dig');
+  await appendFile(path, 'EGAD4,jane.jwt,jane.pub\n');
+  expect((await run()).outcomes.at(-1)).toBe('5 accepted');
+  expect((await run()).outcomes.at(-1)).toBe('5 accepted-before');
+  const { mode } = await stat(`${path}.results.jsonl`);
+  expect(mode & 0o077).toBe(0);
+  const [, claims = ''] = (await readFile(join(folder, 'jane.jwt'), 'utf8')).split('.');
+  expect(await readFile(`${path}.results.jsonl`, 'utf8')).not.toContain(claims);
+});
