@@ -73,7 +73,7 @@ export function createProgram(context: CommandContext): Command {
     .option('-q, --quiet', 'results and errors only')
     .option('--config <file>', 'configuration file (default: ~/.config/data-out/config.toml)')
     .addHelpText('after', afterHelp)
-    .configureHelp({ showGlobalOptions: true })
+    .configureHelp({ showGlobalOptions: true, minWidthToWrap: 20 })
     .showSuggestionAfterError()
     .exitOverride()
     .configureOutput({

@@ -1,9 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-
-const script = join(import.meta.dirname, '../../bin/data-out.ts');
 
 /** What a process of the client left. */
 export interface PipeRun {
@@ -15,6 +12,8 @@ export interface PipeRun {
 
 export interface PipeChoices {
   readonly folder: string;
+  /** The executable: `bin/data-out.ts`, or that of a built package. */
+  readonly script: string;
   /** All of its environment but `PATH`. */
   readonly env?: Readonly<Record<string, string>>;
   /** Standard input. */
@@ -25,7 +24,7 @@ export interface PipeChoices {
 
 /** Runs `data-out` in a session of its own, so that it has no terminal wherever the test runs. */
 export async function pipeProcess(argv: readonly string[], choices: PipeChoices): Promise<PipeRun> {
-  const { folder, env, input, onStart } = choices;
+  const { folder, script, env, input, onStart } = choices;
   const child = spawn(process.execPath, [script, ...argv], {
     cwd: folder,
     env: { PATH: process.env['PATH'] ?? '', HOME: folder, ...env },

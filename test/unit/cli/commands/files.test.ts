@@ -1,0 +1,109 @@
+import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { encrypt, formatPrivateKey, formatPublicKey, generateKeyPair } from '../../../../lib/crypt4gh/index.ts';
+import { runCli, terminalOf } from '../../../helpers/cli-run.ts';
+import { collect } from '../../../helpers/crypt4gh-vectors.ts';
+import { inputOf } from '../../../helpers/ops-world.ts';
+
+const me = generateKeyPair();
+const plaintext = Buffer.alloc(150_000, 'abc');
+let folder: string;
+let container: Buffer;
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'data-out-files-'));
+  container = Buffer.from(await collect(encrypt([plaintext], { recipients: [me.publicKey] })));
+  await writeFile(join(folder, 'me.sec.pem'), await formatPrivateKey(me.privateKey), { mode: 0o600 });
+  await writeFile(join(folder, 'me.pub.pem'), formatPublicKey(me.publicKey));
+  await writeFile(join(folder, 'sample.bam'), plaintext);
+  await writeFile(join(folder, 'mine.c4gh'), container);
+});
+afterAll(() => rm(folder, { recursive: true }));
+
+describe('what cannot be done is said, and leaves nothing behind', () => {
+  test.each([
+    ['no recipient', ['encrypt', 'sample.bam'], 2, '--recipient'],
+    ['no such recipient', ['encrypt', '-r', 'nobody.pem', 'sample.bam'], 4, 'nobody.pem'],
+    ['a private key as recipient', ['encrypt', '-r', 'me.sec.pem', 'sample.bam'], 2, 'me.sec.pem'],
+    ['a very large key file', ['encrypt', '-r', '/dev/zero', 'sample.bam'], 2, 'too large'],
+    ['no such file', ['encrypt', '-r', 'me.pub.pem', 'missing'], 4, 'missing'],
+    ['a folder', ['encrypt', '-r', 'me.pub.pem', '.'], 2, 'folder'],
+    ['a folder as output', ['encrypt', '-r', 'me.pub.pem', '-o', '.', 'sample.bam'], 2, 'folder'],
+    ['no such folder', ['encrypt', '-r', 'me.pub.pem', '-o', 'no/where', 'sample.bam'], 6, 'mkdir'],
+    ['a file as folder', ['encrypt', '-r', 'me.pub.pem', '-o', 'sample.bam/x', 'sample.bam'], 6, 'not a folder'],
+    ['an unknown option', ['encrypt', '--recipent', 'me.pub.pem'], 2, 'Did you mean --recipient?'],
+    ['an unknown command', ['encypt'], 2, 'Did you mean encrypt?'],
+    ['no key', ['decrypt', 'mine.c4gh'], 2, '--key'],
+    ['no such key', ['decrypt', '--key', 'nobody.pem', 'mine.c4gh'], 4, 'nobody.pem'],
+    ['a public key as key', ['decrypt', '--key', 'me.pub.pem', 'mine.c4gh'], 2, 'me.pub.pem'],
+    ['no name for the output', ['decrypt', '--key', 'me.sec.pem', 'sample.bam'], 2, '--output'],
+    ['no range', ['rearrange', '--key', 'me.sec.pem', 'mine.c4gh'], 2, '--range'],
+    ['no container', ['inspect', 'sample.bam'], 8, 'not a Crypt4GH'],
+    [
+      'a header as passphrase file',
+      ['decrypt', '--key', 'me.sec.pem', '--header', 'sample.bam', 'mine.c4gh'],
+      8,
+      'not a Crypt4GH',
+    ],
+    ...['5-5', '9-3', 'a-b', '-5', '1', '150000-150001', '0-99999999999999999'].map(
+      (range) =>
+        [
+          `range ${range}`,
+          ['decrypt', '--key', 'me.sec.pem', `--range=${range}`, 'mine.c4gh', '-o', 'x'],
+          2,
+          '--range',
+        ] as const,
+    ),
+  ] as const)('%s', async (_what, argv, code, named) => {
+    const before = await readdir(folder);
+    const { exitCode, stdout, stderr } = await runCli(argv, { folder });
+    expect({ exitCode, stderr }).toMatchObject({ exitCode: code, stderr: expect.stringContaining(named) });
+    expect(stdout.length).toBe(0);
+    expect(await readdir(folder)).toEqual(before);
+  });
+});
+
+describe('a terminal as standard output', () => {
+  const argv = ['decrypt', '--key', 'me.sec.pem', '-'];
+
+  test('gets no bytes of a file unless they were sent there by name', async () => {
+    const refused = await runCli(argv, { folder, input: inputOf(container), ...terminalOf(80) });
+    expect(refused).toMatchObject({ exitCode: 2, stderr: expect.stringContaining('--output') });
+    expect(refused.stdout.length).toBe(0);
+    const asked = await runCli([...argv, '-o', '-'], { folder, input: inputOf(container), ...terminalOf(80) });
+    expect(asked.stdout.equals(plaintext)).toBe(true);
+  });
+});
+
+describe('a pipe', () => {
+  test('may come byte by byte', async () => {
+    const pieces = [...container.subarray(0, 300)].map((byte) => Uint8Array.of(byte));
+    const input = inputOf(...pieces, container.subarray(300));
+    const { stdout } = await runCli(['decrypt', '--key', 'me.sec.pem'], { folder, input });
+    expect(stdout.equals(plaintext)).toBe(true);
+  });
+
+  test('that is empty makes an empty container', async () => {
+    const { stdout } = await runCli(['encrypt', '-r', 'me.pub.pem', '-'], { folder, input: inputOf() });
+    expect(stdout.length).toBe(124);
+  });
+
+  test('a range that begins after its end is wrong usage', async () => {
+    const argv = ['decrypt', '--key', 'me.sec.pem', '--range', '150000-', '-'];
+    const { exitCode, stderr } = await runCli(argv, { folder, input: inputOf(container) });
+    expect({ exitCode, stderr }).toMatchObject({ exitCode: 2, stderr: expect.stringContaining('150000 bytes') });
+  });
+});
+
+test('names of files cannot move the cursor', async () => {
+  const { stderr } = await runCli(['inspect', 'a\u001b[2Jb'], { folder });
+  expect(stderr).not.toContain('\u001b');
+});
+
+test('help fits a narrow terminal', async () => {
+  const { stdout } = await runCli(['decrypt', '--help'], { folder, ...terminalOf(60) });
+  const [options = ''] = stdout.toString().split('Examples:');
+  const words = options.split('\n').filter((line) => line.startsWith('  ') && line.includes('   '));
+  for (const line of words) expect(line.length, line).toBeLessThanOrEqual(60);
+});
