@@ -7,7 +7,9 @@ import {
   TemporarilyUnavailableError,
   UnauthenticatedError,
 } from '../errors.ts';
+import { RetirementError } from '../releases/errors.ts';
 import { InterruptedError } from '../terminal/interrupted.ts';
+import { retirementExitCodes } from './retirement-exit-codes.ts';
 
 /** What went wrong in the operator's tool alone; every other code comes from `lib/errors.ts`. */
 export type OpsErrorCode = 'conflict' | 'too_large' | 'unusable_input' | 'verification_failed';
@@ -29,7 +31,7 @@ export function usageError(field: string, message: string): InvalidRequestError 
   return new InvalidRequestError([{ field, message }]);
 }
 
-/** Exit codes of the tool: a script can tell what to do next. */
+/** Exit codes of the tool: a script can tell what to do next. `retire-release` has finer ones beside them. */
 export const exitCodes = {
   ok: 0,
   failure: 1,
@@ -66,6 +68,7 @@ export function failureOf(error: unknown): Failure {
   if (error instanceof OpsError) {
     return { exitCode: exitCodes.failure, ...textOf(error) };
   }
+  if (error instanceof RetirementError) return { exitCode: retirementExitCodes[error.code], ...textOf(error) };
   if (error instanceof InterruptedError) return { exitCode: exitCodes.interrupted, ...textOf(error) };
   if (error instanceof Crypt4ghError) return { exitCode: exitCodes.failure, ...textOf(error) };
   if (error instanceof DataOutError) return { exitCode: exitCodeOf(error), ...textOf(error) };
@@ -87,7 +90,10 @@ export function failureOf(error: unknown): Failure {
   return { exitCode: exitCodes.failure, code: 'failure', message };
 }
 
-function textOf(error: OpsError | InterruptedError | DataOutError | Crypt4ghError): { code: string; message: string } {
+function textOf(error: OpsError | RetirementError | InterruptedError | DataOutError | Crypt4ghError): {
+  code: string;
+  message: string;
+} {
   return { code: error.code, message: error.message };
 }
 

@@ -1,4 +1,5 @@
 import { Command, CommanderError } from 'commander';
+import { systemTiming, type Timing } from '../releases/timing.ts';
 import { InterruptedError } from '../terminal/interrupted.ts';
 import { printable } from '../terminal/output.ts';
 import type { Terminal } from '../terminal/terminal.ts';
@@ -7,6 +8,7 @@ import { registerArchive } from './commands/archive.ts';
 import { registerArchiveKey } from './commands/archive-key.ts';
 import { registerAudit } from './commands/audit.ts';
 import { registerDataset } from './commands/dataset.ts';
+import { registerRetireRelease } from './commands/retire-release.ts';
 import { registerUser } from './commands/user.ts';
 import { registerVisa } from './commands/visa.ts';
 import { exitCodes, type Failure, failureOf } from './errors.ts';
@@ -20,6 +22,7 @@ const registrations = [
   registerArchiveKey,
   registerAudit,
   registerVisa,
+  registerRetireRelease,
 ] as const;
 
 const afterHelp = `
@@ -28,16 +31,23 @@ Target:
   With --aws the deployed stacks, with the credentials the AWS SDK finds (AWS_PROFILE, AWS_ACCESS_KEY_ID, ...).
 
 Exit codes:
-  0 done   1 failed   2 wrong usage   3 not found   4 no access   5 unavailable, try again   130 interrupted`;
+  0 done   1 failed   2 wrong usage   3 not found   4 no access   5 unavailable, try again   130 interrupted
+  retire-release tells more with a second digit: 2x, 3x, 4x, 5x as above, 6x something stands in the way, 7x not
+  finished; see data-out-ops retire-release --help.`;
 
 /**
  * Run the operator's tool.
  * @param argv the arguments alone, without the names of the interpreter and the script
- * @returns the exit code, see `exitCodes`
+ * @returns the exit code, see `exitCodes` and `retirementExitCodes`
  */
-export async function runProgram(argv: readonly string[], terminal: Terminal, connect: Connect): Promise<number> {
+export async function runProgram(
+  argv: readonly string[],
+  terminal: Terminal,
+  connect: Connect,
+  timing: Timing = systemTiming,
+): Promise<number> {
   const program = new Command('data-out-ops')
-    .description('Fill a data-out archive, release its datasets, manage its users and keys.')
+    .description('Fill a data-out archive, release its datasets, manage its users and keys, retire a broken release.')
     .option('--json', 'results as one JSON object a line')
     .option('--aws', 'work on a deployed stack instead of the local engine')
     .option('--connection <file>', 'connection file of the local engine')
@@ -51,7 +61,7 @@ export async function runProgram(argv: readonly string[], terminal: Terminal, co
       // Reported below, in the form that was asked for.
       outputError: () => {},
     });
-  for (const register of registrations) register(program, { terminal, connect });
+  for (const register of registrations) register(program, { terminal, connect, timing });
 
   try {
     await program.parseAsync(argv, { from: 'user' });

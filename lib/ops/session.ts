@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import type { Timing } from '../releases/timing.ts';
 import { createOutput, type Output } from '../terminal/output.ts';
 import type { Terminal } from '../terminal/terminal.ts';
 import type { Target } from './ports.ts';
@@ -29,6 +30,8 @@ export interface Session {
 export interface CommandContext {
   readonly terminal: Terminal;
   readonly connect: Connect;
+  /** The clock of work that waits for others. */
+  readonly timing: Timing;
 }
 
 export function openSession({ terminal, connect }: CommandContext, command: Command): Session {

@@ -1,6 +1,7 @@
 import { closeSync, openSync } from 'node:fs';
 import { ReadStream, WriteStream } from 'node:tty';
 import { askHidden } from './ask-hidden.ts';
+import { askShown } from './ask-shown.ts';
 import { InterruptedError } from './interrupted.ts';
 import type { Terminal } from './terminal.ts';
 
@@ -19,10 +20,8 @@ export function processTerminal(): Terminal {
     throw error;
   });
   const asking = { signal: interrupted.signal, interrupt };
-  const ask =
-    stdin.isTTY && stderr.isTTY
-      ? (question: string) => askHidden(question, { input: stdin, output: stderr }, asking)
-      : undefined;
+  const person = stdin.isTTY && stderr.isTTY ? { input: stdin, output: stderr } : undefined;
+  const ask = person && ((question: string) => askHidden(question, person, asking));
   return {
     input: stdin,
     write: (text) => void stdout.write(text),
@@ -33,6 +32,7 @@ export function processTerminal(): Terminal {
     size: () => sizeOf(stderr) ?? sizeOf(stdout),
     ask,
     askAside: ask ?? controllingTerminal((question, terminal) => askHidden(question, terminal, asking)),
+    askShown: person && ((question) => askShown(question, person, asking)),
     env: process.env,
     folder: process.cwd(),
     signal: interrupted.signal,

@@ -20,6 +20,8 @@ export interface Terminal {
   readonly ask: ((question: string) => Promise<string>) | undefined;
   /** The same where standard input may be data: asks on the terminal that controls the process, if there is one. */
   readonly askAside: ((question: string) => Promise<string>) | undefined;
+  /** Ask for something that may be seen, such as a name to confirm. @default - standard input is not a person */
+  readonly askShown?: ((question: string) => Promise<string>) | undefined;
   readonly env: Readonly<Record<string, string | undefined>>;
   /** Folder that relative paths begin at. */
   readonly folder: string;

@@ -16,7 +16,8 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   stores: ['export', 'direct', 'crypt4gh'],
   http: ['export', 'direct', 'visas', 'crypt4gh'],
   terminal: [],
-  ops: ['export', 'crypt4gh', 'stores', 'terminal'],
+  releases: [],
+  ops: ['export', 'crypt4gh', 'stores', 'terminal', 'releases'],
   client: ['crypt4gh'],
   cli: ['client', 'crypt4gh', 'terminal'],
   local: ['crypt4gh'],
@@ -42,6 +43,8 @@ const reserved: readonly { readonly packages: RegExp; readonly areas: readonly s
   { packages: /^(node:)?(net|tls)(\/|$)/, areas: ['local', 'client'] },
   // One place that opens connections, so that one place decides which server sees a credential.
   { packages: /^undici(\/|$)/, areas: ['client'] },
+  // Seed § 1, rule 12: the registry procedure stands alone; the service itself never speaks to a registry.
+  { packages: /^@octokit\//, areas: ['releases'] },
 ];
 
 /** Every import the rules forbid in one file, as `area -> target`. */
@@ -105,6 +108,8 @@ describe('import rules', () => {
     ['lib/client/proxy.ts', "import { S3Outbox } from '../stores/s3/outbox-reader.ts';"],
     ['lib/cli/main.ts', "import { Pool } from 'undici';"],
     ['lib/terminal/output.ts', "import { exitCodes } from '../ops/errors.ts';"],
+    ['lib/releases/plan.ts', "import type { Terminal } from '../terminal/terminal.ts';"],
+    ['lib/ops/commands/retire-release.ts', "import { Octokit } from '@octokit/core';"],
     ['bin/data-out-ops.ts', "import { settings } from './settings.ts';"],
   ])('are broken by %s with %s', (file, source) => {
     expect(violations(file, source)).toHaveLength(1);

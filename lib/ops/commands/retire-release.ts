@@ -1,0 +1,91 @@
+import type { Command } from 'commander';
+import { checkRetirement, type RetirementOptions } from '../../releases/request.ts';
+import { usageError } from '../errors.ts';
+import { registryApiUrl } from '../registry-access.ts';
+import { retirementExitCodes } from '../retirement-exit-codes.ts';
+import { runRetirement } from '../retirement-run.ts';
+import { type CommandContext, type GlobalOptions, openSession } from '../session.ts';
+
+interface Options extends Omit<RetirementOptions, 'noRelease'> {
+  /** `false` with `--no-release`. */
+  readonly release: boolean;
+  readonly apiUrl?: string;
+  readonly apply?: boolean;
+  readonly yes?: boolean;
+  readonly announceFile?: string;
+  readonly teamTold?: boolean;
+  readonly maxWait: string;
+}
+
+const afterHelp = `
+Without --apply nothing is changed: the plan is shown. A run that stopped half-way is begun again with the same command.
+With --json, standard output gets one object with the plan, the steps, the checklist and every call that was made: keep it.
+
+Environment:
+  REGISTRY_PACKAGE_TOKEN   token with the scope delete:packages, or REGISTRY_PACKAGE_TOKEN_FILE
+  REGISTRY_REPO_TOKEN      another one with the scope repo, or REGISTRY_REPO_TOKEN_FILE
+  REGISTRY_API_URL         base URL of the platform's API, unless --api-url says it
+
+Exit codes, beside those of every command:
+${exitCodeTable()}`;
+
+function exitCodeTable(): string {
+  const entries = Object.entries(retirementExitCodes).sort(([, a], [, b]) => a - b);
+  return entries.map(([code, exitCode]) => `  ${exitCode} ${code}`).join('\n');
+}
+
+/** `retire-release`: the registry procedure of the seed's § 4.4. */
+export function registerRetireRelease(program: Command, context: CommandContext): void {
+  program
+    .command('retire-release')
+    .description('remove a broken release: delete its image, mark its release entry, delete its Git tag')
+    .requiredOption('--org <name>', 'organization on the platform')
+    .requiredOption('--repository <name>', 'repository with the release entry and the Git tag')
+    .requiredOption('--package <name>', 'container package with the image')
+    .requiredOption('--component <name>', 'component, as in the image tag <component>-<version>')
+    .requiredOption('--version <version>', 'the broken version')
+    .requiredOption('--replacement <version>', 'the version to use instead; it must be in the registry')
+    .option('--tag <name>', 'Git tag (default: <component>-<version>)')
+    .option(
+      '--also-remove-tags <tags>',
+      'other tags that vanish with the image, with commas: exactly those it carries',
+      list,
+    )
+    .option('--no-release', 'there never was a release entry')
+    .option('--release-marked', 'the title was changed by hand: read it, do not write it')
+    .option('--api-url <url>', "base URL of the platform's API (default: $REGISTRY_API_URL)")
+    .option('--apply', 'carry the plan out')
+    .option('--yes', 'with --apply: do not ask')
+    .option('--announce-file <file>', 'write the text for the team to a file, too')
+    .option('--team-told', 'the team was told: tick the last point of the checklist')
+    .option('--max-wait <minutes>', 'longest wait for a rate limit', '65')
+    .addHelpText('after', afterHelp)
+    .action(async (options: Options, command: Command) => {
+      const { release, ...rest } = options;
+      const retirement = checkRetirement({ ...rest, noRelease: !release });
+      const { output } = openSession(context, command);
+      const { json } = command.optsWithGlobals<GlobalOptions>();
+      const { terminal, timing } = context;
+      await runRetirement(retirement, {
+        terminal,
+        timing,
+        output,
+        json: json === true,
+        apiUrl: registryApiUrl(options.apiUrl, terminal),
+        apply: options.apply === true,
+        yes: options.yes === true,
+        teamTold: options.teamTold === true,
+        announceFile: options.announceFile,
+        maxWaitSeconds: parseMinutes(options.maxWait) * 60,
+      });
+    });
+}
+
+function parseMinutes(text: string): number {
+  if (!/^\d{1,4}$/.test(text)) throw usageError('--max-wait', 'expected a whole number of minutes');
+  return Number(text);
+}
+
+function list(text: string): string[] {
+  return text.split(',').map((each) => each.trim());
+}

@@ -1,0 +1,134 @@
+import { writeFile } from 'node:fs/promises';
+import { resolve } from 'node:path';
+import { announcement } from '../releases/announcement.ts';
+import { type ChecklistPoint, checklist } from '../releases/checklist.ts';
+import { RetirementError } from '../releases/errors.ts';
+import { look } from '../releases/findings.ts';
+import { makePlan, type Plan } from '../releases/plan.ts';
+import type { CallRecord } from '../releases/recorded-fetch.ts';
+import { Registry } from '../releases/registry.ts';
+import { Repository } from '../releases/repository.ts';
+import type { Retirement } from '../releases/request.ts';
+import { retire } from '../releases/retire.ts';
+import type { StepResult } from '../releases/steps.ts';
+import type { Timing } from '../releases/timing.ts';
+import { type Output, printable } from '../terminal/output.ts';
+import type { Terminal } from '../terminal/terminal.ts';
+import { failureOf } from './errors.ts';
+import { registryClients } from './registry-access.ts';
+import { checklistText, planText, stepText } from './retirement-text.ts';
+
+export interface RetirementRunOptions {
+  readonly terminal: Terminal;
+  readonly timing: Timing;
+  readonly output: Output;
+  /** One object on standard output, with every call; text for people goes to standard error. */
+  readonly json: boolean;
+  readonly apiUrl: string;
+  readonly apply: boolean;
+  readonly yes: boolean;
+  readonly teamTold: boolean;
+  readonly announceFile: string | undefined;
+  readonly maxWaitSeconds: number;
+}
+
+/** What a run has found and done so far: it is reported however the run ends. */
+interface Progress {
+  plan?: Plan;
+  checklist?: readonly ChecklistPoint[];
+  readonly steps: StepResult[];
+  readonly calls: CallRecord[];
+}
+
+/** Plan, and with `apply` carry out, one retirement; tell everything. @throws RetirementError, InvalidRequestError */
+export async function runRetirement(retirement: Retirement, options: RetirementRunOptions): Promise<void> {
+  const { terminal, output, json } = options;
+  const progress: Progress = { steps: [], calls: [] };
+  try {
+    await proceed(retirement, options, progress);
+    if (json) output.result(record(retirement, progress), '');
+  } catch (error) {
+    if (json && progress.calls.length > 0) {
+      const { code, message } = failureOf(terminal.signal.aborted ? terminal.signal.reason : error);
+      output.result({ ...record(retirement, progress), status: 'stopped', error: { code, message } }, '');
+    }
+    if (progress.steps.length > 0) {
+      output.note('what is listed above stays done; the same command goes on from there');
+    }
+    throw error;
+  }
+}
+
+async function proceed(retirement: Retirement, options: RetirementRunOptions, progress: Progress): Promise<void> {
+  const { terminal, timing, output, apply } = options;
+  const say = (text: string) => (options.json ? output.note(text) : output.result({}, text));
+  const note = (text: string) => output.note(printable(text));
+  const wait = { timing, signal: terminal.signal, maxWaitSeconds: options.maxWaitSeconds, note };
+  const record = (call: CallRecord) => void progress.calls.push(call);
+  const clients = await registryClients({ ...wait, baseUrl: options.apiUrl, record }, terminal);
+  const registry = new Registry(clients.packages, retirement);
+  const repository = new Repository(clients.repository, retirement);
+
+  const findings = await look(retirement, registry, repository);
+  const plan = makePlan(retirement, findings, clients);
+  progress.plan = plan;
+  say(planText(retirement, plan));
+  const [obstacle] = plan.obstacles;
+  if (obstacle) throw obstacle;
+  if (plan.complete) {
+    progress.checklist = checklist(retirement, findings, options.teamTold);
+  } else if (apply) {
+    await confirm(retirement, options);
+    const askToMark = asking(options, note);
+    const work = { ...wait, retirement, plan, registry, repository, askToMark };
+    progress.checklist = await retire(work, options.teamTold, (step) => {
+      progress.steps.push(step);
+      say(stepText(step));
+    });
+  } else {
+    say('Nothing was changed. Add --apply to carry this out.');
+    return;
+  }
+  say(checklistText(progress.checklist));
+  await tellTeam(retirement, options, say);
+}
+
+/** @throws RetirementError `not_confirmed` */
+async function confirm({ component, version, imageTag }: Retirement, { terminal, yes }: RetirementRunOptions) {
+  if (yes) return;
+  if (!terminal.askShown) {
+    throw new RetirementError('not_confirmed', 'nobody can be asked here: add --yes; nothing was changed');
+  }
+  const typed = await terminal.askShown(`To retire ${component} ${version} for good, type ${imageTag}: `);
+  if (typed.trim() !== imageTag) throw new RetirementError('not_confirmed', 'not confirmed; nothing was changed');
+}
+
+/** Shows what to click and waits for the person; `undefined` in automation. */
+function asking({ terminal, yes }: RetirementRunOptions, note: (text: string) => void) {
+  const { askShown } = terminal;
+  if (yes || !askShown) return undefined;
+  return async (instructions: readonly string[]) => {
+    for (const line of instructions) note(line);
+    await askShown('Press Enter when it is done: ');
+  };
+}
+
+async function tellTeam(retirement: Retirement, options: RetirementRunOptions, say: (text: string) => void) {
+  const { terminal, announceFile, teamTold } = options;
+  const text = announcement(retirement, terminal.now());
+  if (!teamTold) say(`\nTell the team (then --team-told ticks the last point):\n\n${text.trimEnd()}`);
+  if (announceFile === undefined) return;
+  await writeFile(resolve(terminal.folder, announceFile), text);
+  say(`written to ${printable(announceFile)}`);
+}
+
+function record(retirement: Retirement, { plan, steps, checklist, calls }: Progress): Record<string, unknown> {
+  return {
+    status: checklist ? 'complete' : 'planned',
+    ...retirement,
+    ...(plan && { plan: { ...plan, obstacles: plan.obstacles.map(({ code, message }) => ({ code, message })) } }),
+    steps,
+    ...(checklist && { checklist }),
+    calls,
+  };
+}

@@ -1,0 +1,64 @@
+import { isTransient, RetirementError } from './errors.ts';
+import type { Timing } from './timing.ts';
+
+/** Seconds before each look but the first. */
+const delays = [0, 1, 2, 4, 8] as const;
+
+/** A change that is looked for before and after it is made. */
+export interface Change<State> {
+  look(): Promise<State>;
+  isDone(state: State): boolean;
+  /** Make it, once. Called with what was just seen. */
+  act(state: State): Promise<void>;
+  /** What to say when the platform said yes and it still does not show. */
+  unproven(): string;
+}
+
+export interface Settled<State> {
+  /** As last seen. */
+  readonly state: State;
+  /** Whether this run asked for the change; otherwise it was found done. */
+  readonly acted: boolean;
+}
+
+/**
+ * Look; when it is not done, act and look again until it shows. A write whose answer was lost is not sent again before a
+ * look says that it had no effect.
+ * @throws RetirementError what refused the change, or `not_proven`
+ */
+export async function settle<State>(
+  change: Change<State>,
+  wait: {
+    readonly timing: Timing;
+    readonly signal: AbortSignal;
+    readonly maxWaitSeconds: number;
+    readonly note: (text: string) => void;
+  },
+): Promise<Settled<State>> {
+  let failure: unknown;
+  let acted = false;
+  let accepted = false;
+  for (const delay of delays) {
+    const limit = failure instanceof RetirementError ? (failure.retryAfterSeconds ?? 0) : 0;
+    if (limit > wait.maxWaitSeconds) throw failure;
+    if (limit > delay) wait.note(`a rate limit is reached: waiting ${limit} s`);
+    const seconds = Math.max(delay, limit);
+    if (seconds > 0) await wait.timing.sleep(seconds * 1000, wait.signal);
+    const state = await change.look();
+    if (change.isDone(state)) return { state, acted };
+    if (accepted) continue;
+    if (failure !== undefined && !isTransient(failure)) throw failure;
+    acted = true;
+    try {
+      await change.act(state);
+      accepted = true;
+      failure = undefined;
+    } catch (error) {
+      wait.signal.throwIfAborted();
+      if (error instanceof RetirementError && error.code === 'changed_meanwhile') throw error;
+      failure = error;
+    }
+  }
+  if (failure !== undefined) throw failure;
+  throw new RetirementError('not_proven', change.unproven());
+}

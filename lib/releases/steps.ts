@@ -1,0 +1,155 @@
+import { RetirementError } from './errors.ts';
+import { type ImageVersion, sameTags, versionsTagged } from './image-tags.ts';
+import { markedByHand } from './mark-by-hand.ts';
+import type { Plan } from './plan.ts';
+import type { Registry } from './registry.ts';
+import { brokenSuffix, isMarked, type Repository } from './repository.ts';
+import type { Retirement } from './request.ts';
+import { type Settled, settle } from './settle.ts';
+import type { Timing } from './timing.ts';
+
+/** What the steps work with. */
+export interface Work {
+  readonly retirement: Retirement;
+  /** What was shown to whoever said yes: what differs from it now is not touched. */
+  readonly plan: Plan;
+  readonly registry: Registry;
+  readonly repository: Repository;
+  readonly timing: Timing;
+  readonly signal: AbortSignal;
+  readonly maxWaitSeconds: number;
+  readonly note: (text: string) => void;
+  /** Show what to do by hand and return when the person says it is done. @default - nobody can be asked */
+  readonly askToMark: ((instructions: readonly string[]) => Promise<void>) | undefined;
+}
+
+export interface StepResult {
+  readonly step: 'image' | 'release' | 'git_tag';
+  /** `done` by this run, `found_done`, or `skipped` because there never was one. */
+  readonly outcome: 'done' | 'found_done' | 'skipped';
+  /** For people: what was changed, and what it takes to undo it. */
+  readonly detail: string;
+}
+
+/** The three steps in their only order; each begins when the one before has been proven. */
+export const steps = [removeImage, markRelease, deleteGitTag] as const;
+
+/** Seed § 4.4, steps 1 and 2: delete the version that carries exactly the tag, and prove that none does. */
+async function removeImage(work: Work): Promise<StepResult> {
+  const { retirement, plan, registry } = work;
+  const { imageTag } = retirement;
+  const settled = await settle<readonly ImageVersion[]>(
+    {
+      async look() {
+        const found = versionsTagged(await registry.versions(), imageTag);
+        for (const version of found) expectPlanned(version, work);
+        return found;
+      },
+      isDone: (found) => found.length === 0,
+      async act([image]) {
+        // Once more, and this one alone: the pages took their time, and the tag may be on another image by now.
+        const version = image && (await registry.version(image.id));
+        if (!version) return;
+        expectPlanned(version, work);
+        await registry.deleteVersion(version.id);
+      },
+      unproven: () => `the platform accepted the deletion, and the tag ${imageTag} is still listed`,
+    },
+    work,
+  );
+  const { image } = plan;
+  const detail = image
+    ? `version ${image.id} (${image.digest}) with ${image.tags.join(', ')}`
+    : `no version has ${imageTag}`;
+  return { step: 'image', outcome: outcomeOf(settled), detail };
+}
+
+/** @throws RetirementError `changed_meanwhile` unless it is the very version of the plan, with the very tags */
+function expectPlanned(version: ImageVersion, { plan, retirement }: Work): void {
+  const planned = plan.image;
+  if (
+    planned?.id === version.id &&
+    sameTags(planned.tags, version.tags) &&
+    version.tags.includes(retirement.imageTag)
+  ) {
+    return;
+  }
+  const text = `version ${version.id} carries ${version.tags.join(', ') || 'no tag'} now, which is not what the plan said`;
+  throw new RetirementError('changed_meanwhile', `${text}; run again to see a new plan`);
+}
+
+/** Seed § 4.4, step 3: append the suffix to the title, by the API or by hand, and read it. */
+async function markRelease(work: Work): Promise<StepResult> {
+  const { plan, repository, retirement } = work;
+  const planned = plan.release;
+  if (!planned)
+    return { step: 'release', outcome: 'skipped', detail: `there is no release entry for ${retirement.gitTag}` };
+  const look = async () => {
+    const release = await repository.release(planned.id);
+    if (release) return release;
+    throw new RetirementError('changed_meanwhile', `the release entry "${planned.title}" is gone; run again`);
+  };
+  if (retirement.releaseMarked) {
+    const release = await markedByHand({ release: await look(), look, ask: undefined, note: work.note });
+    return { step: 'release', outcome: 'found_done', detail: `"${release.title}"` };
+  }
+  try {
+    const settled = await settle(
+      {
+        look,
+        isDone: ({ title }) => isMarked(title),
+        act: ({ title }) => repository.setTitle(planned.id, `${title}${brokenSuffix}`),
+        unproven: () => `the platform accepted the new title, and the release is still called "${planned.title}"`,
+      },
+      work,
+    );
+    return {
+      step: 'release',
+      outcome: outcomeOf(settled),
+      detail: `"${settled.state.title}" (was "${planned.title}")`,
+    };
+  } catch (error) {
+    if (!isDenied(error)) throw error;
+    work.note(`the title cannot be changed with this token: ${error.message}`);
+    const release = await markedByHand({ release: await look(), look, ask: work.askToMark, note: work.note });
+    return { step: 'release', outcome: 'done', detail: `"${release.title}", by hand` };
+  }
+}
+
+function isDenied(error: unknown): error is RetirementError {
+  return error instanceof RetirementError && (error.code === 'access_denied' || error.code === 'scope_missing');
+}
+
+/** Seed § 4.4, step 4: delete the Git tag, and prove that it is gone. */
+async function deleteGitTag(work: Work): Promise<StepResult> {
+  const { retirement, plan, repository } = work;
+  const { gitTag } = retirement;
+  const settled = await settle(
+    {
+      async look() {
+        const found = await repository.gitTag(gitTag);
+        if (found && found.sha !== plan.gitTag?.sha) {
+          const text = `the Git tag ${gitTag} points to ${found.sha} now, which is not what the plan said`;
+          throw new RetirementError('changed_meanwhile', `${text}; run again to see a new plan`);
+        }
+        return found;
+      },
+      isDone: (found) => found === undefined,
+      async act() {
+        await repository.deleteGitTag(gitTag).catch((error: unknown) => {
+          if (!(error instanceof RetirementError) || error.status !== 422) throw error;
+          const text = `the platform keeps the Git tag ${gitTag} (rule, protection or immutable release): ${error.message}`;
+          throw new RetirementError('tag_protected', text, { status: 422, cause: error });
+        });
+      },
+      unproven: () => `the platform accepted the deletion, and the Git tag ${gitTag} is still there`,
+    },
+    work,
+  );
+  const was = plan.gitTag ? `refs/tags/${gitTag} (was at ${plan.gitTag.sha})` : `there is no refs/tags/${gitTag}`;
+  return { step: 'git_tag', outcome: outcomeOf(settled), detail: was };
+}
+
+function outcomeOf({ acted }: Settled<unknown>): 'done' | 'found_done' {
+  return acted ? 'done' : 'found_done';
+}

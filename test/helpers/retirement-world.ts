@@ -1,0 +1,68 @@
+import { vi } from 'vitest';
+import { runProgram } from '../../lib/ops/program.ts';
+import type { Timing } from '../../lib/releases/timing.ts';
+import type { Terminal } from '../../lib/terminal/terminal.ts';
+import { makeTerminal, type ToolRun } from './ops-world.ts';
+import { packageToken, type RegistryServer, repositoryToken } from './registry-server.ts';
+
+/** A clock that a sleep moves on at once. */
+export function fakeTiming(): Timing & { readonly slept: number[] } {
+  let now = Date.parse('2026-11-21T10:00:00.000Z');
+  const slept: number[] = [];
+  return {
+    slept,
+    now: () => new Date(now),
+    async sleep(milliseconds, signal) {
+      signal.throwIfAborted();
+      slept.push(milliseconds);
+      now += milliseconds;
+    },
+  };
+}
+
+/**
+ * Let timers of no length fire at once: the client library's queue yields by a dozen of them in each call, which is half a
+ * second a run on a busy machine.
+ */
+export function yieldAtOnce(): void {
+  const { setTimeout: wait } = globalThis;
+  vi.stubGlobal('setTimeout', (callback: () => void, milliseconds = 0, ...rest: []) =>
+    milliseconds <= 1 ? setImmediate(callback, ...rest) : wait(callback, milliseconds, ...rest),
+  );
+}
+
+/** The names of the release that the test platform has to be retired. */
+export const names = {
+  org: 'acme',
+  repository: 'archive',
+  package: 'proxy',
+  component: 'proxy',
+  version: '1.2.0',
+  replacement: '1.2.1',
+} as const;
+
+export interface RetireRun extends ToolRun {
+  /** Seconds that would have been waited. */
+  readonly slept: readonly number[];
+}
+
+/** Run `data-out-ops retire-release` against a test platform. */
+export async function retireRelease(
+  server: RegistryServer,
+  argv: readonly string[],
+  choices: Partial<Terminal> & { readonly named?: Partial<Record<keyof typeof names, string>> } = {},
+): Promise<RetireRun> {
+  const { named, ...terminalChoices } = choices;
+  const env = {
+    REGISTRY_API_URL: server.url,
+    REGISTRY_PACKAGE_TOKEN: packageToken,
+    REGISTRY_REPO_TOKEN: repositoryToken,
+    ...terminalChoices.env,
+  };
+  const { terminal, said } = makeTerminal({ ...terminalChoices, env });
+  const timing = fakeTiming();
+  const options = Object.entries({ ...names, ...named }).flatMap(([name, value]) => [`--${name}`, value]);
+  const noTarget = () => Promise.reject(new Error('a retirement needs no deployment'));
+  const exitCode = await runProgram(['retire-release', ...options, ...argv], terminal, noTarget, timing);
+  return { exitCode, ...said, slept: timing.slept.map((milliseconds) => milliseconds / 1000) };
+}
