@@ -1,21 +1,29 @@
+import { addAbortSignal, Readable } from 'node:stream';
 import { GetObjectCommand, type S3Client } from '@aws-sdk/client-s3';
 import { ArchiveDamagedError } from '../../errors.ts';
 import type { Archive, ObjectHead } from '../../export/ports.ts';
-import { errorStatus, storeFailure } from '../aws-failure.ts';
+import { errorStatus, isTransient, storeFailure } from '../aws-failure.ts';
 import { headObject } from './head.ts';
 
 /** Largest single read: keeps the memory of a function constant. */
 const maxReadBytes = 8 * 1024 * 1024;
+/** How often a range is asked for when its bytes stop coming; what comes before the first of them, the SDK tries again. */
+const readAttempts = 3;
+/** Milliseconds in which the bytes of one read must have come: at the least 140 kB a second. */
+const defaultReadTimeoutMs = 60_000;
 const what = 'the archive bucket';
 
 /** Archived bodies in S3. */
 export class S3Archive implements Archive {
   readonly #client: S3Client;
   readonly #bucket: string;
+  readonly #readTimeoutMs: number;
 
-  constructor(options: { readonly client: S3Client; readonly bucket: string }) {
+  /** @param options.readTimeoutMs after which a read that has not ended is begun anew. @default 60,000 */
+  constructor(options: { readonly client: S3Client; readonly bucket: string; readonly readTimeoutMs?: number }) {
     this.#client = options.client;
     this.#bucket = options.bucket;
+    this.#readTimeoutMs = options.readTimeoutMs ?? defaultReadTimeoutMs;
   }
 
   async head(key: string): Promise<ObjectHead> {
@@ -43,28 +51,40 @@ export class S3Archive implements Archive {
     return bytes;
   }
 
-  /** Fills `target` as the bytes come: to gather them first would take the memory twice. @returns how many came */
-  async #get(
-    key: string,
-    { start, end, etag }: { start: number; end: number; etag: string },
-    target: Uint8Array,
-  ): Promise<number> {
+  /** Fills `target`. @returns how many bytes came */
+  async #get(key: string, range: { start: number; end: number; etag: string }, target: Uint8Array): Promise<number> {
+    for (let attempt = 1; ; attempt += 1) {
+      const body = await this.#open(key, range);
+      try {
+        return await fill(target, addAbortSignal(AbortSignal.timeout(this.#readTimeoutMs), body));
+      } catch (error) {
+        if (attempt === readAttempts || !isTransient(error)) throw storeFailure(error, what);
+      }
+    }
+  }
+
+  async #open(key: string, { start, end, etag }: { start: number; end: number; etag: string }): Promise<Readable> {
     try {
       const { Body } = await this.#client.send(
         new GetObjectCommand({ Bucket: this.#bucket, Key: key, Range: `bytes=${start}-${end - 1}`, IfMatch: etag }),
       );
-      let filled = 0;
-      for await (const chunk of (Body ?? []) as AsyncIterable<Uint8Array>) {
-        target.set(chunk.subarray(0, target.length - filled), filled);
-        filled += chunk.length;
-      }
-      return filled;
+      return Body instanceof Readable ? Body : Readable.from([]);
     } catch (error) {
       const damage = bodyDamage(error);
       if (damage) throw damage;
       throw storeFailure(error, what);
     }
   }
+}
+
+/** Fills `target` as the bytes come: to gather them first would take the memory twice. @returns how many came */
+async function fill(target: Uint8Array, body: AsyncIterable<Uint8Array>): Promise<number> {
+  let filled = 0;
+  for await (const chunk of body) {
+    target.set(chunk.subarray(0, target.length - filled), filled);
+    filled += chunk.length;
+  }
+  return filled;
 }
 
 /** What a refusal by S3 says about an archived body; `undefined` when it says nothing about it. */

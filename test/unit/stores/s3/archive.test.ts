@@ -1,8 +1,12 @@
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { GetObjectCommand, HeadObjectCommand, PutObjectCommand, type S3Client } from '@aws-sdk/client-s3';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { ArchiveDamagedError, TemporarilyUnavailableError } from '../../../../lib/errors.ts';
 import { S3Archive } from '../../../../lib/stores/s3/archive.ts';
 import { S3ArchiveWriter } from '../../../../lib/stores/s3/archive-writer.ts';
+import { s3Client } from '../../../../lib/stores/s3/client.ts';
+import { testClient } from '../../../helpers/http-handler.ts';
 import { S3Server } from '../../../helpers/s3-server.ts';
 
 const mebibyte = 1024 * 1024;
@@ -51,6 +55,36 @@ describe('S3Archive', () => {
 
   it('calls the archive damaged when there is no body to look at', async () => {
     await expect(archive().head('nobody')).rejects.toThrow(ArchiveDamagedError);
+  });
+
+  it.each([
+    ['breaks', 2, '0123456789'],
+    ['falls silent', 2, '0123456789'],
+    ['breaks each time', 3, undefined],
+    ['falls silent each time', 3, undefined],
+  ])('asks again when a read %s: %i times, no more than three in all', async (name, failures, expected) => {
+    let requests = 0;
+    const unsteady = createServer((_request, response) => {
+      requests += 1;
+      response.writeHead(206, { 'Content-Length': '10' });
+      if (requests > failures) return void response.end('0123456789');
+      response.write('01234');
+      if (name.startsWith('breaks')) setTimeout(() => response.destroy(), 20);
+    });
+    await new Promise<void>((resolve) => unsteady.listen(0, '127.0.0.1', resolve));
+    const { port } = unsteady.address() as AddressInfo;
+    const endpoint = `http://127.0.0.1:${port}`;
+    const lone = new S3Archive({
+      client: s3Client({ ...testClient, endpoint }),
+      bucket: 'archive',
+      readTimeoutMs: 200,
+    });
+    const read = lone.read('x', { start: 0, end: 10, etag: '"x"' }).then((bytes) => Buffer.from(bytes).toString());
+    if (expected) expect(await read).toBe(expected);
+    else await expect(read).rejects.toThrow(TemporarilyUnavailableError);
+    expect(requests).toBe(3);
+    unsteady.close();
+    unsteady.closeAllConnections();
   });
 
   it('never reads more than 8 MiB at once', async () => {
