@@ -5,8 +5,8 @@ import type { RangeSet } from './range-set.ts';
 import { isRecognizable, type ObjectVersion } from './remote-file.ts';
 
 /** What may have to be fetched again after a crash: so many bytes, or the bytes of so many milliseconds. */
-const CHECKPOINT_BYTES = 64 * 1024 * 1024;
-const CHECKPOINT_MS = 3_000;
+const CHECKPOINT_BYTES = 32 * 1024 * 1024;
+const CHECKPOINT_MS = 2_000;
 
 /** Writes down what of a part file is on the disk, while it grows. A small file is whole before the first time. */
 export class Checkpoints {

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { readFileSync, readlinkSync } from 'node:fs';
 import { link, readFile, rename, rm, stat, utimes, writeFile } from 'node:fs/promises';
 import { hostname } from 'node:os';
+import { setTimeout as pause } from 'node:timers/promises';
 import { LocalDiskError, onDisk } from './local-disk.ts';
 
 /** Who works on a part file. */
@@ -21,6 +22,9 @@ const LEFT_OVER_MS = 90_000;
 /** A lock file without content is being written, or was left by a crash in that moment. */
 const UNWRITTEN_MS = 10_000;
 
+/** A process that is killed may take a moment to end. */
+const PATIENCE = { attempts: 20, milliseconds: 100 } as const;
+
 /** Tokens of the locks that this process holds. */
 const own = new Set<string>();
 const host = `${hostname()}${linked('/proc/self/ns/pid')}`;
@@ -39,20 +43,20 @@ export class FileLock implements AsyncDisposable {
   }
 
   /**
-   * Takes the lock. One whose process has ended is taken over.
+   * Takes the lock. One whose process has ended is taken over; for a living one it waits two seconds.
    *
    * @throws LocalDiskError when a living process has it, or the disk refuses
    */
   static async acquire(path: string): Promise<FileLock> {
     const owner: Owner = { pid: process.pid, host, began: beginOf('self'), token: randomUUID() };
-    for (let attempt = 0; attempt < 5; attempt += 1) {
+    for (let attempt = 0; attempt < PATIENCE.attempts; attempt += 1) {
       if (await created(path, owner)) {
         own.add(owner.token);
         return new FileLock(path, owner.token);
       }
       const held = await holderOf(path);
-      if (held === 'alive') break;
-      if (held !== undefined) await takeAway(path, held, owner.token);
+      if (held === 'alive') await pause(PATIENCE.milliseconds);
+      else if (held !== undefined) await takeAway(path, held, owner.token);
     }
     throw new LocalDiskError(`${path.replace(/\.lock$/, '')} is being downloaded by another process`, {
       remedy: `Let the other one end. If there is none, remove ${path}.`,
@@ -118,6 +122,7 @@ function isAlive(owner: Owner, untouchedMs: number): boolean {
     return error instanceof Error && 'code' in error && error.code === 'EPERM';
   }
   const began = beginOf(`${owner.pid}`);
+  if (began === 'ended') return false;
   return began === '' || owner.began === '' || began === owner.began;
 }
 
@@ -133,11 +138,13 @@ function parse(content: string): Owner | undefined {
   }
 }
 
-/** proc(5): field 22 of `stat`; the name before it may hold anything, in brackets. */
+/** proc(5): fields 3 and 22 of `stat`; the name before them may hold anything, in brackets. */
 function beginOf(process: string): string {
   try {
     const stat = readFileSync(`/proc/${process}/stat`, 'latin1');
-    return stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19] ?? '';
+    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+    // One that has ended, and whose parent has not looked at it yet.
+    return fields[0] === 'Z' || fields[0] === 'X' ? 'ended' : (fields[19] ?? '');
   } catch {
     return '';
   }
