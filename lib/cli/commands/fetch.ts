@@ -54,9 +54,6 @@ export function registerFetch(program: Command, context: CommandContext): void {
       const wanted = checked(options);
       await using session = await openSession(context, self);
       const { terminal } = session;
-      if (options.output === '-' && terminal.outputIsTerminal && !options.range) {
-        throw usageError('--output', 'standard output is a terminal', 'Redirect it, or give --output FILE.');
-      }
       // Before anything is asked for: a wrong key file is the user's to correct.
       const key = wanted.publicKey && (await readPublicKey('--public-key', wanted.publicKey, terminal));
       // This API takes a visa and nothing else: no password is sent to it, nor asked for.

@@ -1,4 +1,5 @@
 import type { DownloadEvent, FileResult } from '../../client/download/events.ts';
+import type { ClientError } from '../../client/errors.ts';
 import { formatBytes, formatDuration, printable } from '../../terminal/output.ts';
 import { described } from '../described.ts';
 import type { Output } from '../output.ts';
@@ -22,6 +23,7 @@ export class DownloadReporter {
   readonly #tasks = new Map<string, ProgressTask>();
   /** Several connections fail together: the user needs to hear of it once. */
   readonly #remarks = new Map<string, string>();
+  readonly #told = new Set<ClientError>();
   readonly #counts = { files: 0, downloaded: 0, skipped: 0, failed: 0, bytes: 0 };
 
   /** @param files that there are: of a single one the command itself tells what went wrong */
@@ -35,8 +37,7 @@ export class DownloadReporter {
   readonly onEvent = (event: DownloadEvent): void => {
     switch (event.type) {
       case 'started':
-        this.#tasks.get(event.name)?.end();
-        this.#tasks.set(event.name, this.#progress.task(printable(event.name), event.size, event.kept));
+        this.#started(event.name, event.size, event.kept);
         break;
       case 'progress':
         this.#tasks.get(event.name)?.add(event.bytes);
@@ -45,7 +46,6 @@ export class DownloadReporter {
         this.#remark(event.name, `${event.error.message}; trying again`);
         break;
       case 'restarted':
-        this.#tasks.get(event.name)?.set(0);
         this.#remark(event.name, 'the file was replaced meanwhile; beginning again');
         break;
       case 'refetching':
@@ -80,6 +80,14 @@ export class DownloadReporter {
     this.#output.note(`${files === 1 ? '1 file' : `${files} files`}: ${parts.join(', ')}`);
   }
 
+  /** A file that is begun again is still the same piece of work. */
+  #started(name: string, size: number, kept: number): void {
+    const task = this.#tasks.get(name);
+    task?.setTotal(size);
+    task?.set(kept);
+    if (task === undefined) this.#tasks.set(name, this.#progress.task(printable(name), size, kept));
+  }
+
   #finished({ name, size, path, outcome, error }: FileResult): void {
     this.#counts.files += 1;
     this.#counts[outcome] += 1;
@@ -90,8 +98,10 @@ export class DownloadReporter {
     const record = { name, outcome, size, path, ...(error && { error: described(error) }) };
     if (outcome !== 'failed' || this.#output.json) {
       this.#output.result(record, `${outcome === 'skipped' ? 'kept ' : ''}${printable(path)}`);
-    } else if (!this.#isSingle) {
-      const message = error?.message ?? 'not whole';
+    } else if (error && !this.#isSingle && error.code !== 'interrupted' && !this.#told.has(error)) {
+      // What stopped the whole run is the error of every file that was not begun.
+      this.#told.add(error);
+      const { message } = error;
       this.#output.warn(printable(message.startsWith(name) ? message : `${name}: ${message}`));
     }
   }

@@ -1,5 +1,5 @@
 import { type FileHandle, open } from 'node:fs/promises';
-import { onDisk } from '../../client/download/local-disk.ts';
+import { LocalDiskError, onDisk } from '../../client/download/local-disk.ts';
 
 /** What became of one order. */
 export interface JournalEntry {
@@ -37,7 +37,7 @@ export class BatchJournal implements AsyncDisposable {
   /** Opens the journal of a batch, or begins one. @throws LocalDiskError */
   static async open(batchPath: string): Promise<BatchJournal> {
     const path = `${batchPath}.results.jsonl`;
-    return await onDisk(path, async () => {
+    const opened = onDisk(path, async () => {
       const handle = await open(path, 'a+', 0o600);
       try {
         const text = await handle.readFile('utf8');
@@ -48,6 +48,11 @@ export class BatchJournal implements AsyncDisposable {
         await handle.close();
         throw error;
       }
+    });
+    return await opened.catch((error: unknown) => {
+      if (!(error instanceof LocalDiskError)) throw error;
+      const remedy = 'It is written beside the CSV file: copy all of them to a folder in which you may write.';
+      throw new LocalDiskError(`the journal of the batch: ${error.message}`, { remedy, cause: error });
     });
   }
 

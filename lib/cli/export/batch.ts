@@ -35,6 +35,7 @@ export interface BatchResult {
 const stopping: ReadonlySet<string> = new Set([
   'unauthenticated',
   'forbidden',
+  'not_found',
   'unavailable',
   'interrupted',
   'protocol',
