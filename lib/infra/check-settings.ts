@@ -46,6 +46,7 @@ export function checkSettings(settings: Settings): void {
   }
   whole(settings.concurrency.exportRequests, 'concurrency.exportRequests', 2, 1_000);
   whole(settings.concurrency.fileExports, 'concurrency.fileExports', 2, 1_000);
+  whole(settings.concurrency.directFiles ?? 1, 'concurrency.directFiles', 1, 1_000);
 
   const { database } = settings;
   if ('clusterArn' in database) {

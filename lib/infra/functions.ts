@@ -114,6 +114,7 @@ export class Functions extends Construct {
       memoryMegabytes: 1769,
       timeout: streamTimeout,
       verifiesVisas: true,
+      ...(settings.concurrency.directFiles !== undefined && { reservedConcurrency: settings.concurrency.directFiles }),
     });
     storage.archive.grantRead(this.directFile);
     storage.archiveKeys.grantRead(this.directFile);

@@ -24,6 +24,8 @@ export interface ServiceFunctionProps {
   readonly timeout: Duration;
   /** Days to keep the logs. */
   readonly logRetentionDays: number;
+  /** Invocations at once, taken from what the account's functions share. @default - as many as those */
+  readonly reservedConcurrency?: number;
   /** Put the trusted issuers beside the bundle. @default false */
   readonly verifiesVisas?: boolean;
   /** Put this document of `docs/openapi/` beside the bundle. @default - none */
@@ -75,6 +77,7 @@ export class ServiceFunction extends Construct implements Grantee {
       runtime: Runtime.NODEJS_24_X,
       architecture: Architecture.ARM_64,
       memorySize: props.memoryMegabytes,
+      ...(props.reservedConcurrency !== undefined && { reservedConcurrentExecutions: props.reservedConcurrency }),
       timeout: props.timeout,
       role: this.#role,
       logGroup,

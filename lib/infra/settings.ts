@@ -33,7 +33,16 @@ export interface Settings {
    * How many messages of each queue are worked on at once, 2–1,000. Leave room below the account's limit of concurrent
    * functions (as low as 10 in new accounts) for the functions that answer requests.
    */
-  readonly concurrency: { readonly exportRequests: number; readonly fileExports: number };
+  readonly concurrency: {
+    readonly exportRequests: number;
+    readonly fileExports: number;
+    /**
+     * How many direct files are streamed at once, 1–1,000. A stream holds its function for up to five minutes, so without
+     * a limit one caller can take what all functions of the account share. It is set apart from the account's limit, which
+     * must leave 100 unreserved. @default - as many as the account has
+     */
+    readonly directFiles?: number;
+  };
 
   /** The catalogue's Aurora Serverless v2 cluster, or an existing one. */
   readonly database: NewDatabase | ExistingDatabase;

@@ -41,6 +41,7 @@ describe('settings', () => {
       { throttling: { ...settings.throttling, export: { requestsPerSecond: 0, burst: 10 } } },
     ],
     ['concurrency.fileExports', { concurrency: { exportRequests: 2, fileExports: 1 } }],
+    ['concurrency.directFiles', { concurrency: { exportRequests: 2, fileExports: 2, directFiles: 0 } }],
     ['database.minCapacity', { database: { minCapacity: 0.3, maxCapacity: 1, backupDays: 1 } }],
     ['database.maxCapacity', { database: { minCapacity: 4, maxCapacity: 2, backupDays: 1 } }],
     ['database.clusterArn', { database }],
@@ -91,6 +92,7 @@ const existing = {
   },
   alarmEmail: 'operators@example.org',
   apiGatewayLogRole: 'present',
+  concurrency: { ...settings.concurrency, directFiles: 20 },
 } satisfies Partial<Settings>;
 
 describe('an operator who has an archive already', () => {
@@ -175,6 +177,17 @@ describe('an operator who has an archive already', () => {
     served.hasResourceProperties('AWS::SNS::Subscription', { Protocol: 'email', Endpoint: 'operators@example.org' });
     const alarms = Object.values(served.findResources('AWS::CloudWatch::Alarm'));
     for (const { Properties } of alarms) expect(Properties.AlarmActions).toHaveLength(1);
+  });
+
+  test('streams no more direct files at once than it says', () => {
+    served.hasResourceProperties('AWS::Lambda::Function', {
+      Description: 'Serves a file, decrypted or for a key of the caller',
+      ReservedConcurrentExecutions: 20,
+    });
+    const limited = Object.values(served.findResources('AWS::Lambda::Function')).filter(
+      ({ Properties }) => 'ReservedConcurrentExecutions' in Properties,
+    );
+    expect(limited).toHaveLength(1);
   });
 
   test('has stacks of the stage’s name', () => {
