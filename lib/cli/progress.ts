@@ -6,6 +6,10 @@ import type { Terminal } from '../terminal/terminal.ts';
 /** How often progress is shown, in milliseconds: on lines of its own it must not fill a log. */
 const terminalPeriod = 100;
 const logPeriod = 10_000;
+/** Work that is done sooner is not worth a bar. */
+const quietMilliseconds = 500;
+/** So long a speed says nothing about the time that is left. */
+const settledMilliseconds = 2_000;
 /** Cells of the longest bar. */
 const longestBar = 30;
 const defaultSize = { columns: 80, rows: 24 };
@@ -66,6 +70,10 @@ export function createProgress(terminal: Terminal): Progress {
   const draw = (now: number) => {
     shown = now;
     const tasks = [...running];
+    if (terminal.isTerminal && tasks.length === 0) {
+      erase();
+      return;
+    }
     const done = finished.bytes + sumOf(tasks, (task) => task.done);
     const total = expected?.bytes ?? totalOf(tasks, finished.total);
     const elapsed = now - (begun ?? now);
@@ -90,7 +98,7 @@ export function createProgress(terminal: Terminal): Progress {
   return {
     task(label, total, done = 0) {
       begun ??= terminal.now().getTime();
-      if (shown === 0) shown = begun;
+      if (shown === 0) shown = begun + (terminal.isTerminal ? quietMilliseconds - terminalPeriod : 0);
       const state: TaskState = { label, total, done };
       before += done;
       running.add(state);
@@ -154,7 +162,10 @@ function describe(done: number, total: number | undefined, speed: { elapsed: num
   const rate = speed.elapsed > 0 ? ((done - speed.since) / speed.elapsed) * 1000 : 0;
   const pace = rate > 0 ? `, ${formatBytes(Math.round(rate))}/s` : '';
   if (!total) return `${formatBytes(done)}${pace}`;
-  const left = rate > 0 ? `, ${formatDuration((Math.max(total - done, 0) / rate) * 1000)} left` : '';
+  const left =
+    rate > 0 && speed.elapsed >= settledMilliseconds
+      ? `, ${formatDuration((Math.max(total - done, 0) / rate) * 1000)} left`
+      : '';
   return `${formatBytes(done)} of ${formatBytes(total)} (${Math.floor((done / total) * 100)} %)${pace}${left}`;
 }
 

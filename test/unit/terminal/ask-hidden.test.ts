@@ -1,0 +1,38 @@
+import { PassThrough } from 'node:stream';
+import { stripVTControlCharacters } from 'node:util';
+import { expect, test } from 'vitest';
+import { askHidden } from '../../../lib/terminal/ask-hidden.ts';
+import { InterruptedError } from '../../../lib/terminal/interrupted.ts';
+
+/** A terminal that nobody sits at yet. */
+function fakeTerminal() {
+  const input = Object.assign(new PassThrough(), { isTTY: true, setRawMode: () => undefined });
+  const output = new PassThrough();
+  let shown = '';
+  output.setEncoding('utf8').on('data', (text: string) => {
+    shown += text;
+  });
+  const controller = new AbortController();
+  const interrupt = () => controller.abort(new InterruptedError());
+  const answer = askHidden('Passphrase: ', { input, output }, { signal: controller.signal, interrupt });
+  return { input, answer, shown: () => shown };
+}
+
+test('what is typed is the answer, and is not shown: neither it nor how long it is', async () => {
+  const { input, answer, shown } = fakeTerminal();
+  for (const key of ['h', 'e', 'm', 'x', '\u007f', 'm', 'e', 'l', 'i', 'g', ' ', 'ø', '\r']) input.write(key);
+  expect(await answer).toBe('hemmelig ø');
+  expect(stripVTControlCharacters(shown()).trim()).toBe('Passphrase:');
+});
+
+test('nothing is an empty answer', async () => {
+  const { input, answer } = fakeTerminal();
+  input.write('\r');
+  expect(await answer).toBe('');
+});
+
+test('Ctrl-C, a key while a terminal is read key by key, interrupts', async () => {
+  const { input, answer } = fakeTerminal();
+  input.write('\u0003');
+  await expect(answer).rejects.toBeInstanceOf(InterruptedError);
+});
