@@ -1,14 +1,18 @@
 import type { Timing } from '../timing.ts';
+import { bootId } from './boot.ts';
 import { type Form, removeJournal, writeJournal } from './journal.ts';
 import type { PartFile } from './part-file.ts';
-import type { RangeSet } from './range-set.ts';
+import type { ByteRange, RangeSet } from './range-set.ts';
 import { isRecognizable, type ObjectVersion } from './remote-file.ts';
 
-/** What may have to be fetched again after a crash: so many bytes, or the bytes of so many milliseconds. */
-const CHECKPOINT_BYTES = 32 * 1024 * 1024;
-const CHECKPOINT_MS = 2_000;
+/** What may have to be fetched again when the process is killed: so many bytes, or the bytes of so many milliseconds. */
+const NOTE_BYTES = 32 * 1024 * 1024;
+const NOTE_MS = 1_000;
+/** The same for when the machine goes down: waiting for the disk costs more. */
+const SYNC_BYTES = 256 * 1024 * 1024;
+const SYNC_MS = 5_000;
 
-/** Writes down what of a part file is on the disk, while it grows. A small file is whole before the first time. */
+/** Writes down what of a part file is there, while it grows. A small file is whole before the first time. */
 export class Checkpoints {
   readonly #part: PartFile;
   readonly #path: string;
@@ -16,6 +20,9 @@ export class Checkpoints {
   readonly #about: { readonly name: string; readonly form: Form };
   #bytes = 0;
   #last: number;
+  #unsyncedBytes = 0;
+  #lastSync: number;
+  #synced: readonly ByteRange[];
   #running: Promise<void> | undefined;
   #written: boolean;
 
@@ -27,6 +34,8 @@ export class Checkpoints {
     readonly name: string;
     readonly form: Form;
     readonly exists: boolean;
+    /** What is on the disk for good from runs before. */
+    readonly synced: readonly ByteRange[];
   }) {
     const { part, path, timing, name, form, exists } = options;
     this.#part = part;
@@ -34,16 +43,21 @@ export class Checkpoints {
     this.#timing = timing;
     this.#about = { name, form };
     this.#written = exists;
+    this.#synced = options.synced;
     this.#last = timing.now().getTime();
+    this.#lastSync = this.#last;
   }
 
   /** Tells of more bytes that are written; now and then begins to write the journal, and does not wait for it. */
   note(bytes: number, version: ObjectVersion, done: RangeSet): void {
     this.#bytes += bytes;
+    this.#unsyncedBytes += bytes;
     const now = this.#timing.now().getTime();
-    if (this.#running || (this.#bytes < CHECKPOINT_BYTES && now - this.#last < CHECKPOINT_MS)) return;
+    if (this.#running || (this.#bytes < NOTE_BYTES && now - this.#last < NOTE_MS)) return;
+    const sync = this.#unsyncedBytes >= SYNC_BYTES || now - this.#lastSync >= SYNC_MS;
     this.#last = now;
-    this.#running = this.#save(version, done).finally(() => {
+    if (sync) this.#lastSync = now;
+    this.#running = this.#save(version, done, sync).finally(() => {
       this.#running = undefined;
     });
     // A disk that fails here fails for the next write, or at the end, too.
@@ -63,7 +77,7 @@ export class Checkpoints {
   /** Writes down all that is done. @throws LocalDiskError */
   async save(version: ObjectVersion, done: RangeSet): Promise<void> {
     await this.settle();
-    await this.#save(version, done);
+    await this.#save(version, done, true);
   }
 
   /** The part is to be forgotten: the journal goes first, so that it never speaks of other bytes. @throws LocalDiskError */
@@ -73,13 +87,18 @@ export class Checkpoints {
     this.#written = false;
   }
 
-  async #save(version: ObjectVersion, done: RangeSet): Promise<void> {
+  async #save(version: ObjectVersion, done: RangeSet, sync: boolean): Promise<void> {
     // Bytes that cannot be told from others' are not gone on with.
     if (!isRecognizable(version)) return;
     const { ranges } = done.copy();
     this.#bytes = 0;
-    await this.#part.sync();
+    if (sync) {
+      this.#unsyncedBytes = 0;
+      await this.#part.sync();
+      this.#synced = ranges;
+    }
     this.#written = true;
-    await writeJournal(this.#path, { ...this.#about, version, done: ranges });
+    const journal = { ...this.#about, version, done: ranges, synced: this.#synced, boot: bootId };
+    await writeJournal(this.#path, journal, { sync });
   }
 }

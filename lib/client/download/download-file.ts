@@ -3,16 +3,18 @@ import { dirname } from 'node:path';
 import { Crypt4ghError, decryptSegments, NoMatchingKeyError, type SegmentCipher } from '../../crypt4gh/index.ts';
 import { ClientError } from '../errors.ts';
 import type { Transport } from '../transport.ts';
+import { bootId } from './boot.ts';
 import { Checkpoints } from './checkpoints.ts';
 import { DecryptingSink } from './decrypting-sink.ts';
 import type { DownloadEvent } from './events.ts';
 import { type Existing, isWhole, refuseExisting } from './existing.ts';
-import { type Form, type Journal, readJournal, removeJournal } from './journal.ts';
+import { type Form, partDone, readJournal, removeJournal } from './journal.ts';
 import { LocalDiskError, onDisk } from './local-disk.ts';
 import type { LocalPaths } from './local-name.ts';
 import { FileLock } from './lock.ts';
 import { PartFile, PRIVATE_MODE } from './part-file.ts';
-import { ChangedError, isRecognizable, type RemoteFile } from './remote-file.ts';
+import type { ByteRange } from './range-set.ts';
+import { ChangedError, isRecognizable, type ObjectVersion, type RemoteFile } from './remote-file.ts';
 import { ContainerSink } from './sink.ts';
 import { Transfer } from './transfer.ts';
 
@@ -65,8 +67,16 @@ async function downloadVersion(options: DownloadFileOptions): Promise<void> {
   const { name } = remote;
   const form: Form = decrypt ? 'plaintext' : 'container';
   await using part = await PartFile.open(paths.part, decrypt || options.isPrivate ? PRIVATE_MODE : 0o666);
-  const { resumed, exists } = await leftOver(part, paths, { name, form, size: remote.size });
-  const checkpoints = new Checkpoints({ part, path: paths.journal, timing: transport.timing, name, form, exists });
+  const { resumed, exists, synced } = await leftOver(part, paths, { name, form, size: remote.size });
+  const checkpoints = new Checkpoints({
+    part,
+    path: paths.journal,
+    timing: transport.timing,
+    name,
+    form,
+    exists,
+    synced,
+  });
   if (resumed === undefined) {
     await checkpoints.forget();
     await part.truncate(0);
@@ -110,16 +120,24 @@ async function leftOver(
   part: PartFile,
   paths: LocalPaths,
   wanted: { readonly name: string; readonly form: Form; readonly size: number },
-): Promise<{ readonly resumed: Journal | undefined; readonly exists: boolean }> {
+): Promise<{
+  readonly resumed: { readonly version: ObjectVersion; readonly done: readonly ByteRange[] } | undefined;
+  readonly exists: boolean;
+  readonly synced: readonly ByteRange[];
+}> {
   const journal = await readJournal(paths.journal);
   const partSize = await part.size();
   const exists = journal !== 'absent' || partSize > 0;
-  if (journal === 'absent' || journal === 'unusable') return { resumed: undefined, exists };
-  const { name, form, version, done } = journal;
+  if (journal === 'absent' || journal === 'unusable') return { resumed: undefined, exists, synced: [] };
+  const { name, form, version } = journal;
+  const done = partDone(journal, bootId);
   const isSame = name === wanted.name && form === wanted.form && version.size === wanted.size;
   // Nobody shortens a part file; but who does, has made the journal wrong.
   const reach = form === 'container' ? (done.at(-1)?.end ?? 0) : Math.min(1, done.length);
-  return { resumed: isSame && isRecognizable(version) && partSize >= reach ? journal : undefined, exists };
+  const isUsable = isSame && isRecognizable(version) && partSize >= reach;
+  return isUsable
+    ? { resumed: { version, done }, exists, synced: journal.synced }
+    : { resumed: undefined, exists, synced: [] };
 }
 
 async function discard(part: PartFile, checkpoints: Checkpoints): Promise<void> {

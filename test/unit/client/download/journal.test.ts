@@ -2,7 +2,7 @@ import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { readJournal, removeJournal, writeJournal } from '../../../../lib/client/download/journal.ts';
+import { partDone, readJournal, removeJournal, writeJournal } from '../../../../lib/client/download/journal.ts';
 
 let folder = '';
 let path = '';
@@ -20,11 +20,13 @@ const journal = {
     { start: 0, end: 10 },
     { start: 20, end: 100 },
   ],
+  synced: [{ start: 0, end: 10 }],
+  boot: 'since-monday',
 } as const;
 
 test('is read as it was written, and leaves nothing behind', async () => {
   expect(await readJournal(path)).toBe('absent');
-  await writeJournal(path, journal);
+  await writeJournal(path, journal, { sync: true });
   expect(await readdir(folder)).toEqual(['a.part.json']);
   expect(await readJournal(path)).toEqual(journal);
   expect(JSON.parse(await readFile(path, 'utf8'))).toEqual({
@@ -33,6 +35,8 @@ test('is read as it was written, and leaves nothing behind', async () => {
     form: 'container',
     size: 100,
     etag: '"tag"',
+    boot: 'since-monday',
+    synced: [[0, 10]],
     done: [
       [0, 10],
       [20, 100],
@@ -48,17 +52,25 @@ test.each([
   'null',
   '[]',
   '{}',
-  '{"format":2,"name":"a","form":"container","size":9,"etag":"\\"x\\"","done":[]}',
-  '{"format":1,"name":"a","form":"other","size":9,"done":[]}',
-  '{"format":1,"name":"a","form":"container","size":-1,"done":[]}',
-  '{"format":1,"name":"a","form":"container","size":9,"etag":5,"done":[]}',
-  '{"format":1,"name":"a","form":"container","size":9,"done":[[0,10]]}',
-  '{"format":1,"name":"a","form":"container","size":9,"done":[[5,5]]}',
-  '{"format":1,"name":"a","form":"container","size":9,"done":[[5,4]]}',
-  '{"format":1,"name":"a","form":"container","size":9,"done":[[0.5,4]]}',
-  '{"format":1,"name":"a","form":"container","size":9,"done":[[0,4,9]]}',
-  '{"format":1,"name":"a","form":"container","size":9,"done":"all"}',
+  '{"format":2,"name":"a","form":"container","size":9,"etag":"\\"x\\"","done":[],"synced":[]}',
+  '{"format":1,"name":"a","form":"other","size":9,"done":[],"synced":[]}',
+  '{"format":1,"name":"a","form":"container","size":-1,"done":[],"synced":[]}',
+  '{"format":1,"name":"a","form":"container","size":9,"etag":5,"done":[],"synced":[]}',
+  '{"format":1,"name":"a","form":"container","size":9,"synced":[],"done":[[0,10]]}',
+  '{"format":1,"name":"a","form":"container","size":9,"synced":[],"done":[[5,5]]}',
+  '{"format":1,"name":"a","form":"container","size":9,"synced":[],"done":[[5,4]]}',
+  '{"format":1,"name":"a","form":"container","size":9,"synced":[],"done":[[0.5,4]]}',
+  '{"format":1,"name":"a","form":"container","size":9,"synced":[],"done":[[0,4,9]]}',
+  '{"format":1,"name":"a","form":"container","size":9,"synced":[],"done":"all"}',
+  '{"format":1,"name":"a","form":"container","size":9,"done":[]}',
+  '{"format":1,"name":"a","form":"container","size":9,"boot":7,"synced":[],"done":[]}',
 ])('does not trust %s', async (text) => {
   await writeFile(path, text);
   expect(await readJournal(path)).toBe('unusable');
+});
+
+test('believes in what was only written as long as the machine has not gone down since', () => {
+  expect(partDone(journal, 'since-monday')).toEqual(journal.done);
+  expect(partDone(journal, 'since-tuesday')).toEqual(journal.synced);
+  expect(partDone({ ...journal, boot: undefined }, undefined)).toEqual(journal.synced);
 });
