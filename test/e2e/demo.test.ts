@@ -46,7 +46,13 @@ describe('npm run demo', () => {
       expect(line).toMatch(new RegExp(`^ ?${index + 1}  .+: .+ \\((\\d+ ms|[\\d.]+ s)\\)$`));
     }
     expect(lines.filter((line) => line.includes('stream and decrypt'))).toHaveLength(4);
-    for (const step of ['decrypted: ', '206, bytes ', 'assembled by S3', '403, all 4 alike', '401, WWW-Authenticate: Bearer']) {
+    for (const step of [
+      'decrypted: ',
+      '206, bytes ',
+      'assembled by S3',
+      '403, all 4 alike',
+      '401, WWW-Authenticate: Bearer',
+    ]) {
       expect(stdout).toContain(step);
     }
     for (const reason of ['not_released', 'not_entitled', 'visa_expired'])

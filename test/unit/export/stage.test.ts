@@ -209,7 +209,12 @@ describe('again and at once', () => {
   );
 
   test('what this service did not write is replaced', async () => {
-    world.outbox.objects.set(outboxKey, { bytes: Buffer.from('?'), etag: '"x"', lastModified: new Date(0), metadata: {} });
+    world.outbox.objects.set(outboxKey, {
+      bytes: Buffer.from('?'),
+      etag: '"x"',
+      lastModified: new Date(0),
+      metadata: {},
+    });
     expect(await stageFile(message(), world.staging, fresh)).toMatchObject({ outcome: 'staged' });
     expect(await sha256Of(staged(), 'bob')).toBe(plaintextSha256);
   });

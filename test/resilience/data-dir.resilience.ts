@@ -11,9 +11,9 @@ import {
 import { GetSecretValueCommand } from '@aws-sdk/client-secrets-manager';
 import { ChangeMessageVisibilityCommand, ReceiveMessageCommand, SendMessageCommand } from '@aws-sdk/client-sqs';
 import { afterAll, describe, expect, it } from 'vitest';
-import { startEngine } from '../../../lib/local/engine.ts';
-import { Service, until } from '../../helpers/service.ts';
-import { writeFixtureAssembly } from './fixtures/assembly.ts';
+import { startEngine } from '../../lib/local/engine.ts';
+import { writeFixtureAssembly } from '../e2e/local/fixtures/assembly.ts';
+import { Service, until } from '../helpers/service.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'data-out-state-'));
 const assemblyDir = writeFixtureAssembly(join(folder, 'assembly'));

@@ -1,0 +1,56 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { join } from 'node:path';
+
+const script = join(import.meta.dirname, '../../bin/data-out.ts');
+
+/** What a process of the client left. */
+export interface ClientRun {
+  /** `null` when a signal ended it. */
+  readonly exitCode: number | null;
+  readonly signal: NodeJS.Signals | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+export interface ClientChoices {
+  /** All of its environment but `PATH`: nothing of whoever runs the test counts. */
+  readonly env: Readonly<Record<string, string>>;
+  /** Where it runs; default: where the test does. */
+  readonly folder?: string;
+  /** A command that runs it, such as `['sh', '-c', 'ulimit -f 8; exec "$@"', 'sh']`. */
+  readonly within?: readonly string[];
+  readonly uid?: number;
+  /** The executable; default: the sources. */
+  readonly script?: string;
+}
+
+/** A process of the client, as its users start it. */
+export function startClient(
+  argv: readonly string[],
+  choices: ClientChoices,
+): { readonly child: ChildProcess; readonly ended: Promise<ClientRun> } {
+  const { env, folder, within = [], uid } = choices;
+  const [command = '', ...args] = [...within, process.execPath, choices.script ?? script, ...argv];
+  const child = spawn(command, args, {
+    env: { PATH: process.env['PATH'] ?? '', ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+    ...(folder !== undefined && { cwd: folder }),
+    ...(uid !== undefined && { uid, gid: uid }),
+  });
+  const said = { stdout: '', stderr: '' };
+  for (const name of ['stdout', 'stderr'] as const) {
+    child[name].setEncoding('utf8').on('data', (text: string) => {
+      said[name] += text;
+    });
+  }
+  const ended = new Promise<ClientRun>((resolve, reject) => {
+    child.once('error', reject);
+    child.once('close', (exitCode, signal) => resolve({ exitCode, signal, ...said }));
+  });
+  return { child, ended };
+}
+
+/** Runs the client to its end. */
+export function runClient(argv: readonly string[], choices: ClientChoices): Promise<ClientRun> {
+  return startClient(argv, choices).ended;
+}
