@@ -45,9 +45,10 @@ export class FileLock implements AsyncDisposable {
   /**
    * Takes the lock. One whose process has ended is taken over; for a living one it waits two seconds.
    *
+   * @param sleep default: real time.
    * @throws LocalDiskError when a living process has it, or the disk refuses
    */
-  static async acquire(path: string): Promise<FileLock> {
+  static async acquire(path: string, sleep: (milliseconds: number) => Promise<unknown> = pause): Promise<FileLock> {
     const owner: Owner = { pid: process.pid, host, began: beginOf('self'), token: randomUUID() };
     for (let attempt = 0; attempt < PATIENCE.attempts; attempt += 1) {
       if (await created(path, owner)) {
@@ -55,7 +56,7 @@ export class FileLock implements AsyncDisposable {
         return new FileLock(path, owner.token);
       }
       const held = await holderOf(path);
-      if (held === 'alive') await pause(PATIENCE.milliseconds);
+      if (held === 'alive') await sleep(PATIENCE.milliseconds);
       else if (held !== undefined) await takeAway(path, held, owner.token);
     }
     throw new LocalDiskError(`${path.replace(/\.lock$/, '')} is being downloaded by another process`, {
