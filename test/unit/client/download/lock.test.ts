@@ -72,7 +72,7 @@ test('is got by exactly one of many that find one left over', async () => {
     await writeFile(path, JSON.stringify({ pid: 2 ** 30, host: 'x', began: '', token: 'left over' }));
     const before = new Date(Date.now() - 120_000);
     await utimes(path, before, before);
-    const tries = await Promise.allSettled(Array.from({ length: 8 }, () => FileLock.acquire(path)));
+    const tries = await Promise.allSettled(Array.from({ length: 8 }, () => FileLock.acquire(path, atOnce)));
     const held = tries.flatMap((each) => (each.status === 'fulfilled' ? [each.value] : []));
     expect(held).toHaveLength(1);
     await held[0]?.release();
