@@ -81,8 +81,8 @@ export class FaultProxy {
 
   /** Connections that were opened so far. */
   connections = 0;
-  /** Called after each piece of a body of storage that was passed on. */
-  onBytes: (() => void) | undefined;
+  /** Called with each piece of a body of storage; it is passed on afterwards. */
+  onBytes: (() => Promise<unknown> | undefined) | undefined;
 
   break(...faults: readonly Fault[]): void {
     for (const { fault, on, path, times = 1, skip = 0 } of faults) {
@@ -165,9 +165,8 @@ export class FaultProxy {
         const { bytes, then } = broken(chunk, seen.bytes, offset, faults);
         offset += chunk.length;
         seen.bytes += bytes.length;
-        const isTaken = outgoing.write(bytes);
-        if (seen.on === 'storage') this.onBytes?.();
-        if (!isTaken) await drained(outgoing);
+        if (seen.on === 'storage') await this.onBytes?.();
+        if (!outgoing.write(bytes)) await drained(outgoing);
         if (outgoing.destroyed) return;
         if (then === 'cut') return void setTimeout(() => outgoing.destroy(), 5);
         if (then === 'stall') return;

@@ -1,0 +1,86 @@
+/**
+ * Kills a Node.js process at one step of what it does to the file system, or writes down all its steps: by an import that
+ * `NODE_OPTIONS` names. A step is a call that changes something, such as `rename a.bam.part 1` (the first of these).
+ */
+const source = `
+import fs from 'node:fs';
+import { syncBuiltinESMExports } from 'node:module';
+import { basename } from 'node:path';
+const { KILL_AT: at, KILL_HOW: how, STEPS_FILE: stepsFile, FAST_CLOCK: fast } = process.env;
+const counts = new Map();
+const steps = [];
+const die = () => process.kill(process.pid, 'SIGKILL');
+const step = (name, path) => {
+  const what = name + ' ' + basename(String(path));
+  counts.set(what, (counts.get(what) ?? 0) + 1);
+  steps.push(what + ' ' + counts.get(what));
+  return steps.at(-1) === at;
+};
+const watch = (owner, name, pathOf) => {
+  const original = owner[name];
+  owner[name] = async function (...args) {
+    const isIt = step(name, pathOf.call(this, ...args));
+    if (isIt && how === 'before') die();
+    if (isIt && how === 'halfway') {
+      const [buffers, position] = args;
+      const half = buffers.map((buffer) => buffer.subarray(0, Math.ceil(buffer.length / 2))).slice(0, 1);
+      await original.call(this, half, position);
+      die();
+    }
+    const result = await original.apply(this, args);
+    if (isIt) die();
+    return result;
+  };
+};
+const paths = new WeakMap();
+const handle = await fs.promises.open('/dev/null');
+const FileHandle = Object.getPrototypeOf(handle);
+await handle.close();
+for (const name of ['write', 'writev', 'writeFile', 'truncate', 'datasync', 'sync', 'utimes']) {
+  watch(FileHandle, name, function () { return paths.get(this) ?? ''; });
+}
+for (const name of ['rename', 'rm', 'link', 'mkdir', 'writeFile', 'utimes']) watch(fs.promises, name, (path) => path);
+const open = fs.promises.open;
+fs.promises.open = async (path, flags, ...rest) => {
+  const changes = flags !== undefined && flags !== 'r' && flags !== fs.constants.O_RDONLY;
+  const isIt = changes && step('open', path);
+  if (isIt && how === 'before') die();
+  const opened = await open(path, flags, ...rest);
+  if (isIt) die();
+  paths.set(opened, path);
+  return opened;
+};
+syncBuiltinESMExports();
+if (stepsFile) process.on('exit', () => fs.writeFileSync(stepsFile, JSON.stringify(steps)));
+if (fast) {
+  const Clock = Date;
+  let late = 0;
+  globalThis.Date = class Date extends Clock {
+    constructor(...args) {
+      if (args.length === 0) super(Clock.now() + (late += 4000));
+      else super(...args);
+    }
+  };
+}
+`;
+
+export type Ending = 'before' | 'after' | 'halfway';
+
+export interface KillChoices {
+  /** The step, and when: before it, after it, or, for a write, when half of its first buffer is written. */
+  readonly at?: { readonly step: string; readonly ending: Ending };
+  /** Where the steps are written to, as a JSON array, at the end of a process that is not killed. */
+  readonly stepsFile?: string;
+  /** Whenever it looks, four seconds have passed: what is done now and then is done every time. */
+  readonly fastClock?: boolean;
+}
+
+/** For the environment of the process. */
+export function killSwitch({ at, stepsFile, fastClock }: KillChoices): Readonly<Record<string, string>> {
+  return {
+    NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(source)}`,
+    ...(at && { KILL_AT: at.step, KILL_HOW: at.ending }),
+    ...(stepsFile !== undefined && { STEPS_FILE: stepsFile }),
+    ...(fastClock && { FAST_CLOCK: 'yes' }),
+  };
+}

@@ -1,0 +1,95 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout } from 'node:timers/promises';
+import { expect } from 'vitest';
+import { ClientWorld, namesIn } from './client-world.ts';
+import type { FaultProxy } from './fault-proxy.ts';
+
+/** What the container is kept as. */
+export const forms = [
+  { form: 'container', name: 'large.bam.c4gh', options: [] },
+  { form: 'plaintext', name: 'large.bam', options: ['--decrypt'] },
+] as const;
+
+/** One large file in the outbox, to be downloaded by a client that is stopped on the way. */
+export class LargeDownload {
+  readonly world: ClientWorld;
+  /** What must be there in the end, by what it is kept as. */
+  readonly expected: Readonly<Record<'container' | 'plaintext', Buffer>>;
+
+  private constructor(world: ClientWorld, expected: LargeDownload['expected']) {
+    this.world = world;
+    this.expected = expected;
+  }
+
+  /** @param size of the plaintext; more than 8 MiB come in several pieces */
+  static async start(size: number): Promise<LargeDownload> {
+    const world = await ClientWorld.start();
+    return new LargeDownload(world, await world.stageContainer('large.bam.c4gh', size));
+  }
+
+  command(folder: string, options: readonly string[] = []): readonly string[] {
+    const key = options.includes('--decrypt') ? ['--key', this.world.keyPath] : [];
+    return ['download', 'large.bam.c4gh', '-o', folder, '--connections', '3', ...options, ...key];
+  }
+
+  /** Holds that the final name is that of the whole file or of nothing. @returns whether it is there */
+  async expectNothingHalf(folder: string, name: string, bytes: Buffer): Promise<boolean> {
+    const names = await namesIn(folder).catch(() => []);
+    if (!names.includes(name)) return false;
+    expect((await readFile(join(folder, name))).equals(bytes)).toBe(true);
+    return true;
+  }
+
+  /** Holds that the same command makes it whole, says so, and leaves nothing else. */
+  async expectWholeNow(
+    folder: string,
+    name: string,
+    bytes: Buffer,
+    argv: readonly string[],
+    url?: string,
+  ): Promise<void> {
+    const run = await this.world.run(argv, url === undefined ? {} : { url });
+    expect(run, run.stderr).toMatchObject({ exitCode: 0 });
+    expect(await namesIn(folder)).toEqual([name]);
+    expect(await this.expectNothingHalf(folder, name, bytes)).toBe(true);
+  }
+}
+
+/** Bytes that the journal of a file says are there. */
+export async function journalled(folder: string, name: string): Promise<number> {
+  const { done } = JSON.parse(await readFile(join(folder, `${name}.part.json`), 'utf8')) as {
+    done: [number, number][];
+  };
+  return done.reduce((sum, [start, end]) => sum + end - start, 0);
+}
+
+/** Bytes of storage that went through. */
+export function bytesPassed(faults: FaultProxy): number {
+  return faults.requests.reduce((sum, { on, bytes }) => sum + (on === 'storage' ? bytes : 0), 0);
+}
+
+/**
+ * Kills somebody when so many bytes of storage have gone through.
+ *
+ * @param pace milliseconds between two pieces: slowly enough that what has been passed on has also come
+ */
+export function killAfter(faults: FaultProxy, bytes: number, kill: () => void, pace = 2): void {
+  faults.onBytes = () => {
+    if (bytesPassed(faults) >= bytes) {
+      faults.onBytes = undefined;
+      kill();
+    }
+    return setTimeout(pace);
+  };
+}
+
+/** Does the work for each item, several at once. */
+export async function inLanes<T>(lanes: number, items: readonly T[], work: (item: T) => Promise<void>): Promise<void> {
+  const rest = items[Symbol.iterator]();
+  await Promise.all(
+    Array.from({ length: lanes }, async () => {
+      for (const item of rest) await work(item);
+    }),
+  );
+}

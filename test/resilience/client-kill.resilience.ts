@@ -1,0 +1,58 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { type Ending, killSwitch } from '../helpers/kill-switch.ts';
+import { forms, inLanes, LargeDownload } from '../helpers/large-download.ts';
+
+/**
+ * The client is killed at every kind of step that it takes on the disk and run again, by the very same command. Whatever
+ * happened, the final name never stands for anything but the whole file, and only a whole file is a success.
+ */
+let download: LargeDownload;
+
+beforeAll(async () => {
+  download = await LargeDownload.start(9 * 2 ** 20 + 12_345);
+});
+afterAll(() => download?.world.stop());
+
+test.for(forms)('killed before and after every step on the disk: $form', { timeout: 150_000 }, async (kept) => {
+  const { form, name, options } = kept;
+  const { world } = download;
+  const bytes = download.expected[form];
+  const stepsFile = join(world.root, `steps-${form}.json`);
+  const whole = await dataFolder();
+  const env = killSwitch({ stepsFile, fastClock: true });
+  const undisturbed = await world.run(download.command(whole, options), { env });
+  expect(undisturbed, undisturbed.stderr).toMatchObject({ exitCode: 0 });
+  expect(await download.expectNothingHalf(whole, name, bytes)).toBe(true);
+  const points = pointsOf(JSON.parse(await readFile(stepsFile, 'utf8')) as string[]);
+  expect(points.length).toBeGreaterThanOrEqual(30);
+  let kills = 0;
+  await inLanes(2, points, async ({ step, ending }) => {
+    const folder = await dataFolder();
+    const argv = download.command(folder, options);
+    const killed = await world.run(argv, { env: killSwitch({ at: { step, ending }, fastClock: true }) });
+    // How many steps a run has depends on what comes when; one that never came to this step is whole.
+    if (killed.signal === 'SIGKILL') kills += 1;
+    else expect(killed.exitCode).toBe(0);
+    await download.expectNothingHalf(folder, name, bytes);
+    await download.expectWholeNow(folder, name, bytes, argv);
+  });
+  expect(kills).toBeGreaterThanOrEqual(30);
+});
+
+/** Always of the same name, and made by the client. */
+async function dataFolder(): Promise<string> {
+  return join(await download.world.folder(), 'data');
+}
+
+/** Before and after the second time of each step, or its only one, and after the first; writes also in their middle. */
+function pointsOf(steps: readonly string[]): readonly { step: string; ending: Ending }[] {
+  const byCall = Map.groupBy(steps, (step) => step.replace(/ \d+$/, ''));
+  return [...byCall].flatMap(([call, all]) => {
+    const endings: readonly Ending[] = call.startsWith('writev') ? ['before', 'halfway', 'after'] : ['before', 'after'];
+    const [first = '', second] = all;
+    const early = second === undefined ? [] : [{ step: first, ending: 'after' as const }];
+    return [...early, ...endings.map((ending) => ({ step: second ?? first, ending }))];
+  });
+}
