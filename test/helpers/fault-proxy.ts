@@ -63,10 +63,10 @@ export class FaultProxy {
     });
   }
 
-  /** @param target base URL of the API */
-  static async start(target: string): Promise<FaultProxy> {
+  /** @param target base URL of the API @param port where it is to listen; default: a free one */
+  static async start(target: string, port = 0): Promise<FaultProxy> {
     const proxy = new FaultProxy(new URL(target));
-    await new Promise<void>((resolve) => proxy.#server.listen(0, '127.0.0.1', resolve));
+    await new Promise<void>((resolve) => proxy.#server.listen(port, '127.0.0.1', resolve));
     return proxy;
   }
 

@@ -35,7 +35,7 @@ export class LargeDownload {
 
   /** Holds that the final name is that of the whole file or of nothing. @returns whether it is there */
   async expectNothingHalf(folder: string, name: string, bytes: Buffer): Promise<boolean> {
-    const names = await namesIn(folder).catch(() => []);
+    const names = await namesIn(folder).catch((): string[] => []);
     if (!names.includes(name)) return false;
     expect((await readFile(join(folder, name))).equals(bytes)).toBe(true);
     return true;

@@ -1,0 +1,163 @@
+import { randomBytes } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout } from 'node:timers/promises';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
+import { ClientWorld, namesIn } from '../helpers/client-world.ts';
+import { type Fault, FaultProxy } from '../helpers/fault-proxy.ts';
+import { bytesPassed, forms, killAfter } from '../helpers/large-download.ts';
+
+/** The real client against the whole service, over a network that breaks. */
+const plainBytes = 9 * 2 ** 20 + 777;
+const segmentBytes = 65_564;
+let world: ClientWorld;
+let expected: { readonly container: Buffer; readonly plaintext: Buffer };
+let faults: FaultProxy;
+let folder: string;
+
+beforeAll(async () => {
+  world = await ClientWorld.start();
+  expected = await world.stageContainer('sample.bam.c4gh', plainBytes);
+});
+afterAll(() => world?.stop());
+beforeEach(async () => {
+  faults = await world.faults();
+  folder = await world.folder();
+});
+afterEach(() => faults.stop());
+
+function command(...options: readonly string[]): readonly string[] {
+  const key = options.includes('--decrypt') ? ['--key', world.keyPath] : [];
+  return ['download', 'sample.bam.c4gh', '-o', folder, '--connections', '2', ...options, ...key];
+}
+
+/** A segment has 28 bytes more than its plaintext (Crypt4GH § 3.4.3); the rest is the header. */
+function headerBytes(): number {
+  return expected.container.length - plainBytes - 28 * Math.ceil(plainBytes / 65_536);
+}
+
+/** One run that brings the file whole over all that is broken. */
+async function whole(broken: readonly Fault[], options: readonly string[] = []) {
+  faults.break(...broken);
+  const run = await world.run(command(...options), { url: faults.url });
+  expect(run, run.stderr).toMatchObject({ exitCode: 0 });
+  await expectFile(folder, options.includes('--decrypt') ? 'plaintext' : 'container');
+  return run;
+}
+
+async function expectFile(path: string, form: 'container' | 'plaintext'): Promise<void> {
+  const name = form === 'plaintext' ? 'sample.bam' : 'sample.bam.c4gh';
+  expect(await namesIn(path)).toEqual([name]);
+  expect((await readFile(join(path, name))).equals(expected[form])).toBe(true);
+}
+
+test.for(forms)('connections that are cut after so many bytes are taken up: $form', async ({ options }) => {
+  const cuts = [0, 1, 100, 70_000, 1_000_000, 3_000_001].map(
+    (bytes, skip): Fault => ({ on: 'storage', fault: { kind: 'cut', bytes }, skip }),
+  );
+  await whole(cuts, options);
+  // What came before a cut is not fetched again, but for a piece that was not whole.
+  expect(bytesPassed(faults)).toBeLessThan(expected.container.length + 6 * 1_200_000);
+});
+
+test('a proxy API that breaks off its answers is asked again', async () => {
+  await whole([
+    { on: 'api', path: /files/, fault: { kind: 'cut', bytes: 20 } },
+    { on: 'api', path: /files/, fault: { kind: 'refuse' }, skip: 1 },
+    { on: 'api', path: /stream/, fault: { kind: 'refuse' } },
+  ]);
+});
+
+test('503 is waited for as long as it says', async () => {
+  const started = performance.now();
+  await whole([
+    { on: 'api', path: /stream/, fault: { kind: 'answer', status: 503, headers: { 'retry-after': '2' } } },
+    { on: 'storage', fault: { kind: 'answer', status: 503, headers: { 'retry-after': '2' } } },
+  ]);
+  expect(performance.now() - started).toBeGreaterThan(4_000);
+});
+
+test('an address that expires in the middle is replaced', async () => {
+  let isExpired = false;
+  faults.onBytes = () => {
+    if (!isExpired && bytesPassed(faults) > 2 ** 20) {
+      isExpired = true;
+      // The next request finds it expired; this one is broken off, so that there is a next one.
+      faults.break({ on: 'storage', fault: { kind: 'expire' } });
+      faults.cutAll();
+    }
+    return undefined;
+  };
+  await whole([]);
+  const refused = faults.requests.filter(({ on, status }) => on === 'storage' && status === 403);
+  expect(refused.length).toBeGreaterThan(0);
+  expect(faults.requests.filter(({ path }) => path.includes('/stream/')).length).toBeGreaterThan(1);
+});
+
+test('a file that is replaced in the middle begins again, and none of the old bytes stay', async () => {
+  const name = 'replaced.c4gh';
+  const [before, after] = [randomBytes(9 * 2 ** 20), randomBytes(9 * 2 ** 20)];
+  await world.stage(name, before);
+  let replaced: Promise<void> | undefined;
+  faults.onBytes = async () => {
+    if (bytesPassed(faults) < 3 * 2 ** 20) return;
+    replaced ??= world.stage(name, after).then(() => faults.cutAll());
+    await replaced;
+  };
+  const run = await world.run(['download', name, '-o', folder, '--connections', '2'], { url: faults.url });
+  expect(run, run.stderr).toMatchObject({ exitCode: 0 });
+  expect(run.stderr).toMatch(/replaced/);
+  expect(await namesIn(folder)).toEqual([name]);
+  expect((await readFile(join(folder, name))).equals(after)).toBe(true);
+});
+
+test('a byte that changes on the way: its segment is named and fetched again, once', async () => {
+  const at = headerBytes() + 40 * segmentBytes + 500;
+  // Of the first two requests, one brings the header and the other this byte.
+  const { stderr } = await whole([{ on: 'storage', fault: { kind: 'corrupt', at }, times: 3 }], ['--decrypt']);
+  expect(stderr).toMatch(/segment 40\b/);
+  expect(bytesPassed(faults)).toBeLessThan(expected.container.length + 3 * segmentBytes);
+});
+
+test('one that changes every time: the segment is named, the exit code says damaged, and there is no file', async () => {
+  const at = headerBytes() + 3 * segmentBytes + 5;
+  faults.break({ on: 'storage', fault: { kind: 'corrupt', at }, times: 1000 });
+  const run = await world.run(command('--decrypt'), { url: faults.url });
+  expect(run.exitCode).toBe(8);
+  expect(run.stderr).toMatch(/segment 3\b/);
+  expect(await namesIn(folder)).toEqual(['sample.bam.part', 'sample.bam.part.json']);
+  // The next run fetches the one that is missing.
+  faults.reset();
+  await whole([], ['--decrypt']);
+  expect(bytesPassed(faults)).toBeLessThan(4 * segmentBytes);
+});
+
+test('a proxy that goes away for seconds and comes back does no harm', async () => {
+  const target = world.service.connection.proxyUrl;
+  killAfter(faults, 2 ** 20, () => faults.cutAll());
+  const { port } = new URL(faults.url);
+  const run = world.start(command(), { url: faults.url });
+  while (bytesPassed(faults) < 2 ** 20) await setTimeout(20);
+  await faults.stop();
+  await setTimeout(1_500);
+  faults = await FaultProxy.start(target, Number(port));
+  const { exitCode, stderr } = await run.ended;
+  expect(exitCode, stderr).toBe(0);
+  await expectFile(folder, 'container');
+});
+
+test('a network that is gone is told soon', async () => {
+  const { url } = faults;
+  await faults.stop();
+  const run = await world.run(command(), { url });
+  expect(run.exitCode).toBe(7);
+  expect(run.stderr).toMatch(/nobody listens/);
+  expect(await namesIn(folder)).toEqual([]);
+  faults = await world.faults();
+});
+
+test('a transfer on which nothing more comes is given up after half a minute, and taken up', async () => {
+  const { stderr } = await whole([{ on: 'storage', fault: { kind: 'stall', bytes: 2_000_000 } }]);
+  expect(stderr).toMatch(/stalled/);
+  expect(bytesPassed(faults)).toBeLessThan(expected.container.length + 2 * 2 ** 20);
+});
