@@ -58,7 +58,7 @@ export class ApiClient {
   constructor(options: ApiClientOptions) {
     this.#options = options;
     this.#octokit = openOctokit(options, (scopes) => {
-      this.#scopes = scopes;
+      if (scopes.length > 0) this.#scopes = scopes;
     });
   }
 
@@ -178,7 +178,7 @@ function spacedWrites({ timing, signal }: ApiClientOptions): never {
 }
 
 /** What is said while waiting for a rate limit. */
-export function waitingText({ tokenName, timing }: Pick<ApiClientOptions, 'tokenName' | 'timing'>, seconds: number) {
+function waitingText({ tokenName, timing }: Pick<ApiClientOptions, 'tokenName' | 'timing'>, seconds: number) {
   const until = new Date(timing.now().getTime() + seconds * 1000).toISOString();
   return `the rate limit of ${tokenName} is reached: waiting ${seconds} s, until ${until}`;
 }

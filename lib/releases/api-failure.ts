@@ -68,7 +68,7 @@ function forbidden(
     return failure('access_denied', `${call.tokenName} must be authorized for single sign-on first: ${singleSignOn}`);
   }
   const held = header('x-oauth-scopes');
-  if (held === undefined || held.split(',').some((scope) => scope.trim() === call.scope)) {
+  if (!held || held.split(',').some((scope) => scope.trim() === call.scope)) {
     const text = `${call.tokenName} may not ${call.method} ${call.path}: ${said}`;
     return failure(/scope/i.test(said) ? 'scope_missing' : 'access_denied', text);
   }
@@ -77,7 +77,7 @@ function forbidden(
 
 /** What is said of a token that lacks its scope; `held` as the platform lists it. */
 export function missingScope({ tokenName, scope }: Pick<FailedCall, 'tokenName' | 'scope'>, held: string): string {
-  return `${tokenName} lacks the scope ${scope} (it has: ${held || 'none'})`;
+  return `${tokenName} lacks the scope ${scope} (it has: ${held})`;
 }
 
 /** Seconds to wait when this is a rate limit, by the platform's rules for its three forms; else `undefined`. */

@@ -27,7 +27,7 @@ export interface RecordedFetchOptions {
   readonly signal: AbortSignal;
   readonly timing: Timing;
   readonly record: (call: CallRecord) => void;
-  /** Called with the scopes of the token when a reply names them. */
+  /** Called with the scopes of the token that a reply names; none for a token that has permissions instead. */
   readonly onScopes: (scopes: readonly string[]) => void;
 }
 
@@ -61,8 +61,8 @@ export function recordedFetch(options: RecordedFetchOptions): typeof fetch {
       });
       seen = { status: reply.status, requestId: reply.headers.get('x-github-request-id') };
       const whole = await wholeReply(reply);
-      const scopes = reply.headers.get('x-oauth-scopes');
-      if (scopes !== null) options.onScopes(scopes.split(',').flatMap((scope) => scope.trim() || []));
+      const scopes = reply.headers.get('x-oauth-scopes')?.split(',') ?? [];
+      options.onScopes(scopes.flatMap((scope) => scope.trim() || []));
       options.record({ ...call, ...seen });
       return whole;
     } catch (error) {

@@ -41,7 +41,7 @@ export async function settle<State>(
   for (const delay of delays) {
     const limit = failure instanceof RetirementError ? (failure.retryAfterSeconds ?? 0) : 0;
     if (limit > wait.maxWaitSeconds) throw failure;
-    if (limit > delay) wait.note(`a rate limit is reached: waiting ${limit} s`);
+    if (limit > delay && failure instanceof Error) wait.note(`${failure.message}; waiting`);
     const seconds = Math.max(delay, limit);
     if (seconds > 0) await wait.timing.sleep(seconds * 1000, wait.signal);
     const state = await change.look();

@@ -161,6 +161,12 @@ describe('refused before anything is changed', () => {
     expect(server.calls).toEqual([]);
   });
 
+  test('a version that no Git tag can have needs --tag, which then must match', async () => {
+    const { exitCode, stderr } = await apply([], { named: { version: '1..2' } });
+    expect(exitCode).toBe(2);
+    expect(stderr).toContain('--tag');
+  });
+
   test.each([
     '../heads/main',
     'a/../../heads/1.2.0',
@@ -244,6 +250,15 @@ describe('refused by the platform at a step: the steps after it do not run', () 
     expect(server.state.tags['proxy-1.2.0']).toBe('9'.repeat(40));
   });
 
+  test('a Git tag that is back before the end', async () => {
+    server.onCall = (index) => {
+      if (index === 17) server.state.tags['proxy-1.2.0'] = '2'.repeat(40);
+    };
+    const { exitCode, stderr } = await apply();
+    expect(exitCode).toBe(73);
+    expect(stderr).toContain('Git tag deleted');
+  });
+
   test('the last version of a package', async () => {
     server.faults.set(6, { status: 400, message: 'You cannot delete the last version of a package.' });
     expect((await apply()).exitCode).toBe(64);
@@ -281,6 +296,13 @@ describe('rate limits and failures', () => {
     expect(server.calls[call + 1]!.method).toBe('GET');
   });
 
+  test('a secondary limit at a reading call is waited for as long as is said, and no longer', async () => {
+    server.faults.set(0, secondary);
+    const { exitCode, slept } = await retireRelease(server, []);
+    expect(exitCode).toBe(0);
+    expect(slept).toEqual([30]);
+  });
+
   test('a limit longer than --max-wait ends the run and says when to come back', async () => {
     server.faults.set(0, limited(1800));
     const { exitCode, stderr, slept } = await apply(['--max-wait', '10']);
@@ -311,8 +333,9 @@ describe('rate limits and failures', () => {
     ['a page of a portal', { status: 200, text: '<html>Welcome to the hotel</html>' }],
     ['a conflict in a listing', { status: 409, message: 'Conflict' }],
     ['a listing that is none', { status: 200, text: '{}' }],
+    ['an empty reply', { status: 200, text: '' }],
   ])('%s is never read as the end of the list', async (_what, fault) => {
-    server.outage = { from: 0, fault };
+    for (const call of [0, 1, 2, 3]) server.faults.set(call, fault);
     const { exitCode } = await apply();
     expect([52, 53, 60]).toContain(exitCode);
     expect(server.writes).toEqual([]);
