@@ -1,0 +1,66 @@
+import { chmod, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { buildPackage } from '../../bin/build.ts';
+import { formatPrivateKey, generateKeyPair } from '../../lib/crypt4gh/index.ts';
+import { type ClientChoices, type ClientRun, startClient } from './client-process.ts';
+
+/** The client as it is installed, with a key, for servers that look at no credentials. */
+export class InstalledClient {
+  readonly root: string;
+  readonly keys = generateKeyPair();
+  #folders = 0;
+
+  private constructor(root: string) {
+    this.root = root;
+  }
+
+  static async install(): Promise<InstalledClient> {
+    const client = new InstalledClient(await mkdtemp(join(tmpdir(), 'data-out-installed-')));
+    await buildPackage(join(client.root, 'package'));
+    // Other users may run it.
+    await chmod(client.root, 0o755);
+    await writeFile(client.keyPath, await formatPrivateKey(client.keys.privateKey), { mode: 0o600 });
+    return client;
+  }
+
+  async remove(): Promise<void> {
+    await rm(this.root, { recursive: true, force: true });
+  }
+
+  get script(): string {
+    return join(this.root, 'package/bin/data-out.js');
+  }
+
+  get keyPath(): string {
+    return join(this.root, 'key.sec.pem');
+  }
+
+  /** A folder that is empty and can be written by everybody. */
+  async folder(name = `folder-${++this.#folders}`): Promise<string> {
+    const path = join(this.root, name);
+    await mkdir(path);
+    await chmod(path, 0o777);
+    return path;
+  }
+
+  /** @param url of the proxy API */
+  env(url: string): Record<string, string> {
+    return {
+      HOME: this.root,
+      DATA_OUT_URL: url,
+      DATA_OUT_VISA: 'eyJhbGciOiJub25lIn0.e30.c2lnbmF0dXJl',
+      DATA_OUT_USERNAME: 'researcher',
+      DATA_OUT_PASSWORD: 'password',
+    };
+  }
+
+  start(url: string, argv: readonly string[], choices: Partial<ClientChoices> = {}) {
+    const { env, ...rest } = choices;
+    return startClient(argv, { script: this.script, ...rest, env: { ...this.env(url), ...env } });
+  }
+
+  run(url: string, argv: readonly string[], choices: Partial<ClientChoices> = {}): Promise<ClientRun> {
+    return this.start(url, argv, choices).ended;
+  }
+}

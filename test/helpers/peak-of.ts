@@ -1,0 +1,23 @@
+import type { ChildProcess } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+
+/**
+ * The most memory that a process had at once, in bytes, as Linux tells it (`VmHWM`) until it ends; `undefined` where
+ * nobody tells.
+ */
+export function peakOf({ pid }: ChildProcess, ended: Promise<unknown>): Promise<number | undefined> {
+  let peak: number | undefined;
+  const look = () => {
+    try {
+      const [, kibibytes] = /^VmHWM:\s+(\d+) kB/m.exec(readFileSync(`/proc/${pid}/status`, 'latin1')) ?? [];
+      if (kibibytes !== undefined) peak = Number(kibibytes) * 1024;
+    } catch {
+      // No such file: it has ended, or this is no Linux.
+    }
+  };
+  const timer = setInterval(look, 20);
+  return ended.then(() => {
+    clearInterval(timer);
+    return peak;
+  });
+}

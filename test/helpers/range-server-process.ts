@@ -1,0 +1,97 @@
+/** The process of `RangeServer`: the proxy API as far as a client needs it, and storage, from memory and without end. */
+import { createServer, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { setTimeout } from 'node:timers/promises';
+import type { ServedFile } from './range-server.ts';
+
+/** Written at once; the pattern is repeated up to it. */
+const CHUNK_BYTES = 1024 * 1024;
+const modified = new Date('2026-01-02T03:04:05.000Z');
+
+class Content {
+  readonly size: number;
+  readonly #head: Buffer;
+  readonly #period: number;
+  readonly #repeated: Buffer;
+
+  constructor({ size, head = '', repeat }: ServedFile) {
+    this.size = size;
+    this.#head = Buffer.from(head, 'base64');
+    const pattern = Buffer.from(repeat, 'base64');
+    this.#period = pattern.length;
+    // From any place in the first period on, one whole chunk.
+    this.#repeated = Buffer.alloc(this.#period + Math.min(size, CHUNK_BYTES), pattern);
+  }
+
+  /** Bytes from `at` on: no more than one chunk, none behind `end`. */
+  from(at: number, end: number): Buffer {
+    if (at < this.#head.length) return this.#head.subarray(at, end);
+    const start = (at - this.#head.length) % this.#period;
+    return this.#repeated.subarray(start, start + Math.min(CHUNK_BYTES, end - at));
+  }
+}
+
+const contents = new Map<string, Content>();
+let delayMs = 0;
+
+const server = createServer(async ({ url: path = '', headers }, reply) => {
+  if (delayMs > 0) await setTimeout(delayMs);
+  const url = new URL(path, 'http://localhost');
+  const name = decodeURIComponent(url.pathname.split('/').at(-1) ?? '');
+  const content = contents.get(name);
+  if (url.pathname === '/v1/files') return json(reply, { files: listing(url.searchParams) });
+  if (content === undefined) return reply.writeHead(404).end();
+  if (url.pathname.startsWith('/v1/stream/')) {
+    const location = `http://127.0.0.1:${(server.address() as AddressInfo).port}/storage/${encodeURIComponent(name)}?signed=yes`;
+    if (url.searchParams.get('redirect') !== 'false')
+      return reply.writeHead(307, { location, 'content-length': 0 }).end();
+    return json(reply, { url: location, expiresAt: new Date(Date.now() + 900_000), size: content.size });
+  }
+  const [, first, last] = /^bytes=(\d+)-(\d*)$/.exec(headers.range ?? '') ?? [];
+  const start = Number(first ?? 0);
+  const end = last ? Math.min(content.size, Number(last) + 1) : content.size;
+  reply.writeHead(first === undefined ? 200 : 206, {
+    etag: '"one"',
+    'last-modified': modified.toUTCString(),
+    'accept-ranges': 'bytes',
+    'content-length': end - start,
+    ...(first !== undefined && { 'content-range': `bytes ${start}-${end - 1}/${content.size}` }),
+  });
+  return send(reply, content, start, end);
+});
+
+function listing(query: URLSearchParams): readonly unknown[] {
+  const [page, perPage] = [Number(query.get('page')), Number(query.get('per_page'))];
+  return [...contents]
+    .slice(page * perPage, (page + 1) * perPage)
+    .map(([fileName, { size }]) => ({ fileName, size, modifiedDate: modified }));
+}
+
+function json(reply: ServerResponse, value: unknown): ServerResponse {
+  const body = JSON.stringify(value);
+  return reply
+    .writeHead(200, { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) })
+    .end(body);
+}
+
+function send(reply: ServerResponse, content: Content, start: number, end: number): ServerResponse {
+  let at = start;
+  const go = () => {
+    while (at < end) {
+      const chunk = content.from(at, end);
+      at += chunk.length;
+      if (at >= end) return void reply.end(chunk);
+      if (!reply.write(chunk)) return void reply.once('drain', go);
+    }
+    reply.end();
+  };
+  go();
+  return reply;
+}
+
+process.once('message', (told: { readonly files: readonly ServedFile[]; readonly delayMs: number }) => {
+  for (const file of told.files) contents.set(file.name, new Content(file));
+  delayMs = told.delayMs;
+  server.listen(0, '127.0.0.1', () => process.send?.((server.address() as AddressInfo).port));
+});
+process.on('disconnect', () => process.exit());

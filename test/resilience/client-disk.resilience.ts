@@ -1,0 +1,177 @@
+import { execFileSync } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { chmod, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { namesIn } from '../helpers/client-world.ts';
+import { InstalledClient } from '../helpers/installed-client.ts';
+import { RangeServer, type ServedFile, servedBytes } from '../helpers/range-server.ts';
+
+/** Disks that refuse, names that clash, and terminals of every kind. */
+const mebibyte = 2 ** 20;
+const repeat = randomBytes(4093).toString('base64');
+const served = (name: string, size = 1000): ServedFile => ({ name, size, repeat });
+let client: InstalledClient;
+let server: RangeServer | undefined;
+
+beforeAll(async () => {
+  client = await InstalledClient.install();
+});
+afterEach(() => {
+  server?.stop();
+  server = undefined;
+});
+afterAll(() => client?.remove());
+
+async function serve(...files: readonly ServedFile[]): Promise<string> {
+  server = await RangeServer.start(files);
+  return server.url;
+}
+
+async function expectWhole(folder: string, file: ServedFile, name = file.name): Promise<void> {
+  expect((await readFile(join(folder, name))).equals(servedBytes(file, 0, file.size))).toBe(true);
+}
+
+test('a disk that fills up is told, and when there is room again the same command goes on', async ({ skip }) => {
+  const disk = await client.folder();
+  try {
+    execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=12m', 'tmpfs', disk], { stdio: 'pipe' });
+  } catch {
+    skip('needs the right to mount a small disk');
+  }
+  try {
+    // Each has room, as far as the disk says when it begins; together they have not.
+    const files = ['one', 'two', 'three'].map((name) => served(`${name}.c4gh`, 5 * mebibyte));
+    const url = await serve(...files);
+    const argv = ['download', '--all', '-o', join(disk, 'data'), '--parallel', '3'];
+    const full = await client.run(url, argv);
+    expect([5, 6], full.stderr).toContain(full.exitCode);
+    expect(full.stderr).toMatch(/the disk that holds .* is full|has room for/);
+    expect(full.stderr).toMatch(/Make room there/);
+    for (const name of await namesIn(join(disk, 'data'))) {
+      const file = files.find((one) => one.name === name);
+      if (file) await expectWhole(join(disk, 'data'), file);
+    }
+    execFileSync('mount', ['-o', 'remount,size=40m', disk]);
+    const again = await client.run(url, argv);
+    expect(again.exitCode, again.stderr).toBe(0);
+    expect(await namesIn(join(disk, 'data'))).toEqual(['one.c4gh', 'three.c4gh', 'two.c4gh']);
+    for (const file of files) await expectWhole(join(disk, 'data'), file);
+    // What can never have room is told before anything is fetched.
+    const huge = await client.run(await serve(served('huge.c4gh', 900 * mebibyte)), argv);
+    expect(huge.exitCode).toBe(6);
+    expect(huge.stderr).toMatch(/has room for/);
+  } finally {
+    execFileSync('umount', ['-l', disk]);
+  }
+});
+
+test('a file larger than the disk takes is told, and goes on where it is taken', async () => {
+  const file = served('limited.c4gh', 12 * mebibyte);
+  const url = await serve(file);
+  const folder = await client.folder();
+  const argv = ['download', '--all', '-o', folder, '--connections', '1'];
+  // Blocks of 512 bytes or 1 KiB, as the shell has it: 5 to 10 MiB.
+  const within = ['sh', '-c', 'trap "" XFSZ; ulimit -f 10240; exec "$@"', 'sh'];
+  const limited = await client.run(url, argv, { within });
+  expect(limited.exitCode, limited.stderr).toBe(6);
+  expect(limited.stderr).toMatch(/grows beyond what its disk allows/);
+  expect(await namesIn(folder)).toContain('limited.c4gh.part');
+  const again = await client.run(url, argv);
+  expect(again.exitCode, again.stderr).toBe(0);
+  await expectWhole(folder, file);
+  expect(await namesIn(folder)).toEqual(['limited.c4gh']);
+});
+
+test('a folder that must not be written to is told', async () => {
+  const url = await serve(...Array.from({ length: 40 }, (_, index) => served(`${index}.c4gh`)));
+  const folder = await client.folder();
+  await chmod(folder, 0o555);
+  // Root may write everywhere: somebody else tries.
+  const uid = process.getuid?.() === 0 ? 65_534 : undefined;
+  for (const target of [folder, join(folder, 'new')]) {
+    const run = await client.run(url, ['download', '--all', '-o', target], uid === undefined ? {} : { uid });
+    expect(run.exitCode, run.stderr).toBe(6);
+    expect(run.stderr).toMatch(/you may not write/);
+    expect(run.stderr).toMatch(/Choose another folder/);
+    // For those that were begun together, not for every file.
+    expect(run.stderr.match(/you may not write/g)?.length).toBeLessThan(12);
+  }
+  expect(await namesIn(folder)).toEqual([]);
+});
+
+test('names that are taken, clash, or are none: the others come, and each is told', async () => {
+  const files = ['fine.c4gh', 'folder.c4gh', 'mine.c4gh', 'Twice.c4gh', 'twice.c4gh', '.hidden', 'a\u202eb.c4gh'];
+  const url = await serve(...files.map((name) => served(name)));
+  const folder = await client.folder();
+  await mkdir(join(folder, 'folder.c4gh'));
+  await writeFile(join(folder, 'mine.c4gh'), 'mine');
+  const run = await client.run(url, ['download', '--all', '-o', folder]);
+  expect(run.exitCode).toBe(5);
+  expect(await namesIn(folder)).toEqual(['Twice.c4gh', 'fine.c4gh', 'folder.c4gh', 'mine.c4gh']);
+  expect(await readFile(join(folder, 'mine.c4gh'), 'utf8')).toBe('mine');
+  for (const [name, what] of [
+    ['folder.c4gh', 'is a folder'],
+    ['mine.c4gh', 'is there already'],
+    ['twice.c4gh', 'would be the same file here'],
+    ['.hidden', 'begins with a dot'],
+    ['a', 'cannot be shown'],
+  ]) {
+    expect(run.stderr).toMatch(new RegExp(`${name}.*${what}`));
+  }
+  expect(run.stderr).not.toContain('\u202e');
+});
+
+test('folders with spaces and all letters, and names of all letters', async () => {
+  const files = ['prøve æøå.bam.c4gh', '試料 1.c4gh', "it's $HOME; `x`.c4gh"].map((name) => served(name));
+  const url = await serve(...files);
+  const folder = await client.folder('mes données 日本 😀');
+  const run = await client.run(url, ['download', '--all', '-o', 'ma sortie/ü'], { folder });
+  expect(run.exitCode, run.stderr).toBe(0);
+  for (const file of files) await expectWhole(join(folder, 'ma sortie/ü'), file);
+  // By their names, too.
+  const named = await client.run(url, ['download', '試料 1.c4gh', 'prøve*', '-o', 'named'], { folder });
+  expect(named.exitCode, named.stderr).toBe(0);
+  expect(await namesIn(join(folder, 'named'))).toEqual(['prøve æøå.bam.c4gh', '試料 1.c4gh']);
+  await rm(folder, { recursive: true });
+});
+
+test('without a terminal there are plain lines, and with --json objects alone', async () => {
+  const url = await serve(served('one.c4gh', 30 * mebibyte), served('two.c4gh'));
+  const plain = await client.run(url, ['download', '--all', '-o', await client.folder()]);
+  expect(plain.exitCode, plain.stderr).toBe(0);
+  expect(plain.stdout + plain.stderr).not.toContain('\x1b');
+  const json = await client.run(url, ['--json', 'download', '--all', '-o', await client.folder()]);
+  const records = json.stdout
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line) as { name?: string; outcome?: string });
+  expect(
+    records
+      .filter(({ outcome }) => outcome === 'downloaded')
+      .map(({ name }) => name)
+      .sort(),
+  ).toEqual(['one.c4gh', 'two.c4gh']);
+  expect(json.stderr).toBe('');
+});
+
+test('on a narrow terminal no line of the progress is broken', async ({ skip }) => {
+  try {
+    execFileSync('script', ['--version'], { stdio: 'pipe' });
+  } catch {
+    skip('needs script(1) to make a terminal');
+  }
+  const columns = 34;
+  const names = ['EGAF00000000001-a-very-long-name-of-a-sample.bam.c4gh', 'EGAF00000000002-another-long-name.bam.c4gh'];
+  const url = await serve(...names.map((name) => served(name, 400 * mebibyte)));
+  const folder = await client.folder();
+  const within = ['sh', '-c', `exec script -qec "stty cols ${columns} rows 12; $*" /dev/null`, 'sh'];
+  const argv = ['download', '--all', '-o', folder];
+  const { exitCode, stdout } = await client.run(url, argv, { within, env: { TERM: 'xterm' } });
+  expect(exitCode, stdout).toBe(0);
+  // Results are paths, and may be longer; progress is what is drawn and taken away.
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: what a terminal is told
+  const drawn = stdout.split(/\r?\n|\x1b\[[0-9;?]*[A-Za-z]/).filter((line) => /\d %/.test(line));
+  expect(drawn.length).toBeGreaterThan(4);
+  for (const line of drawn) expect(line.length, JSON.stringify(line)).toBeLessThan(columns);
+});

@@ -1,0 +1,107 @@
+import { randomBytes } from 'node:crypto';
+import { open, readFile, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { containerOf, namesIn } from '../helpers/client-world.ts';
+import { InstalledClient } from '../helpers/installed-client.ts';
+import { peakOf } from '../helpers/peak-of.ts';
+import { RangeServer, type ServedFile, servedBytes } from '../helpers/range-server.ts';
+
+/** Many bytes and many files: the client as it is installed, against a server that makes bytes while it serves them. */
+const mebibyte = 2 ** 20;
+/** Whatever is downloaded; Node.js alone takes about 50 MiB, each decrypting thread about 20. */
+const mostMemory = 400 * mebibyte;
+let client: InstalledClient;
+let server: RangeServer | undefined;
+
+beforeAll(async () => {
+  client = await InstalledClient.install();
+});
+afterEach(() => {
+  server?.stop();
+  server = undefined;
+});
+afterAll(() => client?.remove());
+
+/** Of no period that pieces or writes have: bytes in a wrong place are other bytes. */
+const repeat = randomBytes(mebibyte + 4093).toString('base64');
+
+async function fetchMeasured(file: ServedFile, folder: string, options: readonly string[] = []) {
+  server = await RangeServer.start([file]);
+  const { child, ended } = client.start(server.url, ['download', file.name, '-o', folder, ...options]);
+  const peak = peakOf(child, ended);
+  const run = await ended;
+  expect(run, run.stderr).toMatchObject({ exitCode: 0 });
+  server.stop();
+  server = undefined;
+  return (await peak) ?? 0;
+}
+
+/** Holds every byte of a file against what was served. */
+async function expectServed(
+  path: string,
+  size: number,
+  bytesOf: (start: number, end: number) => Buffer,
+): Promise<void> {
+  await using file = await open(path);
+  expect((await file.stat()).size).toBe(size);
+  const buffer = Buffer.alloc(16 * mebibyte);
+  for (let at = 0; at < size; at += buffer.length) {
+    const { bytesRead } = await file.read(buffer, 0, Math.min(buffer.length, size - at), at);
+    if (!buffer.subarray(0, bytesRead).equals(bytesOf(at, at + bytesRead))) throw new Error(`other bytes after ${at}`);
+  }
+}
+
+test('a file of 2 GiB takes no more memory than one of 64 MiB, to speak of', async () => {
+  const folder = await client.folder();
+  const peaks: number[] = [];
+  for (const size of [64 * mebibyte, 2048 * mebibyte + 1]) {
+    const file = { name: `large-${size}.c4gh`, size, repeat };
+    peaks.push(await fetchMeasured(file, folder));
+    await expectServed(join(folder, file.name), size, (start, end) => servedBytes(file, start, end));
+    await rm(join(folder, file.name));
+  }
+  expect(Math.max(...peaks)).toBeLessThan(mostMemory);
+}, 85_000);
+
+test('nor does one that is decrypted', async () => {
+  const folder = await client.folder();
+  const plain = randomBytes(65_536);
+  const container = await containerOf(plain, client.keys.publicKey);
+  const header = container.subarray(0, container.length - 65_564);
+  // Each segment stands alone (Crypt4GH § 3.4.2): one of them again and again is a body.
+  const [head, segment] = [header.toString('base64'), container.subarray(header.length).toString('base64')];
+  const peaks: number[] = [];
+  for (const segments of [1024, 8192]) {
+    const file = { name: `sealed-${segments}.c4gh`, size: header.length + segments * 65_564, head, repeat: segment };
+    peaks.push(await fetchMeasured(file, folder, ['--decrypt', '--key', client.keyPath]));
+    const opened = { name: '', size: 0, repeat: plain.toString('base64') };
+    const path = join(folder, `sealed-${segments}`);
+    await expectServed(path, segments * 65_536, (start, end) => servedBytes(opened, start, end));
+    await rm(path);
+  }
+  expect(Math.max(...peaks)).toBeLessThan(mostMemory);
+}, 85_000);
+
+test('5,000 small files come whole, each under its name', async () => {
+  const files = Array.from({ length: 5000 }, (_, index): ServedFile => {
+    const name = `EGAF${String(index).padStart(11, '0')}-sample.c4gh`;
+    return { name, size: 500 + (index % 700), repeat: randomBytes(8).toString('base64') };
+  });
+  server = await RangeServer.start(files);
+  const folder = await client.folder();
+  const { child, ended } = client.start(server.url, ['download', '--all', '-o', folder]);
+  const peak = peakOf(child, ended);
+  const { exitCode, stdout, stderr } = await ended;
+  expect(exitCode, stderr).toBe(0);
+  expect(stdout.trim().split('\n').length).toBe(files.length);
+  expect(await namesIn(folder)).toEqual(files.map(({ name }) => name));
+  for (const file of files) {
+    expect((await readFile(join(folder, file.name))).equals(servedBytes(file, 0, file.size))).toBe(true);
+  }
+  expect(await peak).toBeLessThan(mostMemory);
+  // Once more: nothing is fetched, and that is quick.
+  const again = await client.run(server.url, ['download', '--all', '-o', folder]);
+  expect(again.exitCode, again.stderr).toBe(0);
+  expect(again.stderr).toMatch(/5000 there already/);
+}, 85_000);
