@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import type { Json } from '@hyperjump/json-pointer';
 import { registerSchema, setShouldValidateFormat, validate } from '@hyperjump/json-schema/openapi-3-0';
 
@@ -192,8 +192,10 @@ export class PlatformDescription {
 }
 
 function readCut(): Node {
-  const file = new URL('../../node_modules/@octokit/openapi/generated/api.github.com.json', import.meta.url);
-  const whole = JSON.parse(readFileSync(file, 'utf8')) as Node;
+  const folder = new URL('../../node_modules/@octokit/openapi/generated/', import.meta.url);
+  // One description for each kind of installation; that of the public one is named after its API's address.
+  const name = readdirSync(folder).find((each) => each.startsWith('api.') && !each.includes('.deref.')) ?? '';
+  const whole = JSON.parse(readFileSync(new URL(name, folder), 'utf8')) as Node;
   const cut: Record<string, Record<string, Record<string, unknown>>> = { paths: {}, components: {} };
   const take = (node: unknown): void => {
     if (typeof node !== 'object' || node === null) return;
