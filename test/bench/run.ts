@@ -8,6 +8,7 @@ const suites: Readonly<Record<string, () => Promise<{ default: Suite }>>> = {
   export: () => import('./export.ts'),
   listing: () => import('./listing.ts'),
   'data-out': () => import('./data-out/suite.ts'),
+  client: () => import('./client.ts'),
 };
 
 /** `npm run bench [name…]`: Markdown on standard output. */

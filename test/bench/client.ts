@@ -1,0 +1,243 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdir, readdir, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { InstalledClient } from '../helpers/installed-client.ts';
+import { peakOf } from '../helpers/peak-of.ts';
+import { RangeServer, type ServedFile } from '../helpers/range-server.ts';
+import { figure, median, type Report, ratio, verdict } from './report.ts';
+
+const mebibyte = 2 ** 20;
+const largeBytes = Number(process.env['BENCH_CLIENT_MIB'] ?? 1024) * mebibyte;
+const smallFiles = Number(process.env['BENCH_CLIENT_FILES'] ?? 1000);
+const rounds = Number(process.env['BENCH_CLIENT_ROUNDS'] ?? 3);
+/** Milliseconds before each answer: none, and what a network and a service have at least. */
+const delays = [0, 10];
+
+const repeat = Buffer.alloc(mebibyte + 4093, 'data-out ').toString('base64');
+
+/** A program that downloads what it is told into a folder. */
+interface Downloader {
+  readonly name: string;
+  readonly command: (job: Job) => readonly string[] | Promise<readonly string[]>;
+  readonly env?: Readonly<Record<string, string>>;
+}
+
+interface Job {
+  readonly url: string;
+  readonly files: readonly ServedFile[];
+  readonly folder: string;
+}
+
+interface Measured {
+  readonly seconds: number;
+  readonly peak: number | undefined;
+}
+
+/**
+ * The client beside other programs, which get the same bytes from the same server in the same run. The server answers
+ * faster than the embedded S3 of the local engine, which would be what is measured.
+ */
+export default async function clientSuite(report: Report): Promise<void> {
+  const client = await InstalledClient.install();
+  try {
+    const others = await available(client.root);
+    for (const name of ['aria2c', 'rclone']) {
+      if (!others.some((other) => other.name.startsWith(name))) report.text(`\`${name}\` is not installed here.`);
+    }
+    await large(report, client, others);
+    await small(report, client, others);
+  } finally {
+    await client.remove();
+  }
+}
+
+async function large(report: Report, client: InstalledClient, others: readonly Downloader[]): Promise<void> {
+  const rows: (string | number)[][] = [];
+  const file: ServedFile = { name: 'large.c4gh', size: largeBytes, repeat };
+  const server = await RangeServer.start([file]);
+  try {
+    const measured = await inTurn([ourselves(client, server.url), ...others], { client, server, files: [file] });
+    const best = Math.min(...others.map(({ name }) => measured.get(name)?.seconds ?? Number.NaN));
+    for (const [name, { seconds, peak }] of measured) {
+      const isOurs = name === 'data-out';
+      const share = best / seconds;
+      rows.push([
+        name,
+        figure(largeBytes / seconds / 1e6),
+        ratio(best, seconds),
+        isOurs ? verdict(share >= 0.9) : '',
+        memory(peak),
+      ]);
+    }
+  } finally {
+    server.stop();
+  }
+  report.text(`One file of ${largeBytes / mebibyte} MiB, the middle one of ${rounds} rounds in turn:`);
+  report.table(['', 'MB/s', 'of the best other', '≥ 0.9', 'peak memory, MiB'], rows);
+  await flatness(report, client);
+}
+
+/** Memory of the client alone, by size. */
+async function flatness(report: Report, client: InstalledClient): Promise<void> {
+  const rows: (string | number)[][] = [];
+  for (const size of [largeBytes / 16, largeBytes / 4, largeBytes]) {
+    const file: ServedFile = { name: 'large.c4gh', size, repeat };
+    const server = await RangeServer.start([file]);
+    try {
+      const { peak } = await run(ourselves(client, server.url), { client, server, files: [file] });
+      rows.push([`${size / mebibyte} MiB`, memory(peak)]);
+    } finally {
+      server.stop();
+    }
+  }
+  report.table(['one file of', 'peak memory of the client, MiB'], rows);
+}
+
+async function small(report: Report, client: InstalledClient, others: readonly Downloader[]): Promise<void> {
+  const files = Array.from({ length: smallFiles }, (_, index): ServedFile => {
+    return { name: `EGAF${String(index).padStart(11, '0')}.c4gh`, size: 4096, repeat: 'AAECAwQFBgc=' };
+  });
+  const rows: (string | number)[][] = [];
+  for (const delayMs of delays) {
+    const server = await RangeServer.start(files, delayMs);
+    try {
+      const measured = await inTurn([ourselves(client, server.url), ...others], { client, server, files });
+      const curl = measured.get('curl')?.seconds ?? Number.NaN;
+      for (const [name, { seconds, peak }] of measured) {
+        const isOurs = name === 'data-out';
+        const met = isOurs ? verdict(curl / seconds >= 3) : '';
+        rows.push([
+          `${name}, ${delayMs} ms`,
+          figure(seconds),
+          figure(smallFiles / seconds),
+          ratio(curl, seconds),
+          met,
+          memory(peak),
+        ]);
+      }
+    } finally {
+      server.stop();
+    }
+  }
+  report.text(`${smallFiles} files of 4 KiB, by the time that the server waits before each answer:`);
+  report.table(['', 'seconds', 'files/s', 'of serial curl', '≥ 3', 'peak memory, MiB'], rows);
+}
+
+interface Bout {
+  readonly client: InstalledClient;
+  readonly server: RangeServer;
+  readonly files: readonly ServedFile[];
+}
+
+/** Each in turn, several times, so that what else the machine does is on everybody's account. */
+async function inTurn(downloaders: readonly Downloader[], bout: Bout): Promise<ReadonlyMap<string, Measured>> {
+  const all = new Map(downloaders.map(({ name }): [string, Measured[]] => [name, []]));
+  for (let round = 0; round < rounds; round += 1) {
+    for (const downloader of downloaders) all.get(downloader.name)?.push(await run(downloader, bout));
+  }
+  return new Map(
+    [...all].map(([name, runs]) => [
+      name,
+      {
+        seconds: median(runs.map(({ seconds }) => seconds)),
+        peak: runs.some(({ peak }) => peak === undefined) ? undefined : Math.max(...runs.map(({ peak }) => peak ?? 0)),
+      },
+    ]),
+  );
+}
+
+/** @throws Error when the program fails or not all files are there */
+async function run({ name, command, env = {} }: Downloader, { client, server, files }: Bout): Promise<Measured> {
+  const folder = join(client.root, 'downloaded');
+  await mkdir(folder);
+  try {
+    const [program = '', ...args] = await command({ url: server.url, files, folder });
+    const started = performance.now();
+    const child = spawn(program, args, {
+      cwd: folder,
+      env: { PATH: process.env['PATH'] ?? '', HOME: client.root, ...env },
+      stdio: ['ignore', 'ignore', 'pipe'],
+    });
+    let said = '';
+    child.stderr.setEncoding('utf8').on('data', (text: string) => {
+      said = (said + text).slice(-1000);
+    });
+    const ended = once(child, 'close') as Promise<[number | null]>;
+    const peak = peakOf(child, ended);
+    const [exitCode] = await ended;
+    const seconds = (performance.now() - started) / 1000;
+    const there = (await readdir(folder)).length;
+    if (exitCode !== 0 || there !== files.length) throw new Error(`${name}: ${exitCode}, ${there} files: ${said}`);
+    return { seconds, peak: await peak };
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+function ourselves(client: InstalledClient, url: string): Downloader {
+  return {
+    name: 'data-out',
+    command: ({ folder }) => [process.execPath, client.script, '--quiet', 'download', '--all', '-o', folder],
+    env: client.env(url),
+  };
+}
+
+/** The other programs that are installed. Each follows the proxy's redirection for each file, as its users do. */
+async function available(root: string): Promise<readonly Downloader[]> {
+  const list = join(root, 'list.txt');
+  const from = ({ url }: Job, { name }: ServedFile) => `${url}stream/${encodeURIComponent(name)}`;
+  const all: readonly Downloader[] = [
+    {
+      name: 'curl',
+      // One process and one connection for all files: the best that can be had one after the other.
+      async command(job) {
+        const lines = job.files.map((file) => `url = "${from(job, file)}"\noutput = "${file.name}"`);
+        await writeFile(list, lines.join('\n'));
+        return ['curl', '--silent', '--show-error', '--fail', '--location', '--config', list];
+      },
+    },
+    {
+      name: 'aria2c',
+      async command(job) {
+        const lines = job.files.map((file) => `${from(job, file)}\n  out=${file.name}`);
+        await writeFile(list, lines.join('\n'));
+        return [
+          'aria2c',
+          '--quiet',
+          '--split=4',
+          '--max-connection-per-server=16',
+          '--max-concurrent-downloads=8',
+          `--input-file=${list}`,
+        ];
+      },
+    },
+    {
+      name: 'rclone',
+      async command(job) {
+        const [first] = job.files;
+        if (job.files.length === 1 && first) {
+          return ['rclone', 'copyurl', '--multi-thread-streams=4', from(job, first), join(job.folder, first.name)];
+        }
+        const names = job.files.map(({ name }) => name);
+        await writeFile(list, names.join('\n'));
+        const source = [`--http-url=${job.url}stream/`, '--no-traverse', '--transfers=8', '--files-from-raw', list];
+        return ['rclone', 'copy', ...source, ':http:', job.folder];
+      },
+    },
+  ];
+  const found = await Promise.all(all.map(async (one) => ((await isInstalled(one.name)) ? [one] : [])));
+  return found.flat();
+}
+
+async function isInstalled(program: string): Promise<boolean> {
+  const child = spawn(program, ['--version'], { stdio: 'ignore' });
+  return await new Promise((resolve) => {
+    child.once('error', () => resolve(false));
+    child.once('close', (code) => resolve(code === 0));
+  });
+}
+
+function memory(peak: number | undefined): string {
+  return peak === undefined ? 'not known here' : figure(peak / mebibyte);
+}
