@@ -39,8 +39,17 @@ const registrations: readonly ((program: Command, context: CommandContext) => vo
 
 const afterHelp = `
 Settings, the first that is found:
-  options; the environment (DATA_OUT_URL, DATA_OUT_VISA_FILE, ...); ~/.config/data-out/config.toml.
+  options; the environment; ~/.config/data-out/config.toml.
   Secrets come from files, the environment or a question, never from the command line.
+
+Environment:
+  DATA_OUT_URL, DATA_OUT_DIRECT_URL          addresses of the service; also LOCAL_EGA_INSTANCE_URL
+  DATA_OUT_VISA_FILE, DATA_OUT_VISA          your visa or passport; also ELIXIR_AAI_TOKEN
+  DATA_OUT_USERNAME, DATA_OUT_PASSWORD       also CENTRAL_EGA_USERNAME, CENTRAL_EGA_PASSWORD, DATA_OUT_PASSWORD_FILE
+  DATA_OUT_KEY_FILE, DATA_OUT_PASSPHRASE     your private key; also C4GH_PASSPHRASE
+  DATA_OUT_CA_FILE, DATA_OUT_CONFIG          certificate authority, configuration file
+  DATA_OUT_ADMIN_USERNAME, DATA_OUT_ADMIN_PASSWORD, DATA_OUT_ADMIN_PASSWORD_FILE   of administrators, for export
+  HTTPS_PROXY, NO_PROXY, NODE_EXTRA_CA_CERTS, NO_COLOR   as elsewhere
 
 ${exitCodesHelp}`;
 
@@ -54,6 +63,7 @@ export async function runClient(argv: readonly string[], context: CommandContext
   const program = createProgram(context);
   try {
     await program.parseAsync(argv, { from: 'user' });
+    await terminal.flush?.();
     return exitCodes.ok;
   } catch (error) {
     const failure = terminal.signal.aborted ? failureOf(new InterruptedError()) : tell(error);
@@ -70,7 +80,7 @@ export function createProgram(context: CommandContext): Command {
     .version(version, '-V, --version', 'print the version')
     .helpOption('-h, --help', 'print this help')
     .option('--json', 'results as one JSON object a line; no progress')
-    .option('-q, --quiet', 'results and errors only')
+    .option('-q, --quiet', 'results, warnings and errors only')
     .option('--config <file>', 'configuration file (default: ~/.config/data-out/config.toml)')
     .addHelpText('after', afterHelp)
     .configureHelp({ showGlobalOptions: true, minWidthToWrap: 20 })

@@ -65,6 +65,7 @@ export async function runProgram(
 
   try {
     await program.parseAsync(argv, { from: 'user' });
+    await terminal.flush?.();
     return exitCodes.ok;
   } catch (error) {
     const failure = tell(error, terminal);

@@ -14,11 +14,13 @@ export function processTerminal(): Terminal {
   const interrupt = () => interrupted.abort(new InterruptedError());
   for (const name of ['SIGINT', 'SIGTERM'] as const) process.once(name, interrupt);
   const { stdin, stdout, stderr } = process;
-  // A reader that closes the pipe (head, grep -q) wants no more; that is not a failure.
+  let lost: Error | undefined;
+  // A reader that closes the pipe (head, grep -q) wants no more: no failure, and no reason to leave work half done.
   stdout.on('error', (error: NodeJS.ErrnoException) => {
-    if (error.code === 'EPIPE') process.exit();
-    throw error;
+    if (error.code !== 'EPIPE') lost ??= error;
   });
+  // There is no other place to complain.
+  stderr.on('error', () => undefined);
   const asking = { signal: interrupted.signal, interrupt };
   const person = stdin.isTTY && stderr.isTTY ? { input: stdin, output: stderr } : undefined;
   const ask = person && ((question: string) => askHidden(question, person, asking));
@@ -26,6 +28,12 @@ export function processTerminal(): Terminal {
     input: stdin,
     write: (text) => void stdout.write(text),
     output: stdout,
+    async flush() {
+      await new Promise<void>((resolve) => {
+        stdout.write('', () => resolve());
+      });
+      if (lost) throw lost;
+    },
     outputIsTerminal: stdout.isTTY === true,
     report: (text) => void stderr.write(text),
     isTerminal: stderr.isTTY === true,

@@ -8,6 +8,12 @@ export interface Terminal {
   readonly write: (text: string) => void;
   /** The same as a stream, for results that are files: bytes, with back-pressure. */
   readonly output: Writable;
+  /**
+   * Resolves when standard output has taken everything. A reader that went away is no failure.
+   * @default - it takes everything at once
+   * @throws what it failed with: a full disk, for one
+   */
+  readonly flush?: (() => Promise<void>) | undefined;
   /** Whether standard output is a terminal, where the bytes of a file do not belong. */
   readonly outputIsTerminal: boolean;
   /** Standard error: everything else. */

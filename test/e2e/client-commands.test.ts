@@ -323,6 +323,22 @@ describe('pipes', () => {
     });
   });
 
+  test.each(['keys show me.pub.pem', 'decrypt --key me.sec.pem - < mine.c4gh', 'encrypt -r me.pub.pem - < mine.c4gh'])(
+    'a full disk behind standard output is told in a sentence: %s',
+    async (command) => {
+      await writeFile(join(folder, 'mine.c4gh'), container);
+      const { status, stderr } = shell(`${node} --quiet ${command} > /dev/full`);
+      expect({ status, stderr: stderr.toString() }).toEqual({
+        status: 6,
+        stderr: 'data-out: the disk is full\nMake room, or choose a folder on another disk.\n',
+      });
+    },
+  );
+
+  test('remarks that nobody can take are no failure', () => {
+    expect(shell(`${node} keys show me.pub.pem 2> /dev/full`).status).toBe(0);
+  });
+
   test('a reader that takes its time holds the writer up: memory stays flat', async () => {
     const child = spawn(process.execPath, [script, 'encrypt', '-r', 'me.pub.pem', '-'], { cwd: folder });
     const total = 300 * 1024 * 1024;

@@ -80,6 +80,17 @@ describe('download', () => {
     expect(await readFile(join(folder, 'EGAF1-a.bam'))).toEqual(content.plaintext);
   });
 
+  test('a reader of its output that goes away stops nothing', async () => {
+    const folder = await world.folder();
+    const within = ['bash', '-c', 'set -o pipefail; "$@" | head -n 1 > /dev/null', 'bash'];
+    const { exitCode, stderr } = await world.run(['download', '--all', '--parallel', '1', '-o', folder], { within });
+    expect({ exitCode, stderr }).toMatchObject({
+      exitCode: 0,
+      stderr: expect.stringMatching(/^3 files: 3 downloaded/),
+    });
+    expect(await namesIn(folder)).toEqual(['EGAF1-a.bam.c4gh', 'EGAF2-broken.bam.c4gh', 'EGAF3-c.txt.c4gh']);
+  });
+
   test('a name that matches nothing stops all of it before it begins', async () => {
     const folder = join(world.root, 'never made');
     const { exitCode, stderr } = await world.run(['download', 'EGAF1*', 'EGAF9*', '-o', folder]);

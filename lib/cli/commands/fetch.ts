@@ -1,4 +1,3 @@
-import { pipeline } from 'node:stream/promises';
 import type { Command } from 'commander';
 import { DataOutApi } from '../../client/data-out.ts';
 import { DirectFile, directContainer } from '../../client/download/direct-file.ts';
@@ -6,9 +5,11 @@ import { downloadFile } from '../../client/download/download-file.ts';
 import type { Existing } from '../../client/download/existing.ts';
 import { inOrder } from '../../client/download/in-order.ts';
 import type { RemoteFile } from '../../client/download/remote-file.ts';
+import { printable } from '../../terminal/output.ts';
 import { DownloadReporter } from '../download/download-reporter.ts';
 import { localTarget } from '../download/local-target.ts';
 import { usageError } from '../errors.ts';
+import { writeOutput } from '../files/output-file.ts';
 import { counted } from '../files/streams.ts';
 import { readPublicKey } from '../key-files.ts';
 import { type ByteRangeOption, parseCount, parseRange, withServiceOptions } from '../options.ts';
@@ -56,8 +57,7 @@ export function registerFetch(program: Command, context: CommandContext): void {
       const { terminal } = session;
       // Before anything is asked for: a wrong key file is the user's to correct.
       const key = wanted.publicKey && (await readPublicKey('--public-key', wanted.publicKey, terminal));
-      // This API takes a visa and nothing else: no password is sent to it, nor asked for.
-      const api = new DataOutApi({ ...(await session.service()), basic: undefined });
+      const api = new DataOutApi(await session.service());
       const file = await remoteFile(api, { fileId, key, range: wanted.range }, terminal.signal);
       if (options.output === '-') await toOutput(session, api, file.remote, wanted.connections);
       else await toFile(session, api, file, { fileId, output: options.output, ...wanted });
@@ -133,11 +133,11 @@ async function toOutput(
 ): Promise<void> {
   const { transport } = api.connection;
   const { signal } = terminal;
-  const task = progress.task(remote.name, remote.size);
-  const retrying = (error: Error) => output.note(`${error.message}; trying again`);
+  const task = progress.task(printable(remote.name), remote.size);
+  const retrying = (error: Error) => output.note(printable(`${error.message}; trying again`));
   const bytes = inOrder(remote, { connections, transport, signal, retrying });
   try {
-    await pipeline(counted(bytes, task.add), terminal.output, { end: false, signal });
+    await writeOutput({ name: '-', terminal, toTerminal: true }, (sink) => sink.write(counted(bytes, task.add)));
   } finally {
     task.end();
   }

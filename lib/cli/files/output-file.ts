@@ -40,10 +40,7 @@ export async function writeOutput<T>(options: OutputOptions, work: (sink: Sink) 
     if (terminal.outputIsTerminal && !options.toTerminal) {
       throw usageError('--output', 'standard output is a terminal', 'Redirect it, or give --output FILE.');
     }
-    return await work({
-      handle: undefined,
-      write: (source) => pipeline(source, terminal.output, { end: false, signal }),
-    });
+    return await work({ handle: undefined, write: (source) => writePipe(source, terminal) });
   }
   const target = await resolveTarget(resolve(terminal.folder, name));
   const kind = await kindOf(target);
@@ -51,6 +48,15 @@ export async function writeOutput<T>(options: OutputOptions, work: (sink: Sink) 
   if (kind === 'device') return await writeDevice(target, signal, work);
   if (kind === 'file' && !options.force) throw exists(name);
   return await writeFile(target, options, work);
+}
+
+/** A reader that has enough (head) is no failure: nothing more is made for it. */
+async function writePipe(source: Parameters<Sink['write']>[0], { output, signal }: Terminal): Promise<void> {
+  try {
+    await pipeline(source, output, { end: false, signal });
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EPIPE') throw error;
+  }
 }
 
 /** A link stays a link: what it points to is replaced. */
@@ -127,6 +133,6 @@ async function publish(temporary: string, target: string, name: string): Promise
 }
 
 function exists(name: string): ClientError {
-  const remedy = 'Choose another name with --output, or replace it with --force.';
+  const remedy = 'Choose another name, or replace it with --force.';
   return new ClientError('local_disk', `${printable(name)} exists already`, { remedy });
 }
