@@ -48,7 +48,8 @@ export class DataOutApi {
         remedy: 'Give it with --direct-url, DATA_OUT_DIRECT_URL or the configuration file.',
       });
     }
-    this.connection = connection;
+    // A visa is all that it takes: no password is sent there, nor asked for.
+    this.connection = { ...connection, basic: undefined };
     this.#url = connection.dataOutUrl;
   }
 

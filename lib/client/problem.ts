@@ -26,7 +26,9 @@ export async function refusal(reply: TransportReply, what: string, now: Date): P
     });
   }
   const code = codes[status] ?? (status >= 400 && status < 500 ? 'usage' : 'protocol');
-  return new ServiceError(code, message, { status, problemCode, requestId, remedy: remedies[code] });
+  // The service itself says why: who does not is another one, or a gateway that knows no such path.
+  const remedy = problemCode === undefined && status !== 407 ? remedies.protocol : remedies[code];
+  return new ServiceError(code, message, { status, problemCode, requestId, remedy });
 }
 
 const codes: Readonly<Record<number, ClientErrorCode>> = {

@@ -103,7 +103,7 @@ async function* direct(session: Session, service: ServiceConnection, url: URL): 
   const { results, seen } = await checkApi(directApi(url), service, session.terminal.signal);
   yield* results;
   if (seen === undefined || session.settings.visa === undefined) return;
-  const api = new DataOutApi({ ...service, basic: undefined });
+  const api = new DataOutApi(service);
   const ids = yield* attempt('datasets', () => api.datasets({ signal: session.terminal.signal }));
   if (ids === undefined) return;
   const details = { datasets: ids };

@@ -87,7 +87,8 @@ describe('replies that no such service gives', () => {
     [400, 'usage'],
   ])('status %d without a word is "%s"', async (status, code) => {
     world.faults.break({ on: 'api', fault: { kind: 'answer', status } });
-    await expect(world.proxy().location('a')).rejects.toMatchObject({ code, status });
+    const remedy = expect.stringContaining('Look at the address');
+    await expect(world.proxy().location('a')).rejects.toMatchObject({ code, status, remedy });
   });
 });
 
