@@ -1,5 +1,5 @@
-import { stat } from 'node:fs/promises';
 import { basename, dirname, resolve } from 'node:path';
+import { isFolder } from '../../client/download/local-disk.ts';
 import { type LocalPaths, localPaths, nameProblem } from '../../client/download/local-name.ts';
 
 /**
@@ -26,9 +26,4 @@ function chosenPaths(path: string): LocalPaths {
   const name = basename(path);
   if (nameProblem(name) === undefined) return localPaths(dirname(path), name);
   return { final: path, part: `${path}.part`, journal: `${path}.part.json`, lock: `${path}.part.lock` };
-}
-
-async function isFolder(path: string): Promise<boolean> {
-  const found = await stat(path).catch(() => undefined);
-  return found?.isDirectory() === true;
 }

@@ -195,7 +195,7 @@ async function checkSpace(path: string, needed: number): Promise<void> {
 function described(error: unknown, name: string): unknown {
   if (!(error instanceof Crypt4ghError)) return error;
   if (error instanceof NoMatchingKeyError) {
-    return new ClientError('usage', `${name}: ${error.message}`, {
+    return new ClientError('forbidden', `${name}: ${error.message}`, {
       remedy: 'Give the private key that belongs to the public key of the export; data-out doctor tries your keys.',
       cause: error,
     });

@@ -1,11 +1,9 @@
-import { mkdir } from 'node:fs/promises';
-import { join } from 'node:path';
 import { ClientError, interrupted, UnavailableError } from '../errors.ts';
 import type { ListedFile, ProxyApi } from '../proxy.ts';
 import { type Decryption, downloadFile } from './download-file.ts';
 import type { DownloadEvent, FileResult } from './events.ts';
 import { type Existing, wouldSkip } from './existing.ts';
-import { LocalDiskError, onDisk } from './local-disk.ts';
+import { LocalDiskError, makeFolder } from './local-disk.ts';
 import { type LocalPaths, localPaths, NameClashes, plaintextName } from './local-name.ts';
 import { Locations } from './locations.ts';
 import { StagedFile } from './staged-file.ts';
@@ -57,7 +55,7 @@ export async function downloadFiles(options: DownloadFilesOptions): Promise<Down
   const results = new Map<ListedFile, FileResult>();
   const run = new Run(options, results);
   try {
-    await onDisk(join(folder, '.'), () => mkdir(folder, { recursive: true }));
+    await makeFolder(folder);
   } catch (error) {
     run.stop(asClientError(error));
   }

@@ -37,7 +37,9 @@ export async function writeJournal(path: string, journal: Journal, options: { re
   const next = `${path}.new`;
   await onDisk(path, async () => {
     {
-      await using file = await open(next, 'w', 0o600);
+      // Whatever has that name, above all a link, is not written through.
+      await rm(next, { force: true });
+      await using file = await open(next, 'wx', 0o600);
       await file.writeFile(text);
       if (options.sync) await file.datasync();
     }

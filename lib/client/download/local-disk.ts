@@ -1,4 +1,5 @@
-import { basename, dirname } from 'node:path';
+import { mkdir, stat } from 'node:fs/promises';
+import { basename, dirname, sep } from 'node:path';
 import { ClientError } from '../errors.ts';
 
 /** The disk refuses. `folderWide` is whether another file in the same folder would be refused, too. */
@@ -74,4 +75,31 @@ export async function ifThere<T>(work: Promise<T>): Promise<T | undefined> {
     if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined;
     throw error;
   }
+}
+
+/**
+ * As `mkdir -p`. That of Node.js never ends where no folder can be made in one that is there: below `/proc`, or where
+ * folders are mounted when they are used.
+ *
+ * @throws LocalDiskError
+ */
+export async function makeFolder(path: string): Promise<void> {
+  await onDisk(`${path}${sep}.`, () => makeFolders(path));
+}
+
+async function makeFolders(path: string): Promise<void> {
+  if (await isFolder(path)) return;
+  const parent = dirname(path);
+  if (parent !== path) await makeFolders(parent);
+  try {
+    await mkdir(path);
+  } catch (error) {
+    // Another process may have been faster.
+    if (!(await isFolder(path))) throw error;
+  }
+}
+
+export async function isFolder(path: string): Promise<boolean> {
+  const found = await stat(path).catch(() => undefined);
+  return found?.isDirectory() === true;
 }

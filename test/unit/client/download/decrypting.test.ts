@@ -190,7 +190,7 @@ describe('damage', () => {
   test('a key that does not open the file is no damage', async () => {
     world.server.put('a.c4gh', largeContainer);
     const { error } = await world.download({ decrypt: { privateKeys: [generateKeyPair().privateKey] } });
-    expect(error).toMatchObject({ code: 'usage', remedy: expect.stringContaining('private key') });
+    expect(error).toMatchObject({ code: 'forbidden', remedy: expect.stringContaining('private key') });
     expect(await world.names()).toEqual([]);
   });
 });

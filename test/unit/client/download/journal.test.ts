@@ -1,4 +1,4 @@
-import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -23,6 +23,16 @@ const journal = {
   synced: [{ start: 0, end: 10 }],
   boot: 'since-monday',
 } as const;
+
+test('is not written through a link that somebody has put in its way', async () => {
+  const mine = join(folder, 'mine.txt');
+  await writeFile(mine, 'mine');
+  await symlink(mine, `${path}.new`);
+  await writeJournal(path, journal, { sync: false });
+  expect(await readFile(mine, 'utf8')).toBe('mine');
+  expect(await readJournal(path)).toEqual(journal);
+  await Promise.all([rm(mine), rm(path)]);
+});
 
 test('is read as it was written, and leaves nothing behind', async () => {
   expect(await readJournal(path)).toBe('absent');

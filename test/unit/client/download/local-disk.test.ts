@@ -1,8 +1,8 @@
-import { mkdtemp, rm, symlink } from 'node:fs/promises';
+import { mkdtemp, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { describe, expect, test } from 'vitest';
-import { diskError, LocalDiskError, onDisk } from '../../../../lib/client/download/local-disk.ts';
+import { beforeEach, describe, expect, test } from 'vitest';
+import { diskError, LocalDiskError, makeFolder, onDisk } from '../../../../lib/client/download/local-disk.ts';
 import { PartFile } from '../../../../lib/client/download/part-file.ts';
 
 const systemError = (code: string) => Object.assign(new Error(code), { code, syscall: 'write' });
@@ -47,4 +47,35 @@ test('a part that is a symbolic link is not written through', async () => {
   } finally {
     await rm(folder, { recursive: true });
   }
+});
+
+describe('a folder is made with those above it', () => {
+  let root = '';
+  beforeEach(async () => {
+    root = await mkdtemp(join(tmpdir(), 'data-out-folder-'));
+    return () => rm(root, { recursive: true });
+  });
+
+  test('by several at once', async () => {
+    const path = join(root, 'a/b c/ü');
+    await Promise.all([makeFolder(path), makeFolder(path), makeFolder(join(root, 'a'))]);
+    expect((await stat(path)).isDirectory()).toBe(true);
+    await makeFolder(path);
+  });
+
+  test('and not through a file, which is named', async () => {
+    await writeFile(join(root, 'file'), '');
+    await expect(makeFolder(join(root, 'file'))).rejects.toThrow(`${join(root, 'file')} is not a folder`);
+    await expect(makeFolder(join(root, 'file/below'))).rejects.toBeInstanceOf(LocalDiskError);
+  });
+
+  test('and not where a link leads nowhere', async () => {
+    await symlink(join(root, 'nowhere'), join(root, 'link'));
+    await expect(makeFolder(join(root, 'link'))).rejects.toBeInstanceOf(LocalDiskError);
+  });
+
+  // Node.js does not come back from mkdir with `recursive` there.
+  test.runIf(process.platform === 'linux')('and where none can be made, that is said', async () => {
+    await expect(makeFolder('/proc/none/below')).rejects.toBeInstanceOf(LocalDiskError);
+  });
 });
