@@ -16,6 +16,9 @@ export async function readSecretFile(source: string, path: string): Promise<stri
  * @throws ClientError that names `source` and the path: `not_found`, `usage`
  */
 export async function readSmallFile(source: string, path: string, limit: number): Promise<Buffer> {
+  if (/-----BEGIN [A-Z0-9 ]+-----/.test(path)) {
+    throw usageError(source, 'expected the name of a file, got the key itself', saveIt('key'));
+  }
   try {
     const file = await open(path, 'r');
     try {
@@ -40,8 +43,11 @@ export async function readSmallFile(source: string, path: string, limit: number)
 /** Where a file is named: a token must get into no error text. @throws ClientError `usage` */
 export function refuseToken(source: string, value: string): void {
   if (!/^\s*eyJ[\w-]+\.[\w-]+\./.test(value)) return;
-  const remedy = 'Other users of this machine can read command lines: save the token in a file and name that.';
-  throw usageError(source, 'expected the name of a file, got a token', remedy);
+  throw usageError(source, 'expected the name of a file, got a token', saveIt('token'));
+}
+
+function saveIt(what: string): string {
+  return `Other users of this machine can read command lines: save the ${what} in a file and name that.`;
 }
 
 /** A visa or passport as it goes into a header. @throws ClientError `usage` when it cannot be one; never repeats it */

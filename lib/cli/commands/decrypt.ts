@@ -44,7 +44,9 @@ export function registerDecrypt(program: Command, context: CommandContext): void
       const range = options.range === undefined ? undefined : parseRange('--range', options.range);
       const name = options.output ?? defaultName(file);
       await using container = await openContainerInput(file, options.header, terminal);
-      const output = { name, terminal, force: options.force === true, toTerminal: options.output === '-' };
+      // Plaintext is its owner's alone, as with download --decrypt.
+      const mode = 0o600;
+      const output = { name, terminal, force: options.force === true, mode, toTerminal: options.output === '-' };
       await writeOutput(output, async (sink) => {
         const keys = await readPrivateKeys(session);
         const privateKeys = keys.map(({ privateKey }) => privateKey);

@@ -5,6 +5,8 @@ import { printable } from '../../terminal/output.ts';
 
 /** Shown of many names in an error. */
 const shown = 5;
+/** What is longer is no pattern to the matcher, and no name either. */
+const longestPattern = 65_536;
 
 /**
  * The files that names and patterns mean, each once, in the order of the listing. A name that is listed means that file,
@@ -27,6 +29,7 @@ export function selectFiles(files: readonly ListedFile[], wanted: readonly strin
 }
 
 function matching(names: ReadonlySet<string>, pattern: string): readonly string[] {
+  if (pattern === '' || pattern.length > longestPattern) return [];
   // Names that begin with a dot are never listed, and a name has no folders.
   const matches = picomatch(pattern, { dot: true, nonegate: true });
   return [...names].filter((name) => matches(name));

@@ -1,4 +1,4 @@
-import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readdir, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -62,6 +62,25 @@ describe('what cannot be done is said, and leaves nothing behind', () => {
     expect(stdout.length).toBe(0);
     expect(await readdir(folder)).toEqual(before);
   });
+});
+
+test('a key in the place of the name of its file is not repeated', async () => {
+  const key = await formatPrivateKey(me.privateKey);
+  for (const env of [{}, { DATA_OUT_KEY_FILE: key }]) {
+    const { exitCode, stderr } = await runCli(
+      ['decrypt', 'mine.c4gh', '-o', '-', ...('DATA_OUT_KEY_FILE' in env ? [] : ['--key', key])],
+      { folder, env },
+    );
+    expect({ exitCode, stderr }).toMatchObject({ exitCode: 2, stderr: expect.stringContaining('the name of a file') });
+    expect(stderr).not.toContain(key.split('\n')[1]);
+  }
+});
+
+test('plaintext is readable by its owner alone', async () => {
+  await runCli(['decrypt', '--key', 'me.sec.pem', '-o', 'plain', 'mine.c4gh'], { folder });
+  const { mode } = await stat(join(folder, 'plain'));
+  expect(mode & 0o077).toBe(0);
+  await rm(join(folder, 'plain'));
 });
 
 describe('a terminal as standard output', () => {

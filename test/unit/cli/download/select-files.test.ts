@@ -43,6 +43,10 @@ describe('what matches nothing', () => {
     );
   });
 
+  test.each(['', '(', '[', '{'.repeat(100_000)])('is not found when it is no pattern either', (text) => {
+    expect(() => select(text)).toThrow(expect.objectContaining({ code: 'not_found' }));
+  });
+
   test('letters count with their case', () => {
     expect(() => select('egaf1*')).toThrow('has no file that matches');
   });
