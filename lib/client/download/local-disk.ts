@@ -38,7 +38,7 @@ export function diskError(error: unknown, path: string): unknown {
         'Choose another folder with --output, or ask for write access to this one.',
       );
     case 'ENOENT':
-      return wide(`${folder} is not there any more`, `Make the folder again, then ${goesOn}`);
+      return wide(`the folder ${folder} is not there`, `Make it, then ${goesOn}`);
     case 'ENOTDIR':
     case 'EEXIST':
       return wide(`${folder} is not a folder, or a part of its path is a file`, 'Choose another folder with --output.');

@@ -14,7 +14,7 @@ describe('what the disk refuses is said with what to do', () => {
     ['EROFS', /read-only/, /--output/, true],
     ['EACCES', /may not write/, /--output/, true],
     ['EPERM', /may not write/, /--output/, true],
-    ['ENOENT', /not there any more/, /again/, true],
+    ['ENOENT', /folder .* is not there/, /Make it/, true],
     ['ENOTDIR', /not a folder/, /--output/, true],
     ['EMFILE', /too many files/, /--parallel/, true],
     ['EISDIR', /is a folder/, /--output/, false],
