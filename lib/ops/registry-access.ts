@@ -24,7 +24,8 @@ const loopback = new Set(['127.0.0.1', 'localhost', '[::1]']);
 export function registryApiUrl(option: string | undefined, terminal: Terminal): string {
   const text = option ?? terminal.env[registryVariables.apiUrl] ?? '';
   const field = option === undefined ? registryVariables.apiUrl : '--api-url';
-  if (text === '') throw usageError('--api-url', `say the base URL of the platform's API, or set ${field}`);
+  if (text === '')
+    throw usageError('--api-url', `say the base URL of the platform's API, or set ${registryVariables.apiUrl}`);
   const url = URL.parse(text);
   if (!url || !/^https?:$/.test(url.protocol) || url.search || url.hash || url.username || url.password) {
     throw usageError(field, 'expected a URL such as https://api.example.org, without query and credentials');

@@ -38,14 +38,16 @@ export class Registry {
     return this.#client;
   }
 
-  /** All versions of all pages. @throws RetirementError; organization and package told apart */
+  /**
+   * All versions of all pages, each once. Pages shift while others push or delete: a version may be on two, as it was and
+   * as it is, and may be on none.
+   * @throws RetirementError; organization and package told apart
+   */
   async versions(): Promise<readonly ImageVersion[]> {
     try {
-      return await this.#client.list(
-        '/orgs/{org}/packages/container/{package_name}/versions',
-        this.#names,
-        z.array(packageVersion),
-      );
+      const path = '/orgs/{org}/packages/container/{package_name}/versions';
+      const listed = await this.#client.list(path, this.#names, z.array(packageVersion));
+      return [...new Map(listed.map((version) => [version.id, version])).values()];
     } catch (error) {
       throw isNotFound(error) ? await this.#whatIsMissing(error) : error;
     }

@@ -24,22 +24,13 @@ export interface RetirementOptions {
 }
 
 /** A checked request, with the names that follow from it. */
-export interface Retirement {
-  readonly org: string;
-  readonly repository: string;
-  readonly package: string;
-  readonly component: string;
-  readonly version: string;
-  readonly replacement: string;
+export interface Retirement extends Required<Omit<RetirementOptions, 'tag'>> {
   readonly imageTag: string;
   readonly replacementImageTag: string;
   /** Under `refs/tags/`. */
   readonly gitTag: string;
   /** Where the replacement's release would be, by the pattern of {@link gitTag}. */
   readonly replacementGitTag: string;
-  readonly alsoRemoveTags: readonly string[];
-  readonly noRelease: boolean;
-  readonly releaseMarked: boolean;
 }
 
 const part = '[A-Za-z0-9_](?:[A-Za-z0-9_.-]*[A-Za-z0-9_-])?';

@@ -38,7 +38,7 @@ export async function settle<State>(
   let failure: unknown;
   let acted = false;
   let accepted = false;
-  for (const delay of delays) {
+  for (const [index, delay] of delays.entries()) {
     const limit = failure instanceof RetirementError ? (failure.retryAfterSeconds ?? 0) : 0;
     if (limit > wait.maxWaitSeconds) throw failure;
     if (limit > delay && failure instanceof Error) wait.note(`${failure.message}; waiting`);
@@ -48,6 +48,8 @@ export async function settle<State>(
     if (change.isDone(state)) return { state, acted };
     if (accepted) continue;
     if (failure !== undefined && !isTransient(failure)) throw failure;
+    // After the last look nothing is sent: nobody would see what it did.
+    if (index === delays.length - 1) break;
     acted = true;
     try {
       await change.act(state);

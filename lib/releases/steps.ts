@@ -42,8 +42,11 @@ async function removeImage(work: Work): Promise<StepResult> {
     {
       async look() {
         const found = versionsTagged(await registry.versions(), imageTag);
-        for (const version of found) expectPlanned(version, work);
-        return found;
+        // Pages shift while others delete: a version that the listing does not show may have slipped between two.
+        const unlisted = found.length === 0 && plan.image ? await registry.version(plan.image.id) : undefined;
+        const present = unlisted ? [unlisted] : found;
+        for (const version of present) expectPlanned(version, work);
+        return present;
       },
       isDone: (found) => found.length === 0,
       async act([image]) {
@@ -86,8 +89,9 @@ async function markRelease(work: Work): Promise<StepResult> {
     return { step: 'release', outcome: 'skipped', detail: `there is no release entry for ${retirement.gitTag}` };
   const look = async () => {
     const release = await repository.release(planned.id);
-    if (release) return release;
-    throw new RetirementError('changed_meanwhile', `the release entry "${planned.title}" is gone; run again`);
+    if (release?.gitTag === planned.gitTag) return release;
+    const what = release ? `has the Git tag ${release.gitTag} now` : 'is gone';
+    throw new RetirementError('changed_meanwhile', `the release entry "${planned.title}" ${what}; run again`);
   };
   if (retirement.releaseMarked) {
     const release = await markedByHand({ release: await look(), look, ask: undefined, note: work.note });

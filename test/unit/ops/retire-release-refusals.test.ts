@@ -241,9 +241,28 @@ describe('refused by the platform at a step: the steps after it do not run', () 
     expect(server.writes).toEqual([]);
   });
 
+  test('the image loses its tag before it is looked for again: nothing is called done', async () => {
+    server.onCall = (index) => void (index === 4 && broken().tags.pop());
+    const { exitCode, stderr } = await apply();
+    expect(stderr).toContain('version 105 carries no tag now');
+    expect(exitCode).toBe(68);
+    expect(server.writes).toEqual([]);
+  });
+
+  test('the release entry gets another Git tag while we work: it is not marked', async () => {
+    server.onCall = (index) => {
+      if (index === 8) server.state.releases[1] = { ...server.state.releases[1]!, tag: 'proxy-1.3.0' };
+    };
+    const { exitCode, stderr } = await apply();
+    expect(stderr).toContain('has the Git tag proxy-1.3.0 now');
+    expect(exitCode).toBe(68);
+    expect(server.writes).toHaveLength(1);
+    expect(server.state.releases[1]!.name).toBe('Proxy 1.2.0');
+  });
+
   test('the Git tag moves while we work: it is not deleted', async () => {
     server.onCall = (index) => {
-      if (index === 11) server.state.tags['proxy-1.2.0'] = '9'.repeat(40);
+      if (index === 12) server.state.tags['proxy-1.2.0'] = '9'.repeat(40);
     };
     const { exitCode } = await apply();
     expect(exitCode).toBe(68);
@@ -252,7 +271,7 @@ describe('refused by the platform at a step: the steps after it do not run', () 
 
   test('a Git tag that is back before the end', async () => {
     server.onCall = (index) => {
-      if (index === 17) server.state.tags['proxy-1.2.0'] = '2'.repeat(40);
+      if (index === 18) server.state.tags['proxy-1.2.0'] = '2'.repeat(40);
     };
     const { exitCode, stderr } = await apply();
     expect(exitCode).toBe(73);
@@ -285,7 +304,7 @@ describe('rate limits and failures', () => {
     expect(Math.max(...slept)).toBeGreaterThanOrEqual(120);
   });
 
-  test.each([6, 9, 12])('a secondary limit at writing call %i is waited for, then it is looked again', async (call) => {
+  test.each([6, 10, 13])('a secondary limit at write %i is waited for, then it is looked again', async (call) => {
     server.faults.set(call, secondary);
     const { exitCode, slept } = await apply();
     expect(exitCode).toBe(0);

@@ -148,6 +148,32 @@ describe('--apply', () => {
     expect(server.writes).toEqual([deletion]);
   });
 
+  /** Let somebody change the versions between the first two pages of a listing, from 1. */
+  function betweenPages(listing: number, change: () => void): void {
+    let seen = 0;
+    server.onCall = (_index, { operation }) => {
+      if (!server.calls.at(-1)!.path.endsWith('/versions?per_page=100&page=2')) return;
+      if (operation.startsWith('GET /orgs') && ++seen === listing) change();
+    };
+  }
+
+  test('an image that slips between two pages, because another was deleted, is removed before anything else', async () => {
+    server.maxPerPage = 2;
+    betweenPages(2, () => void server.state.versions.splice(1, 1));
+    const { exitCode } = await apply();
+    expect(exitCode).toBe(0);
+    expect(server.writes).toEqual([deletion, marking, tagDeletion]);
+  });
+
+  test('an image that is on two pages, because another was pushed, is one image', async () => {
+    server.maxPerPage = 3;
+    const pushed = { id: 108, digest: `sha256:${'8'.repeat(64)}`, tags: ['proxy-1.3.0'] };
+    betweenPages(1, () => void server.state.versions.unshift(pushed));
+    const { exitCode, stdout } = await run();
+    expect(stdout).toContain('delete version 105');
+    expect(exitCode).toBe(0);
+  });
+
   test('there is a text for the team, in a file and on standard output', async () => {
     const { stdout } = await apply(['--announce-file', 'team.md']);
     const text = await readFile(join(folder, 'team.md'), 'utf8');
@@ -185,6 +211,8 @@ describe('--apply', () => {
     const { exitCode, stdout } = await apply(['--no-release']);
     expect(exitCode).toBe(0);
     expect(stdout).toContain('release: none:');
+    expect(stdout).toContain('its image no longer pulls by its tag');
+    expect(stdout).not.toContain('its release is marked');
     expect(server.writes).toEqual([deletion, tagDeletion]);
   });
 });
@@ -283,7 +311,7 @@ describe('--json', () => {
   });
 
   test('is kept when the run stops, with the reason', async () => {
-    server.outage = { from: 8, fault: 'reset-before' };
+    server.outage = { from: 9, fault: 'reset-before' };
     const { exitCode, stdout } = await apply(['--json']);
     expect(exitCode).toBe(53);
     const report = JSON.parse(stdout);
@@ -330,7 +358,7 @@ describe('tokens', () => {
 test('an interrupt ends with 130, before the next call', async () => {
   const interrupted = new AbortController();
   server.onCall = (index) => {
-    if (index === 8) interrupted.abort(new InterruptedError());
+    if (index === 9) interrupted.abort(new InterruptedError());
   };
   const { exitCode, stderr } = await apply([], { signal: interrupted.signal });
   expect(exitCode).toBe(130);

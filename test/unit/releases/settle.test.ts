@@ -64,6 +64,12 @@ describe('settle', () => {
     expect(result.slept).toEqual([1000, 2000, 4000, 8000]);
   });
 
+  test('sends nothing that it cannot look for', async () => {
+    const result = await run([false, false, false, false, false], [lost, lost, lost, lost]);
+    expect(result.outcome).toBe(lost);
+    expect(result.calls).toBe('look act look act look act look act look');
+  });
+
   test('a rate limit is waited for as long as is said', async () => {
     const limited = new RetirementError('rate_limited', 'limited', { retryAfterSeconds: 42 });
     const result = await run([false, false, true], [limited, undefined]);
