@@ -1,5 +1,6 @@
 import tls from 'node:tls';
 import { Agent, type Dispatcher, ProxyAgent } from 'undici';
+import { chunksOf } from './chunks-of.ts';
 import { ClientError, interrupted, throwIfInterrupted } from './errors.ts';
 import { type ForwardProxies, isLoopback, proxyFor } from './forward-proxy.ts';
 import { largeReads } from './large-reads.ts';
@@ -48,6 +49,8 @@ const DEFAULT_STALL_MS = 30_000;
 const DEFAULT_CONNECT_MS = 10_000;
 /** Shorter than storage and load balancers keep an idle connection. */
 const KEEP_ALIVE_MS = 15_000;
+/** Bytes that have come and that nobody has taken yet, of one reply. */
+const HELD_BYTES = 1024 * 1024;
 const DEFAULT_TEXT_BYTES = 1024 * 1024;
 
 /**
@@ -103,7 +106,7 @@ export class Transport implements AsyncDisposable {
         headers,
         ...(body !== undefined && { body }),
         ...(signal !== undefined && { signal }),
-        highWaterMark: 1024 * 1024,
+        highWaterMark: HELD_BYTES,
       });
       this.#known.add(url.origin);
       return asReply(reply, failure);
@@ -173,7 +176,7 @@ function asReply(reply: Dispatcher.ResponseData, failure: (error: unknown) => un
   body.on('error', () => undefined);
   async function* bytes(): AsyncGenerator<Uint8Array, void, undefined> {
     try {
-      for await (const chunk of body) yield chunk as Uint8Array;
+      yield* chunksOf(body, HELD_BYTES);
     } catch (error) {
       throw failure(error);
     }

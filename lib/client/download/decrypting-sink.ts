@@ -7,6 +7,7 @@ import {
   SEGMENT_BYTES,
   type SegmentCipher,
 } from '../../crypt4gh/index.ts';
+import { giveBack } from '../read-memory.ts';
 import { KeptPlaintext } from './kept-plaintext.ts';
 import type { PartFile } from './part-file.ts';
 import type { Sink } from './sink.ts';
@@ -113,6 +114,7 @@ export class DecryptingSink implements Sink {
     try {
       for (let chunk = first ?? (await rest.next()).value; chunk !== undefined; chunk = (await rest.next()).value) {
         for (const full of batch.push(chunk as Uint8Array)) await work(full);
+        giveBack([chunk as Uint8Array]);
       }
     } finally {
       // Of a segment that is not whole nothing can be used; the last one may be shorter.

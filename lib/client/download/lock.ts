@@ -28,12 +28,14 @@ const PATIENCE = { attempts: 20, milliseconds: 100 } as const;
 /** Tokens of the locks that this process holds. */
 const own = new Set<string>();
 const host = `${hostname()}${linked('/proc/self/ns/pid')}`;
+const began = beginOf('self');
 
 /** Keeps other processes off one part file for as long as it is held. */
 export class FileLock implements AsyncDisposable {
   readonly #path: string;
   readonly #token: string;
   readonly #timer: NodeJS.Timeout;
+  readonly #since = Date.now();
 
   private constructor(path: string, token: string) {
     this.#path = path;
@@ -49,7 +51,7 @@ export class FileLock implements AsyncDisposable {
    * @throws LocalDiskError when a living process has it, or the disk refuses
    */
   static async acquire(path: string, sleep: (milliseconds: number) => Promise<unknown> = pause): Promise<FileLock> {
-    const owner: Owner = { pid: process.pid, host, began: beginOf('self'), token: randomUUID() };
+    const owner: Owner = { pid: process.pid, host, began, token: randomUUID() };
     for (let attempt = 0; attempt < PATIENCE.attempts; attempt += 1) {
       if (await created(path, owner)) {
         own.add(owner.token);
@@ -67,9 +69,15 @@ export class FileLock implements AsyncDisposable {
   async release(): Promise<void> {
     clearInterval(this.#timer);
     own.delete(this.#token);
-    // Another may have taken it from a process that slept for long.
+    if (await this.#isOurs()) await rm(this.#path, { force: true }).catch(() => undefined);
+  }
+
+  /** Another may have taken it from a process that slept for long; of a small file it is not worth a look. */
+  async #isOurs(): Promise<boolean> {
+    const heldMs = Date.now() - this.#since;
+    if (heldMs >= 0 && heldMs < LEFT_OVER_MS / 2) return true;
     const held = await readFile(this.#path, 'utf8').catch(() => '');
-    if (held.includes(this.#token)) await rm(this.#path, { force: true }).catch(() => undefined);
+    return held.includes(this.#token);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

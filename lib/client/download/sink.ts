@@ -1,3 +1,4 @@
+import { giveBack } from '../read-memory.ts';
 import type { PartFile } from './part-file.ts';
 
 /** Turns bytes of the remote file into bytes of the part, wherever they belong. */
@@ -53,9 +54,13 @@ export class ContainerSink implements Sink {
       held = [];
       size = 0;
       await writing;
-      writing = buffers.length === 0 ? undefined : this.#part.write(buffers, start).then(() => kept(start, end));
+      if (buffers.length === 0) return;
+      writing = this.#part.write(buffers, start).then(() => {
+        giveBack(buffers);
+        kept(start, end);
+      });
       // Awaited before the next write, or at the end.
-      writing?.catch(() => undefined);
+      writing.catch(() => undefined);
     };
     try {
       for await (const chunk of bytes) {

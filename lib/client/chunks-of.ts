@@ -1,0 +1,73 @@
+import type { Readable } from 'node:stream';
+
+/**
+ * The chunks of a stream one by one, just as they come. The iterator of a stream would put those that wait together into
+ * one: a copy of every byte of a large transfer.
+ *
+ * @param heldBytes when more than this waits, the stream is paused
+ * @throws what the stream fails with; Error when it is closed before its end
+ */
+export async function* chunksOf(stream: Readable, heldBytes: number): AsyncGenerator<Uint8Array, void, undefined> {
+  const waiting: Uint8Array[] = [];
+  let held = 0;
+  const state: { end?: 'ended' | 'closed'; failure?: unknown } = {};
+  let wake = () => {};
+  const listeners: readonly (readonly [string, (value?: unknown) => void])[] = [
+    [
+      'data',
+      (chunk) => {
+        waiting.push(chunk as Uint8Array);
+        held += (chunk as Uint8Array).length;
+        if (held > heldBytes) stream.pause();
+        wake();
+      },
+    ],
+    [
+      'end',
+      () => {
+        state.end = 'ended';
+        wake();
+      },
+    ],
+    [
+      'error',
+      (error) => {
+        state.failure ??= error;
+        wake();
+      },
+    ],
+    [
+      'close',
+      () => {
+        state.end ??= 'closed';
+        wake();
+      },
+    ],
+  ];
+  if (stream.errored) throw stream.errored;
+  if (stream.destroyed && !stream.readableEnded) throw new Error('closed before its end');
+  for (const [event, listener] of listeners) stream.on(event, listener);
+  try {
+    for (;;) {
+      const chunk = waiting.shift();
+      if (chunk !== undefined) {
+        held -= chunk.length;
+        if (held <= heldBytes && stream.isPaused()) stream.resume();
+        yield chunk;
+      } else if (state.failure !== undefined) {
+        throw state.failure;
+      } else if (state.end === 'ended') {
+        return;
+      } else if (state.end === 'closed') {
+        throw new Error('closed before its end');
+      } else {
+        await new Promise<void>((resolve) => {
+          wake = resolve;
+        });
+      }
+    }
+  } finally {
+    for (const [event, listener] of listeners) stream.off(event, listener);
+    if (state.end === undefined) stream.destroy();
+  }
+}
