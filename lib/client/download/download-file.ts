@@ -38,6 +38,8 @@ export interface DownloadFileOptions {
   readonly signal: AbortSignal | undefined;
 }
 
+/** What fails for want of less than this fails soon enough by itself. */
+const LEAST_CHECKED_BYTES = 8 * 1024 * 1024;
 /** How often a file may change under a download. */
 const MOST_RESTARTS = 3;
 
@@ -79,7 +81,7 @@ async function downloadVersion(options: DownloadFileOptions): Promise<void> {
   });
   if (resumed === undefined) {
     await checkpoints.forget();
-    await part.truncate(0);
+    if (exists) await part.truncate(0);
   }
   const transfer = new Transfer({
     remote,
@@ -183,6 +185,7 @@ async function syncFolder(folder: string): Promise<void> {
 
 /** @throws LocalDiskError when there is less room than is needed, as far as the disk says */
 async function checkSpace(path: string, needed: number): Promise<void> {
+  if (needed < LEAST_CHECKED_BYTES) return;
   const { bavail, bsize, blocks } = await onDisk(path, () => statfs(dirname(path)));
   const room = bavail * bsize;
   if (blocks === 0 || room >= needed) return;
