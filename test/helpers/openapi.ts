@@ -1,5 +1,10 @@
 import { readFileSync } from 'node:fs';
-import { registerSchema, setShouldValidateFormat, validate } from '@hyperjump/json-schema/openapi-3-1';
+import {
+  registerSchema,
+  setShouldValidateFormat,
+  unregisterSchema,
+  validate,
+} from '@hyperjump/json-schema/openapi-3-1';
 import '@hyperjump/json-schema/formats';
 import type { Json } from '@hyperjump/json-pointer';
 import { parse } from 'yaml';
@@ -35,6 +40,8 @@ export class OpenApi {
   private constructor(name: string, document: Node) {
     this.document = document;
     this.#uri = `https://data-out.example.org/${name}`;
+    // The validator outlives this module where test files share a process.
+    unregisterSchema(this.#uri);
     registerSchema(document as never, this.#uri, dialect);
   }
 

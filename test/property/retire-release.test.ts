@@ -34,6 +34,11 @@ const number = fc.constantFrom('1.2', '1.2.0', '1.2.1', '1.2.00', '1.2.0-rc.1', 
 /** Somebody else moves a tag at some call; the exact moment between our last look and the deletion cannot be guarded. */
 const move = fc.record({ call: fc.nat({ max: 5 }), from: fc.nat({ max: 5 }), to: fc.nat({ max: 5 }), tag });
 
+/** A version has a tag once. */
+function give(version: StoredVersion | undefined, tag: string): void {
+  if (version && !version.tags.includes(tag)) version.tags.push(tag);
+}
+
 test('no run ever deletes a version that lacks the exact tag, or more than one', async () => {
   let deletions = 0;
   await fc.assert(
@@ -58,8 +63,8 @@ test('no run ever deletes a version that lacks the exact tag, or more than one',
         // What an operator would ask for, more often than chance would have it: else no run gets as far as deleting.
         let alsoRemove = given;
         if (plausible) {
-          versions[0]?.tags.push(`${component}-${replacement}`);
-          if (!versions.some((each) => each.tags.includes(wanted))) versions[1]?.tags.push(wanted);
+          give(versions[0], `${component}-${replacement}`);
+          if (!versions.some((each) => each.tags.includes(wanted))) give(versions[1], wanted);
           const found = versions.find((each) => each.tags.includes(wanted));
           alsoRemove = found?.tags.filter((each) => each !== wanted) ?? [];
         }
@@ -71,7 +76,7 @@ test('no run ever deletes a version that lacks the exact tag, or more than one',
           if (index === moved?.call && !operation.startsWith('DELETE')) {
             const [from, to] = [versions[moved.from], versions[moved.to]];
             if (from?.tags.includes(moved.tag)) from.tags = from.tags.filter((each) => each !== moved.tag);
-            to?.tags.push(moved.tag);
+            give(to, moved.tag);
           }
           if (!operation.startsWith('DELETE /orgs')) return;
           const found = server.state.versions.find(({ id }) => String(id) === path['package_version_id']);
