@@ -10,7 +10,7 @@ import { RangeServer, type ServedFile, servedBytes } from '../helpers/range-serv
 /** Many bytes and many files: the client as it is installed, against a server that makes bytes while it serves them. */
 const mebibyte = 2 ** 20;
 /** Whatever is downloaded; Node.js alone takes about 50 MiB, each decrypting thread about 20. */
-const mostMemory = 400 * mebibyte;
+const mostMemory = 300 * mebibyte;
 let client: InstalledClient;
 let server: RangeServer | undefined;
 
