@@ -1,6 +1,6 @@
 import { defineConfig } from 'vitest/config';
 
-/** Faults at every step, restarts, hostile callers. Too long for `npm test`; `npm run test:resilience`, which `.ci/run` calls. */
+/** Faults at every step, restarts, hostile callers, the demonstration, long listings. Too long for `npm test`; `npm run test:resilience`, which `.ci/run` calls. */
 export default defineConfig({
   root: new URL('../..', import.meta.url).pathname,
   test: {
