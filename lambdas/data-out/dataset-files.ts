@@ -1,4 +1,4 @@
-import { directChallenge } from '../../lib/http/authorization.ts';
+import { directChallenge } from '../../lib/contract/challenges.ts';
 import { type DatasetListing, listDatasetFiles } from '../../lib/http/dataset-files.ts';
 import { directAccess } from '../shared/direct-access.ts';
 import { logger } from '../shared/observability.ts';

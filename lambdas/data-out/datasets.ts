@@ -1,6 +1,6 @@
 import type { APIGatewayProxyEvent, APIGatewayProxyResult } from 'aws-lambda';
+import { directChallenge } from '../../lib/contract/challenges.ts';
 import { resultOf } from '../../lib/http/api-gateway.ts';
-import { directChallenge } from '../../lib/http/authorization.ts';
 import { listDatasets } from '../../lib/http/datasets.ts';
 import { directAccess } from '../shared/direct-access.ts';
 import { answer } from '../shared/http.ts';

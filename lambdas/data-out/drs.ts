@@ -1,7 +1,7 @@
 import type { APIGatewayProxyEvent, APIGatewayProxyResult } from 'aws-lambda';
+import { directChallenge } from '../../lib/contract/challenges.ts';
 import { environment } from '../../lib/contract/environment.ts';
 import { resultOf } from '../../lib/http/api-gateway.ts';
-import { directChallenge } from '../../lib/http/authorization.ts';
 import { baseUrlOf } from '../../lib/http/base-url.ts';
 import { objectAuthorizations } from '../../lib/http/drs/authorizations.ts';
 import { drsErrorReply } from '../../lib/http/drs/error.ts';

@@ -1,5 +1,5 @@
+import { directChallenge } from '../../lib/contract/challenges.ts';
 import { environment } from '../../lib/contract/environment.ts';
-import { directChallenge } from '../../lib/http/authorization.ts';
 import { type ServedFile, serveFile } from '../../lib/http/file.ts';
 import { serveContent, serveHeader } from '../../lib/http/split.ts';
 import { S3Archive } from '../../lib/stores/s3/archive.ts';

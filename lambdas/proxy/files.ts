@@ -1,5 +1,5 @@
+import { outboxChallenge } from '../../lib/contract/challenges.ts';
 import { environment } from '../../lib/contract/environment.ts';
-import { outboxChallenge } from '../../lib/http/authorization.ts';
 import { type ListingAccess, listFiles } from '../../lib/http/files.ts';
 import { s3Client } from '../../lib/stores/s3/client.ts';
 import { S3OutboxReader } from '../../lib/stores/s3/outbox-reader.ts';

@@ -1,5 +1,4 @@
-import { DamagedBodyError } from './errors.ts';
-import { damagedSegment } from './segment-decryptor.ts';
+import { damagedSegment, truncatedBody } from './segment-decryptor.ts';
 import { ENCRYPTED_SEGMENT_BYTES, encryptedBodySize, SEGMENT_BYTES, SEGMENT_OVERHEAD } from './sizes.ts';
 
 /**
@@ -30,7 +29,7 @@ export class BodySizeCheck {
   /** @throws DamagedBodyError when the body ends after so many segments, and that is too early. */
   end(segments: number): void {
     const start = segments * ENCRYPTED_SEGMENT_BYTES;
-    if (start < this.bodySize) throw new DamagedBodyError('truncated-body', segments, start, this.bodySize);
+    if (start < this.bodySize) throw truncatedBody(start, this.bodySize);
   }
 
   /** The same for a body whose size is known at once. @throws DamagedBodyError */

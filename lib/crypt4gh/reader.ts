@@ -1,12 +1,11 @@
 import { BodySizeCheck } from './body-size.ts';
 import { asBuffer, wipe } from './bytes.ts';
 import { editedSize, selectKept } from './edit-list.ts';
-import { DamagedBodyError } from './errors.ts';
 import { openHeader } from './open-header.ts';
 import { readAhead } from './read-ahead.ts';
 import { readHeader } from './read-header.ts';
 import { release } from './sealed.ts';
-import { SegmentDecryptor } from './segment-decryptor.ts';
+import { SegmentDecryptor, truncatedBody } from './segment-decryptor.ts';
 import { type SegmentRun, segmentRuns } from './segment-runs.ts';
 import { decryptedSize, ENCRYPTED_SEGMENT_BYTES, SEGMENT_BYTES } from './sizes.ts';
 import type { RandomAccessSource } from './source.ts';
@@ -146,13 +145,7 @@ class BodySource {
     const bytes = asBuffer(await this.#source.read(this.#start + start, length));
     if (bytes.length >= length) return { bytes: bytes.subarray(0, length), isLast: false };
     if (this.#size === undefined) return { bytes, isLast: true };
-    const present = start + bytes.length;
-    throw new DamagedBodyError(
-      'truncated-body',
-      Math.floor(present / ENCRYPTED_SEGMENT_BYTES),
-      present,
-      start + length,
-    );
+    throw truncatedBody(start + bytes.length, start + length);
   }
 }
 

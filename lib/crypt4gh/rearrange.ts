@@ -1,10 +1,10 @@
 import { type ByteSource, type Random, systemRandom, wipe } from './bytes.ts';
 import { splitContainer } from './container.ts';
 import { encryptHeader } from './encrypt-header.ts';
-import { DamagedBodyError } from './errors.ts';
 import { openHeader } from './open-header.ts';
 import { readHeader } from './read-header.ts';
 import { planRearrangement, type Rearrangement, type VisibleRange } from './rearrangement.ts';
+import { truncatedBody } from './segment-decryptor.ts';
 import { ENCRYPTED_SEGMENT_BYTES } from './sizes.ts';
 import { isRandomAccess, type RandomAccessSource } from './source.ts';
 
@@ -84,8 +84,7 @@ async function* readRange(
     if (bytes.length > 0) yield bytes;
     if (bytes.length >= wanted) continue;
     if (bodySize === undefined) return;
-    const present = position + bytes.length;
-    throw new DamagedBodyError('truncated-body', Math.floor(present / ENCRYPTED_SEGMENT_BYTES), present, end);
+    throw truncatedBody(position + bytes.length, end);
   }
 }
 

@@ -63,6 +63,11 @@ export class SegmentDecryptor {
   }
 }
 
+/** The body ends after `present` bytes, and what was asked for goes on to `end`. */
+export function truncatedBody(present: number, end: number): DamagedBodyError {
+  return new DamagedBodyError('truncated-body', Math.floor(present / ENCRYPTED_SEGMENT_BYTES), present, end);
+}
+
 export function damagedSegment(code: DamagedBodyError['code'], index: number, length: number): DamagedBodyError {
   const start = index * ENCRYPTED_SEGMENT_BYTES;
   return new DamagedBodyError(code, index, start, start + length);

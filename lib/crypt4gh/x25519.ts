@@ -101,13 +101,13 @@ export function isLowOrder(publicKey: Uint8Array): boolean {
   return keyAgreement(probe.key, publicKey) === undefined;
 }
 
-/** 2^255 - 19, lowest byte first. */
-const prime = Buffer.concat([Buffer.of(0xed), Buffer.alloc(KEY_BYTES - 2, 0xff), Buffer.of(0x7f)]);
+/** 2^255 - 19, highest byte first. */
+const prime = Buffer.concat([Buffer.of(0x7f), Buffer.alloc(KEY_BYTES - 2, 0xff), Buffer.of(0xed)]);
 
 /**
  * Whether the key is what X25519 gives: a number below 2^255 - 19. It takes others in their place (RFC 7748 § 5), but the
  * key of a Crypt4GH packet comes from the bytes, and nobody's own public key has those.
  */
 export function isCanonical(publicKey: Uint8Array): boolean {
-  return Buffer.from(publicKey).reverse().compare(Buffer.from(prime).reverse()) < 0;
+  return Buffer.from(publicKey).reverse().compare(prime) < 0;
 }

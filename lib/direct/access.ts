@@ -1,7 +1,13 @@
 import { ForbiddenError, UnauthenticatedError } from '../errors.ts';
 import { grantedAndReleased } from '../export/entitlement.ts';
 import type { ArchivedFile, Catalogue, Clock, FileReference } from '../export/ports.ts';
-import { type DatasetGrant, type TrustedIssuers, VisaError, verifyVisaOrPassport } from '../visas/index.ts';
+import {
+  type DatasetGrant,
+  type TrustedIssuers,
+  type VerifiedGrants,
+  VisaError,
+  verifyVisaOrPassport,
+} from '../visas/index.ts';
 
 export interface VisaRules {
   readonly issuers: TrustedIssuers;
@@ -14,18 +20,23 @@ export function accessRefused(): ForbiddenError {
 }
 
 /**
- * What a Bearer token grants at this moment. Called for every request: nothing is remembered between them.
+ * What a caller's token says at this moment. Called for every request: nothing is remembered between them.
  *
  * @param token a visa or a passport
  * @throws UnauthenticatedError when the token is refused
  */
-export async function grantsOf(token: string, { issuers, now }: VisaRules): Promise<readonly DatasetGrant[]> {
+export async function verifiedToken(token: string, { issuers, now }: VisaRules): Promise<VerifiedGrants> {
   try {
-    return (await verifyVisaOrPassport(token, { issuers, now: now() })).grants;
+    return await verifyVisaOrPassport(token, { issuers, now: now() });
   } catch (error) {
     if (!(error instanceof VisaError)) throw error;
     throw new UnauthenticatedError(`the visa was refused (${error.code}): ${error.message}`);
   }
+}
+
+/** What a Bearer token grants. @throws UnauthenticatedError as {@link verifiedToken} */
+export async function grantsOf(token: string, rules: VisaRules): Promise<readonly DatasetGrant[]> {
+  return (await verifiedToken(token, rules)).grants;
 }
 
 /**

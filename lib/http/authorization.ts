@@ -7,12 +7,6 @@ export interface BasicCredentials {
   readonly password: string;
 }
 
-/** `WWW-Authenticate` of the endpoints that take a visa and, beside it, the central archive's credentials. */
-export const outboxChallenge = 'Bearer realm="data-out", Basic realm="central archive", charset="UTF-8"';
-
-/** `WWW-Authenticate` of the direct API, which takes a visa or a passport and nothing else. */
-export const directChallenge = 'Bearer realm="data-out"';
-
 const base64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
 /** `token68` (RFC 9110 § 11.2): what a Bearer token may consist of. */
 const token68 = /^[A-Za-z0-9\-._~+/]+=*$/;

@@ -1,7 +1,7 @@
 import { outboxPrefix } from '../contract/outbox-key.ts';
-import { UnauthenticatedError } from '../errors.ts';
+import { verifiedToken } from '../direct/access.ts';
 import type { Clock } from '../export/ports.ts';
-import { type TrustedIssuers, VisaError, verifyVisaOrPassport } from '../visas/index.ts';
+import type { TrustedIssuers } from '../visas/index.ts';
 import type { ArchiveCredentials } from './archive-credentials.ts';
 import { visaToken } from './authorization.ts';
 import type { HttpRequest } from './request.ts';
@@ -52,19 +52,9 @@ export function accessOf(
  * @throws UnauthenticatedError without a valid visa or right archive credentials. @throws InvalidRequestError
  */
 export async function callerOf(request: HttpRequest, access: RecipientAccess): Promise<Caller> {
-  const subjects = await subjectsOf(visaToken(request), access);
+  const { subjects } = await verifiedToken(visaToken(request), { issuers: access.issuers, now: access.clock });
   const archiveUser = await access.archiveCredentials.check(request);
   const bySubject = new Map(subjects.map((subject) => [outboxPrefix(subject), subject.sub]));
   const recipients = Array.from(bySubject, ([prefix, sub]) => ({ prefix, sub }));
   return { recipients, ...(archiveUser !== undefined && { archiveUser }) };
-}
-
-async function subjectsOf(token: string, { issuers, clock }: RecipientAccess) {
-  try {
-    return (await verifyVisaOrPassport(token, { issuers, now: clock() })).subjects;
-  } catch (error) {
-    if (error instanceof VisaError)
-      throw new UnauthenticatedError(`the visa was refused (${error.code}): ${error.message}`);
-    throw error;
-  }
 }

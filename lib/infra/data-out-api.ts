@@ -8,6 +8,7 @@ import {
   ResponseTransferMode,
 } from 'aws-cdk-lib/aws-apigateway';
 import type { Construct } from 'constructs';
+import { directChallenge } from '../contract/challenges.ts';
 import { acknowledge } from './acknowledge.ts';
 import { OpenApiDocument } from './openapi-document.ts';
 import { ServiceApi, type ServiceApiProps } from './service-api.ts';
@@ -30,7 +31,7 @@ export class DataOutApi extends ServiceApi {
   readonly #authorizer: RequestAuthorizer;
 
   constructor(scope: Construct, id: string, props: DataOutApiProps) {
-    super(scope, id, { ...props, challenge: 'Bearer realm="data-out"' });
+    super(scope, id, { ...props, challenge: directChallenge });
     const { root } = this.api;
     this.#authorizer = new RequestAuthorizer(this, 'Visas', {
       handler: props.authorizeVisa.function,

@@ -1,6 +1,7 @@
 import { Duration } from 'aws-cdk-lib';
 import { AuthorizationType, IdentitySource, RequestAuthorizer, ResponseTransferMode } from 'aws-cdk-lib/aws-apigateway';
 import type { Construct } from 'constructs';
+import { exportChallenge } from '../contract/challenges.ts';
 import { acknowledge } from './acknowledge.ts';
 import { OpenApiDocument } from './openapi-document.ts';
 import { ServiceApi, type ServiceApiProps } from './service-api.ts';
@@ -19,7 +20,7 @@ export class ProxyApi extends ServiceApi {
     const { archiveKind, throttling } = props.settings;
     super(scope, id, {
       ...props,
-      challenge: 'Basic realm="data-out", charset="UTF-8"',
+      challenge: exportChallenge,
       methodThrottling: { [`/export/${archiveKind}/POST`]: throttling.export },
     });
     const { root } = this.api;

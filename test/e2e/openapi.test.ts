@@ -7,9 +7,9 @@ import {
 } from '@aws-sdk/client-s3';
 import { GetSecretValueCommand, PutSecretValueCommand } from '@aws-sdk/client-secrets-manager';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { directChallenge } from '../../lib/contract/challenges.ts';
 import { hashPassword } from '../../lib/contract/password-hash.ts';
 import { generateKeyPair } from '../../lib/crypt4gh/index.ts';
-import { directChallenge } from '../../lib/http/authorization.ts';
 import { problemReply } from '../../lib/http/problem.ts';
 import { gatewayError, renderGatewayResponse } from '../../lib/local/api-gateway/gateway-response.ts';
 import type { RestApi } from '../../lib/local/api-gateway/model.ts';

@@ -61,6 +61,14 @@ export class ExportWorld {
   /** Token → what its verification gives; every other token is malformed. */
   readonly visas = new Map<string, readonly DatasetGrant[] | VisaErrorCode | Error>();
 
+  /** With one file of this body, EGAF1, in the released dataset EGAD1. */
+  static of(body: Uint8Array, submissionFilePath = 'run 7/sample.bam'): ExportWorld {
+    const world = new ExportWorld();
+    world.catalogue.addDataset('EGAD1', { released: true, fileIds: ['EGAF1'] });
+    world.addFile('EGAF1', body, submissionFilePath);
+    return world;
+  }
+
   /** A file of `datasets` with the header of the vectors and this body. */
   addFile(fileId: string, body: Uint8Array, submissionFilePath = `dir/${fileId}.bin`): void {
     const archiveFilePath = `bodies/${fileId}`;

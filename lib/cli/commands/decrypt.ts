@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { decrypt, decryptFile, openContainer } from '../../crypt4gh/index.ts';
 import { usageError } from '../errors.ts';
 import { type ContainerInput, openContainerInput } from '../files/container.ts';
-import { filesHelp, type OutputFileOptions, reportWritten, withOutputOptions } from '../files/options.ts';
+import { filesHelp, type OutputFileOptions, outputOf, reportWritten, withOutputOptions } from '../files/options.ts';
 import { type Sink, writeOutput } from '../files/output-file.ts';
 import { beyondEnd, counted, sliced } from '../files/streams.ts';
 import { threadsFor, whileGrowing } from '../files/threads.ts';
@@ -45,8 +45,7 @@ export function registerDecrypt(program: Command, context: CommandContext): void
       const name = options.output ?? defaultName(file);
       await using container = await openContainerInput(file, options.header, terminal);
       // Plaintext is its owner's alone, as with download --decrypt.
-      const mode = 0o600;
-      const output = { name, terminal, force: options.force === true, mode, toTerminal: options.output === '-' };
+      const output = { ...outputOf(name, options, terminal), mode: 0o600 };
       await writeOutput(output, async (sink) => {
         const keys = await readPrivateKeys(session);
         const privateKeys = keys.map(({ privateKey }) => privateKey);

@@ -4,6 +4,7 @@ import { type Input, openInput } from '../files/input.ts';
 import {
   filesHelp,
   type OutputFileOptions,
+  outputOf,
   readSomeRecipients,
   reportWritten,
   withOutputOptions,
@@ -43,7 +44,7 @@ export function registerEncrypt(program: Command, context: CommandContext): void
       const recipients = await readSomeRecipients(options.recipient, terminal);
       await using input = await openInput(file, terminal);
       const name = options.output ?? (file === '-' ? '-' : `${file}.c4gh`);
-      const output = { name, terminal, force: options.force === true, toTerminal: options.output === '-' };
+      const output = outputOf(name, options, terminal);
       await writeOutput(output, (sink) =>
         encryptTo(sink, { session, input, recipients, headerOutput: headerOf(output, options) }),
       );

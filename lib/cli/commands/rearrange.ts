@@ -5,6 +5,7 @@ import { openContainerInput } from '../files/container.ts';
 import {
   filesHelp,
   type OutputFileOptions,
+  outputOf,
   readRecipients,
   reportWritten,
   withOutputOptions,
@@ -50,7 +51,7 @@ export function registerRearrange(program: Command, context: CommandContext): vo
       const named = await readRecipients(options.recipient ?? [], terminal);
       await using container = await openContainerInput(file, options.header, terminal);
       const name = options.output ?? '-';
-      const output = { name, terminal, force: options.force === true, toTerminal: options.output === '-' };
+      const output = outputOf(name, options, terminal);
       await writeOutput(output, async (sink) => {
         const keys = await readPrivateKeys(session);
         const privateKeys = keys.map(({ privateKey }) => privateKey);

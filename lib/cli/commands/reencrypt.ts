@@ -5,6 +5,7 @@ import { openInput } from '../files/input.ts';
 import {
   filesHelp,
   type OutputFileOptions,
+  outputOf,
   readSomeRecipients,
   reportWritten,
   withOutputOptions,
@@ -53,7 +54,7 @@ export function registerReencrypt(program: Command, context: CommandContext): vo
     const recipients = await readSomeRecipients(options.recipient, terminal);
     await using input = await openInput(file, terminal);
     const name = options.output ?? '-';
-    const output = { name, terminal, force: options.force === true, toTerminal: options.output === '-' };
+    const output = outputOf(name, options, terminal);
     await writeOutput(output, async (sink) => {
       const keys = await readPrivateKeys(session);
       const readerKeys = keys.map(({ privateKey }) => privateKey);

@@ -5,6 +5,7 @@ import { usageError } from '../errors.ts';
 import { readPublicKey } from '../key-files.ts';
 import { collect } from '../options.ts';
 import type { Output } from '../output.ts';
+import type { OutputOptions } from './output-file.ts';
 
 /** Options of commands that write one file. */
 export interface OutputFileOptions {
@@ -14,6 +15,11 @@ export interface OutputFileOptions {
 
 export function withOutputOptions(command: Command, text: string): Command {
   return command.option('-o, --output <file>', text).option('--force', 'replace the output file if there is one');
+}
+
+/** Where the output of a command goes that is called `name`, by `--output` or without it. */
+export function outputOf(name: string, { output, force }: OutputFileOptions, terminal: Terminal): OutputOptions {
+  return { name, terminal, force: force === true, toTerminal: output === '-' };
 }
 
 /** The option of commands that write for other readers. */

@@ -22,13 +22,11 @@ beforeEach(() => {
 });
 
 function worldWith(bodySize: number): ExportWorld {
-  const made = new ExportWorld();
   const body = Buffer.alloc(
     bodySize,
     Uint8Array.from({ length: 251 }, (_, index) => index),
   );
-  made.catalogue.addDataset('EGAD1', { released: true, fileIds: ['EGAF1'] });
-  made.addFile('EGAF1', body, 'run 7/sample.bam');
+  const made = ExportWorld.of(body);
   urls = new FakeDirectUrls(() => made.outbox.now);
   return made;
 }

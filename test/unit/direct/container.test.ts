@@ -12,15 +12,8 @@ const MiB = 1024 * 1024;
 
 let world: ExportWorld;
 beforeEach(() => {
-  world = worldWith(vector('split/body.bin'));
+  world = ExportWorld.of(vector('split/body.bin'));
 });
-
-function worldWith(body: Uint8Array): ExportWorld {
-  const made = new ExportWorld();
-  made.catalogue.addDataset('EGAD1', { released: true, fileIds: ['EGAF1'] });
-  made.addFile('EGAF1', body, 'run 7/sample.bam');
-  return made;
-}
 
 async function file(): Promise<ArchivedFile> {
   const found = await world.catalogue.findReleasedFile({ fileId: 'EGAF1', datasetId: 'EGAD1' });
@@ -76,7 +69,7 @@ describe('a container', () => {
   });
 
   test('of an empty file is a header, and no read', async () => {
-    world = worldWith(Buffer.alloc(0));
+    world = ExportWorld.of(Buffer.alloc(0));
     const made = await container();
     expect(made.size).toBe(124);
     expect(readPlainly(await collect(made.stream(0, 124)), bob.privateKey)).toHaveLength(0);
@@ -93,7 +86,7 @@ describe('a container', () => {
       [6_000_000 - 124, false],
       [6_000_000 - 123, true],
     ] as const) {
-      world = worldWith(Buffer.alloc(bodySize));
+      world = ExportWorld.of(Buffer.alloc(bodySize));
       const made = await container();
       expect([made.size, isForAssembly(made)]).toEqual([bodySize + 124, expected]);
     }
@@ -106,7 +99,7 @@ describe('reading', () => {
       9 * MiB + 5,
       Uint8Array.from({ length: 251 }, (_, index) => index),
     );
-    world = worldWith(body);
+    world = ExportWorld.of(body);
     const made = await container();
     const stream = made.stream(0, made.size)[Symbol.asyncIterator]();
     const reads = () => world.calls.names.filter((name) => name === 'archive.read').length;
@@ -120,7 +113,7 @@ describe('reading', () => {
   });
 
   test('stops when the reply ends early', async () => {
-    world = worldWith(Buffer.alloc(9 * MiB));
+    world = ExportWorld.of(Buffer.alloc(9 * MiB));
     const made = await container();
     for await (const piece of made.stream(200, made.size)) if (piece.length > 0) break;
     await new Promise((resolve) => setTimeout(resolve, 20));
@@ -128,7 +121,7 @@ describe('reading', () => {
   });
 
   test('that fails in the middle throws after the bytes before it', async () => {
-    world = worldWith(Buffer.alloc(9 * MiB));
+    world = ExportWorld.of(Buffer.alloc(9 * MiB));
     const made = await container();
     world.calls.failAt(3, 'before', new TemporarilyUnavailableError('S3 is slow'));
     const pieces: number[] = [];

@@ -25,12 +25,7 @@ const redelivered = { ...fresh, redelivered: true };
 const large = Buffer.alloc(70 * MiB, 'body');
 const small = vector('split/body.bin');
 
-function worldWith(body: Uint8Array): ExportWorld {
-  const world = new ExportWorld();
-  world.catalogue.addDataset('EGAD1', { released: true, fileIds: ['EGAF1'] });
-  world.addFile('EGAF1', body, 'sample.bam');
-  return world;
-}
+const worldWith = (body: Uint8Array) => ExportWorld.of(body, 'sample.bam');
 
 function expectWhole(world: ExportWorld, body: Uint8Array): void {
   const bytes = world.outbox.objects.get(outboxKey)?.bytes ?? new Uint8Array();

@@ -32,15 +32,8 @@ const fresh = { redelivered: false, remainingMs: () => 900_000 };
 
 let world: ExportWorld;
 beforeEach(() => {
-  world = worldWith(vector('split/body.bin'));
+  world = ExportWorld.of(vector('split/body.bin'));
 });
-
-function worldWith(body: Uint8Array): ExportWorld {
-  const made = new ExportWorld();
-  made.catalogue.addDataset('EGAD1', { released: true, fileIds: ['EGAF1'] });
-  made.addFile('EGAF1', body, 'run 7/sample.bam');
-  return made;
-}
 
 /** Bytes that no two positions share for long, without the cost of a cipher. */
 function bodyOf(size: number): Buffer {
@@ -113,7 +106,7 @@ test('two files of one base name in one dataset both arrive', async () => {
 describe('bodies of every size', () => {
   test.each([0, 1, 8 * MiB])('%i bytes: read and put at once', async (size) => {
     const body = bodyOf(size);
-    world = worldWith(body);
+    world = ExportWorld.of(body);
     expect(await stageFile(message(), world.staging, fresh)).toMatchObject({ outcome: 'staged', bytes: 124 + size });
     expect(Buffer.from(staged().subarray(124)).equals(body)).toBe(true);
     expect(world.archive.bytesRead).toBe(size);
@@ -122,7 +115,7 @@ describe('bodies of every size', () => {
 
   test.each([8 * MiB + 1, 70 * MiB])('%i bytes: at most 5 MiB pass through the function', async (size) => {
     const body = bodyOf(size);
-    world = worldWith(body);
+    world = ExportWorld.of(body);
     expect(await stageFile(message(), world.staging, fresh)).toMatchObject({ outcome: 'staged', bytes: 124 + size });
     expect(Buffer.from(staged().subarray(124)).equals(body)).toBe(true);
     expect(world.archive.bytesRead).toBe(5 * MiB - 124);
@@ -160,14 +153,14 @@ describe('again and at once', () => {
       [win, lose],
       [lose, win],
     ]) {
-      world = worldWith(vector('split/body.bin'));
+      world = ExportWorld.of(vector('split/body.bin'));
       for (const one of order) await stageFile(one, world.staging, fresh);
       expect(await sha256Of(staged(), 'dave')).toBe(plaintextSha256);
     }
   });
 
   test.each([66_057, 9 * MiB])('a message delivered twice at once (body of %i bytes)', async (size) => {
-    world = worldWith(size === 66_057 ? vector('split/body.bin') : bodyOf(size));
+    world = ExportWorld.of(size === 66_057 ? vector('split/body.bin') : bodyOf(size));
     const outcomes = await Promise.all([1, 2].map(() => stageFile(message(), world.staging, fresh)));
     expect(outcomes.map(({ outcome }) => outcome).sort()).toEqual(['already_staged', 'staged']);
     expect(staged()).toHaveLength(124 + size);
@@ -187,7 +180,7 @@ describe('again and at once', () => {
           [first, second],
           [second, first],
         ] as const) {
-          world = worldWith(body);
+          world = ExportWorld.of(body);
           const one = stageFile(ahead, world.staging, fresh).catch((error: unknown) => error);
           for (let turn = 0; turn < lead; turn += 1) await new Promise((resolve) => setImmediate(resolve));
           const two = stageFile(behind, world.staging, fresh).catch((error: unknown) => error);
@@ -235,7 +228,7 @@ describe('rejected: nothing is staged', () => {
   });
 
   test('a dataset withdrawn while S3 copies: the upload is aborted', async () => {
-    world = worldWith(bodyOf(9 * MiB));
+    world = ExportWorld.of(bodyOf(9 * MiB));
     const delivery = {
       redelivered: false,
       remainingMs: () => {
