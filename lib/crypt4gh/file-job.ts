@@ -1,11 +1,13 @@
 import type { KeyObject } from 'node:crypto';
 import { readSync, writeSync } from 'node:fs';
-import { asBuffer } from './bytes.ts';
-import { release, sealInto } from './sealed.ts';
+import { release, seal } from './sealed.ts';
 import { SegmentDecryptor } from './segment-decryptor.ts';
-import { ENCRYPTED_SEGMENT_BYTES, NONCE_BYTES, SEGMENT_BYTES, SEGMENT_OVERHEAD } from './sizes.ts';
+import { ENCRYPTED_SEGMENT_BYTES, NONCE_BYTES, SEGMENT_BYTES } from './sizes.ts';
 
-/** Neighbouring segments from one open file to another, for a worker thread: their bytes never reach the calling one. */
+/** Segments that a thread reads in one go: 256 KiB. What is larger has left the cache before it is worked on. */
+const READ_SEGMENTS = 4;
+
+/** Neighbouring segments from one open file to another: their bytes never reach the calling thread. */
 export type FileJob = {
   /** File descriptors; they are the process's, not a thread's. */
   readonly source: number;
@@ -20,60 +22,86 @@ export type FileJob = {
   | { readonly kind: 'encrypt-file'; readonly dataKey: KeyObject; readonly nonces: Uint8Array }
 );
 
-/** What became of a job that could be done. */
+/** A job for several threads at once, each of which takes what comes next: the first segment that nobody has taken. */
+export type SharedFileJob = FileJob & { readonly next: SharedArrayBuffer };
+
+/** What became of what one thread took. */
 export interface FileJobResult {
-  /** Segments written: all of them, or those before the first that does not authenticate. */
-  readonly done: number;
+  /** The segment, counted from the start of the job, that does not authenticate. */
+  readonly damaged?: number;
 }
 
-/** Memory of this thread, as large as the largest job so far. */
-let memory = Buffer.alloc(0);
+/** The same job for each of so many threads, or for as many as find something to do. */
+export function shareFileJob(job: FileJob, threads: number): SharedFileJob[] {
+  const next = new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT);
+  const takers = Math.ceil(sizesOf(job).segments / READ_SEGMENTS);
+  return Array.from({ length: Math.min(threads, takers) }, () => ({ ...job, next }));
+}
 
-/** Does the job. @throws what the file system says; Error when the source is shorter than it was. */
-export function runFileJob(job: FileJob): FileJobResult {
-  const count = Math.ceil(job.length / (job.kind === 'encrypt-file' ? SEGMENT_BYTES : ENCRYPTED_SEGMENT_BYTES));
-  const needed = count * ENCRYPTED_SEGMENT_BYTES;
-  if (memory.length < needed) memory = Buffer.allocUnsafeSlow(needed);
-  const { done, size } = job.kind === 'encrypt-file' ? encryptInPlace(job, count) : decryptInPlace(job, count);
-  for (let written = 0; written < size; ) {
-    written += writeSync(job.target, memory, written, size - written, job.to + written);
+/**
+ * Does as much of the job as the other threads leave. At the first error and the first damaged segment all of them stop,
+ * as soon as they have done what they have taken: it may lie in front.
+ *
+ * @throws what the file system says; Error when the source is shorter than it was.
+ */
+export function runFileJob(job: SharedFileJob): FileJobResult {
+  const { segments, bytesToRead, bytesToWrite } = sizesOf(job);
+  const next = new Int32Array(job.next);
+  const make = job.kind === 'encrypt-file' ? encryptor(job) : decryptor(job);
+  try {
+    for (;;) {
+      const first = Atomics.add(next, 0, READ_SEGMENTS);
+      if (first >= segments) return {};
+      const bytes = readWhole(job, first * bytesToRead, Math.min(READ_SEGMENTS, segments - first) * bytesToRead);
+      for (let segment = first; segment < Math.min(first + READ_SEGMENTS, segments); segment += 1) {
+        const start = (segment - first) * bytesToRead;
+        const made = make(bytes.subarray(start, start + bytesToRead), segment);
+        if (made === undefined) return { damaged: segment };
+        writeWhole(job, made, segment * bytesToWrite);
+      }
+    }
+  } finally {
+    Atomics.store(next, 0, segments);
   }
-  return { done };
 }
 
-function encryptInPlace(job: Extract<FileJob, { kind: 'encrypt-file' }>, count: number) {
-  // As far back as the segments grow: none is written over plaintext that is still to be read.
-  const start = count * SEGMENT_OVERHEAD;
-  const plaintext = memory.subarray(start, start + job.length);
-  readWhole(job, plaintext);
-  for (let index = 0; index < count; index += 1) {
-    const piece = plaintext.subarray(index * SEGMENT_BYTES, (index + 1) * SEGMENT_BYTES);
-    const nonce = asBuffer(job.nonces).subarray(index * NONCE_BYTES, (index + 1) * NONCE_BYTES);
-    sealInto(memory.subarray(index * ENCRYPTED_SEGMENT_BYTES), piece, job.dataKey, nonce);
-  }
-  return { done: count, size: job.length + count * SEGMENT_OVERHEAD };
+function sizesOf({ kind, length }: FileJob) {
+  const [bytesToRead, bytesToWrite] =
+    kind === 'encrypt-file' ? [SEGMENT_BYTES, ENCRYPTED_SEGMENT_BYTES] : [ENCRYPTED_SEGMENT_BYTES, SEGMENT_BYTES];
+  return { bytesToRead, bytesToWrite, segments: Math.ceil(length / bytesToRead) };
 }
 
-function decryptInPlace(job: Extract<FileJob, { kind: 'decrypt-file' }>, count: number) {
-  const segments = memory.subarray(0, job.length);
-  readWhole(job, segments);
-  const decryptor = new SegmentDecryptor(job.dataKeys);
-  let size = 0;
-  for (let index = 0; index < count; index += 1) {
-    const start = index * ENCRYPTED_SEGMENT_BYTES;
-    const plaintext = decryptor.tryOpen(segments.subarray(start, start + ENCRYPTED_SEGMENT_BYTES));
-    if (plaintext === undefined) return { done: index, size };
-    memory.set(plaintext, size);
-    size += plaintext.length;
-    release(plaintext);
-  }
-  return { done: count, size };
+/** What to write for what was read, in memory of its own; `undefined` when that does not authenticate. */
+type Make = (bytes: Buffer, segment: number) => Buffer | undefined;
+
+function encryptor({ dataKey, nonces }: Extract<FileJob, { kind: 'encrypt-file' }>): Make {
+  return (plaintext, segment) => {
+    return seal(plaintext, dataKey, nonces.subarray(segment * NONCE_BYTES, (segment + 1) * NONCE_BYTES));
+  };
 }
 
-function readWhole({ source, from }: FileJob, into: Buffer): void {
-  for (let read = 0; read < into.length; ) {
-    const bytes = readSync(source, into, read, into.length - read, from + read);
+function decryptor({ dataKeys }: Extract<FileJob, { kind: 'decrypt-file' }>): Make {
+  const segments = new SegmentDecryptor(dataKeys);
+  return (bytes) => segments.tryOpen(bytes);
+}
+
+/** Memory of this thread for what it reads. */
+const memory = Buffer.allocUnsafeSlow(READ_SEGMENTS * ENCRYPTED_SEGMENT_BYTES);
+
+/** @param length at most so many bytes: the job ends before them if its last segment is not full */
+function readWhole(job: FileJob, start: number, length: number): Buffer {
+  const wanted = memory.subarray(0, Math.min(length, job.length - start));
+  for (let read = 0; read < wanted.length; ) {
+    const bytes = readSync(job.source, wanted, read, wanted.length - read, job.from + start + read);
     if (bytes === 0) throw new Error('the source became shorter while it was read');
     read += bytes;
   }
+  return wanted;
+}
+
+function writeWhole({ target, to }: FileJob, bytes: Buffer, start: number): void {
+  for (let written = 0; written < bytes.length; ) {
+    written += writeSync(target, bytes, written, bytes.length - written, to + start + written);
+  }
+  release(bytes);
 }

@@ -4,6 +4,7 @@ import { BodySizeCheck } from './body-size.ts';
 import { type Random, systemRandom, wipe } from './bytes.ts';
 import { type DecryptOptions, decrypt, type EncryptOptions } from './container.ts';
 import { encryptHeader } from './encrypt-header.ts';
+import type { FileJob } from './file-job.ts';
 import { openHeader } from './open-header.ts';
 import { readHeader } from './read-header.ts';
 import { DATA_KEY_BYTES, damagedSegment, prepareDataKey, prepareDataKeys } from './segment-decryptor.ts';
@@ -11,10 +12,8 @@ import { SegmentWorkers } from './segment-workers.ts';
 import { decryptedSize, ENCRYPTED_SEGMENT_BYTES, NONCE_BYTES, SEGMENT_BYTES } from './sizes.ts';
 import { fileSize, fileSource } from './source.ts';
 
-/** Segments of one job: 256 KiB. What is larger leaves the cache before it is written, which then takes thrice as long. */
-const JOB_SEGMENTS = 4;
-/** Jobs under way for each thread: one it works on, one that waits. */
-const JOBS_PER_THREAD = 2;
+/** Segments of one job: 256 MiB, a fraction of a second, after which others that share the threads have their turn. */
+const JOB_SEGMENTS = 4_096;
 
 /** Threads for a whole file; without them each call has its own, and ends them. */
 interface WithWorkers {
@@ -37,23 +36,21 @@ export async function encryptFile(
   const { recipients, editList, random = systemRandom } = options;
   const size = await fileSize(source);
   const { header, dataKey } = newHeader({ recipients, editList, random });
-  await target.truncate(0);
+  await empty(target);
   await target.write(header, 0, header.length, 0);
   await withWorkers(options.workers, (workers) =>
-    inJobs(workers, Math.ceil(size / SEGMENT_BYTES), async (first, count) => {
+    inJobs(workers, Math.ceil(size / SEGMENT_BYTES), (first, count) => {
       const from = first * SEGMENT_BYTES;
-      const nonces = Buffer.concat(Array.from({ length: count }, () => random(NONCE_BYTES)));
-      await workers.run({
+      return {
         kind: 'encrypt-file',
         dataKey,
-        nonces,
+        nonces: Buffer.concat(Array.from({ length: count }, () => random(NONCE_BYTES))),
         source: source.fd,
         target: target.fd,
         from,
         length: Math.min(count * SEGMENT_BYTES, size - from),
         to: header.length + first * ENCRYPTED_SEGMENT_BYTES,
-      });
-      return count;
+      };
     }),
   );
 }
@@ -92,12 +89,18 @@ export async function decryptFile(
   const bodySize = (input.size ?? 0) - header.length;
   if (expectedSize !== undefined) new BodySizeCheck(expectedSize).whole(bodySize);
   decryptedSize(bodySize);
-  await target.truncate(0);
+  await empty(target);
   await withWorkers(options.workers, (workers) =>
     editList === undefined
       ? decryptBody({ source, target, keys, bodyStart: header.length, bodySize, workers })
       : copyDecrypted(source, target, { ...options, workers }),
   );
+}
+
+/** An empty file is left alone: ext4 writes one that has been truncated to the disk before it lets it be closed. */
+async function empty(file: FileHandle): Promise<void> {
+  const { size } = await file.stat();
+  if (size > 0) await file.truncate(0);
 }
 
 async function decryptBody(body: {
@@ -109,9 +112,9 @@ async function decryptBody(body: {
   readonly workers: SegmentWorkers;
 }): Promise<void> {
   const { source, target, keys, bodyStart, bodySize, workers } = body;
-  const failed = await inJobs(workers, Math.ceil(bodySize / ENCRYPTED_SEGMENT_BYTES), async (first, count) => {
+  const damaged = await inJobs(workers, Math.ceil(bodySize / ENCRYPTED_SEGMENT_BYTES), (first, count) => {
     const start = first * ENCRYPTED_SEGMENT_BYTES;
-    const { done } = await workers.run({
+    return {
       kind: 'decrypt-file',
       dataKeys: keys,
       source: source.fd,
@@ -119,14 +122,13 @@ async function decryptBody(body: {
       from: bodyStart + start,
       length: Math.min(count * ENCRYPTED_SEGMENT_BYTES, bodySize - start),
       to: first * SEGMENT_BYTES,
-    });
-    return done;
+    };
   });
-  if (failed === undefined) return;
+  if (damaged === undefined) return;
   // Threads ahead of the damaged segment have written what comes after it.
-  await target.truncate(failed * SEGMENT_BYTES);
-  const length = Math.min(ENCRYPTED_SEGMENT_BYTES, bodySize - failed * ENCRYPTED_SEGMENT_BYTES);
-  throw damagedSegment('segment-authentication-failed', failed, length);
+  await target.truncate(damaged * SEGMENT_BYTES);
+  const length = Math.min(ENCRYPTED_SEGMENT_BYTES, bodySize - damaged * ENCRYPTED_SEGMENT_BYTES);
+  throw damagedSegment('segment-authentication-failed', damaged, length);
 }
 
 async function copyDecrypted(source: FileHandle, target: FileHandle, options: DecryptOptions): Promise<void> {
@@ -142,36 +144,20 @@ async function copyDecrypted(source: FileHandle, target: FileHandle, options: De
 }
 
 /**
- * Runs jobs over so many segments, in order of their start, several at once. Waits for all of them, so that nothing is
- * written after an error.
+ * Does jobs over so many segments one after the other, each on all threads.
  *
- * @param run gives the number of segments that it could do.
- * @returns the first segment that could not be done.
+ * @returns the first segment that does not authenticate.
  */
 async function inJobs(
   workers: SegmentWorkers,
   segments: number,
-  run: (first: number, count: number) => Promise<number>,
+  makeJob: (first: number, count: number) => FileJob,
 ): Promise<number | undefined> {
-  let next = 0;
-  let failed: number | undefined;
-  const lane = async () => {
-    while (next < segments && failed === undefined) {
-      const first = next;
-      const count = Math.min(JOB_SEGMENTS, segments - first);
-      next += count;
-      try {
-        const done = await run(first, count);
-        if (done < count) failed = Math.min(failed ?? segments, first + done);
-      } catch (error) {
-        next = segments;
-        throw error;
-      }
-    }
-  };
-  const lanes = await Promise.allSettled(Array.from({ length: workers.threads * JOBS_PER_THREAD }, lane));
-  for (const settled of lanes) if (settled.status === 'rejected') throw settled.reason;
-  return failed;
+  for (let first = 0; first < segments; first += JOB_SEGMENTS) {
+    const damaged = await workers.run(makeJob(first, Math.min(JOB_SEGMENTS, segments - first)));
+    if (damaged !== undefined) return first + damaged;
+  }
+  return undefined;
 }
 
 async function withWorkers<Result>(

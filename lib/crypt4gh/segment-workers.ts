@@ -1,7 +1,7 @@
 import { availableParallelism } from 'node:os';
 import { BodyPlan, type PlannedSegment } from './body-plan.ts';
 import { type ByteSource, systemRandom } from './bytes.ts';
-import type { FileJob, FileJobResult } from './file-job.ts';
+import { type FileJob, shareFileJob } from './file-job.ts';
 import { PieceCutter } from './pieces.ts';
 import { SegmentBatch } from './segment-batch.ts';
 import { damagedSegment, prepareDataKey, prepareDataKeys } from './segment-decryptor.ts';
@@ -76,9 +76,20 @@ export class SegmentWorkers implements SegmentCipher, AsyncDisposable {
     return this.#pool.size;
   }
 
-  /** @internal */
-  run(job: FileJob): Promise<FileJobResult> {
-    return this.#pool.run(job);
+  /**
+   * Does the job on all threads and waits for all of them, so that nothing is written after an error.
+   *
+   * @returns the segment, counted from the start of the job, that does not authenticate, if there is one.
+   * @internal
+   */
+  async run(job: FileJob): Promise<number | undefined> {
+    const shares = shareFileJob(job, this.#pool.size).map((share) => this.#pool.run(share));
+    const damaged: number[] = [];
+    for (const settled of await Promise.allSettled(shares)) {
+      if (settled.status === 'rejected') throw settled.reason;
+      if (settled.value.damaged !== undefined) damaged.push(settled.value.damaged);
+    }
+    return damaged.length === 0 ? undefined : Math.min(...damaged);
   }
 
   /** Ends the threads. What is under way fails, and so does what comes later. */

@@ -1,9 +1,9 @@
 import { Worker } from 'node:worker_threads';
-import type { FileJob, FileJobResult } from './file-job.ts';
+import type { FileJobResult, SharedFileJob } from './file-job.ts';
 import type { SegmentJob, SegmentJobResult } from './segment-job.ts';
 
 /** What a thread is asked to do. */
-export type WorkerJob = SegmentJob | FileJob;
+export type WorkerJob = SegmentJob | SharedFileJob;
 
 /** What it answers, in the order of the jobs. */
 export type WorkerAnswer =
@@ -42,7 +42,7 @@ export class WorkerPool {
    * @throws what the job failed with; Error when the threads are closed or cannot run.
    */
   run(job: SegmentJob): Promise<SegmentJobResult>;
-  run(job: FileJob): Promise<FileJobResult>;
+  run(job: SharedFileJob): Promise<FileJobResult>;
   async run(job: WorkerJob): Promise<SegmentJobResult | FileJobResult> {
     if (this.#failure !== undefined) throw this.#failure;
     const thread = this.#leastBusy();

@@ -1,8 +1,8 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { type FileHandle, open } from 'node:fs/promises';
+import { createReadStream, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { type FileHandle, open, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { decryptFile, encrypt, encryptFile, generateKeyPair, SegmentWorkers } from '../../../lib/crypt4gh/index.ts';
 import {
   collect,
@@ -25,7 +25,7 @@ afterAll(async () => {
 const { privateKey, publicKey } = generateKeyPair();
 const recipients = [publicKey];
 const privateKeys = [privateKey];
-// Three jobs of 16 segments, the last one short.
+// Nine times what a thread takes at once, the last time without a full segment.
 const plaintext = generatedPlaintext('files', 35 * 65_536 + 500);
 const container = await collect(encrypt([plaintext], { recipients }));
 
@@ -118,6 +118,73 @@ describe('files', () => {
       expect(error, vector.id).toBeUndefined();
       expect(sha256(result), vector.id).toBe(vector.expected.sha256);
     }
+  });
+});
+
+describe('a target that', () => {
+  const truncations = async (name: string) => {
+    const [from, to] = [join(directory, 'from'), join(directory, name)];
+    writeFileSync(from, container);
+    await using source = await open(from);
+    await using target = await open(to, 'w');
+    if (name === 'used') await target.write('something');
+    const truncate = vi.spyOn(target, 'truncate');
+    await decryptFile(source, target, { privateKeys, workers });
+    expect(readFileSync(to).equals(plaintext)).toBe(true);
+    return truncate.mock.calls;
+  };
+
+  test('is new is not emptied: ext4 would write it to the disk before it is closed', async () => {
+    expect(await truncations('new')).toEqual([]);
+  });
+
+  test('holds something is emptied', async () => {
+    expect(await truncations('used')).toEqual([[0]]);
+  });
+});
+
+describe('a file of more than one job, 256 MiB,', () => {
+  const segments = 4_096 + 5;
+  const paths = ['zeros', 'encrypted', 'again'].map((name) => join(directory, name)) as [string, string, string];
+  const [zeros, encrypted, again] = paths;
+  beforeAll(async () => {
+    await using plain = await open(zeros, 'w');
+    await plain.truncate(segments * 65_536 - 7);
+    await using from = await open(zeros);
+    await using to = await open(encrypted, 'w');
+    await encryptFile(from, to, { recipients, workers });
+  });
+  afterAll(() => paths.map((path) => rmSync(path)));
+
+  const decryptAgain = async () => {
+    await using from = await open(encrypted);
+    await using to = await open(again, 'w');
+    await decryptFile(from, to, { privateKeys, workers });
+  };
+
+  test('comes back whole, and no nonce is used twice', async () => {
+    await decryptAgain();
+    expect((await stat(again)).size).toBe(segments * 65_536 - 7);
+    const nonces = new Set<string>();
+    const nonce = Buffer.alloc(12);
+    await using file = await open(encrypted);
+    for (let segment = 0; segment < segments; segment += 1) {
+      await file.read(nonce, 0, 12, HEADER + segment * SEGMENT);
+      nonces.add(nonce.toString('hex'));
+    }
+    expect(nonces.size).toBe(segments);
+    const zero = Buffer.alloc(65_536);
+    for await (const piece of createReadStream(again, { highWaterMark: 65_536 })) {
+      if (!zero.subarray(0, piece.length).equals(piece)) throw new Error('expected zeros only');
+    }
+  });
+
+  test('damaged in the second leaves what comes before it', async () => {
+    const segment = 4_096 + 2;
+    await using file = await open(encrypted, 'r+');
+    await file.write(Buffer.alloc(16, 1), 0, 16, HEADER + segment * SEGMENT + 100);
+    await expect(decryptAgain()).rejects.toMatchObject({ code: 'segment-authentication-failed', segment });
+    expect((await stat(again)).size).toBe(segment * 65_536);
   });
 });
 
