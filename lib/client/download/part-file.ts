@@ -1,5 +1,5 @@
 import { constants } from 'node:fs';
-import { type FileHandle, open } from 'node:fs/promises';
+import { type FileHandle, open, rm } from 'node:fs/promises';
 import { onDisk } from './local-disk.ts';
 
 /** For its owner only. */
@@ -18,17 +18,25 @@ export class PartFile implements AsyncDisposable {
   }
 
   /**
-   * Opens what is there, or makes it. Never through a symbolic link.
+   * Opens what is there, or makes it. Never through a symbolic link, and a private one never in a file of somebody else,
+   * who could read along: it is removed.
    *
    * @param mode of a new file, before the user's mask
+   * @param user who this process is; `undefined` where files have no owners
    * @throws LocalDiskError
    */
-  static async open(path: string, mode: number): Promise<PartFile> {
+  static async open(path: string, mode: number, user: number | undefined = process.getuid?.()): Promise<PartFile> {
     const flags = constants.O_RDWR | constants.O_CREAT | noFollow;
     return await onDisk(path, async () => {
-      const handle = await open(path, flags, mode);
+      let handle = await open(path, flags, mode);
+      if (mode !== PRIVATE_MODE) return new PartFile(path, handle);
+      if (user !== undefined && (await handle.stat()).uid !== user) {
+        await handle.close();
+        await rm(path);
+        handle = await open(path, flags | constants.O_EXCL, mode);
+      }
       // One that is there may be readable by more than it should be now. Some disks know no modes.
-      if (mode === PRIVATE_MODE) await handle.chmod(mode).catch(() => undefined);
+      await handle.chmod(mode).catch(() => undefined);
       return new PartFile(path, handle);
     });
   }

@@ -1,9 +1,9 @@
-import { mkdtemp, rm, stat, symlink, writeFile } from 'node:fs/promises';
+import { type FileHandle, mkdtemp, open, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { diskError, LocalDiskError, makeFolder, onDisk } from '../../../../lib/client/download/local-disk.ts';
-import { PartFile } from '../../../../lib/client/download/part-file.ts';
+import { PartFile, PRIVATE_MODE } from '../../../../lib/client/download/part-file.ts';
 
 const systemError = (code: string) => Object.assign(new Error(code), { code, syscall: 'write' });
 
@@ -47,6 +47,41 @@ test('a part that is a symbolic link is not written through', async () => {
   } finally {
     await rm(folder, { recursive: true });
   }
+});
+
+describe('a part that somebody else has made', () => {
+  const me = process.getuid?.() ?? 0;
+  let path = '';
+  let theirs: FileHandle;
+  beforeEach(async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'data-out-part-'));
+    path = join(folder, 'a.part');
+    theirs = await open(path, 'w+');
+    await theirs.write('theirs');
+    return async () => {
+      await theirs.close();
+      await rm(folder, { recursive: true });
+    };
+  });
+
+  test('gets nothing that is private', async () => {
+    await using part = await PartFile.open(path, PRIVATE_MODE, me + 1);
+    await part.write([Buffer.from('a genome')], 0);
+    const { buffer, bytesRead } = await theirs.read(Buffer.alloc(100), 0, 100, 0);
+    expect(buffer.toString('utf8', 0, bytesRead)).toBe('theirs');
+    expect(await readFile(path, 'utf8')).toBe('a genome');
+    expect((await stat(path)).mode & 0o777).toBe(0o600);
+  });
+
+  test('is gone on with when it is not private, as is one of our own', async () => {
+    for (const [mode, user] of [
+      [0o666, me + 1],
+      [PRIVATE_MODE, me],
+    ] as const) {
+      await using part = await PartFile.open(path, mode, user);
+      expect(await part.size()).toBe(6);
+    }
+  });
 });
 
 describe('a folder is made with those above it', () => {
