@@ -14,6 +14,7 @@ import type { StepResult } from '../releases/steps.ts';
 import type { Timing } from '../releases/timing.ts';
 import { type Output, printable } from '../terminal/output.ts';
 import type { Terminal } from '../terminal/terminal.ts';
+import { checkAnnounceFile } from './announce-file.ts';
 import { failureOf } from './errors.ts';
 import { registryClients } from './registry-access.ts';
 import { checklistText, planText, stepText } from './retirement-text.ts';
@@ -60,7 +61,8 @@ export async function runRetirement(retirement: Retirement, options: RetirementR
 }
 
 async function proceed(retirement: Retirement, options: RetirementRunOptions, progress: Progress): Promise<void> {
-  const { terminal, timing, output, apply } = options;
+  const { terminal, timing, output, apply, announceFile } = options;
+  if (announceFile !== undefined) await checkAnnounceFile(terminal.folder, announceFile);
   const say = (text: string) => (options.json ? output.note(text) : output.result({}, text));
   const note = (text: string) => output.note(printable(text));
   const wait = { timing, signal: terminal.signal, maxWaitSeconds: options.maxWaitSeconds, note };

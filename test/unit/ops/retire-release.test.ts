@@ -184,6 +184,16 @@ describe('--apply', () => {
   });
 
   test.each([
+    ['no/such/folder/team.md', 'ENOENT'],
+    ['.', 'EISDIR'],
+  ])('a text that cannot be written to %s is known before anything is done', async (file, code) => {
+    const { exitCode, stderr } = await apply(['--announce-file', file]);
+    expect(exitCode).toBe(2);
+    expect(stderr).toContain(`--announce-file: ${file} cannot be written (${code})`);
+    expect(server.calls).toEqual([]);
+  });
+
+  test.each([
     ['v1.2.0', 'does not name the component'],
     ['proxy/v1.2.0', undefined],
     ['proxy@1.2.0', undefined],
