@@ -43,6 +43,17 @@ export function networkError(error: unknown, url: URL, known: boolean): Unavaila
         'NODE_EXTRA_CA_CERTS. If not, somebody may be listening: ask the operator.',
     });
   }
+  const refusal = tunnelRefusal(error);
+  if (refusal !== undefined && refusal < 500) {
+    const remedy =
+      refusal === 407
+        ? 'Put its user name and password into HTTPS_PROXY: http://USER:PASSWORD@host:port.'
+        : 'Ask who runs it to allow this host, or name the host in NO_PROXY if it can be reached without.';
+    return new UnavailableError(`your forward proxy refuses ${url.host} (status ${refusal})`, {
+      retryable: false,
+      remedy,
+    });
+  }
   const what = words[code] ?? 'the connection failed';
   return new UnavailableError(`${url.host}: ${what}${code && ` (${code})`}`, {
     retryable: known || !addressCodes.has(code),
@@ -50,6 +61,12 @@ export function networkError(error: unknown, url: URL, known: boolean): Unavaila
       ? 'Look at the address, the network and HTTPS_PROXY; data-out doctor tries them one by one.'
       : 'Run the same command again when the network works.',
   });
+}
+
+/** Status with which a forward proxy answered `CONNECT` (RFC 9110 § 9.3.6); the library has it in its words alone. */
+function tunnelRefusal(error: unknown): number | undefined {
+  const [, status] = /^Proxy response \((\d{3})\)/.exec(error instanceof Error ? error.message : '') ?? [];
+  return status === undefined ? undefined : Number(status);
 }
 
 /** The innermost code: libraries wrap what the system said. Several addresses of one host make an AggregateError. */

@@ -23,6 +23,8 @@ service.on('connection', () => {
 /** A forward proxy whose network knows `service.test`. */
 const forward = createServer((_incoming, outgoing) => outgoing.writeHead(500).end());
 forward.on('connect', (incoming, socket) => {
+  const [, status] = /^refused-(\d+)\.test/.exec(incoming.url ?? '') ?? [];
+  if (status !== undefined) return void socket.end(`HTTP/1.1 ${status} No\r\ncontent-length: 0\r\n\r\n`);
   tunnels.push({ to: incoming.url ?? '', headers: incoming.headers });
   const target = open(portOf(service), '127.0.0.1', () => {
     socket.write('HTTP/1.1 200 OK\r\n\r\n');
@@ -107,6 +109,25 @@ describe('a forward proxy', () => {
     expect(seen[0]?.headers).toMatchObject({ 'x-ga4gh-visa': 'visa' });
     expect(seen[0]?.headers).not.toHaveProperty('proxy-authorization');
   });
+
+  test.each([
+    [407, false, /your forward proxy refuses refused-407\.test \(status 407\)/, /USER:PASSWORD/],
+    [403, false, /your forward proxy refuses refused-403\.test \(status 403\)/, /NO_PROXY/],
+    [502, true, /refused-502\.test: the connection failed/, /Run the same command again/],
+  ])(
+    'that answers %i is named as what refuses, and tried again (%s) where that may help',
+    async (status, retryable, message, remedy) => {
+      const client = transport({ proxies: proxies() });
+      const refused = client.send({ url: new URL(`https://refused-${status}.test/`) });
+      await expect(refused).rejects.toMatchObject({
+        code: 'unavailable',
+        retryable,
+        message: expect.stringMatching(message),
+        remedy: expect.stringMatching(remedy),
+      });
+      await expect(refused).rejects.not.toThrow(/password/);
+    },
+  );
 
   test('is left aside for this machine and for exceptions', async () => {
     const client = transport({ proxies: { ...proxies(), none: 'service.test' } });
