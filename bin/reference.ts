@@ -28,12 +28,17 @@ export interface Documented {
   readonly declaration: string;
 }
 
-/** The exports of a declaration file, from the compiler's own layout of it: a statement begins at the line's start. */
+/**
+ * The exports of a declaration file, from the compiler's own layout of it: a statement begins at the line's start. That of
+ * a class or interface ends at a brace there; a brace of a type may be followed by the rest of a union, so all others end
+ * at a semicolon, which is neither a member's nor a comment's.
+ */
 function parseDeclarations(text: string): Documented[] {
   const found = new Map<string, Documented>();
   const statement =
-    /(?:^\/\*\*((?:(?!\*\/)[\s\S])*)\*\/\n)?^(export (?:declare )?(?:abstract )?(function|class|interface|const|type) (\w+)[\s\S]*?)(?<=^}|^(?! {4}).*;)$/gm;
-  for (const [, comment = '', declaration = '', kind = '', name = ''] of text.matchAll(statement)) {
+    /(?:^\/\*\*((?:(?!\*\/)[\s\S])*)\*\/\n)?^(export (?:declare )?(?:(?:abstract )?(?:class|interface) [\s\S]*?(?<=^})|(?:function|const|type) [\s\S]*?(?<=^(?! {4}| \*).*;)))$/gm;
+  for (const [, comment = '', declaration = ''] of text.matchAll(statement)) {
+    const [, kind = '', name = ''] = /(function|class|interface|const|type) (\w+)/.exec(declaration) ?? [];
     const overloaded = found.get(name);
     found.set(name, {
       name,

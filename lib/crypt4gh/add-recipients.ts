@@ -1,4 +1,4 @@
-import { asBuffer, type Random, systemRandom, wipe } from './bytes.ts';
+import { asBuffer, expectSome, type Random, systemRandom, wipe } from './bytes.ts';
 import { distinctRecipients, sealPayloads } from './encrypt-header.ts';
 import { parseHeader, serializeHeader } from './header.ts';
 import { openHeader } from './open-header.ts';
@@ -23,6 +23,7 @@ export function addRecipients(options: {
   readonly random?: Random;
 }): Uint8Array {
   const { header, readerKeys, sender, random = systemRandom } = options;
+  expectSome(readerKeys, 'private key');
   const { payloads, dataKeys, reader } = openHeader(header, readerKeys, sender === undefined ? {} : { sender });
   try {
     const recipients = distinctRecipients(options.recipients).filter(

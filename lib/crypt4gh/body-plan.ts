@@ -16,7 +16,7 @@ export class BodyPlan {
   readonly #size: BodySizeCheck | undefined;
   #index = 0;
 
-  /** @throws RangeError when the size is no size. */
+  /** @throws RangeError when the size is no size or a length in the edit list is negative. */
   constructor(options: {
     readonly editList?: readonly bigint[] | undefined;
     readonly expectedSize?: number | undefined;

@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 
 /**
- * Source of randomness, `size` bytes a call. The default everywhere is `randomBytes` of node:crypto. Each call must give
- * memory of its own: what was used as a key is overwritten afterwards.
+ * Source of randomness for keys and nonces (Crypt4GH § 5.2, § 5.3), `size` bytes a call. The default everywhere is
+ * `randomBytes` of node:crypto. Each call must give memory of its own: what was used as a key is overwritten afterwards.
  */
 export type Random = (size: number) => Uint8Array;
 
@@ -11,8 +11,18 @@ export const systemRandom: Random = randomBytes;
 /** Bytes in pieces of any size: a Node stream, a Web stream, a generator, an array of buffers. */
 export type ByteSource = AsyncIterable<Uint8Array> | Iterable<Uint8Array>;
 
-/** The same memory as a Buffer. */
+/** @throws TypeError when it is none. Bytes by themselves are none either: they would come number by number. */
+export function expectByteSource(source: ByteSource): void {
+  const isObject = typeof source === 'object' && source !== null;
+  if (isObject && !ArrayBuffer.isView(source) && (Symbol.asyncIterator in source || Symbol.iterator in source)) return;
+  throw new TypeError(
+    'expected a stream, an array or another iterable of Uint8Array; put bytes by themselves into an array',
+  );
+}
+
+/** The same memory as a Buffer. @throws TypeError when it is none: strings, say, of a Node stream with an encoding. */
 export function asBuffer(bytes: Uint8Array): Buffer {
+  if (!ArrayBuffer.isView(bytes)) throw new TypeError(`expected bytes as a Uint8Array, got a ${typeof bytes}`);
   return Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 }
 
@@ -21,9 +31,14 @@ export function expectLength(bytes: Uint8Array, length: number, what: string): v
   if (bytes.length !== length) throw new RangeError(`expected ${what} of ${length} bytes, got ${bytes.length}`);
 }
 
+/** @throws RangeError when there is none. */
+export function expectSome(list: readonly unknown[], what: string): void {
+  if (list.length === 0) throw new RangeError(`expected at least one ${what}`);
+}
+
 /**
  * Overwrites key material that is no longer needed. JavaScript gives no promise that no copy is left: the engine may
- * have moved the bytes, and strings, passphrases among them, cannot be overwritten.
+ * have moved the bytes, and strings cannot be overwritten; a passphrase can be given as bytes.
  */
 export function wipe(...secrets: readonly (Uint8Array | undefined)[]): void {
   for (const secret of secrets) secret?.fill(0);

@@ -1,11 +1,14 @@
-import { asBuffer, type ByteSource, type Random, systemRandom, wipe } from './bytes.ts';
+import { asBuffer, type ByteSource, expectByteSource, expectSome, type Random, systemRandom, wipe } from './bytes.ts';
 import { encryptHeader } from './encrypt-header.ts';
 import { MalformedHeaderError } from './errors.ts';
 import { HeaderScanner } from './header.ts';
 import { openHeader } from './open-header.ts';
 import { decryptSegments, encryptSegments, type SegmentCipher } from './segments.ts';
 
-/** A container taken apart. `body` reads on from the same source; close it (`return`) when it is not read to its end. */
+/**
+ * A container taken apart (Crypt4GH § 2.2). `body` reads on from the same source; close it (`return`) when it is not read
+ * to its end.
+ */
 export interface SplitContainer {
   readonly header: Uint8Array;
   readonly body: AsyncIterableIterator<Uint8Array, void, undefined>;
@@ -44,13 +47,14 @@ const oneThread: SegmentCipher = { encryptSegments, decryptSegments };
  * Encrypts a plaintext to a whole container (Crypt4GH § 2): first the header, then segments, in constant memory. The data
  * key is new and leaves this function only inside the header.
  *
- * @throws UnusableKeyError `weak-public-key`; RangeError for a wrong argument.
+ * @throws UnusableKeyError `weak-public-key`; RangeError for a wrong argument, TypeError for what is no source.
  */
 export async function* encrypt(
   source: ByteSource,
   options: EncryptOptions,
 ): AsyncGenerator<Uint8Array, void, undefined> {
   const { recipients, editList, random = systemRandom, workers = oneThread } = options;
+  expectByteSource(source);
   const dataKey = random(32);
   try {
     yield encryptHeader({ dataKeys: [dataKey], editList, recipients, random });
@@ -64,7 +68,8 @@ export async function* encrypt(
  * Decrypts a whole container (Crypt4GH § 2) for the first of `privateKeys` that fits, edit list applied, in constant memory
  * (a header is at most 16 MiB).
  *
- * @throws MalformedHeaderError, NoMatchingKeyError, DamagedBodyError; RangeError for a wrong argument.
+ * @throws MalformedHeaderError, NoMatchingKeyError, DamagedBodyError; RangeError for a wrong argument, TypeError for what
+ * is no source.
  */
 export async function* decrypt(
   source: ByteSource,
@@ -74,6 +79,7 @@ export async function* decrypt(
   const { header, body } = await splitContainer(source);
   let dataKeys: readonly Uint8Array[] = [];
   try {
+    expectSome(privateKeys, 'private key');
     const opened = openHeader(header, privateKeys, headerOptions);
     dataKeys = opened.dataKeys;
     yield* workers.decryptSegments(body, { dataKeys, editList: opened.editList, expectedSize });
@@ -86,9 +92,10 @@ export async function* decrypt(
 /**
  * Reads the header off a container, by its framing alone (Crypt4GH § 2.2): no key is needed and nothing is decrypted.
  *
- * @throws MalformedHeaderError; the source is closed then.
+ * @throws MalformedHeaderError, and the source is closed then; TypeError for what is no source.
  */
 export async function splitContainer(source: ByteSource): Promise<SplitContainer> {
+  expectByteSource(source);
   const iterator = iteratorOf(source);
   try {
     const scanner = new HeaderScanner();

@@ -1,3 +1,5 @@
+import { checkedSize } from './sizes.ts';
+
 /** Plaintext bytes [start, end) that are kept; no `end`: to the end of the input. Positions may exceed 2^64. */
 export interface KeptRange {
   readonly start: bigint;
@@ -7,8 +9,12 @@ export interface KeptRange {
 /**
  * What an edit list keeps, in ascending order (Crypt4GH § 4.2): lengths to skip and to keep in turn; after a last skip
  * all the rest is kept, after a last keep nothing. An empty list keeps everything.
+ *
+ * @throws RangeError for a negative length, wherever it stands, before the first range.
  */
 export function* keptRanges(editList: readonly bigint[]): Generator<KeptRange, void, undefined> {
+  const negative = editList.find((length) => length < 0n);
+  if (negative !== undefined) throw new RangeError(`expected edit list lengths from 0 on, got ${negative}`);
   let position = 0n;
   for (let index = 0; index < editList.length; index += 2) {
     const start = position + (editList[index] ?? 0n);
@@ -26,11 +32,11 @@ export function* keptRanges(editList: readonly bigint[]): Generator<KeptRange, v
 /**
  * Bytes that an edit list leaves of a plaintext of `plain` bytes (Crypt4GH § 4.2).
  *
- * @throws RangeError when `plain` is no whole number.
+ * @throws RangeError when `plain` is no size or a length in the edit list is negative.
  */
 export function editedSize(plain: number, editList: readonly bigint[]): number {
   let size = 0n;
-  const limit = BigInt(plain);
+  const limit = checkedSize(plain, 'a plaintext size');
   for (const { start, end = limit } of keptRanges(editList)) {
     if (start >= limit) break;
     size += (end < limit ? end : limit) - start;
@@ -43,6 +49,7 @@ export function editedSize(plain: number, editList: readonly bigint[]): number {
  *
  * @param ranges what is asked for, as positions in the output of the edit list; ascending, not overlapping.
  * @returns positions in the plaintext, ascending; ranges that touch are not joined.
+ * @throws RangeError for a negative length.
  */
 export function* selectKept(
   editList: readonly bigint[] | undefined,
@@ -108,6 +115,7 @@ export class EditListCursor {
   readonly #ranges: Iterator<KeptRange, void, undefined>;
   #current: KeptRange | undefined;
 
+  /** @throws RangeError for a negative length. */
   constructor(editList: readonly bigint[]) {
     this.#ranges = keptRanges(editList);
     this.#next();

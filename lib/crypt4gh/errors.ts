@@ -1,4 +1,4 @@
-/** What is wrong with a header: ask for the file again, another key will not help. */
+/** What is wrong with a header (Crypt4GH § 3.2, § 3.3.3): ask for the file again, another key will not help. */
 export type HeaderErrorCode =
   | 'bad-magic'
   | 'unsupported-version'
@@ -13,7 +13,7 @@ export type HeaderErrorCode =
   | 'multiple-edit-lists'
   | 'malformed-edit-list';
 
-/** What is wrong with a body. */
+/** What is wrong with a body (Crypt4GH § 3.4.2, § 4.1). */
 export type BodyErrorCode =
   | 'segment-authentication-failed'
   | 'truncated-segment'
@@ -22,7 +22,7 @@ export type BodyErrorCode =
   /** Only where the size is known: the body goes on after its end. */
   | 'oversized-body';
 
-/** What is wrong with a key or key file. */
+/** What is wrong with a key or key file (key format; RFC 7748 § 6.1 for `weak-public-key`). */
 export type KeyErrorCode =
   | 'invalid-key-format'
   | 'invalid-key-length'
@@ -31,7 +31,7 @@ export type KeyErrorCode =
   | 'unsupported-key-type'
   | 'weak-public-key';
 
-/** What is wrong with a passphrase. */
+/** What is wrong with the passphrase of a key file (key format). */
 export type PassphraseErrorCode = 'passphrase-required' | 'wrong-passphrase';
 
 /** Every `code` this folder raises. They are stable. */

@@ -38,6 +38,11 @@ export function shareFileJob(job: FileJob, threads: number): SharedFileJob[] {
   return Array.from({ length: Math.min(threads, takers) }, () => ({ ...job, next }));
 }
 
+/** No thread takes more of the job. */
+export function stopFileJob(job: SharedFileJob): void {
+  Atomics.store(new Int32Array(job.next), 0, sizesOf(job).segments);
+}
+
 /**
  * Does as much of the job as the other threads leave. At the first error and the first damaged segment all of them stop,
  * as soon as they have done what they have taken: it may lie in front.
@@ -52,7 +57,7 @@ export function runFileJob(job: SharedFileJob): FileJobResult {
     for (;;) {
       const first = Atomics.add(next, 0, READ_SEGMENTS);
       if (first >= segments) return {};
-      const bytes = readWhole(job, first * bytesToRead, Math.min(READ_SEGMENTS, segments - first) * bytesToRead);
+      const bytes = readWhole(job, first * bytesToRead, READ_SEGMENTS * bytesToRead);
       for (let segment = first; segment < Math.min(first + READ_SEGMENTS, segments); segment += 1) {
         const start = (segment - first) * bytesToRead;
         const made = make(bytes.subarray(start, start + bytesToRead), segment);
@@ -61,7 +66,7 @@ export function runFileJob(job: SharedFileJob): FileJobResult {
       }
     }
   } finally {
-    Atomics.store(next, 0, segments);
+    stopFileJob(job);
   }
 }
 
@@ -85,11 +90,12 @@ function decryptor({ dataKeys }: Extract<FileJob, { kind: 'decrypt-file' }>): Ma
   return (bytes) => segments.tryOpen(bytes);
 }
 
-/** Memory of this thread for what it reads. */
-const memory = Buffer.allocUnsafeSlow(READ_SEGMENTS * ENCRYPTED_SEGMENT_BYTES);
+/** Memory of this thread for what it reads, once it does. */
+let memory: Buffer | undefined;
 
-/** @param length at most so many bytes: the job ends before them if its last segment is not full */
+/** The `length` bytes from `start` on, or those up to the end of the job. */
 function readWhole(job: FileJob, start: number, length: number): Buffer {
+  memory ??= Buffer.allocUnsafeSlow(READ_SEGMENTS * ENCRYPTED_SEGMENT_BYTES);
   const wanted = memory.subarray(0, Math.min(length, job.length - start));
   for (let read = 0; read < wanted.length; ) {
     const bytes = readSync(job.source, wanted, read, wanted.length - read, job.from + start + read);

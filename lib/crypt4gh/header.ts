@@ -11,7 +11,7 @@ const LENGTH_BYTES = 4;
 /** Length and encryption method, without which a packet is not even one to skip. */
 const MINIMUM_PACKET_BYTES = 8;
 
-/** The standard sets no limits; these stop hostile fields before memory and time are taken. */
+/** The standard (Crypt4GH § 3.2) sets no limits; these stop hostile fields before memory and time are taken. */
 export const headerLimits = {
   /** Packets of one header; also the limit of the Go implementation. */
   packets: 65_536,

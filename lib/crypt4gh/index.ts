@@ -15,7 +15,7 @@ export {
 export { editedSize } from './edit-list.ts';
 export { encryptHeader } from './encrypt-header.ts';
 export * from './errors.ts';
-export { decryptFile, encryptFile } from './files.ts';
+export { decryptFile, encryptFile, type FileOptions } from './files.ts';
 export { headerLength, headerLimits } from './header.ts';
 export type { Kdf } from './kdf.ts';
 export { type OpenedHeader, openHeader } from './open-header.ts';
@@ -31,7 +31,7 @@ export {
   plainPosition,
   plainRange,
 } from './positions.ts';
-export { formatPrivateKey, parsePrivateKey } from './private-key.ts';
+export { formatPrivateKey, inspectPrivateKey, type PrivateKeyInspection, parsePrivateKey } from './private-key.ts';
 export { formatPublicKey, parsePublicKey, publicKeyFingerprint } from './public-key.ts';
 export { type ContainerReader, openContainer } from './reader.ts';
 export { rearrange } from './rearrange.ts';

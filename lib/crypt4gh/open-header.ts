@@ -5,7 +5,7 @@ import { mayHoldDataKey, PacketOpener, writerOf } from './packets.ts';
 import { decodePayload, type Payload } from './payloads.ts';
 import { KEY_BYTES, preparePrivateKey } from './x25519.ts';
 
-/** What a header says to one reader. */
+/** What a header says to one reader (Crypt4GH § 2.4, § 3.2). */
 export interface OpenedHeader {
   /** Bytes of the header: where the body begins. */
   readonly length: number;
@@ -29,6 +29,7 @@ export interface OpenedHeader {
  * The first of `privateKeys` that opens any packet is the reader; the others are then not mixed in, since each reader
  * of a header has its own copy of data keys and edit list.
  *
+ * @param privateKeys raw private keys to try. With none the error says for how many readers the header can be.
  * @param options.sender raw public key: packets of another writer count as not opening. Without it nothing is known
  * about who wrote the header.
  * @throws MalformedHeaderError, or NoMatchingKeyError when no packet opens; RangeError when a key is not 32 bytes.
@@ -54,7 +55,7 @@ export function openHeader(
     }
     if (opened.length > 0) {
       const reader = new Uint8Array(prepared.publicKey);
-      return { length, packetCount: packets.length, ...judge(opened), reader, foreignPackets };
+      return { length, packetCount: packets.length, ...contentOf(opened), reader, foreignPackets };
     }
   }
   throw new NoMatchingKeyError(packets.length, packets.filter(mayHoldDataKey).length);
@@ -68,9 +69,28 @@ function limitWriters(packets: readonly Buffer[]): void {
   throw new MalformedHeaderError('too-many-packets', `the packets of the header are by ${writers.size} writers`);
 }
 
-function judge(opened: readonly Buffer[]): Pick<OpenedHeader, 'payloads' | 'dataKeys' | 'editList'> {
-  const payloads = decodeAll(opened);
-  const dataKeys = payloads.flatMap((payload) => (payload.type === 'data-key' ? [payload.key] : []));
+type Content = Pick<OpenedHeader, 'payloads' | 'dataKeys' | 'editList'>;
+
+function contentOf(opened: readonly Buffer[]): Content {
+  const payloads: Payload[] = [];
+  try {
+    for (const payload of opened) payloads.push(decodePayload(payload));
+    return judge(payloads);
+  } catch (error) {
+    for (const key of dataKeysOf(payloads)) wipe(key);
+    throw error;
+  } finally {
+    // What is needed of them has been copied.
+    for (const payload of opened) wipe(payload);
+  }
+}
+
+function dataKeysOf(payloads: readonly Payload[]): Uint8Array[] {
+  return payloads.flatMap((payload) => (payload.type === 'data-key' ? [payload.key] : []));
+}
+
+function judge(payloads: readonly Payload[]): Content {
+  const dataKeys = dataKeysOf(payloads);
   const editLists = payloads.flatMap((payload) => (payload.type === 'edit-list' ? [payload.lengths] : []));
   // Crypt4GH § 3.2.4: at most one for a reader. Taking the first could give out what the second one skips.
   if (editLists.length > 1) {
@@ -81,17 +101,7 @@ function judge(opened: readonly Buffer[]): Pick<OpenedHeader, 'payloads' | 'data
     throw new MalformedHeaderError('no-data-key', 'the header has no data key for this reader');
   }
   if (dataKeys.length > headerLimits.dataKeys) {
-    wipe(...dataKeys);
     throw new MalformedHeaderError('too-many-packets', `the header has ${dataKeys.length} data keys for this reader`);
   }
   return { payloads, dataKeys, editList: editLists[0] };
-}
-
-function decodeAll(opened: readonly Buffer[]): Payload[] {
-  try {
-    return opened.map(decodePayload);
-  } finally {
-    // What is needed of them has been copied.
-    for (const payload of opened) wipe(payload);
-  }
 }

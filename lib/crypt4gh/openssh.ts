@@ -3,7 +3,7 @@ import { wipe } from './bytes.ts';
 import { privateKeyFromEd25519, publicKeyFromEd25519 } from './ed25519.ts';
 import { PassphraseError, UnusableKeyError } from './errors.ts';
 import { FieldReader } from './fields.ts';
-import { deriveKey } from './kdf.ts';
+import { checkProtection, deriveKey, type Protection } from './kdf.ts';
 import { decodeBase64 } from './pem.ts';
 
 const keyType = 'ssh-ed25519';
@@ -54,13 +54,23 @@ function ed25519PublicKey(blob: Buffer): Buffer {
   return publicKey;
 }
 
+/** An OpenSSH ed25519 private key file (PROTOCOL.key of OpenSSH); the secret part has not been looked at. */
+export interface SshKeyFile {
+  /** Ed25519. */
+  readonly publicKey: Buffer;
+  /** Seed, public key and comment, encrypted if the file is protected. */
+  readonly secret: Buffer;
+  /** `undefined`: in clear. */
+  readonly protection: (Protection & { readonly cipher: SshCipher }) | undefined;
+}
+
 /**
- * The X25519 key of an OpenSSH ed25519 private key (PROTOCOL.key of OpenSSH).
+ * Reads what is in clear in an OpenSSH private key file, in the memory of `bytes`.
  *
  * @param bytes what stands between the BEGIN and END lines, decoded.
- * @throws UnusableKeyError, PassphraseError
+ * @throws UnusableKeyError
  */
-export async function parseSshPrivateKey(bytes: Buffer, passphrase: string | undefined): Promise<Uint8Array> {
+export function readSshKeyFile(bytes: Buffer): SshKeyFile {
   const fields = new FieldReader(bytes.subarray(containerMagic.length), 4);
   const cipher = fields.name();
   const kdf = fields.name();
@@ -68,31 +78,40 @@ export async function parseSshPrivateKey(bytes: Buffer, passphrase: string | und
   if (fields.uint32() !== 1) throw new UnusableKeyError('invalid-key-format', 'expected one key in the OpenSSH file');
   // The public half is in clear: another type of key is told before a passphrase is asked for.
   const publicKey = ed25519PublicKey(fields.string());
-  const sealed = fields.string();
+  const secret = fields.string();
   const isProtected = cipher !== 'none' || kdf !== 'none';
-  const secret = isProtected ? await openSecret(sealed, cipher, kdf, kdfOptions, passphrase) : sealed;
-  try {
-    return privateKeyFromEd25519(seedOf(secret, publicKey, isProtected));
-  } finally {
-    wipe(secret);
-  }
+  return { publicKey, secret, protection: isProtected ? readProtection(cipher, kdf, kdfOptions) : undefined };
 }
 
-async function openSecret(
-  sealed: Buffer,
-  cipherName: string,
-  kdf: string,
-  kdfOptions: Buffer,
-  passphrase: string | undefined,
-): Promise<Buffer> {
+function readProtection(cipherName: string, kdf: string, kdfOptions: Buffer): SshKeyFile['protection'] {
   const cipher = ciphers.get(cipherName);
   if (cipher === undefined) throw new UnusableKeyError('unsupported-cipher', 'the cipher of the key is not supported');
   if (kdf !== 'bcrypt') throw new UnusableKeyError('unsupported-kdf', 'the key derivation is not supported');
   const options = new FieldReader(kdfOptions, 4);
   const salt = options.string();
   const rounds = options.uint32();
+  checkProtection({ kdf, salt, rounds });
+  return { kdf, salt, rounds, cipher };
+}
+
+/** The X25519 key in an OpenSSH private key file; its secret part is wiped. @throws UnusableKeyError, PassphraseError */
+export async function openSshKey(file: SshKeyFile, passphrase: string | Uint8Array | undefined): Promise<Uint8Array> {
+  const secret = await openSecret(file, passphrase);
+  try {
+    return privateKeyFromEd25519(seedOf(secret, file));
+  } finally {
+    wipe(secret);
+  }
+}
+
+async function openSecret(
+  { secret: sealed, protection }: SshKeyFile,
+  passphrase: string | Uint8Array | undefined,
+): Promise<Buffer> {
+  if (protection === undefined) return sealed;
   if (passphrase === undefined) throw new PassphraseError('passphrase-required');
-  const derived = await deriveKey('bcrypt', passphrase, { salt, rounds }, cipher.keyBytes + cipher.ivBytes);
+  const { cipher } = protection;
+  const derived = await deriveKey(passphrase, protection, cipher.keyBytes + cipher.ivBytes);
   const decipher = createDecipheriv(
     cipher.name,
     derived.subarray(0, cipher.keyBytes),
@@ -110,11 +129,11 @@ async function openSecret(
   }
 }
 
-function seedOf(secret: Buffer, publicKey: Buffer, isProtected: boolean): Buffer {
+function seedOf(secret: Buffer, { publicKey, protection }: SshKeyFile): Buffer {
   const fields = new FieldReader(secret, 4);
   // Two equal random numbers: what shows that the passphrase was right.
   if (!fields.take(4).equals(fields.take(4))) {
-    if (isProtected) throw new PassphraseError('wrong-passphrase');
+    if (protection !== undefined) throw new PassphraseError('wrong-passphrase');
     throw new UnusableKeyError('invalid-key-format', 'the OpenSSH key is damaged');
   }
   if (fields.name() !== keyType) throw unsupportedType();

@@ -9,7 +9,7 @@ import { KEY_BYTES, keyAgreement, type PreparedKey } from './x25519.ts';
 /** X25519 and ChaCha20-Poly1305 (RFC 8439): the only packet encryption there is (Crypt4GH § 3.3.1). */
 const METHOD_X25519_CHACHA20 = 0;
 const METHOD_BYTES = 4;
-/** Method and writer's public key; nonce, ciphertext and MAC follow (Crypt4GH § 3.2.2). */
+/** Method and writer's public key; nonce, ciphertext and MAC follow (Crypt4GH § 3.2.1). */
 const PREFIX_BYTES = METHOD_BYTES + KEY_BYTES;
 
 /** Smallest packet with a data key, without its length field: type, method and key around which it is sealed. */

@@ -12,7 +12,7 @@ const DATA_KEY_PAYLOAD_BYTES = 8 + DATA_KEY_BYTES;
 const LENGTH_FIELD_BYTES = 8;
 const MAXIMUM_LENGTH = 2n ** 64n - 1n;
 
-/** What an opened packet says. */
+/** What an opened packet says: a data key (Crypt4GH § 3.2.3) or an edit list (Crypt4GH § 3.2.4). */
 export type Payload =
   | { readonly type: 'data-key'; readonly key: Uint8Array }
   /** Alternately bytes to skip and bytes to keep, unsigned 64-bit. */

@@ -2,16 +2,16 @@ import { ENCRYPTED_SEGMENT_BYTES, encryptedBodySize, SEGMENT_BYTES } from './siz
 
 declare const space: unique symbol;
 
-/** A byte position in the plaintext as it was encrypted: before any edit list. From {@link plainPosition}. */
+/** A byte position in the plaintext before any edit list (Crypt4GH § 4.1). From {@link plainPosition}. */
 export type PlainPosition = number & { readonly [space]: 'plain' };
 
 /**
- * A byte position in the body of a container, counted from its first segment; the header's length comes on top of it in
- * a file. From {@link bodyPosition}.
+ * A byte position in the body of a container, counted from its first segment (Crypt4GH § 3.4.2); the header's length
+ * comes on top of it in a file. From {@link bodyPosition}.
  */
 export type BodyPosition = number & { readonly [space]: 'body' };
 
-/** Bytes [start, end) of one of the two. */
+/** Bytes [start, end) of one of the two (Crypt4GH § 4.1). */
 export interface ByteRange<Position extends number> {
   readonly start: Position;
   readonly end: Position;

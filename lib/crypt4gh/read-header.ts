@@ -14,13 +14,14 @@ const FIRST_READ_BYTES = 4_096;
  */
 export async function readHeader(source: RandomAccessSource): Promise<Uint8Array> {
   const scanner = new HeaderScanner();
-  let bytes = asBuffer(await source.read(0, FIRST_READ_BYTES));
+  let bytes: Buffer = Buffer.alloc(0);
   for (let wanted = FIRST_READ_BYTES; ; ) {
+    const more = await source.read(bytes.length, wanted - bytes.length);
+    bytes = bytes.length === 0 ? asBuffer(more) : Buffer.concat([bytes, more]);
     const length = scanner.scan(bytes);
     if (length !== undefined) return bytes.subarray(0, length);
-    if (bytes.length < wanted) throw new MalformedHeaderError('truncated-header', 'the input ends inside the header');
+    if (more.length === 0) throw new MalformedHeaderError('truncated-header', 'the input ends inside the header');
     // Twice as much each time: the scanner stops it at the limit of headers.
-    bytes = Buffer.concat([bytes, await source.read(wanted, wanted)]);
-    wanted *= 2;
+    if (bytes.length >= wanted) wanted *= 2;
   }
 }

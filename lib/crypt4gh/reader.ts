@@ -1,17 +1,20 @@
 import { BodySizeCheck } from './body-size.ts';
-import { asBuffer, wipe } from './bytes.ts';
-import { editedSize, selectKept } from './edit-list.ts';
+import { expectSome, wipe } from './bytes.ts';
+import { editedSize, joinedRanges, type KeptRange, selectKept } from './edit-list.ts';
 import { openHeader } from './open-header.ts';
 import { readAhead } from './read-ahead.ts';
 import { readHeader } from './read-header.ts';
+import { keptRange, type VisibleRange } from './rearrangement.ts';
 import { release } from './sealed.ts';
 import { SegmentDecryptor, truncatedBody } from './segment-decryptor.ts';
 import { type SegmentRun, segmentRuns } from './segment-runs.ts';
 import { decryptedSize, ENCRYPTED_SEGMENT_BYTES, SEGMENT_BYTES } from './sizes.ts';
-import type { RandomAccessSource } from './source.ts';
+import { type RandomAccessSource, readFully } from './source.ts';
 
 /** Segments fetched at a time, at most: 1 MiB. */
 const DEFAULT_SEGMENTS_PER_FETCH = 16;
+
+const nothing = { start: 0, bytes: Buffer.alloc(0) };
 
 /**
  * Random access to the plaintext of a container (Crypt4GH § 4.1), from {@link openContainer}. Positions count what the
@@ -83,12 +86,39 @@ export class ContainerReader implements RandomAccessSource {
    * @throws as {@link read}.
    */
   async *stream(start = 0, end?: number): AsyncGenerator<Uint8Array, void, undefined> {
-    const positions = end === undefined ? [start] : [start, end];
-    if (!positions.every((position) => Number.isSafeInteger(position) && position >= 0) || (end ?? start) < start) {
-      throw new RangeError(`expected a range of whole numbers that does not end before it starts, got ${positions}`);
+    yield* this.#select([keptRange({ start, end })]);
+  }
+
+  /**
+   * Several ranges, each as {@link read} would give it. Each segment is fetched and decrypted once, however many ranges need
+   * it, neighbours in one go (Crypt4GH § 4.1).
+   *
+   * @param ranges bytes [start, end) in any order, which may overlap; without `end`: to the end.
+   * @returns the bytes of each, in the order of `ranges`; those of ranges that overlap or touch lie in the same memory.
+   * @throws as {@link read}.
+   */
+  async readRanges(ranges: readonly VisibleRange[]): Promise<Uint8Array[]> {
+    const wanted = joinedRanges(ranges.map(keptRange));
+    const found = wanted.map(({ start }) => ({ start: Number(start), parts: [] as Uint8Array[] }));
+    let index = 0;
+    let position = wanted[0]?.start ?? 0n;
+    for await (const part of this.#select(wanted)) {
+      found[index]?.parts.push(part);
+      position += BigInt(part.length);
+      if (position !== wanted[index]?.end) continue;
+      index += 1;
+      position = wanted[index]?.start ?? 0n;
     }
-    const wanted = [{ start: BigInt(start), end: end === undefined ? undefined : BigInt(end) }];
-    const isLong = Math.min(end ?? Infinity, this.size ?? Infinity) - start > this.#maximumSegments * SEGMENT_BYTES;
+    const joined = found.map(({ start, parts }) => ({ start, bytes: Buffer.concat(parts) }));
+    return ranges.map(({ start, end }) => {
+      const { start: first, bytes } = joined.findLast((range) => range.start <= start) ?? nothing;
+      return bytes.subarray(start - first, end === undefined ? undefined : end - first);
+    });
+  }
+
+  /** @param wanted ascending, not overlapping; no piece is of two of them. */
+  async *#select(wanted: readonly KeptRange[]): AsyncGenerator<Uint8Array, void, undefined> {
+    const isLong = this.#atMost(wanted) > this.#maximumSegments * SEGMENT_BYTES;
     const runs = segmentRuns(selectKept(this.editList, wanted), {
       plainSize: this.#body.plainSize ?? Number.MAX_SAFE_INTEGER,
       maximumSegments: this.#maximumSegments,
@@ -100,6 +130,12 @@ export class ContainerReader implements RandomAccessSource {
       if (this.#ownsReads) release(bytes);
       if (isLast) return;
     }
+  }
+
+  /** Bytes from the start of the first range to the end of the last one. */
+  #atMost(wanted: readonly KeptRange[]): number {
+    const end = Number(wanted.at(-1)?.end ?? Number.POSITIVE_INFINITY);
+    return Math.min(end, this.size ?? Number.POSITIVE_INFINITY) - Number(wanted[0]?.start ?? 0);
   }
 
   *#decrypt(bytes: Buffer, { first, parts }: SegmentRun): Generator<Buffer, void, undefined> {
@@ -142,8 +178,8 @@ class BodySource {
   async fetch({ first, end }: SegmentRun): Promise<{ readonly bytes: Buffer; readonly isLast: boolean }> {
     const start = first * ENCRYPTED_SEGMENT_BYTES;
     const length = Math.min(end * ENCRYPTED_SEGMENT_BYTES, this.#size ?? Number.POSITIVE_INFINITY) - start;
-    const bytes = asBuffer(await this.#source.read(this.#start + start, length));
-    if (bytes.length >= length) return { bytes: bytes.subarray(0, length), isLast: false };
+    const bytes = await readFully(this.#source, this.#start + start, length);
+    if (bytes.length === length) return { bytes, isLast: false };
     if (this.#size === undefined) return { bytes, isLast: true };
     throw truncatedBody(start + bytes.length, start + length);
   }
@@ -182,6 +218,7 @@ export async function openContainer(
   },
 ): Promise<ContainerReader> {
   const { privateKeys, sender, expectedSize, ...reading } = options;
+  expectSome(privateKeys, 'private key');
   const header = options.header ?? (await readHeader(source));
   const { dataKeys, editList } = openHeader(header, privateKeys, sender === undefined ? {} : { sender });
   try {

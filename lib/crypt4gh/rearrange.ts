@@ -1,4 +1,4 @@
-import { type ByteSource, type Random, systemRandom, wipe } from './bytes.ts';
+import { type ByteSource, expectSome, type Random, systemRandom, wipe } from './bytes.ts';
 import { splitContainer } from './container.ts';
 import { encryptHeader } from './encrypt-header.ts';
 import { openHeader } from './open-header.ts';
@@ -6,7 +6,7 @@ import { readHeader } from './read-header.ts';
 import { planRearrangement, type Rearrangement, type VisibleRange } from './rearrangement.ts';
 import { truncatedBody } from './segment-decryptor.ts';
 import { ENCRYPTED_SEGMENT_BYTES } from './sizes.ts';
-import { isRandomAccess, type RandomAccessSource } from './source.ts';
+import { isRandomAccess, type RandomAccessSource, readFully } from './source.ts';
 
 /** Bytes of a body that are copied at a time from a source that is read by position: 16 segments. */
 const COPY_BYTES = 16 * ENCRYPTED_SEGMENT_BYTES;
@@ -39,7 +39,7 @@ export async function* rearrange(
 ): AsyncGenerator<Uint8Array, void, undefined> {
   if (isRandomAccess(source)) {
     const header = await readHeader(source);
-    const bodySize = source.size === undefined ? undefined : source.size - header.length;
+    const bodySize = source.size === undefined ? undefined : Math.max(0, source.size - header.length);
     const { plan, newHeader } = rearrangeHeader(header, { ...options, bodySize });
     yield newHeader;
     for (const range of plan.bodyRanges) yield* readRange(source, { header, bodySize }, range);
@@ -60,6 +60,7 @@ function rearrangeHeader(
   options: Parameters<typeof rearrange>[1] & { readonly bodySize?: number | undefined },
 ): { readonly plan: Rearrangement; readonly newHeader: Uint8Array } {
   const { privateKeys, ranges, recipients, sender, random = systemRandom, bodySize } = options;
+  expectSome(privateKeys, 'private key');
   const { dataKeys, editList } = openHeader(header, privateKeys, sender === undefined ? {} : { sender });
   try {
     const plan = planRearrangement({ ranges, editList, bodySize });
@@ -80,9 +81,9 @@ async function* readRange(
   const end = range.end ?? Number.POSITIVE_INFINITY;
   for (let position: number = range.start; position < end; position += COPY_BYTES) {
     const wanted = Math.min(COPY_BYTES, end - position);
-    const bytes = await source.read(header.length + position, wanted);
+    const bytes = await readFully(source, header.length + position, wanted);
     if (bytes.length > 0) yield bytes;
-    if (bytes.length >= wanted) continue;
+    if (bytes.length === wanted) continue;
     if (bodySize === undefined) return;
     throw truncatedBody(position + bytes.length, end);
   }

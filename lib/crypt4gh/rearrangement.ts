@@ -2,13 +2,13 @@ import { editListOf, joinedRanges, type KeptRange, selectKept } from './edit-lis
 import { type BodyPosition, bodyPosition } from './positions.ts';
 import { decryptedSize, ENCRYPTED_SEGMENT_BYTES, SEGMENT_BYTES } from './sizes.ts';
 
-/** Bytes [start, end) of what a reader of the file sees, so after its edit list; without `end`: to the end. */
+/** Bytes [start, end) of what a reader sees, after the edit list (Crypt4GH § 4.2); without `end`: to the end. */
 export interface VisibleRange {
   readonly start: number;
   readonly end?: number | undefined;
 }
 
-/** How to make a container of less from a container. */
+/** How to make a container of less from a container (Crypt4GH § 4.2). */
 export interface Rearrangement {
   /**
    * What to take of the old body, in ascending order, neighbours joined; one after the other it is the new body. Without
@@ -51,7 +51,8 @@ export function planRearrangement(options: {
   };
 }
 
-function keptRange({ start, end }: VisibleRange): KeptRange {
+/** @throws RangeError for positions that are none. */
+export function keptRange({ start, end }: VisibleRange): KeptRange {
   const valid = (position: number) => Number.isSafeInteger(position) && position >= 0;
   if (!valid(start) || (end !== undefined && (!valid(end) || end < start))) {
     throw new RangeError(

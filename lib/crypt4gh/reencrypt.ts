@@ -1,4 +1,4 @@
-import { type Random, wipe } from './bytes.ts';
+import { expectSome, type Random, wipe } from './bytes.ts';
 import { derivedSenders } from './derived-sender.ts';
 import { distinctRecipients, encryptPayloads } from './encrypt-header.ts';
 import { serializeHeader } from './header.ts';
@@ -8,7 +8,7 @@ import { encodePayloads, type Payload } from './payloads.ts';
 import { KEY_BYTES } from './x25519.ts';
 
 /**
- * Where the sender key and the nonces of a rebuilt header come from.
+ * Where the sender key and the nonces of a rebuilt header come from (Crypt4GH § 5.2, § 5.3).
  *
  * With `secret` the result is a function of the arguments: the same header, recipient and context give the same bytes,
  * so a container that is staged twice is one container. `secret` is at least 32 bytes that nobody else has (the
@@ -42,6 +42,7 @@ export function reencryptHeader(options: {
   readonly editList?: readonly bigint[] | null | undefined;
 }): Uint8Array {
   const { header, readerKeys, derivation, sender, foreignPackets = 'drop', editList } = options;
+  expectSome(readerKeys, 'private key');
   const recipients = distinctRecipients(options.recipients);
   const opened = openHeader(header, readerKeys, sender === undefined ? {} : { sender });
   try {

@@ -1,5 +1,5 @@
 import { createSecretKey, type KeyObject } from 'node:crypto';
-import { expectLength } from './bytes.ts';
+import { expectLength, expectSome } from './bytes.ts';
 import { DamagedBodyError } from './errors.ts';
 import { unseal } from './sealed.ts';
 import { ENCRYPTED_SEGMENT_BYTES, SEGMENT_OVERHEAD } from './sizes.ts';
@@ -22,7 +22,7 @@ export function prepareDataKey(dataKey: DataKey): KeyObject {
 
 /** @throws RangeError when there is none or one is not 32 bytes. */
 export function prepareDataKeys(dataKeys: readonly DataKey[]): KeyObject[] {
-  if (dataKeys.length === 0) throw new RangeError('expected at least one data key');
+  expectSome(dataKeys, 'data key');
   return dataKeys.map(prepareDataKey);
 }
 

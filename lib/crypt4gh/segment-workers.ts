@@ -1,7 +1,7 @@
 import { availableParallelism } from 'node:os';
 import { BodyPlan, type PlannedSegment } from './body-plan.ts';
-import { type ByteSource, systemRandom } from './bytes.ts';
-import { type FileJob, shareFileJob } from './file-job.ts';
+import { type ByteSource, expectByteSource, systemRandom } from './bytes.ts';
+import { type FileJob, shareFileJob, stopFileJob } from './file-job.ts';
 import { PieceCutter } from './pieces.ts';
 import { SegmentBatch } from './segment-batch.ts';
 import { damagedSegment, prepareDataKey, prepareDataKeys } from './segment-decryptor.ts';
@@ -48,6 +48,7 @@ export class SegmentWorkers implements SegmentCipher, AsyncDisposable {
     options: EncryptSegmentsOptions,
   ): AsyncGenerator<Uint8Array, void, undefined> {
     const { random = systemRandom } = options;
+    expectByteSource(source);
     const dataKey = prepareDataKey(options.dataKey);
     const makeJob = ({ bytes, lengths }: SegmentBatch<undefined>): SegmentJob => {
       const nonces = Buffer.concat(lengths.map(() => random(NONCE_BYTES)));
@@ -62,6 +63,7 @@ export class SegmentWorkers implements SegmentCipher, AsyncDisposable {
     source: ByteSource,
     options: DecryptSegmentsOptions,
   ): AsyncGenerator<Uint8Array, void, undefined> {
+    expectByteSource(source);
     const dataKeys = prepareDataKeys(options.dataKeys);
     const segments = plannedSegments(source, new BodyPlan(options));
     const makeJob = ({ bytes, lengths }: SegmentBatch<PlannedSegment>): SegmentJob => {
@@ -71,21 +73,22 @@ export class SegmentWorkers implements SegmentCipher, AsyncDisposable {
     for await (const done of this.#inOrder(batches, makeJob)) yield* keptOf(done);
   }
 
-  /** Threads there are at most. */
-  get threads(): number {
-    return this.#pool.size;
-  }
-
   /**
    * Does the job on all threads and waits for all of them, so that nothing is written after an error.
    *
    * @returns the segment, counted from the start of the job, that does not authenticate, if there is one.
+   * @throws what the job failed with; the reason of `signal`.
    * @internal
    */
-  async run(job: FileJob): Promise<number | undefined> {
-    const shares = shareFileJob(job, this.#pool.size).map((share) => this.#pool.run(share));
+  async run(job: FileJob, signal?: AbortSignal): Promise<number | undefined> {
+    const shares = shareFileJob(job, this.#pool.size);
+    const stop = () => shares.forEach(stopFileJob);
+    signal?.addEventListener('abort', stop, { once: true });
+    const results = await Promise.allSettled(shares.map((share) => this.#pool.run(share)));
+    signal?.removeEventListener('abort', stop);
+    signal?.throwIfAborted();
     const damaged: number[] = [];
-    for (const settled of await Promise.allSettled(shares)) {
+    for (const settled of results) {
       if (settled.status === 'rejected') throw settled.reason;
       if (settled.value.damaged !== undefined) damaged.push(settled.value.damaged);
     }

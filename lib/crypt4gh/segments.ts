@@ -1,11 +1,11 @@
 import { BodyPlan } from './body-plan.ts';
-import { type ByteSource, type Random, systemRandom } from './bytes.ts';
+import { type ByteSource, expectByteSource, type Random, systemRandom } from './bytes.ts';
 import { PieceCutter } from './pieces.ts';
 import { seal } from './sealed.ts';
 import { prepareDataKey, SegmentDecryptor } from './segment-decryptor.ts';
 import { ENCRYPTED_SEGMENT_BYTES, NONCE_BYTES, SEGMENT_BYTES } from './sizes.ts';
 
-/** Options of {@link encryptSegments}. */
+/** Options of {@link encryptSegments} (Crypt4GH § 3.4.2). */
 export interface EncryptSegmentsOptions {
   /** 32 bytes, for this body alone. */
   readonly dataKey: Uint8Array;
@@ -13,7 +13,7 @@ export interface EncryptSegmentsOptions {
   readonly random?: Random;
 }
 
-/** Options of {@link decryptSegments}. */
+/** Options of {@link decryptSegments} (Crypt4GH § 4.1, § 4.2). */
 export interface DecryptSegmentsOptions {
   /** 32 bytes each; for each segment the key that fitted last is tried first. */
   readonly dataKeys: readonly Uint8Array[];
@@ -26,7 +26,10 @@ export interface DecryptSegmentsOptions {
   readonly expectedSize?: number | undefined;
 }
 
-/** What turns plaintext into bodies and back: these functions on this thread, or `SegmentWorkers` on others. */
+/**
+ * What turns plaintext into bodies and back (Crypt4GH § 3.4.2, § 4.1): these functions on this thread, or `SegmentWorkers`
+ * on others.
+ */
 export interface SegmentCipher {
   encryptSegments(source: ByteSource, options: EncryptSegmentsOptions): AsyncGenerator<Uint8Array, void, undefined>;
   decryptSegments(source: ByteSource, options: DecryptSegmentsOptions): AsyncGenerator<Uint8Array, void, undefined>;
@@ -36,13 +39,14 @@ export interface SegmentCipher {
  * Encrypts a plaintext of any length to the segments of a body (Crypt4GH § 3.4.2), in constant memory; each yield is one whole segment.
  * An empty plaintext becomes an empty body.
  *
- * @throws RangeError when the key is not 32 bytes.
+ * @throws RangeError when the key is not 32 bytes; TypeError for what is no source.
  */
 export async function* encryptSegments(
   source: ByteSource,
   options: EncryptSegmentsOptions,
 ): AsyncGenerator<Uint8Array, void, undefined> {
   const { random = systemRandom } = options;
+  expectByteSource(source);
   const dataKey = prepareDataKey(options.dataKey);
   const cutter = new PieceCutter(SEGMENT_BYTES);
   for await (const chunk of source) {
@@ -53,20 +57,22 @@ export async function* encryptSegments(
 }
 
 /**
- * Decrypts a body to the plaintext that the edit list leaves, in constant memory. Bytes are given out only after their
- * whole segment has authenticated. Segments that the edit list skips whole are not decrypted, and after its last keep
- * the source is closed.
+ * Decrypts a body to the plaintext that the edit list leaves (Crypt4GH § 4.1, § 4.2), in constant memory. Bytes are given
+ * out only after their whole segment has authenticated. Segments that the edit list skips whole are not decrypted, and
+ * after its last keep the source is closed.
  *
  * The format does not show segments that are missing at the end, moved or repeated (Crypt4GH § 1.1, § 5.4). With
  * `expectedSize` a body of another length is an error; moved and repeated segments need a checksum from elsewhere.
  *
  * @param source the body, from its first byte.
- * @throws DamagedBodyError; RangeError when there is no key, one is not 32 bytes, or the size is no size.
+ * @throws DamagedBodyError; RangeError when there is no key, one is not 32 bytes, the size is no size, or a length in the
+ * edit list is negative; TypeError for what is no source.
  */
 export async function* decryptSegments(
   source: ByteSource,
   options: DecryptSegmentsOptions,
 ): AsyncGenerator<Uint8Array, void, undefined> {
+  expectByteSource(source);
   const decryptor = new SegmentDecryptor(options.dataKeys);
   const plan = new BodyPlan(options);
   const cutter = new PieceCutter(ENCRYPTED_SEGMENT_BYTES);

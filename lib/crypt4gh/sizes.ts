@@ -10,7 +10,8 @@ export const SEGMENT_OVERHEAD = NONCE_BYTES + MAC_BYTES;
 /** Bytes of a full segment in the body (Crypt4GH § 3.4.2). */
 export const ENCRYPTED_SEGMENT_BYTES = SEGMENT_BYTES + SEGMENT_OVERHEAD;
 
-function checkedSize(size: number | bigint, what: string): bigint {
+/** The size as a bigint. @throws RangeError when it is negative, no whole number, or a number above 2^53 - 1. */
+export function checkedSize(size: number | bigint, what: string): bigint {
   const valid = typeof size === 'bigint' ? size >= 0n : Number.isSafeInteger(size) && size >= 0;
   if (!valid) throw new RangeError(`expected ${what} as a whole number of bytes, got ${size}`);
   return BigInt(size);
@@ -54,7 +55,7 @@ export function decryptedSize(body: number | bigint): number | bigint {
   return sameKind(full * BigInt(SEGMENT_BYTES) + last, body);
 }
 
-/** What a header holds, by which its length can be told before it is made. */
+/** What a header holds (Crypt4GH § 3.2), by which its length can be told before it is made. */
 export interface HeaderShape {
   /** Different recipients; each gets every packet. */
   readonly recipients: number;

@@ -3,7 +3,7 @@ import { asBuffer } from './bytes.ts';
 
 /** Bytes that can be read from anywhere: a file, HTTP ranges, an S3 object, memory. */
 export interface RandomAccessSource {
-  /** The `length` bytes from `offset` on; fewer only where the source ends, none after its end. */
+  /** The `length` bytes from `offset` on. After fewer the rest is asked for; none: the source ends there. */
   read(offset: number, length: number): Promise<Uint8Array>;
   /** Bytes of the whole; `undefined` when it is not known. */
   readonly size?: number | undefined;
@@ -43,7 +43,28 @@ export function bytesSource(bytes: Uint8Array): RandomAccessSource {
   return { size: bytes.length, read: async (offset, length) => asBuffer(bytes).subarray(offset, offset + length) };
 }
 
+/** The `length` bytes from `offset` on, in as many reads as that takes; fewer only where the source ends. */
+export async function readFully(source: RandomAccessSource, offset: number, length: number): Promise<Buffer> {
+  const parts: Uint8Array[] = [];
+  const wanted = Math.min(length, (source.size ?? Number.POSITIVE_INFINITY) - offset);
+  for (let filled = 0; filled < wanted; ) {
+    const part = await source.read(offset + filled, wanted - filled);
+    if (part.length === 0) break;
+    parts.push(part);
+    filled += part.length;
+  }
+  const [only, ...others] = parts;
+  const bytes = only !== undefined && others.length === 0 ? asBuffer(only) : Buffer.concat(parts);
+  return bytes.subarray(0, length);
+}
+
 /** Whether it is read by position, not from its start on. */
 export function isRandomAccess(source: object): source is RandomAccessSource {
-  return 'read' in source && typeof source.read === 'function' && !(Symbol.asyncIterator in source);
+  return (
+    typeof source === 'object' &&
+    source !== null &&
+    'read' in source &&
+    typeof source.read === 'function' &&
+    !(Symbol.asyncIterator in source)
+  );
 }

@@ -33,19 +33,31 @@ type Through = (source: ByteSource) => AsyncGenerator<Uint8Array>;
 
 /** The output pulls: nothing is read of the input before it is asked for. */
 function webPair(through: Through): ByteStreamPair {
+  /** Tells the writer why no more is taken. After the end of the input it has no effect. */
   let stopInput: (reason: unknown) => void = () => undefined;
   const input = new TransformStream<Uint8Array, Uint8Array>({
     start(controller) {
       stopInput = (reason) => controller.error(reason);
     },
   });
-  const output = through(untilGivenUp(input.readable));
+  // Left to the iterator, the writer would be told that it is cancelled, but never why.
+  const output = through(input.readable.values({ preventCancel: true }));
   const readable = new ReadableStream<Uint8Array>(
     {
       async pull(controller) {
-        const { done, value } = await output.next();
-        if (done === true) controller.close();
-        else controller.enqueue(value);
+        try {
+          const { done, value } = await output.next();
+          if (done !== true) {
+            controller.enqueue(value);
+            return;
+          }
+          controller.close();
+          // Where an edit list ends: as of other streams that end before their input (Streams Standard, TransformStream).
+          stopInput(new TypeError('the rest of the input is not needed'));
+        } catch (error) {
+          stopInput(error);
+          throw error;
+        }
       },
       async cancel(reason) {
         // First the input: a read of it that is under way would keep the generator from returning.
@@ -56,17 +68,4 @@ function webPair(through: Through): ByteStreamPair {
     { highWaterMark: 0 },
   );
   return { readable, writable: input.writable };
-}
-
-/**
- * The chunks of a stream. Who stops early, where an edit list ends, tells the writer why: as other streams that end before
- * their input does, with a TypeError (Streams Standard, TransformStream).
- */
-async function* untilGivenUp(input: ReadableStream<Uint8Array>): AsyncGenerator<Uint8Array, void, undefined> {
-  const reader = input.getReader();
-  try {
-    for (let next = await reader.read(); !next.done; next = await reader.read()) yield next.value;
-  } finally {
-    await reader.cancel(new TypeError('the rest of the input is not needed')).catch(() => undefined);
-  }
 }

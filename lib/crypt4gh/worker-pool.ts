@@ -27,6 +27,7 @@ export class WorkerPool {
   readonly #url: URL;
   readonly #threads: Thread[] = [];
   #failure: Error | undefined;
+  #ended: Promise<void> | undefined;
 
   constructor(options: { readonly threads: number; readonly workerUrl: URL }) {
     const { threads, workerUrl } = options;
@@ -58,8 +59,7 @@ export class WorkerPool {
 
   /** Ends the threads. Jobs that are not done, and later ones, fail. */
   async close(): Promise<void> {
-    this.#fail(new Error('the worker threads have been closed'));
-    await Promise.all(this.#threads.map(({ worker }) => worker.terminate()));
+    await this.#fail(new Error('the worker threads have been closed'));
   }
 
   #leastBusy(): Thread {
@@ -77,18 +77,27 @@ export class WorkerPool {
       thread.waiting.shift()?.answer(answer);
       if (thread.waiting.length === 0) worker.unref();
     });
-    worker.on('messageerror', (error) => this.#fail(error));
-    worker.on('error', (error) => this.#fail(error instanceof Error ? error : new Error(String(error))));
-    worker.on('exit', (code) => this.#fail(new Error(`a worker thread ended by itself with code ${code}`)));
+    worker.on('messageerror', (error) => void this.#fail(error));
+    worker.on('error', (error) => void this.#fail(error instanceof Error ? error : new Error(String(error))));
+    worker.on('exit', (code) => void this.#fail(new Error(`a worker thread ended by itself with code ${code}`)));
     this.#threads.push(thread);
     return thread;
   }
 
-  /** What one thread cannot do the others cannot either, and a body with a hole is of no use. */
-  #fail(cause: Error): void {
+  /**
+   * What one thread cannot do the others cannot either, and a body with a hole is of no use. Jobs fail when all threads have
+   * ended: whoever then closes a file must not find that one still writes to its descriptor, by now perhaps another file's.
+   */
+  #fail(cause: Error): Promise<void> {
     this.#failure ??= new Error(`segments cannot be processed: ${cause.message}`, { cause });
+    this.#ended ??= this.#end(this.#failure);
+    return this.#ended;
+  }
+
+  async #end(failure: Error): Promise<void> {
+    await Promise.all(this.#threads.map(({ worker }) => worker.terminate()));
     for (const { waiting } of this.#threads) {
-      for (const { reject } of waiting.splice(0)) reject(this.#failure);
+      for (const { reject } of waiting.splice(0)) reject(failure);
     }
   }
 }

@@ -4,7 +4,7 @@ import { expectLength, type Random, systemRandom, wipe } from './bytes.ts';
 /** Bytes of a key, private or public (RFC 7748 § 5). */
 export const KEY_BYTES = 32;
 
-/** An X25519 key pair, raw. The private half is as stored: clamping happens inside X25519. */
+/** An X25519 key pair, raw (RFC 7748 § 6.1). The private half is as stored: clamping happens inside X25519. */
 export interface KeyPair {
   readonly privateKey: Uint8Array;
   readonly publicKey: Uint8Array;

@@ -1,9 +1,11 @@
 /**
  * One job of the Crypt4GH benchmark in a process of its own, so that its memory is its own:
- * `node crypt4gh-job.ts encrypt|decrypt|ranges|headers …`, JSON on standard output.
+ * `node crypt4gh-job.ts encrypt|decrypt|encrypt-stream|decrypt-stream|ranges|headers …`, JSON on standard output.
  */
 import { randomBytes } from 'node:crypto';
+import { createReadStream, createWriteStream } from 'node:fs';
 import { open } from 'node:fs/promises';
+import { pipeline } from 'node:stream/promises';
 import { serializeHeader } from '../../lib/crypt4gh/header.ts';
 import {
   decrypt,
@@ -53,6 +55,23 @@ async function decryptAll(key: Buffer, source: string, target: string, threads: 
   if (threads === 1) return await writeAll(output.fd, decrypt(chunksOf(input.fd), { privateKeys }));
   await using workers = new SegmentWorkers({ threads, workerUrl });
   await decryptFile(input, output, { privateKeys, workers });
+}
+
+/** As a service or a pipe does it: the bytes come through the calling thread, from and to streams of Node. */
+async function throughStreams(
+  job: string,
+  key: Buffer,
+  source: string,
+  target: string,
+  threads: number,
+): Promise<void> {
+  await using workers = new SegmentWorkers({ threads, workerUrl });
+  const input = createReadStream(source);
+  const output =
+    job === 'encrypt-stream'
+      ? encrypt(input, { recipients: [publicKeyOf(key)], workers })
+      : decrypt(input, { privateKeys: [key], workers });
+  await pipeline(output, createWriteStream(target));
 }
 
 /** Ranges of 1 MiB at random places, one after the other. */
@@ -113,6 +132,7 @@ async function main(job = '', ...rest: readonly string[]): Promise<void> {
   else if (job === 'ranges') done = await readRanges(key, source, Number(third));
   else if (job === 'encrypt') await encryptAll(key, source, third, Number(threads));
   else if (job === 'decrypt') await decryptAll(key, source, third, Number(threads));
+  else if (job.endsWith('-stream')) await throughStreams(job, key, source, third, Number(threads));
   else throw new RangeError(`there is no job ${job}`);
   const result: JobResult = {
     seconds: (performance.now() - startedAt) / 1_000,

@@ -49,9 +49,11 @@ function side(program: string, path: string): Side {
 const fileJobs = [
   { name: 'encrypt, one thread', job: 'encrypt', threads: '1' },
   { name: 'encrypt, two threads', job: 'encrypt', threads: '2' },
+  { name: 'encrypt, two threads, Node streams', job: 'encrypt', threads: '2', streams: true },
   { name: 'decrypt, one thread', job: 'decrypt', threads: '1' },
   { name: 'decrypt, two threads', job: 'decrypt', threads: '2' },
-] as const;
+  { name: 'decrypt, two threads, Node streams', job: 'decrypt', threads: '2', streams: true },
+];
 
 /**
  * `npm run bench crypt4gh`: files and headers, side by side with the Python reference in the same run, and the speed of
@@ -109,15 +111,17 @@ async function files(
       others.length === 0 ? '' : peakMiB(others),
     ]);
   };
-  for (const { name, job, threads } of fileJobs) {
+  for (const { name, job, threads, streams = false } of fileJobs) {
     const source = job === 'encrypt' ? plain : container;
     const results: JobResult[] = [];
     const others: JobResult[] = [];
-    // In turn, so that whatever else the machine does meets both.
-    const us = async () => results.push(await ours(job, key, source, output, threads));
-    const them = async () => theirs !== undefined && others.push(await theirs(job, key, source, output));
+    const us = async () => results.push(await ours(streams ? `${job}-stream` : job, key, source, output, threads));
+    const them = async () => {
+      if (theirs !== undefined) others.push(await theirs(job, key, source, output));
+    };
     for (let round = 0; round < fileRounds; round += 1) {
-      // First the one, then the other: a run finds the machine as the one before it has left it.
+      // In turn, so that whatever else the machine does meets both; and now the one first, now the other, since a run
+      // finds the machine's memory as the one before it has left it.
       for (const run of round % 2 === 0 ? [us, them] : [them, us]) {
         await run();
         await rm(output, { force: true });
@@ -132,7 +136,9 @@ async function files(
     // The reference has no yardstick for ranges: from the second segment on it returns other bytes (its --range).
     [],
   );
-  report.text(`A file of ${fileMiB} MiB, file to a new file; the fastest of ${fileRounds} runs in turn.`);
+  report.text(
+    `A file of ${fileMiB} MiB, file to a new file: the fastest of ${fileRounds} runs in turn, of the ranges the only one.`,
+  );
   report.table(['', 'MiB/s', 'reference', 'ratio', 'of the cipher alone', 'peak MiB', 'reference peak MiB'], rows);
   if (limit !== undefined) report.text(`The cipher alone (openssl speed, one thread): ${figure(limit)} MiB/s.`);
 }

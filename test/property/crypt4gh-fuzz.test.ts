@@ -2,11 +2,18 @@ import { describe, expect, test } from 'vitest';
 import { allKinds, runCases } from '../fuzz/campaign.ts';
 
 /** Enough of `npm run fuzz` to meet the outcomes that matter, in seconds. */
-const counts = { headers: 2_000, containers: 150, keyFiles: 1_000 } as const;
+const counts = { headers: 2_000, containers: 300, keyFiles: 1_000 } as const;
 /** What the cases must at least reach: a fuzzer that everything bounces off at the door proves nothing. */
 const reached = {
   headers: ['ok', 'multiple-edit-lists', 'malformed-edit-list', 'unknown-packet-type', 'malformed-packet'],
-  containers: ['ok', 'segment-authentication-failed', 'truncated-segment', 'no-decryptable-packet'],
+  containers: [
+    'ok',
+    'segment-authentication-failed',
+    'truncated-segment',
+    'truncated-body',
+    'oversized-body',
+    'no-decryptable-packet',
+  ],
   keyFiles: ['ok', 'passphrase-required', 'invalid-key-format', 'invalid-key-length'],
 } as const;
 

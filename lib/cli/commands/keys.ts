@@ -6,6 +6,7 @@ import {
   formatPrivateKey,
   formatPublicKey,
   generateKeyPair,
+  inspectPrivateKey,
   publicKeyFingerprint,
   publicKeyOf,
 } from '../../crypt4gh/index.ts';
@@ -139,8 +140,12 @@ async function changePassphrase(session: Session, file: string, options: NewPass
   const privateKey = await readPrivateKey(path, session);
   await writeOutput({ name: file, terminal, force: true, mode: 0o600 }, async (sink) => {
     const passphrase = await newPassphrase(session, options);
-    const protection = passphrase === undefined ? {} : { passphrase: notEmpty(passphrase) };
-    await sink.write([Buffer.from(await formatPrivateKey(privateKey, protection))]);
+    const { comment } = inspectPrivateKey(text);
+    const changed = await formatPrivateKey(privateKey, {
+      ...(passphrase !== undefined && { passphrase: notEmpty(passphrase) }),
+      ...(comment !== undefined && { comment }),
+    });
+    await sink.write([Buffer.from(changed)]);
     privateKey.fill(0);
   });
   output.result({ file, protected: options.passphrase !== false }, `${printable(file)} has another passphrase`);

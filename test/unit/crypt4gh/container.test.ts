@@ -1,6 +1,14 @@
 import { Readable } from 'node:stream';
 import { describe, expect, test } from 'vitest';
-import { decrypt, encrypt, generateKeyPair, splitContainer } from '../../../lib/crypt4gh/index.ts';
+import {
+  type ByteSource,
+  decrypt,
+  decryptSegments,
+  encrypt,
+  encryptSegments,
+  generateKeyPair,
+  splitContainer,
+} from '../../../lib/crypt4gh/index.ts';
 import { collect, generatedPlaintext, inChunks } from '../../helpers/crypt4gh-vectors.ts';
 
 const { privateKey, publicKey } = generateKeyPair();
@@ -98,6 +106,44 @@ describe('the source is closed', () => {
     await body.return?.();
     expect(state.closed).toBe(true);
     expect(await body.next()).toEqual({ done: true, value: undefined });
+  });
+});
+
+describe('wrong arguments', () => {
+  test('no private key', async () => {
+    const { state, source } = watched(container);
+    const decrypted = collect(decrypt(source, { privateKeys: [] }));
+    await expect(decrypted).rejects.toThrow(new RangeError('expected at least one private key'));
+    expect(state.closed).toBe(true);
+  });
+
+  const dataKey = new Uint8Array(32);
+  const takers: readonly [string, (source: ByteSource) => Promise<unknown>][] = [
+    ['encrypt', (source) => collect(encrypt(source, { recipients: [publicKey] }))],
+    ['decrypt', (source) => collect(decrypt(source, { privateKeys: [privateKey] }))],
+    ['splitContainer', (source) => splitContainer(source)],
+    ['encryptSegments', (source) => collect(encryptSegments(source, { dataKey }))],
+    ['decryptSegments', (source) => collect(decryptSegments(source, { dataKeys: [dataKey] }))],
+  ];
+
+  describe.each(takers)('of %s, the source', (_, take) => {
+    test.each<[string, unknown]>([
+      ['a text', 'crypt4gh'],
+      ['a Blob', new Blob(['crypt4gh'])],
+      ['bytes by themselves', new Uint8Array(8)],
+      ['a Buffer by itself', Buffer.alloc(8)],
+      ['a function that makes the bytes', () => [new Uint8Array(8)]],
+      ['nothing', undefined],
+    ])('is %s', async (_kind, source) => {
+      const taken = take(source as ByteSource);
+      await expect(taken).rejects.toThrow(/^expected .*iterable of Uint8Array.* put bytes by themselves into an array/);
+      await expect(taken).rejects.toThrow(TypeError);
+    });
+
+    test('is of texts', async () => {
+      const taken = take(['crypt4gh'] as unknown as ByteSource);
+      await expect(taken).rejects.toThrow(new TypeError('expected bytes as a Uint8Array, got a string'));
+    });
   });
 });
 

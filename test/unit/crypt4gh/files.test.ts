@@ -1,9 +1,16 @@
-import { createReadStream, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { type FileHandle, open, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
-import { decryptFile, encrypt, encryptFile, generateKeyPair, SegmentWorkers } from '../../../lib/crypt4gh/index.ts';
+import {
+  decryptFile,
+  encrypt,
+  encryptFile,
+  type FileOptions,
+  generateKeyPair,
+  SegmentWorkers,
+} from '../../../lib/crypt4gh/index.ts';
 import {
   collect,
   containerOf,
@@ -25,7 +32,7 @@ afterAll(async () => {
 const { privateKey, publicKey } = generateKeyPair();
 const recipients = [publicKey];
 const privateKeys = [privateKey];
-// Nine times what a thread takes at once, the last time without a full segment.
+// Nine times what a thread takes at once; the last segment is not full.
 const plaintext = generatedPlaintext('files', 35 * 65_536 + 500);
 const container = await collect(encrypt([plaintext], { recipients }));
 
@@ -81,6 +88,26 @@ describe('files', () => {
     expect(error).toBeInstanceOf(RangeError);
     expect(result.toString()).toBe('something longer than nothing');
     await expect(decryptFile(device, device, { privateKeys, workers })).rejects.toThrow(RangeError);
+  });
+
+  test('are not written over themselves', async () => {
+    const path = join(directory, 'one file');
+    for (const [bytes, use] of [
+      [container, (one: FileHandle, other: FileHandle) => decryptFile(one, other, { privateKeys, workers })],
+      [plaintext, (one: FileHandle, other: FileHandle) => encryptFile(one, other, { recipients, workers })],
+    ] as const) {
+      writeFileSync(path, bytes);
+      await using one = await open(path);
+      await using other = await open(path, 'r+');
+      await expect(use(one, other)).rejects.toThrow(new RangeError('expected another file as target than as source'));
+      expect(readFileSync(path).equals(bytes)).toBe(true);
+    }
+  });
+
+  test('are not written to a device', async () => {
+    await using device = await open('/dev/null', 'r+');
+    const { error } = await through(container, (source) => decryptFile(source, device, { privateKeys, workers }));
+    expect(error).toEqual(new RangeError('expected a regular file as target'));
   });
 
   test('leave no data key in memory when a recipient is refused', async () => {
@@ -143,48 +170,85 @@ describe('a target that', () => {
   });
 });
 
-describe('a file of more than one job, 256 MiB,', () => {
-  const segments = 4_096 + 5;
-  const paths = ['zeros', 'encrypted', 'again'].map((name) => join(directory, name)) as [string, string, string];
-  const [zeros, encrypted, again] = paths;
-  beforeAll(async () => {
-    await using plain = await open(zeros, 'w');
-    await plain.truncate(segments * 65_536 - 7);
-    await using from = await open(zeros);
+describe('a file of more than one job, 64 MiB,', () => {
+  const segments = 1_024 + 5;
+  const size = segments * 65_536 - 7;
+  /** In the second job, so that bytes of the first in their place are seen. */
+  const mark = Buffer.from('here is the second job');
+  const markedAt = 1_024 * 65_536 + 12_345;
+  const paths = ['marked', 'encrypted', 'again'].map((name) => join(directory, name)) as [string, string, string];
+  const [marked, encrypted, again] = paths;
+  const encryptMarked = async () => {
+    await using from = await open(marked);
     await using to = await open(encrypted, 'w');
     await encryptFile(from, to, { recipients, workers });
+  };
+  const decryptAgain = async (options: FileOptions = { workers }) => {
+    await using from = await open(encrypted);
+    await using to = await open(again, 'w');
+    await decryptFile(from, to, { privateKeys, ...options });
+  };
+  beforeAll(async () => {
+    await using plain = await open(marked, 'w');
+    await plain.truncate(size);
+    await plain.write(mark, 0, mark.length, markedAt);
+    await encryptMarked();
   });
   afterAll(() => paths.map((path) => rmSync(path)));
 
-  const decryptAgain = async () => {
-    await using from = await open(encrypted);
-    await using to = await open(again, 'w');
-    await decryptFile(from, to, { privateKeys, workers });
-  };
-
   test('comes back whole, and no nonce is used twice', async () => {
     await decryptAgain();
-    expect((await stat(again)).size).toBe(segments * 65_536 - 7);
-    const nonces = new Set<string>();
-    const nonce = Buffer.alloc(12);
-    await using file = await open(encrypted);
-    for (let segment = 0; segment < segments; segment += 1) {
-      await file.read(nonce, 0, 12, HEADER + segment * SEGMENT);
-      nonces.add(nonce.toString('hex'));
-    }
-    expect(nonces.size).toBe(segments);
-    const zero = Buffer.alloc(65_536);
-    for await (const piece of createReadStream(again, { highWaterMark: 65_536 })) {
-      if (!zero.subarray(0, piece.length).equals(piece)) throw new Error('expected zeros only');
-    }
+    const bytes = readFileSync(again);
+    const expected = Buffer.alloc(size);
+    mark.copy(expected, markedAt);
+    expect(bytes.equals(expected)).toBe(true);
+    const container = readFileSync(encrypted);
+    const nonces = Array.from({ length: segments }, (_, index) =>
+      container.toString('hex', HEADER + index * SEGMENT, HEADER + index * SEGMENT + 12),
+    );
+    expect(new Set(nonces).size).toBe(segments);
   });
 
   test('damaged in the second leaves what comes before it', async () => {
-    const segment = 4_096 + 2;
+    const segment = 1_024 + 2;
+    const at = HEADER + segment * SEGMENT + 100;
     await using file = await open(encrypted, 'r+');
-    await file.write(Buffer.alloc(16, 1), 0, 16, HEADER + segment * SEGMENT + 100);
+    const { buffer: before } = await file.read(Buffer.alloc(16), 0, 16, at);
+    await file.write(
+      before.map((byte) => byte ^ 1),
+      0,
+      16,
+      at,
+    );
     await expect(decryptAgain()).rejects.toMatchObject({ code: 'segment-authentication-failed', segment });
     expect((await stat(again)).size).toBe(segment * 65_536);
+    await file.write(before, 0, 16, at);
+  });
+
+  test('is left as it is when the work is stopped, and the threads go on', async () => {
+    const reason = new Error('enough');
+    const stop = new AbortController();
+    const stopped = decryptAgain({ workers, signal: stop.signal });
+    // Until the threads are at it.
+    while (!existsSync(again) || (await stat(again)).size < 1_000_000) await new Promise((next) => setTimeout(next, 1));
+    stop.abort(reason);
+    await expect(stopped).rejects.toBe(reason);
+    const { size: left } = await stat(again);
+    expect(left).toBeLessThan(size);
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    expect((await stat(again)).size).toBe(left);
+    await decryptAgain();
+    expect((await stat(again)).size).toBe(size);
+  });
+
+  test('is not begun with when the work was stopped before', async () => {
+    const signal = AbortSignal.abort(new Error('too late'));
+    const before = { result: Buffer.from('something longer than nothing') };
+    expect(await decrypted(container, { signal })).toMatchObject({ error: { message: 'too late' }, ...before });
+    const encrypting = await through(plaintext, (source, target) =>
+      encryptFile(source, target, { recipients, signal }),
+    );
+    expect(encrypting).toMatchObject({ error: { message: 'too late' }, ...before });
   });
 });
 
@@ -210,6 +274,12 @@ describe('a file that is', () => {
     expect(cut).toMatchObject({ error: { code: 'truncated-body', segment: 3 }, ...before });
     const inside = await decrypted(container.subarray(0, HEADER + 3 * SEGMENT + 5));
     expect(inside).toMatchObject({ error: { code: 'truncated-segment', segment: 3 }, ...before });
+  });
+
+  test('for nobody is not touched', async () => {
+    const { result, error } = await decrypted(container, { privateKeys: [] });
+    expect(error).toEqual(new RangeError('expected at least one private key'));
+    expect(result.toString()).toBe('something longer than nothing');
   });
 
   test('for another reader is not touched', async () => {

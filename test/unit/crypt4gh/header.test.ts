@@ -164,6 +164,7 @@ describe('readers', () => {
   });
 
   test('without a matching key learn how many packets there are', () => {
+    // None at all: that is how to ask for the counts alone.
     for (const keys of [[], [other.privateKey]]) {
       expect(() => openHeader(header, keys)).toThrow(
         expect.objectContaining({ code: 'no-decryptable-packet', packetCount: 4 }),

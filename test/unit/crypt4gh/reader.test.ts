@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import fc from 'fast-check';
 import { afterAll, describe, expect, test } from 'vitest';
 import {
   bytesSource,
@@ -43,6 +44,123 @@ async function readerOf(options: { knowsSize?: boolean; segmentsPerFetch?: numbe
   reads.length = 0;
   return { reader, reads };
 }
+
+describe('a source that gives less than it is asked for', () => {
+  test.each([
+    [50, true],
+    [50, false],
+    [65_564, true],
+    [65_564, false],
+    [100_000, false],
+  ])('at most %i bytes a read, size known: %s, is read as any other', async (mostBytes, knowsSize) => {
+    const { source } = recordingSource(container, { mostBytes, knowsSize });
+    const reader = await openContainer(source, { privateKeys });
+    expect(Buffer.from(await reader.read(65_000, 200_000)).equals(plaintext.subarray(65_000, 265_000))).toBe(true);
+    const end = await reader.read(5 * 65_536, 10_000);
+    expect(Buffer.from(end).equals(plaintext.subarray(5 * 65_536))).toBe(true);
+  });
+
+  test('and ends too early is truncated all the same', async () => {
+    const cut = container.subarray(0, HEADER + 2 * SEGMENT + 70);
+    const { source } = recordingSource(cut, { mostBytes: 65_000, knowsSize: false });
+    const reader = await openContainer(source, { privateKeys, expectedSize: plaintext.length });
+    await expect(reader.read(0, plaintext.length)).rejects.toMatchObject({ code: 'truncated-body', segment: 2 });
+    const half = recordingSource(container.subarray(0, 100), { mostBytes: 30, knowsSize: false });
+    await expect(openContainer(half.source, { privateKeys })).rejects.toMatchObject({ code: 'truncated-header' });
+  });
+});
+
+test('no key at all is a mistake of the caller, not of the key', async () => {
+  const opening = openContainer(bytesSource(container), { privateKeys: [] });
+  await expect(opening).rejects.toThrow(new RangeError('expected at least one private key'));
+});
+
+describe('several ranges', () => {
+  const bytesOf = (start: number, end?: number) => plaintext.subarray(start, end);
+  const check = async (ranges: [number, (number | undefined)?][], options: Parameters<typeof readerOf>[0] = {}) => {
+    const { reader, reads } = await readerOf(options);
+    const results = await reader.readRanges(ranges.map(([start, end]) => ({ start, end })));
+    results.forEach((result, index) => {
+      expect(Buffer.from(result).equals(bytesOf(...ranges[index]!)), String(ranges[index])).toBe(true);
+    });
+    expect(results).toHaveLength(ranges.length);
+    return reads;
+  };
+
+  test('in one segment take one fetch', async () => {
+    expect(
+      await check([
+        [70_000, 70_010],
+        [66_000, 66_001],
+        [131_000, 131_072],
+      ]),
+    ).toEqual([[HEADER + SEGMENT, SEGMENT]]);
+  });
+
+  test('in neighbouring segments are fetched in one go, others apart, each segment once', async () => {
+    const reads = await check([
+      [4 * 65_536 + 5, 4 * 65_536 + 9],
+      [10, 20],
+      [65_540, 65_550],
+      [15, 65_545],
+      [0, 1],
+    ]);
+    expect(reads).toEqual([
+      [HEADER, 2 * SEGMENT],
+      [HEADER + 4 * SEGMENT, SEGMENT],
+    ]);
+  });
+
+  test.each([true, false])('may be empty, beyond the end and open; size known: %s', async (knowsSize) => {
+    await check(
+      [
+        [5, 5],
+        [5 * 65_536, undefined],
+        [2_000_000, 3_000_000],
+        [5 * 65_536 + 900, 5 * 65_536 + 5_000],
+      ],
+      { knowsSize },
+    );
+    expect(await check([], { knowsSize })).toEqual([]);
+    expect(await check([[7, 7]], { knowsSize })).toEqual([]);
+  });
+
+  test('count what the edit list leaves', async () => {
+    const { reader } = await readerOf({ editList: [100n, 50n, 70_000n, 1_000n] });
+    const visible = Buffer.concat([bytesOf(100, 150), bytesOf(70_150, 71_150)]);
+    const ranges = [{ start: 40, end: 60 }, { start: 0, end: 10 }, { start: 1_000 }];
+    const results = await reader.readRanges(ranges);
+    expect(results.map((bytes) => Buffer.from(bytes))).toEqual([
+      visible.subarray(40, 60),
+      visible.subarray(0, 10),
+      visible.subarray(1_000),
+    ]);
+  });
+
+  test('at random are what the bytes in memory say', async () => {
+    const position = fc.nat({ max: plaintext.length + 70_000 });
+    const range = fc
+      .tuple(position, fc.nat({ max: 150_000 }))
+      .map(([start, length]): [number, number] => [start, start + length]);
+    await fc.assert(
+      fc.asyncProperty(fc.array(range, { maxLength: 12 }), async (ranges) => {
+        await check(ranges);
+      }),
+      { numRuns: 50 },
+    );
+  });
+
+  test('that are none are a RangeError', async () => {
+    const { reader } = await readerOf();
+    for (const range of [
+      { start: -1, end: 2 },
+      { start: 0.5, end: 2 },
+      { start: 3, end: 2 },
+    ]) {
+      await expect(reader.readRanges([range])).rejects.toThrow(RangeError);
+    }
+  });
+});
 
 describe('what is fetched', () => {
   test.each(manifest.range_checks)('for $length bytes from $start of $vector: the named segments', async (check) => {

@@ -29,6 +29,29 @@ function read(bytes: Uint8Array) {
 }
 
 describe('a container of ranges', () => {
+  test('of a source whose size ends inside the header is of no body, like any other access to it', async () => {
+    const result = await cut([{ start: 0, end: 10 }], { ...bytesSource(container), size: 100 });
+    expect(await read(result)).toHaveLength(0);
+  });
+
+  test.each(['a text', container, new Blob([]), null])('is not made of what is no source: %s', async (source) => {
+    await expect(cut([], source as never)).rejects.toThrow(/^expected a stream, an array or another iterable/);
+  });
+
+  test('needs a key that opens the old one', async () => {
+    const keyless = rearrange(bytesSource(container), { ...options, privateKeys: [], ranges: [] });
+    await expect(collect(keyless)).rejects.toThrow(new RangeError('expected at least one private key'));
+  });
+
+  test.each([true, false])(
+    'is the same from a source that gives little at a time, size known: %s',
+    async (knowsSize) => {
+      const { source } = recordingSource(container, { mostBytes: 40_000, knowsSize });
+      const result = await cut([{ start: 10, end: 3 * 65_536 + 7 }], source);
+      expect((await read(result)).equals(plaintext.subarray(10, 3 * 65_536 + 7))).toBe(true);
+    },
+  );
+
   test('has only their segments, as they were, and reads exactly', async () => {
     const result = await cut([
       { start: 4 * 65_536 + 5, end: 4 * 65_536 + 7 },

@@ -1,3 +1,8 @@
+import { randomUUID } from 'node:crypto';
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
 import { afterAll, describe, expect, test } from 'vitest';
 import {
   DamagedBodyError,
@@ -156,6 +161,68 @@ describe('back-pressure', () => {
     expect(pulled).toBe(8);
     await output.return();
     expect(closed).toBe(true);
+  });
+});
+
+describe('a job over files', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'crypt4gh-stubs-'));
+  afterAll(() => rmSync(folder, { recursive: true }));
+  const late = join(folder, 'late');
+  const job = { kind: 'decrypt-file', dataKeys: [], source: 0, target: 0, from: 0, length: 1_000_000, to: 0 } as const;
+
+  /** Two threads of which the one or the other is at it first, as `body` says. */
+  function stubs(body: string): SegmentWorkers {
+    const path = join(folder, `${randomUUID()}.mjs`);
+    const imports = [
+      "import { writeFileSync } from 'node:fs';",
+      "import { parentPort, threadId } from 'node:worker_threads';",
+    ];
+    const sleep = 'const sleep = (ms) => { const end = Date.now() + ms; while (Date.now() < end); };';
+    const isFirst = 'const isFirst = threadId % 2 === 0;';
+    writeFileSync(path, [...imports, sleep, isFirst, `parentPort.on('message', (job) => { ${body} });`].join('\n'));
+    return new SegmentWorkers({ threads: 2, workerUrl: pathToFileURL(path) });
+  }
+
+  test('tells the first damaged segment, whichever thread met it', async () => {
+    await using threads = stubs('parentPort.postMessage({ result: { damaged: isFirst ? 18 : 3 } });');
+    expect(await threads.run(job)).toBe(3);
+    await using others = stubs('parentPort.postMessage({ result: isFirst ? { damaged: 18 } : {} });');
+    expect(await others.run(job)).toBe(18);
+  });
+
+  test('that fails is over when all threads have answered', async () => {
+    await using threads = stubs(`
+      if (isFirst) return parentPort.postMessage({ error: { message: 'no space left', code: 'ENOSPC' } });
+      sleep(200);
+      writeFileSync(${JSON.stringify(late)}, '');
+      parentPort.postMessage({ result: {} });`);
+    await expect(threads.run(job)).rejects.toMatchObject({ code: 'ENOSPC' });
+    expect(existsSync(late)).toBe(true);
+    rmSync(late);
+  });
+
+  test('that is stopped is over when the threads have seen that nothing is left to take', async () => {
+    await using threads = stubs(`
+      const next = new Int32Array(job.next);
+      while (Atomics.load(next, 0) < 16) sleep(1);
+      parentPort.postMessage({ result: {} });`);
+    const stop = new AbortController();
+    const running = threads.run(job, stop.signal);
+    setTimeout(() => stop.abort(new Error('enough')), 50);
+    await expect(running).rejects.toThrow('enough');
+  });
+
+  test.each([
+    ['whose thread dies', 'if (isFirst) { sleep(20); throw new Error("out of memory"); }', false],
+    ['whose threads are closed', '', true],
+  ])('%s is over when no thread does anything any more', async (_, dies, closes) => {
+    await using threads = stubs(`${dies} sleep(300); writeFileSync(${JSON.stringify(late)}, '');`);
+    const running = threads.run(job);
+    running.catch(() => undefined);
+    if (closes) setTimeout(() => void threads.close(), 100);
+    await expect(running).rejects.toThrow(closes ? 'have been closed' : 'out of memory');
+    await new Promise((resolve) => setTimeout(resolve, 400));
+    expect(existsSync(late)).toBe(false);
   });
 });
 

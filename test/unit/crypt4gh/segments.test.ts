@@ -100,8 +100,8 @@ describe('a size known from elsewhere', () => {
     expect((await read(cut, plaintext.length, [0n, 5n, 100_000n, 5n])).error).toMatchObject({ code: 'truncated-body' });
   });
 
-  test('must be a size', async () => {
-    expect((await read(body, -1)).error).toBeInstanceOf(RangeError);
+  test.each([-1, 0.5])('is not %d', async (size) => {
+    expect((await read(body, size)).error).toBeInstanceOf(RangeError);
   });
 
   test('shows the changed vectors that the format alone cannot', async () => {
@@ -183,5 +183,13 @@ describe('wrong arguments', () => {
     await expect(collect(decryptSegments([body], { dataKeys: [] }))).rejects.toThrow(RangeError);
     await expect(collect(decryptSegments([body], { dataKeys: [dataKey.subarray(1)] }))).rejects.toThrow(RangeError);
     await expect(collect(encryptSegments([body], { dataKey: dataKey.subarray(1) }))).rejects.toThrow(RangeError);
+  });
+
+  test('an edit list with a negative length, wherever it stands', async () => {
+    for (const editList of [[-1n], [0n, 5n, 1n, -1n]]) {
+      const { bytes, error } = await decryptAll(body, editList);
+      expect(error).toBeInstanceOf(RangeError);
+      expect(bytes.length).toBe(0);
+    }
   });
 });

@@ -71,6 +71,27 @@ describe('Web streams', () => {
     expect(given.state.closed).toBe(true);
   });
 
+  test.each([
+    ['damage', () => decryptionStream({ privateKeys }), { code: 'segment-authentication-failed', segment: 1 }],
+    ['a wrong argument', () => encryptionStream({ recipients: [] }), { name: 'RangeError' }],
+  ])('give the source %s as the reason why it is cancelled', async (_, stream, reason) => {
+    const { promise, resolve } = Promise.withResolvers<unknown>();
+    const source = new ReadableStream<Uint8Array>({
+      pull: (controller) => controller.enqueue(damaged),
+      cancel: resolve,
+    });
+    const read = collect(source.pipeThrough(stream()));
+    await expect(read).rejects.toMatchObject(reason);
+    expect(await promise).toMatchObject(reason);
+  });
+
+  test('let a writer that wrote all there is end well', async () => {
+    const { readable, writable } = decryptionStream({ privateKeys });
+    const written = new Blob([container]).stream().pipeTo(writable);
+    expect(await collect(readable)).toEqual(plaintext);
+    await expect(written).resolves.toBeUndefined();
+  });
+
   test('carry an error of the source on', async () => {
     async function* failing() {
       yield container.subarray(0, 70_000);

@@ -105,8 +105,9 @@ describe('keys show', () => {
 });
 
 describe('keys passwd', () => {
-  test('asks for the old passphrase and twice for the new one; the key stays the same', async () => {
-    await runCli(['keys', 'generate', 'me'], { folder, askAside: person('old', 'old').askAside });
+  test('asks for the old passphrase and twice for the new one; key and comment stay the same', async () => {
+    const generate = ['keys', 'generate', 'me', '--comment', 'for the cohort of 2026'];
+    await runCli(generate, { folder, askAside: person('old', 'old').askAside });
     const before = await parsePrivateKey(await read('me.sec.pem'), 'old');
     const { askAside, questions } = person('wrong', 'old', 'new', 'new');
     const { exitCode, stderr } = await runCli(['keys', 'passwd', 'me.sec.pem'], { folder, askAside });
@@ -114,6 +115,9 @@ describe('keys passwd', () => {
     expect(stderr).toContain('the passphrase is wrong; try again');
     expect(questions[0]).toMatch(/^Passphrase of .*me\.sec\.pem: $/);
     expect(await parsePrivateKey(await read('me.sec.pem'), 'new')).toEqual(before);
+    // The file as a whole ends with the comment, its length before it.
+    const bytes = Buffer.from((await read('me.sec.pem')).replaceAll(/-----.*-----|\s/g, ''), 'base64');
+    expect(bytes.subarray(-24).toString('latin1')).toBe('\0\x16for the cohort of 2026');
     expect((await stat(join(folder, 'me.sec.pem'))).mode & 0o777).toBe(0o600);
   });
 
