@@ -137,7 +137,7 @@ export interface ArchiveKey {
 
 /** The archive's key pairs; several while keys rotate. */
 export interface ArchiveKeys {
-  /** The keys to try for a header, best match first: the key with that hash, or all when the hash is unknown. */
+  /** The keys to try for a header, best match first: the key with that hash, or all when the hash is unknown. Never none. */
   candidates(keyHash: string | undefined): Promise<readonly ArchiveKey[]>;
 }
 
