@@ -14,7 +14,7 @@ export interface LocalPaths {
 
 /** Most file systems: bytes of one name. */
 const NAME_BYTES = 255;
-const longestSuffix = '.part.json.new';
+const longestSuffix = '.part.lock.turn';
 
 /** Names that Windows gives to devices, with any extension. */
 const device = /^(con|prn|aux|nul|com[0-9¹²³]|lpt[0-9¹²³])(\.|$)/i;

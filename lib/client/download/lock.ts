@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { readFileSync, readlinkSync } from 'node:fs';
-import { link, readFile, rename, rm, stat, utimes, writeFile } from 'node:fs/promises';
+import { readFile, rm, stat, utimes, writeFile } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { setTimeout as pause } from 'node:timers/promises';
 import { LocalDiskError, onDisk } from './local-disk.ts';
@@ -59,7 +59,7 @@ export class FileLock implements AsyncDisposable {
       }
       const held = await holderOf(path);
       if (held === 'alive') await sleep(PATIENCE.milliseconds);
-      else if (held !== undefined) await takeAway(path, held, owner.token);
+      else if (held !== undefined && !(await takeAway(path, held))) await sleep(PATIENCE.milliseconds);
     }
     throw new LocalDiskError(`${path.replace(/\.lock$/, '')} is being downloaded by another process`, {
       remedy: `Let the other one end. If there is none, remove ${path}.`,
@@ -110,16 +110,34 @@ async function holderOf(path: string): Promise<'alive' | { readonly content: str
   }
 }
 
-/** Removes just the lock that was looked at: another process may have done so, and put its own there. */
-async function takeAway(path: string, { content }: { readonly content: string }, token: string): Promise<void> {
-  const aside = `${path}.${token}`;
+/**
+ * Removes just the lock that was looked at: another process may have done so, and put its own there. So one at a time looks
+ * again and removes it.
+ *
+ * @returns whether this was the one
+ */
+async function takeAway(path: string, { content }: { readonly content: string }): Promise<boolean> {
+  const turn = `${path}.turn`;
   try {
-    await rename(path, aside);
-    if ((await readFile(aside, 'utf8')) !== content) await link(aside, path);
+    await writeFile(turn, '', { flag: 'wx', mode: 0o600 });
   } catch {
-    // The other process was faster.
+    await removeLeftOver(turn);
+    return false;
   }
-  await rm(aside, { force: true }).catch(() => undefined);
+  try {
+    if ((await readFile(path, 'utf8')) === content) await rm(path);
+  } catch {
+    // Its holder was faster, or it cannot be removed: then it stays.
+  } finally {
+    await rm(turn, { force: true }).catch(() => undefined);
+  }
+  return true;
+}
+
+/** A turn takes no time: a file that is old is of a process that was killed in it. */
+async function removeLeftOver(turn: string): Promise<void> {
+  const status = await stat(turn).catch(() => undefined);
+  if (status && Date.now() - status.mtimeMs > UNWRITTEN_MS) await rm(turn, { force: true }).catch(() => undefined);
 }
 
 function isAlive(owner: Owner, untouchedMs: number): boolean {

@@ -67,11 +67,26 @@ test('that is empty is being written; later it is left over', async () => {
   await (await FileLock.acquire(path)).release();
 });
 
+async function leaveOver(): Promise<void> {
+  await writeFile(path, JSON.stringify({ pid: 2 ** 30, host: 'x', began: '', token: 'left over' }));
+  const before = new Date(Date.now() - 120_000);
+  await utimes(path, before, before);
+}
+
+test('is taken over by one at a time, also after one that was killed while it did', async () => {
+  await leaveOver();
+  await writeFile(`${path}.turn`, '');
+  await expect(FileLock.acquire(path, atOnce)).rejects.toMatchObject(busy);
+  expect(await readFile(path, 'utf8')).toContain('left over');
+  const before = new Date(Date.now() - 20_000);
+  await utimes(`${path}.turn`, before, before);
+  await (await FileLock.acquire(path, atOnce)).release();
+  expect(await readdir(folder)).toEqual([]);
+});
+
 test('is got by exactly one of many that find one left over', async () => {
   for (let round = 0; round < 10; round += 1) {
-    await writeFile(path, JSON.stringify({ pid: 2 ** 30, host: 'x', began: '', token: 'left over' }));
-    const before = new Date(Date.now() - 120_000);
-    await utimes(path, before, before);
+    await leaveOver();
     const tries = await Promise.allSettled(Array.from({ length: 8 }, () => FileLock.acquire(path, atOnce)));
     const held = tries.flatMap((each) => (each.status === 'fulfilled' ? [each.value] : []));
     expect(held).toHaveLength(1);
