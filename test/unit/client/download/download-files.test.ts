@@ -218,7 +218,8 @@ describe('a run that is stopped', () => {
 
   test.each([1, 3])('is gone on with by the next one (%d connections)', async (connections) => {
     world.server.put('large.c4gh', large);
-    for (const bytes of [1, 6 * mebibyte, 6 * mebibyte]) {
+    // Far from the end: on a busy machine megabytes come between the wish to stop and the stop.
+    for (const bytes of [1, 2 * mebibyte, 2 * mebibyte]) {
       expect((await stopAfter(bytes, connections)).error).toMatchObject({ code: 'interrupted' });
       expect(await world.names()).toEqual(['large.c4gh.part', 'large.c4gh.part.json']);
       expect(await readFile(join(world.folder, 'large.c4gh.part.json'), 'utf8')).not.toMatch(/secret|http|127\.0/);
@@ -226,7 +227,7 @@ describe('a run that is stopped', () => {
     expect((await world.download({ connections })).error).toBeUndefined();
     expect((await world.read('large.c4gh')).equals(large)).toBe(true);
     expect(await world.names()).toEqual(['large.c4gh']);
-    expect(eventsOf('started')[0]).toMatchObject({ kept: expect.toSatisfy((kept) => kept >= 12 * mebibyte) });
+    expect(eventsOf('started')[0]).toMatchObject({ kept: expect.toSatisfy((kept) => kept >= 4 * mebibyte) });
     expect(world.storageBytes).toBeLessThan(large.length + 12 * mebibyte);
   });
 
