@@ -44,7 +44,7 @@ export function networkError(error: unknown, url: URL, known: boolean): Unavaila
     });
   }
   const refusal = tunnelRefusal(error);
-  if (refusal !== undefined && refusal < 500) {
+  if (refusal !== undefined && refusal < 500 && refusal !== 429) {
     const remedy =
       refusal === 407
         ? 'Put its user name and password into HTTPS_PROXY: http://USER:PASSWORD@host:port.'

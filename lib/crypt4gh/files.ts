@@ -19,7 +19,7 @@ const JOB_SEGMENTS = 1_024;
 export interface FileOptions {
   /** Threads that do the work. Default: the call has its own, as many as the machine runs at once, and ends them. */
   readonly workers?: SegmentWorkers;
-  /** Stops the work: the promise is rejected with its reason, and the target holds a part of the result. */
+  /** Stops the work: the promise is rejected with its reason, and the target holds parts of the result, with gaps. */
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -173,7 +173,6 @@ async function inJobs(
   makeJob: (first: number, count: number) => FileJob,
 ): Promise<number | undefined> {
   for (let first = 0; first < segments; first += JOB_SEGMENTS) {
-    signal?.throwIfAborted();
     const job = makeJob(first, Math.min(JOB_SEGMENTS, segments - first));
     const damaged = await workers.run(job, signal);
     if (damaged !== undefined) return first + damaged;

@@ -1,7 +1,6 @@
-import { asBuffer } from './bytes.ts';
 import { MalformedHeaderError } from './errors.ts';
 import { HeaderScanner } from './header.ts';
-import type { RandomAccessSource } from './source.ts';
+import { type RandomAccessSource, readFully } from './source.ts';
 
 /** First read of a header: enough for thirty recipients, so mostly the only one. */
 const FIRST_READ_BYTES = 4_096;
@@ -16,12 +15,11 @@ export async function readHeader(source: RandomAccessSource): Promise<Uint8Array
   const scanner = new HeaderScanner();
   let bytes: Buffer = Buffer.alloc(0);
   for (let wanted = FIRST_READ_BYTES; ; ) {
-    const more = await source.read(bytes.length, wanted - bytes.length);
-    bytes = bytes.length === 0 ? asBuffer(more) : Buffer.concat([bytes, more]);
+    bytes = Buffer.concat([bytes, await readFully(source, bytes.length, wanted - bytes.length)]);
     const length = scanner.scan(bytes);
     if (length !== undefined) return bytes.subarray(0, length);
-    if (more.length === 0) throw new MalformedHeaderError('truncated-header', 'the input ends inside the header');
+    if (bytes.length < wanted) throw new MalformedHeaderError('truncated-header', 'the input ends inside the header');
     // Twice as much each time: the scanner stops it at the limit of headers.
-    if (bytes.length >= wanted) wanted *= 2;
+    wanted *= 2;
   }
 }

@@ -39,7 +39,7 @@ export async function* rearrange(
 ): AsyncGenerator<Uint8Array, void, undefined> {
   if (isRandomAccess(source)) {
     const header = await readHeader(source);
-    const bodySize = source.size === undefined ? undefined : Math.max(0, source.size - header.length);
+    const bodySize = source.size === undefined ? undefined : source.size - header.length;
     const { plan, newHeader } = rearrangeHeader(header, { ...options, bodySize });
     yield newHeader;
     for (const range of plan.bodyRanges) yield* readRange(source, { header, bodySize }, range);

@@ -81,6 +81,7 @@ export class SegmentWorkers implements SegmentCipher, AsyncDisposable {
    * @internal
    */
   async run(job: FileJob, signal?: AbortSignal): Promise<number | undefined> {
+    signal?.throwIfAborted();
     const shares = shareFileJob(job, this.#pool.size);
     const stop = () => shares.forEach(stopFileJob);
     signal?.addEventListener('abort', stop, { once: true });

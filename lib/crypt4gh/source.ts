@@ -46,7 +46,7 @@ export function bytesSource(bytes: Uint8Array): RandomAccessSource {
 /** The `length` bytes from `offset` on, in as many reads as that takes; fewer only where the source ends. */
 export async function readFully(source: RandomAccessSource, offset: number, length: number): Promise<Buffer> {
   const parts: Uint8Array[] = [];
-  const wanted = Math.min(length, (source.size ?? Number.POSITIVE_INFINITY) - offset);
+  const wanted = Math.max(0, Math.min(length, (source.size ?? Number.POSITIVE_INFINITY) - offset));
   for (let filled = 0; filled < wanted; ) {
     const part = await source.read(offset + filled, wanted - filled);
     if (part.length === 0) break;
@@ -55,7 +55,7 @@ export async function readFully(source: RandomAccessSource, offset: number, leng
   }
   const [only, ...others] = parts;
   const bytes = only !== undefined && others.length === 0 ? asBuffer(only) : Buffer.concat(parts);
-  return bytes.subarray(0, length);
+  return bytes.subarray(0, wanted);
 }
 
 /** Whether it is read by position, not from its start on. */

@@ -1,4 +1,4 @@
-import { parsePrivateKey, parsePublicKey } from '../../lib/crypt4gh/index.ts';
+import { inspectPrivateKey, parsePrivateKey, parsePublicKey } from '../../lib/crypt4gh/index.ts';
 import { vectorFile } from '../helpers/crypt4gh-vectors.ts';
 import { mutated } from './mutations.ts';
 import type { Seeded } from './seeded.ts';
@@ -22,14 +22,21 @@ function keyFile(random: Seeded): Buffer {
   return Buffer.from(`${first}\n${content}\n${last}\n`);
 }
 
+/** What is said of it without a passphrase. */
+function inspected(file: Buffer): undefined {
+  const { isProtected, kdf } = inspectPrivateKey(file);
+  if (isProtected !== (kdf !== undefined)) throw new Error('protected, and not');
+}
+
 /** One case: reads a key file as private, public and as public in base64. No passphrase: its derivation is slow. */
 export async function keyFileCase(random: Seeded): Promise<void> {
   const file = keyFile(random);
   const read = random.pick([
     () => parsePrivateKey(file),
+    () => inspected(file),
     () => parsePublicKey(file),
     () => parsePublicKey(file.toString('base64')),
   ]);
   const key = await read();
-  if (key.length !== 32) throw new Error('a key that is not 32 bytes long');
+  if (key !== undefined && key.length !== 32) throw new Error('a key that is not 32 bytes long');
 }

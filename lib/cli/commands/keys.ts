@@ -133,21 +133,27 @@ async function generate(session: Session, name: string, options: GenerateOptions
 async function changePassphrase(session: Session, file: string, options: NewPassphraseOptions): Promise<void> {
   const { terminal, output } = session;
   const path = resolve(terminal.folder, file);
-  const text = await readFile(path, 'latin1').catch(() => '');
-  if (/BEGIN OPENSSH/.test(text)) {
+  const bytes = await readFile(path).catch(() => Buffer.alloc(0));
+  if (bytes.includes('BEGIN OPENSSH')) {
     throw usageError(printable(file), 'this is a key of OpenSSH', 'Use ssh-keygen -p -f FILE.');
   }
   const privateKey = await readPrivateKey(path, session);
-  await writeOutput({ name: file, terminal, force: true, mode: 0o600 }, async (sink) => {
-    const passphrase = await newPassphrase(session, options);
-    const { comment } = inspectPrivateKey(text);
-    const changed = await formatPrivateKey(privateKey, {
-      ...(passphrase !== undefined && { passphrase: notEmpty(passphrase) }),
-      ...(comment !== undefined && { comment }),
+  const { comment } = inspectPrivateKey(bytes);
+  // One that is no text cannot be written back as it was.
+  const isText = comment !== undefined && !comment.includes('\ufffd');
+  if (comment !== undefined && !isText) output.note('the comment in the file is no text: it is left out');
+  try {
+    await writeOutput({ name: file, terminal, force: true, mode: 0o600 }, async (sink) => {
+      const passphrase = await newPassphrase(session, options);
+      const changed = await formatPrivateKey(privateKey, {
+        ...(passphrase !== undefined && { passphrase: notEmpty(passphrase) }),
+        ...(isText && { comment }),
+      });
+      await sink.write([Buffer.from(changed)]);
     });
-    await sink.write([Buffer.from(changed)]);
+  } finally {
     privateKey.fill(0);
-  });
+  }
   output.result({ file, protected: options.passphrase !== false }, `${printable(file)} has another passphrase`);
 }
 

@@ -1,4 +1,4 @@
-import { open, rename, rm, statfs } from 'node:fs/promises';
+import { open, rename, rm, stat, statfs } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { Crypt4ghError, decryptSegments, NoMatchingKeyError, type SegmentCipher } from '../../crypt4gh/index.ts';
 import { ClientError } from '../errors.ts';
@@ -68,7 +68,9 @@ async function downloadVersion(options: DownloadFileOptions): Promise<void> {
   const { remote, paths, connections, decrypt, transport, onEvent, signal } = options;
   const { name } = remote;
   const form: Form = decrypt ? 'plaintext' : 'container';
-  await using part = await PartFile.open(paths.part, decrypt || options.isPrivate ? PRIVATE_MODE : 0o666);
+  // The lock is a file that this process has just made.
+  const { uid } = await onDisk(paths.lock, () => stat(paths.lock));
+  await using part = await PartFile.open(paths.part, decrypt || options.isPrivate ? PRIVATE_MODE : 0o666, uid);
   const { resumed, exists, synced } = await leftOver(part, paths, { name, form, size: remote.size });
   const checkpoints = new Checkpoints({
     part,
@@ -81,7 +83,7 @@ async function downloadVersion(options: DownloadFileOptions): Promise<void> {
   });
   if (resumed === undefined) {
     await checkpoints.forget();
-    if (exists) await part.truncate(0);
+    if (exists) await part.renew();
   }
   const transfer = new Transfer({
     remote,

@@ -115,8 +115,9 @@ async function holderOf(path: string): Promise<'alive' | { readonly content: str
  * again and removes it.
  *
  * @returns whether this was the one
+ * @internal
  */
-async function takeAway(path: string, { content }: { readonly content: string }): Promise<boolean> {
+export async function takeAway(path: string, { content }: { readonly content: string }): Promise<boolean> {
   const turn = `${path}.turn`;
   try {
     await writeFile(turn, '', { flag: 'wx', mode: 0o600 });
@@ -128,6 +129,7 @@ async function takeAway(path: string, { content }: { readonly content: string })
     if ((await readFile(path, 'utf8')) === content) await rm(path);
   } catch {
     // Its holder was faster, or it cannot be removed: then it stays.
+    return false;
   } finally {
     await rm(turn, { force: true }).catch(() => undefined);
   }

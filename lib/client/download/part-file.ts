@@ -10,10 +10,12 @@ const noFollow = constants.O_NOFOLLOW ?? 0;
 /** The file that bytes are written to by position, in any order, until it is whole. */
 export class PartFile implements AsyncDisposable {
   readonly path: string;
-  readonly #handle: FileHandle;
+  readonly #mode: number;
+  #handle: FileHandle;
 
-  private constructor(path: string, handle: FileHandle) {
+  private constructor(path: string, mode: number, handle: FileHandle) {
     this.path = path;
+    this.#mode = mode;
     this.#handle = handle;
   }
 
@@ -22,22 +24,30 @@ export class PartFile implements AsyncDisposable {
    * who could read along: it is removed.
    *
    * @param mode of a new file, before the user's mask
-   * @param user who this process is; `undefined` where files have no owners
+   * @param owner whom files belong to that this process makes there
    * @throws LocalDiskError
    */
-  static async open(path: string, mode: number, user: number | undefined = process.getuid?.()): Promise<PartFile> {
-    const flags = constants.O_RDWR | constants.O_CREAT | noFollow;
+  static async open(path: string, mode: number, owner: number): Promise<PartFile> {
     return await onDisk(path, async () => {
-      let handle = await open(path, flags, mode);
-      if (mode !== PRIVATE_MODE) return new PartFile(path, handle);
-      if (user !== undefined && (await handle.stat()).uid !== user) {
-        await handle.close();
-        await rm(path);
-        handle = await open(path, flags | constants.O_EXCL, mode);
-      }
+      const part = new PartFile(path, mode, await open(path, constants.O_RDWR | constants.O_CREAT | noFollow, mode));
+      if (mode !== PRIVATE_MODE) return part;
       // One that is there may be readable by more than it should be now. Some disks know no modes.
-      await handle.chmod(mode).catch(() => undefined);
-      return new PartFile(path, handle);
+      if ((await part.#handle.stat()).uid === owner) await part.#handle.chmod(mode).catch(() => undefined);
+      else await part.renew();
+      return part;
+    });
+  }
+
+  /** Begins anew, in a new file: who has opened the old one reads nothing of it. @throws LocalDiskError */
+  async renew(): Promise<void> {
+    await onDisk(this.path, async () => {
+      await this.#handle.close();
+      await rm(this.path, { force: true });
+      this.#handle = await open(
+        this.path,
+        constants.O_RDWR | constants.O_CREAT | constants.O_EXCL | noFollow,
+        this.#mode,
+      );
     });
   }
 

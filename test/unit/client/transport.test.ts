@@ -113,6 +113,7 @@ describe('a forward proxy', () => {
   test.each([
     [407, false, /your forward proxy refuses refused-407\.test \(status 407\)/, /USER:PASSWORD/],
     [403, false, /your forward proxy refuses refused-403\.test \(status 403\)/, /NO_PROXY/],
+    [429, true, /refused-429\.test: the connection failed/, /Run the same command again/],
     [502, true, /refused-502\.test: the connection failed/, /Run the same command again/],
   ])(
     'that answers %i is named as what refuses, and tried again (%s) where that may help',

@@ -241,6 +241,22 @@ describe('a file of more than one job, 64 MiB,', () => {
     expect((await stat(again)).size).toBe(size);
   });
 
+  test('is left as it is when the work is stopped, by its edit list, too', async () => {
+    const edited = join(directory, 'edited');
+    await using plain = await open(marked);
+    await using made = await open(edited, 'w');
+    await encryptFile(plain, made, { recipients, workers, editList: [5n] });
+    await using from = await open(edited);
+    await using to = await open(again, 'w');
+    const stop = new AbortController();
+    const stopped = decryptFile(from, to, { privateKeys, workers, signal: stop.signal });
+    while ((await to.stat()).size < 1_000_000) await new Promise((next) => setTimeout(next, 1));
+    stop.abort(new Error('enough'));
+    await expect(stopped).rejects.toThrow('enough');
+    expect((await to.stat()).size).toBeLessThan(size - 5);
+    rmSync(edited);
+  });
+
   test('is not begun with when the work was stopped before', async () => {
     const signal = AbortSignal.abort(new Error('too late'));
     const before = { result: Buffer.from('something longer than nothing') };

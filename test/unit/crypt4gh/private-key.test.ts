@@ -100,6 +100,31 @@ describe('PKCS#8', () => {
     expect(await codeOf(privateKey.export({ format: 'pem', type: 'pkcs8' }).toString())).toBe('unsupported-key-type');
   });
 
+  test('another type is not so much as imported: of a large one that would take OpenSSL minutes', async () => {
+    const der = (tag: number, ...content: Uint8Array[]) => {
+      const bytes = Buffer.concat(content);
+      const length = Buffer.alloc(4);
+      length.writeUInt32BE(bytes.length);
+      return Buffer.concat([Buffer.of(tag, 0x84), length, bytes]);
+    };
+    const large = der(2, Buffer.concat([Buffer.of(0x7f), Buffer.alloc(30_000, 0xff)]));
+    // DSA (RFC 3279 § 2.3.2): p, q and g, and as the key an exponent.
+    const parameters = der(0x30, large, der(2, Buffer.alloc(20, 0x7f)), der(2, Buffer.of(2)));
+    const algorithm = der(0x30, Buffer.from('06072a8648ce380401', 'hex'), parameters);
+    const key = der(4, der(2, Buffer.concat([Buffer.of(0x7f), Buffer.alloc(10_000, 0xff)])));
+    const content = Buffer.concat([Buffer.of(2, 1, 0), algorithm, key]);
+    const length = Buffer.of(0x82, content.length >> 8, content.length & 0xff);
+    const file = Buffer.concat([Buffer.of(0x30), length, content]).toString('base64');
+    expect(await codeOf(`-----BEGIN PRIVATE KEY-----\n${file}\n-----END PRIVATE KEY-----`)).toBe(
+      'unsupported-key-type',
+    );
+  });
+
+  test('what only begins like X25519 is told', async () => {
+    const der = Buffer.from('302e020100300506032b656e04210420', 'hex').toString('base64');
+    expect(await codeOf(`-----BEGIN PRIVATE KEY-----${der}-----END PRIVATE KEY-----`)).toBe('invalid-key-format');
+  });
+
   test('damaged DER is told', async () => {
     expect(await codeOf('-----BEGIN PRIVATE KEY-----AAAA-----END PRIVATE KEY-----')).toBe('invalid-key-format');
   });

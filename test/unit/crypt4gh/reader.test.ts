@@ -278,6 +278,11 @@ describe('reading ahead', () => {
     reads.length = 0;
     expect(await collect(reader.stream(10, 65_536 + 10))).toEqual(plaintext.subarray(10, 65_536 + 10));
     expect(reads).toEqual([[HEADER, 2 * SEGMENT]]);
+    // As short deep in the file.
+    reads.length = 0;
+    const deep = 3 * 65_536 + 10;
+    expect(await collect(reader.stream(deep, deep + 65_536))).toEqual(plaintext.subarray(deep, deep + 65_536));
+    expect(reads).toEqual([[HEADER + 3 * SEGMENT, 2 * SEGMENT]]);
   });
 
   test('gives the memory of what it fetched back only where it was given away', async () => {

@@ -201,6 +201,13 @@ describe('a job over files', () => {
     rmSync(late);
   });
 
+  test('that was stopped before is given to no thread', async () => {
+    await using threads = stubs(`writeFileSync(${JSON.stringify(late)}, ''); parentPort.postMessage({ result: {} });`);
+    await expect(threads.run(job, AbortSignal.abort(new Error('enough')))).rejects.toThrow('enough');
+    await new Promise((resolve) => setTimeout(resolve, 300));
+    expect(existsSync(late)).toBe(false);
+  });
+
   test('that is stopped is over when the threads have seen that nothing is left to take', async () => {
     await using threads = stubs(`
       const next = new Int32Array(job.next);

@@ -43,7 +43,9 @@ test('a part that is a symbolic link is not written through', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'data-out-part-'));
   try {
     await symlink(join(folder, 'elsewhere'), join(folder, 'a.part'));
-    await expect(PartFile.open(join(folder, 'a.part'), 0o666)).rejects.toMatchObject({ code: 'local_disk' });
+    await expect(PartFile.open(join(folder, 'a.part'), 0o666, process.getuid?.() ?? 0)).rejects.toMatchObject({
+      code: 'local_disk',
+    });
   } finally {
     await rm(folder, { recursive: true });
   }
@@ -66,6 +68,16 @@ describe('a part that somebody else has made', () => {
 
   test('gets nothing that is private', async () => {
     await using part = await PartFile.open(path, PRIVATE_MODE, me + 1);
+    await part.write([Buffer.from('a genome')], 0);
+    const { buffer, bytesRead } = await theirs.read(Buffer.alloc(100), 0, 100, 0);
+    expect(buffer.toString('utf8', 0, bytesRead)).toBe('theirs');
+    expect(await readFile(path, 'utf8')).toBe('a genome');
+    expect((await stat(path)).mode & 0o777).toBe(0o600);
+  });
+
+  test('gets nothing that comes after it has begun anew, were it our own and open to all', async () => {
+    await using part = await PartFile.open(path, PRIVATE_MODE, me);
+    await part.renew();
     await part.write([Buffer.from('a genome')], 0);
     const { buffer, bytesRead } = await theirs.read(Buffer.alloc(100), 0, 100, 0);
     expect(buffer.toString('utf8', 0, bytesRead)).toBe('theirs');

@@ -4,7 +4,7 @@ import { mkdtemp, readdir, readFile, rm, utimes, writeFile } from 'node:fs/promi
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { FileLock } from '../../../../lib/client/download/lock.ts';
+import { FileLock, takeAway } from '../../../../lib/client/download/lock.ts';
 
 let folder = '';
 let path = '';
@@ -72,6 +72,13 @@ async function leaveOver(): Promise<void> {
   const before = new Date(Date.now() - 120_000);
   await utimes(path, before, before);
 }
+
+test('is not taken away when it is no longer the one that was looked at', async () => {
+  const lock = await FileLock.acquire(path);
+  expect(await takeAway(path, { content: 'of the one before' })).toBe(true);
+  await expect(FileLock.acquire(path, atOnce)).rejects.toMatchObject(busy);
+  await lock.release();
+});
 
 test('is taken over by one at a time, also after one that was killed while it did', async () => {
   await leaveOver();
