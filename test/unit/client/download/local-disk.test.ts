@@ -66,18 +66,12 @@ describe('a part that somebody else has made', () => {
     };
   });
 
-  test('gets nothing that is private', async () => {
-    await using part = await PartFile.open(path, PRIVATE_MODE, me + 1);
-    await part.write([Buffer.from('a genome')], 0);
-    const { buffer, bytesRead } = await theirs.read(Buffer.alloc(100), 0, 100, 0);
-    expect(buffer.toString('utf8', 0, bytesRead)).toBe('theirs');
-    expect(await readFile(path, 'utf8')).toBe('a genome');
-    expect((await stat(path)).mode & 0o777).toBe(0o600);
-  });
-
-  test('gets nothing that comes after it has begun anew, were it our own and open to all', async () => {
-    await using part = await PartFile.open(path, PRIVATE_MODE, me);
-    await part.renew();
+  test.each([
+    ['private', me + 1, false],
+    ['written after it has begun anew, were it our own and open to all', me, true],
+  ])('gets nothing that is %s', async (_, user, beginsAnew) => {
+    await using part = await PartFile.open(path, PRIVATE_MODE, user);
+    if (beginsAnew) await part.renew();
     await part.write([Buffer.from('a genome')], 0);
     const { buffer, bytesRead } = await theirs.read(Buffer.alloc(100), 0, 100, 0);
     expect(buffer.toString('utf8', 0, bytesRead)).toBe('theirs');
