@@ -19,8 +19,8 @@ interface Owner {
 const TOUCH_MS = 15_000;
 /** One of another machine that nobody touched for so long is left over. */
 const LEFT_OVER_MS = 90_000;
-/** A lock file without content is being written, or was left by a crash in that moment. */
-const UNWRITTEN_MS = 10_000;
+/** A lock file without content is being written, or was left by a crash in that moment: less than others wait for it. */
+const UNWRITTEN_MS = 1_000;
 
 /** A process that is killed may take a moment to end. */
 const PATIENCE = { attempts: 20, milliseconds: 100 } as const;
@@ -52,14 +52,19 @@ export class FileLock implements AsyncDisposable {
    */
   static async acquire(path: string, sleep: (milliseconds: number) => Promise<unknown> = pause): Promise<FileLock> {
     const owner: Owner = { pid: process.pid, host, began, token: randomUUID() };
-    for (let attempt = 0; attempt < PATIENCE.attempts; attempt += 1) {
-      if (await created(path, owner)) {
-        own.add(owner.token);
-        return new FileLock(path, owner.token);
+    let isHeld = false;
+    // Before it is written: others in this process may read it as soon as it is.
+    own.add(owner.token);
+    try {
+      for (let attempt = 0; attempt < PATIENCE.attempts; attempt += 1) {
+        isHeld = await created(path, owner);
+        if (isHeld) return new FileLock(path, owner.token);
+        const held = await holderOf(path);
+        if (held === 'alive') await sleep(PATIENCE.milliseconds);
+        else if (held !== undefined && !(await takeAway(path, held))) await sleep(PATIENCE.milliseconds);
       }
-      const held = await holderOf(path);
-      if (held === 'alive') await sleep(PATIENCE.milliseconds);
-      else if (held !== undefined && !(await takeAway(path, held))) await sleep(PATIENCE.milliseconds);
+    } finally {
+      if (!isHeld) own.delete(owner.token);
     }
     throw new LocalDiskError(`${path.replace(/\.lock$/, '')} is being downloaded by another process`, {
       remedy: `Let the other one end. If there is none, remove ${path}.`,
@@ -89,7 +94,8 @@ async function created(path: string, owner: Owner): Promise<boolean> {
   return await onDisk(path, async () => {
     try {
       await writeFile(path, JSON.stringify(owner), { flag: 'wx', mode: 0o600 });
-      return true;
+      // Who was held up before writing may have been taken for one that crashed.
+      return (await readFile(path, 'utf8').catch(() => '')).includes(owner.token);
     } catch (error) {
       if (error instanceof Error && 'code' in error && error.code === 'EEXIST') return false;
       throw error;

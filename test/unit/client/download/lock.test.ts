@@ -51,6 +51,12 @@ test('of a process whose number another one has now is taken over', async () => 
   await (await FileLock.acquire(path)).release();
 });
 
+test('of a process that was killed before it could write into it keeps nobody waiting for long', async () => {
+  await writeFile(path, '');
+  await (await FileLock.acquire(path)).release();
+  expect(await readdir(folder)).toEqual([]);
+});
+
 test('of another machine counts for as long as somebody touches it', async () => {
   await writeFile(path, JSON.stringify({ pid: 1, host: 'elsewhere', began: '', token: 'x' }));
   await expect(FileLock.acquire(path, atOnce)).rejects.toMatchObject(busy);
