@@ -1,4 +1,4 @@
-import { asBuffer, expectLength, type Random, systemRandom, wipe } from './bytes.ts';
+import { asBuffer, expectLength, expectSome, type Random, systemRandom, wipe } from './bytes.ts';
 import { serializeHeader } from './header.ts';
 import { sealingKey, sealPackets } from './packets.ts';
 import { encodePayloads, type Payload } from './payloads.ts';
@@ -12,7 +12,7 @@ import { importPrivateKey, KEY_BYTES } from './x25519.ts';
  * @throws RangeError when there is no recipient or a key is not 32 bytes.
  */
 export function distinctRecipients(recipients: readonly Uint8Array[]): readonly Uint8Array[] {
-  if (recipients.length === 0) throw new RangeError('expected at least one recipient');
+  expectSome(recipients, 'recipient');
   for (const recipient of recipients) expectLength(recipient, KEY_BYTES, "a recipient's public key");
   return [...new Map(recipients.map((recipient) => [asBuffer(recipient).toString('hex'), recipient])).values()];
 }
@@ -66,7 +66,7 @@ export function encryptHeader(options: {
   readonly random?: Random;
 }): Uint8Array {
   const { dataKeys, editList, recipients, random = systemRandom } = options;
-  if (dataKeys.length === 0) throw new RangeError('expected at least one data key');
+  expectSome(dataKeys, 'data key');
   const payloads: Payload[] = dataKeys.map((key) => ({ type: 'data-key', key }));
   if (editList !== undefined) payloads.push({ type: 'edit-list', lengths: editList });
   return encryptPayloads(payloads, recipients, random);

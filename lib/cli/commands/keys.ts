@@ -140,14 +140,14 @@ async function changePassphrase(session: Session, file: string, options: NewPass
   const privateKey = await readPrivateKey(path, session);
   const { comment } = inspectPrivateKey(bytes);
   // One that is no text cannot be written back as it was.
-  const isText = comment !== undefined && !comment.includes('\ufffd');
-  if (comment !== undefined && !isText) output.note('the comment in the file is no text: it is left out');
+  const kept = comment?.includes('\ufffd') ? undefined : comment;
+  if (kept !== comment) output.note('the comment in the file is no text: it is left out');
   try {
     await writeOutput({ name: file, terminal, force: true, mode: 0o600 }, async (sink) => {
       const passphrase = await newPassphrase(session, options);
       const changed = await formatPrivateKey(privateKey, {
         ...(passphrase !== undefined && { passphrase: notEmpty(passphrase) }),
-        ...(isText && { comment }),
+        ...(kept !== undefined && { comment: kept }),
       });
       await sink.write([Buffer.from(changed)]);
     });

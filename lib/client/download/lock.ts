@@ -60,8 +60,8 @@ export class FileLock implements AsyncDisposable {
         isHeld = await created(path, owner);
         if (isHeld) return new FileLock(path, owner.token);
         const held = await holderOf(path);
-        if (held === 'alive') await sleep(PATIENCE.milliseconds);
-        else if (held !== undefined && !(await takeAway(path, held))) await sleep(PATIENCE.milliseconds);
+        const hasGone = held === undefined || (held !== 'alive' && (await takeAway(path, held)));
+        if (!hasGone) await sleep(PATIENCE.milliseconds);
       }
     } finally {
       if (!isHeld) own.delete(owner.token);

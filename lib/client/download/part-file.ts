@@ -6,6 +6,7 @@ import { onDisk } from './local-disk.ts';
 export const PRIVATE_MODE = 0o600;
 /** Windows has no such flag. */
 const noFollow = constants.O_NOFOLLOW ?? 0;
+const flags = constants.O_RDWR | constants.O_CREAT | noFollow;
 
 /** The file that bytes are written to by position, in any order, until it is whole. */
 export class PartFile implements AsyncDisposable {
@@ -29,7 +30,7 @@ export class PartFile implements AsyncDisposable {
    */
   static async open(path: string, mode: number, owner: number): Promise<PartFile> {
     return await onDisk(path, async () => {
-      const part = new PartFile(path, mode, await open(path, constants.O_RDWR | constants.O_CREAT | noFollow, mode));
+      const part = new PartFile(path, mode, await open(path, flags, mode));
       if (mode !== PRIVATE_MODE) return part;
       // One that is there may be readable by more than it should be now. Some disks know no modes.
       if ((await part.#handle.stat()).uid === owner) await part.#handle.chmod(mode).catch(() => undefined);
@@ -43,11 +44,7 @@ export class PartFile implements AsyncDisposable {
     await onDisk(this.path, async () => {
       await this.#handle.close();
       await rm(this.path, { force: true });
-      this.#handle = await open(
-        this.path,
-        constants.O_RDWR | constants.O_CREAT | constants.O_EXCL | noFollow,
-        this.#mode,
-      );
+      this.#handle = await open(this.path, flags | constants.O_EXCL, this.#mode);
     });
   }
 
@@ -55,11 +52,6 @@ export class PartFile implements AsyncDisposable {
   async size(): Promise<number> {
     const { size } = await onDisk(this.path, () => this.#handle.stat());
     return size;
-  }
-
-  /** @throws LocalDiskError */
-  async truncate(size: number): Promise<void> {
-    await onDisk(this.path, () => this.#handle.truncate(size));
   }
 
   /** Writes all of it, in one system call where the disk allows. @throws LocalDiskError */
