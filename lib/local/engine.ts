@@ -11,7 +11,7 @@ import { Secrets, secretsManager } from './aws/secrets-manager.ts';
 import { Traffic } from './aws/traffic.ts';
 import { describeConnection, refuseSecondEngine, writeConnection } from './connection-file.ts';
 import { startEmulator } from './emulator/emulator.ts';
-import { createBuckets, createQueues } from './emulator/resources.ts';
+import { createQueues } from './emulator/resources.ts';
 import { localSqs } from './emulator/sqs.ts';
 import { prepareKeys, withLocalIssuer } from './keys.ts';
 import { EventSources } from './lambda/event-sources.ts';
@@ -22,7 +22,7 @@ import { Logs } from './logs.ts';
 import { Database } from './rds-data/database.ts';
 import { rdsDataService } from './rds-data/rds-data.ts';
 import { LocalS3 } from './s3/local-s3.ts';
-import { MultipartUploads } from './s3/multipart-uploads.ts';
+import { createBuckets } from './s3/template-buckets.ts';
 import { type State, takeState } from './state.ts';
 import { loadAssembly } from './template/assembly.ts';
 import { type Addresses, type Deployment, deploy } from './template/deployment.ts';
@@ -52,8 +52,7 @@ export interface Engine {
   readonly traffic: Traffic;
   readonly functions: Functions;
   readonly database: Database;
-  /** Unfinished multipart uploads. */
-  readonly uploads: MultipartUploads;
+  readonly s3: LocalS3;
   /** End everything and remove the connection file. Safe to call twice. */
   stop(): Promise<void>;
 }
@@ -118,10 +117,10 @@ async function start(
 
   const logs = new Logs(state.logsDir, { keep: state.dataDir !== undefined, onLog: options.onLog });
   cleanup.push(() => logs.close());
-  const emulatorDied = () => logs.write('engine', 'the embedded S3 and SQS engine has ended; start again');
+  const emulatorDied = () => logs.write('engine', 'the embedded SQS engine has ended; start again');
   const inDir = (name: string) => (state.dataDir === undefined ? undefined : join(state.dataDir, name));
   const [emulator, database, keys] = await Promise.all([
-    startEmulator(deployment.region, inDir('aws'), emulatorDied).then((started) => {
+    startEmulator(deployment.region, inDir('queues'), emulatorDied).then((started) => {
       cleanup.push(() => started.stop());
       return started;
     }),
@@ -131,8 +130,10 @@ async function start(
     }),
     prepareKeys(join(state.workDir, 'keys')),
   ]);
-  await createBuckets(deployment, emulator);
   await createQueues(deployment, emulator);
+  const s3 = new LocalS3(join(state.workDir, 's3'), now);
+  createBuckets(deployment, s3);
+  cleanup.push(keepLifecycles(s3));
 
   const outputs = deployment.outputs() as StackOutputs;
   const accounts = prepareAccounts(inDir('accounts.json'));
@@ -141,8 +142,6 @@ async function start(
   const credentials = new Credentials();
   const operator = credentials.issueForUser('operator', fullAccess);
 
-  const uploads = new MultipartUploads();
-  if (state.dataDir !== undefined) uploads.load(join(state.dataDir, 'aws', 'objects'));
   const traffic = new Traffic();
   const cluster = {
     arn: outputs.DatabaseClusterArn,
@@ -152,9 +151,9 @@ async function start(
   };
   front.open({
     credentials,
-    s3: new LocalS3(emulator.port, uploads, now),
+    s3,
     json: {
-      sqs: localSqs(emulator.port, deployment.region, state.dataDir !== undefined),
+      sqs: localSqs(emulator, deployment.region, state.dataDir !== undefined),
       'rds-data': rdsDataService(database, cluster),
       secretsmanager: secretsManager(secrets),
     },
@@ -192,7 +191,14 @@ async function start(
   };
   const connection = describeConnection(parts);
   cleanup.push(writeConnection(state.connectionPath, connection));
-  return { connection, connectionPath: state.connectionPath, accounts, traffic, functions, database, uploads };
+  return { connection, connectionPath: state.connectionPath, accounts, traffic, functions, database, s3 };
+}
+
+/** Let objects and uploads expire, now and every hour. @returns a function that ends it */
+function keepLifecycles(s3: LocalS3): () => void {
+  s3.applyLifecycles();
+  const timer = setInterval(() => s3.applyLifecycles(), 60 * 60_000);
+  return () => clearInterval(timer);
 }
 
 /** One server an API; the one that the output `ProxyUrl` names gets the wanted port. */

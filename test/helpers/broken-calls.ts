@@ -46,7 +46,7 @@ export async function forceVisible(service: Service, { queueUrl, receiptHandle }
  */
 export async function passVisibilityTimeout(service: Service, delivery: Delivery, outboxPrefix: string): Promise<void> {
   while (service.engine.functions.invocation(delivery.invocation)) await pause(5);
-  service.engine.uploads.backdate(outboxPrefix, 90 * 60_000);
+  service.engine.s3.backdateUploads(outboxPrefix, 90 * 60_000);
   await forceVisible(service, delivery);
 }
 

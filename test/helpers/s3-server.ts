@@ -1,10 +1,11 @@
+import { mkdtemp, rm } from 'node:fs/promises';
 import { createServer, type IncomingMessage } from 'node:http';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import type { S3Client } from '@aws-sdk/client-s3';
-import { type FauxqsServer, startFauxqs } from 'fauxqs';
 import { AwsError, errorReply } from '../../lib/local/aws/errors.ts';
 import { writeBody } from '../../lib/local/http.ts';
 import { LocalS3 } from '../../lib/local/s3/local-s3.ts';
-import { MultipartUploads } from '../../lib/local/s3/multipart-uploads.ts';
 import { parseS3Request, type S3Request } from '../../lib/local/s3/s3-request.ts';
 import { s3Client } from '../../lib/stores/s3/client.ts';
 import { testClient } from './http-handler.ts';
@@ -24,19 +25,17 @@ export class S3Server implements AsyncDisposable {
   readonly requests: { readonly action: string; readonly key: string; readonly headers: IncomingMessage['headers'] }[] =
     [];
   readonly url: string;
-  readonly #engine: FauxqsServer;
-  readonly #stop: () => void;
+  readonly #stop: () => Promise<void>;
 
-  private constructor(url: string, engine: FauxqsServer, stop: () => void) {
+  private constructor(url: string, stop: () => Promise<void>) {
     this.url = url;
-    this.#engine = engine;
     this.#stop = stop;
   }
 
   static async start(...buckets: string[]): Promise<S3Server> {
-    const engine = await startFauxqs({ port: 0, logger: false });
-    for (const bucket of buckets) engine.createBucket(bucket);
-    const s3 = new LocalS3(engine.port, new MultipartUploads(), () => new Date());
+    const folder = await mkdtemp(join(tmpdir(), 'data-out-s3-'));
+    const s3 = new LocalS3(folder, () => new Date());
+    for (const bucket of buckets) s3.createBucket(bucket);
     const server = createServer((request, response) => {
       void test.#handle(s3, request).then(async (reply) => {
         if (!reply) return request.socket.destroy();
@@ -48,9 +47,10 @@ export class S3Server implements AsyncDisposable {
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
     const address = server.address();
     const port = typeof address === 'object' && address ? address.port : 0;
-    const test: S3Server = new S3Server(`http://127.0.0.1:${port}`, engine, () => {
+    const test: S3Server = new S3Server(`http://127.0.0.1:${port}`, async () => {
       server.close();
       server.closeAllConnections();
+      await rm(folder, { recursive: true, force: true });
     });
     return test;
   }
@@ -61,8 +61,7 @@ export class S3Server implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    this.#stop();
-    await this.#engine.stop();
+    await this.#stop();
   }
 
   async #handle(s3: LocalS3, request: IncomingMessage) {
@@ -72,7 +71,7 @@ export class S3Server implements AsyncDisposable {
       this.requests.push({ action: parsed.action, key: parsed.key, headers: request.headers });
       const fault = this.#faultFor(parsed);
       if (!fault || fault.carriedOut) {
-        const reply = await s3.handle(parsed, request, request.url ?? '/');
+        const reply = await s3.handle(parsed, request);
         if (!fault) return reply;
       }
       if (!fault.error) return undefined;

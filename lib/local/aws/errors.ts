@@ -7,10 +7,22 @@ export type AwsService = 's3' | 'sqs' | 'rds-data' | 'secretsmanager';
 export class AwsError extends Error {
   readonly status: number;
   readonly code: string;
-  constructor(status: number, code: string, message: string) {
+  /** More elements of an error document of S3, such as `Key`. */
+  readonly details: Readonly<Record<string, string>>;
+  /** Headers beside those that every error of the service has. */
+  readonly headers: Readonly<Record<string, string>>;
+  constructor(
+    status: number,
+    code: string,
+    message: string,
+    details: Readonly<Record<string, string>> = {},
+    headers: Readonly<Record<string, string>> = {},
+  ) {
     super(message);
     this.status = status;
     this.code = code;
+    this.details = details;
+    this.headers = headers;
   }
 }
 
@@ -21,16 +33,20 @@ export interface AwsReply {
 }
 
 /** Give an error the form in which its service sends errors. */
-export function errorReply(service: AwsService, { status, code, message }: AwsError): AwsReply {
+export function errorReply(service: AwsService, { status, code, message, details, headers }: AwsError): AwsReply {
   const requestId = randomUUID();
   switch (service) {
     case 's3':
       return {
         status,
-        headers: { 'content-type': 'application/xml', 'x-amz-request-id': requestId },
+        headers: { 'content-type': 'application/xml', 'x-amz-request-id': requestId, ...headers },
         body:
           `<?xml version="1.0" encoding="UTF-8"?>\n<Error><Code>${escapeXml(code)}</Code>` +
-          `<Message>${escapeXml(message)}</Message><RequestId>${requestId}</RequestId></Error>`,
+          `<Message>${escapeXml(message)}</Message>` +
+          Object.entries(details)
+            .map(([name, value]) => `<${name}>${escapeXml(value)}</${name}>`)
+            .join('') +
+          `<RequestId>${requestId}</RequestId></Error>`,
       };
     case 'sqs':
       return {

@@ -3,7 +3,8 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import { setTimeout as sleep } from 'node:timers/promises';
 import { readAll, writeBody } from '../http.ts';
 import { invocationOf } from '../lambda/trace-header.ts';
-import type { LocalS3, S3Reply } from '../s3/local-s3.ts';
+import type { LocalS3 } from '../s3/local-s3.ts';
+import type { S3Reply } from '../s3/s3-reply.ts';
 import { parseS3Request, type S3Request } from '../s3/s3-request.ts';
 import { authenticate } from './authenticate.ts';
 import type { Credentials, Principal } from './credentials.ts';
@@ -117,7 +118,7 @@ class Exchange {
     });
     request.pause();
     await this.#carryOut(call, async () => {
-      const reply = await this.#services.s3.handle(s3, request, request.url ?? '/');
+      const reply = await this.#services.s3.handle(s3, request);
       const readable = { action: 's3:ListBucket', resource: `arn:aws:s3:::${s3.bucket}` };
       // Without the right to list, S3 does not tell a missing key from a forbidden one.
       if (reply.status === 404 && s3.key !== '' && !isAllowed(principal.statements, readable)) {

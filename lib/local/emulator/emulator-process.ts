@@ -1,46 +1,53 @@
+import { Server as HttpServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { Server } from 'node:net';
 import { startFauxqs } from 'fauxqs';
 
 /**
- * Entry point of the process that holds the embedded S3 and SQS engine. A process of its own, because the engine hashes
- * and joins whole parts synchronously, and because two of its habits are corrected here for everything in the process:
- * it listens on all interfaces, though it checks no credentials; and it sorts keys by the language of the machine, where
- * S3 sorts by their bytes (and its own continuation tokens assume that).
+ * Entry point of the process that holds the embedded SQS engine. The engine listens on all interfaces and checks no
+ * credentials. Both are corrected here for everything in the process, so it has one of its own.
  */
-const listen = Server.prototype.listen as (...args: unknown[]) => Server;
-Server.prototype.listen = function (this: Server, ...args: unknown[]) {
-  const [options, ...rest] = args;
-  const local = typeof options === 'object' && options !== null ? { ...options, host: '127.0.0.1' } : options;
-  return listen.call(this, local, ...rest);
-} as typeof Server.prototype.listen;
-String.prototype.localeCompare = function (this: string, other: string) {
-  const [left, right] = [Buffer.from(String(this)), Buffer.from(other)];
-  return Buffer.compare(left, right);
-};
 
-/** Sent by the parent as JSON in the first argument. */
-interface EmulatorOptions {
+/** Sent by the parent as JSON. Not as an argument, which every user of the machine can read. */
+export interface EmulatorOptions {
   readonly region: string;
-  /** Folders that keep queues and objects; absent: both live in memory. */
-  readonly queuesDir?: string;
-  readonly objectsDir?: string;
+  /** A request must carry it. */
+  readonly secret: string;
+  /** Folder that keeps the queues; absent: they live in memory. */
+  readonly queuesDir?: string | undefined;
 }
 
-const { region, queuesDir, objectsDir } = JSON.parse(process.argv[2] ?? '{}') as EmulatorOptions;
-const server = await startFauxqs({
-  port: 0,
-  logger: false,
-  defaultRegion: region,
-  ...(queuesDir === undefined ? {} : { dataDir: queuesDir }),
-  ...(objectsDir === undefined ? {} : { s3StorageDir: objectsDir }),
-});
+/** Variable with the options. */
+export const optionsVariable = 'DATA_OUT_SQS_ENGINE';
+/** Header with the secret. */
+export const secretHeader = 'x-data-out-secret';
 
-const stop = async () => {
-  await server.stop();
-  process.exit(0);
-};
-// A signal at the terminal reaches the whole group; the parent decides the order in which things stop.
-process.on('SIGINT', () => {});
-process.on('SIGTERM', () => {});
-process.on('disconnect', () => void stop());
-process.send?.({ port: server.port });
+if (import.meta.main) await main(JSON.parse(process.env[optionsVariable] ?? '') as EmulatorOptions);
+
+async function main({ region, secret, queuesDir }: EmulatorOptions): Promise<void> {
+  const listen = Server.prototype.listen as (...args: unknown[]) => Server;
+  Server.prototype.listen = function (this: Server, ...args: unknown[]) {
+    const [options, ...rest] = args;
+    const local = typeof options === 'object' && options !== null ? { ...options, host: '127.0.0.1' } : options;
+    return listen.call(this, local, ...rest);
+  } as typeof Server.prototype.listen;
+  const emit = HttpServer.prototype.emit as (...args: unknown[]) => boolean;
+  HttpServer.prototype.emit = function (this: HttpServer, event: string, ...args: unknown[]) {
+    if (event !== 'request') return emit.call(this, event, ...args);
+    const [request, response] = args as [IncomingMessage, ServerResponse];
+    if (request.headers[secretHeader] === secret) return emit.call(this, event, request, response);
+    response.writeHead(403).end();
+    return true;
+  } as typeof HttpServer.prototype.emit;
+
+  const server = await startFauxqs({
+    port: 0,
+    logger: false,
+    defaultRegion: region,
+    ...(queuesDir !== undefined && { dataDir: queuesDir }),
+  });
+  // A signal at the terminal reaches the whole group; the parent decides the order in which things stop.
+  process.on('SIGINT', () => {});
+  process.on('SIGTERM', () => {});
+  process.on('disconnect', () => void server.stop().then(() => process.exit(0)));
+  process.send?.({ port: server.port });
+}

@@ -1,13 +1,17 @@
 import { fork } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { join } from 'node:path';
+import type { IncomingMessage, OutgoingHttpHeaders } from 'node:http';
+import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { EngineError } from '../errors.ts';
+import { send } from '../http.ts';
+import { type EmulatorOptions, optionsVariable, secretHeader } from './emulator-process.ts';
 
-/** The embedded S3 and SQS engine. It checks no credentials: only the AWS front and the engine itself talk to it. */
+/** The embedded SQS engine. It takes requests of the AWS front and of the engine itself only, by a secret of this run. */
 export interface Emulator {
-  readonly port: number;
-  createBucket(name: string): Promise<void>;
+  /** Send a request of the JSON protocol as it is. */
+  forward(headers: OutgoingHttpHeaders, body: Uint8Array): Promise<IncomingMessage>;
   /** One SQS action in its JSON protocol. @throws EngineError with the code of a refusal. */
   sqs(action: string, input: Readonly<Record<string, unknown>>): Promise<Record<string, unknown>>;
   stop(): Promise<void>;
@@ -16,41 +20,37 @@ export interface Emulator {
 /**
  * Start the engine.
  *
- * @param dataDir folder that keeps its state; `undefined`: memory.
+ * @param queuesDir folder that keeps its state; `undefined`: memory.
  * @param onDeath called when its process ends without being asked to.
  */
 export async function startEmulator(
   region: string,
-  dataDir: string | undefined,
+  queuesDir: string | undefined,
   onDeath: () => void,
 ): Promise<Emulator> {
-  const options = dataDir ? { queuesDir: join(dataDir, 'queues'), objectsDir: join(dataDir, 'objects') } : {};
-  const child = fork(
-    fileURLToPath(new URL('./emulator-process.ts', import.meta.url)),
-    [JSON.stringify({ region, ...options })],
-    { execArgv: ['--disable-warning=ExperimentalWarning'], stdio: ['ignore', 'ignore', 'inherit', 'ipc'] },
-  );
+  const options: EmulatorOptions = { region, secret: randomBytes(32).toString('hex'), queuesDir };
+  const child = fork(fileURLToPath(new URL('./emulator-process.ts', import.meta.url)), [], {
+    execArgv: ['--disable-warning=ExperimentalWarning'],
+    stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
+    env: { ...process.env, [optionsVariable]: JSON.stringify(options) },
+  });
   const exited = once(child, 'exit');
   const started = await Promise.race([once(child, 'message'), exited.then(() => undefined)]);
-  if (!started) throw new EngineError('the embedded S3 and SQS engine did not start');
+  if (!started) throw new EngineError('the embedded SQS engine did not start');
   const { port } = started[0] as { port: number };
   let stopping = false;
   void exited.then(() => stopping || onDeath());
-  const base = `http://127.0.0.1:${port}`;
+  const forward: Emulator['forward'] = (headers, body) =>
+    send(port, 'POST', '/', { ...headers, 'content-length': body.length, [secretHeader]: options.secret }, body);
   return {
-    port,
-    async createBucket(name) {
-      const response = await fetch(`${base}/${name}`, { method: 'PUT' });
-      if (!response.ok) throw new EngineError(`bucket ${name}: ${await response.text()}`);
-    },
+    forward,
     async sqs(action, input) {
-      const response = await fetch(base, {
-        method: 'POST',
-        headers: { 'content-type': 'application/x-amz-json-1.0', 'x-amz-target': `AmazonSQS.${action}` },
-        body: JSON.stringify(input),
-      });
-      const output = (await response.json()) as Record<string, unknown>;
-      if (!response.ok) throw new EngineError(`${action}: ${String(output['__type'])} ${String(output['message'])}`);
+      const headers = { 'content-type': 'application/x-amz-json-1.0', 'x-amz-target': `AmazonSQS.${action}` };
+      const response = await forward(headers, Buffer.from(JSON.stringify(input)));
+      const output = JSON.parse((await text(response)) || '{}') as Record<string, unknown>;
+      if (response.statusCode !== 200) {
+        throw new EngineError(`${action}: ${String(output['__type'])} ${String(output['message'])}`);
+      }
       return output;
     },
     async stop() {

@@ -37,11 +37,6 @@ function attributesOf(queue: Resource): Record<string, string> {
   return Object.fromEntries(attributes) as Record<string, string>;
 }
 
-/** Make the buckets of the template. */
-export async function createBuckets(deployment: Deployment, emulator: Emulator): Promise<void> {
-  for (const bucket of deployment.resources('AWS::S3::Bucket')) await emulator.createBucket(bucket.id);
-}
-
 /** A message as ReceiveMessage gives it. */
 export interface ReceivedMessage {
   readonly MessageId: string;

@@ -1,6 +1,7 @@
 import { type JsonObject, type JsonService, parseJson, targetAction } from '../aws/json-service.ts';
-import { endToEnd, readAll, send } from '../http.ts';
+import { endToEnd, readAll } from '../http.ts';
 import { accountId } from '../template/names.ts';
+import type { Emulator } from './emulator.ts';
 
 /** IAM action of an API action where the two differ. */
 const iamActions: Readonly<Record<string, string>> = {
@@ -10,7 +11,7 @@ const iamActions: Readonly<Record<string, string>> = {
 };
 
 /** SQS, by the embedded engine. */
-export function localSqs(emulatorPort: number, region: string, isPersistent: boolean): JsonService {
+export function localSqs(emulator: Pick<Emulator, 'forward'>, region: string, isPersistent: boolean): JsonService {
   return {
     parse(_path, headers, body) {
       const action = targetAction(headers, 'AmazonSQS');
@@ -24,7 +25,7 @@ export function localSqs(emulatorPort: number, region: string, isPersistent: boo
     async handle(action, input, body, headers) {
       const { 'content-length': _, ...others } = endToEnd(headers);
       const sent = isPersistent && action.startsWith('ChangeMessageVisibility') ? neverAtOnce(input) : body;
-      const response = await send(emulatorPort, 'POST', '/', others, sent);
+      const response = await emulator.forward(others, sent);
       const reply = (await readAll(response, 16 * 1024 * 1024)) ?? Buffer.alloc(0);
       const { 'content-length': __, ...rest } = endToEnd(response.headers);
       return { status: response.statusCode ?? 502, headers: rest as Record<string, string>, body: reply.toString() };

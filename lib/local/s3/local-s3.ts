@@ -1,195 +1,105 @@
-import type { IncomingMessage, OutgoingHttpHeaders } from 'node:http';
-import type { Readable } from 'node:stream';
-import { AwsError } from '../aws/errors.ts';
-import { endToEnd, readAll, send } from '../http.ts';
-import type { MultipartUploads } from './multipart-uploads.ts';
+import { mkdirSync, readdirSync } from 'node:fs';
+import type { IncomingMessage } from 'node:http';
+import { join } from 'node:path';
+import { Bucket } from './bucket.ts';
+import { completeMultipartUpload } from './complete-upload.ts';
+import { DataFiles } from './data-files.ts';
+import { deleteObject, deleteObjects } from './delete-objects.ts';
+import { getObject } from './get-object.ts';
+import { applyLifecycle, type LifecycleRule } from './lifecycle.ts';
+import { listObjectsV2 } from './list-objects.ts';
+import { listMultipartUploads, listParts } from './list-uploads.ts';
+import { abortMultipartUpload, createMultipartUpload, uploadPart, uploadPartCopy } from './multipart.ts';
+import type { Operation } from './operation.ts';
+import { copyObject, putObject } from './put-object.ts';
+import { noSuchBucket, notImplemented } from './refusals.ts';
+import { emptyReply, type S3Reply } from './s3-reply.ts';
 import type { S3Request } from './s3-request.ts';
 
-export interface S3Reply {
-  readonly status: number;
-  readonly headers: OutgoingHttpHeaders;
-  readonly body: Readable | Uint8Array | string;
+/** What a template says of a bucket. */
+export interface BucketOptions {
+  /** Whether its objects are under a KMS key. */
+  readonly isEncrypted: boolean;
+  readonly lifecycle: readonly LifecycleRule[];
 }
 
-/** The embedded engine takes no more in one request. */
-const requestLimit = 11 * 1024 * 1024;
-/** A CompleteMultipartUpload that lists 10,000 parts, and every reply that is no object, are smaller. */
-const documentLimit = 4 * 1024 * 1024;
-
-/**
- * S3 as functions and clients of presigned URLs see it: the embedded engine, and around it what it leaves out:
- * conditional writes and copies, `MpuObjectSize`, the two multipart listings, and response header overrides.
- */
-export class LocalS3 {
-  readonly #port: number;
-  readonly #uploads: MultipartUploads;
-  readonly #now: () => Date;
-  readonly #locks = new Map<string, Promise<unknown>>();
-
-  constructor(emulatorPort: number, uploads: MultipartUploads, now: () => Date) {
-    this.#port = emulatorPort;
-    this.#uploads = uploads;
-    this.#now = now;
-  }
-
-  /** @throws AwsError for what this part refuses; the engine's own refusals are replies. */
-  async handle(s3: S3Request, request: IncomingMessage, url: string): Promise<S3Reply> {
-    const { headers } = request;
-    if (s3.action === 'ListMultipartUploads') return xml(this.#uploads.listUploads(s3.bucket, s3.parameters));
-    if (s3.action === 'ListParts') return xml(this.#uploads.listParts(s3.bucket, s3.key, s3.parameters));
-    if (Number(headers['content-length'] ?? 0) > requestLimit) {
-      throw new AwsError(400, 'EntityTooLarge', 'the local S3 takes at most 11 MiB in one request; upload in parts');
-    }
-    if (s3.copySource) await this.#checkCopyCondition(s3.copySource, headers['x-amz-copy-source-if-match']);
-    const writes = s3.action === 'PutObject' || s3.action === 'CompleteMultipartUpload';
-    if (!writes || (!headers['if-match'] && !headers['if-none-match'])) return this.#forward(s3, request, url);
-    return this.#exclusively(`${s3.bucket}/${s3.key}`, async () => {
-      await this.#checkWriteCondition(s3, headers['if-match'], headers['if-none-match']);
-      return this.#forward(s3, request, url);
-    });
-  }
-
-  async #forward(s3: S3Request, request: IncomingMessage, url: string): Promise<S3Reply> {
-    const headers = endToEnd(request.headers);
-    const response = await send(
-      this.#port,
-      request.method ?? 'GET',
-      url,
-      headers,
-      await this.#body(s3, request, headers),
-    );
-    const status = response.statusCode ?? 502;
-    if (s3.action === 'GetObject') {
-      return { status, headers: { ...endToEnd(response.headers), ...overrides(s3, status) }, body: response };
-    }
-    const body = (await readAll(response, documentLimit)) ?? Buffer.alloc(0);
-    if (status === 200 || status === 204) await this.#remember(s3, request, response.headers.etag, body.toString());
-    return { status, headers: endToEnd(response.headers), body };
-  }
-
-  async #body(
-    s3: S3Request,
-    request: IncomingMessage,
-    headers: OutgoingHttpHeaders,
-  ): Promise<Readable | Uint8Array | undefined> {
-    if (s3.action === 'CompleteMultipartUpload') {
-      const document = await readAll(request, documentLimit);
-      if (!document) throw new AwsError(400, 'EntityTooLarge', 'the list of parts is too long');
-      this.#checkSize(s3, document.toString(), request.headers['x-amz-mp-object-size']);
-      return document;
-    }
-    if (request.method === 'GET' || request.method === 'HEAD' || request.method === 'DELETE') return undefined;
-    // The engine fails on a body that is announced as empty; a chunked one without chunks it takes.
-    if (Number(headers['content-length'] ?? 0) === 0) delete headers['content-length'];
-    return request;
-  }
-
-  async #remember(s3: S3Request, { headers }: IncomingMessage, etag: string | undefined, reply: string): Promise<void> {
-    const uploadId = s3.parameters.get('uploadId') ?? '';
-    const partNumber = Number(s3.parameters.get('partNumber'));
-    const lastModified = this.#now();
-    switch (s3.action) {
-      case 'CreateMultipartUpload':
-        this.#uploads.started(tag(reply, 'UploadId'), s3.bucket, s3.key, lastModified);
-        break;
-      case 'UploadPart': {
-        const size = Number(headers['x-amz-decoded-content-length'] ?? headers['content-length'] ?? 0);
-        this.#uploads.partStored(uploadId, partNumber, { size, etag: etag ?? '', lastModified });
-        break;
-      }
-      case 'UploadPartCopy': {
-        const [, first, last] = /^bytes=(\d+)-(\d+)$/.exec(String(headers['x-amz-copy-source-range'])) ?? [];
-        const whole = async () => (s3.copySource ? ((await this.#head(s3.copySource))?.size ?? 0) : 0);
-        const size = first === undefined ? await whole() : Number(last) - Number(first) + 1;
-        this.#uploads.partStored(uploadId, partNumber, { size, etag: tag(reply, 'ETag'), lastModified });
-        break;
-      }
-      case 'CompleteMultipartUpload':
-      case 'AbortMultipartUpload':
-        this.#uploads.ended(uploadId);
-    }
-  }
-
-  #checkSize(s3: S3Request, document: string, stated: string | string[] | undefined): void {
-    const partNumbers = [...document.matchAll(/<PartNumber>(\d+)<\/PartNumber>/g)].map(([, number]) => Number(number));
-    const size = this.#uploads.sizeOf(s3, partNumbers);
-    if (stated !== undefined && size !== Number(stated)) {
-      throw new AwsError(400, 'InvalidRequest', 'The provided x-amz-mp-object-size does not match the uploaded parts');
-    }
-  }
-
-  async #checkCopyCondition(source: { bucket: string; key: string }, expected: string | string[] | undefined) {
-    if (expected === undefined) return;
-    const found = await this.#head(source);
-    if (found && bare(found.etag) !== bare(String(expected))) throw preconditionFailed();
-  }
-
-  async #checkWriteCondition({ bucket, key }: S3Request, match: string | undefined, noneMatch: string | undefined) {
-    const found = await this.#head({ bucket, key });
-    if (noneMatch !== undefined && noneMatch !== '*') {
-      throw new AwsError(501, 'NotImplemented', 'S3 knows If-None-Match: * only for writes');
-    }
-    if (noneMatch === '*' && found) throw preconditionFailed();
-    if (match === undefined) return;
-    if (!found) throw new AwsError(404, 'NoSuchKey', 'The specified key does not exist.');
-    if (bare(found.etag) !== bare(match)) throw preconditionFailed();
-  }
-
-  async #head({ bucket, key }: { bucket: string; key: string }): Promise<{ etag: string; size: number } | undefined> {
-    const path = `/${bucket}/${key.split('/').map(encodeURIComponent).join('/')}`;
-    const response = await send(this.#port, 'HEAD', path, {}, undefined);
-    response.resume();
-    if (response.statusCode !== 200) return undefined;
-    return { etag: response.headers.etag ?? '', size: Number(response.headers['content-length'] ?? 0) };
-  }
-
-  /** Conditional writes of one key happen one after the other, so that condition and write are one step. */
-  async #exclusively<T>(key: string, action: () => Promise<T>): Promise<T> {
-    const previous = this.#locks.get(key);
-    const current = (async () => {
-      await previous?.catch(() => {});
-      return action();
-    })();
-    this.#locks.set(key, current);
-    try {
-      return await current;
-    } finally {
-      if (this.#locks.get(key) === current) this.#locks.delete(key);
-    }
-  }
-}
-
-const overridable: Readonly<Record<string, string>> = {
-  'response-cache-control': 'cache-control',
-  'response-content-disposition': 'content-disposition',
-  'response-content-encoding': 'content-encoding',
-  'response-content-language': 'content-language',
-  'response-content-type': 'content-type',
-  'response-expires': 'expires',
+const operations: Readonly<Record<string, Operation>> = {
+  AbortMultipartUpload: abortMultipartUpload,
+  CompleteMultipartUpload: completeMultipartUpload,
+  CopyObject: copyObject,
+  CreateMultipartUpload: createMultipartUpload,
+  DeleteObject: deleteObject,
+  DeleteObjects: deleteObjects,
+  GetObject: getObject,
+  HeadBucket: () => emptyReply(200),
+  HeadObject: getObject,
+  ListMultipartUploads: listMultipartUploads,
+  ListObjectsV2: listObjectsV2,
+  ListParts: listParts,
+  PutObject: putObject,
+  UploadPart: uploadPart,
+  UploadPartCopy: uploadPartCopy,
 };
 
-function overrides({ parameters }: S3Request, status: number): OutgoingHttpHeaders {
-  if (status !== 200 && status !== 206) return {};
-  return Object.fromEntries(
-    Object.entries(overridable).flatMap(([parameter, header]) => {
-      const value = parameters.get(parameter);
-      return value === null ? [] : [[header, value]];
-    }),
-  );
-}
+/** S3 on the files of a folder, as functions and clients of presigned URLs see it. */
+export class LocalS3 {
+  readonly #bucketsDir: string;
+  readonly #files: DataFiles;
+  readonly #now: () => Date;
+  readonly #buckets = new Map<string, Bucket>();
+  readonly #lifecycles = new Map<string, readonly LifecycleRule[]>();
 
-function preconditionFailed(): AwsError {
-  return new AwsError(412, 'PreconditionFailed', 'At least one of the pre-conditions you specified did not hold');
-}
+  /** @param folder what an earlier run left there is found again */
+  constructor(folder: string, now: () => Date) {
+    this.#now = now;
+    this.#bucketsDir = join(folder, 'buckets');
+    mkdirSync(this.#bucketsDir, { recursive: true });
+    this.#files = new DataFiles(join(folder, 'data'));
+    for (const name of readdirSync(this.#bucketsDir)) this.#open(name);
+    this.#files.sweep(new Set([...this.#buckets.values()].flatMap((bucket) => [...bucket.fileNames()])));
+  }
 
-function xml(body: string): S3Reply {
-  return { status: 200, headers: { 'content-type': 'application/xml' }, body };
-}
+  /** Make a bucket, or bring one that is there to these options. */
+  createBucket(name: string, options: BucketOptions = { isEncrypted: false, lifecycle: [] }): void {
+    const bucket = this.#buckets.get(name) ?? this.#open(name);
+    bucket.isEncrypted = options.isEncrypted;
+    this.#lifecycles.set(name, options.lifecycle);
+  }
 
-function tag(document: string, name: string): string {
-  return new RegExp(`<${name}>([^<]*)</${name}>`).exec(document)?.[1]?.replace(/&quot;|&#34;/g, '"') ?? '';
-}
+  /** Carry out the lifecycle rules of all buckets. */
+  applyLifecycles(): void {
+    for (const [name, rules] of this.#lifecycles) {
+      const bucket = this.#buckets.get(name);
+      if (bucket) applyLifecycle(bucket, rules, this.#now());
+    }
+  }
 
-function bare(etag: string): string {
-  return etag.replace(/^"|"$/g, '');
+  /** Let the unfinished uploads under a prefix have begun earlier: what a test does to let time pass. */
+  backdateUploads(prefix: string, milliseconds: number): void {
+    for (const bucket of this.#buckets.values()) bucket.uploads.backdate(prefix, milliseconds);
+  }
+
+  /** @throws AwsError for a refusal. */
+  async handle(s3: S3Request, request: IncomingMessage): Promise<S3Reply> {
+    if (s3.action === 'CreateBucket') {
+      this.createBucket(s3.bucket);
+      return emptyReply(200, { location: `/${s3.bucket}` });
+    }
+    const operation = operations[s3.action];
+    if (!operation) throw notImplemented(s3.action);
+    const context = { bucket: this.#find(s3.bucket), bucketNamed: (name: string) => this.#find(name), now: this.#now };
+    return await operation(s3, request, context);
+  }
+
+  #find(name: string): Bucket {
+    const bucket = this.#buckets.get(name);
+    if (!bucket) throw noSuchBucket(name);
+    return bucket;
+  }
+
+  #open(name: string): Bucket {
+    const bucket = new Bucket(join(this.#bucketsDir, name), this.#files);
+    this.#buckets.set(name, bucket);
+    return bucket;
+  }
 }

@@ -1,6 +1,8 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { AwsError } from '../aws/errors.ts';
 import type { Permission } from '../aws/iam.ts';
+import { s3Limits } from './limits.ts';
+import { notImplemented } from './refusals.ts';
 
 /** An S3 request in path style, understood. */
 export interface S3Request {
@@ -21,7 +23,14 @@ export function parseS3Request(method: string, path: string, query: string, head
   const key = decode(rest.join('/'));
   const copySource = parseCopySource(headers['x-amz-copy-source']);
   const action = actionOf(method, bucket, key, parameters, copySource !== undefined);
-  if (!action) throw new AwsError(501, 'NotImplemented', 'the local S3 does not know this request');
+  if (!action) throw notImplemented(`${method} ${key === '' ? 'of a bucket' : 'of an object'} with these parameters`);
+  refuseUnknown(action, parameters, headers);
+  if (Buffer.byteLength(key) > s3Limits.keyBytes) {
+    throw new AwsError(400, 'KeyTooLongError', 'Your key is too long', {
+      Size: String(Buffer.byteLength(key)),
+      MaxSizeAllowed: String(s3Limits.keyBytes),
+    });
+  }
   return {
     action,
     bucket,
@@ -32,6 +41,46 @@ export function parseS3Request(method: string, path: string, query: string, head
   };
 }
 
+/** Query parameters of any action: its own, and those of the SDK and of a signature. */
+const commonParameters =
+  /^(x-id|x-amz-(algorithm|credential|date|expires|signedheaders|signature|security-token|content-sha256|checksum-mode))$/i;
+const listing = ['prefix', 'encoding-type'];
+const parametersOf: Readonly<Record<string, readonly string[]>> = {
+  ListObjectsV2: [
+    ...listing,
+    ...['list-type', 'delimiter', 'max-keys', 'start-after', 'continuation-token', 'fetch-owner'],
+  ],
+  ListMultipartUploads: [...listing, 'uploads', 'delimiter', 'max-uploads', 'key-marker', 'upload-id-marker'],
+  ListParts: ['uploadId', 'max-parts', 'part-number-marker'],
+  UploadPart: ['uploadId', 'partNumber'],
+  UploadPartCopy: ['uploadId', 'partNumber'],
+  CreateMultipartUpload: ['uploads'],
+  CompleteMultipartUpload: ['uploadId'],
+  AbortMultipartUpload: ['uploadId'],
+  DeleteObjects: ['delete'],
+};
+/** `response-content-type` and its like. */
+const replyHeader = /^response-(cache-control|content-(disposition|encoding|language|type)|expires)$/;
+/** Headers of S3 that mean something here, or nothing on one machine. */
+const knownHeaders = [
+  /^x-amz-(date|content-sha256|security-token|user-agent|te|trailer|decoded-content-length|expected-bucket-owner)$/,
+  /^x-amz-(checksum-.+|sdk-checksum-algorithm|mp-object-size|metadata-directive|meta-.+|bucket-region)$/,
+  /^x-amz-copy-source(-range|-if-(match|none-match|modified-since|unmodified-since))?$/,
+  /^x-amz-server-side-encryption(-aws-kms-key-id|-bucket-key-enabled)?$/,
+];
+
+/** What is not modelled is refused by name, rather than passed over. @throws AwsError NotImplemented */
+function refuseUnknown(action: string, parameters: URLSearchParams, headers: IncomingHttpHeaders): void {
+  for (const name of parameters.keys()) {
+    const own = parametersOf[action]?.includes(name) || (action === 'GetObject' && replyHeader.test(name));
+    if (!own && !commonParameters.test(name)) throw notImplemented(`the parameter ${name} of ${action}`);
+  }
+  for (const name of Object.keys(headers)) {
+    if (!name.startsWith('x-amz-') || knownHeaders.some((known) => known.test(name))) continue;
+    throw notImplemented(`the header ${name}`);
+  }
+}
+
 function actionOf(
   method: string,
   bucket: string,
@@ -39,12 +88,12 @@ function actionOf(
   query: URLSearchParams,
   copy: boolean,
 ): string | undefined {
-  if (bucket === '') return method === 'GET' ? 'ListBuckets' : undefined;
+  if (bucket === '') return undefined;
   if (key === '') return bucketAction(method, query);
   const inUpload = query.has('uploadId');
   switch (method) {
     case 'GET':
-      return inUpload ? 'ListParts' : query.has('attributes') ? 'GetObjectAttributes' : 'GetObject';
+      return inUpload ? 'ListParts' : 'GetObject';
     case 'HEAD':
       return 'HeadObject';
     case 'PUT':
@@ -63,19 +112,13 @@ function bucketAction(method: string, query: URLSearchParams): string | undefine
   switch (method) {
     case 'GET':
       if (query.has('uploads')) return 'ListMultipartUploads';
-      return query.get('list-type') === '2'
-        ? 'ListObjectsV2'
-        : [...query].length === 0 || query.has('prefix')
-          ? 'ListObjects'
-          : undefined;
+      return query.get('list-type') === '2' ? 'ListObjectsV2' : undefined;
     case 'HEAD':
       return 'HeadBucket';
     case 'PUT':
-      return [...query].length === 0 ? 'CreateBucket' : undefined;
+      return 'CreateBucket';
     case 'POST':
       return query.has('delete') ? 'DeleteObjects' : undefined;
-    case 'DELETE':
-      return [...query].length === 0 ? 'DeleteBucket' : undefined;
     default:
       return undefined;
   }
@@ -83,8 +126,6 @@ function bucketAction(method: string, query: URLSearchParams): string | undefine
 
 /** IAM action of an API action where the two differ. */
 const iamActions: Readonly<Record<string, string>> = {
-  ListBuckets: 'ListAllMyBuckets',
-  ListObjects: 'ListBucket',
   ListObjectsV2: 'ListBucket',
   HeadBucket: 'ListBucket',
   ListMultipartUploads: 'ListBucketMultipartUploads',

@@ -1,0 +1,95 @@
+import { createHash } from 'node:crypto';
+import { mkdirSync, readdirSync, rmSync } from 'node:fs';
+import { basename, join } from 'node:path';
+import { contentsOf, type DataFiles } from './data-files.ts';
+import { readDocument, writeDocument } from './documents.ts';
+import { SortedKeys } from './sorted-keys.ts';
+import type { StoredObject } from './stored-object.ts';
+import { Uploads } from './uploads.ts';
+
+/**
+ * A bucket on the disk: `objects/` has a document for each object, named by the hash of its key, so that a key of any bytes
+ * and length has a file; `uploads/` has what is unfinished. The bytes of all buckets are in {@link DataFiles}. A document is written under another name and
+ * renamed, and only then is the reply sent: what was acknowledged survives the end of the process at any moment.
+ *
+ * Conditions are looked at and documents replaced without a pause between, so that both are one step for everybody else.
+ */
+export class Bucket {
+  readonly name: string;
+  /** Under a KMS key: entity tags are then no digests of the bytes, as in S3. */
+  isEncrypted = false;
+  readonly files: DataFiles;
+  readonly uploads: Uploads;
+  readonly keys = new SortedKeys();
+  readonly #folder: string;
+  readonly #objects = new Map<string, StoredObject>();
+
+  /** Open a bucket, or make it. */
+  constructor(folder: string, files: DataFiles) {
+    this.name = basename(folder);
+    this.files = files;
+    this.#folder = join(folder, 'objects');
+    mkdirSync(this.#folder, { recursive: true });
+    this.uploads = new Uploads(join(folder, 'uploads'), files);
+    this.#load();
+  }
+
+  get isEmpty(): boolean {
+    return this.#objects.size === 0;
+  }
+
+  find(key: string): StoredObject | undefined {
+    return this.#objects.get(key);
+  }
+
+  /** Put an object in the place of the one under its key, if any. */
+  put(object: StoredObject): void {
+    const previous = this.#objects.get(object.key);
+    writeDocument(this.#document(object.key), object);
+    this.#objects.set(object.key, object);
+    if (previous) this.files.remove(previous.owner, contentsOf(previous.extents));
+    else this.keys.add(object.key);
+  }
+
+  delete(key: string): void {
+    const object = this.#objects.get(key);
+    if (!object) return;
+    rmSync(this.#document(key), { force: true });
+    this.#objects.delete(key);
+    this.keys.delete(key);
+    this.files.remove(object.owner, contentsOf(object.extents));
+  }
+
+  #load(): void {
+    const objectContents = new Map<string, ReadonlySet<string>>();
+    for (const shard of readdirSync(this.#folder)) {
+      for (const name of readdirSync(join(this.#folder, shard))) {
+        const path = join(this.#folder, shard, name);
+        if (!name.endsWith('.json')) {
+          rmSync(path, { force: true });
+          continue;
+        }
+        const object = readDocument<StoredObject>(path);
+        this.#objects.set(object.key, object);
+        objectContents.set(object.owner, contentsOf(object.extents));
+      }
+    }
+    this.keys.fill(this.#objects.keys());
+    this.uploads.load(objectContents);
+  }
+
+  /** `owner.content` of every data file that belongs to this bucket. */
+  *fileNames(): Generator<string> {
+    for (const { owner, extents } of this.#objects.values()) {
+      for (const content of contentsOf(extents)) yield `${owner}.${content}`;
+    }
+    yield* this.uploads.fileNames();
+  }
+
+  #document(key: string): string {
+    const hash = createHash('sha256').update(key).digest('hex');
+    const shard = join(this.#folder, hash.slice(0, 2));
+    mkdirSync(shard, { recursive: true });
+    return join(shard, `${hash}.json`);
+  }
+}

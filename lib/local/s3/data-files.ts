@@ -1,0 +1,246 @@
+import { randomBytes } from 'node:crypto';
+import { copyFileSync, linkSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { type FileHandle, open } from 'node:fs/promises';
+import { join } from 'node:path';
+import { combinedCrc, crcOf, emptyCrc } from './crc64nvme.ts';
+import { isCode } from './documents.ts';
+
+/** Bytes [start, end) of a data file. */
+export interface Extent {
+  /** Id of the data file's content: the same in every object that shares it. */
+  readonly content: string;
+  readonly start: number;
+  readonly end: number;
+}
+
+/** Where bytes lie: runs of data files that belong to one owner (an object or an unfinished upload). */
+export interface Stored {
+  readonly owner: string;
+  readonly extents: readonly Extent[];
+}
+
+/** A file has a CRC for each block, so that the CRC of any range of it needs at most two of them read. */
+const blockBytes = 1024 * 1024;
+const crcBytes = 8;
+
+/** A fresh id for an owner or a content. */
+export function newId(): string {
+  return randomBytes(16).toString('hex');
+}
+
+/**
+ * The files that hold the bytes of objects and parts. A file is written once, under a name that nothing refers to yet.
+ * What is copied inside S3 is no byte: the copy's owner gets a hard link of its own, so a file's bytes are freed when the
+ * last owner lets go of it, also when the process dies between two steps.
+ */
+export class DataFiles {
+  readonly #folder: string;
+
+  constructor(folder: string) {
+    this.#folder = folder;
+    for (let shard = 0; shard < 256; shard += 1) {
+      mkdirSync(join(folder, shard.toString(16).padStart(2, '0')), { recursive: true });
+    }
+  }
+
+  /** Write a new file. Nothing is left of it when `bytes` fails. */
+  async write(owner: string, bytes: AsyncIterable<Uint8Array>): Promise<{ stored: Stored; size: number; crc: bigint }> {
+    const content = newId();
+    const path = this.#path(owner, content);
+    const crcs: bigint[] = [];
+    let size = 0;
+    try {
+      await using file = await open(path, 'wx', 0o600);
+      for await (const block of inBlocks(bytes)) {
+        await file.appendFile(block);
+        crcs.push(await crcOf(block));
+        size += block.length;
+      }
+    } catch (error) {
+      rmSync(path, { force: true });
+      throw error;
+    }
+    if (crcs.length > 1) writeFileSync(sidecar(path), packed(crcs), { flag: 'wx', mode: 0o600 });
+    const crc = crcs.reduce(
+      (sum, one, index) => combinedCrc(sum, one, Math.min(blockBytes, size - index * blockBytes)),
+      emptyCrc,
+    );
+    return { stored: { owner, extents: size === 0 ? [] : [{ content, start: 0, end: size }] }, size, crc };
+  }
+
+  /** Let `owner` share files of another. Bytes are copied only where the disk knows no links. */
+  share(from: Stored, owner: string): Stored {
+    for (const content of contentsOf(from.extents)) {
+      const [source, target] = [this.#path(from.owner, content), this.#path(owner, content)];
+      link(source, target);
+      try {
+        link(sidecar(source), sidecar(target));
+      } catch (error) {
+        if (!isCode(error, 'ENOENT')) throw error;
+      }
+    }
+    return { owner, extents: from.extents };
+  }
+
+  /** Let go of files. */
+  remove(owner: string, contents: Iterable<string>): void {
+    for (const content of contents) {
+      const path = this.#path(owner, content);
+      rmSync(path, { force: true });
+      rmSync(sidecar(path), { force: true });
+    }
+  }
+
+  /** The bytes, from files that are opened before this resolves: who removes them meanwhile takes nothing away. */
+  async open({ owner, extents }: Stored): Promise<AsyncGenerator<Uint8Array>> {
+    const files = new Map<string, FileHandle>();
+    try {
+      for (const content of contentsOf(extents)) files.set(content, await open(this.#path(owner, content), 'r'));
+    } catch (error) {
+      await closeAll(files.values());
+      throw error;
+    }
+    return pieces(extents, files);
+  }
+
+  /** CRC-64/NVME of the bytes. */
+  async crc({ owner, extents }: Stored): Promise<bigint> {
+    let sum = emptyCrc;
+    for (const extent of extents) {
+      const crcs = this.#blocks(owner, extent.content);
+      for (let start = extent.start; start < extent.end; ) {
+        const block = Math.floor(start / blockBytes);
+        const end = Math.min((block + 1) * blockBytes, extent.end);
+        const known = end - start === blockBytes ? crcs?.readBigUInt64BE(block * crcBytes) : undefined;
+        const crc = known ?? (await crcOf(await this.#read(owner, { content: extent.content, start, end })));
+        sum = combinedCrc(sum, crc, end - start);
+        start = end;
+      }
+    }
+    return sum;
+  }
+
+  /** Remove every file but these (`owner.content`): what a process left that died half-way. */
+  sweep(owned: ReadonlySet<string>): void {
+    for (const shard of readdirSync(this.#folder)) {
+      for (const name of readdirSync(join(this.#folder, shard))) {
+        const [owner = '', content = ''] = name.split('.');
+        if (!owned.has(`${owner}.${content}`)) rmSync(join(this.#folder, shard, name), { force: true });
+      }
+    }
+  }
+
+  async #read(owner: string, { content, start, end }: Extent): Promise<Uint8Array> {
+    await using file = await open(this.#path(owner, content), 'r');
+    const bytes = Buffer.allocUnsafe(end - start);
+    const { bytesRead } = await file.read(bytes, 0, bytes.length, start);
+    if (bytesRead !== bytes.length) throw new Error(`a data file of the local S3 is shorter than it was: ${content}`);
+    return bytes;
+  }
+
+  #blocks(owner: string, content: string): Buffer | undefined {
+    try {
+      return readFileSync(sidecar(this.#path(owner, content)));
+    } catch (error) {
+      if (isCode(error, 'ENOENT')) return undefined;
+      throw error;
+    }
+  }
+
+  #path(owner: string, content: string): string {
+    return join(this.#folder, owner.slice(0, 2), `${owner}.${content}`);
+  }
+}
+
+/** The contents of extents, each once. */
+export function contentsOf(extents: readonly Extent[]): Set<string> {
+  return new Set(extents.map(({ content }) => content));
+}
+
+/** Bytes [start, end) of the extents. */
+export function slice(extents: readonly Extent[], start: number, end: number): Extent[] {
+  const found: Extent[] = [];
+  let position = 0;
+  for (const extent of extents) {
+    const from = Math.max(start - position, 0);
+    const to = Math.min(end - position, extent.end - extent.start);
+    if (from < to) found.push({ content: extent.content, start: extent.start + from, end: extent.start + to });
+    position += extent.end - extent.start;
+  }
+  return found;
+}
+
+/** The extents of all, one behind the other; those that follow on each other in a file become one. */
+export function joined(lists: Iterable<readonly Extent[]>): Extent[] {
+  const all: Extent[] = [];
+  for (const list of lists) {
+    for (const extent of list) {
+      const last = all.at(-1);
+      if (last?.content === extent.content && last.end === extent.start) {
+        all[all.length - 1] = { ...last, end: extent.end };
+      } else all.push(extent);
+    }
+  }
+  return all;
+}
+
+async function* pieces(extents: readonly Extent[], files: ReadonlyMap<string, FileHandle>): AsyncGenerator<Uint8Array> {
+  try {
+    for (const { content, start, end } of extents) {
+      const file = files.get(content);
+      if (!file) throw new Error('a data file of the local S3 was not opened');
+      for (let position = start; position < end; ) {
+        const bytes = Buffer.allocUnsafeSlow(Math.min(blockBytes / 4, end - position));
+        const { bytesRead } = await file.read(bytes, 0, bytes.length, position);
+        if (bytesRead === 0) throw new Error(`a data file of the local S3 is shorter than it was: ${content}`);
+        yield bytes.subarray(0, bytesRead);
+        position += bytesRead;
+      }
+    }
+  } finally {
+    await closeAll(files.values());
+  }
+}
+
+/** The pieces joined into blocks; only the last one may be shorter. */
+async function* inBlocks(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+  let block: Uint8Array[] = [];
+  let size = 0;
+  for await (const piece of bytes) {
+    for (let rest = piece; rest.length > 0; ) {
+      const taken = rest.subarray(0, blockBytes - size);
+      block.push(taken);
+      size += taken.length;
+      rest = rest.subarray(taken.length);
+      if (size < blockBytes) continue;
+      yield Buffer.concat(block);
+      block = [];
+      size = 0;
+    }
+  }
+  if (size > 0) yield Buffer.concat(block);
+}
+
+function link(source: string, target: string): void {
+  try {
+    linkSync(source, target);
+  } catch (error) {
+    if (isCode(error, 'EEXIST')) return;
+    if (!isCode(error, 'EPERM', 'ENOTSUP', 'EMLINK', 'ENOSYS')) throw error;
+    copyFileSync(source, target);
+  }
+}
+
+function sidecar(path: string): string {
+  return `${path}.crc64nvme`;
+}
+
+function packed(crcs: readonly bigint[]): Buffer {
+  const bytes = Buffer.alloc(crcs.length * crcBytes);
+  for (const [index, crc] of crcs.entries()) bytes.writeBigUInt64BE(crc, index * crcBytes);
+  return bytes;
+}
+
+async function closeAll(files: Iterable<FileHandle>): Promise<void> {
+  for (const file of files) await file.close();
+}

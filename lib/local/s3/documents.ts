@@ -1,0 +1,33 @@
+import { readFileSync, renameSync, truncateSync, writeFileSync } from 'node:fs';
+
+/** Write a JSON document whole or not at all. */
+export function writeDocument(path: string, content: unknown): void {
+  const temporary = `${path}.new`;
+  writeFileSync(temporary, JSON.stringify(content), { mode: 0o600 });
+  renameSync(temporary, path);
+}
+
+export function readDocument<T>(path: string): T {
+  return JSON.parse(readFileSync(path, 'utf8')) as T;
+}
+
+/** The lines of a file, without one that was torn when a process died; that one is cut off. None when there is no file. */
+export function readLines<T>(path: string): readonly T[] {
+  let text: string;
+  try {
+    text = readFileSync(path, 'utf8');
+  } catch (error) {
+    if (isCode(error, 'ENOENT')) return [];
+    throw error;
+  }
+  const whole = text.slice(0, text.lastIndexOf('\n') + 1);
+  if (whole.length < text.length) truncateSync(path, Buffer.byteLength(whole));
+  return whole
+    .split('\n')
+    .slice(0, -1)
+    .map((line) => JSON.parse(line) as T);
+}
+
+export function isCode(error: unknown, ...codes: readonly string[]): boolean {
+  return error instanceof Error && 'code' in error && codes.includes(String(error.code));
+}

@@ -1,0 +1,31 @@
+import type { Bucket } from './bucket.ts';
+
+/** A rule of a bucket's lifecycle, as far as templates of this project use them. */
+export interface LifecycleRule {
+  /** The keys that it is for. Empty: all. */
+  readonly prefix: string;
+  /** Days after which an object is deleted. */
+  readonly expirationDays?: number | undefined;
+  /** Days after which an unfinished upload is aborted. */
+  readonly abortUploadsDays?: number | undefined;
+}
+
+const dayMs = 24 * 60 * 60 * 1000;
+
+/** Carry out the rules: S3 acts at the first midnight UTC after the days are over (S3 user guide, "Expiring objects"). */
+export function applyLifecycle(bucket: Bucket, rules: readonly LifecycleRule[], now: Date): void {
+  const isOver = (since: number, days: number) => Math.ceil((since + days * dayMs) / dayMs) * dayMs <= now.getTime();
+  for (const { prefix, expirationDays, abortUploadsDays } of rules) {
+    if (expirationDays !== undefined) {
+      for (const key of [...bucket.keys.from(prefix, '')]) {
+        if (isOver(bucket.find(key)?.lastModified ?? now.getTime(), expirationDays)) bucket.delete(key);
+      }
+    }
+    if (abortUploadsDays === undefined) continue;
+    for (const upload of bucket.uploads.list()) {
+      if (upload.key.startsWith(prefix) && isOver(upload.initiated, abortUploadsDays)) {
+        bucket.uploads.end(upload, new Set());
+      }
+    }
+  }
+}

@@ -1,0 +1,97 @@
+import type { Bucket } from './bucket.ts';
+import { s3Limits } from './limits.ts';
+import type { Operation } from './operation.ts';
+import { invalidArgument } from './refusals.ts';
+import { element, xmlReply } from './xml.ts';
+
+/** ListObjectsV2. */
+export const listObjectsV2: Operation = ({ parameters }, _, { bucket }) => {
+  const prefix = parameters.get('prefix') ?? '';
+  const delimiter = parameters.get('delimiter') ?? '';
+  const limit = pageLimit(parameters, 'max-keys');
+  const shown = shownKeys(parameters.get('encoding-type'));
+  const token = parameters.get('continuation-token');
+  const startAfter = parameters.get('start-after') ?? '';
+  const after = token === null ? startAfter : decodeToken(token);
+  const { rows, last, truncated } = page(bucket, { prefix, delimiter, after, limit });
+  const contents = rows.map((row) =>
+    row.isPrefix
+      ? `<CommonPrefixes>${element('Prefix', shown(row.key))}</CommonPrefixes>`
+      : objectRow(bucket, row.key, shown),
+  );
+  return xmlReply(
+    'ListBucketResult',
+    element('Name', bucket.name) +
+      element('Prefix', shown(prefix)) +
+      element('MaxKeys', limit) +
+      element('KeyCount', rows.length) +
+      element('IsTruncated', truncated) +
+      (delimiter === '' ? '' : element('Delimiter', shown(delimiter))) +
+      (parameters.get('encoding-type') === 'url' ? element('EncodingType', 'url') : '') +
+      (startAfter === '' ? '' : element('StartAfter', shown(startAfter))) +
+      (token === null ? '' : element('ContinuationToken', token)) +
+      (truncated ? element('NextContinuationToken', encodeToken(last)) : '') +
+      contents.join(''),
+  );
+};
+
+/** Rows of one page: keys, and the prefixes up to the delimiter that stand for several. */
+function page(
+  bucket: Bucket,
+  { prefix, delimiter, after, limit }: { prefix: string; delimiter: string; after: string; limit: number },
+) {
+  const rows: { readonly key: string; readonly isPrefix: boolean }[] = [];
+  let last = '';
+  let common = delimiter !== '' && after.endsWith(delimiter) ? after : undefined;
+  for (const key of bucket.keys.from(prefix, after)) {
+    if (common !== undefined && key.startsWith(common)) continue;
+    if (rows.length === limit) return { rows, last, truncated: limit > 0 };
+    const end = delimiter === '' ? -1 : key.indexOf(delimiter, prefix.length);
+    common = end < 0 ? undefined : key.slice(0, end + delimiter.length);
+    rows.push({ key: common ?? key, isPrefix: common !== undefined });
+    last = common ?? key;
+  }
+  return { rows, last, truncated: false };
+}
+
+function objectRow(bucket: Bucket, key: string, shown: (key: string) => string): string {
+  const object = bucket.find(key);
+  if (!object) return '';
+  return (
+    `<Contents>${element('Key', shown(key))}` +
+    element('LastModified', new Date(object.lastModified).toISOString()) +
+    element('ETag', object.etag) +
+    element('ChecksumAlgorithm', 'CRC64NVME') +
+    element('ChecksumType', 'FULL_OBJECT') +
+    `${element('Size', object.size)}${element('StorageClass', 'STANDARD')}</Contents>`
+  );
+}
+
+/** How many rows a page may have. @throws AwsError InvalidArgument */
+export function pageLimit(parameters: URLSearchParams, name: string): number {
+  const value = parameters.get(name) ?? String(s3Limits.page);
+  if (!/^\d{1,10}$/.test(value) || Number(value) > 2 ** 31 - 1) {
+    throw invalidArgument(`Provided ${name} not an integer or within integer range`, name, value);
+  }
+  return Math.min(Number(value), s3Limits.page);
+}
+
+/** Keys as the caller wants them: XML cannot carry every character, so clients ask for percent-encoding. */
+export function shownKeys(encoding: string | null): (key: string) => string {
+  if (encoding === null) return (key) => key;
+  if (encoding !== 'url')
+    throw invalidArgument('Invalid Encoding Method specified in Request', 'encoding-type', encoding);
+  return (key) => encodeURIComponent(key).replaceAll('%2F', '/').replaceAll('%20', '+');
+}
+
+function encodeToken(key: string): string {
+  return Buffer.from(key).toString('base64url');
+}
+
+function decodeToken(token: string): string {
+  const key = Buffer.from(token, 'base64url').toString();
+  if (key === '' || encodeToken(key) !== token) {
+    throw invalidArgument('The continuation token provided is incorrect', 'continuation-token');
+  }
+  return key;
+}

@@ -1,0 +1,66 @@
+import { formatCrc } from './crc64nvme.ts';
+import { pageLimit, shownKeys } from './list-objects.ts';
+import { crcOfPart, uploadId } from './multipart.ts';
+import type { Operation } from './operation.ts';
+import { notImplemented } from './refusals.ts';
+import { compareUtf8 } from './sorted-keys.ts';
+import { element, xmlReply } from './xml.ts';
+
+export const listMultipartUploads: Operation = ({ parameters }, _, { bucket }) => {
+  if (parameters.has('delimiter')) throw notImplemented('a delimiter in ListMultipartUploads');
+  const shown = shownKeys(parameters.get('encoding-type'));
+  const prefix = parameters.get('prefix') ?? '';
+  const limit = pageLimit(parameters, 'max-uploads');
+  const [keyMarker, idMarker] = [parameters.get('key-marker') ?? '', parameters.get('upload-id-marker') ?? ''];
+  const all = bucket.uploads.list().filter(({ key }) => key.startsWith(prefix));
+  // Of uploads of the marker's own key, those behind the one that ended the last page.
+  const marked = idMarker === '' ? -1 : all.findIndex(({ key, id }) => key === keyMarker && id === idMarker);
+  const rest = all.filter(({ key }, index) => (marked < 0 ? compareUtf8(key, keyMarker) > 0 : index > marked));
+  const page = rest.slice(0, limit);
+  const last = page.at(-1);
+  const truncated = last !== undefined && rest.length > page.length;
+  const rows = page.map(
+    ({ key, id, initiated, tellsChecksums }) =>
+      `<Upload>${element('Key', shown(key))}${element('UploadId', id)}${element('StorageClass', 'STANDARD')}` +
+      `${element('Initiated', new Date(initiated).toISOString())}` +
+      `${tellsChecksums ? element('ChecksumAlgorithm', 'CRC64NVME') : ''}</Upload>`,
+  );
+  return xmlReply(
+    'ListMultipartUploadsResult',
+    element('Bucket', bucket.name) +
+      element('KeyMarker', shown(keyMarker)) +
+      element('UploadIdMarker', idMarker) +
+      element('Prefix', shown(prefix)) +
+      element('MaxUploads', limit) +
+      element('IsTruncated', truncated) +
+      (truncated ? element('NextKeyMarker', shown(last.key)) + element('NextUploadIdMarker', last.id) : '') +
+      rows.join(''),
+  );
+};
+
+export const listParts: Operation = (s3, _, { bucket }) => {
+  const { parameters, key } = s3;
+  const upload = bucket.uploads.get(uploadId(s3), key);
+  const marker = Number(parameters.get('part-number-marker') ?? 0);
+  const limit = pageLimit(parameters, 'max-parts');
+  const rest = [...upload.parts.values()].sort((a, b) => a.number - b.number).filter(({ number }) => number > marker);
+  const page = rest.slice(0, limit);
+  const truncated = page.length > 0 && rest.length > page.length;
+  const rows = page.map(
+    (part) =>
+      `<Part>${element('PartNumber', part.number)}${element('ETag', part.etag)}${element('Size', part.size)}` +
+      `${element('LastModified', new Date(part.lastModified).toISOString())}` +
+      `${upload.tellsChecksums ? element('ChecksumCRC64NVME', formatCrc(crcOfPart(part))) : ''}</Part>`,
+  );
+  return xmlReply(
+    'ListPartsResult',
+    element('Bucket', bucket.name) +
+      element('Key', key) +
+      element('UploadId', upload.id) +
+      element('PartNumberMarker', marker) +
+      element('MaxParts', limit) +
+      element('IsTruncated', truncated) +
+      (truncated ? element('NextPartNumberMarker', page.at(-1)?.number ?? 0) : '') +
+      rows.join(''),
+  );
+};

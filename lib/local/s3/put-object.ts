@@ -1,0 +1,81 @@
+import { randomBytes } from 'node:crypto';
+import type { IncomingHttpHeaders } from 'node:http';
+import type { Bucket } from './bucket.ts';
+import { checkCopySource, checkWrite } from './conditions.ts';
+import { formatCrc } from './crc64nvme.ts';
+import { contentsOf, newId } from './data-files.ts';
+import { s3Limits } from './limits.ts';
+import { type Context, type Operation, wholeSeconds } from './operation.ts';
+import { receiveBody } from './received-body.ts';
+import { invalidArgument, noSuchKey, notImplemented } from './refusals.ts';
+import { emptyReply } from './s3-reply.ts';
+import type { S3Request } from './s3-request.ts';
+import { headersToKeep, type StoredObject } from './stored-object.ts';
+import { element, xmlReply } from './xml.ts';
+
+/** The digest of the bytes, or of an encrypted object anything else (S3 API reference, Object). With quotes. */
+export function entityTag(bucket: Bucket, md5: string | undefined): string {
+  return `"${bucket.isEncrypted || md5 === undefined ? randomBytes(16).toString('hex') : md5}"`;
+}
+
+export const putObject: Operation = async ({ key }, request, { bucket, now }) => {
+  const headers = headersToKeep(request.headers);
+  // Refused before the bytes come where that is certain by then, and for good when they are there.
+  checkWrite(key, bucket.find(key), request.headers);
+  const { stored, size, md5, crc } = await receiveBody(request, newId(), bucket.files, { md5: !bucket.isEncrypted });
+  const object: StoredObject = {
+    key,
+    ...stored,
+    size,
+    etag: entityTag(bucket, md5),
+    lastModified: wholeSeconds(now()),
+    crc64nvme: formatCrc(crc),
+    headers,
+  };
+  commit(bucket, object, request.headers);
+  return emptyReply(200, { etag: object.etag, 'x-amz-checksum-crc64nvme': object.crc64nvme });
+};
+
+export const copyObject: Operation = (s3, request, context) => {
+  const { bucket, now } = context;
+  if ((request.headers['x-amz-metadata-directive'] ?? 'COPY') !== 'COPY')
+    throw notImplemented('x-amz-metadata-directive');
+  const source = copySource(s3, request.headers, context);
+  if (source.size > s3Limits.bodyBytes) {
+    throw invalidArgument('The specified copy source is larger than the maximum allowable size for a copy source');
+  }
+  const object: StoredObject = {
+    ...source,
+    ...bucket.files.share(source, newId()),
+    key: s3.key,
+    etag: bucket.isEncrypted ? entityTag(bucket, undefined) : source.etag,
+    lastModified: wholeSeconds(now()),
+  };
+  commit(bucket, object, request.headers);
+  const modified = new Date(object.lastModified).toISOString();
+  return xmlReply('CopyObjectResult', element('ETag', object.etag) + element('LastModified', modified));
+};
+
+/** The object that a request copies from, if its conditions hold. @throws AwsError NoSuchKey, PreconditionFailed */
+export function copySource(
+  { copySource: named }: S3Request,
+  headers: IncomingHttpHeaders,
+  { bucketNamed }: Context,
+): StoredObject {
+  if (!named) throw invalidArgument('Invalid copy source object key', 'x-amz-copy-source');
+  const source = bucketNamed(named.bucket).find(named.key);
+  if (!source) throw noSuchKey(named.key);
+  checkCopySource(source, headers);
+  return source;
+}
+
+/** Look at the conditions and write, in one step. Nothing is left of an object that is refused. */
+function commit(bucket: Bucket, object: StoredObject, headers: IncomingHttpHeaders): void {
+  try {
+    checkWrite(object.key, bucket.find(object.key), headers);
+    bucket.put(object);
+  } catch (error) {
+    bucket.files.remove(object.owner, contentsOf(object.extents));
+    throw error;
+  }
+}

@@ -1,0 +1,133 @@
+import { createHash } from 'node:crypto';
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
+import { Crc32, Crc32c } from '@aws-sdk/checksums/crc';
+import { AwsError } from '../aws/errors.ts';
+import { chunked } from './aws-chunked.ts';
+import { formatCrc } from './crc64nvme.ts';
+import type { DataFiles, Stored } from './data-files.ts';
+import { s3Limits } from './limits.ts';
+
+/** Bytes of a request, in a data file. */
+export interface ReceivedBody {
+  readonly stored: Stored;
+  readonly size: number;
+  /** Hex; `undefined` when it was not asked for. */
+  readonly md5: string | undefined;
+  readonly crc: bigint;
+}
+
+/** What a digest is made by. */
+interface Digest {
+  update(bytes: Uint8Array): unknown;
+  digest(): Uint8Array | Promise<Uint8Array>;
+}
+
+/** Checksums of a body that a client may state, beside CRC64NVME, which is always made. By header. */
+const digests: Readonly<Record<string, () => Digest>> = {
+  'content-md5': () => createHash('md5'),
+  'x-amz-checksum-crc32': () => new Crc32(),
+  'x-amz-checksum-crc32c': () => new Crc32c(),
+  'x-amz-checksum-sha1': () => createHash('sha1'),
+  'x-amz-checksum-sha256': () => createHash('sha256'),
+};
+const crcHeader = 'x-amz-checksum-crc64nvme';
+
+/**
+ * Write the body of a request into a data file, and compare it with what the request says of it. Nothing is left of a body
+ * that is refused.
+ *
+ * @throws AwsError MissingContentLength, EntityTooLarge, IncompleteBody, BadDigest, XAmzContentSHA256Mismatch,
+ * NotImplemented for a checksum that is not made here
+ */
+export async function receiveBody(
+  request: IncomingMessage,
+  owner: string,
+  files: DataFiles,
+  options: { readonly md5: boolean },
+): Promise<ReceivedBody> {
+  const { headers } = request;
+  checkLength(headers);
+  const stated = new Map(Object.entries(headers).map(([name, value]) => [name, String(value)]));
+  // A refusal half-way must still be answered on this connection.
+  const raw: AsyncIterable<Uint8Array> = { [Symbol.asyncIterator]: () => request.iterator({ destroyOnReturn: false }) };
+  const bytes = isChunked(headers) ? chunked(raw, (name, value) => stated.set(name, value)) : raw;
+  const md5 = options.md5 ? createHash('md5') : undefined;
+  const sha256 = /^[0-9a-f]{64}$/.test(stated.get('x-amz-content-sha256') ?? '') ? createHash('sha256') : undefined;
+  const wanted = wantedDigests(headers);
+  const all = [md5, sha256, ...wanted.values()].filter((digest) => digest !== undefined);
+  const { stored, size, crc } = await files.write(owner, digesting(bytes, all));
+  try {
+    const expected = Number(headers['x-amz-decoded-content-length'] ?? headers['content-length']);
+    if (size !== expected) {
+      throw new AwsError(
+        400,
+        'IncompleteBody',
+        'You did not provide the number of bytes specified by the Content-Length HTTP header',
+      );
+    }
+    if (sha256 && sha256.digest('hex') !== stated.get('x-amz-content-sha256')) {
+      throw new AwsError(
+        400,
+        'XAmzContentSHA256Mismatch',
+        "The provided 'x-amz-content-sha256' header does not match what was computed.",
+      );
+    }
+    compare(crcHeader, stated.get(crcHeader), formatCrc(crc));
+    for (const [header, digest] of wanted) {
+      compare(header, stated.get(header), Buffer.from(await digest.digest()).toString('base64'));
+    }
+  } catch (error) {
+    files.remove(
+      owner,
+      stored.extents.map(({ content }) => content),
+    );
+    throw error;
+  }
+  return { stored, size, md5: md5?.digest('hex'), crc };
+}
+
+function checkLength(headers: IncomingHttpHeaders): void {
+  const length = headers['x-amz-decoded-content-length'] ?? headers['content-length'];
+  if (length === undefined || (isChunked(headers) && headers['x-amz-decoded-content-length'] === undefined)) {
+    throw new AwsError(411, 'MissingContentLength', 'You must provide the Content-Length HTTP header.');
+  }
+  if (Number(length) > s3Limits.bodyBytes) {
+    throw new AwsError(400, 'EntityTooLarge', 'Your proposed upload exceeds the maximum allowed size');
+  }
+}
+
+function isChunked(headers: IncomingHttpHeaders): boolean {
+  return String(headers['x-amz-content-sha256'] ?? '').startsWith('STREAMING-');
+}
+
+/** The digests to make, by the header that states their value; a trailer is announced. */
+function wantedDigests(headers: IncomingHttpHeaders): ReadonlyMap<string, Digest> {
+  const announced = String(headers['x-amz-trailer'] ?? '')
+    .toLowerCase()
+    .split(',')
+    .map((name) => name.trim());
+  const names = [...Object.keys(headers), ...announced].filter(
+    (name) => name === 'content-md5' || /^x-amz-checksum-(?!algorithm|mode|type)/.test(name),
+  );
+  const wanted = new Map<string, Digest>();
+  for (const name of names) {
+    if (name === crcHeader) continue;
+    const make = digests[name];
+    if (!make) throw new AwsError(501, 'NotImplemented', `the local S3 does not know the checksum ${name}`);
+    wanted.set(name, make());
+  }
+  return wanted;
+}
+
+function compare(header: string, stated: string | undefined, found: string): void {
+  if (stated === undefined || stated === found) return;
+  const name = header === 'content-md5' ? 'Content-MD5' : header.replace('x-amz-checksum-', '').toUpperCase();
+  throw new AwsError(400, 'BadDigest', `The ${name} you specified did not match the calculated checksum.`);
+}
+
+async function* digesting(bytes: AsyncIterable<Uint8Array>, all: readonly Digest[]): AsyncGenerator<Uint8Array> {
+  for await (const piece of bytes) {
+    for (const digest of all) digest.update(piece);
+    yield piece;
+  }
+}

@@ -1,0 +1,64 @@
+import type { IncomingHttpHeaders, OutgoingHttpHeaders } from 'node:http';
+import { AwsError } from '../aws/errors.ts';
+import type { Extent } from './data-files.ts';
+import { s3Limits } from './limits.ts';
+
+/** An object, as its document beside the bytes says it. */
+export interface StoredObject {
+  readonly key: string;
+  /** Of the data files. */
+  readonly owner: string;
+  readonly extents: readonly Extent[];
+  readonly size: number;
+  /** With its quotes. */
+  readonly etag: string;
+  /** Milliseconds since 1970, whole seconds. Of a multipart object: when its upload began, as in S3. */
+  readonly lastModified: number;
+  /** Base64. */
+  readonly crc64nvme: string;
+  /** What the writer said of it: `content-type` and its like, `x-amz-meta-…`. */
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+/** Headers of a write that come back with the object (S3 API reference, PutObject). */
+const kept = [
+  'cache-control',
+  'content-disposition',
+  'content-encoding',
+  'content-language',
+  'content-type',
+  'expires',
+];
+const metadataPrefix = 'x-amz-meta-';
+
+/** What a request says of the object that it writes. @throws AwsError MetadataTooLarge */
+export function headersToKeep(headers: IncomingHttpHeaders): Record<string, string> {
+  const found: Record<string, string> = { 'content-type': 'binary/octet-stream' };
+  let metadataBytes = 0;
+  for (const [name, value] of Object.entries(headers)) {
+    if (value === undefined) continue;
+    const text = String(value);
+    if (name.startsWith(metadataPrefix)) {
+      metadataBytes += Buffer.byteLength(name) - metadataPrefix.length + Buffer.byteLength(text);
+      found[name] = text;
+    } else if (kept.includes(name)) {
+      const shown = name === 'content-encoding' ? withoutChunking(text) : text;
+      if (shown !== '') found[name] = shown;
+    }
+  }
+  if (metadataBytes > s3Limits.metadataBytes) {
+    throw new AwsError(400, 'MetadataTooLarge', 'Your metadata headers exceed the maximum allowed metadata size');
+  }
+  return found;
+}
+
+/** `aws-chunked` is how the body travelled, not what the object is. */
+function withoutChunking(encodings: string): string {
+  const all = encodings.split(',').map((one) => one.trim());
+  return all.filter((one) => one !== 'aws-chunked').join(', ');
+}
+
+/** Headers of a reply about the object. */
+export function headersOf({ headers, etag, lastModified }: StoredObject): OutgoingHttpHeaders {
+  return { ...headers, etag, 'last-modified': new Date(lastModified).toUTCString(), 'accept-ranges': 'bytes' };
+}

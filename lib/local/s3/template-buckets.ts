@@ -1,0 +1,34 @@
+import type { Deployment } from '../template/deployment.ts';
+import { list, type Resource, record } from '../template/template.ts';
+import type { LifecycleRule } from './lifecycle.ts';
+import type { LocalS3 } from './local-s3.ts';
+
+/** Make the buckets of the template, or bring those of an earlier run to what the template says now. */
+export function createBuckets(deployment: Deployment, s3: LocalS3): void {
+  for (const bucket of deployment.resources('AWS::S3::Bucket')) {
+    s3.createBucket(bucket.id, { isEncrypted: isUnderKey(bucket), lifecycle: lifecycleOf(bucket) });
+  }
+}
+
+function isUnderKey(bucket: Resource): boolean {
+  const { ServerSideEncryptionConfiguration: rules } = record(bucket.property('BucketEncryption'));
+  return list(rules).some((rule) => {
+    const { SSEAlgorithm: algorithm } = record(record(rule)['ServerSideEncryptionByDefault']);
+    return algorithm === 'aws:kms';
+  });
+}
+
+function lifecycleOf(bucket: Resource): readonly LifecycleRule[] {
+  return list(record(bucket.property('LifecycleConfiguration'))['Rules'])
+    .map(record)
+    .filter(({ Status: status }) => status === 'Enabled')
+    .map((rule) => ({
+      prefix: String(rule['Prefix'] ?? ''),
+      expirationDays: numberOrNone(rule['ExpirationInDays']),
+      abortUploadsDays: numberOrNone(record(rule['AbortIncompleteMultipartUpload'])['DaysAfterInitiation']),
+    }));
+}
+
+function numberOrNone(value: unknown): number | undefined {
+  return value === undefined ? undefined : Number(value);
+}

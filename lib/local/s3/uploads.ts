@@ -1,0 +1,132 @@
+import { appendFileSync, mkdirSync, readdirSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { AwsError } from '../aws/errors.ts';
+import { contentsOf, type DataFiles, type Extent, newId } from './data-files.ts';
+import { readDocument, readLines, writeDocument } from './documents.ts';
+import { compareUtf8 } from './sorted-keys.ts';
+
+/** A part, as a line of the upload's list says it. */
+export interface Part {
+  readonly number: number;
+  readonly extents: readonly Extent[];
+  readonly size: number;
+  /** With its quotes. */
+  readonly etag: string;
+  /** Sixteen hex digits. */
+  readonly crc: string;
+  /** Milliseconds since 1970. */
+  readonly lastModified: number;
+}
+
+/** An unfinished multipart upload. Its id is also the owner of its data files. */
+export interface Upload {
+  readonly id: string;
+  readonly key: string;
+  /** Milliseconds since 1970. */
+  readonly initiated: number;
+  readonly headers: Readonly<Record<string, string>>;
+  /** Whether the client asked for CRC64NVME when the upload began: S3 then tells the checksum of each part. */
+  readonly tellsChecksums: boolean;
+  readonly parts: ReadonlyMap<number, Part>;
+}
+
+/** The unfinished uploads of a bucket: a document for each, and beside it a list with a line for each part that came. */
+export class Uploads {
+  readonly #folder: string;
+  readonly #files: DataFiles;
+  readonly #uploads = new Map<string, Upload & { readonly parts: Map<number, Part> }>();
+
+  constructor(folder: string, files: DataFiles) {
+    this.#folder = folder;
+    this.#files = files;
+    mkdirSync(folder, { recursive: true });
+  }
+
+  /**
+   * Find what an earlier run left.
+   *
+   * @param objectContents contents of the objects by their owner: an upload whose id is among them was completed
+   */
+  load(objectContents: ReadonlyMap<string, ReadonlySet<string>>): void {
+    for (const name of readdirSync(this.#folder)) {
+      const [id = ''] = name.split('.');
+      if (name !== `${id}.json`) continue;
+      const upload = readDocument<Omit<Upload, 'parts'>>(join(this.#folder, name));
+      const parts = readLines<Part>(this.#list(id));
+      this.#uploads.set(id, { ...upload, parts: new Map(parts.map((part) => [part.number, part])) });
+    }
+    for (const upload of this.#uploads.values()) {
+      const kept = objectContents.get(upload.id);
+      if (kept) this.end(upload, kept);
+    }
+    for (const name of readdirSync(this.#folder)) {
+      if (!this.#uploads.has(name.split('.')[0] ?? '') || name.endsWith('.new')) rmSync(join(this.#folder, name));
+    }
+  }
+
+  /** `owner.content` of every data file that belongs to an upload. */
+  *fileNames(): Generator<string> {
+    for (const { id, parts } of this.#uploads.values()) {
+      for (const content of contentsOf([...parts.values()].flatMap(({ extents }) => extents))) yield `${id}.${content}`;
+    }
+  }
+
+  create(upload: Omit<Upload, 'id' | 'parts'>): Upload {
+    const id = newId();
+    writeDocument(join(this.#folder, `${id}.json`), { id, ...upload });
+    const created = { ...upload, id, parts: new Map<number, Part>() };
+    this.#uploads.set(id, created);
+    return created;
+  }
+
+  /** @throws AwsError NoSuchUpload */
+  get(id: string, key: string): Upload {
+    const upload = this.#uploads.get(id);
+    if (upload?.key === key) return upload;
+    throw new AwsError(
+      404,
+      'NoSuchUpload',
+      'The specified upload does not exist. The upload ID may be invalid, or the upload may have been aborted or completed.',
+    );
+  }
+
+  /** Take a part, in the place of one with the same number. @throws AwsError NoSuchUpload, when it has ended meanwhile */
+  addPart({ id, key }: Upload, part: Part): void {
+    this.get(id, key);
+    const upload = this.#uploads.get(id);
+    appendFileSync(this.#list(id), `${JSON.stringify(part)}\n`, { mode: 0o600 });
+    upload?.parts.set(part.number, part);
+  }
+
+  /** Forget an upload. @param kept contents that have become those of an object */
+  end({ id, parts }: Upload, kept: ReadonlySet<string>): void {
+    this.#uploads.delete(id);
+    const listed = readLines<Part>(this.#list(id));
+    rmSync(join(this.#folder, `${id}.json`), { force: true });
+    rmSync(this.#list(id), { force: true });
+    const contents = contentsOf([...parts.values(), ...listed].flatMap(({ extents }) => extents));
+    this.#files.remove(
+      id,
+      [...contents].filter((content) => !kept.has(content)),
+    );
+  }
+
+  /** All uploads, by key and then by the time they began. */
+  list(): readonly Upload[] {
+    return [...this.#uploads.values()].sort(
+      (a, b) => compareUtf8(a.key, b.key) || a.initiated - b.initiated || compareUtf8(a.id, b.id),
+    );
+  }
+
+  /** Let the uploads under a prefix have begun earlier: what a test does to let time pass. */
+  backdate(prefix: string, milliseconds: number): void {
+    for (const [id, upload] of this.#uploads) {
+      if (!upload.key.startsWith(prefix)) continue;
+      this.#uploads.set(id, { ...upload, initiated: upload.initiated - milliseconds });
+    }
+  }
+
+  #list(id: string): string {
+    return join(this.#folder, `${id}.parts`);
+  }
+}
