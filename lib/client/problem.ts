@@ -16,7 +16,7 @@ const PROBLEM_BYTES = 64 * 1024;
 export async function refusal(reply: TransportReply, what: string, now: Date): Promise<ClientError> {
   const problem = await problemIn(reply);
   const { status } = reply;
-  const { code: problemCode, requestId = reply.header('x-request-id') } = problem;
+  const { code: problemCode, requestId = reply.header('x-request-id') ?? reply.header('x-amzn-requestid') } = problem;
   const said = wordsOf(problem);
   const message = `${what}: ${said ?? `the service answered with status ${status}`}${requestId ? ` (request ${printable(requestId)})` : ''}`;
   if (later.has(status)) {

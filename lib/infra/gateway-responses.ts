@@ -127,7 +127,12 @@ function body({ status, title, code, detail }: GatewayProblem): string {
   return JSON.stringify({ type: 'about:blank', title, status, detail, code, requestId: '$context.requestId' });
 }
 
-/** @param challenge `WWW-Authenticate` of a 401: what the authorizers of this API take. */
+/**
+ * Headers are literals. A header with the request id is not among what API Gateway is documented to take here; it sends
+ * `x-amzn-RequestId` by itself, and the body has the id, too.
+ *
+ * @param challenge `WWW-Authenticate` of a 401: what the authorizers of this API take.
+ */
 export function addGatewayResponses(api: RestApi, challenge: string): void {
   for (const problem of [unauthorized(challenge), ...problems]) {
     const headers = Object.entries(problem.headers ?? {}).map(([name, value]) => [name, `'${value}'`]);
@@ -137,7 +142,6 @@ export function addGatewayResponses(api: RestApi, challenge: string): void {
       responseHeaders: {
         'Content-Type': "'application/problem+json'",
         'Cache-Control': "'no-store'",
-        'X-Request-Id': 'context.requestId',
         ...Object.fromEntries(headers),
       },
       templates: { 'application/json': body(problem) },

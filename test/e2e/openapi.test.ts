@@ -388,7 +388,7 @@ test.each([
           headers: Object.fromEntries(
             Object.entries(Properties.ResponseParameters).map(([name, value]) => [
               name.split('.').pop(),
-              String(value),
+              String(value).slice(1, -1),
             ]),
           ),
           templates: Properties.ResponseTemplates,

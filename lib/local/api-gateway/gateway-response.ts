@@ -67,9 +67,7 @@ export function renderGatewayResponse(
       'Content-Type': mediaType,
       'x-amzn-RequestId': context.requestId,
       'x-amzn-ErrorType': error.type,
-      ...Object.fromEntries(
-        Object.entries(response?.headers ?? {}).map(([name, value]) => [name, headerValue(value, variables)]),
-      ),
+      ...response?.headers,
     },
     body: render(template, variables),
   };
@@ -83,11 +81,6 @@ function chooseTemplate(response: GatewayResponse | undefined, accept: string | 
     if (mediaType !== undefined && template !== undefined) return [mediaType, template];
   }
   return ['application/json', '{"message":$context.error.messageString}'];
-}
-
-function headerValue(value: string, variables: Readonly<Record<string, string>>): string {
-  const literal = /^'(.*)'$/s.exec(value)?.[1];
-  return literal ?? variables[value] ?? '';
 }
 
 /** Gateway response templates are plain variable substitution, not VTL. */

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { EngineError } from '../errors.ts';
 import type { Functions } from '../lambda/functions.ts';
@@ -60,7 +61,11 @@ async function answer(
   const { api } = context;
   const [path = ''] = (incoming.url ?? '/').split('?');
   if (path !== `/${api.stageName}` && !path.startsWith(`/${api.stageName}/`)) {
-    response.writeHead(403, { 'Content-Type': 'application/json', 'x-amzn-ErrorType': 'ForbiddenException' });
+    response.writeHead(403, {
+      'Content-Type': 'application/json',
+      'x-amzn-RequestId': randomUUID(),
+      'x-amzn-ErrorType': 'ForbiddenException',
+    });
     response.end('{"message":"Forbidden"}');
     return;
   }

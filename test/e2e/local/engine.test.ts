@@ -144,6 +144,7 @@ describe('API Gateway', () => {
     }
     const response = await fetch(engine.connection.proxyUrl.replace('/prod', '/v9/echo'));
     expect([response.status, await response.text()]).toEqual([403, '{"message":"Forbidden"}']);
+    expect(response.headers.get('x-amzn-requestid')).toMatch(/^[0-9a-f-]{36}$/);
   });
 
   it('remaps and drops response headers', async () => {
@@ -211,7 +212,9 @@ describe('a REQUEST authorizer', () => {
     const response = await get('/guarded');
     expect(response.status).toBe(401);
     expect(response.headers.get('www-authenticate')).toBe('Basic realm="x"');
-    expect(await response.json()).toEqual({ code: 'who', id: response.headers.get('x-id'), said: 'Unauthorized' });
+    expect(response.headers.get('x-told')).toBe('who');
+    const id = response.headers.get('x-amzn-requestid');
+    expect(await response.json()).toEqual({ code: 'who', id, said: 'Unauthorized' });
     expect(service.logs.filter(({ functionName }) => functionName === 'gate')).toHaveLength(before);
   });
 });
