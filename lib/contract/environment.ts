@@ -3,6 +3,8 @@
  * a type error on both sides.
  */
 export const environment = {
+  /** Name of the service stack: the `deployment` of its metrics. */
+  stackName: 'STACK_NAME',
   /** Literal last segment of `POST /export/{archive_kind}`; also the `archiveKind` attribute of the message. */
   archiveKind: 'ARCHIVE_KIND',
   /** `required` or `when-presented`: whether list and stream insist on the central archive's Basic credentials. */

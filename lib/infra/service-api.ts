@@ -1,4 +1,4 @@
-import { RemovalPolicy } from 'aws-cdk-lib';
+import { RemovalPolicy, Stack } from 'aws-cdk-lib';
 import {
   AccessLogFormat,
   CfnRestApi,
@@ -71,6 +71,8 @@ export class ServiceApi extends Construct {
       removalPolicy: RemovalPolicy.DESTROY,
     });
     this.api = new RestApi(this, 'Api', {
+      // The metrics of an API are found by its name.
+      restApiName: `${Stack.of(this).stackName}-${id}`,
       description: props.description,
       endpointTypes: [EndpointType.REGIONAL],
       cloudWatchRole: false,

@@ -1,5 +1,5 @@
 import { join, resolve } from 'node:path';
-import { type Duration, RemovalPolicy, Stage } from 'aws-cdk-lib';
+import { type Duration, RemovalPolicy, Stack, Stage } from 'aws-cdk-lib';
 import { PolicyStatement, Role, ServicePrincipal } from 'aws-cdk-lib/aws-iam';
 import {
   ApplicationLogLevel,
@@ -12,7 +12,7 @@ import {
 import { NodejsFunction } from 'aws-cdk-lib/aws-lambda-nodejs';
 import { LogGroup } from 'aws-cdk-lib/aws-logs';
 import { Construct } from 'constructs';
-import type { EnvironmentVariable } from '../contract/environment.ts';
+import { type EnvironmentVariable, environment } from '../contract/environment.ts';
 import { acknowledge } from './acknowledge.ts';
 import { bundling, repository } from './bundling.ts';
 
@@ -85,6 +85,7 @@ export class ServiceFunction extends Construct implements Grantee {
       applicationLogLevelV2: ApplicationLogLevel.INFO,
       systemLogLevelV2: SystemLogLevel.INFO,
       tracing: Tracing.ACTIVE,
+      environment: { [environment.stackName]: Stack.of(this).stackName },
       // A switch of the SDK's version 2.
       awsSdkConnectionReuse: false,
       bundling: bundling({

@@ -2,7 +2,7 @@ import { CfnOutput, Duration, Stack, type StackProps } from 'aws-cdk-lib';
 import { Trigger } from 'aws-cdk-lib/triggers';
 import type { Construct } from 'constructs';
 import { environment } from '../contract/environment.ts';
-import { outputs } from '../contract/outputs.ts';
+import { alarmTopicOutput, outputs } from '../contract/outputs.ts';
 import { Alarms } from './alarms.ts';
 import { ApiGatewayLogRole } from './api-gateway-log-role.ts';
 import { DataOutApi } from './data-out-api.ts';
@@ -68,6 +68,7 @@ export class ServiceStack extends Stack {
     alarms.serverErrors('DataOut', dataOut);
     alarms.archiveDamaged();
 
+    this.#output(alarmTopicOutput, alarms.topic.topicArn);
     this.#output(outputs.proxyUrl, proxy.api.url);
     this.#output(outputs.dataOutUrl, dataOut.api.url);
     this.#output(outputs.exportRequestsQueueUrl, exportRequests.queue.queueUrl);

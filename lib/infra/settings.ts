@@ -51,7 +51,10 @@ export interface Settings {
   /** Secret with the archive's Crypt4GH key pairs. @default - a new, empty secret under a new key */
   readonly archiveKeysSecret?: ExistingSecret;
 
-  /** Address that receives the alarms by e-mail. @default - alarms show in CloudWatch only */
+  /**
+   * Address that receives the alarms by e-mail, once it has confirmed the message that AWS sends it. @default - none; the
+   * topic in the output `AlarmTopicArn` takes subscriptions all the same
+   */
   readonly alarmEmail?: string;
   /** Days to keep the functions' and the APIs' logs: one of the periods CloudWatch Logs knows. Usual: 90. */
   readonly logRetentionDays: number;

@@ -58,6 +58,14 @@ describe('functions', () => {
     expect(show(variables('Migrate').DATABASE_READER_SECRET_ARN)).toBe('CatalogueReaderSecret');
   });
 
+  test('name their deployment, so that its metrics are told from those of another one', () => {
+    const own = service
+      .all('AWS::Lambda::Function')
+      .filter(({ Metadata }) => !Metadata?.['aws:cdk:path']?.includes('CustomResourceProvider'));
+    expect(own.length).toBeGreaterThan(functions.length);
+    for (const { Properties } of own) expect(Properties.Environment.Variables.STACK_NAME).toBe('DataOutService');
+  });
+
   test('that use the catalogue wait for its migration', () => {
     const migration = Object.keys(service.template.Resources).find((id) => /^Migration/.test(id));
     const direct = ['Datasets', 'DatasetFiles', 'DirectFile', 'Drs'];
@@ -134,8 +142,47 @@ describe('alarms', () => {
     expect(alarm('ArchiveDamaged')).toMatchObject({
       Namespace: 'DataOut',
       MetricName: 'ArchiveDamaged',
-      Dimensions: [{ Name: 'service', Value: 'data-out' }],
+      Dimensions: [
+        { Name: 'deployment', Value: 'DataOutService' },
+        { Name: 'service', Value: 'data-out' },
+      ],
     });
+  });
+
+  test('on replies watch one stage of one API', () => {
+    for (const name of ['Proxy', 'DataOut']) {
+      expect(service.at(`Alarms/${name}ServerErrors`).Properties).toMatchObject({
+        Namespace: 'AWS/ApiGateway',
+        MetricName: '5XXError',
+        Dimensions: [
+          { Name: 'ApiName', Value: `DataOutService-${name}` },
+          { Name: 'Stage', Value: { Ref: expect.stringMatching(/^.+ApiDeploymentStagev1/) } },
+        ],
+      });
+    }
+  });
+
+  test('tell a topic that they went off and that they are over, and may publish to it', () => {
+    const { id } = service.at('Alarms/Topic');
+    for (const { Properties } of service.all('AWS::CloudWatch::Alarm')) {
+      expect(Properties).toMatchObject({ AlarmActions: [{ Ref: id }], OKActions: [{ Ref: id }] });
+    }
+    const [policy, ...others] = service.all('AWS::SNS::TopicPolicy');
+    expect(others).toEqual([]);
+    // AWS replaces its default policy, with which CloudWatch could publish, by this one.
+    expect(policy?.Properties.PolicyDocument.Statement).toEqual([
+      expect.objectContaining({ Effect: 'Deny', Condition: { Bool: { 'aws:SecureTransport': 'false' } } }),
+      expect.objectContaining({
+        Effect: 'Allow',
+        Principal: { Service: 'cloudwatch.amazonaws.com' },
+        Action: 'sns:Publish',
+        Resource: { Ref: id },
+        Condition: { StringEquals: { 'aws:SourceAccount': { Ref: 'AWS::AccountId' } } },
+      }),
+    ]);
+    expect(service.template.Outputs['AlarmTopicArn']?.Value).toEqual({ Ref: id });
+    // Nobody is told by e-mail unless the operator says so.
+    expect(service.all('AWS::SNS::Subscription')).toEqual([]);
   });
 });
 

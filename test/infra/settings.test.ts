@@ -177,6 +177,9 @@ describe('an operator who has an archive already', () => {
     served.hasResourceProperties('AWS::SNS::Subscription', { Protocol: 'email', Endpoint: 'operators@example.org' });
     const alarms = Object.values(served.findResources('AWS::CloudWatch::Alarm'));
     for (const { Properties } of alarms) expect(Properties.AlarmActions).toHaveLength(1);
+    expect(
+      Object.values(served.findResources('AWS::ApiGateway::RestApi')).map(({ Properties }) => Properties.Name),
+    ).toEqual(['DataOutService-test-Proxy', 'DataOutService-test-DataOut']);
   });
 
   test('streams no more direct files at once than it says', () => {
