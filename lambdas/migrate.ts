@@ -10,6 +10,8 @@ import dataOut from '../lib/stores/rds/migrations/0003-data-out.sql';
 import auditIndexes from '../lib/stores/rds/migrations/0004-audit-indexes.sql';
 import { prepareRole, rolePassword } from '../lib/stores/rds/network-role.ts';
 import { secretsManagerClient } from '../lib/stores/secrets/client.ts';
+import { whenSettled } from '../lib/stores/settling.ts';
+import { describeError } from './shared/describe-error.ts';
 import { required } from './shared/environment.ts';
 import { logger } from './shared/observability.ts';
 
@@ -41,10 +43,20 @@ const db = new DataApi({
 
 /**
  * Run by a deploy-time trigger before anything reads the database, and by an operator who changed the password in the
- * secret of a role. Waits for a paused cluster as long as the invocation lasts; a failure is thrown, and rolls the deployment back.
+ * secret of a role. Waits for a paused cluster as long as the invocation lasts, and some minutes for new permissions and a
+ * new cluster; a failure is thrown, and rolls the deployment back.
  */
 export async function handler(_event: unknown, context: Context): Promise<{ applied: string[] }> {
   remainingMs = () => context.getRemainingTimeInMillis() - reserveMs;
+  const applied = await whenSettled(bringUpToDate, {
+    remainingMs: remainingMs(),
+    onRefusal: (error) => logger.warn('refused, perhaps not for long', describeError(error)),
+  });
+  logger.info('database is up to date', { applied });
+  return { applied };
+}
+
+async function bringUpToDate(): Promise<string[]> {
   const client = secretsManagerClient();
   const passwords: { role: DatabaseRole; password: string }[] = [];
   for (const { role, secretArn } of roles) {
@@ -52,6 +64,5 @@ export async function handler(_event: unknown, context: Context): Promise<{ appl
   }
   const applied = await migrate(db, migrations);
   for (const { role, password } of passwords) await prepareRole(db, role, password);
-  logger.info('database is up to date', { applied });
-  return { applied };
+  return applied;
 }

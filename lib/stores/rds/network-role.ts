@@ -2,7 +2,7 @@ import * as z from 'zod';
 import { type DatabaseRole, databaseRoles } from '../../contract/database-roles.ts';
 import { CachedSecret, type SecretOptions } from '../secrets/cached-secret.ts';
 import type { DataApi } from './data-api.ts';
-import { migrationLock } from './migrate.ts';
+import { takeMigrationLock } from './migrate.ts';
 import { scramVerifier } from './scram-verifier.ts';
 
 /** What each role may do. */
@@ -37,7 +37,7 @@ export async function rolePassword(options: SecretOptions, role: DatabaseRole): 
 export async function prepareRole(db: DataApi, role: DatabaseRole, password: string): Promise<void> {
   const verifier = scramVerifier(password);
   await db.transaction(async (transaction) => {
-    await transaction.execute(`select pg_advisory_xact_lock(${migrationLock})`);
+    await transaction.execute(takeMigrationLock);
     await transaction.execute(
       `do $$
        begin
