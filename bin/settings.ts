@@ -21,6 +21,7 @@ export const settings: Settings = {
   database: { minCapacity: 0.5, maxCapacity: 8, backupDays: 14 },
 
   logRetentionDays: 90,
+  logsOnDestroy: 'keep',
   apiGatewayLogRole: 'create',
   bucketLogRetentionDays: 365,
 

@@ -90,6 +90,7 @@ export function checkSettings(settings: Settings): void {
     'logRetentionDays',
     'a period that CloudWatch Logs knows, such as 90',
   );
+  expect(['keep', 'delete', undefined].includes(settings.logsOnDestroy), 'logsOnDestroy', "'keep' or 'delete'");
   expect(['create', 'present'].includes(settings.apiGatewayLogRole), 'apiGatewayLogRole', "'create' or 'present'");
   whole(settings.bucketLogRetentionDays, 'bucketLogRetentionDays', 1, 3_650);
   match(settings.service.id, /^[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)+$/, 'service.id', 'a reverse domain name');

@@ -179,6 +179,11 @@ export class Functions extends Construct {
     ];
   }
 
+  /** Functions that CloudFormation runs: one that fails rolls the deployment back. */
+  get runDuringDeployment(): readonly ServiceFunction[] {
+    return [this.migrate];
+  }
+
   /** Functions of the proxy that somebody waits for, and of the data-out API that need no visa. */
   get answeringRequests(): readonly ServiceFunction[] {
     return [this.authorizeAdmin, this.exportRequest, this.files, this.stream, this.serviceInfo];

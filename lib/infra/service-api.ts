@@ -1,4 +1,4 @@
-import { RemovalPolicy, Stack } from 'aws-cdk-lib';
+import { Stack } from 'aws-cdk-lib';
 import {
   AccessLogFormat,
   CfnRestApi,
@@ -66,10 +66,7 @@ export class ServiceApi extends Construct {
       throttlingRateLimit: requestsPerSecond,
       throttlingBurstLimit: burst,
     });
-    const logGroup = new LogGroup(this, 'AccessLog', {
-      retention: settings.logRetentionDays,
-      removalPolicy: RemovalPolicy.DESTROY,
-    });
+    const logGroup = new LogGroup(this, 'AccessLog', { retention: settings.logRetentionDays });
     this.api = new RestApi(this, 'Api', {
       // The metrics of an API are found by its name.
       restApiName: `${Stack.of(this).stackName}-${id}`,

@@ -1,5 +1,5 @@
 import { join, resolve } from 'node:path';
-import { type Duration, RemovalPolicy, Stack, Stage } from 'aws-cdk-lib';
+import { type Duration, Stack, Stage } from 'aws-cdk-lib';
 import { PolicyStatement, Role, ServicePrincipal } from 'aws-cdk-lib/aws-iam';
 import {
   ApplicationLogLevel,
@@ -59,10 +59,7 @@ export class ServiceFunction extends Construct implements Grantee {
   constructor(scope: Construct, id: string, props: ServiceFunctionProps) {
     super(scope, id);
     this.timeout = props.timeout;
-    const logGroup = new LogGroup(this, 'Logs', {
-      retention: props.logRetentionDays,
-      removalPolicy: RemovalPolicy.DESTROY,
-    });
+    const logGroup = new LogGroup(this, 'Logs', { retention: props.logRetentionDays });
     this.#role = new Role(this, 'Role', {
       assumedBy: new ServicePrincipal('lambda.amazonaws.com'),
       description: props.description,

@@ -1,4 +1,4 @@
-import { CfnOutput, Duration, Stack, type StackProps } from 'aws-cdk-lib';
+import { AspectPriority, CfnOutput, Duration, RemovalPolicies, Stack, type StackProps } from 'aws-cdk-lib';
 import { Trigger } from 'aws-cdk-lib/triggers';
 import type { Construct } from 'constructs';
 import { environment } from '../contract/environment.ts';
@@ -68,11 +68,23 @@ export class ServiceStack extends Stack {
     alarms.serverErrors('DataOut', dataOut);
     alarms.archiveDamaged();
 
+    if (settings.logsOnDestroy === 'delete') this.#deleteLogs(functions);
+
     this.#output(alarmTopicOutput, alarms.topic.topicArn);
     this.#output(outputs.proxyUrl, proxy.api.url);
     this.#output(outputs.dataOutUrl, dataOut.api.url);
     this.#output(outputs.exportRequestsQueueUrl, exportRequests.queue.queueUrl);
     this.#output(outputs.fileExportsQueueUrl, fileExports.queue.queueUrl);
+  }
+
+  /** The CDK keeps log groups of its own accord. None has a name of ours, so that one that was kept is in nobody's way. */
+  #deleteLogs({ runDuringDeployment }: Functions): void {
+    const logGroups = { applyToResourceTypes: ['AWS::Logs::LogGroup'] };
+    RemovalPolicies.of(this).destroy(logGroups);
+    // After the rollback that one of these causes, its log says why.
+    for (const target of runDuringDeployment) {
+      RemovalPolicies.of(target).retain({ ...logGroups, priority: AspectPriority.MUTATING + 1 });
+    }
   }
 
   #output(key: string, value: string): void {

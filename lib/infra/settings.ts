@@ -59,6 +59,11 @@ export interface Settings {
   /** Days to keep the functions' and the APIs' logs: one of the periods CloudWatch Logs knows. Usual: 90. */
   readonly logRetentionDays: number;
   /**
+   * Whether these logs outlive the service stack, until their days are over: they say who was given what, and why a
+   * deployment was rolled back. Of what runs inside a deployment they always do. @default 'keep'
+   */
+  readonly logsOnDestroy?: 'keep' | 'delete';
+  /**
    * The role through which API Gateway writes logs, one for the account and region. `create` makes it and names it to
    * API Gateway, in place of one that may be there; `present` leaves alone what the account has.
    */

@@ -63,6 +63,7 @@ describe('settings', () => {
     ],
     ['alarmEmail', { alarmEmail: 'nobody' }],
     ['logRetentionDays', { logRetentionDays: 91 }],
+    ['logsOnDestroy', { logsOnDestroy: 'archive' as 'keep' }],
     ['apiGatewayLogRole', { apiGatewayLogRole: 'mine' as 'create' }],
     ['bucketLogRetentionDays', { bucketLogRetentionDays: 0 }],
     ['service.organizationUrl', { service: { ...settings.service, organizationUrl: 'http://example.org' } }],
@@ -195,6 +196,31 @@ describe('an operator who has an archive already', () => {
 
   test('has stacks of the stage’s name', () => {
     expect([storage.stackName, service.stackName]).toEqual(['DataOutStorage-test', 'DataOutService-test']);
+  });
+});
+
+describe('logs', () => {
+  const policiesOf = (change: Partial<Settings>) => {
+    const { logsOnDestroy: _, ...others } = settings;
+    const groups = Template.fromStack(addStacks(app(), { ...others, ...change }).service).findResources(
+      'AWS::Logs::LogGroup',
+    );
+    // A group that was kept would be in the way of another one of its name.
+    for (const { Properties } of Object.values(groups)) expect(Properties).not.toHaveProperty('LogGroupName');
+    return Object.entries(groups).map(([id, { DeletionPolicy }]) => [id.replace(/[0-9A-F]{8}$/, ''), DeletionPolicy]);
+  };
+
+  test.each([{}, { logsOnDestroy: 'keep' }] as const)('outlive the service stack (%j)', (change) => {
+    const policies = policiesOf(change);
+    expect(policies.length).toBeGreaterThan(15);
+    for (const policy of policies) expect(policy).toEqual([expect.any(String), 'Retain']);
+  });
+
+  test('go with it when the operator says so, but for those of what can roll a deployment back', () => {
+    const policies = policiesOf({ logsOnDestroy: 'delete' });
+    const kept = policies.filter(([, policy]) => policy !== 'Delete');
+    expect(kept).toEqual([['FunctionsMigrateLogs', 'Retain']]);
+    expect(policies).toContainEqual(['ProxyAccessLog', 'Delete']);
   });
 });
 
