@@ -1,4 +1,4 @@
-import { Duration, RemovalPolicy, Stack, Token } from 'aws-cdk-lib';
+import { CfnOutput, Duration, Fn, RemovalPolicy, Stack, Token } from 'aws-cdk-lib';
 import type { Key } from 'aws-cdk-lib/aws-kms';
 import { BlockPublicAccess, Bucket, BucketEncryption, type IBucket, ObjectOwnership } from 'aws-cdk-lib/aws-s3';
 import { Construct } from 'constructs';
@@ -30,13 +30,16 @@ export function privateBucket(props: BucketProps, prefix: string) {
 }
 
 /**
- * ARN of a bucket for policies of another stack, exported under a name of our own choice, so that the exception for
+ * ARN of a bucket for policies of another stack, by an output with a name of our own choice, so that the exception for
  * `ARN/*` can name it.
  */
-export function exportedArn(bucket: Bucket, name: string): { arn: string; shown: string } {
-  const stack = Stack.of(bucket);
-  const exportName = `${stack.stackName}:${name}`;
-  return { arn: stack.exportValue(bucket.bucketArn, { name: exportName }), shown: exportName };
+export function publishedArn(bucket: Bucket, OutputName: string): { arn: string; shown: string } {
+  const { stackName: StackName } = Stack.of(bucket);
+  new CfnOutput(Stack.of(bucket), OutputName, { value: bucket.bucketArn });
+  return {
+    arn: Fn.getStackOutput(StackName, OutputName),
+    shown: JSON.stringify({ 'Fn::GetStackOutput': { StackName, OutputName } }),
+  };
 }
 
 /** The bucket with the encrypted bodies: a new one, or one that an ingestion pipeline fills already. */
@@ -63,7 +66,7 @@ export class ArchiveBodies extends Construct {
       lifecycleRules: [{ id: 'unfinished-uploads', abortIncompleteMultipartUploadAfter: Duration.days(2) }],
     });
     this.bucketName = bucket.bucketName;
-    ({ arn: this.#arn, shown: this.#shownArn } = exportedArn(bucket, 'ArchiveBucketArn'));
+    ({ arn: this.#arn, shown: this.#shownArn } = publishedArn(bucket, 'ArchiveBucketArn'));
     this.#keyArn = bucket.encryptionKey?.keyArn;
   }
 

@@ -3,7 +3,7 @@ import { Bucket } from 'aws-cdk-lib/aws-s3';
 import { Construct } from 'constructs';
 import { directExpiryDays, directPrefix } from '../contract/direct-key.ts';
 import { environment } from '../contract/environment.ts';
-import { type BucketProps, exportedArn, privateBucket } from './archive-bodies.ts';
+import { type BucketProps, privateBucket, publishedArn } from './archive-bodies.ts';
 import type { Grantee } from './service-function.ts';
 
 export interface OutboxProps extends BucketProps {
@@ -31,7 +31,7 @@ export class Outbox extends Construct {
       ],
     });
     this.bucketName = bucket.bucketName;
-    ({ arn: this.#arn, shown: this.#shownArn } = exportedArn(bucket, 'OutboxBucketArn'));
+    ({ arn: this.#arn, shown: this.#shownArn } = publishedArn(bucket, 'OutboxBucketArn'));
     this.#keyArn = shared.encryptionKey.keyArn;
     this.#expiryDays = props.expiryDays;
   }

@@ -22,6 +22,7 @@ export class ServiceStack extends Stack {
   constructor(scope: Construct, id: string, props: ServiceStackProps) {
     super(scope, id, props);
     const { settings, storage } = props;
+    this.addStackDependency(storage, 'reads its outputs');
     const functions = new Functions(this, 'Functions', { settings, storage });
 
     // Migrations are in the bundle, so a new one makes a new version of the function, which runs the trigger again.

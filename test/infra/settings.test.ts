@@ -199,6 +199,37 @@ describe('an operator who has an archive already', () => {
   });
 });
 
+describe('what was made new and is later named as existing', () => {
+  const { target, ...elsewhere } = existing;
+  expect(target.account).toBe(account);
+  const templates = ([{ stage: 'test' }, elsewhere, existing] as const).map((change) => {
+    const { storage, service } = addStacks(app(), { ...settings, ...change });
+    expect(service.dependencies).toEqual([storage]);
+    return { storage: Template.fromStack(storage).toJSON(), service: Template.fromStack(service).toJSON() };
+  });
+
+  test.each(templates)('can be left out of the stack: no other stack holds on to its outputs (%#)', (stacks) => {
+    for (const template of Object.values(stacks)) {
+      expect(JSON.stringify(template)).not.toMatch(/"(Fn::ImportValue|Export)"/);
+    }
+    const text = JSON.stringify(stacks.service);
+    const wanted = [...text.matchAll(/"Fn::GetStackOutput":(\{.*?"OutputName":"(\w+)"\})/g)];
+    expect(wanted.length).toBeGreaterThan(5);
+    for (const [, argument = '', output] of wanted) {
+      expect(JSON.parse(argument)).toMatchObject({ StackName: 'DataOutStorage-test' });
+      expect(argument).not.toContain('RoleArn');
+      expect(stacks.storage.Outputs).toHaveProperty(output ?? '');
+    }
+  });
+
+  test('is not asked for any more, so that its outputs may go before the service stack changes', () => {
+    const [made, named] = templates.map(({ storage }) => Object.keys(storage.Outputs));
+    const gone = made?.filter((output) => !named?.includes(output));
+    expect(gone).toEqual(expect.arrayContaining(['ArchiveBucketArn']));
+    for (const output of gone ?? []) expect(JSON.stringify(templates[1]?.service)).not.toContain(`"${output}"`);
+  });
+});
+
 describe('logs', () => {
   const policiesOf = (change: Partial<Settings>) => {
     const { logsOnDestroy: _, ...others } = settings;
