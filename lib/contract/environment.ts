@@ -27,6 +27,8 @@ export const environment = {
   adminSecretArn: 'ADMIN_SECRET_ARN',
   /** ARN of the secret with the archive's Crypt4GH key pairs. */
   archiveKeysSecretArn: 'ARCHIVE_KEYS_SECRET_ARN',
+  /** ARN of the storage stack. */
+  storageStackId: 'STORAGE_STACK_ID',
   /** ARN of the Aurora cluster (RDS Data API). */
   databaseClusterArn: 'DATABASE_CLUSTER_ARN',
   /** ARN of the secret with the credentials that the function uses in the database (RDS Data API). */

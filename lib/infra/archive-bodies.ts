@@ -1,4 +1,4 @@
-import { CfnOutput, Duration, Fn, RemovalPolicy, Stack, Token } from 'aws-cdk-lib';
+import { CfnOutput, Duration, Fn, Stack, Token } from 'aws-cdk-lib';
 import type { Key } from 'aws-cdk-lib/aws-kms';
 import { BlockPublicAccess, Bucket, BucketEncryption, type IBucket, ObjectOwnership } from 'aws-cdk-lib/aws-s3';
 import { Construct } from 'constructs';
@@ -25,7 +25,6 @@ export function privateBucket(props: BucketProps, prefix: string) {
     minimumTLSVersion: 1.2,
     serverAccessLogsBucket: props.accessLogs,
     serverAccessLogsPrefix: prefix,
-    removalPolicy: RemovalPolicy.RETAIN,
   } as const;
 }
 

@@ -1,4 +1,4 @@
-import { Duration, Fn, RemovalPolicy, Stack } from 'aws-cdk-lib';
+import { Duration, Fn, Stack } from 'aws-cdk-lib';
 import { IpAddresses, type ISecurityGroup, type IVpc, SecurityGroup, SubnetType, Vpc } from 'aws-cdk-lib/aws-ec2';
 import type { Key } from 'aws-cdk-lib/aws-kms';
 import {
@@ -32,6 +32,7 @@ export class Catalogue extends Construct {
   readonly clusterArn: string;
   readonly secretArn: string;
   readonly databaseName: string;
+  readonly #isNew: boolean;
   readonly #owner: ReadableSecret;
   /** Credentials of list and stream; the owner's where the operator gave no others for an existing cluster. */
   readonly #proxy: ReadableSecret;
@@ -41,6 +42,7 @@ export class Catalogue extends Construct {
   constructor(scope: Construct, id: string, props: CatalogueProps) {
     super(scope, id);
     const { database } = props;
+    this.#isNew = !('clusterArn' in database);
     if ('clusterArn' in database) {
       this.clusterArn = database.clusterArn;
       this.secretArn = database.secretArn;
@@ -98,6 +100,13 @@ export class Catalogue extends Construct {
     this.#grantPassword(grantee, this.#reader, environment.databaseReaderSecretArn);
   }
 
+  /** Protect a new cluster against deletion. An existing one is left as its owner has it. */
+  grantProtect(grantee: Grantee): void {
+    if (!this.#isNew) return;
+    grantee.allow({ actions: ['rds:ModifyDBCluster'], resources: [this.clusterArn] });
+    grantee.configure(environment.databaseClusterArn, this.clusterArn);
+  }
+
   #grantPassword(grantee: Grantee, secret: ReadableSecret, variable: EnvironmentVariable): void {
     if (secret === this.#owner) return;
     allowReading(grantee, this, secret);
@@ -123,7 +132,6 @@ export class Catalogue extends Construct {
         excludePunctuation: true,
       },
       encryptionKey: key,
-      removalPolicy: RemovalPolicy.RETAIN,
     });
     acknowledge(
       secret,
@@ -174,9 +182,12 @@ export class Catalogue extends Construct {
       storageEncryptionKey: key,
       backup: { retention: Duration.days(database.backupDays) },
       copyTagsToSnapshot: true,
-      deletionProtection: true,
-      removalPolicy: RemovalPolicy.RETAIN,
     });
+    acknowledge(
+      cluster,
+      'Deletion protection is switched on after the deployment: with it, a first deployment that fails could not be undone.',
+      'AwsSolutions-RDS10',
+    );
     acknowledge(
       cluster,
       `The port cannot be reached: no route leads into ${Stack.of(this).stackName}'s network, and queries come through the Data API.`,

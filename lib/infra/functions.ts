@@ -29,6 +29,7 @@ export class Functions extends Construct {
   readonly consumeExport: ServiceFunction;
   readonly stageFile: ServiceFunction;
   readonly migrate: ServiceFunction;
+  readonly protect: ServiceFunction;
 
   constructor(scope: Construct, id: string, props: { readonly settings: Settings; readonly storage: StorageStack }) {
     super(scope, id);
@@ -169,6 +170,14 @@ export class Functions extends Construct {
       timeout: Duration.minutes(12),
     });
     storage.catalogue.grantMigrate(this.migrate);
+
+    this.protect = make('Protect', {
+      entry: 'protect.ts',
+      description: 'Protects the storage stack and its cluster against deletion',
+      memoryMegabytes: 256,
+      timeout: Duration.minutes(6),
+    });
+    storage.grantProtect(this.protect);
   }
 
   /** Functions that cannot work before the tables are there. */
@@ -181,7 +190,7 @@ export class Functions extends Construct {
 
   /** Functions that CloudFormation runs: one that fails rolls the deployment back. */
   get runDuringDeployment(): readonly ServiceFunction[] {
-    return [this.migrate];
+    return [this.migrate, this.protect];
   }
 
   /** Functions of the proxy that somebody waits for, and of the data-out API that need no visa. */

@@ -1,4 +1,4 @@
-import { Duration, RemovalPolicy } from 'aws-cdk-lib';
+import { Duration } from 'aws-cdk-lib';
 import { SqsEventSource } from 'aws-cdk-lib/aws-lambda-event-sources';
 import { type IQueue, Queue, QueueEncryption } from 'aws-cdk-lib/aws-sqs';
 import { Construct } from 'constructs';
@@ -25,7 +25,7 @@ export class DeadLetters extends Construct {
 
   constructor(scope: Construct, id: string) {
     super(scope, id);
-    this.queue = new Queue(this, 'Queue', { ...sealed, removalPolicy: RemovalPolicy.RETAIN });
+    this.queue = new Queue(this, 'Queue', sealed);
     acknowledge(this.queue, 'This queue is itself a dead-letter queue.', 'AwsSolutions-SQS3');
   }
 }

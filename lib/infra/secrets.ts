@@ -1,4 +1,4 @@
-import { RemovalPolicy, SecretValue, Stack } from 'aws-cdk-lib';
+import { SecretValue, Stack } from 'aws-cdk-lib';
 import type { Key } from 'aws-cdk-lib/aws-kms';
 import { Secret } from 'aws-cdk-lib/aws-secretsmanager';
 import { Construct } from 'constructs';
@@ -55,7 +55,6 @@ export class OperatorSecret extends Construct {
       description: props.description,
       secretStringValue: SecretValue.unsafePlainText(props.emptyDocument),
       encryptionKey: key,
-      removalPolicy: RemovalPolicy.RETAIN,
     });
     acknowledge(
       secret,

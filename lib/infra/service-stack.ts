@@ -1,4 +1,6 @@
 import { AspectPriority, CfnOutput, Duration, RemovalPolicies, Stack, type StackProps } from 'aws-cdk-lib';
+import { Rule, Schedule } from 'aws-cdk-lib/aws-events';
+import { LambdaFunction } from 'aws-cdk-lib/aws-events-targets';
 import { Trigger } from 'aws-cdk-lib/triggers';
 import type { Construct } from 'constructs';
 import { environment } from '../contract/environment.ts';
@@ -30,6 +32,16 @@ export class ServiceStack extends Stack {
       handler: functions.migrate.function,
       timeout: Duration.minutes(14),
       executeBefore: [...functions.usingCatalogue],
+    });
+
+    // The storage stack cannot have its protections from the beginning: they would lock in a first deployment that failed.
+    new Trigger(this, 'Protection', { handler: functions.protect.function, timeout: Duration.minutes(7) });
+    // The CDK's command line takes termination protection away from a stack whose template does not ask for it, whenever it
+    // deploys that stack.
+    new Rule(this, 'ProtectionSchedule', {
+      description: 'Protects the storage stack and its cluster against deletion again',
+      schedule: Schedule.rate(Duration.hours(1)),
+      targets: [new LambdaFunction(functions.protect.function)],
     });
 
     const exportRequests = new WorkQueue(this, 'ExportRequests', {

@@ -1,4 +1,4 @@
-import { CfnOutput, Duration, RemovalPolicy, Stack, type StackProps } from 'aws-cdk-lib';
+import { CfnOutput, Duration, RemovalPolicies, Stack, type StackProps } from 'aws-cdk-lib';
 import { Key } from 'aws-cdk-lib/aws-kms';
 import { BlockPublicAccess, Bucket, BucketEncryption, type IBucket, ObjectOwnership } from 'aws-cdk-lib/aws-s3';
 import type { Construct } from 'constructs';
@@ -10,6 +10,7 @@ import { Catalogue } from './catalogue.ts';
 import { Outbox } from './outbox.ts';
 import { DeadLetters } from './queues.ts';
 import { OperatorSecret } from './secrets.ts';
+import type { Grantee } from './service-function.ts';
 import type { Settings } from './settings.ts';
 
 /** What must survive: bodies, staged containers, catalogue, keys, secrets, and messages that failed. */
@@ -23,8 +24,11 @@ export class StorageStack extends Stack {
   readonly fileExportsDeadLetters: DeadLetters;
 
   constructor(scope: Construct, id: string, props: StackProps & { readonly settings: Settings }) {
-    super(scope, id, { ...props, terminationProtection: true });
+    super(scope, id, props);
     const { settings } = props;
+    // Everything survives, from the network to the bucket policies, but for a first deployment that fails: what that leaves
+    // would be in the way of nothing, and hold nothing.
+    RemovalPolicies.of(this).retainOnUpdateOrDelete();
     const accessLogs = this.#accessLogs(settings.bucketLogRetentionDays);
 
     this.archive = new ArchiveBodies(this, 'Archive', {
@@ -70,13 +74,20 @@ export class StorageStack extends Stack {
     this.#output(outputs.fileExportsDeadLetterQueueUrl, this.fileExportsDeadLetters.queue.queueUrl);
   }
 
+  /** Switch on what the template leaves off: termination protection of this stack, deletion protection of a new cluster. */
+  grantProtect(grantee: Grantee): void {
+    grantee.allow({ actions: ['cloudformation:UpdateTerminationProtection'], resources: [this.stackId] });
+    grantee.configure(environment.storageStackId, this.stackId);
+    this.catalogue.grantProtect(grantee);
+  }
+
   #output(key: string, value: string): void {
     new CfnOutput(this, key, { value });
   }
 
   /** One key a purpose, so that a grant on one asset is never a grant on another. */
   #key(id: string, description: string): Key {
-    return new Key(this, id, { description, enableKeyRotation: true, removalPolicy: RemovalPolicy.RETAIN });
+    return new Key(this, id, { description, enableKeyRotation: true });
   }
 
   /** Who fetched what: a download by presigned URL is recorded nowhere else. */
@@ -89,7 +100,6 @@ export class StorageStack extends Stack {
       enforceSSL: true,
       minimumTLSVersion: 1.2,
       lifecycleRules: [{ id: 'expiry', expiration: Duration.days(retentionDays) }],
-      removalPolicy: RemovalPolicy.RETAIN,
     });
     acknowledge(bucket, 'Logging reads of the logs into the same bucket would feed itself.', 'AwsSolutions-S1');
     return bucket as IBucket;

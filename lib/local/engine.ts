@@ -7,6 +7,7 @@ import { type ApiServer, listenForApi } from './api-gateway/server.ts';
 import { Credentials } from './aws/credentials.ts';
 import { startAwsFront } from './aws/front.ts';
 import { fullAccess } from './aws/iam.ts';
+import { cloudFormation, Protection, rds } from './aws/protection.ts';
 import { Secrets, secretsManager } from './aws/secrets-manager.ts';
 import { Traffic } from './aws/traffic.ts';
 import { describeConnection, refuseSecondEngine, writeConnection } from './connection-file.ts';
@@ -26,7 +27,7 @@ import { MultipartUploads } from './s3/multipart-uploads.ts';
 import { type State, takeState } from './state.ts';
 import { loadAssembly } from './template/assembly.ts';
 import { type Addresses, type Deployment, deploy } from './template/deployment.ts';
-import { accountId } from './template/names.ts';
+import { accountId, stackId } from './template/names.ts';
 
 export interface EngineOptions {
   /** Cloud assembly, as `cdk synth` leaves it. */
@@ -54,6 +55,8 @@ export interface Engine {
   readonly database: Database;
   /** Unfinished multipart uploads. */
   readonly uploads: MultipartUploads;
+  /** What is protected against deletion. */
+  readonly protection: Protection;
   /** End everything and remove the connection file. Safe to call twice. */
   stop(): Promise<void>;
 }
@@ -144,6 +147,10 @@ async function start(
   const uploads = new MultipartUploads();
   if (state.dataDir !== undefined) uploads.load(join(state.dataDir, 'aws', 'objects'));
   const traffic = new Traffic();
+  const protection = new Protection(
+    deployment,
+    stacks.map(({ name }) => stackId(name, deployment.region)),
+  );
   const cluster = {
     arn: outputs.DatabaseClusterArn,
     secretArn: outputs.DatabaseSecretArn,
@@ -157,6 +164,8 @@ async function start(
       sqs: localSqs(emulator.port, deployment.region, state.dataDir !== undefined),
       'rds-data': rdsDataService(database, cluster),
       secretsmanager: secretsManager(secrets),
+      cloudformation: cloudFormation(protection),
+      rds: rds(protection),
     },
     traffic,
     now,
@@ -192,7 +201,16 @@ async function start(
   };
   const connection = describeConnection(parts);
   cleanup.push(writeConnection(state.connectionPath, connection));
-  return { connection, connectionPath: state.connectionPath, accounts, traffic, functions, database, uploads };
+  return {
+    connection,
+    connectionPath: state.connectionPath,
+    accounts,
+    traffic,
+    functions,
+    database,
+    uploads,
+    protection,
+  };
 }
 
 /** One server an API; the one that the output `ProxyUrl` names gets the wanted port. */

@@ -5,6 +5,7 @@ export interface Resource {
   // biome-ignore lint/suspicious/noExplicitAny: CloudFormation has no types, and a wrong path fails the assertion.
   readonly Properties: any;
   readonly DeletionPolicy?: string;
+  readonly UpdateReplacePolicy?: string;
   readonly DependsOn?: readonly string[];
   readonly Metadata?: { readonly 'aws:cdk:path'?: string };
 }

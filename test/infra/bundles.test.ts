@@ -6,7 +6,7 @@ import { stackTemplate } from '../helpers/template.ts';
 
 const direct = ['AuthorizeVisa', 'Datasets', 'DatasetFiles', 'DirectFile', 'Drs'];
 const verifying = ['Files', 'Stream', 'ConsumeExport', ...direct];
-const names = ['AuthorizeAdmin', 'Export', ...verifying, 'ServiceInfo', 'StageFile', 'Migrate'];
+const names = ['AuthorizeAdmin', 'Export', ...verifying, 'ServiceInfo', 'StageFile', 'Migrate', 'Protect'];
 const metafiles: Readonly<Record<string, string>> = {
   AuthorizeAdmin: 'proxy-authorize-admin',
   Export: 'proxy-export',
@@ -21,6 +21,7 @@ const metafiles: Readonly<Record<string, string>> = {
   Drs: 'data-out-drs',
   StageFile: 'data-out-stage-file',
   Migrate: 'migrate',
+  Protect: 'protect',
 };
 
 let folder: string;

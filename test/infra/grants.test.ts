@@ -76,6 +76,8 @@ const expected: Readonly<Record<string, readonly string[]>> = {
     's3:PutObject OutboxBucketArn/*',
     'secretsmanager:GetSecretValue ArchiveKeysSecret',
   ],
+  // Two switches, of one stack and one cluster.
+  Protect: ['cloudformation:UpdateTerminationProtection AWSStackId', `rds:ModifyDBCluster ${cluster}`],
   Migrate: [
     ...catalogue,
     ...proxySecret,

@@ -19,6 +19,7 @@ const functions: readonly (readonly [string, seconds: number])[] = [
   ['ConsumeExport', 300],
   ['StageFile', 900],
   ['Migrate', 720],
+  ['Protect', 360],
 ];
 
 describe('functions', () => {
@@ -72,6 +73,20 @@ describe('functions', () => {
     for (const name of ['Files', 'Stream', 'ConsumeExport', 'StageFile', ...direct]) {
       expect(service.at(`Functions/${name}/Function`).DependsOn).toContain(migration);
     }
+  });
+});
+
+describe('the protection of the storage stack', () => {
+  test('is switched on in each deployment that knows another stack or cluster, and again every hour', () => {
+    const { Environment } = service.at('Functions/Protect/Function').Properties;
+    expect(show(Environment.Variables.STORAGE_STACK_ID)).toBe('AWSStackId');
+    expect(show(Environment.Variables.DATABASE_CLUSTER_ARN)).toMatch(/:cluster:CatalogueCluster$/);
+    const trigger = service.template.Resources['Protection'];
+    expect(trigger).toMatchObject({ Type: 'Custom::Trigger', Properties: { InvocationType: 'RequestResponse' } });
+    expect(show(trigger?.Properties.HandlerArn)).toBe('FunctionsProtectFunctionCurrentVersion');
+    const { ScheduleExpression, State, Targets } = service.at('ProtectionSchedule').Properties;
+    expect([ScheduleExpression, State]).toEqual(['rate(1 hour)', 'ENABLED']);
+    expect(Targets.map(({ Arn }: { Arn: unknown }) => show(Arn))).toEqual(['FunctionsProtectFunction']);
   });
 });
 

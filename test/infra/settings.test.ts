@@ -170,6 +170,23 @@ describe('an operator who has an archive already', () => {
     });
   });
 
+  test('decides alone about the protection of the cluster', () => {
+    const { Properties } =
+      Object.values(served.findResources('AWS::IAM::Policy')).find(({ Properties }) =>
+        Properties.PolicyName.includes('FunctionsProtect'),
+      ) ?? {};
+    const actions = Properties?.PolicyDocument.Statement.flatMap(({ Action }: { Action: string | string[] }) => Action);
+    expect(actions.filter((action: string) => !/^(logs|xray):/.test(action))).toEqual([
+      'cloudformation:UpdateTerminationProtection',
+    ]);
+    const [target] = Object.values(
+      served.findResources('AWS::Lambda::Function', {
+        Properties: { Description: Match.stringLikeRegexp('^Protects') },
+      }),
+    );
+    expect(target?.Properties.Environment.Variables).not.toHaveProperty('DATABASE_CLUSTER_ARN');
+  });
+
   test('keeps the role that the account has for API Gateway’s logs', () => {
     served.resourceCountIs('AWS::ApiGateway::Account', 0);
   });
@@ -250,7 +267,10 @@ describe('logs', () => {
   test('go with it when the operator says so, but for those of what can roll a deployment back', () => {
     const policies = policiesOf({ logsOnDestroy: 'delete' });
     const kept = policies.filter(([, policy]) => policy !== 'Delete');
-    expect(kept).toEqual([['FunctionsMigrateLogs', 'Retain']]);
+    expect(kept).toEqual([
+      ['FunctionsMigrateLogs', 'Retain'],
+      ['FunctionsProtectLogs', 'Retain'],
+    ]);
     expect(policies).toContainEqual(['ProxyAccessLog', 'Delete']);
   });
 });

@@ -7,12 +7,12 @@ import type { LocalS3, S3Reply } from '../s3/local-s3.ts';
 import { parseS3Request, type S3Request } from '../s3/s3-request.ts';
 import { authenticate } from './authenticate.ts';
 import type { Credentials, Principal } from './credentials.ts';
-import { AwsError, type AwsReply, type AwsService, errorReply } from './errors.ts';
+import { AwsError, type AwsReply, type AwsService, errorReply, xmlServices } from './errors.ts';
 import { isAllowed, type Permission } from './iam.ts';
 import type { JsonService } from './json-service.ts';
 import type { AwsCall, Fault, Traffic } from './traffic.ts';
 
-/** What the front needs to serve; the services that are spoken in JSON by their name in a signature's scope. */
+/** What the front needs to serve; the others than S3 by their name in a signature's scope. */
 export interface AwsServices {
   readonly credentials: Credentials;
   readonly s3: LocalS3;
@@ -33,7 +33,7 @@ export interface AwsFront {
 const jsonLimit = 4 * 1024 * 1024;
 
 /**
- * The one door to S3, SQS, the RDS Data API and Secrets Manager: every request is authenticated by its signature and
+ * The one door to the AWS services: every request is authenticated by its signature and
  * authorised by the policies of the caller's role, counted, and broken when a test asks for it.
  */
 export async function startAwsFront(): Promise<AwsFront> {
@@ -137,9 +137,9 @@ class Exchange {
   #authorise(principal: Principal, permissions: readonly Permission[]): void {
     const refused = permissions.find((permission) => !isAllowed(principal.statements, permission));
     if (!refused) return;
-    const code = this.#service === 's3' ? 'AccessDenied' : 'AccessDeniedException';
     const message = `${principal.name} is not authorized to perform ${refused.action} on ${refused.resource}`;
-    throw new AwsError(this.#service === 's3' ? 403 : 400, code, message);
+    if (xmlServices.has(this.#service)) throw new AwsError(403, 'AccessDenied', message);
+    throw new AwsError(400, 'AccessDeniedException', message);
   }
 
   async #carryOut(call: AwsCall, action: () => Promise<S3Reply | AwsReply>): Promise<void> {

@@ -2,7 +2,7 @@ import { UnsupportedTemplateError } from '../errors.ts';
 import type { Stack } from './assembly.ts';
 import { attributeOf, type Identity } from './attributes.ts';
 import { resolveCondition, resolveValue, type Scope } from './intrinsics.ts';
-import { accountId, defaultRegion, generatedName, namePropertyOf } from './names.ts';
+import { accountId, defaultRegion, generatedName, namePropertyOf, stackId } from './names.ts';
 import { isIgnoredType, supportedTypes } from './resource-types.ts';
 import type { Resource, ResourceDeclaration } from './template.ts';
 
@@ -58,7 +58,7 @@ function deployStack(
     'AWS::AccountId': accountId,
     'AWS::Partition': 'aws',
     'AWS::Region': region,
-    'AWS::StackId': `arn:aws:cloudformation:${region}:${accountId}:stack/${stack.name}/local`,
+    'AWS::StackId': stackId(stack.name, region),
     'AWS::StackName': stack.name,
     'AWS::URLSuffix': 'amazonaws.com',
   };
