@@ -32,12 +32,12 @@ export function privateBucket(props: BucketProps, prefix: string) {
  * ARN of a bucket for policies of another stack, by an output with a name of our own choice, so that the exception for
  * `ARN/*` can name it.
  */
-export function publishedArn(bucket: Bucket, OutputName: string): { arn: string; shown: string } {
-  const { stackName: StackName } = Stack.of(bucket);
-  new CfnOutput(Stack.of(bucket), OutputName, { value: bucket.bucketArn });
+export function publishedArn(bucket: Bucket, name: string): { arn: string; shown: string } {
+  const stack = Stack.of(bucket);
+  new CfnOutput(stack, name, { value: bucket.bucketArn });
   return {
-    arn: Fn.getStackOutput(StackName, OutputName),
-    shown: JSON.stringify({ 'Fn::GetStackOutput': { StackName, OutputName } }),
+    arn: Fn.getStackOutput(stack.stackName, name),
+    shown: JSON.stringify({ 'Fn::GetStackOutput': { StackName: stack.stackName, OutputName: name } }),
   };
 }
 

@@ -90,7 +90,7 @@ export class ServiceStack extends Stack {
     this.#output(outputs.fileExportsQueueUrl, fileExports.queue.queueUrl);
   }
 
-  /** The CDK keeps log groups of its own accord. None has a name of ours, so that one that was kept is in nobody's way. */
+  /** The CDK keeps log groups unless told otherwise. Their names are generated: a kept one never blocks a later deployment. */
   #deleteLogs({ runDuringDeployment }: Functions): void {
     const logGroups = { applyToResourceTypes: ['AWS::Logs::LogGroup'] };
     RemovalPolicies.of(this).destroy(logGroups);

@@ -26,8 +26,8 @@ export class StorageStack extends Stack {
   constructor(scope: Construct, id: string, props: StackProps & { readonly settings: Settings }) {
     super(scope, id, props);
     const { settings } = props;
-    // Everything survives, from the network to the bucket policies, but for a first deployment that fails: what that leaves
-    // would be in the way of nothing, and hold nothing.
+    // Every resource survives updates and the end of the stack, from the bucket policies to the network. Only a
+    // deployment that fails takes back what it made, which is empty.
     RemovalPolicies.of(this).retainOnUpdateOrDelete();
     const accessLogs = this.#accessLogs(settings.bucketLogRetentionDays);
 

@@ -19,7 +19,7 @@ const refusals = new Set([
   'UnrecognizedClientException',
 ]);
 
-/** IAM and RDS settle within a minute or two. Who was granted nothing should not wait for as long as a deployment may. */
+/** IAM and RDS settle within a minute or two. A permission that is missing should fail the deployment soon after. */
 const longestMs = 5 * 60_000;
 
 export interface SettlingOptions extends RetryEnvironment {

@@ -139,7 +139,7 @@ describe('alarms', () => {
       const anchor = AlarmName.replace(/^DataOutService-/, '').toLowerCase();
       expect(AlarmDescription).toContain(`docs/runbook.md#${anchor}`);
     }
-    for (const article of runbook.split(/^## /m).slice(1)) {
+    for (const article of runbook.split(/^## (?=\w+$)/m).slice(1)) {
       expect(article).toMatch(/### Description[\s\S]+### Investigation[\s\S]+### Resolution/);
     }
   });
