@@ -2,7 +2,7 @@ import { addAbortSignal, Readable } from 'node:stream';
 import { GetObjectCommand, type S3Client } from '@aws-sdk/client-s3';
 import { ArchiveDamagedError } from '../../errors.ts';
 import type { Archive, ObjectHead } from '../../export/ports.ts';
-import { errorStatus, isTransient, storeFailure } from '../aws-failure.ts';
+import { errorName, errorStatus, isTransient, storeFailure } from '../aws-failure.ts';
 import { headObject } from './head.ts';
 
 /** Largest single read: keeps the memory of a function constant. */
@@ -92,6 +92,11 @@ export function bodyDamage(error: unknown): ArchiveDamagedError | undefined {
   const status = errorStatus(error);
   if (status === 404) return new ArchiveDamagedError('the archived body is not there');
   if (status === 412) return new ArchiveDamagedError('the archived body was replaced while it was read');
-  if (status === 416) return new ArchiveDamagedError('the archived body is shorter than the catalogue says');
+  if (status === 416 || isRangePastEnd(error)) return new ArchiveDamagedError('the archived body is shorter than the catalogue says');
   return undefined;
+}
+
+/** How S3 refuses to copy a range past the end of the source: 400, where a read is answered with 416. */
+function isRangePastEnd(error: unknown): boolean {
+  return errorName(error) === 'InvalidArgument' && error instanceof Error && /^Range specified/.test(error.message);
 }

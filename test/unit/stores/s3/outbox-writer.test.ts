@@ -110,6 +110,32 @@ describe('multipart upload', () => {
     await expect(copy).rejects.toThrow(ArchiveDamagedError);
   });
 
+  it('calls the archive damaged when the body to copy ends before the range, as the embedded S3 says it', async () => {
+    const { source } = await archived('to copy', 6 * mebibyte);
+    const upload = await outbox.startUpload('p/short', metadata);
+    await upload.copyPart(1, source, { start: mebibyte, end: 6 * mebibyte });
+    const copy = upload.copyPart(2, source, { start: mebibyte, end: 6 * mebibyte + 1 });
+    await expect(copy).rejects.toThrow(ArchiveDamagedError);
+    await expect(copy).rejects.toThrow('shorter');
+  });
+
+  it.each([
+    // Amazon S3 and versitygw.
+    [400, 'InvalidArgument', 'Range specified is not valid for source object of size: 9'],
+    [416, 'InvalidRange', 'The requested range is not satisfiable'],
+  ])('calls the archive damaged when S3 refuses the range with %i %s', async (status, code, message) => {
+    const { handler } = scripted([
+      { status: 200, body: '<InitiateMultipartUploadResult><UploadId>u</UploadId></InitiateMultipartUploadResult>' },
+      { status, body: `<Error><Code>${code}</Code><Message>${message}</Message></Error>` },
+      { status: 400, body: '<Error><Code>InvalidArgument</Code><Message>Invalid part number</Message></Error>' },
+    ]);
+    const upload = await scriptedOutbox(handler).startUpload('p/x', metadata);
+    const source = { archiveKey: 'k', archiveEtag: '"e"', bodySize: 10 };
+    await expect(upload.copyPart(1, source, { start: 0, end: 10 })).rejects.toThrow(ArchiveDamagedError);
+    // Another argument says nothing about the body.
+    await expect(upload.copyPart(1, source, { start: 0, end: 10 })).rejects.toMatchObject({ name: 'InvalidArgument' });
+  });
+
   it('does not blame the body when the upload to copy into is gone', async () => {
     const { source } = await archived('to copy', 6 * mebibyte);
     const upload = await outbox.startUpload('p/gone', metadata);
