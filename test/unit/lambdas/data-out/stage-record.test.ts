@@ -108,3 +108,11 @@ test('no key of archive, file or recipient is in the log', async () => {
     }
   }
 });
+
+test('a message that claims to be from the future is as old as its place in the queue', async () => {
+  const body = JSON.stringify({ ...JSON.parse(fileExport('F1')), requestedAt: '2099-01-01T00:00:00.000Z' });
+  await deliver([{ body }]);
+  const [staged] = world.outbox.objects.values();
+  // The record's SentTimestamp.
+  expect(staged?.metadata['requested-at']).toBe('2026-11-21T09:59:00.123Z');
+});
