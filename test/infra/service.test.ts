@@ -41,7 +41,7 @@ describe('functions', () => {
     expect(variables('Stream')).toMatchObject({ ARCHIVE_CREDENTIALS: 'required', URL_LIFETIME_SECONDS: '900' });
     expect(variables('ConsumeExport')).toMatchObject({ RETRY_DELAYS_SECONDS: '10,60,300,900', DATABASE_NAME: 'sda' });
     expect(show(variables('StageFile').FILE_EXPORTS_QUEUE_URL)).toBe('FileExportsQueue');
-    expect(show(variables('StageFile').ARCHIVE_BUCKET)).toBe('ArchiveBucket');
+    expect(show(variables('StageFile').ARCHIVE_BUCKETS)).toBe('ArchiveBucket');
     expect(show(variables('StageFile').OUTBOX_BUCKET)).toBe('OutboxBucket');
   });
 

@@ -154,7 +154,11 @@ describe('again and at once', () => {
 
   test.each([
     ['moved back from the dead letters a week later', older, '2026-11-28T09:00:00.000Z'],
-    ["of a sender whose clock is a minute ahead of the queue's", '2026-11-21T09:01:00.000Z', '2026-11-21T09:00:00.000Z'],
+    [
+      "of a sender whose clock is a minute ahead of the queue's",
+      '2026-11-21T09:01:00.000Z',
+      '2026-11-21T09:00:00.000Z',
+    ],
   ])('a message %s keeps its time', async (_, requestedAt, sentAt) => {
     await stageFile({ ...message({ requestedAt }), sentAt: new Date(sentAt) }, world.staging, fresh);
     expect(world.outbox.objects.get(outboxKey)?.metadata['requested-at']).toBe(requestedAt);
