@@ -76,7 +76,6 @@ describe('queues', () => {
     const { Timeout } = service.at(`Functions/${worker}/Function`).Properties;
     expect(Properties.VisibilityTimeout).toBeGreaterThanOrEqual(6 * Timeout);
     expect(Properties).toMatchObject({
-      SqsManagedSseEnabled: true,
       MessageRetentionPeriod: 14 * 24 * 3600,
       MaximumMessageSize: 1_048_576,
     });
@@ -91,6 +90,14 @@ describe('queues', () => {
       FunctionResponseTypes: ['ReportBatchItemFailures'],
       ScalingConfig: { MaximumConcurrency: concurrency },
     });
+  });
+
+  test('are sealed: the one with visas under the key of its dead letters', () => {
+    const { Properties: requests } = service.at('ExportRequests/Queue');
+    expect(show(requests.KmsMasterKeyId)).toBe('ExportRequestsKey');
+    expect(requests.KmsDataKeyReusePeriodSeconds).toBe(300);
+    expect(requests.SqsManagedSseEnabled).toBeUndefined();
+    expect(service.at('FileExports/Queue').Properties.SqsManagedSseEnabled).toBe(true);
   });
 
   test('refuse plain HTTP', async () => {

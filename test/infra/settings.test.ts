@@ -120,7 +120,7 @@ describe('an operator who has an archive already', () => {
     expect(text).toContain(existing.database.clusterArn);
     expect(text).toContain(':s3:::the-archive/*');
     served.hasResourceProperties('AWS::Lambda::Function', {
-      Environment: { Variables: { ARCHIVE_BUCKET: 'the-archive', DATABASE_NAME: 'lega' } },
+      Environment: { Variables: { ARCHIVE_BUCKETS: 'the-archive', DATABASE_NAME: 'lega' } },
     });
   });
 

@@ -96,7 +96,7 @@ describe('catalogue', () => {
 
 test('every key rotates and is kept', () => {
   const keys = storage.all('AWS::KMS::Key');
-  expect(keys).toHaveLength(7);
+  expect(keys).toHaveLength(8);
   for (const { Properties, DeletionPolicy } of keys) {
     expect(Properties.EnableKeyRotation).toBe(true);
     expect(DeletionPolicy).toBe('Retain');
@@ -127,13 +127,18 @@ test('secrets start empty or are made up, are under keys of their own and are ke
   for (const { DeletionPolicy } of secrets) expect(DeletionPolicy).toBe('Retain');
 });
 
-test('dead letters are sealed and kept for 14 days', () => {
+test('dead letters are sealed and kept for 14 days, those with visas under a key of their own', () => {
   const queues = storage.all('AWS::SQS::Queue');
   expect(queues).toHaveLength(2);
   for (const { Properties, DeletionPolicy } of queues) {
-    expect(Properties).toMatchObject({ SqsManagedSseEnabled: true, MessageRetentionPeriod: 14 * 24 * 3600 });
+    expect(Properties.MessageRetentionPeriod).toBe(14 * 24 * 3600);
     expect(DeletionPolicy).toBe('Retain');
   }
+  const { Properties: requests } = storage.at('ExportRequestsDeadLetters/Queue');
+  expect(show(requests.KmsMasterKeyId)).toBe('ExportRequestsKey');
+  expect(requests.KmsDataKeyReusePeriodSeconds).toBe(300);
+  expect(requests.SqsManagedSseEnabled).toBeUndefined();
+  expect(storage.at('FileExportsDeadLetters/Queue').Properties.SqsManagedSseEnabled).toBe(true);
 });
 
 test('what the tool and the local engine look for is in the outputs', () => {

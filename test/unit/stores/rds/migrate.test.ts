@@ -89,7 +89,8 @@ describe('the migrations', () => {
 
   it('give the table of a pipeline before version 23 the place of a body, and nothing else', async () => {
     for (const statement of pipeline.split(';')) await test.sql(statement);
-    const columns = "select column_name, data_type from information_schema.columns where table_name = 'files' order by 1";
+    const columns =
+      "select column_name, data_type from information_schema.columns where table_name = 'files' order by 1";
     const current = await test.sql(columns);
     await test.sql('alter table sda.files drop column archive_location');
     await migrate(test.dataApi(), readMigrations());
