@@ -5,12 +5,13 @@ import { type Accounts, addArchiveUser, fillSecrets, prepareAccounts } from './a
 import { readApis } from './api-gateway/model.ts';
 import { type ApiServer, listenForApi } from './api-gateway/server.ts';
 import { Credentials } from './aws/credentials.ts';
+import { customerKeys } from './aws/customer-keys.ts';
 import { startAwsFront } from './aws/front.ts';
-import { fullAccess } from './aws/iam.ts';
+import { fullAccess, parseDenials } from './aws/iam.ts';
 import { Secrets, secretsManager } from './aws/secrets-manager.ts';
 import { Traffic } from './aws/traffic.ts';
 import { describeConnection, refuseSecondEngine, writeConnection } from './connection-file.ts';
-import { startEmulator } from './emulator/emulator.ts';
+import { type Emulator, startEmulator } from './emulator/emulator.ts';
 import { createBuckets, createQueues } from './emulator/resources.ts';
 import { localSqs } from './emulator/sqs.ts';
 import { prepareKeys, withLocalIssuer } from './keys.ts';
@@ -50,6 +51,8 @@ export interface Engine {
   readonly accounts: Accounts;
   /** Counters, observation and faults of the AWS calls. */
   readonly traffic: Traffic;
+  /** The queues themselves, past every policy. */
+  readonly queues: Pick<Emulator, 'sqs'>;
   readonly functions: Functions;
   readonly database: Database;
   /** Unfinished multipart uploads. */
@@ -158,6 +161,10 @@ async function start(
       'rds-data': rdsDataService(database, cluster),
       secretsmanager: secretsManager(secrets),
     },
+    denials: deployment
+      .resources('AWS::SQS::QueuePolicy')
+      .flatMap((policy) => parseDenials(policy.property('PolicyDocument'), `${policy.stackName}/${policy.logicalId}`)),
+    keyUses: customerKeys(deployment),
     traffic,
     now,
   });
@@ -192,7 +199,16 @@ async function start(
   };
   const connection = describeConnection(parts);
   cleanup.push(writeConnection(state.connectionPath, connection));
-  return { connection, connectionPath: state.connectionPath, accounts, traffic, functions, database, uploads };
+  return {
+    connection,
+    connectionPath: state.connectionPath,
+    accounts,
+    traffic,
+    queues: emulator,
+    functions,
+    database,
+    uploads,
+  };
 }
 
 /** One server an API; the one that the output `ProxyUrl` names gets the wanted port. */
