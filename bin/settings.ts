@@ -7,6 +7,7 @@ import type { Settings } from '../lib/infra/settings.ts';
  *
  *     database: { clusterArn: 'arn:aws:rds:…', secretArn: 'arn:aws:secretsmanager:…', databaseName: 'lega' },
  *     archiveBucket: { bucketName: 'my-archive', keyArn: 'arn:aws:kms:…' },
+ *     otherArchiveBuckets: [{ bucketName: 'my-archive-2', keyArn: 'arn:aws:kms:…' }],
  *     archiveKeysSecret: { secretArn: 'arn:aws:secretsmanager:…' },
  */
 export const settings: Settings = {

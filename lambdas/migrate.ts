@@ -8,6 +8,7 @@ import catalogue from '../lib/stores/rds/migrations/0001-catalogue.sql';
 import catalogueIndexes from '../lib/stores/rds/migrations/0002-catalogue-indexes.sql';
 import dataOut from '../lib/stores/rds/migrations/0003-data-out.sql';
 import auditIndexes from '../lib/stores/rds/migrations/0004-audit-indexes.sql';
+import archiveLocation from '../lib/stores/rds/migrations/0005-archive-location.sql';
 import { prepareRole, rolePassword } from '../lib/stores/rds/network-role.ts';
 import { secretsManagerClient } from '../lib/stores/secrets/client.ts';
 import { whenSettled } from '../lib/stores/settling.ts';
@@ -21,6 +22,7 @@ const migrations = [
   migration('0002-catalogue-indexes.sql', catalogueIndexes),
   migration('0003-data-out.sql', dataOut),
   migration('0004-audit-indexes.sql', auditIndexes),
+  migration('0005-archive-location.sql', archiveLocation),
 ];
 
 /** A role has no secret where the operator gave its functions the same credentials as everything else. */

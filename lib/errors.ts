@@ -14,7 +14,8 @@ export type ErrorCode =
   | 'reply_too_large'
   | 'request_rejected'
   | 'temporarily_unavailable'
-  | 'archive_damaged';
+  | 'archive_damaged'
+  | 'archive_location_unknown';
 
 /** Base of every error this service raises on purpose. `message` never holds a token, a key or a visa. */
 export abstract class DataOutError extends Error {
@@ -108,5 +109,19 @@ export class TemporarilyUnavailableError extends DataOutError {
 
 /** The archive contradicts itself (no such body, wrong size, header that no archive key opens): an operator must look. */
 export class ArchiveDamagedError extends DataOutError {
-  readonly code = 'archive_damaged';
+  readonly code: 'archive_damaged' | 'archive_location_unknown' = 'archive_damaged';
+
+  /** This error, naming the file: bodies and headers know nothing of files, and the operator looks for one. */
+  ofFile(fileId: string): this {
+    this.message = `file ${fileId}: ${this.message}`;
+    return this;
+  }
+}
+
+/** The catalogue says that a body is in a bucket which is not in the settings: the operator adds it there, or corrects the row. */
+export class ArchiveLocationUnknownError extends ArchiveDamagedError {
+  override readonly code = 'archive_location_unknown';
+  constructor(location: string) {
+    super(`the archive location ${JSON.stringify(location)} names no bucket of the settings`);
+  }
 }

@@ -10,6 +10,7 @@ import { drsServiceInfo } from '../../lib/http/drs/service-info.ts';
 import type { HttpReply } from '../../lib/http/reply.ts';
 import type { HttpRequest } from '../../lib/http/request.ts';
 import { S3Archive } from '../../lib/stores/s3/archive.ts';
+import { parseArchiveBuckets } from '../../lib/stores/s3/archive-buckets.ts';
 import { s3Client } from '../../lib/stores/s3/client.ts';
 import { SecretArchiveKeys } from '../../lib/stores/secrets/archive-keys.ts';
 import { secretsManagerClient } from '../../lib/stores/secrets/client.ts';
@@ -21,7 +22,7 @@ import { serviceInfo } from '../shared/service-info.ts';
 
 const endpoint = {
   ...directAccess(),
-  archive: new S3Archive({ client: s3Client(), bucket: required(environment.archiveBucket) }),
+  archive: new S3Archive({ client: s3Client(), buckets: parseArchiveBuckets(required(environment.archiveBuckets)) }),
   archiveKeys: new SecretArchiveKeys({
     client: secretsManagerClient(),
     secretArn: required(environment.archiveKeysSecretArn),

@@ -2,6 +2,7 @@ import { environment } from '../../lib/contract/environment.ts';
 import { RdsCatalogue } from '../../lib/stores/rds/catalogue.ts';
 import { RdsExportLog } from '../../lib/stores/rds/export-log.ts';
 import { S3Archive } from '../../lib/stores/s3/archive.ts';
+import { parseArchiveBuckets } from '../../lib/stores/s3/archive-buckets.ts';
 import { s3Client } from '../../lib/stores/s3/client.ts';
 import { S3OutboxWriter } from '../../lib/stores/s3/outbox-writer.ts';
 import { SecretArchiveKeys } from '../../lib/stores/secrets/archive-keys.ts';
@@ -13,7 +14,7 @@ import { queueHandler } from '../shared/queue.ts';
 import { stageRecord } from '../shared/stage-record.ts';
 
 const client = s3Client();
-const archiveBucket = required(environment.archiveBucket);
+const archiveBuckets = parseArchiveBuckets(required(environment.archiveBuckets));
 const data = database();
 
 /** Consumer of `file-exports`: stages one file for one recipient. */
@@ -23,8 +24,8 @@ export const handler = queueHandler({
   retryDelaysSeconds: required(environment.retryDelaysSeconds),
   handle: stageRecord({
     catalogue: new RdsCatalogue(data),
-    archive: new S3Archive({ client, bucket: archiveBucket }),
-    outbox: new S3OutboxWriter({ client, bucket: required(environment.outboxBucket), archiveBucket }),
+    archive: new S3Archive({ client, buckets: archiveBuckets }),
+    outbox: new S3OutboxWriter({ client, bucket: required(environment.outboxBucket), archiveBuckets }),
     archiveKeys: new SecretArchiveKeys({
       client: secretsManagerClient(),
       secretArn: required(environment.archiveKeysSecretArn),

@@ -9,8 +9,8 @@ export const environment = {
   archiveKind: 'ARCHIVE_KIND',
   /** `required` or `when-presented`: whether list and stream insist on the central archive's Basic credentials. */
   archiveCredentials: 'ARCHIVE_CREDENTIALS',
-  /** Name of the bucket that holds the archived bodies. */
-  archiveBucket: 'ARCHIVE_BUCKET',
+  /** Names of the buckets that hold the archived bodies, separated by commas; the first is the default. */
+  archiveBuckets: 'ARCHIVE_BUCKETS',
   /** Name of the bucket that holds staged containers. */
   outboxBucket: 'OUTBOX_BUCKET',
   /** Days after which a staged container expires (the bucket's lifecycle rule). */

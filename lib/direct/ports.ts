@@ -1,4 +1,4 @@
-import type { Catalogue } from '../export/ports.ts';
+import type { BodyAddress, Catalogue } from '../export/ports.ts';
 
 /** A checksum as ingestion recorded it: lower-case hex. */
 export interface Checksum {
@@ -55,5 +55,5 @@ export interface DirectUrls {
   /** Of a short-lived container. @param key of the grammar in `lib/contract/direct-key.ts` */
   container(key: string): Promise<SignedUrl>;
   /** Of an archived body. @param fileName what the client should call it: letters, digits, `.`, `_` and `-` */
-  body(archiveKey: string, fileName: string): Promise<SignedUrl>;
+  body(address: BodyAddress, fileName: string): Promise<SignedUrl>;
 }

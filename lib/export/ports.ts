@@ -8,12 +8,18 @@ export interface FileReference {
   readonly datasetId: string;
 }
 
+/** Where an archived body lies. */
+export interface BodyAddress {
+  /** `sda.files.archive_location`: names the bucket. `undefined`: the default bucket. */
+  readonly archiveLocation: string | undefined;
+  /** Key of the body in that bucket. */
+  readonly archiveFilePath: string;
+}
+
 /** Everything staging needs to know of one archived file. */
-export interface ArchivedFile extends FileReference {
+export interface ArchivedFile extends FileReference, BodyAddress {
   /** Path the submitter gave; untrusted text, used only to derive the outbox name. */
   readonly submissionFilePath: string;
-  /** Key of the body in the archive bucket. */
-  readonly archiveFilePath: string;
   /** Bytes of the body as the catalogue has it. */
   readonly archiveFileSize: number;
   /** The whole Crypt4GH header, for one of the archive's keys. */
@@ -47,18 +53,18 @@ export interface ObjectHead {
 
 /** Read access to archived bodies. */
 export interface Archive {
-  /** @throws ArchiveDamagedError when the body is not there. */
-  head(key: string): Promise<ObjectHead>;
+  /** @throws ArchiveDamagedError when the body is not there; ArchiveLocationUnknownError */
+  head(address: BodyAddress): Promise<ObjectHead>;
   /** Bytes [start, end) of the body while its ETag is `etag`. Never more than 8 MiB at a time. The memory is the caller's. */
   read(
-    key: string,
+    address: BodyAddress,
     range: { readonly start: number; readonly end: number; readonly etag: string },
   ): Promise<Uint8Array>;
 }
 
 /** The archived body that parts of a container are copied from. */
 export interface ContainerSource {
-  readonly archiveKey: string;
+  readonly address: BodyAddress;
   readonly archiveEtag: string;
   readonly bodySize: number;
 }

@@ -80,9 +80,7 @@ export async function stageFile(
     const file = await catalogue.findReleasedFile({ fileId, datasetId });
     if (!file) throw rejection('not_released', 'the dataset is not released, or no longer holds the file');
     const written = await stage({ message, publicKey, file }, dependencies, delivery).catch((error: unknown) => {
-      // Bodies and headers know nothing of files; the operator looks for one.
-      if (!(error instanceof ArchiveDamagedError)) throw error;
-      throw new ArchiveDamagedError(`file ${fileId}: ${error.message}`, { cause: error.cause });
+      throw error instanceof ArchiveDamagedError ? error.ofFile(fileId) : error;
     });
     // Also when an earlier delivery staged it: that one may have ended before it could say so.
     if (written.outcome !== 'superseded') await log.record({ ...facts, event: 'staged', bytes: written.bytes });

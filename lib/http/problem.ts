@@ -45,6 +45,7 @@ const reactions: Record<
     detail: () => 'The request was not carried out. Send it again after the seconds in Retry-After.',
   },
   archive_damaged: { status: 500, title: 'Internal Server Error', detail: () => undefined },
+  archive_location_unknown: { status: 500, title: 'Internal Server Error', detail: () => undefined },
   internal_error: { status: 500, title: 'Internal Server Error', detail: () => undefined },
 };
 

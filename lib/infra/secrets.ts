@@ -1,9 +1,10 @@
-import { SecretValue, Stack } from 'aws-cdk-lib';
+import { SecretValue } from 'aws-cdk-lib';
 import type { Key } from 'aws-cdk-lib/aws-kms';
 import { Secret } from 'aws-cdk-lib/aws-secretsmanager';
 import { Construct } from 'constructs';
 import type { EnvironmentVariable } from '../contract/environment.ts';
 import { acknowledge } from './acknowledge.ts';
+import { allowKey } from './customer-key.ts';
 import type { Grantee } from './service-function.ts';
 import type { ExistingSecret } from './settings.ts';
 
@@ -24,16 +25,10 @@ export interface ReadableSecret {
   readonly keyArn: string | undefined;
 }
 
-/** Read a secret. Its key opens it for Secrets Manager only, not for a caller who found the ciphertext elsewhere. */
+/** Read a secret, and use its key for that. */
 export function allowReading(grantee: Grantee, scope: Construct, { secretArn, keyArn }: ReadableSecret): void {
   grantee.allow({ actions: ['secretsmanager:GetSecretValue'], resources: [secretArn] });
-  if (!keyArn) return;
-  const service = `secretsmanager.${Stack.of(scope).region}.amazonaws.com`;
-  grantee.allow({
-    actions: ['kms:Decrypt'],
-    resources: [keyArn],
-    conditions: { StringEquals: { 'kms:ViaService': service } },
-  });
+  allowKey(grantee, scope, { service: 'secretsmanager', actions: ['kms:Decrypt'], keyArn });
 }
 
 /** A secret that the operator's tool fills after the deployment. */

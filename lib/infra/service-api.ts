@@ -28,8 +28,9 @@ export interface ServiceApiProps {
 }
 
 /**
- * What a log line says of a request. The path is there, because it names the file; the query string and the headers are
- * not, because they carry visas and passwords.
+ * What a log line says of a request. API Gateway fills in values as they are, so none is here that a caller can word:
+ * a quotation mark in a path would end the text and begin fields of the caller's own. Which file was asked for is in the
+ * functions' log lines. A caller may choose `requestId`, but only as a UUID; `extendedRequestId` is API Gateway's own.
  */
 const accessLogFormat = AccessLogFormat.custom(
   JSON.stringify({
@@ -39,7 +40,6 @@ const accessLogFormat = AccessLogFormat.custom(
     time: '$context.requestTimeEpoch',
     method: '$context.httpMethod',
     route: '$context.resourcePath',
-    path: '$context.path',
     status: '$context.status',
     responseBytes: '$context.responseLength',
     milliseconds: '$context.responseLatency',

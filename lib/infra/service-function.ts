@@ -54,6 +54,7 @@ export interface Grantee {
 export class ServiceFunction extends Construct implements Grantee {
   readonly function: NodejsFunction;
   readonly timeout: Duration;
+  readonly roleArn: string;
   readonly #role: Role;
 
   constructor(scope: Construct, id: string, props: ServiceFunctionProps) {
@@ -64,6 +65,7 @@ export class ServiceFunction extends Construct implements Grantee {
       assumedBy: new ServicePrincipal('lambda.amazonaws.com'),
       description: props.description,
     });
+    this.roleArn = this.#role.roleArn;
     this.allow({ actions: ['logs:CreateLogStream', 'logs:PutLogEvents'], resources: [logGroup.logGroupArn] });
     acknowledge(this.#role, 'X-Ray has no resources to name.', 'AwsSolutions-IAM5[Resource::*]');
     this.function = new NodejsFunction(this, 'Function', {

@@ -10,7 +10,8 @@ import { ApiGatewayLogRole } from './api-gateway-log-role.ts';
 import { DataOutApi } from './data-out-api.ts';
 import { Functions } from './functions.ts';
 import { ProxyApi } from './proxy-api.ts';
-import { WorkQueue } from './queues.ts';
+import { WorkQueue, workQueueNames } from './queues.ts';
+import { Redrive } from './redrive.ts';
 import type { Settings } from './settings.ts';
 import type { StorageStack } from './storage-stack.ts';
 
@@ -44,22 +45,30 @@ export class ServiceStack extends Stack {
       targets: [new LambdaFunction(functions.protect.function)],
     });
 
+    const redrive = new Redrive(this, 'Redrive');
+    const names = workQueueNames(settings.stage);
+    const { retryDelaysSeconds } = settings;
     const exportRequests = new WorkQueue(this, 'ExportRequests', {
+      name: names.exportRequests,
+      sender: functions.exportRequest,
       worker: functions.consumeExport,
+      redrive,
       deadLetters: storage.exportRequestsDeadLetters.queue,
+      key: storage.exportRequestsKey,
       maxConcurrency: settings.concurrency.exportRequests,
       variable: environment.exportRequestsQueueUrl,
-      retryDelaysSeconds: settings.retryDelaysSeconds,
+      retryDelaysSeconds,
     });
     const fileExports = new WorkQueue(this, 'FileExports', {
+      name: names.fileExports,
+      sender: functions.consumeExport,
       worker: functions.stageFile,
+      redrive,
       deadLetters: storage.fileExportsDeadLetters.queue,
       maxConcurrency: settings.concurrency.fileExports,
       variable: environment.fileExportsQueueUrl,
-      retryDelaysSeconds: settings.retryDelaysSeconds,
+      retryDelaysSeconds,
     });
-    exportRequests.grantSend(functions.exportRequest);
-    fileExports.grantSend(functions.consumeExport);
 
     const proxy = new ProxyApi(this, 'Proxy', { ...functions, settings, description: 'data-out: export and download' });
     const dataOut = new DataOutApi(this, 'DataOut', { ...functions, settings, description: 'data-out: direct access' });
@@ -88,6 +97,7 @@ export class ServiceStack extends Stack {
     this.#output(outputs.dataOutUrl, dataOut.api.url);
     this.#output(outputs.exportRequestsQueueUrl, exportRequests.queue.queueUrl);
     this.#output(outputs.fileExportsQueueUrl, fileExports.queue.queueUrl);
+    this.#output('RedriveRoleArn', redrive.roleArn);
   }
 
   /** The CDK keeps log groups unless told otherwise. Their names are generated: a kept one never blocks a later deployment. */

@@ -46,8 +46,17 @@ export interface Settings {
 
   /** The catalogue's Aurora Serverless v2 cluster, or an existing one. */
   readonly database: NewDatabase | ExistingDatabase;
-  /** Bucket with the archived bodies. @default - a new bucket under a new key */
+  /**
+   * Bucket with the archived bodies, in the region of the deployment: where `data-out-ops archive add` puts them, and where
+   * a body is whose catalogue row has no `sda.files.archive_location`. @default - a new bucket under a new key
+   */
   readonly archiveBucket?: ExistingBucket;
+  /**
+   * More buckets with archived bodies, of which rows of the catalogue name one in `archive_location`: `<endpoint>/<bucket>`,
+   * `s3://<bucket>` or `<bucket>`; only the bucket is looked at. A row that names a bucket that is not in these settings is
+   * an error for whoever wants the file. @default - none
+   */
+  readonly otherArchiveBuckets?: readonly ExistingBucket[];
   /** Secret with the archive's Crypt4GH key pairs. @default - a new, empty secret under a new key */
   readonly archiveKeysSecret?: ExistingSecret;
 

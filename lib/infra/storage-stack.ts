@@ -8,7 +8,7 @@ import { acknowledge } from './acknowledge.ts';
 import { ArchiveBodies } from './archive-bodies.ts';
 import { Catalogue } from './catalogue.ts';
 import { Outbox } from './outbox.ts';
-import { DeadLetters } from './queues.ts';
+import { DeadLetters, workQueueNames } from './queues.ts';
 import { OperatorSecret } from './secrets.ts';
 import type { Grantee } from './service-function.ts';
 import type { Settings } from './settings.ts';
@@ -20,6 +20,8 @@ export class StorageStack extends Stack {
   readonly catalogue: Catalogue;
   readonly administrators: OperatorSecret;
   readonly archiveKeys: OperatorSecret;
+  /** Of the queue `export-requests` and its dead letters. */
+  readonly exportRequestsKey: Key;
   readonly exportRequestsDeadLetters: DeadLetters;
   readonly fileExportsDeadLetters: DeadLetters;
 
@@ -33,6 +35,7 @@ export class StorageStack extends Stack {
 
     this.archive = new ArchiveBodies(this, 'Archive', {
       existing: settings.archiveBucket,
+      others: settings.otherArchiveBuckets ?? [],
       newKey: () => this.#key('ArchiveBucketKey', 'Bodies in the archive bucket'),
       accessLogs,
     });
@@ -60,8 +63,16 @@ export class StorageStack extends Stack {
       variable: environment.archiveKeysSecretArn,
       existing: settings.archiveKeysSecret,
     });
-    this.exportRequestsDeadLetters = new DeadLetters(this, 'ExportRequestsDeadLetters');
-    this.fileExportsDeadLetters = new DeadLetters(this, 'FileExportsDeadLetters');
+    this.exportRequestsKey = this.#key(
+      'ExportRequestsKey',
+      'Export requests, which hold visas, and their dead letters',
+    );
+    const sources = workQueueNames(settings.stage);
+    this.exportRequestsDeadLetters = new DeadLetters(this, 'ExportRequestsDeadLetters', {
+      source: sources.exportRequests,
+      key: this.exportRequestsKey,
+    });
+    this.fileExportsDeadLetters = new DeadLetters(this, 'FileExportsDeadLetters', { source: sources.fileExports });
 
     this.#output(outputs.archiveBucket, this.archive.bucketName);
     this.#output(outputs.outboxBucket, this.outbox.bucketName);

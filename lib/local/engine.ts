@@ -5,13 +5,14 @@ import { type Accounts, addArchiveUser, fillSecrets, prepareAccounts } from './a
 import { readApis } from './api-gateway/model.ts';
 import { type ApiServer, listenForApi } from './api-gateway/server.ts';
 import { Credentials } from './aws/credentials.ts';
+import { customerKeys } from './aws/customer-keys.ts';
 import { startAwsFront } from './aws/front.ts';
-import { fullAccess } from './aws/iam.ts';
+import { fullAccess, parseDenials } from './aws/iam.ts';
 import { cloudFormation, Protection, rds } from './aws/protection.ts';
 import { Secrets, secretsManager } from './aws/secrets-manager.ts';
 import { Traffic } from './aws/traffic.ts';
 import { describeConnection, refuseSecondEngine, writeConnection } from './connection-file.ts';
-import { startEmulator } from './emulator/emulator.ts';
+import { type Emulator, startEmulator } from './emulator/emulator.ts';
 import { createBuckets, createQueues } from './emulator/resources.ts';
 import { localSqs } from './emulator/sqs.ts';
 import { prepareKeys, withLocalIssuer } from './keys.ts';
@@ -51,6 +52,8 @@ export interface Engine {
   readonly accounts: Accounts;
   /** Counters, observation and faults of the AWS calls. */
   readonly traffic: Traffic;
+  /** The queues themselves, past every policy. */
+  readonly queues: Pick<Emulator, 'sqs'>;
   readonly functions: Functions;
   readonly database: Database;
   /** Unfinished multipart uploads. */
@@ -167,6 +170,10 @@ async function start(
       cloudformation: cloudFormation(protection),
       rds: rds(protection),
     },
+    denials: deployment
+      .resources('AWS::SQS::QueuePolicy')
+      .flatMap((policy) => parseDenials(policy.property('PolicyDocument'), `${policy.stackName}/${policy.logicalId}`)),
+    keyUses: customerKeys(deployment),
     traffic,
     now,
   });
@@ -206,6 +213,7 @@ async function start(
     connectionPath: state.connectionPath,
     accounts,
     traffic,
+    queues: emulator,
     functions,
     database,
     uploads,

@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto';
-import { SendMessageCommand } from '@aws-sdk/client-sqs';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { formatPublicKey, generateKeyPair, publicKeyOf } from '../../lib/crypt4gh/index.ts';
 import type { FaultRule } from '../../lib/local/aws/traffic.ts';
@@ -198,15 +197,9 @@ async function poisonMessages(): Promise<void> {
   const token = await visa('a message');
   const publicKey = formatPublicKey(recipient.publicKey);
   const send = (QueueUrl: string, body: unknown, requestId = '') =>
-    service.sqs.send(
-      new SendMessageCommand({
-        QueueUrl,
-        MessageBody: typeof body === 'string' ? body : JSON.stringify(body),
-        ...(requestId && {
-          MessageAttributes: { requestId: { DataType: 'String', StringValue: requestId } },
-        }),
-      }),
-    );
+    service.enqueue(QueueUrl, typeof body === 'string' ? body : JSON.stringify(body), {
+      ...(requestId && { requestId }),
+    });
   await send(outputs.ExportRequestsQueueUrl, `{"jwtToken":"${token}","publicKey":`);
   await send(outputs.ExportRequestsQueueUrl, { jwtToken: [token], publicKey, datasetId: released });
   await send(outputs.ExportRequestsQueueUrl, { jwtToken: token, publicKey: token, datasetId: released });

@@ -25,6 +25,16 @@ function get(path: string, method = 'GET'): Promise<RawReply> {
   return rawRequest(service.connection.proxyUrl, path, { method, headers });
 }
 
+test('a path cannot put fields into the access log', async () => {
+  for (const quote of ['"', '%22', '%5c%22']) await get(`stream/x${quote},${quote}user${quote}:${quote}forged`);
+  const lines = service.logs.filter(({ functionName }) => functionName === 'proxy-access');
+  expect(lines.length).toBeGreaterThanOrEqual(3);
+  for (const { line } of lines) {
+    expect(JSON.parse(line).user).toBe('-');
+    expect(line).not.toContain('forged');
+  }
+});
+
 describe('GET and HEAD /stream', () => {
   const up = '%2e%2e%2f';
   const impossible = () => [

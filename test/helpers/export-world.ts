@@ -76,6 +76,7 @@ export class ExportWorld {
     this.catalogue.files.set(fileId, {
       fileId,
       submissionFilePath,
+      archiveLocation: undefined,
       archiveFilePath,
       archiveFileSize: body.length,
       header: vector('split/header.bin'),

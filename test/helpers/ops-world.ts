@@ -110,6 +110,7 @@ export async function makeOpsWorld(): Promise<OpsWorld> {
     connection: undefined,
     catalogue,
     bodies: {
+      location: 'https://s3.example/archive',
       upload: (key, source) =>
         call('upload', async () => {
           const chunks: Uint8Array[] = [];

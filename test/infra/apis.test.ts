@@ -143,7 +143,7 @@ describe.each(['ProxyApi', 'DataOutApi'])('%s', (name) => {
     expect(api?.Properties.BinaryMediaTypes).toBeUndefined();
   });
 
-  test('throttles, and logs neither bodies, headers nor query strings', () => {
+  test('throttles, and logs neither bodies, headers, query strings nor paths, nor anything that a caller words', () => {
     const stage = service.all('AWS::ApiGateway::Stage').find(({ Properties }) => show(Properties.RestApiId) === name)!;
     const common = { LoggingLevel: 'OFF', DataTraceEnabled: false, MetricsEnabled: true };
     const all = { HttpMethod: '*', ResourcePath: '/*', ThrottlingRateLimit: 50, ThrottlingBurstLimit: 100 };
@@ -165,7 +165,6 @@ describe.each(['ProxyApi', 'DataOutApi'])('%s', (name) => {
       '$context.httpMethod',
       '$context.identity.sourceIp',
       '$context.integrationLatency',
-      '$context.path',
       '$context.requestId',
       '$context.requestTimeEpoch',
       '$context.resourcePath',

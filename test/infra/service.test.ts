@@ -42,7 +42,7 @@ describe('functions', () => {
     expect(variables('Stream')).toMatchObject({ ARCHIVE_CREDENTIALS: 'required', URL_LIFETIME_SECONDS: '900' });
     expect(variables('ConsumeExport')).toMatchObject({ RETRY_DELAYS_SECONDS: '10,60,300,900', DATABASE_NAME: 'sda' });
     expect(show(variables('StageFile').FILE_EXPORTS_QUEUE_URL)).toBe('FileExportsQueue');
-    expect(show(variables('StageFile').ARCHIVE_BUCKET)).toBe('ArchiveBucket');
+    expect(show(variables('StageFile').ARCHIVE_BUCKETS)).toBe('ArchiveBucket');
     expect(show(variables('StageFile').OUTBOX_BUCKET)).toBe('OutboxBucket');
   });
 
@@ -99,7 +99,6 @@ describe('queues', () => {
     const { Timeout } = service.at(`Functions/${worker}/Function`).Properties;
     expect(Properties.VisibilityTimeout).toBeGreaterThanOrEqual(6 * Timeout);
     expect(Properties).toMatchObject({
-      SqsManagedSseEnabled: true,
       MessageRetentionPeriod: 14 * 24 * 3600,
       MaximumMessageSize: 1_048_576,
     });
@@ -114,6 +113,14 @@ describe('queues', () => {
       FunctionResponseTypes: ['ReportBatchItemFailures'],
       ScalingConfig: { MaximumConcurrency: concurrency },
     });
+  });
+
+  test('are sealed: the one with visas under the key of its dead letters', () => {
+    const { Properties: requests } = service.at('ExportRequests/Queue');
+    expect(show(requests.KmsMasterKeyId)).toBe('ExportRequestsKey');
+    expect(requests.KmsDataKeyReusePeriodSeconds).toBe(300);
+    expect(requests.SqsManagedSseEnabled).toBeUndefined();
+    expect(service.at('FileExports/Queue').Properties.SqsManagedSseEnabled).toBe(true);
   });
 
   test('refuse plain HTTP', async () => {

@@ -93,7 +93,7 @@ describe('catalogue', () => {
 
 test('every key rotates', () => {
   const keys = storage.all('AWS::KMS::Key');
-  expect(keys).toHaveLength(7);
+  expect(keys).toHaveLength(8);
   for (const { Properties } of keys) expect(Properties.EnableKeyRotation).toBe(true);
 });
 
@@ -120,12 +120,17 @@ test('secrets start empty or are made up, and are under keys of their own', () =
   ]);
 });
 
-test('dead letters are sealed and kept for 14 days', () => {
+test('dead letters are sealed and kept for 14 days, those with visas under a key of their own', () => {
   const queues = storage.all('AWS::SQS::Queue');
   expect(queues).toHaveLength(2);
   for (const { Properties } of queues) {
-    expect(Properties).toMatchObject({ SqsManagedSseEnabled: true, MessageRetentionPeriod: 14 * 24 * 3600 });
+    expect(Properties.MessageRetentionPeriod).toBe(14 * 24 * 3600);
   }
+  const { Properties: requests } = storage.at('ExportRequestsDeadLetters/Queue');
+  expect(show(requests.KmsMasterKeyId)).toBe('ExportRequestsKey');
+  expect(requests.KmsDataKeyReusePeriodSeconds).toBe(300);
+  expect(requests.SqsManagedSseEnabled).toBeUndefined();
+  expect(storage.at('FileExportsDeadLetters/Queue').Properties.SqsManagedSseEnabled).toBe(true);
 });
 
 test('what the tool and the local engine look for is in the outputs', () => {

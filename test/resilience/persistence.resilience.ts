@@ -5,7 +5,6 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { SendMessageCommand } from '@aws-sdk/client-sqs';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { connection } from '../../lib/contract/connection.ts';
 import { hashPassword } from '../../lib/contract/password-hash.ts';
@@ -46,9 +45,7 @@ describe('an engine with a data folder', () => {
     const requestId = await service.exported({ id: datasetId, visa, publicKey: recipient.publicKey });
     const audit = await service.settled(requestId);
 
-    await service.sqs.send(
-      new SendMessageCommand({ QueueUrl: first.outputs.FileExportsDeadLetterQueueUrl, MessageBody: 'a dead letter' }),
-    );
+    await service.enqueue(first.outputs.FileExportsDeadLetterQueueUrl, 'a dead letter');
     const { promise: begun, resolve } = Promise.withResolvers<void>();
     service.engine.traffic.addFault(({ caller }) => {
       if (caller !== 'consume-export') return undefined;

@@ -53,7 +53,7 @@ export async function describeObject(request: HttpRequest, baseUrl: string, endp
     archiveKeys.candidates(file.keyHash),
   ]);
   const edited = storedEditList(file, candidates) !== undefined;
-  const created = facts?.createdAt ?? (await archive.head(file.archiveFilePath)).lastModified;
+  const created = facts?.createdAt ?? (await archive.head(file)).lastModified;
   const { fileId } = file;
   const object: DrsObject = {
     id: fileId,

@@ -7,8 +7,9 @@ import type { LocalS3, S3Reply } from '../s3/local-s3.ts';
 import { parseS3Request, type S3Request } from '../s3/s3-request.ts';
 import { authenticate } from './authenticate.ts';
 import type { Credentials, Principal } from './credentials.ts';
+import type { KeyUses } from './customer-keys.ts';
 import { AwsError, type AwsReply, type AwsService, errorReply, xmlServices } from './errors.ts';
-import { isAllowed, type Permission } from './iam.ts';
+import { isAllowed, type Permission, type Statement } from './iam.ts';
 import type { JsonService } from './json-service.ts';
 import type { AwsCall, Fault, Traffic } from './traffic.ts';
 
@@ -17,6 +18,9 @@ export interface AwsServices {
   readonly credentials: Credentials;
   readonly s3: LocalS3;
   readonly json: Readonly<Record<Exclude<AwsService, 's3'>, JsonService>>;
+  /** Statements of the resources' own policies, which apply to every call. */
+  readonly denials: readonly Statement[];
+  readonly keyUses: KeyUses;
   readonly traffic: Traffic;
   readonly now: () => Date;
 }
@@ -102,13 +106,13 @@ class Exchange {
     const json = this.#services.json[service];
     const { action, input, permissions } = json.parse(path, request.headers, body);
     const call = { ...this.#call(caller, action), input };
-    this.#authorise(principal, permissions);
+    this.#authorise(principal, action, permissions);
     this.#services.traffic.counterOf(call).bytesIn += body.length;
     await this.#carryOut(call, async () => json.handle(action, input, body, request.headers));
   }
 
   async #answerS3(s3: S3Request, principal: Principal, call: AwsCall): Promise<void> {
-    this.#authorise(principal, s3.permissions);
+    this.#authorise(principal, s3.action, s3.permissions);
     const counter = this.#services.traffic.counterOf(call);
     const request = this.#request;
     // Pausing the request pauses this listener, too: counting does not defeat back-pressure.
@@ -118,9 +122,10 @@ class Exchange {
     request.pause();
     await this.#carryOut(call, async () => {
       const reply = await this.#services.s3.handle(s3, request, request.url ?? '/');
-      const readable = { action: 's3:ListBucket', resource: `arn:aws:s3:::${s3.bucket}` };
-      // Without the right to list, S3 does not tell a missing key from a forbidden one.
-      if (reply.status === 404 && s3.key !== '' && !isAllowed(principal.statements, readable)) {
+      // Without the right to list, S3 does not tell a missing key from a forbidden one. It takes the key for the prefix.
+      const context = { 's3:prefix': s3.key };
+      const readable = { action: 's3:ListBucket', resource: `arn:aws:s3:::${s3.bucket}`, context };
+      if (reply.status === 404 && s3.key !== '' && !this.#isAllowed(principal, readable)) {
         if (typeof reply.body === 'object' && 'resume' in reply.body) reply.body.resume();
         throw new AwsError(403, 'AccessDenied', 'Access Denied');
       }
@@ -134,12 +139,23 @@ class Exchange {
     return { caller, invocation, service: this.#service, action, method, url, headers };
   }
 
-  #authorise(principal: Principal, permissions: readonly Permission[]): void {
-    const refused = permissions.find((permission) => !isAllowed(principal.statements, permission));
+  #authorise(principal: Principal, action: string, permissions: readonly Permission[]): void {
+    const needed = [...permissions, ...this.#services.keyUses(this.#service, action, permissions)];
+    const refused = needed.find((permission) => !this.#isAllowed(principal, permission));
     if (!refused) return;
     const message = `${principal.name} is not authorized to perform ${refused.action} on ${refused.resource}`;
     if (xmlServices.has(this.#service)) throw new AwsError(403, 'AccessDenied', message);
     throw new AwsError(400, 'AccessDeniedException', message);
+  }
+
+  #isAllowed({ arn, statements }: Principal, permission: Permission): boolean {
+    const context = {
+      'aws:principalarn': arn,
+      'aws:principalisawsservice': 'false',
+      'aws:securetransport': 'true',
+      ...permission.context,
+    };
+    return isAllowed([...statements, ...this.#services.denials], { ...permission, context });
   }
 
   async #carryOut(call: AwsCall, action: () => Promise<S3Reply | AwsReply>): Promise<void> {

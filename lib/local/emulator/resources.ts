@@ -1,3 +1,4 @@
+import { environment } from '../../contract/environment.ts';
 import type { Deployment } from '../template/deployment.ts';
 import { list, optionalNumber, type Resource, record } from '../template/template.ts';
 import type { Emulator } from './emulator.ts';
@@ -37,9 +38,15 @@ function attributesOf(queue: Resource): Record<string, string> {
   return Object.fromEntries(attributes) as Record<string, string>;
 }
 
-/** Make the buckets of the template. */
+/** Make the buckets of the template, and those with archived bodies that the operator had before. */
 export async function createBuckets(deployment: Deployment, emulator: Emulator): Promise<void> {
-  for (const bucket of deployment.resources('AWS::S3::Bucket')) await emulator.createBucket(bucket.id);
+  const named = deployment.resources('AWS::Lambda::Function').flatMap((resource) => {
+    const variables = record(record(resource.property('Environment'))['Variables']);
+    const buckets = variables[environment.archiveBuckets];
+    return buckets === undefined ? [] : String(buckets).split(',');
+  });
+  const made = deployment.resources('AWS::S3::Bucket').map(({ id }) => id);
+  for (const bucket of new Set([...made, ...named])) await emulator.createBucket(bucket);
 }
 
 /** A message as ReceiveMessage gives it. */

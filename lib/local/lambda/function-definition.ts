@@ -59,8 +59,8 @@ function define(resource: Resource, context: DefinitionContext): FunctionDefinit
   const runtime = text(resource, 'Runtime');
   if (!runtimes.has(runtime)) throw new UnsupportedTemplateError(where, `runtime ${runtime} cannot be run locally`);
   const name = shortName(resource.path);
-  const statements = statementsOf(text(resource, 'Role'), context.deployment);
-  const principal = context.credentials.issueForRole(name, statements);
+  const role = text(resource, 'Role');
+  const principal = context.credentials.issueForRole(name, role, statementsOf(role, context.deployment));
   const taskRoot = prepareTaskRoot(resource, name, where, context);
   const memoryMb = optionalNumber(resource, 'MemorySize') ?? 128;
   const arn = resource.attribute('Arn');

@@ -1,4 +1,4 @@
-import type { IncomingMessage, OutgoingHttpHeaders } from 'node:http';
+import type { IncomingHttpHeaders, IncomingMessage, OutgoingHttpHeaders } from 'node:http';
 import type { Readable } from 'node:stream';
 import { AwsError } from '../aws/errors.ts';
 import { endToEnd, readAll, send } from '../http.ts';
@@ -40,7 +40,7 @@ export class LocalS3 {
     if (Number(headers['content-length'] ?? 0) > requestLimit) {
       throw new AwsError(400, 'EntityTooLarge', 'the local S3 takes at most 11 MiB in one request; upload in parts');
     }
-    if (s3.copySource) await this.#checkCopyCondition(s3.copySource, headers['x-amz-copy-source-if-match']);
+    if (s3.copySource) await this.#checkCopy(s3.copySource, headers);
     const writes = s3.action === 'PutObject' || s3.action === 'CompleteMultipartUpload';
     if (!writes || (!headers['if-match'] && !headers['if-none-match'])) return this.#forward(s3, request, url);
     return this.#exclusively(`${s3.bucket}/${s3.key}`, async () => {
@@ -98,9 +98,9 @@ export class LocalS3 {
         break;
       }
       case 'UploadPartCopy': {
-        const [, first, last] = /^bytes=(\d+)-(\d+)$/.exec(String(headers['x-amz-copy-source-range'])) ?? [];
+        const range = copyRange(headers);
         const whole = async () => (s3.copySource ? ((await this.#head(s3.copySource))?.size ?? 0) : 0);
-        const size = first === undefined ? await whole() : Number(last) - Number(first) + 1;
+        const size = range ? range[1] - range[0] + 1 : await whole();
         this.#uploads.partStored(uploadId, partNumber, { size, etag: tag(reply, 'ETag'), lastModified });
         break;
       }
@@ -118,10 +118,17 @@ export class LocalS3 {
     }
   }
 
-  async #checkCopyCondition(source: { bucket: string; key: string }, expected: string | string[] | undefined) {
-    if (expected === undefined) return;
+  async #checkCopy(source: { bucket: string; key: string }, headers: IncomingHttpHeaders): Promise<void> {
     const found = await this.#head(source);
-    if (found && bare(found.etag) !== bare(String(expected))) throw preconditionFailed();
+    // What is not there, the engine refuses itself.
+    if (!found) return;
+    const expected = headers['x-amz-copy-source-if-match'];
+    if (expected !== undefined && bare(found.etag) !== bare(String(expected))) throw preconditionFailed();
+    const [, last] = copyRange(headers) ?? [];
+    if (last !== undefined && last >= found.size) {
+      const message = `Range specified is not valid for source object of size: ${found.size}`;
+      throw new AwsError(400, 'InvalidArgument', message);
+    }
   }
 
   async #checkWriteCondition({ bucket, key }: S3Request, match: string | undefined, noneMatch: string | undefined) {
@@ -176,6 +183,12 @@ function overrides({ parameters }: S3Request, status: number): OutgoingHttpHeade
       return value === null ? [] : [[header, value]];
     }),
   );
+}
+
+/** First and last byte of a part that is copied; `undefined`: all of them. */
+function copyRange(headers: IncomingHttpHeaders): readonly [number, number] | undefined {
+  const [, first, last] = /^bytes=(\d+)-(\d+)$/.exec(String(headers['x-amz-copy-source-range'])) ?? [];
+  return first === undefined ? undefined : [Number(first), Number(last)];
 }
 
 function preconditionFailed(): AwsError {

@@ -20,6 +20,7 @@ const fileRow = z.object({
   submission_file_path: z.string(),
   archive_file_path: z.string().nullable(),
   archive_file_size: count.nullable(),
+  archive_location: z.string().nullable(),
   key_hash: z.string().nullable(),
   header: z.string().nullable(),
   header_length: count.nullable(),
@@ -106,7 +107,7 @@ export class RdsCatalogue implements Catalogue {
   async findReleasedFile({ fileId, datasetId }: FileReference): Promise<ArchivedFile | undefined> {
     const [row] = await this.#db.query(
       fileRow,
-      `select f.submission_file_path, f.archive_file_path, f.archive_file_size, f.key_hash,
+      `select f.submission_file_path, f.archive_file_path, f.archive_file_size, f.archive_location, f.key_hash,
          substring(f.header from 1 for ${headerSlice}) as header,
          length(f.header) as header_length,
          case when length(f.header) between ${headerSlice + 1} and ${longestHeader}
@@ -128,6 +129,7 @@ export class RdsCatalogue implements Catalogue {
       submissionFilePath: row.submission_file_path,
       archiveFilePath: row.archive_file_path,
       archiveFileSize: row.archive_file_size,
+      archiveLocation: row.archive_location || undefined,
       header: headerBytes(hex, fileId),
       keyHash: row.key_hash || undefined,
     };

@@ -169,7 +169,9 @@ describe('when the request was made', () => {
     const delivery = { redelivered: false, remainingMs: () => 900_000 };
     const outcomes = [];
     for (const message of world.fileExports.sent) {
-      outcomes.push(await stageFile({ messageId, body: JSON.stringify(message) }, world.staging, delivery));
+      outcomes.push(
+        await stageFile({ messageId, body: JSON.stringify(message), sentAt: days(20) }, world.staging, delivery),
+      );
     }
     expect(outcomes.map(({ outcome }) => outcome)).toEqual(['staged', 'superseded']);
     expect([...world.outbox.objects.values()].map(({ metadata }) => metadata['request-id'])).toEqual([newer]);

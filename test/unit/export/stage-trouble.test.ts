@@ -9,6 +9,7 @@ const recipient = 'ab'.repeat(32);
 const outboxKey = `${recipient}/EGAF1-sample.bam.c4gh`;
 const message = {
   messageId: '99999999-9999-4999-8999-999999999999',
+  sentAt: new Date('2026-11-21T09:00:01.000Z'),
   body: JSON.stringify({
     requestId: '11111111-1111-4111-8111-111111111111',
     requestedAt: '2026-11-21T09:00:00.000Z',

@@ -17,6 +17,7 @@ const outboxKey = `${recipient}/EGAF1-sample.bam.c4gh`;
 
 const message = (overrides: Record<string, string> = {}) => ({
   messageId: '99999999-9999-4999-8999-999999999999',
+  sentAt: new Date('2026-11-21T09:00:01.000Z'),
   body: JSON.stringify({
     requestId: requestA,
     requestedAt: older,
@@ -141,6 +142,26 @@ describe('again and at once', () => {
     await stageFile(message({ requestId: requestB, requestedAt: newer }), world.staging, fresh);
     expect(world.outbox.writes).toBe(2);
     expect(Buffer.from(staged()).equals(first)).toBe(true);
+  });
+
+  test('a message from the future counts as from when the queue took it, and supersedes no later request', async () => {
+    await stageFile(message({ requestedAt: '2099-01-01T00:00:00.000Z' }), world.staging, fresh);
+    expect(world.outbox.objects.get(outboxKey)?.metadata['requested-at']).toBe('2026-11-21T09:00:01.000Z');
+    const later = message({ requestId: requestB, requestedAt: '2026-11-21T09:05:00.000Z' });
+    const outcome = await stageFile({ ...later, sentAt: new Date('2026-11-21T09:05:01.000Z') }, world.staging, fresh);
+    expect(outcome).toMatchObject({ outcome: 'staged', requestId: requestB });
+  });
+
+  test.each([
+    ['moved back from the dead letters a week later', older, '2026-11-28T09:00:00.000Z'],
+    [
+      "of a sender whose clock is a minute ahead of the queue's",
+      '2026-11-21T09:01:00.000Z',
+      '2026-11-21T09:00:00.000Z',
+    ],
+  ])('a message %s keeps its time', async (_, requestedAt, sentAt) => {
+    await stageFile({ ...message({ requestedAt }), sentAt: new Date(sentAt) }, world.staging, fresh);
+    expect(world.outbox.objects.get(outboxKey)?.metadata['requested-at']).toBe(requestedAt);
   });
 
   test.each([

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import {
   ArchiveDamagedError,
+  ArchiveLocationUnknownError,
   ForbiddenError,
   InvalidRequestError,
   NotFoundError,
@@ -31,6 +32,7 @@ test.each([
     'temporarily_unavailable',
   ],
   [new ArchiveDamagedError(secret), 500, 'Internal Server Error', 'archive_damaged'],
+  [new ArchiveLocationUnknownError(secret), 500, 'Internal Server Error', 'archive_location_unknown'],
   [new TypeError(secret), 500, 'Internal Server Error', 'internal_error'],
   [secret, 500, 'Internal Server Error', 'internal_error'],
   [undefined, 500, 'Internal Server Error', 'internal_error'],

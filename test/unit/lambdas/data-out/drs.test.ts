@@ -18,7 +18,7 @@ beforeAll(async () => {
   world = await outboxSurroundings();
   visa = await world.issuer.visa();
   const variables = {
-    ARCHIVE_BUCKET: 'archive',
+    ARCHIVE_BUCKETS: 'archive',
     ARCHIVE_KEYS_SECRET_ARN: 'arn:aws:secretsmanager:eu-north-1:111122223333:secret:keys-AbCdEf',
     SERVICE_ID: 'org.example.data-out',
     ORGANIZATION_NAME: 'Example Archive',

@@ -141,6 +141,14 @@ describe('findReleasedFile', () => {
     });
   });
 
+  it('tells where the body lies, when the pipeline says so', async () => {
+    await test.sql("update sda.files set archive_location = 'https://s3.example/b-2' where stable_id = 'EGAF1'");
+    await test.sql("update sda.files set archive_location = '' where stable_id = 'EGAF10'");
+    expect((await find('EGAF1'))?.archiveLocation).toBe('https://s3.example/b-2');
+    // EGAF5 was entered without one.
+    for (const id of ['EGAF5', 'EGAF10']) expect((await find(id))?.archiveLocation).toBeUndefined();
+  });
+
   it('reads a header that is too long for a row in slices', async () => {
     const statements: string[] = [];
     const file = await watched((sql) => statements.push(sql)).findReleasedFile({ fileId: 'EGAF5', datasetId: 'EGAD1' });
