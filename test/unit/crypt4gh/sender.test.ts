@@ -77,9 +77,13 @@ describe('a container of somebody else', () => {
   test('for another reader is told as such, whoever wrote it', async () => {
     const { privateKey } = generateKeyPair();
     for (const options of [{}, { sender }]) {
-      await expect(decrypted(await encrypted({ senderKey }), { privateKeys: [privateKey], ...options })).rejects.toMatchObject(
-        { isOfOtherSender: false, recipientCount: 2, message: expect.stringContaining('not encrypted for the given key') },
-      );
+      await expect(
+        decrypted(await encrypted({ senderKey }), { privateKeys: [privateKey], ...options }),
+      ).rejects.toMatchObject({
+        isOfOtherSender: false,
+        recipientCount: 2,
+        message: expect.stringContaining('not encrypted for the given key'),
+      });
     }
   });
 
