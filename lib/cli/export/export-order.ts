@@ -93,7 +93,9 @@ export async function readOrder(words: ExportWords, sources: ExportSources, term
 }
 
 const remedies: Readonly<Record<string, string>> = {
-  unauthenticated: "Look at the administrator's user name and password; those of a researcher are others.",
+  unauthenticated:
+    "Look at the administrator's user name and password (--username, --password-file, DATA_OUT_ADMIN_USERNAME, " +
+    'DATA_OUT_ADMIN_PASSWORD); those of a researcher are others.',
   forbidden: 'This user is known, but no administrator: ask the operator.',
   not_found: 'Look at --kind, and at the address.',
 };
