@@ -36,6 +36,9 @@ export class DownloadReporter {
   /** @param event as the download tells it */
   readonly onEvent = (event: DownloadEvent): void => {
     switch (event.type) {
+      case 'comparing':
+        this.#remark(event.name, 'it is there with another time; comparing it with what is staged');
+        break;
       case 'started':
         this.#started(event.name, event.size, event.kept);
         break;

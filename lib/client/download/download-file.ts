@@ -5,6 +5,7 @@ import { ClientError } from '../errors.ts';
 import type { Transport } from '../transport.ts';
 import { bootId } from './boot.ts';
 import { Checkpoints } from './checkpoints.ts';
+import { ComparedFile, DifferentError } from './compared-file.ts';
 import { DecryptingSink } from './decrypting-sink.ts';
 import type { DownloadEvent } from './events.ts';
 import { type Existing, isWhole, refuseExisting } from './existing.ts';
@@ -15,8 +16,8 @@ import { FileLock } from './lock.ts';
 import { PartFile, PRIVATE_MODE } from './part-file.ts';
 import type { ByteRange } from './range-set.ts';
 import { ChangedError, isRecognizable, type ObjectVersion, type RemoteFile } from './remote-file.ts';
-import { ContainerSink } from './sink.ts';
-import { Transfer } from './transfer.ts';
+import { ContainerSink, type Target } from './sink.ts';
+import { Transfer, type TransferOptions } from './transfer.ts';
 
 /** Opens containers while they come. */
 export interface Decryption {
@@ -52,7 +53,7 @@ const MOST_RESTARTS = 3;
 export async function downloadFile(options: DownloadFileOptions): Promise<'downloaded' | 'skipped'> {
   const { paths, remote } = options;
   await using _lock = await FileLock.acquire(paths.lock);
-  if (await isWhole(options)) return 'skipped';
+  if (await isWhole(options, () => isCopy(options))) return 'skipped';
   for (let restarts = 0; ; restarts += 1) {
     try {
       await downloadVersion(options);
@@ -64,8 +65,49 @@ export async function downloadFile(options: DownloadFileOptions): Promise<'downl
   }
 }
 
+/** Whether the file that is there has the bytes of the remote one: all of that is read, and nothing written. */
+async function isCopy(options: DownloadFileOptions): Promise<boolean> {
+  const { remote, paths, onEvent } = options;
+  const { name } = remote;
+  await using file = await ComparedFile.open(paths.final);
+  if (file === undefined) return false;
+  onEvent({ type: 'comparing', name });
+  onEvent({ type: 'started', name, size: remote.size, kept: 0 });
+  const kept = (bytes: number) => onEvent({ type: 'progress', name, bytes });
+  const transfer = transferTo(file, options, { resumed: undefined, kept });
+  try {
+    if ((await transfer.run()) !== (await file.size())) return false;
+  } catch (error) {
+    if (error instanceof DifferentError) return false;
+    throw described(error, name);
+  }
+  await file.setModified(transfer.state?.version.lastModified);
+  return true;
+}
+
+function transferTo(
+  part: Target,
+  { remote, connections, decrypt, transport, onEvent, signal }: DownloadFileOptions,
+  more: Pick<TransferOptions, 'resumed' | 'kept'>,
+): Transfer {
+  const { name } = remote;
+  return new Transfer({
+    remote,
+    connections,
+    transport,
+    signal,
+    ...more,
+    makeSink: (size, damaged) =>
+      decrypt
+        ? new DecryptingSink({ part, size, damaged, cipher: { decryptSegments }, ...decrypt })
+        : new ContainerSink(part, size),
+    retrying: (error) => onEvent({ type: 'retrying', name, error }),
+    refetching: (segment) => onEvent({ type: 'refetching', name, segment }),
+  });
+}
+
 async function downloadVersion(options: DownloadFileOptions): Promise<void> {
-  const { remote, paths, connections, decrypt, transport, onEvent, signal } = options;
+  const { remote, paths, decrypt, transport, onEvent } = options;
   const { name } = remote;
   const form: Form = decrypt ? 'plaintext' : 'container';
   // The lock is a file that this process has just made.
@@ -85,22 +127,12 @@ async function downloadVersion(options: DownloadFileOptions): Promise<void> {
     await checkpoints.forget();
     if (exists) await part.renew();
   }
-  const transfer = new Transfer({
-    remote,
-    connections,
-    transport,
-    signal,
+  const transfer = transferTo(part, options, {
     resumed,
-    makeSink: (size, damaged) =>
-      decrypt
-        ? new DecryptingSink({ part, size, damaged, cipher: { decryptSegments }, ...decrypt })
-        : new ContainerSink(part, size),
     kept(bytes, version, done) {
       onEvent({ type: 'progress', name, bytes });
       checkpoints.note(bytes, version, done);
     },
-    retrying: (error) => onEvent({ type: 'retrying', name, error }),
-    refetching: (segment) => onEvent({ type: 'refetching', name, segment }),
   });
   const kept = transfer.state?.done.size ?? 0;
   try {
