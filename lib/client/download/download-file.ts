@@ -1,7 +1,7 @@
 import { open, rename, rm, stat, statfs } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { Crypt4ghError, decryptSegments, NoMatchingKeyError, type SegmentCipher } from '../../crypt4gh/index.ts';
-import { ClientError } from '../errors.ts';
+import { ChecksumError, ClientError } from '../errors.ts';
 import type { Transport } from '../transport.ts';
 import { bootId } from './boot.ts';
 import { Checkpoints } from './checkpoints.ts';
@@ -13,6 +13,7 @@ import { type Form, partDone, readJournal, removeJournal } from './journal.ts';
 import { LocalDiskError, onDisk } from './local-disk.ts';
 import type { LocalPaths } from './local-name.ts';
 import { FileLock } from './lock.ts';
+import { PartDigest } from './part-digest.ts';
 import { PartFile, PRIVATE_MODE } from './part-file.ts';
 import type { ByteRange } from './range-set.ts';
 import { ChangedError, isRecognizable, type ObjectVersion, type RemoteFile } from './remote-file.ts';
@@ -34,6 +35,8 @@ export interface DownloadFileOptions {
   readonly decrypt?: Decryption | undefined;
   /** Whether only its owner may read the file; what is decrypted here is so anyway. */
   readonly isPrivate?: boolean;
+  /** SHA-256 in lower-case hex that the whole file must have; default: not compared. Not together with `decrypt`. */
+  readonly sha256?: string | undefined;
   readonly transport: Transport;
   readonly onEvent: (event: DownloadEvent) => void;
   readonly signal: AbortSignal | undefined;
@@ -127,7 +130,9 @@ async function downloadVersion(options: DownloadFileOptions): Promise<void> {
     await checkpoints.forget();
     if (exists) await part.renew();
   }
-  const transfer = transferTo(part, options, {
+  const { sha256: listed } = options;
+  const digest = listed === undefined ? undefined : new PartDigest(part);
+  const transfer = transferTo(digest ?? part, options, {
     resumed,
     kept(bytes, version, done) {
       onEvent({ type: 'progress', name, bytes });
@@ -140,10 +145,14 @@ async function downloadVersion(options: DownloadFileOptions): Promise<void> {
     onEvent({ type: 'started', name, size: remote.size, kept });
     const size = await transfer.run();
     await checkpoints.settle();
+    const found = await digest?.hex(options.signal);
+    if (listed !== undefined && found !== undefined && found !== listed)
+      throw new ChecksumError(name, { found, listed });
     await finish(part, { size, lastModified: transfer.state?.version.lastModified }, options, checkpoints);
   } catch (error) {
     const { state } = transfer;
-    const isOfUse = !(error instanceof ChangedError) && state !== undefined && state.done.size > 0;
+    const isWrong = error instanceof ChangedError || error instanceof ChecksumError;
+    const isOfUse = !isWrong && state !== undefined && state.done.size > 0;
     // What made it fail is of more use than what fails after it.
     const left = isOfUse ? checkpoints.save(state.version, state.done) : discard(part, checkpoints);
     await left.catch(() => undefined);

@@ -25,6 +25,8 @@ export interface FileResult {
   /** Where it is, or would be. */
   readonly path: string;
   readonly outcome: 'downloaded' | 'skipped' | 'failed';
+  /** With `downloaded`: SHA-256 in hex, where it was compared with that of the catalogue. */
+  readonly sha256?: string | undefined;
   /** With `failed`. */
   readonly error?: ClientError;
 }
