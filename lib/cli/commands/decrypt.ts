@@ -23,7 +23,7 @@ const afterHelp = `${filesHelp}
 A damaged segment is named; what comes after it is not given out, and no file is left behind.
 
 With --sender a file is refused unless its header was written with the private key that belongs to that public key, as
-data-out encrypt --key does it. The readers of a file can write one in the sender's name, but only for themselves.
+data-out encrypt --key does it. That is no signature: a reader could write such a file, too, but only for itself.
 
 Examples:
   data-out decrypt --key me.sec.pem sample.bam.c4gh                (writes sample.bam)
