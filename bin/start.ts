@@ -9,6 +9,8 @@ const usage = 'npm start -- [--port N] [--data-dir DIR]';
 
 async function main(): Promise<void> {
   const { port, dataDir } = readArguments();
+  // Also of the processes that it starts: databases and objects are made with the widest rights.
+  process.umask(0o077);
   const started = performance.now();
   const starting = startEngine({
     assemblyDir: join(import.meta.dirname, '../cdk.out'),

@@ -88,6 +88,23 @@ export class DataOutApi {
   }
 
   /**
+   * SHA-256 of the whole plaintext as ingestion recorded it, from the file's DRS object: unlike the list of a dataset, this
+   * needs no dataset, and leaves out a checksum that is not of the bytes that are served.
+   *
+   * @returns lower-case hex; `undefined` when the service lists none, or gives no DRS object
+   * @throws ClientError
+   */
+  async sha256Of(fileId: string, options: { signal?: AbortSignal | undefined } = {}): Promise<string | undefined> {
+    const url = new URL(`ga4gh/drs/v1/objects/${encodeURIComponent(fileId)}`, this.#url);
+    try {
+      return sha256In(await this.#json(`the checksum of ${JSON.stringify(fileId)}`, { url, ...options }));
+    } catch (error) {
+      if (error instanceof ServiceError) return undefined;
+      throw error;
+    }
+  }
+
+  /**
    * One request for a file. Statuses 412 and 416 are replies.
    *
    * @throws ClientError
@@ -139,6 +156,18 @@ function datasetFile(row: unknown): DatasetFile {
     size: typeof decryptedFileSize === 'number' ? decryptedFileSize : undefined,
     checksum: hasChecksum ? { value: decryptedFileChecksum, type: decryptedFileChecksumType } : undefined,
   };
+}
+
+/** DRS 1.5, Checksum: names of types are those of the IANA registry of named information. */
+function sha256In(object: unknown): string | undefined {
+  const { checksums } = object as { readonly checksums?: unknown };
+  for (const each of Array.isArray(checksums) ? (checksums as unknown[]) : []) {
+    const { type, checksum } = each as { readonly type?: unknown; readonly checksum?: unknown };
+    if (type === 'sha-256' && typeof checksum === 'string' && /^[0-9a-f]{64}$/i.test(checksum)) {
+      return checksum.toLowerCase();
+    }
+  }
+  return undefined;
 }
 
 /** RFC 6266 § 4: the name in UTF-8 when there is one, else the plain one. */

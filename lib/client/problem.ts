@@ -27,7 +27,12 @@ export async function refusal(reply: TransportReply, what: string, now: Date): P
   }
   const code = codes[status] ?? (status >= 400 && status < 500 ? 'usage' : 'protocol');
   // The service itself says why: who does not is another one, or a gateway that knows no such path.
-  const remedy = problemCode === undefined && status !== 407 ? remedies.protocol : remedies[code];
+  const remedy =
+    problemCode === undefined && status !== 407
+      ? remedies.protocol
+      : code === 'unauthenticated'
+        ? renewal(said)
+        : remedies[code];
   return new ServiceError(code, message, { status, problemCode, requestId, remedy });
 }
 
@@ -39,11 +44,19 @@ const codes: Readonly<Record<number, ClientErrorCode>> = {
 };
 
 const remedies: Partial<Record<ClientErrorCode, string>> = {
-  unauthenticated: 'Get a new visa, look at user name and password; data-out doctor says which of them is refused.',
   forbidden: 'The visa does not grant this, or the dataset is not released: ask whoever decides about access.',
   not_found: 'Look at the name with data-out list; a staged copy expires after some weeks and can be exported again.',
   protocol: 'Look at the address: what answers there does not behave like a data-out service.',
 };
+
+/** What to do about refused credentials, as far as the service says which of them it refused. */
+function renewal(said = ''): string {
+  if (/password|user name/i.test(said)) {
+    return 'Look at --username, and at the password: --password-file, DATA_OUT_PASSWORD, or what you typed.';
+  }
+  if (/visa|passport/i.test(said)) return 'Get a new visa, and name its file with --visa; data-out doctor looks at it.';
+  return 'Get a new visa, look at user name and password; data-out doctor says which of them is refused.';
+}
 
 interface Problem {
   readonly detail?: string | undefined;

@@ -88,7 +88,7 @@ export async function startEngine(options: EngineOptions): Promise<Engine> {
   };
   try {
     const stacks = loadAssembly(options.assemblyDir);
-    const state = takeState(options);
+    const state = takeState(options, (text) => options.onLog?.('engine', `warning: ${text}`));
     cleanup.push(() => state.release());
     await refuseSecondEngine(state.connectionPath);
     return { ...(await start(options, stacks, state, cleanup)), stop };
@@ -206,6 +206,7 @@ async function start(
     keys,
     logsDir: logs.directory,
   };
+  state.tighten();
   const connection = describeConnection(parts);
   cleanup.push(writeConnection(state.connectionPath, connection));
   return {

@@ -237,6 +237,28 @@ describe('bin/start.ts', () => {
     expect(existsSync(join(dataDir, 'engine.lock'))).toBe(false);
   });
 
+  test('takes the rights of others from a folder that an earlier engine left, and makes nothing that they may read', async () => {
+    const dataDir = join(folder, 'loose');
+    const earlier = await Service.start({ dataDir });
+    await earlier.archive('EGAD00000000001', 'notes.txt', 5000);
+    await earlier.stop();
+    // All that a process without a mask of its own can have left.
+    execFileSync('chmod', ['-R', 'a+rwX', dataDir]);
+    const { child, ended } = await start(['--data-dir', dataDir]);
+    const running = await connectionIn(join(dataDir, 'connection.json'));
+    expect((await fetch(`${running.proxyUrl}/files?inbox=false`)).status).toBe(401);
+    const loose = () =>
+      ['', ...readdirSync(dataDir, { recursive: true, encoding: 'utf8' })].filter(
+        (name) => !isOwnersOnly(join(dataDir, name)),
+      );
+    expect(readdirSync(join(dataDir, 'postgres')).length).toBeGreaterThan(0);
+    // A cache without data, which the database makes anew at any time with a mode of its own.
+    expect(loose().filter((name) => !name.endsWith('pg_internal.init'))).toEqual([]);
+    child.kill('SIGTERM');
+    expect(await ended).toEqual({ code: 0, stderr: '' });
+    expect(loose()).toEqual([]);
+  });
+
   test('DATA_OUT_CONNECTION names another place for connection.json', async () => {
     const path = join(folder, 'named/else.json');
     const end = (pid: number) => process.kill(pid, 'SIGTERM');
