@@ -19,6 +19,7 @@ export class StorageStack extends Stack {
   readonly catalogue: Catalogue;
   readonly administrators: OperatorSecret;
   readonly archiveKeys: OperatorSecret;
+  readonly visaDenyList: OperatorSecret;
   readonly exportRequestsDeadLetters: DeadLetters;
   readonly fileExportsDeadLetters: DeadLetters;
 
@@ -56,6 +57,12 @@ export class StorageStack extends Stack {
       variable: environment.archiveKeysSecretArn,
       existing: settings.archiveKeysSecret,
     });
+    this.visaDenyList = new OperatorSecret(this, 'VisaDenyList', {
+      description: 'Visas, passports and subjects that are denied',
+      emptyDocument: '{"denied":[]}',
+      newKey: () => this.#key('VisaDenyListKey', 'Visas, passports and subjects that are denied'),
+      variable: environment.visaDenyListSecretArn,
+    });
     this.exportRequestsDeadLetters = new DeadLetters(this, 'ExportRequestsDeadLetters');
     this.fileExportsDeadLetters = new DeadLetters(this, 'FileExportsDeadLetters');
 
@@ -63,6 +70,7 @@ export class StorageStack extends Stack {
     this.#output(outputs.outboxBucket, this.outbox.bucketName);
     this.#output(outputs.adminSecretArn, this.administrators.secretArn);
     this.#output(outputs.archiveKeysSecretArn, this.archiveKeys.secretArn);
+    this.#output(outputs.visaDenyListSecretArn, this.visaDenyList.secretArn);
     this.#output(outputs.databaseClusterArn, this.catalogue.clusterArn);
     this.#output(outputs.databaseSecretArn, this.catalogue.secretArn);
     this.#output(outputs.databaseName, this.catalogue.databaseName);

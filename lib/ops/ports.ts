@@ -70,4 +70,5 @@ export interface Target {
   readonly audit: AuditTrail;
   readonly administrators: EditableSecret;
   readonly archiveKeys: EditableSecret;
+  readonly visaDenyList: EditableSecret;
 }
