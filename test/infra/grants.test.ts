@@ -18,8 +18,12 @@ const readerSecret = [
   `kms:Decrypt CatalogueReaderKey ${throughSecretsManager}`,
   'secretsmanager:GetSecretValue CatalogueReaderSecret',
 ];
-const datasetsAndFiles = [`rds-data:ExecuteStatement ${cluster}`, ...readerSecret];
-const archiveUsers = [`rds-data:ExecuteStatement ${cluster}`, ...proxySecret];
+const denyList = [
+  `kms:Decrypt VisaDenyListKey ${throughSecretsManager}`,
+  'secretsmanager:GetSecretValue VisaDenyListSecret',
+];
+const datasetsAndFiles = [`rds-data:ExecuteStatement ${cluster}`, ...readerSecret, ...denyList];
+const archiveUsers = [`rds-data:ExecuteStatement ${cluster}`, ...proxySecret, ...denyList];
 const consume = (queue: string) =>
   ['ChangeMessageVisibility', 'DeleteMessage', 'GetQueueAttributes', 'GetQueueUrl', 'ReceiveMessage'].map(
     (action) => `sqs:${action} ${queue}`,
@@ -33,7 +37,7 @@ const expected: Readonly<Record<string, readonly string[]>> = {
   Files: [...archiveUsers, `s3:ListBucket OutboxBucketArn {"StringLike":{"s3:prefix":"${'?'.repeat(64)}/*"}}`],
   Stream: [...archiveUsers, 'kms:Decrypt OutboxKey', 's3:GetObject OutboxBucketArn/*', 's3:ListBucket OutboxBucketArn'],
   ServiceInfo: [],
-  AuthorizeVisa: [],
+  AuthorizeVisa: denyList,
   Datasets: datasetsAndFiles,
   DatasetFiles: datasetsAndFiles,
   DirectFile: [
@@ -59,9 +63,10 @@ const expected: Readonly<Record<string, readonly string[]>> = {
     's3:ListBucket ArchiveBucketArn',
     'secretsmanager:GetSecretValue ArchiveKeysSecret',
   ],
-  ConsumeExport: [...catalogue, ...consume('ExportRequestsQueue'), 'sqs:SendMessage FileExportsQueue'],
+  ConsumeExport: [...catalogue, ...denyList, ...consume('ExportRequestsQueue'), 'sqs:SendMessage FileExportsQueue'],
   StageFile: [
     ...catalogue,
+    ...denyList,
     ...consume('FileExportsQueue'),
     'kms:Decrypt ArchiveBucketKey',
     `kms:Decrypt ArchiveKeysKey ${throughSecretsManager}`,

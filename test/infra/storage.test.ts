@@ -96,7 +96,7 @@ describe('catalogue', () => {
 
 test('every key rotates and is kept', () => {
   const keys = storage.all('AWS::KMS::Key');
-  expect(keys).toHaveLength(7);
+  expect(keys).toHaveLength(8);
   for (const { Properties, DeletionPolicy } of keys) {
     expect(Properties.EnableKeyRotation).toBe(true);
     expect(DeletionPolicy).toBe('Retain');
@@ -106,7 +106,7 @@ test('every key rotates and is kept', () => {
 test('secrets start empty or are made up, are under keys of their own and are kept', () => {
   const secrets = storage.all('AWS::SecretsManager::Secret');
   const given = secrets.map(({ Properties }) => Properties.SecretString).filter((text) => text !== undefined);
-  expect(given.sort()).toEqual(['{"keys":[]}', '{"users":[]}']);
+  expect(given.sort()).toEqual(['{"denied":[]}', '{"keys":[]}', '{"users":[]}']);
   for (const [id, username] of [
     ['ProxySecret', 'data_out_proxy'],
     ['ReaderSecret', 'data_out_reader'],
@@ -123,6 +123,7 @@ test('secrets start empty or are made up, are under keys of their own and are ke
     'ArchiveKeysKey',
     'CatalogueProxyKey',
     'CatalogueReaderKey',
+    'VisaDenyListKey',
   ]);
   for (const { DeletionPolicy } of secrets) expect(DeletionPolicy).toBe('Retain');
 });
@@ -143,6 +144,7 @@ test('what the tool and the local engine look for is in the outputs', () => {
       'OutboxBucketName',
       'AdminSecretArn',
       'ArchiveKeysSecretArn',
+      'VisaDenyListSecretArn',
       'DatabaseClusterArn',
       'DatabaseSecretArn',
       'DatabaseName',
