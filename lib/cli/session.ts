@@ -2,6 +2,7 @@ import type { Command } from 'commander';
 import { connect, type ServiceConnection } from '../client/connection.ts';
 import type { RetryPolicy } from '../client/retry.ts';
 import type { Transport } from '../client/transport.ts';
+import { printable } from '../terminal/output.ts';
 import type { Terminal } from '../terminal/terminal.ts';
 import { createOutput, type Output } from './output.ts';
 import { createProgress, noProgress, type Progress } from './progress.ts';
@@ -41,16 +42,18 @@ export async function openSession(
   const quiet = options.quiet === true;
   const progress = json || quiet ? noProgress : createProgress(terminal);
   const settings = await readSettings(options, terminal);
+  const output = createOutput(terminal, { json, quiet }, progress.around);
   let transport: Transport | undefined;
   return {
     terminal,
-    output: createOutput(terminal, { json, quiet }, progress.around),
+    output,
     progress,
     settings,
     async service() {
       transport ??= await openTransport(settings, terminal, version, patience);
       const { proxyUrl, directUrl, visa, basic } = settings;
-      return connect({ proxyUrl: proxyUrl?.href, dataOutUrl: directUrl?.href, visa, basic, transport });
+      const note = (text: string) => output.note(printable(text));
+      return connect({ proxyUrl: proxyUrl?.href, dataOutUrl: directUrl?.href, visa, basic, note, transport });
     },
     async [Symbol.asyncDispose]() {
       progress.end();
