@@ -81,35 +81,37 @@ interface Secrets {
 /** Header lines of {@link authorized}, by the secrets. */
 export type Credentials = (secrets: Secrets) => Partial<TransportRequest>;
 
+/** A request that {@link authorized} completes. */
+export interface AuthorizedRequest {
+  /** What is asked for, for error texts. */
+  readonly what: string;
+  readonly needsVisa: boolean;
+  readonly request: Pick<TransportRequest, 'method' | 'url' | 'headers' | 'body' | 'signal'>;
+  readonly credentials: Credentials;
+  /** Chooses from a passport that is too large for the headers. Default: then nothing is sent. */
+  readonly choice?: VisaChoice;
+  /** Statuses that are a reply besides those below 300. */
+  readonly accepts?: readonly number[];
+}
+
 /**
  * Sends a request with the user's credentials, as often as the transport's patience allows. When they are refused they
  * are read again, and sent again if they have changed.
  *
- * @param what is asked for, for error texts
  * @returns a reply with a status below 300
  * @throws ClientError
  */
-export async function authorized(
-  connection: ServiceConnection,
-  options: {
-    readonly what: string;
-    readonly needsVisa: boolean;
-    readonly request: Pick<TransportRequest, 'method' | 'url' | 'headers' | 'body' | 'signal'>;
-    readonly credentials: Credentials;
-    /** Chooses from a passport that is too large for the headers. Default: it is too large. */
-    readonly choice?: VisaChoice;
-    /** Statuses that are a reply besides those below 300. */
-    readonly accepts?: readonly number[];
-  },
-): Promise<TransportReply> {
+export async function authorized(connection: ServiceConnection, options: AuthorizedRequest): Promise<TransportReply> {
   const { transport } = connection;
   const { request, what, accepts = [] } = options;
   const backoff = transport.backoff(request.signal);
   let renewed = false;
   for (;;) {
     const secrets = await secretsOf(connection, options.needsVisa);
+    // Outside: a choice that asks the service has a patience of its own.
+    const complete = await fitting(connection, options, secrets);
     try {
-      const reply = await transport.send(await fitting(connection, options, secrets));
+      const reply = await transport.send(complete);
       if (reply.status < 300 || accepts.includes(reply.status)) return reply;
       throw await refusal(reply, what, transport.timing.now());
     } catch (error) {
@@ -131,7 +133,7 @@ export async function authorized(
  */
 async function fitting(
   { transport, note }: ServiceConnection,
-  { what, request, credentials, choice }: Parameters<typeof authorized>[1],
+  { what, request, credentials, choice }: AuthorizedRequest,
   secrets: Secrets,
 ): Promise<TransportRequest> {
   const complete = (visa: string): TransportRequest => {

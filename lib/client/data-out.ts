@@ -1,3 +1,4 @@
+import { visasIn } from '../contract/unverified-token.ts';
 import { authorized, type Credentials, headersFit, type ServiceConnection } from './connection.ts';
 import { ClientError, ServiceError } from './errors.ts';
 import { readJson, text } from './json.ts';
@@ -141,7 +142,10 @@ export class DataOutApi {
       needsVisa: true,
       request: { url, headers: { ...headers, ...key }, ...rest },
       credentials: asReader,
-      choice: (passport) => this.#grantingVisa(fileId, passport, options.signal),
+      choice: async (passport, fits) => {
+        const granting = visasIn(passport) && (await this.#grantingVisa(fileId, passport, options.signal));
+        return granting && fits(granting.visa) ? granting : undefined;
+      },
       accepts: [412, 416],
     });
   }

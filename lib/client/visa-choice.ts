@@ -38,7 +38,7 @@ export const outboxVisa: VisaChoice = (passport, fits) => {
   const [chosen] = grants;
   if (!chosen) return undefined;
   const others = new Set(grantsIn(passport).map((grant) => JSON.stringify([grant.iss, grant.sub]))).size - 1;
-  const missing = others > 0 ? ` Files of ${others} other identities in it are not reached.` : '';
+  const missing = others > 0 ? ` Other identities in it: ${others}; their files are not reached.` : '';
   return { visa: chosen.visa, note: `${sending(passport, chosen)}.${missing}` };
 };
 

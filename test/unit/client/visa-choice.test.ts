@@ -48,7 +48,7 @@ describe('for the outbox', () => {
     const own = visa('EGAD2', { iss: broker.iss, sub: broker.sub });
     const chosen = await outboxVisa(passportOf(visa('EGAD1'), own), fits);
     expect(chosen?.visa).toBe(own);
-    expect(chosen?.note).toContain('Files of 1 other identities');
+    expect(chosen?.note).toContain('Other identities in it: 1;');
   });
 
   test('else of the first identity as the service orders them, the one that lasts longest', async () => {
@@ -60,7 +60,7 @@ describe('for the outbox', () => {
 
   test('of one identity alone nothing is missed', async () => {
     const chosen = await outboxVisa(passportOf(visa('EGAD1'), visa('EGAD2')), fits);
-    expect(chosen?.note).not.toContain('other identities');
+    expect(chosen?.note).not.toContain('identities');
   });
 });
 

@@ -140,6 +140,13 @@ test('a visa too large for the headers is not sent, and the text says which head
   expect(error?.message).toMatch(/^the listing: .*; x-ga4gh-visa has 10300$/);
 });
 
+test('a visa too large for the headers is not shown to DRS either', async () => {
+  const single = unverifiedToken(visaClaims('EGAD1', { padding: 'x'.repeat(8000) }));
+  const { seen, error } = await exchange(single, (service) => new DataOutApi(service).request('EGAF1', {}, {}));
+  expect(seen).toEqual([]);
+  expect(error?.message).toMatch(/; authorization has \d+$/);
+});
+
 test.each(['{"title":"Request refused","detail":"The request was refused.","code":"invalid_request"}', '{}'])(
   'a gateway that takes less answers 431: the user learns what is too large, and what to do',
   async (body) => {
