@@ -46,8 +46,8 @@ export interface TokenRules {
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
 /**
- * Take a token apart, so that its kind can be seen; then its rules say how large it may be. Base64url must be in its one canonical form, without padding (RFC
- * 7515 § 2), so that a token has one spelling.
+ * Take a token apart, so that its kind can be seen; {@link verifyToken} knows how large one of that kind may be. Base64url
+ * must be in its one canonical form, without padding (RFC 7515 § 2), so that a token has one spelling.
  *
  * @throws VisaError `token-too-large`, `malformed-token`
  */
