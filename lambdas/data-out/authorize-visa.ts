@@ -1,14 +1,14 @@
 import type { APIGatewayAuthorizerResult, APIGatewayRequestAuthorizerEvent } from 'aws-lambda';
 import { outboxPrefix } from '../../lib/contract/outbox-key.ts';
-import { DataOutError } from '../../lib/errors.ts';
+import { InvalidRequestError, UnauthenticatedError } from '../../lib/errors.ts';
 import { headersOf } from '../../lib/http/api-gateway.ts';
 import { bearerToken } from '../../lib/http/authorization.ts';
-import { VisaError, verifyVisaOrPassport } from '../../lib/visas/index.ts';
+import { VisaError } from '../../lib/visas/index.ts';
 import { describeError } from '../shared/describe-error.ts';
 import { logger } from '../shared/observability.ts';
-import { trustedIssuers } from '../shared/trusted-issuers.ts';
+import { deployedVisaRules } from '../shared/visa-rules.ts';
 
-const issuers = trustedIssuers();
+const rules = deployedVisaRules();
 
 /**
  * Request authorizer of direct access: whether the token is a visa or passport in force. It decides about no dataset: the
@@ -19,13 +19,13 @@ export async function handler(event: APIGatewayRequestAuthorizerEvent): Promise<
   const { requestId } = event.requestContext;
   try {
     const token = bearerToken({ headers: headersOf(event) });
-    const { kind, subject } = await verifyVisaOrPassport(token, { issuers, now: new Date() });
+    const { kind, subject } = await rules.verify(token);
     // The hash under which the outbox knows them: names nobody in a log.
     const principalId = outboxPrefix(subject);
     logger.info('authorized', { requestId, kind, principalId });
     return policy(principalId, event.methodArn);
   } catch (error) {
-    if (error instanceof VisaError || error instanceof DataOutError) {
+    if (error instanceof VisaError || error instanceof UnauthenticatedError || error instanceof InvalidRequestError) {
       logger.info('refused', { requestId, code: error.code, detail: error.message });
       // This very text is what the gateway looks for.
       throw new Error('Unauthorized');

@@ -9,6 +9,7 @@ import { SecretArchiveKeys } from '../../lib/stores/secrets/archive-keys.ts';
 import { secretsManagerClient } from '../../lib/stores/secrets/client.ts';
 import { sqsClient } from '../../lib/stores/sqs/client.ts';
 import { database } from '../shared/database.ts';
+import { visaDenyList } from '../shared/deny-list.ts';
 import { required } from '../shared/environment.ts';
 import { queueHandler } from '../shared/queue.ts';
 import { stageRecord } from '../shared/stage-record.ts';
@@ -16,6 +17,7 @@ import { stageRecord } from '../shared/stage-record.ts';
 const client = s3Client();
 const archiveBuckets = parseArchiveBuckets(required(environment.archiveBuckets));
 const data = database();
+const denyList = visaDenyList();
 
 /** Consumer of `file-exports`: stages one file for one recipient. */
 export const handler = queueHandler({
@@ -31,6 +33,7 @@ export const handler = queueHandler({
       secretArn: required(environment.archiveKeysSecretArn),
     }),
     log: new RdsExportLog(data),
+    denied: () => denyList.current(),
     now: () => new Date(),
   }),
 });

@@ -4,7 +4,7 @@ import type { RecipientAccess } from '../../lib/http/recipients.ts';
 import { RdsArchiveUsers } from '../../lib/stores/rds/archive-users.ts';
 import { database } from './database.ts';
 import { required } from './environment.ts';
-import { trustedIssuers } from './trusted-issuers.ts';
+import { deployedVisaRules } from './visa-rules.ts';
 
 /**
  * Milliseconds that looking up a user may take. A paused cluster needs longer to resume: the caller gets a 503 and the
@@ -14,7 +14,6 @@ const databasePatienceMs = 8000;
 
 /** What list and stream know about credentials, from the environment of the function. */
 export function outboxAccess(): RecipientAccess {
-  const clock = () => new Date();
   const policy = archiveCredentialsPolicies.find((name) => name === required(environment.archiveCredentials));
   if (!policy) {
     throw new Error(
@@ -22,6 +21,6 @@ export function outboxAccess(): RecipientAccess {
     );
   }
   const users = new RdsArchiveUsers(database({ remainingMs: () => databasePatienceMs }));
-  const archiveCredentials = new ArchiveCredentials({ users, policy, clock });
-  return { issuers: trustedIssuers(), archiveCredentials, clock };
+  const archiveCredentials = new ArchiveCredentials({ users, policy, clock: () => new Date() });
+  return { rules: deployedVisaRules(), archiveCredentials };
 }

@@ -2,6 +2,7 @@ import type { Command } from 'commander';
 import { connect, type ServiceConnection } from '../client/connection.ts';
 import type { RetryPolicy } from '../client/retry.ts';
 import type { Transport } from '../client/transport.ts';
+import { printable } from '../terminal/output.ts';
 import type { Terminal } from '../terminal/terminal.ts';
 import { warningOfExpiry } from './expired-visa.ts';
 import { createOutput, type Output } from './output.ts';
@@ -53,7 +54,8 @@ export async function openSession(
     async service() {
       transport ??= await openTransport(settings, terminal, version, patience);
       const { proxyUrl, directUrl, basic } = settings;
-      return connect({ proxyUrl: proxyUrl?.href, dataOutUrl: directUrl?.href, visa, basic, transport });
+      const note = (text: string) => output.note(printable(text));
+      return connect({ proxyUrl: proxyUrl?.href, dataOutUrl: directUrl?.href, visa, basic, note, transport });
     },
     async [Symbol.asyncDispose]() {
       progress.end();

@@ -17,7 +17,7 @@ export async function refusal(reply: TransportReply, what: string, now: Date): P
   const problem = await problemIn(reply);
   const { status } = reply;
   const { code: problemCode, requestId = reply.header('x-request-id') ?? reply.header('x-amzn-requestid') } = problem;
-  const said = wordsOf(problem);
+  const said = status === 431 ? headersTooLarge : wordsOf(problem);
   const message = `${what}: ${said ?? `the service answered with status ${status}`}${requestId ? ` (request ${printable(requestId)})` : ''}`;
   if (later.has(status)) {
     return new UnavailableError(message, {
@@ -26,15 +26,28 @@ export async function refusal(reply: TransportReply, what: string, now: Date): P
     });
   }
   const code = codes[status] ?? (status >= 400 && status < 500 ? 'usage' : 'protocol');
-  // The service itself says why: who does not is another one, or a gateway that knows no such path.
-  const remedy =
-    problemCode === undefined && status !== 407
-      ? remedies.protocol
-      : code === 'unauthenticated'
-        ? renewal(said)
-        : remedies[code];
+  const remedy = remedyOf(status, problemCode, code, said);
   return new ServiceError(code, message, { status, problemCode, requestId, remedy });
 }
+
+function remedyOf(
+  status: number,
+  problemCode: string | undefined,
+  code: ClientErrorCode,
+  said: string | undefined,
+): string | undefined {
+  // RFC 6585 § 5: on the way to the service, a gateway may take less than the service's own does.
+  if (status === 431) return fewerHeaders;
+  // The service itself says why: who does not is another one, or a gateway that knows no such path.
+  if (problemCode === undefined && status !== 407) return remedies.protocol;
+  return code === 'unauthenticated' ? renewal(said) : remedies[code];
+}
+
+const headersTooLarge = 'a gateway refused the headers as too large; the visa or passport is the largest of them';
+
+/** What to do about headers that are too large. */
+export const fewerHeaders =
+  'Save the one visa that this needs in a file and name that with --visa, or ask for a passport with fewer visas; data-out doctor shows what is in it.';
 
 const codes: Readonly<Record<number, ClientErrorCode>> = {
   401: 'unauthenticated',

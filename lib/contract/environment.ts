@@ -29,6 +29,8 @@ export const environment = {
   archiveKeysSecretArn: 'ARCHIVE_KEYS_SECRET_ARN',
   /** ARN of the storage stack. */
   storageStackId: 'STORAGE_STACK_ID',
+  /** ARN of the secret with the tokens and subjects that are denied. */
+  visaDenyListSecretArn: 'VISA_DENY_LIST_SECRET_ARN',
   /** ARN of the Aurora cluster (RDS Data API). */
   databaseClusterArn: 'DATABASE_CLUSTER_ARN',
   /** ARN of the secret with the credentials that the function uses in the database (RDS Data API). */

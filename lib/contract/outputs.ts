@@ -17,6 +17,7 @@ export const outputs = {
   outboxBucket: 'OutboxBucketName',
   adminSecretArn: 'AdminSecretArn',
   archiveKeysSecretArn: 'ArchiveKeysSecretArn',
+  visaDenyListSecretArn: 'VisaDenyListSecretArn',
   databaseClusterArn: 'DatabaseClusterArn',
   databaseSecretArn: 'DatabaseSecretArn',
   databaseName: 'DatabaseName',

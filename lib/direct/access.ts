@@ -1,18 +1,9 @@
 import { ForbiddenError, UnauthenticatedError } from '../errors.ts';
 import { grantedAndReleased } from '../export/entitlement.ts';
-import type { ArchivedFile, Catalogue, Clock, FileReference } from '../export/ports.ts';
-import {
-  type DatasetGrant,
-  type TrustedIssuers,
-  type VerifiedGrants,
-  VisaError,
-  verifyVisaOrPassport,
-} from '../visas/index.ts';
+import type { ArchivedFile, Catalogue, FileReference } from '../export/ports.ts';
+import { type DatasetGrant, type VerifiedGrants, VisaError, type VisaRules } from '../visas/index.ts';
 
-export interface VisaRules {
-  readonly issuers: TrustedIssuers;
-  readonly now: Clock;
-}
+export type { VisaRules };
 
 /** The one answer for a file that is unknown, not released or not granted: which of them it is, is nobody's business. */
 export function accessRefused(): ForbiddenError {
@@ -23,11 +14,11 @@ export function accessRefused(): ForbiddenError {
  * What a caller's token says at this moment. Called for every request: nothing is remembered between them.
  *
  * @param token a visa or a passport
- * @throws UnauthenticatedError when the token is refused
+ * @throws UnauthenticatedError when the token is refused; TemporarilyUnavailableError
  */
-export async function verifiedToken(token: string, { issuers, now }: VisaRules): Promise<VerifiedGrants> {
+export async function verifiedToken(token: string, rules: VisaRules): Promise<VerifiedGrants> {
   try {
-    return await verifyVisaOrPassport(token, { issuers, now: now() });
+    return await rules.verify(token);
   } catch (error) {
     if (!(error instanceof VisaError)) throw error;
     throw new UnauthenticatedError(`the visa was refused (${error.code}): ${error.message}`);

@@ -64,7 +64,7 @@ async function carryOut(
   facts.keyFingerprint = publicKeyFingerprint(publicKey);
 
   const grants = await verified(message.jwtToken, verify);
-  const { datasetId, subject } = await entitlementTo(message, grants, catalogue);
+  const { datasetId, subject, restsOn } = await entitlementTo(message, grants, catalogue);
   const recipient = outboxPrefix(subject);
   Object.assign(facts, { datasetId, recipient });
 
@@ -74,6 +74,7 @@ async function carryOut(
     datasetId,
     recipient,
     publicKey: Buffer.from(publicKey).toString('base64'),
+    restsOn: restsOn.filter((hash) => hash !== recipient),
   };
   let files = 0;
   for await (const fileIds of fileIdsOf(message, datasetId, catalogue)) {

@@ -11,6 +11,8 @@ export interface Entitlement {
   /** Whom the granting visa is about: the recipient. */
   readonly subject: Subject;
   readonly expiresAt: Date;
+  /** See `DatasetGrant`. */
+  readonly restsOn: readonly string[];
 }
 
 export interface Decision {
@@ -39,8 +41,8 @@ export async function grantedAndReleased(
 ): Promise<Decision> {
   const granted = await grantedDatasets(catalogue, grants, among && new Set(among));
   const entitlements: Entitlement[] = [];
-  for (const [datasetId, { subject, expiresAt }] of granted) {
-    if (await catalogue.isReleased(datasetId)) entitlements.push({ datasetId, subject, expiresAt });
+  for (const [datasetId, { subject, expiresAt, restsOn }] of granted) {
+    if (await catalogue.isReleased(datasetId)) entitlements.push({ datasetId, subject, expiresAt, restsOn });
   }
   return { granted: granted.length > 0, entitlements };
 }

@@ -1,7 +1,6 @@
 import { outboxPrefix } from '../contract/outbox-key.ts';
 import { verifiedToken } from '../direct/access.ts';
-import type { Clock } from '../export/ports.ts';
-import type { TrustedIssuers } from '../visas/index.ts';
+import type { VisaRules } from '../visas/index.ts';
 import type { ArchiveCredentials } from './archive-credentials.ts';
 import { visaToken } from './authorization.ts';
 import type { HttpRequest } from './request.ts';
@@ -15,9 +14,8 @@ export interface Recipient {
 
 /** What list and stream know about credentials. */
 export interface RecipientAccess {
-  readonly issuers: TrustedIssuers;
+  readonly rules: VisaRules;
   readonly archiveCredentials: ArchiveCredentials;
-  readonly clock: Clock;
 }
 
 /** Who calls list or stream. */
@@ -49,10 +47,11 @@ export function accessOf(
 /**
  * The caller, and their own parts of the outbox: usually one, more when a passport carries visas of several identities, which
  * are all the caller's. The visa is checked first, in memory, so that nobody without one can make the database work.
- * @throws UnauthenticatedError without a valid visa or right archive credentials. @throws InvalidRequestError
+ * @throws UnauthenticatedError without a valid visa or right archive credentials. @throws InvalidRequestError,
+ * TemporarilyUnavailableError
  */
 export async function callerOf(request: HttpRequest, access: RecipientAccess): Promise<Caller> {
-  const { subjects } = await verifiedToken(visaToken(request), { issuers: access.issuers, now: access.clock });
+  const { subjects } = await verifiedToken(visaToken(request), access.rules);
   const archiveUser = await access.archiveCredentials.check(request);
   const bySubject = new Map(subjects.map((subject) => [outboxPrefix(subject), subject.sub]));
   const recipients = Array.from(bySubject, ([prefix, sub]) => ({ prefix, sub }));

@@ -34,8 +34,11 @@ export class Functions extends Construct {
   constructor(scope: Construct, id: string, props: { readonly settings: Settings; readonly storage: StorageStack }) {
     super(scope, id);
     const { settings, storage } = props;
-    const make = (name: string, options: Omit<ServiceFunctionProps, 'logRetentionDays'>) =>
-      new ServiceFunction(this, name, { ...options, logRetentionDays: settings.logRetentionDays });
+    const make = (name: string, options: Omit<ServiceFunctionProps, 'logRetentionDays'>) => {
+      const made = new ServiceFunction(this, name, { ...options, logRetentionDays: settings.logRetentionDays });
+      if (options.verifiesVisas) storage.visaDenyList.grantRead(made);
+      return made;
+    };
 
     // Password hashes are made to be slow: the functions that check them get more of a processor.
     this.authorizeAdmin = make('AuthorizeAdmin', {
@@ -162,6 +165,9 @@ export class Functions extends Construct {
     storage.archive.grantRead(this.stageFile);
     storage.outbox.grantWrite(this.stageFile);
     storage.archiveKeys.grantRead(this.stageFile);
+    storage.visaDenyList.grantRead(this.stageFile);
+    // Messages are parsed strictly: who reads them must know a new field before it is written.
+    this.consumeExport.node.addDependency(this.stageFile.function);
 
     this.migrate = make('Migrate', {
       entry: 'migrate.ts',

@@ -53,7 +53,7 @@ export class OperatorSecret extends Construct {
     });
     acknowledge(
       secret,
-      'The secret holds a set, so that an operator adds the next key or user before taking the last one away; only the operator knows when everybody has moved on.',
+      'The secret holds a set: an operator adds and removes entries, such as the next key before the last one goes, and only the operator knows when.',
       'AwsSolutions-SMG4',
     );
     this.secretArn = secret.secretArn;

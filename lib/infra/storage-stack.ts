@@ -22,6 +22,7 @@ export class StorageStack extends Stack {
   readonly archiveKeys: OperatorSecret;
   /** Of the queue `export-requests` and its dead letters. */
   readonly exportRequestsKey: Key;
+  readonly visaDenyList: OperatorSecret;
   readonly exportRequestsDeadLetters: DeadLetters;
   readonly fileExportsDeadLetters: DeadLetters;
 
@@ -73,11 +74,18 @@ export class StorageStack extends Stack {
       key: this.exportRequestsKey,
     });
     this.fileExportsDeadLetters = new DeadLetters(this, 'FileExportsDeadLetters', { source: sources.fileExports });
+    this.visaDenyList = new OperatorSecret(this, 'VisaDenyList', {
+      description: 'Visas, passports and subjects that are denied',
+      emptyDocument: '{"denied":[]}',
+      newKey: () => this.#key('VisaDenyListKey', 'Visas, passports and subjects that are denied'),
+      variable: environment.visaDenyListSecretArn,
+    });
 
     this.#output(outputs.archiveBucket, this.archive.bucketName);
     this.#output(outputs.outboxBucket, this.outbox.bucketName);
     this.#output(outputs.adminSecretArn, this.administrators.secretArn);
     this.#output(outputs.archiveKeysSecretArn, this.archiveKeys.secretArn);
+    this.#output(outputs.visaDenyListSecretArn, this.visaDenyList.secretArn);
     this.#output(outputs.databaseClusterArn, this.catalogue.clusterArn);
     this.#output(outputs.databaseSecretArn, this.catalogue.secretArn);
     this.#output(outputs.databaseName, this.catalogue.databaseName);

@@ -72,4 +72,5 @@ export interface Target {
   readonly audit: AuditTrail;
   readonly administrators: EditableSecret;
   readonly archiveKeys: EditableSecret;
+  readonly visaDenyList: EditableSecret;
 }

@@ -137,6 +137,7 @@ function openTarget(
     audit: new RdsAuditTrail(db),
     administrators: new JsonSecret({ client: secrets, secretArn: stack[outputs.adminSecretArn] }),
     archiveKeys: new JsonSecret({ client: secrets, secretArn: stack[outputs.archiveKeysSecretArn] }),
+    visaDenyList: new JsonSecret({ client: secrets, secretArn: stack[outputs.visaDenyListSecretArn] }),
   };
 }
 

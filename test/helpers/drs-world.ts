@@ -2,7 +2,7 @@ import { encryptHeader } from '../../lib/crypt4gh/index.ts';
 import type { FileFacts } from '../../lib/direct/ports.ts';
 import type { DrsAccess, DrsEndpoint } from '../../lib/http/drs/objects.ts';
 import { ExportWorld, vector, vectorKey } from './export-world.ts';
-import { makeTestIssuer, type TestIssuer } from './issuer.ts';
+import { makeTestIssuer, rulesOf, type TestIssuer } from './issuer.ts';
 
 /** What DRS asks the catalogue, the archive and the issuers, in memory: EGAF1 in the released dataset EGAD1. */
 export class DrsWorld {
@@ -39,7 +39,7 @@ export class DrsWorld {
   get endpoint(): DrsEndpoint {
     const { catalogue, archive } = this.ports;
     return {
-      rules: { issuers: this.issuer.trusted, now: () => new Date('2026-06-01') },
+      rules: rulesOf(this.issuer, () => new Date('2026-06-01')),
       catalogue: {
         datasetsOfFile: (id) => catalogue.datasetsOfFile(id),
         resolveDataset: (id) => catalogue.resolveDataset(id),

@@ -3,7 +3,7 @@ import type { Subject } from '../../lib/contract/outbox-key.ts';
 import { ArchiveCredentials } from '../../lib/http/archive-credentials.ts';
 import type { ArchiveUsers } from '../../lib/http/ports.ts';
 import type { RecipientAccess } from '../../lib/http/recipients.ts';
-import { makeTestIssuer, type TestIssuer, type VisaChoices } from './issuer.ts';
+import { makeTestIssuer, rulesOf, type TestIssuer, type VisaChoices } from './issuer.ts';
 
 /** The moment at which these requests are made. */
 export const requestTime = new Date('2026-11-21T10:00:00Z');
@@ -31,9 +31,8 @@ export async function accessWorld(): Promise<AccessWorld> {
   return {
     issuer,
     access: {
-      issuers: issuer.trusted,
+      rules: rulesOf(issuer, clock),
       archiveCredentials: new ArchiveCredentials({ users, policy: 'when-presented', clock }),
-      clock,
     },
     headers: async (choices) => ({ 'Proxy-Authorization': `Bearer ${await issuer.visa(choices)}` }),
     subject: (sub) => ({ iss: issuer.iss, sub }),

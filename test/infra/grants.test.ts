@@ -22,8 +22,12 @@ const readerSecret = [
   `kms:Decrypt CatalogueReaderKey ${throughSecretsManager}`,
   'secretsmanager:GetSecretValue CatalogueReaderSecret',
 ];
-const datasetsAndFiles = [`rds-data:ExecuteStatement ${cluster}`, ...readerSecret];
-const archiveUsers = [`rds-data:ExecuteStatement ${cluster}`, ...proxySecret];
+const denyList = [
+  `kms:Decrypt VisaDenyListKey ${throughSecretsManager}`,
+  'secretsmanager:GetSecretValue VisaDenyListSecret',
+];
+const datasetsAndFiles = [`rds-data:ExecuteStatement ${cluster}`, ...readerSecret, ...denyList];
+const archiveUsers = [`rds-data:ExecuteStatement ${cluster}`, ...proxySecret, ...denyList];
 const consume = (queue: string) =>
   ['ChangeMessageVisibility', 'DeleteMessage', 'GetQueueAttributes', 'ReceiveMessage'].map(
     (action) => `sqs:${action} ${queue}`,
@@ -46,7 +50,7 @@ const expected: Readonly<Record<string, readonly string[]>> = {
     `s3:ListBucket OutboxBucketArn ${under(ofRecipients)}`,
   ],
   ServiceInfo: [],
-  AuthorizeVisa: [],
+  AuthorizeVisa: denyList,
   Datasets: datasetsAndFiles,
   DatasetFiles: datasetsAndFiles,
   DirectFile: [
@@ -73,12 +77,14 @@ const expected: Readonly<Record<string, readonly string[]>> = {
   ],
   ConsumeExport: [
     ...catalogue,
+    ...denyList,
     ...consume('ExportRequestsQueue'),
     `kms:Decrypt ExportRequestsKey ${through('sqs')}`,
     'sqs:SendMessage FileExportsQueue',
   ],
   StageFile: [
     ...catalogue,
+    ...denyList,
     ...consume('FileExportsQueue'),
     `kms:Decrypt ArchiveBucketKey ${through('s3')}`,
     `kms:Decrypt ArchiveKeysKey ${throughSecretsManager}`,

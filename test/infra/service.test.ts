@@ -67,6 +67,19 @@ describe('functions', () => {
     for (const { Properties } of own) expect(Properties.Environment.Variables.STACK_NAME).toBe('DataOutService');
   });
 
+  test('that verify or stage are told where the deny list is', () => {
+    const verifying = ['Files', 'Stream', 'AuthorizeVisa', 'Datasets', 'DatasetFiles', 'DirectFile', 'Drs'];
+    for (const name of [...verifying, 'ConsumeExport', 'StageFile']) {
+      const { Variables } = service.at(`Functions/${name}/Function`).Properties.Environment;
+      expect(show(Variables.VISA_DENY_LIST_SECRET_ARN)).toBe('VisaDenyListSecret');
+    }
+  });
+
+  test('that write file-exports messages are updated after the one that reads them strictly', () => {
+    const reader = Object.keys(service.template.Resources).find((id) => /^FunctionsStageFileFunction/.test(id));
+    expect(service.at('Functions/ConsumeExport/Function').DependsOn).toContain(reader);
+  });
+
   test('that use the catalogue wait for its migration', () => {
     const migration = Object.keys(service.template.Resources).find((id) => /^Migration/.test(id));
     const direct = ['Datasets', 'DatasetFiles', 'DirectFile', 'Drs'];

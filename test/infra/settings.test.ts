@@ -296,7 +296,8 @@ describe('an operator who has an archive already', () => {
     stored.resourceCountIs('AWS::S3::Bucket', 2);
     stored.resourceCountIs('AWS::RDS::DBCluster', 0);
     stored.resourceCountIs('AWS::EC2::VPC', 0);
-    stored.resourceCountIs('AWS::SecretsManager::Secret', 1);
+    // Those of this service alone: administrators, and the deny list.
+    stored.resourceCountIs('AWS::SecretsManager::Secret', 2);
     stored.hasOutput('ArchiveBucketName', { Value: 'the-archive' });
     stored.hasOutput('ArchiveKeysSecretArn', { Value: existing.archiveKeysSecret.secretArn });
     stored.hasOutput('DatabaseClusterArn', { Value: existing.database.clusterArn });

@@ -93,14 +93,14 @@ describe('catalogue', () => {
 
 test('every key rotates', () => {
   const keys = storage.all('AWS::KMS::Key');
-  expect(keys).toHaveLength(8);
+  expect(keys).toHaveLength(9);
   for (const { Properties } of keys) expect(Properties.EnableKeyRotation).toBe(true);
 });
 
 test('secrets start empty or are made up, and are under keys of their own', () => {
   const secrets = storage.all('AWS::SecretsManager::Secret');
   const given = secrets.map(({ Properties }) => Properties.SecretString).filter((text) => text !== undefined);
-  expect(given.sort()).toEqual(['{"keys":[]}', '{"users":[]}']);
+  expect(given.sort()).toEqual(['{"denied":[]}', '{"keys":[]}', '{"users":[]}']);
   for (const [id, username] of [
     ['ProxySecret', 'data_out_proxy'],
     ['ReaderSecret', 'data_out_reader'],
@@ -117,6 +117,7 @@ test('secrets start empty or are made up, and are under keys of their own', () =
     'ArchiveKeysKey',
     'CatalogueProxyKey',
     'CatalogueReaderKey',
+    'VisaDenyListKey',
   ]);
 });
 
@@ -140,6 +141,7 @@ test('what the tool and the local engine look for is in the outputs', () => {
       'OutboxBucketName',
       'AdminSecretArn',
       'ArchiveKeysSecretArn',
+      'VisaDenyListSecretArn',
       'DatabaseClusterArn',
       'DatabaseSecretArn',
       'DatabaseName',

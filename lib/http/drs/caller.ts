@@ -1,3 +1,4 @@
+import { visasIn } from '../../contract/unverified-token.ts';
 import { entitledReference, grantsOf, type VisaRules } from '../../direct/access.ts';
 import { ForbiddenError, InvalidRequestError, UnauthenticatedError } from '../../errors.ts';
 import type { Catalogue, FileReference } from '../../export/ports.ts';
@@ -57,7 +58,7 @@ export async function headerToken(
 ): Promise<string> {
   if (token.length <= longestBearer) return token;
   const granted: { visa: string; id: string }[] = [];
-  for (const visa of visasIn(token)) {
+  for (const visa of visasIn(token) ?? []) {
     const grants = visa.length <= longestBearer ? await grantsOrNone(visa, rules) : [];
     granted.push(...grants.map(({ datasetId }) => ({ visa, id: datasetId })));
   }
@@ -75,13 +76,4 @@ async function grantsOrNone(visa: string, rules: VisaRules): Promise<readonly Da
     if (error instanceof UnauthenticatedError) return [];
     throw error;
   }
-}
-
-/** The visas of a passport that has been verified. */
-function visasIn(passport: string): readonly string[] {
-  const [, payload = ''] = passport.split('.');
-  const { ga4gh_passport_v1: visas } = JSON.parse(Buffer.from(payload, 'base64url').toString('utf8')) as {
-    ga4gh_passport_v1?: unknown;
-  };
-  return Array.isArray(visas) ? visas.filter((visa) => typeof visa === 'string') : [];
 }

@@ -13,6 +13,8 @@ const researcher = { iss: 'https://issuer.example', sub: 'r1' };
 /** SHA-256 of `22:https://issuer.exampler1`, the byte length of `iss` first. */
 const prefix = createHash('sha256').update('22:https://issuer.exampler1').digest('hex');
 const expiresAt = new Date('2026-11-21T11:00:00Z');
+/** The recipient's, and that of a visa. */
+const restsOn = [prefix, 'b'.repeat(64)];
 const key = Buffer.from(vectorKey('bob').publicKey).toString('base64');
 const fingerprint = createHash('sha256').update(vectorKey('bob').publicKey).digest('hex');
 
@@ -26,7 +28,7 @@ const received = (
 let world: ExportWorld;
 const consume = (...message: Parameters<typeof received>) =>
   consumeExportRequest(received(...message), world.consuming);
-const grant = (datasetId: string, subject = researcher) => ({ subject, datasetId, expiresAt });
+const grant = (datasetId: string, subject = researcher) => ({ subject, datasetId, expiresAt, restsOn });
 
 beforeEach(() => {
   world = new ExportWorld();
@@ -49,7 +51,13 @@ test('seed rule 3: the visa is verified first, then the release; one message a f
     'catalogue.fileIdsOfDataset',
     'fileExports.send',
   ]);
-  const common = { requestId, requestedAt: '2026-11-21T09:59:00.123Z', datasetId: 'EGAD1', recipient: prefix };
+  const common = {
+    requestId,
+    requestedAt: '2026-11-21T09:59:00.123Z',
+    datasetId: 'EGAD1',
+    recipient: prefix,
+    restsOn: [restsOn[1]],
+  };
   expect(world.fileExports.sent).toEqual(
     ['F1', 'F2', 'F3', 'F4'].map((fileId) => ({ ...common, fileId, publicKey: key })),
   );

@@ -4,8 +4,9 @@ import { FakeCatalogue } from '../../helpers/fake-catalogue.ts';
 import { PortCalls } from '../../helpers/port-calls.ts';
 
 const expiresAt = new Date('2026-11-21T11:00:00Z');
+const restsOn = ['a'.repeat(64)];
 const subject = { iss: 'https://issuer.example', sub: 'r1' };
-const grant = (datasetId: string, sub = 'r1') => ({ subject: { ...subject, sub }, datasetId, expiresAt });
+const grant = (datasetId: string, sub = 'r1') => ({ subject: { ...subject, sub }, datasetId, expiresAt, restsOn });
 
 function world() {
   const calls = new PortCalls();
@@ -22,8 +23,8 @@ test('without a choice: every granted dataset that is released, by stable id, in
   expect(await grantedAndReleased(catalogue, grants)).toEqual({
     granted: true,
     entitlements: [
-      { datasetId: 'EGAD1', subject, expiresAt },
-      { datasetId: 'EGAD3', subject, expiresAt },
+      { datasetId: 'EGAD1', subject, expiresAt, restsOn },
+      { datasetId: 'EGAD3', subject, expiresAt, restsOn },
     ],
   });
 });
@@ -48,7 +49,7 @@ test('a dataset granted by its own id costs no look-up of aliases', async () => 
 test('several identities: the first grant counts', async () => {
   const { catalogue } = world();
   const { entitlements } = await grantedAndReleased(catalogue, [grant('doi:1', 'r2'), grant('doi:1')]);
-  expect(entitlements).toEqual([{ datasetId: 'EGAD1', subject: { ...subject, sub: 'r2' }, expiresAt }]);
+  expect(entitlements).toEqual([{ datasetId: 'EGAD1', subject: { ...subject, sub: 'r2' }, expiresAt, restsOn }]);
 });
 
 test('nothing is remembered: a dataset withdrawn between two calls is not released in the second', async () => {

@@ -40,9 +40,9 @@ function expectNothingHalf(world: ExportWorld, body: Uint8Array): void {
 }
 
 test.each([
-  ['small', small, 7],
-  // find, head, head, keys, start, read, part 1, two copies, released?, complete, record.
-  ['large', large, 12],
+  ['small', small, 8],
+  // denied?, find, head, head, keys, start, read, part 1, two copies, released?, denied?, complete, record.
+  ['large', large, 14],
 ])('a crash at any call, before or after its effect: a redelivery ends whole (%s body)', async (_, body, calls) => {
   for (const when of ['before', 'after'] as const) {
     for (let at = 0; ; at += 1) {

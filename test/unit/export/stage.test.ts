@@ -1,5 +1,7 @@
 import { createHash } from 'node:crypto';
 import { beforeEach, describe, expect, test } from 'vitest';
+import { entryHash } from '../../../lib/contract/deny-list.ts';
+import { outboxPrefix } from '../../../lib/contract/outbox-key.ts';
 import { decrypt, publicKeyFingerprint } from '../../../lib/crypt4gh/index.ts';
 import { ArchiveDamagedError, TemporarilyUnavailableError } from '../../../lib/errors.ts';
 import { stageFile } from '../../../lib/export/stage.ts';
@@ -15,7 +17,7 @@ const requestB = '22222222-2222-4222-8222-222222222222';
 const plaintextSha256 = '7fe21a19a553e1e2e1c6642c9abbbf848f01f43f61c3ba4e2f4ed6f596d277af';
 const outboxKey = `${recipient}/EGAF1-sample.bam.c4gh`;
 
-const message = (overrides: Record<string, string> = {}) => ({
+const message = (overrides: Record<string, unknown> = {}) => ({
   messageId: '99999999-9999-4999-8999-999999999999',
   sentAt: new Date('2026-11-21T09:00:01.000Z'),
   body: JSON.stringify({
@@ -69,6 +71,7 @@ test('seed rule 6: the body is copied unchanged', async () => {
 test('the order of the steps, metadata and audit row', async () => {
   await stageFile(message(), world.staging, fresh);
   expect(world.calls.names).toEqual([
+    'denyList.current',
     'catalogue.findReleasedFile',
     'outbox.head',
     'archive.head',
@@ -242,10 +245,65 @@ describe('rejected: nothing is staged', () => {
       reason: 'not_released',
     });
     expect(world.outbox.objects.size).toBe(0);
-    expect(world.calls.names).toEqual(['catalogue.findReleasedFile', 'log.record rejected']);
+    expect(world.calls.names).toEqual(['denyList.current', 'catalogue.findReleasedFile', 'log.record rejected']);
     expect(world.rows).toEqual([
       expect.objectContaining({ event: 'rejected', reason: 'not_released', requestId: requestA, fileId: 'EGAF1' }),
     ]);
+  });
+
+  const issuer = { iss: 'https://issuer.example.org' };
+  const broker = { iss: 'https://broker.example.org' };
+  const restsOn = [
+    { ...issuer, jti: 'visa-1' },
+    { ...broker, jti: 'passport-1' },
+    { ...broker, sub: 'b1' },
+  ].map(entryHash);
+
+  test.each([
+    ['the visa', { ...issuer, jti: 'visa-1' }],
+    ['the passport around it', { ...broker, jti: 'passport-1' }],
+    ["the passport's subject", { ...broker, sub: 'b1' }],
+    ['the recipient', { ...issuer, sub: 'r1' }],
+  ])('%s, denied after the request was accepted', async (_, entry) => {
+    world.deniedEntries.push(entry);
+    const waiting = message({ recipient: outboxPrefix({ ...issuer, sub: 'r1' }), restsOn });
+    const rejected = { outcome: 'rejected', reason: 'visa_denied' };
+    expect(await stageFile(waiting, world.staging, fresh)).toMatchObject(rejected);
+    expect(world.calls.names).toEqual(['denyList.current', 'log.record rejected']);
+    expect(world.rows).toMatchObject([{ event: 'rejected', reason: 'visa_denied', fileId: 'EGAF1' }]);
+  });
+
+  test('another visa, passport or subject that is denied changes nothing', async () => {
+    world.deniedEntries.push({ ...issuer, jti: 'passport-1' }, { ...broker, jti: 'visa-1' }, { ...issuer, sub: 'b1' });
+    expect(await stageFile(message({ restsOn }), world.staging, fresh)).toMatchObject({ outcome: 'staged' });
+  });
+
+  test('a message of an older version, which says nothing of visas: by its recipient', async () => {
+    expect(await stageFile(message(), world.staging, fresh)).toMatchObject({ outcome: 'staged' });
+    world.deniedEntries.push({ ...issuer, sub: 'r1' });
+    const waiting = message({ recipient: outboxPrefix({ ...issuer, sub: 'r1' }), fileId: 'EGAF1' });
+    expect(await stageFile(waiting, world.staging, fresh)).toMatchObject({ reason: 'visa_denied' });
+  });
+
+  test('a visa denied while S3 copies: the upload is aborted', async () => {
+    world = ExportWorld.of(bodyOf(9 * MiB));
+    const delivery = {
+      redelivered: false,
+      remainingMs: () => {
+        if (world.calls.names.includes('upload.copyPart')) world.deniedEntries.push({ ...issuer, jti: 'visa-1' });
+        return 900_000;
+      },
+    };
+    const rejected = { outcome: 'rejected', reason: 'visa_denied' };
+    expect(await stageFile(message({ restsOn }), world.staging, delivery)).toMatchObject(rejected);
+    expect(world.outbox.objects.size).toBe(0);
+    expect(world.outbox.uploads.size).toBe(0);
+  });
+
+  test('nothing is staged, and the message comes back, while the deny list cannot be read', async () => {
+    world.calls.failAt(0, 'before', new TemporarilyUnavailableError('the deny list cannot be read'));
+    await expect(stageFile(message(), world.staging, fresh)).rejects.toThrow(TemporarilyUnavailableError);
+    expect(world.rows).toEqual([]);
   });
 
   test('a dataset withdrawn while S3 copies: the upload is aborted', async () => {

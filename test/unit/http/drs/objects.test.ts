@@ -131,6 +131,24 @@ describe('passports', () => {
     expect(JSON.stringify(violations)).not.toContain('a.b.c');
   });
 
+  test('ten of 262,144 characters are taken', async () => {
+    const filled = (letters: number) => world.issuer.passport([visa], { claims: { note: 'x'.repeat(letters) } });
+    const large = await filled(Math.floor(((262_140 - (await filled(0)).length) * 3) / 4));
+    expect(large.length).toBeGreaterThan(262_100);
+    expect(await object({ passports: Array(10).fill(large) })).toMatchObject({ id: 'EGAF1' });
+  });
+
+  test('hold 200 visas in all: more are refused before any signature is checked', async () => {
+    const two = [await world.issuer.passport(Array(150).fill(visa)), await world.issuer.passport(Array(50).fill(visa))];
+    expect(await object({ passports: two })).toMatchObject({ id: 'EGAF1' });
+    const forged = `${two[0]?.slice(0, -4)}AAAA`;
+    const more = await world.issuer.passport(Array(51).fill(visa));
+    const error = await object({ passports: [forged, more] }).catch((reason: unknown) => reason);
+    expect(error).toMatchObject({
+      violations: [{ field: 'passports', message: 'must not hold more than 200 visas in all' }],
+    });
+  });
+
   test('too long for a header give the visa in them that grants the object, by its own id or an alias', async () => {
     const padding = { note: 'x'.repeat(6500) };
     for (const dataset of ['EGAD1', 'doi:1']) {

@@ -3,17 +3,31 @@ import { outboxPrefix } from '../../../../lib/contract/outbox-key.ts';
 import { captureOutput } from '../../../helpers/captured-output.ts';
 import { authorizerEvent } from '../../../helpers/gateway-event.ts';
 import { makeTestIssuer, type TestIssuer } from '../../../helpers/issuer.ts';
+import { secretsManagerServer } from '../../../helpers/secrets-manager-server.ts';
 
+const denyListArn = 'arn:aws:secretsmanager:eu-north-1:111122223333:secret:denied-AbCdEf';
 let issuer: TestIssuer;
+let secrets: Awaited<ReturnType<typeof secretsManagerServer>>;
 let handler: typeof import('../../../../lambdas/data-out/authorize-visa.ts').handler;
 let output: ReturnType<typeof captureOutput>;
 
 beforeAll(async () => {
   issuer = await makeTestIssuer();
+  secrets = await secretsManagerServer(denyListArn);
+  secrets.state.secret = { denied: [{ iss: issuer.iss, jti: 'stolen' }] };
+  vi.stubEnv('VISA_DENY_LIST_SECRET_ARN', denyListArn);
+  vi.stubEnv('AWS_REGION', 'eu-north-1');
+  vi.stubEnv('AWS_ACCESS_KEY_ID', 'id');
+  vi.stubEnv('AWS_SECRET_ACCESS_KEY', 'key');
+  vi.stubEnv('AWS_ENDPOINT_URL_SECRETS_MANAGER', secrets.url);
   vi.doMock('../../../../lambdas/shared/trusted-issuers.ts', () => ({ trustedIssuers: () => issuer.trusted }));
   ({ handler } = await import('../../../../lambdas/data-out/authorize-visa.ts'));
 });
-afterAll(() => vi.doUnmock('../../../../lambdas/shared/trusted-issuers.ts'));
+afterAll(async () => {
+  vi.doUnmock('../../../../lambdas/shared/trusted-issuers.ts');
+  vi.unstubAllEnvs();
+  await secrets.stop();
+});
 beforeEach(() => {
   output = captureOutput();
   return () => output.restore();
@@ -50,6 +64,7 @@ describe('the error that the gateway makes a 401, for', () => {
     ['no header', async () => undefined],
     ['another scheme', async () => 'Basic YTpi'],
     ['no JWT', async () => 'Bearer abc'],
+    ['a denied visa', async () => `Bearer ${await issuer.visa({ claims: { jti: 'stolen' } })}`],
     ['an expired visa', async () => `Bearer ${await issuer.visa({ exp: issuedInThePast })}`],
     ['a forged visa', async () => `Bearer ${(await issuer.visa()).slice(0, -4)}AAAA`],
     [
@@ -75,6 +90,17 @@ test('a failure of its own is no refusal', async () => {
   };
   await expect(handler(event)).rejects.toThrow(/^the authorizer failed$/);
   expect(output.documents()).toMatchObject([{ level: 'ERROR', message: 'failed' }]);
+});
+
+test('without a deny list, a good visa is no refusal either: the gateway answers 503', async () => {
+  vi.resetModules();
+  const cold = (await import('../../../../lambdas/data-out/authorize-visa.ts')).handler;
+  const event = authorizerEvent(`Bearer ${await issuer.visa()}`);
+  secrets.state.failure = 500;
+  await expect(cold(event)).rejects.toThrow(/^the authorizer failed$/);
+  expect(output.documents()).toMatchObject([{ level: 'ERROR', error: 'TemporarilyUnavailableError' }]);
+  secrets.state.failure = undefined;
+  expect(await cold(event)).toMatchObject({ policyDocument: { Statement: [{ Effect: 'Allow' }] } });
 });
 
 const issuedInThePast = Date.UTC(2026, 0, 2) / 1000;
