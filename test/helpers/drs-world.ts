@@ -41,8 +41,7 @@ export class DrsWorld {
     return {
       rules: { issuers: this.issuer.trusted, now: () => new Date('2026-06-01') },
       catalogue: {
-        datasetsOfFile: (id) => catalogue.datasetsOfFile(id),
-        resolveDataset: (id) => catalogue.resolveDataset(id),
+        decide: (granted, wanted) => catalogue.decide(granted, wanted),
         isReleased: (id) => catalogue.isReleased(id),
         findReleasedFile: (reference) => catalogue.findReleasedFile(reference),
         factsOf: async (id) => (catalogue.files.has(id) ? this.facts : undefined),

@@ -44,7 +44,11 @@ const checksumNames: Readonly<Record<Checksum['type'], string>> = {
  */
 export async function describeObject(request: HttpRequest, baseUrl: string, endpoint: DrsEndpoint): Promise<HttpReply> {
   const { rules, catalogue, archive, archiveKeys } = endpoint;
-  const { reference } = await grantedObject(request, rules, catalogue);
+  const {
+    fileId: id,
+    entitlements: [{ datasetId }],
+  } = await grantedObject(request, rules, catalogue);
+  const reference = { fileId: id, datasetId };
   const file = await catalogue.findReleasedFile(reference);
   if (!file) throw accessRefused();
   const [facts, representation, candidates] = await Promise.all([
@@ -80,16 +84,16 @@ export async function describeObject(request: HttpRequest, baseUrl: string, endp
 export async function giveAccessUrl(request: HttpRequest, baseUrl: string, endpoint: DrsEndpoint): Promise<HttpReply> {
   const { rules, catalogue } = endpoint;
   const granted = await grantedObject(request, rules, catalogue);
-  const { reference } = granted;
   if (request.pathParameters.get('access_id') !== plaintextAccessId) {
     throw new NotFoundError('the object has no such access method');
   }
-  const token = await headerToken(granted, rules, catalogue);
+  const { fileId } = granted;
+  const { token, datasetId } = await headerToken(granted, rules);
   const access: DrsAccessUrl = {
-    url: `${baseUrl}/files/${encodeURIComponent(reference.fileId)}`,
+    url: `${baseUrl}/files/${encodeURIComponent(fileId)}`,
     headers: [`Authorization: Bearer ${token}`],
   };
-  endpoint.served({ requestId: request.requestId, ...reference, accessId: plaintextAccessId });
+  endpoint.served({ requestId: request.requestId, fileId, datasetId, accessId: plaintextAccessId });
   return jsonReply(request.requestId, access);
 }
 
