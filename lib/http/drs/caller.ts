@@ -16,6 +16,8 @@ interface CallersGrant extends DatasetGrant {
 /** An object that the caller may have now. */
 export interface GrantedObject {
   readonly fileId: string;
+  /** Whether the token came in a header: then it fits one. */
+  readonly fromHeader: boolean;
   /** Through which datasets, the first by id first, and by which tokens. */
   readonly entitlements: readonly [Entitlement<CallersGrant>, ...Entitlement<CallersGrant>[]];
 }
@@ -38,10 +40,11 @@ export async function grantedObject(
   rules: VisaRules,
   catalogue: Pick<Catalogue, 'decide'>,
 ): Promise<GrantedObject> {
-  const tokens = request.method === 'POST' ? parsePassports(request) : [bearerToken(request)];
+  const fromHeader = request.method !== 'POST';
+  const tokens = fromHeader ? [bearerToken(request)] : parsePassports(request);
   const grants = await grantsOfAny(new Set(tokens), rules);
   const fileId = pathIdentifier(request, 'object_id');
-  return { fileId, entitlements: await entitlementsTo({ fileId }, grants, catalogue) };
+  return { fileId, fromHeader, entitlements: await entitlementsTo({ fileId }, grants, catalogue) };
 }
 
 /** @throws UnauthenticatedError when every token is refused */
@@ -67,13 +70,13 @@ async function grantsOfAny(tokens: ReadonlySet<string>, rules: VisaRules): Promi
  * @throws InvalidRequestError when no visa by itself grants it
  */
 export async function headerToken(
-  { entitlements }: GrantedObject,
+  { entitlements, fromHeader }: GrantedObject,
   rules: VisaRules,
 ): Promise<{ readonly token: string; readonly datasetId: string }> {
   const granting = entitlements.flatMap(({ datasetId, grants }) =>
     grants.map(({ token, datasetId: id }) => ({ token, id, datasetId })),
   );
-  const whole = granting.find(({ token }) => token.length <= longestBearer);
+  const whole = granting.find(({ token }) => fromHeader || token.length <= longestBearer);
   if (whole) return whole;
   // The decision has said which ids name the object's datasets: no visa of a verified token names them otherwise.
   const datasets = new Map(granting.map(({ id, datasetId }) => [id, datasetId]));

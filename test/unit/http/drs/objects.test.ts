@@ -96,6 +96,12 @@ describe('an access URL', () => {
     expect(JSON.stringify(world.served)).not.toContain(visa);
   });
 
+  test('repeats a token that came in a header, however long it is: it fits one', async () => {
+    const long = await world.issuer.passport([visa], { claims: { note: 'x'.repeat(7000) } });
+    expect(long.length).toBeGreaterThan(8192);
+    expect((await access(long)).headers).toEqual([`Authorization: Bearer ${long}`]);
+  });
+
   test('of another access method is not there, for those who may know', async () => {
     await expect(access(visa, 'EGAF1', 's3')).rejects.toThrow(NotFoundError);
     await expect(access({ passports: [visa] }, 'EGAF1', 's3')).rejects.toThrow(NotFoundError);
