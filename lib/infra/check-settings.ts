@@ -53,7 +53,7 @@ export function checkSettings(settings: Settings): void {
     match(database.clusterArn, arn('rds', 'cluster:.+$'), 'database.clusterArn', 'the ARN of an RDS cluster');
     match(database.secretArn, secretArn, 'database.secretArn', 'the complete ARN of a secret');
     match(database.secretKeyArn, keyArn, 'database.secretKeyArn', 'the ARN of a KMS key');
-    for (const role of ['proxy', 'reader'] as const) {
+    for (const role of ['proxy', 'reader', 'worker'] as const) {
       const [secretField, keyField] = [`database.${role}SecretArn`, `database.${role}SecretKeyArn`];
       const [secret, key] = [database[`${role}SecretArn`], database[`${role}SecretKeyArn`]];
       match(secret, secretArn, secretField, 'the complete ARN of a secret');

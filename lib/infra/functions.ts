@@ -149,7 +149,7 @@ export class Functions extends Construct {
       timeout: Duration.minutes(5),
       verifiesVisas: true,
     });
-    storage.catalogue.grantQuery(this.consumeExport);
+    storage.catalogue.grantExport(this.consumeExport);
 
     this.stageFile = make('StageFile', {
       entry: 'data-out/stage-file.ts',
@@ -157,7 +157,7 @@ export class Functions extends Construct {
       memoryMegabytes: 512,
       timeout: Duration.minutes(15),
     });
-    storage.catalogue.grantQuery(this.stageFile);
+    storage.catalogue.grantExport(this.stageFile);
     storage.archive.grantRead(this.stageFile);
     storage.outbox.grantWrite(this.stageFile);
     storage.archiveKeys.grantRead(this.stageFile);

@@ -83,7 +83,8 @@ export class TestDatabase implements AsyncDisposable {
   async empty(): Promise<void> {
     await this.sql('drop schema if exists sda, data_out, public cascade');
     await this.sql('create schema public');
-    for (const role of ['data_out_proxy', 'data_out_reader']) await this.sql(`drop role if exists ${role}`);
+    for (const role of ['data_out_proxy', 'data_out_reader', 'data_out_worker'])
+      await this.sql(`drop role if exists ${role}`);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -18,6 +18,11 @@ const readerSecret = [
   `kms:Decrypt CatalogueReaderKey ${throughSecretsManager}`,
   'secretsmanager:GetSecretValue CatalogueReaderSecret',
 ];
+const workerSecret = [
+  `kms:Decrypt CatalogueWorkerKey ${throughSecretsManager}`,
+  'secretsmanager:GetSecretValue CatalogueWorkerSecret',
+];
+const exporting = [`rds-data:ExecuteStatement ${cluster}`, ...workerSecret];
 const datasetsAndFiles = [`rds-data:ExecuteStatement ${cluster}`, ...readerSecret];
 const archiveUsers = [`rds-data:ExecuteStatement ${cluster}`, ...proxySecret];
 const consume = (queue: string) =>
@@ -59,9 +64,9 @@ const expected: Readonly<Record<string, readonly string[]>> = {
     's3:ListBucket ArchiveBucketArn',
     'secretsmanager:GetSecretValue ArchiveKeysSecret',
   ],
-  ConsumeExport: [...catalogue, ...consume('ExportRequestsQueue'), 'sqs:SendMessage FileExportsQueue'],
+  ConsumeExport: [...exporting, ...consume('ExportRequestsQueue'), 'sqs:SendMessage FileExportsQueue'],
   StageFile: [
-    ...catalogue,
+    ...exporting,
     ...consume('FileExportsQueue'),
     'kms:Decrypt ArchiveBucketKey',
     `kms:Decrypt ArchiveKeysKey ${throughSecretsManager}`,
@@ -80,6 +85,7 @@ const expected: Readonly<Record<string, readonly string[]>> = {
     ...catalogue,
     ...proxySecret,
     ...readerSecret,
+    ...workerSecret,
     ...['BeginTransaction', 'CommitTransaction', 'RollbackTransaction'].map(
       (action) => `rds-data:${action} ${cluster}`,
     ),

@@ -45,17 +45,24 @@ describe('functions', () => {
     expect(show(variables('StageFile').OUTBOX_BUCKET)).toBe('OutboxBucket');
   });
 
-  test('that answer to the network know the database by a role of their own, which the migration makes', () => {
+  test('know the database by a role of their own, which the migration makes', () => {
     const variables = (name: string) => service.at(`Functions/${name}/Function`).Properties.Environment.Variables;
     for (const name of ['Files', 'Stream'])
       expect(show(variables(name).DATABASE_SECRET_ARN)).toBe('CatalogueProxySecret');
     for (const name of ['Datasets', 'DatasetFiles', 'DirectFile', 'Drs'])
       expect(show(variables(name).DATABASE_SECRET_ARN)).toBe('CatalogueReaderSecret');
-    for (const name of ['ConsumeExport', 'StageFile', 'Migrate']) {
-      expect(show(variables(name).DATABASE_SECRET_ARN)).toBe('CatalogueCluster');
-    }
+    for (const name of ['ConsumeExport', 'StageFile'])
+      expect(show(variables(name).DATABASE_SECRET_ARN)).toBe('CatalogueWorkerSecret');
+    const owning = service
+      .all('AWS::Lambda::Function')
+      .filter(({ Properties }) => Properties.Environment?.Variables?.DATABASE_SECRET_ARN)
+      .filter(({ Properties }) => show(Properties.Environment.Variables.DATABASE_SECRET_ARN) === 'CatalogueCluster');
+    expect(owning.map(({ Metadata }) => Metadata?.['aws:cdk:path'])).toEqual([
+      'DataOutService/Functions/Migrate/Function/Resource',
+    ]);
     expect(show(variables('Migrate').DATABASE_PROXY_SECRET_ARN)).toBe('CatalogueProxySecret');
     expect(show(variables('Migrate').DATABASE_READER_SECRET_ARN)).toBe('CatalogueReaderSecret');
+    expect(show(variables('Migrate').DATABASE_WORKER_SECRET_ARN)).toBe('CatalogueWorkerSecret');
   });
 
   test('that use the catalogue wait for its migration', () => {

@@ -96,7 +96,7 @@ describe('catalogue', () => {
 
 test('every key rotates and is kept', () => {
   const keys = storage.all('AWS::KMS::Key');
-  expect(keys).toHaveLength(7);
+  expect(keys).toHaveLength(8);
   for (const { Properties, DeletionPolicy } of keys) {
     expect(Properties.EnableKeyRotation).toBe(true);
     expect(DeletionPolicy).toBe('Retain');
@@ -110,6 +110,7 @@ test('secrets start empty or are made up, are under keys of their own and are ke
   for (const [id, username] of [
     ['ProxySecret', 'data_out_proxy'],
     ['ReaderSecret', 'data_out_reader'],
+    ['WorkerSecret', 'data_out_worker'],
   ]) {
     expect(storage.at(`Catalogue/${id}`).Properties.GenerateSecretString).toEqual({
       SecretStringTemplate: `{"username":"${username}"}`,
@@ -123,6 +124,7 @@ test('secrets start empty or are made up, are under keys of their own and are ke
     'ArchiveKeysKey',
     'CatalogueProxyKey',
     'CatalogueReaderKey',
+    'CatalogueWorkerKey',
   ]);
   for (const { DeletionPolicy } of secrets) expect(DeletionPolicy).toBe('Retain');
 });
