@@ -17,6 +17,7 @@ import { prepareKeys, withLocalIssuer } from './keys.ts';
 import { EventSources } from './lambda/event-sources.ts';
 import { defineFunctions } from './lambda/function-definition.ts';
 import { Functions, type OnLog } from './lambda/functions.ts';
+import { lambdaService } from './lambda/lambda-service.ts';
 import { runTriggers } from './lambda/triggers.ts';
 import { Logs } from './logs.ts';
 import { Database } from './rds-data/database.ts';
@@ -150,18 +151,6 @@ async function start(
     databaseName: outputs.DatabaseName,
     login: (secretArn: string) => secrets.login(secretArn),
   };
-  front.open({
-    credentials,
-    s3: new LocalS3(emulator.port, uploads, now),
-    json: {
-      sqs: localSqs(emulator.port, deployment.region, state.dataDir !== undefined),
-      'rds-data': rdsDataService(database, cluster),
-      secretsmanager: secretsManager(secrets),
-    },
-    traffic,
-    now,
-  });
-
   const definitions = defineFunctions({
     stacks,
     deployment,
@@ -173,6 +162,18 @@ async function start(
   });
   const functions = new Functions(definitions, (name, line) => logs.write(name, line));
   cleanup.push(() => functions.stop());
+  front.open({
+    credentials,
+    s3: new LocalS3(emulator.port, uploads, now),
+    json: {
+      sqs: localSqs(emulator.port, deployment.region, state.dataDir !== undefined),
+      'rds-data': rdsDataService(database, cluster),
+      secretsmanager: secretsManager(secrets),
+      lambda: lambdaService(functions),
+    },
+    traffic,
+    now,
+  });
   await runTriggers(deployment, functions);
   await addArchiveUser(database, accounts.archiveUser);
 

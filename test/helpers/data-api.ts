@@ -94,7 +94,7 @@ export class TestDatabase implements AsyncDisposable {
   async #answer(request: SdkRequest): Promise<{ status: number; headers: Record<string, string>; body: string }> {
     const service = rdsDataService(this.database, { ...cluster, login: (arn) => this.logins[arn] });
     const body = Buffer.from(textOf(request));
-    const { action, input } = service.parse(request.path, request.headers, body);
+    const { action, input } = service.parse(request.path, request.headers, body, '');
     this.actions.push(action);
     this.bodies.push(body.toString());
     const index = this.faults.findIndex((fault) => fault.action === action);

@@ -56,8 +56,10 @@ const expected: Readonly<Record<string, readonly string[]>> = {
     's3:PutObject OutboxBucketArn/direct/*',
     'secretsmanager:GetSecretValue ArchiveKeysSecret',
   ],
+  // Strangers reach it: it has no key of the archive and sees no bucket.
+  Drs: [...datasetsAndFiles, 'lambda:InvokeFunction FunctionsDescribeFileFunction'],
   // May read a body's size, but has no use of the key that it would take to read the body.
-  Drs: [
+  DescribeFile: [
     ...datasetsAndFiles,
     `kms:Decrypt ArchiveKeysKey ${throughSecretsManager}`,
     's3:GetObject ArchiveBucketArn/*',
@@ -158,6 +160,18 @@ describe('each function may do what it needs and nothing else', () => {
     const actions = Properties.PolicyDocument.Statement.flatMap(({ Action }: Statement) => Action);
     expect(actions.filter((action: string) => /^(secretsmanager|s3|rds-data|kms):/.test(action))).toEqual([]);
   });
+});
+
+test('one function may be called by another, by that one alone, and has no route', () => {
+  const calling = service
+    .all('AWS::IAM::Policy')
+    .flatMap(({ Properties }) => lines(Properties.PolicyDocument.Statement))
+    .filter((line) => line.startsWith('lambda:'));
+  expect(calling).toEqual(['lambda:InvokeFunction FunctionsDescribeFileFunction']);
+  const { id } = service.at('Functions/DescribeFile/Function');
+  const admitted = service.all('AWS::Lambda::Permission').map(({ Properties }) => JSON.stringify(Properties));
+  expect(admitted.length).toBeGreaterThan(10);
+  expect(admitted.filter((permission) => permission.includes(id))).toEqual([]);
 });
 
 test('roles are for Lambda, and one for API Gateway’s logs; no policy lets a wildcard principal in', () => {

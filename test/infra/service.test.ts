@@ -49,7 +49,7 @@ describe('functions', () => {
     const variables = (name: string) => service.at(`Functions/${name}/Function`).Properties.Environment.Variables;
     for (const name of ['Files', 'Stream'])
       expect(show(variables(name).DATABASE_SECRET_ARN)).toBe('CatalogueProxySecret');
-    for (const name of ['Datasets', 'DatasetFiles', 'DirectFile', 'Drs'])
+    for (const name of ['Datasets', 'DatasetFiles', 'DirectFile', 'Drs', 'DescribeFile'])
       expect(show(variables(name).DATABASE_SECRET_ARN)).toBe('CatalogueReaderSecret');
     for (const name of ['ConsumeExport', 'StageFile'])
       expect(show(variables(name).DATABASE_SECRET_ARN)).toBe('CatalogueWorkerSecret');
@@ -67,7 +67,7 @@ describe('functions', () => {
 
   test('that use the catalogue wait for its migration', () => {
     const migration = Object.keys(service.template.Resources).find((id) => /^Migration/.test(id));
-    const direct = ['Datasets', 'DatasetFiles', 'DirectFile', 'Drs'];
+    const direct = ['Datasets', 'DatasetFiles', 'DirectFile', 'Drs', 'DescribeFile'];
     for (const name of ['Files', 'Stream', 'ConsumeExport', 'StageFile', ...direct]) {
       expect(service.at(`Functions/${name}/Function`).DependsOn).toContain(migration);
     }

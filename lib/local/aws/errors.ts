@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 
 /** Services behind the front, by the name in a signature's scope. */
-export type AwsService = 's3' | 'sqs' | 'rds-data' | 'secretsmanager';
+export type AwsService = 's3' | 'sqs' | 'rds-data' | 'secretsmanager' | 'lambda';
 
 /** A refusal, before it takes the form of a service. */
 export class AwsError extends Error {
@@ -43,6 +43,7 @@ export function errorReply(service: AwsService, { status, code, message }: AwsEr
         body: JSON.stringify({ __type: `com.amazonaws.sqs#${code}`, message }),
       };
     case 'rds-data':
+    case 'lambda':
       return {
         status,
         headers: {

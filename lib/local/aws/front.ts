@@ -29,11 +29,12 @@ export interface AwsFront {
   stop(): Promise<void>;
 }
 
-/** The RDS Data API's limit is the highest of the JSON services. */
-const jsonLimit = 4 * 1024 * 1024;
+/** Most bytes of a request: of the RDS Data API, and more than Lambda's limit, which Lambda itself keeps. */
+const dataApiLimit = 4 * 1024 * 1024;
+const lambdaLimit = 8 * 1024 * 1024;
 
 /**
- * The one door to S3, SQS, the RDS Data API and Secrets Manager: every request is authenticated by its signature and
+ * The one door to S3, SQS, the RDS Data API, Secrets Manager and Lambda: every request is authenticated by its signature and
  * authorised by the policies of the caller's role, counted, and broken when a test asks for it.
  */
 export async function startAwsFront(): Promise<AwsFront> {
@@ -96,11 +97,11 @@ class Exchange {
       await this.#answerS3(s3, principal, { ...this.#call(caller, s3.action), bucket: s3.bucket, key: s3.key });
       return;
     }
-    const body = await readAll(request, jsonLimit);
+    const body = await readAll(request, service === 'lambda' ? lambdaLimit : dataApiLimit);
     if (!body) throw new AwsError(413, 'RequestEntityTooLargeException', 'the request is too large');
     authentication.verify(createHash('sha256').update(body).digest('hex'));
     const json = this.#services.json[service];
-    const { action, input, permissions } = json.parse(path, request.headers, body);
+    const { action, input, permissions } = json.parse(path, request.headers, body, query);
     const call = { ...this.#call(caller, action), input };
     this.#authorise(principal, permissions);
     this.#services.traffic.counterOf(call).bytesIn += body.length;
@@ -139,7 +140,7 @@ class Exchange {
     if (!refused) return;
     const code = this.#service === 's3' ? 'AccessDenied' : 'AccessDeniedException';
     const message = `${principal.name} is not authorized to perform ${refused.action} on ${refused.resource}`;
-    throw new AwsError(this.#service === 's3' ? 403 : 400, code, message);
+    throw new AwsError(['s3', 'lambda'].includes(this.#service) ? 403 : 400, code, message);
   }
 
   async #carryOut(call: AwsCall, action: () => Promise<S3Reply | AwsReply>): Promise<void> {

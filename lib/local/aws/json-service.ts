@@ -13,7 +13,7 @@ export interface JsonCall {
 /** A service whose requests and replies are JSON documents. */
 export interface JsonService {
   /** @throws AwsError for what is no request of this service. */
-  parse(path: string, headers: IncomingHttpHeaders, body: Uint8Array): JsonCall;
+  parse(path: string, headers: IncomingHttpHeaders, body: Uint8Array, query: string): JsonCall;
   /** @throws AwsError for a refusal. */
   handle(action: string, input: JsonObject, body: Uint8Array, headers: IncomingHttpHeaders): Promise<AwsReply>;
 }

@@ -45,6 +45,7 @@ function endpoint() {
     ...world.endpoint,
     catalogue: new RdsDirectCatalogue(database.dataApi()),
     archive,
+    archiveKeys: { candidates: async () => world.ports.archiveKeys },
     outbox,
     urls: new FakeDirectUrls(() => now),
     now: () => now,
