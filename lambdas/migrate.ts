@@ -3,13 +3,13 @@ import { type DatabaseRole, databaseRoles } from '../lib/contract/database-roles
 import { environment } from '../lib/contract/environment.ts';
 import { rdsDataClient } from '../lib/stores/rds/client.ts';
 import { DataApi } from '../lib/stores/rds/data-api.ts';
+import { prepareRole, rolePassword } from '../lib/stores/rds/database-role.ts';
 import { migrate, migration } from '../lib/stores/rds/migrate.ts';
 import catalogue from '../lib/stores/rds/migrations/0001-catalogue.sql';
 import catalogueIndexes from '../lib/stores/rds/migrations/0002-catalogue-indexes.sql';
 import dataOut from '../lib/stores/rds/migrations/0003-data-out.sql';
 import auditIndexes from '../lib/stores/rds/migrations/0004-audit-indexes.sql';
 import archiveLocation from '../lib/stores/rds/migrations/0005-archive-location.sql';
-import { prepareRole, rolePassword } from '../lib/stores/rds/network-role.ts';
 import { secretsManagerClient } from '../lib/stores/secrets/client.ts';
 import { whenSettled } from '../lib/stores/settling.ts';
 import { describeError } from './shared/describe-error.ts';
@@ -29,6 +29,7 @@ const migrations = [
 const roles = [
   { role: databaseRoles.proxy, secretArn: process.env[environment.databaseProxySecretArn] },
   { role: databaseRoles.reader, secretArn: process.env[environment.databaseReaderSecretArn] },
+  { role: databaseRoles.worker, secretArn: process.env[environment.databaseWorkerSecretArn] },
 ];
 
 /** Time that is kept to report a failure before Lambda ends the invocation. */

@@ -2,15 +2,9 @@ import { environment } from '../../lib/contract/environment.ts';
 import { ArchiveCredentials, archiveCredentialsPolicies } from '../../lib/http/archive-credentials.ts';
 import type { RecipientAccess } from '../../lib/http/recipients.ts';
 import { RdsArchiveUsers } from '../../lib/stores/rds/archive-users.ts';
-import { database } from './database.ts';
+import { database, databasePatienceMs } from './database.ts';
 import { required } from './environment.ts';
 import { deployedVisaRules } from './visa-rules.ts';
-
-/**
- * Milliseconds that looking up a user may take. A paused cluster needs longer to resume: the caller gets a 503 and the
- * cluster is awake for the next try, rather than a client that gives up waiting.
- */
-const databasePatienceMs = 8000;
 
 /** What list and stream know about credentials, from the environment of the function. */
 export function outboxAccess(): RecipientAccess {

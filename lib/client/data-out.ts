@@ -128,7 +128,8 @@ export class DataOutApi {
   async sha256Of(fileId: string, options: { signal?: AbortSignal | undefined } = {}): Promise<string | undefined> {
     const url = new URL(`ga4gh/drs/v1/objects/${encodeURIComponent(fileId)}`, this.#url);
     try {
-      return sha256In(await this.#json(`the checksum of ${JSON.stringify(fileId)}`, { url, ...options }));
+      const choice = this.#fileVisa(fileId, options.signal);
+      return sha256In(await this.#json(`the checksum of ${JSON.stringify(fileId)}`, { url, ...options }, { choice }));
     } catch (error) {
       if (error instanceof ServiceError) return undefined;
       throw error;
@@ -159,12 +160,16 @@ export class DataOutApi {
       needsVisa: true,
       request: { url, headers: { ...headers, ...key }, ...rest },
       credentials: asReader,
-      choice: async (passport, fits) => {
-        const granting = visasIn(passport) && (await this.#grantingVisa(fileId, passport, options.signal));
-        return granting && fits(granting.visa) ? granting : undefined;
-      },
+      choice: this.#fileVisa(fileId, options.signal),
       accepts: [412, 416],
     });
+  }
+
+  #fileVisa(fileId: string, signal: AbortSignal | undefined): VisaChoice {
+    return async (passport, fits) => {
+      const granting = visasIn(passport) && (await this.#grantingVisa(fileId, passport, signal));
+      return granting && fits(granting.visa) ? granting : undefined;
+    };
   }
 
   /** Which visa of a passport grants a file, by the service's word: in the body of DRS's POST there is room for passports. */

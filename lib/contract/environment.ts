@@ -39,6 +39,10 @@ export const environment = {
   databaseProxySecretArn: 'DATABASE_PROXY_SECRET_ARN',
   /** As `databaseProxySecretArn`, of direct access. */
   databaseReaderSecretArn: 'DATABASE_READER_SECRET_ARN',
+  /** As `databaseProxySecretArn`, of the consumers of the queues. */
+  databaseWorkerSecretArn: 'DATABASE_WORKER_SECRET_ARN',
+  /** ARN of the function that describes files to DRS. */
+  describeFileFunctionArn: 'DESCRIBE_FILE_FUNCTION_ARN',
   /** Name of the database in the cluster. */
   databaseName: 'DATABASE_NAME',
   /** GA4GH service-info `id` in reverse-domain form, such as `org.example.data-out`; its namespace is the `type.group`. */

@@ -1,4 +1,5 @@
-import type { BodyAddress, Catalogue } from '../export/ports.ts';
+import type { FileDescription } from '../contract/describe-file.ts';
+import type { BodyAddress, Catalogue, FileReference } from '../export/ports.ts';
 
 /** A checksum as ingestion recorded it: lower-case hex. */
 export interface Checksum {
@@ -41,6 +42,16 @@ export interface DirectCatalogue extends Catalogue {
   filesOfDataset(datasetId: string): AsyncIterable<readonly ListedFile[]>;
   /** `undefined` when there is no such file. Decides nothing about access. */
   factsOf(fileId: string): Promise<FileFacts | undefined>;
+}
+
+/** What can be told of files only by opening their headers, which takes the archive's keys. */
+export interface FileDescriptions {
+  /**
+   * Of a file that the caller may have. The release is looked at once more.
+   *
+   * @throws ForbiddenError when it is withdrawn meanwhile; ArchiveDamagedError, TemporarilyUnavailableError
+   */
+  describe(reference: FileReference): Promise<FileDescription>;
 }
 
 /** A presigned URL for GET. */

@@ -28,14 +28,38 @@ export interface ArchivedFile extends FileReference, BodyAddress {
   readonly keyHash: string | undefined;
 }
 
+/** What somebody asks for: a dataset by its stable id or an alias, or a file by its stable id. */
+export type Wanted = { readonly datasetId: string } | { readonly fileId: string };
+
+/** What the catalogue finds where it lays what is wanted beside what is granted. */
+export interface Finding {
+  /** Whether there is such a dataset, or a dataset that holds such a file. */
+  readonly known: boolean;
+  /** Whether any of these datasets is granted, released or not. */
+  readonly granted: boolean;
+  /** Those that are granted and released, in the order of their stable ids; the first 1,000. */
+  readonly entitled: readonly {
+    /** Stable id, `EGAD…`. */
+    readonly datasetId: string;
+    /** Indexes of the granted ids that name it, ascending; never empty. */
+    readonly namedBy: readonly number[];
+  }[];
+}
+
 /** The catalogue (`sda` schema). Every method may throw TemporarilyUnavailableError. */
 export interface Catalogue {
-  /** Stable id of the dataset that `id` names, itself or by `dataset_references`; `undefined` when there is none. */
-  resolveDataset(id: string): Promise<string | undefined>;
+  /**
+   * Lay what is wanted beside what is granted, in one statement. It does the same work for what is unknown, not granted
+   * and not released: how long it takes must not tell them apart.
+   *
+   * A dataset's own id wins over an alias. An alias that has expired, or that names several datasets, names none.
+   *
+   * @param granted ids of datasets, stable ids or aliases, each one that a catalogue can hold
+   * @param wanted absent: every dataset that is granted
+   */
+  decide(granted: readonly string[], wanted?: Wanted): Promise<Finding>;
   /** Whether the newest event of the dataset is `released`. */
   isReleased(datasetId: string): Promise<boolean>;
-  /** The datasets that hold the file, each with its release state; empty for an unknown file. */
-  datasetsOfFile(fileId: string): Promise<readonly { readonly datasetId: string; readonly released: boolean }[]>;
   /** Stable ids of the dataset's files in keyset order, page after page; memory is bounded by one page. */
   fileIdsOfDataset(datasetId: string): AsyncIterable<readonly string[]>;
   /** The file, only if it belongs to the dataset and the dataset is released at this moment. */

@@ -19,7 +19,7 @@ import { type Delivery, serve } from './serve.ts';
 /** What `GET|HEAD /files/{fileId}` needs. */
 export interface FileEndpoint extends AssemblyDependencies {
   readonly rules: VisaRules;
-  readonly catalogue: Pick<Catalogue, 'datasetsOfFile' | 'resolveDataset' | 'isReleased' | 'findReleasedFile'>;
+  readonly catalogue: Pick<Catalogue, 'decide' | 'isReleased' | 'findReleasedFile'>;
   readonly archiveKeys: ArchiveKeys;
   /** Told of every file that was handed over, when its reply has ended. */
   readonly served: (file: ServedFile) => void;

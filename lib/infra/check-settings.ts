@@ -59,6 +59,8 @@ const existingDatabase = fields<ExistingDatabase>({
   proxySecretKeyArn: keyArn,
   readerSecretArn: secretArn.optional(),
   readerSecretKeyArn: keyArn,
+  workerSecretArn: secretArn.optional(),
+  workerSecretKeyArn: keyArn,
   databaseName: match(/^[A-Za-z_][A-Za-z0-9_]{0,62}$/, 'a PostgreSQL name'),
 });
 
@@ -137,7 +139,7 @@ function contradictions(values: ReadonlyMap<string, unknown>): readonly string[]
     ...(typeof least === 'number' && typeof most === 'number' && most < least
       ? ['database.maxCapacity: expected no less than database.minCapacity']
       : []),
-    ...['proxy', 'reader'].flatMap((role) => {
+    ...['proxy', 'reader', 'worker'].flatMap((role) => {
       const [secret, key] = [`database.${role}SecretArn`, `database.${role}SecretKeyArn`];
       return values.has(key) && !values.has(secret) ? [`${key}: expected ${secret} beside it`] : [];
     }),

@@ -26,6 +26,7 @@ export class Functions extends Construct {
   readonly datasetFiles: ServiceFunction;
   readonly directFile: ServiceFunction;
   readonly drs: ServiceFunction;
+  readonly describeFile: ServiceFunction;
   readonly consumeExport: ServiceFunction;
   readonly stageFile: ServiceFunction;
   readonly migrate: ServiceFunction;
@@ -132,12 +133,20 @@ export class Functions extends Construct {
       timeout: apiTimeout,
       verifiesVisas: true,
     });
-    // Size and checksums are those of the plaintext as the edit list of the stored header leaves it. No bodies are read, and
-    // its POST routes are open to strangers: it must not be able to.
-    storage.archive.grantHead(this.drs);
-    storage.archiveKeys.grantRead(this.drs);
 
-    for (const target of [this.datasets, this.datasetFiles, this.directFile, this.drs]) {
+    // Size and checksums are those of the plaintext as the edit list of the stored header leaves it. Strangers reach the POST
+    // routes of DRS, so what opens headers is a function of its own, without a route. It reads no bodies.
+    this.describeFile = make('DescribeFile', {
+      entry: 'data-out/describe-file.ts',
+      description: 'Opens headers to describe files to DRS',
+      memoryMegabytes: 1024,
+      timeout: Duration.seconds(20),
+    });
+    storage.archive.grantHead(this.describeFile);
+    storage.archiveKeys.grantRead(this.describeFile);
+    this.describeFile.grantInvoke(this.drs, environment.describeFileFunctionArn);
+
+    for (const target of [this.datasets, this.datasetFiles, this.directFile, this.drs, this.describeFile]) {
       storage.catalogue.grantRead(target);
     }
     for (const target of [this.serviceInfo, this.drs]) {
@@ -153,7 +162,7 @@ export class Functions extends Construct {
       timeout: Duration.minutes(5),
       verifiesVisas: true,
     });
-    storage.catalogue.grantQuery(this.consumeExport);
+    storage.catalogue.grantExport(this.consumeExport);
 
     this.stageFile = make('StageFile', {
       entry: 'data-out/stage-file.ts',
@@ -161,7 +170,7 @@ export class Functions extends Construct {
       memoryMegabytes: 512,
       timeout: Duration.minutes(15),
     });
-    storage.catalogue.grantQuery(this.stageFile);
+    storage.catalogue.grantExport(this.stageFile);
     storage.archive.grantRead(this.stageFile);
     storage.outbox.grantWrite(this.stageFile);
     storage.archiveKeys.grantRead(this.stageFile);
@@ -190,7 +199,7 @@ export class Functions extends Construct {
   get usingCatalogue(): readonly ServiceFunction[] {
     return [
       ...[this.files, this.stream, this.consumeExport, this.stageFile],
-      ...[this.datasets, this.datasetFiles, this.directFile, this.drs],
+      ...[this.datasets, this.datasetFiles, this.directFile, this.drs, this.describeFile],
     ];
   }
 
@@ -206,7 +215,7 @@ export class Functions extends Construct {
 
   /** Functions of direct access. */
   get servingDirectly(): readonly ServiceFunction[] {
-    return [this.authorizeVisa, this.datasets, this.datasetFiles, this.directFile, this.drs];
+    return [this.authorizeVisa, this.datasets, this.datasetFiles, this.directFile, this.drs, this.describeFile];
   }
 
   /** Functions that work on queues. */

@@ -101,6 +101,12 @@ export class ServiceFunction extends Construct implements Grantee {
     if (wildcard) acknowledge(this.#role, wildcard.reason, `AwsSolutions-IAM5[Resource::${wildcard.resource}]`);
   }
 
+  /** Call this function and wait for its reply; `variable` names it to the caller. */
+  grantInvoke(grantee: Grantee, variable: EnvironmentVariable): void {
+    grantee.allow({ actions: ['lambda:InvokeFunction'], resources: [this.function.functionArn] });
+    grantee.configure(variable, this.function.functionArn);
+  }
+
   configure(name: EnvironmentVariable, value: string): void {
     this.function.addEnvironment(name, value);
   }

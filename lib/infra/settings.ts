@@ -114,7 +114,7 @@ export interface NewDatabase {
 /** A cluster that is there already: Aurora PostgreSQL with the RDS Data API switched on. */
 export interface ExistingDatabase {
   readonly clusterArn: string;
-  /** Secret with `username` and `password` of a role that may create the schemas. */
+  /** Secret with `username` and `password` of a role that may create the schemas. For the migration. */
   readonly secretArn: string;
   /** Customer key of the secret. @default - the secret is under the AWS managed key */
   readonly secretKeyArn?: string;
@@ -136,6 +136,14 @@ export interface ExistingDatabase {
   readonly readerSecretArn?: string;
   /** Customer key of `readerSecretArn`. @default - that secret is under the AWS managed key */
   readonly readerSecretKeyArn?: string;
+  /**
+   * The same with `username` `data_out_worker`, for the consumers of the queues. The migration makes that role, which reads
+   * datasets and files, appends to the audit trail and does nothing else; it takes what `readerSecretArn` takes.
+   * @default - the consumers use `secretArn`, and can do in the database what it can
+   */
+  readonly workerSecretArn?: string;
+  /** Customer key of `workerSecretArn`. @default - that secret is under the AWS managed key */
+  readonly workerSecretKeyArn?: string;
   readonly databaseName: string;
 }
 

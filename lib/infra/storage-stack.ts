@@ -50,6 +50,7 @@ export class StorageStack extends Stack {
       newKey: () => this.#key('CatalogueKey', 'Catalogue and its credentials'),
       newProxyKey: () => this.#key('CatalogueProxyKey', "List and stream's credentials for the catalogue"),
       newReaderKey: () => this.#key('CatalogueReaderKey', "Direct access's credentials for the catalogue"),
+      newWorkerKey: () => this.#key('CatalogueWorkerKey', "The export's credentials for the catalogue"),
     });
     this.administrators = new OperatorSecret(this, 'Administrators', {
       description: 'Administrators of the export endpoint: names, password hashes and roles',

@@ -19,6 +19,7 @@ import { prepareKeys, withLocalIssuer } from './keys.ts';
 import { EventSources } from './lambda/event-sources.ts';
 import { defineFunctions } from './lambda/function-definition.ts';
 import { Functions, type OnLog } from './lambda/functions.ts';
+import { lambdaService } from './lambda/lambda-service.ts';
 import { runTriggers } from './lambda/triggers.ts';
 import { Logs } from './logs.ts';
 import { Database } from './rds-data/database.ts';
@@ -160,24 +161,6 @@ async function start(
     databaseName: outputs.DatabaseName,
     login: (secretArn: string) => secrets.login(secretArn),
   };
-  front.open({
-    credentials,
-    s3: new LocalS3(emulator.port, uploads, now),
-    json: {
-      sqs: localSqs(emulator.port, deployment.region, state.dataDir !== undefined),
-      'rds-data': rdsDataService(database, cluster),
-      secretsmanager: secretsManager(secrets),
-      cloudformation: cloudFormation(protection),
-      rds: rds(protection),
-    },
-    denials: deployment
-      .resources('AWS::SQS::QueuePolicy')
-      .flatMap((policy) => parseDenials(policy.property('PolicyDocument'), `${policy.stackName}/${policy.logicalId}`)),
-    keyUses: customerKeys(deployment),
-    traffic,
-    now,
-  });
-
   const definitions = defineFunctions({
     stacks,
     deployment,
@@ -189,6 +172,24 @@ async function start(
   });
   const functions = new Functions(definitions, (name, line) => logs.write(name, line));
   cleanup.push(() => functions.stop());
+  front.open({
+    credentials,
+    s3: new LocalS3(emulator.port, uploads, now),
+    json: {
+      sqs: localSqs(emulator.port, deployment.region, state.dataDir !== undefined),
+      'rds-data': rdsDataService(database, cluster),
+      secretsmanager: secretsManager(secrets),
+      cloudformation: cloudFormation(protection),
+      rds: rds(protection),
+      lambda: lambdaService(functions),
+    },
+    denials: deployment
+      .resources('AWS::SQS::QueuePolicy')
+      .flatMap((policy) => parseDenials(policy.property('PolicyDocument'), `${policy.stackName}/${policy.logicalId}`)),
+    keyUses: customerKeys(deployment),
+    traffic,
+    now,
+  });
   await runTriggers(deployment, functions);
   await addArchiveUser(database, accounts.archiveUser);
 

@@ -306,7 +306,7 @@ describe('DRS', () => {
       await expectStatus(403, operation, { body: JSON.stringify({ passports: [other] }), headers: json });
       await expectStatus(413, operation, { body: Buffer.alloc(10 * 1024 * 1024 + 1, 32) });
     }
-    await expectStatus(403, `data-out OPTIONS /${drs}/objects/{object_id}`, {
+    await expectStatus(404, `data-out OPTIONS /${drs}/objects/{object_id}`, {
       path: `${drs}/objects/${'x'.repeat(257)}`,
     });
   });

@@ -6,7 +6,16 @@ import { stackTemplate } from '../helpers/template.ts';
 
 const direct = ['AuthorizeVisa', 'Datasets', 'DatasetFiles', 'DirectFile', 'Drs'];
 const verifying = ['Files', 'Stream', 'ConsumeExport', ...direct];
-const names = ['AuthorizeAdmin', 'Export', ...verifying, 'ServiceInfo', 'StageFile', 'Migrate', 'Protect'];
+const names = [
+  'AuthorizeAdmin',
+  'Export',
+  ...verifying,
+  'DescribeFile',
+  'ServiceInfo',
+  'StageFile',
+  'Migrate',
+  'Protect',
+];
 const metafiles: Readonly<Record<string, string>> = {
   AuthorizeAdmin: 'proxy-authorize-admin',
   Export: 'proxy-export',
@@ -19,6 +28,7 @@ const metafiles: Readonly<Record<string, string>> = {
   DatasetFiles: 'data-out-dataset-files',
   DirectFile: 'data-out-file',
   Drs: 'data-out-drs',
+  DescribeFile: 'data-out-describe-file',
   StageFile: 'data-out-stage-file',
   Migrate: 'migrate',
   Protect: 'protect',

@@ -26,7 +26,13 @@ const denyList = [
   `kms:Decrypt VisaDenyListKey ${throughSecretsManager}`,
   'secretsmanager:GetSecretValue VisaDenyListSecret',
 ];
-const datasetsAndFiles = [`rds-data:ExecuteStatement ${cluster}`, ...readerSecret, ...denyList];
+const workerSecret = [
+  `kms:Decrypt CatalogueWorkerKey ${throughSecretsManager}`,
+  'secretsmanager:GetSecretValue CatalogueWorkerSecret',
+];
+const exporting = [`rds-data:ExecuteStatement ${cluster}`, ...workerSecret, ...denyList];
+const reading = [`rds-data:ExecuteStatement ${cluster}`, ...readerSecret];
+const datasetsAndFiles = [...reading, ...denyList];
 const archiveUsers = [`rds-data:ExecuteStatement ${cluster}`, ...proxySecret, ...denyList];
 const consume = (queue: string) =>
   ['ChangeMessageVisibility', 'DeleteMessage', 'GetQueueAttributes', 'ReceiveMessage'].map(
@@ -67,24 +73,24 @@ const expected: Readonly<Record<string, readonly string[]>> = {
     's3:PutObject OutboxBucketArn/direct/*',
     'secretsmanager:GetSecretValue ArchiveKeysSecret',
   ],
+  // Strangers reach it: it has no key of the archive and sees no bucket.
+  Drs: [...datasetsAndFiles, 'lambda:InvokeFunction FunctionsDescribeFileFunction'],
   // May read a body's size, but has no use of the key that it would take to read the body.
-  Drs: [
-    ...datasetsAndFiles,
+  DescribeFile: [
+    ...reading,
     `kms:Decrypt ArchiveKeysKey ${throughSecretsManager}`,
     's3:GetObject ArchiveBucketArn/*',
     's3:ListBucket ArchiveBucketArn',
     'secretsmanager:GetSecretValue ArchiveKeysSecret',
   ],
   ConsumeExport: [
-    ...catalogue,
-    ...denyList,
+    ...exporting,
     ...consume('ExportRequestsQueue'),
     `kms:Decrypt ExportRequestsKey ${through('sqs')}`,
     'sqs:SendMessage FileExportsQueue',
   ],
   StageFile: [
-    ...catalogue,
-    ...denyList,
+    ...exporting,
     ...consume('FileExportsQueue'),
     `kms:Decrypt ArchiveBucketKey ${through('s3')}`,
     `kms:Decrypt ArchiveKeysKey ${throughSecretsManager}`,
@@ -105,6 +111,7 @@ const expected: Readonly<Record<string, readonly string[]>> = {
     ...catalogue,
     ...proxySecret,
     ...readerSecret,
+    ...workerSecret,
     ...['BeginTransaction', 'CommitTransaction', 'RollbackTransaction'].map(
       (action) => `rds-data:${action} ${cluster}`,
     ),
@@ -245,6 +252,18 @@ describe('queues', () => {
     const key = ['Decrypt', 'GenerateDataKey'].map((action) => `kms:${action} ExportRequestsKey ${through('sqs')}`);
     expect(lines(Properties.PolicyDocument.Statement)).toEqual([...moved, ...key].sort());
   });
+});
+
+test('one function may be called by another, by that one alone, and has no route', () => {
+  const calling = service
+    .all('AWS::IAM::Policy')
+    .flatMap(({ Properties }) => lines(Properties.PolicyDocument.Statement))
+    .filter((line) => line.startsWith('lambda:'));
+  expect(calling).toEqual(['lambda:InvokeFunction FunctionsDescribeFileFunction']);
+  const { id } = service.at('Functions/DescribeFile/Function');
+  const admitted = service.all('AWS::Lambda::Permission').map(({ Properties }) => JSON.stringify(Properties));
+  expect(admitted.length).toBeGreaterThan(10);
+  expect(admitted.filter((permission) => permission.includes(id))).toEqual([]);
 });
 
 test('roles are for Lambda, one for API Gateway’s logs, one for operators; no policy lets a wildcard principal in', () => {

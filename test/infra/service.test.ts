@@ -46,17 +46,24 @@ describe('functions', () => {
     expect(show(variables('StageFile').OUTBOX_BUCKET)).toBe('OutboxBucket');
   });
 
-  test('that answer to the network know the database by a role of their own, which the migration makes', () => {
+  test('know the database by a role of their own, which the migration makes', () => {
     const variables = (name: string) => service.at(`Functions/${name}/Function`).Properties.Environment.Variables;
     for (const name of ['Files', 'Stream'])
       expect(show(variables(name).DATABASE_SECRET_ARN)).toBe('CatalogueProxySecret');
-    for (const name of ['Datasets', 'DatasetFiles', 'DirectFile', 'Drs'])
+    for (const name of ['Datasets', 'DatasetFiles', 'DirectFile', 'Drs', 'DescribeFile'])
       expect(show(variables(name).DATABASE_SECRET_ARN)).toBe('CatalogueReaderSecret');
-    for (const name of ['ConsumeExport', 'StageFile', 'Migrate']) {
-      expect(show(variables(name).DATABASE_SECRET_ARN)).toBe('CatalogueCluster');
-    }
+    for (const name of ['ConsumeExport', 'StageFile'])
+      expect(show(variables(name).DATABASE_SECRET_ARN)).toBe('CatalogueWorkerSecret');
+    const owning = service
+      .all('AWS::Lambda::Function')
+      .filter(({ Properties }) => Properties.Environment?.Variables?.DATABASE_SECRET_ARN)
+      .filter(({ Properties }) => show(Properties.Environment.Variables.DATABASE_SECRET_ARN) === 'CatalogueCluster');
+    expect(owning.map(({ Metadata }) => Metadata?.['aws:cdk:path'])).toEqual([
+      'DataOutService/Functions/Migrate/Function/Resource',
+    ]);
     expect(show(variables('Migrate').DATABASE_PROXY_SECRET_ARN)).toBe('CatalogueProxySecret');
     expect(show(variables('Migrate').DATABASE_READER_SECRET_ARN)).toBe('CatalogueReaderSecret');
+    expect(show(variables('Migrate').DATABASE_WORKER_SECRET_ARN)).toBe('CatalogueWorkerSecret');
   });
 
   test('name their deployment, so that its metrics are told from those of another one', () => {
@@ -82,7 +89,7 @@ describe('functions', () => {
 
   test('that use the catalogue wait for its migration', () => {
     const migration = Object.keys(service.template.Resources).find((id) => /^Migration/.test(id));
-    const direct = ['Datasets', 'DatasetFiles', 'DirectFile', 'Drs'];
+    const direct = ['Datasets', 'DatasetFiles', 'DirectFile', 'Drs', 'DescribeFile'];
     for (const name of ['Files', 'Stream', 'ConsumeExport', 'StageFile', ...direct]) {
       expect(service.at(`Functions/${name}/Function`).DependsOn).toContain(migration);
     }

@@ -51,6 +51,8 @@ describe('settings', () => {
     ['database.readerSecretArn', { database: { ...database, readerSecretArn: database.secretArn } }],
     ['database.readerSecretKeyArn', { database: { ...database, readerSecretArn: 'z', readerSecretKeyArn: 'k' } }],
     ['database.proxySecretArn', { database: { ...database, proxySecretArn: database.secretArn } }],
+    ['database.workerSecretArn', { database: { ...database, workerSecretArn: database.secretArn } }],
+    ['database.workerSecretKeyArn', { database: { ...database, workerSecretKeyArn: 'k' } }],
     ['database.proxySecretKeyArn', { database: { ...database, proxySecretArn: 'z', proxySecretKeyArn: 'k' } }],
     [
       'database.proxySecretKeyArn',
@@ -333,8 +335,8 @@ describe('an operator who has an archive already', () => {
       statementsOf(name).flatMap(({ Resource, Condition }) => ([Resource].flat().includes(keyArn) ? [Condition] : []));
     const throughS3 = { StringEquals: { 'kms:ViaService': 's3.eu-north-1.amazonaws.com' } };
     for (const name of ['StageFile', 'DirectFile']) expect(conditionsOfKey(name)).toEqual([throughS3]);
-    expect(conditionsOfKey('Drs')).toEqual([]);
-    for (const name of ['StageFile', 'DirectFile', 'Drs']) {
+    expect(conditionsOfKey('DescribeFile')).toEqual([]);
+    for (const name of ['StageFile', 'DirectFile', 'DescribeFile']) {
       for (const bucket of ['the-archive', 'archive-2', 'archive-3']) {
         expect(JSON.stringify(statementsOf(name))).toContain(`:s3:::${bucket}/*`);
       }
@@ -345,26 +347,30 @@ describe('an operator who has an archive already', () => {
     expect(named).toEqual(Array(3).fill('the-archive,archive-2,archive-3'));
   });
 
-  describe('and the database secret of list and stream', () => {
+  describe('and the database secrets of the roles', () => {
     const secretsOf = (template: Template, name: string) => {
       const policies = Object.values(template.findResources('AWS::IAM::Policy'));
       const policy = policies.find(({ Properties }) => Properties.PolicyName.includes(`Functions${name}`));
       return JSON.stringify(policy?.Properties).match(/secret:[a-z]+-AbCdEf/g);
     };
 
-    test('is one that the operator gives beside it', () => {
+    test('are those that the operator gives beside the owner’s', () => {
       const proxySecretArn = `arn:aws:secretsmanager:eu-north-1:${account}:secret:proxy-AbCdEf`;
       const proxySecretKeyArn = `arn:aws:kms:eu-north-1:${account}:key/proxy`;
       const readerSecretArn = `arn:aws:secretsmanager:eu-north-1:${account}:secret:reader-AbCdEf`;
-      const database = { ...existing.database, proxySecretArn, proxySecretKeyArn, readerSecretArn };
+      const workerSecretArn = `arn:aws:secretsmanager:eu-north-1:${account}:secret:worker-AbCdEf`;
+      const roles = { proxySecretArn, proxySecretKeyArn, readerSecretArn, workerSecretArn };
+      const database = { ...existing.database, ...roles };
       const template = Template.fromStack(addStacks(app(), { ...settings, ...existing, database }).service);
       for (const name of ['Files', 'Stream']) expect(secretsOf(template, name)).toEqual(['secret:proxy-AbCdEf']);
-      expect(secretsOf(template, 'ConsumeExport')).toEqual(['secret:db-AbCdEf']);
+      expect(secretsOf(template, 'ConsumeExport')).toEqual(['secret:worker-AbCdEf']);
+      expect(secretsOf(template, 'StageFile')?.sort()).toEqual(['secret:keys-AbCdEf', 'secret:worker-AbCdEf']);
       for (const name of ['Datasets', 'Drs']) expect(secretsOf(template, name)).toContain('secret:reader-AbCdEf');
       expect(secretsOf(template, 'Migrate')?.sort()).toEqual([
         'secret:db-AbCdEf',
         'secret:proxy-AbCdEf',
         'secret:reader-AbCdEf',
+        'secret:worker-AbCdEf',
       ]);
       template.hasResourceProperties('AWS::Lambda::Function', {
         Environment: { Variables: { DATABASE_PROXY_SECRET_ARN: proxySecretArn } },
@@ -383,10 +389,10 @@ describe('an operator who has an archive already', () => {
       });
     });
 
-    test('is the only one there is otherwise, and the migration makes no role', () => {
-      for (const name of ['Files', 'Datasets', 'Migrate'])
+    test('are otherwise the owner’s, and the migration makes no role', () => {
+      for (const name of ['Files', 'Datasets', 'ConsumeExport', 'Migrate'])
         expect(secretsOf(served, name)).toEqual(['secret:db-AbCdEf']);
-      expect(JSON.stringify(served.toJSON())).not.toMatch(/DATABASE_(PROXY|READER)_SECRET_ARN/);
+      expect(JSON.stringify(served.toJSON())).not.toMatch(/DATABASE_(PROXY|READER|WORKER)_SECRET_ARN/);
     });
   });
 

@@ -93,7 +93,7 @@ describe('catalogue', () => {
 
 test('every key rotates', () => {
   const keys = storage.all('AWS::KMS::Key');
-  expect(keys).toHaveLength(9);
+  expect(keys).toHaveLength(10);
   for (const { Properties } of keys) expect(Properties.EnableKeyRotation).toBe(true);
 });
 
@@ -104,6 +104,7 @@ test('secrets start empty or are made up, and are under keys of their own', () =
   for (const [id, username] of [
     ['ProxySecret', 'data_out_proxy'],
     ['ReaderSecret', 'data_out_reader'],
+    ['WorkerSecret', 'data_out_worker'],
   ]) {
     expect(storage.at(`Catalogue/${id}`).Properties.GenerateSecretString).toEqual({
       SecretStringTemplate: `{"username":"${username}"}`,
@@ -117,6 +118,7 @@ test('secrets start empty or are made up, and are under keys of their own', () =
     'ArchiveKeysKey',
     'CatalogueProxyKey',
     'CatalogueReaderKey',
+    'CatalogueWorkerKey',
     'VisaDenyListKey',
   ]);
 });

@@ -18,6 +18,7 @@ const services: ReadonlySet<string> = new Set<AwsService>([
   'secretsmanager',
   'cloudformation',
   'rds',
+  'lambda',
 ]);
 /** A presigned URL lives seven days at most. */
 const longestExpiry = 604_800;

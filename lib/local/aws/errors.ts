@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 
 /** Services behind the front, by the name in a signature's scope. */
-export type AwsService = 's3' | 'sqs' | 'rds-data' | 'secretsmanager' | 'cloudformation' | 'rds';
+export type AwsService = 's3' | 'sqs' | 'rds-data' | 'secretsmanager' | 'cloudformation' | 'rds' | 'lambda';
 
 /** Those that answer in XML, and call a missing permission `AccessDenied` (403). */
 export const xmlServices: ReadonlySet<AwsService> = new Set(['s3', 'cloudformation', 'rds']);
@@ -46,6 +46,7 @@ export function errorReply(service: AwsService, { status, code, message }: AwsEr
         body: JSON.stringify({ __type: `com.amazonaws.sqs#${code}`, message }),
       };
     case 'rds-data':
+    case 'lambda':
       return {
         status,
         headers: {

@@ -33,8 +33,9 @@ export interface AwsFront {
   stop(): Promise<void>;
 }
 
-/** The RDS Data API's limit is the highest of the JSON services. */
-const jsonLimit = 4 * 1024 * 1024;
+/** Most bytes of a request: of the RDS Data API, and more than Lambda's limit, which Lambda itself keeps. */
+const dataApiLimit = 4 * 1024 * 1024;
+const lambdaLimit = 8 * 1024 * 1024;
 
 /**
  * The one door to the AWS services: every request is authenticated by its signature and
@@ -100,11 +101,11 @@ class Exchange {
       await this.#answerS3(s3, principal, { ...this.#call(caller, s3.action), bucket: s3.bucket, key: s3.key });
       return;
     }
-    const body = await readAll(request, jsonLimit);
+    const body = await readAll(request, service === 'lambda' ? lambdaLimit : dataApiLimit);
     if (!body) throw new AwsError(413, 'RequestEntityTooLargeException', 'the request is too large');
     authentication.verify(createHash('sha256').update(body).digest('hex'));
     const json = this.#services.json[service];
-    const { action, input, permissions } = json.parse(path, request.headers, body);
+    const { action, input, permissions } = json.parse(path, request.headers, body, query);
     const call = { ...this.#call(caller, action), input };
     this.#authorise(principal, action, permissions);
     this.#services.traffic.counterOf(call).bytesIn += body.length;
@@ -145,7 +146,7 @@ class Exchange {
     if (!refused) return;
     const message = `${principal.name} is not authorized to perform ${refused.action} on ${refused.resource}`;
     if (xmlServices.has(this.#service)) throw new AwsError(403, 'AccessDenied', message);
-    throw new AwsError(400, 'AccessDeniedException', message);
+    throw new AwsError(this.#service === 'lambda' ? 403 : 400, 'AccessDeniedException', message);
   }
 
   #isAllowed({ arn, statements }: Principal, permission: Permission): boolean {

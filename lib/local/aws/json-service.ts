@@ -13,7 +13,7 @@ export interface JsonCall {
 /** A service that takes small requests whole: JSON documents, or the forms of the Query protocol. */
 export interface JsonService {
   /** @throws AwsError for what is no request of this service. */
-  parse(path: string, headers: IncomingHttpHeaders, body: Uint8Array): JsonCall;
+  parse(path: string, headers: IncomingHttpHeaders, body: Uint8Array, query: string): JsonCall;
   /** @throws AwsError for a refusal. */
   handle(action: string, input: JsonObject, body: Uint8Array, headers: IncomingHttpHeaders): Promise<AwsReply>;
 }
