@@ -1,6 +1,6 @@
 import { environment } from '../../lib/contract/environment.ts';
 import { ArchiveCredentials, archiveCredentialsPolicies } from '../../lib/http/archive-credentials.ts';
-import type { RecipientAccess } from '../../lib/http/recipients.ts';
+import type { OutboxAccess } from '../../lib/http/recipients.ts';
 import { RdsArchiveUsers } from '../../lib/stores/rds/archive-users.ts';
 import { database } from './database.ts';
 import { required } from './environment.ts';
@@ -12,8 +12,8 @@ import { trustedIssuers } from './trusted-issuers.ts';
  */
 const databasePatienceMs = 8000;
 
-/** What list and stream know about credentials, from the environment of the function. */
-export function outboxAccess(): RecipientAccess {
+/** What the authorizer of list and stream knows about credentials, from the environment of the function. */
+export function outboxAccess(): OutboxAccess {
   const clock = () => new Date();
   const policy = archiveCredentialsPolicies.find((name) => name === required(environment.archiveCredentials));
   if (!policy) {
@@ -23,5 +23,5 @@ export function outboxAccess(): RecipientAccess {
   }
   const users = new RdsArchiveUsers(database({ remainingMs: () => databasePatienceMs }));
   const archiveCredentials = new ArchiveCredentials({ users, policy, clock });
-  return { issuers: trustedIssuers(), archiveCredentials, clock };
+  return { rules: { issuers: trustedIssuers(), now: clock }, archiveCredentials };
 }

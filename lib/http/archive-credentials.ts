@@ -38,7 +38,7 @@ export class ArchiveCredentials {
    * @throws UnauthenticatedError when credentials are missing though required, malformed or wrong; errors of the store
    * (TemporarilyUnavailableError) pass.
    */
-  async check(request: HttpRequest): Promise<string | undefined> {
+  async check(request: Pick<HttpRequest, 'headers'>): Promise<string | undefined> {
     const value = singleHeader(request, 'Authorization');
     if (value === undefined && this.#policy === 'when-presented') return undefined;
     if (value === undefined)

@@ -30,8 +30,10 @@ const expected: Readonly<Record<string, readonly string[]>> = {
     'secretsmanager:GetSecretValue AdministratorsSecret',
   ],
   Export: ['sqs:SendMessage ExportRequestsQueue'],
-  Files: [...archiveUsers, `s3:ListBucket OutboxBucketArn {"StringLike":{"s3:prefix":"${'?'.repeat(64)}/*"}}`],
-  Stream: [...archiveUsers, 'kms:Decrypt OutboxKey', 's3:GetObject OutboxBucketArn/*', 's3:ListBucket OutboxBucketArn'],
+  // The one function of the proxy with a way to the database, and that to nothing but passwords.
+  AuthorizeOutbox: archiveUsers,
+  Files: [`s3:ListBucket OutboxBucketArn {"StringLike":{"s3:prefix":"${'?'.repeat(64)}/*"}}`],
+  Stream: ['kms:Decrypt OutboxKey', 's3:GetObject OutboxBucketArn/*', 's3:ListBucket OutboxBucketArn'],
   ServiceInfo: [],
   AuthorizeVisa: [],
   Datasets: datasetsAndFiles,

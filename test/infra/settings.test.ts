@@ -137,7 +137,7 @@ describe('an operator who has an archive already', () => {
       const readerSecretArn = `arn:aws:secretsmanager:eu-north-1:${account}:secret:reader-AbCdEf`;
       const database = { ...existing.database, proxySecretArn, proxySecretKeyArn, readerSecretArn };
       const template = Template.fromStack(addStacks(app(), { ...settings, ...existing, database }).service);
-      for (const name of ['Files', 'Stream']) expect(secretsOf(template, name)).toEqual(['secret:proxy-AbCdEf']);
+      expect(secretsOf(template, 'AuthorizeOutbox')).toEqual(['secret:proxy-AbCdEf']);
       expect(secretsOf(template, 'ConsumeExport')).toEqual(['secret:db-AbCdEf']);
       for (const name of ['Datasets', 'Drs']) expect(secretsOf(template, name)).toContain('secret:reader-AbCdEf');
       expect(secretsOf(template, 'Migrate')?.sort()).toEqual([
@@ -163,7 +163,7 @@ describe('an operator who has an archive already', () => {
     });
 
     test('is the only one there is otherwise, and the migration makes no role', () => {
-      for (const name of ['Files', 'Datasets', 'Migrate'])
+      for (const name of ['AuthorizeOutbox', 'Datasets', 'Migrate'])
         expect(secretsOf(served, name)).toEqual(['secret:db-AbCdEf']);
       expect(JSON.stringify(served.toJSON())).not.toMatch(/DATABASE_(PROXY|READER)_SECRET_ARN/);
     });

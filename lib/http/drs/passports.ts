@@ -31,6 +31,6 @@ export function parsePassports(request: HttpRequest): readonly string[] {
     );
   }
   const { passports } = parsed.data;
-  if (passports.length === 0) throw new UnauthenticatedError('a passport is missing: send it in the list "passports"');
+  if (passports.length === 0) throw new UnauthenticatedError('a passport is missing: send it in the member passports');
   return passports;
 }

@@ -206,6 +206,11 @@ describe('a REQUEST authorizer', () => {
     expect((await as(authorization)).status).toBe(status);
   });
 
+  it('that denies gives its context to the gateway response; what it did not say is empty there', async () => {
+    const response = await as('denied');
+    expect([response.status, await response.json()]).toEqual([403, { who: 'denied', level: '3', why: '' }]);
+  });
+
   it('is not asked without its identity source; the gateway response has the form of the template', async () => {
     const before = service.logs.filter(({ functionName }) => functionName === 'gate').length;
     const response = await get('/guarded');

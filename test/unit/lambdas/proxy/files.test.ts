@@ -53,7 +53,8 @@ beforeEach(() => {
 async function list(parts: RequestParts = {}, onWrite: () => Promise<void> = async () => {}) {
   const stream = new ReplyStream(onWrite);
   const headers = { 'proxy-authorization': `Bearer ${visa}` };
-  const event = gatewayEvent({ query: { inbox: 'false' }, headers, ...parts });
+  const authorizer = { isAdmitted: 'true' };
+  const event = gatewayEvent({ query: { inbox: 'false' }, headers, authorizer, ...parts });
   const outcome = await Promise.resolve(
     handler(
       event,
