@@ -240,3 +240,12 @@ test('a queue that does not take the message is no 200', async () => {
   requests.failure = new TemporarilyUnavailableError('the queue');
   await expect(post({ body: valid }, requests)).rejects.toThrow(TemporarilyUnavailableError);
 });
+
+test('a body of 64 KiB full of unknown fields has a short answer', async () => {
+  const body = { ...valid, ...Object.fromEntries(Array.from({ length: 4300 }, (_, at) => [`field-${at}`, 1])) };
+  expect(Buffer.byteLength(JSON.stringify(body))).toBeGreaterThan(55_000);
+  const told = await violations({ body });
+  expect(told).toHaveLength(21);
+  expect(told.at(-1)).toEqual({ field: 'request', message: '4280 more broken rules are not listed' });
+  expect(Buffer.byteLength(JSON.stringify(told))).toBeLessThan(4096);
+});
