@@ -1,3 +1,4 @@
+import { fileSizeHeader } from '../contract/headers.ts';
 import { isOutboxFileName } from '../contract/outbox-key.ts';
 import type { VisaRules } from '../direct/access.ts';
 import { NotFoundError } from '../errors.ts';
@@ -47,6 +48,7 @@ export async function streamFile(request: HttpRequest, endpoint: StreamEndpoint)
         ...commonHeaders(request.requestId),
         'Content-Type': 'application/octet-stream',
         'Content-Length': String(file.size),
+        [fileSizeHeader]: String(file.size),
         'Content-Disposition': `attachment; filename="${file.name}"`,
         'Accept-Ranges': 'bytes',
         ETag: file.etag.startsWith('"') ? file.etag : `"${file.etag}"`,

@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import type { Connection } from '../contract/connection.ts';
 import type { StackOutputs } from '../contract/outputs.ts';
 import { type Accounts, addArchiveUser, fillSecrets, prepareAccounts } from './accounts.ts';
+import type { GatewayBehaviour } from './api-gateway/exchange.ts';
 import { readApis } from './api-gateway/model.ts';
 import { type ApiServer, listenForApi } from './api-gateway/server.ts';
 import { Credentials } from './aws/credentials.ts';
@@ -51,6 +52,8 @@ export interface Engine {
   /** Counters, observation and faults of the AWS calls. */
   readonly traffic: Traffic;
   readonly functions: Functions;
+  /** May be changed at any time. */
+  readonly gateway: GatewayBehaviour;
   readonly database: Database;
   /** Unfinished multipart uploads. */
   readonly uploads: MultipartUploads;
@@ -178,8 +181,10 @@ async function start(
 
   const sources = new EventSources(deployment, emulator, functions);
   cleanup.push(() => sources.stop(() => functions.stop()));
+  const gateway: GatewayBehaviour = { contentLengthWithoutBody: 'kept' };
   for (const api of apis) {
-    servers.get(api.id)?.open({ api, functions, now, onAccess: (line) => logs.write(`${api.name}-access`, line) });
+    const onAccess = (line: string) => logs.write(`${api.name}-access`, line);
+    servers.get(api.id)?.open({ api, functions, now, onAccess, behaviour: gateway });
   }
   const parts = {
     outputs,
@@ -192,7 +197,7 @@ async function start(
   };
   const connection = describeConnection(parts);
   cleanup.push(writeConnection(state.connectionPath, connection));
-  return { connection, connectionPath: state.connectionPath, accounts, traffic, functions, database, uploads };
+  return { connection, connectionPath: state.connectionPath, accounts, traffic, functions, gateway, database, uploads };
 }
 
 /** One server an API; the one that the output `ProxyUrl` names gets the wanted port. */

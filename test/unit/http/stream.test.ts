@@ -59,6 +59,7 @@ test('HEAD says how large the file is, and signs nothing', async () => {
     headers: {
       'Content-Type': 'application/octet-stream',
       'Content-Length': '4096',
+      'X-File-Size': '4096',
       'Content-Disposition': `attachment; filename="${name}"`,
       'Accept-Ranges': 'bytes',
       ETag: '"abc"',
