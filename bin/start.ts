@@ -1,9 +1,9 @@
 #!/usr/bin/env node
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
+import { archiveCredentialsPolicies } from '../lib/contract/archive-credentials.ts';
 import { connectionVariable, defaultConnectionFile } from '../lib/contract/connection.ts';
 import { environment } from '../lib/contract/environment.ts';
-import { archiveCredentialsPolicies } from '../lib/http/archive-credentials.ts';
 import { type Engine, startEngine } from '../lib/local/engine.ts';
 import { EngineError } from '../lib/local/errors.ts';
 

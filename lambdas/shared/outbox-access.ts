@@ -1,5 +1,6 @@
+import { archiveCredentialsPolicies } from '../../lib/contract/archive-credentials.ts';
 import { environment } from '../../lib/contract/environment.ts';
-import { ArchiveCredentials, archiveCredentialsPolicies } from '../../lib/http/archive-credentials.ts';
+import { ArchiveCredentials } from '../../lib/http/archive-credentials.ts';
 import type { OutboxAccess } from '../../lib/http/recipients.ts';
 import { RdsArchiveUsers } from '../../lib/stores/rds/archive-users.ts';
 import { database } from './database.ts';

@@ -1,8 +1,8 @@
 import { hash } from 'bcryptjs';
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
+import type { ArchiveCredentialsPolicy } from '../../../../lib/contract/archive-credentials.ts';
 import { outboxPrefix } from '../../../../lib/contract/outbox-key.ts';
 import { TemporarilyUnavailableError } from '../../../../lib/errors.ts';
-import type { ArchiveCredentialsPolicy } from '../../../../lib/http/archive-credentials.ts';
 import { captureOutput } from '../../../helpers/captured-output.ts';
 import { authorizerEventOf } from '../../../helpers/gateway-event.ts';
 import { basic } from '../../../helpers/http-request.ts';
