@@ -29,7 +29,8 @@ export function outboxFileName(fileId: string, submissionFilePath: string): stri
 
 /**
  * The id with every character but letters, digits and inner dots as `_` and the two hex digits of each UTF-8 byte; the
- * first character also where Windows would take the id for a device. It can be decoded, so two ids never meet; `__`, which no encoded id contains, marks an id too long to be spelt out.
+ * first character also where Windows would take the id for a device. It can be decoded, so two ids never meet; `__`, which
+ * no encoded id contains, marks an id too long to be spelt out.
  */
 function idPart(fileId: string): string {
   const special = isDeviceName(fileId) ? /^.|[^A-Za-z0-9.]/gu : /^\.|[^A-Za-z0-9.]/gu;
