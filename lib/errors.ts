@@ -31,13 +31,22 @@ export interface Violation {
   readonly message: string;
 }
 
-/** The caller must correct the input: every violation is listed, each names its field. */
+/** A request can break a rule in every few bytes of its body: more violations than this help nobody. */
+const mostViolations = 20;
+
+/**
+ * The caller must correct the input. Each violation names its field. Of more than 20 the first are listed, then an entry that
+ * says how many more there are.
+ */
 export class InvalidRequestError extends DataOutError {
   readonly code = 'invalid_request';
   readonly violations: readonly Violation[];
   constructor(violations: readonly Violation[]) {
-    super(violations.map((violation) => `${violation.field}: ${violation.message}`).join('; '));
-    this.violations = violations;
+    const more = violations.length - mostViolations;
+    const told = violations.slice(0, mostViolations);
+    if (more > 0) told.push({ field: 'request', message: `${more} more broken rules are not listed` });
+    super(told.map((violation) => `${violation.field}: ${violation.message}`).join('; '));
+    this.violations = told;
   }
 }
 

@@ -1,13 +1,14 @@
+import { archiveCredentialsPolicies } from '../../lib/contract/archive-credentials.ts';
 import { environment } from '../../lib/contract/environment.ts';
-import { ArchiveCredentials, archiveCredentialsPolicies } from '../../lib/http/archive-credentials.ts';
-import type { RecipientAccess } from '../../lib/http/recipients.ts';
+import { ArchiveCredentials } from '../../lib/http/archive-credentials.ts';
+import type { OutboxAccess } from '../../lib/http/recipients.ts';
 import { RdsArchiveUsers } from '../../lib/stores/rds/archive-users.ts';
 import { database, databasePatienceMs } from './database.ts';
 import { required } from './environment.ts';
 import { deployedVisaRules } from './visa-rules.ts';
 
-/** What list and stream know about credentials, from the environment of the function. */
-export function outboxAccess(): RecipientAccess {
+/** What the authorizer of list and stream knows about credentials, from the environment of the function. */
+export function outboxAccess(): OutboxAccess {
   const policy = archiveCredentialsPolicies.find((name) => name === required(environment.archiveCredentials));
   if (!policy) {
     throw new Error(

@@ -1,6 +1,7 @@
 import { visasIn } from '../contract/unverified-token.ts';
 import { authorized, type Credentials, headersFit, type ServiceConnection } from './connection.ts';
 import { ClientError, ServiceError } from './errors.ts';
+import { fileSize } from './file-size.ts';
 import { readJson, text } from './json.ts';
 import type { TransportReply, TransportRequest } from './transport.ts';
 import { type ChosenVisa, datasetVisa, type VisaChoice, visasForAll } from './visa-choice.ts';
@@ -112,10 +113,10 @@ export class DataOutApi {
       throw error;
     });
     await reply.discard();
-    const length = reply.header('content-length') ?? '';
-    if (!/^\d+$/.test(length)) throw new ClientError('protocol', `${fileId}: the service gave no size`);
+    const size = fileSize(reply);
+    if (size === undefined) throw new ClientError('protocol', `${fileId}: the service gave no size`);
     const name = fileNameIn(reply.header('content-disposition')) ?? fileId;
-    return { name, size: Number(length), etag: reply.header('etag') };
+    return { name, size, etag: reply.header('etag') };
   }
 
   /**

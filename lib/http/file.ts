@@ -84,7 +84,7 @@ async function serveContainer(
   if (request.method === 'HEAD' || !isForAssembly(container)) return serve(request, container, ended);
   const { requestId } = request;
   const reply =
-    notModified(request, container.etag) ??
+    notModified(request, container) ??
     locationReply(
       requestId,
       { ...(await assembled(container, endpoint, { requestId, remainingMs })), size: container.size },

@@ -17,6 +17,7 @@ const streamTimeout = Duration.minutes(5);
 /** All functions of the service, with what each may read and write in the storage stack. */
 export class Functions extends Construct {
   readonly authorizeAdmin: ServiceFunction;
+  readonly authorizeOutbox: ServiceFunction;
   readonly exportRequest: ServiceFunction;
   readonly files: ServiceFunction;
   readonly stream: ServiceFunction;
@@ -50,6 +51,16 @@ export class Functions extends Construct {
     });
     storage.administrators.grantRead(this.authorizeAdmin);
 
+    this.authorizeOutbox = make('AuthorizeOutbox', {
+      entry: 'proxy/authorize-outbox.ts',
+      description: "Lets visas with the archive's credentials through to the outbox",
+      memoryMegabytes: 1024,
+      timeout: Duration.seconds(10),
+      verifiesVisas: true,
+    });
+    storage.catalogue.grantReadArchiveUsers(this.authorizeOutbox);
+    this.authorizeOutbox.configure(environment.archiveCredentials, settings.archiveCredentials);
+
     this.exportRequest = make('Export', {
       entry: 'proxy/export.ts',
       description: 'Publishes an export request',
@@ -76,11 +87,6 @@ export class Functions extends Construct {
     });
     storage.outbox.grantRead(this.stream);
     this.stream.configure(environment.urlLifetimeSeconds, String(settings.urlLifetimeSeconds));
-
-    for (const target of [this.files, this.stream]) {
-      storage.catalogue.grantReadArchiveUsers(target);
-      target.configure(environment.archiveCredentials, settings.archiveCredentials);
-    }
 
     this.serviceInfo = make('ServiceInfo', {
       entry: 'data-out/service-info.ts',
@@ -198,7 +204,7 @@ export class Functions extends Construct {
   /** Functions that cannot work before the tables are there. */
   get usingCatalogue(): readonly ServiceFunction[] {
     return [
-      ...[this.files, this.stream, this.consumeExport, this.stageFile],
+      ...[this.authorizeOutbox, this.consumeExport, this.stageFile],
       ...[this.datasets, this.datasetFiles, this.directFile, this.drs, this.describeFile],
     ];
   }
@@ -210,7 +216,10 @@ export class Functions extends Construct {
 
   /** Functions of the proxy that somebody waits for, and of the data-out API that need no visa. */
   get answeringRequests(): readonly ServiceFunction[] {
-    return [this.authorizeAdmin, this.exportRequest, this.files, this.stream, this.serviceInfo];
+    return [
+      ...[this.authorizeAdmin, this.authorizeOutbox, this.exportRequest],
+      ...[this.files, this.stream, this.serviceInfo],
+    ];
   }
 
   /** Functions of direct access. */

@@ -14,15 +14,15 @@ import {
 import { LogGroup } from 'aws-cdk-lib/aws-logs';
 import { Construct } from 'constructs';
 import { acknowledge } from './acknowledge.ts';
-import { addGatewayResponses } from './gateway-responses.ts';
+import { addGatewayResponses, type Challenge } from './gateway-responses.ts';
 import type { ServiceFunction } from './service-function.ts';
 import type { Settings, Throttling } from './settings.ts';
 
 export interface ServiceApiProps {
   readonly description: string;
   readonly settings: Settings;
-  /** `WWW-Authenticate` of a 401 that an authorizer of this API causes. */
-  readonly challenge: string;
+  /** What the authorizers of this API ask for. */
+  readonly challenge: Challenge;
   /** Limits of methods of their own, by path and verb: `/export/fega/POST`. @default - `settings.throttling` for each */
   readonly methodThrottling?: Readonly<Record<string, Throttling>>;
 }

@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import type { Connection } from '../contract/connection.ts';
 import type { StackOutputs } from '../contract/outputs.ts';
 import { type Accounts, addArchiveUser, fillSecrets, prepareAccounts } from './accounts.ts';
+import type { GatewayBehaviour } from './api-gateway/exchange.ts';
 import { readApis } from './api-gateway/model.ts';
 import { type ApiServer, listenForApi } from './api-gateway/server.ts';
 import { Credentials } from './aws/credentials.ts';
@@ -56,6 +57,8 @@ export interface Engine {
   /** The queues themselves, past every policy. */
   readonly queues: Pick<Emulator, 'sqs'>;
   readonly functions: Functions;
+  /** May be changed at any time. */
+  readonly gateway: GatewayBehaviour;
   readonly database: Database;
   /** Unfinished multipart uploads. */
   readonly uploads: MultipartUploads;
@@ -195,8 +198,10 @@ async function start(
 
   const sources = new EventSources(deployment, emulator, functions);
   cleanup.push(() => sources.stop(() => functions.stop()));
+  const gateway: GatewayBehaviour = { contentLengthWithoutBody: 'kept' };
   for (const api of apis) {
-    servers.get(api.id)?.open({ api, functions, now, onAccess: (line) => logs.write(`${api.name}-access`, line) });
+    const onAccess = (line: string) => logs.write(`${api.name}-access`, line);
+    servers.get(api.id)?.open({ api, functions, now, onAccess, behaviour: gateway });
   }
   const parts = {
     outputs,
@@ -217,6 +222,7 @@ async function start(
     traffic,
     queues: emulator,
     functions,
+    gateway,
     database,
     uploads,
     protection,

@@ -79,7 +79,7 @@ export function derivedSenderKey(options: { archiveKey: Uint8Array; recipient: U
 
 /** The database secret of list and stream. */
 export function proxySecretArn({ engine }: Service): string {
-  return engine.functions.definition('files').environment['DATABASE_SECRET_ARN'] ?? '';
+  return engine.functions.definition('authorize-outbox').environment['DATABASE_SECRET_ARN'] ?? '';
 }
 
 /** The database secret of direct access. */

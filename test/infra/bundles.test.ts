@@ -5,7 +5,7 @@ import { assembly } from '../helpers/assembly.ts';
 import { stackTemplate } from '../helpers/template.ts';
 
 const direct = ['AuthorizeVisa', 'Datasets', 'DatasetFiles', 'DirectFile', 'Drs'];
-const verifying = ['Files', 'Stream', 'ConsumeExport', ...direct];
+const verifying = ['AuthorizeOutbox', 'Files', 'Stream', 'ConsumeExport', ...direct];
 const names = [
   'AuthorizeAdmin',
   'Export',
@@ -19,6 +19,7 @@ const names = [
 const metafiles: Readonly<Record<string, string>> = {
   AuthorizeAdmin: 'proxy-authorize-admin',
   Export: 'proxy-export',
+  AuthorizeOutbox: 'proxy-authorize-outbox',
   Files: 'proxy-files',
   Stream: 'proxy-stream',
   ConsumeExport: 'data-out-consume-export',

@@ -48,9 +48,11 @@ const expected: Readonly<Record<string, readonly string[]>> = {
     `kms:GenerateDataKey ExportRequestsKey ${through('sqs')}`,
     'sqs:SendMessage ExportRequestsQueue',
   ],
-  Files: [...archiveUsers, `s3:ListBucket OutboxBucketArn ${under(ofRecipients)}`],
+  // The one function of the proxy with a way to the database, and that to nothing but passwords.
+  AuthorizeOutbox: archiveUsers,
+  Files: [...denyList, `s3:ListBucket OutboxBucketArn ${under(ofRecipients)}`],
   Stream: [
-    ...archiveUsers,
+    ...denyList,
     `kms:Decrypt OutboxKey ${through('s3')}`,
     `s3:GetObject OutboxBucketArn/${ofRecipients}`,
     `s3:ListBucket OutboxBucketArn ${under(ofRecipients)}`,

@@ -38,8 +38,9 @@ describe('functions', () => {
   test('are told what the operator decided', () => {
     const variables = (name: string) => service.at(`Functions/${name}/Function`).Properties.Environment.Variables;
     expect(variables('Export')).toMatchObject({ ARCHIVE_KIND: 'fega' });
-    expect(variables('Files')).toMatchObject({ ARCHIVE_CREDENTIALS: 'required', OUTBOX_EXPIRY_DAYS: '30' });
-    expect(variables('Stream')).toMatchObject({ ARCHIVE_CREDENTIALS: 'required', URL_LIFETIME_SECONDS: '900' });
+    expect(variables('AuthorizeOutbox')).toMatchObject({ ARCHIVE_CREDENTIALS: 'required' });
+    expect(variables('Files')).toMatchObject({ OUTBOX_EXPIRY_DAYS: '30' });
+    expect(variables('Stream')).toMatchObject({ URL_LIFETIME_SECONDS: '900' });
     expect(variables('ConsumeExport')).toMatchObject({ RETRY_DELAYS_SECONDS: '10,60,300,900', DATABASE_NAME: 'sda' });
     expect(show(variables('StageFile').FILE_EXPORTS_QUEUE_URL)).toBe('FileExportsQueue');
     expect(show(variables('StageFile').ARCHIVE_BUCKETS)).toBe('ArchiveBucket');
@@ -48,8 +49,10 @@ describe('functions', () => {
 
   test('know the database by a role of their own, which the migration makes', () => {
     const variables = (name: string) => service.at(`Functions/${name}/Function`).Properties.Environment.Variables;
-    for (const name of ['Files', 'Stream'])
-      expect(show(variables(name).DATABASE_SECRET_ARN)).toBe('CatalogueProxySecret');
+    expect(show(variables('AuthorizeOutbox').DATABASE_SECRET_ARN)).toBe('CatalogueProxySecret');
+    for (const name of ['Files', 'Stream']) {
+      expect(Object.keys(variables(name)).filter((variable) => variable.startsWith('DATABASE_'))).toEqual([]);
+    }
     for (const name of ['Datasets', 'DatasetFiles', 'DirectFile', 'Drs', 'DescribeFile'])
       expect(show(variables(name).DATABASE_SECRET_ARN)).toBe('CatalogueReaderSecret');
     for (const name of ['ConsumeExport', 'StageFile'])
@@ -75,7 +78,16 @@ describe('functions', () => {
   });
 
   test('that verify or stage are told where the deny list is', () => {
-    const verifying = ['Files', 'Stream', 'AuthorizeVisa', 'Datasets', 'DatasetFiles', 'DirectFile', 'Drs'];
+    const verifying = [
+      'AuthorizeOutbox',
+      'Files',
+      'Stream',
+      'AuthorizeVisa',
+      'Datasets',
+      'DatasetFiles',
+      'DirectFile',
+      'Drs',
+    ];
     for (const name of [...verifying, 'ConsumeExport', 'StageFile']) {
       const { Variables } = service.at(`Functions/${name}/Function`).Properties.Environment;
       expect(show(Variables.VISA_DENY_LIST_SECRET_ARN)).toBe('VisaDenyListSecret');
@@ -90,7 +102,7 @@ describe('functions', () => {
   test('that use the catalogue wait for its migration', () => {
     const migration = Object.keys(service.template.Resources).find((id) => /^Migration/.test(id));
     const direct = ['Datasets', 'DatasetFiles', 'DirectFile', 'Drs', 'DescribeFile'];
-    for (const name of ['Files', 'Stream', 'ConsumeExport', 'StageFile', ...direct]) {
+    for (const name of ['AuthorizeOutbox', 'ConsumeExport', 'StageFile', ...direct]) {
       expect(service.at(`Functions/${name}/Function`).DependsOn).toContain(migration);
     }
   });

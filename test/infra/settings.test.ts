@@ -362,7 +362,7 @@ describe('an operator who has an archive already', () => {
       const roles = { proxySecretArn, proxySecretKeyArn, readerSecretArn, workerSecretArn };
       const database = { ...existing.database, ...roles };
       const template = Template.fromStack(addStacks(app(), { ...settings, ...existing, database }).service);
-      for (const name of ['Files', 'Stream']) expect(secretsOf(template, name)).toEqual(['secret:proxy-AbCdEf']);
+      expect(secretsOf(template, 'AuthorizeOutbox')).toEqual(['secret:proxy-AbCdEf']);
       expect(secretsOf(template, 'ConsumeExport')).toEqual(['secret:worker-AbCdEf']);
       expect(secretsOf(template, 'StageFile')?.sort()).toEqual(['secret:keys-AbCdEf', 'secret:worker-AbCdEf']);
       for (const name of ['Datasets', 'Drs']) expect(secretsOf(template, name)).toContain('secret:reader-AbCdEf');
@@ -390,7 +390,7 @@ describe('an operator who has an archive already', () => {
     });
 
     test('are otherwise the owner’s, and the migration makes no role', () => {
-      for (const name of ['Files', 'Datasets', 'ConsumeExport', 'Migrate'])
+      for (const name of ['AuthorizeOutbox', 'Datasets', 'ConsumeExport', 'Migrate'])
         expect(secretsOf(served, name)).toEqual(['secret:db-AbCdEf']);
       expect(JSON.stringify(served.toJSON())).not.toMatch(/DATABASE_(PROXY|READER|WORKER)_SECRET_ARN/);
     });

@@ -32,7 +32,7 @@ export function parsePassports(request: HttpRequest): readonly string[] {
     );
   }
   const { passports } = parsed.data;
-  if (passports.length === 0) throw new UnauthenticatedError('a passport is missing: send it in the list "passports"');
+  if (passports.length === 0) throw new UnauthenticatedError('a passport is missing: send it in the member passports');
   // Before any signature is checked.
   const visas = passports.reduce((sum, passport) => sum + (visasIn(passport)?.length ?? 0), 0);
   if (visas > limits.visasPerRequest) {

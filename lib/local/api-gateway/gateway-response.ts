@@ -7,6 +7,8 @@ export interface GatewayError {
   readonly message: string;
   /** `$context.error.validationErrorString`. */
   readonly validationError?: string;
+  /** `$context.authorizer.…`: what the authorizer said along with its refusal. */
+  readonly authorizer?: Readonly<Record<string, unknown>>;
 }
 
 /** Status and message of the response types that occur, before the template changes them. */
@@ -58,6 +60,9 @@ export function renderGatewayResponse(
     'context.path': context.path,
     'context.requestId': context.requestId,
     'context.stage': api.stageName,
+    ...Object.fromEntries(
+      Object.entries(error.authorizer ?? {}).map(([name, value]) => [`context.authorizer.${name}`, String(value)]),
+    ),
   };
   const [mediaType, template] = chooseTemplate(response, context.accept);
   return {

@@ -4,7 +4,7 @@ import { EngineError } from '../errors.ts';
 import type { Functions } from '../lambda/functions.ts';
 import { AuthorizerRunner } from './authorizer.ts';
 import { readRequest } from './event.ts';
-import { type ExchangeContext, type ExchangeResult, serve } from './exchange.ts';
+import { type ExchangeContext, type ExchangeResult, type GatewayBehaviour, serve } from './exchange.ts';
 import type { RestApi } from './model.ts';
 
 /** What one API needs to serve. */
@@ -13,6 +13,7 @@ export interface ApiServices {
   readonly functions: Functions;
   readonly now: () => Date;
   readonly onAccess: (line: string) => void;
+  readonly behaviour: GatewayBehaviour;
 }
 
 /** A listening API. */

@@ -126,7 +126,7 @@ describe('the files of a dataset', () => {
       {
         fileId: 'EGAF1',
         datasetId: 'EGAD1',
-        displayFileName: 'a "b".txt',
+        displayFileName: 'a _b_.txt',
         fileName: 'dir/a "b".txt',
         fileSize: 128,
         unencryptedChecksum: 'bb',

@@ -75,3 +75,17 @@ test('who asks for too much is told how much can be had', () => {
   const reply = problemReply(new ReplyTooLargeError(300_000_000, 200_000_000), 'request-1', 'Bearer');
   expect(JSON.parse(reply.body)).toMatchObject({ maxRangeBytes: 200_000_000 });
 });
+
+test.each([
+  [20, 20, undefined],
+  [21, 21, '1 more broken rules are not listed'],
+  [50_000, 21, '49980 more broken rules are not listed'],
+])('of %i violations %i entries are told', (count, told, last) => {
+  const violations = Array.from({ length: count }, (_, at) => ({ field: `f${at}`, message: 'is not a known field' }));
+  const { body } = problemReply(new InvalidRequestError(violations), 'request-1', 'Bearer');
+  const problem = JSON.parse(body) as { violations: { field: string; message: string }[] };
+  expect(problem.violations).toHaveLength(told);
+  expect(problem.violations[19]).toEqual({ field: 'f19', message: 'is not a known field' });
+  if (last) expect(problem.violations[20]).toEqual({ field: 'request', message: last });
+  expect(Buffer.byteLength(body)).toBeLessThan(4096);
+});

@@ -44,13 +44,14 @@ test.each([
   const value = await token();
   expect(await handler(authorizerEvent(`Bearer ${value}`))).toEqual({
     principalId: outboxPrefix({ iss: issuer.iss, sub: 'ana' }),
+    context: {},
     policyDocument: {
       Version: '2012-10-17',
       Statement: [
         {
           Action: 'execute-api:Invoke',
           Effect: 'Allow',
-          Resource: 'arn:aws:execute-api:eu-north-1:111122223333:abcdef1234/v1/*',
+          Resource: ['arn:aws:execute-api:eu-north-1:111122223333:abcdef1234/v1/*'],
         },
       ],
     },
@@ -59,23 +60,46 @@ test.each([
   expect(output.text()).not.toContain('ana');
 });
 
-describe('the error that the gateway makes a 401, for', () => {
+describe('a refusal with its reason, which the gateway makes a 401, for', () => {
   test.each([
-    ['no header', async () => undefined],
-    ['another scheme', async () => 'Basic YTpi'],
-    ['no JWT', async () => 'Bearer abc'],
-    ['a denied visa', async () => `Bearer ${await issuer.visa({ claims: { jti: 'stolen' } })}`],
-    ['an expired visa', async () => `Bearer ${await issuer.visa({ exp: issuedInThePast })}`],
-    ['a forged visa', async () => `Bearer ${(await issuer.visa()).slice(0, -4)}AAAA`],
+    ['no header', async () => undefined, 'a visa or a passport is missing: send Authorization: Bearer'],
+    ['another scheme', async () => 'Basic YTpi', 'Authorization is not a well-formed Bearer header'],
+    [
+      'no JWT',
+      async () => 'Bearer abc',
+      'the visa was refused (malformed-token): the token is not a JWS in compact form',
+    ],
+    [
+      'a denied visa',
+      async () => `Bearer ${await issuer.visa({ claims: { jti: 'stolen' } })}`,
+      'the visa was refused (denied): the operator of the service has denied this token or its subject',
+    ],
+    [
+      'an expired visa',
+      async () => `Bearer ${await issuer.visa({ exp: issuedInThePast })}`,
+      'the visa was refused (expired): the token has expired',
+    ],
+    [
+      'a forged visa',
+      async () => `Bearer ${(await issuer.visa()).slice(0, -4)}AAAA`,
+      'the visa was refused (bad-signature): the signature does not verify',
+    ],
     [
       'an issuer that is not trusted',
       async () => `Bearer ${await (await makeTestIssuer({ iss: 'https://x.example.org' })).visa()}`,
+      'the visa was refused (untrusted-issuer): the issuer is not trusted for this kind of token',
     ],
-    ['a repeated header', async () => Array(2).fill(`Bearer ${await issuer.visa()}`) as string[]],
-  ])('%s', async (_, authorization) => {
+    [
+      'a repeated header',
+      async () => Array(2).fill(`Bearer ${await issuer.visa()}`) as string[],
+      'Authorization: is given more than once',
+    ],
+  ])('%s', async (_, authorization, detail) => {
     const value = await authorization();
-    // The gateway compares the whole text.
-    await expect(handler(authorizerEvent(value))).rejects.toThrow(/^Unauthorized$/);
+    expect(await handler(authorizerEvent(value))).toMatchObject({
+      context: { detail },
+      policyDocument: { Statement: [{ Effect: 'Deny' }] },
+    });
     expect(output.documents()).toMatchObject([{ level: 'INFO', message: 'refused', requestId: 'gateway-request' }]);
     if (typeof value === 'string' && value.length > 30) expect(output.text()).not.toContain(value.slice(7));
   });
