@@ -1,14 +1,10 @@
-import { ForbiddenError, UnauthenticatedError } from '../errors.ts';
+import { UnauthenticatedError } from '../errors.ts';
 import { type Entitlement, grantedAndReleased } from '../export/entitlement.ts';
 import type { ArchivedFile, Catalogue, Wanted } from '../export/ports.ts';
 import { type DatasetGrant, type VerifiedGrants, VisaError, type VisaRules } from '../visas/index.ts';
+import { accessRefused } from './access-refused.ts';
 
 export type { VisaRules };
-
-/** The one answer for a file that is unknown, not released or not granted: which of them it is, is nobody's business. */
-export function accessRefused(): ForbiddenError {
-  return new ForbiddenError('No visa that was presented gives access to this.');
-}
 
 /**
  * What a caller's token says at this moment. Called for every request: nothing is remembered between them.

@@ -1,5 +1,5 @@
 import { identifier } from '../contract/messages.ts';
-import { accessRefused } from '../direct/access.ts';
+import { accessRefused } from '../direct/access-refused.ts';
 import type { HttpRequest } from './request.ts';
 
 /**

@@ -172,12 +172,12 @@ describe('settings of every kind', () => {
     'are accepted or refused by its name when $name is left out',
     ({ given, path, name }) => {
       const optional =
-        /^(stage|target|archiveBucket|otherArchiveBuckets|archiveKeysSecret|alarmEmail|concurrency\.directFiles)$|[kK]eyArn$/;
+        /^(stage|target|archiveBucket|otherArchiveBuckets|archiveKeysSecret|alarmEmail|logsOnDestroy|concurrency\.directFiles)$|[kK]eyArn$/;
       const found = faults(changed(given, path, undefined));
       if (optional.test(name)) return void expect(found).toEqual([]);
       // A key without its secret is a fault of the key; without an ARN the cluster would be a new one.
       const [first = ''] = found;
-      const role = /^database\.(proxy|reader)SecretArn$/.exec(name)?.[1];
+      const role = /^database\.(proxy|reader|worker)SecretArn$/.exec(name)?.[1];
       if (role) expect(found).toEqual([`database.${role}SecretKeyArn: expected ${name} beside it`]);
       else if (name === 'database.clusterArn')
         expect(found).toContain('database.backupDays: expected a whole number from 1 to 35');

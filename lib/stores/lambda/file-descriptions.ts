@@ -6,7 +6,7 @@ import {
   describeFileReply,
   type FileDescription,
 } from '../../contract/describe-file.ts';
-import { accessRefused } from '../../direct/access.ts';
+import { accessRefused } from '../../direct/access-refused.ts';
 import type { FileDescriptions } from '../../direct/ports.ts';
 import { ArchiveDamagedError, TemporarilyUnavailableError } from '../../errors.ts';
 import { storeFailure } from '../aws-failure.ts';

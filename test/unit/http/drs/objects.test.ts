@@ -124,17 +124,17 @@ describe('passports', () => {
         world.issuer.passport([await world.issuer.visa({ dataset, sub: `researcher-${at}` })]),
       ),
     );
-    const verified: Date[] = [];
+    const verified: string[] = [];
     const rules = {
       ...world.endpoint.rules,
-      now: () => {
-        verified.push(new Date('2026-06-01'));
-        return new Date('2026-06-01');
+      verify: (token: string) => {
+        verified.push(token);
+        return world.endpoint.rules.verify(token);
       },
     };
     const endpoint = { ...world.endpoint, rules };
     await giveAccessUrl(request({ passports: [...passports, ...passports, 'a.b.c'] }), base, endpoint);
-    expect(verified).toHaveLength(4);
+    expect(verified).toEqual([...passports, 'a.b.c']);
     expect(world.ports.calls.names).toEqual(['catalogue.decide']);
   });
 

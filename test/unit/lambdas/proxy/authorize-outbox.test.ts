@@ -37,6 +37,7 @@ async function authorize(headers: Readonly<Record<string, string | readonly stri
   vi.resetModules();
   // Loaded anew with the function: its errors are to be the function's.
   const { ArchiveCredentials } = await import('../../../../lib/http/archive-credentials.ts');
+  const { rulesOf } = await import('../../../helpers/issuer.ts');
   const clock = () => new Date();
   const users = {
     find: async (username: string) => {
@@ -47,7 +48,7 @@ async function authorize(headers: Readonly<Record<string, string | readonly stri
   };
   vi.doMock('../../../../lambdas/shared/outbox-access.ts', () => ({
     outboxAccess: () => ({
-      rules: { issuers: issuer.trusted, now: clock },
+      rules: rulesOf(issuer, clock),
       archiveCredentials: new ArchiveCredentials({ users, policy, clock }),
     }),
   }));
