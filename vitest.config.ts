@@ -3,6 +3,8 @@ import { defineConfig } from 'vitest/config';
 export default defineConfig({
   test: {
     include: ['test/**/*.test.ts'],
+    // Of the functions that unit tests import.
+    env: { STACK_NAME: 'DataOutService-test' },
     testTimeout: 60_000,
     hookTimeout: 120_000,
     // Two cores: more workers only fight over them.

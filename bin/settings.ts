@@ -7,6 +7,7 @@ import type { Settings } from '../lib/infra/settings.ts';
  *
  *     database: { clusterArn: 'arn:aws:rds:…', secretArn: 'arn:aws:secretsmanager:…', databaseName: 'lega' },
  *     archiveBucket: { bucketName: 'my-archive', keyArn: 'arn:aws:kms:…' },
+ *     otherArchiveBuckets: [{ bucketName: 'my-archive-2', keyArn: 'arn:aws:kms:…' }],
  *     archiveKeysSecret: { secretArn: 'arn:aws:secretsmanager:…' },
  */
 export const settings: Settings = {
@@ -21,6 +22,7 @@ export const settings: Settings = {
   database: { minCapacity: 0.5, maxCapacity: 8, backupDays: 14 },
 
   logRetentionDays: 90,
+  logsOnDestroy: 'keep',
   apiGatewayLogRole: 'create',
   bucketLogRetentionDays: 365,
 

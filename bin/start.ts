@@ -1,14 +1,18 @@
 #!/usr/bin/env node
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
+import { archiveCredentialsPolicies } from '../lib/contract/archive-credentials.ts';
 import { connectionVariable, defaultConnectionFile } from '../lib/contract/connection.ts';
+import { environment } from '../lib/contract/environment.ts';
 import { type Engine, startEngine } from '../lib/local/engine.ts';
 import { EngineError } from '../lib/local/errors.ts';
 
-const usage = 'npm start -- [--port N] [--data-dir DIR]';
+const usage = `npm start -- [--port N] [--data-dir DIR] [--archive-credentials ${archiveCredentialsPolicies.join('|')}]`;
 
 async function main(): Promise<void> {
-  const { port, dataDir } = readArguments();
+  const { port, dataDir, archiveCredentials } = readArguments();
+  // Also of the processes that it starts: databases and objects are made with the widest rights.
+  process.umask(0o077);
   const started = performance.now();
   const starting = startEngine({
     assemblyDir: join(import.meta.dirname, '../cdk.out'),
@@ -17,6 +21,9 @@ async function main(): Promise<void> {
     },
     ...(port === undefined ? {} : { port }),
     ...(dataDir === undefined ? {} : { dataDir }),
+    ...(archiveCredentials === undefined
+      ? {}
+      : { environment: { [environment.archiveCredentials]: archiveCredentials } }),
   });
   // Also while it starts: processes, lock and temporary files are left to nobody.
   const stop = () => void starting.then((engine) => engine.stop()).then(() => process.exit(0));
@@ -26,10 +33,22 @@ async function main(): Promise<void> {
   process.stdout.write(guide(engine, dataDir, (performance.now() - started) / 1000));
 }
 
-function readArguments(): { port: number | undefined; dataDir: string | undefined } {
+interface Arguments {
+  readonly port: number | undefined;
+  readonly dataDir: string | undefined;
+  /** Over the setting that the template was made with. */
+  readonly archiveCredentials: string | undefined;
+}
+
+function readArguments(): Arguments {
   try {
     const { values } = parseArgs({
-      options: { port: { type: 'string' }, 'data-dir': { type: 'string' }, help: { type: 'boolean', short: 'h' } },
+      options: {
+        port: { type: 'string' },
+        'data-dir': { type: 'string' },
+        'archive-credentials': { type: 'string' },
+        help: { type: 'boolean', short: 'h' },
+      },
     });
     if (values.help) {
       process.stdout.write(`Runs the whole service on this machine, from the synthesized template.\nUsage: ${usage}\n`);
@@ -39,7 +58,11 @@ function readArguments(): { port: number | undefined; dataDir: string | undefine
     if (port !== undefined && !(Number.isInteger(port) && port > 0 && port < 65_536)) {
       throw new EngineError(`--port ${values.port} is not a port number`);
     }
-    return { port, dataDir: values['data-dir'] };
+    const archiveCredentials = values['archive-credentials'];
+    if (archiveCredentials !== undefined && !archiveCredentialsPolicies.some((name) => name === archiveCredentials)) {
+      throw new EngineError(`--archive-credentials is one of ${archiveCredentialsPolicies.join(', ')}`);
+    }
+    return { port, dataDir: values['data-dir'], archiveCredentials };
   } catch (error) {
     throw new EngineError(`${error instanceof Error ? error.message : String(error)}\nUsage: ${usage}`);
   }

@@ -3,13 +3,16 @@ import { type DatabaseRole, databaseRoles } from '../lib/contract/database-roles
 import { environment } from '../lib/contract/environment.ts';
 import { rdsDataClient } from '../lib/stores/rds/client.ts';
 import { DataApi } from '../lib/stores/rds/data-api.ts';
+import { prepareRole, rolePassword } from '../lib/stores/rds/database-role.ts';
 import { migrate, migration } from '../lib/stores/rds/migrate.ts';
 import catalogue from '../lib/stores/rds/migrations/0001-catalogue.sql';
 import catalogueIndexes from '../lib/stores/rds/migrations/0002-catalogue-indexes.sql';
 import dataOut from '../lib/stores/rds/migrations/0003-data-out.sql';
 import auditIndexes from '../lib/stores/rds/migrations/0004-audit-indexes.sql';
-import { prepareRole, rolePassword } from '../lib/stores/rds/network-role.ts';
+import archiveLocation from '../lib/stores/rds/migrations/0005-archive-location.sql';
 import { secretsManagerClient } from '../lib/stores/secrets/client.ts';
+import { whenSettled } from '../lib/stores/settling.ts';
+import { describeError } from './shared/describe-error.ts';
 import { required } from './shared/environment.ts';
 import { logger } from './shared/observability.ts';
 
@@ -19,12 +22,14 @@ const migrations = [
   migration('0002-catalogue-indexes.sql', catalogueIndexes),
   migration('0003-data-out.sql', dataOut),
   migration('0004-audit-indexes.sql', auditIndexes),
+  migration('0005-archive-location.sql', archiveLocation),
 ];
 
 /** A role has no secret where the operator gave its functions the same credentials as everything else. */
 const roles = [
   { role: databaseRoles.proxy, secretArn: process.env[environment.databaseProxySecretArn] },
   { role: databaseRoles.reader, secretArn: process.env[environment.databaseReaderSecretArn] },
+  { role: databaseRoles.worker, secretArn: process.env[environment.databaseWorkerSecretArn] },
 ];
 
 /** Time that is kept to report a failure before Lambda ends the invocation. */
@@ -41,10 +46,20 @@ const db = new DataApi({
 
 /**
  * Run by a deploy-time trigger before anything reads the database, and by an operator who changed the password in the
- * secret of a role. Waits for a paused cluster as long as the invocation lasts; a failure is thrown, and rolls the deployment back.
+ * secret of a role. Waits for a paused cluster as long as the invocation lasts, and some minutes for new permissions and a
+ * new cluster; a failure is thrown, and rolls the deployment back.
  */
 export async function handler(_event: unknown, context: Context): Promise<{ applied: string[] }> {
   remainingMs = () => context.getRemainingTimeInMillis() - reserveMs;
+  const applied = await whenSettled(bringUpToDate, {
+    remainingMs: remainingMs(),
+    onRefusal: (error) => logger.warn('refused, perhaps not for long', describeError(error)),
+  });
+  logger.info('database is up to date', { applied });
+  return { applied };
+}
+
+async function bringUpToDate(): Promise<string[]> {
   const client = secretsManagerClient();
   const passwords: { role: DatabaseRole; password: string }[] = [];
   for (const { role, secretArn } of roles) {
@@ -52,6 +67,5 @@ export async function handler(_event: unknown, context: Context): Promise<{ appl
   }
   const applied = await migrate(db, migrations);
   for (const { role, password } of passwords) await prepareRole(db, role, password);
-  logger.info('database is up to date', { applied });
-  return { applied };
+  return applied;
 }

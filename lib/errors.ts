@@ -14,7 +14,8 @@ export type ErrorCode =
   | 'reply_too_large'
   | 'request_rejected'
   | 'temporarily_unavailable'
-  | 'archive_damaged';
+  | 'archive_damaged'
+  | 'archive_location_unknown';
 
 /** Base of every error this service raises on purpose. `message` never holds a token, a key or a visa. */
 export abstract class DataOutError extends Error {
@@ -30,13 +31,22 @@ export interface Violation {
   readonly message: string;
 }
 
-/** The caller must correct the input: every violation is listed, each names its field. */
+/** A request can break a rule in every few bytes of its body: more violations than this help nobody. */
+const mostViolations = 20;
+
+/**
+ * The caller must correct the input. Each violation names its field. Of more than 20 the first are listed, then an entry that
+ * says how many more there are.
+ */
 export class InvalidRequestError extends DataOutError {
   readonly code = 'invalid_request';
   readonly violations: readonly Violation[];
   constructor(violations: readonly Violation[]) {
-    super(violations.map((violation) => `${violation.field}: ${violation.message}`).join('; '));
-    this.violations = violations;
+    const more = violations.length - mostViolations;
+    const told = violations.slice(0, mostViolations);
+    if (more > 0) told.push({ field: 'request', message: `${more} more broken rules are not listed` });
+    super(told.map((violation) => `${violation.field}: ${violation.message}`).join('; '));
+    this.violations = told;
   }
 }
 
@@ -108,5 +118,19 @@ export class TemporarilyUnavailableError extends DataOutError {
 
 /** The archive contradicts itself (no such body, wrong size, header that no archive key opens): an operator must look. */
 export class ArchiveDamagedError extends DataOutError {
-  readonly code = 'archive_damaged';
+  readonly code: 'archive_damaged' | 'archive_location_unknown' = 'archive_damaged';
+
+  /** This error, naming the file: bodies and headers know nothing of files, and the operator looks for one. */
+  ofFile(fileId: string): this {
+    this.message = `file ${fileId}: ${this.message}`;
+    return this;
+  }
+}
+
+/** The catalogue says that a body is in a bucket which is not in the settings: the operator adds it there, or corrects the row. */
+export class ArchiveLocationUnknownError extends ArchiveDamagedError {
+  override readonly code = 'archive_location_unknown';
+  constructor(location: string) {
+    super(`the archive location ${JSON.stringify(location)} names no bucket of the settings`);
+  }
 }

@@ -1,43 +1,29 @@
-import type { APIGatewayAuthorizerResult, APIGatewayRequestAuthorizerEvent } from 'aws-lambda';
 import { outboxPrefix } from '../../lib/contract/outbox-key.ts';
-import { DataOutError } from '../../lib/errors.ts';
+import { verifiedToken } from '../../lib/direct/access.ts';
+import { InvalidRequestError, UnauthenticatedError } from '../../lib/errors.ts';
 import { headersOf } from '../../lib/http/api-gateway.ts';
 import { bearerToken } from '../../lib/http/authorization.ts';
-import { VisaError, verifyVisaOrPassport } from '../../lib/visas/index.ts';
-import { describeError } from '../shared/describe-error.ts';
-import { logger } from '../shared/observability.ts';
-import { trustedIssuers } from '../shared/trusted-issuers.ts';
+import { requestAuthorizer } from '../shared/authorizer.ts';
+import { deployedVisaRules } from '../shared/visa-rules.ts';
 
-const issuers = trustedIssuers();
+const rules = deployedVisaRules();
 
 /**
  * Request authorizer of direct access: whether the token is a visa or passport in force. It decides about no dataset: the
  * functions behind it do, by the same token. It is here because only API Gateway itself can send `WWW-Authenticate`; of a
- * function's reply it renames that header. The error `Unauthorized` is a 401, any other a 503.
+ * function's reply it renames that header.
  */
-export async function handler(event: APIGatewayRequestAuthorizerEvent): Promise<APIGatewayAuthorizerResult> {
-  const { requestId } = event.requestContext;
-  try {
-    const token = bearerToken({ headers: headersOf(event) });
-    const { kind, subject } = await verifyVisaOrPassport(token, { issuers, now: new Date() });
-    // The hash under which the outbox knows them: names nobody in a log.
-    const principalId = outboxPrefix(subject);
-    logger.info('authorized', { requestId, kind, principalId });
-    return policy(principalId, event.methodArn);
-  } catch (error) {
-    if (error instanceof VisaError || error instanceof DataOutError) {
-      logger.info('refused', { requestId, code: error.code, detail: error.message });
-      // This very text is what the gateway looks for.
-      throw new Error('Unauthorized');
-    }
-    logger.error('failed', { requestId, ...describeError(error) });
-    throw new Error('the authorizer failed');
-  }
-}
+export const handler = requestAuthorizer(['*'], async (event) => {
+  const { subject } = await verifiedToken(theToken(headersOf(event)), rules);
+  // The hash under which the outbox knows them: names nobody in a log.
+  return { principalId: outboxPrefix(subject) };
+});
 
-/** All of this API and stage: `arn:aws:execute-api:<region>:<account>:<api>/<stage>/…`. */
-function policy(principalId: string, methodArn: string): APIGatewayAuthorizerResult {
-  const [api = '', stage = ''] = methodArn.split('/');
-  const statement = { Action: 'execute-api:Invoke', Effect: 'Allow', Resource: `${api}/${stage}/*` } as const;
-  return { principalId, policyDocument: { Version: '2012-10-17', Statement: [statement] } };
+/** Of two tokens neither counts: nothing without a verified one reaches a function that holds keys. */
+function theToken(headers: ReadonlyMap<string, readonly string[]>): string {
+  try {
+    return bearerToken({ headers });
+  } catch (error) {
+    throw error instanceof InvalidRequestError ? new UnauthenticatedError(error.message) : error;
+  }
 }

@@ -3,15 +3,13 @@ import { RdsCatalogue } from '../../lib/stores/rds/catalogue.ts';
 import { RdsExportLog } from '../../lib/stores/rds/export-log.ts';
 import { sqsClient } from '../../lib/stores/sqs/client.ts';
 import { SqsFileExports } from '../../lib/stores/sqs/file-exports.ts';
-import { verifyVisaOrPassport } from '../../lib/visas/index.ts';
 import { consumeRecord } from '../shared/consume-record.ts';
 import { database } from '../shared/database.ts';
 import { required } from '../shared/environment.ts';
 import { queueHandler } from '../shared/queue.ts';
-import { trustedIssuers } from '../shared/trusted-issuers.ts';
+import { deployedVisaRules } from '../shared/visa-rules.ts';
 
 const sqs = sqsClient();
-const issuers = trustedIssuers();
 const data = database();
 
 /** Consumer of `export-requests`: decides on one export request and fans it out into files. */
@@ -23,6 +21,6 @@ export const handler = queueHandler({
     catalogue: new RdsCatalogue(data),
     fileExports: new SqsFileExports({ client: sqs, queueUrl: required(environment.fileExportsQueueUrl) }),
     log: new RdsExportLog(data),
-    verify: (token) => verifyVisaOrPassport(token, { issuers, now: new Date() }),
+    verify: deployedVisaRules().verify,
   }),
 });

@@ -9,10 +9,8 @@ import { type DrsAccess, describeObject, giveAccessUrl } from '../../lib/http/dr
 import { drsServiceInfo } from '../../lib/http/drs/service-info.ts';
 import type { HttpReply } from '../../lib/http/reply.ts';
 import type { HttpRequest } from '../../lib/http/request.ts';
-import { S3Archive } from '../../lib/stores/s3/archive.ts';
-import { s3Client } from '../../lib/stores/s3/client.ts';
-import { SecretArchiveKeys } from '../../lib/stores/secrets/archive-keys.ts';
-import { secretsManagerClient } from '../../lib/stores/secrets/client.ts';
+import { lambdaClient } from '../../lib/stores/lambda/client.ts';
+import { LambdaFileDescriptions } from '../../lib/stores/lambda/file-descriptions.ts';
 import { directAccess } from '../shared/direct-access.ts';
 import { required } from '../shared/environment.ts';
 import { answer } from '../shared/http.ts';
@@ -21,16 +19,18 @@ import { serviceInfo } from '../shared/service-info.ts';
 
 const endpoint = {
   ...directAccess(),
-  archive: new S3Archive({ client: s3Client(), bucket: required(environment.archiveBucket) }),
-  archiveKeys: new SecretArchiveKeys({
-    client: secretsManagerClient(),
-    secretArn: required(environment.archiveKeysSecretArn),
+  descriptions: new LambdaFileDescriptions({
+    client: lambdaClient(),
+    functionArn: required(environment.describeFileFunctionArn),
   }),
   served: (access: DrsAccess) => logger.info('described', { ...access }),
 };
 const info = serviceInfo();
 
-/** GA4GH DRS 1.5.0. A GET of an object is behind the authorizer, too; a POST carries its passports in the body. */
+/**
+ * GA4GH DRS 1.5.0. A GET of an object is behind the authorizer, too; a POST carries its passports in the body, so strangers
+ * reach this function. It has no key of the archive: what takes one is asked of another function, for a caller who may know.
+ */
 export async function handler(event: APIGatewayProxyEvent): Promise<APIGatewayProxyResult> {
   const reply = await answer(event, directChallenge, (request) => operation(event, request));
   return resultOf(reply.status < 400 ? reply : drsErrorReply(reply));

@@ -3,6 +3,7 @@ import { environment } from '../../lib/contract/environment.ts';
 import { type ServedFile, serveFile } from '../../lib/http/file.ts';
 import { serveContent, serveHeader } from '../../lib/http/split.ts';
 import { S3Archive } from '../../lib/stores/s3/archive.ts';
+import { parseArchiveBuckets } from '../../lib/stores/s3/archive-buckets.ts';
 import { s3Client } from '../../lib/stores/s3/client.ts';
 import { S3DirectUrls } from '../../lib/stores/s3/direct-urls.ts';
 import { S3OutboxWriter } from '../../lib/stores/s3/outbox-writer.ts';
@@ -17,19 +18,19 @@ import { streamedHandler } from '../shared/stream-reply.ts';
 keepMemorySmall();
 
 const client = s3Client();
-const archiveBucket = required(environment.archiveBucket);
+const archiveBuckets = parseArchiveBuckets(required(environment.archiveBuckets));
 const outboxBucket = required(environment.outboxBucket);
 const urlLifetimeSeconds = requiredNumber(environment.urlLifetimeSeconds);
 
 const endpoint = {
   ...directAccess(),
-  archive: new S3Archive({ client, bucket: archiveBucket }),
+  archive: new S3Archive({ client, buckets: archiveBuckets }),
   archiveKeys: new SecretArchiveKeys({
     client: secretsManagerClient(),
     secretArn: required(environment.archiveKeysSecretArn),
   }),
-  outbox: new S3OutboxWriter({ client, bucket: outboxBucket, archiveBucket }),
-  urls: new S3DirectUrls({ client, archiveBucket, outboxBucket, urlLifetimeSeconds }),
+  outbox: new S3OutboxWriter({ client, bucket: outboxBucket, archiveBuckets }),
+  urls: new S3DirectUrls({ client, archiveBuckets, outboxBucket, urlLifetimeSeconds }),
   now: () => new Date(),
   served: (file: ServedFile) => logger.info('served', { ...file }),
 };

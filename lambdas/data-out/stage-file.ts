@@ -2,19 +2,22 @@ import { environment } from '../../lib/contract/environment.ts';
 import { RdsCatalogue } from '../../lib/stores/rds/catalogue.ts';
 import { RdsExportLog } from '../../lib/stores/rds/export-log.ts';
 import { S3Archive } from '../../lib/stores/s3/archive.ts';
+import { parseArchiveBuckets } from '../../lib/stores/s3/archive-buckets.ts';
 import { s3Client } from '../../lib/stores/s3/client.ts';
 import { S3OutboxWriter } from '../../lib/stores/s3/outbox-writer.ts';
 import { SecretArchiveKeys } from '../../lib/stores/secrets/archive-keys.ts';
 import { secretsManagerClient } from '../../lib/stores/secrets/client.ts';
 import { sqsClient } from '../../lib/stores/sqs/client.ts';
 import { database } from '../shared/database.ts';
+import { visaDenyList } from '../shared/deny-list.ts';
 import { required } from '../shared/environment.ts';
 import { queueHandler } from '../shared/queue.ts';
 import { stageRecord } from '../shared/stage-record.ts';
 
 const client = s3Client();
-const archiveBucket = required(environment.archiveBucket);
+const archiveBuckets = parseArchiveBuckets(required(environment.archiveBuckets));
 const data = database();
+const denyList = visaDenyList();
 
 /** Consumer of `file-exports`: stages one file for one recipient. */
 export const handler = queueHandler({
@@ -23,13 +26,14 @@ export const handler = queueHandler({
   retryDelaysSeconds: required(environment.retryDelaysSeconds),
   handle: stageRecord({
     catalogue: new RdsCatalogue(data),
-    archive: new S3Archive({ client, bucket: archiveBucket }),
-    outbox: new S3OutboxWriter({ client, bucket: required(environment.outboxBucket), archiveBucket }),
+    archive: new S3Archive({ client, buckets: archiveBuckets }),
+    outbox: new S3OutboxWriter({ client, bucket: required(environment.outboxBucket), archiveBuckets }),
     archiveKeys: new SecretArchiveKeys({
       client: secretsManagerClient(),
       secretArn: required(environment.archiveKeysSecretArn),
     }),
     log: new RdsExportLog(data),
+    denied: () => denyList.current(),
     now: () => new Date(),
   }),
 });

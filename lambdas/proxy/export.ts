@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { MetricUnit } from '@aws-lambda-powertools/metrics';
 import type { APIGatewayProxyEvent, APIGatewayProxyResult } from 'aws-lambda';
-import { exportChallenge } from '../../lib/contract/challenges.ts';
+import { proxyChallenge } from '../../lib/contract/challenges.ts';
 import { environment } from '../../lib/contract/environment.ts';
 import { metrics as names } from '../../lib/contract/metrics.ts';
 import { resultOf } from '../../lib/http/api-gateway.ts';
@@ -19,9 +19,9 @@ const endpoint = {
   clock: () => new Date(),
 };
 
-/** `POST /export/{archive_kind}`, behind the authorizer: one message on `export-requests`, then 200 at once. */
+/** `POST /export/{archive_kind}`, behind the authorizer of administrators: one message on `export-requests`, then 200 at once. */
 export async function handler(event: APIGatewayProxyEvent): Promise<APIGatewayProxyResult> {
-  const reply = await answer(event, exportChallenge, async (request) => {
+  const reply = await answer(event, proxyChallenge, async (request) => {
     const { reply, exportRequestId } = await requestExport(request, endpoint);
     metrics.addMetric(names.exportRequested, MetricUnit.Count, 1);
     metrics.publishStoredMetrics();

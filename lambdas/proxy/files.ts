@@ -1,18 +1,18 @@
-import { outboxChallenge } from '../../lib/contract/challenges.ts';
+import { proxyChallenge } from '../../lib/contract/challenges.ts';
 import { environment } from '../../lib/contract/environment.ts';
 import { type ListingAccess, listFiles } from '../../lib/http/files.ts';
 import { s3Client } from '../../lib/stores/s3/client.ts';
 import { S3OutboxReader } from '../../lib/stores/s3/outbox-reader.ts';
 import { required, requiredNumber } from '../shared/environment.ts';
 import { logger } from '../shared/observability.ts';
-import { outboxAccess } from '../shared/outbox-access.ts';
 import { keepMemorySmall } from '../shared/small-memory.ts';
 import { streamedHandler } from '../shared/stream-reply.ts';
+import { deployedVisaRules } from '../shared/visa-rules.ts';
 
 keepMemorySmall();
 
 const endpoint = {
-  access: outboxAccess(),
+  rules: deployedVisaRules(),
   // A listing signs nothing, and the role of this function could not read an object anyway.
   outbox: new S3OutboxReader({ client: s3Client(), bucket: required(environment.outboxBucket), urlLifetimeSeconds: 1 }),
   expiryDays: requiredNumber(environment.outboxExpiryDays),
@@ -20,4 +20,4 @@ const endpoint = {
 };
 
 /** `GET /files?inbox=false`, streamed: neither the size limit of a buffered reply nor memory bounds the listing. */
-export const handler = streamedHandler(outboxChallenge, (request) => listFiles(request, endpoint));
+export const handler = streamedHandler(proxyChallenge, (request) => listFiles(request, endpoint));

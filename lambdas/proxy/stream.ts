@@ -1,5 +1,5 @@
 import type { APIGatewayProxyEvent, APIGatewayProxyResult } from 'aws-lambda';
-import { outboxChallenge } from '../../lib/contract/challenges.ts';
+import { proxyChallenge } from '../../lib/contract/challenges.ts';
 import { environment } from '../../lib/contract/environment.ts';
 import { resultOf } from '../../lib/http/api-gateway.ts';
 import { type FileAccess, streamFile } from '../../lib/http/stream.ts';
@@ -8,10 +8,10 @@ import { S3OutboxReader } from '../../lib/stores/s3/outbox-reader.ts';
 import { required, requiredNumber } from '../shared/environment.ts';
 import { answer } from '../shared/http.ts';
 import { logger } from '../shared/observability.ts';
-import { outboxAccess } from '../shared/outbox-access.ts';
+import { deployedVisaRules } from '../shared/visa-rules.ts';
 
 const endpoint = {
-  access: outboxAccess(),
+  rules: deployedVisaRules(),
   outbox: new S3OutboxReader({
     client: s3Client(),
     bucket: required(environment.outboxBucket),
@@ -22,5 +22,5 @@ const endpoint = {
 
 /** `GET|HEAD /stream/{file}`: where S3 serves the file, or how large it is. No byte of it passes through here. */
 export async function handler(event: APIGatewayProxyEvent): Promise<APIGatewayProxyResult> {
-  return resultOf(await answer(event, outboxChallenge, (request) => streamFile(request, endpoint)));
+  return resultOf(await answer(event, proxyChallenge, (request) => streamFile(request, endpoint)));
 }

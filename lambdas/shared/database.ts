@@ -4,6 +4,12 @@ import { DataApi, type DataApiOptions } from '../../lib/stores/rds/data-api.ts';
 import { required } from './environment.ts';
 
 /**
+ * Milliseconds that a query may take while a caller waits. A paused cluster needs longer to resume: the caller gets a 503
+ * and the cluster is awake for the next try.
+ */
+export const databasePatienceMs = 8000;
+
+/**
  * The catalogue's database, from the environment of the function; a call may wait for a paused cluster to resume, unless
  * `remainingMs` gives it less time.
  */

@@ -1,20 +1,14 @@
+import { archiveCredentialsPolicies } from '../../lib/contract/archive-credentials.ts';
 import { environment } from '../../lib/contract/environment.ts';
-import { ArchiveCredentials, archiveCredentialsPolicies } from '../../lib/http/archive-credentials.ts';
-import type { RecipientAccess } from '../../lib/http/recipients.ts';
+import { ArchiveCredentials } from '../../lib/http/archive-credentials.ts';
+import type { OutboxAccess } from '../../lib/http/recipients.ts';
 import { RdsArchiveUsers } from '../../lib/stores/rds/archive-users.ts';
-import { database } from './database.ts';
+import { database, databasePatienceMs } from './database.ts';
 import { required } from './environment.ts';
-import { trustedIssuers } from './trusted-issuers.ts';
+import { deployedVisaRules } from './visa-rules.ts';
 
-/**
- * Milliseconds that looking up a user may take. A paused cluster needs longer to resume: the caller gets a 503 and the
- * cluster is awake for the next try, rather than a client that gives up waiting.
- */
-const databasePatienceMs = 8000;
-
-/** What list and stream know about credentials, from the environment of the function. */
-export function outboxAccess(): RecipientAccess {
-  const clock = () => new Date();
+/** What the authorizer of list and stream knows about credentials, from the environment of the function. */
+export function outboxAccess(): OutboxAccess {
   const policy = archiveCredentialsPolicies.find((name) => name === required(environment.archiveCredentials));
   if (!policy) {
     throw new Error(
@@ -22,6 +16,6 @@ export function outboxAccess(): RecipientAccess {
     );
   }
   const users = new RdsArchiveUsers(database({ remainingMs: () => databasePatienceMs }));
-  const archiveCredentials = new ArchiveCredentials({ users, policy, clock });
-  return { issuers: trustedIssuers(), archiveCredentials, clock };
+  const archiveCredentials = new ArchiveCredentials({ users, policy, clock: () => new Date() });
+  return { rules: deployedVisaRules(), archiveCredentials };
 }

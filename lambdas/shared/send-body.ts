@@ -6,31 +6,35 @@ const releasedFromBytes = 4096;
 
 /**
  * Writes a body piece by piece; the next one is asked for when the last one has left. Resolves when all has been sent.
- * If the body fails, the stream is destroyed: the client sees a broken reply, not one that ends early. So it is when the
- * reader takes too long; an invocation that is ended from outside could not say any more what it has handed over.
+ *
+ * If the body fails, or the reader takes too long, this throws and leaves the stream as it is: Lambda's runtime then ends the
+ * reply with an error in its trailers, so that the client sees a broken reply, not one that ends early. A stream that is
+ * destroyed would look the same to the client, but the runtime leaves two rejections of it unhandled, and its process ends.
  *
  * @param patienceMs most milliseconds that sending may take. Default: no limit
  * @throws what the body throws; the stream's error, when it breaks or is closed from the other side
  */
 export async function sendBody(body: ReplyBody, stream: Writable, patienceMs?: number): Promise<void> {
-  let giveUp: (error: Error) => void = () => {};
-  const sent = new Promise<void>((resolve, reject) => {
-    // Lambda's stream is an HTTP request, which passes for readable, too: its reply is nothing to wait for.
-    finished(stream, { readable: false }, (error) => {
-      // A write that the stream has forgotten is not told so.
-      giveUp(error ?? new Error('the reply was closed'));
-      if (error) reject(error);
-      else resolve();
-    });
+  const sent = Promise.withResolvers<void>();
+  sent.promise.catch(() => {});
+  let forget: (error: Error) => void = () => {};
+  const giveUp = (error: Error) => {
+    // A write that the stream has forgotten is not told so.
+    forget(error);
+    sent.reject(error);
+  };
+  // Lambda's stream is an HTTP request, which passes for readable, too: its reply is nothing to wait for.
+  finished(stream, { readable: false }, (error) => {
+    if (!error) sent.resolve();
+    giveUp(error ?? new Error('the reply was closed'));
   });
-  sent.catch(() => {});
   const write = (piece: string | Uint8Array) =>
     new Promise<void>((resolve, reject) => {
-      giveUp = reject;
+      forget = reject;
       // Lambda's stream takes the callback as the third argument.
       stream.write(piece, 'utf8', (error) => (error ? reject(error) : resolve()));
     });
-  const late = () => stream.destroy(new Error('the reply was not taken in time'));
+  const late = () => giveUp(new Error('the reply was not taken in time'));
   const timer = patienceMs === undefined ? undefined : setTimeout(late, patienceMs);
   try {
     for await (const piece of typeof body === 'string' ? [body] : body) {
@@ -38,10 +42,7 @@ export async function sendBody(body: ReplyBody, stream: Writable, patienceMs?: n
       if (typeof piece !== 'string') release(piece);
     }
     stream.end();
-    await sent;
-  } catch (error) {
-    stream.destroy(error instanceof Error ? error : new Error(String(error)));
-    throw error;
+    await sent.promise;
   } finally {
     clearTimeout(timer);
   }

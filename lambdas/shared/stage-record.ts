@@ -10,13 +10,14 @@ import { reportRejection } from './report-rejection.ts';
 /** Handles one record of `file-exports`: staged or rejected, and reported. A throw brings the message back. */
 export function stageRecord(dependencies: StageDependencies): (record: SQSRecord, context: Context) => Promise<void> {
   return async (record, context) => {
-    const { messageId, body } = record;
+    const { messageId, body, attributes } = record;
+    const received = { messageId, body, sentAt: new Date(Number(attributes.SentTimestamp)) };
     const delivery = {
       redelivered: receiveCount(record) > 1,
       remainingMs: () => context.getRemainingTimeInMillis(),
     };
     try {
-      report(await stageFile({ messageId, body }, dependencies, delivery));
+      report(await stageFile(received, dependencies, delivery));
     } catch (error) {
       if (error instanceof ArchiveDamagedError) metrics.addMetric(names.archiveDamaged, MetricUnit.Count, 1);
       throw error;

@@ -1,5 +1,11 @@
 import { ClientError, type ClientErrorCode } from '../client/errors.ts';
-import { Crypt4ghError, DamagedBodyError, MalformedHeaderError, UnusableKeyError } from '../crypt4gh/index.ts';
+import {
+  Crypt4ghError,
+  DamagedBodyError,
+  MalformedHeaderError,
+  NoMatchingKeyError,
+  UnusableKeyError,
+} from '../crypt4gh/index.ts';
 import { InterruptedError } from '../terminal/interrupted.ts';
 import { exitCodes } from './exit-codes.ts';
 
@@ -64,7 +70,11 @@ function crypt4ghFailure(error: Crypt4ghError): Failure {
   }
   if (error instanceof UnusableKeyError) return { exitCode: exitCodes.usage, code, message };
   const remedies: Partial<Record<typeof code, string>> = {
-    'no-decryptable-packet': 'Give the key that the file was encrypted for with --key FILE.',
+    'no-decryptable-packet':
+      error instanceof NoMatchingKeyError && error.isOfOtherSender
+        ? 'Ask the sender for the right public key. Leave out --sender only if it does not matter who wrote the file.'
+        : 'Give the private key that belongs to the public key of the encryption with --key FILE; the option may be given ' +
+          'several times, and data-out inspect says which of your keys opens the file.',
     'passphrase-required': 'Give the passphrase with --passphrase-file FILE or DATA_OUT_PASSPHRASE.',
   };
   return { exitCode: exitCodes.denied, code, message, remedy: remedies[code] };

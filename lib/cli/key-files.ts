@@ -80,8 +80,12 @@ export async function readPublicKey(source: string, path: string, { folder }: Te
 
 function keyFileError(path: string, error: unknown): unknown {
   if (!(error instanceof Crypt4ghError)) return error;
-  const code = error instanceof PassphraseError ? 'forbidden' : 'usage';
-  return new ClientError(code, `${path}: ${error.message}`, { cause: error });
+  if (!(error instanceof PassphraseError))
+    return new ClientError('usage', `${path}: ${error.message}`, { cause: error });
+  const remedy =
+    'Look at --passphrase-file and DATA_OUT_PASSPHRASE, or give neither to be asked. A forgotten passphrase cannot be ' +
+    'recovered: make a new key with data-out keys generate, and ask for an export to that one.';
+  return new ClientError('forbidden', `${path}: ${error.message}`, { remedy, cause: error });
 }
 
 /** As OpenSSH does, but the key is used all the same: on shared file systems the owner may have no choice. */

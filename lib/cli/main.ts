@@ -1,6 +1,6 @@
 import { Command, CommanderError } from 'commander';
 import { InterruptedError } from '../terminal/interrupted.ts';
-import { printable } from '../terminal/output.ts';
+import { jsonLine, printable } from '../terminal/output.ts';
 import { registerCompletion } from './commands/completion.ts';
 import { registerDatasets, registerFiles } from './commands/datasets.ts';
 import { registerDecrypt } from './commands/decrypt.ts';
@@ -109,7 +109,7 @@ function tell(error: unknown): Failure | undefined {
 
 function report({ code, message, remedy }: Failure, { terminal }: CommandContext, json: boolean): void {
   if (json) {
-    terminal.report(`${JSON.stringify({ error: { code, message, remedy } })}\n`);
+    terminal.report(`${jsonLine({ error: { code, message, remedy } })}\n`);
     return;
   }
   const name = createStyle(terminal, terminal.isTerminal).bad('data-out:');

@@ -13,10 +13,12 @@ export function withServiceOptions(command: Command): Command {
     .option('--insecure-http', 'allow http:// to other machines: anybody on the way can read everything');
 }
 
-/** Options of commands that open something with the private key of the user. */
-export function withKeyOptions(command: Command): Command {
+const readerKey = 'your private key: Crypt4GH or OpenSSH ed25519; may be given several times';
+
+/** Options of commands that open something with the private key of the user. @param text what another key is for */
+export function withKeyOptions(command: Command, text = readerKey): Command {
   return command
-    .option('--key <file>', 'your private key: Crypt4GH or OpenSSH ed25519; may be given several times', collect)
+    .option('--key <file>', text, collect)
     .option('--passphrase-file <file>', 'file with the passphrase of the key (DATA_OUT_PASSPHRASE; default: ask)');
 }
 

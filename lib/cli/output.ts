@@ -1,3 +1,4 @@
+import { jsonLine } from '../terminal/output.ts';
 import type { Terminal } from '../terminal/terminal.ts';
 import { createStyle, type Style } from './style.ts';
 import { type Column, formatTable } from './table.ts';
@@ -39,12 +40,12 @@ export function createOutput(
     ...options,
     style,
     result(record, text) {
-      write(options.json ? JSON.stringify(record) : text);
+      write(options.json ? jsonLine(record) : text);
     },
     table(columns, rows, cells) {
       const width = terminal.outputIsTerminal ? terminal.size()?.columns : undefined;
       const lines = options.json
-        ? rows.map((row) => JSON.stringify(row))
+        ? rows.map(jsonLine)
         : formatTable(columns, rows.map(cells), width).map((line, index) => (index === 0 ? style.strong(line) : line));
       for (const line of lines) write(line);
     },

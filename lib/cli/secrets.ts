@@ -1,9 +1,10 @@
 import { open } from 'node:fs/promises';
 import { ClientError } from '../client/errors.ts';
+import { limits } from '../contract/limits.ts';
 import { usageError } from './errors.ts';
 
-/** Bytes beyond which a file is not read for a secret. */
-const maxBytes = 65_536;
+/** Bytes beyond which a file is not read for a secret: a passport is the largest. */
+const maxBytes = limits.passportBytes + 1024;
 
 /** The text of a file that holds one secret, without the line end that editors add. @param source names it in errors */
 export async function readSecretFile(source: string, path: string): Promise<string> {

@@ -2,7 +2,9 @@ import type { Command } from 'commander';
 import { connect, type ServiceConnection } from '../client/connection.ts';
 import type { RetryPolicy } from '../client/retry.ts';
 import type { Transport } from '../client/transport.ts';
+import { printable } from '../terminal/output.ts';
 import type { Terminal } from '../terminal/terminal.ts';
+import { warningOfExpiry } from './expired-visa.ts';
 import { createOutput, type Output } from './output.ts';
 import { createProgress, noProgress, type Progress } from './progress.ts';
 import { readSmallFile } from './secrets.ts';
@@ -41,16 +43,19 @@ export async function openSession(
   const quiet = options.quiet === true;
   const progress = json || quiet ? noProgress : createProgress(terminal);
   const settings = await readSettings(options, terminal);
+  const output = createOutput(terminal, { json, quiet }, progress.around);
+  const visa = settings.visa && warningOfExpiry(settings.visa, output.warn, terminal.now);
   let transport: Transport | undefined;
   return {
     terminal,
-    output: createOutput(terminal, { json, quiet }, progress.around),
+    output,
     progress,
     settings,
     async service() {
       transport ??= await openTransport(settings, terminal, version, patience);
-      const { proxyUrl, directUrl, visa, basic } = settings;
-      return connect({ proxyUrl: proxyUrl?.href, dataOutUrl: directUrl?.href, visa, basic, transport });
+      const { proxyUrl, directUrl, basic } = settings;
+      const note = (text: string) => output.note(printable(text));
+      return connect({ proxyUrl: proxyUrl?.href, dataOutUrl: directUrl?.href, visa, basic, note, transport });
     },
     async [Symbol.asyncDispose]() {
       progress.end();

@@ -1,7 +1,10 @@
-import { authorized, type Credentials, type ServiceConnection } from './connection.ts';
+import { visasIn } from '../contract/unverified-token.ts';
+import { authorized, type Credentials, headersFit, type ServiceConnection } from './connection.ts';
 import { ClientError, ServiceError } from './errors.ts';
+import { fileSize } from './file-size.ts';
 import { readJson, text } from './json.ts';
 import type { TransportReply, TransportRequest } from './transport.ts';
+import { type ChosenVisa, datasetVisa, type VisaChoice, visasForAll } from './visa-choice.ts';
 
 /** A file of a dataset, as the data-out API lists it. */
 export interface DatasetFile {
@@ -34,12 +37,15 @@ export interface FileQuery {
 
 const DATASET_FILES_BYTES = 512 * 1024 * 1024;
 
-const asReader: Credentials = ({ visa }) => ({ headers: { authorization: `Bearer ${visa}` } });
+const bearer = (visa: string) => ({ headers: { authorization: `Bearer ${visa}` } });
+const asReader: Credentials = ({ visa }) => bearer(visa);
 
 /** The data-out API: files straight from the archive, for whoever has a visa. */
 export class DataOutApi {
   readonly connection: ServiceConnection;
   readonly #url: URL;
+  /** By file id: the visa that grants it, out of a passport too large for a header. */
+  readonly #granting = new Map<string, ChosenVisa & { readonly passport: string }>();
 
   /** @throws ClientError `usage` when the connection has no address of a data-out API */
   constructor(connection: ServiceConnection) {
@@ -55,8 +61,33 @@ export class DataOutApi {
 
   /** Stable ids of the datasets that are granted and released. @throws ClientError */
   async datasets(options: { signal?: AbortSignal | undefined } = {}): Promise<string[]> {
-    const url = new URL('metadata/datasets', this.#url);
-    const parsed = await this.#json('the datasets', { url, ...options });
+    const request = { url: new URL('metadata/datasets', this.#url), ...options };
+    const { connection } = this;
+    const fits = (visa: string) => headersFit(connection.transport, { ...request, ...bearer(visa) });
+    const token = (await connection.visa()).trim();
+    const visas = fits(token) ? [] : visasForAll(token, fits);
+    if (visas.length === 0) return await this.#datasetsOf(request, connection);
+    connection.note(
+      `The passport has ${token.length} bytes, which do not fit a header: its visas are sent one after the other.`,
+    );
+    const ids = new Set<string>();
+    const refusals: ServiceError[] = [];
+    for (const visa of visas) {
+      try {
+        const found = await this.#datasetsOf(request, { ...connection, visa: async () => visa });
+        for (const id of found) ids.add(id);
+      } catch (error) {
+        // In a passport may be visas of issuers that this service does not trust.
+        if (!(error instanceof ServiceError && error.status === 401)) throw error;
+        refusals.push(error);
+      }
+    }
+    if (refusals.length === visas.length) throw refusals[0];
+    return [...ids].sort();
+  }
+
+  async #datasetsOf(request: Pick<TransportRequest, 'url' | 'signal'>, connection: ServiceConnection) {
+    const parsed = await this.#json('the datasets', request, { connection });
     if (!Array.isArray(parsed)) throw new ClientError('protocol', 'the service gave no list of datasets');
     return parsed.filter((id) => typeof id === 'string');
   }
@@ -64,7 +95,8 @@ export class DataOutApi {
   /** @throws ClientError */
   async files(datasetId: string, options: { signal?: AbortSignal | undefined } = {}): Promise<DatasetFile[]> {
     const url = new URL(`metadata/datasets/${encodeURIComponent(datasetId)}/files`, this.#url);
-    const parsed = await this.#json(`the files of ${JSON.stringify(datasetId)}`, { url, ...options });
+    const what = `the files of ${JSON.stringify(datasetId)}`;
+    const parsed = await this.#json(what, { url, ...options }, { choice: datasetVisa(datasetId) });
     if (!Array.isArray(parsed)) throw new ClientError('protocol', 'the service gave no list of files');
     return parsed.map(datasetFile);
   }
@@ -81,10 +113,28 @@ export class DataOutApi {
       throw error;
     });
     await reply.discard();
-    const length = reply.header('content-length') ?? '';
-    if (!/^\d+$/.test(length)) throw new ClientError('protocol', `${fileId}: the service gave no size`);
+    const size = fileSize(reply);
+    if (size === undefined) throw new ClientError('protocol', `${fileId}: the service gave no size`);
     const name = fileNameIn(reply.header('content-disposition')) ?? fileId;
-    return { name, size: Number(length), etag: reply.header('etag') };
+    return { name, size, etag: reply.header('etag') };
+  }
+
+  /**
+   * SHA-256 of the whole plaintext as ingestion recorded it, from the file's DRS object: unlike the list of a dataset, this
+   * needs no dataset, and leaves out a checksum that is not of the bytes that are served.
+   *
+   * @returns lower-case hex; `undefined` when the service lists none, or gives no DRS object
+   * @throws ClientError
+   */
+  async sha256Of(fileId: string, options: { signal?: AbortSignal | undefined } = {}): Promise<string | undefined> {
+    const url = new URL(`ga4gh/drs/v1/objects/${encodeURIComponent(fileId)}`, this.#url);
+    try {
+      const choice = this.#fileVisa(fileId, options.signal);
+      return sha256In(await this.#json(`the checksum of ${JSON.stringify(fileId)}`, { url, ...options }, { choice }));
+    } catch (error) {
+      if (error instanceof ServiceError) return undefined;
+      throw error;
+    }
   }
 
   /**
@@ -111,14 +161,57 @@ export class DataOutApi {
       needsVisa: true,
       request: { url, headers: { ...headers, ...key }, ...rest },
       credentials: asReader,
+      choice: this.#fileVisa(fileId, options.signal),
       accepts: [412, 416],
     });
   }
 
-  async #json(what: string, request: Pick<TransportRequest, 'url' | 'signal'>): Promise<unknown> {
+  #fileVisa(fileId: string, signal: AbortSignal | undefined): VisaChoice {
+    return async (passport, fits) => {
+      const granting = visasIn(passport) && (await this.#grantingVisa(fileId, passport, signal));
+      return granting && fits(granting.visa) ? granting : undefined;
+    };
+  }
+
+  /** Which visa of a passport grants a file, by the service's word: in the body of DRS's POST there is room for passports. */
+  async #grantingVisa(fileId: string, passport: string, signal: AbortSignal | undefined): Promise<ChosenVisa> {
+    const known = this.#granting.get(fileId);
+    if (known?.passport === passport) return known;
+    const reply = await authorized(this.connection, {
+      what: `the access to ${JSON.stringify(fileId)}`,
+      needsVisa: false,
+      request: {
+        method: 'POST',
+        url: new URL(`ga4gh/drs/v1/objects/${encodeURIComponent(fileId)}/access/plaintext`, this.#url),
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify({ passports: [passport] }),
+        signal,
+      },
+      credentials: () => ({}),
+    });
+    const { headers } = (await readJson(reply)) as { headers?: unknown };
+    const [, visa] = /^Authorization: Bearer (\S+)$/.exec(Array.isArray(headers) ? String(headers[0]) : '') ?? [];
+    if (visa === undefined) throw new ClientError('protocol', `${fileId}: the service gave no token for it`);
+    const note = `The passport has ${passport.length} bytes, which do not fit a header: of its visas, only one that grants the file is sent.`;
+    const granting = { passport, visa, note };
+    this.#granting.set(fileId, granting);
+    return granting;
+  }
+
+  async #json(
+    what: string,
+    request: Pick<TransportRequest, 'url' | 'signal'>,
+    { connection = this.connection, choice }: { connection?: ServiceConnection; choice?: VisaChoice },
+  ): Promise<unknown> {
     const backoff = this.connection.transport.backoff(request.signal);
     for (;;) {
-      const reply = await authorized(this.connection, { what, needsVisa: true, request, credentials: asReader });
+      const reply = await authorized(connection, {
+        what,
+        needsVisa: true,
+        request,
+        credentials: asReader,
+        ...(choice && { choice }),
+      });
       try {
         return await readJson(reply, DATASET_FILES_BYTES);
       } catch (error) {
@@ -139,6 +232,18 @@ function datasetFile(row: unknown): DatasetFile {
     size: typeof decryptedFileSize === 'number' ? decryptedFileSize : undefined,
     checksum: hasChecksum ? { value: decryptedFileChecksum, type: decryptedFileChecksumType } : undefined,
   };
+}
+
+/** DRS 1.5, Checksum: names of types are those of the IANA registry of named information. */
+function sha256In(object: unknown): string | undefined {
+  const { checksums } = object as { readonly checksums?: unknown };
+  for (const each of Array.isArray(checksums) ? (checksums as unknown[]) : []) {
+    const { type, checksum } = each as { readonly type?: unknown; readonly checksum?: unknown };
+    if (type === 'sha-256' && typeof checksum === 'string' && /^[0-9a-f]{64}$/i.test(checksum)) {
+      return checksum.toLowerCase();
+    }
+  }
+  return undefined;
 }
 
 /** RFC 6266 § 4: the name in UTF-8 when there is one, else the plain one. */

@@ -97,6 +97,16 @@ export class DamagedFileError extends ClientError {
   }
 }
 
+/** The bytes of a whole file are not those of the catalogue. Nothing of it can be used. */
+export class ChecksumError extends ClientError {
+  /** @param sums SHA-256 in hex: of what came, and as the service lists it */
+  constructor(fileName: string, sums: { readonly found: string; readonly listed: string }) {
+    super('damaged', `${fileName}: what came has the SHA-256 ${sums.found}, and the service lists ${sums.listed}`, {
+      remedy: 'Do not use what came. Run the same command again; if the checksum is wrong again, tell the operator.',
+    });
+  }
+}
+
 /** The user's signal. */
 export function interrupted(cause?: unknown): ClientError {
   return new ClientError('interrupted', 'interrupted', {

@@ -12,6 +12,9 @@ const certificateCodes = new Set([
   'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
 ]);
 
+/** What OpenSSL says of bytes that are no TLS, under its code or, in older versions of Node.js, in its words. */
+const noTls = /wrong.version.number|packet.length.too.long|unknown.protocol|http.request/i;
+
 /** Codes that a wrong address has, too: no use in waiting long where nobody has ever answered. */
 const addressCodes = new Set(['ENOTFOUND', 'ECONNREFUSED', 'EHOSTUNREACH', 'ENETUNREACH', 'UND_ERR_CONNECT_TIMEOUT']);
 
@@ -43,6 +46,14 @@ export function networkError(error: unknown, url: URL, known: boolean): Unavaila
         'NODE_EXTRA_CA_CERTS. If not, somebody may be listening: ask the operator.',
     });
   }
+  if (noTls.test(code) || (code === 'EPROTO' && noTls.test(String(error)))) {
+    return new UnavailableError(`${url.host}: what answers there does not speak https (${code})`, {
+      retryable: false,
+      remedy:
+        'Look at host and port. Write http:// only for a service on this machine: to any other, your visa and password ' +
+        'would travel in clear.',
+    });
+  }
   const refusal = tunnelRefusal(error);
   if (refusal !== undefined && refusal < 500 && refusal !== 429) {
     const remedy =
@@ -55,11 +66,15 @@ export function networkError(error: unknown, url: URL, known: boolean): Unavaila
     });
   }
   const what = words[code] ?? 'the connection failed';
+  // A server that speaks TLS ends the connection at the first byte.
+  const isPlain = url.protocol === 'http:' && !known;
   return new UnavailableError(`${url.host}: ${what}${code && ` (${code})`}`, {
     retryable: known || !addressCodes.has(code),
     remedy: addressCodes.has(code)
       ? 'Look at the address, the network and HTTPS_PROXY; data-out doctor tries them one by one.'
-      : 'Run the same command again when the network works.',
+      : isPlain
+        ? 'Look at the address: does the service speak https://? If not, run the same command again later.'
+        : 'Run the same command again when the network works.',
   });
 }
 

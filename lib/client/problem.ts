@@ -16,8 +16,8 @@ const PROBLEM_BYTES = 64 * 1024;
 export async function refusal(reply: TransportReply, what: string, now: Date): Promise<ClientError> {
   const problem = await problemIn(reply);
   const { status } = reply;
-  const { code: problemCode, requestId = reply.header('x-request-id') } = problem;
-  const said = wordsOf(problem);
+  const { code: problemCode, requestId = reply.header('x-request-id') ?? reply.header('x-amzn-requestid') } = problem;
+  const said = status === 431 ? headersTooLarge : wordsOf(problem);
   const message = `${what}: ${said ?? `the service answered with status ${status}`}${requestId ? ` (request ${printable(requestId)})` : ''}`;
   if (later.has(status)) {
     return new UnavailableError(message, {
@@ -26,10 +26,28 @@ export async function refusal(reply: TransportReply, what: string, now: Date): P
     });
   }
   const code = codes[status] ?? (status >= 400 && status < 500 ? 'usage' : 'protocol');
-  // The service itself says why: who does not is another one, or a gateway that knows no such path.
-  const remedy = problemCode === undefined && status !== 407 ? remedies.protocol : remedies[code];
+  const remedy = remedyOf(status, problemCode, code, said);
   return new ServiceError(code, message, { status, problemCode, requestId, remedy });
 }
+
+function remedyOf(
+  status: number,
+  problemCode: string | undefined,
+  code: ClientErrorCode,
+  said: string | undefined,
+): string | undefined {
+  // RFC 6585 § 5: on the way to the service, a gateway may take less than the service's own does.
+  if (status === 431) return fewerHeaders;
+  // The service itself says why: who does not is another one, or a gateway that knows no such path.
+  if (problemCode === undefined && status !== 407) return remedies.protocol;
+  return code === 'unauthenticated' ? renewal(said) : remedies[code];
+}
+
+const headersTooLarge = 'a gateway refused the headers as too large; the visa or passport is the largest of them';
+
+/** What to do about headers that are too large. */
+export const fewerHeaders =
+  'Save the one visa that this needs in a file and name that with --visa, or ask for a passport with fewer visas; data-out doctor shows what is in it.';
 
 const codes: Readonly<Record<number, ClientErrorCode>> = {
   401: 'unauthenticated',
@@ -39,11 +57,19 @@ const codes: Readonly<Record<number, ClientErrorCode>> = {
 };
 
 const remedies: Partial<Record<ClientErrorCode, string>> = {
-  unauthenticated: 'Get a new visa, look at user name and password; data-out doctor says which of them is refused.',
   forbidden: 'The visa does not grant this, or the dataset is not released: ask whoever decides about access.',
   not_found: 'Look at the name with data-out list; a staged copy expires after some weeks and can be exported again.',
   protocol: 'Look at the address: what answers there does not behave like a data-out service.',
 };
+
+/** What to do about refused credentials, as far as the service says which of them it refused. */
+function renewal(said = ''): string {
+  if (/password|user name/i.test(said)) {
+    return 'Look at --username, and at the password: --password-file, DATA_OUT_PASSWORD, or what you typed.';
+  }
+  if (/visa|passport/i.test(said)) return 'Get a new visa, and name its file with --visa; data-out doctor looks at it.';
+  return 'Get a new visa, look at user name and password; data-out doctor says which of them is refused.';
+}
 
 interface Problem {
   readonly detail?: string | undefined;

@@ -2,6 +2,7 @@ import { authorized, type Credentials, type ServiceConnection } from './connecti
 import { ClientError } from './errors.ts';
 import { readJson, rowsOf, text, wholeNumber } from './json.ts';
 import type { TransportReply, TransportRequest } from './transport.ts';
+import { outboxVisa } from './visa-choice.ts';
 
 /** A staged container in the caller's outbox. */
 export interface ListedFile {
@@ -41,7 +42,7 @@ const ROWS_PER_PAGE = 10_000;
 /** A row has about 300 bytes; more of the service's pages than this are no listing. */
 const PAGE_BYTES = 64 * 1024 * 1024;
 
-/** All request headers together may have 10,240 bytes at API Gateway. */
+/** Twice this, and the other headers, are within what a gateway takes. */
 const MOST_TWICE_BYTES = 4_500;
 
 const asResearcher: Credentials = ({ visa, basic }) => ({
@@ -146,7 +147,13 @@ export class ProxyApi {
   ): Promise<T> {
     const backoff = this.connection.transport.backoff(request.signal);
     for (;;) {
-      const reply = await authorized(this.connection, { what, needsVisa: true, request, credentials: asResearcher });
+      const reply = await authorized(this.connection, {
+        what,
+        needsVisa: true,
+        request,
+        credentials: asResearcher,
+        choice: outboxVisa,
+      });
       try {
         return await read(reply);
       } catch (error) {

@@ -91,19 +91,12 @@ export class Transport implements AsyncDisposable {
     const proxy = proxyFor(url, this.#settings.proxies ?? {});
     const failure = (error: unknown) =>
       signal?.aborted ? interrupted(error) : networkError(error, url, this.#known.has(url.origin));
-    const headers: Record<string, string> = {
-      'user-agent': this.#settings.userAgent,
-      'accept-encoding': 'identity',
-      ...request.headers,
-      ...(proxy === undefined &&
-        request.proxyAuthorization !== undefined && { 'proxy-authorization': request.proxyAuthorization }),
-    };
     try {
       const reply = await this.#dispatcher(proxy).request({
         origin: url.origin,
         path: `${url.pathname}${url.search}`,
         method,
-        headers,
+        headers: this.#headersOf(request),
         ...(body !== undefined && { body }),
         ...(signal !== undefined && { signal }),
         highWaterMark: HELD_BYTES,
@@ -113,6 +106,24 @@ export class Transport implements AsyncDisposable {
     } catch (error) {
       throw failure(error);
     }
+  }
+
+  /** What counts against a gateway's limit: bytes of the request line, of the names and of the values of all headers. */
+  headerBytes(request: TransportRequest): number {
+    const { url, method = 'GET' } = request;
+    const added = { host: url.host, connection: 'keep-alive', ...this.#headersOf(request) };
+    const line = `${method} ${url.pathname}${url.search} HTTP/1.1`;
+    return Object.entries(added).reduce((sum, [name, value]) => sum + name.length + value.length, line.length);
+  }
+
+  #headersOf({ url, headers, proxyAuthorization }: TransportRequest): Record<string, string> {
+    const isDirect = proxyFor(url, this.#settings.proxies ?? {}) === undefined;
+    return {
+      'user-agent': this.#settings.userAgent,
+      'accept-encoding': 'identity',
+      ...headers,
+      ...(isDirect && proxyAuthorization !== undefined && { 'proxy-authorization': proxyAuthorization }),
+    };
   }
 
   /**

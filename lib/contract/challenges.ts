@@ -1,10 +1,10 @@
-/** `WWW-Authenticate` (RFC 9110 § 11.6.1) of a 401: by a function, or by API Gateway in its place. */
+/** `WWW-Authenticate` (RFC 9110 § 11.6.1) of a 401, which only API Gateway itself can send: it renames a function's. */
 
-/** Of `POST /export/{archive_kind}`. */
-export const exportChallenge = 'Basic realm="data-out", charset="UTF-8"';
-
-/** Of list and stream, which take a visa and, beside it, the central archive's credentials. */
-export const outboxChallenge = 'Bearer realm="data-out", Basic realm="central archive", charset="UTF-8"';
+/**
+ * Of the proxy. `Basic` alone: Java's HttpClient sends no password when another scheme stands beside it, and no stock client
+ * can do anything with the scheme of the visa, which the problem document asks for.
+ */
+export const proxyChallenge = 'Basic realm="data-out", charset="UTF-8"';
 
 /** Of direct access. */
 export const directChallenge = 'Bearer realm="data-out"';

@@ -36,6 +36,7 @@ export const connection = z.object({
     [outputs.outboxBucket]: output,
     [outputs.adminSecretArn]: output,
     [outputs.archiveKeysSecretArn]: output,
+    [outputs.visaDenyListSecretArn]: output,
     [outputs.databaseClusterArn]: output,
     [outputs.databaseSecretArn]: output,
     [outputs.databaseName]: output,

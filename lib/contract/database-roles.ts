@@ -1,11 +1,14 @@
 /**
- * PostgreSQL roles of the functions that answer to the network. Each is the `username` in the secret of that role, too.
+ * PostgreSQL roles of the functions; the owner of the tables is for the migration alone. Each is the `username` in the
+ * secret of that role, too.
  */
 export const databaseRoles = {
   /** List and stream: reads the archive users and nothing else. */
   proxy: 'data_out_proxy',
   /** Direct access: reads the catalogue and nothing else. */
   reader: 'data_out_reader',
+  /** The consumers of the queues: read the catalogue, append to the audit trail, and nothing else. */
+  worker: 'data_out_worker',
 } as const;
 
 export type DatabaseRole = (typeof databaseRoles)[keyof typeof databaseRoles];

@@ -3,12 +3,14 @@
  * a type error on both sides.
  */
 export const environment = {
+  /** Name of the service stack: the `deployment` of its metrics. */
+  stackName: 'STACK_NAME',
   /** Literal last segment of `POST /export/{archive_kind}`; also the `archiveKind` attribute of the message. */
   archiveKind: 'ARCHIVE_KIND',
   /** `required` or `when-presented`: whether list and stream insist on the central archive's Basic credentials. */
   archiveCredentials: 'ARCHIVE_CREDENTIALS',
-  /** Name of the bucket that holds the archived bodies. */
-  archiveBucket: 'ARCHIVE_BUCKET',
+  /** Names of the buckets that hold the archived bodies, separated by commas; the first is the default. */
+  archiveBuckets: 'ARCHIVE_BUCKETS',
   /** Name of the bucket that holds staged containers. */
   outboxBucket: 'OUTBOX_BUCKET',
   /** Days after which a staged container expires (the bucket's lifecycle rule). */
@@ -25,6 +27,10 @@ export const environment = {
   adminSecretArn: 'ADMIN_SECRET_ARN',
   /** ARN of the secret with the archive's Crypt4GH key pairs. */
   archiveKeysSecretArn: 'ARCHIVE_KEYS_SECRET_ARN',
+  /** ARN of the storage stack. */
+  storageStackId: 'STORAGE_STACK_ID',
+  /** ARN of the secret with the tokens and subjects that are denied. */
+  visaDenyListSecretArn: 'VISA_DENY_LIST_SECRET_ARN',
   /** ARN of the Aurora cluster (RDS Data API). */
   databaseClusterArn: 'DATABASE_CLUSTER_ARN',
   /** ARN of the secret with the credentials that the function uses in the database (RDS Data API). */
@@ -33,6 +39,10 @@ export const environment = {
   databaseProxySecretArn: 'DATABASE_PROXY_SECRET_ARN',
   /** As `databaseProxySecretArn`, of direct access. */
   databaseReaderSecretArn: 'DATABASE_READER_SECRET_ARN',
+  /** As `databaseProxySecretArn`, of the consumers of the queues. */
+  databaseWorkerSecretArn: 'DATABASE_WORKER_SECRET_ARN',
+  /** ARN of the function that describes files to DRS. */
+  describeFileFunctionArn: 'DESCRIBE_FILE_FUNCTION_ARN',
   /** Name of the database in the cluster. */
   databaseName: 'DATABASE_NAME',
   /** GA4GH service-info `id` in reverse-domain form, such as `org.example.data-out`; its namespace is the `type.group`. */

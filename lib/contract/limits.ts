@@ -2,12 +2,18 @@
 export const limits = {
   /** Body of `POST /export/{archive_kind}`. */
   exportBodyBytes: 64 * 1024,
-  /** A visa or passport token. */
+  /** A visa, also one inside a passport; the visa or passport of an export request. */
   visaBytes: 16_384,
+  /** A passport where it travels in a body. In a header, `requestHeaderBytes` are the limit. */
+  passportBytes: 262_144,
   /** Visas in one passport. */
   visasPerPassport: 200,
   /** Passports in the body of one DRS request. */
   passportsPerRequest: 10,
+  /** Visas in all passports of one DRS request: each costs the check of a signature. */
+  visasPerRequest: 200,
+  /** The request line and all headers of one request together, names included: what API Gateway takes. */
+  requestHeaderBytes: 10_240,
   /** Characters of a dataset or file identifier. */
   identifierLength: 256,
   /** Rows of one page of `GET /files`, and the default. */

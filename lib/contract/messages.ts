@@ -39,6 +39,9 @@ export const exportRequestAttributes = {
   archiveKind: 'archiveKind',
 } as const;
 
+/** SHA-256 in hex. */
+const hash = z.string().regex(/^[0-9a-f]{64}$/);
+
 /** Body of a message on `file-exports`: one file for one recipient. It carries no visa. */
 export const fileExportMessage = z.strictObject({
   requestId: z.uuid(),
@@ -49,8 +52,16 @@ export const fileExportMessage = z.strictObject({
   /** Stable id, `EGAD…`. */
   datasetId: identifier,
   /** Outbox prefix of the recipient, see `outboxPrefix`. */
-  recipient: z.string().regex(/^[0-9a-f]{64}$/),
+  recipient: hash,
   /** Raw X25519 public key, base64 of 32 bytes. The form alone is looked at here. */
   publicKey: z.base64().length(44),
+  /**
+   * What the grant rests on besides `recipient`, as `entryHash` has it: the tokens, and the subjects of the others. Absent
+   * from messages of versions that knew no deny list.
+   */
+  restsOn: z
+    .array(hash)
+    .max(2 * limits.visasPerPassport + 2)
+    .optional(),
 });
 export type FileExportMessage = z.infer<typeof fileExportMessage>;

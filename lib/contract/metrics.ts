@@ -1,5 +1,11 @@
-/** Namespace, names and dimension values of the CloudWatch metrics (EMF). Alarms and functions share them. */
+/** Namespace, names and dimensions of the CloudWatch metrics (EMF). Alarms and functions share them. */
 export const metricNamespace = 'DataOut';
+
+/** Value of the dimension `service`, which every metric has. */
+export const metricService = 'data-out';
+
+/** Dimension that every metric has: name of the service stack, which tells the deployments of one account apart. */
+export const deploymentDimension = 'deployment';
 
 export const metrics = {
   /** Export requests the proxy published. */

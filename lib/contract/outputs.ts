@@ -17,6 +17,7 @@ export const outputs = {
   outboxBucket: 'OutboxBucketName',
   adminSecretArn: 'AdminSecretArn',
   archiveKeysSecretArn: 'ArchiveKeysSecretArn',
+  visaDenyListSecretArn: 'VisaDenyListSecretArn',
   databaseClusterArn: 'DatabaseClusterArn',
   databaseSecretArn: 'DatabaseSecretArn',
   databaseName: 'DatabaseName',
@@ -25,6 +26,9 @@ export const outputs = {
   fileExportsQueueUrl: 'FileExportsQueueUrl',
   fileExportsDeadLetterQueueUrl: 'FileExportsDeadLetterQueueUrl',
 } as const;
+
+/** Output for people, which no tool needs: the SNS topic that hears of every alarm. */
+export const alarmTopicOutput = 'AlarmTopicArn';
 
 export type StackOutput = (typeof outputs)[keyof typeof outputs];
 export type StackOutputs = Readonly<Record<StackOutput, string>>;

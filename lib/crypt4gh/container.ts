@@ -20,6 +20,8 @@ export interface EncryptOptions {
   readonly recipients: readonly Uint8Array[];
   /** Bytes to skip and keep in turn when the container is read; default: none, the whole plaintext. */
   readonly editList?: readonly bigint[] | undefined;
+  /** Raw private key of the writer, whom recipients can then tell by `sender`. Default: a new one, which tells nothing. */
+  readonly senderKey?: Uint8Array | undefined;
   /** Default: the system's. */
   readonly random?: Random;
   /** Threads that encrypt the body, from `SegmentWorkers`; default: the calling one. The container is the same. */
@@ -53,11 +55,11 @@ export async function* encrypt(
   source: ByteSource,
   options: EncryptOptions,
 ): AsyncGenerator<Uint8Array, void, undefined> {
-  const { recipients, editList, random = systemRandom, workers = oneThread } = options;
+  const { recipients, editList, senderKey, random = systemRandom, workers = oneThread } = options;
   expectByteSource(source);
   const dataKey = random(32);
   try {
-    yield encryptHeader({ dataKeys: [dataKey], editList, recipients, random });
+    yield encryptHeader({ dataKeys: [dataKey], editList, recipients, senderKey, random });
     yield* workers.encryptSegments(source, { dataKey, random });
   } finally {
     wipe(dataKey);

@@ -32,14 +32,20 @@ export function encryptPayloads(
   return serializeHeader([...sealPayloads(payloads, distinctRecipients(recipients), random), ...more]);
 }
 
-/** The packets with these payloads for each of the recipients, from a sender key of their own. */
+/**
+ * The packets with these payloads for each of the recipients.
+ *
+ * @param senderKey raw private key of the writer; default: one of their own.
+ */
 export function sealPayloads(
   payloads: readonly Payload[],
   recipients: readonly Uint8Array[],
   random: Random,
+  senderKey?: Uint8Array,
 ): readonly Buffer[] {
+  if (senderKey !== undefined) expectLength(senderKey, KEY_BYTES, "a sender's private key");
   const encoded = encodePayloads(payloads);
-  const privateKey = random(KEY_BYTES);
+  const privateKey = senderKey === undefined ? random(KEY_BYTES) : Uint8Array.from(senderKey);
   try {
     const sender = importPrivateKey(privateKey);
     return recipients.flatMap((recipient) =>
@@ -56,6 +62,8 @@ export function sealPayloads(
  * @param options.dataKeys 32 bytes each; several when segments are under different ones.
  * @param options.editList bytes to skip and keep in turn; default: none, the whole plaintext.
  * @param options.recipients raw public keys, as from `parsePublicKey`.
+ * @param options.senderKey raw private key of the writer: the recipients can then tell who wrote the header
+ * (Crypt4GH § 3.3.1). Default: a new one, of which nothing is known.
  * @param options.random default: the system's.
  * @throws UnusableKeyError `weak-public-key`; RangeError for empty lists, wrong lengths or a header beyond the limits.
  */
@@ -63,11 +71,13 @@ export function encryptHeader(options: {
   readonly dataKeys: readonly Uint8Array[];
   readonly editList?: readonly bigint[] | undefined;
   readonly recipients: readonly Uint8Array[];
+  readonly senderKey?: Uint8Array | undefined;
   readonly random?: Random;
 }): Uint8Array {
-  const { dataKeys, editList, recipients, random = systemRandom } = options;
+  const { dataKeys, editList, senderKey, random = systemRandom } = options;
+  const recipients = distinctRecipients(options.recipients);
   expectSome(dataKeys, 'data key');
   const payloads: Payload[] = dataKeys.map((key) => ({ type: 'data-key', key }));
   if (editList !== undefined) payloads.push({ type: 'edit-list', lengths: editList });
-  return encryptPayloads(payloads, recipients, random);
+  return serializeHeader(sealPayloads(payloads, recipients, random, senderKey));
 }

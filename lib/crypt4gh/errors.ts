@@ -62,7 +62,10 @@ export class MalformedHeaderError extends Crypt4ghError {
   }
 }
 
-/** No packet opens with the given keys: try another key. The header itself is well formed (Crypt4GH § 3.2.1). */
+/**
+ * No packet opens with the given keys: try another key. The header itself is well formed (Crypt4GH § 3.2.1). With
+ * `isOfOtherSender` a packet would open, and the sender that was asked for did not write it: no other key helps.
+ */
 export class NoMatchingKeyError extends Crypt4ghError {
   readonly code = 'no-decryptable-packet';
   /** Packets in the header; each is for one recipient. */
@@ -72,13 +75,18 @@ export class NoMatchingKeyError extends Crypt4ghError {
    * counted. A header with one data key and no edit list of four lengths or more is for exactly so many.
    */
   readonly recipientCount: number;
-  constructor(packetCount: number, recipientCount: number) {
+  /** Whether a given key opens packets, but only such as another writer than `sender` wrote. */
+  readonly isOfOtherSender: boolean;
+  constructor(packetCount: number, recipientCount: number, isOfOtherSender = false) {
+    const recipients = recipientCount === 1 ? '1 recipient' : `${recipientCount} recipients`;
     super(
-      `none of the ${packetCount} header packets opens with the given key; ` +
-        `the header is for at most ${recipientCount} ${recipientCount === 1 ? 'recipient' : 'recipients'}`,
+      isOfOtherSender
+        ? 'the given key opens the header, but the expected sender did not write it'
+        : `the file was not encrypted for the given key: its header is for at most ${recipients}, of which this is none`,
     );
     this.packetCount = packetCount;
     this.recipientCount = recipientCount;
+    this.isOfOtherSender = isOfOtherSender;
   }
 }
 

@@ -41,10 +41,10 @@ export async function encryptFile(
   target: FileHandle,
   options: Omit<EncryptOptions, 'workers'> & FileOptions,
 ): Promise<void> {
-  const { recipients, editList, random = systemRandom, signal } = options;
+  const { recipients, editList, senderKey, random = systemRandom, signal } = options;
   signal?.throwIfAborted();
   const size = await fileSize(source);
-  const { header, dataKey } = newHeader({ recipients, editList, random });
+  const { header, dataKey } = newHeader({ recipients, editList, senderKey, random });
   await empty(target, source);
   await target.write(header, 0, header.length, 0);
   await withWorkers(options.workers, async (workers) => {

@@ -58,15 +58,33 @@ export function openHeader(
       return { length, packetCount: packets.length, ...contentOf(opened), reader, foreignPackets };
     }
   }
-  throw new NoMatchingKeyError(packets.length, packets.filter(mayHoldDataKey).length);
+  const isOfOtherSender = sender !== undefined && openForAnyone(packets, privateKeys);
+  throw new NoMatchingKeyError(packets.length, packets.filter(mayHoldDataKey).length, isOfOtherSender);
+}
+
+/** Whether a packet opens, whoever wrote it. Not tried where the writers are more than {@link limitWriters} allows. */
+function openForAnyone(packets: readonly Buffer[], privateKeys: readonly Uint8Array[]): boolean {
+  if (writersOf(packets) > headerLimits.writers) return false;
+  return privateKeys.some((privateKey) => {
+    const opener = new PacketOpener(preparePrivateKey(privateKey));
+    return packets.some((packet) => {
+      const payload = opener.open(packet);
+      if (payload !== undefined) wipe(payload);
+      return payload !== undefined;
+    });
+  });
 }
 
 /** @throws MalformedHeaderError when trying all the packets would take too long. */
 function limitWriters(packets: readonly Buffer[]): void {
   if (packets.length <= headerLimits.writers) return;
-  const writers = new Set(packets.flatMap((packet) => writerOf(packet)?.toString('latin1') ?? []));
-  if (writers.size <= headerLimits.writers) return;
-  throw new MalformedHeaderError('too-many-packets', `the packets of the header are by ${writers.size} writers`);
+  const writers = writersOf(packets);
+  if (writers <= headerLimits.writers) return;
+  throw new MalformedHeaderError('too-many-packets', `the packets of the header are by ${writers} writers`);
+}
+
+function writersOf(packets: readonly Buffer[]): number {
+  return new Set(packets.flatMap((packet) => writerOf(packet)?.toString('latin1') ?? [])).size;
 }
 
 type Content = Pick<OpenedHeader, 'payloads' | 'dataKeys' | 'editList'>;

@@ -75,7 +75,8 @@ export class WorkerPool {
     worker.unref();
     worker.on('message', (answer: WorkerAnswer) => {
       thread.waiting.shift()?.answer(answer);
-      if (thread.waiting.length === 0) worker.unref();
+      // While it is being ended, it must keep the process alive: whoever waits for that would never hear of it.
+      if (thread.waiting.length === 0 && this.#ended === undefined) worker.unref();
     });
     worker.on('messageerror', (error) => void this.#fail(error));
     worker.on('error', (error) => void this.#fail(error instanceof Error ? error : new Error(String(error))));

@@ -1,33 +1,20 @@
-import { ForbiddenError, UnauthenticatedError } from '../errors.ts';
-import { grantedAndReleased } from '../export/entitlement.ts';
-import type { ArchivedFile, Catalogue, Clock, FileReference } from '../export/ports.ts';
-import {
-  type DatasetGrant,
-  type TrustedIssuers,
-  type VerifiedGrants,
-  VisaError,
-  verifyVisaOrPassport,
-} from '../visas/index.ts';
+import { UnauthenticatedError } from '../errors.ts';
+import { type Entitlement, grantedAndReleased } from '../export/entitlement.ts';
+import type { ArchivedFile, Catalogue, Wanted } from '../export/ports.ts';
+import { type DatasetGrant, type VerifiedGrants, VisaError, type VisaRules } from '../visas/index.ts';
+import { accessRefused } from './access-refused.ts';
 
-export interface VisaRules {
-  readonly issuers: TrustedIssuers;
-  readonly now: Clock;
-}
-
-/** The one answer for a file that is unknown, not released or not granted: which of them it is, is nobody's business. */
-export function accessRefused(): ForbiddenError {
-  return new ForbiddenError('No visa that was presented gives access to this.');
-}
+export type { VisaRules };
 
 /**
  * What a caller's token says at this moment. Called for every request: nothing is remembered between them.
  *
  * @param token a visa or a passport
- * @throws UnauthenticatedError when the token is refused
+ * @throws UnauthenticatedError when the token is refused; TemporarilyUnavailableError
  */
-export async function verifiedToken(token: string, { issuers, now }: VisaRules): Promise<VerifiedGrants> {
+export async function verifiedToken(token: string, rules: VisaRules): Promise<VerifiedGrants> {
   try {
-    return await verifyVisaOrPassport(token, { issuers, now: now() });
+    return await rules.verify(token);
   } catch (error) {
     if (!(error instanceof VisaError)) throw error;
     throw new UnauthenticatedError(`the visa was refused (${error.code}): ${error.message}`);
@@ -48,43 +35,39 @@ export async function grantsOf(token: string, rules: VisaRules): Promise<readonl
 export async function entitledDataset(
   id: string,
   grants: readonly DatasetGrant[],
-  catalogue: Pick<Catalogue, 'resolveDataset' | 'isReleased'>,
+  catalogue: Pick<Catalogue, 'decide'>,
 ): Promise<string> {
-  const datasetId = await catalogue.resolveDataset(id);
-  if (datasetId === undefined) throw accessRefused();
-  const { entitlements } = await grantedAndReleased(catalogue, grants, [datasetId]);
-  if (entitlements.length === 0) throw accessRefused();
+  const [{ datasetId }] = await entitlementsTo({ datasetId: id }, grants, catalogue);
   return datasetId;
 }
 
 /**
- * The dataset through which the caller may have the file: the first by id that is granted and released.
+ * Through which datasets the caller may have what is wanted, the first by id first.
  *
- * @throws ForbiddenError, alike for a file that is unknown, not released and not granted
+ * @throws ForbiddenError, alike for what is unknown, not released and not granted
  */
-export async function entitledReference(
-  fileId: string,
-  grants: readonly DatasetGrant[],
-  catalogue: Pick<Catalogue, 'datasetsOfFile' | 'resolveDataset' | 'isReleased'>,
-): Promise<FileReference> {
-  const candidates = (await catalogue.datasetsOfFile(fileId)).map(({ datasetId }) => datasetId);
-  const { entitlements } = await grantedAndReleased(catalogue, grants, candidates);
-  const [entitlement] = entitlements;
-  if (!entitlement) throw accessRefused();
-  return { fileId, datasetId: entitlement.datasetId };
+export async function entitlementsTo<Grant extends DatasetGrant>(
+  wanted: Wanted,
+  grants: readonly Grant[],
+  catalogue: Pick<Catalogue, 'decide'>,
+): Promise<readonly [Entitlement<Grant>, ...Entitlement<Grant>[]]> {
+  const [first, ...others] = (await grantedAndReleased(catalogue, grants, wanted)).entitlements;
+  if (!first) throw accessRefused();
+  return [first, ...others];
 }
 
 /**
  * The file, if the caller may have it now; release is looked at once more in the query that reads the header.
  *
- * @throws ForbiddenError as {@link entitledReference}; ArchiveDamagedError, TemporarilyUnavailableError
+ * @throws ForbiddenError as {@link entitlementsTo}; ArchiveDamagedError, TemporarilyUnavailableError
  */
 export async function entitledFile(
   fileId: string,
   grants: readonly DatasetGrant[],
-  catalogue: Pick<Catalogue, 'datasetsOfFile' | 'resolveDataset' | 'isReleased' | 'findReleasedFile'>,
+  catalogue: Pick<Catalogue, 'decide' | 'findReleasedFile'>,
 ): Promise<ArchivedFile> {
-  const file = await catalogue.findReleasedFile(await entitledReference(fileId, grants, catalogue));
+  const [{ datasetId }] = await entitlementsTo({ fileId }, grants, catalogue);
+  const file = await catalogue.findReleasedFile({ fileId, datasetId });
   if (!file) throw accessRefused();
   return file;
 }

@@ -28,6 +28,6 @@ export async function archivedBodyOf(
     mediaType: 'application/octet-stream',
     fileName,
     stream: (start, end) => bodyBytes(archive, source, [{ start, end }]),
-    url: () => urls.body(source.archiveKey, fileName),
+    url: () => urls.body(source.address, fileName),
   };
 }

@@ -19,10 +19,10 @@ export interface BodyRange {
  */
 export async function* bodyBytes(
   archive: Pick<Archive, 'read'>,
-  { archiveKey, archiveEtag: etag }: Pick<ContainerSource, 'archiveKey' | 'archiveEtag'>,
+  { address, archiveEtag: etag }: Pick<ContainerSource, 'address' | 'archiveEtag'>,
   ranges: readonly BodyRange[],
 ): AsyncGenerator<Uint8Array, void, undefined> {
-  yield* readAhead(reads(ranges), readsAhead, ({ start, end }) => archive.read(archiveKey, { start, end, etag }));
+  yield* readAhead(reads(ranges), readsAhead, ({ start, end }) => archive.read(address, { start, end, etag }));
 }
 
 function* reads(ranges: readonly BodyRange[]): Generator<BodyRange> {

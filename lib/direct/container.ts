@@ -111,7 +111,7 @@ function digestOf({ file, keyFingerprint, header, source, ranges }: Composition)
     file.fileId,
     keyFingerprint,
     sha256(header),
-    source.archiveKey,
+    source.address.archiveFilePath,
     source.archiveEtag,
     ...ranges.map(({ start, end }) => `${start}-${end}`),
   ];

@@ -1,8 +1,9 @@
+import { safeFileName } from '../contract/file-name.ts';
 import type { ArchivedFile } from '../export/ports.ts';
 
 /**
  * What the plaintext of a file is called: what follows the last separator of the submitter's path, without the ending that
- * tells of the encryption. Untrusted text; never empty.
+ * tells of the encryption, as a name under which every system can save it.
  */
 export function plaintextName({
   fileId,
@@ -11,5 +12,5 @@ export function plaintextName({
   const segment = submissionFilePath.slice(
     Math.max(submissionFilePath.lastIndexOf('/'), submissionFilePath.lastIndexOf('\\')) + 1,
   );
-  return segment.replace(/\.c4gh$/i, '') || fileId;
+  return safeFileName(segment.replace(/\.c4gh$/i, '') || fileId);
 }

@@ -43,7 +43,13 @@ export async function plaintextOf(file: ArchivedFile, dependencies: PlaintextDep
   return {
     // The archive knows the size of its objects.
     size: reader.size ?? 0,
-    etag: entityTag(['plaintext', file.fileId, digestOf(file.header), source.archiveKey, source.archiveEtag]),
+    etag: entityTag([
+      'plaintext',
+      file.fileId,
+      digestOf(file.header),
+      source.address.archiveFilePath,
+      source.archiveEtag,
+    ]),
     mediaType: 'application/octet-stream',
     fileName: plaintextName(file),
     stream: (start, end) => pieces(reader, start, end),
@@ -74,10 +80,10 @@ async function* pieces(reader: ContainerReader, start: number, end: number): Asy
   }
 }
 
-function randomAccess({ archiveKey, archiveEtag: etag, bodySize: size }: ContainerSource, archive: Archive) {
+function randomAccess({ address, archiveEtag: etag, bodySize: size }: ContainerSource, archive: Archive) {
   return {
     size,
-    read: (offset: number, length: number) => archive.read(archiveKey, { start: offset, end: offset + length, etag }),
+    read: (offset: number, length: number) => archive.read(address, { start: offset, end: offset + length, etag }),
   };
 }
 

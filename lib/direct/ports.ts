@@ -1,4 +1,5 @@
-import type { Catalogue } from '../export/ports.ts';
+import type { FileDescription } from '../contract/describe-file.ts';
+import type { BodyAddress, Catalogue, FileReference } from '../export/ports.ts';
 
 /** A checksum as ingestion recorded it: lower-case hex. */
 export interface Checksum {
@@ -43,6 +44,16 @@ export interface DirectCatalogue extends Catalogue {
   factsOf(fileId: string): Promise<FileFacts | undefined>;
 }
 
+/** What can be told of files only by opening their headers, which takes the archive's keys. */
+export interface FileDescriptions {
+  /**
+   * Of a file that the caller may have. The release is looked at once more.
+   *
+   * @throws ForbiddenError when it is withdrawn meanwhile; ArchiveDamagedError, TemporarilyUnavailableError
+   */
+  describe(reference: FileReference): Promise<FileDescription>;
+}
+
 /** A presigned URL for GET. */
 export interface SignedUrl {
   readonly url: string;
@@ -55,5 +66,5 @@ export interface DirectUrls {
   /** Of a short-lived container. @param key of the grammar in `lib/contract/direct-key.ts` */
   container(key: string): Promise<SignedUrl>;
   /** Of an archived body. @param fileName what the client should call it: letters, digits, `.`, `_` and `-` */
-  body(archiveKey: string, fileName: string): Promise<SignedUrl>;
+  body(address: BodyAddress, fileName: string): Promise<SignedUrl>;
 }

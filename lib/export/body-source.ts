@@ -1,18 +1,20 @@
 import { ArchiveDamagedError } from '../errors.ts';
-import type { Archive, ArchivedFile, ContainerSource } from './ports.ts';
+import type { Archive, ArchivedFile, BodyAddress, ContainerSource } from './ports.ts';
 
 /**
  * The file's body as the archive has it now: its ETag makes sure that everything read or copied later is of this one.
  *
- * @throws ArchiveDamagedError when it is not there, or not of the size that the catalogue says
+ * @throws ArchiveDamagedError when it is not there, or not of the size that the catalogue says; ArchiveLocationUnknownError
  */
 export async function bodySource(
-  file: Pick<ArchivedFile, 'archiveFilePath' | 'archiveFileSize'>,
+  file: BodyAddress & Pick<ArchivedFile, 'archiveFileSize'>,
   archive: Pick<Archive, 'head'>,
 ): Promise<ContainerSource> {
-  const { size, etag } = await archive.head(file.archiveFilePath);
+  const { archiveLocation, archiveFilePath } = file;
+  const address = { archiveLocation, archiveFilePath };
+  const { size, etag } = await archive.head(address);
   if (size !== file.archiveFileSize) {
     throw new ArchiveDamagedError(`the catalogue says ${file.archiveFileSize} bytes of body, the archive has ${size}`);
   }
-  return { archiveKey: file.archiveFilePath, archiveEtag: etag, bodySize: size };
+  return { address, archiveEtag: etag, bodySize: size };
 }

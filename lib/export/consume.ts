@@ -64,7 +64,10 @@ async function carryOut(
   facts.keyFingerprint = publicKeyFingerprint(publicKey);
 
   const grants = await verified(message.jwtToken, verify);
-  const { datasetId, subject } = await entitlementTo(message, grants, catalogue);
+  const {
+    datasetId,
+    grants: [{ subject, restsOn }],
+  } = await entitlementTo(message, grants, catalogue);
   const recipient = outboxPrefix(subject);
   Object.assign(facts, { datasetId, recipient });
 
@@ -74,6 +77,7 @@ async function carryOut(
     datasetId,
     recipient,
     publicKey: Buffer.from(publicKey).toString('base64'),
+    restsOn: restsOn.filter((hash) => hash !== recipient),
   };
   let files = 0;
   for await (const fileIds of fileIdsOf(message, datasetId, catalogue)) {
@@ -104,25 +108,14 @@ async function entitlementTo(
   grants: readonly DatasetGrant[],
   catalogue: Catalogue,
 ): Promise<Entitlement> {
-  const candidates =
-    fileId === undefined ? await datasetsNamed(datasetId ?? '', catalogue) : await datasetsWith(fileId, catalogue);
-  const { granted, entitlements } = await grantedAndReleased(catalogue, grants, candidates);
+  const wanted = fileId === undefined ? { datasetId: datasetId ?? '' } : { fileId };
+  const { known, granted, entitlements } = await grantedAndReleased(catalogue, grants, wanted);
+  if (!known && fileId === undefined) throw rejection('unknown_dataset', 'no dataset has this id or alias');
+  if (!known) throw rejection('unknown_file', 'no dataset holds a file of this id');
   if (!granted) throw rejection('not_entitled', 'no visa grants the dataset');
   const [entitlement] = entitlements;
   if (!entitlement) throw rejection('not_released', 'the dataset is granted and not released');
   return entitlement;
-}
-
-async function datasetsNamed(id: string, catalogue: Catalogue): Promise<readonly string[]> {
-  const datasetId = await catalogue.resolveDataset(id);
-  if (datasetId === undefined) throw rejection('unknown_dataset', 'no dataset has this id or alias');
-  return [datasetId];
-}
-
-async function datasetsWith(fileId: string, catalogue: Catalogue): Promise<readonly string[]> {
-  const datasets = await catalogue.datasetsOfFile(fileId);
-  if (datasets.length === 0) throw rejection('unknown_file', 'no dataset holds a file of this id');
-  return datasets.map((dataset) => dataset.datasetId);
 }
 
 async function* fileIdsOf({ fileId }: ExportRequestMessage, datasetId: string, catalogue: Catalogue) {

@@ -1,81 +1,45 @@
 import { identifier } from '../contract/messages.ts';
-import type { Subject } from '../contract/outbox-key.ts';
 import type { DatasetGrant } from '../visas/index.ts';
-import { forEachConcurrently } from './concurrency.ts';
-import type { Catalogue } from './ports.ts';
+import type { Catalogue, Wanted } from './ports.ts';
 
-/** A dataset that may be handed out, and the visa that says so. */
-export interface Entitlement {
+/** A dataset that may be handed out, and what says so. */
+export interface Entitlement<Grant extends DatasetGrant = DatasetGrant> {
   /** Stable id, `EGAD…`. */
   readonly datasetId: string;
-  /** Whom the granting visa is about: the recipient. */
-  readonly subject: Subject;
-  readonly expiresAt: Date;
+  /** Every grant that names the dataset, by its id or an alias, in their order. The first counts: it is about the recipient. */
+  readonly grants: readonly [Grant, ...Grant[]];
 }
 
-export interface Decision {
-  /** Whether any of the datasets is granted at all, released or not. */
+export interface Decision<Grant extends DatasetGrant = DatasetGrant> {
+  /** Whether there is what is wanted: such a dataset, or a dataset that holds such a file. */
+  readonly known: boolean;
+  /** Whether any of these datasets is granted at all, released or not. */
   readonly granted: boolean;
   /** Granted ∩ released, in the order of the dataset ids. */
-  readonly entitlements: readonly Entitlement[];
+  readonly entitlements: readonly Entitlement<Grant>[];
 }
-
-type Lookup = Pick<Catalogue, 'resolveDataset' | 'isReleased'>;
-
-/** Look-ups of aliases in flight at once. */
-const lookups = 8;
 
 /**
- * The one decision behind every way out of the archive: which datasets are granted by a verified visa **and** released
- * at this moment. Nothing is remembered between calls. Where several visas grant one dataset, the first counts.
+ * The one decision behind every way out of the archive: which of the datasets that are wanted are granted by a verified
+ * visa **and** released at this moment. The catalogue decides in one statement. Nothing is remembered between calls.
  *
  * @param grants of visas that have been verified; their dataset ids may be stable ids or aliases
- * @param among stable ids to choose from; absent: every dataset that is granted
+ * @param wanted absent: every dataset that is granted
+ * @throws TemporarilyUnavailableError
  */
-export async function grantedAndReleased(
-  catalogue: Lookup,
-  grants: readonly DatasetGrant[],
-  among?: readonly string[],
-): Promise<Decision> {
-  const granted = await grantedDatasets(catalogue, grants, among && new Set(among));
-  const entitlements: Entitlement[] = [];
-  for (const [datasetId, { subject, expiresAt }] of granted) {
-    if (await catalogue.isReleased(datasetId)) entitlements.push({ datasetId, subject, expiresAt });
-  }
-  return { granted: granted.length > 0, entitlements };
-}
-
-/** Stable id → the first grant that names it, by itself or by an alias, in the order of the ids. */
-async function grantedDatasets(
-  catalogue: Lookup,
-  grants: readonly DatasetGrant[],
-  among: ReadonlySet<string> | undefined,
-): Promise<readonly (readonly [string, DatasetGrant])[]> {
-  const stableIds = new Map<string, string | undefined>();
-  if (among) {
-    for (const { datasetId } of grants) if (among.has(datasetId)) stableIds.set(datasetId, datasetId);
-  }
-  // Every dataset asked for is granted by its own id: no alias can add to that, so none is looked up.
-  const complete = among !== undefined && stableIds.size === among.size;
-  if (!complete) await resolveAll(catalogue, grants, stableIds);
-
-  const found = new Map<string, DatasetGrant>();
-  for (const grant of grants) {
-    const datasetId = stableIds.get(grant.datasetId);
-    if (datasetId === undefined || found.has(datasetId) || (among && !among.has(datasetId))) continue;
-    found.set(datasetId, grant);
-  }
-  return [...found].sort(([a], [b]) => (a < b ? -1 : 1));
-}
-
-/** An id that no catalogue can hold names nothing; the database is not asked, it would fail rather than answer. */
-async function resolveAll(
-  catalogue: Lookup,
-  grants: readonly DatasetGrant[],
-  stableIds: Map<string, string | undefined>,
-): Promise<void> {
-  const unknown = new Set(grants.map((grant) => grant.datasetId).filter((id) => !stableIds.has(id)));
-  await forEachConcurrently(unknown, lookups, async (id) => {
-    if (identifier.safeParse(id).success) stableIds.set(id, await catalogue.resolveDataset(id));
+export async function grantedAndReleased<Grant extends DatasetGrant>(
+  catalogue: Pick<Catalogue, 'decide'>,
+  grants: readonly Grant[],
+  wanted?: Wanted,
+): Promise<Decision<Grant>> {
+  // An id that no catalogue can hold names nothing, and the database would fail on it rather than answer.
+  const usable = grants.filter(({ datasetId }) => identifier.safeParse(datasetId).success);
+  const ids = usable.map(({ datasetId }) => datasetId);
+  const { known, granted, entitled } = await catalogue.decide(ids, wanted);
+  const entitlements = entitled.map(({ datasetId, namedBy }): Entitlement<Grant> => {
+    const [first, ...others] = namedBy.flatMap((index) => usable[index] ?? []);
+    if (!first) throw new TypeError('the catalogue named a dataset that no grant names');
+    return { datasetId, grants: [first, ...others] };
   });
+  return { known, granted, entitlements };
 }

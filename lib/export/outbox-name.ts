@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { isDeviceName } from '../contract/file-name.ts';
 import { limits } from '../contract/limits.ts';
 
 const suffix = '.c4gh';
@@ -16,7 +17,7 @@ const keptEnding = 24;
  * @param fileId stable id of the file
  * @param submissionFilePath what the submitter called it: any text; only what follows the last `/` or `\` is used, and
  *   a final `.c4gh` of it is dropped. Characters outside the safe set become `_` (after NFC, so that an accented
- *   letter is one character however it was typed).
+ *   letter is one character however it was typed), as do dots at either end.
  */
 export function outboxFileName(fileId: string, submissionFilePath: string): string {
   const id = idPart(fileId);
@@ -27,11 +28,13 @@ export function outboxFileName(fileId: string, submissionFilePath: string): stri
 }
 
 /**
- * The id with every character but letters, digits and inner dots as `_` and the two hex digits of each UTF-8 byte. It
- * can be decoded, so two ids never meet; `__`, which no encoded id contains, marks an id too long to be spelt out.
+ * The id with every character but letters, digits and inner dots as `_` and the two hex digits of each UTF-8 byte; the
+ * first character also where Windows would take the id for a device. It can be decoded, so two ids never meet; `__`, which
+ * no encoded id contains, marks an id too long to be spelt out.
  */
 function idPart(fileId: string): string {
-  const encoded = fileId.replace(/^\.|[^A-Za-z0-9.]/gu, (character) =>
+  const special = isDeviceName(fileId) ? /^.|[^A-Za-z0-9.]/gu : /^\.|[^A-Za-z0-9.]/gu;
+  const encoded = fileId.replace(special, (character) =>
     Array.from(Buffer.from(character), (byte) => `_${byte.toString(16).padStart(2, '0')}`).join(''),
   );
   if (encoded !== '' && encoded.length <= longestId) return encoded;
@@ -44,7 +47,7 @@ function baseName(path: string): string {
     .replace(/\.c4gh$/i, '')
     .normalize('NFC')
     .replace(/[^A-Za-z0-9._-]/gu, '_')
-    .replace(/^\.+/, (dots) => '_'.repeat(dots.length));
+    .replace(/^\.+|\.+$/g, (dots) => '_'.repeat(dots.length));
 }
 
 function shortened(base: string, room: number): string {

@@ -8,12 +8,18 @@ export interface FileReference {
   readonly datasetId: string;
 }
 
+/** Where an archived body lies. */
+export interface BodyAddress {
+  /** `sda.files.archive_location`: names the bucket. `undefined`: the default bucket. */
+  readonly archiveLocation: string | undefined;
+  /** Key of the body in that bucket. */
+  readonly archiveFilePath: string;
+}
+
 /** Everything staging needs to know of one archived file. */
-export interface ArchivedFile extends FileReference {
+export interface ArchivedFile extends FileReference, BodyAddress {
   /** Path the submitter gave; untrusted text, used only to derive the outbox name. */
   readonly submissionFilePath: string;
-  /** Key of the body in the archive bucket. */
-  readonly archiveFilePath: string;
   /** Bytes of the body as the catalogue has it. */
   readonly archiveFileSize: number;
   /** The whole Crypt4GH header, for one of the archive's keys. */
@@ -22,14 +28,38 @@ export interface ArchivedFile extends FileReference {
   readonly keyHash: string | undefined;
 }
 
+/** What somebody asks for: a dataset by its stable id or an alias, or a file by its stable id. */
+export type Wanted = { readonly datasetId: string } | { readonly fileId: string };
+
+/** What the catalogue finds where it lays what is wanted beside what is granted. */
+export interface Finding {
+  /** Whether there is such a dataset, or a dataset that holds such a file. */
+  readonly known: boolean;
+  /** Whether any of these datasets is granted, released or not. */
+  readonly granted: boolean;
+  /** Those that are granted and released, in the order of their stable ids; the first 1,000. */
+  readonly entitled: readonly {
+    /** Stable id, `EGAD…`. */
+    readonly datasetId: string;
+    /** Indexes of the granted ids that name it, ascending; never empty. */
+    readonly namedBy: readonly number[];
+  }[];
+}
+
 /** The catalogue (`sda` schema). Every method may throw TemporarilyUnavailableError. */
 export interface Catalogue {
-  /** Stable id of the dataset that `id` names, itself or by `dataset_references`; `undefined` when there is none. */
-  resolveDataset(id: string): Promise<string | undefined>;
+  /**
+   * Lay what is wanted beside what is granted, in one statement. It does the same work for what is unknown, not granted
+   * and not released: how long it takes must not tell them apart.
+   *
+   * A dataset's own id wins over an alias. An alias that has expired, or that names several datasets, names none.
+   *
+   * @param granted ids of datasets, stable ids or aliases, each one that a catalogue can hold
+   * @param wanted absent: every dataset that is granted
+   */
+  decide(granted: readonly string[], wanted?: Wanted): Promise<Finding>;
   /** Whether the newest event of the dataset is `released`. */
   isReleased(datasetId: string): Promise<boolean>;
-  /** The datasets that hold the file, each with its release state; empty for an unknown file. */
-  datasetsOfFile(fileId: string): Promise<readonly { readonly datasetId: string; readonly released: boolean }[]>;
   /** Stable ids of the dataset's files in keyset order, page after page; memory is bounded by one page. */
   fileIdsOfDataset(datasetId: string): AsyncIterable<readonly string[]>;
   /** The file, only if it belongs to the dataset and the dataset is released at this moment. */
@@ -47,18 +77,18 @@ export interface ObjectHead {
 
 /** Read access to archived bodies. */
 export interface Archive {
-  /** @throws ArchiveDamagedError when the body is not there. */
-  head(key: string): Promise<ObjectHead>;
+  /** @throws ArchiveDamagedError when the body is not there; ArchiveLocationUnknownError */
+  head(address: BodyAddress): Promise<ObjectHead>;
   /** Bytes [start, end) of the body while its ETag is `etag`. Never more than 8 MiB at a time. The memory is the caller's. */
   read(
-    key: string,
+    address: BodyAddress,
     range: { readonly start: number; readonly end: number; readonly etag: string },
   ): Promise<Uint8Array>;
 }
 
 /** The archived body that parts of a container are copied from. */
 export interface ContainerSource {
-  readonly archiveKey: string;
+  readonly address: BodyAddress;
   readonly archiveEtag: string;
   readonly bodySize: number;
 }

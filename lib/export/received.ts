@@ -13,20 +13,20 @@ import { rejection } from './rejection.ts';
 export interface ReceivedMessage {
   readonly messageId: string;
   readonly body: string;
+  /** When the queue took it: the same at every delivery, until a redrive from the dead-letter queue renews it. */
+  readonly sentAt: Date;
 }
 
 /** A message of the queue `export-requests`. */
 export interface ReceivedExportRequest extends ReceivedMessage {
   /** String values of the message attributes. */
   readonly attributes: Readonly<Record<string, string | undefined>>;
-  /** When the queue took it: the same at every delivery, until a redrive from the dead-letter queue renews it. */
-  readonly sentAt: Date;
 }
 
 const uuid = z.uuid();
 const archiveKind = z.string().regex(/^[A-Za-z0-9._-]{1,64}$/);
 
-/** By how much the proxy's clock may be ahead of the queue's. */
+/** By how much a sender's clock may be ahead of the queue's. */
 const clockSkewMs = 60_000;
 const instant = z.iso.datetime();
 
@@ -53,8 +53,8 @@ export function identityOf({ messageId, attributes, sentAt }: ReceivedExportRequ
 }
 
 /**
- * When the proxy took the request, unless it says no time, or one after the queue took the message: a request from the
- * future would win over every later one.
+ * When the request was made, unless the message says no time, or one after the queue took it: a request from the future
+ * would win over every later one. A redrive renews the queue's time, which only leaves more room below it.
  */
 function timeOfRequest(text: string | undefined, sentAt: Date): Date {
   const requestedAt = new Date(instant.safeParse(text).data ?? sentAt);
@@ -66,9 +66,10 @@ export function parseExportRequest({ body }: ReceivedMessage): ExportRequestMess
   return parseBody(exportRequestMessage, body);
 }
 
-/** @throws RequestRejectedError `malformed_message` */
-export function parseFileExport({ body }: ReceivedMessage): FileExportMessage {
-  return parseBody(fileExportMessage, body);
+/** The message, with a `requestedAt` that is not in the future. @throws RequestRejectedError `malformed_message` */
+export function parseFileExport({ body, sentAt }: ReceivedMessage): FileExportMessage {
+  const message = parseBody(fileExportMessage, body);
+  return { ...message, requestedAt: timeOfRequest(message.requestedAt, sentAt).toISOString() };
 }
 
 /** @returns 32 bytes @throws RequestRejectedError `unusable_public_key` */

@@ -1,3 +1,4 @@
+import type { DenyList } from '../contract/deny-list.ts';
 import type { FileExportMessage } from '../contract/messages.ts';
 import { outboxKey, outboxMetadata } from '../contract/outbox-key.ts';
 import { publicKeyFingerprint } from '../crypt4gh/index.ts';
@@ -32,6 +33,8 @@ export interface StageDependencies {
   readonly outbox: OutboxWriter;
   readonly archiveKeys: ArchiveKeys;
   readonly log: ExportLog;
+  /** The deny list as it is now. @throws TemporarilyUnavailableError */
+  readonly denied: () => Promise<DenyList>;
   readonly now: Clock;
 }
 
@@ -67,7 +70,7 @@ export async function stageFile(
   dependencies: StageDependencies,
   delivery: Delivery,
 ): Promise<StageOutcome> {
-  const { catalogue, log } = dependencies;
+  const { catalogue, log, denied } = dependencies;
   checkTime(delivery);
   let facts: Omit<ExportEvent, 'event' | 'reason'> = { requestId: received.messageId };
   try {
@@ -77,12 +80,11 @@ export async function stageFile(
     const publicKey = parseRecipientKey(message.publicKey);
     facts = { ...facts, keyFingerprint: publicKeyFingerprint(publicKey) };
 
+    await refuseDenied(message, denied);
     const file = await catalogue.findReleasedFile({ fileId, datasetId });
     if (!file) throw rejection('not_released', 'the dataset is not released, or no longer holds the file');
     const written = await stage({ message, publicKey, file }, dependencies, delivery).catch((error: unknown) => {
-      // Bodies and headers know nothing of files; the operator looks for one.
-      if (!(error instanceof ArchiveDamagedError)) throw error;
-      throw new ArchiveDamagedError(`file ${fileId}: ${error.message}`, { cause: error.cause });
+      throw error instanceof ArchiveDamagedError ? error.ofFile(fileId) : error;
     });
     // Also when an earlier delivery staged it: that one may have ended before it could say so.
     if (written.outcome !== 'superseded') await log.record({ ...facts, event: 'staged', bytes: written.bytes });
@@ -107,7 +109,7 @@ async function stage(
   dependencies: StageDependencies,
   delivery: Delivery,
 ): Promise<Written> {
-  const { catalogue, archive, outbox, archiveKeys, now } = dependencies;
+  const { catalogue, archive, outbox, archiveKeys, denied, now } = dependencies;
   const key = outboxKey(message.recipient, outboxFileName(file.fileId, file.submissionFilePath));
   // An invocation that died could not abort, whoever has written the container since. One that may still live began
   // later than this.
@@ -136,6 +138,7 @@ async function stage(
         if (!(await catalogue.isReleased(file.datasetId))) {
           throw rejection('not_released', 'the dataset was withdrawn while the file was staged');
         }
+        await refuseDenied(message, denied);
       },
     },
   );
@@ -143,6 +146,17 @@ async function stage(
   const other = settledBy(await outbox.head(key), message);
   if (other) return other;
   throw new TemporarilyUnavailableError('another request wrote this container at the same time');
+}
+
+/** @throws RequestRejectedError `visa_denied` when what the grant rests on has been denied since it was verified */
+async function refuseDenied(
+  { recipient, restsOn = [] }: FileExportMessage,
+  denied: StageDependencies['denied'],
+): Promise<void> {
+  const list = await denied();
+  if ([recipient, ...restsOn].some((hash) => list.has(hash))) {
+    throw rejection('visa_denied', 'the visa or its subject was denied while the file waited');
+  }
 }
 
 /** What there is nothing left to do for: the container of this request or of a newer one is in its place. */

@@ -73,7 +73,7 @@ async function headerAndBody(
   archive: Archive,
 ): Promise<Uint8Array> {
   if (count === 0) return header;
-  const bytes = await archive.read(body.archiveKey, { start, end: start + count, etag: body.archiveEtag });
+  const bytes = await archive.read(body.address, { start, end: start + count, etag: body.archiveEtag });
   if (bytes.length !== count) {
     throw new ArchiveDamagedError(`expected ${count} bytes of the body, the archive gave ${bytes.length}`);
   }

@@ -15,6 +15,7 @@ export function requestOf(event: APIGatewayProxyEvent): HttpRequest {
     query: valuesByName(event.multiValueQueryStringParameters, event.queryStringParameters),
     pathParameters: new Map(Object.entries(event.pathParameters ?? {}).map(([name, value]) => [name, value ?? ''])),
     body: event.body ? Buffer.from(event.body, event.isBase64Encoded ? 'base64' : 'utf8') : undefined,
+    authorizer: event.requestContext.authorizer ?? {},
   };
 }
 

@@ -1,14 +1,11 @@
 import { createHmac, randomBytes } from 'node:crypto';
+import type { ArchiveCredentialsPolicy } from '../contract/archive-credentials.ts';
 import { UnauthenticatedError } from '../errors.ts';
 import type { Clock } from '../export/ports.ts';
 import { type BasicCredentials, parseBasic } from './authorization.ts';
 import { verifyPassword } from './passwords.ts';
 import type { ArchiveUsers } from './ports.ts';
 import { type HttpRequest, singleHeader } from './request.ts';
-
-/** Whether list and stream insist on the central archive's credentials, or only check those that are sent. */
-export const archiveCredentialsPolicies = ['required', 'when-presented'] as const;
-export type ArchiveCredentialsPolicy = (typeof archiveCredentialsPolicies)[number];
 
 /** How long a password that was right is believed: a withdrawn user is out after this. */
 const trustMilliseconds = 60_000;
@@ -38,7 +35,7 @@ export class ArchiveCredentials {
    * @throws UnauthenticatedError when credentials are missing though required, malformed or wrong; errors of the store
    * (TemporarilyUnavailableError) pass.
    */
-  async check(request: HttpRequest): Promise<string | undefined> {
+  async check(request: Pick<HttpRequest, 'headers'>): Promise<string | undefined> {
     const value = singleHeader(request, 'Authorization');
     if (value === undefined && this.#policy === 'when-presented') return undefined;
     if (value === undefined)

@@ -45,7 +45,7 @@ export function parseBearer(value: string, name: string): string {
  * send, or `X-GA4GH-Visa: <token>` for callers behind an intermediary that drops the first.
  * @throws UnauthenticatedError without a usable one. @throws InvalidRequestError when the two disagree.
  */
-export function visaToken(request: HttpRequest): string {
+export function visaToken(request: Pick<HttpRequest, 'headers'>): string {
   const bearer = singleHeader(request, 'Proxy-Authorization');
   const plain = singleHeader(request, 'X-GA4GH-Visa');
   if (!bearer && !plain) {

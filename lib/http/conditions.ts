@@ -1,3 +1,4 @@
+import { fileSizeHeader } from '../contract/headers.ts';
 import { PreconditionFailedError } from '../errors.ts';
 import { commonHeaders, type HttpReply } from './reply.ts';
 import type { HttpRequest } from './request.ts';
@@ -9,11 +10,15 @@ const entityTags = /(?:W\/)?"[\x21\x23-\x7e\x80-\xff]*"/g;
  * The answer that the caller's conditions call for before anything is sent, in the order of RFC 9110 § 13.2.2. Those with
  * dates are not looked at: without `Last-Modified` there is nothing to compare.
  *
- * @param etag strong entity tag of what would be sent
+ * @param sent strong entity tag and bytes of what would be sent
  * @returns 304, or `undefined` when the request is to go on
  * @throws PreconditionFailedError
  */
-export function notModified(request: HttpRequest, etag: string): HttpReply | undefined {
+export function notModified(
+  request: HttpRequest,
+  sent: { readonly etag: string; readonly size: number },
+): HttpReply | undefined {
+  const { etag, size } = sent;
   const ifMatch = listHeader(request, 'if-match');
   // Compared strongly (RFC 9110 § 13.1.1), If-None-Match weakly (§ 13.1.2).
   if (ifMatch !== undefined && !named(ifMatch, etag, (tag) => tag)) {
@@ -21,7 +26,11 @@ export function notModified(request: HttpRequest, etag: string): HttpReply | und
   }
   const ifNoneMatch = listHeader(request, 'if-none-match');
   if (ifNoneMatch === undefined || !named(ifNoneMatch, etag, (tag) => tag.replace(/^W\//, ''))) return undefined;
-  return { status: 304, headers: { ...commonHeaders(request.requestId), ETag: etag }, body: '' };
+  return {
+    status: 304,
+    headers: { ...commonHeaders(request.requestId), ETag: etag, [fileSizeHeader]: String(size) },
+    body: '',
+  };
 }
 
 /** Whether `Range` counts: without `If-Range`, or when that names these very bytes (RFC 9110 § 13.1.5). */

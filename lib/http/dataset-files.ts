@@ -9,7 +9,7 @@ import type { HttpRequest } from './request.ts';
 /** What `GET /metadata/datasets/{datasetId}/files` needs. */
 export interface DatasetFilesEndpoint {
   readonly rules: VisaRules;
-  readonly catalogue: Pick<DirectCatalogue, 'resolveDataset' | 'isReleased' | 'filesOfDataset'>;
+  readonly catalogue: Pick<DirectCatalogue, 'decide' | 'filesOfDataset'>;
   /** Told once the listing has ended, also by breaking off. */
   readonly served: (access: DatasetListing) => void;
 }

@@ -8,7 +8,7 @@ import type { HttpRequest } from './request.ts';
 /** What `GET /metadata/datasets` needs. */
 export interface DatasetsEndpoint {
   readonly rules: VisaRules;
-  readonly catalogue: Pick<Catalogue, 'resolveDataset' | 'isReleased'>;
+  readonly catalogue: Pick<Catalogue, 'decide'>;
 }
 
 /**

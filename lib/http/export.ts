@@ -1,4 +1,4 @@
-import { NotFoundError } from '../errors.ts';
+import { ForbiddenError, NotFoundError } from '../errors.ts';
 import type { Clock } from '../export/ports.ts';
 import { parseExportRequest } from './export-body.ts';
 import type { ExportRequests } from './ports.ts';
@@ -16,14 +16,16 @@ export interface ExportEndpoint {
 }
 
 /**
- * `POST /export/{archive_kind}`, once the caller is known to be an administrator: one message published, then 200. The
- * visa is passed on as it came; whether it is any good is found out by the consumer.
+ * `POST /export/{archive_kind}`, behind the authorizer: one message published, then 200. The visa is passed on as it came;
+ * whether it is any good is found out by the consumer.
+ * @throws ForbiddenError unless the authorizer says that the caller has the role ADMIN.
  * @throws InvalidRequestError, NotFoundError, TemporarilyUnavailableError; with any of them nothing was published.
  */
 export async function requestExport(
   request: HttpRequest,
   { archiveKind, requests, newRequestId, clock }: ExportEndpoint,
 ): Promise<{ reply: HttpReply; exportRequestId: string }> {
+  if (request.authorizer.isAdministrator !== 'true') throw new ForbiddenError('This takes the role ADMIN.');
   // The gateway knows this one path only; a deployment that lets others through must not change that.
   if (request.path.split('/').at(-1) !== archiveKind) throw new NotFoundError('there is no such archive kind');
   const message = parseExportRequest(request);

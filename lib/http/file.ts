@@ -19,7 +19,7 @@ import { type Delivery, serve } from './serve.ts';
 /** What `GET|HEAD /files/{fileId}` needs. */
 export interface FileEndpoint extends AssemblyDependencies {
   readonly rules: VisaRules;
-  readonly catalogue: Pick<Catalogue, 'datasetsOfFile' | 'resolveDataset' | 'isReleased' | 'findReleasedFile'>;
+  readonly catalogue: Pick<Catalogue, 'decide' | 'isReleased' | 'findReleasedFile'>;
   readonly archiveKeys: ArchiveKeys;
   /** Told of every file that was handed over, when its reply has ended. */
   readonly served: (file: ServedFile) => void;
@@ -84,7 +84,7 @@ async function serveContainer(
   if (request.method === 'HEAD' || !isForAssembly(container)) return serve(request, container, ended);
   const { requestId } = request;
   const reply =
-    notModified(request, container.etag) ??
+    notModified(request, container) ??
     locationReply(
       requestId,
       { ...(await assembled(container, endpoint, { requestId, remainingMs })), size: container.size },

@@ -1,13 +1,14 @@
+import type { VisaRules } from '../direct/access.ts';
 import type { OutboxReader } from '../export/ports.ts';
 import { type OutboxRow, outboxRows, slice } from './outbox-rows.ts';
 import { type Page, parsePage } from './paging.ts';
-import { type Access, accessOf, callerOf, type RecipientAccess } from './recipients.ts';
+import { type Access, accessOf, callerOf } from './recipients.ts';
 import { commonHeaders, type HttpReply } from './reply.ts';
 import type { HttpRequest } from './request.ts';
 
 /** What `GET /files` needs. */
 export interface FilesEndpoint {
-  readonly access: RecipientAccess;
+  readonly rules: VisaRules;
   readonly outbox: Pick<OutboxReader, 'list'>;
   /** Days after which the bucket's lifecycle rule removes a container. */
   readonly expiryDays: number;
@@ -30,9 +31,9 @@ export interface ListingAccess extends Access {
  */
 export async function listFiles(
   request: HttpRequest,
-  { access, outbox, expiryDays, served }: FilesEndpoint,
+  { rules, outbox, expiryDays, served }: FilesEndpoint,
 ): Promise<HttpReply<AsyncIterable<string>>> {
-  const caller = await callerOf(request, access);
+  const caller = await callerOf(request, rules);
   const { recipients } = caller;
   const page = parsePage(request);
   const rows = slice(outboxRows(outbox, recipients), page.page * page.perPage, page.perPage);

@@ -1,3 +1,4 @@
+import type { AuthorizerContext } from '../contract/authorizer-context.ts';
 import { InvalidRequestError } from '../errors.ts';
 
 /** A request as the logic sees it, whatever the front door. */
@@ -14,6 +15,8 @@ export interface HttpRequest {
   /** Variable segments of the route; the front door may or may not have decoded them. */
   readonly pathParameters: ReadonlyMap<string, string>;
   readonly body: Uint8Array | undefined;
+  /** What the front door's authorizer said of the caller; empty where there is none. Nothing of it comes from the caller. */
+  readonly authorizer: AuthorizerContext;
 }
 
 /**

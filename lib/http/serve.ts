@@ -1,3 +1,4 @@
+import { fileSizeHeader } from '../contract/headers.ts';
 import { limits } from '../contract/limits.ts';
 import type { Representation } from '../direct/representation.ts';
 import { ArchiveDamagedError, RangeNotSatisfiableError, ReplyTooLargeError } from '../errors.ts';
@@ -31,7 +32,7 @@ export async function serve(
   ended: (delivery: Delivery) => void,
 ): Promise<HttpReply<ReplyBody>> {
   const { size, etag } = representation;
-  const unchanged = notModified(request, etag);
+  const unchanged = notModified(request, { etag, size });
   if (unchanged) {
     ended({ status: unchanged.status, bytes: 0, complete: true });
     return unchanged;
@@ -46,6 +47,7 @@ export async function serve(
     ...commonHeaders(request.requestId),
     'Content-Type': representation.mediaType,
     'Content-Length': String(length),
+    [fileSizeHeader]: String(size),
     'Content-Disposition': attachment(representation.fileName),
     'Accept-Ranges': 'bytes',
     ETag: etag,

@@ -46,7 +46,7 @@ export function serveContent(request: HttpRequest, endpoint: SplitEndpoint): Pro
     // A URL that is signed for GET does not serve HEAD.
     if (request.method === 'HEAD') return serve(request, body, ended);
     const { size, etag } = body;
-    const unchanged = notModified(request, etag);
+    const unchanged = notModified(request, body);
     const reply = unchanged ?? locationReply(request.requestId, { ...(await body.url()), size, etag }, redirect);
     ended({ status: reply.status, bytes: unchanged ? 0 : size, complete: true });
     return reply;

@@ -1,15 +1,17 @@
+import { fileSizeHeader } from '../contract/headers.ts';
 import { isOutboxFileName } from '../contract/outbox-key.ts';
+import type { VisaRules } from '../direct/access.ts';
 import { NotFoundError } from '../errors.ts';
 import type { OutboxReader } from '../export/ports.ts';
 import { findRow } from './outbox-rows.ts';
-import { type Access, accessOf, callerOf, type RecipientAccess } from './recipients.ts';
+import { type Access, accessOf, callerOf } from './recipients.ts';
 import { locationReply, redirectWanted } from './redirect.ts';
 import { commonHeaders, type HttpReply } from './reply.ts';
 import { type HttpRequest, singleQuery } from './request.ts';
 
 /** What `GET|HEAD /stream/{file}` needs. */
 export interface StreamEndpoint {
-  readonly access: RecipientAccess;
+  readonly rules: VisaRules;
   readonly outbox: Pick<OutboxReader, 'find' | 'presign'>;
   /** Told of every success, before the reply goes out. */
   readonly served: (access: FileAccess) => void;
@@ -29,8 +31,8 @@ export interface FileAccess extends Access {
  * @throws UnauthenticatedError, InvalidRequestError, TemporarilyUnavailableError
  */
 export async function streamFile(request: HttpRequest, endpoint: StreamEndpoint): Promise<HttpReply> {
-  const { access, outbox } = endpoint;
-  const caller = await callerOf(request, access);
+  const { rules, outbox } = endpoint;
+  const caller = await callerOf(request, rules);
   const redirect = redirectWanted(request);
   const name = requestedName(request);
   const found = isOutboxFileName(name) ? await findRow(outbox, caller.recipients, name) : undefined;
@@ -46,6 +48,7 @@ export async function streamFile(request: HttpRequest, endpoint: StreamEndpoint)
         ...commonHeaders(request.requestId),
         'Content-Type': 'application/octet-stream',
         'Content-Length': String(file.size),
+        [fileSizeHeader]: String(file.size),
         'Content-Disposition': `attachment; filename="${file.name}"`,
         'Accept-Ranges': 'bytes',
         ETag: file.etag.startsWith('"') ? file.etag : `"${file.etag}"`,

@@ -8,16 +8,17 @@ import {
   TreatMissingData,
 } from 'aws-cdk-lib/aws-cloudwatch';
 import { SnsAction } from 'aws-cdk-lib/aws-cloudwatch-actions';
+import { PolicyStatement, ServicePrincipal } from 'aws-cdk-lib/aws-iam';
 import { Topic } from 'aws-cdk-lib/aws-sns';
 import { EmailSubscription } from 'aws-cdk-lib/aws-sns-subscriptions';
 import type { IQueue } from 'aws-cdk-lib/aws-sqs';
 import { Construct } from 'constructs';
-import { metricNamespace, metrics } from '../contract/metrics.ts';
+import { deploymentDimension, metricNamespace, metricService, metrics } from '../contract/metrics.ts';
 import type { ServiceApi } from './service-api.ts';
 import type { ServiceFunction } from './service-function.ts';
 
 export interface AlarmsProps {
-  /** Address for e-mails. @default - alarms show in CloudWatch only */
+  /** Address that is subscribed to the topic. @default - none */
   readonly email: string | undefined;
 }
 
@@ -35,13 +36,22 @@ const period = Duration.minutes(5);
 
 /** Alarms on what needs a person. Each has an article of the same name in `docs/runbook.md`. */
 export class Alarms extends Construct {
-  readonly #topic: Topic | undefined;
+  /** Hears when an alarm goes off, and when it is over. */
+  readonly topic: Topic;
 
   constructor(scope: Construct, id: string, props: AlarmsProps) {
     super(scope, id);
-    if (props.email === undefined) return;
-    this.#topic = new Topic(this, 'Topic', { enforceSSL: true });
-    this.#topic.addSubscription(new EmailSubscription(props.email));
+    this.topic = new Topic(this, 'Topic', { enforceSSL: true });
+    // A policy of its own takes the place of the one that SNS gives a topic, with which CloudWatch could publish.
+    this.topic.addToResourcePolicy(
+      new PolicyStatement({
+        principals: [new ServicePrincipal('cloudwatch.amazonaws.com')],
+        actions: ['sns:Publish'],
+        resources: [this.topic.topicArn],
+        conditions: { StringEquals: { 'aws:SourceAccount': Stack.of(this).account } },
+      }),
+    );
+    if (props.email !== undefined) this.topic.addSubscription(new EmailSubscription(props.email));
   }
 
   /** Messages that failed for good. */
@@ -87,7 +97,7 @@ export class Alarms extends Construct {
   /** Replies of an API with a status of 500 or more. */
   serverErrors(name: string, target: ServiceApi): void {
     this.#add(`${name}ServerErrors`, {
-      metric: target.api.metricServerError({ period, statistic: 'Sum' }),
+      metric: target.api.deploymentStage.metricServerError({ period, statistic: 'Sum' }),
       description: 'Requests were answered with a status of 500 or more.',
       threshold: 5,
     });
@@ -99,7 +109,7 @@ export class Alarms extends Construct {
       metric: new Metric({
         namespace: metricNamespace,
         metricName: metrics.archiveDamaged,
-        dimensionsMap: { service: 'data-out' },
+        dimensionsMap: { service: metricService, [deploymentDimension]: Stack.of(this).stackName },
         period,
         statistic: 'Sum',
       }),
@@ -117,6 +127,8 @@ export class Alarms extends Construct {
       evaluationPeriods: rule.periods ?? 1,
       treatMissingData: TreatMissingData.NOT_BREACHING,
     });
-    if (this.#topic) alarm.addAlarmAction(new SnsAction(this.#topic));
+    const action = new SnsAction(this.topic);
+    alarm.addAlarmAction(action);
+    alarm.addOkAction(action);
   }
 }

@@ -1,8 +1,9 @@
-import { Duration, RemovalPolicy, Stack, Token } from 'aws-cdk-lib';
+import { CfnOutput, Duration, Fn, Stack, Token } from 'aws-cdk-lib';
 import type { Key } from 'aws-cdk-lib/aws-kms';
 import { BlockPublicAccess, Bucket, BucketEncryption, type IBucket, ObjectOwnership } from 'aws-cdk-lib/aws-s3';
 import { Construct } from 'constructs';
 import { environment } from '../contract/environment.ts';
+import { allowKey } from './customer-key.ts';
 import type { Grantee } from './service-function.ts';
 import type { ExistingBucket } from './settings.ts';
 
@@ -25,52 +26,55 @@ export function privateBucket(props: BucketProps, prefix: string) {
     minimumTLSVersion: 1.2,
     serverAccessLogsBucket: props.accessLogs,
     serverAccessLogsPrefix: prefix,
-    removalPolicy: RemovalPolicy.RETAIN,
   } as const;
 }
 
 /**
- * ARN of a bucket for policies of another stack, exported under a name of our own choice, so that the exception for
+ * ARN of a bucket for policies of another stack, by an output with a name of our own choice, so that the exception for
  * `ARN/*` can name it.
  */
-export function exportedArn(bucket: Bucket, name: string): { arn: string; shown: string } {
+export function publishedArn(bucket: Bucket, name: string): { arn: string; shown: string } {
   const stack = Stack.of(bucket);
-  const exportName = `${stack.stackName}:${name}`;
-  return { arn: stack.exportValue(bucket.bucketArn, { name: exportName }), shown: exportName };
+  new CfnOutput(stack, name, { value: bucket.bucketArn });
+  return {
+    arn: Fn.getStackOutput(stack.stackName, name),
+    shown: JSON.stringify({ 'Fn::GetStackOutput': { StackName: stack.stackName, OutputName: name } }),
+  };
 }
 
-/** The bucket with the encrypted bodies: a new one, or one that an ingestion pipeline fills already. */
-export class ArchiveBodies extends Construct {
-  readonly bucketName: string;
-  readonly #arn: string;
-  readonly #shownArn: string;
-  readonly #keyArn: string | undefined;
+export interface ArchiveBodiesProps extends BucketProps {
+  /** @default - a new bucket */
+  readonly existing: ExistingBucket | undefined;
+  readonly others: readonly ExistingBucket[];
+}
 
-  constructor(scope: Construct, id: string, props: BucketProps & { readonly existing: ExistingBucket | undefined }) {
+interface BodyBucket {
+  readonly name: string;
+  readonly arn: string;
+  /** The ARN as the exception for `ARN/*` names it. */
+  readonly shownArn: string;
+  readonly keyArn: string | undefined;
+}
+
+/** The buckets with the encrypted bodies: a new one, or those that an ingestion pipeline fills already. */
+export class ArchiveBodies extends Construct {
+  /** The bucket of bodies whose catalogue row names none. */
+  readonly bucketName: string;
+  readonly #buckets: readonly BodyBucket[];
+
+  constructor(scope: Construct, id: string, props: ArchiveBodiesProps) {
     super(scope, id);
-    if (props.existing) {
-      this.bucketName = props.existing.bucketName;
-      this.#arn = Stack.of(this).formatArn({ service: 's3', region: '', account: '', resource: this.bucketName });
-      const { partition } = Stack.of(this);
-      this.#shownArn = `arn:${Token.isUnresolved(partition) ? '<AWS::Partition>' : partition}:s3:::${this.bucketName}`;
-      this.#keyArn = props.existing.keyArn;
-      return;
-    }
-    const bucket = new Bucket(this, 'Bucket', {
-      ...privateBucket(props, 'archive/'),
-      // An overwritten or deleted body can be brought back: there may be no other copy.
-      versioned: true,
-      lifecycleRules: [{ id: 'unfinished-uploads', abortIncompleteMultipartUploadAfter: Duration.days(2) }],
-    });
-    this.bucketName = bucket.bucketName;
-    ({ arn: this.#arn, shown: this.#shownArn } = exportedArn(bucket, 'ArchiveBucketArn'));
-    this.#keyArn = bucket.encryptionKey?.keyArn;
+    const first = props.existing ? this.#existing(props.existing) : this.#make(props);
+    this.bucketName = first.name;
+    this.#buckets = [first, ...props.others.map((bucket) => this.#existing(bucket))];
   }
 
   /** Read bodies, and sign URLs for them. */
   grantRead(grantee: Grantee): void {
     this.grantHead(grantee);
-    if (this.#keyArn) grantee.allow({ actions: ['kms:Decrypt'], resources: [this.#keyArn] });
+    for (const { keyArn } of this.#buckets) {
+      allowKey(grantee, this, { service: 's3', actions: ['kms:Decrypt'], keyArn });
+    }
   }
 
   /**
@@ -78,15 +82,39 @@ export class ArchiveBodies extends Construct {
    * one action for HEAD and GET, but S3 needs the key only to give out bytes: of a bucket under a customer key, none are.
    */
   grantHead(grantee: Grantee): void {
-    grantee.allow({
-      actions: ['s3:GetObject'],
-      resources: [`${this.#arn}/*`],
-      wildcard: {
-        resource: `${this.#shownArn}/*`,
-        reason: 'Any archived body may be exported; the catalogue says which.',
-      },
+    for (const { arn, shownArn } of this.#buckets) {
+      grantee.allow({
+        actions: ['s3:GetObject'],
+        resources: [`${arn}/*`],
+        wildcard: {
+          resource: `${shownArn}/*`,
+          reason: 'Any archived body may be exported; the catalogue says which.',
+        },
+      });
+      grantee.allow({ actions: ['s3:ListBucket'], resources: [arn] });
+    }
+    grantee.configure(environment.archiveBuckets, this.#buckets.map(({ name }) => name).join(','));
+  }
+
+  #existing({ bucketName, keyArn }: ExistingBucket): BodyBucket {
+    const { partition } = Stack.of(this);
+    const shownPartition = Token.isUnresolved(partition) ? '<AWS::Partition>' : partition;
+    return {
+      name: bucketName,
+      arn: Stack.of(this).formatArn({ service: 's3', region: '', account: '', resource: bucketName }),
+      shownArn: `arn:${shownPartition}:s3:::${bucketName}`,
+      keyArn,
+    };
+  }
+
+  #make(props: BucketProps): BodyBucket {
+    const bucket = new Bucket(this, 'Bucket', {
+      ...privateBucket(props, 'archive/'),
+      // An overwritten or deleted body can be brought back: there may be no other copy.
+      versioned: true,
+      lifecycleRules: [{ id: 'unfinished-uploads', abortIncompleteMultipartUploadAfter: Duration.days(2) }],
     });
-    grantee.allow({ actions: ['s3:ListBucket'], resources: [this.#arn] });
-    grantee.configure(environment.archiveBucket, this.bucketName);
+    const { arn, shown: shownArn } = publishedArn(bucket, 'ArchiveBucketArn');
+    return { name: bucket.bucketName, arn, shownArn, keyArn: bucket.encryptionKey?.keyArn };
   }
 }

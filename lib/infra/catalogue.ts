@@ -1,4 +1,4 @@
-import { Duration, Fn, RemovalPolicy, Stack } from 'aws-cdk-lib';
+import { Duration, Fn, Stack } from 'aws-cdk-lib';
 import { IpAddresses, type ISecurityGroup, type IVpc, SecurityGroup, SubnetType, Vpc } from 'aws-cdk-lib/aws-ec2';
 import type { Key } from 'aws-cdk-lib/aws-kms';
 import {
@@ -25,6 +25,8 @@ export interface CatalogueProps {
   readonly newProxyKey: () => Key;
   /** The same for direct access. */
   readonly newReaderKey: () => Key;
+  /** The same for the consumers of the queues. */
+  readonly newWorkerKey: () => Key;
 }
 
 /** The catalogue: Aurora PostgreSQL, reached through the RDS Data API only. */
@@ -32,26 +34,29 @@ export class Catalogue extends Construct {
   readonly clusterArn: string;
   readonly secretArn: string;
   readonly databaseName: string;
+  readonly #isNew: boolean;
   readonly #owner: ReadableSecret;
   /** Credentials of list and stream; the owner's where the operator gave no others for an existing cluster. */
   readonly #proxy: ReadableSecret;
   /** The same for direct access. */
   readonly #reader: ReadableSecret;
+  /** The same for the consumers of the queues. */
+  readonly #worker: ReadableSecret;
 
   constructor(scope: Construct, id: string, props: CatalogueProps) {
     super(scope, id);
     const { database } = props;
+    this.#isNew = !('clusterArn' in database);
     if ('clusterArn' in database) {
       this.clusterArn = database.clusterArn;
       this.secretArn = database.secretArn;
       this.databaseName = database.databaseName;
       this.#owner = { secretArn: database.secretArn, keyArn: database.secretKeyArn };
-      this.#proxy = database.proxySecretArn
-        ? { secretArn: database.proxySecretArn, keyArn: database.proxySecretKeyArn }
-        : this.#owner;
-      this.#reader = database.readerSecretArn
-        ? { secretArn: database.readerSecretArn, keyArn: database.readerSecretKeyArn }
-        : this.#owner;
+      const given = (secretArn: string | undefined, keyArn: string | undefined): ReadableSecret =>
+        secretArn ? { secretArn, keyArn } : this.#owner;
+      this.#proxy = given(database.proxySecretArn, database.proxySecretKeyArn);
+      this.#reader = given(database.readerSecretArn, database.readerSecretKeyArn);
+      this.#worker = given(database.workerSecretArn, database.workerSecretKeyArn);
       return;
     }
     const key = props.newKey();
@@ -69,11 +74,15 @@ export class Catalogue extends Construct {
       username: databaseRoles.reader,
       description: 'Role of direct access in the catalogue: reads datasets and files',
     });
+    this.#worker = this.#makeRoleSecret('WorkerSecret', props.newWorkerKey(), {
+      username: databaseRoles.worker,
+      description: 'Role of the export in the catalogue: reads datasets and files, appends to the audit trail',
+    });
   }
 
-  /** Run statements as the owner of all tables. */
-  grantQuery(grantee: Grantee): void {
-    this.#grant(grantee, this.#owner, ['rds-data:ExecuteStatement']);
+  /** Run statements as a role that reads datasets and files and appends to the audit trail: for the queues' consumers. */
+  grantExport(grantee: Grantee): void {
+    this.#grant(grantee, this.#worker, ['rds-data:ExecuteStatement']);
   }
 
   /** Run statements as a role that reads the archive users and nothing else: for what answers to the network. */
@@ -86,7 +95,7 @@ export class Catalogue extends Construct {
     this.#grant(grantee, this.#reader, ['rds-data:ExecuteStatement']);
   }
 
-  /** Run statements in transactions, and know the passwords of the other roles: what a migration needs. */
+  /** Run statements in transactions as the owner of all tables, and know the other roles' passwords: for the migration alone. */
   grantMigrate(grantee: Grantee): void {
     this.#grant(grantee, this.#owner, [
       'rds-data:ExecuteStatement',
@@ -96,6 +105,14 @@ export class Catalogue extends Construct {
     ]);
     this.#grantPassword(grantee, this.#proxy, environment.databaseProxySecretArn);
     this.#grantPassword(grantee, this.#reader, environment.databaseReaderSecretArn);
+    this.#grantPassword(grantee, this.#worker, environment.databaseWorkerSecretArn);
+  }
+
+  /** Protect a new cluster against deletion. An existing one is left as its owner has it. */
+  grantProtect(grantee: Grantee): void {
+    if (!this.#isNew) return;
+    grantee.allow({ actions: ['rds:ModifyDBCluster'], resources: [this.clusterArn] });
+    grantee.configure(environment.databaseClusterArn, this.clusterArn);
   }
 
   #grantPassword(grantee: Grantee, secret: ReadableSecret, variable: EnvironmentVariable): void {
@@ -123,11 +140,10 @@ export class Catalogue extends Construct {
         excludePunctuation: true,
       },
       encryptionKey: key,
-      removalPolicy: RemovalPolicy.RETAIN,
     });
     acknowledge(
       secret,
-      'The password is random, serves one role that reads a few tables, and works through the Data API only. A new one takes effect when the migration runs again.',
+      'The password is random, serves one role with rights to a few tables, and works through the Data API only. A new one takes effect when the migration runs again.',
       'AwsSolutions-SMG4',
     );
     return { secretArn: secret.secretArn, keyArn: key.keyArn };
@@ -174,9 +190,12 @@ export class Catalogue extends Construct {
       storageEncryptionKey: key,
       backup: { retention: Duration.days(database.backupDays) },
       copyTagsToSnapshot: true,
-      deletionProtection: true,
-      removalPolicy: RemovalPolicy.RETAIN,
     });
+    acknowledge(
+      cluster,
+      'Deletion protection is switched on after the deployment: with it, a first deployment that fails could not be undone.',
+      'AwsSolutions-RDS10',
+    );
     acknowledge(
       cluster,
       `The port cannot be reached: no route leads into ${Stack.of(this).stackName}'s network, and queries come through the Data API.`,

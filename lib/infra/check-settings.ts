@@ -1,100 +1,177 @@
 import { RetentionDays } from 'aws-cdk-lib/aws-logs';
-import type { Settings } from './settings.ts';
+import * as z from 'zod';
+import { bucketNameFault } from './bucket-name.ts';
+import type {
+  ExistingBucket,
+  ExistingDatabase,
+  ExistingSecret,
+  NewDatabase,
+  Settings,
+  Throttling,
+} from './settings.ts';
 
 /** Settings that cannot work. The message names every field that is wrong. */
 export class SettingsError extends Error {
   override readonly name = 'SettingsError';
 }
 
-const arn = (service: string, resource: string) =>
-  new RegExp(`^arn:aws[a-z-]*:${service}:[a-z0-9-]+:\\d{12}:${resource}`);
-const keyArn = arn('kms', 'key/.+$');
-const secretArn = arn('secretsmanager', 'secret:.+-[A-Za-z0-9]{6}$');
+/** An object with these fields and no others. The type makes sure that none of `T` is forgotten. */
+const fields = <T extends object>(shape: Record<keyof T, z.ZodType>) =>
+  z.strictObject(shape, { error: ({ code }) => (code === 'unrecognized_keys' ? undefined : 'expected an object') });
+const match = (pattern: RegExp, expected: string) => {
+  const error = `expected ${expected}`;
+  return z.string({ error }).regex(pattern, { error });
+};
+const number = (expected: string, holds: (value: number) => boolean) => {
+  const error = `expected ${expected}`;
+  return z.number({ error }).refine(holds, { error });
+};
+const whole = (from: number, to: number) =>
+  number(`a whole number from ${from} to ${to}`, (value) => Number.isInteger(value) && value >= from && value <= to);
+/** Aurora capacity units. */
+const capacity = (from: number) =>
+  number(`${from}-256 in steps of 0.5`, (value) => Number.isInteger(value * 2) && value >= from && value <= 256);
+const oneOf = (...values: string[]) =>
+  z.enum(values, { error: `expected ${values.map((value) => `'${value}'`).join(' or ')}` });
+const arn = (service: string, resource: string, expected: string) =>
+  match(new RegExp(`^arn:aws[a-z-]*:${service}:[a-z0-9-]+:\\d{12}:${resource}`), expected);
+
+const keyArn = arn('kms', 'key/.+$', 'the ARN of a KMS key').optional();
+const secretArn = arn('secretsmanager', 'secret:.+-[A-Za-z0-9]{6}$', 'the complete ARN of a secret');
+const bucket = fields<ExistingBucket>({
+  bucketName: z.string({ error: 'expected the name of a bucket' }).superRefine((name, context) => {
+    const fault = bucketNameFault(name);
+    if (fault) context.addIssue({ code: 'custom', message: `expected the name of a bucket: ${fault}` });
+  }),
+  keyArn,
+});
+const throttling = { requestsPerSecond: whole(1, 10_000), burst: whole(1, 5_000) };
+const newDatabase = fields<NewDatabase>({
+  minCapacity: capacity(0),
+  maxCapacity: capacity(1),
+  backupDays: whole(1, 35),
+});
+const existingDatabase = fields<ExistingDatabase>({
+  clusterArn: arn('rds', 'cluster:.+$', 'the ARN of an RDS cluster'),
+  secretArn,
+  secretKeyArn: keyArn,
+  proxySecretArn: secretArn.optional(),
+  proxySecretKeyArn: keyArn,
+  readerSecretArn: secretArn.optional(),
+  readerSecretKeyArn: keyArn,
+  workerSecretArn: secretArn.optional(),
+  workerSecretKeyArn: keyArn,
+  databaseName: match(/^[A-Za-z_][A-Za-z0-9_]{0,62}$/, 'a PostgreSQL name'),
+});
+
+const schema = (database: z.ZodType) =>
+  fields<Settings>({
+    stage: match(/^[a-z0-9](?:[a-z0-9-]{0,18}[a-z0-9])?$/, '1-20 of a-z, 0-9 and inner dashes').optional(),
+    target: fields<NonNullable<Settings['target']>>({
+      account: match(/^\d{12}$/, '12 digits'),
+      region: match(/^[a-z]{2}(-[a-z]+)+-\d$/, 'a region such as eu-north-1'),
+    }).optional(),
+    archiveKind: match(/^[a-z0-9_-]{1,64}$/, '1-64 of a-z, 0-9, - and _'),
+    archiveCredentials: oneOf('required', 'when-presented'),
+    outboxExpiryDays: whole(1, 365),
+    urlLifetimeSeconds: whole(60, 3_600),
+    retryDelaysSeconds: z
+      .array(whole(1, 3_600), { error: 'expected a list of delays' })
+      .min(1, { error: 'expected at least one delay' }),
+    throttling: fields<Settings['throttling']>({ ...throttling, export: fields<Throttling>(throttling) }),
+    concurrency: fields<Settings['concurrency']>({
+      exportRequests: whole(2, 1_000),
+      fileExports: whole(2, 1_000),
+      directFiles: whole(1, 1_000).optional(),
+    }),
+    database,
+    archiveBucket: bucket.optional(),
+    otherArchiveBuckets: z.array(bucket, { error: 'expected a list of buckets' }).optional(),
+    archiveKeysSecret: fields<ExistingSecret>({ secretArn, keyArn }).optional(),
+    alarmEmail: match(/^[^\s@]+@[^\s@]+$/, 'an e-mail address').optional(),
+    logRetentionDays: number('a period that CloudWatch Logs knows, such as 90', (days) => days in RetentionDays),
+    logsOnDestroy: oneOf('keep', 'delete').optional(),
+    apiGatewayLogRole: oneOf('create', 'present'),
+    bucketLogRetentionDays: whole(1, 3_650),
+    service: fields<Settings['service']>({
+      id: match(/^[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)+$/, 'a reverse domain name'),
+      organizationName: match(/./, 'a name'),
+      organizationUrl: match(/^https:\/\/\S+$/, 'an https:// address'),
+    }),
+  });
 
 /** Check every field, and report all that is wrong at once. @throws SettingsError */
 export function checkSettings(settings: Settings): void {
-  const faults: string[] = [];
-  const expect = (holds: boolean, field: string, expected: string) => {
-    if (!holds) faults.push(`${field}: expected ${expected}`);
-  };
-  const whole = (value: number, field: string, from: number, to: number) =>
-    expect(Number.isInteger(value) && value >= from && value <= to, field, `a whole number from ${from} to ${to}`);
-  const match = (value: string | undefined, pattern: RegExp, field: string, expected: string) =>
-    expect(value === undefined || pattern.test(value), field, expected);
-
-  match(settings.stage, /^[a-z0-9](?:[a-z0-9-]{0,18}[a-z0-9])?$/, 'stage', '1-20 of a-z, 0-9 and inner dashes');
-  match(settings.target?.account, /^\d{12}$/, 'target.account', '12 digits');
-  match(settings.target?.region, /^[a-z]{2}(-[a-z]+)+-\d$/, 'target.region', 'a region such as eu-north-1');
-  match(settings.archiveKind, /^[a-z0-9_-]{1,64}$/, 'archiveKind', '1-64 of a-z, 0-9, - and _');
-  expect(
-    ['required', 'when-presented'].includes(settings.archiveCredentials),
-    'archiveCredentials',
-    "'required' or 'when-presented'",
-  );
-  whole(settings.outboxExpiryDays, 'outboxExpiryDays', 1, 365);
-  whole(settings.urlLifetimeSeconds, 'urlLifetimeSeconds', 60, 3_600);
-  expect(settings.retryDelaysSeconds.length > 0, 'retryDelaysSeconds', 'at least one delay');
-  settings.retryDelaysSeconds.forEach((delay, index) => {
-    whole(delay, `retryDelaysSeconds[${index}]`, 1, 3_600);
-  });
-  for (const [field, { requestsPerSecond, burst }] of [
-    ['throttling', settings.throttling],
-    ['throttling.export', settings.throttling.export],
-  ] as const) {
-    whole(requestsPerSecond, `${field}.requestsPerSecond`, 1, 10_000);
-    whole(burst, `${field}.burst`, 1, 5_000);
-  }
-  whole(settings.concurrency.exportRequests, 'concurrency.exportRequests', 2, 1_000);
-  whole(settings.concurrency.fileExports, 'concurrency.fileExports', 2, 1_000);
-  whole(settings.concurrency.directFiles ?? 1, 'concurrency.directFiles', 1, 1_000);
-
   const { database } = settings;
-  if ('clusterArn' in database) {
-    match(database.clusterArn, arn('rds', 'cluster:.+$'), 'database.clusterArn', 'the ARN of an RDS cluster');
-    match(database.secretArn, secretArn, 'database.secretArn', 'the complete ARN of a secret');
-    match(database.secretKeyArn, keyArn, 'database.secretKeyArn', 'the ARN of a KMS key');
-    for (const role of ['proxy', 'reader'] as const) {
-      const [secretField, keyField] = [`database.${role}SecretArn`, `database.${role}SecretKeyArn`];
-      const [secret, key] = [database[`${role}SecretArn`], database[`${role}SecretKeyArn`]];
-      match(secret, secretArn, secretField, 'the complete ARN of a secret');
-      expect(secret !== database.secretArn, secretField, 'another secret than database.secretArn');
-      match(key, keyArn, keyField, 'the ARN of a KMS key');
-      expect(secret !== undefined || key === undefined, keyField, `${secretField} beside it`);
-    }
-    match(database.databaseName, /^[A-Za-z_][A-Za-z0-9_]{0,62}$/, 'database.databaseName', 'a PostgreSQL name');
-  } else {
-    const half = (value: number) => Number.isInteger(value * 2) && value <= 256;
-    expect(half(database.minCapacity) && database.minCapacity >= 0, 'database.minCapacity', '0-256 in steps of 0.5');
-    expect(half(database.maxCapacity) && database.maxCapacity >= 1, 'database.maxCapacity', '1-256 in steps of 0.5');
-    expect(database.maxCapacity >= database.minCapacity, 'database.maxCapacity', 'no less than database.minCapacity');
-    whole(database.backupDays, 'database.backupDays', 1, 35);
-  }
-  match(
-    settings.archiveBucket?.bucketName,
-    /^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/,
-    'archiveBucket.bucketName',
-    'the name of a bucket',
-  );
-  match(settings.archiveBucket?.keyArn, keyArn, 'archiveBucket.keyArn', 'the ARN of a KMS key');
-  match(
-    settings.archiveKeysSecret?.secretArn,
-    secretArn,
-    'archiveKeysSecret.secretArn',
-    'the complete ARN of a secret',
-  );
-  match(settings.archiveKeysSecret?.keyArn, keyArn, 'archiveKeysSecret.keyArn', 'the ARN of a KMS key');
-
-  match(settings.alarmEmail, /^[^\s@]+@[^\s@]+$/, 'alarmEmail', 'an e-mail address');
-  expect(
-    settings.logRetentionDays in RetentionDays,
-    'logRetentionDays',
-    'a period that CloudWatch Logs knows, such as 90',
-  );
-  expect(['create', 'present'].includes(settings.apiGatewayLogRole), 'apiGatewayLogRole', "'create' or 'present'");
-  whole(settings.bucketLogRetentionDays, 'bucketLogRetentionDays', 1, 3_650);
-  match(settings.service.id, /^[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)+$/, 'service.id', 'a reverse domain name');
-  expect(settings.service.organizationName.length > 0, 'service.organizationName', 'a name');
-  match(settings.service.organizationUrl, /^https:\/\/\S+$/, 'service.organizationUrl', 'an https:// address');
-
+  const isExisting = typeof database === 'object' && database !== null && 'clusterArn' in database;
+  const { error } = schema(isExisting ? existingDatabase : newDatabase).safeParse(settings);
+  const faults = [...(error?.issues ?? []).flatMap(faultsOf), ...contradictions(new Map(leaves(settings)))];
   if (faults.length > 0) throw new SettingsError(`bin/settings.ts cannot work:\n  ${faults.join('\n  ')}`);
+}
+
+function faultsOf(issue: z.core.$ZodIssue): readonly string[] {
+  if (issue.code !== 'unrecognized_keys') return [`${nameOf(issue.path)}: ${issue.message}`];
+  return issue.keys.map((key) => `${nameOf([...issue.path, key])}: expected no such field`);
+}
+
+/** A field's name as an operator writes it: `retryDelaysSeconds[1]`, `database.secretArn`. */
+function nameOf(path: readonly PropertyKey[]): string {
+  return path
+    .map((part) => (typeof part === 'number' ? `[${part}]` : `.${String(part)}`))
+    .join('')
+    .replace(/^\./, '');
+}
+
+/** Every value that is no object, by the name of its field. */
+function* leaves(value: unknown, path: readonly PropertyKey[] = []): Generator<readonly [string, unknown]> {
+  if (typeof value !== 'object' || value === null) {
+    if (value !== undefined) yield [nameOf(path), value];
+    return;
+  }
+  for (const [key, inner] of Object.entries(value))
+    yield* leaves(inner, [...path, Array.isArray(value) ? Number(key) : key]);
+}
+
+/** What is wrong between fields, whatever else is. */
+function contradictions(values: ReadonlyMap<string, unknown>): readonly string[] {
+  const [least, most] = [values.get('database.minCapacity'), values.get('database.maxCapacity')];
+  return [
+    ...(typeof least === 'number' && typeof most === 'number' && most < least
+      ? ['database.maxCapacity: expected no less than database.minCapacity']
+      : []),
+    ...['proxy', 'reader', 'worker'].flatMap((role) => {
+      const [secret, key] = [`database.${role}SecretArn`, `database.${role}SecretKeyArn`];
+      return values.has(key) && !values.has(secret) ? [`${key}: expected ${secret} beside it`] : [];
+    }),
+    ...repeated(values, /secretArn$/i, 'another secret than'),
+    ...repeated(values, /rchiveBuckets?(\[\d+\])?\.bucketName$/, 'another bucket than'),
+    ...elsewhere(values),
+  ];
+}
+
+/** Fields of one kind that have the value of an earlier one. */
+function repeated(values: ReadonlyMap<string, unknown>, kind: RegExp, expected: string): readonly string[] {
+  const first = new Map<unknown, string>();
+  return [...values].flatMap(([name, value]) => {
+    if (!kind.test(name)) return [];
+    const earlier = first.get(value);
+    if (earlier === undefined) first.set(value, name);
+    return earlier === undefined ? [] : [`${name}: expected ${expected} ${earlier}`];
+  });
+}
+
+/** ARNs of another region or account than `target`'s; without one, than the first ARN's. */
+function elsewhere(values: ReadonlyMap<string, unknown>): readonly string[] {
+  const arns = [...values].flatMap(([name, value]) => {
+    const [, region, account] = /^arn:[^:]*:[^:]*:([^:]+):([^:]+):/.exec(String(value)) ?? [];
+    return region === undefined ? [] : [{ name, region, account }];
+  });
+  const [region, account] = [values.get('target.region'), values.get('target.account')];
+  const isGiven = typeof region === 'string' && typeof account === 'string';
+  const place = isGiven ? { name: 'target', region, account } : arns[0];
+  return arns
+    .filter(({ region, account }) => region !== place?.region || account !== place?.account)
+    .map(
+      ({ name }) => `${name}: expected region ${place?.region} and account ${place?.account}, those of ${place?.name}`,
+    );
 }

@@ -31,7 +31,13 @@ export class DataOutApi extends ServiceApi {
   readonly #authorizer: RequestAuthorizer;
 
   constructor(scope: Construct, id: string, props: DataOutApiProps) {
-    super(scope, id, { ...props, challenge: directChallenge });
+    super(scope, id, {
+      ...props,
+      challenge: {
+        header: directChallenge,
+        detail: 'a visa or a passport is missing: send Authorization: Bearer',
+      },
+    });
     const { root } = this.api;
     this.#authorizer = new RequestAuthorizer(this, 'Visas', {
       handler: props.authorizeVisa.function,

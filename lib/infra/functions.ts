@@ -17,6 +17,7 @@ const streamTimeout = Duration.minutes(5);
 /** All functions of the service, with what each may read and write in the storage stack. */
 export class Functions extends Construct {
   readonly authorizeAdmin: ServiceFunction;
+  readonly authorizeOutbox: ServiceFunction;
   readonly exportRequest: ServiceFunction;
   readonly files: ServiceFunction;
   readonly stream: ServiceFunction;
@@ -26,15 +27,20 @@ export class Functions extends Construct {
   readonly datasetFiles: ServiceFunction;
   readonly directFile: ServiceFunction;
   readonly drs: ServiceFunction;
+  readonly describeFile: ServiceFunction;
   readonly consumeExport: ServiceFunction;
   readonly stageFile: ServiceFunction;
   readonly migrate: ServiceFunction;
+  readonly protect: ServiceFunction;
 
   constructor(scope: Construct, id: string, props: { readonly settings: Settings; readonly storage: StorageStack }) {
     super(scope, id);
     const { settings, storage } = props;
-    const make = (name: string, options: Omit<ServiceFunctionProps, 'logRetentionDays'>) =>
-      new ServiceFunction(this, name, { ...options, logRetentionDays: settings.logRetentionDays });
+    const make = (name: string, options: Omit<ServiceFunctionProps, 'logRetentionDays'>) => {
+      const made = new ServiceFunction(this, name, { ...options, logRetentionDays: settings.logRetentionDays });
+      if (options.verifiesVisas) storage.visaDenyList.grantRead(made);
+      return made;
+    };
 
     // Password hashes are made to be slow: the functions that check them get more of a processor.
     this.authorizeAdmin = make('AuthorizeAdmin', {
@@ -44,6 +50,16 @@ export class Functions extends Construct {
       timeout: Duration.seconds(10),
     });
     storage.administrators.grantRead(this.authorizeAdmin);
+
+    this.authorizeOutbox = make('AuthorizeOutbox', {
+      entry: 'proxy/authorize-outbox.ts',
+      description: "Lets visas with the archive's credentials through to the outbox",
+      memoryMegabytes: 1024,
+      timeout: Duration.seconds(10),
+      verifiesVisas: true,
+    });
+    storage.catalogue.grantReadArchiveUsers(this.authorizeOutbox);
+    this.authorizeOutbox.configure(environment.archiveCredentials, settings.archiveCredentials);
 
     this.exportRequest = make('Export', {
       entry: 'proxy/export.ts',
@@ -71,11 +87,6 @@ export class Functions extends Construct {
     });
     storage.outbox.grantRead(this.stream);
     this.stream.configure(environment.urlLifetimeSeconds, String(settings.urlLifetimeSeconds));
-
-    for (const target of [this.files, this.stream]) {
-      storage.catalogue.grantReadArchiveUsers(target);
-      target.configure(environment.archiveCredentials, settings.archiveCredentials);
-    }
 
     this.serviceInfo = make('ServiceInfo', {
       entry: 'data-out/service-info.ts',
@@ -128,12 +139,20 @@ export class Functions extends Construct {
       timeout: apiTimeout,
       verifiesVisas: true,
     });
-    // Size and checksums are those of the plaintext as the edit list of the stored header leaves it. No bodies are read, and
-    // its POST routes are open to strangers: it must not be able to.
-    storage.archive.grantHead(this.drs);
-    storage.archiveKeys.grantRead(this.drs);
 
-    for (const target of [this.datasets, this.datasetFiles, this.directFile, this.drs]) {
+    // Size and checksums are those of the plaintext as the edit list of the stored header leaves it. Strangers reach the POST
+    // routes of DRS, so what opens headers is a function of its own, without a route. It reads no bodies.
+    this.describeFile = make('DescribeFile', {
+      entry: 'data-out/describe-file.ts',
+      description: 'Opens headers to describe files to DRS',
+      memoryMegabytes: 1024,
+      timeout: Duration.seconds(20),
+    });
+    storage.archive.grantHead(this.describeFile);
+    storage.archiveKeys.grantRead(this.describeFile);
+    this.describeFile.grantInvoke(this.drs, environment.describeFileFunctionArn);
+
+    for (const target of [this.datasets, this.datasetFiles, this.directFile, this.drs, this.describeFile]) {
       storage.catalogue.grantRead(target);
     }
     for (const target of [this.serviceInfo, this.drs]) {
@@ -149,7 +168,7 @@ export class Functions extends Construct {
       timeout: Duration.minutes(5),
       verifiesVisas: true,
     });
-    storage.catalogue.grantQuery(this.consumeExport);
+    storage.catalogue.grantExport(this.consumeExport);
 
     this.stageFile = make('StageFile', {
       entry: 'data-out/stage-file.ts',
@@ -157,10 +176,13 @@ export class Functions extends Construct {
       memoryMegabytes: 512,
       timeout: Duration.minutes(15),
     });
-    storage.catalogue.grantQuery(this.stageFile);
+    storage.catalogue.grantExport(this.stageFile);
     storage.archive.grantRead(this.stageFile);
     storage.outbox.grantWrite(this.stageFile);
     storage.archiveKeys.grantRead(this.stageFile);
+    storage.visaDenyList.grantRead(this.stageFile);
+    // Messages are parsed strictly: who reads them must know a new field before it is written.
+    this.consumeExport.node.addDependency(this.stageFile.function);
 
     this.migrate = make('Migrate', {
       entry: 'migrate.ts',
@@ -169,24 +191,40 @@ export class Functions extends Construct {
       timeout: Duration.minutes(12),
     });
     storage.catalogue.grantMigrate(this.migrate);
+
+    this.protect = make('Protect', {
+      entry: 'protect.ts',
+      description: 'Protects the storage stack and its cluster against deletion',
+      memoryMegabytes: 256,
+      timeout: Duration.minutes(6),
+    });
+    storage.grantProtect(this.protect);
   }
 
   /** Functions that cannot work before the tables are there. */
   get usingCatalogue(): readonly ServiceFunction[] {
     return [
-      ...[this.files, this.stream, this.consumeExport, this.stageFile],
-      ...[this.datasets, this.datasetFiles, this.directFile, this.drs],
+      ...[this.authorizeOutbox, this.consumeExport, this.stageFile],
+      ...[this.datasets, this.datasetFiles, this.directFile, this.drs, this.describeFile],
     ];
+  }
+
+  /** Functions that CloudFormation runs: one that fails rolls the deployment back. */
+  get runDuringDeployment(): readonly ServiceFunction[] {
+    return [this.migrate, this.protect];
   }
 
   /** Functions of the proxy that somebody waits for, and of the data-out API that need no visa. */
   get answeringRequests(): readonly ServiceFunction[] {
-    return [this.authorizeAdmin, this.exportRequest, this.files, this.stream, this.serviceInfo];
+    return [
+      ...[this.authorizeAdmin, this.authorizeOutbox, this.exportRequest],
+      ...[this.files, this.stream, this.serviceInfo],
+    ];
   }
 
   /** Functions of direct access. */
   get servingDirectly(): readonly ServiceFunction[] {
-    return [this.authorizeVisa, this.datasets, this.datasetFiles, this.directFile, this.drs];
+    return [this.authorizeVisa, this.datasets, this.datasetFiles, this.directFile, this.drs, this.describeFile];
   }
 
   /** Functions that work on queues. */

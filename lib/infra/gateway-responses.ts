@@ -1,4 +1,5 @@
 import { ResponseType, type RestApi } from 'aws-cdk-lib/aws-apigateway';
+import { authorizerContext } from '../contract/authorizer-context.ts';
 
 interface GatewayProblem {
   readonly type: ResponseType;
@@ -11,26 +12,33 @@ interface GatewayProblem {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** An authorizer's refusal. */
-const unauthorized = (challenge: string): GatewayProblem => ({
-  type: ResponseType.UNAUTHORIZED,
-  status: 401,
-  title: 'Unauthorized',
-  code: 'unauthenticated',
-  detail: 'The credentials are missing or wrong.',
-  // A function cannot send this header itself: API Gateway renames it.
-  headers: { 'WWW-Authenticate': challenge },
-});
+/** What the authorizers of an API ask for. */
+export interface Challenge {
+  /** `WWW-Authenticate` of a 401. */
+  readonly header: string;
+  /** For people: which credentials to send, and how. */
+  readonly detail: string;
+}
+
+/**
+ * Refusals: of the gateway when no credentials were sent at all, of an authorizer by a policy that denies. The authorizer
+ * gives its reason along. Should the variable have no value, `detail` is empty and the rest holds.
+ */
+const unauthorized = ({ header, detail }: Challenge): readonly GatewayProblem[] =>
+  [
+    { type: ResponseType.UNAUTHORIZED, detail },
+    { type: ResponseType.ACCESS_DENIED, detail: `$context.authorizer.${authorizerContext.detail}` },
+  ].map((each) => ({
+    ...each,
+    status: 401,
+    title: 'Unauthorized',
+    code: 'unauthenticated',
+    // A function cannot send this header itself: API Gateway renames it.
+    headers: { 'WWW-Authenticate': header },
+  }));
 
 /** Replies that API Gateway gives itself, in the form of the functions' own: RFC 9457 with a stable code. */
 const problems: readonly GatewayProblem[] = [
-  {
-    type: ResponseType.ACCESS_DENIED,
-    status: 403,
-    title: 'Forbidden',
-    code: 'forbidden',
-    detail: 'The credentials do not allow this.',
-  },
   {
     // API Gateway answers a path or method that it does not know as if a token were missing.
     type: ResponseType.MISSING_AUTHENTICATION_TOKEN,
@@ -122,14 +130,17 @@ const problems: readonly GatewayProblem[] = [
   },
 ];
 
-/** The template has variables but no escaping, so `detail` may only use what API Gateway words itself. */
+/** The template has variables but no escaping, so `detail` may only use what API Gateway or an authorizer words itself. */
 function body({ status, title, code, detail }: GatewayProblem): string {
   return JSON.stringify({ type: 'about:blank', title, status, detail, code, requestId: '$context.requestId' });
 }
 
-/** @param challenge `WWW-Authenticate` of a 401: what the authorizers of this API take. */
-export function addGatewayResponses(api: RestApi, challenge: string): void {
-  for (const problem of [unauthorized(challenge), ...problems]) {
+/**
+ * Headers are literals. A header with the request id is not among what API Gateway is documented to take here; it sends
+ * `x-amzn-RequestId` by itself, and the body has the id, too.
+ */
+export function addGatewayResponses(api: RestApi, challenge: Challenge): void {
+  for (const problem of [...unauthorized(challenge), ...problems]) {
     const headers = Object.entries(problem.headers ?? {}).map(([name, value]) => [name, `'${value}'`]);
     api.addGatewayResponse(problem.type.responseType, {
       type: problem.type,
@@ -137,7 +148,6 @@ export function addGatewayResponses(api: RestApi, challenge: string): void {
       responseHeaders: {
         'Content-Type': "'application/problem+json'",
         'Cache-Control': "'no-store'",
-        'X-Request-Id': 'context.requestId',
         ...Object.fromEntries(headers),
       },
       templates: { 'application/json': body(problem) },

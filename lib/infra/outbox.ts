@@ -3,13 +3,21 @@ import { Bucket } from 'aws-cdk-lib/aws-s3';
 import { Construct } from 'constructs';
 import { directExpiryDays, directPrefix } from '../contract/direct-key.ts';
 import { environment } from '../contract/environment.ts';
-import { type BucketProps, exportedArn, privateBucket } from './archive-bodies.ts';
-import type { Grantee } from './service-function.ts';
+import { type BucketProps, privateBucket, publishedArn } from './archive-bodies.ts';
+import { allowKey, type KeyUse } from './customer-key.ts';
+import type { Grantee, Permission } from './service-function.ts';
 
 export interface OutboxProps extends BucketProps {
   /** Days after which a staged container is deleted. */
   readonly expiryDays: number;
 }
+
+/**
+ * Keys of one recipient's part, for policies: a whole recipient hash and a slash. No key of direct access has a slash in
+ * that place, so a grant on this pattern is none on what lies there.
+ */
+const ofARecipient = `${'?'.repeat(64)}/*`;
+const ofDirectAccess = `${directPrefix}*`;
 
 /** The bucket with the staged containers. Not versioned: what has expired must be gone. */
 export class Outbox extends Construct {
@@ -31,67 +39,71 @@ export class Outbox extends Construct {
       ],
     });
     this.bucketName = bucket.bucketName;
-    ({ arn: this.#arn, shown: this.#shownArn } = exportedArn(bucket, 'OutboxBucketArn'));
+    ({ arn: this.#arn, shown: this.#shownArn } = publishedArn(bucket, 'OutboxBucketArn'));
     this.#keyArn = shared.encryptionKey.keyArn;
     this.#expiryDays = props.expiryDays;
   }
 
   /** List one recipient's part. The prefix must begin with a whole recipient hash, so nobody's code lists across recipients. */
   grantList(grantee: Grantee): void {
-    grantee.allow({
-      actions: ['s3:ListBucket'],
-      resources: [this.#arn],
-      conditions: { StringLike: { 's3:prefix': `${'?'.repeat(64)}/*` } },
-    });
+    this.#allowListing(grantee, ofARecipient);
     grantee.configure(environment.outboxBucket, this.bucketName);
     grantee.configure(environment.outboxExpiryDays, String(this.#expiryDays));
   }
 
   /**
    * Find one container, read it and sign URLs for it: S3 checks the signer's permissions (and use of the key) when the
-   * URL is used. ListBucket makes S3 answer 404 instead of 403 for a container that is not there.
+   * URL is used.
    */
   grantRead(grantee: Grantee): void {
-    grantee.allow({ actions: ['s3:GetObject'], resources: [`${this.#arn}/*`], wildcard: this.#anyRecipient });
-    grantee.allow({ actions: ['s3:ListBucket'], resources: [this.#arn] });
-    grantee.allow({ actions: ['kms:Decrypt'], resources: [this.#keyArn] });
-    grantee.configure(environment.outboxBucket, this.bucketName);
-  }
-
-  /** Write containers, also by multipart upload and copy: S3 decrypts finished parts, hence kms:Decrypt. */
-  grantWrite(grantee: Grantee): void {
-    grantee.allow({
-      actions: ['s3:PutObject', 's3:GetObject', 's3:AbortMultipartUpload'],
-      resources: [`${this.#arn}/*`],
-      wildcard: this.#anyRecipient,
-    });
-    grantee.allow({ actions: ['s3:ListBucket', 's3:ListBucketMultipartUploads'], resources: [this.#arn] });
-    grantee.allow({ actions: ['kms:GenerateDataKey', 'kms:Decrypt'], resources: [this.#keyArn] });
+    grantee.allow({ actions: ['s3:GetObject'], ...this.#objects(ofARecipient) });
+    this.#allowListing(grantee, ofARecipient);
+    this.#allowKey(grantee, ['kms:Decrypt']);
     grantee.configure(environment.outboxBucket, this.bucketName);
   }
 
   /**
-   * Write containers of direct access and sign URLs for them, in their part of the bucket only. ListBucket makes S3
-   * answer 404 instead of 403 for one that is not there yet.
+   * Write containers, also by multipart upload and copy: S3 decrypts finished parts, hence kms:Decrypt. IAM has no prefix
+   * for the listing of unfinished uploads, which tells their names.
    */
+  grantWrite(grantee: Grantee): void {
+    this.#allowWriting(grantee, ofARecipient);
+    grantee.allow({ actions: ['s3:ListBucketMultipartUploads'], resources: [this.#arn] });
+  }
+
+  /** Write containers of direct access and sign URLs for them, in their part of the bucket only. */
   grantDirect(grantee: Grantee): void {
-    grantee.allow({
-      actions: ['s3:PutObject', 's3:GetObject', 's3:AbortMultipartUpload'],
-      resources: [`${this.#arn}/${directPrefix}*`],
-      wildcard: {
-        resource: `${this.#shownArn}/${directPrefix}*`,
-        reason: 'Which containers are asked for is not known at deployment; nothing else is under this prefix.',
-      },
-    });
-    grantee.allow({ actions: ['s3:ListBucket', 's3:ListBucketMultipartUploads'], resources: [this.#arn] });
-    grantee.allow({ actions: ['kms:GenerateDataKey', 'kms:Decrypt'], resources: [this.#keyArn] });
+    this.#allowWriting(grantee, ofDirectAccess);
+  }
+
+  #allowWriting(grantee: Grantee, keys: string): void {
+    grantee.allow({ actions: ['s3:PutObject', 's3:GetObject', 's3:AbortMultipartUpload'], ...this.#objects(keys) });
+    this.#allowListing(grantee, keys);
+    this.#allowKey(grantee, ['kms:GenerateDataKey', 'kms:Decrypt']);
     grantee.configure(environment.outboxBucket, this.bucketName);
   }
 
-  get #anyRecipient() {
+  /**
+   * ListBucket also makes S3 answer 404 instead of 403 for a container that is not there: for that, S3 takes the key that
+   * was asked for as the prefix.
+   */
+  #allowListing(grantee: Grantee, keys: string): void {
+    const conditions = { StringLike: { 's3:prefix': keys } };
+    grantee.allow({ actions: ['s3:ListBucket'], resources: [this.#arn], conditions });
+  }
+
+  #allowKey(grantee: Grantee, actions: KeyUse['actions']): void {
+    allowKey(grantee, this, { service: 's3', actions, keyArn: this.#keyArn });
+  }
+
+  #objects(keys: string): Pick<Permission, 'resources' | 'wildcard'> {
     return {
-      resource: `${this.#shownArn}/*`,
-      reason: 'Recipients are not known at deployment; each invocation works under the prefix of a verified identity.',
+      resources: [`${this.#arn}/${keys}`],
+      wildcard: {
+        resource: `${this.#shownArn}/${keys}`,
+        reason:
+          'Neither recipients nor containers are known at deployment; each invocation works under the prefix of a verified identity, or in the part of direct access.',
+      },
     };
   }
 }

@@ -1,7 +1,7 @@
 import { Duration } from 'aws-cdk-lib';
 import { AuthorizationType, IdentitySource, RequestAuthorizer, ResponseTransferMode } from 'aws-cdk-lib/aws-apigateway';
 import type { Construct } from 'constructs';
-import { exportChallenge } from '../contract/challenges.ts';
+import { proxyChallenge } from '../contract/challenges.ts';
 import { acknowledge } from './acknowledge.ts';
 import { OpenApiDocument } from './openapi-document.ts';
 import { ServiceApi, type ServiceApiProps } from './service-api.ts';
@@ -9,6 +9,7 @@ import type { ServiceFunction } from './service-function.ts';
 
 export interface ProxyApiProps extends Omit<ServiceApiProps, 'challenge' | 'methodThrottling'> {
   readonly authorizeAdmin: ServiceFunction;
+  readonly authorizeOutbox: ServiceFunction;
   readonly exportRequest: ServiceFunction;
   readonly files: ServiceFunction;
   readonly stream: ServiceFunction;
@@ -20,7 +21,11 @@ export class ProxyApi extends ServiceApi {
     const { archiveKind, throttling } = props.settings;
     super(scope, id, {
       ...props,
-      challenge: exportChallenge,
+      challenge: {
+        header: proxyChallenge,
+        detail:
+          'The credentials are missing: send Authorization: Basic; to list and stream also a visa, in Proxy-Authorization: Bearer or X-GA4GH-Visa.',
+      },
       methodThrottling: { [`/export/${archiveKind}/POST`]: throttling.export },
     });
     const { root } = this.api;
@@ -47,24 +52,34 @@ export class ProxyApi extends ServiceApi {
       'AwsSolutions-COG4',
     );
 
+    const behindOutbox = {
+      authorizer: new RequestAuthorizer(this, 'Recipients', {
+        handler: props.authorizeOutbox.function,
+        // Without one API Gateway never refuses by itself: the function says what is missing, and no client that sends the visa
+        // alone is refused where the settings let it.
+        identitySources: [],
+        // A visa that has expired is refused at once, and no two callers share an answer.
+        resultsCacheTtl: Duration.seconds(0),
+      }),
+      authorizationType: AuthorizationType.CUSTOM,
+    };
     const requestValidator = this.api.addRequestValidator('Parameters', { validateRequestParameters: true });
     const listing = root
       .addResource('files')
       .addMethod('GET', this.integrate(props.files, { responseTransferMode: ResponseTransferMode.STREAM }), {
-        authorizationType: AuthorizationType.NONE,
+        ...behindOutbox,
         ...document.requiredParameters('GET', '/files'),
         requestValidator,
       });
 
     const file = root.addResource('stream').addResource('{file}');
     const streaming = ['GET', 'HEAD'].map((method) =>
-      file.addMethod(method, this.integrate(props.stream), { authorizationType: AuthorizationType.NONE }),
+      file.addMethod(method, this.integrate(props.stream), behindOutbox),
     );
     for (const method of [listing, ...streaming]) {
       acknowledge(
         method,
-        "The function itself verifies the visa and the archive's Basic credentials on every call: an authorizer could not tell the subject from a shared cache, nor answer with the reason.",
-        'AwsSolutions-APIG4',
+        "Visas (GA4GH) and the archive's Basic credentials by a Lambda authorizer.",
         'AwsSolutions-COG4',
       );
     }

@@ -1,77 +1,148 @@
-import { Duration, RemovalPolicy } from 'aws-cdk-lib';
-import { SqsEventSource } from 'aws-cdk-lib/aws-lambda-event-sources';
-import { type IQueue, Queue, QueueEncryption } from 'aws-cdk-lib/aws-sqs';
+import { Duration, Names, Stack } from 'aws-cdk-lib';
+import { AnyPrincipal, Effect, PolicyStatement } from 'aws-cdk-lib/aws-iam';
+import type { Key } from 'aws-cdk-lib/aws-kms';
+import { type IQueue, Queue, QueueEncryption, RedrivePermission } from 'aws-cdk-lib/aws-sqs';
 import { Construct } from 'constructs';
 import { type EnvironmentVariable, environment } from '../contract/environment.ts';
+import { stackNames } from '../contract/outputs.ts';
 import { acknowledge } from './acknowledge.ts';
-import type { Grantee, ServiceFunction } from './service-function.ts';
+import { allowKey, type KeyUse } from './customer-key.ts';
+import type { Redrive } from './redrive.ts';
+import type { ServiceFunction } from './service-function.ts';
 
 /**
- * SSE-SQS rather than a customer key: reading needs a grant on the queue either way, and a throttled or disabled key
- * would be one more way for an export to be refused.
+ * Names of the work queues of a deployment: the dead-letter queues, which are in the other stack, accept messages of
+ * these queues only, and are made before them.
  */
-const sealed = {
-  encryption: QueueEncryption.SQS_MANAGED,
-  enforceSSL: true,
-  retentionPeriod: Duration.days(14),
-} as const;
+export function workQueueNames(stage: string | undefined): { exportRequests: string; fileExports: string } {
+  const { service } = stackNames(stage);
+  return { exportRequests: `${service}-ExportRequests`, fileExports: `${service}-FileExports` };
+}
+
+/**
+ * What all queues have in common. A queue with visas has a customer key, so that to read it takes two grants, and to close
+ * it for everybody one act: to disable the key. SQS goes on with a data key for up to five minutes after that. Other
+ * queues hold no secret, and SSE-SQS does for them.
+ */
+function common(key: Key | undefined) {
+  return {
+    ...(key
+      ? { encryption: QueueEncryption.KMS, encryptionMasterKey: key, dataKeyReuse: Duration.minutes(5) }
+      : { encryption: QueueEncryption.SQS_MANAGED }),
+    enforceSSL: true,
+    retentionPeriod: Duration.days(14),
+  };
+}
+
+/** Refuse messages of everybody to whom the conditions apply, whatever their own policies allow. */
+function refuseMessages(queue: Queue, conditions: Record<string, Record<string, unknown>>): void {
+  const statement = new PolicyStatement({
+    effect: Effect.DENY,
+    principals: [new AnyPrincipal()],
+    actions: ['sqs:SendMessage'],
+    resources: [queue.queueArn],
+    conditions,
+  });
+  queue.addToResourcePolicy(statement);
+}
 
 /** Receives after which a message is put aside: the 2nd to 5th attempt follow the settings' delays. */
 const maxReceiveCount = 5;
 
-/** Where messages that failed for good wait for an operator. */
+export interface DeadLettersProps {
+  /** Name of the work queue whose messages end here. */
+  readonly source: string;
+  /** Customer key of both queues. @default - SSE-SQS */
+  readonly key?: Key;
+}
+
+/** Where messages that failed for good wait for an operator. Only SQS itself puts any here. */
 export class DeadLetters extends Construct {
   readonly queue: Queue;
 
-  constructor(scope: Construct, id: string) {
+  constructor(scope: Construct, id: string, { source, key }: DeadLettersProps) {
     super(scope, id);
-    this.queue = new Queue(this, 'Queue', { ...sealed, removalPolicy: RemovalPolicy.RETAIN });
+    const sourceArn = Stack.of(this).formatArn({ service: 'sqs', resource: source });
+    this.queue = new Queue(this, 'Queue', {
+      ...common(key),
+      redriveAllowPolicy: {
+        redrivePermission: RedrivePermission.BY_QUEUE,
+        sourceQueues: [Queue.fromQueueArn(this, 'Source', sourceArn)],
+      },
+    });
+    refuseMessages(this.queue, { Bool: { 'aws:PrincipalIsAWSService': 'false' } });
     acknowledge(this.queue, 'This queue is itself a dead-letter queue.', 'AwsSolutions-SQS3');
   }
 }
 
 export interface WorkQueueProps {
-  readonly deadLetters: IQueue;
+  readonly name: string;
+  /** The only function that sends to the queue. */
+  readonly sender: ServiceFunction;
   readonly worker: ServiceFunction;
+  /** The role that moves dead letters back. */
+  readonly redrive: Redrive;
+  readonly deadLetters: IQueue;
+  /** Customer key of the queue and its dead letters. @default - SSE-SQS */
+  readonly key?: Key;
   /** Messages that are worked on at once, 2–1,000. */
   readonly maxConcurrency: number;
-  /** Variable that names the queue to its worker and to the functions that send to it. */
+  /** Variable that names the queue to its worker and to its sender. */
   readonly variable: EnvironmentVariable;
   /** Seconds before the 2nd, 3rd, … receive of a message that failed. */
   readonly retryDelaysSeconds: readonly number[];
 }
 
-/** A queue, the function that works on it, and the rule between them. */
+/** A queue, the function that sends to it, the one that works on it, and the rules between them. */
 export class WorkQueue extends Construct {
   readonly queue: Queue;
-  readonly #variable: EnvironmentVariable;
 
   constructor(scope: Construct, id: string, props: WorkQueueProps) {
     super(scope, id);
-    this.#variable = props.variable;
+    const { sender, worker, redrive, deadLetters, key } = props;
     this.queue = new Queue(this, 'Queue', {
-      ...sealed,
+      ...common(key),
+      queueName: props.name,
       maxMessageSizeBytes: 1_048_576,
       // Lambda retries throttled invocations itself before a message may become visible again.
-      visibilityTimeout: Duration.seconds(6 * props.worker.timeout.toSeconds()),
-      deadLetterQueue: { queue: props.deadLetters, maxReceiveCount },
+      visibilityTimeout: Duration.seconds(6 * worker.timeout.toSeconds()),
+      deadLetterQueue: { queue: deadLetters, maxReceiveCount },
     });
+    const { queueArn, queueUrl } = this.queue;
+    const keyUse = (actions: KeyUse['actions']): KeyUse => ({ service: 'sqs', actions, keyArn: key?.keyArn });
+
+    sender.allow({ actions: ['sqs:SendMessage'], resources: [queueArn] });
+    allowKey(sender, this, keyUse(['kms:GenerateDataKey', 'kms:Decrypt']));
+    sender.configure(props.variable, queueUrl);
+
+    // Not by SqsEventSource: it would grant the key for any use. The worker puts off the next receive of a message that
+    // failed; all else, Lambda does in its name.
+    worker.allow({
+      actions: ['ReceiveMessage', 'DeleteMessage', 'GetQueueAttributes', 'ChangeMessageVisibility'].map(
+        (action) => `sqs:${action}`,
+      ),
+      resources: [queueArn],
+    });
+    allowKey(worker, this, keyUse(['kms:Decrypt']));
+    worker.configure(props.variable, queueUrl);
+    worker.configure(environment.retryDelaysSeconds, props.retryDelaysSeconds.join(','));
     // One message an invocation: a request may fan out into 100,000 files and a file may be a terabyte, so two of them
     // must not share one time limit, nor one spend the other's receives.
-    props.worker.function.addEventSource(
-      new SqsEventSource(this.queue, {
-        batchSize: 1,
-        reportBatchItemFailures: true,
-        maxConcurrency: props.maxConcurrency,
-      }),
-    );
-    // The worker puts off the next receive of a message that failed; the event source grants ChangeMessageVisibility.
-    props.worker.configure(props.variable, this.queue.queueUrl);
-    props.worker.configure(environment.retryDelaysSeconds, props.retryDelaysSeconds.join(','));
-  }
+    worker.function.addEventSourceMapping(`SqsEventSource:${Names.nodeUniqueId(this.queue.node)}`, {
+      eventSourceArn: queueArn,
+      batchSize: 1,
+      reportBatchItemFailures: true,
+      maxConcurrency: props.maxConcurrency,
+    });
 
-  grantSend(grantee: Grantee): void {
-    grantee.allow({ actions: ['sqs:SendMessage'], resources: [this.queue.queueArn] });
-    grantee.configure(this.#variable, this.queue.queueUrl);
+    redrive.allow({
+      actions: ['StartMessageMoveTask', 'ListMessageMoveTasks', 'CancelMessageMoveTask', 'ReceiveMessage']
+        .concat('DeleteMessage', 'GetQueueAttributes')
+        .map((action) => `sqs:${action}`),
+      resources: [deadLetters.queueArn],
+    });
+    redrive.allow({ actions: ['sqs:SendMessage'], resources: [queueArn] });
+    allowKey(redrive, this, keyUse(['kms:GenerateDataKey', 'kms:Decrypt']));
+    refuseMessages(this.queue, { ArnNotEquals: { 'aws:PrincipalArn': [sender.roleArn, redrive.roleArn] } });
   }
 }

@@ -1,9 +1,10 @@
-import { RemovalPolicy, SecretValue, Stack } from 'aws-cdk-lib';
+import { SecretValue } from 'aws-cdk-lib';
 import type { Key } from 'aws-cdk-lib/aws-kms';
 import { Secret } from 'aws-cdk-lib/aws-secretsmanager';
 import { Construct } from 'constructs';
 import type { EnvironmentVariable } from '../contract/environment.ts';
 import { acknowledge } from './acknowledge.ts';
+import { allowKey } from './customer-key.ts';
 import type { Grantee } from './service-function.ts';
 import type { ExistingSecret } from './settings.ts';
 
@@ -24,16 +25,10 @@ export interface ReadableSecret {
   readonly keyArn: string | undefined;
 }
 
-/** Read a secret. Its key opens it for Secrets Manager only, not for a caller who found the ciphertext elsewhere. */
+/** Read a secret, and use its key for that. */
 export function allowReading(grantee: Grantee, scope: Construct, { secretArn, keyArn }: ReadableSecret): void {
   grantee.allow({ actions: ['secretsmanager:GetSecretValue'], resources: [secretArn] });
-  if (!keyArn) return;
-  const service = `secretsmanager.${Stack.of(scope).region}.amazonaws.com`;
-  grantee.allow({
-    actions: ['kms:Decrypt'],
-    resources: [keyArn],
-    conditions: { StringEquals: { 'kms:ViaService': service } },
-  });
+  allowKey(grantee, scope, { service: 'secretsmanager', actions: ['kms:Decrypt'], keyArn });
 }
 
 /** A secret that the operator's tool fills after the deployment. */
@@ -55,11 +50,10 @@ export class OperatorSecret extends Construct {
       description: props.description,
       secretStringValue: SecretValue.unsafePlainText(props.emptyDocument),
       encryptionKey: key,
-      removalPolicy: RemovalPolicy.RETAIN,
     });
     acknowledge(
       secret,
-      'The secret holds a set, so that an operator adds the next key or user before taking the last one away; only the operator knows when everybody has moved on.',
+      'The secret holds a set: an operator adds and removes entries, such as the next key before the last one goes, and only the operator knows when.',
       'AwsSolutions-SMG4',
     );
     this.secretArn = secret.secretArn;

@@ -1,4 +1,4 @@
-import { RemovalPolicy } from 'aws-cdk-lib';
+import { Stack } from 'aws-cdk-lib';
 import {
   AccessLogFormat,
   CfnRestApi,
@@ -14,22 +14,23 @@ import {
 import { LogGroup } from 'aws-cdk-lib/aws-logs';
 import { Construct } from 'constructs';
 import { acknowledge } from './acknowledge.ts';
-import { addGatewayResponses } from './gateway-responses.ts';
+import { addGatewayResponses, type Challenge } from './gateway-responses.ts';
 import type { ServiceFunction } from './service-function.ts';
 import type { Settings, Throttling } from './settings.ts';
 
 export interface ServiceApiProps {
   readonly description: string;
   readonly settings: Settings;
-  /** `WWW-Authenticate` of a 401 that an authorizer of this API causes. */
-  readonly challenge: string;
+  /** What the authorizers of this API ask for. */
+  readonly challenge: Challenge;
   /** Limits of methods of their own, by path and verb: `/export/fega/POST`. @default - `settings.throttling` for each */
   readonly methodThrottling?: Readonly<Record<string, Throttling>>;
 }
 
 /**
- * What a log line says of a request. The path is there, because it names the file; the query string and the headers are
- * not, because they carry visas and passwords.
+ * What a log line says of a request. API Gateway fills in values as they are, so none is here that a caller can word:
+ * a quotation mark in a path would end the text and begin fields of the caller's own. Which file was asked for is in the
+ * functions' log lines. A caller may choose `requestId`, but only as a UUID; `extendedRequestId` is API Gateway's own.
  */
 const accessLogFormat = AccessLogFormat.custom(
   JSON.stringify({
@@ -39,7 +40,6 @@ const accessLogFormat = AccessLogFormat.custom(
     time: '$context.requestTimeEpoch',
     method: '$context.httpMethod',
     route: '$context.resourcePath',
-    path: '$context.path',
     status: '$context.status',
     responseBytes: '$context.responseLength',
     milliseconds: '$context.responseLatency',
@@ -66,11 +66,10 @@ export class ServiceApi extends Construct {
       throttlingRateLimit: requestsPerSecond,
       throttlingBurstLimit: burst,
     });
-    const logGroup = new LogGroup(this, 'AccessLog', {
-      retention: settings.logRetentionDays,
-      removalPolicy: RemovalPolicy.DESTROY,
-    });
+    const logGroup = new LogGroup(this, 'AccessLog', { retention: settings.logRetentionDays });
     this.api = new RestApi(this, 'Api', {
+      // The metrics of an API are found by its name.
+      restApiName: `${Stack.of(this).stackName}-${id}`,
       description: props.description,
       endpointTypes: [EndpointType.REGIONAL],
       cloudWatchRole: false,

@@ -1,5 +1,5 @@
 import { join, resolve } from 'node:path';
-import { type Duration, RemovalPolicy, Stage } from 'aws-cdk-lib';
+import { type Duration, Stack, Stage } from 'aws-cdk-lib';
 import { PolicyStatement, Role, ServicePrincipal } from 'aws-cdk-lib/aws-iam';
 import {
   ApplicationLogLevel,
@@ -12,7 +12,7 @@ import {
 import { NodejsFunction } from 'aws-cdk-lib/aws-lambda-nodejs';
 import { LogGroup } from 'aws-cdk-lib/aws-logs';
 import { Construct } from 'constructs';
-import type { EnvironmentVariable } from '../contract/environment.ts';
+import { type EnvironmentVariable, environment } from '../contract/environment.ts';
 import { acknowledge } from './acknowledge.ts';
 import { bundling, repository } from './bundling.ts';
 
@@ -54,19 +54,18 @@ export interface Grantee {
 export class ServiceFunction extends Construct implements Grantee {
   readonly function: NodejsFunction;
   readonly timeout: Duration;
+  readonly roleArn: string;
   readonly #role: Role;
 
   constructor(scope: Construct, id: string, props: ServiceFunctionProps) {
     super(scope, id);
     this.timeout = props.timeout;
-    const logGroup = new LogGroup(this, 'Logs', {
-      retention: props.logRetentionDays,
-      removalPolicy: RemovalPolicy.DESTROY,
-    });
+    const logGroup = new LogGroup(this, 'Logs', { retention: props.logRetentionDays });
     this.#role = new Role(this, 'Role', {
       assumedBy: new ServicePrincipal('lambda.amazonaws.com'),
       description: props.description,
     });
+    this.roleArn = this.#role.roleArn;
     this.allow({ actions: ['logs:CreateLogStream', 'logs:PutLogEvents'], resources: [logGroup.logGroupArn] });
     acknowledge(this.#role, 'X-Ray has no resources to name.', 'AwsSolutions-IAM5[Resource::*]');
     this.function = new NodejsFunction(this, 'Function', {
@@ -85,6 +84,7 @@ export class ServiceFunction extends Construct implements Grantee {
       applicationLogLevelV2: ApplicationLogLevel.INFO,
       systemLogLevelV2: SystemLogLevel.INFO,
       tracing: Tracing.ACTIVE,
+      environment: { [environment.stackName]: Stack.of(this).stackName },
       // A switch of the SDK's version 2.
       awsSdkConnectionReuse: false,
       bundling: bundling({
@@ -99,6 +99,12 @@ export class ServiceFunction extends Construct implements Grantee {
   allow({ wildcard, ...statement }: Permission): void {
     this.#role.addToPolicy(new PolicyStatement(statement));
     if (wildcard) acknowledge(this.#role, wildcard.reason, `AwsSolutions-IAM5[Resource::${wildcard.resource}]`);
+  }
+
+  /** Call this function and wait for its reply; `variable` names it to the caller. */
+  grantInvoke(grantee: Grantee, variable: EnvironmentVariable): void {
+    grantee.allow({ actions: ['lambda:InvokeFunction'], resources: [this.function.functionArn] });
+    grantee.configure(variable, this.function.functionArn);
   }
 
   configure(name: EnvironmentVariable, value: string): void {

@@ -1,14 +1,17 @@
-import { CfnOutput, Duration, Stack, type StackProps } from 'aws-cdk-lib';
+import { AspectPriority, CfnOutput, Duration, RemovalPolicies, Stack, type StackProps } from 'aws-cdk-lib';
+import { Rule, Schedule } from 'aws-cdk-lib/aws-events';
+import { LambdaFunction } from 'aws-cdk-lib/aws-events-targets';
 import { Trigger } from 'aws-cdk-lib/triggers';
 import type { Construct } from 'constructs';
 import { environment } from '../contract/environment.ts';
-import { outputs } from '../contract/outputs.ts';
+import { alarmTopicOutput, outputs } from '../contract/outputs.ts';
 import { Alarms } from './alarms.ts';
 import { ApiGatewayLogRole } from './api-gateway-log-role.ts';
 import { DataOutApi } from './data-out-api.ts';
 import { Functions } from './functions.ts';
 import { ProxyApi } from './proxy-api.ts';
-import { WorkQueue } from './queues.ts';
+import { WorkQueue, workQueueNames } from './queues.ts';
+import { Redrive } from './redrive.ts';
 import type { Settings } from './settings.ts';
 import type { StorageStack } from './storage-stack.ts';
 
@@ -22,6 +25,7 @@ export class ServiceStack extends Stack {
   constructor(scope: Construct, id: string, props: ServiceStackProps) {
     super(scope, id, props);
     const { settings, storage } = props;
+    this.addStackDependency(storage, 'reads its outputs');
     const functions = new Functions(this, 'Functions', { settings, storage });
 
     // Migrations are in the bundle, so a new one makes a new version of the function, which runs the trigger again.
@@ -31,22 +35,40 @@ export class ServiceStack extends Stack {
       executeBefore: [...functions.usingCatalogue],
     });
 
+    // The storage stack cannot have its protections from the beginning: they would lock in a first deployment that failed.
+    new Trigger(this, 'Protection', { handler: functions.protect.function, timeout: Duration.minutes(7) });
+    // The CDK's command line takes termination protection away from a stack whose template does not ask for it, whenever it
+    // deploys that stack.
+    new Rule(this, 'ProtectionSchedule', {
+      description: 'Protects the storage stack and its cluster against deletion again',
+      schedule: Schedule.rate(Duration.hours(1)),
+      targets: [new LambdaFunction(functions.protect.function)],
+    });
+
+    const redrive = new Redrive(this, 'Redrive');
+    const names = workQueueNames(settings.stage);
+    const { retryDelaysSeconds } = settings;
     const exportRequests = new WorkQueue(this, 'ExportRequests', {
+      name: names.exportRequests,
+      sender: functions.exportRequest,
       worker: functions.consumeExport,
+      redrive,
       deadLetters: storage.exportRequestsDeadLetters.queue,
+      key: storage.exportRequestsKey,
       maxConcurrency: settings.concurrency.exportRequests,
       variable: environment.exportRequestsQueueUrl,
-      retryDelaysSeconds: settings.retryDelaysSeconds,
+      retryDelaysSeconds,
     });
     const fileExports = new WorkQueue(this, 'FileExports', {
+      name: names.fileExports,
+      sender: functions.consumeExport,
       worker: functions.stageFile,
+      redrive,
       deadLetters: storage.fileExportsDeadLetters.queue,
       maxConcurrency: settings.concurrency.fileExports,
       variable: environment.fileExportsQueueUrl,
-      retryDelaysSeconds: settings.retryDelaysSeconds,
+      retryDelaysSeconds,
     });
-    exportRequests.grantSend(functions.exportRequest);
-    fileExports.grantSend(functions.consumeExport);
 
     const proxy = new ProxyApi(this, 'Proxy', { ...functions, settings, description: 'data-out: export and download' });
     const dataOut = new DataOutApi(this, 'DataOut', { ...functions, settings, description: 'data-out: direct access' });
@@ -68,10 +90,24 @@ export class ServiceStack extends Stack {
     alarms.serverErrors('DataOut', dataOut);
     alarms.archiveDamaged();
 
+    if (settings.logsOnDestroy === 'delete') this.#deleteLogs(functions);
+
+    this.#output(alarmTopicOutput, alarms.topic.topicArn);
     this.#output(outputs.proxyUrl, proxy.api.url);
     this.#output(outputs.dataOutUrl, dataOut.api.url);
     this.#output(outputs.exportRequestsQueueUrl, exportRequests.queue.queueUrl);
     this.#output(outputs.fileExportsQueueUrl, fileExports.queue.queueUrl);
+    this.#output('RedriveRoleArn', redrive.roleArn);
+  }
+
+  /** The CDK keeps log groups unless told otherwise. Their names are generated: a kept one never blocks a later deployment. */
+  #deleteLogs({ runDuringDeployment }: Functions): void {
+    const logGroups = { applyToResourceTypes: ['AWS::Logs::LogGroup'] };
+    RemovalPolicies.of(this).destroy(logGroups);
+    // After the rollback that one of these causes, its log says why.
+    for (const target of runDuringDeployment) {
+      RemovalPolicies.of(target).retain({ ...logGroups, priority: AspectPriority.MUTATING + 1 });
+    }
   }
 
   #output(key: string, value: string): void {

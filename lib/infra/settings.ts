@@ -46,15 +46,32 @@ export interface Settings {
 
   /** The catalogue's Aurora Serverless v2 cluster, or an existing one. */
   readonly database: NewDatabase | ExistingDatabase;
-  /** Bucket with the archived bodies. @default - a new bucket under a new key */
+  /**
+   * Bucket with the archived bodies, in the region of the deployment: where `data-out-ops archive add` puts them, and where
+   * a body is whose catalogue row has no `sda.files.archive_location`. @default - a new bucket under a new key
+   */
   readonly archiveBucket?: ExistingBucket;
+  /**
+   * More buckets with archived bodies, of which rows of the catalogue name one in `archive_location`: `<endpoint>/<bucket>`,
+   * `s3://<bucket>` or `<bucket>`; only the bucket is looked at. A row that names a bucket that is not in these settings is
+   * an error for whoever wants the file. @default - none
+   */
+  readonly otherArchiveBuckets?: readonly ExistingBucket[];
   /** Secret with the archive's Crypt4GH key pairs. @default - a new, empty secret under a new key */
   readonly archiveKeysSecret?: ExistingSecret;
 
-  /** Address that receives the alarms by e-mail. @default - alarms show in CloudWatch only */
+  /**
+   * Address that receives the alarms by e-mail, once it has confirmed the message that AWS sends it. @default - none; the
+   * topic in the output `AlarmTopicArn` takes subscriptions all the same
+   */
   readonly alarmEmail?: string;
   /** Days to keep the functions' and the APIs' logs: one of the periods CloudWatch Logs knows. Usual: 90. */
   readonly logRetentionDays: number;
+  /**
+   * Whether these logs outlive the service stack, until their days are over: they say who was given what, and why a
+   * deployment was rolled back. Of what runs inside a deployment they always do. @default 'keep'
+   */
+  readonly logsOnDestroy?: 'keep' | 'delete';
   /**
    * The role through which API Gateway writes logs, one for the account and region. `create` makes it and names it to
    * API Gateway, in place of one that may be there; `present` leaves alone what the account has.
@@ -97,7 +114,7 @@ export interface NewDatabase {
 /** A cluster that is there already: Aurora PostgreSQL with the RDS Data API switched on. */
 export interface ExistingDatabase {
   readonly clusterArn: string;
-  /** Secret with `username` and `password` of a role that may create the schemas. */
+  /** Secret with `username` and `password` of a role that may create the schemas. For the migration. */
   readonly secretArn: string;
   /** Customer key of the secret. @default - the secret is under the AWS managed key */
   readonly secretKeyArn?: string;
@@ -119,6 +136,14 @@ export interface ExistingDatabase {
   readonly readerSecretArn?: string;
   /** Customer key of `readerSecretArn`. @default - that secret is under the AWS managed key */
   readonly readerSecretKeyArn?: string;
+  /**
+   * The same with `username` `data_out_worker`, for the consumers of the queues. The migration makes that role, which reads
+   * datasets and files, appends to the audit trail and does nothing else; it takes what `readerSecretArn` takes.
+   * @default - the consumers use `secretArn`, and can do in the database what it can
+   */
+  readonly workerSecretArn?: string;
+  /** Customer key of `workerSecretArn`. @default - that secret is under the AWS managed key */
+  readonly workerSecretKeyArn?: string;
   readonly databaseName: string;
 }
 

@@ -1,4 +1,4 @@
-import { CfnOutput, Duration, RemovalPolicy, Stack, type StackProps } from 'aws-cdk-lib';
+import { CfnOutput, Duration, RemovalPolicies, Stack, type StackProps } from 'aws-cdk-lib';
 import { Key } from 'aws-cdk-lib/aws-kms';
 import { BlockPublicAccess, Bucket, BucketEncryption, type IBucket, ObjectOwnership } from 'aws-cdk-lib/aws-s3';
 import type { Construct } from 'constructs';
@@ -8,8 +8,9 @@ import { acknowledge } from './acknowledge.ts';
 import { ArchiveBodies } from './archive-bodies.ts';
 import { Catalogue } from './catalogue.ts';
 import { Outbox } from './outbox.ts';
-import { DeadLetters } from './queues.ts';
+import { DeadLetters, workQueueNames } from './queues.ts';
 import { OperatorSecret } from './secrets.ts';
+import type { Grantee } from './service-function.ts';
 import type { Settings } from './settings.ts';
 
 /** What must survive: bodies, staged containers, catalogue, keys, secrets, and messages that failed. */
@@ -19,16 +20,23 @@ export class StorageStack extends Stack {
   readonly catalogue: Catalogue;
   readonly administrators: OperatorSecret;
   readonly archiveKeys: OperatorSecret;
+  /** Of the queue `export-requests` and its dead letters. */
+  readonly exportRequestsKey: Key;
+  readonly visaDenyList: OperatorSecret;
   readonly exportRequestsDeadLetters: DeadLetters;
   readonly fileExportsDeadLetters: DeadLetters;
 
   constructor(scope: Construct, id: string, props: StackProps & { readonly settings: Settings }) {
-    super(scope, id, { ...props, terminationProtection: true });
+    super(scope, id, props);
     const { settings } = props;
+    // Every resource survives updates and the end of the stack, from the bucket policies to the network. Only a
+    // deployment that fails takes back what it made, which is empty.
+    RemovalPolicies.of(this).retainOnUpdateOrDelete();
     const accessLogs = this.#accessLogs(settings.bucketLogRetentionDays);
 
     this.archive = new ArchiveBodies(this, 'Archive', {
       existing: settings.archiveBucket,
+      others: settings.otherArchiveBuckets ?? [],
       newKey: () => this.#key('ArchiveBucketKey', 'Bodies in the archive bucket'),
       accessLogs,
     });
@@ -42,6 +50,7 @@ export class StorageStack extends Stack {
       newKey: () => this.#key('CatalogueKey', 'Catalogue and its credentials'),
       newProxyKey: () => this.#key('CatalogueProxyKey', "List and stream's credentials for the catalogue"),
       newReaderKey: () => this.#key('CatalogueReaderKey', "Direct access's credentials for the catalogue"),
+      newWorkerKey: () => this.#key('CatalogueWorkerKey', "The export's credentials for the catalogue"),
     });
     this.administrators = new OperatorSecret(this, 'Administrators', {
       description: 'Administrators of the export endpoint: names, password hashes and roles',
@@ -56,18 +65,40 @@ export class StorageStack extends Stack {
       variable: environment.archiveKeysSecretArn,
       existing: settings.archiveKeysSecret,
     });
-    this.exportRequestsDeadLetters = new DeadLetters(this, 'ExportRequestsDeadLetters');
-    this.fileExportsDeadLetters = new DeadLetters(this, 'FileExportsDeadLetters');
+    this.exportRequestsKey = this.#key(
+      'ExportRequestsKey',
+      'Export requests, which hold visas, and their dead letters',
+    );
+    const sources = workQueueNames(settings.stage);
+    this.exportRequestsDeadLetters = new DeadLetters(this, 'ExportRequestsDeadLetters', {
+      source: sources.exportRequests,
+      key: this.exportRequestsKey,
+    });
+    this.fileExportsDeadLetters = new DeadLetters(this, 'FileExportsDeadLetters', { source: sources.fileExports });
+    this.visaDenyList = new OperatorSecret(this, 'VisaDenyList', {
+      description: 'Visas, passports and subjects that are denied',
+      emptyDocument: '{"denied":[]}',
+      newKey: () => this.#key('VisaDenyListKey', 'Visas, passports and subjects that are denied'),
+      variable: environment.visaDenyListSecretArn,
+    });
 
     this.#output(outputs.archiveBucket, this.archive.bucketName);
     this.#output(outputs.outboxBucket, this.outbox.bucketName);
     this.#output(outputs.adminSecretArn, this.administrators.secretArn);
     this.#output(outputs.archiveKeysSecretArn, this.archiveKeys.secretArn);
+    this.#output(outputs.visaDenyListSecretArn, this.visaDenyList.secretArn);
     this.#output(outputs.databaseClusterArn, this.catalogue.clusterArn);
     this.#output(outputs.databaseSecretArn, this.catalogue.secretArn);
     this.#output(outputs.databaseName, this.catalogue.databaseName);
     this.#output(outputs.exportRequestsDeadLetterQueueUrl, this.exportRequestsDeadLetters.queue.queueUrl);
     this.#output(outputs.fileExportsDeadLetterQueueUrl, this.fileExportsDeadLetters.queue.queueUrl);
+  }
+
+  /** Switch on what the template leaves off: termination protection of this stack, deletion protection of a new cluster. */
+  grantProtect(grantee: Grantee): void {
+    grantee.allow({ actions: ['cloudformation:UpdateTerminationProtection'], resources: [this.stackId] });
+    grantee.configure(environment.storageStackId, this.stackId);
+    this.catalogue.grantProtect(grantee);
   }
 
   #output(key: string, value: string): void {
@@ -76,7 +107,7 @@ export class StorageStack extends Stack {
 
   /** One key a purpose, so that a grant on one asset is never a grant on another. */
   #key(id: string, description: string): Key {
-    return new Key(this, id, { description, enableKeyRotation: true, removalPolicy: RemovalPolicy.RETAIN });
+    return new Key(this, id, { description, enableKeyRotation: true });
   }
 
   /** Who fetched what: a download by presigned URL is recorded nowhere else. */
@@ -89,7 +120,6 @@ export class StorageStack extends Stack {
       enforceSSL: true,
       minimumTLSVersion: 1.2,
       lifecycleRules: [{ id: 'expiry', expiration: Duration.days(retentionDays) }],
-      removalPolicy: RemovalPolicy.RETAIN,
     });
     acknowledge(bucket, 'Logging reads of the logs into the same bucket would feed itself.', 'AwsSolutions-S1');
     return bucket as IBucket;

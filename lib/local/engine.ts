@@ -2,21 +2,25 @@ import { join } from 'node:path';
 import type { Connection } from '../contract/connection.ts';
 import type { StackOutputs } from '../contract/outputs.ts';
 import { type Accounts, addArchiveUser, fillSecrets, prepareAccounts } from './accounts.ts';
+import type { GatewayBehaviour } from './api-gateway/exchange.ts';
 import { readApis } from './api-gateway/model.ts';
 import { type ApiServer, listenForApi } from './api-gateway/server.ts';
 import { Credentials } from './aws/credentials.ts';
+import { customerKeys } from './aws/customer-keys.ts';
 import { startAwsFront } from './aws/front.ts';
-import { fullAccess } from './aws/iam.ts';
+import { fullAccess, parseDenials } from './aws/iam.ts';
+import { cloudFormation, Protection, rds } from './aws/protection.ts';
 import { Secrets, secretsManager } from './aws/secrets-manager.ts';
 import { Traffic } from './aws/traffic.ts';
 import { describeConnection, refuseSecondEngine, writeConnection } from './connection-file.ts';
-import { startEmulator } from './emulator/emulator.ts';
+import { type Emulator, startEmulator } from './emulator/emulator.ts';
 import { createQueues } from './emulator/resources.ts';
 import { localSqs } from './emulator/sqs.ts';
 import { prepareKeys, withLocalIssuer } from './keys.ts';
 import { EventSources } from './lambda/event-sources.ts';
 import { defineFunctions } from './lambda/function-definition.ts';
 import { Functions, type OnLog } from './lambda/functions.ts';
+import { lambdaService } from './lambda/lambda-service.ts';
 import { runTriggers } from './lambda/triggers.ts';
 import { Logs } from './logs.ts';
 import { Database } from './rds-data/database.ts';
@@ -26,7 +30,7 @@ import { createBuckets } from './s3/template-buckets.ts';
 import { type State, takeState } from './state.ts';
 import { loadAssembly } from './template/assembly.ts';
 import { type Addresses, type Deployment, deploy } from './template/deployment.ts';
-import { accountId } from './template/names.ts';
+import { accountId, stackId } from './template/names.ts';
 
 export interface EngineOptions {
   /** Cloud assembly, as `cdk synth` leaves it. */
@@ -50,9 +54,15 @@ export interface Engine {
   readonly accounts: Accounts;
   /** Counters, observation and faults of the AWS calls. */
   readonly traffic: Traffic;
+  /** The queues themselves, past every policy. */
+  readonly queues: Pick<Emulator, 'sqs'>;
   readonly functions: Functions;
+  /** May be changed at any time. */
+  readonly gateway: GatewayBehaviour;
   readonly database: Database;
   readonly s3: LocalS3;
+  /** What is protected against deletion. */
+  readonly protection: Protection;
   /** End everything and remove the connection file. Safe to call twice. */
   stop(): Promise<void>;
 }
@@ -81,7 +91,7 @@ export async function startEngine(options: EngineOptions): Promise<Engine> {
   };
   try {
     const stacks = loadAssembly(options.assemblyDir);
-    const state = takeState(options);
+    const state = takeState(options, (text) => options.onLog?.('engine', `warning: ${text}`));
     cleanup.push(() => state.release());
     await refuseSecondEngine(state.connectionPath);
     return { ...(await start(options, stacks, state, cleanup)), stop };
@@ -143,24 +153,16 @@ async function start(
   const operator = credentials.issueForUser('operator', fullAccess);
 
   const traffic = new Traffic();
+  const protection = new Protection(
+    deployment,
+    stacks.map(({ name }) => stackId(name, deployment.region)),
+  );
   const cluster = {
     arn: outputs.DatabaseClusterArn,
     secretArn: outputs.DatabaseSecretArn,
     databaseName: outputs.DatabaseName,
     login: (secretArn: string) => secrets.login(secretArn),
   };
-  front.open({
-    credentials,
-    s3,
-    json: {
-      sqs: localSqs(emulator, deployment.region, state.dataDir !== undefined),
-      'rds-data': rdsDataService(database, cluster),
-      secretsmanager: secretsManager(secrets),
-    },
-    traffic,
-    now,
-  });
-
   const definitions = defineFunctions({
     stacks,
     deployment,
@@ -172,13 +174,33 @@ async function start(
   });
   const functions = new Functions(definitions, (name, line) => logs.write(name, line));
   cleanup.push(() => functions.stop());
+  front.open({
+    credentials,
+    s3,
+    json: {
+      sqs: localSqs(emulator, deployment.region, state.dataDir !== undefined),
+      'rds-data': rdsDataService(database, cluster),
+      secretsmanager: secretsManager(secrets),
+      cloudformation: cloudFormation(protection),
+      rds: rds(protection),
+      lambda: lambdaService(functions),
+    },
+    denials: deployment
+      .resources('AWS::SQS::QueuePolicy')
+      .flatMap((policy) => parseDenials(policy.property('PolicyDocument'), `${policy.stackName}/${policy.logicalId}`)),
+    keyUses: customerKeys(deployment),
+    traffic,
+    now,
+  });
   await runTriggers(deployment, functions);
   await addArchiveUser(database, accounts.archiveUser);
 
   const sources = new EventSources(deployment, emulator, functions);
   cleanup.push(() => sources.stop(() => functions.stop()));
+  const gateway: GatewayBehaviour = { contentLengthWithoutBody: 'kept' };
   for (const api of apis) {
-    servers.get(api.id)?.open({ api, functions, now, onAccess: (line) => logs.write(`${api.name}-access`, line) });
+    const onAccess = (line: string) => logs.write(`${api.name}-access`, line);
+    servers.get(api.id)?.open({ api, functions, now, onAccess, behaviour: gateway });
   }
   const parts = {
     outputs,
@@ -189,9 +211,21 @@ async function start(
     keys,
     logsDir: logs.directory,
   };
+  state.tighten();
   const connection = describeConnection(parts);
   cleanup.push(writeConnection(state.connectionPath, connection));
-  return { connection, connectionPath: state.connectionPath, accounts, traffic, functions, database, s3 };
+  return {
+    connection,
+    connectionPath: state.connectionPath,
+    accounts,
+    traffic,
+    queues: emulator,
+    functions,
+    gateway,
+    database,
+    s3,
+    protection,
+  };
 }
 
 /** Let objects and uploads expire, now and every hour. @returns a function that ends it */

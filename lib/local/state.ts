@@ -1,7 +1,8 @@
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { connectionVariable, defaultConnectionFile } from '../contract/connection.ts';
+import { prepareDataFolder, tightenContent } from './data-folder.ts';
 import { EngineError } from './errors.ts';
 
 /** Where one engine keeps what. All paths are absolute. */
@@ -12,6 +13,8 @@ export interface State {
   readonly workDir: string;
   readonly connectionPath: string;
   readonly logsDir: string;
+  /** Take what has been written since the start away from other users. */
+  tighten(): void;
   /** Let another engine use the folder, and remove what was temporary. */
   release(): void;
 }
@@ -19,9 +22,13 @@ export interface State {
 /**
  * Take the folders of an engine.
  *
- * @throws EngineError when the data folder cannot be written, or another engine uses it.
+ * @param warn told of what the user should change
+ * @throws EngineError when the data folder cannot be written, is not this user's own, or another engine uses it.
  */
-export function takeState(options: { dataDir?: string | undefined; connectionPath?: string | undefined }): State {
+export function takeState(
+  options: { dataDir?: string | undefined; connectionPath?: string | undefined },
+  warn: (text: string) => void,
+): State {
   if (options.dataDir === '') throw new EngineError('the data folder has no name');
   const dataDir = options.dataDir === undefined ? undefined : resolve(options.dataDir);
   const named = options.connectionPath ?? process.env[connectionVariable];
@@ -34,17 +41,24 @@ export function takeState(options: { dataDir?: string | undefined; connectionPat
       workDir,
       connectionPath,
       logsDir,
+      // The folder itself is its owner's alone.
+      tighten: () => undefined,
       release: () => rmSync(workDir, { recursive: true, force: true }),
     };
   }
-  const unlock = lock(dataDir);
-  return { dataDir, workDir: dataDir, connectionPath, logsDir, release: unlock };
+  const unlock = lock(dataDir, warn);
+  const tighten = () => tightenContent(dataDir);
+  const release = () => {
+    tighten();
+    unlock();
+  };
+  return { dataDir, workDir: dataDir, connectionPath, logsDir, tighten, release };
 }
 
-function lock(dataDir: string): () => void {
+function lock(dataDir: string, warn: (text: string) => void): () => void {
   const path = join(dataDir, 'engine.lock');
   try {
-    mkdirSync(dataDir, { recursive: true, mode: 0o700 });
+    prepareDataFolder(dataDir, warn);
     for (;;) {
       try {
         writeFileSync(path, String(process.pid), { flag: 'wx' });

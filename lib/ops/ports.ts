@@ -5,6 +5,8 @@ import type { AuditFilter, AuditRow } from '../stores/rds/audit-trail.ts';
 
 /** Write access to archived bodies. */
 export interface ArchiveBodies {
+  /** Where `upload` puts them, for the catalogue: `<endpoint>/<bucket>`. */
+  readonly location: string;
   /**
    * Store all bytes of `source` under `key`, in constant memory. When the source fails, nothing becomes visible and
    * what was sent is dropped. `expectedSize` in bytes sets the size of the parts: it is needed above 78 GiB, and a guess
@@ -70,4 +72,5 @@ export interface Target {
   readonly audit: AuditTrail;
   readonly administrators: EditableSecret;
   readonly archiveKeys: EditableSecret;
+  readonly visaDenyList: EditableSecret;
 }

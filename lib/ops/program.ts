@@ -1,7 +1,7 @@
 import { Command, CommanderError } from 'commander';
 import { systemTiming, type Timing } from '../releases/timing.ts';
 import { InterruptedError } from '../terminal/interrupted.ts';
-import { printable } from '../terminal/output.ts';
+import { jsonLine, printable } from '../terminal/output.ts';
 import type { Terminal } from '../terminal/terminal.ts';
 import { registerAdmin } from './commands/admin.ts';
 import { registerArchive } from './commands/archive.ts';
@@ -85,6 +85,6 @@ function tell(error: unknown, terminal: Terminal): Failure | undefined {
 }
 
 function report({ code, message }: Failure, terminal: Terminal, json: boolean): void {
-  const text = json ? JSON.stringify({ error: { code, message } }) : `data-out-ops: ${printable(message)}`;
+  const text = json ? jsonLine({ error: { code, message } }) : `data-out-ops: ${printable(message)}`;
   terminal.report(`${text}\n`);
 }

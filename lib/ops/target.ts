@@ -126,15 +126,18 @@ function openTarget(
     ...(connection && { remainingMs: () => localPatience }),
   });
   const secrets = secretsManagerClient(clients.secretsManager);
+  const bucket = stack[outputs.archiveBucket];
+  const endpoint = clients.s3.endpoint ?? `https://s3.${clients.s3.region}.amazonaws.com`;
   return {
     description,
     connection,
-    bodies: new S3ArchiveWriter({ client: s3Client(clients.s3), bucket: stack[outputs.archiveBucket] }),
+    bodies: new S3ArchiveWriter({ client: s3Client(clients.s3), bucket, location: `${endpoint}/${bucket}` }),
     catalogue: catalogueOf(new RdsArchiveInventory(db), new RdsArchiveWriter(db)),
     archiveUsers: new RdsArchiveUsers(db),
     audit: new RdsAuditTrail(db),
     administrators: new JsonSecret({ client: secrets, secretArn: stack[outputs.adminSecretArn] }),
     archiveKeys: new JsonSecret({ client: secrets, secretArn: stack[outputs.archiveKeysSecretArn] }),
+    visaDenyList: new JsonSecret({ client: secrets, secretArn: stack[outputs.visaDenyListSecretArn] }),
   };
 }
 

@@ -69,10 +69,11 @@ export function isTransient(error: unknown): boolean {
 
 /**
  * Whether PostgreSQL itself gave up for a reason that passes: deadlock, serialization failure, too many connections, a
- * writer that shuts down or fails over. The Data API reports them as `DatabaseErrorException` with the SQLSTATE in the text.
+ * writer that shuts down or fails over, a password (28P01) that is being rotated: secret and database change it one after
+ * the other. The Data API reports them as `DatabaseErrorException` with the SQLSTATE in the text.
  */
 export function isTransientSqlState(error: unknown): boolean {
-  return /SQLState: (?:08|40001|40P01|53|57P0)/.test(field(error, 'message'));
+  return /SQLState: (?:08|28P01|40001|40P01|53|57P0)/.test(field(error, 'message'));
 }
 
 /**

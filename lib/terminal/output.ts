@@ -11,7 +11,7 @@ export interface Output {
 export function createOutput(terminal: Terminal, options: { readonly json: boolean }): Output {
   return {
     result(record, text) {
-      terminal.write(`${options.json ? JSON.stringify(record) : text}\n`);
+      terminal.write(`${options.json ? jsonLine(record) : text}\n`);
     },
     note(text) {
       terminal.report(`${text}\n`);
@@ -42,7 +42,20 @@ export function formatDuration(milliseconds: number): string {
   return `${Math.floor(minutes / 60)} h ${String(minutes % 60).padStart(2, '0')} min`;
 }
 
-/** Text from elsewhere, made safe for a terminal: control characters are shown, not obeyed. */
+/** What a terminal obeys or does not show: controls, bidi and other format characters, line separators, invisible ones. */
+const notShown = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/gu;
+
+/** Text from elsewhere, made safe for a terminal: such characters are shown, not obeyed. */
 export function printable(text: string): string {
-  return text.replace(/\p{Cc}|\p{Cf}/gu, (character) => `\\u{${character.codePointAt(0)?.toString(16)}}`);
+  return text.replace(notShown, (character) => `\\u{${character.codePointAt(0)?.toString(16)}}`);
+}
+
+/** A value as JSON on one line, which may hold text from elsewhere and go to a terminal: such characters are escaped. */
+export function jsonLine(value: unknown): string {
+  return JSON.stringify(value).replace(notShown, (character) =>
+    character
+      .split('')
+      .map((unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`)
+      .join(''),
+  );
 }

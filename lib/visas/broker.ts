@@ -1,15 +1,15 @@
+import { limits } from '../contract/limits.ts';
 import type { Subject } from '../contract/outbox-key.ts';
 import { isObject, text } from './claims.ts';
 import { VisaError } from './errors.ts';
 import { type JudgedVisas, judgeVisas } from './passport.ts';
-import { parseToken, type TokenRules, verifyToken } from './token.ts';
-import type { VerifyOptions } from './verify.ts';
+import { parseToken, type TokenRules, type VerifyOptions, verifyToken } from './token.ts';
 
 // What a broker hands out besides passports. The service takes visas and passports only and calls no broker, so neither
 // function is used by it; a front door that asks a UserInfo endpoint for visas needs both.
 
 /** AAI 1.2, Passport-Scoped Access Token: `typ` must say so, as either of these. */
-const accessTokenRules: TokenRules = { role: 'passports', typ: ['at+jwt', 'jwt'] };
+const accessTokenRules: TokenRules = { role: 'passports', typ: ['at+jwt', 'jwt'], maxBytes: limits.visaBytes };
 
 /**
  * Verify a passport-scoped access token. It grants nothing: visas in it make it invalid, and those it stands for are
@@ -17,8 +17,8 @@ const accessTokenRules: TokenRules = { role: 'passports', typ: ['at+jwt', 'jwt']
  *
  * @throws VisaError
  */
-export async function verifyAccessToken(token: string, { issuers, now }: VerifyOptions): Promise<Subject> {
-  const { issuer, claims, sub } = await verifyToken(parseToken(token), accessTokenRules, issuers, now);
+export async function verifyAccessToken(token: string, options: VerifyOptions): Promise<Subject> {
+  const { issuer, claims, sub } = await verifyToken(parseToken(token), accessTokenRules, options);
   if ('ga4gh_passport_v1' in claims || 'ga4gh_visa_v1' in claims) throw new VisaError('malformed-claim');
   const scope = 'scope' in claims ? text(claims, 'scope').split(' ') : [];
   if (!scope.includes('openid') || !scope.includes('ga4gh_passport_v1')) throw new VisaError('missing-scope');
@@ -31,7 +31,7 @@ export async function verifyAccessToken(token: string, { issuers, now }: VerifyO
  *
  * @throws VisaError when the body is not of this form
  */
-export async function judgeUserInfo(body: unknown, { issuers, now }: VerifyOptions): Promise<JudgedVisas> {
+export async function judgeUserInfo(body: unknown, options: VerifyOptions): Promise<JudgedVisas> {
   if (!isObject(body)) throw new VisaError('malformed-token');
-  return judgeVisas(body['ga4gh_passport_v1'] ?? [], issuers, now);
+  return judgeVisas(body['ga4gh_passport_v1'] ?? [], options);
 }

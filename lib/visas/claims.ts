@@ -34,11 +34,14 @@ function present(claims: Claims, name: string): unknown {
 
 /**
  * The registered claims of every token (Passport 1.2, Visa Format; RFC 7519 § 4.1): `iss`, `sub`, `iat`, `exp` are
- * there, `exp` lies ahead, `iat` and a `nbf` do not, all within the leeway.
+ * there, `exp` lies ahead, `iat` and a `nbf` do not, all within the leeway; from `iat` to `exp` is no longer than allowed.
  *
  * @returns `sub`, and `exp` as a date
  */
-export function checkRegisteredClaims(claims: Claims, now: Date): { readonly sub: string; readonly expiresAt: Date } {
+export function checkRegisteredClaims(
+  claims: Claims,
+  { now, maxLifetimeSeconds }: { readonly now: Date; readonly maxLifetimeSeconds: number },
+): { readonly sub: string; readonly expiresAt: Date } {
   const sub = text(claims, 'sub');
   const issued = numericDate(claims, 'iat');
   const expires = numericDate(claims, 'exp');
@@ -47,6 +50,7 @@ export function checkRegisteredClaims(claims: Claims, now: Date): { readonly sub
   if (!(seconds < expires + clockSkewSeconds)) throw new VisaError('expired');
   if ('nbf' in claims && isAhead(numericDate(claims, 'nbf'), now)) throw new VisaError('not-yet-valid');
   if (isAhead(issued, now)) throw new VisaError('issued-in-future');
+  if (expires - issued > maxLifetimeSeconds) throw new VisaError('lifetime-too-long');
   return { sub, expiresAt: new Date(expires * 1000) };
 }
 

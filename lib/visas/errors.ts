@@ -3,7 +3,7 @@ export type VisaErrorCode = keyof typeof explanations;
 
 const explanations = {
   'malformed-token': 'the token is not a JWS in compact form',
-  'token-too-large': 'the token is larger than 16,384 bytes',
+  'token-too-large': 'the token is too large: a visa may have 16,384 bytes, a passport 262,144',
   'alg-not-allowed': 'the signature algorithm is not the one of the key, or neither RS256 nor ES256',
   'crit-unsupported': 'the token asks for an extension that is not understood',
   'wrong-typ': 'the token is of another type',
@@ -17,6 +17,7 @@ const explanations = {
   'malformed-claim': 'a claim has the wrong form',
   'claim-too-long': 'a claim is longer than allowed',
   expired: 'the token has expired',
+  'lifetime-too-long': 'the token lives longer than its issuer may let it',
   'not-yet-valid': 'the token is not valid yet',
   'issued-in-future': 'the token was issued in the future',
   'asserted-in-future': 'the visa was asserted in the future',
@@ -25,6 +26,7 @@ const explanations = {
   'wrong-visa-type': 'the visa is not a ControlledAccessGrants visa',
   'value-mismatch': 'the visa is for another dataset',
   'no-matching-visa': 'no visa of the passport grants the dataset',
+  denied: 'the operator of the service has denied this token or its subject',
   'missing-scope': 'the access token lacks a scope of passports',
 } as const;
 

@@ -10,6 +10,11 @@ export interface DatasetGrant {
   readonly datasetId: string;
   /** When it ends: the earliest of the visa, the visas that meet its conditions, and the passport around it. */
   readonly expiresAt: Date;
+  /**
+   * Every token that this takes, and the subject of each, as `entryHash` has it: the visa, the visas that meet its
+   * conditions, and the passport around it. When one of them is denied, the grant is void.
+   */
+  readonly restsOn: readonly string[];
 }
 
 /** A visa of a passport that counts for nothing; the passport's other visas are not touched by it. */
@@ -60,18 +65,19 @@ export interface VerifiedGrants {
  */
 export function collectGrants(
   visas: readonly ValidVisa[],
-  token: Pick<VerifiedGrants, 'kind' | 'subject' | 'expiresAt' | 'ignored'>,
+  token: Pick<VerifiedGrants, 'kind' | 'subject' | 'expiresAt' | 'ignored'> & Pick<DatasetGrant, 'restsOn'>,
 ): VerifiedGrants {
   const subjects = new Map<string, Subject>();
   const grants = new Map<string, DatasetGrant>();
   let { expiresAt } = token;
-  for (const { type, subject, datasetId, expiresAt: visaExpiry } of visas) {
+  for (const { type, subject, datasetId, expiresAt: visaExpiry, restsOn: tokens } of visas) {
     if (type !== grantType) continue;
     subjects.set(JSON.stringify([subject.iss, subject.sub]), subject);
     expiresAt = earlier(expiresAt, visaExpiry);
     if (datasetId === undefined) continue;
     const key = JSON.stringify([subject.iss, subject.sub, datasetId]);
-    const grant = { subject, datasetId, expiresAt: earlier(token.expiresAt, visaExpiry) };
+    const restsOn = [...new Set([...tokens, ...token.restsOn])];
+    const grant = { subject, datasetId, expiresAt: earlier(token.expiresAt, visaExpiry), restsOn };
     const known = grants.get(key);
     if (!known || known.expiresAt < grant.expiresAt) grants.set(key, grant);
   }

@@ -2,7 +2,7 @@ import { limits } from '../contract/limits.ts';
 import { visasMeeting } from './conditions.ts';
 import { VisaError } from './errors.ts';
 import type { IgnoredVisa } from './grants.ts';
-import { parseToken } from './token.ts';
+import { parseToken, type VerifyOptions } from './token.ts';
 import type { TrustedIssuers } from './trusted-issuers.ts';
 import { type ValidVisa, verifyVisaToken } from './visa.ts';
 
@@ -18,40 +18,45 @@ export interface JudgedVisas {
  *
  * @throws VisaError when it is not a list, or a list of more than 200
  */
-export async function judgeVisas(tokens: unknown, issuers: TrustedIssuers, now: Date): Promise<JudgedVisas> {
+export async function judgeVisas(tokens: unknown, options: VerifyOptions): Promise<JudgedVisas> {
   if (!Array.isArray(tokens)) throw new VisaError('malformed-claim');
   if (tokens.length > limits.visasPerPassport) throw new VisaError('claim-too-long');
   const valid = new Map<number, ValidVisa>();
   const ignored: IgnoredVisa[] = [];
   for (const [position, token] of tokens.entries()) {
-    const result = await judgeVisa(token, issuers, now);
+    const result = await judgeVisa(token, options);
     if (result instanceof VisaError) ignored.push({ position, reason: result.code });
     else valid.set(position, result);
   }
   const visas: ValidVisa[] = [];
   for (const [position, visa] of valid) {
-    const met = settle(visa, [...valid.values()], issuers);
+    const met = settle(visa, [...valid.values()], options.issuers);
     if (met) visas.push(met);
     else ignored.push({ position, reason: 'conditions-not-met', ...(visa.datasetId && { datasetId: visa.datasetId }) });
   }
   return { visas, ignored };
 }
 
-async function judgeVisa(token: unknown, issuers: TrustedIssuers, now: Date): Promise<ValidVisa | VisaError> {
+async function judgeVisa(token: unknown, options: VerifyOptions): Promise<ValidVisa | VisaError> {
   if (typeof token !== 'string') return new VisaError('malformed-token');
   try {
-    return await verifyVisaToken(parseToken(token), issuers, now);
+    return await verifyVisaToken(parseToken(token), options);
   } catch (error) {
     if (error instanceof VisaError) return error;
     throw error;
   }
 }
 
-/** The visa with its conditions met, which then ends with the visas that meet them; `undefined` when they are not. */
+/** The visa with its conditions met, which then rests on the visas that meet them; `undefined` when they are not. */
 function settle(visa: ValidVisa, all: readonly ValidVisa[], { conditions }: TrustedIssuers): ValidVisa | undefined {
   if (!visa.conditions) return visa;
   const meeting = conditions === 'evaluate' ? visasMeeting(visa, all) : undefined;
   if (!meeting) return undefined;
-  const expiries = [visa, ...meeting].map(({ expiresAt }) => expiresAt.getTime());
-  return { ...visa, expiresAt: new Date(Math.min(...expiries)) };
+  const needed = [visa, ...meeting];
+  const expiries = needed.map(({ expiresAt }) => expiresAt.getTime());
+  return {
+    ...visa,
+    expiresAt: new Date(Math.min(...expiries)),
+    restsOn: [...new Set(needed.flatMap(({ restsOn }) => restsOn))],
+  };
 }

@@ -1,9 +1,18 @@
 import { compactVerify, errors } from 'jose';
+import { type DenyList, entryHash } from '../contract/deny-list.ts';
 import { limits } from '../contract/limits.ts';
 import { type Claims, checkRegisteredClaims, isObject, text } from './claims.ts';
 import { VisaError } from './errors.ts';
 import type { IssuerKey } from './keys.ts';
 import type { TokenRole, TrustedIssuer, TrustedIssuers } from './trusted-issuers.ts';
+
+/** What verification goes by. Nothing of it is fetched here. */
+export interface VerifyOptions {
+  readonly issuers: TrustedIssuers;
+  /** Tokens and subjects that are refused although everything else about them is right. */
+  readonly denied: DenyList;
+  readonly now: Date;
+}
 
 /** A JWS in compact form, taken apart. Nothing in it has been verified. */
 export interface UnverifiedToken {
@@ -20,6 +29,8 @@ export interface VerifiedToken {
   readonly claims: Claims;
   readonly sub: string;
   readonly expiresAt: Date;
+  /** What the deny list may name: the subject, and the token itself if it has a `jti`. As `entryHash` has it. */
+  readonly restsOn: readonly string[];
 }
 
 /** What differs between the kinds of token. */
@@ -28,18 +39,20 @@ export interface TokenRules {
   readonly role: TokenRole;
   /** Media types that `typ` may name, in lower case and without `application/`; `undefined` in it: may be absent. */
   readonly typ: readonly (string | undefined)[];
+  /** Size of the token. */
+  readonly maxBytes: number;
 }
 
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
 /**
- * Take a token apart, so that its kind can be seen. Base64url must be in its one canonical form, without padding (RFC
- * 7515 § 2), so that a token has one spelling.
+ * Take a token apart, so that its kind can be seen; {@link verifyToken} knows how large one of that kind may be. Base64url
+ * must be in its one canonical form, without padding (RFC 7515 § 2), so that a token has one spelling.
  *
  * @throws VisaError `token-too-large`, `malformed-token`
  */
 export function parseToken(token: string): UnverifiedToken {
-  if (Buffer.byteLength(token) > limits.visaBytes) throw new VisaError('token-too-large');
+  if (Buffer.byteLength(token) > limits.passportBytes) throw new VisaError('token-too-large');
   const parts = token.split('.');
   const [header, claims, signature] = parts;
   if (parts.length !== 3 || !header || !claims || signature === undefined) throw new VisaError('malformed-token');
@@ -74,10 +87,10 @@ function jsonObject(part: string): Claims {
 export async function verifyToken(
   token: UnverifiedToken,
   rules: TokenRules,
-  { issuers }: TrustedIssuers,
-  now: Date,
+  { issuers: { issuers }, denied, now }: VerifyOptions,
 ): Promise<VerifiedToken> {
   const { header, claims } = token;
+  if (Buffer.byteLength(token.compact) > rules.maxBytes) throw new VisaError('token-too-large');
   // No extension is understood, so none may be critical; an empty list is not allowed either (RFC 7515 § 4.1.11).
   if ('crit' in header) throw new VisaError('crit-unsupported');
   if (header['alg'] !== 'RS256' && header['alg'] !== 'ES256') throw new VisaError('alg-not-allowed');
@@ -92,7 +105,12 @@ export async function verifyToken(
   if (key.alg !== header['alg']) throw new VisaError('alg-not-allowed');
   await verifySignature(token, key);
   if (issuer.audience && 'aud' in claims) checkAudience(claims['aud'], issuer.audience);
-  return { issuer, header, claims, ...checkRegisteredClaims(claims, now) };
+  const { sub, expiresAt } = checkRegisteredClaims(claims, { now, maxLifetimeSeconds: issuer.maxLifetimeSeconds });
+  const { iss } = issuer;
+  const jti = claims['jti'];
+  const restsOn = [entryHash({ iss, sub }), ...(typeof jti === 'string' ? [entryHash({ iss, jti })] : [])];
+  if (restsOn.some((hash) => denied.has(hash))) throw new VisaError('denied');
+  return { issuer, header, claims, sub, expiresAt, restsOn };
 }
 
 /** RFC 7519 § 4.1.3: one text or a list of them, compared with their case. */

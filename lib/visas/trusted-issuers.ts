@@ -19,6 +19,8 @@ export interface TrustedIssuer {
   readonly sources: ReadonlySet<string> | undefined;
   /** `by` claims of grants that are trusted with this issuer; absent: all. */
   readonly by: ReadonlySet<string> | undefined;
+  /** Most seconds from `iat` to `exp` of a token. */
+  readonly maxLifetimeSeconds: number;
 }
 
 export type TokenRole = 'visas' | 'passports';
@@ -38,6 +40,8 @@ export class TrustedIssuersError extends Error {
   }
 }
 
+/** 366 days: access portals issue visas for a year. */
+const defaultMaxLifetimeSeconds = 31_622_400;
 const prefixRule = 'prefix:';
 /** After anything else a prefix ends inside a name, and a longer name would count as well: `…/d` takes `…/dEGAD1`. */
 const prefixEnd = /[/:#=?]$/;
@@ -96,6 +100,7 @@ const issuer = z.strictObject({
     .optional(),
   sources: strings.optional(),
   by: strings.optional(),
+  maxLifetimeSeconds: z.int().min(1).default(defaultMaxLifetimeSeconds),
 });
 
 const issuerList = z.array(issuer).superRefine((entries, context) => {
@@ -124,7 +129,7 @@ export function parseTrustedIssuers(config: unknown): TrustedIssuers {
   }
   const { issuers, conditions } = result.data;
   const entries = issuers.map(
-    ({ iss, jwks, issues, datasetIdFrom, jku, audience, sources, by }): [string, TrustedIssuer] => [
+    ({ iss, jwks, issues, datasetIdFrom, jku, audience, sources, by, maxLifetimeSeconds }): [string, TrustedIssuer] => [
       iss,
       {
         iss,
@@ -135,6 +140,7 @@ export function parseTrustedIssuers(config: unknown): TrustedIssuers {
         audience: audience && new Set(audience),
         sources: sources && new Set(sources),
         by: by && new Set(by),
+        maxLifetimeSeconds,
       },
     ],
   );

@@ -1,19 +1,14 @@
+import { limits } from '../contract/limits.ts';
 import { VisaError } from './errors.ts';
 import { collectGrants, type VerifiedGrants } from './grants.ts';
 import { judgeVisas } from './passport.ts';
-import { parseToken, type TokenRules, typOf, type UnverifiedToken, verifyToken } from './token.ts';
-import type { TrustedIssuers } from './trusted-issuers.ts';
+import { parseToken, type TokenRules, typOf, type UnverifiedToken, type VerifyOptions, verifyToken } from './token.ts';
 import { verifyVisaToken } from './visa.ts';
-
-export interface VerifyOptions {
-  readonly issuers: TrustedIssuers;
-  readonly now: Date;
-}
 
 const passportType = 'vnd.ga4gh.passport+jwt';
 
 /** AAI 1.2, Passport Format: `typ` is required, so that no other token of a broker is taken for a passport. */
-const passportRules: TokenRules = { role: 'passports', typ: [passportType] };
+const passportRules: TokenRules = { role: 'passports', typ: [passportType], maxBytes: limits.passportBytes };
 
 /**
  * Verify a visa or a passport, whichever it is. What the token says of itself only chooses the rules; each set of rules
@@ -42,17 +37,18 @@ function looksLikePassport({ header, claims }: UnverifiedToken): boolean {
   return 'ga4gh_passport_v1' in claims || typOf(header) === passportType;
 }
 
-async function visaGrants(token: UnverifiedToken, { issuers, now }: VerifyOptions): Promise<VerifiedGrants> {
-  const visa = await verifyVisaToken(token, issuers, now);
+async function visaGrants(token: UnverifiedToken, options: VerifyOptions): Promise<VerifiedGrants> {
+  const visa = await verifyVisaToken(token, options);
   // Conditions are met by other visas, and here is none.
   if (visa.conditions) throw new VisaError('conditions-not-met');
-  return collectGrants([visa], { kind: 'visa', subject: visa.subject, expiresAt: visa.expiresAt, ignored: [] });
+  const { subject, expiresAt, restsOn } = visa;
+  return collectGrants([visa], { kind: 'visa', subject, expiresAt, restsOn, ignored: [] });
 }
 
 /** A passport that fails its own checks is refused as a whole (Passport 1.2, General Requirements 8.1). */
-async function passportGrants(token: UnverifiedToken, { issuers, now }: VerifyOptions): Promise<VerifiedGrants> {
-  const { issuer, claims, sub, expiresAt } = await verifyToken(token, passportRules, issuers, now);
+async function passportGrants(token: UnverifiedToken, options: VerifyOptions): Promise<VerifiedGrants> {
+  const { issuer, claims, sub, expiresAt, restsOn } = await verifyToken(token, passportRules, options);
   if (!('ga4gh_passport_v1' in claims)) throw new VisaError('missing-claim');
-  const { visas, ignored } = await judgeVisas(claims['ga4gh_passport_v1'], issuers, now);
-  return collectGrants(visas, { kind: 'passport', subject: { iss: issuer.iss, sub }, expiresAt, ignored });
+  const { visas, ignored } = await judgeVisas(claims['ga4gh_passport_v1'], options);
+  return collectGrants(visas, { kind: 'passport', subject: { iss: issuer.iss, sub }, expiresAt, restsOn, ignored });
 }

@@ -1,8 +1,15 @@
+import { limits } from '../contract/limits.ts';
 import type { Subject } from '../contract/outbox-key.ts';
 import { type Claims, isAhead, isObject, numericDate, text } from './claims.ts';
 import { VisaError } from './errors.ts';
-import { type TokenRules, typOf, type UnverifiedToken, type VerifiedToken, verifyToken } from './token.ts';
-import type { TrustedIssuers } from './trusted-issuers.ts';
+import {
+  type TokenRules,
+  typOf,
+  type UnverifiedToken,
+  type VerifiedToken,
+  type VerifyOptions,
+  verifyToken,
+} from './token.ts';
 
 /** A visa in force, from a trusted issuer and source. Its conditions, if any, have still to be met. */
 export interface ValidVisa {
@@ -16,6 +23,8 @@ export interface ValidVisa {
   readonly conditions: readonly unknown[] | undefined;
   /** The dataset id that `value` names; `undefined` for a visa of another type or for something elsewhere. */
   readonly datasetId: string | undefined;
+  /** See `DatasetGrant`. */
+  readonly restsOn: readonly string[];
 }
 
 /** The one type of visa that grants a dataset; compared with its case (Passport 1.2, ControlledAccessGrants). */
@@ -25,32 +34,36 @@ export const grantType = 'ControlledAccessGrants';
 const urlClaimLength = 255;
 
 /** Passport 1.2, Visa Format: `typ` is optional in a visa. */
-const rules: TokenRules = { role: 'visas', typ: [undefined, 'jwt', 'vnd.ga4gh.visa+jwt'] };
+const rules: TokenRules = {
+  role: 'visas',
+  typ: [undefined, 'jwt', 'vnd.ga4gh.visa+jwt'],
+  maxBytes: limits.visaBytes,
+};
 
 /**
  * Verify one visa in document form. A valid visa of any type comes back; only one of {@link grantType} can grant.
  *
  * @throws VisaError
  */
-export async function verifyVisaToken(token: UnverifiedToken, issuers: TrustedIssuers, now: Date): Promise<ValidVisa> {
+export async function verifyVisaToken(token: UnverifiedToken, options: VerifyOptions): Promise<ValidVisa> {
   if (isVisaAccessToken(token)) throw new VisaError('unsupported-visa-format');
-  const verified = await verifyToken(token, rules, issuers, now);
+  const verified = await verifyToken(token, rules, options);
   checkDocumentForm(verified);
-  const { issuer, claims, sub, expiresAt } = verified;
+  const { issuer, claims, sub, expiresAt, restsOn } = verified;
   if (!('ga4gh_visa_v1' in claims)) throw new VisaError('missing-claim');
   const visa = claims['ga4gh_visa_v1'];
   if (!isObject(visa)) throw new VisaError('malformed-claim');
 
   // Passport 1.2, Visa Object Claims: type, asserted, value and source are required.
   const type = text(visa, 'type');
-  if (isAhead(numericDate(visa, 'asserted'), now)) throw new VisaError('asserted-in-future');
+  if (isAhead(numericDate(visa, 'asserted'), options.now)) throw new VisaError('asserted-in-future');
   const value = text(visa, 'value');
   const source = urlClaim(visa, 'source');
   const by = 'by' in visa ? text(visa, 'by') : undefined;
   const conditions = conditionsOf(visa);
   if (issuer.sources && !issuer.sources.has(source)) throw new VisaError('untrusted-source');
 
-  const valid = { subject: { iss: issuer.iss, sub }, expiresAt, type, value, source, by, conditions };
+  const valid = { subject: { iss: issuer.iss, sub }, expiresAt, type, value, source, by, conditions, restsOn };
   if (type !== grantType) return { ...valid, datasetId: undefined };
   urlClaim(visa, 'value');
   if (by === undefined) throw new VisaError('missing-claim');

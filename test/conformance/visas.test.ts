@@ -11,8 +11,10 @@ import {
   verifyVisa,
   verifyVisaOrPassport,
 } from '../../lib/visas/index.ts';
+import { denied } from '../helpers/issuer.ts';
 import {
   evaluationTime,
+  maxLifetimeSeconds,
   policy,
   readVector,
   type VisaVector,
@@ -38,6 +40,7 @@ describe.each(modes)('datasetIdFrom $datasetIdFrom', ({ datasetIdFrom, idOf }) =
   describe.each(['refuse', 'evaluate'] as const)('conditions: %s', (conditions) => {
     const options: VerifyOptions = {
       issuers: parseTrustedIssuers(vectorTrustList({ datasetIdFrom, conditions })),
+      denied,
       now: evaluationTime,
     };
 
@@ -109,10 +112,11 @@ function codeOf(error: unknown): string {
 describe('FEGA clearinghouse test data', () => {
   const peer = (file: string) =>
     readFileSync(new URL(`../vectors/peers/fega-clearinghouse/${file}`, import.meta.url), 'utf8').trim();
-  const entry = { iss: 'https://login.elixir-czech.org/oidc/', jwks: JSON.parse(peer('jwk.json')) };
+  const entry = { iss: 'https://login.elixir-czech.org/oidc/', jwks: JSON.parse(peer('jwk.json')), maxLifetimeSeconds };
   const jku = 'https://login.elixir-czech.org/oidc/jwk';
   const optionsWith = (fields: object): VerifyOptions => ({
     issuers: parseTrustedIssuers([{ ...entry, ...fields }]),
+    denied,
     now: evaluationTime,
   });
 

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout } from 'node:timers/promises';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { connect } from '../../lib/client/connection.ts';
 import { DataOutApi } from '../../lib/client/data-out.ts';
@@ -14,6 +15,7 @@ import { Transport } from '../../lib/client/transport.ts';
 import { generateKeyPair } from '../../lib/crypt4gh/index.ts';
 import { bytesOf } from '../../lib/demo/made-files.ts';
 import { receive } from '../../lib/demo/receive.ts';
+import { all } from '../helpers/download-world.ts';
 import { FaultProxy } from '../helpers/fault-proxy.ts';
 import { Service } from '../helpers/service.ts';
 
@@ -108,6 +110,20 @@ describe('the outbox of the whole service', () => {
     });
     expect(report.error).toBeUndefined();
     expect((await Promise.all((await readdir(folder)).map(sumOf))).sort()).toEqual(await expected());
+  });
+
+  test('is kept as it is when the same export was repeated', async () => {
+    const times = async () => (await all(new ProxyApi(connection()).list())).map(({ modified }) => modified?.getTime());
+    expect((await download()).error).toBeUndefined();
+    const before = await times();
+    // Times of objects are whole seconds.
+    await setTimeout(1_100);
+    const again = await service.exported({ id: datasetId, visa, publicKey: reader.publicKey });
+    await service.settled(again, sources.length);
+    for (const [index, time] of (await times()).entries()) expect(time).toBeGreaterThan(before[index] ?? Number.NaN);
+    const report = await download();
+    expect(report.error).toBeUndefined();
+    expect(report.files.map(({ outcome }) => outcome)).toEqual(sources.map(() => 'skipped'));
   });
 
   test('is gone on with after a stop, without what was there', async () => {

@@ -183,7 +183,8 @@ async function broken(): Promise<void> {
 
 test('the run left something in every kind of place', () => {
   const sources = new Set(traces.map(({ source }) => source));
-  for (const name of ['authorize-visa', 'datasets', 'dataset-files', 'direct-file', 'drs', 'data-out-access']) {
+  const direct = ['authorize-visa', 'datasets', 'dataset-files', 'direct-file', 'drs', 'describe-file'];
+  for (const name of [...direct, 'data-out-access']) {
     expect(sources).toContain(`log ${name}`);
     expect(sources).toContain(`log file ${name}.log`);
   }
@@ -191,7 +192,7 @@ test('the run left something in every kind of place', () => {
   expect(traces.some(({ source, text }) => source === 'object of OutboxBucketName' && text.includes('direct/'))).toBe(
     true,
   );
-  for (const message of ['served', 'listed', 'described', 'refused', 'failed', 'reply broke off']) {
+  for (const message of ['served', 'listed', 'described', 'not described', 'refused', 'failed', 'reply broke off']) {
     expect(traces.some(({ text }) => text.includes(`"message":"${message}"`))).toBe(true);
   }
 });

@@ -227,13 +227,15 @@ describe('the database, with the secret of list and stream', () => {
     await expect(unknown.execute('select 1')).rejects.toThrow();
   });
 
-  test('is all that list and stream may use; a migration that runs again changes nothing of that', async () => {
+  test('is all that their authorizer may use, and they themselves not even that; a migration that runs again changes nothing of that', async () => {
     const { functions } = service.engine;
     const owner = service.connection.outputs.DatabaseSecretArn;
+    const { environment } = functions.definition('authorize-outbox');
+    expect(Object.values(environment)).not.toContain(owner);
+    expect(environment['DATABASE_SECRET_ARN']).toBe(proxySecretArn(service));
     for (const name of ['files', 'stream']) {
-      const { environment } = functions.definition(name);
-      expect(Object.values(environment)).not.toContain(owner);
-      expect(environment['DATABASE_SECRET_ARN']).toBe(proxySecretArn(service));
+      const names = Object.keys(functions.definition(name).environment);
+      expect(names.filter((variable) => variable.startsWith('DATABASE_'))).toEqual([]);
     }
     expect(await functions.invoke('migrate', {})).toMatchObject({ ok: true });
     await databaseAs(proxySecretArn(service)).execute('select username from data_out.archive_users');

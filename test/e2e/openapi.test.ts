@@ -306,7 +306,7 @@ describe('DRS', () => {
       await expectStatus(403, operation, { body: JSON.stringify({ passports: [other] }), headers: json });
       await expectStatus(413, operation, { body: Buffer.alloc(10 * 1024 * 1024 + 1, 32) });
     }
-    await expectStatus(403, `data-out OPTIONS /${drs}/objects/{object_id}`, {
+    await expectStatus(404, `data-out OPTIONS /${drs}/objects/{object_id}`, {
       path: `${drs}/objects/${'x'.repeat(257)}`,
     });
   });
@@ -336,12 +336,13 @@ describe('DRS', () => {
 describe('what goes wrong', () => {
   const databases = () => having(503).filter((operation) => operation.startsWith('data-out '));
   const fromS3 = ({ service: name, caller }: AwsCall) => name === 's3' && /^(files|stream)$/.test(caller);
+  const fromCatalogue = ({ service: name, caller }: AwsCall) => name === 'rds-data' && caller !== 'authorize-outbox';
   const outboxRoutes = ['proxy GET /files', 'proxy GET /stream/{file}', 'proxy HEAD /stream/{file}'];
 
   test('the database or S3 refuses the function: 500', async () => {
     const denied = (code: string) => ({ error: { status: 403, code } });
     await Promise.all([
-      whileFailing(denied('AccessDeniedException'), ({ service: name }) => name === 'rds-data', databases(), 500),
+      whileFailing(denied('AccessDeniedException'), fromCatalogue, databases(), 500),
       whileFailing(denied('AccessDenied'), fromS3, outboxRoutes, 500),
     ]);
   });
@@ -350,7 +351,7 @@ describe('what goes wrong', () => {
     const down = { error: { status: 500, code: 'InternalError' } };
     const resuming = { error: { status: 400, code: 'DatabaseResumingException' } };
     await Promise.all([
-      whileFailing(resuming, ({ service: name }) => name === 'rds-data', databases(), 503),
+      whileFailing(resuming, fromCatalogue, databases(), 503),
       whileFailing(down, fromS3, outboxRoutes, 503),
       whileFailing(down, ({ action }) => action === 'SendMessage', ['proxy POST /export/{archive_kind}'], 503),
     ]);
@@ -388,7 +389,7 @@ test.each([
           headers: Object.fromEntries(
             Object.entries(Properties.ResponseParameters).map(([name, value]) => [
               name.split('.').pop(),
-              String(value),
+              String(value).slice(1, -1),
             ]),
           ),
           templates: Properties.ResponseTemplates,

@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto';
-import { SendMessageCommand } from '@aws-sdk/client-sqs';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { formatPublicKey, generateKeyPair, publicKeyOf } from '../../lib/crypt4gh/index.ts';
 import type { FaultRule } from '../../lib/local/aws/traffic.ts';
@@ -198,15 +197,9 @@ async function poisonMessages(): Promise<void> {
   const token = await visa('a message');
   const publicKey = formatPublicKey(recipient.publicKey);
   const send = (QueueUrl: string, body: unknown, requestId = '') =>
-    service.sqs.send(
-      new SendMessageCommand({
-        QueueUrl,
-        MessageBody: typeof body === 'string' ? body : JSON.stringify(body),
-        ...(requestId && {
-          MessageAttributes: { requestId: { DataType: 'String', StringValue: requestId } },
-        }),
-      }),
-    );
+    service.enqueue(QueueUrl, typeof body === 'string' ? body : JSON.stringify(body), {
+      ...(requestId && { requestId }),
+    });
   await send(outputs.ExportRequestsQueueUrl, `{"jwtToken":"${token}","publicKey":`);
   await send(outputs.ExportRequestsQueueUrl, { jwtToken: [token], publicKey, datasetId: released });
   await send(outputs.ExportRequestsQueueUrl, { jwtToken: token, publicKey: token, datasetId: released });
@@ -264,14 +257,15 @@ async function downloads(): Promise<void> {
     expect(await statusOf(path, { ...both, 'X-GA4GH-Visa': await visa('late', { claims: { exp: 1 } }) })).toBe(401);
   }
   for (const fault of [denied, { drop: true }]) {
-    for (const [caller, path] of [
+    for (const [function_, path] of [
       ['files', 'files?inbox=false'],
       ['stream', `stream/${name}`],
     ] as const) {
       for (const aws of ['s3', 'rds-data'] as const) {
+        const caller = aws === 's3' ? function_ : 'authorize-outbox';
         const end = once((call) => call.caller === caller && call.service === aws, fault);
         // A user that was looked up a moment ago is not looked up again; another one is.
-        const user = { username: `user-of-${aws}-${caller}`, password: wrongPassword };
+        const user = { username: `user-of-${aws}-${function_}`, password: wrongPassword };
         await statusOf(path, aws === 's3' ? both : { ...both, Authorization: basic(user) });
         end();
       }
@@ -281,7 +275,10 @@ async function downloads(): Promise<void> {
 
 test('the run left something in every kind of place', () => {
   const sources = new Set(traces.map(({ source }) => source.replace(/ .*?(DeadLetter)?QueueUrl$/, ' $1Queue')));
-  const functions = ['authorize-admin', 'export', 'files', 'stream', 'consume-export', 'stage-file', 'proxy-access'];
+  const functions = [
+    ...['authorize-admin', 'authorize-outbox', 'export', 'files', 'stream', 'consume-export', 'stage-file'],
+    'proxy-access',
+  ];
   for (const name of functions) {
     expect(sources).toContain(`log ${name}`);
     expect(sources).toContain(`log file ${name}.log`);

@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto';
-import { SendMessageBatchCommand } from '@aws-sdk/client-sqs';
 import type { AwsCall, Fault } from '../../lib/local/aws/traffic.ts';
 import {
   areQueuesEmpty,
@@ -112,19 +111,13 @@ export class BrokenExports {
   async #publish(runs: readonly Run[]): Promise<void> {
     const { datasetId } = this.#dataset;
     const publicKey = Buffer.from(this.#dataset.publicKey).toString('base64');
-    for (let at = 0; at < runs.length; at += 10) {
-      const entries = runs.slice(at, at + 10).map(async ({ requestId, subject }, index) => ({
-        Id: String(index),
-        MessageBody: JSON.stringify({
-          jwtToken: await this.#service.visa({ subject, datasetId }),
-          publicKey,
-          datasetId,
-        }),
-        MessageAttributes: { requestId: { DataType: 'String', StringValue: requestId } },
-      }));
-      const QueueUrl = this.#service.connection.outputs.ExportRequestsQueueUrl;
-      await this.#service.sqs.send(new SendMessageBatchCommand({ QueueUrl, Entries: await Promise.all(entries) }));
-    }
+    const { ExportRequestsQueueUrl } = this.#service.connection.outputs;
+    const publish = async ({ requestId, subject }: Run) => {
+      const jwtToken = await this.#service.visa({ subject, datasetId });
+      const body = JSON.stringify({ jwtToken, publicKey, datasetId });
+      await this.#service.enqueue(ExportRequestsQueueUrl, body, { requestId });
+    };
+    await Promise.all(runs.map(publish));
   }
 
   /** Every file is staged, and the queues are empty. */

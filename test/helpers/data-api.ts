@@ -1,6 +1,6 @@
 import { RDSDataClient } from '@aws-sdk/client-rds-data';
 import { AwsError, type AwsReply, errorReply } from '../../lib/local/aws/errors.ts';
-import { Database } from '../../lib/local/rds-data/database.ts';
+import { Database, type SqlDatabase } from '../../lib/local/rds-data/database.ts';
 import { rdsDataService } from '../../lib/local/rds-data/rds-data.ts';
 import { DataApi, type DataApiOptions } from '../../lib/stores/rds/data-api.ts';
 import { migrate } from '../../lib/stores/rds/migrate.ts';
@@ -24,11 +24,11 @@ export interface DataApiFault {
 }
 
 /**
- * A real PostgreSQL in memory behind the local RDS Data API, reached through the SDK's client without a socket. Time is
+ * A real PostgreSQL, in memory by default, behind the local RDS Data API, reached through the SDK's client without a socket. Time is
  * simulated: a pause ends at once and moves the clock.
  */
 export class TestDatabase implements AsyncDisposable {
-  readonly database: Database;
+  readonly database: SqlDatabase;
   /** Actions that reached the Data API. */
   readonly actions: string[] = [];
   /** Bodies of the calls, as they were sent. */
@@ -38,7 +38,8 @@ export class TestDatabase implements AsyncDisposable {
   logins: Logins = {};
   now = 0;
 
-  private constructor(database: Database) {
+  /** Over a database of another kind. */
+  constructor(database: SqlDatabase) {
     this.database = database;
   }
 
@@ -83,7 +84,8 @@ export class TestDatabase implements AsyncDisposable {
   async empty(): Promise<void> {
     await this.sql('drop schema if exists sda, data_out, public cascade');
     await this.sql('create schema public');
-    for (const role of ['data_out_proxy', 'data_out_reader']) await this.sql(`drop role if exists ${role}`);
+    for (const role of ['data_out_proxy', 'data_out_reader', 'data_out_worker'])
+      await this.sql(`drop role if exists ${role}`);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -93,7 +95,7 @@ export class TestDatabase implements AsyncDisposable {
   async #answer(request: SdkRequest): Promise<{ status: number; headers: Record<string, string>; body: string }> {
     const service = rdsDataService(this.database, { ...cluster, login: (arn) => this.logins[arn] });
     const body = Buffer.from(textOf(request));
-    const { action, input } = service.parse(request.path, request.headers, body);
+    const { action, input } = service.parse(request.path, request.headers, body, '');
     this.actions.push(action);
     this.bodies.push(body.toString());
     const index = this.faults.findIndex((fault) => fault.action === action);

@@ -1,8 +1,9 @@
 import { encryptHeader } from '../../lib/crypt4gh/index.ts';
+import { describeFile } from '../../lib/direct/description.ts';
 import type { FileFacts } from '../../lib/direct/ports.ts';
 import type { DrsAccess, DrsEndpoint } from '../../lib/http/drs/objects.ts';
 import { ExportWorld, vector, vectorKey } from './export-world.ts';
-import { makeTestIssuer, type TestIssuer } from './issuer.ts';
+import { makeTestIssuer, rulesOf, type TestIssuer } from './issuer.ts';
 
 /** What DRS asks the catalogue, the archive and the issuers, in memory: EGAF1 in the released dataset EGAD1. */
 export class DrsWorld {
@@ -39,16 +40,19 @@ export class DrsWorld {
   get endpoint(): DrsEndpoint {
     const { catalogue, archive } = this.ports;
     return {
-      rules: { issuers: this.issuer.trusted, now: () => new Date('2026-06-01') },
-      catalogue: {
-        datasetsOfFile: (id) => catalogue.datasetsOfFile(id),
-        resolveDataset: (id) => catalogue.resolveDataset(id),
-        isReleased: (id) => catalogue.isReleased(id),
-        findReleasedFile: (reference) => catalogue.findReleasedFile(reference),
-        factsOf: async (id) => (catalogue.files.has(id) ? this.facts : undefined),
+      rules: rulesOf(this.issuer, () => new Date('2026-06-01')),
+      catalogue,
+      descriptions: {
+        describe: (reference) =>
+          describeFile(reference, {
+            catalogue: {
+              findReleasedFile: (released) => catalogue.findReleasedFile(released),
+              factsOf: async (id) => (catalogue.files.has(id) ? this.facts : undefined),
+            },
+            archive,
+            archiveKeys: { candidates: async () => this.ports.archiveKeys },
+          }),
       },
-      archive,
-      archiveKeys: { candidates: async () => this.ports.archiveKeys },
       served: (access) => this.served.push(access),
     };
   }

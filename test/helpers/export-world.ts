@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import { type DenyListEntry, denyListOf } from '../../lib/contract/deny-list.ts';
 import { type FileExportMessage, fileExportMessage } from '../../lib/contract/messages.ts';
 import type { ConsumeDependencies } from '../../lib/export/consume.ts';
 import type { ArchiveKey, ExportEvent, ExportLog, FileExports } from '../../lib/export/ports.ts';
@@ -58,6 +59,7 @@ export class ExportWorld {
   readonly log = new FakeLog(this.calls);
   readonly fileExports = new FakeFileExports(this.calls);
   archiveKeys: readonly ArchiveKey[] = [vectorKey('alice')];
+  readonly deniedEntries: DenyListEntry[] = [];
   /** Token → what its verification gives; every other token is malformed. */
   readonly visas = new Map<string, readonly DatasetGrant[] | VisaErrorCode | Error>();
 
@@ -76,6 +78,7 @@ export class ExportWorld {
     this.catalogue.files.set(fileId, {
       fileId,
       submissionFilePath,
+      archiveLocation: undefined,
       archiveFilePath,
       archiveFileSize: body.length,
       header: vector('split/header.bin'),
@@ -95,7 +98,8 @@ export class ExportWorld {
   get staging(): StageDependencies {
     const { catalogue, archive, outbox, log } = this;
     const candidates = () => this.calls.run('archiveKeys.candidates', () => this.archiveKeys);
-    return { catalogue, archive, outbox, log, archiveKeys: { candidates }, now: () => this.outbox.now };
+    const denied = () => this.calls.run('denyList.current', () => denyListOf({ denied: this.deniedEntries }));
+    return { catalogue, archive, outbox, log, denied, archiveKeys: { candidates }, now: () => this.outbox.now };
   }
 
   #verify(token: string): ReturnType<ConsumeDependencies['verify']> {

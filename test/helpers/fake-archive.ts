@@ -1,8 +1,8 @@
-import { ArchiveDamagedError } from '../../lib/errors.ts';
-import type { Archive, ObjectHead } from '../../lib/export/ports.ts';
+import { ArchiveDamagedError, ArchiveLocationUnknownError } from '../../lib/errors.ts';
+import type { Archive, BodyAddress, ObjectHead } from '../../lib/export/ports.ts';
 import type { PortCalls } from './port-calls.ts';
 
-/** Archived bodies in memory. Counts what is read; refuses what S3 or the port's contract refuses. */
+/** Archived bodies in memory, all in one bucket, the default. Counts what is read; refuses what S3 or the port's contract refuses. */
 export class FakeArchive implements Archive {
   bytesRead = 0;
   #versions = 0;
@@ -19,25 +19,29 @@ export class FakeArchive implements Archive {
   }
 
   /** What a server-side copy reads; not a call of the function. */
-  object(key: string): { readonly bytes: Uint8Array; readonly etag: string } {
+  object({ archiveLocation, archiveFilePath: key }: BodyAddress): {
+    readonly bytes: Uint8Array;
+    readonly etag: string;
+  } {
+    if (archiveLocation !== undefined) throw new ArchiveLocationUnknownError(archiveLocation);
     const body = this.#bodies.get(key);
     if (!body) throw new ArchiveDamagedError('no such body');
     return body;
   }
 
-  head(key: string): Promise<ObjectHead> {
+  head(address: BodyAddress): Promise<ObjectHead> {
     return this.#calls.run('archive.head', () => {
-      const { bytes, etag } = this.object(key);
+      const { bytes, etag } = this.object(address);
       return { size: bytes.length, etag, lastModified: new Date(0), metadata: {} };
     });
   }
 
   read(
-    key: string,
+    address: BodyAddress,
     { start, end, etag }: { readonly start: number; readonly end: number; readonly etag: string },
   ): Promise<Uint8Array> {
     return this.#calls.run('archive.read', () => {
-      const body = this.object(key);
+      const body = this.object(address);
       if (body.etag !== etag) throw new Error('PreconditionFailed');
       if (start < 0 || start >= end || end > body.bytes.length) throw new Error('InvalidRange');
       if (end - start > 8 * 1024 * 1024) throw new Error('more than 8 MiB at a time');

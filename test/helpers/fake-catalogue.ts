@@ -1,4 +1,4 @@
-import type { ArchivedFile, Catalogue, FileReference } from '../../lib/export/ports.ts';
+import type { ArchivedFile, Catalogue, FileReference, Finding, Wanted } from '../../lib/export/ports.ts';
 import type { PortCalls } from './port-calls.ts';
 
 interface Dataset {
@@ -31,23 +31,36 @@ export class FakeCatalogue implements Catalogue {
     dataset.released = released;
   }
 
-  resolveDataset(id: string): Promise<string | undefined> {
-    return this.#calls.run(`catalogue.resolveDataset ${id}`, () => {
-      if (this.datasets.has(id)) return id;
-      return [...this.datasets].find(([, { aliases }]) => aliases.includes(id))?.[0];
+  decide(granted: readonly string[], wanted?: Wanted): Promise<Finding> {
+    return this.#calls.run('catalogue.decide', () => {
+      const names = granted.map((id) => this.#named(id));
+      const wantedIds = this.#wantedIds(names, wanted);
+      const entitled = wantedIds.filter((id) => names.includes(id) && this.datasets.get(id)?.released).sort();
+      return {
+        known: wantedIds.length > 0,
+        granted: wantedIds.some((id) => names.includes(id)),
+        entitled: entitled.map((datasetId) => ({
+          datasetId,
+          namedBy: names.flatMap((name, index) => (name === datasetId ? [index] : [])),
+        })),
+      };
     });
+  }
+
+  #wantedIds(granted: readonly (string | undefined)[], wanted: Wanted | undefined): string[] {
+    if (!wanted) return [...this.datasets.keys()].filter((id) => granted.includes(id));
+    if ('datasetId' in wanted) return [this.#named(wanted.datasetId)].filter((id) => id !== undefined);
+    return [...this.datasets].flatMap(([id, { fileIds }]) => (fileIds.includes(wanted.fileId) ? [id] : []));
+  }
+
+  #named(id: string): string | undefined {
+    if (this.datasets.has(id)) return id;
+    const named = [...this.datasets].filter(([, { aliases }]) => aliases.includes(id));
+    return named.length === 1 ? named[0]?.[0] : undefined;
   }
 
   isReleased(datasetId: string): Promise<boolean> {
     return this.#calls.run(`catalogue.isReleased ${datasetId}`, () => this.datasets.get(datasetId)?.released ?? false);
-  }
-
-  datasetsOfFile(fileId: string): Promise<{ datasetId: string; released: boolean }[]> {
-    return this.#calls.run('catalogue.datasetsOfFile', () =>
-      [...this.datasets]
-        .filter(([, { fileIds }]) => fileIds.includes(fileId))
-        .map(([datasetId, { released }]) => ({ datasetId, released })),
-    );
   }
 
   async *fileIdsOfDataset(datasetId: string): AsyncGenerator<readonly string[]> {

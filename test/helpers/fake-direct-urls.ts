@@ -1,6 +1,7 @@
 import { parseDirectKey } from '../../lib/contract/direct-key.ts';
 import { isOutboxFileName } from '../../lib/contract/outbox-key.ts';
 import type { DirectUrls, SignedUrl } from '../../lib/direct/ports.ts';
+import type { BodyAddress } from '../../lib/export/ports.ts';
 
 /** Signs nothing, says what it was asked to sign; refuses what must not be signed. Its URLs live for 15 minutes. */
 export class FakeDirectUrls implements DirectUrls {
@@ -16,9 +17,9 @@ export class FakeDirectUrls implements DirectUrls {
     return this.#sign(`outbox/${key}`);
   }
 
-  body(archiveKey: string, fileName: string): Promise<SignedUrl> {
+  body({ archiveFilePath }: BodyAddress, fileName: string): Promise<SignedUrl> {
     if (!isOutboxFileName(fileName)) throw new Error(`not safe in a header: ${fileName}`);
-    return this.#sign(`archive/${archiveKey}`);
+    return this.#sign(`archive/${archiveFilePath}`);
   }
 
   async #sign(object: string): Promise<SignedUrl> {

@@ -16,7 +16,7 @@ export function gatewayEvent(parts: RequestParts & { readonly isBase64Encoded?: 
     multiValueQueryStringParameters: Object.keys(query).length > 0 ? all(query) : null,
     body: body === undefined ? null : typeof body === 'string' ? body : JSON.stringify(body),
     isBase64Encoded: parts.isBase64Encoded ?? false,
-    requestContext: requestContext as APIGatewayProxyEvent['requestContext'],
+    requestContext: { ...requestContext, authorizer: parts.authorizer } as APIGatewayProxyEvent['requestContext'],
   };
   return event as APIGatewayProxyEvent;
 }
@@ -25,7 +25,11 @@ export function gatewayEvent(parts: RequestParts & { readonly isBase64Encoded?: 
 export function authorizerEvent(
   authorization: string | readonly string[] | undefined,
 ): APIGatewayRequestAuthorizerEvent {
-  const headers = authorization === undefined ? {} : { authorization };
+  return authorizerEventOf(authorization === undefined ? {} : { authorization });
+}
+
+/** As {@link authorizerEvent}, with any headers. */
+export function authorizerEventOf(headers: Values): APIGatewayRequestAuthorizerEvent {
   const event: Partial<APIGatewayRequestAuthorizerEvent> = {
     type: 'REQUEST',
     methodArn: 'arn:aws:execute-api:eu-north-1:111122223333:abcdef1234/v1/POST/export/fega',

@@ -1,3 +1,4 @@
+import type { AuthorizerContext } from '../../lib/contract/authorizer-context.ts';
 import type { HttpRequest } from '../../lib/http/request.ts';
 
 export interface RequestParts {
@@ -9,6 +10,8 @@ export interface RequestParts {
   readonly pathParameters?: Readonly<Record<string, string>>;
   /** Anything but text and bytes is sent as JSON. */
   readonly body?: unknown;
+  /** What the front door's authorizer said of the caller. Default: nothing. */
+  readonly authorizer?: AuthorizerContext;
 }
 
 /** A request as a front door hands it over. Its id is `gateway-request`. */
@@ -23,6 +26,7 @@ export function httpRequest(parts: RequestParts = {}): HttpRequest {
     query: new Map(Object.entries(query).map(([name, value]) => [name, values(value)])),
     pathParameters: new Map(Object.entries(pathParameters)),
     body: bytesOf(body),
+    authorizer: parts.authorizer ?? {},
   };
 }
 

@@ -7,7 +7,8 @@ import {
   type JWTHeaderParameters,
   SignJWT,
 } from 'jose';
-import { parseTrustedIssuers, type TrustedIssuers } from '../../lib/visas/index.ts';
+import { type DenyListEntry, denyListOf } from '../../lib/contract/deny-list.ts';
+import { parseTrustedIssuers, type TrustedIssuers, type VisaRules, visaRules } from '../../lib/visas/index.ts';
 
 export interface TestIssuerOptions {
   /** Default `https://issuer.example.org`. */
@@ -56,12 +57,28 @@ export interface TestIssuer {
 
 export const issuedAt = Date.UTC(2026, 0, 1) / 1000;
 export const expiresAt = Date.UTC(2096, 0, 1) / 1000;
+/** What a token lives unless a test asks for something else. */
+export const seventyYears = expiresAt - issuedAt;
+
+/** A deny list with nothing in it. */
+export const denied = denyListOf({ denied: [] });
+
+/** The rules of a service that trusts this issuer. */
+export function rulesOf(
+  issuer: Pick<TestIssuer, 'trusted'>,
+  now: () => Date,
+  entries: readonly DenyListEntry[] = [],
+): VisaRules {
+  const list = denyListOf({ denied: [...entries] });
+  return visaRules({ issuers: issuer.trusted, denied: async () => list, now });
+}
 
 export async function makeTestIssuer(options: TestIssuerOptions = {}): Promise<TestIssuer> {
   const { iss = 'https://issuer.example.org', alg = 'ES256', kid = 'key-1' } = options;
   const { publicKey, privateKey } = await generateKeyPair(alg, { extractable: true });
   const jwks = { keys: [{ ...(await exportJWK(publicKey)), kid, alg, use: 'sig' }] };
-  const entry = { iss, jwks, issues: ['visas', 'passports'], datasetIdFrom: 'value', ...options.entry };
+  const usual = { issues: ['visas', 'passports'], datasetIdFrom: 'value', maxLifetimeSeconds: seventyYears };
+  const entry = { iss, jwks, ...usual, ...options.entry };
   const sign: TestIssuer['sign'] = (claims, header = {}) => signWith(privateKey, claims, { alg, kid, ...header });
 
   return {

@@ -21,7 +21,7 @@ export interface OpsWorld {
   readonly events: Map<string, string | undefined>;
   readonly users: Map<string, string>;
   readonly audit: AuditRow[];
-  readonly secrets: { administrators: unknown; archiveKeys: unknown };
+  readonly secrets: { administrators: unknown; archiveKeys: unknown; visaDenyList: unknown };
   /** Calls in order: `upload`, `registerFile`, `remove`, … */
   readonly calls: string[];
   /** Throws in place of the call of that name; `after` when the call has had its effect. */
@@ -38,6 +38,7 @@ export async function makeOpsWorld(): Promise<OpsWorld> {
   const secrets = {
     administrators: { users: [] } as unknown,
     archiveKeys: { keys: [{ privateKey: await formatPrivateKey(archiveKey.privateKey) }] } as unknown,
+    visaDenyList: { denied: [] } as unknown,
   };
   const audit: AuditRow[] = [];
   const calls: string[] = [];
@@ -110,6 +111,7 @@ export async function makeOpsWorld(): Promise<OpsWorld> {
     connection: undefined,
     catalogue,
     bodies: {
+      location: 'https://s3.example/archive',
       upload: (key, source) =>
         call('upload', async () => {
           const chunks: Uint8Array[] = [];
@@ -138,6 +140,7 @@ export async function makeOpsWorld(): Promise<OpsWorld> {
     },
     administrators: secret('administrators'),
     archiveKeys: secret('archiveKeys'),
+    visaDenyList: secret('visaDenyList'),
   };
   return { target, archiveKey, bodies, files, memberships, events, users, audit, secrets, calls, failures };
 }
@@ -216,6 +219,7 @@ export const exampleConnection = connection.parse({
     OutboxBucketName: 'outbox',
     AdminSecretArn: 'arn:aws:secretsmanager:eu-north-1:000000000000:secret:admin',
     ArchiveKeysSecretArn: 'arn:aws:secretsmanager:eu-north-1:000000000000:secret:keys',
+    VisaDenyListSecretArn: 'arn:aws:secretsmanager:eu-north-1:000000000000:secret:denied',
     DatabaseClusterArn: 'arn:aws:rds:eu-north-1:000000000000:cluster:catalogue',
     DatabaseSecretArn: 'arn:aws:secretsmanager:eu-north-1:000000000000:secret:database',
     DatabaseName: 'catalogue',

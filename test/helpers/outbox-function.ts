@@ -4,10 +4,13 @@ import { type FauxqsServer, startFauxqs } from 'fauxqs';
 import { vi } from 'vitest';
 import { outboxPrefix } from '../../lib/contract/outbox-key.ts';
 import { makeTestIssuer, type TestIssuer } from './issuer.ts';
+import { secretsManagerServer } from './secrets-manager-server.ts';
+
+const denyListArn = 'arn:aws:secretsmanager:eu-north-1:111122223333:secret:denied-AbCdEf';
 
 /**
- * What a function that serves the outbox finds around it: an S3 with the bucket `outbox`, one trusted issuer, and a
- * database that refuses to answer.
+ * What a function that serves the outbox finds around it: an S3 with the bucket `outbox`, one trusted issuer, an empty
+ * deny list, and a database that refuses to answer.
  */
 export interface OutboxSurroundings {
   readonly s3: FauxqsServer;
@@ -30,6 +33,8 @@ export async function outboxSurroundings(): Promise<OutboxSurroundings> {
     response.end(JSON.stringify({ message: 'not authorized to perform rds-data:ExecuteStatement' }));
   });
   await new Promise<void>((resolve) => database.listen(0, '127.0.0.1', resolve));
+  const secrets = await secretsManagerServer(denyListArn);
+  secrets.state.secret = { denied: [] };
   const variables = {
     AWS_REGION: 'eu-north-1',
     AWS_ACCESS_KEY_ID: 'id',
@@ -43,6 +48,8 @@ export async function outboxSurroundings(): Promise<OutboxSurroundings> {
     DATABASE_CLUSTER_ARN: 'arn:aws:rds:eu-north-1:111122223333:cluster:catalogue',
     DATABASE_SECRET_ARN: 'arn:aws:secretsmanager:eu-north-1:111122223333:secret:database-AbCdEf',
     DATABASE_NAME: 'lega',
+    VISA_DENY_LIST_SECRET_ARN: denyListArn,
+    AWS_ENDPOINT_URL_SECRETS_MANAGER: secrets.url,
   };
   for (const [name, value] of Object.entries(variables)) vi.stubEnv(name, value);
   return {
@@ -57,6 +64,7 @@ export async function outboxSurroundings(): Promise<OutboxSurroundings> {
       vi.unstubAllEnvs();
       database.closeAllConnections();
       database.close();
+      await secrets.stop();
       await s3.stop();
     },
   };

@@ -52,6 +52,14 @@ export class OutboxServer {
     this.#files.set(name, { content: Buffer.from(content), etag, lastModified: new Date(1_700_000_000_000) });
   }
 
+  /** The same bytes once more, as a repeated export stages them: with another time, and the tag of another upload. */
+  restage(name: string): void {
+    const file = this.#files.get(name);
+    if (!file) return;
+    file.lastModified = new Date(file.lastModified.getTime() + 86_400_000);
+    file.etag = `"${createHash('md5').update(file.etag).digest('hex')}-2"`;
+  }
+
   /** Other bytes of the same length, as if they were the same. */
   mend(name: string, content: Uint8Array): void {
     const file = this.#files.get(name);

@@ -2,8 +2,8 @@ import { hash } from 'bcryptjs';
 import type { Subject } from '../../lib/contract/outbox-key.ts';
 import { ArchiveCredentials } from '../../lib/http/archive-credentials.ts';
 import type { ArchiveUsers } from '../../lib/http/ports.ts';
-import type { RecipientAccess } from '../../lib/http/recipients.ts';
-import { makeTestIssuer, type TestIssuer, type VisaChoices } from './issuer.ts';
+import type { OutboxAccess } from '../../lib/http/recipients.ts';
+import { makeTestIssuer, rulesOf, type TestIssuer, type VisaChoices } from './issuer.ts';
 
 /** The moment at which these requests are made. */
 export const requestTime = new Date('2026-11-21T10:00:00Z');
@@ -14,7 +14,7 @@ export const archiveUser = { username: 'ana@archive', password: 'correct:horse' 
 export interface AccessWorld {
   readonly issuer: TestIssuer;
   /** Trusts the issuer; archive credentials are checked when presented, and those of {@link archiveUser} are right. */
-  readonly access: RecipientAccess;
+  readonly access: OutboxAccess;
   /** Headers of a caller with a visa of the trusted issuer. */
   headers(choices?: VisaChoices): Promise<Record<string, string>>;
   subject(sub: string): Subject;
@@ -31,9 +31,8 @@ export async function accessWorld(): Promise<AccessWorld> {
   return {
     issuer,
     access: {
-      issuers: issuer.trusted,
+      rules: rulesOf(issuer, clock),
       archiveCredentials: new ArchiveCredentials({ users, policy: 'when-presented', clock }),
-      clock,
     },
     headers: async (choices) => ({ 'Proxy-Authorization': `Bearer ${await issuer.visa(choices)}` }),
     subject: (sub) => ({ iss: issuer.iss, sub }),

@@ -34,6 +34,11 @@ export class S3Server implements AsyncDisposable {
 
   static async start(...buckets: string[]): Promise<S3Server> {
     const folder = await mkdtemp(join(tmpdir(), 'data-out-s3-'));
+    return await S3Server.startIn(folder, ...buckets);
+  }
+
+  /** On a folder that an earlier one may have used. It is removed at the end. */
+  static async startIn(folder: string, ...buckets: string[]): Promise<S3Server> {
     const s3 = new LocalS3(folder, () => new Date());
     for (const bucket of buckets) s3.createBucket(bucket);
     const server = createServer((request, response) => {

@@ -39,6 +39,7 @@ export async function engineSecrets(service: Service): Promise<Secret[]> {
     { name: 'password of the database', value: await passwordIn(service, connection.outputs.DatabaseSecretArn) },
     { name: 'password of list and stream', value: await passwordIn(service, proxySecretArn(service)) },
     { name: 'password of direct access', value: await passwordIn(service, readerSecretArn(service)) },
+    { name: 'password of the export', value: await passwordIn(service, workerSecretArn(service)) },
     { name: 'AWS secret key of the operator', value: connection.credentials.secretAccessKey },
     ...functions.names.map((name) => ({
       name: `AWS secret key of ${name}`,
@@ -78,12 +79,17 @@ export function derivedSenderKey(options: { archiveKey: Uint8Array; recipient: U
 
 /** The database secret of list and stream. */
 export function proxySecretArn({ engine }: Service): string {
-  return engine.functions.definition('files').environment['DATABASE_SECRET_ARN'] ?? '';
+  return engine.functions.definition('authorize-outbox').environment['DATABASE_SECRET_ARN'] ?? '';
 }
 
 /** The database secret of direct access. */
 export function readerSecretArn({ engine }: Service): string {
   return engine.functions.definition('direct-file').environment['DATABASE_SECRET_ARN'] ?? '';
+}
+
+/** The database secret of the queues' consumers. */
+export function workerSecretArn({ engine }: Service): string {
+  return engine.functions.definition('stage-file').environment['DATABASE_SECRET_ARN'] ?? '';
 }
 
 async function passwordIn({ connection }: Service, secretArn: string): Promise<string> {

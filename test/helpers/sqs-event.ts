@@ -52,7 +52,7 @@ export function lambdaContext(remainingMs = 900_000): Context {
 
 /** The EMF metrics among the lines of a log, as name → value, and `reason` where there is one. */
 export function metricsOf(documents: readonly Record<string, unknown>[]): readonly Record<string, unknown>[] {
-  const plumbing = new Set(['_aws', 'service', 'functionName']);
+  const plumbing = new Set(['_aws', 'service', 'deployment', 'functionName']);
   return documents
     .filter((line) => '_aws' in line)
     .map((line) => Object.fromEntries(Object.entries(line).filter(([name]) => !plumbing.has(name))));

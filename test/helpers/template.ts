@@ -5,6 +5,7 @@ export interface Resource {
   // biome-ignore lint/suspicious/noExplicitAny: CloudFormation has no types, and a wrong path fails the assertion.
   readonly Properties: any;
   readonly DeletionPolicy?: string;
+  readonly UpdateReplacePolicy?: string;
   readonly DependsOn?: readonly string[];
   readonly Metadata?: { readonly 'aws:cdk:path'?: string };
 }
@@ -38,7 +39,9 @@ export function show(value: unknown): string {
   const [[name, argument]] = Object.entries(value) as [[string, unknown]];
   if (name === 'Ref') return short(String(argument));
   if (name === 'Fn::GetAtt') return short((argument as string[])[0] ?? '');
-  if (name === 'Fn::ImportValue') return short(String(argument).replace(/^.*:(ExportsOutput(Ref|FnGetAtt))?/, ''));
+  if (name === 'Fn::GetStackOutput') {
+    return short((argument as { OutputName: string }).OutputName.replace(/^PublishOutput(Ref|FnGetAtt)/, ''));
+  }
   if (name === 'Fn::Join') return (argument as [string, unknown[]])[1].map(show).join((argument as [string])[0]);
   // The CDK takes ARNs apart: a part is shown as the whole.
   if (name === 'Fn::Select' || name === 'Fn::Split') return show((argument as [unknown, unknown])[1]);

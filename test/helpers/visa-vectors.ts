@@ -33,15 +33,18 @@ export const vectors = (JSON.parse(readVector('manifest.json')) as { entries: Vi
 export const policy = JSON.parse(readVector('policy.json')) as Policy;
 export const evaluationTime = new Date(policy.evaluation_time * 1000);
 
+/** The vectors live for decades: no limit but that of a `Date`. */
+export const maxLifetimeSeconds = 8_640_000_000_000;
+
 /** The policy as the content of `config/trusted-issuers.json`. */
 export function vectorTrustList(options: { datasetIdFrom: string; conditions: 'refuse' | 'evaluate' }) {
   const { datasetIdFrom, conditions } = options;
   const sources = policy.trusted_sources;
   const visaIssuers = policy.trusted_visa_issuers.map(({ iss, jku, jwks }) => {
-    return { iss, jku, jwks: JSON.parse(readVector(jwks)), datasetIdFrom, sources };
+    return { iss, jku, jwks: JSON.parse(readVector(jwks)), datasetIdFrom, sources, maxLifetimeSeconds };
   });
   const brokers = policy.trusted_passport_issuers.map(({ iss, jwks }) => {
-    return { iss, jwks: JSON.parse(readVector(jwks)), issues: ['passports'] };
+    return { iss, jwks: JSON.parse(readVector(jwks)), issues: ['passports'], maxLifetimeSeconds };
   });
   return { conditions, issuers: [...visaIssuers, ...brokers] };
 }

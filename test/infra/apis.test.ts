@@ -48,10 +48,10 @@ describe('routes', () => {
       'DataOutApi OPTIONS /ga4gh/drs/v1/objects/{object_id} NONE Drs',
       'DataOutApi POST /ga4gh/drs/v1/objects/{object_id} NONE Drs',
       'DataOutApi POST /ga4gh/drs/v1/objects/{object_id}/access/{access_id} NONE Drs',
-      'ProxyApi GET /files NONE Files',
+      'ProxyApi GET /files CUSTOM Files',
       'ProxyApi GET /openapi.json NONE ProxyOpenApi',
-      'ProxyApi GET /stream/{file} NONE Stream',
-      'ProxyApi HEAD /stream/{file} NONE Stream',
+      'ProxyApi GET /stream/{file} CUSTOM Stream',
+      'ProxyApi HEAD /stream/{file} CUSTOM Stream',
       'ProxyApi POST /export/fega CUSTOM Export',
     ]);
   });
@@ -65,6 +65,18 @@ describe('routes', () => {
       AuthorizerResultTtlInSeconds: 0,
     });
     expect(show(authorizer.AuthorizerUri)).toContain('FunctionsAuthorizeAdminFunction');
+  });
+
+  test('list and stream are behind an authorizer of their own, which is asked every time, whatever headers come', () => {
+    const ids = [methodOf('GET', '/files'), methodOf('GET', '/stream/{file}'), methodOf('HEAD', '/stream/{file}')].map(
+      ({ AuthorizerId }) => AuthorizerId.Ref,
+    );
+    expect(new Set(ids).size).toBe(1);
+    const authorizer = service.template.Resources[ids[0]]!.Properties;
+    expect(authorizer).toMatchObject({ Type: 'REQUEST', AuthorizerResultTtlInSeconds: 0 });
+    // Of a source that is missing API Gateway would make a 401 by itself.
+    expect(authorizer.IdentitySource ?? '').toBe('');
+    expect(show(authorizer.AuthorizerUri)).toContain('FunctionsAuthorizeOutboxFunction');
   });
 
   test('direct access is behind the authorizer of visas, which is asked every time', () => {
@@ -138,11 +150,12 @@ describe.each(['ProxyApi', 'DataOutApi'])('%s', (name) => {
       SecurityPolicy: 'SecurityPolicy_TLS13_1_2_PFS_PQ_2025_09',
       EndpointAccessMode: 'STRICT',
     });
+    expect(api?.Properties.Name).toBe(`DataOutService-${name.replace(/Api$/, '')}`);
     expect(api?.Properties.MinimumCompressionSize).toBeUndefined();
     expect(api?.Properties.BinaryMediaTypes).toBeUndefined();
   });
 
-  test('throttles, and logs neither bodies, headers nor query strings', () => {
+  test('throttles, and logs neither bodies, headers, query strings nor paths, nor anything that a caller words', () => {
     const stage = service.all('AWS::ApiGateway::Stage').find(({ Properties }) => show(Properties.RestApiId) === name)!;
     const common = { LoggingLevel: 'OFF', DataTraceEnabled: false, MetricsEnabled: true };
     const all = { HttpMethod: '*', ResourcePath: '/*', ThrottlingRateLimit: 50, ThrottlingBurstLimit: 100 };
@@ -164,7 +177,6 @@ describe.each(['ProxyApi', 'DataOutApi'])('%s', (name) => {
       '$context.httpMethod',
       '$context.identity.sourceIp',
       '$context.integrationLatency',
-      '$context.path',
       '$context.requestId',
       '$context.requestTimeEpoch',
       '$context.resourcePath',
@@ -178,7 +190,7 @@ describe.each(['ProxyApi', 'DataOutApi'])('%s', (name) => {
     const table = responses().map((one) => [one.ResponseType, one.StatusCode, body(one).code]);
     expect(Object.fromEntries(table.map(([type, ...rest]) => [type, rest.join(' ')]))).toEqual({
       UNAUTHORIZED: '401 unauthenticated',
-      ACCESS_DENIED: '403 forbidden',
+      ACCESS_DENIED: '401 unauthenticated',
       MISSING_AUTHENTICATION_TOKEN: '404 not_found',
       RESOURCE_NOT_FOUND: '404 not_found',
       BAD_REQUEST_PARAMETERS: '400 invalid_request',
@@ -208,17 +220,24 @@ describe.each(['ProxyApi', 'DataOutApi'])('%s', (name) => {
       expect(document.status === undefined ? undefined : String(document.status)).toBe(one.StatusCode);
       expect(one.ResponseParameters).toMatchObject({
         'gatewayresponse.header.Content-Type': "'application/problem+json'",
-        'gatewayresponse.header.X-Request-Id': 'context.requestId',
         'gatewayresponse.header.Cache-Control': "'no-store'",
       });
+      // API Gateway is documented to take literals and parameters of the request. One it refuses fails the deployment.
+      for (const value of Object.values(one.ResponseParameters)) expect(value).toMatch(/^'[^']*'$/);
     }
+  });
+
+  test('says why an authorizer refused, and what to send when nothing came', () => {
+    const detail = (type: string) => body(responses().find((one) => one.ResponseType === type)!).detail;
+    expect(detail('ACCESS_DENIED')).toBe('$context.authorizer.detail');
+    expect(detail('UNAUTHORIZED')).toMatch(name === 'ProxyApi' ? /Basic.*visa.*X-GA4GH-Visa/ : /visa.*Bearer/);
   });
 
   test('asks for the credentials that it takes, and says when to come back', () => {
     const challenge = name === 'ProxyApi' ? `'Basic realm="data-out", charset="UTF-8"'` : `'Bearer realm="data-out"'`;
     const header = (type: string, header: string) =>
       responses().find((one) => one.ResponseType === type)?.ResponseParameters[`gatewayresponse.header.${header}`];
-    expect(header('UNAUTHORIZED', 'WWW-Authenticate')).toBe(challenge);
+    for (const type of ['UNAUTHORIZED', 'ACCESS_DENIED']) expect(header(type, 'WWW-Authenticate')).toBe(challenge);
     for (const type of ['THROTTLED', 'INTEGRATION_TIMEOUT', 'AUTHORIZER_FAILURE']) {
       expect(header(type, 'Retry-After')).toMatch(/^'\d+'$/);
     }

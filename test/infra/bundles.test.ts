@@ -5,11 +5,21 @@ import { assembly } from '../helpers/assembly.ts';
 import { stackTemplate } from '../helpers/template.ts';
 
 const direct = ['AuthorizeVisa', 'Datasets', 'DatasetFiles', 'DirectFile', 'Drs'];
-const verifying = ['Files', 'Stream', 'ConsumeExport', ...direct];
-const names = ['AuthorizeAdmin', 'Export', ...verifying, 'ServiceInfo', 'StageFile', 'Migrate'];
+const verifying = ['AuthorizeOutbox', 'Files', 'Stream', 'ConsumeExport', ...direct];
+const names = [
+  'AuthorizeAdmin',
+  'Export',
+  ...verifying,
+  'DescribeFile',
+  'ServiceInfo',
+  'StageFile',
+  'Migrate',
+  'Protect',
+];
 const metafiles: Readonly<Record<string, string>> = {
   AuthorizeAdmin: 'proxy-authorize-admin',
   Export: 'proxy-export',
+  AuthorizeOutbox: 'proxy-authorize-outbox',
   Files: 'proxy-files',
   Stream: 'proxy-stream',
   ConsumeExport: 'data-out-consume-export',
@@ -19,8 +29,10 @@ const metafiles: Readonly<Record<string, string>> = {
   DatasetFiles: 'data-out-dataset-files',
   DirectFile: 'data-out-file',
   Drs: 'data-out-drs',
+  DescribeFile: 'data-out-describe-file',
   StageFile: 'data-out-stage-file',
   Migrate: 'migrate',
+  Protect: 'protect',
 };
 
 let folder: string;

@@ -2,8 +2,12 @@ import { beforeAll, describe, expect, test } from 'vitest';
 import { show, stackTemplate } from '../helpers/template.ts';
 
 /** Every function writes its own log and traces. Beyond that: action, resource, condition, and nothing else. */
-const throughSecretsManager =
-  '{"StringEquals":{"kms:ViaService":{"Fn::Join":["",["secretsmanager.",{"Ref":"AWS::Region"},".amazonaws.com"]]}}}';
+const through = (service: string) =>
+  `{"StringEquals":{"kms:ViaService":{"Fn::Join":["",["${service}.",{"Ref":"AWS::Region"},".amazonaws.com"]]}}}`;
+const throughSecretsManager = through('secretsmanager');
+/** Keys of recipients begin with the 64 characters of a hash, and nothing of direct access does. */
+const ofRecipients = `${'?'.repeat(64)}/*`;
+const under = (prefix: string) => `{"StringLike":{"s3:prefix":"${prefix}"}}`;
 const cluster = 'arn:AWS::Partition:rds:AWS::Region:AWS::AccountId:cluster:CatalogueCluster';
 const catalogue = [
   `kms:Decrypt CatalogueKey ${throughSecretsManager}`,
@@ -18,10 +22,20 @@ const readerSecret = [
   `kms:Decrypt CatalogueReaderKey ${throughSecretsManager}`,
   'secretsmanager:GetSecretValue CatalogueReaderSecret',
 ];
-const datasetsAndFiles = [`rds-data:ExecuteStatement ${cluster}`, ...readerSecret];
-const archiveUsers = [`rds-data:ExecuteStatement ${cluster}`, ...proxySecret];
+const denyList = [
+  `kms:Decrypt VisaDenyListKey ${throughSecretsManager}`,
+  'secretsmanager:GetSecretValue VisaDenyListSecret',
+];
+const workerSecret = [
+  `kms:Decrypt CatalogueWorkerKey ${throughSecretsManager}`,
+  'secretsmanager:GetSecretValue CatalogueWorkerSecret',
+];
+const exporting = [`rds-data:ExecuteStatement ${cluster}`, ...workerSecret, ...denyList];
+const reading = [`rds-data:ExecuteStatement ${cluster}`, ...readerSecret];
+const datasetsAndFiles = [...reading, ...denyList];
+const archiveUsers = [`rds-data:ExecuteStatement ${cluster}`, ...proxySecret, ...denyList];
 const consume = (queue: string) =>
-  ['ChangeMessageVisibility', 'DeleteMessage', 'GetQueueAttributes', 'GetQueueUrl', 'ReceiveMessage'].map(
+  ['ChangeMessageVisibility', 'DeleteMessage', 'GetQueueAttributes', 'ReceiveMessage'].map(
     (action) => `sqs:${action} ${queue}`,
   );
 const expected: Readonly<Record<string, readonly string[]>> = {
@@ -29,57 +43,77 @@ const expected: Readonly<Record<string, readonly string[]>> = {
     `kms:Decrypt AdministratorsKey ${throughSecretsManager}`,
     'secretsmanager:GetSecretValue AdministratorsSecret',
   ],
-  Export: ['sqs:SendMessage ExportRequestsQueue'],
-  Files: [...archiveUsers, `s3:ListBucket OutboxBucketArn {"StringLike":{"s3:prefix":"${'?'.repeat(64)}/*"}}`],
-  Stream: [...archiveUsers, 'kms:Decrypt OutboxKey', 's3:GetObject OutboxBucketArn/*', 's3:ListBucket OutboxBucketArn'],
+  Export: [
+    `kms:Decrypt ExportRequestsKey ${through('sqs')}`,
+    `kms:GenerateDataKey ExportRequestsKey ${through('sqs')}`,
+    'sqs:SendMessage ExportRequestsQueue',
+  ],
+  // The one function of the proxy with a way to the database, and that to nothing but passwords.
+  AuthorizeOutbox: archiveUsers,
+  Files: [...denyList, `s3:ListBucket OutboxBucketArn ${under(ofRecipients)}`],
+  Stream: [
+    ...denyList,
+    `kms:Decrypt OutboxKey ${through('s3')}`,
+    `s3:GetObject OutboxBucketArn/${ofRecipients}`,
+    `s3:ListBucket OutboxBucketArn ${under(ofRecipients)}`,
+  ],
   ServiceInfo: [],
-  AuthorizeVisa: [],
+  AuthorizeVisa: denyList,
   Datasets: datasetsAndFiles,
   DatasetFiles: datasetsAndFiles,
   DirectFile: [
     ...datasetsAndFiles,
-    'kms:Decrypt ArchiveBucketKey',
+    `kms:Decrypt ArchiveBucketKey ${through('s3')}`,
     `kms:Decrypt ArchiveKeysKey ${throughSecretsManager}`,
-    'kms:Decrypt OutboxKey',
-    'kms:GenerateDataKey OutboxKey',
+    `kms:Decrypt OutboxKey ${through('s3')}`,
+    `kms:GenerateDataKey OutboxKey ${through('s3')}`,
     's3:AbortMultipartUpload OutboxBucketArn/direct/*',
     's3:GetObject ArchiveBucketArn/*',
     's3:GetObject OutboxBucketArn/direct/*',
     's3:ListBucket ArchiveBucketArn',
-    's3:ListBucket OutboxBucketArn',
-    's3:ListBucketMultipartUploads OutboxBucketArn',
+    `s3:ListBucket OutboxBucketArn ${under('direct/*')}`,
     's3:PutObject OutboxBucketArn/direct/*',
     'secretsmanager:GetSecretValue ArchiveKeysSecret',
   ],
+  // Strangers reach it: it has no key of the archive and sees no bucket.
+  Drs: [...datasetsAndFiles, 'lambda:InvokeFunction FunctionsDescribeFileFunction'],
   // May read a body's size, but has no use of the key that it would take to read the body.
-  Drs: [
-    ...datasetsAndFiles,
+  DescribeFile: [
+    ...reading,
     `kms:Decrypt ArchiveKeysKey ${throughSecretsManager}`,
     's3:GetObject ArchiveBucketArn/*',
     's3:ListBucket ArchiveBucketArn',
     'secretsmanager:GetSecretValue ArchiveKeysSecret',
   ],
-  ConsumeExport: [...catalogue, ...consume('ExportRequestsQueue'), 'sqs:SendMessage FileExportsQueue'],
+  ConsumeExport: [
+    ...exporting,
+    ...consume('ExportRequestsQueue'),
+    `kms:Decrypt ExportRequestsKey ${through('sqs')}`,
+    'sqs:SendMessage FileExportsQueue',
+  ],
   StageFile: [
-    ...catalogue,
+    ...exporting,
     ...consume('FileExportsQueue'),
-    'kms:Decrypt ArchiveBucketKey',
+    `kms:Decrypt ArchiveBucketKey ${through('s3')}`,
     `kms:Decrypt ArchiveKeysKey ${throughSecretsManager}`,
-    'kms:Decrypt OutboxKey',
-    'kms:GenerateDataKey OutboxKey',
-    's3:AbortMultipartUpload OutboxBucketArn/*',
+    `kms:Decrypt OutboxKey ${through('s3')}`,
+    `kms:GenerateDataKey OutboxKey ${through('s3')}`,
+    `s3:AbortMultipartUpload OutboxBucketArn/${ofRecipients}`,
     's3:GetObject ArchiveBucketArn/*',
-    's3:GetObject OutboxBucketArn/*',
+    `s3:GetObject OutboxBucketArn/${ofRecipients}`,
     's3:ListBucket ArchiveBucketArn',
-    's3:ListBucket OutboxBucketArn',
+    `s3:ListBucket OutboxBucketArn ${under(ofRecipients)}`,
     's3:ListBucketMultipartUploads OutboxBucketArn',
-    's3:PutObject OutboxBucketArn/*',
+    `s3:PutObject OutboxBucketArn/${ofRecipients}`,
     'secretsmanager:GetSecretValue ArchiveKeysSecret',
   ],
+  // Two switches, of one stack and one cluster.
+  Protect: ['cloudformation:UpdateTerminationProtection AWSStackId', `rds:ModifyDBCluster ${cluster}`],
   Migrate: [
     ...catalogue,
     ...proxySecret,
     ...readerSecret,
+    ...workerSecret,
     ...['BeginTransaction', 'CommitTransaction', 'RollbackTransaction'].map(
       (action) => `rds-data:${action} ${cluster}`,
     ),
@@ -136,11 +170,11 @@ describe('each function may do what it needs and nothing else', () => {
 
   test('no other function and no other way to a permission', () => {
     const own = all.length;
-    // One more function and role for the trigger that runs the migration, one role for API Gateway's logs.
+    // One more function and role for the trigger that runs the migration, one role for API Gateway's logs, one for redrives.
     expect(service.all('AWS::Lambda::Function')).toHaveLength(own + 1);
     const roles = service.all('AWS::IAM::Role');
-    expect(roles).toHaveLength(own + 2);
-    expect(service.all('AWS::IAM::Policy')).toHaveLength(own);
+    expect(roles).toHaveLength(own + 3);
+    expect(service.all('AWS::IAM::Policy')).toHaveLength(own + 1);
     for (const { Properties, Metadata } of roles) {
       if (!Metadata?.['aws:cdk:path']?.match(/\/(Functions|OpenApi)\//)) continue;
       expect(Object.keys(Properties).sort()).toEqual(['AssumeRolePolicyDocument', 'Description', 'Tags']);
@@ -150,18 +184,99 @@ describe('each function may do what it needs and nothing else', () => {
   test('the function that takes export requests reads no secret, bucket or database', () => {
     const { Properties } = service.at('Functions/Export/Role/DefaultPolicy');
     const actions = Properties.PolicyDocument.Statement.flatMap(({ Action }: Statement) => Action);
-    expect(actions.filter((action: string) => /^(secretsmanager|s3|rds-data|kms):/.test(action))).toEqual([]);
+    expect(actions.filter((action: string) => /^(secretsmanager|s3|rds-data):/.test(action))).toEqual([]);
+  });
+
+  test('no key is for any use: each grant names the service that uses it', () => {
+    const statements = service
+      .all('AWS::IAM::Policy')
+      .flatMap(({ Properties }): readonly Statement[] => Properties.PolicyDocument.Statement)
+      .filter(({ Action }) => /"kms:/.test(JSON.stringify(Action)));
+    expect(statements.length).toBeGreaterThan(10);
+    for (const { Condition } of statements) {
+      const services = ['s3', 'secretsmanager', 'sqs'].map(through);
+      expect(services).toContain(JSON.stringify(Condition));
+    }
   });
 });
 
-test('roles are for Lambda, and one for API Gateway’s logs; no policy lets a wildcard principal in', () => {
+describe('queues', () => {
+  /** What the policies of a queue refuse beside plain HTTP, whatever a caller's own policies allow. */
+  const refusals = (stack: typeof service, queue: string) =>
+    stack
+      .all('AWS::SQS::QueuePolicy')
+      .filter(({ Properties }) => show(Properties.Queues[0]) === queue)
+      .flatMap(({ Properties }) => Properties.PolicyDocument.Statement)
+      .filter(({ Action }) => Action !== 'sqs:*');
+
+  test.each([
+    ['ExportRequestsQueue', 'FunctionsExportRole'],
+    ['FileExportsQueue', 'FunctionsConsumeExportRole'],
+  ])('%s takes messages of %s and of the role for redrives only', (queue, sender) => {
+    const [refusal, ...others] = refusals(service, queue);
+    expect(others).toEqual([]);
+    expect(refusal).toMatchObject({ Effect: 'Deny', Principal: { AWS: '*' }, Action: 'sqs:SendMessage' });
+    expect(show(refusal.Resource)).toBe(queue);
+    const { ArnNotEquals, ...rest } = refusal.Condition;
+    expect(rest).toEqual({});
+    expect(ArnNotEquals['aws:PrincipalArn'].map(show)).toEqual([sender, 'RedriveRole']);
+  });
+
+  test.each(['ExportRequests', 'FileExports'])(
+    'the dead letters of %s take what SQS moves there, and no more',
+    (name) => {
+      const [refusal, ...others] = refusals(storage, `${name}DeadLettersQueue`);
+      expect(others).toEqual([]);
+      expect(refusal).toMatchObject({
+        Effect: 'Deny',
+        Principal: { AWS: '*' },
+        Action: 'sqs:SendMessage',
+        Condition: { Bool: { 'aws:PrincipalIsAWSService': 'false' } },
+      });
+      const { redrivePermission, sourceQueueArns } = storage.at(`${name}DeadLetters/Queue`).Properties
+        .RedriveAllowPolicy;
+      expect(redrivePermission).toBe('byQueue');
+      const { QueueName } = service.at(`${name}/Queue`).Properties;
+      expect(QueueName).toBe(`DataOutService-${name}`);
+      expect(sourceQueueArns.map(show)).toEqual([`arn:AWS::Partition:sqs:AWS::Region:AWS::AccountId:${QueueName}`]);
+    },
+  );
+
+  test('the role for redrives moves dead letters back, and can do nothing else', () => {
+    const { Properties } = service.at('Redrive/Role/DefaultPolicy');
+    const move = ['Cancel', 'List', 'Start'].map((verb) => `${verb}MessageMoveTask${verb === 'List' ? 's' : ''}`);
+    const moved = ['ExportRequests', 'FileExports'].flatMap((name) => [
+      ...[...move, 'DeleteMessage', 'GetQueueAttributes', 'ReceiveMessage'].map(
+        (action) => `sqs:${action} ${name}DeadLettersQueue`,
+      ),
+      `sqs:SendMessage ${name}Queue`,
+    ]);
+    const key = ['Decrypt', 'GenerateDataKey'].map((action) => `kms:${action} ExportRequestsKey ${through('sqs')}`);
+    expect(lines(Properties.PolicyDocument.Statement)).toEqual([...moved, ...key].sort());
+  });
+});
+
+test('one function may be called by another, by that one alone, and has no route', () => {
+  const calling = service
+    .all('AWS::IAM::Policy')
+    .flatMap(({ Properties }) => lines(Properties.PolicyDocument.Statement))
+    .filter((line) => line.startsWith('lambda:'));
+  expect(calling).toEqual(['lambda:InvokeFunction FunctionsDescribeFileFunction']);
+  const { id } = service.at('Functions/DescribeFile/Function');
+  const admitted = service.all('AWS::Lambda::Permission').map(({ Properties }) => JSON.stringify(Properties));
+  expect(admitted.length).toBeGreaterThan(10);
+  expect(admitted.filter((permission) => permission.includes(id))).toEqual([]);
+});
+
+test('roles are for Lambda, one for API Gateway’s logs, one for operators; no policy lets a wildcard principal in', () => {
   const principals = service
     .all('AWS::IAM::Role')
     .flatMap(({ Properties }) => Properties.AssumeRolePolicyDocument.Statement)
     .map(({ Principal }) => Principal);
-  expect(principals.filter(({ Service }) => Service !== 'lambda.amazonaws.com')).toEqual([
-    { Service: 'apigateway.amazonaws.com' },
-  ]);
+  const [first, second, ...others] = principals.filter(({ Service }) => Service !== 'lambda.amazonaws.com');
+  expect(others).toEqual([]);
+  expect(show(first.AWS)).toBe('arn:AWS::Partition:iam::AWS::AccountId:root');
+  expect(second).toEqual({ Service: 'apigateway.amazonaws.com' });
   const documents = [...service.all('AWS::SQS::QueuePolicy'), ...storage.all('AWS::SQS::QueuePolicy')]
     .concat(storage.all('AWS::S3::BucketPolicy'))
     .map(({ Properties }) => Properties.PolicyDocument)

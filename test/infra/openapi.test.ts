@@ -38,7 +38,7 @@ describe.each([
   test('says of each route whether an authorizer is before it', () => {
     for (const method of methods()) {
       const schemes = api.security(operationOf(method));
-      const behind = ['administrator', 'bearer'].some((scheme) => schemes.includes(scheme));
+      const behind = ['administrator', 'bearer', 'visa'].some((scheme) => schemes.includes(scheme));
       expect([operationOf(method), method.Properties.AuthorizationType]).toEqual([
         operationOf(method),
         behind ? 'CUSTOM' : 'NONE',

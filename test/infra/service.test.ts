@@ -19,6 +19,7 @@ const functions: readonly (readonly [string, seconds: number])[] = [
   ['ConsumeExport', 300],
   ['StageFile', 900],
   ['Migrate', 720],
+  ['Protect', 360],
 ];
 
 describe('functions', () => {
@@ -37,33 +38,87 @@ describe('functions', () => {
   test('are told what the operator decided', () => {
     const variables = (name: string) => service.at(`Functions/${name}/Function`).Properties.Environment.Variables;
     expect(variables('Export')).toMatchObject({ ARCHIVE_KIND: 'fega' });
-    expect(variables('Files')).toMatchObject({ ARCHIVE_CREDENTIALS: 'required', OUTBOX_EXPIRY_DAYS: '30' });
-    expect(variables('Stream')).toMatchObject({ ARCHIVE_CREDENTIALS: 'required', URL_LIFETIME_SECONDS: '900' });
+    expect(variables('AuthorizeOutbox')).toMatchObject({ ARCHIVE_CREDENTIALS: 'required' });
+    expect(variables('Files')).toMatchObject({ OUTBOX_EXPIRY_DAYS: '30' });
+    expect(variables('Stream')).toMatchObject({ URL_LIFETIME_SECONDS: '900' });
     expect(variables('ConsumeExport')).toMatchObject({ RETRY_DELAYS_SECONDS: '10,60,300,900', DATABASE_NAME: 'sda' });
     expect(show(variables('StageFile').FILE_EXPORTS_QUEUE_URL)).toBe('FileExportsQueue');
-    expect(show(variables('StageFile').ARCHIVE_BUCKET)).toBe('ArchiveBucket');
+    expect(show(variables('StageFile').ARCHIVE_BUCKETS)).toBe('ArchiveBucket');
     expect(show(variables('StageFile').OUTBOX_BUCKET)).toBe('OutboxBucket');
   });
 
-  test('that answer to the network know the database by a role of their own, which the migration makes', () => {
+  test('know the database by a role of their own, which the migration makes', () => {
     const variables = (name: string) => service.at(`Functions/${name}/Function`).Properties.Environment.Variables;
-    for (const name of ['Files', 'Stream'])
-      expect(show(variables(name).DATABASE_SECRET_ARN)).toBe('CatalogueProxySecret');
-    for (const name of ['Datasets', 'DatasetFiles', 'DirectFile', 'Drs'])
-      expect(show(variables(name).DATABASE_SECRET_ARN)).toBe('CatalogueReaderSecret');
-    for (const name of ['ConsumeExport', 'StageFile', 'Migrate']) {
-      expect(show(variables(name).DATABASE_SECRET_ARN)).toBe('CatalogueCluster');
+    expect(show(variables('AuthorizeOutbox').DATABASE_SECRET_ARN)).toBe('CatalogueProxySecret');
+    for (const name of ['Files', 'Stream']) {
+      expect(Object.keys(variables(name)).filter((variable) => variable.startsWith('DATABASE_'))).toEqual([]);
     }
+    for (const name of ['Datasets', 'DatasetFiles', 'DirectFile', 'Drs', 'DescribeFile'])
+      expect(show(variables(name).DATABASE_SECRET_ARN)).toBe('CatalogueReaderSecret');
+    for (const name of ['ConsumeExport', 'StageFile'])
+      expect(show(variables(name).DATABASE_SECRET_ARN)).toBe('CatalogueWorkerSecret');
+    const owning = service
+      .all('AWS::Lambda::Function')
+      .filter(({ Properties }) => Properties.Environment?.Variables?.DATABASE_SECRET_ARN)
+      .filter(({ Properties }) => show(Properties.Environment.Variables.DATABASE_SECRET_ARN) === 'CatalogueCluster');
+    expect(owning.map(({ Metadata }) => Metadata?.['aws:cdk:path'])).toEqual([
+      'DataOutService/Functions/Migrate/Function/Resource',
+    ]);
     expect(show(variables('Migrate').DATABASE_PROXY_SECRET_ARN)).toBe('CatalogueProxySecret');
     expect(show(variables('Migrate').DATABASE_READER_SECRET_ARN)).toBe('CatalogueReaderSecret');
+    expect(show(variables('Migrate').DATABASE_WORKER_SECRET_ARN)).toBe('CatalogueWorkerSecret');
+  });
+
+  test('name their deployment, so that its metrics are told from those of another one', () => {
+    const own = service
+      .all('AWS::Lambda::Function')
+      .filter(({ Metadata }) => !Metadata?.['aws:cdk:path']?.includes('CustomResourceProvider'));
+    expect(own.length).toBeGreaterThan(functions.length);
+    for (const { Properties } of own) expect(Properties.Environment.Variables.STACK_NAME).toBe('DataOutService');
+  });
+
+  test('that verify or stage are told where the deny list is', () => {
+    const verifying = [
+      'AuthorizeOutbox',
+      'Files',
+      'Stream',
+      'AuthorizeVisa',
+      'Datasets',
+      'DatasetFiles',
+      'DirectFile',
+      'Drs',
+    ];
+    for (const name of [...verifying, 'ConsumeExport', 'StageFile']) {
+      const { Variables } = service.at(`Functions/${name}/Function`).Properties.Environment;
+      expect(show(Variables.VISA_DENY_LIST_SECRET_ARN)).toBe('VisaDenyListSecret');
+    }
+  });
+
+  test('that write file-exports messages are updated after the one that reads them strictly', () => {
+    const reader = Object.keys(service.template.Resources).find((id) => /^FunctionsStageFileFunction/.test(id));
+    expect(service.at('Functions/ConsumeExport/Function').DependsOn).toContain(reader);
   });
 
   test('that use the catalogue wait for its migration', () => {
     const migration = Object.keys(service.template.Resources).find((id) => /^Migration/.test(id));
-    const direct = ['Datasets', 'DatasetFiles', 'DirectFile', 'Drs'];
-    for (const name of ['Files', 'Stream', 'ConsumeExport', 'StageFile', ...direct]) {
+    const direct = ['Datasets', 'DatasetFiles', 'DirectFile', 'Drs', 'DescribeFile'];
+    for (const name of ['AuthorizeOutbox', 'ConsumeExport', 'StageFile', ...direct]) {
       expect(service.at(`Functions/${name}/Function`).DependsOn).toContain(migration);
     }
+  });
+});
+
+describe('the protection of the storage stack', () => {
+  test('is switched on in each deployment that knows another stack or cluster, and again every hour', () => {
+    const { Environment } = service.at('Functions/Protect/Function').Properties;
+    expect(show(Environment.Variables.STORAGE_STACK_ID)).toBe('AWSStackId');
+    expect(show(Environment.Variables.DATABASE_CLUSTER_ARN)).toMatch(/:cluster:CatalogueCluster$/);
+    const trigger = service.template.Resources['Protection'];
+    expect(trigger).toMatchObject({ Type: 'Custom::Trigger', Properties: { InvocationType: 'RequestResponse' } });
+    expect(show(trigger?.Properties.HandlerArn)).toBe('FunctionsProtectFunctionCurrentVersion');
+    const { ScheduleExpression, State, Targets } = service.at('ProtectionSchedule').Properties;
+    expect([ScheduleExpression, State]).toEqual(['rate(1 hour)', 'ENABLED']);
+    expect(Targets.map(({ Arn }: { Arn: unknown }) => show(Arn))).toEqual(['FunctionsProtectFunction']);
   });
 });
 
@@ -76,7 +131,6 @@ describe('queues', () => {
     const { Timeout } = service.at(`Functions/${worker}/Function`).Properties;
     expect(Properties.VisibilityTimeout).toBeGreaterThanOrEqual(6 * Timeout);
     expect(Properties).toMatchObject({
-      SqsManagedSseEnabled: true,
       MessageRetentionPeriod: 14 * 24 * 3600,
       MaximumMessageSize: 1_048_576,
     });
@@ -91,6 +145,14 @@ describe('queues', () => {
       FunctionResponseTypes: ['ReportBatchItemFailures'],
       ScalingConfig: { MaximumConcurrency: concurrency },
     });
+  });
+
+  test('are sealed: the one with visas under the key of its dead letters', () => {
+    const { Properties: requests } = service.at('ExportRequests/Queue');
+    expect(show(requests.KmsMasterKeyId)).toBe('ExportRequestsKey');
+    expect(requests.KmsDataKeyReusePeriodSeconds).toBe(300);
+    expect(requests.SqsManagedSseEnabled).toBeUndefined();
+    expect(service.at('FileExports/Queue').Properties.SqsManagedSseEnabled).toBe(true);
   });
 
   test('refuse plain HTTP', async () => {
@@ -116,7 +178,7 @@ describe('alarms', () => {
       const anchor = AlarmName.replace(/^DataOutService-/, '').toLowerCase();
       expect(AlarmDescription).toContain(`docs/runbook.md#${anchor}`);
     }
-    for (const article of runbook.split(/^## /m).slice(1)) {
+    for (const article of runbook.split(/^## (?=\w+$)/m).slice(1)) {
       expect(article).toMatch(/### Description[\s\S]+### Investigation[\s\S]+### Resolution/);
     }
   });
@@ -134,8 +196,47 @@ describe('alarms', () => {
     expect(alarm('ArchiveDamaged')).toMatchObject({
       Namespace: 'DataOut',
       MetricName: 'ArchiveDamaged',
-      Dimensions: [{ Name: 'service', Value: 'data-out' }],
+      Dimensions: [
+        { Name: 'deployment', Value: 'DataOutService' },
+        { Name: 'service', Value: 'data-out' },
+      ],
     });
+  });
+
+  test('on replies watch one stage of one API', () => {
+    for (const name of ['Proxy', 'DataOut']) {
+      expect(service.at(`Alarms/${name}ServerErrors`).Properties).toMatchObject({
+        Namespace: 'AWS/ApiGateway',
+        MetricName: '5XXError',
+        Dimensions: [
+          { Name: 'ApiName', Value: `DataOutService-${name}` },
+          { Name: 'Stage', Value: { Ref: expect.stringMatching(/^.+ApiDeploymentStagev1/) } },
+        ],
+      });
+    }
+  });
+
+  test('tell a topic that they went off and that they are over, and may publish to it', () => {
+    const { id } = service.at('Alarms/Topic');
+    for (const { Properties } of service.all('AWS::CloudWatch::Alarm')) {
+      expect(Properties).toMatchObject({ AlarmActions: [{ Ref: id }], OKActions: [{ Ref: id }] });
+    }
+    const [policy, ...others] = service.all('AWS::SNS::TopicPolicy');
+    expect(others).toEqual([]);
+    // AWS replaces its default policy, with which CloudWatch could publish, by this one.
+    expect(policy?.Properties.PolicyDocument.Statement).toEqual([
+      expect.objectContaining({ Effect: 'Deny', Condition: { Bool: { 'aws:SecureTransport': 'false' } } }),
+      expect.objectContaining({
+        Effect: 'Allow',
+        Principal: { Service: 'cloudwatch.amazonaws.com' },
+        Action: 'sns:Publish',
+        Resource: { Ref: id },
+        Condition: { StringEquals: { 'aws:SourceAccount': { Ref: 'AWS::AccountId' } } },
+      }),
+    ]);
+    expect(service.template.Outputs['AlarmTopicArn']?.Value).toEqual({ Ref: id });
+    // Nobody is told by e-mail unless the operator says so.
+    expect(service.all('AWS::SNS::Subscription')).toEqual([]);
   });
 });
 

@@ -13,7 +13,7 @@ const buckets = ['Archive/Bucket', 'Outbox/Bucket', 'AccessLogs'];
 
 describe('buckets', () => {
   test.each(buckets)('%s is closed to the public and to plain HTTP', (path) => {
-    const { Properties, DeletionPolicy } = storage.at(path);
+    const { Properties } = storage.at(path);
     expect(Properties.PublicAccessBlockConfiguration).toEqual({
       BlockPublicAcls: true,
       BlockPublicPolicy: true,
@@ -21,7 +21,6 @@ describe('buckets', () => {
       RestrictPublicBuckets: true,
     });
     expect(Properties.OwnershipControls.Rules).toEqual([{ ObjectOwnership: 'BucketOwnerEnforced' }]);
-    expect(DeletionPolicy).toBe('Retain');
     const denials = storage
       .at(`${path}/Policy`)
       .Properties.PolicyDocument.Statement.filter(({ Effect }: { Effect: string }) => Effect === 'Deny');
@@ -63,19 +62,17 @@ describe('buckets', () => {
 });
 
 describe('catalogue', () => {
-  test('is an encrypted, protected Aurora Serverless v2 cluster with the Data API and a rotated password', () => {
+  test('is an encrypted Aurora Serverless v2 cluster with the Data API and a rotated password', () => {
     expect(storage.at('Catalogue/Cluster').Properties).toMatchObject({
       Engine: 'aurora-postgresql',
       EngineVersion: expect.stringMatching(/^18\./),
       EnableHttpEndpoint: true,
       StorageEncrypted: true,
-      DeletionProtection: true,
       BackupRetentionPeriod: 14,
       ManageMasterUserPassword: true,
       ServerlessV2ScalingConfiguration: { MinCapacity: 0.5, MaxCapacity: 8 },
     });
     expect(storage.at('Catalogue/Cluster').Properties.MasterUserPassword).toBeUndefined();
-    expect(storage.at('Catalogue/Cluster').DeletionPolicy).toBe('Retain');
     expect(storage.at('Catalogue/Cluster/writer').Properties).toMatchObject({
       DBInstanceClass: 'db.serverless',
       PubliclyAccessible: false,
@@ -94,22 +91,20 @@ describe('catalogue', () => {
   });
 });
 
-test('every key rotates and is kept', () => {
+test('every key rotates', () => {
   const keys = storage.all('AWS::KMS::Key');
-  expect(keys).toHaveLength(7);
-  for (const { Properties, DeletionPolicy } of keys) {
-    expect(Properties.EnableKeyRotation).toBe(true);
-    expect(DeletionPolicy).toBe('Retain');
-  }
+  expect(keys).toHaveLength(10);
+  for (const { Properties } of keys) expect(Properties.EnableKeyRotation).toBe(true);
 });
 
-test('secrets start empty or are made up, are under keys of their own and are kept', () => {
+test('secrets start empty or are made up, and are under keys of their own', () => {
   const secrets = storage.all('AWS::SecretsManager::Secret');
   const given = secrets.map(({ Properties }) => Properties.SecretString).filter((text) => text !== undefined);
-  expect(given.sort()).toEqual(['{"keys":[]}', '{"users":[]}']);
+  expect(given.sort()).toEqual(['{"denied":[]}', '{"keys":[]}', '{"users":[]}']);
   for (const [id, username] of [
     ['ProxySecret', 'data_out_proxy'],
     ['ReaderSecret', 'data_out_reader'],
+    ['WorkerSecret', 'data_out_worker'],
   ]) {
     expect(storage.at(`Catalogue/${id}`).Properties.GenerateSecretString).toEqual({
       SecretStringTemplate: `{"username":"${username}"}`,
@@ -123,17 +118,22 @@ test('secrets start empty or are made up, are under keys of their own and are ke
     'ArchiveKeysKey',
     'CatalogueProxyKey',
     'CatalogueReaderKey',
+    'CatalogueWorkerKey',
+    'VisaDenyListKey',
   ]);
-  for (const { DeletionPolicy } of secrets) expect(DeletionPolicy).toBe('Retain');
 });
 
-test('dead letters are sealed and kept for 14 days', () => {
+test('dead letters are sealed and kept for 14 days, those with visas under a key of their own', () => {
   const queues = storage.all('AWS::SQS::Queue');
   expect(queues).toHaveLength(2);
-  for (const { Properties, DeletionPolicy } of queues) {
-    expect(Properties).toMatchObject({ SqsManagedSseEnabled: true, MessageRetentionPeriod: 14 * 24 * 3600 });
-    expect(DeletionPolicy).toBe('Retain');
+  for (const { Properties } of queues) {
+    expect(Properties.MessageRetentionPeriod).toBe(14 * 24 * 3600);
   }
+  const { Properties: requests } = storage.at('ExportRequestsDeadLetters/Queue');
+  expect(show(requests.KmsMasterKeyId)).toBe('ExportRequestsKey');
+  expect(requests.KmsDataKeyReusePeriodSeconds).toBe(300);
+  expect(requests.SqsManagedSseEnabled).toBeUndefined();
+  expect(storage.at('FileExportsDeadLetters/Queue').Properties.SqsManagedSseEnabled).toBe(true);
 });
 
 test('what the tool and the local engine look for is in the outputs', () => {
@@ -143,6 +143,7 @@ test('what the tool and the local engine look for is in the outputs', () => {
       'OutboxBucketName',
       'AdminSecretArn',
       'ArchiveKeysSecretArn',
+      'VisaDenyListSecretArn',
       'DatabaseClusterArn',
       'DatabaseSecretArn',
       'DatabaseName',
@@ -152,7 +153,17 @@ test('what the tool and the local engine look for is in the outputs', () => {
   );
 });
 
-test('the storage stack is protected against deletion', async () => {
+test('every resource outlives the stack, and none a first deployment that fails', () => {
+  const policies = Object.entries(storage.template.Resources).map(
+    ([id, { DeletionPolicy, UpdateReplacePolicy }]) => `${id} ${DeletionPolicy} ${UpdateReplacePolicy}`,
+  );
+  expect(policies.length).toBeGreaterThan(30);
+  expect(policies.filter((policy) => !policy.endsWith(' RetainExceptOnCreate Retain'))).toEqual([]);
+});
+
+test('nothing locks in a first deployment that fails: protections come after it', async () => {
   const manifest = JSON.parse(readFileSync(join(await assembly(), 'manifest.json'), 'utf8'));
-  expect(manifest.artifacts.DataOutStorage.properties.terminationProtection).toBe(true);
+  expect(manifest.artifacts.DataOutStorage.properties.terminationProtection).toBeFalsy();
+  // Absent rather than false, so that no later deployment takes the protection away.
+  expect(storage.at('Catalogue/Cluster').Properties).not.toHaveProperty('DeletionProtection');
 });

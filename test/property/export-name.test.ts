@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
+import { nameProblem } from '../../lib/client/download/local-name.ts';
 import { isOutboxFileName } from '../../lib/contract/outbox-key.ts';
 import { outboxFileName } from '../../lib/export/outbox-name.ts';
 
@@ -11,7 +12,11 @@ const anyText = fc.oneof(
 );
 /** Ids as the contract has them (well-formed text), with the characters that could be confused. */
 const fileId = fc.oneof(
-  fc.string({ unit: fc.constantFrom('.', '-', '_', '2', 'd', 'f', '/', 'c4gh', 'E'), minLength: 1, maxLength: 12 }),
+  fc.string({
+    unit: fc.constantFrom('.', '-', '_', '2', 'd', 'f', '/', 'c4gh', 'E', 'CON'),
+    minLength: 1,
+    maxLength: 12,
+  }),
   fc.string({ unit: 'grapheme', minLength: 1, maxLength: 256 }),
 );
 
@@ -20,6 +25,7 @@ test('every id and path give a name that the outbox accepts', () => {
     fc.property(anyText, anyText, (id, path) => {
       const name = outboxFileName(id, path);
       expect(isOutboxFileName(name), name).toBe(true);
+      expect(nameProblem(name, 'win32'), name).toBeUndefined();
       expect(name.endsWith('.c4gh')).toBe(true);
     }),
     { numRuns: 500 },

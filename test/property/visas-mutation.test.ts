@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { type VerifyOptions, VisaError, verifyVisaOrPassport } from '../../lib/visas/index.ts';
-import { makeTestIssuer, type TestIssuer } from '../helpers/issuer.ts';
+import { denied, makeTestIssuer, type TestIssuer } from '../helpers/issuer.ts';
 
 const now = new Date('2026-07-01T00:00:00Z');
 const runs = { numRuns: process.env['SLOW'] ? 20_000 : 500 };
@@ -11,7 +11,7 @@ let options: VerifyOptions;
 let tokens: Record<'visa' | 'passport', string>;
 beforeAll(async () => {
   issuer = await makeTestIssuer();
-  options = { issuers: issuer.trusted, now };
+  options = { issuers: issuer.trusted, denied, now };
   const visas = [await issuer.visa({ dataset: 'D1' }), await issuer.visa({ dataset: 'D2', sub: 'other' })];
   tokens = { visa: visas[0]!, passport: await issuer.passport(visas) };
 });

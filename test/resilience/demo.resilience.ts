@@ -98,6 +98,7 @@ describe('the demonstration fails, and names the step', () => {
   test('when a body is not the one that was archived', async () => {
     const target = localTarget(engine.connection);
     const bodies: Target['bodies'] = {
+      location: target.bodies.location,
       upload: (key, source, options) => target.bodies.upload(key, flipped(source), options),
       remove: (key) => target.bodies.remove(key),
     };

@@ -44,9 +44,9 @@ function requestExport(): Promise<RawReply> {
 
 function expectChallenge(reply: RawReply): void {
   const detail = expectProblem(reply, 401, 'unauthenticated').detail;
-  expect(detail).toEqual(expect.any(String));
-  // API Gateway renames the header of a function's reply.
-  expect(reply.headers['x-amzn-remapped-www-authenticate']).toMatch(/^Bearer realm="[^"]+", Basic realm="[^"]+"/);
+  expect(detail).toMatch(/visa|archive|Authorization/i);
+  // Alone, or Java's HttpClient would not answer it.
+  expect(reply.headers['www-authenticate']).toBe('Basic realm="data-out", charset="UTF-8"');
 }
 
 function namesIn(reply: RawReply): readonly string[] {
@@ -237,7 +237,7 @@ describe('the central archive’s credentials', () => {
       call(path, { ...headers, 'X-GA4GH-Visa': lenientVisa }, 'GET', lenient);
     expect(namesIn(await withVisa({}))).toEqual([name]);
     expect((await withVisa({}, `stream/${name}`)).status).toBe(307);
-    expect(lenient.calls('files rds-data ExecuteStatement')).toBe(0);
+    expect(lenient.calls('authorize-outbox rds-data ExecuteStatement')).toBe(0);
     expect(namesIn(await withVisa({ Authorization: basic(lenient.connection.archiveUser) }))).toEqual([name]);
     for (const Authorization of [...wrong(), '']) expectChallenge(await withVisa({ Authorization }));
     expectChallenge(await call(listing, { Authorization: basic(lenient.connection.archiveUser) }, 'GET', lenient));

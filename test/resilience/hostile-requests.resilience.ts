@@ -173,7 +173,7 @@ describe('before anything was accepted', () => {
       await call({}, 'nowhere'),
     ];
     for (const { headers } of refusals) {
-      const id = String(headers['x-request-id']);
+      const id = String(headers['x-amzn-requestid']);
       await until(async () => service.logs.find(({ line }) => line.includes(id)), 'a log line');
     }
   });

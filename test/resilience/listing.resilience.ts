@@ -243,7 +243,7 @@ describe('what is asked wrongly', () => {
 // Every user below is asked for the first time: what was right is remembered for a minute.
 describe('the database under the archive’s credentials', () => {
   const about = (call: AwsCall, username: string) =>
-    call.caller === 'files' && call.service === 'rds-data' && JSON.stringify(call.input).includes(username);
+    call.caller === 'authorize-outbox' && call.service === 'rds-data' && JSON.stringify(call.input).includes(username);
   const resuming = { error: { status: 400, code: 'DatabaseResumingException' } };
 
   test.each([
@@ -270,12 +270,13 @@ describe('the database under the archive’s credentials', () => {
     expect([reply.status, failures]).toEqual([200, 0]);
   });
 
-  test('refuses a statement for good: 500, and the text says nothing', { concurrent: true }, async () => {
+  test('refuses a statement for good: 503, and the text says nothing', { concurrent: true }, async () => {
     const user = await service.addArchiveUser('damaged', 'secret');
     const fault = { error: { status: 400, code: 'DatabaseErrorException', message: 'secret-cause; SQLState: 42501' } };
     const heal = service.engine.traffic.addFault((call) => (about(call, 'damaged') ? fault : undefined));
     const reply = await get('?inbox=false', {}, user).finally(heal);
-    expectProblem(reply, 500, 'internal_error');
+    // The authorizer failed: of the caller's credentials nothing is known.
+    expectProblem(reply, 503, 'temporarily_unavailable');
     expect(reply.text).not.toContain('secret-cause');
   });
 });

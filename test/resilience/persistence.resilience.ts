@@ -5,7 +5,6 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { SendMessageCommand } from '@aws-sdk/client-sqs';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { connection } from '../../lib/contract/connection.ts';
 import { hashPassword } from '../../lib/contract/password-hash.ts';
@@ -46,9 +45,7 @@ describe('an engine with a data folder', () => {
     const requestId = await service.exported({ id: datasetId, visa, publicKey: recipient.publicKey });
     const audit = await service.settled(requestId);
 
-    await service.sqs.send(
-      new SendMessageCommand({ QueueUrl: first.outputs.FileExportsDeadLetterQueueUrl, MessageBody: 'a dead letter' }),
-    );
+    await service.enqueue(first.outputs.FileExportsDeadLetterQueueUrl, 'a dead letter');
     const { promise: begun, resolve } = Promise.withResolvers<void>();
     service.engine.traffic.addFault(({ caller }) => {
       if (caller !== 'consume-export') return undefined;
@@ -236,8 +233,32 @@ describe('bin/start.ts', () => {
     const path = join(dataDir, 'connection.json');
     const end = (pid: number) => process.kill(pid, 'SIGTERM');
     expect(await runOnce({ argv: ['--data-dir', dataDir], path, end })).toEqual([]);
-    expect(readdirSync(dataDir)).toEqual(expect.arrayContaining(['aws', 'keys', 'logs', 'postgres', 'secrets.json']));
+    expect(readdirSync(dataDir)).toEqual(
+      expect.arrayContaining(['keys', 'logs', 'postgres', 'queues', 's3', 'secrets.json']),
+    );
     expect(existsSync(join(dataDir, 'engine.lock'))).toBe(false);
+  });
+
+  test('takes the rights of others from a folder that an earlier engine left, and makes nothing that they may read', async () => {
+    const dataDir = join(folder, 'loose');
+    const earlier = await Service.start({ dataDir });
+    await earlier.archive('EGAD00000000001', 'notes.txt', 5000);
+    await earlier.stop();
+    // All that a process without a mask of its own can have left.
+    execFileSync('chmod', ['-R', 'a+rwX', dataDir]);
+    const { child, ended } = await start(['--data-dir', dataDir]);
+    const running = await connectionIn(join(dataDir, 'connection.json'));
+    expect((await fetch(`${running.proxyUrl}/files?inbox=false`)).status).toBe(401);
+    const loose = () =>
+      ['', ...readdirSync(dataDir, { recursive: true, encoding: 'utf8' })].filter(
+        (name) => !isOwnersOnly(join(dataDir, name)),
+      );
+    expect(readdirSync(join(dataDir, 'postgres')).length).toBeGreaterThan(0);
+    // A cache without data, which the database makes anew at any time with a mode of its own.
+    expect(loose().filter((name) => !name.endsWith('pg_internal.init'))).toEqual([]);
+    child.kill('SIGTERM');
+    expect(await ended).toEqual({ code: 0, stderr: '' });
+    expect(loose()).toEqual([]);
   });
 
   test('DATA_OUT_CONNECTION names another place for connection.json', async () => {

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import { DeleteObjectCommand, PutObjectCommand } from '@aws-sdk/client-s3';
-import { DeleteMessageCommand, ReceiveMessageCommand, SendMessageCommand } from '@aws-sdk/client-sqs';
+import { DeleteMessageCommand, ReceiveMessageCommand } from '@aws-sdk/client-sqs';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { type FileExportMessage, fileExportMessage } from '../../lib/contract/messages.ts';
 import { generateKeyPair } from '../../lib/crypt4gh/index.ts';
@@ -97,9 +97,9 @@ describe('poison: rejected with a row, not tried again', () => {
   ];
   test.each(cases)('%s on %s', async (_, queue, MessageBody) => {
     const QueueUrl = service.connection.outputs[queue];
-    const { MessageId = '' } = await service.sqs.send(new SendMessageCommand({ QueueUrl, MessageBody }));
-    await ended(MessageId);
-    expect(await service.audit(MessageId)).toMatchObject([{ event: 'rejected', reason: 'malformed_message' }]);
+    const messageId = await service.enqueue(QueueUrl, MessageBody);
+    await ended(messageId);
+    expect(await service.audit(messageId)).toMatchObject([{ event: 'rejected', reason: 'malformed_message' }]);
     expect(failures()).toEqual([]);
   });
 });

@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto';
 import { HeadObjectCommand } from '@aws-sdk/client-s3';
-import { SendMessageBatchCommand, SendMessageCommand } from '@aws-sdk/client-sqs';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { generateKeyPair, openHeader, splitContainer } from '../../lib/crypt4gh/index.ts';
 import type { AwsCall, Fault } from '../../lib/local/aws/traffic.ts';
@@ -36,23 +35,22 @@ afterEach(() => undo());
 describe('redelivered and duplicated messages: the outbox ends right, each event is recorded once', () => {
   test('the export request and every file export arrive twice, at the same time', async () => {
     const requestId = randomUUID();
-    const { sqs, connection } = service;
+    const { connection } = service;
     // A queue may deliver twice what was sent once; here it does so with everything that the consumer sends.
     undo = service.engine.traffic.addFault(({ caller, action, input }) => {
       if (caller !== 'consume-export' || action !== 'SendMessageBatch') return undefined;
       const QueueUrl = connection.outputs.FileExportsQueueUrl;
-      const { Entries } = input as { Entries: { Id: string; MessageBody: string }[] };
-      return { action: () => sqs.send(new SendMessageBatchCommand({ QueueUrl, Entries })) };
+      const { Entries } = input as { Entries: { MessageBody: string }[] };
+      return { action: () => Promise.all(Entries.map(({ MessageBody }) => service.enqueue(QueueUrl, MessageBody))) };
     });
     const MessageBody = JSON.stringify({
       jwtToken: await service.visa({ subject, datasetId }),
       publicKey: Buffer.from(newer.publicKey).toString('base64'),
       datasetId,
     });
-    const MessageAttributes = { requestId: { DataType: 'String', StringValue: requestId } };
-    const request = { QueueUrl: connection.outputs.ExportRequestsQueueUrl, MessageBody, MessageAttributes };
+    const { ExportRequestsQueueUrl } = connection.outputs;
     const before = service.calls('stage-file rds-data ExecuteStatement');
-    await Promise.all([1, 2].map(() => sqs.send(new SendMessageCommand(request))));
+    await Promise.all([1, 2].map(() => service.enqueue(ExportRequestsQueueUrl, MessageBody, { requestId })));
     await ended([requestId]);
     // Each of two requests made two messages of each of two files; each message takes two statements.
     expect(service.calls('stage-file rds-data ExecuteStatement') - before).toBeGreaterThanOrEqual(16);

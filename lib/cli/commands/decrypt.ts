@@ -6,13 +6,14 @@ import { filesHelp, type OutputFileOptions, outputOf, reportWritten, withOutputO
 import { type Sink, writeOutput } from '../files/output-file.ts';
 import { beyondEnd, counted, sliced } from '../files/streams.ts';
 import { threadsFor, whileGrowing } from '../files/threads.ts';
-import { readPrivateKeys } from '../key-files.ts';
+import { readPrivateKeys, readPublicKey } from '../key-files.ts';
 import { type ByteRangeOption, parseRange, withKeyOptions } from '../options.ts';
 import { type CommandContext, openSession, type Session } from '../session.ts';
 
 interface DecryptOptions extends OutputFileOptions {
   readonly range?: string;
   readonly header?: string;
+  readonly sender?: string;
 }
 
 const suffix = /\.c4gh$/i;
@@ -21,9 +22,13 @@ const afterHelp = `${filesHelp}
 
 A damaged segment is named; what comes after it is not given out, and no file is left behind.
 
+With --sender a file is refused unless its header was written with the private key that belongs to that public key, as
+data-out encrypt --key does it. That is no signature: a reader could write such a file, too, but only for itself.
+
 Examples:
   data-out decrypt --key me.sec.pem sample.bam.c4gh                (writes sample.bam)
   data-out decrypt --key me.sec.pem - < sample.bam.c4gh | samtools view -
+  data-out decrypt --key me.sec.pem --sender alice.pub.pem sample.bam.c4gh
   data-out decrypt --key me.sec.pem --range 0-65536 -o head.bin sample.bam.c4gh
   data-out decrypt --key me.sec.pem --header sample.header -o sample.bam sample.body`;
 
@@ -36,12 +41,15 @@ export function registerDecrypt(program: Command, context: CommandContext): void
   withKeyOptions(command);
   withOutputOptions(command, 'where to (default: the name without .c4gh; standard output for standard input)')
     .option('--range <a-b>', 'only bytes a to b of the plaintext, b not among them; a- for all from a on')
+    .option('--sender <file>', 'public key of who must have written the file; any other is refused (default: anybody)')
     .option('--header <file>', 'the header, where the input is the body alone')
     .addHelpText('after', afterHelp)
     .action(async (file: string, options: DecryptOptions, self: Command) => {
       await using session = await openSession(context, self);
       const { terminal } = session;
       const range = options.range === undefined ? undefined : parseRange('--range', options.range);
+      const sender =
+        options.sender === undefined ? {} : { sender: await readPublicKey('--sender', options.sender, terminal) };
       const name = options.output ?? defaultName(file);
       await using container = await openContainerInput(file, options.header, terminal);
       // Plaintext is its owner's alone, as with download --decrypt.
@@ -50,7 +58,7 @@ export function registerDecrypt(program: Command, context: CommandContext): void
         const keys = await readPrivateKeys(session);
         const privateKeys = keys.map(({ privateKey }) => privateKey);
         try {
-          await decryptTo(sink, { session, container, privateKeys, range });
+          await decryptTo(sink, { session, container, range, opening: { privateKeys, ...sender } });
         } finally {
           for (const key of privateKeys) key.fill(0);
         }
@@ -68,16 +76,16 @@ function defaultName(file: string): string {
 interface Job {
   readonly session: Session;
   readonly container: ContainerInput;
-  readonly privateKeys: readonly Uint8Array[];
   readonly range: ByteRangeOption | undefined;
+  readonly opening: { readonly privateKeys: readonly Uint8Array[]; readonly sender?: Uint8Array };
 }
 
-async function decryptTo(sink: Sink, { session, container, privateKeys, range }: Job): Promise<void> {
+async function decryptTo(sink: Sink, { session, container, range, opening }: Job): Promise<void> {
   const { progress, terminal } = session;
   const { input, header } = container;
   const source = range && (await container.source());
   if (source) {
-    const reader = await openContainer(source, { privateKeys });
+    const reader = await openContainer(source, opening);
     if (reader.size !== undefined && range.start >= reader.size) throw beyondEnd(reader.size);
     await sink.write(reader.stream(range.start, range.end));
     return;
@@ -87,13 +95,13 @@ async function decryptTo(sink: Sink, { session, container, privateKeys, range }:
     const { handle } = input;
     const target = sink.handle;
     await whileGrowing(target, { progress, label: input.label, total: input.size ?? 0 }, () =>
-      decryptFile(handle, target, { privateKeys, workers }),
+      decryptFile(handle, target, { ...opening, workers }),
     );
     return;
   }
   const task = progress.task(input.label, input.size);
   try {
-    const plaintext = decrypt(counted(container.stream(), task.add), { privateKeys, ...(workers && { workers }) });
+    const plaintext = decrypt(counted(container.stream(), task.add), { ...opening, ...(workers && { workers }) });
     await sink.write(range ? sliced(plaintext, range) : plaintext);
   } finally {
     task.end();

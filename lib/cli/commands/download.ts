@@ -27,6 +27,9 @@ A file gets its name only when it is whole. Until then it is NAME.part, and the 
 Ctrl-C, a lost network, a full disk or a crash. When the file was replaced meanwhile, it begins again. With --decrypt what
 is written has been authenticated; a damaged segment is fetched again once, then named.
 
+A file that is there is kept when it has the same bytes, as after a repeated export: one with another time is compared with
+the remote file, which reads all of it. A file with other content is left alone.
+
 The exit code is 0 only when every file is whole.
 
 Examples:

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import type { Command } from 'commander';
 import { DataOutApi } from '../../client/data-out.ts';
 import { DirectFile, directContainer } from '../../client/download/direct-file.ts';
@@ -5,6 +6,7 @@ import { downloadFile } from '../../client/download/download-file.ts';
 import type { Existing } from '../../client/download/existing.ts';
 import { inOrder } from '../../client/download/in-order.ts';
 import type { RemoteFile } from '../../client/download/remote-file.ts';
+import { ChecksumError } from '../../client/errors.ts';
 import { printable } from '../../terminal/output.ts';
 import { DownloadReporter } from '../download/download-reporter.ts';
 import { localTarget } from '../download/local-target.ts';
@@ -29,6 +31,9 @@ const afterHelp = `
 Without --crypt4gh the service decrypts, and what comes is the plaintext: fetch it to a place that may hold it. With
 --crypt4gh comes a Crypt4GH file for the key that you name. A download that was broken off goes on when the same command is
 given again; to standard output it cannot.
+
+The whole plaintext is compared with the SHA-256 of the catalogue, where there is one. With another one the exit code is 8,
+and no file is left; on standard output the bytes are then out already.
 
 Examples:
   data-out datasets
@@ -59,7 +64,8 @@ export function registerFetch(program: Command, context: CommandContext): void {
       const key = wanted.publicKey && (await readPublicKey('--public-key', wanted.publicKey, terminal));
       const api = new DataOutApi(await session.service());
       const file = await remoteFile(api, { fileId, key, range: wanted.range }, terminal.signal);
-      if (options.output === '-') await toOutput(session, api, file.remote, wanted.connections);
+      if (file.doubt !== undefined) session.output.note(`not compared with a checksum: ${file.doubt}`);
+      if (options.output === '-') await toOutput(session, api, file, wanted.connections);
       else await toFile(session, api, file, { fileId, output: options.output, ...wanted });
     });
 }
@@ -89,10 +95,14 @@ function checked(options: FetchOptions): Wanted {
   };
 }
 
-/** A remote file, and what the service calls the whole of it. */
+/** A remote file, and what the service says of the whole of it. */
 interface NamedFile {
   readonly remote: RemoteFile;
   readonly name: string;
+  /** SHA-256 in hex that the bytes must have. */
+  readonly sha256?: string | undefined;
+  /** Why there is none, where that is to be said. */
+  readonly doubt?: string;
 }
 
 async function remoteFile(
@@ -117,7 +127,12 @@ async function remoteFile(
     throw usageError('--range', `the file has ${size} bytes`, 'Give a range that begins before its end.');
   }
   const part = range && { start: range.start, end: Math.min(range.end ?? size, size) };
-  return { remote: new DirectFile(api, { fileId, name, size, part }), name };
+  const remote = new DirectFile(api, { fileId, name, size, part });
+  if (remote.size < size) return { remote, name, doubt: 'the listed one is of the whole file' };
+  const sha256 = await api.sha256Of(fileId, { signal });
+  return sha256 === undefined
+    ? { remote, name, doubt: 'the service lists no SHA-256 of this file' }
+    : { remote, name, sha256 };
 }
 
 /** `sample.bam` as `sample.bam.0-65536`. */
@@ -125,19 +140,31 @@ function partName(name: string, range: ByteRangeOption | undefined): string {
   return range === undefined ? name : `${name}.${range.start}-${range.end ?? ''}`;
 }
 
+/** The same bytes. @throws ChecksumError after the last one, when all of them together are others */
+async function* verified(source: AsyncIterable<Uint8Array>, name: string, listed: string): AsyncGenerator<Uint8Array> {
+  const hash = createHash('sha256');
+  for await (const chunk of source) {
+    hash.update(chunk);
+    yield chunk;
+  }
+  const found = hash.digest('hex');
+  if (found !== listed) throw new ChecksumError(name, { found, listed });
+}
+
 async function toOutput(
   { terminal, progress, output }: Session,
   api: DataOutApi,
-  remote: RemoteFile,
+  { remote, sha256 }: NamedFile,
   connections: number,
 ): Promise<void> {
   const { transport } = api.connection;
   const { signal } = terminal;
   const task = progress.task(printable(remote.name), remote.size);
   const retrying = (error: Error) => output.note(printable(`${error.message}; trying again`));
-  const bytes = inOrder(remote, { connections, transport, signal, retrying });
+  const bytes = counted(inOrder(remote, { connections, transport, signal, retrying }), task.add);
+  const checked = sha256 === undefined ? bytes : verified(bytes, remote.name, sha256);
   try {
-    await writeOutput({ name: '-', terminal, toTerminal: true }, (sink) => sink.write(counted(bytes, task.add)));
+    await writeOutput({ name: '-', terminal, toTerminal: true }, (sink) => sink.write(checked));
   } finally {
     task.end();
   }
@@ -146,7 +173,7 @@ async function toOutput(
 async function toFile(
   { terminal, progress, output }: Session,
   api: DataOutApi,
-  { remote, name }: NamedFile,
+  { remote, name, sha256 }: NamedFile,
   wanted: Wanted & { readonly fileId: string; readonly output: string | undefined },
 ): Promise<void> {
   const { folder, signal } = terminal;
@@ -159,8 +186,19 @@ async function toFile(
   const paths = await localTarget(folder, wanted.output, { name: named(name), fallback: named(fileId) });
   const { transport } = api.connection;
   const isPrivate = wanted.publicKey === undefined;
-  const outcome = await downloadFile({ remote, paths, connections, existing, isPrivate, transport, onEvent, signal });
-  const result = { name: remote.name, size: remote.size, path: paths.final, outcome };
+  const outcome = await downloadFile({
+    remote,
+    paths,
+    connections,
+    existing,
+    isPrivate,
+    sha256,
+    transport,
+    onEvent,
+    signal,
+  });
+  const compared = outcome === 'downloaded' ? sha256 : undefined;
+  const result = { name: remote.name, size: remote.size, path: paths.final, outcome, sha256: compared };
   onEvent({ type: 'finished', result });
   reporter.summarize(terminal.now().getTime() - started);
 }

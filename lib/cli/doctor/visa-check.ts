@@ -1,8 +1,9 @@
+import { visasIn } from '../../contract/unverified-token.ts';
 import { formatDuration } from '../../terminal/output.ts';
 import { datasetsOf, decodeVisaOrPassport, expiryOf } from '../decoded-visa.ts';
 import type { CheckResult } from './check.ts';
 
-/** All request headers together may have 10,240 bytes at API Gateway; the others need about 1,200. */
+/** Of `limits.requestHeaderBytes` for all headers, the others need about 1,200. */
 const longestToken = 9_000;
 /** A visa that ends so soon may end within a download's first requests. */
 const soonMs = 300_000;
@@ -40,7 +41,8 @@ export function checkVisa(token: string, now: Date): CheckResult {
   const left = expires.getTime() - now.getTime();
   if (left <= 0) return fail(`expired at ${expires.toISOString()}`, renew);
   if (notBefore && notBefore > now) return fail(`not valid before ${notBefore.toISOString()}`, 'Wait until then.');
-  if (token.length > longestToken) {
+  const tooLong = token.length > longestToken;
+  if (tooLong && !visasIn(token)?.some((visa) => visa.length <= longestToken)) {
     return fail(
       `${token.length} bytes are more than the service's headers take`,
       `Ask for a passport with fewer visas, or for a single visa: at most about ${longestToken} bytes.`,
@@ -52,6 +54,16 @@ export function checkVisa(token: string, now: Date): CheckResult {
   const grants = `grants ${datasets.slice(0, shown).join(', ')}${more}${odd}`;
   const until = `until ${expires.toISOString()} (${formatDuration(left)} left)`;
   const text = `${about}, ${until}, ${grants} (decoded, not verified)`;
+  if (tooLong) {
+    const size = `${token.length} bytes are more than headers take: of this passport, one visa is sent at a time`;
+    return {
+      check,
+      verdict: 'warning',
+      text: `${text}; ${size}`,
+      remedy: 'A passport with fewer visas needs no such choice.',
+      details,
+    };
+  }
   return left < soonMs
     ? { check, verdict: 'warning', text, remedy: 'It expires soon: get a new one before a long download.', details }
     : { check, verdict: 'ok', text, details };

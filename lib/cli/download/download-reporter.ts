@@ -36,6 +36,9 @@ export class DownloadReporter {
   /** @param event as the download tells it */
   readonly onEvent = (event: DownloadEvent): void => {
     switch (event.type) {
+      case 'comparing':
+        this.#remark(event.name, 'it is there with another time; comparing it with what is staged');
+        break;
       case 'started':
         this.#started(event.name, event.size, event.kept);
         break;
@@ -88,14 +91,14 @@ export class DownloadReporter {
     if (task === undefined) this.#tasks.set(name, this.#progress.task(printable(name), size, kept));
   }
 
-  #finished({ name, size, path, outcome, error }: FileResult): void {
+  #finished({ name, size, path, outcome, sha256, error }: FileResult): void {
     this.#counts.files += 1;
     this.#counts[outcome] += 1;
     if (outcome === 'downloaded') this.#counts.bytes += size;
     const task = this.#tasks.get(name) ?? this.#progress.task(printable(name), size, outcome === 'skipped' ? size : 0);
     task.end();
     this.#tasks.delete(name);
-    const record = { name, outcome, size, path, ...(error && { error: described(error) }) };
+    const record = { name, outcome, size, path, sha256, ...(error && { error: described(error) }) };
     if (outcome !== 'failed' || this.#output.json) {
       this.#output.result(record, `${outcome === 'skipped' ? 'kept ' : ''}${printable(path)}`);
     } else if (error && !this.#isSingle && error.code !== 'interrupted' && !this.#told.has(error)) {

@@ -6,6 +6,7 @@ import { formatPublicKey, publicKeyFingerprint } from '../../crypt4gh/index.ts';
 import type { Terminal } from '../../terminal/terminal.ts';
 import { datasetsOf, decodeVisaOrPassport, expiryOf } from '../decoded-visa.ts';
 import { usageError } from '../errors.ts';
+import { expiryWarning } from '../expired-visa.ts';
 import { readPublicKey } from '../key-files.ts';
 import { checkedVisa, readSecretFile, refuseToken } from '../secrets.ts';
 
@@ -37,7 +38,10 @@ export interface ExportSources {
   readonly publicKey: string;
 }
 
-/** Clocks differ: a visa that expired a moment ago may still be good for the service. */
+/**
+ * Clocks differ: a visa that expired a moment ago may still be good for the service, so there is only a warning. The service
+ * would accept an older one, too, and reject it afterwards, when the administrator hears of it no more.
+ */
 const clockSkewMs = 300_000;
 
 /**
@@ -71,7 +75,9 @@ export async function readOrder(words: ExportWords, sources: ExportSources, term
   const granted = datasetsOf(token);
   // Some issuers write a URL whose last part is the dataset.
   const isNamed = granted.some((value) => value === id || value.split(/[/:#]/).at(-1) === id);
+  const expired = expiryWarning(token, terminal.now());
   const doubts = [
+    ...(expired === undefined ? [] : [expired]),
     ...(granted.length === 0 ? ['the visa grants no dataset'] : []),
     ...(granted.length > 0 && type === 'datasetId' && !isNamed
       ? [`the visa names ${granted.join(', ')}: this is right only if that is another name of ${id}`]
@@ -87,7 +93,9 @@ export async function readOrder(words: ExportWords, sources: ExportSources, term
 }
 
 const remedies: Readonly<Record<string, string>> = {
-  unauthenticated: "Look at the administrator's user name and password; those of a researcher are others.",
+  unauthenticated:
+    "Look at the administrator's user name and password (--username, --password-file, DATA_OUT_ADMIN_USERNAME, " +
+    'DATA_OUT_ADMIN_PASSWORD); those of a researcher are others.',
   forbidden: 'This user is known, but no administrator: ask the operator.',
   not_found: 'Look at --kind, and at the address.',
 };

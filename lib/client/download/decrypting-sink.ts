@@ -9,14 +9,13 @@ import {
 } from '../../crypt4gh/index.ts';
 import { giveBack } from '../read-memory.ts';
 import { KeptPlaintext } from './kept-plaintext.ts';
-import type { PartFile } from './part-file.ts';
-import type { Sink } from './sink.ts';
+import type { Sink, Target } from './sink.ts';
 
 /** Segments decrypted and written at once: 1 MiB. */
 const BATCH_SEGMENTS = 16;
 
 export interface DecryptingSinkOptions {
-  readonly part: PartFile;
+  readonly part: Target;
   /** Bytes of the container. */
   readonly size: number;
   readonly privateKeys: readonly Uint8Array[];

@@ -1,10 +1,11 @@
 import { open, rename, rm, stat, statfs } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { Crypt4ghError, decryptSegments, NoMatchingKeyError, type SegmentCipher } from '../../crypt4gh/index.ts';
-import { ClientError } from '../errors.ts';
+import { ChecksumError, ClientError } from '../errors.ts';
 import type { Transport } from '../transport.ts';
 import { bootId } from './boot.ts';
 import { Checkpoints } from './checkpoints.ts';
+import { ComparedFile, DifferentError } from './compared-file.ts';
 import { DecryptingSink } from './decrypting-sink.ts';
 import type { DownloadEvent } from './events.ts';
 import { type Existing, isWhole, refuseExisting } from './existing.ts';
@@ -12,11 +13,12 @@ import { type Form, partDone, readJournal, removeJournal } from './journal.ts';
 import { LocalDiskError, onDisk } from './local-disk.ts';
 import type { LocalPaths } from './local-name.ts';
 import { FileLock } from './lock.ts';
+import { PartDigest } from './part-digest.ts';
 import { PartFile, PRIVATE_MODE } from './part-file.ts';
 import type { ByteRange } from './range-set.ts';
 import { ChangedError, isRecognizable, type ObjectVersion, type RemoteFile } from './remote-file.ts';
-import { ContainerSink } from './sink.ts';
-import { Transfer } from './transfer.ts';
+import { ContainerSink, type Target } from './sink.ts';
+import { Transfer, type TransferOptions } from './transfer.ts';
 
 /** Opens containers while they come. */
 export interface Decryption {
@@ -33,6 +35,8 @@ export interface DownloadFileOptions {
   readonly decrypt?: Decryption | undefined;
   /** Whether only its owner may read the file; what is decrypted here is so anyway. */
   readonly isPrivate?: boolean;
+  /** SHA-256 in lower-case hex that the whole file must have; default: not compared. Not together with `decrypt`. */
+  readonly sha256?: string | undefined;
   readonly transport: Transport;
   readonly onEvent: (event: DownloadEvent) => void;
   readonly signal: AbortSignal | undefined;
@@ -52,7 +56,7 @@ const MOST_RESTARTS = 3;
 export async function downloadFile(options: DownloadFileOptions): Promise<'downloaded' | 'skipped'> {
   const { paths, remote } = options;
   await using _lock = await FileLock.acquire(paths.lock);
-  if (await isWhole(options)) return 'skipped';
+  if (await isWhole(options, () => isCopy(options))) return 'skipped';
   for (let restarts = 0; ; restarts += 1) {
     try {
       await downloadVersion(options);
@@ -64,8 +68,49 @@ export async function downloadFile(options: DownloadFileOptions): Promise<'downl
   }
 }
 
+/** Whether the file that is there has the bytes of the remote one: all of that is read, and nothing written. */
+async function isCopy(options: DownloadFileOptions): Promise<boolean> {
+  const { remote, paths, onEvent } = options;
+  const { name } = remote;
+  await using file = await ComparedFile.open(paths.final);
+  if (file === undefined) return false;
+  onEvent({ type: 'comparing', name });
+  onEvent({ type: 'started', name, size: remote.size, kept: 0 });
+  const kept = (bytes: number) => onEvent({ type: 'progress', name, bytes });
+  const transfer = transferTo(file, options, { resumed: undefined, kept });
+  try {
+    if ((await transfer.run()) !== (await file.size())) return false;
+  } catch (error) {
+    if (error instanceof DifferentError) return false;
+    throw described(error, name);
+  }
+  await file.setModified(transfer.state?.version.lastModified);
+  return true;
+}
+
+function transferTo(
+  part: Target,
+  { remote, connections, decrypt, transport, onEvent, signal }: DownloadFileOptions,
+  more: Pick<TransferOptions, 'resumed' | 'kept'>,
+): Transfer {
+  const { name } = remote;
+  return new Transfer({
+    remote,
+    connections,
+    transport,
+    signal,
+    ...more,
+    makeSink: (size, damaged) =>
+      decrypt
+        ? new DecryptingSink({ part, size, damaged, cipher: { decryptSegments }, ...decrypt })
+        : new ContainerSink(part, size),
+    retrying: (error) => onEvent({ type: 'retrying', name, error }),
+    refetching: (segment) => onEvent({ type: 'refetching', name, segment }),
+  });
+}
+
 async function downloadVersion(options: DownloadFileOptions): Promise<void> {
-  const { remote, paths, connections, decrypt, transport, onEvent, signal } = options;
+  const { remote, paths, decrypt, transport, onEvent } = options;
   const { name } = remote;
   const form: Form = decrypt ? 'plaintext' : 'container';
   // The lock is a file that this process has just made.
@@ -85,22 +130,14 @@ async function downloadVersion(options: DownloadFileOptions): Promise<void> {
     await checkpoints.forget();
     if (exists) await part.renew();
   }
-  const transfer = new Transfer({
-    remote,
-    connections,
-    transport,
-    signal,
+  const { sha256: listed } = options;
+  const digest = listed === undefined ? undefined : new PartDigest(part);
+  const transfer = transferTo(digest ?? part, options, {
     resumed,
-    makeSink: (size, damaged) =>
-      decrypt
-        ? new DecryptingSink({ part, size, damaged, cipher: { decryptSegments }, ...decrypt })
-        : new ContainerSink(part, size),
     kept(bytes, version, done) {
       onEvent({ type: 'progress', name, bytes });
       checkpoints.note(bytes, version, done);
     },
-    retrying: (error) => onEvent({ type: 'retrying', name, error }),
-    refetching: (segment) => onEvent({ type: 'refetching', name, segment }),
   });
   const kept = transfer.state?.done.size ?? 0;
   try {
@@ -108,10 +145,14 @@ async function downloadVersion(options: DownloadFileOptions): Promise<void> {
     onEvent({ type: 'started', name, size: remote.size, kept });
     const size = await transfer.run();
     await checkpoints.settle();
+    const found = await digest?.hex(options.signal);
+    if (listed !== undefined && found !== undefined && found !== listed)
+      throw new ChecksumError(name, { found, listed });
     await finish(part, { size, lastModified: transfer.state?.version.lastModified }, options, checkpoints);
   } catch (error) {
     const { state } = transfer;
-    const isOfUse = !(error instanceof ChangedError) && state !== undefined && state.done.size > 0;
+    const isWrong = error instanceof ChangedError || error instanceof ChecksumError;
+    const isOfUse = !isWrong && state !== undefined && state.done.size > 0;
     // What made it fail is of more use than what fails after it.
     const left = isOfUse ? checkpoints.save(state.version, state.done) : discard(part, checkpoints);
     await left.catch(() => undefined);

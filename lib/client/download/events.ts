@@ -2,6 +2,8 @@ import type { ClientError } from '../errors.ts';
 
 /** What happens to one file; sizes count bytes of the remote file, also when its plaintext is kept. */
 export type DownloadEvent =
+  /** A file of that name is there, with another time: its bytes are compared. */
+  | { readonly type: 'comparing'; readonly name: string }
   /** `kept` bytes are there from a run before. */
   | { readonly type: 'started'; readonly name: string; readonly size: number; readonly kept: number }
   | { readonly type: 'progress'; readonly name: string; readonly bytes: number }
@@ -23,6 +25,8 @@ export interface FileResult {
   /** Where it is, or would be. */
   readonly path: string;
   readonly outcome: 'downloaded' | 'skipped' | 'failed';
+  /** With `downloaded`: SHA-256 in hex, where it was compared with that of the catalogue. */
+  readonly sha256?: string | undefined;
   /** With `failed`. */
   readonly error?: ClientError;
 }

@@ -18,9 +18,11 @@ interface Wanted {
 /**
  * Whether the file is there and nothing is to be done.
  *
- * @throws LocalDiskError when what is there must not be touched
+ * @param isCopy compares what is there with the remote file, byte by byte. A repeated export stages the same bytes with
+ * another time, and no entity tag tells: that of an encrypted object, or of a multipart upload, is no digest.
+ * @throws LocalDiskError when what is there must not be touched; what `isCopy` throws
  */
-export async function isWhole(wanted: Wanted): Promise<boolean> {
+export async function isWhole(wanted: Wanted, isCopy: () => Promise<boolean>): Promise<boolean> {
   const { paths, existing, remote, decrypt } = wanted;
   const found = await lookAt(paths.final);
   if (found === undefined) return false;
@@ -28,7 +30,12 @@ export async function isWhole(wanted: Wanted): Promise<boolean> {
   if (isPlausible && (await wasFinishedBefore(wanted))) return true;
   if (existing === 'overwrite') return false;
   if (isPlausible && hasTimeOf(found, remote.modified)) return true;
-  if (existing === 'fail') throw alreadyThere(paths.final);
+  if (existing === 'fail') {
+    // Of a file that is fetched straight from the archive no time is known, so every file would be compared.
+    if (!isPlausible || remote.modified === undefined) throw alreadyThere(paths.final);
+    if (await isCopy()) return true;
+    throw alreadyThere(paths.final, ', with other content');
+  }
   if (isPlausible) return true;
   throw new LocalDiskError(`${paths.final} has ${found.size} bytes, and the file to download ${remote.size}`, {
     remedy: 'It is another file, or not whole: give --overwrite to replace it, or move it away.',
@@ -73,8 +80,8 @@ async function wasFinishedBefore({ paths, remote }: Wanted): Promise<boolean> {
   return true;
 }
 
-function alreadyThere(path: string): LocalDiskError {
-  return new LocalDiskError(`${path} is there already`, {
+function alreadyThere(path: string, how = ''): LocalDiskError {
+  return new LocalDiskError(`${path} is there already${how}`, {
     remedy: 'Give --skip-existing to keep it, --overwrite to replace it, or another folder with --output.',
   });
 }

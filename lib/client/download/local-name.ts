@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
+import { fileNameBytes, isDeviceName } from '../../contract/file-name.ts';
 import { LocalDiskError } from './local-disk.ts';
 
 /** Where one file goes, and what is beside it while it is not whole. */
@@ -12,12 +13,7 @@ export interface LocalPaths {
   readonly lock: string;
 }
 
-/** Most file systems: bytes of one name. */
-const NAME_BYTES = 255;
 const longestSuffix = '.part.lock.turn';
-
-/** Names that Windows gives to devices, with any extension. */
-const device = /^(con|prn|aux|nul|com[0-9¹²³]|lpt[0-9¹²³])(\.|$)/i;
 
 /**
  * What is wrong with a name that came over the network as the name of a file here; `undefined`: nothing. A name must
@@ -29,10 +25,10 @@ export function nameProblem(name: string, platform: NodeJS.Platform = process.pl
   if (name.startsWith('.')) return 'it begins with a dot';
   if (/[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/u.test(name)) return 'it holds characters that cannot be shown';
   if (/^\s|\s$/.test(name)) return 'it begins or ends with a space';
-  if (Buffer.byteLength(name) > NAME_BYTES) return `it is longer than ${NAME_BYTES} bytes`;
+  if (Buffer.byteLength(name) > fileNameBytes) return `it is longer than ${fileNameBytes} bytes`;
   if (platform === 'win32') {
     if (/[<>:"|?*]/.test(name) || name.endsWith('.')) return 'Windows does not allow it';
-    if (device.test(name)) return 'Windows keeps it for a device';
+    if (isDeviceName(name)) return 'Windows keeps it for a device';
   }
   return undefined;
 }
@@ -65,10 +61,11 @@ export function localPaths(folder: string, name: string): LocalPaths {
 
 /** The name, or where it leaves no room for what is appended, its beginning and a digest. */
 function workName(name: string): string {
-  if (Buffer.byteLength(name) + longestSuffix.length <= NAME_BYTES) return name;
+  if (Buffer.byteLength(name) + longestSuffix.length <= fileNameBytes) return name;
   const digest = createHash('sha256').update(name).digest('hex').slice(0, 16);
   let start = name;
-  while (Buffer.byteLength(start) + digest.length + longestSuffix.length + 1 > NAME_BYTES) start = start.slice(0, -1);
+  while (Buffer.byteLength(start) + digest.length + longestSuffix.length + 1 > fileNameBytes)
+    start = start.slice(0, -1);
   return `${start}~${digest}`;
 }
 

@@ -66,6 +66,13 @@ export class PartFile implements AsyncDisposable {
     });
   }
 
+  /** Up to `length` bytes from `position` on; none behind the end. @throws LocalDiskError */
+  async read(position: number, length: number): Promise<Buffer> {
+    const bytes = Buffer.allocUnsafe(length);
+    const { bytesRead } = await onDisk(this.path, () => this.#handle.read(bytes, 0, length, position));
+    return bytes.subarray(0, bytesRead);
+  }
+
   /** Everything written so far is on the disk when this resolves. @throws LocalDiskError */
   async sync(): Promise<void> {
     await onDisk(this.path, () => this.#handle.datasync());

@@ -1,4 +1,5 @@
 import { ClientError, UnavailableError } from '../errors.ts';
+import { fileSize } from '../file-size.ts';
 import type { TransportReply } from '../transport.ts';
 import type { ByteRange } from './range-set.ts';
 
@@ -118,8 +119,7 @@ function isSame(known: ObjectVersion, now: ObjectVersion): boolean {
 
 /** Bytes of the whole file, when the reply has just the bytes that were wanted. */
 function totalOf(reply: TransportReply, wanted: ByteRange, whole: boolean): number | undefined {
-  const length = reply.header('content-length');
-  if (whole) return length !== undefined && /^\d+$/.test(length) ? Number(length) : undefined;
+  if (whole) return fileSize(reply);
   const [, start, last, total] = /^bytes (\d+)-(\d+)\/(\d+)$/i.exec(reply.header('content-range') ?? '') ?? [];
   if (Number(start) !== wanted.start) return undefined;
   // A file that has become shorter ends earlier: its size tells.

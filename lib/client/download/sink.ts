@@ -1,6 +1,9 @@
 import { giveBack } from '../read-memory.ts';
 import type { PartFile } from './part-file.ts';
 
+/** Where a sink puts bytes, by their position. */
+export type Target = Pick<PartFile, 'write'>;
+
 /** Turns bytes of the remote file into bytes of the part, wherever they belong. */
 export interface Sink {
   /** Whether it must have the beginning of the remote file before anything else. */
@@ -31,9 +34,9 @@ export class ContainerSink implements Sink {
   readonly start = 0;
   readonly unit = 1;
   readonly partSize: number;
-  readonly #part: PartFile;
+  readonly #part: Target;
 
-  constructor(part: PartFile, size: number) {
+  constructor(part: Target, size: number) {
     this.#part = part;
     this.partSize = size;
   }

@@ -1,3 +1,4 @@
+import { ForbiddenError, NotFoundError } from '../../errors.ts';
 import type { TrustedIssuers } from '../../visas/index.ts';
 import { pathIdentifier } from '../path-identifier.ts';
 import { type HttpReply, jsonReply } from '../reply.ts';
@@ -18,8 +19,18 @@ export function authorizationsFor(objectId: string, { issuers }: TrustedIssuers)
 /**
  * `OPTIONS /ga4gh/drs/v1/objects/{object_id}`, for everybody. The catalogue is not asked, so that the reply says nothing about
  * whether there is such an object.
- * @throws ForbiddenError for an id that no catalogue can hold
+ *
+ * @throws NotFoundError for an id that no catalogue can hold: DRS has no 403 for a request without credentials
  */
 export function objectAuthorizations(request: HttpRequest, issuers: TrustedIssuers): HttpReply {
-  return jsonReply(request.requestId, authorizationsFor(pathIdentifier(request, 'object_id'), issuers));
+  return jsonReply(request.requestId, authorizationsFor(objectId(request), issuers));
+}
+
+function objectId(request: HttpRequest): string {
+  try {
+    return pathIdentifier(request, 'object_id');
+  } catch (error) {
+    if (error instanceof ForbiddenError) throw new NotFoundError('no object can have this id');
+    throw error;
+  }
 }

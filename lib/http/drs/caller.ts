@@ -1,18 +1,26 @@
-import { entitledReference, grantsOf, type VisaRules } from '../../direct/access.ts';
-import { ForbiddenError, InvalidRequestError, UnauthenticatedError } from '../../errors.ts';
-import type { Catalogue, FileReference } from '../../export/ports.ts';
+import { visasIn } from '../../contract/unverified-token.ts';
+import { entitlementsTo, grantsOf, type VisaRules } from '../../direct/access.ts';
+import { InvalidRequestError, UnauthenticatedError } from '../../errors.ts';
+import type { Entitlement } from '../../export/entitlement.ts';
+import type { Catalogue } from '../../export/ports.ts';
 import type { DatasetGrant } from '../../visas/index.ts';
 import { bearerToken } from '../authorization.ts';
 import { pathIdentifier } from '../path-identifier.ts';
 import type { HttpRequest } from '../request.ts';
 import { parsePassports } from './passports.ts';
 
-type Lookup = Pick<Catalogue, 'datasetsOfFile' | 'resolveDataset' | 'isReleased'>;
-
-/** An object that the caller may have now, and the token that says so. */
-export interface GrantedObject {
-  readonly reference: FileReference;
+/** A grant, and the token of the caller that has it. */
+interface CallersGrant extends DatasetGrant {
   readonly token: string;
+}
+
+/** An object that the caller may have now. */
+export interface GrantedObject {
+  readonly fileId: string;
+  /** Whether the token came in a header: then it fits one. */
+  readonly fromHeader: boolean;
+  /** Through which datasets, the first by id first, and by which tokens. */
+  readonly entitlements: readonly [Entitlement<CallersGrant>, ...Entitlement<CallersGrant>[]];
 }
 
 /**
@@ -22,48 +30,66 @@ export interface GrantedObject {
 const longestBearer = 8192;
 
 /**
- * The object of the path, if one of the tokens gives it: the Bearer token of a GET, the passports in the body of a POST.
- * Of several passports, one that is refused makes the others no worse.
+ * The object of the path, if the tokens give it: the Bearer token of a GET, the passports in the body of a POST. What all of
+ * them grant is decided upon together; one that is refused makes the others no worse.
  *
  * @throws UnauthenticatedError when every token is refused
  * @throws ForbiddenError, alike for an object that is unknown, not released and not granted. @throws InvalidRequestError
  */
-export async function grantedObject(request: HttpRequest, rules: VisaRules, catalogue: Lookup): Promise<GrantedObject> {
-  const tokens = request.method === 'POST' ? parsePassports(request) : [bearerToken(request)];
-  let refusal: unknown;
+export async function grantedObject(
+  request: HttpRequest,
+  rules: VisaRules,
+  catalogue: Pick<Catalogue, 'decide'>,
+): Promise<GrantedObject> {
+  const fromHeader = request.method !== 'POST';
+  const tokens = fromHeader ? [bearerToken(request)] : parsePassports(request);
+  const grants = await grantsOfAny(new Set(tokens), rules);
+  const fileId = pathIdentifier(request, 'object_id');
+  return { fileId, fromHeader, entitlements: await entitlementsTo({ fileId }, grants, catalogue) };
+}
+
+/** @throws UnauthenticatedError when every token is refused */
+async function grantsOfAny(tokens: ReadonlySet<string>, rules: VisaRules): Promise<readonly CallersGrant[]> {
+  const grants: CallersGrant[] = [];
+  const refusals: UnauthenticatedError[] = [];
   for (const token of tokens) {
     try {
-      const grants = await grantsOf(token, rules);
-      return { reference: await entitledReference(pathIdentifier(request, 'object_id'), grants, catalogue), token };
+      grants.push(...(await grantsOf(token, rules)).map((grant) => ({ ...grant, token })));
     } catch (error) {
-      if (!(error instanceof UnauthenticatedError || error instanceof ForbiddenError)) throw error;
-      // That a good token does not give this is the better answer than that another one is not good.
-      if (!(refusal instanceof ForbiddenError)) refusal = error;
+      if (!(error instanceof UnauthenticatedError)) throw error;
+      refusals.push(error);
     }
   }
-  throw refusal;
+  if (refusals.length === tokens.size) throw refusals.at(-1);
+  return grants;
 }
 
 /**
- * The token as it can travel in a header: itself, or of a passport that is too long for one, the visa inside it that
- * grants the dataset. The caller has that already, and it gives less than the passport does.
+ * A token that grants the object by itself and can travel in a header, and through which dataset it does: one of the
+ * caller's, or where all are too long, a visa inside one of them. The caller has that already, and it gives less.
  *
  * @throws InvalidRequestError when no visa by itself grants it
  */
 export async function headerToken(
-  { token, reference }: GrantedObject,
+  { entitlements, fromHeader }: GrantedObject,
   rules: VisaRules,
-  catalogue: Pick<Catalogue, 'resolveDataset'>,
-): Promise<string> {
-  if (token.length <= longestBearer) return token;
-  const granted: { visa: string; id: string }[] = [];
-  for (const visa of visasIn(token)) {
-    const grants = visa.length <= longestBearer ? await grantsOrNone(visa, rules) : [];
-    granted.push(...grants.map(({ datasetId }) => ({ visa, id: datasetId })));
+): Promise<{ readonly token: string; readonly datasetId: string }> {
+  const granting = entitlements.flatMap(({ datasetId, grants }) =>
+    grants.map(({ token, datasetId: id }) => ({ token, id, datasetId })),
+  );
+  const whole = granting.find(({ token }) => fromHeader || token.length <= longestBearer);
+  if (whole) return whole;
+  // The decision has said which ids name the object's datasets: no visa of a verified token names them otherwise.
+  const datasets = new Map(granting.map(({ id, datasetId }) => [id, datasetId]));
+  for (const passport of new Set(granting.map(({ token }) => token))) {
+    for (const visa of visasIn(passport) ?? []) {
+      const grants = visa.length <= longestBearer ? await grantsOrNone(visa, rules) : [];
+      for (const { datasetId: id } of grants) {
+        const datasetId = datasets.get(id);
+        if (datasetId !== undefined) return { token: visa, datasetId };
+      }
+    }
   }
-  const own = granted.find(({ id }) => id === reference.datasetId);
-  if (own) return own.visa;
-  for (const { visa, id } of granted) if ((await catalogue.resolveDataset(id)) === reference.datasetId) return visa;
   const message = `is longer than ${longestBearer} characters, which do not fit a header, and no visa in it grants this by itself`;
   throw new InvalidRequestError([{ field: 'passports', message }]);
 }
@@ -75,13 +101,4 @@ async function grantsOrNone(visa: string, rules: VisaRules): Promise<readonly Da
     if (error instanceof UnauthenticatedError) return [];
     throw error;
   }
-}
-
-/** The visas of a passport that has been verified. */
-function visasIn(passport: string): readonly string[] {
-  const [, payload = ''] = passport.split('.');
-  const { ga4gh_passport_v1: visas } = JSON.parse(Buffer.from(payload, 'base64url').toString('utf8')) as {
-    ga4gh_passport_v1?: unknown;
-  };
-  return Array.isArray(visas) ? visas.filter((visa) => typeof visa === 'string') : [];
 }

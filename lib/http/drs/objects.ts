@@ -1,10 +1,8 @@
-import { accessRefused, type VisaRules } from '../../direct/access.ts';
-import { plaintextOf } from '../../direct/plaintext.ts';
-import type { Checksum, DirectCatalogue, FileFacts } from '../../direct/ports.ts';
-import type { Representation } from '../../direct/representation.ts';
+import type { FileDescription } from '../../contract/describe-file.ts';
+import type { VisaRules } from '../../direct/access.ts';
+import type { Checksum, FileDescriptions } from '../../direct/ports.ts';
 import { NotFoundError } from '../../errors.ts';
-import { storedEditList } from '../../export/header.ts';
-import type { Archive, ArchiveKeys, FileReference } from '../../export/ports.ts';
+import type { Catalogue, FileReference } from '../../export/ports.ts';
 import { type HttpReply, jsonReply } from '../reply.ts';
 import type { HttpRequest } from '../request.ts';
 import { authorizationsFor } from './authorizations.ts';
@@ -14,9 +12,8 @@ import { type DrsAccessUrl, type DrsChecksum, type DrsObject, plaintextAccessId 
 /** What the routes below `/ga4gh/drs/v1/objects/{object_id}` need. */
 export interface DrsEndpoint {
   readonly rules: VisaRules;
-  readonly catalogue: Omit<DirectCatalogue, 'filesOfDataset' | 'fileIdsOfDataset'>;
-  readonly archive: Archive;
-  readonly archiveKeys: ArchiveKeys;
+  readonly catalogue: Pick<Catalogue, 'decide'>;
+  readonly descriptions: FileDescriptions;
   /** Told of every object that was described or whose URL was given, before the reply goes out. */
   readonly served: (access: DrsAccess) => void;
 }
@@ -43,31 +40,25 @@ const checksumNames: Readonly<Record<Checksum['type'], string>> = {
  * @throws UnauthenticatedError, ForbiddenError, InvalidRequestError, ArchiveDamagedError, TemporarilyUnavailableError
  */
 export async function describeObject(request: HttpRequest, baseUrl: string, endpoint: DrsEndpoint): Promise<HttpReply> {
-  const { rules, catalogue, archive, archiveKeys } = endpoint;
-  const { reference } = await grantedObject(request, rules, catalogue);
-  const file = await catalogue.findReleasedFile(reference);
-  if (!file) throw accessRefused();
-  const [facts, representation, candidates] = await Promise.all([
-    catalogue.factsOf(file.fileId),
-    plaintextOf(file, { archive, archiveKeys }),
-    archiveKeys.candidates(file.keyHash),
-  ]);
-  const edited = storedEditList(file, candidates) !== undefined;
-  const created = facts?.createdAt ?? (await archive.head(file.archiveFilePath)).lastModified;
-  const { fileId } = file;
+  const { rules, catalogue, descriptions } = endpoint;
+  const {
+    fileId,
+    entitlements: [{ datasetId }],
+  } = await grantedObject(request, rules, catalogue);
+  const described = await descriptions.describe({ fileId, datasetId });
   const object: DrsObject = {
     id: fileId,
-    name: portableName(representation.fileName),
+    name: portableName(described.fileName),
     self_uri: `drs://${new URL(baseUrl).hostname}/${encodeURIComponent(fileId)}`,
-    size: representation.size,
-    created_time: created.toISOString(),
-    mime_type: representation.mediaType,
-    checksums: checksumsOf(representation, edited ? undefined : facts),
+    size: described.size,
+    created_time: described.createdAt,
+    mime_type: described.mediaType,
+    checksums: checksumsOf(described),
     access_methods: [
       { type: 'https', access_id: plaintextAccessId, authorizations: authorizationsFor(fileId, rules.issuers) },
     ],
   };
-  endpoint.served({ requestId: request.requestId, ...reference });
+  endpoint.served({ requestId: request.requestId, fileId, datasetId });
   return jsonReply(request.requestId, object);
 }
 
@@ -80,28 +71,27 @@ export async function describeObject(request: HttpRequest, baseUrl: string, endp
 export async function giveAccessUrl(request: HttpRequest, baseUrl: string, endpoint: DrsEndpoint): Promise<HttpReply> {
   const { rules, catalogue } = endpoint;
   const granted = await grantedObject(request, rules, catalogue);
-  const { reference } = granted;
   if (request.pathParameters.get('access_id') !== plaintextAccessId) {
     throw new NotFoundError('the object has no such access method');
   }
-  const token = await headerToken(granted, rules, catalogue);
+  const { fileId } = granted;
+  const { token, datasetId } = await headerToken(granted, rules);
   const access: DrsAccessUrl = {
-    url: `${baseUrl}/files/${encodeURIComponent(reference.fileId)}`,
+    url: `${baseUrl}/files/${encodeURIComponent(fileId)}`,
     headers: [`Authorization: Bearer ${token}`],
   };
-  endpoint.served({ requestId: request.requestId, ...reference, accessId: plaintextAccessId });
+  endpoint.served({ requestId: request.requestId, fileId, datasetId, accessId: plaintextAccessId });
   return jsonReply(request.requestId, access);
 }
 
 /**
- * What ingestion computed over the plaintext, where that is what is served: not after an edit list, and not of another
- * length. DRS wants at least one; then it is the entity tag of the served bytes, which a client finds again as `ETag` of
- * the file's reply. A digest would take reading and decrypting the whole file.
+ * What ingestion computed over the plaintext, where that is what is served. DRS wants at least one; where there is none, it
+ * is the entity tag of the served bytes, which a client finds again as `ETag` of the file's reply. A digest would take
+ * reading and decrypting the whole file.
  */
-function checksumsOf({ size, etag }: Representation, facts: FileFacts | undefined): readonly DrsChecksum[] {
-  const known = facts && (facts.decryptedFileSize ?? size) === size ? facts.plaintextChecksums : [];
-  if (known.length === 0) return [{ type: 'etag', checksum: etag.replaceAll('"', '') }];
-  return known.map(({ type, value }) => ({ type: checksumNames[type], checksum: value }));
+function checksumsOf({ checksums, etag }: FileDescription): readonly DrsChecksum[] {
+  if (checksums.length === 0) return [{ type: 'etag', checksum: etag.replaceAll('"', '') }];
+  return checksums.map(({ type, value }) => ({ type: checksumNames[type], checksum: value }));
 }
 
 function portableName(name: string): string {

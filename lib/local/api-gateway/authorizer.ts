@@ -45,10 +45,11 @@ export class AuthorizerRunner {
       methodArn,
     );
     if ('type' in verdict) return refused(verdict);
+    const facts = { ...verdict.context, principalId: verdict.principalId };
     if (!isAllowed(verdict.statements, { action: 'execute-api:Invoke', resource: methodArn })) {
-      return refused(gatewayError('ACCESS_DENIED'));
+      return refused(gatewayError('ACCESS_DENIED', { authorizer: facts }));
     }
-    return { ok: true, authorizer: { ...verdict.context, principalId: verdict.principalId } };
+    return { ok: true, authorizer: facts };
   }
 
   async #verdict(

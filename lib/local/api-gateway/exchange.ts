@@ -17,6 +17,16 @@ export interface ExchangeContext {
   readonly api: RestApi;
   readonly functions: Functions;
   readonly authorizers: AuthorizerRunner;
+  readonly behaviour: GatewayBehaviour;
+}
+
+/** What nobody has documented of API Gateway, and a test may switch. */
+export interface GatewayBehaviour {
+  /**
+   * What becomes of a function's `Content-Length` on a streamed reply without a body (HEAD, 304). `renamed`: to
+   * `x-amzn-Remapped-Content-Length`, as that of a buffered reply always is; `zero`: that, and 0 in its place.
+   */
+  contentLengthWithoutBody: 'kept' | 'dropped' | 'renamed' | 'zero';
 }
 
 /** What became of one request, for the access log. */
@@ -99,14 +109,14 @@ async function integrateBuffered(
     response,
     incoming,
     parsed.status,
-    withRequestId(parsed.headers, request),
+    withRequestId(contentLength(parsed.headers, 'renamed'), request),
     decodeBody(parsed, api, request),
   );
   return undefined;
 }
 
 async function integrateStreamed(
-  { functions }: ExchangeContext,
+  { functions, behaviour }: ExchangeContext,
   request: ApiRequest,
   { method }: Route,
   event: unknown,
@@ -123,12 +133,14 @@ async function integrateStreamed(
     // A function that does not begin with metadata and eight NUL bytes is a 500 (APIGW response-transfer-mode-lambda).
     return start === 'failed' ? gatewayError('DEFAULT_5XX') : gatewayError('DEFAULT_5XX', { status: 500 });
   }
-  sendHead(response, start.status, withRequestId(start.headers, request));
+  const hasBody = incoming.method !== 'HEAD' && start.status !== 304;
+  const headers = hasBody ? start.headers : contentLength(start.headers, behaviour.contentLengthWithoutBody);
+  sendHead(response, start.status, withRequestId(headers, request));
   // The client hears them before the first byte, also of a reply that breaks off before it.
   response.flushHeaders();
   const limit = setTimeout(() => breakConnection(response), until - Date.now());
   try {
-    if (incoming.method !== 'HEAD') {
+    if (hasBody) {
       await write(response, start.firstBytes);
       for await (const chunk of chunks) await write(response, chunk);
     }
@@ -170,11 +182,21 @@ async function reply(
   body: string | Uint8Array,
 ): Promise<void> {
   const isHead = incoming.method === 'HEAD';
-  // A reply to HEAD tells the length that the function names, others that of the body that is sent.
-  const kept = Object.entries(headers).filter(([name]) => isHead || name.toLowerCase() !== 'content-length');
-  const length = isHead ? {} : { 'Content-Length': String(Buffer.byteLength(body)) };
-  sendHead(response, status, { ...Object.fromEntries(kept), ...length });
-  await writeBody(response, isHead ? '' : body);
+  const sent = isHead ? '' : body;
+  // Counted by API Gateway itself, also of a reply to HEAD.
+  sendHead(response, status, { ...headers, 'Content-Length': String(Buffer.byteLength(sent)) });
+  await writeBody(response, sent);
+}
+
+function contentLength(
+  headers: ProxyReply['headers'],
+  fate: GatewayBehaviour['contentLengthWithoutBody'],
+): ProxyReply['headers'] {
+  const name = Object.keys(headers).find((one) => one.toLowerCase() === 'content-length');
+  if (name === undefined || fate === 'kept') return headers;
+  const { [name]: value = '', ...others } = headers;
+  if (fate === 'dropped') return others;
+  return { ...others, 'x-amzn-Remapped-Content-Length': value, ...(fate === 'zero' && { 'Content-Length': '0' }) };
 }
 
 function sendHead(response: ServerResponse, status: number, headers: ProxyReply['headers']): void {

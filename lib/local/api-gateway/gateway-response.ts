@@ -7,6 +7,8 @@ export interface GatewayError {
   readonly message: string;
   /** `$context.error.validationErrorString`. */
   readonly validationError?: string;
+  /** `$context.authorizer.…`: what the authorizer said along with its refusal. */
+  readonly authorizer?: Readonly<Record<string, unknown>>;
 }
 
 /** Status and message of the response types that occur, before the template changes them. */
@@ -58,6 +60,9 @@ export function renderGatewayResponse(
     'context.path': context.path,
     'context.requestId': context.requestId,
     'context.stage': api.stageName,
+    ...Object.fromEntries(
+      Object.entries(error.authorizer ?? {}).map(([name, value]) => [`context.authorizer.${name}`, String(value)]),
+    ),
   };
   const [mediaType, template] = chooseTemplate(response, context.accept);
   return {
@@ -67,9 +72,7 @@ export function renderGatewayResponse(
       'Content-Type': mediaType,
       'x-amzn-RequestId': context.requestId,
       'x-amzn-ErrorType': error.type,
-      ...Object.fromEntries(
-        Object.entries(response?.headers ?? {}).map(([name, value]) => [name, headerValue(value, variables)]),
-      ),
+      ...response?.headers,
     },
     body: render(template, variables),
   };
@@ -83,11 +86,6 @@ function chooseTemplate(response: GatewayResponse | undefined, accept: string | 
     if (mediaType !== undefined && template !== undefined) return [mediaType, template];
   }
   return ['application/json', '{"message":$context.error.messageString}'];
-}
-
-function headerValue(value: string, variables: Readonly<Record<string, string>>): string {
-  const literal = /^'(.*)'$/s.exec(value)?.[1];
-  return literal ?? variables[value] ?? '';
 }
 
 /** Gateway response templates are plain variable substitution, not VTL. */

@@ -45,7 +45,7 @@ export interface Authorizer {
 
 export interface GatewayResponse {
   readonly status: number | undefined;
-  /** Values are in quotes when they are literal. */
+  /** Literals, without their quotes. */
   readonly headers: Readonly<Record<string, string>>;
   /** By media type. */
   readonly templates: Readonly<Record<string, string>>;
@@ -165,9 +165,15 @@ function readRequiredParameters(method: Resource, ofApi: OfApi, where: string): 
 }
 
 function readGatewayResponse(resource: Resource): GatewayResponse {
-  const headers = Object.entries(record(resource.property('ResponseParameters')))
-    .filter(([name]) => name.startsWith('gatewayresponse.header.'))
-    .map(([name, value]) => [name.slice('gatewayresponse.header.'.length), String(value)]);
+  const headers = Object.entries(record(resource.property('ResponseParameters'))).map(([name, value]) => {
+    const header = /^gatewayresponse\.header\.(.+)$/.exec(name)?.[1];
+    // Documented are literals in quotes and `method.request.…`, which no template of this service uses.
+    const literal = /^'([^']*)'$/.exec(String(value))?.[1];
+    if (header === undefined || literal === undefined) {
+      throw new UnsupportedTemplateError(whereOf(resource), `${name} cannot be set to ${String(value)}`);
+    }
+    return [header, literal];
+  });
   return {
     status: optionalNumber(resource, 'StatusCode'),
     headers: Object.fromEntries(headers) as Record<string, string>,

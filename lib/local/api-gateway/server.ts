@@ -1,9 +1,10 @@
+import { randomUUID } from 'node:crypto';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { EngineError } from '../errors.ts';
 import type { Functions } from '../lambda/functions.ts';
 import { AuthorizerRunner } from './authorizer.ts';
 import { readRequest } from './event.ts';
-import { type ExchangeContext, type ExchangeResult, serve } from './exchange.ts';
+import { type ExchangeContext, type ExchangeResult, type GatewayBehaviour, serve } from './exchange.ts';
 import type { RestApi } from './model.ts';
 
 /** What one API needs to serve. */
@@ -12,6 +13,7 @@ export interface ApiServices {
   readonly functions: Functions;
   readonly now: () => Date;
   readonly onAccess: (line: string) => void;
+  readonly behaviour: GatewayBehaviour;
 }
 
 /** A listening API. */
@@ -60,7 +62,11 @@ async function answer(
   const { api } = context;
   const [path = ''] = (incoming.url ?? '/').split('?');
   if (path !== `/${api.stageName}` && !path.startsWith(`/${api.stageName}/`)) {
-    response.writeHead(403, { 'Content-Type': 'application/json', 'x-amzn-ErrorType': 'ForbiddenException' });
+    response.writeHead(403, {
+      'Content-Type': 'application/json',
+      'x-amzn-RequestId': randomUUID(),
+      'x-amzn-ErrorType': 'ForbiddenException',
+    });
     response.end('{"message":"Forbidden"}');
     return;
   }

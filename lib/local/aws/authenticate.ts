@@ -11,7 +11,15 @@ export interface Authentication {
   verify(payloadHash: string): void;
 }
 
-const services: ReadonlySet<string> = new Set<AwsService>(['s3', 'sqs', 'rds-data', 'secretsmanager']);
+const services: ReadonlySet<string> = new Set<AwsService>([
+  's3',
+  'sqs',
+  'rds-data',
+  'secretsmanager',
+  'cloudformation',
+  'rds',
+  'lambda',
+]);
 /** A presigned URL lives seven days at most. */
 const longestExpiry = 604_800;
 const skewMs = 15 * 60_000;

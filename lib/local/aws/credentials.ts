@@ -1,10 +1,13 @@
 import { randomBytes } from 'node:crypto';
+import { accountId } from '../template/names.ts';
 import type { Statement } from './iam.ts';
 
 /** Who may call the AWS front, and what for. */
 export interface Principal {
   /** Short name of the function, or `operator`. */
   readonly name: string;
+  /** Of the role or user. */
+  readonly arn: string;
   readonly accessKeyId: string;
   readonly secretAccessKey: string;
   /** Present for the credentials of a role, absent for long-lived ones. */
@@ -17,13 +20,14 @@ export class Credentials {
   readonly #principals = new Map<string, Principal>();
 
   /** Credentials as Lambda gives them to a function: those of a session of its role. */
-  issueForRole(name: string, statements: readonly Statement[]): Principal {
-    return this.#add({ name, ...newKey('ASIA'), sessionToken: randomBytes(48).toString('base64'), statements });
+  issueForRole(name: string, arn: string, statements: readonly Statement[]): Principal {
+    return this.#add({ name, arn, ...newKey('ASIA'), sessionToken: randomBytes(48).toString('base64'), statements });
   }
 
   /** Long-lived credentials. */
   issueForUser(name: string, statements: readonly Statement[]): Principal {
-    return this.#add({ name, ...newKey('AKIA'), sessionToken: undefined, statements });
+    const arn = `arn:aws:iam::${accountId}:user/${name}`;
+    return this.#add({ name, arn, ...newKey('AKIA'), sessionToken: undefined, statements });
   }
 
   find(accessKeyId: string): Principal | undefined {

@@ -1,7 +1,10 @@
 import { randomUUID } from 'node:crypto';
 
 /** Services behind the front, by the name in a signature's scope. */
-export type AwsService = 's3' | 'sqs' | 'rds-data' | 'secretsmanager';
+export type AwsService = 's3' | 'sqs' | 'rds-data' | 'secretsmanager' | 'cloudformation' | 'rds' | 'lambda';
+
+/** Those that answer in XML, and call a missing permission `AccessDenied` (403). */
+export const xmlServices: ReadonlySet<AwsService> = new Set(['s3', 'cloudformation', 'rds']);
 
 /** A refusal, before it takes the form of a service. */
 export class AwsError extends Error {
@@ -59,6 +62,7 @@ export function errorReply(service: AwsService, { status, code, message, details
         body: JSON.stringify({ __type: `com.amazonaws.sqs#${code}`, message }),
       };
     case 'rds-data':
+    case 'lambda':
       return {
         status,
         headers: {
@@ -67,6 +71,15 @@ export function errorReply(service: AwsService, { status, code, message, details
           'x-amzn-errortype': code,
         },
         body: JSON.stringify({ message }),
+      };
+    case 'cloudformation':
+    case 'rds':
+      return {
+        status,
+        headers: { 'content-type': 'text/xml', 'x-amzn-requestid': requestId },
+        body:
+          `<ErrorResponse><Error><Type>${status < 500 ? 'Sender' : 'Receiver'}</Type><Code>${escapeXml(code)}</Code>` +
+          `<Message>${escapeXml(message)}</Message></Error><RequestId>${requestId}</RequestId></ErrorResponse>`,
       };
     case 'secretsmanager':
       return {

@@ -8,16 +8,20 @@ import type { S3Reply } from '../s3/s3-reply.ts';
 import { parseS3Request, type S3Request } from '../s3/s3-request.ts';
 import { authenticate } from './authenticate.ts';
 import type { Credentials, Principal } from './credentials.ts';
-import { AwsError, type AwsReply, type AwsService, errorReply } from './errors.ts';
-import { isAllowed, type Permission } from './iam.ts';
+import type { KeyUses } from './customer-keys.ts';
+import { AwsError, type AwsReply, type AwsService, errorReply, xmlServices } from './errors.ts';
+import { isAllowed, type Permission, type Statement } from './iam.ts';
 import type { JsonService } from './json-service.ts';
 import type { AwsCall, Fault, Traffic } from './traffic.ts';
 
-/** What the front needs to serve; the services that are spoken in JSON by their name in a signature's scope. */
+/** What the front needs to serve; the others than S3 by their name in a signature's scope. */
 export interface AwsServices {
   readonly credentials: Credentials;
   readonly s3: LocalS3;
   readonly json: Readonly<Record<Exclude<AwsService, 's3'>, JsonService>>;
+  /** Statements of the resources' own policies, which apply to every call. */
+  readonly denials: readonly Statement[];
+  readonly keyUses: KeyUses;
   readonly traffic: Traffic;
   readonly now: () => Date;
 }
@@ -30,11 +34,12 @@ export interface AwsFront {
   stop(): Promise<void>;
 }
 
-/** The RDS Data API's limit is the highest of the JSON services. */
-const jsonLimit = 4 * 1024 * 1024;
+/** Most bytes of a request: of the RDS Data API, and more than Lambda's limit, which Lambda itself keeps. */
+const dataApiLimit = 4 * 1024 * 1024;
+const lambdaLimit = 8 * 1024 * 1024;
 
 /**
- * The one door to S3, SQS, the RDS Data API and Secrets Manager: every request is authenticated by its signature and
+ * The one door to the AWS services: every request is authenticated by its signature and
  * authorised by the policies of the caller's role, counted, and broken when a test asks for it.
  */
 export async function startAwsFront(): Promise<AwsFront> {
@@ -97,19 +102,19 @@ class Exchange {
       await this.#answerS3(s3, principal, { ...this.#call(caller, s3.action), bucket: s3.bucket, key: s3.key });
       return;
     }
-    const body = await readAll(request, jsonLimit);
+    const body = await readAll(request, service === 'lambda' ? lambdaLimit : dataApiLimit);
     if (!body) throw new AwsError(413, 'RequestEntityTooLargeException', 'the request is too large');
     authentication.verify(createHash('sha256').update(body).digest('hex'));
     const json = this.#services.json[service];
-    const { action, input, permissions } = json.parse(path, request.headers, body);
+    const { action, input, permissions } = json.parse(path, request.headers, body, query);
     const call = { ...this.#call(caller, action), input };
-    this.#authorise(principal, permissions);
+    this.#authorise(principal, action, permissions);
     this.#services.traffic.counterOf(call).bytesIn += body.length;
     await this.#carryOut(call, async () => json.handle(action, input, body, request.headers));
   }
 
   async #answerS3(s3: S3Request, principal: Principal, call: AwsCall): Promise<void> {
-    this.#authorise(principal, s3.permissions);
+    this.#authorise(principal, s3.action, s3.permissions);
     const counter = this.#services.traffic.counterOf(call);
     const request = this.#request;
     // Pausing the request pauses this listener, too: counting does not defeat back-pressure.
@@ -119,9 +124,10 @@ class Exchange {
     request.pause();
     await this.#carryOut(call, async () => {
       const reply = await this.#services.s3.handle(s3, request);
-      const readable = { action: 's3:ListBucket', resource: `arn:aws:s3:::${s3.bucket}` };
-      // Without the right to list, S3 does not tell a missing key from a forbidden one.
-      if (reply.status === 404 && s3.key !== '' && !isAllowed(principal.statements, readable)) {
+      // Without the right to list, S3 does not tell a missing key from a forbidden one. It takes the key for the prefix.
+      const context = { 's3:prefix': s3.key };
+      const readable = { action: 's3:ListBucket', resource: `arn:aws:s3:::${s3.bucket}`, context };
+      if (reply.status === 404 && s3.key !== '' && !this.#isAllowed(principal, readable)) {
         if (typeof reply.body === 'object' && 'resume' in reply.body) reply.body.resume();
         throw new AwsError(403, 'AccessDenied', 'Access Denied');
       }
@@ -135,12 +141,23 @@ class Exchange {
     return { caller, invocation, service: this.#service, action, method, url, headers };
   }
 
-  #authorise(principal: Principal, permissions: readonly Permission[]): void {
-    const refused = permissions.find((permission) => !isAllowed(principal.statements, permission));
+  #authorise(principal: Principal, action: string, permissions: readonly Permission[]): void {
+    const needed = [...permissions, ...this.#services.keyUses(this.#service, action, permissions)];
+    const refused = needed.find((permission) => !this.#isAllowed(principal, permission));
     if (!refused) return;
-    const code = this.#service === 's3' ? 'AccessDenied' : 'AccessDeniedException';
     const message = `${principal.name} is not authorized to perform ${refused.action} on ${refused.resource}`;
-    throw new AwsError(this.#service === 's3' ? 403 : 400, code, message);
+    if (xmlServices.has(this.#service)) throw new AwsError(403, 'AccessDenied', message);
+    throw new AwsError(this.#service === 'lambda' ? 403 : 400, 'AccessDeniedException', message);
+  }
+
+  #isAllowed({ arn, statements }: Principal, permission: Permission): boolean {
+    const context = {
+      'aws:principalarn': arn,
+      'aws:principalisawsservice': 'false',
+      'aws:securetransport': 'true',
+      ...permission.context,
+    };
+    return isAllowed([...statements, ...this.#services.denials], { ...permission, context });
   }
 
   async #carryOut(call: AwsCall, action: () => Promise<S3Reply | AwsReply>): Promise<void> {

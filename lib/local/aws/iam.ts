@@ -1,7 +1,7 @@
 import { UnsupportedTemplateError } from '../errors.ts';
 import { list, record } from '../template/template.ts';
 
-/** One statement of an identity policy. */
+/** One statement of a policy: of an identity's, or of a resource's that is meant for everybody. */
 export interface Statement {
   readonly effect: 'Allow' | 'Deny';
   readonly actions: readonly RegExp[];
@@ -48,6 +48,25 @@ export function parsePolicy(document: unknown, where: string): readonly Statemen
   });
 }
 
+/**
+ * Read the policy of a resource. Everybody here is of one account, where an identity's own policies allow what they name;
+ * so a resource's policy can only take away.
+ *
+ * @throws UnsupportedTemplateError for a statement that allows, or that names principals.
+ */
+export function parseDenials(document: unknown, where: string): readonly Statement[] {
+  for (const entry of list(record(document)['Statement'])) {
+    const { Effect: effect, Principal: principal } = record(entry);
+    if (effect !== 'Deny' || (principal !== '*' && record(principal)['AWS'] !== '*')) {
+      throw new UnsupportedTemplateError(
+        where,
+        'a resource policy that does not deny everybody cannot be evaluated locally',
+      );
+    }
+  }
+  return parsePolicy(document, where);
+}
+
 /** Whether the statements allow a call: some statement allows it and none denies it. */
 export function isAllowed(statements: readonly Statement[], permission: Permission): boolean {
   const applying = statements.filter((statement) => applies(statement, permission));
@@ -72,16 +91,23 @@ function condition(operator: string, key: string, values: readonly string[], whe
   const [name = '', optional] = operator.split(/(?=IfExists$)/);
   const test = operators[name];
   if (!test) throw new UnsupportedTemplateError(where, `policy condition ${operator} cannot be evaluated locally`);
-  return { key, matches: (value) => (value === undefined ? optional !== undefined : test(value, values)) };
+  // IAM user guide, condition operators: a negated one holds where the request has no such key.
+  const absent = optional !== undefined || /Not(?:Equals|Like)$/.test(name);
+  return { key, matches: (value) => (value === undefined ? absent : test(value, values)) };
 }
 
-const operators: Readonly<Record<string, (value: string, expected: readonly string[]) => boolean>> = {
-  Bool: (value, expected) => expected.includes(value),
-  ArnEquals: (value, expected) => expected.some((pattern) => glob(pattern).test(value)),
-  ArnLike: (value, expected) => expected.some((pattern) => glob(pattern).test(value)),
-  StringEquals: (value, expected) => expected.includes(value),
-  StringLike: (value, expected) => expected.some((pattern) => glob(pattern).test(value)),
-  StringNotEquals: (value, expected) => !expected.includes(value),
+type Operator = (value: string, expected: readonly string[]) => boolean;
+const equals: Operator = (value, expected) => expected.includes(value);
+const like: Operator = (value, expected) => expected.some((pattern) => glob(pattern).test(value));
+
+const operators: Readonly<Record<string, Operator>> = {
+  Bool: equals,
+  ArnEquals: like,
+  ArnLike: like,
+  ArnNotEquals: (value, expected) => !like(value, expected),
+  StringEquals: equals,
+  StringLike: like,
+  StringNotEquals: (value, expected) => !equals(value, expected),
 };
 
 function glob(pattern: string, flags = ''): RegExp {

@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { customerKeys } from '../aws/customer-keys.ts';
 import { isAllowed } from '../aws/iam.ts';
 import type { Emulator } from '../emulator/emulator.ts';
 import { type ReceivedMessage, succeeded, toRecord } from '../emulator/resources.ts';
@@ -138,10 +139,10 @@ function readMapping(resource: Resource, deployment: Deployment, functions: Func
     .find(({ id, attribute }) => id === target || attribute('Arn') === target);
   if (!lambda) throw new UnsupportedTemplateError(where, `there is no function ${target}`);
   const definition = functions.definition(lambda.attribute('Arn'));
-  const refused = pollActions.find(
-    (action) => !isAllowed(definition.principal.statements, { action, resource: queueArn }),
-  );
-  if (refused) throw new UnsupportedTemplateError(where, `the role of ${definition.name} lacks ${refused}`);
+  const polling = pollActions.map((action) => ({ action, resource: queueArn }));
+  const needed = [...polling, ...customerKeys(deployment)('sqs', 'ReceiveMessage', polling)];
+  const refused = needed.find((permission) => !isAllowed(definition.principal.statements, permission));
+  if (refused) throw new UnsupportedTemplateError(where, `the role of ${definition.name} lacks ${refused.action}`);
   if (definition.timeoutSeconds > (optionalNumber(queue, 'VisibilityTimeout') ?? 30)) {
     throw new UnsupportedTemplateError(
       where,

@@ -59,8 +59,8 @@ function define(resource: Resource, context: DefinitionContext): FunctionDefinit
   const runtime = text(resource, 'Runtime');
   if (!runtimes.has(runtime)) throw new UnsupportedTemplateError(where, `runtime ${runtime} cannot be run locally`);
   const name = shortName(resource.path);
-  const statements = statementsOf(text(resource, 'Role'), context.deployment);
-  const principal = context.credentials.issueForRole(name, statements);
+  const role = text(resource, 'Role');
+  const principal = context.credentials.issueForRole(name, role, statementsOf(role, context.deployment));
   const taskRoot = prepareTaskRoot(resource, name, where, context);
   const memoryMb = optionalNumber(resource, 'MemorySize') ?? 128;
   const arn = resource.attribute('Arn');
@@ -142,6 +142,9 @@ function endpointVariables(endpoint: string, { accessKeyId, secretAccessKey, ses
     AWS_ACCESS_KEY_ID: accessKeyId,
     AWS_SECRET_ACCESS_KEY: secretAccessKey,
     AWS_SESSION_TOKEN: sessionToken,
+    AWS_ENDPOINT_URL_CLOUDFORMATION: endpoint,
+    AWS_ENDPOINT_URL_LAMBDA: endpoint,
+    AWS_ENDPOINT_URL_RDS: endpoint,
     AWS_ENDPOINT_URL_RDS_DATA: endpoint,
     AWS_ENDPOINT_URL_S3: endpoint,
     AWS_ENDPOINT_URL_SECRETS_MANAGER: endpoint,

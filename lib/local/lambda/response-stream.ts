@@ -39,6 +39,15 @@ export class ResponseStream extends Writable {
     this.#prelude = prelude;
   }
 
+  /**
+   * In Lambda's runtime the stream is a request to its API. Broken off by the function, the request fails, and two promises
+   * that nothing waits for with it: the process ends. A handler that throws is another thing: the runtime ends the stream.
+   */
+  override _destroy(error: Error | null, callback: (error?: Error | null) => void): void {
+    if (!this.writableFinished) void Promise.reject(error ?? new Error('socket hang up'));
+    callback(error);
+  }
+
   override _write(chunk: Uint8Array, _encoding: BufferEncoding, done: (error?: Error) => void): void {
     const data = this.#prelude ? Buffer.concat([this.#prelude, chunk]) : chunk;
     this.#prelude = undefined;

@@ -20,6 +20,9 @@ export interface SqlSession {
   readonly transactionId?: string | undefined;
 }
 
+/** What the Data API needs of a database. */
+export type SqlDatabase = Pick<Database, 'run' | 'begin' | 'end' | 'close'>;
+
 /** The role that the embedded engine begins as; it knows no other way back than the name. */
 const owner = 'postgres';
 /** The Data API rolls a transaction back that was idle for this long. */
@@ -177,7 +180,8 @@ const asText = Object.fromEntries(
     .map((type) => [type, (value: string) => value]),
 );
 
-function toAwsError(error: unknown): Error {
+/** PostgreSQL's error as the Data API puts it; any other as it is. */
+export function toAwsError(error: unknown): Error {
   if (!(error instanceof Error) || !('code' in error)) return error instanceof Error ? error : new Error(String(error));
   if (error.message.includes('multiple commands into a prepared statement')) {
     return new AwsError(400, 'ValidationException', 'Multistatements aren’t supported.');

@@ -1,7 +1,7 @@
 import { AwsError, type AwsReply } from '../aws/errors.ts';
 import { type JsonObject, type JsonService, parseJson } from '../aws/json-service.ts';
 import { list, record } from '../template/template.ts';
-import type { Database, SqlResult, SqlSession } from './database.ts';
+import type { SqlDatabase, SqlResult, SqlSession } from './database.ts';
 import type { Login } from './database-login.ts';
 import { toPositional } from './sql-parameters.ts';
 import { columnMetadata, parseSqlValue, type ResultOptions, type SqlValue, toField } from './sql-values.ts';
@@ -26,7 +26,7 @@ const actions: Readonly<Record<string, string>> = {
 const resultLimit = 1024 * 1024;
 
 /** The RDS Data API over the embedded PostgreSQL. */
-export function rdsDataService(database: Database, cluster: Cluster): JsonService {
+export function rdsDataService(database: SqlDatabase, cluster: Cluster): JsonService {
   return {
     parse(path, _headers, body) {
       const action = actions[path];
@@ -54,7 +54,7 @@ export function rdsDataService(database: Database, cluster: Cluster): JsonServic
   };
 }
 
-type Operation = (database: Database, input: JsonObject, login: Login | undefined) => Promise<JsonObject>;
+type Operation = (database: SqlDatabase, input: JsonObject, login: Login | undefined) => Promise<JsonObject>;
 
 const operations: Readonly<Record<string, Operation>> = {
   async ExecuteStatement(database, input, login) {

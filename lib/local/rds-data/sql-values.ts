@@ -46,7 +46,7 @@ export function parseSqlValue(parameter: Readonly<Record<string, unknown>>): Sql
 }
 
 /** Types whose columns the Data API refuses. */
-const unsupported = new Set([600, 601, 602, 603, 604, 628, 718, 790]);
+const unsupported = new Set([600, 601, 602, 603, 604, 628, 718, 790, 2205, 2278]);
 const arrays: Readonly<Record<number, number>> = {
   1000: oid.bool,
   1005: oid.int2,

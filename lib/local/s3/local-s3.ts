@@ -1,4 +1,4 @@
-import { mkdirSync, readdirSync } from 'node:fs';
+import { chmodSync, mkdirSync, readdirSync } from 'node:fs';
 import type { IncomingMessage } from 'node:http';
 import { join } from 'node:path';
 import { Bucket } from './bucket.ts';
@@ -54,6 +54,8 @@ export class LocalS3 {
     this.#now = now;
     this.#bucketsDir = join(folder, 'buckets');
     mkdirSync(this.#bucketsDir, { recursive: true });
+    // Enough for all that is in it.
+    chmodSync(folder, 0o700);
     this.#files = new DataFiles(join(folder, 'data'));
     for (const name of readdirSync(this.#bucketsDir)) this.#open(name);
     this.#files.sweep(new Set([...this.#buckets.values()].flatMap((bucket) => [...bucket.fileNames()])));

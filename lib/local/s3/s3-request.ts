@@ -148,12 +148,13 @@ function permissionsOf(
   headers: IncomingHttpHeaders,
 ): Permission[] {
   const bucketArn = `arn:aws:s3:::${bucket}`;
+  const prefix = parameters.get('prefix');
   const permissions: Permission[] = [
     {
       action: `s3:${iamActions[action] ?? action}`,
       // DeleteObjects names its keys in the body; a grant for part of a bucket does not cover it here.
       resource: action === 'DeleteObjects' ? `${bucketArn}/*` : key === '' ? bucketArn : `${bucketArn}/${key}`,
-      context: { 's3:prefix': parameters.get('prefix') ?? '', 'aws:securetransport': 'true' },
+      ...(prefix !== null && action.startsWith('ListObjects') && { context: { 's3:prefix': prefix } }),
     },
   ];
   if (source) permissions.push({ action: 's3:GetObject', resource: `arn:aws:s3:::${source.bucket}/${source.key}` });

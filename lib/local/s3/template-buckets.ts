@@ -1,13 +1,24 @@
+import { environment } from '../../contract/environment.ts';
 import type { Deployment } from '../template/deployment.ts';
 import { list, type Resource, record } from '../template/template.ts';
 import type { LifecycleRule } from './lifecycle.ts';
 import type { LocalS3 } from './local-s3.ts';
 
-/** Make the buckets of the template, or bring those of an earlier run to what the template says now. */
+/**
+ * Make the buckets of the template, or bring those of an earlier run to what the template says now; and those with archived
+ * bodies that the operator had before.
+ */
 export function createBuckets(deployment: Deployment, s3: LocalS3): void {
+  for (const name of deployment.resources('AWS::Lambda::Function').flatMap(archiveBuckets)) s3.createBucket(name);
   for (const bucket of deployment.resources('AWS::S3::Bucket')) {
     s3.createBucket(bucket.id, { isEncrypted: isUnderKey(bucket), lifecycle: lifecycleOf(bucket) });
   }
+}
+
+function archiveBuckets(definition: Resource): readonly string[] {
+  const variables = record(record(definition.property('Environment'))['Variables']);
+  const names = variables[environment.archiveBuckets];
+  return names === undefined ? [] : String(names).split(',');
 }
 
 function isUnderKey(bucket: Resource): boolean {

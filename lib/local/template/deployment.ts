@@ -2,7 +2,7 @@ import { UnsupportedTemplateError } from '../errors.ts';
 import type { Stack } from './assembly.ts';
 import { attributeOf, type Identity } from './attributes.ts';
 import { resolveCondition, resolveValue, type Scope } from './intrinsics.ts';
-import { accountId, defaultRegion, generatedName, namePropertyOf } from './names.ts';
+import { accountId, defaultRegion, generatedName, namePropertyOf, stackId } from './names.ts';
 import { isIgnoredType, supportedTypes } from './resource-types.ts';
 import type { Resource, ResourceDeclaration } from './template.ts';
 
@@ -29,17 +29,20 @@ export interface Deployment {
  */
 export function deploy(stacks: readonly Stack[], addresses: Addresses): Deployment {
   const region = stacks.find((stack) => stack.region !== undefined)?.region ?? defaultRegion;
-  const exports = new Map<string, () => string>();
-  const parts = stacks.map((stack) => deployStack(stack, region, addresses, exports));
+  const parts = new Map<string, StackPart>();
+  for (const stack of stacks) parts.set(stack.name, deployStack(stack, region, addresses, parts));
+  const all = [...parts.values()];
   return {
     region,
-    resources: (type) => parts.flatMap((part) => part.resources.filter((resource) => resource.type === type)),
-    outputs: () => Object.assign({}, ...parts.map((part) => part.outputs())) as Record<string, string>,
+    resources: (type) => all.flatMap((part) => part.resources.filter((resource) => resource.type === type)),
+    outputs: () => Object.assign({}, ...all.map((part) => part.outputs())) as Record<string, string>,
   };
 }
 
 interface StackPart {
   readonly resources: readonly Resource[];
+  /** `undefined` when there is no such output. */
+  output(key: string): string | undefined;
   outputs(): Record<string, string>;
 }
 
@@ -47,7 +50,7 @@ function deployStack(
   stack: Stack,
   region: string,
   addresses: Addresses,
-  exports: Map<string, () => string>,
+  others: ReadonlyMap<string, StackPart>,
 ): StackPart {
   const { template } = stack;
   const resources = new Map<string, Resource>();
@@ -55,7 +58,7 @@ function deployStack(
     'AWS::AccountId': accountId,
     'AWS::Partition': 'aws',
     'AWS::Region': region,
-    'AWS::StackId': `arn:aws:cloudformation:${region}:${accountId}:stack/${stack.name}/local`,
+    'AWS::StackId': stackId(stack.name, region),
     'AWS::StackName': stack.name,
     'AWS::URLSuffix': 'amazonaws.com',
   };
@@ -67,10 +70,12 @@ function deployStack(
       if (!resource) throw new UnsupportedTemplateError(stack.name, `there is no resource ${logicalId}`);
       return resource.attribute(attribute);
     },
-    exported: (name) => {
-      const value = exports.get(name);
-      if (!value) throw new UnsupportedTemplateError(stack.name, `no stack exports ${name}`);
-      return value();
+    stackOutput: (stackName, outputName) => {
+      const value = others.get(stackName)?.output(outputName);
+      if (value === undefined) {
+        throw new UnsupportedTemplateError(stack.name, `no stack ${stackName} with an output ${outputName}`);
+      }
+      return value;
     },
     condition: (name) => resolveCondition(template.Conditions?.[name], scope),
     mapping: (map, first, second) => template.Mappings?.[map]?.[first]?.[second],
@@ -88,13 +93,11 @@ function deployStack(
     resources.set(logicalId, toResource(stack.name, logicalId, declaration, region, scope, addresses));
   }
   const active = Object.entries(template.Outputs ?? {}).filter(([, output]) => isActive(output.Condition));
-  for (const [, output] of active) {
-    if (!output.Export) continue;
-    exports.set(String(resolveValue(output.Export.Name, scope)), () => String(resolveValue(output.Value, scope)));
-  }
+  const values = new Map(active.map(([key, { Value }]) => [key, () => String(resolveValue(Value, scope))]));
   return {
     resources: [...resources.values()],
-    outputs: () => Object.fromEntries(active.map(([key, { Value }]) => [key, String(resolveValue(Value, scope))])),
+    output: (key) => values.get(key)?.(),
+    outputs: () => Object.fromEntries([...values].map(([key, value]) => [key, value()])),
   };
 }
 

@@ -7,8 +7,8 @@ export interface Scope {
   readonly where: string;
   ref(name: string): string | undefined;
   attribute(logicalId: string, attribute: string): string;
-  /** Value that a stack exports under this name. */
-  exported(name: string): string;
+  /** Value of an output of another stack. */
+  stackOutput(stackName: string, outputName: string): string;
   condition(name: string): boolean;
   mapping(map: string, first: string, second: string): unknown;
   /** Last touch on every assembled string. */
@@ -75,7 +75,13 @@ const intrinsics: Readonly<Record<string, Intrinsic>> = {
     const [separator, value] = pair(argument, scope);
     return String(value).split(String(separator));
   },
-  'Fn::ImportValue': (argument, scope) => scope.exported(String(resolveAny(argument, scope))),
+  'Fn::GetStackOutput': (argument, scope) => {
+    const { StackName, OutputName, Region, ...others } = record(resolveAny(argument, scope));
+    if ((Region !== undefined && Region !== reference('AWS::Region', scope)) || Object.keys(others).length > 0) {
+      throw new UnsupportedTemplateError(scope.where, 'Fn::GetStackOutput reaches into another region or account');
+    }
+    return scope.stackOutput(String(StackName), String(OutputName));
+  },
   'Fn::FindInMap': (argument, scope) => {
     const [map, first, second] = asList(resolveAny(argument, scope), scope).map(String);
     return scope.mapping(map ?? '', first ?? '', second ?? '');

@@ -5,6 +5,11 @@ export const accountId = '000000000000';
 /** Region of the local resources when the stacks name none. */
 export const defaultRegion = 'eu-north-1';
 
+/** ARN of a stack. */
+export function stackId(stackName: string, region: string): string {
+  return `arn:aws:cloudformation:${region}:${accountId}:stack/${stackName}/local`;
+}
+
 /** Property that fixes the physical name, by resource type. */
 const nameProperty: Readonly<Record<string, string>> = {
   'AWS::S3::Bucket': 'BucketName',

@@ -19,6 +19,7 @@ export const supportedTypes: ReadonlySet<string> = new Set([
   'AWS::RDS::DBCluster',
   'AWS::S3::Bucket',
   'AWS::SQS::Queue',
+  'AWS::SQS::QueuePolicy',
   'AWS::SecretsManager::Secret',
   'AWS::SecretsManager::SecretTargetAttachment',
   'Custom::Trigger',
@@ -41,7 +42,6 @@ const ignored = [
   /^AWS::Lambda::EventInvokeConfig$/,
   /^AWS::RDS::(DBInstance|DBSubnetGroup|DBClusterParameterGroup|DBParameterGroup)$/,
   /^AWS::S3::BucketPolicy$/,
-  /^AWS::SQS::QueuePolicy$/,
   /^AWS::SecretsManager::(ResourcePolicy|RotationSchedule)$/,
   /^Custom::(S3AutoDeleteObjects|LogRetention|VpcRestrictDefaultSG)$/,
 ];

@@ -18,7 +18,6 @@ export interface ResourceDeclaration {
 export interface OutputDeclaration {
   readonly Value: unknown;
   readonly Condition?: string;
-  readonly Export?: { readonly Name: unknown };
 }
 
 /** A resource of one stack. */

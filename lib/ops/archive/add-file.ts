@@ -78,6 +78,7 @@ export async function addFile(
     submissionFilePath: request.path,
     submissionFileSize: digests.uploadedSize,
     archiveFilePath,
+    archiveLocation: target.bodies.location,
     archiveFileSize: size,
     decryptedFileSize: digests.decryptedSize,
     header: container.header,

@@ -2,6 +2,7 @@ import type { Command } from 'commander';
 import { usageError } from '../errors.ts';
 import { issueVisa } from '../local-issuer.ts';
 import { type CommandContext, openSession } from '../session.ts';
+import { registerVisaDenial } from './visa-denial.ts';
 
 interface IssueOptions {
   readonly subject: string;
@@ -9,13 +10,15 @@ interface IssueOptions {
   readonly expires: string;
 }
 
-/** `visa issue`: against the local engine only, whose issuer no deployed service trusts. */
+/** `visa issue`, and what `registerVisaDenial` adds. */
 export function registerVisa(program: Command, context: CommandContext): void {
-  program
-    .command('visa')
-    .description('visas of the local test issuer')
+  const visa = program.command('visa').description('visas and passports: issue local ones, deny stolen ones');
+  registerVisaDenial(visa, context);
+
+  // Against the local engine only: no deployed service trusts its issuer.
+  visa
     .command('issue')
-    .description('print a visa; with several datasets a passport')
+    .description('print a visa of the local test issuer; with several datasets a passport')
     .requiredOption('--subject <subject>', 'whom it is about')
     .requiredOption('--dataset <id...>', 'stable id of a dataset, EGAD...')
     .option('--expires <duration>', 'how long it is valid: 90s, 30m, 1h, 7d', '1h')

@@ -22,8 +22,10 @@ export interface ArchiveRegistration {
   readonly submissionFilePath: string;
   /** @default - unknown */
   readonly submissionFileSize?: number;
-  /** Key of the body in the archive bucket. */
+  /** Key of the body in its bucket. */
   readonly archiveFilePath: string;
+  /** Names the bucket: `<endpoint>/<bucket>`, as an ingestion pipeline writes it. */
+  readonly archiveLocation: string;
   /** The body alone, without the header. */
   readonly archiveFileSize: number;
   readonly decryptedFileSize: number;
@@ -85,13 +87,14 @@ export class RdsArchiveWriter {
       // All the rest selects from "file", which is empty when its stable id has another body.
       `with file as (
          insert into sda.files (stable_id, submission_file_path, submission_file_size, archive_file_path,
-           archive_file_size, decrypted_file_size, header, encryption_method, key_hash)
+           archive_location, archive_file_size, decrypted_file_size, header, encryption_method, key_hash)
          values (:file_id, :submission_file_path, cast(:submission_file_size as bigint), :archive_file_path,
-           cast(:archive_file_size as bigint), cast(:decrypted_file_size as bigint), :header, 'CRYPT4GH', :key_hash)
+           :archive_location, cast(:archive_file_size as bigint), cast(:decrypted_file_size as bigint), :header, 'CRYPT4GH', :key_hash)
          on conflict (stable_id) do update set
            submission_file_path = excluded.submission_file_path,
            submission_file_size = excluded.submission_file_size,
            archive_file_path = excluded.archive_file_path,
+           archive_location = excluded.archive_location,
            archive_file_size = excluded.archive_file_size,
            decrypted_file_size = excluded.decrypted_file_size,
            header = excluded.header,
@@ -116,6 +119,7 @@ export class RdsArchiveWriter {
         submission_file_path: file.submissionFilePath,
         submission_file_size: file.submissionFileSize ?? null,
         archive_file_path: file.archiveFilePath,
+        archive_location: file.archiveLocation,
         archive_file_size: file.archiveFileSize,
         decrypted_file_size: file.decryptedFileSize,
         header: headerHex(file.header),

@@ -99,12 +99,14 @@ export class RdsAuditTrail {
       auditRow,
       `select id, cast(request_id as text) as request_id, event, reason, archive_kind, dataset_id, file_id, recipient,
          key_fingerprint, bytes,
-         to_char(recorded_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as recorded_at
+         to_char(recorded_at at time zone 'UTC', :time_format) as recorded_at
        from data_out.export_log
        ${conditions.length === 0 ? '' : `where ${conditions.join(' and ')}`}
        order by id desc
        limit ${limit}`,
       {
+        // Not in the text, where the Data API might take its colons for parameters.
+        time_format: 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"',
         ...(requestId !== undefined && { request_id: requestId }),
         ...(datasetId !== undefined && { dataset_id: datasetId }),
         ...(fileId !== undefined && { file_id: fileId }),

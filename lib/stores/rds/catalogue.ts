@@ -2,9 +2,10 @@ import { createHash } from 'node:crypto';
 import * as z from 'zod';
 import { limits } from '../../contract/limits.ts';
 import { ArchiveDamagedError } from '../../errors.ts';
-import type { ArchivedFile, Catalogue, FileReference } from '../../export/ports.ts';
+import type { ArchivedFile, Catalogue, FileReference, Finding, Wanted } from '../../export/ports.ts';
 import type { SqlExecutor } from './data-api.ts';
 import { newestEvent } from './dataset-events.ts';
+import { decision, decisionRow } from './decision.ts';
 import { headerBytes } from './header-hex.ts';
 
 /** Rows of a keyset page. Identifiers have at most 256 characters, so a page stays far below the 1 MiB of a result. */
@@ -20,6 +21,7 @@ const fileRow = z.object({
   submission_file_path: z.string(),
   archive_file_path: z.string().nullable(),
   archive_file_size: count.nullable(),
+  archive_location: z.string().nullable(),
   key_hash: z.string().nullable(),
   header: z.string().nullable(),
   header_length: count.nullable(),
@@ -34,21 +36,18 @@ export class RdsCatalogue implements Catalogue {
     this.#db = db;
   }
 
-  /** A dataset's own id wins over an alias; an alias that has expired, or that names several datasets, names none. */
-  async resolveDataset(id: string): Promise<string | undefined> {
-    const rows = await this.#db.query(
-      idRow.extend({ own: z.boolean() }),
-      `select d.stable_id, true as own from sda.datasets d where d.stable_id = :id
-       union
-       select d.stable_id, false from sda.dataset_references r join sda.datasets d on d.id = r.dataset_id
-       where r.reference_id = :id and (r.expired_at is null or r.expired_at > now()) and d.stable_id is not null
-       order by own desc
-       limit 3`,
-      { id },
-    );
-    const own = rows.find((row) => row.own);
-    if (own) return own.stable_id;
-    return rows.length === 1 ? rows[0]?.stable_id : undefined;
+  async decide(granted: readonly string[], wanted?: Wanted): Promise<Finding> {
+    const rows = await this.#db.query(decisionRow, decision(wanted), {
+      granted: { json: granted },
+      ...(wanted && { id: 'fileId' in wanted ? wanted.fileId : wanted.datasetId }),
+    });
+    return {
+      known: rows.some((row) => row.known),
+      granted: rows.some((row) => row.granted),
+      entitled: rows.flatMap(({ stable_id: datasetId, named_by: namedBy }) =>
+        datasetId !== null && namedBy !== null ? [{ datasetId, namedBy }] : [],
+      ),
+    };
   }
 
   async isReleased(datasetId: string): Promise<boolean> {
@@ -58,21 +57,6 @@ export class RdsCatalogue implements Catalogue {
       { id: datasetId },
     );
     return rows[0]?.released ?? false;
-  }
-
-  async datasetsOfFile(fileId: string): Promise<{ datasetId: string; released: boolean }[]> {
-    const rows = await this.#db.query(
-      idRow.extend({ released: z.boolean() }),
-      `select d.stable_id, coalesce(${newestEvent} = 'released', false) as released
-       from sda.files f
-       join sda.file_dataset fd on fd.file_id = f.id
-       join sda.datasets d on d.id = fd.dataset_id
-       where f.stable_id = :id and d.stable_id is not null
-       order by d.stable_id
-       limit ${pageSize}`,
-      { id: fileId },
-    );
-    return rows.map((row) => ({ datasetId: row.stable_id, released: row.released }));
   }
 
   /** Files that ingestion has finished: those with a stable id, a header and an archived body. */
@@ -106,7 +90,7 @@ export class RdsCatalogue implements Catalogue {
   async findReleasedFile({ fileId, datasetId }: FileReference): Promise<ArchivedFile | undefined> {
     const [row] = await this.#db.query(
       fileRow,
-      `select f.submission_file_path, f.archive_file_path, f.archive_file_size, f.key_hash,
+      `select f.submission_file_path, f.archive_file_path, f.archive_file_size, f.archive_location, f.key_hash,
          substring(f.header from 1 for ${headerSlice}) as header,
          length(f.header) as header_length,
          case when length(f.header) between ${headerSlice + 1} and ${longestHeader}
@@ -128,6 +112,7 @@ export class RdsCatalogue implements Catalogue {
       submissionFilePath: row.submission_file_path,
       archiveFilePath: row.archive_file_path,
       archiveFileSize: row.archive_file_size,
+      archiveLocation: row.archive_location || undefined,
       header: headerBytes(hex, fileId),
       keyHash: row.key_hash || undefined,
     };

@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { accessRefused } from '../../direct/access.ts';
+import { accessRefused } from '../../direct/access-refused.ts';
 import type { Checksum, DirectCatalogue, FileFacts, ListedFile } from '../../direct/ports.ts';
 import { RdsCatalogue } from './catalogue.ts';
 import type { SqlExecutor } from './data-api.ts';

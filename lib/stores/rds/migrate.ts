@@ -38,8 +38,11 @@ export function migration(fileName: string, text: string): Migration {
 
 const appliedRow = z.object({ version: z.number(), name: z.string(), checksum: z.string() });
 
-/** Key of the advisory lock that one run of the migrations holds; any constant that nothing else in the database uses. */
-export const migrationLock = 727_202_611;
+/**
+ * Takes the advisory lock that one run of the migrations holds, until the end of the transaction. The key is any constant
+ * that nothing else in the database uses. The function returns void, which is no type for a result of the Data API.
+ */
+export const takeMigrationLock = 'select pg_advisory_xact_lock(727202611) is not null';
 
 /**
  * Bring the database up to date, in one transaction: all pending migrations or none. Two runs at once are safe: the
@@ -50,7 +53,7 @@ export const migrationLock = 727_202_611;
  */
 export function migrate(db: DataApi, migrations: readonly Migration[]): Promise<string[]> {
   return db.transaction(async (transaction) => {
-    await transaction.execute(`select pg_advisory_xact_lock(${migrationLock})`);
+    await transaction.execute(takeMigrationLock);
     await transaction.execute('create schema if not exists data_out');
     await transaction.execute(
       `create table if not exists data_out.schema_migrations (

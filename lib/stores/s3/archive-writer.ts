@@ -21,10 +21,13 @@ const what = 'the archive bucket';
 
 /** The operator's side of the archive bucket: uploads bodies, in constant memory. */
 export class S3ArchiveWriter {
+  readonly location: string;
   readonly #client: S3Client;
   readonly #bucket: string;
 
-  constructor(options: { readonly client: S3Client; readonly bucket: string }) {
+  /** @param options.location names the bucket in the catalogue: `<endpoint>/<bucket>` */
+  constructor(options: { readonly client: S3Client; readonly bucket: string; readonly location: string }) {
+    this.location = options.location;
     this.#client = options.client;
     this.#bucket = options.bucket;
   }

@@ -1,8 +1,9 @@
 import { addAbortSignal, Readable } from 'node:stream';
 import { GetObjectCommand, type S3Client } from '@aws-sdk/client-s3';
 import { ArchiveDamagedError } from '../../errors.ts';
-import type { Archive, ObjectHead } from '../../export/ports.ts';
-import { errorStatus, isTransient, storeFailure } from '../aws-failure.ts';
+import type { Archive, BodyAddress, ObjectHead } from '../../export/ports.ts';
+import { errorName, errorStatus, isTransient, storeFailure } from '../aws-failure.ts';
+import { type ArchiveBuckets, bucketAt } from './archive-buckets.ts';
 import { headObject } from './head.ts';
 
 /** Largest single read: keeps the memory of a function constant. */
@@ -13,30 +14,43 @@ const readAttempts = 3;
 const defaultReadTimeoutMs = 60_000;
 const what = 'the archive bucket';
 
+/** Bytes of a body, while its ETag is this one. */
+interface Range {
+  readonly start: number;
+  readonly end: number;
+  readonly etag: string;
+}
+
 /** Archived bodies in S3. */
 export class S3Archive implements Archive {
   readonly #client: S3Client;
-  readonly #bucket: string;
+  readonly #buckets: ArchiveBuckets;
   readonly #readTimeoutMs: number;
 
   /** @param options.readTimeoutMs after which a read that has not ended is begun anew. @default 60,000 */
-  constructor(options: { readonly client: S3Client; readonly bucket: string; readonly readTimeoutMs?: number }) {
+  constructor(options: {
+    readonly client: S3Client;
+    readonly buckets: ArchiveBuckets;
+    readonly readTimeoutMs?: number;
+  }) {
     this.#client = options.client;
-    this.#bucket = options.bucket;
+    this.#buckets = options.buckets;
     this.#readTimeoutMs = options.readTimeoutMs ?? defaultReadTimeoutMs;
   }
 
-  async head(key: string): Promise<ObjectHead> {
-    const head = await headObject(this.#client, { bucket: this.#bucket, key, what });
+  async head(address: BodyAddress): Promise<ObjectHead> {
+    const { Bucket: bucket, Key: key } = this.#object(address);
+    const head = await headObject(this.#client, { bucket, key, what });
     if (!head) throw new ArchiveDamagedError('the archive bucket has no body under the key that the catalogue names');
     return head;
   }
 
   /**
    * @throws ArchiveDamagedError when the body is gone, was replaced (another ETag) or is shorter than the range.
+   * @throws ArchiveLocationUnknownError
    * @throws RangeError for a range that is negative or over 8 MiB.
    */
-  async read(key: string, range: { start: number; end: number; etag: string }): Promise<Uint8Array> {
+  async read(address: BodyAddress, range: Range): Promise<Uint8Array> {
     const length = range.end - range.start;
     if (range.start < 0 || length < 0 || length > maxReadBytes) {
       throw new RangeError(`expected a range of at most ${maxReadBytes} bytes, got [${range.start}, ${range.end})`);
@@ -44,7 +58,7 @@ export class S3Archive implements Archive {
     // HTTP has no way to ask for nothing.
     if (length === 0) return new Uint8Array();
     const bytes = Buffer.allocUnsafeSlow(length);
-    const present = await this.#get(key, range, bytes);
+    const present = await this.#get(address, range, bytes);
     if (present !== length) {
       throw new ArchiveDamagedError(`the archived body is shorter than expected: ${present} of ${length} bytes`);
     }
@@ -52,9 +66,9 @@ export class S3Archive implements Archive {
   }
 
   /** Fills `target`. @returns how many bytes came */
-  async #get(key: string, range: { start: number; end: number; etag: string }, target: Uint8Array): Promise<number> {
+  async #get(address: BodyAddress, range: Range, target: Uint8Array): Promise<number> {
     for (let attempt = 1; ; attempt += 1) {
-      const body = await this.#open(key, range);
+      const body = await this.#open(address, range);
       try {
         return await fill(target, addAbortSignal(AbortSignal.timeout(this.#readTimeoutMs), body));
       } catch (error) {
@@ -63,10 +77,10 @@ export class S3Archive implements Archive {
     }
   }
 
-  async #open(key: string, { start, end, etag }: { start: number; end: number; etag: string }): Promise<Readable> {
+  async #open(address: BodyAddress, { start, end, etag }: Range): Promise<Readable> {
     try {
       const { Body } = await this.#client.send(
-        new GetObjectCommand({ Bucket: this.#bucket, Key: key, Range: `bytes=${start}-${end - 1}`, IfMatch: etag }),
+        new GetObjectCommand({ ...this.#object(address), Range: `bytes=${start}-${end - 1}`, IfMatch: etag }),
       );
       return Body instanceof Readable ? Body : Readable.from([]);
     } catch (error) {
@@ -74,6 +88,10 @@ export class S3Archive implements Archive {
       if (damage) throw damage;
       throw storeFailure(error, what);
     }
+  }
+
+  #object({ archiveLocation, archiveFilePath }: BodyAddress): { Bucket: string; Key: string } {
+    return { Bucket: bucketAt(archiveLocation, this.#buckets), Key: archiveFilePath };
   }
 }
 
@@ -92,6 +110,12 @@ export function bodyDamage(error: unknown): ArchiveDamagedError | undefined {
   const status = errorStatus(error);
   if (status === 404) return new ArchiveDamagedError('the archived body is not there');
   if (status === 412) return new ArchiveDamagedError('the archived body was replaced while it was read');
-  if (status === 416) return new ArchiveDamagedError('the archived body is shorter than the catalogue says');
+  if (status === 416 || isRangePastEnd(error))
+    return new ArchiveDamagedError('the archived body is shorter than the catalogue says');
   return undefined;
+}
+
+/** How S3 refuses to copy a range past the end of the source: 400, where a read is answered with 416. */
+function isRangePastEnd(error: unknown): boolean {
+  return errorName(error) === 'InvalidArgument' && error instanceof Error && /^Range specified/.test(error.message);
 }

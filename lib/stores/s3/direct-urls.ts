@@ -1,11 +1,13 @@
 import type { S3Client } from '@aws-sdk/client-s3';
 import { parseDirectKey } from '../../contract/direct-key.ts';
 import type { DirectUrls, SignedUrl } from '../../direct/ports.ts';
+import type { BodyAddress } from '../../export/ports.ts';
+import { type ArchiveBuckets, bucketAt } from './archive-buckets.ts';
 import { type PresignOptions, presignedGet } from './presigned-get.ts';
 
 export interface DirectUrlsOptions extends PresignOptions {
   readonly client: S3Client;
-  readonly archiveBucket: string;
+  readonly archiveBuckets: ArchiveBuckets;
   readonly outboxBucket: string;
 }
 
@@ -25,8 +27,10 @@ export class S3DirectUrls implements DirectUrls {
     return presignedGet(client, { bucket, key, fileName: parsed.name }, this.#options);
   }
 
-  async body(archiveKey: string, fileName: string): Promise<SignedUrl> {
-    const { client, archiveBucket: bucket } = this.#options;
-    return presignedGet(client, { bucket, key: archiveKey, fileName }, this.#options);
+  /** @throws ArchiveLocationUnknownError */
+  async body({ archiveLocation, archiveFilePath: key }: BodyAddress, fileName: string): Promise<SignedUrl> {
+    const { client, archiveBuckets } = this.#options;
+    const bucket = bucketAt(archiveLocation, archiveBuckets);
+    return presignedGet(client, { bucket, key, fileName }, this.#options);
   }
 }

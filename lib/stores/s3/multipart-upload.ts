@@ -11,6 +11,7 @@ import { TemporarilyUnavailableError } from '../../errors.ts';
 import type { ContainerSource, MultipartUpload, ObjectHead, WriteResult } from '../../export/ports.ts';
 import { errorName, isTransient, storeFailure } from '../aws-failure.ts';
 import { bodyDamage } from './archive.ts';
+import { type ArchiveBuckets, bucketAt } from './archive-buckets.ts';
 import { patient } from './client.ts';
 import { condition, isConflict } from './condition.ts';
 import { copySource } from './copy-source.ts';
@@ -19,7 +20,7 @@ import { headObject } from './head.ts';
 export interface MultipartUploadOptions {
   readonly client: S3Client;
   readonly bucket: string;
-  readonly archiveBucket: string;
+  readonly archiveBuckets: ArchiveBuckets;
   readonly key: string;
   readonly uploadId: string;
   /** Metadata the upload was started with; its request id tells our object from another request's. */
@@ -50,18 +51,20 @@ export class S3MultipartUpload implements MultipartUpload {
     }
   }
 
-  /** @throws ArchiveDamagedError when the body is gone, was replaced or is shorter than the range. */
+  /** @throws ArchiveDamagedError when the body is gone, was replaced or is shorter than the range; ArchiveLocationUnknownError */
   async copyPart(
     partNumber: number,
     source: ContainerSource,
     { start, end }: { readonly start: number; readonly end: number },
   ): Promise<void> {
+    const { archiveLocation, archiveFilePath } = source.address;
+    const bucket = bucketAt(archiveLocation, this.#options.archiveBuckets);
     try {
       const { CopyPartResult: result } = await this.#options.client.send(
         new UploadPartCopyCommand({
           ...this.#address(),
           PartNumber: partNumber,
-          CopySource: copySource(this.#options.archiveBucket, source.archiveKey),
+          CopySource: copySource(bucket, archiveFilePath),
           CopySourceIfMatch: source.archiveEtag,
           CopySourceRange: `bytes=${start}-${end - 1}`,
         }),

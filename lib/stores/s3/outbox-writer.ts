@@ -9,6 +9,7 @@ import {
 } from '@aws-sdk/client-s3';
 import type { MultipartUpload, ObjectHead, OutboxWriter, WriteResult } from '../../export/ports.ts';
 import { errorName, storeFailure } from '../aws-failure.ts';
+import type { ArchiveBuckets } from './archive-buckets.ts';
 import { patient } from './client.ts';
 import { condition, isConflict } from './condition.ts';
 import { headObject } from './head.ts';
@@ -17,8 +18,8 @@ import { S3MultipartUpload } from './multipart-upload.ts';
 export interface OutboxWriterOptions {
   readonly client: S3Client;
   readonly bucket: string;
-  /** Bucket that server-side copies read from. */
-  readonly archiveBucket: string;
+  /** Buckets that server-side copies read from. */
+  readonly archiveBuckets: ArchiveBuckets;
 }
 
 const what = 'the outbox bucket';
@@ -67,14 +68,14 @@ export class S3OutboxWriter implements OutboxWriter {
   }
 
   async startUpload(key: string, metadata: Readonly<Record<string, string>>): Promise<MultipartUpload> {
-    const { client, bucket, archiveBucket } = this.#options;
+    const { client, bucket, archiveBuckets } = this.#options;
     try {
       const { UploadId: uploadId, $metadata: sent } = await client.send(
         new CreateMultipartUploadCommand({ Bucket: bucket, Key: key, ContentType: contentType, Metadata: metadata }),
       );
       if (!uploadId) throw new TypeError('S3 started a multipart upload without an id');
       if (sent.attempts !== undefined && sent.attempts > 1) await this.#abortLost(key, uploadId);
-      return new S3MultipartUpload({ client, bucket, archiveBucket, key, uploadId, metadata });
+      return new S3MultipartUpload({ client, bucket, archiveBuckets, key, uploadId, metadata });
     } catch (error) {
       throw storeFailure(error, what);
     }

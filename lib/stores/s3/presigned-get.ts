@@ -13,8 +13,8 @@ export interface PresignOptions {
 /**
  * A presigned URL for GET, which serves the object as an attachment.
  *
- * Signing needs no request, so this does not say whether the object is there. S3 refuses the URL from the moment the
- * signing role's session ends, whatever life it was signed for: `expiresAt` is not later than that.
+ * Signing needs no request, so this does not say whether the object is there. `expiresAt` is the latest moment: S3 refuses
+ * the URL from when the signing role's session ends, and Lambda does not tell a function when that is.
  *
  * @throws RangeError when `fileName` is not one safe path segment
  */
@@ -33,7 +33,5 @@ export async function presignedGet(
   });
   const url = await getSignedUrl(client, command, { expiresIn: urlLifetimeSeconds, signingDate: now });
   // S3 counts from the signing time, which the URL carries in whole seconds.
-  const signedUntil = Math.floor(now.getTime() / 1000) * 1000 + urlLifetimeSeconds * 1000;
-  const { expiration } = await client.config.credentials();
-  return { url, expiresAt: new Date(Math.min(signedUntil, expiration?.getTime() ?? signedUntil)) };
+  return { url, expiresAt: new Date((Math.floor(now.getTime() / 1000) + urlLifetimeSeconds) * 1000) };
 }

@@ -20,17 +20,27 @@ export class MalformedSecretError extends Error {
 /** How soon {@link CachedSecret.refreshed} may read again: a stranger's name or key hash must not become a request each time. */
 const minRefreshMs = 10_000;
 
+interface Cached<Value> {
+  readonly value: Promise<Value>;
+  /** Milliseconds since 1970. */
+  readonly readAt: number;
+  /** When it could not be read again. */
+  readonly failedAt?: number;
+}
+
 /** A JSON secret, read when needed, parsed once, kept for a while. */
 export class CachedSecret<Shape, Value> {
   readonly #options: SecretOptions;
   readonly #shape: z.ZodType<Shape>;
   readonly #parse: (shape: Shape) => Value | Promise<Value>;
   readonly #lifetimeMs: number;
-  #cached: { readonly value: Promise<Value>; readonly readAt: number } | undefined;
+  readonly #servesMs: number;
+  #cached: Cached<Value> | undefined;
 
   /**
    * @param content.parse turns the validated JSON into the value to keep; it may throw {@link MalformedSecretError}
    * @param content.lifetimeMs how long the value is used before the secret is read again
+   * @param content.servesMs how old the value may be that serves while the secret cannot be read; @default 0, none serves
    */
   constructor(
     options: SecretOptions,
@@ -38,12 +48,14 @@ export class CachedSecret<Shape, Value> {
       readonly shape: z.ZodType<Shape>;
       readonly parse: (shape: Shape) => Value | Promise<Value>;
       readonly lifetimeMs: number;
+      readonly servesMs?: number;
     },
   ) {
     this.#options = options;
     this.#shape = content.shape;
     this.#parse = content.parse;
     this.#lifetimeMs = content.lifetimeMs;
+    this.#servesMs = content.servesMs ?? 0;
   }
 
   /** The value, at most as old as its lifetime. @throws TemporarilyUnavailableError @throws MalformedSecretError */
@@ -58,15 +70,21 @@ export class CachedSecret<Shape, Value> {
 
   #atMost(age: number): Promise<Value> {
     const now = (this.#options.clock?.() ?? new Date()).getTime();
-    if (this.#cached && now - this.#cached.readAt < age) return this.#cached.value;
-    // Kept while under way, so that concurrent callers share one request; a failure is not kept, and takes nothing away.
     const before = this.#cached;
-    const entry = { value: this.#read(), readAt: now };
-    this.#cached = entry;
-    entry.value.catch(() => {
-      if (this.#cached === entry) this.#cached = before;
+    const serves = before !== undefined && now - before.readAt < this.#servesMs;
+    if (before && now - before.readAt < age) return before.value;
+    // Callers must not wait for one failure after the other.
+    if (serves && now - (before.failedAt ?? Number.NEGATIVE_INFINITY) < minRefreshMs) return before.value;
+    const value = this.#read().catch((error: unknown) => {
+      // A failure is not kept, and takes nothing away.
+      if (this.#cached === entry) this.#cached = before && { ...before, failedAt: now };
+      if (serves) return before.value;
+      throw error;
     });
-    return entry.value;
+    // Kept while under way, so that concurrent callers share one request.
+    const entry: Cached<Value> = { value, readAt: now };
+    this.#cached = entry;
+    return value;
   }
 
   async #read(): Promise<Value> {

@@ -9,3 +9,12 @@ export function secretsManagerClient(options: AwsClientOptions = {}): SecretsMan
     requestHandler: { connectionTimeout: 2000, requestTimeout: 5000, throwOnRequestTimeout: true },
   });
 }
+
+/** As {@link secretsManagerClient}, for a secret whose last value may serve: both attempts fit into an authorizer's 10 s. */
+export function impatientSecretsManagerClient(options: AwsClientOptions = {}): SecretsManagerClient {
+  return new SecretsManagerClient({
+    ...options,
+    maxAttempts: 2,
+    requestHandler: { connectionTimeout: 1000, requestTimeout: 3000, throwOnRequestTimeout: true },
+  });
+}

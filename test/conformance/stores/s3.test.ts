@@ -46,8 +46,8 @@ beforeAll(async () => {
       }
     }
   }
-  archive = new S3Archive({ client, bucket: archiveBucket });
-  writer = new S3OutboxWriter({ client, bucket: outboxBucket, archiveBucket });
+  archive = new S3Archive({ client, buckets: [archiveBucket] });
+  writer = new S3OutboxWriter({ client, bucket: outboxBucket, archiveBuckets: [archiveBucket] });
   reader = new S3OutboxReader({ client, bucket: outboxBucket, urlLifetimeSeconds: 900 });
 });
 afterAll(async () => {
@@ -66,9 +66,10 @@ async function* inPieces(data: Buffer, size: number) {
 async function archived(name: string, size: number) {
   const key = `${run}/${name}`;
   const body = bytes(size);
-  await new S3ArchiveWriter({ client, bucket: archiveBucket }).upload(key, inPieces(body, 1_000_003));
-  const { etag } = await archive.head(key);
-  return { key, body, source: { archiveKey: key, archiveEtag: etag, bodySize: size } };
+  await new S3ArchiveWriter({ client, bucket: archiveBucket, location: '' }).upload(key, inPieces(body, 1_000_003));
+  const address = { archiveLocation: undefined, archiveFilePath: key };
+  const { etag } = await archive.head(address);
+  return { address, body, source: { address, archiveEtag: etag, bodySize: size } };
 }
 
 async function staged(key: string): Promise<Buffer> {
@@ -78,21 +79,25 @@ async function staged(key: string): Promise<Buffer> {
 
 describe('the archive', () => {
   it('gives back every byte of a body that came in pieces, and ranges of it', async () => {
-    const { key, body, source } = await archived('pieces.bin', 20 * mebibyte + 17);
-    expect((await archive.head(key)).size).toBe(body.length);
+    const { address, body, source } = await archived('pieces.bin', 20 * mebibyte + 17);
+    expect((await archive.head(address)).size).toBe(body.length);
     const { archiveEtag: etag } = source;
-    expect(Buffer.from(await archive.read(key, { start: 0, end: 5, etag })).equals(body.subarray(0, 5))).toBe(true);
+    expect(Buffer.from(await archive.read(address, { start: 0, end: 5, etag })).equals(body.subarray(0, 5))).toBe(true);
     const end = body.length;
-    expect(Buffer.from(await archive.read(key, { start: end - 9, end, etag })).equals(body.subarray(-9))).toBe(true);
+    expect(Buffer.from(await archive.read(address, { start: end - 9, end, etag })).equals(body.subarray(-9))).toBe(
+      true,
+    );
   });
 
   it('keeps an empty body', async () => {
-    const { key } = await archived('empty.bin', 0);
-    expect((await archive.head(key)).size).toBe(0);
+    const { address } = await archived('empty.bin', 0);
+    expect((await archive.head(address)).size).toBe(0);
   });
 
   it('calls a body that is not there damage', async () => {
-    await expect(archive.head(`${run}/absent`)).rejects.toBeInstanceOf(ArchiveDamagedError);
+    await expect(archive.head({ archiveLocation: undefined, archiveFilePath: `${run}/absent` })).rejects.toBeInstanceOf(
+      ArchiveDamagedError,
+    );
   });
 });
 
@@ -115,6 +120,14 @@ describe('the outbox', () => {
       expect((await staged(key)).equals(Buffer.concat([Buffer.from('header'), body]))).toBe(true);
     },
   );
+
+  it('calls a range past the end of the body damage', async () => {
+    const { source } = await archived('short.bin', 6 * mebibyte);
+    const upload = await writer.startUpload(`${prefix}/short.c4gh`, metadata);
+    const copy = upload.copyPart(1, source, { start: 0, end: 6 * mebibyte + 1 });
+    await expect(copy).rejects.toBeInstanceOf(ArchiveDamagedError);
+    await upload.abort();
+  });
 
   it('aborts what a dead invocation left, and nothing else', async () => {
     const key = `${prefix}/left.c4gh`;

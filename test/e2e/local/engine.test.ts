@@ -144,6 +144,7 @@ describe('API Gateway', () => {
     }
     const response = await fetch(engine.connection.proxyUrl.replace('/prod', '/v9/echo'));
     expect([response.status, await response.text()]).toEqual([403, '{"message":"Forbidden"}']);
+    expect(response.headers.get('x-amzn-requestid')).toMatch(/^[0-9a-f-]{36}$/);
   });
 
   it('remaps and drops response headers', async () => {
@@ -206,12 +207,19 @@ describe('a REQUEST authorizer', () => {
     expect((await as(authorization)).status).toBe(status);
   });
 
+  it('that denies gives its context to the gateway response; what it did not say is empty there', async () => {
+    const response = await as('denied');
+    expect([response.status, await response.json()]).toEqual([403, { who: 'denied', level: '3', why: '' }]);
+  });
+
   it('is not asked without its identity source; the gateway response has the form of the template', async () => {
     const before = service.logs.filter(({ functionName }) => functionName === 'gate').length;
     const response = await get('/guarded');
     expect(response.status).toBe(401);
     expect(response.headers.get('www-authenticate')).toBe('Basic realm="x"');
-    expect(await response.json()).toEqual({ code: 'who', id: response.headers.get('x-id'), said: 'Unauthorized' });
+    expect(response.headers.get('x-told')).toBe('who');
+    const id = response.headers.get('x-amzn-requestid');
+    expect(await response.json()).toEqual({ code: 'who', id, said: 'Unauthorized' });
     expect(service.logs.filter(({ functionName }) => functionName === 'gate')).toHaveLength(before);
   });
 });
@@ -230,10 +238,21 @@ describe('a streamed reply', () => {
     expect((await get('/stream?do=no-metadata')).status).toBe(500);
   });
 
-  it('that fails later breaks the connection', async () => {
-    const response = await get('/stream?do=throw-later');
-    expect(response.status).toBe(201);
-    await expect(response.text()).rejects.toThrow();
+  it.each([
+    ['throw-later', 'goes on'],
+    ['destroy', 'is lost'],
+  ])('that fails later, by %s, breaks the connection, and the process %s', async (how, fate) => {
+    const process = async (path: string) => {
+      const response = await get(path);
+      expect(response.status).toBe(201);
+      const text = response.text();
+      if (path.includes('do=')) await expect(text).rejects.toThrow();
+      else await text;
+      return response.headers.get('x-pid');
+    };
+    const before = await process('/stream?bytes=1');
+    expect(await process(`/stream?do=${how}`)).toBe(before);
+    expect((await process('/stream?bytes=1')) === before).toBe(fate === 'goes on');
   });
 
   it('waits for a slow client, and outlives one that goes away', async () => {

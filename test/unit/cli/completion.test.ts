@@ -45,6 +45,8 @@ describe('completion in bash', () => {
     expect(offered('decrypt', '--')).toEqual(expect.arrayContaining(['--key', '--range', '--json', '--quiet']));
     expect(offered('decrypt', '--rec')).toEqual([]);
     expect(offered('encrypt', '--rec')).toEqual(['--recipient']);
+    expect(offered('encrypt', '--')).toEqual(expect.arrayContaining(['--key', '--passphrase-file', '--range']));
+    expect(offered('decrypt', '--sen')).toEqual(['--sender']);
   });
 
   test('offers file names whole, with spaces and letters of any script', () => {
@@ -52,6 +54,7 @@ describe('completion in bash', () => {
     expect(offered('decrypt', '--key', 'pr')).toEqual(['prøve.bam']);
     expect(offered('decrypt', '-o', 'sub')).toEqual(['sub folder']);
     expect(offered('decrypt', '--key', '=', 'pr')).toEqual(['prøve.bam']);
+    expect(offered('decrypt', '--sender', 'pr')).toEqual(['prøve.bam']);
   });
 
   test('offers the choices of an argument, and nothing where any text may stand', () => {

@@ -35,6 +35,14 @@ describe('a table', () => {
     createOutput(terminal, { json: true, quiet: false }).table(columns, [{ name: 'a\nb' }], ({ name }) => [name, '']);
     expect(said.stdout).toBe('{"name":"a\\nb"}\n');
   });
+
+  test('gives no terminal orders as JSON either, nor does a result', () => {
+    const { terminal, said } = makeTerminal({});
+    const output = createOutput(terminal, { json: true, quiet: false });
+    output.table(columns, [{ name: '\u009b2J' }], ({ name }) => [name, '']);
+    output.result({ name: '\u202e' }, '');
+    expect(said.stdout).toBe('{"name":"\\u009b2J"}\n{"name":"\\u202e"}\n');
+  });
 });
 
 describe('colours', () => {

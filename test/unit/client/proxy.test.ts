@@ -64,6 +64,12 @@ describe('credentials', () => {
     expect(world.faults.requests).toHaveLength(1);
   });
 
+  test('that a gateway refuses are refused with the id of its header where no body has one', async () => {
+    const headers = { 'x-amzn-requestid': 'request-2' };
+    world.faults.break({ on: 'api', fault: { kind: 'answer', status: 403, headers } });
+    await expect(all(connection(['good-visa']).list())).rejects.toMatchObject({ status: 403, requestId: 'request-2' });
+  });
+
   test('that are always others are not sent for ever', async () => {
     const visas = Array.from({ length: 100 }, (_, index) => `expired-${index}`);
     await expect(all(connection(visas).list())).rejects.toMatchObject({ code: 'unauthenticated' });

@@ -75,6 +75,22 @@ describe('TLS', () => {
     });
   });
 
+  test('where plain HTTP answers, the address is named as what is wrong, and waiting would not help', async () => {
+    await expect(transport().send({ url: new URL(`https://127.0.0.1:${portOf(forward)}/`) })).rejects.toMatchObject({
+      code: 'unavailable',
+      retryable: false,
+      message: expect.stringMatching(/^127\.0\.0\.1:\d+: what answers there does not speak https \(/),
+      remedy: expect.stringMatching(/host and port.*http:\/\/ .*on this machine/),
+    });
+  });
+
+  test('a plain request that it drops is told with https:// as a way out', async () => {
+    await expect(transport().send({ url: new URL(`http://127.0.0.1:${portOf(service)}/`) })).rejects.toMatchObject({
+      code: 'unavailable',
+      remedy: expect.stringContaining('https://'),
+    });
+  });
+
   test('large replies come whole, and the connection is used again', async () => {
     const client = transport();
     const before = connections;

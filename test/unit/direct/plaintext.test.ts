@@ -181,7 +181,7 @@ test('a short read and three of 1 MiB are under way, and the first is given out 
   const { file, world } = worldWith({ archiveFileSize: 100 * segment });
   const archive = {
     head: async () => ({ size: 100 * segment, etag: '"e"', lastModified: new Date(0), metadata: {} }),
-    read: (_: string, { start, end }: { start: number; end: number }) =>
+    read: (_: unknown, { start, end }: { start: number; end: number }) =>
       new Promise<Uint8Array>((resolve) => {
         // Every segment of it is the first one of the vectors.
         const first = vector('edit/body.bin').subarray(0, segment);

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { decrypt, formatPublicKey, generateKeyPair } from '../../../lib/crypt4gh/index.ts';
+import { decrypt, formatPrivateKey, formatPublicKey, generateKeyPair } from '../../../lib/crypt4gh/index.ts';
 import { crypt4ghErrorCodes } from '../../helpers/crypt4gh-error-codes.ts';
 import { collect, generatedPlaintext } from '../../helpers/crypt4gh-vectors.ts';
 
@@ -18,6 +18,7 @@ const [colleague, newReader] = [generateKeyPair(), generateKeyPair()];
 let server: Server;
 
 beforeAll(async () => {
+  writeFileSync(join(folder, 'colleague.sec'), await formatPrivateKey(colleague.privateKey));
   writeFileSync(join(folder, 'sample.bam'), plaintext);
   writeFileSync(join(folder, 'colleague.pub'), formatPublicKey(colleague.publicKey));
   writeFileSync(join(folder, 'new.pub'), formatPublicKey(newReader.publicKey));
@@ -84,6 +85,7 @@ const outcomes: readonly [string, (output: string) => void | Promise<void>][] = 
       expect((await collect(decrypt([file('sample.bam.c4gh')], { privateKeys }))).equals(plaintext)).toBe(true);
     },
   ],
+  ['Know who wrote a file', (output) => expect(output).toBe('by me\n')],
   ['Decrypt a file, and know that it is whole', takeDecrypted],
   ['Use Web Streams', (output) => expect(output).toBe(`${plaintext.length}\n`)],
   ['Use several threads', takeDecrypted],

@@ -9,6 +9,7 @@ const recipient = 'ab'.repeat(32);
 const outboxKey = `${recipient}/EGAF1-sample.bam.c4gh`;
 const message = {
   messageId: '99999999-9999-4999-8999-999999999999',
+  sentAt: new Date('2026-11-21T09:00:01.000Z'),
   body: JSON.stringify({
     requestId: '11111111-1111-4111-8111-111111111111',
     requestedAt: '2026-11-21T09:00:00.000Z',
@@ -39,9 +40,9 @@ function expectNothingHalf(world: ExportWorld, body: Uint8Array): void {
 }
 
 test.each([
-  ['small', small, 7],
-  // find, head, head, keys, start, read, part 1, two copies, released?, complete, record.
-  ['large', large, 12],
+  ['small', small, 8],
+  // denied?, find, head, head, keys, start, read, part 1, two copies, released?, denied?, complete, record.
+  ['large', large, 14],
 ])('a crash at any call, before or after its effect: a redelivery ends whole (%s body)', async (_, body, calls) => {
   for (const when of ['before', 'after'] as const) {
     for (let at = 0; ; at += 1) {

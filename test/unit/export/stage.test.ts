@@ -1,5 +1,7 @@
 import { createHash } from 'node:crypto';
 import { beforeEach, describe, expect, test } from 'vitest';
+import { entryHash } from '../../../lib/contract/deny-list.ts';
+import { outboxPrefix } from '../../../lib/contract/outbox-key.ts';
 import { decrypt, publicKeyFingerprint } from '../../../lib/crypt4gh/index.ts';
 import { ArchiveDamagedError, TemporarilyUnavailableError } from '../../../lib/errors.ts';
 import { stageFile } from '../../../lib/export/stage.ts';
@@ -15,8 +17,9 @@ const requestB = '22222222-2222-4222-8222-222222222222';
 const plaintextSha256 = '7fe21a19a553e1e2e1c6642c9abbbf848f01f43f61c3ba4e2f4ed6f596d277af';
 const outboxKey = `${recipient}/EGAF1-sample.bam.c4gh`;
 
-const message = (overrides: Record<string, string> = {}) => ({
+const message = (overrides: Record<string, unknown> = {}) => ({
   messageId: '99999999-9999-4999-8999-999999999999',
+  sentAt: new Date('2026-11-21T09:00:01.000Z'),
   body: JSON.stringify({
     requestId: requestA,
     requestedAt: older,
@@ -68,6 +71,7 @@ test('seed rule 6: the body is copied unchanged', async () => {
 test('the order of the steps, metadata and audit row', async () => {
   await stageFile(message(), world.staging, fresh);
   expect(world.calls.names).toEqual([
+    'denyList.current',
     'catalogue.findReleasedFile',
     'outbox.head',
     'archive.head',
@@ -141,6 +145,26 @@ describe('again and at once', () => {
     await stageFile(message({ requestId: requestB, requestedAt: newer }), world.staging, fresh);
     expect(world.outbox.writes).toBe(2);
     expect(Buffer.from(staged()).equals(first)).toBe(true);
+  });
+
+  test('a message from the future counts as from when the queue took it, and supersedes no later request', async () => {
+    await stageFile(message({ requestedAt: '2099-01-01T00:00:00.000Z' }), world.staging, fresh);
+    expect(world.outbox.objects.get(outboxKey)?.metadata['requested-at']).toBe('2026-11-21T09:00:01.000Z');
+    const later = message({ requestId: requestB, requestedAt: '2026-11-21T09:05:00.000Z' });
+    const outcome = await stageFile({ ...later, sentAt: new Date('2026-11-21T09:05:01.000Z') }, world.staging, fresh);
+    expect(outcome).toMatchObject({ outcome: 'staged', requestId: requestB });
+  });
+
+  test.each([
+    ['moved back from the dead letters a week later', older, '2026-11-28T09:00:00.000Z'],
+    [
+      "of a sender whose clock is a minute ahead of the queue's",
+      '2026-11-21T09:01:00.000Z',
+      '2026-11-21T09:00:00.000Z',
+    ],
+  ])('a message %s keeps its time', async (_, requestedAt, sentAt) => {
+    await stageFile({ ...message({ requestedAt }), sentAt: new Date(sentAt) }, world.staging, fresh);
+    expect(world.outbox.objects.get(outboxKey)?.metadata['requested-at']).toBe(requestedAt);
   });
 
   test.each([
@@ -221,10 +245,65 @@ describe('rejected: nothing is staged', () => {
       reason: 'not_released',
     });
     expect(world.outbox.objects.size).toBe(0);
-    expect(world.calls.names).toEqual(['catalogue.findReleasedFile', 'log.record rejected']);
+    expect(world.calls.names).toEqual(['denyList.current', 'catalogue.findReleasedFile', 'log.record rejected']);
     expect(world.rows).toEqual([
       expect.objectContaining({ event: 'rejected', reason: 'not_released', requestId: requestA, fileId: 'EGAF1' }),
     ]);
+  });
+
+  const issuer = { iss: 'https://issuer.example.org' };
+  const broker = { iss: 'https://broker.example.org' };
+  const restsOn = [
+    { ...issuer, jti: 'visa-1' },
+    { ...broker, jti: 'passport-1' },
+    { ...broker, sub: 'b1' },
+  ].map(entryHash);
+
+  test.each([
+    ['the visa', { ...issuer, jti: 'visa-1' }],
+    ['the passport around it', { ...broker, jti: 'passport-1' }],
+    ["the passport's subject", { ...broker, sub: 'b1' }],
+    ['the recipient', { ...issuer, sub: 'r1' }],
+  ])('%s, denied after the request was accepted', async (_, entry) => {
+    world.deniedEntries.push(entry);
+    const waiting = message({ recipient: outboxPrefix({ ...issuer, sub: 'r1' }), restsOn });
+    const rejected = { outcome: 'rejected', reason: 'visa_denied' };
+    expect(await stageFile(waiting, world.staging, fresh)).toMatchObject(rejected);
+    expect(world.calls.names).toEqual(['denyList.current', 'log.record rejected']);
+    expect(world.rows).toMatchObject([{ event: 'rejected', reason: 'visa_denied', fileId: 'EGAF1' }]);
+  });
+
+  test('another visa, passport or subject that is denied changes nothing', async () => {
+    world.deniedEntries.push({ ...issuer, jti: 'passport-1' }, { ...broker, jti: 'visa-1' }, { ...issuer, sub: 'b1' });
+    expect(await stageFile(message({ restsOn }), world.staging, fresh)).toMatchObject({ outcome: 'staged' });
+  });
+
+  test('a message of an older version, which says nothing of visas: by its recipient', async () => {
+    expect(await stageFile(message(), world.staging, fresh)).toMatchObject({ outcome: 'staged' });
+    world.deniedEntries.push({ ...issuer, sub: 'r1' });
+    const waiting = message({ recipient: outboxPrefix({ ...issuer, sub: 'r1' }), fileId: 'EGAF1' });
+    expect(await stageFile(waiting, world.staging, fresh)).toMatchObject({ reason: 'visa_denied' });
+  });
+
+  test('a visa denied while S3 copies: the upload is aborted', async () => {
+    world = ExportWorld.of(bodyOf(9 * MiB));
+    const delivery = {
+      redelivered: false,
+      remainingMs: () => {
+        if (world.calls.names.includes('upload.copyPart')) world.deniedEntries.push({ ...issuer, jti: 'visa-1' });
+        return 900_000;
+      },
+    };
+    const rejected = { outcome: 'rejected', reason: 'visa_denied' };
+    expect(await stageFile(message({ restsOn }), world.staging, delivery)).toMatchObject(rejected);
+    expect(world.outbox.objects.size).toBe(0);
+    expect(world.outbox.uploads.size).toBe(0);
+  });
+
+  test('nothing is staged, and the message comes back, while the deny list cannot be read', async () => {
+    world.calls.failAt(0, 'before', new TemporarilyUnavailableError('the deny list cannot be read'));
+    await expect(stageFile(message(), world.staging, fresh)).rejects.toThrow(TemporarilyUnavailableError);
+    expect(world.rows).toEqual([]);
   });
 
   test('a dataset withdrawn while S3 copies: the upload is aborted', async () => {

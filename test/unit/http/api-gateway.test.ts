@@ -10,6 +10,7 @@ test('a request has all values of repeated headers and parameters', () => {
       headers: { 'X-GA4GH-Visa': ['one', 'two'], Host: 'api.example' },
       query: { inbox: 'false', page: ['1', '2'] },
       pathParameters: { file: 'a.c4gh' },
+      authorizer: { isAdmitted: 'true' },
     }),
   );
   expect(request).toEqual({
@@ -26,12 +27,14 @@ test('a request has all values of repeated headers and parameters', () => {
     ]),
     pathParameters: new Map([['file', 'a.c4gh']]),
     body: undefined,
+    authorizer: { isAdmitted: 'true' },
   });
 });
 
 test('a request without anything has empty maps', () => {
   const request = requestOf(gatewayEvent({}));
   expect([request.headers.size, request.query.size, request.pathParameters.size]).toEqual([0, 0, 0]);
+  expect(request.authorizer).toEqual({});
 });
 
 test('a header under two spellings was given twice', () => {

@@ -1,7 +1,8 @@
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import type { ArchiveCredentialsPolicy } from '../../../lib/contract/archive-credentials.ts';
 import { hashPassword } from '../../../lib/contract/password-hash.ts';
 import { InvalidRequestError, TemporarilyUnavailableError, UnauthenticatedError } from '../../../lib/errors.ts';
-import { ArchiveCredentials, type ArchiveCredentialsPolicy } from '../../../lib/http/archive-credentials.ts';
+import { ArchiveCredentials } from '../../../lib/http/archive-credentials.ts';
 import type { ArchiveUser, ArchiveUsers } from '../../../lib/http/ports.ts';
 import { basic, httpRequest } from '../../helpers/http-request.ts';
 

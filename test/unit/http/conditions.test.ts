@@ -4,20 +4,21 @@ import { notModified, rangeIsMeant } from '../../../lib/http/conditions.ts';
 import { httpRequest } from '../../helpers/http-request.ts';
 
 const etag = '"now"';
+const sent = { etag, size: 4096 };
 const request = (headers: Record<string, string | readonly string[]>) => httpRequest({ headers });
 
 describe('If-Match', () => {
   test.each([etag, '*', ' * ', `"before", ${etag}`, `"before",${etag}`])('%s: goes on', (value) => {
-    expect(notModified(request({ 'if-match': value }), etag)).toBeUndefined();
+    expect(notModified(request({ 'if-match': value }), sent)).toBeUndefined();
   });
   test('in several headers is one list', () => {
-    expect(notModified(request({ 'if-match': ['"before"', etag] }), etag)).toBeUndefined();
+    expect(notModified(request({ 'if-match': ['"before"', etag] }), sent)).toBeUndefined();
   });
   test.each(['"before"', 'now', `W/${etag}`, '', '"no', '"a", W/"now"'])('%s: there is another one', (value) => {
-    expect(() => notModified(request({ 'if-match': value }), etag)).toThrow(PreconditionFailedError);
+    expect(() => notModified(request({ 'if-match': value }), sent)).toThrow(PreconditionFailedError);
   });
   test('is looked at before If-None-Match', () => {
-    expect(() => notModified(request({ 'if-match': '"before"', 'if-none-match': etag }), etag)).toThrow(
+    expect(() => notModified(request({ 'if-match': '"before"', 'if-none-match': etag }), sent)).toThrow(
       PreconditionFailedError,
     );
   });
@@ -25,17 +26,21 @@ describe('If-Match', () => {
 
 describe('If-None-Match', () => {
   test.each([etag, '*', `W/${etag}`, `"before", W/${etag}`])('%s: 304 without a body', (value) => {
-    const reply = notModified(request({ 'if-none-match': value }), etag);
-    expect(reply).toMatchObject({ status: 304, body: '', headers: { ETag: etag, 'Cache-Control': 'no-store' } });
+    const reply = notModified(request({ 'if-none-match': value }), sent);
+    expect(reply).toMatchObject({
+      status: 304,
+      body: '',
+      headers: { ETag: etag, 'X-File-Size': '4096', 'Cache-Control': 'no-store' },
+    });
     expect(reply?.headers).not.toHaveProperty('Content-Length');
   });
   test.each(['"before"', 'now', ''])('%s: goes on', (value) => {
-    expect(notModified(request({ 'if-none-match': value }), etag)).toBeUndefined();
+    expect(notModified(request({ 'if-none-match': value }), sent)).toBeUndefined();
   });
 });
 
 test('without conditions it goes on', () => {
-  expect(notModified(request({}), etag)).toBeUndefined();
+  expect(notModified(request({}), sent)).toBeUndefined();
 });
 
 describe('If-Range', () => {

@@ -5,7 +5,7 @@ import { type DatasetListing, listDatasetFiles } from '../../../lib/http/dataset
 import { listDatasets } from '../../../lib/http/datasets.ts';
 import { FakeCatalogue } from '../../helpers/fake-catalogue.ts';
 import { httpRequest, type RequestParts } from '../../helpers/http-request.ts';
-import { makeTestIssuer, type TestIssuer } from '../../helpers/issuer.ts';
+import { makeTestIssuer, rulesOf, type TestIssuer } from '../../helpers/issuer.ts';
 import { PortCalls } from '../../helpers/port-calls.ts';
 
 /** A catalogue whose pages a test gives; an error in the place of a page is thrown there. */
@@ -43,7 +43,7 @@ beforeEach(() => {
   served = [];
 });
 
-const rules = () => ({ issuers: issuer.trusted, now: () => new Date('2026-11-21T10:00:00Z') });
+const rules = () => rulesOf(issuer, () => new Date('2026-11-21T10:00:00Z'));
 const bearer = async (dataset = 'EGAD1') => ({ Authorization: `Bearer ${await issuer.visa({ dataset })}` });
 
 async function passport(...datasets: readonly string[]) {
@@ -126,7 +126,7 @@ describe('the files of a dataset', () => {
       {
         fileId: 'EGAF1',
         datasetId: 'EGAD1',
-        displayFileName: 'a "b".txt',
+        displayFileName: 'a _b_.txt',
         fileName: 'dir/a "b".txt',
         fileSize: 128,
         unencryptedChecksum: 'bb',

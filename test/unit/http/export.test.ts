@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import {
+  ForbiddenError,
   InvalidRequestError,
   NotFoundError,
   TemporarilyUnavailableError,
@@ -23,6 +24,7 @@ async function post(parts: RequestParts, requests = new RecordingExportRequests(
     method: 'POST',
     path: '/export/fega',
     headers: { 'Content-Type': 'application/json' },
+    authorizer: { isAdministrator: 'true' },
     ...parts,
   });
   const { reply } = await requestExport(request, {
@@ -44,6 +46,17 @@ async function violations(parts: RequestParts): Promise<readonly Violation[]> {
 }
 
 const fields = async (parts: RequestParts) => (await violations(parts)).map(({ field }) => field);
+
+test.each([[{ isAdministrator: 'false' }], [{}], [{ isAdmitted: 'true' }], [{ isAdministrator: 'TRUE' }]])(
+  'seed rule 1: without the role, as %o says, nothing is published',
+  async (authorizer) => {
+    const requests = new RecordingExportRequests();
+    await expect(post({ body: valid, authorizer }, requests)).rejects.toThrow(ForbiddenError);
+    // Also before the body is looked at.
+    await expect(post({ body: '{', authorizer }, requests)).rejects.toThrow(ForbiddenError);
+    expect(requests.published).toEqual([]);
+  },
+);
 
 test('seed rule 2: the visa is not inspected, one message is published and the answer is 200 at once', async () => {
   const { reply, published } = await post({ body: valid });
@@ -226,4 +239,13 @@ test('a queue that does not take the message is no 200', async () => {
   const requests = new RecordingExportRequests();
   requests.failure = new TemporarilyUnavailableError('the queue');
   await expect(post({ body: valid }, requests)).rejects.toThrow(TemporarilyUnavailableError);
+});
+
+test('a body of 64 KiB full of unknown fields has a short answer', async () => {
+  const body = { ...valid, ...Object.fromEntries(Array.from({ length: 4300 }, (_, at) => [`field-${at}`, 1])) };
+  expect(Buffer.byteLength(JSON.stringify(body))).toBeGreaterThan(55_000);
+  const told = await violations({ body });
+  expect(told).toHaveLength(21);
+  expect(told.at(-1)).toEqual({ field: 'request', message: '4280 more broken rules are not listed' });
+  expect(Buffer.byteLength(JSON.stringify(told))).toBeLessThan(4096);
 });

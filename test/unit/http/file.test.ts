@@ -12,7 +12,7 @@ import { collect, generatedPlaintext } from '../../helpers/crypt4gh-vectors.ts';
 import { ExportWorld, vector, vectorKey } from '../../helpers/export-world.ts';
 import { FakeDirectUrls } from '../../helpers/fake-direct-urls.ts';
 import { httpRequest, type RequestParts } from '../../helpers/http-request.ts';
-import { makeTestIssuer, type TestIssuer } from '../../helpers/issuer.ts';
+import { makeTestIssuer, rulesOf, type TestIssuer } from '../../helpers/issuer.ts';
 import { readPlainly } from '../../helpers/plain-crypt4gh.ts';
 
 const now = new Date('2026-11-21T07:00:00Z');
@@ -48,7 +48,7 @@ beforeEach(() => {
 
 function endpoint(): FileEndpoint {
   const { catalogue, archive, outbox, archiveKeys } = world.staging;
-  const rules = { issuers: issuer.trusted, now: () => now };
+  const rules = rulesOf(issuer, () => now);
   return { rules, catalogue, archive, outbox, archiveKeys, urls, now: () => now, served: (file) => served.push(file) };
 }
 

@@ -3,9 +3,9 @@ import { outboxPrefix } from '../../../lib/contract/outbox-key.ts';
 import { InvalidRequestError, TemporarilyUnavailableError, UnauthenticatedError } from '../../../lib/errors.ts';
 import { expiryDate, type ListingAccess, listFiles } from '../../../lib/http/files.ts';
 import { FakeOutboxReader } from '../../helpers/fake-outbox-reader.ts';
-import { basic, httpRequest, type RequestParts } from '../../helpers/http-request.ts';
+import { httpRequest, type RequestParts } from '../../helpers/http-request.ts';
 import { makeTestIssuer } from '../../helpers/issuer.ts';
-import { type AccessWorld, accessWorld, archiveUser, requestTime } from '../../helpers/recipient-access.ts';
+import { type AccessWorld, accessWorld, requestTime } from '../../helpers/recipient-access.ts';
 
 let world: AccessWorld;
 let mine: string;
@@ -22,8 +22,17 @@ beforeEach(() => {
 });
 
 async function list(parts: RequestParts) {
-  const request = httpRequest({ headers: await world.headers(), ...parts });
-  return await listFiles(request, { access: world.access, outbox, expiryDays: 30, served: (one) => served.push(one) });
+  const request = httpRequest({
+    headers: await world.headers(),
+    authorizer: { isAdmitted: 'true' },
+    ...parts,
+  });
+  return await listFiles(request, {
+    rules: world.access.rules,
+    outbox,
+    expiryDays: 30,
+    served: (one) => served.push(one),
+  });
 }
 
 interface Listing {
@@ -178,7 +187,6 @@ describe('who is not let in', () => {
 
   test.each<[string, () => Promise<Record<string, string>>]>([
     ['without a visa', async () => ({})],
-    ['with Basic credentials alone', async () => ({ Authorization: basic('a', 'b') })],
     ['with an expired visa', () => world.headers({ exp: now - hour })],
     ['with a visa that is not valid yet', () => world.headers({ claims: { nbf: now + hour } })],
     [
@@ -200,10 +208,6 @@ describe('who is not let in', () => {
     ],
     ['with no token at all', async () => ({ 'X-GA4GH-Visa': 'visa' })],
     ['with an over-long token', async () => ({ 'X-GA4GH-Visa': 'x'.repeat(20_000) })],
-    [
-      'with wrong archive credentials beside a good visa',
-      async () => ({ ...(await world.headers()), Authorization: basic('archive', 'wrong') }),
-    ],
   ])('%s: 401 and no listing', async (_, headers) => {
     await expect(list({ headers: await headers(), query: outboxOnly })).rejects.toThrow(UnauthenticatedError);
     expect(outbox.pagesRead).toBe(0);
@@ -217,6 +221,24 @@ describe('who is not let in', () => {
     expect(String(error)).toContain('expired');
     for (const part of visa.split('.')) expect(String(error)).not.toContain(part);
   });
+
+  test.each([
+    ['nothing', {}],
+    ['a user', { archiveUser: 'ana@archive' }],
+    ['another word', { isAdmitted: 'false' }],
+  ])('with a good visa, of whom the authorizer said %s: 401 and no listing', async (_, authorizer) => {
+    await expect(list({ authorizer, query: outboxOnly })).rejects.toThrow(UnauthenticatedError);
+    expect(outbox.pagesRead).toBe(0);
+  });
+
+  test.each(['Authorization', 'Proxy-Authorization', 'X-GA4GH-Visa'])(
+    'with %s twice: 400, also when the authorizer was not told more',
+    async (name) => {
+      const headers = { ...(await world.headers()), [name]: ['x', 'x'] };
+      await expect(list({ authorizer: {}, headers, query: outboxOnly })).rejects.toThrow(InvalidRequestError);
+      expect(outbox.pagesRead).toBe(0);
+    },
+  );
 
   test('without inbox=false: 400 and no listing', async () => {
     await expect(list({})).rejects.toThrow(InvalidRequestError);
@@ -242,9 +264,7 @@ describe('who listed what is told', () => {
   });
 
   test('the user of the central archive, never the password or the visa', async () => {
-    const { username, password } = archiveUser;
-    const headers = { ...(await world.headers()), Authorization: basic(username, password) };
-    await listing({ query: outboxOnly, headers });
+    await listing({ query: outboxOnly, authorizer: { isAdmitted: 'true', archiveUser: 'ana@archive' } });
     expect(served).toEqual([
       { requestId: 'gateway-request', recipients: [mine], archiveUser: 'ana@archive', page: 0, rows: 0 },
     ]);

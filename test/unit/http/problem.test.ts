@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import {
   ArchiveDamagedError,
+  ArchiveLocationUnknownError,
   ForbiddenError,
   InvalidRequestError,
   NotFoundError,
@@ -31,6 +32,7 @@ test.each([
     'temporarily_unavailable',
   ],
   [new ArchiveDamagedError(secret), 500, 'Internal Server Error', 'archive_damaged'],
+  [new ArchiveLocationUnknownError(secret), 500, 'Internal Server Error', 'archive_location_unknown'],
   [new TypeError(secret), 500, 'Internal Server Error', 'internal_error'],
   [secret, 500, 'Internal Server Error', 'internal_error'],
   [undefined, 500, 'Internal Server Error', 'internal_error'],
@@ -72,4 +74,18 @@ test('who asks for a range after the end is told where the end is (RFC 9110 § 1
 test('who asks for too much is told how much can be had', () => {
   const reply = problemReply(new ReplyTooLargeError(300_000_000, 200_000_000), 'request-1', 'Bearer');
   expect(JSON.parse(reply.body)).toMatchObject({ maxRangeBytes: 200_000_000 });
+});
+
+test.each([
+  [20, 20, undefined],
+  [21, 21, '1 more broken rules are not listed'],
+  [50_000, 21, '49980 more broken rules are not listed'],
+])('of %i violations %i entries are told', (count, told, last) => {
+  const violations = Array.from({ length: count }, (_, at) => ({ field: `f${at}`, message: 'is not a known field' }));
+  const { body } = problemReply(new InvalidRequestError(violations), 'request-1', 'Bearer');
+  const problem = JSON.parse(body) as { violations: { field: string; message: string }[] };
+  expect(problem.violations).toHaveLength(told);
+  expect(problem.violations[19]).toEqual({ field: 'f19', message: 'is not a known field' });
+  if (last) expect(problem.violations[20]).toEqual({ field: 'request', message: last });
+  expect(Buffer.byteLength(body)).toBeLessThan(4096);
 });

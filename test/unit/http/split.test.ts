@@ -7,7 +7,7 @@ import { collect, generatedPlaintext } from '../../helpers/crypt4gh-vectors.ts';
 import { ExportWorld, vector, vectorKey } from '../../helpers/export-world.ts';
 import { FakeDirectUrls } from '../../helpers/fake-direct-urls.ts';
 import { httpRequest, type RequestParts } from '../../helpers/http-request.ts';
-import { makeTestIssuer, type TestIssuer } from '../../helpers/issuer.ts';
+import { makeTestIssuer, rulesOf, type TestIssuer } from '../../helpers/issuer.ts';
 import { readPlainly } from '../../helpers/plain-crypt4gh.ts';
 
 const bob = vectorKey('bob');
@@ -39,7 +39,7 @@ async function ask(half: Half, fileId: string, parts: RequestParts = {}): Promis
   const request = httpRequest({ ...parts, headers, pathParameters: { fileId } });
   return half(request, {
     ...world.staging,
-    rules: { issuers: issuer.trusted, now: () => world.outbox.now },
+    rules: rulesOf(issuer, () => world.outbox.now),
     urls,
     served: (file) => served.push(file),
   });

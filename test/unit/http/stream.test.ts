@@ -9,8 +9,8 @@ import {
 import { problemReply } from '../../../lib/http/problem.ts';
 import { type FileAccess, streamFile } from '../../../lib/http/stream.ts';
 import { FakeOutboxReader } from '../../helpers/fake-outbox-reader.ts';
-import { basic, httpRequest, type RequestParts } from '../../helpers/http-request.ts';
-import { type AccessWorld, accessWorld, archiveUser, requestTime } from '../../helpers/recipient-access.ts';
+import { httpRequest, type RequestParts } from '../../helpers/http-request.ts';
+import { type AccessWorld, accessWorld, requestTime } from '../../helpers/recipient-access.ts';
 
 const name = 'EGAF1-sample.bam.c4gh';
 let world: AccessWorld;
@@ -30,8 +30,13 @@ beforeEach(() => {
 });
 
 async function stream(file: string, parts: RequestParts = {}) {
-  const request = httpRequest({ headers: await world.headers(), pathParameters: { file }, ...parts });
-  return await streamFile(request, { access: world.access, outbox, served: (one) => served.push(one) });
+  const request = httpRequest({
+    headers: await world.headers(),
+    authorizer: { isAdmitted: 'true' },
+    pathParameters: { file },
+    ...parts,
+  });
+  return await streamFile(request, { rules: world.access.rules, outbox, served: (one) => served.push(one) });
 }
 
 test('GET leads to a presigned URL, which no cache may keep', async () => {
@@ -54,6 +59,7 @@ test('HEAD says how large the file is, and signs nothing', async () => {
     headers: {
       'Content-Type': 'application/octet-stream',
       'Content-Length': '4096',
+      'X-File-Size': '4096',
       'Content-Disposition': `attachment; filename="${name}"`,
       'Accept-Ranges': 'bytes',
       ETag: '"abc"',
@@ -148,6 +154,13 @@ test('an expired, a forged and a missing visa are 401, whatever the name', async
   expect(outbox.signed).toEqual([]);
 });
 
+test('a good visa is 401 when the authorizer has not admitted its holder', async () => {
+  for (const method of ['GET', 'HEAD']) {
+    await expect(stream(name, { method, authorizer: {} })).rejects.toThrow(UnauthenticatedError);
+  }
+  expect(outbox.signed).toEqual([]);
+});
+
 test('a passport opens the files of each of its identities', async () => {
   const visas = await Promise.all([world.issuer.visa(), world.issuer.visa({ sub: 'researcher-2' })]);
   const headers = { 'X-GA4GH-Visa': await world.issuer.passport(visas) };
@@ -172,8 +185,7 @@ describe('who was given what is told', () => {
   });
 
   test('the user of the central archive, never the password, the visa or the URL', async () => {
-    const { username, password } = archiveUser;
-    await stream(name, { headers: { ...(await world.headers()), Authorization: basic(username, password) } });
+    await stream(name, { authorizer: { isAdmitted: 'true', archiveUser: 'ana@archive' } });
     expect(served).toEqual([{ ...known, method: 'GET', recipients: [mine], archiveUser: 'ana@archive' }]);
   });
 

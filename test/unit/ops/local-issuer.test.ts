@@ -5,6 +5,7 @@ import { exportJWK, generateKeyPair } from 'jose';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { issueVisa } from '../../../lib/ops/local-issuer.ts';
 import { parseTrustedIssuers, type TrustedIssuers, verifyVisaOrPassport } from '../../../lib/visas/index.ts';
+import { denied } from '../../helpers/issuer.ts';
 import { exampleConnection, makeOpsWorld, runTool } from '../../helpers/ops-world.ts';
 
 const iss = 'https://issuer.example.org';
@@ -29,21 +30,21 @@ const issue = (datasetIds: string[]) =>
 
 describe('the service accepts what the local issuer signs', () => {
   test('one dataset: a visa', async () => {
-    const grants = await verifyVisaOrPassport(await issue(['EGAD1']), { issuers, now });
+    const grants = await verifyVisaOrPassport(await issue(['EGAD1']), { issuers, denied, now });
     expect(grants).toMatchObject({ kind: 'visa', subject: { iss, sub: 'someone' } });
     expect([...grants.datasetIds]).toEqual(['EGAD1']);
     expect(grants.expiresAt.toISOString()).toBe('2026-11-21T11:00:00.000Z');
   });
 
   test('several: a passport that grants each to the same person', async () => {
-    const grants = await verifyVisaOrPassport(await issue(['EGAD1', 'EGAD2']), { issuers, now });
+    const grants = await verifyVisaOrPassport(await issue(['EGAD1', 'EGAD2']), { issuers, denied, now });
     expect(grants).toMatchObject({ kind: 'passport', subject: { iss, sub: 'someone' } });
     expect([...grants.datasetIds].sort()).toEqual(['EGAD1', 'EGAD2']);
   });
 
   test('and refuses it when its time is over', async () => {
     const later = new Date('2026-11-21T12:00:00.000Z');
-    await expect(verifyVisaOrPassport(await issue(['EGAD1']), { issuers, now: later })).rejects.toMatchObject({
+    await expect(verifyVisaOrPassport(await issue(['EGAD1']), { issuers, denied, now: later })).rejects.toMatchObject({
       code: 'expired',
     });
   });
@@ -60,7 +61,7 @@ describe('visa issue', () => {
     const { exitCode, stdout } = await run(['--subject', 'someone', '--dataset', 'EGAD1'], local());
     expect(exitCode).toBe(0);
     expect(stdout).toMatch(/^[\w-]+\.[\w-]+\.[\w-]+\n$/);
-    const grants = await verifyVisaOrPassport(stdout.trim(), { issuers, now });
+    const grants = await verifyVisaOrPassport(stdout.trim(), { issuers, denied, now });
     expect([...grants.datasetIds]).toEqual(['EGAD1']);
   });
 

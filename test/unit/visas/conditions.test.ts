@@ -1,6 +1,7 @@
 import { beforeAll, describe, expect, test } from 'vitest';
+import { entryHash } from '../../../lib/contract/deny-list.ts';
 import { denialReason, parseTrustedIssuers, verifyPassport, verifyVisa } from '../../../lib/visas/index.ts';
-import { makeTestIssuer, type TestIssuer } from '../../helpers/issuer.ts';
+import { denied, makeTestIssuer, type TestIssuer } from '../../helpers/issuer.ts';
 
 const now = new Date('2026-07-01T00:00:00Z');
 
@@ -20,7 +21,7 @@ async function outcome(conditions: unknown, policy: 'evaluate' | 'refuse' = 'eva
     }),
   ];
   const issuers = parseTrustedIssuers({ issuers: [issuer.entry], conditions: policy });
-  const verified = await verifyPassport(await issuer.passport(visas), { issuers, now });
+  const verified = await verifyPassport(await issuer.passport(visas), { issuers, denied, now });
   return denialReason(verified, 'D') ?? 'granted';
 }
 
@@ -83,7 +84,7 @@ describe('match types', () => {
     const passport = await issuer.passport([await issuer.visa({ visa: { conditions } }), long]);
     const issuers = parseTrustedIssuers({ issuers: [issuer.entry], conditions: 'evaluate' });
     const started = performance.now();
-    const { grants } = await verifyPassport(passport, { issuers, now });
+    const { grants } = await verifyPassport(passport, { issuers, denied, now });
     expect(grants).toEqual([]);
     expect(performance.now() - started).toBeLessThan(2_000);
   });
@@ -92,12 +93,28 @@ describe('match types', () => {
 describe('which visas may meet conditions', () => {
   const conditional = { dataset: 'D', visa: { conditions: [[matching]] } };
   const issuers = () => parseTrustedIssuers({ issuers: [issuer.entry], conditions: 'evaluate' });
-  const open = async (...visas: string[]) => verifyPassport(await issuer.passport(visas), { issuers: issuers(), now });
+  const open = async (...visas: string[]) =>
+    verifyPassport(await issuer.passport(visas), { issuers: issuers(), denied, now });
 
   test('the grant ends with the visa that meets them', async () => {
     const exp = now.getTime() / 1000 + 60;
     const { grants } = await open(await issuer.visa(conditional), await issuer.visa({ exp, visa: affiliation }));
     expect(grants).toMatchObject([{ datasetId: 'D', expiresAt: new Date('2026-07-01T00:01:00Z') }]);
+  });
+
+  test('the grant rests on the visa that meets them as well', async () => {
+    const { grants } = await open(
+      await issuer.visa({ ...conditional, claims: { jti: 'v1' } }),
+      await issuer.visa({ visa: affiliation, claims: { jti: 'v2' } }),
+    );
+    const [{ iss, sub }] = [grants[0]!.subject];
+    expect(grants[0]?.restsOn).toEqual(
+      [
+        { iss, sub },
+        { iss, jti: 'v1' },
+        { iss, jti: 'v2' },
+      ].map(entryHash),
+    );
   });
 
   test('not one of another identity', async () => {
@@ -120,7 +137,7 @@ describe('which visas may meet conditions', () => {
   });
 
   test('a visa alone meets none', async () => {
-    const visa = verifyVisa(await issuer.visa(conditional), { issuers: issuers(), now });
+    const visa = verifyVisa(await issuer.visa(conditional), { issuers: issuers(), denied, now });
     await expect(visa).rejects.toMatchObject({ code: 'conditions-not-met' });
   });
 });

@@ -1,4 +1,5 @@
 import { beforeAll, describe, expect, test } from 'vitest';
+import { denyListOf, entryHash } from '../../../lib/contract/deny-list.ts';
 import {
   denialReason,
   parseTrustedIssuers,
@@ -6,7 +7,7 @@ import {
   verifyPassport,
   verifyVisaOrPassport,
 } from '../../../lib/visas/index.ts';
-import { makeTestIssuer, type TestIssuer } from '../../helpers/issuer.ts';
+import { denied, makeTestIssuer, type TestIssuer } from '../../helpers/issuer.ts';
 
 const now = new Date('2026-07-01T00:00:00Z');
 const inHours = (hours: number) => now.getTime() / 1000 + hours * 3600;
@@ -26,9 +27,9 @@ beforeAll(async () => {
   stranger = await makeTestIssuer({ iss: 'https://stranger.example.net/' });
 });
 
-async function open(passport: Promise<string>): Promise<VerifiedGrants> {
+async function open(passport: Promise<string>, list = denied): Promise<VerifiedGrants> {
   const issuers = parseTrustedIssuers([broker.entry, a.entry, b.entry]);
-  return verifyVisaOrPassport(await passport, { issuers, now });
+  return verifyVisaOrPassport(await passport, { issuers, denied: list, now });
 }
 
 const reasonOf = (passport: Promise<string>) =>
@@ -158,12 +159,24 @@ describe('a passport that fails is refused as a whole', () => {
     expect(await reasonOf(passport())).toBe(expected);
   });
 
+  test('that lives longer than its issuer may let it; the visas in it are judged by their own', async () => {
+    const issuers = parseTrustedIssuers([{ ...broker.entry, maxLifetimeSeconds: 3600 }, a.entry]);
+    const inside = [await a.visa({ dataset: 'D' })];
+    const lives = async (iat: number, exp: number) =>
+      verifyPassport(await broker.passport(inside, { iat, exp }), { issuers, denied, now }).then(
+        ({ datasetIds }) => [...datasetIds],
+        (error) => error.code,
+      );
+    expect(await lives(inHours(-0.5), inHours(0.5))).toEqual(['D']);
+    expect(await lives(inHours(-0.5), inHours(0.6))).toBe('lifetime-too-long');
+  });
+
   test('another jku than the configured one', async () => {
     const jku = 'https://broker.example.org/jwks.json';
     const issuers = parseTrustedIssuers([{ ...broker.entry, jku }]);
     const verify = async (header: object) => {
       const token = await broker.passport([], { header: { ...header } });
-      return verifyPassport(token, { issuers, now }).then(
+      return verifyPassport(token, { issuers, denied, now }).then(
         ({ kind }) => kind,
         (error) => error.code,
       );
@@ -171,6 +184,71 @@ describe('a passport that fails is refused as a whole', () => {
     expect(await verify({})).toBe('passport');
     expect(await verify({ jku })).toBe('passport');
     expect(await verify({ jku: 'https://stranger.example.net/' })).toBe('untrusted-jku');
+  });
+});
+
+describe('a deny list', () => {
+  const passport = async () =>
+    broker.passport(
+      [
+        await a.visa({ sub: '1', dataset: 'D1', claims: { jti: 'v1' } }),
+        await a.visa({ sub: '2', dataset: 'D2', claims: { jti: 'v2' } }),
+      ],
+      { sub: 'me', claims: { jti: 'p1' } },
+    );
+
+  test.each([
+    ['a visa', { iss: issA, jti: 'v1' }],
+    ['the subject of a visa', { iss: issA, sub: '1' }],
+  ])('with %s leaves that one out alone', async (_, entry) => {
+    const { datasetIds, ignored } = await open(passport(), denyListOf({ denied: [entry] }));
+    expect([...datasetIds]).toEqual(['D2']);
+    expect(ignored).toEqual([{ position: 0, reason: 'denied' }]);
+  });
+
+  test.each([
+    ['the passport', { iss: brokerIss, jti: 'p1' }],
+    ['its subject', { iss: brokerIss, sub: 'me' }],
+  ])('with %s refuses the whole', async (_, entry) => {
+    await expect(open(passport(), denyListOf({ denied: [entry] }))).rejects.toMatchObject({ code: 'denied' });
+  });
+
+  test('a grant rests on its visa and on the passport, not on the other visas', async () => {
+    const { grants } = await open(passport());
+    const around = [
+      { iss: brokerIss, sub: 'me' },
+      { iss: brokerIss, jti: 'p1' },
+    ];
+    expect(grants[0]?.restsOn).toEqual([{ iss: issA, sub: '1' }, { iss: issA, jti: 'v1' }, ...around].map(entryHash));
+  });
+});
+
+describe('sizes', () => {
+  /** A passport around one visa, of exactly so many bytes. */
+  async function passportOf(bytes: number): Promise<string> {
+    const visas = [await a.visa({ dataset: 'D' })];
+    const make = (letters: number) => broker.passport(visas, { claims: { padding: 'x'.repeat(letters) } });
+    let letters = Math.floor(((bytes - (await make(0)).length) * 3) / 4);
+    for (let made = await make(letters); ; made = await make(++letters)) if (made.length >= bytes) return made;
+  }
+
+  test('a passport may have 262,144 bytes', async () => {
+    const fitting = await passportOf(262_144);
+    expect(fitting).toHaveLength(262_144);
+    expect([...(await open(Promise.resolve(fitting))).datasetIds]).toEqual(['D']);
+    expect(await reasonOf(passportOf(262_145))).toBe('token-too-large');
+  });
+
+  test('a passport holds 200 visas of usual size', async () => {
+    const visas = await Promise.all(Array.from({ length: 200 }, (_, index) => a.visa({ dataset: `EGAD${index}` })));
+    expect((await open(broker.passport(visas))).datasetIds.size).toBe(200);
+  });
+
+  test('a visa in it may have 16,384 bytes like any other', async () => {
+    const padded = (letters: number) => a.visa({ dataset: 'D', claims: { padding: 'x'.repeat(letters) } });
+    const { datasetIds, ignored } = await open(broker.passport([await padded(13_000), await padded(11_000)]));
+    expect([...datasetIds]).toEqual(['D']);
+    expect(ignored).toEqual([{ position: 0, reason: 'token-too-large' }]);
   });
 });
 

@@ -77,6 +77,8 @@ describe('refused at start-up, with the field named', () => {
     ],
     ['an audience of nobody', () => [{ ...issuer.entry, audience: [] }], 'issuers[0].audience: '],
     ['an empty audience', () => [{ ...issuer.entry, audience: '' }], 'issuers[0].audience: '],
+    ['no lifetime', () => [{ ...issuer.entry, maxLifetimeSeconds: 0 }], 'issuers[0].maxLifetimeSeconds: '],
+    ['half a second', () => [{ ...issuer.entry, maxLifetimeSeconds: 0.5 }], 'issuers[0].maxLifetimeSeconds: '],
     ['an issuer twice', () => [issuer.entry, issuer.entry], 'issuers[1].iss: listed twice'],
     ['an address in the place of the set', () => [{ iss: 'x', jwks: 'https://x/jwks.json' }], 'issuers[0].jwks: '],
     ['an empty set', () => withKeys(), 'issuers[0].jwks.keys: '],

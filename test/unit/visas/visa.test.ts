@@ -1,6 +1,7 @@
 import { beforeAll, describe, expect, test, vi } from 'vitest';
+import { denyListOf } from '../../../lib/contract/deny-list.ts';
 import { parseTrustedIssuers, verifyVisa, verifyVisaOrPassport } from '../../../lib/visas/index.ts';
-import { makeTestIssuer, type TestIssuer, type VisaChoices } from '../../helpers/issuer.ts';
+import { denied, makeTestIssuer, type TestIssuer, type VisaChoices } from '../../helpers/issuer.ts';
 
 /** 2026-07-01T00:00:00Z */
 const now = new Date(1_782_864_000_000);
@@ -11,9 +12,14 @@ beforeAll(async () => {
   issuer = await makeTestIssuer();
 });
 
+/** SHA-256 of `26:https://issuer.example.orgsomeone`, by Python's hashlib. */
+const hashOfSomeone = 'e833fa009ddf69142968132f6afd1becf589e322a88dd47e7e0b30abd902c573';
+/** The same of `jti:26:https://issuer.example.orgvisa-1`. */
+const hashOfVisa1 = '632df29995a0bd3eb71173728e1bfc32060252830465889df37842ef103509de';
+
 async function outcome(choices: VisaChoices, entry: object = {}): Promise<string> {
   const issuers = parseTrustedIssuers([{ ...issuer.entry, ...entry }]);
-  return verifyVisa(await issuer.visa(choices), { issuers, now }).then(
+  return verifyVisa(await issuer.visa(choices), { issuers, denied, now }).then(
     ({ grants }) => grants.map(({ datasetId }) => datasetId).join() || 'no grant',
     (error) => error.code,
   );
@@ -25,20 +31,74 @@ test('a valid visa grants its dataset to its subject until it expires', async ()
   const token = await issuer.visa({ sub: 'someone', dataset: 'EGAD1', exp: seconds + 3600 });
   const subject = { iss: 'https://issuer.example.org', sub: 'someone' };
   const expiresAt = new Date('2026-07-01T01:00:00Z');
-  expect(await verifyVisaOrPassport(token, { issuers: issuer.trusted, now })).toEqual({
+  expect(await verifyVisaOrPassport(token, { issuers: issuer.trusted, denied, now })).toEqual({
     kind: 'visa',
     subject,
     subjects: [subject],
-    grants: [{ subject, datasetId: 'EGAD1', expiresAt }],
+    grants: [{ subject, datasetId: 'EGAD1', expiresAt, restsOn: [hashOfSomeone] }],
     datasetIds: new Set(['EGAD1']),
     expiresAt,
     ignored: [],
   });
 });
 
+describe('the longest lifetime', () => {
+  const year = 31_622_400;
+  test.each([
+    ['366 days, by default', { exp: seconds + year, iat: seconds }, { maxLifetimeSeconds: undefined }, granted],
+    [
+      'a second more',
+      { exp: seconds + year + 1, iat: seconds },
+      { maxLifetimeSeconds: undefined },
+      'lifetime-too-long',
+    ],
+    ['what its issuer may', { exp: seconds + 10, iat: seconds }, { maxLifetimeSeconds: 10 }, granted],
+    ['a fraction more', { exp: seconds + 10.5, iat: seconds }, { maxLifetimeSeconds: 10 }, 'lifetime-too-long'],
+    ['more, of which nearly all is over', { exp: seconds + 10 }, { maxLifetimeSeconds: 10 }, 'lifetime-too-long'],
+    ['too long, and over', { exp: seconds - 60 }, { maxLifetimeSeconds: 10 }, 'expired'],
+  ])('%s', async (_, choices, entry, expected) => {
+    expect(await outcome(choices, entry)).toBe(expected);
+  });
+});
+
+describe('a deny list', () => {
+  const other = 'https://other.example.org';
+  const visa1 = { sub: 'someone', claims: { jti: 'visa-1' } };
+  test.each([
+    ['with the visa', [{ iss: 'https://issuer.example.org', jti: 'visa-1' }], visa1, 'denied'],
+    ['with its subject', [{ iss: 'https://issuer.example.org', sub: 'someone' }], visa1, 'denied'],
+    ["with another issuer's visa", [{ iss: other, jti: 'visa-1' }], visa1, 'granted'],
+    ["with another issuer's subject", [{ iss: other, sub: 'someone' }], visa1, 'granted'],
+    ['with the subject as the id of a visa', [{ iss: 'https://issuer.example.org', jti: 'someone' }], visa1, 'granted'],
+    ['with the visa as a subject', [{ iss: 'https://issuer.example.org', sub: 'visa-1' }], visa1, 'granted'],
+    ['with a part of its id', [{ iss: 'https://issuer.example.org', jti: 'visa-' }], visa1, 'granted'],
+    ['whose issuer takes a part of the id', [{ iss: 'https://issuer.example.orgv', jti: 'isa-1' }], visa1, 'granted'],
+    ['and an id that is no text', [{ iss: 'https://issuer.example.org', jti: '1' }], { claims: { jti: 1 } }, 'granted'],
+  ])('%s: %j, of %j: %s', async (_, entries, choices, expected) => {
+    const options = { issuers: issuer.trusted, denied: denyListOf({ denied: entries }), now };
+    const result = await verifyVisa(await issuer.visa(choices), options).then(
+      ({ grants }) => (grants.length === 1 ? 'granted' : 'nothing'),
+      (error) => error.code,
+    );
+    expect(result).toBe(expected);
+  });
+
+  test('says nothing of a forged visa', async () => {
+    const forged = await (await makeTestIssuer()).visa(visa1);
+    const list = denyListOf({ denied: [{ iss: issuer.iss, jti: 'visa-1' }] });
+    const verified = verifyVisa(forged, { issuers: issuer.trusted, denied: list, now });
+    await expect(verified).rejects.toMatchObject({ code: 'bad-signature' });
+  });
+
+  test('is asked by the hashes that a grant rests on', async () => {
+    const { grants } = await verifyVisa(await issuer.visa(visa1), { issuers: issuer.trusted, denied, now });
+    expect(grants[0]?.restsOn).toEqual([hashOfSomeone, hashOfVisa1]);
+  });
+});
+
 test('RS256 is taken as well', async () => {
   const rsa = await makeTestIssuer({ alg: 'RS256' });
-  const { datasetIds } = await verifyVisa(await rsa.visa(), { issuers: rsa.trusted, now });
+  const { datasetIds } = await verifyVisa(await rsa.visa(), { issuers: rsa.trusted, denied, now });
   expect(datasetIds).toEqual(new Set([granted]));
 });
 
@@ -53,7 +113,7 @@ describe('times, with a leeway of 60 seconds', () => {
     ['iat in 61 s', { iat: seconds + 61 }, 'issued-in-future'],
     ['asserted in 60 s', { visa: { asserted: seconds + 60 } }, granted],
     ['asserted in 61 s', { visa: { asserted: seconds + 61 } }, 'asserted-in-future'],
-    ['exp at the last second of a date', { exp: 8_640_000_000_000 }, granted],
+    ['exp at the last second of a date', { exp: 8_640_000_000_000 }, 'lifetime-too-long'],
     ['exp after it', { exp: 8_640_000_000_001 }, 'malformed-claim'],
     ['exp negative', { exp: -1 }, 'malformed-claim'],
     ['nbf null', { claims: { nbf: null } }, 'malformed-claim'],
@@ -64,11 +124,13 @@ describe('times, with a leeway of 60 seconds', () => {
 
   test('an exp beyond every number is malformed', async () => {
     const visa = await issuer.sign({ iss: issuer.iss, sub: 's', iat: 0, exp: Number.MAX_VALUE });
-    await expect(verifyVisa(visa, { issuers: issuer.trusted, now })).rejects.toMatchObject({ code: 'malformed-claim' });
+    await expect(verifyVisa(visa, { issuers: issuer.trusted, denied, now })).rejects.toMatchObject({
+      code: 'malformed-claim',
+    });
   });
 
   test('a clock that is no time refuses', async () => {
-    const options = { issuers: issuer.trusted, now: new Date(Number.NaN) };
+    const options = { issuers: issuer.trusted, denied, now: new Date(Number.NaN) };
     await expect(verifyVisa(await issuer.visa(), options)).rejects.toMatchObject({ code: 'expired' });
   });
 });
@@ -129,7 +191,7 @@ describe('header', () => {
     const [, claims, signature] = (await issuer.visa()).split('.');
     const header = Buffer.from(JSON.stringify({ alg: 'RS256', kid: 'key-1' })).toString('base64url');
     await expect(
-      verifyVisa([header, claims, signature].join('.'), { issuers: issuer.trusted, now }),
+      verifyVisa([header, claims, signature].join('.'), { issuers: issuer.trusted, denied, now }),
     ).rejects.toMatchObject({ code: 'alg-not-allowed' });
   });
 });
@@ -194,7 +256,7 @@ describe('audience (RFC 7519 § 4.1.3)', () => {
     const other = await makeTestIssuer();
     const issuers = parseTrustedIssuers([{ ...issuer.entry, audience: us }]);
     const token = await other.visa({ claims: { aud: 'x' } });
-    await expect(verifyVisa(token, { issuers, now })).rejects.toMatchObject({ code: 'bad-signature' });
+    await expect(verifyVisa(token, { issuers, denied, now })).rejects.toMatchObject({ code: 'bad-signature' });
   });
 
   test('a passport for others is refused as a whole, a visa for others in it alone', async () => {
@@ -203,11 +265,13 @@ describe('audience (RFC 7519 § 4.1.3)', () => {
       await issuer.visa({ dataset: 'EGAD1', claims: { aud: 'x' } }),
       await issuer.visa({ dataset: 'EGAD2' }),
     ];
-    const { datasetIds, ignored } = await verifyVisaOrPassport(await issuer.passport(visas), { issuers, now });
+    const { datasetIds, ignored } = await verifyVisaOrPassport(await issuer.passport(visas), { issuers, denied, now });
     expect(datasetIds).toEqual(new Set(['EGAD2']));
     expect(ignored).toEqual([{ position: 0, reason: 'wrong-audience' }]);
     const foreign = await issuer.passport(visas, { claims: { aud: ['x'] } });
-    await expect(verifyVisaOrPassport(foreign, { issuers, now })).rejects.toMatchObject({ code: 'wrong-audience' });
+    await expect(verifyVisaOrPassport(foreign, { issuers, denied, now })).rejects.toMatchObject({
+      code: 'wrong-audience',
+    });
   });
 });
 
@@ -233,7 +297,7 @@ describe('datasetIdFrom', () => {
 
   test('a visa for a dataset elsewhere still says who its holder is', async () => {
     const issuers = parseTrustedIssuers([{ ...issuer.entry, datasetIdFrom: prefix }]);
-    const { subjects, datasetIds } = await verifyVisa(await issuer.visa({ sub: 's' }), { issuers, now });
+    const { subjects, datasetIds } = await verifyVisa(await issuer.visa({ sub: 's' }), { issuers, denied, now });
     expect(subjects).toEqual([{ iss: 'https://issuer.example.org', sub: 's' }]);
     expect(datasetIds.size).toBe(0);
   });
@@ -260,7 +324,7 @@ describe('size and spelling', () => {
   ])('%d bytes → %s', async (bytes, expected) => {
     const token = await visaOf(bytes);
     expect(token).toHaveLength(bytes);
-    const result = verifyVisa(token, { issuers: issuer.trusted, now }).then(
+    const result = verifyVisa(token, { issuers: issuer.trusted, denied, now }).then(
       ({ datasetIds }) => [...datasetIds].join(),
       (error) => error.code,
     );
@@ -276,7 +340,7 @@ describe('size and spelling', () => {
     ['a header that is null', withHeader('null'), 'malformed-token'],
     ['a header that is not UTF-8', withHeader(Buffer.from('{"a":"\xff"}', 'latin1')), 'malformed-token'],
   ])('%s → %s', async (_name, change, expected) => {
-    const result = verifyVisa(change(await issuer.visa()), { issuers: issuer.trusted, now });
+    const result = verifyVisa(change(await issuer.visa()), { issuers: issuer.trusted, denied, now });
     await expect(result).rejects.toMatchObject({ code: expected });
   });
 });

@@ -76,6 +76,20 @@ test('a key in the place of the name of its file is not repeated', async () => {
   }
 });
 
+test('a wrong passphrase is told with what to do', async () => {
+  await writeFile(join(folder, 'mine.sec'), await formatPrivateKey(me.privateKey, { passphrase: 'right' }), {
+    mode: 0o600,
+  });
+  const env = { DATA_OUT_PASSPHRASE: 'not-this-one' };
+  const { exitCode, stderr } = await runCli(['decrypt', '--key', 'mine.sec', '-o', '-', 'mine.c4gh'], { folder, env });
+  expect({ exitCode, stderr }).toMatchObject({
+    exitCode: 3,
+    stderr: expect.stringContaining('the passphrase is wrong\nLook'),
+  });
+  expect(stderr).not.toContain('not-this-one');
+  await rm(join(folder, 'mine.sec'));
+});
+
 test('plaintext is readable by its owner alone', async () => {
   await runCli(['decrypt', '--key', 'me.sec.pem', '-o', 'plain', 'mine.c4gh'], { folder });
   const { mode } = await stat(join(folder, 'plain'));

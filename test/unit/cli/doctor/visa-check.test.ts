@@ -29,6 +29,15 @@ test.each([
   expect(result.remedy).toBeTruthy();
 });
 
+test('warns of a passport that is too long for a header: its visas are sent one at a time', () => {
+  const visas = Array.from({ length: 40 }, (_, index) => unverifiedToken(visaClaims(`EGAD${index}`)));
+  const passport = { iss: 'https://broker.example.org/', sub: 'jane', exp: 1_795_255_200, ga4gh_passport_v1: visas };
+  expect(checkVisa(unverifiedToken(passport), now)).toMatchObject({
+    verdict: 'warning',
+    text: expect.stringMatching(/grants EGAD0.*one visa is sent at a time$/),
+  });
+});
+
 test('warns of a visa that ends within minutes', () => {
   expect(check({ exp: 1_795_251_600 + 240 })).toMatchObject({
     verdict: 'warning',

@@ -96,8 +96,15 @@ describe('an access URL', () => {
     expect(JSON.stringify(world.served)).not.toContain(visa);
   });
 
+  test('repeats a token that came in a header, however long it is: it fits one', async () => {
+    const long = await world.issuer.passport([visa], { claims: { note: 'x'.repeat(7000) } });
+    expect(long.length).toBeGreaterThan(8192);
+    expect((await access(long)).headers).toEqual([`Authorization: Bearer ${long}`]);
+  });
+
   test('of another access method is not there, for those who may know', async () => {
     await expect(access(visa, 'EGAF1', 's3')).rejects.toThrow(NotFoundError);
+    await expect(access({ passports: [visa] }, 'EGAF1', 's3')).rejects.toThrow(NotFoundError);
     await expect(access(await world.issuer.visa({ dataset: 'EGAD2' }), 'EGAF1', 's3')).rejects.toThrow(ForbiddenError);
   });
 });
@@ -109,6 +116,37 @@ describe('passports', () => {
     const { headers } = await access({ passports: ['a.b.c', other, good] });
     expect(headers).toEqual([`Authorization: Bearer ${good}`]);
     expect(await object({ passports: [good] })).toMatchObject({ id: 'EGAF1' });
+  });
+
+  test('are decided upon together, the same one once, with one question to the catalogue', async () => {
+    const passports = await Promise.all(
+      ['EGAD2', 'EGAD3', 'doi:1'].map(async (dataset, at) =>
+        world.issuer.passport([await world.issuer.visa({ dataset, sub: `researcher-${at}` })]),
+      ),
+    );
+    const verified: string[] = [];
+    const rules = {
+      ...world.endpoint.rules,
+      verify: (token: string) => {
+        verified.push(token);
+        return world.endpoint.rules.verify(token);
+      },
+    };
+    const endpoint = { ...world.endpoint, rules };
+    await giveAccessUrl(request({ passports: [...passports, ...passports, 'a.b.c'] }), base, endpoint);
+    expect(verified).toEqual([...passports, 'a.b.c']);
+    expect(world.ports.calls.names).toEqual(['catalogue.decide']);
+  });
+
+  test('of which one is too long for a header: another that grants the object as well goes in its place', async () => {
+    world.ports.catalogue.addDataset('EGAD0', { released: true, fileIds: ['EGAF1'] });
+    const bound = await world.issuer.visa({ dataset: 'EGAD0', claims: { note: 'x'.repeat(8192) } });
+    const long = await world.issuer.passport([bound]);
+    const short = await world.issuer.passport([visa]);
+    // The first dataset by id is that of the long one.
+    const { headers } = await access({ passports: [long, short] });
+    expect(headers).toEqual([`Authorization: Bearer ${short}`]);
+    expect(world.served).toMatchObject([{ fileId: 'EGAF1', datasetId: 'EGAD1' }]);
   });
 
   test('that are all refused are 401, and 403 when one of them is good for something else', async () => {
@@ -129,6 +167,24 @@ describe('passports', () => {
     const { violations } = error as InvalidRequestError;
     expect(violations.map(({ field }) => field)).toEqual(fields);
     expect(JSON.stringify(violations)).not.toContain('a.b.c');
+  });
+
+  test('ten of 262,144 characters are taken', async () => {
+    const filled = (letters: number) => world.issuer.passport([visa], { claims: { note: 'x'.repeat(letters) } });
+    const large = await filled(Math.floor(((262_140 - (await filled(0)).length) * 3) / 4));
+    expect(large.length).toBeGreaterThan(262_100);
+    expect(await object({ passports: Array(10).fill(large) })).toMatchObject({ id: 'EGAF1' });
+  });
+
+  test('hold 200 visas in all: more are refused before any signature is checked', async () => {
+    const two = [await world.issuer.passport(Array(150).fill(visa)), await world.issuer.passport(Array(50).fill(visa))];
+    expect(await object({ passports: two })).toMatchObject({ id: 'EGAF1' });
+    const forged = `${two[0]?.slice(0, -4)}AAAA`;
+    const more = await world.issuer.passport(Array(51).fill(visa));
+    const error = await object({ passports: [forged, more] }).catch((reason: unknown) => reason);
+    expect(error).toMatchObject({
+      violations: [{ field: 'passports', message: 'must not hold more than 200 visas in all' }],
+    });
   });
 
   test('too long for a header give the visa in them that grants the object, by its own id or an alias', async () => {

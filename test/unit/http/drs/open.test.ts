@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { ForbiddenError, InvalidRequestError } from '../../../../lib/errors.ts';
+import { ForbiddenError, InvalidRequestError, NotFoundError } from '../../../../lib/errors.ts';
 import { objectAuthorizations } from '../../../../lib/http/drs/authorizations.ts';
 import { drsErrorReply } from '../../../../lib/http/drs/error.ts';
 import { drsServiceInfo } from '../../../../lib/http/drs/service-info.ts';
@@ -36,7 +36,7 @@ describe('OPTIONS', () => {
       passport_auth_issuers: ['https://dac.example.org'],
       bearer_auth_issuers: ['https://broker.example.org', 'https://dac.example.org'],
     });
-    expect(() => authorizations('')).toThrow(ForbiddenError);
+    for (const id of ['', '%00', 'x'.repeat(257)]) expect(() => authorizations(id)).toThrow(NotFoundError);
   });
 });
 

@@ -3,17 +3,31 @@ import { outboxPrefix } from '../../../../lib/contract/outbox-key.ts';
 import { captureOutput } from '../../../helpers/captured-output.ts';
 import { authorizerEvent } from '../../../helpers/gateway-event.ts';
 import { makeTestIssuer, type TestIssuer } from '../../../helpers/issuer.ts';
+import { secretsManagerServer } from '../../../helpers/secrets-manager-server.ts';
 
+const denyListArn = 'arn:aws:secretsmanager:eu-north-1:111122223333:secret:denied-AbCdEf';
 let issuer: TestIssuer;
+let secrets: Awaited<ReturnType<typeof secretsManagerServer>>;
 let handler: typeof import('../../../../lambdas/data-out/authorize-visa.ts').handler;
 let output: ReturnType<typeof captureOutput>;
 
 beforeAll(async () => {
   issuer = await makeTestIssuer();
+  secrets = await secretsManagerServer(denyListArn);
+  secrets.state.secret = { denied: [{ iss: issuer.iss, jti: 'stolen' }] };
+  vi.stubEnv('VISA_DENY_LIST_SECRET_ARN', denyListArn);
+  vi.stubEnv('AWS_REGION', 'eu-north-1');
+  vi.stubEnv('AWS_ACCESS_KEY_ID', 'id');
+  vi.stubEnv('AWS_SECRET_ACCESS_KEY', 'key');
+  vi.stubEnv('AWS_ENDPOINT_URL_SECRETS_MANAGER', secrets.url);
   vi.doMock('../../../../lambdas/shared/trusted-issuers.ts', () => ({ trustedIssuers: () => issuer.trusted }));
   ({ handler } = await import('../../../../lambdas/data-out/authorize-visa.ts'));
 });
-afterAll(() => vi.doUnmock('../../../../lambdas/shared/trusted-issuers.ts'));
+afterAll(async () => {
+  vi.doUnmock('../../../../lambdas/shared/trusted-issuers.ts');
+  vi.unstubAllEnvs();
+  await secrets.stop();
+});
 beforeEach(() => {
   output = captureOutput();
   return () => output.restore();
@@ -30,13 +44,14 @@ test.each([
   const value = await token();
   expect(await handler(authorizerEvent(`Bearer ${value}`))).toEqual({
     principalId: outboxPrefix({ iss: issuer.iss, sub: 'ana' }),
+    context: {},
     policyDocument: {
       Version: '2012-10-17',
       Statement: [
         {
           Action: 'execute-api:Invoke',
           Effect: 'Allow',
-          Resource: 'arn:aws:execute-api:eu-north-1:111122223333:abcdef1234/v1/*',
+          Resource: ['arn:aws:execute-api:eu-north-1:111122223333:abcdef1234/v1/*'],
         },
       ],
     },
@@ -45,22 +60,46 @@ test.each([
   expect(output.text()).not.toContain('ana');
 });
 
-describe('the error that the gateway makes a 401, for', () => {
+describe('a refusal with its reason, which the gateway makes a 401, for', () => {
   test.each([
-    ['no header', async () => undefined],
-    ['another scheme', async () => 'Basic YTpi'],
-    ['no JWT', async () => 'Bearer abc'],
-    ['an expired visa', async () => `Bearer ${await issuer.visa({ exp: issuedInThePast })}`],
-    ['a forged visa', async () => `Bearer ${(await issuer.visa()).slice(0, -4)}AAAA`],
+    ['no header', async () => undefined, 'a visa or a passport is missing: send Authorization: Bearer'],
+    ['another scheme', async () => 'Basic YTpi', 'Authorization is not a well-formed Bearer header'],
+    [
+      'no JWT',
+      async () => 'Bearer abc',
+      'the visa was refused (malformed-token): the token is not a JWS in compact form',
+    ],
+    [
+      'a denied visa',
+      async () => `Bearer ${await issuer.visa({ claims: { jti: 'stolen' } })}`,
+      'the visa was refused (denied): the operator of the service has denied this token or its subject',
+    ],
+    [
+      'an expired visa',
+      async () => `Bearer ${await issuer.visa({ exp: issuedInThePast })}`,
+      'the visa was refused (expired): the token has expired',
+    ],
+    [
+      'a forged visa',
+      async () => `Bearer ${(await issuer.visa()).slice(0, -4)}AAAA`,
+      'the visa was refused (bad-signature): the signature does not verify',
+    ],
     [
       'an issuer that is not trusted',
       async () => `Bearer ${await (await makeTestIssuer({ iss: 'https://x.example.org' })).visa()}`,
+      'the visa was refused (untrusted-issuer): the issuer is not trusted for this kind of token',
     ],
-    ['a repeated header', async () => Array(2).fill(`Bearer ${await issuer.visa()}`) as string[]],
-  ])('%s', async (_, authorization) => {
+    [
+      'a repeated header',
+      async () => Array(2).fill(`Bearer ${await issuer.visa()}`) as string[],
+      'Authorization: is given more than once',
+    ],
+  ])('%s', async (_, authorization, detail) => {
     const value = await authorization();
-    // The gateway compares the whole text.
-    await expect(handler(authorizerEvent(value))).rejects.toThrow(/^Unauthorized$/);
+    expect(await handler(authorizerEvent(value))).toMatchObject({
+      context: { detail },
+      policyDocument: { Statement: [{ Effect: 'Deny' }] },
+    });
     expect(output.documents()).toMatchObject([{ level: 'INFO', message: 'refused', requestId: 'gateway-request' }]);
     if (typeof value === 'string' && value.length > 30) expect(output.text()).not.toContain(value.slice(7));
   });
@@ -75,6 +114,17 @@ test('a failure of its own is no refusal', async () => {
   };
   await expect(handler(event)).rejects.toThrow(/^the authorizer failed$/);
   expect(output.documents()).toMatchObject([{ level: 'ERROR', message: 'failed' }]);
+});
+
+test('without a deny list, a good visa is no refusal either: the gateway answers 503', async () => {
+  vi.resetModules();
+  const cold = (await import('../../../../lambdas/data-out/authorize-visa.ts')).handler;
+  const event = authorizerEvent(`Bearer ${await issuer.visa()}`);
+  secrets.state.failure = 500;
+  await expect(cold(event)).rejects.toThrow(/^the authorizer failed$/);
+  expect(output.documents()).toMatchObject([{ level: 'ERROR', error: 'TemporarilyUnavailableError' }]);
+  secrets.state.failure = undefined;
+  expect(await cold(event)).toMatchObject({ policyDocument: { Statement: [{ Effect: 'Allow' }] } });
 });
 
 const issuedInThePast = Date.UTC(2026, 0, 2) / 1000;

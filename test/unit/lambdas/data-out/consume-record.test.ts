@@ -16,7 +16,8 @@ beforeEach(() => {
   log = captureOutput();
   world = new ExportWorld();
   world.catalogue.addDataset('EGAD1', { released: true, fileIds: ['F1', 'F2'] });
-  world.visas.set('good-visa', [{ subject, datasetId: 'EGAD1', expiresAt: new Date('2026-11-21T11:00:00Z') }]);
+  const expiresAt = new Date('2026-11-21T11:00:00Z');
+  world.visas.set('good-visa', [{ subject, datasetId: 'EGAD1', expiresAt, restsOn: [] }]);
 });
 afterEach(() => log.restore());
 

@@ -18,8 +18,7 @@ beforeAll(async () => {
   world = await outboxSurroundings();
   visa = await world.issuer.visa();
   const variables = {
-    ARCHIVE_BUCKET: 'archive',
-    ARCHIVE_KEYS_SECRET_ARN: 'arn:aws:secretsmanager:eu-north-1:111122223333:secret:keys-AbCdEf',
+    DESCRIBE_FILE_FUNCTION_ARN: 'arn:aws:lambda:eu-north-1:111122223333:function:describe',
     SERVICE_ID: 'org.example.data-out',
     ORGANIZATION_NAME: 'Example Archive',
     ORGANIZATION_URL: 'https://archive.example.org',

@@ -3,9 +3,10 @@ import { lambdaContext, sqsEvent } from '../../../helpers/sqs-event.ts';
 
 const variables = {
   AWS_REGION: 'eu-north-1',
-  ARCHIVE_BUCKET: 'archive',
+  ARCHIVE_BUCKETS: 'archive',
   OUTBOX_BUCKET: 'outbox',
   ARCHIVE_KEYS_SECRET_ARN: 'arn:aws:secretsmanager:eu-north-1:123456789012:secret:keys',
+  VISA_DENY_LIST_SECRET_ARN: 'arn:aws:secretsmanager:eu-north-1:123456789012:secret:denied',
   DATABASE_CLUSTER_ARN: 'arn:aws:rds:eu-north-1:123456789012:cluster:c',
   DATABASE_SECRET_ARN: 'arn:aws:secretsmanager:eu-north-1:123456789012:secret:db',
   DATABASE_NAME: 'sda',

@@ -92,6 +92,20 @@ test('a damaged file fails and is counted, the other one is staged', async () =>
   });
 });
 
+test('a body in a bucket that the settings do not name fails with the file and the place, and is counted', async () => {
+  const file = world.catalogue.files.get('F1')!;
+  world.catalogue.files.set('F1', { ...file, archiveLocation: 'https://s3.example/elsewhere' });
+  expect(await deliver([{ body: fileExport('F1') }])).toEqual({ batchItemFailures: [{ itemIdentifier: 'm0' }] });
+  expect(log.documents()).toContainEqual(
+    expect.objectContaining({
+      message: 'message failed',
+      code: 'archive_location_unknown',
+      detail: 'file F1: the archive location "https://s3.example/elsewhere" names no bucket of the settings',
+    }),
+  );
+  expect(metricsOf(log.documents())).toEqual([{ ArchiveDamaged: 1, MessageFailed: 1 }]);
+});
+
 test('near the time limit the message is put back untouched', async () => {
   expect(await deliver([{ body: fileExport('F1') }], 15_000)).toEqual({
     batchItemFailures: [{ itemIdentifier: 'm0' }],
@@ -107,4 +121,12 @@ test('no key of archive, file or recipient is in the log', async () => {
       expect(log.text()).not.toContain(Buffer.from(secret).toString(encoding));
     }
   }
+});
+
+test('a message that claims to be from the future is as old as its place in the queue', async () => {
+  const body = JSON.stringify({ ...JSON.parse(fileExport('F1')), requestedAt: '2099-01-01T00:00:00.000Z' });
+  await deliver([{ body }]);
+  const [staged] = world.outbox.objects.values();
+  // The record's SentTimestamp.
+  expect(staged?.metadata['requested-at']).toBe('2026-11-21T09:59:00.123Z');
 });

@@ -40,6 +40,7 @@ const post = (parts: RequestParts & { isBase64Encoded?: boolean }) =>
       method: 'POST',
       path: '/export/fega',
       headers: { 'content-type': 'application/json', authorization: 'Basic c2VjcmV0OnNlY3JldA==' },
+      authorizer: { isAdministrator: 'true' },
       ...parts,
     }),
   );
@@ -81,6 +82,7 @@ test.each([
   ['a bad body', { body: '{' }, 400, 'invalid_request'],
   ['no body', {}, 400, 'invalid_request'],
   ['another kind', { body, path: '/export/gdi' }, 404, 'not_found'],
+  ['no role', { body, authorizer: { isAdministrator: 'false' } }, 403, 'forbidden'],
 ])('%s: %o is %i, no message, no metric', async (_, parts, status, code) => {
   const reply = await post(parts);
   expect(reply.statusCode).toBe(status);

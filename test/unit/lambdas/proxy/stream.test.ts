@@ -3,7 +3,7 @@ import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest';
 import { outboxPrefix } from '../../../../lib/contract/outbox-key.ts';
 import { captureOutput } from '../../../helpers/captured-output.ts';
 import { gatewayEvent } from '../../../helpers/gateway-event.ts';
-import { basic, type RequestParts } from '../../../helpers/http-request.ts';
+import type { RequestParts } from '../../../helpers/http-request.ts';
 import { type OutboxSurroundings, outboxSurroundings } from '../../../helpers/outbox-function.ts';
 
 const name = 'EGAF1-sample.bam.c4gh';
@@ -31,6 +31,7 @@ const stream = (parts: RequestParts = {}) =>
       path: `/stream/${name}`,
       pathParameters: { file: name },
       headers: { 'proxy-authorization': `Bearer ${visa}` },
+      authorizer: { isAdmitted: 'true' },
       ...parts,
     }),
   );
@@ -81,25 +82,6 @@ test.each([
   expect(JSON.parse(reply.body)).toMatchObject({ status, code, requestId: 'gateway-request' });
   const head = await stream({ ...parts, method: 'HEAD' });
   expect(head).toMatchObject({ statusCode: status, body: '' });
-});
-
-test('an error that nobody foresaw is a 500 that says nothing, and the password is not logged', async () => {
-  const headers = { 'proxy-authorization': `Bearer ${visa}`, authorization: basic('archive', 'correct:horse') };
-  const reply = await stream({ headers });
-  expect(reply.statusCode).toBe(500);
-  expect(JSON.parse(reply.body)).toEqual({
-    type: 'about:blank',
-    title: 'Internal Server Error',
-    status: 500,
-    code: 'internal_error',
-    requestId: 'gateway-request',
-  });
-  expect(output.documents()).toContainEqual(
-    expect.objectContaining({ level: 'ERROR', error: 'AccessDeniedException' }),
-  );
-  expect(output.text()).not.toContain('correct:horse');
-  expect(output.text()).not.toContain(headers.authorization.slice(6));
-  expect(output.text()).not.toContain(visa);
 });
 
 test('neither visa nor presigned URL is logged', async () => {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { isAllowed, parsePolicy } from '../../../../lib/local/aws/iam.ts';
+import { isAllowed, parseDenials, parsePolicy } from '../../../../lib/local/aws/iam.ts';
 
 const policy = (...Statement: unknown[]) => parsePolicy({ Version: '2012-10-17', Statement }, 'here');
 const allow = (Action: unknown, Resource: unknown, rest: object = {}) => ({
@@ -52,6 +52,35 @@ describe('a policy', () => {
       });
     expect([through('secretsmanager'), through('s3')]).toEqual([true, false]);
     expect(isAllowed(statements, { action: 'kms:Decrypt', resource: 'arn:aws:kms:key' })).toBe(false);
+  });
+
+  it('holds a negated condition for met where the request has no such key, as IAM does', () => {
+    const condition = { ArnNotEquals: { 'aws:PrincipalArn': 'arn:aws:iam::1:role/sender' } };
+    const statements = policy(allow('sqs:*', '*'), {
+      ...allow('sqs:SendMessage', '*', { Condition: condition }),
+      Effect: 'Deny',
+    });
+    const allowed = (context: Readonly<Record<string, string>>) =>
+      isAllowed(statements, { action: 'sqs:SendMessage', resource: 'arn:aws:sqs:x:1:jobs', context });
+    expect(allowed({ 'aws:principalarn': 'arn:aws:iam::1:role/sender' })).toBe(true);
+    expect(allowed({ 'aws:principalarn': 'arn:aws:iam::1:role/other' })).toBe(false);
+    expect(allowed({})).toBe(false);
+  });
+
+  it('of a resource may only take away, from everybody', () => {
+    const denial = {
+      Effect: 'Deny',
+      Principal: { AWS: '*' },
+      Action: 'sqs:SendMessage',
+      Resource: 'arn:aws:sqs:x:1:dead',
+    };
+    const denials = parseDenials({ Statement: [denial] }, 'here');
+    const statements = [...policy(allow('sqs:*', '*')), ...denials];
+    expect(isAllowed(statements, { action: 'sqs:SendMessage', resource: 'arn:aws:sqs:x:1:dead' })).toBe(false);
+    expect(isAllowed(statements, { action: 'sqs:ReceiveMessage', resource: 'arn:aws:sqs:x:1:dead' })).toBe(true);
+    for (const other of [{ Effect: 'Allow' }, { Principal: { AWS: 'arn:aws:iam::1:root' } }]) {
+      expect(() => parseDenials({ Statement: [{ ...denial, ...other }] }, 'here')).toThrow(/here/);
+    }
   });
 
   it('that cannot be evaluated here is an error', () => {

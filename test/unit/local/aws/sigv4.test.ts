@@ -37,7 +37,7 @@ describe('a signature', () => {
 
 describe('a presigned URL', () => {
   const credentials = new Credentials();
-  const signer = credentials.issueForRole('stream', []);
+  const signer = credentials.issueForRole('stream', 'arn:aws:iam::000000000000:role/stream', []);
   const now = new Date('2026-11-20T12:00:00Z');
   const presign = async () => {
     const client = new S3Client({

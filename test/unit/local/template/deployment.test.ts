@@ -43,20 +43,34 @@ describe('intrinsic functions', () => {
     expect(value({ 'Fn::If': ['IsNot', 'yes', 'no'] }, template)).toBe('no');
   });
 
-  it('find what another stack exports', () => {
-    const exporting: Template = {
+  describe('find the output of another stack', () => {
+    const producing: Template = {
       Resources: { Jobs: { Type: 'AWS::SQS::Queue', Properties: { QueueName: 'jobs' } } },
-      Outputs: { Q: { Value: { 'Fn::GetAtt': ['Jobs', 'Arn'] }, Export: { Name: 'S0:Jobs' } } },
+      Outputs: { Q: { Value: { 'Fn::GetAtt': ['Jobs', 'Arn'] } }, Off: { Value: 'x', Condition: 'Never' } },
+      Conditions: { Never: { 'Fn::Equals': ['a', 'b'] } },
     };
-    expect(outputsOf({ Outputs: { X: { Value: { 'Fn::ImportValue': 'S0:Jobs' } } } }, exporting)['X']).toBe(
-      'arn:aws:sqs:eu-north-1:000000000000:jobs',
-    );
+    const read = (argument: Readonly<Record<string, unknown>>) =>
+      outputsOf({ Outputs: { X: { Value: { 'Fn::GetStackOutput': argument } } } }, producing)['X'];
+
+    it.each([{}, { Region: { Ref: 'AWS::Region' } }, { Region: 'eu-north-1' }])('with %j', (place) => {
+      expect(read({ StackName: 'S0', OutputName: 'Q', ...place })).toBe('arn:aws:sqs:eu-north-1:000000000000:jobs');
+    });
+
+    it.each([
+      [{ StackName: 'S9', OutputName: 'Q' }, /no stack S9 with an output Q/],
+      [{ StackName: 'S0', OutputName: 'R' }, /no stack S0 with an output R/],
+      [{ StackName: 'S0', OutputName: 'Off' }, /no stack S0 with an output Off/],
+      [{ StackName: 'S0', OutputName: 'Q', Region: 'eu-west-1' }, /another region or account/],
+      [{ StackName: 'S0', OutputName: 'Q', RoleArn: 'arn:aws:iam::1:role/r' }, /another region or account/],
+    ])('but refuse %j', (argument, error) => {
+      expect(() => read(argument)).toThrow(error);
+    });
   });
 
   it.each([
     [{ Ref: 'Missing' }, /S0: nothing is called Missing/],
     [{ 'Fn::GetAtt': ['Missing', 'Arn'] }, /no resource Missing/],
-    [{ 'Fn::ImportValue': 'x' }, /no stack exports x/],
+    [{ 'Fn::ImportValue': 'x' }, /Fn::ImportValue is not supported/],
     [{ 'Fn::Transform': {} }, /Fn::Transform is not supported/],
   ])('that cannot be resolved are an error: %j', (expression, message) => {
     expect(() => value(expression)).toThrow(message);

@@ -38,6 +38,7 @@ describe('a new file', () => {
       datasetId: 'EGAD1',
       submissionFilePath: 'sample.bam',
       submissionFileSize: size,
+      archiveLocation: 'https://s3.example/archive',
       archiveFileSize: body.length,
       decryptedFileSize: size,
       keyHash: Buffer.from(world.archiveKey.publicKey).toString('hex'),

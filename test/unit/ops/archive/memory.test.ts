@@ -31,6 +31,7 @@ test.each(['plaintext', 'Crypt4GH'])('a %s of 192 MiB passes without being kept'
   let kept: number | undefined;
   // A bucket that keeps nothing: whatever is in memory at the end, the tool holds.
   const bodies: ArchiveBodies = {
+    location: 'https://s3.example/archive',
     upload: async (key, source) => {
       const before = await heldBytes();
       let sent = 0;

@@ -23,6 +23,7 @@ const register = (fileId: string, datasetId: string, decryptedFileSize = 10) =>
     datasetId,
     submissionFilePath: 'a/b.vcf',
     archiveFilePath: `bodies/${fileId}`,
+    archiveLocation: 'https://s3.example/archive',
     archiveFileSize: decryptedFileSize + 28,
     decryptedFileSize,
     header: Uint8Array.of(1),

@@ -54,6 +54,14 @@ describe('newest', () => {
     });
   });
 
+  it('has no colon in its statement but those of parameters, whoever parses it', async () => {
+    test.bodies.length = 0;
+    await rows({ requestId: first });
+    const { sql, parameters } = JSON.parse(test.bodies[0] ?? '');
+    const named = parameters.map(({ name }: { name: string }) => `:${name}`);
+    expect([...sql.matchAll(/:\w+/g)].map(([name]) => name).sort()).toEqual(named.sort());
+  });
+
   it.each([
     [{}, [3, 2, 1]],
     [{ requestId: first }, [1]],

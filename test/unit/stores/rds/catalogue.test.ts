@@ -50,7 +50,7 @@ beforeAll(async () => {
 });
 afterAll(() => test[Symbol.asyncDispose]());
 
-describe('resolveDataset', () => {
+describe('an id that is wanted or granted', () => {
   it.each([
     ['a stable id', 'EGAD1', 'EGAD1'],
     ['an alias', 'https://doi.org/10.1/x', 'EGAD1'],
@@ -63,7 +63,13 @@ describe('resolveDataset', () => {
     ['an unknown id', 'EGAD9', undefined],
     ['SQL', "' or true --", undefined],
   ])('%s', async (_name, id, expected) => {
-    expect(await catalogue.resolveDataset(id)).toBe(expected);
+    // A dataset that is not released is known, too: a grant by an id of its own shows which one it is.
+    for (const own of ['EGAD1', 'EGAD2', 'EGAD3']) {
+      const found = await catalogue.decide([own], { datasetId: id });
+      expect([own, found.known, found.granted]).toEqual([own, expected !== undefined, expected === own]);
+    }
+    const byAlias = await catalogue.decide([id], { datasetId: expected ?? 'EGAD1' });
+    expect(byAlias).toMatchObject({ known: true, granted: expected !== undefined });
   });
 });
 
@@ -81,13 +87,40 @@ describe('isReleased: the newest event says it', () => {
   });
 });
 
-describe('datasetsOfFile', () => {
-  it('names every dataset of the file with its state', async () => {
-    expect(await catalogue.datasetsOfFile('EGAF8')).toEqual([
-      { datasetId: 'EGAD1', released: true },
-      { datasetId: 'EGAD2', released: false },
+describe('decide', () => {
+  const none = { entitled: [] };
+  const ofFirst = (...namedBy: number[]) => ({ entitled: [{ datasetId: 'EGAD1', namedBy }] });
+
+  it.each([
+    ['a dataset, granted by id', ['EGAD1'], { datasetId: 'EGAD1' }, { known: true, granted: true, ...ofFirst(0) }],
+    ['a dataset by alias', ['x', 'EGAD1', 'twice'], { datasetId: 'twice' }, { granted: true, ...ofFirst(1, 2) }],
+    ['a dataset, not granted', ['EGAD3'], { datasetId: 'EGAD1' }, { known: true, granted: false, ...none }],
+    ['a dataset, not released', ['EGAD2'], { datasetId: 'EGAD2' }, { known: true, granted: true, ...none }],
+    ['a dataset that is not there', ['EGAD9'], { datasetId: 'EGAD9' }, { known: false, granted: false, ...none }],
+    ['a file', ['EGAD2', 'EGAD1'], { fileId: 'EGAF8' }, { known: true, granted: true, ...ofFirst(1) }],
+    ['a file, not granted', ['EGAD3'], { fileId: 'EGAF8' }, { known: true, granted: false, ...none }],
+    ['a file, not released', ['EGAD2'], { fileId: 'EGAF8' }, { known: true, granted: true, ...none }],
+    ['a file that is not there', ['EGAD1'], { fileId: 'EGAF9' }, { known: false, granted: false, ...none }],
+    ['a file, nothing granted', [], { fileId: 'EGAF8' }, { known: true, granted: false, ...none }],
+  ] as const)('%s', async (_name, granted, wanted, finding) => {
+    test.actions.length = 0;
+    expect(await catalogue.decide(granted, wanted)).toMatchObject(finding);
+    expect(test.actions).toEqual(['ExecuteStatement']);
+  });
+
+  it('nothing wanted: all that is granted and released, in the order of the ids', async () => {
+    const granted = ['EGAD3', 'EGAD2', 'nothing', 'EGAD7', 'https://doi.org/10.1/x', 'EGAD1'];
+    expect((await catalogue.decide(granted)).entitled).toEqual([
+      { datasetId: 'EGAD1', namedBy: [4, 5] },
+      { datasetId: 'EGAD3', namedBy: [0] },
+      { datasetId: 'EGAD7', namedBy: [3] },
     ]);
-    expect(await catalogue.datasetsOfFile('EGAF9')).toEqual([]);
+    expect(await catalogue.decide([])).toEqual({ known: false, granted: false, entitled: [] });
+  });
+
+  it('takes as many ids as ten passports may grant', async () => {
+    const granted = [...Array.from({ length: 1999 }, (_, at) => `${at} ${'ä'.repeat(250)}`), 'EGAD1'];
+    expect(await catalogue.decide(granted, { fileId: 'EGAF8' })).toMatchObject(ofFirst(1999));
   });
 });
 
@@ -139,6 +172,14 @@ describe('findReleasedFile', () => {
       header: Uint8Array.of(0x63, 0x72, 0x79, 0x70, 0xff),
       keyHash: 'cafe',
     });
+  });
+
+  it('tells where the body lies, when the pipeline says so', async () => {
+    await test.sql("update sda.files set archive_location = 'https://s3.example/b-2' where stable_id = 'EGAF1'");
+    await test.sql("update sda.files set archive_location = '' where stable_id = 'EGAF10'");
+    expect((await find('EGAF1'))?.archiveLocation).toBe('https://s3.example/b-2');
+    // EGAF5 was entered without one.
+    for (const id of ['EGAF5', 'EGAF10']) expect((await find(id))?.archiveLocation).toBeUndefined();
   });
 
   it('reads a header that is too long for a row in slices', async () => {

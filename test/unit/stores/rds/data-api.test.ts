@@ -64,6 +64,7 @@ describe('retries', () => {
     ['StatementTimeoutException', new AwsError(400, 'StatementTimeoutException', 'slow')],
     ['ThrottlingException', new AwsError(400, 'ThrottlingException', 'slow down')],
     ['a deadlock', new AwsError(400, 'DatabaseErrorException', 'ERROR: deadlock detected; SQLState: 40P01')],
+    ['a password that rotates', new AwsError(400, 'DatabaseErrorException', 'FATAL: password; SQLState: 28P01')],
     ['a failover', new AwsError(400, 'DatabaseErrorException', 'FATAL: terminating; SQLState: 57P01')],
     ['a broken connection', brokenConnection()],
     ['no route', brokenConnection('ETIMEDOUT')],

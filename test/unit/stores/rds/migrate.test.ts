@@ -25,7 +25,7 @@ const pipeline = `
   create table sda.files (id uuid primary key default gen_random_uuid(), stable_id text unique, submission_user text,
     submission_file_path text default '' not null, submission_file_size bigint,
     archive_file_path text default '' not null, archive_file_size bigint, decrypted_file_size bigint,
-    backup_path text, backup_location text, header text, encryption_method text,
+    backup_path text, archive_location text, backup_location text, submission_location text, header text, encryption_method text,
     key_hash text references sda.encryption_keys(key_hash), created_by name default current_user,
     last_modified_by name default current_user, created_at timestamp with time zone default clock_timestamp(),
     last_modified timestamp with time zone default clock_timestamp());
@@ -44,7 +44,7 @@ const pipeline = `
   insert into sda.datasets (stable_id) values ('EGAD1');
   insert into sda.dataset_event_log (dataset_id, event) values ('EGAD1', 'released')`;
 
-const names = ['catalogue', 'catalogue-indexes', 'data-out', 'audit-indexes'];
+const names = ['catalogue', 'catalogue-indexes', 'data-out', 'audit-indexes', 'archive-location'];
 const tables = `select table_schema || '.' || table_name from information_schema.tables
   where table_schema in ('sda', 'data_out') order by 1`;
 const indexes = "select indexname from pg_indexes where schemaname in ('sda', 'data_out') order by 1";
@@ -87,6 +87,17 @@ describe('the migrations', () => {
     expect((await test.sql(indexes)).flat()).toContain('data_out_newest_dataset_event');
   });
 
+  it('give the table of a pipeline before version 23 the place of a body, and nothing else', async () => {
+    for (const statement of pipeline.split(';')) await test.sql(statement);
+    const columns =
+      "select column_name, data_type from information_schema.columns where table_name = 'files' order by 1";
+    const current = await test.sql(columns);
+    await test.sql('alter table sda.files drop column archive_location');
+    await migrate(test.dataApi(), readMigrations());
+    expect(await test.sql(columns)).toEqual(current);
+    expect(current).toContainEqual(['archive_location', 'text']);
+  });
+
   it('stop, and change nothing, where a pipeline of another age has tables without a column that is read', async () => {
     for (const statement of pipeline.split(';')) await test.sql(statement);
     await test.sql('alter table sda.files drop column key_hash');
@@ -101,7 +112,7 @@ describe('the migrations', () => {
       migrate(test.dataApi(), readMigrations()),
     ]);
     expect(applied.flat()).toEqual(names);
-    expect(await test.sql('select count(*) from data_out.schema_migrations')).toEqual([['4']]);
+    expect(await test.sql('select count(*) from data_out.schema_migrations')).toEqual([['5']]);
   });
 
   it('wait for a cluster that resumes', async () => {

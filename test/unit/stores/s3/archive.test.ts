@@ -2,7 +2,11 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { GetObjectCommand, HeadObjectCommand, PutObjectCommand, type S3Client } from '@aws-sdk/client-s3';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { ArchiveDamagedError, TemporarilyUnavailableError } from '../../../../lib/errors.ts';
+import {
+  ArchiveDamagedError,
+  ArchiveLocationUnknownError,
+  TemporarilyUnavailableError,
+} from '../../../../lib/errors.ts';
 import { S3Archive } from '../../../../lib/stores/s3/archive.ts';
 import { S3ArchiveWriter } from '../../../../lib/stores/s3/archive-writer.ts';
 import { s3Client } from '../../../../lib/stores/s3/client.ts';
@@ -13,10 +17,12 @@ const mebibyte = 1024 * 1024;
 let server: S3Server;
 let client: S3Client;
 beforeAll(async () => {
-  server = await S3Server.start('archive');
+  server = await S3Server.start('archive', 'second');
   client = server.client();
 });
 afterAll(() => server[Symbol.asyncDispose]());
+/** In the default bucket, unless a location names another. */
+const at = (archiveFilePath: string, archiveLocation?: string) => ({ archiveFilePath, archiveLocation });
 beforeEach(() => {
   server.faults.length = 0;
   server.requests.length = 0;
@@ -24,23 +30,23 @@ beforeEach(() => {
 
 describe('S3Archive', () => {
   const body = Buffer.from('0123456789');
-  const archive = () => new S3Archive({ client, bucket: 'archive' });
+  const archive = () => new S3Archive({ client, buckets: ['archive', 'second'] });
   beforeAll(async () => {
     await client.send(new PutObjectCommand({ Bucket: 'archive', Key: 'a dir/b+ö%', Body: body }));
   });
 
   it('tells size and ETag of a body, and reads ranges of it', async () => {
-    const { size, etag } = await archive().head('a dir/b+ö%');
+    const { size, etag } = await archive().head(at('a dir/b+ö%'));
     // md5sum of the ten digits: the ETag of an object that was put in one piece.
     expect({ size, etag }).toEqual({ size: 10, etag: '"781e5e245d69b566979b86e28d23f2c7"' });
-    const read = (start: number, end: number) => archive().read('a dir/b+ö%', { start, end, etag });
+    const read = (start: number, end: number) => archive().read(at('a dir/b+ö%'), { start, end, etag });
     expect(Buffer.from(await read(2, 5)).toString()).toBe('234');
     expect(Buffer.from(await read(0, 10)).toString()).toBe('0123456789');
   });
 
   it('reads nothing without asking S3, which has no empty ranges', async () => {
     server.requests.length = 0;
-    expect(await archive().read('not there', { start: 4, end: 4, etag: '"x"' })).toHaveLength(0);
+    expect(await archive().read(at('not there'), { start: 4, end: 4, etag: '"x"' })).toHaveLength(0);
     expect(server.requests).toEqual([]);
   });
 
@@ -50,11 +56,24 @@ describe('S3Archive', () => {
     ['ends before the range', 'a dir/b+ö%', 10, 11, '"781e5e245d69b566979b86e28d23f2c7"'],
     ['ends inside the range', 'a dir/b+ö%', 5, 11, '"781e5e245d69b566979b86e28d23f2c7"'],
   ])('calls the archive damaged when the body %s', async (_name, key, start, end, etag) => {
-    await expect(archive().read(key, { start, end, etag })).rejects.toThrow(ArchiveDamagedError);
+    await expect(archive().read(at(key), { start, end, etag })).rejects.toThrow(ArchiveDamagedError);
+  });
+
+  it('finds a body in the bucket that its location names', async () => {
+    await client.send(new PutObjectCommand({ Bucket: 'second', Key: 'a dir/b+ö%', Body: 'second' }));
+    const elsewhere = at('a dir/b+ö%', 'https://s3.example.org/second');
+    const { size, etag } = await archive().head(elsewhere);
+    expect(size).toBe(6);
+    expect(Buffer.from(await archive().read(elsewhere, { start: 0, end: 6, etag })).toString()).toBe('second');
+    server.requests.length = 0;
+    const unknown = at('a dir/b+ö%', 'https://s3.example.org/third');
+    await expect(archive().head(unknown)).rejects.toThrow(ArchiveLocationUnknownError);
+    await expect(archive().read(unknown, { start: 0, end: 6, etag })).rejects.toThrow('third');
+    expect(server.requests).toEqual([]);
   });
 
   it('calls the archive damaged when there is no body to look at', async () => {
-    await expect(archive().head('nobody')).rejects.toThrow(ArchiveDamagedError);
+    await expect(archive().head(at('nobody'))).rejects.toThrow(ArchiveDamagedError);
   });
 
   it.each([
@@ -76,10 +95,10 @@ describe('S3Archive', () => {
     const endpoint = `http://127.0.0.1:${port}`;
     const lone = new S3Archive({
       client: s3Client({ ...testClient, endpoint }),
-      bucket: 'archive',
+      buckets: ['archive'],
       readTimeoutMs: 200,
     });
-    const read = lone.read('x', { start: 0, end: 10, etag: '"x"' }).then((bytes) => Buffer.from(bytes).toString());
+    const read = lone.read(at('x'), { start: 0, end: 10, etag: '"x"' }).then((bytes) => Buffer.from(bytes).toString());
     if (expected) expect(await read).toBe(expected);
     else await expect(read).rejects.toThrow(TemporarilyUnavailableError);
     expect(requests).toBe(3);
@@ -88,24 +107,24 @@ describe('S3Archive', () => {
   });
 
   it('never reads more than 8 MiB at once', async () => {
-    await expect(archive().read('x', { start: 0, end: 8 * mebibyte + 1, etag: '"x"' })).rejects.toThrow(RangeError);
-    await expect(archive().read('x', { start: -1, end: 1, etag: '"x"' })).rejects.toThrow(RangeError);
+    await expect(archive().read(at('x'), { start: 0, end: 8 * mebibyte + 1, etag: '"x"' })).rejects.toThrow(RangeError);
+    await expect(archive().read(at('x'), { start: -1, end: 1, etag: '"x"' })).rejects.toThrow(RangeError);
   });
 
   it('repeats a throttled request', async () => {
     server.faults.push({ action: 'HeadObject', error: { status: 503, code: 'SlowDown' } });
-    expect((await archive().head('a dir/b+ö%')).size).toBe(10);
+    expect((await archive().head(at('a dir/b+ö%'))).size).toBe(10);
   });
 
   it('passes on a refusal that no waiting cures', async () => {
     server.faults.push({ action: 'GetObject', error: { status: 403, code: 'AccessDenied' } });
-    const denied = archive().read('a dir/b+ö%', { start: 0, end: 1, etag: '"x"' });
+    const denied = archive().read(at('a dir/b+ö%'), { start: 0, end: 1, etag: '"x"' });
     await expect(denied).rejects.toMatchObject({ name: 'AccessDenied' });
   });
 });
 
 describe('S3ArchiveWriter', () => {
-  const writer = () => new S3ArchiveWriter({ client, bucket: 'archive' });
+  const writer = () => new S3ArchiveWriter({ client, bucket: 'archive', location: '' });
 
   /** Bytes whose value tells their place, in pieces of odd sizes. */
   async function* source(size: number, piece: number): AsyncGenerator<Uint8Array> {
@@ -180,6 +199,6 @@ describe('S3ArchiveWriter', () => {
 
 it('S3 that stays down is temporarily unavailable', async () => {
   for (let i = 0; i < 5; i += 1) server.faults.push({ action: 'HeadObject', error: { status: 503, code: 'SlowDown' } });
-  const down = new S3Archive({ client, bucket: 'archive' }).head('a dir/b+ö%');
+  const down = new S3Archive({ client, buckets: ['archive', 'second'] }).head(at('a dir/b+ö%'));
   await expect(down).rejects.toThrow(TemporarilyUnavailableError);
 });

@@ -1,5 +1,6 @@
 import { PutObjectCommand } from '@aws-sdk/client-s3';
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { ArchiveLocationUnknownError } from '../../../../lib/errors.ts';
 import { S3DirectUrls } from '../../../../lib/stores/s3/direct-urls.ts';
 import { S3Server } from '../../../helpers/s3-server.ts';
 
@@ -16,7 +17,7 @@ afterAll(() => server[Symbol.asyncDispose]());
 
 function urls(clock?: () => Date) {
   const client = server.client();
-  const buckets = { archiveBucket: 'archive', outboxBucket: 'outbox' };
+  const buckets = { archiveBuckets: ['archive', 'second'], outboxBucket: 'outbox' } as const;
   return new S3DirectUrls({ client, ...buckets, urlLifetimeSeconds: 600, ...(clock && { clock }) });
 }
 
@@ -30,10 +31,17 @@ it('signs a short-lived container, to be fetched whole and in ranges as an attac
 });
 
 it('signs an archived body under any key, with the name that it is told', async () => {
-  const { url } = await urls().body('a b/ø+1', 'EGAF1-a.body');
+  const { url } = await urls().body({ archiveLocation: undefined, archiveFilePath: 'a b/ø+1' }, 'EGAF1-a.body');
   const whole = await fetch(url);
   expect([whole.status, await whole.text()]).toEqual([200, 'archived body']);
   expect(whole.headers.get('content-disposition')).toBe('attachment; filename="EGAF1-a.body"');
+});
+
+it('signs a body in the bucket that its location names, and none elsewhere', async () => {
+  const { url } = await urls().body({ archiveLocation: 's3://second', archiveFilePath: 'b' }, 'EGAF1-a.body');
+  expect(new URL(url).pathname).toBe('/second/b');
+  const elsewhere = urls().body({ archiveLocation: 's3://third', archiveFilePath: 'b' }, 'EGAF1-a.body');
+  await expect(elsewhere).rejects.toBeInstanceOf(ArchiveLocationUnknownError);
 });
 
 it('signs for the configured life, and asks S3 nothing', async () => {
@@ -53,5 +61,7 @@ it.each([
 });
 
 it('puts no name into a URL that would end a header value', async () => {
-  await expect(urls().body('x', 'a".bam')).rejects.toBeInstanceOf(RangeError);
+  await expect(urls().body({ archiveLocation: undefined, archiveFilePath: 'x' }, 'a".bam')).rejects.toBeInstanceOf(
+    RangeError,
+  );
 });

@@ -1,6 +1,10 @@
 import { GetObjectCommand, PutObjectCommand, S3Client } from '@aws-sdk/client-s3';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { ArchiveDamagedError, TemporarilyUnavailableError } from '../../../../lib/errors.ts';
+import {
+  ArchiveDamagedError,
+  ArchiveLocationUnknownError,
+  TemporarilyUnavailableError,
+} from '../../../../lib/errors.ts';
 import { S3OutboxWriter } from '../../../../lib/stores/s3/outbox-writer.ts';
 import { scripted, testClient } from '../../../helpers/http-handler.ts';
 import { S3Server } from '../../../helpers/s3-server.ts';
@@ -11,9 +15,9 @@ let server: S3Server;
 let client: S3Client;
 let outbox: S3OutboxWriter;
 beforeAll(async () => {
-  server = await S3Server.start('outbox', 'archive');
+  server = await S3Server.start('outbox', 'archive', 'second');
   client = server.client();
-  outbox = new S3OutboxWriter({ client, bucket: 'outbox', archiveBucket: 'archive' });
+  outbox = new S3OutboxWriter({ client, bucket: 'outbox', archiveBuckets: ['archive', 'second'] });
 });
 afterAll(() => server[Symbol.asyncDispose]());
 beforeEach(() => {
@@ -29,12 +33,15 @@ async function content(key: string): Promise<Buffer> {
 /** Of a prime length, so that parts out of place show. */
 const pattern = Uint8Array.from({ length: 253 }, (_, index) => index);
 
+/** In the default bucket, unless a location names another. */
+const at = (archiveFilePath: string, archiveLocation?: string) => ({ archiveFilePath, archiveLocation });
+
 /** A body in the archive bucket, past the code under test. */
-async function archived(key: string, size: number) {
+async function archived(key: string, size: number, location?: string) {
   const body = Buffer.alloc(size, pattern);
-  const { ETag } = await client.send(new PutObjectCommand({ Bucket: 'archive', Key: key, Body: body }));
+  const { ETag } = await client.send(new PutObjectCommand({ Bucket: location ?? 'archive', Key: key, Body: body }));
   server.requests.length = 0;
-  return { body, source: { archiveKey: key, archiveEtag: ETag ?? '', bodySize: size } };
+  return { body, source: { address: at(key, location), archiveEtag: ETag ?? '', bodySize: size } };
 }
 
 describe('put', () => {
@@ -63,7 +70,7 @@ describe('put', () => {
   });
 
   it('does not call a bucket that is not there a conflict', async () => {
-    const nowhere = new S3OutboxWriter({ client, bucket: 'nowhere', archiveBucket: 'archive' });
+    const nowhere = new S3OutboxWriter({ client, bucket: 'nowhere', archiveBuckets: ['archive', 'second'] });
     await expect(nowhere.startUpload('k', metadata)).rejects.toMatchObject({ name: 'NoSuchBucket' });
     server.faults.push({ action: 'PutObject', error: { status: 404, code: 'NoSuchBucket' } });
     await expect(nowhere.put('k', Buffer.from('1'), metadata, undefined)).rejects.toMatchObject({
@@ -90,6 +97,17 @@ describe('multipart upload', () => {
     },
   );
 
+  it('copies from the bucket that the location of the body names, and from no other', async () => {
+    const { body, source } = await archived('elsewhere', 6 * mebibyte, 'second');
+    const upload = await outbox.startUpload('p/elsewhere', metadata);
+    await upload.copyPart(1, source, { start: 0, end: 6 * mebibyte });
+    expect(await upload.complete(6 * mebibyte, undefined)).toBe('written');
+    expect((await content('p/elsewhere')).equals(body)).toBe(true);
+    const unknown = { ...source, address: at('elsewhere', 'outbox') };
+    const copy = upload.copyPart(1, unknown, { start: 0, end: 6 * mebibyte });
+    await expect(copy).rejects.toThrow(ArchiveLocationUnknownError);
+  });
+
   it('shows nothing before it is complete, and nothing after an abort', async () => {
     const upload = await outbox.startUpload('p/aborted', metadata);
     await upload.uploadPart(1, Buffer.from('x'));
@@ -102,12 +120,38 @@ describe('multipart upload', () => {
 
   it.each([
     ['was replaced', { archiveEtag: '"00000000000000000000000000000000"' }],
-    ['is not there', { archiveKey: 'nobody' }],
+    ['is not there', { address: at('nobody') }],
   ])('calls the archive damaged when the body to copy %s', async (_name, difference) => {
     const { source } = await archived('to copy', 6 * mebibyte);
     const upload = await outbox.startUpload('p/damaged', metadata);
     const copy = upload.copyPart(1, { ...source, ...difference }, { start: 0, end: mebibyte });
     await expect(copy).rejects.toThrow(ArchiveDamagedError);
+  });
+
+  it('calls the archive damaged when the body to copy ends before the range, as the embedded S3 says it', async () => {
+    const { source } = await archived('to copy', 6 * mebibyte);
+    const upload = await outbox.startUpload('p/short', metadata);
+    await upload.copyPart(1, source, { start: mebibyte, end: 6 * mebibyte });
+    const copy = upload.copyPart(2, source, { start: mebibyte, end: 6 * mebibyte + 1 });
+    await expect(copy).rejects.toThrow(ArchiveDamagedError);
+    await expect(copy).rejects.toThrow('shorter');
+  });
+
+  it.each([
+    // Amazon S3 and versitygw.
+    [400, 'InvalidArgument', 'Range specified is not valid for source object of size: 9'],
+    [416, 'InvalidRange', 'The requested range is not satisfiable'],
+  ])('calls the archive damaged when S3 refuses the range with %i %s', async (status, code, message) => {
+    const { handler } = scripted([
+      { status: 200, body: '<InitiateMultipartUploadResult><UploadId>u</UploadId></InitiateMultipartUploadResult>' },
+      { status, body: `<Error><Code>${code}</Code><Message>${message}</Message></Error>` },
+      { status: 400, body: '<Error><Code>InvalidArgument</Code><Message>Invalid part number</Message></Error>' },
+    ]);
+    const upload = await scriptedOutbox(handler).startUpload('p/x', metadata);
+    const source = { address: at('k'), archiveEtag: '"e"', bodySize: 10 };
+    await expect(upload.copyPart(1, source, { start: 0, end: 10 })).rejects.toThrow(ArchiveDamagedError);
+    // Another argument says nothing about the body.
+    await expect(upload.copyPart(1, source, { start: 0, end: 10 })).rejects.toMatchObject({ name: 'InvalidArgument' });
   });
 
   it('does not blame the body when the upload to copy into is gone', async () => {
@@ -224,7 +268,7 @@ describe('multipart upload', () => {
     ]);
     const upload = await scriptedOutbox(handler).startUpload('p/x', metadata);
     await expect(upload.complete(4, undefined)).rejects.toThrow(TemporarilyUnavailableError);
-    const source = { archiveKey: 'k', archiveEtag: '"e"', bodySize: 9 };
+    const source = { address: at('k'), archiveEtag: '"e"', bodySize: 9 };
     const copy = upload.copyPart(1, source, { start: 0, end: 9 });
     await expect(copy).rejects.toThrow(TemporarilyUnavailableError);
     expect(left).toEqual([]);
@@ -238,7 +282,7 @@ describe('multipart upload', () => {
       { status: 200, headers: headHeaders('r1', 9) },
     ]);
     const upload = await scriptedOutbox(handler).startUpload('p/x', metadata);
-    await upload.copyPart(1, { archiveKey: 'k', archiveEtag: '"e"', bodySize: 9 }, { start: 0, end: 9 });
+    await upload.copyPart(1, { address: at('k'), archiveEtag: '"e"', bodySize: 9 }, { start: 0, end: 9 });
     await upload.complete(9, undefined);
     expect(requests.map(({ requestTimeout }) => requestTimeout)).toEqual([undefined, 600_000, 600_000, undefined]);
   });
@@ -308,5 +352,5 @@ function scriptedOutbox(requestHandler: ReturnType<typeof scripted>['handler'], 
     requestChecksumCalculation: 'WHEN_REQUIRED',
     requestHandler,
   });
-  return new S3OutboxWriter({ client: s3, bucket: 'outbox', archiveBucket: 'archive' });
+  return new S3OutboxWriter({ client: s3, bucket: 'outbox', archiveBuckets: ['archive', 'second'] });
 }

@@ -2,7 +2,7 @@ import * as z from 'zod';
 import { type DatabaseRole, databaseRoles } from '../../contract/database-roles.ts';
 import { CachedSecret, type SecretOptions } from '../secrets/cached-secret.ts';
 import type { DataApi } from './data-api.ts';
-import { migrationLock } from './migrate.ts';
+import { takeMigrationLock } from './migrate.ts';
 import { scramVerifier } from './scram-verifier.ts';
 
 /** What each role may do. */
@@ -11,6 +11,15 @@ const grants: Readonly<Record<DatabaseRole, readonly string[]>> = {
   [databaseRoles.reader]: [
     'usage on schema sda',
     'select on sda.files, sda.datasets, sda.file_dataset, sda.dataset_references, sda.dataset_event_log, sda.checksums',
+  ],
+  [databaseRoles.worker]: [
+    'usage on schema sda, data_out',
+    'select on sda.files, sda.datasets, sda.file_dataset, sda.dataset_references, sda.dataset_event_log',
+    // Not the number and the time of a row: the database gives those.
+    `insert (request_id, event, reason, archive_kind, dataset_id, file_id, recipient, key_fingerprint, bytes)
+       on data_out.export_log`,
+    // ON CONFLICT has to see whether the row is there, by what its index is made of.
+    'select (request_id, event, file_id) on data_out.export_log',
   ],
 };
 
@@ -27,8 +36,7 @@ export async function rolePassword(options: SecretOptions, role: DatabaseRole): 
 }
 
 /**
- * Make a role of functions that answer to the network, with what it may do and its password: all of it may be there already. Not one of the
- * migrations, because a role belongs to the cluster, not to the database whose history they record, and because an
+ * Make a role of functions, with what it may do and its password: all of it may be there already. Not one of the migrations, because a role belongs to the cluster, not to the database whose history they record, and because an
  * operator may give the role a secret, or the secret a new password, at any time.
  *
  * The role of `db` needs CREATEROLE, and must have made `role` if that is there; and to grant, it must own the tables,
@@ -37,7 +45,7 @@ export async function rolePassword(options: SecretOptions, role: DatabaseRole): 
 export async function prepareRole(db: DataApi, role: DatabaseRole, password: string): Promise<void> {
   const verifier = scramVerifier(password);
   await db.transaction(async (transaction) => {
-    await transaction.execute(`select pg_advisory_xact_lock(${migrationLock})`);
+    await transaction.execute(takeMigrationLock);
     await transaction.execute(
       `do $$
        begin

@@ -1,9 +1,12 @@
 import { SecretsManagerClient } from '@aws-sdk/client-secrets-manager';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { TemporarilyUnavailableError } from '../../../../lib/errors.ts';
 import { RdsArchiveUsers } from '../../../../lib/stores/rds/archive-users.ts';
+import { RdsCatalogue } from '../../../../lib/stores/rds/catalogue.ts';
+import { prepareRole, rolePassword } from '../../../../lib/stores/rds/database-role.ts';
 import { RdsDirectCatalogue } from '../../../../lib/stores/rds/direct-catalogue.ts';
+import { RdsExportLog } from '../../../../lib/stores/rds/export-log.ts';
 import { migrate } from '../../../../lib/stores/rds/migrate.ts';
-import { prepareRole, rolePassword } from '../../../../lib/stores/rds/network-role.ts';
 import { MalformedSecretError } from '../../../../lib/stores/secrets/cached-secret.ts';
 import { TestDatabase } from '../../../helpers/data-api.ts';
 import { scripted, testClient } from '../../../helpers/http-handler.ts';
@@ -25,7 +28,12 @@ const proxy = () => test.dataApi({ secretArn: proxySecret });
 describe('the role of list and stream', () => {
   it('is made and granted once, and takes the newest password each time', async () => {
     await prepareRole(test.dataApi(), 'data_out_proxy', 'an earlier password');
-    await expect(proxy().execute('select 1')).rejects.toThrow('password authentication failed');
+    // Secret and database may change one after the other: it is worth waiting for.
+    const refusal = await proxy()
+      .execute('select 1')
+      .catch((error: unknown) => error);
+    expect(refusal).toBeInstanceOf(TemporarilyUnavailableError);
+    expect(String((refusal as Error).cause)).toContain('password authentication failed');
     await prepareRole(test.dataApi(), 'data_out_proxy', password);
     await prepareRole(test.dataApi(), 'data_out_proxy', password);
     await proxy().execute('select 1');
@@ -114,9 +122,8 @@ describe('the role of direct access', () => {
 
   it('reads all that the catalogue of direct access asks for', async () => {
     const catalogue = new RdsDirectCatalogue(reader());
-    expect(await catalogue.resolveDataset('x')).toBe('EGAD1');
+    expect(await catalogue.decide(['x'], { fileId: 'F' })).toMatchObject({ entitled: [{ datasetId: 'EGAD1' }] });
     expect(await catalogue.isReleased('EGAD1')).toBe(true);
-    expect(await catalogue.datasetsOfFile('F')).toEqual([{ datasetId: 'EGAD1', released: true }]);
     expect(await catalogue.findReleasedFile({ fileId: 'F', datasetId: 'EGAD1' })).toMatchObject({ fileId: 'F' });
     expect(await catalogue.factsOf('F')).toMatchObject({ plaintextChecksums: [] });
     expect((await catalogue.filesOfDataset('EGAD1').next()).value).toMatchObject([{ fileId: 'F' }]);
@@ -136,6 +143,59 @@ describe('the role of direct access', () => {
     ['set role postgres', 'permission denied to set role'],
   ])('may not %s', async (sql, refusal) => {
     await expect(reader().execute(sql)).rejects.toThrow(refusal);
+  });
+});
+
+describe('the role of the queues’ consumers', () => {
+  const workerSecret = 'arn:worker';
+  const worker = () => test.dataApi({ secretArn: workerSecret });
+  beforeAll(async () => {
+    await prepareRole(test.dataApi(), 'data_out_worker', password);
+  });
+  beforeEach(() => {
+    test.logins = { [workerSecret]: { username: 'data_out_worker', password } };
+  });
+
+  it('reads all that an export asks the catalogue for', async () => {
+    const catalogue = new RdsCatalogue(worker());
+    expect(await catalogue.decide(['x'], { datasetId: 'EGAD1' })).toMatchObject({ entitled: [{ datasetId: 'EGAD1' }] });
+    expect(await catalogue.isReleased('EGAD1')).toBe(true);
+    expect((await catalogue.fileIdsOfDataset('EGAD1').next()).value).toEqual(['F']);
+    expect(await catalogue.findReleasedFile({ fileId: 'F', datasetId: 'EGAD1' })).toMatchObject({ fileId: 'F' });
+  });
+
+  it('writes the audit trail, each event once', async () => {
+    const requestId = '7d4cbd3e-6f3e-4df5-9d9a-1c9b6e9d0e3c';
+    const event = { requestId, event: 'staged', fileId: 'F', datasetId: 'EGAD1', bytes: 7 } as const;
+    for (const _ of [1, 2]) await new RdsExportLog(worker()).record(event);
+    expect(await test.sql('select request_id, event, file_id, bytes from data_out.export_log')).toEqual([
+      [requestId, 'staged', 'F', '7'],
+    ]);
+  });
+
+  it.each([
+    ['select reason from data_out.export_log', 'permission denied for table export_log'],
+    ["update data_out.export_log set reason = 'x'", 'permission denied for table export_log'],
+    ['delete from data_out.export_log', 'permission denied for table export_log'],
+    ['truncate data_out.export_log', 'permission denied for table export_log'],
+    [
+      "insert into data_out.export_log (request_id, event, recorded_at) values (gen_random_uuid(), 'staged', now())",
+      'permission denied for table export_log',
+    ],
+    ['select * from data_out.archive_users', 'permission denied for table archive_users'],
+    ['select * from data_out.schema_migrations', 'permission denied for table schema_migrations'],
+    ['create table data_out.mine (id int)', 'permission denied for schema data_out'],
+    ['create table sda.mine (id int)', 'permission denied for schema sda'],
+    [
+      "insert into sda.dataset_event_log (dataset_id, event) values ('EGAD1', 'released')",
+      'permission denied for table',
+    ],
+    ["update sda.files set header = ''", 'permission denied for table files'],
+    ['select * from sda.checksums', 'permission denied for table checksums'],
+    ['select * from sda.encryption_keys', 'permission denied for table encryption_keys'],
+    ['set role postgres', 'permission denied to set role'],
+  ])('may not %s', async (sql, refusal) => {
+    await expect(worker().execute(sql)).rejects.toThrow(refusal);
   });
 });
 

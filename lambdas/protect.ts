@@ -1,0 +1,32 @@
+import { CloudFormationClient } from '@aws-sdk/client-cloudformation';
+import { RDSClient } from '@aws-sdk/client-rds';
+import type { Context } from 'aws-lambda';
+import { environment } from '../lib/contract/environment.ts';
+import { protectStorage } from '../lib/stores/protection.ts';
+import { whenSettled } from '../lib/stores/settling.ts';
+import { describeError } from './shared/describe-error.ts';
+import { required } from './shared/environment.ts';
+import { logger } from './shared/observability.ts';
+
+/** Time that is kept to report a failure before Lambda ends the invocation. */
+const reserveMs = 3000;
+
+const requestHandler = { connectionTimeout: 3000, requestTimeout: 10_000, throwOnRequestTimeout: true };
+const storage = {
+  cloudFormation: new CloudFormationClient({ requestHandler }),
+  rds: new RDSClient({ requestHandler }),
+  stackId: required(environment.storageStackId),
+  clusterArn: process.env[environment.databaseClusterArn],
+};
+
+/**
+ * Run by a deploy-time trigger once the storage stack is there, and every hour from then on. Waits some minutes for new
+ * permissions; a failure is thrown, and rolls the deployment back when it is part of one.
+ */
+export async function handler(_event: unknown, context: Context): Promise<void> {
+  await whenSettled(() => protectStorage(storage), {
+    remainingMs: context.getRemainingTimeInMillis() - reserveMs,
+    onRefusal: (error) => logger.warn('refused, perhaps not for long', describeError(error)),
+  });
+  logger.info('storage is protected', { stackId: storage.stackId, clusterArn: storage.clusterArn });
+}

@@ -1,0 +1,35 @@
+import { formatDuration } from '../terminal/output.ts';
+import { type DecodedToken, decodeVisaOrPassport, expiryOf } from './decoded-visa.ts';
+
+/**
+ * What to say of a visa or passport that has expired by this machine's clock; `undefined` when it has not, or does not say
+ * when. It may still be good: only the service's clock counts.
+ */
+export function expiryWarning(token: DecodedToken, now: Date): string | undefined {
+  const expires = expiryOf(token);
+  if (expires === undefined || expires > now) return undefined;
+  const ago = formatDuration(now.getTime() - expires.getTime());
+  return (
+    `the ${token.kind} expired at ${expires.toISOString()}, ${ago} ago by this clock. ` +
+    'It is sent all the same, because clocks differ; get a new one if the service refuses it.'
+  );
+}
+
+/** The same token, read by `read`; `warn` hears once of each that has expired when it is read. */
+export function warningOfExpiry(
+  read: () => Promise<string>,
+  warn: (text: string) => void,
+  now: () => Date,
+): () => Promise<string> {
+  let told: string | undefined;
+  return async () => {
+    const token = await read();
+    const decoded = token === told ? undefined : decodeVisaOrPassport(token);
+    const warning = decoded && expiryWarning(decoded, now());
+    if (warning !== undefined) {
+      told = token;
+      warn(warning);
+    }
+    return token;
+  };
+}

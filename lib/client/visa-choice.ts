@@ -1,0 +1,84 @@
+import { unverifiedClaims, visasIn } from '../contract/unverified-token.ts';
+
+/** One visa out of a passport that is too large for a header. */
+export interface ChosenVisa {
+  readonly visa: string;
+  /** For the user: which visa it is, and what is missed by sending it alone. */
+  readonly note: string;
+}
+
+/** Chooses a visa of `passport` for one request; `undefined` when none will do. */
+export type VisaChoice = (
+  passport: string,
+  fits: (visa: string) => boolean,
+) => ChosenVisa | undefined | Promise<ChosenVisa | undefined>;
+
+interface Grant {
+  readonly visa: string;
+  readonly iss: string;
+  readonly sub: string;
+  /** The dataset, by the name that the issuer has for it. */
+  readonly value: string;
+  /** Seconds since 1970. */
+  readonly exp: number;
+}
+
+/** The type of visa that grants a dataset (Passport 1.2, ControlledAccessGrants). */
+const grantType = 'ControlledAccessGrants';
+
+/**
+ * For the outbox: the service shows the part of each identity in a passport, so any visa of an identity shows its part.
+ * The passport's own identity comes first, then they follow in code unit order, as in the service.
+ */
+export const outboxVisa: VisaChoice = (passport, fits) => {
+  const grants = grantsIn(passport).filter(({ visa }) => fits(visa));
+  const { iss, sub } = unverifiedClaims(passport) ?? {};
+  const own = (grant: Grant) => Number(grant.iss === iss && grant.sub === sub);
+  grants.sort((a, b) => own(b) - own(a) || compare(a.iss, b.iss) || compare(a.sub, b.sub) || b.exp - a.exp);
+  const [chosen] = grants;
+  if (!chosen) return undefined;
+  const others = new Set(grantsIn(passport).map((grant) => JSON.stringify([grant.iss, grant.sub]))).size - 1;
+  const missing = others > 0 ? ` Other identities in it: ${others}; their files are not reached.` : '';
+  return { visa: chosen.visa, note: `${sending(passport, chosen)}.${missing}` };
+};
+
+/** For a dataset: the visa that names it, by itself or at the end of an address. Of several, the one that lasts longest. */
+export function datasetVisa(datasetId: string): VisaChoice {
+  return (passport, fits) => {
+    const named = grantsIn(passport).filter(({ visa, value }) => fits(visa) && names(value, datasetId));
+    const [chosen] = named.sort((a, b) => b.exp - a.exp);
+    return chosen && { visa: chosen.visa, note: `${sending(passport, chosen)}.` };
+  };
+}
+
+/** One visa for each dataset that the passport grants. */
+export function visasForAll(passport: string, fits: (visa: string) => boolean): readonly string[] {
+  const grants = grantsIn(passport).filter(({ visa }) => fits(visa));
+  grants.sort((a, b) => a.exp - b.exp);
+  return [...new Map(grants.map(({ iss, value, visa }) => [JSON.stringify([iss, value]), visa])).values()];
+}
+
+/** Visas that can grant by themselves: those with conditions need the others beside them. */
+function grantsIn(passport: string): Grant[] {
+  return (visasIn(passport) ?? []).flatMap((visa) => {
+    const { iss, sub, exp, ga4gh_visa_v1: object } = unverifiedClaims(visa) ?? {};
+    if (typeof iss !== 'string' || typeof sub !== 'string' || typeof object !== 'object' || object === null) return [];
+    const { type, value, conditions = [] } = object as Readonly<Record<string, unknown>>;
+    if (type !== grantType || typeof value !== 'string' || !Array.isArray(conditions) || conditions.length > 0)
+      return [];
+    return { visa, iss, sub, value, exp: typeof exp === 'number' ? exp : 0 };
+  });
+}
+
+function names(value: string, datasetId: string): boolean {
+  return value === datasetId || value.endsWith(`/${datasetId}`) || value.endsWith(`/${datasetId}/`);
+}
+
+function sending(passport: string, { iss, sub, value }: Grant): string {
+  const which = `for ${sub}, by ${iss}, for ${value}`;
+  return `The passport has ${passport.length} bytes, which do not fit a header: of its visas, only that ${which} is sent`;
+}
+
+function compare(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0;
+}

@@ -1,0 +1,50 @@
+import { createHash } from 'node:crypto';
+import * as z from 'zod';
+import { outboxPrefix, type Subject } from './outbox-key.ts';
+
+/** One token, by its `jti` (RFC 7519 § 4.1.7), which is unique for its issuer. */
+export interface TokenId {
+  readonly iss: string;
+  readonly jti: string;
+}
+
+const text = z.string().min(1);
+
+const deniedToken = z.strictObject({
+  iss: text,
+  jti: text,
+  /** When the token has expired: the operator's tool then drops the entry. Nothing else looks at it. */
+  until: z.iso.datetime().optional(),
+});
+const deniedSubject = z.strictObject({ iss: text, sub: text });
+
+/**
+ * The document in the secret: `{"denied":[{"iss":"…","jti":"…"},{"iss":"…","sub":"…"}]}`. Strict, because a misspelt
+ * entry would deny nobody.
+ */
+export const denyListDocument = z.strictObject({ denied: z.array(z.union([deniedToken, deniedSubject])) });
+export type DenyListDocument = z.infer<typeof denyListDocument>;
+/** A token, or every token about one subject. `iss` is the issuer of the token itself, also of a visa in a passport. */
+export type DenyListEntry = DenyListDocument['denied'][number];
+
+/** Bytes of the document: what a secret of Secrets Manager holds. Some 500 entries of usual length fit. */
+export const denyListBytes = 65_536;
+
+/** The hashes of what is denied, see {@link entryHash}. */
+export type DenyList = ReadonlySet<string>;
+
+/**
+ * What an entry is compared by: SHA-256 in hex, of a subject its outbox prefix. Messages carry such hashes instead of
+ * names. The text before a token's hash begins with no digit, so no token is ever taken for a subject.
+ */
+export function entryHash(entry: TokenId | Subject): string {
+  if ('sub' in entry) return outboxPrefix(entry);
+  const { iss, jti } = entry;
+  return createHash('sha256')
+    .update(`jti:${Buffer.byteLength(iss)}:${iss}${jti}`)
+    .digest('hex');
+}
+
+export function denyListOf({ denied }: DenyListDocument): DenyList {
+  return new Set(denied.map(entryHash));
+}

@@ -1,0 +1,30 @@
+/** Most file systems: bytes of one name. */
+export const fileNameBytes = 255;
+
+/**
+ * Whether Windows gives this name to a device, whatever extension it has ("Naming Files, Paths, and Namespaces" in its
+ * documentation): CON, PRN, AUX, NUL, COM and LPT with a digit, also with a superscript one.
+ */
+export function isDeviceName(name: string): boolean {
+  return /^(?:con|prn|aux|nul|(?:com|lpt)[0-9¹²³]) *(?:\.|$)/i.test(name);
+}
+
+/**
+ * A name under which every system can save a file, from untrusted text: one path segment that does not hide (no dot at its
+ * beginning), does not show as another name, means no device, and has at most 255 bytes in UTF-8. Of a longer one the end is
+ * kept, which has its extensions. What is replaced becomes `_`. Never empty; a name that is safe already stays as it is.
+ */
+export function safeFileName(text: string): string {
+  const shown = text.toWellFormed().replace(/[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu, '');
+  const segment = lastBytes(shown.replace(/[<>:"/\\|?*]/g, '_'), fileNameBytes - 1);
+  const edged = segment.replace(/^[.\s]+|[.\s]+$/gu, (edge) => '_'.repeat(edge.length));
+  return edged === '' || isDeviceName(edged) ? `_${edged}` : edged;
+}
+
+function lastBytes(text: string, most: number): string {
+  const characters = [...text];
+  let bytes = Buffer.byteLength(text);
+  let start = 0;
+  for (; bytes > most; start += 1) bytes -= Buffer.byteLength(characters[start] ?? '');
+  return characters.slice(start).join('');
+}

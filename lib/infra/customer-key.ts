@@ -1,0 +1,26 @@
+import { Stack } from 'aws-cdk-lib';
+import type { Construct } from 'constructs';
+import type { Grantee } from './service-function.ts';
+
+export interface KeyUse {
+  /** The service that uses the key for the caller. */
+  readonly service: 's3' | 'secretsmanager' | 'sqs';
+  readonly actions: readonly ('kms:Decrypt' | 'kms:GenerateDataKey')[];
+  /** @default - what is used is under no customer key, and nothing is granted */
+  readonly keyArn: string | undefined;
+}
+
+/** Let one service use a customer key for a caller: not the caller itself, who found the ciphertext elsewhere. */
+export function allowKey(
+  grantee: Pick<Grantee, 'allow'>,
+  scope: Construct,
+  { service, actions, keyArn }: KeyUse,
+): void {
+  if (!keyArn) return;
+  const through = `${service}.${Stack.of(scope).region}.amazonaws.com`;
+  grantee.allow({
+    actions: [...actions],
+    resources: [keyArn],
+    conditions: { StringEquals: { 'kms:ViaService': through } },
+  });
+}

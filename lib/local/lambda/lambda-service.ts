@@ -1,0 +1,61 @@
+import { randomUUID } from 'node:crypto';
+import { AwsError, type AwsReply } from '../aws/errors.ts';
+import type { JsonService } from '../aws/json-service.ts';
+import { type Functions, payloadLimit } from './functions.ts';
+
+/** `POST /2015-03-31/functions/{FunctionName}/invocations`, the name or the ARN percent-encoded. */
+const invocations = /^\/2015-03-31\/functions\/([^/]+)\/invocations$/;
+
+/** Lambda's own API as far as functions call each other: synchronous invocations of the latest version. */
+export function lambdaService(functions: Functions): JsonService {
+  return {
+    parse(path, headers, body, query) {
+      const name = invocations.exec(path)?.[1];
+      if (name === undefined) throw new AwsError(404, 'UnknownOperationException', `no operation ${path}`);
+      const type = headers['x-amz-invocation-type'] ?? 'RequestResponse';
+      if (type !== 'RequestResponse' || query !== '') {
+        throw new AwsError(400, 'InvalidParameterValueException', 'the local Lambda invokes synchronously, no version');
+      }
+      if (headers['x-amz-log-type'] === 'Tail') {
+        throw new AwsError(400, 'InvalidParameterValueException', 'the local Lambda sends no log along');
+      }
+      if (body.byteLength > payloadLimit) {
+        throw new AwsError(413, 'RequestTooLargeException', 'the request payload is larger than 6 MB');
+      }
+      const resource = arnOf(functions, decodeURIComponent(name));
+      const permissions = [{ action: 'lambda:InvokeFunction', resource }];
+      return { action: 'Invoke', input: { FunctionName: resource }, permissions };
+    },
+    async handle(_action, input, body) {
+      const result = await functions.invoke(String(input['FunctionName']), eventOf(body));
+      const headers = { 'content-type': 'application/json', 'x-amzn-requestid': randomUUID() };
+      return result.ok
+        ? reply({ ...headers, 'x-amz-executed-version': '$LATEST' }, result.payload)
+        : // Lambda says Unhandled of every error since its runtimes speak one protocol.
+          reply({ ...headers, 'x-amz-function-error': 'Unhandled' }, result.error);
+    },
+  };
+}
+
+function reply(headers: Readonly<Record<string, string>>, payload: unknown): AwsReply {
+  return { status: 200, headers, body: JSON.stringify(payload) ?? 'null' };
+}
+
+function arnOf(functions: Functions, name: string): string {
+  try {
+    return functions.definition(name).arn;
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw error;
+    throw new AwsError(404, 'ResourceNotFoundException', `Function not found: ${name}`);
+  }
+}
+
+/** @throws AwsError when it is no JSON. An empty one is an empty object. */
+function eventOf(body: Uint8Array): unknown {
+  const text = Buffer.from(body).toString('utf8');
+  try {
+    return text === '' ? {} : JSON.parse(text);
+  } catch {
+    throw new AwsError(400, 'InvalidRequestContentException', 'Could not parse request body into json');
+  }
+}

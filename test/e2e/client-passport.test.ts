@@ -1,0 +1,83 @@
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { bytesOf } from '../../lib/demo/made-files.ts';
+import { runCli } from '../helpers/cli-run.ts';
+import { Service } from '../helpers/service.ts';
+
+/** A passport with 200 visas, as a whole never taken in a header, with the commands that a researcher gives. */
+
+let service: Service;
+let folder: string;
+let env: Record<string, string>;
+let fileId: string;
+let passport: string;
+const staged = 'EGAF1-first.bam.c4gh';
+
+beforeAll(async () => {
+  service = await Service.start();
+  folder = await mkdtemp(join(tmpdir(), 'data-out-client-passport-'));
+  ({ fileId } = await service.archive('EGAD150', 'study/sample.bam', 5000));
+  await service.setDataset('EGAD150', 'released');
+  await service.putStaged('researcher', staged, 'content');
+  const ids = Array.from({ length: 200 }, (_, index) => `EGAD${index}`);
+  passport = await service.passport(
+    'researcher',
+    await Promise.all(ids.map((datasetId) => service.visa({ datasetId }))),
+  );
+  await writeFile(join(folder, 'passport.jwt'), passport);
+  const { proxyUrl, dataOutUrl, archiveUser } = service.connection;
+  env = {
+    DATA_OUT_URL: proxyUrl,
+    DATA_OUT_DIRECT_URL: dataOutUrl,
+    DATA_OUT_VISA_FILE: 'passport.jwt',
+    DATA_OUT_USERNAME: archiveUser.username,
+    DATA_OUT_PASSWORD: archiveUser.password,
+  };
+});
+afterAll(async () => {
+  await service?.stop();
+  await rm(folder, { recursive: true, force: true });
+});
+
+const run = (...argv: string[]) => runCli(argv, { folder, env });
+const told = /The passport has \d+ bytes, which do not fit a header: .* is sent\./g;
+
+describe('a passport with 200 visas', () => {
+  test('is larger than a gateway takes: without a choice of visas it is a 431', async () => {
+    expect(passport.length).toBeGreaterThan(100_000);
+    const reply = await service.direct('metadata/datasets', passport.slice(0, 11_000));
+    expect([reply.status, reply.text]).toEqual([431, expect.stringContaining('The request was refused.')]);
+  });
+
+  test('lists and downloads what is staged', async () => {
+    const { exitCode, stdout, stderr } = await run('list', '--json');
+    expect({ exitCode, name: JSON.parse(stdout.toString()).name }).toEqual({ exitCode: 0, name: staged });
+    expect(stderr.match(told)).toHaveLength(1);
+    expect((await run('download', '--all')).exitCode).toBe(0);
+    expect(await readFile(join(folder, staged), 'utf8')).toBe('content');
+  });
+
+  test('shows the files of a dataset, and fetches one', async () => {
+    expect((await run('files', 'EGAD150', '--json')).stdout.toString()).toContain(fileId);
+    const { exitCode, stderr } = await run('fetch', fileId, '-o', 'sample.bam');
+    expect({ exitCode, notes: stderr.match(told)?.length }).toEqual({ exitCode: 0, notes: 1 });
+    const plaintext: Uint8Array[] = [];
+    for await (const piece of bytesOf({ path: 'study/sample.bam', size: 5000 })) plaintext.push(piece);
+    expect((await readFile(join(folder, 'sample.bam'))).equals(Buffer.concat(plaintext))).toBe(true);
+  });
+
+  test('shows the datasets that are granted and released', async () => {
+    const { exitCode, stdout, stderr } = await run('datasets');
+    expect({ exitCode, stdout: stdout.toString() }).toEqual({ exitCode: 0, stdout: 'EGAD150\n' });
+    expect(stderr).toContain('one after the other');
+  });
+
+  test('is refused before anything is sent where no visa of it will do', async () => {
+    const { exitCode, stderr } = await run('files', 'EGAD777');
+    expect(exitCode).toBe(2);
+    expect(stderr).toMatch(/authorization has \d+/);
+    expect(stderr).toContain('name that with --visa');
+  });
+});

@@ -1,0 +1,101 @@
+import { randomUUID } from 'node:crypto';
+import {
+  GetObjectCommand,
+  HeadObjectCommand,
+  ListObjectsV2Command,
+  PutObjectCommand,
+  S3Client,
+} from '@aws-sdk/client-s3';
+import { SendMessageCommand, SQSClient } from '@aws-sdk/client-sqs';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { Service } from '../helpers/service.ts';
+
+/** What somebody who took a function over could do with its role: asked with its own credentials, of the whole service. */
+let service: Service;
+let Bucket: string;
+const direct = `direct/${'0a'.repeat(32)}/EGAF1-a.c4gh`;
+const staged = `${'0a'.repeat(32)}/EGAF1-a.c4gh`;
+const absent = 'b'.repeat(64);
+
+beforeAll(async () => {
+  service = await Service.start();
+  Bucket = service.connection.outputs.OutboxBucketName;
+  for (const Key of [direct, staged]) await service.s3.send(new PutObjectCommand({ Bucket, Key, Body: 'bytes' }));
+});
+afterAll(() => service?.stop());
+
+function as(name: string) {
+  const { accessKeyId, secretAccessKey, sessionToken = '' } = service.engine.functions.definition(name).principal;
+  const { region, endpoints } = service.connection;
+  const options = { region, credentials: { accessKeyId, secretAccessKey, sessionToken }, maxAttempts: 1 };
+  const s3 = new S3Client({ ...options, endpoint: endpoints.s3, forcePathStyle: true });
+  const sqs = new SQSClient({ ...options, endpoint: endpoints.sqs });
+  const status = (attempt: Promise<{ $metadata: { httpStatusCode?: number } }>) =>
+    attempt.then(
+      ({ $metadata }) => $metadata.httpStatusCode,
+      (error: { $metadata?: { httpStatusCode?: number } }) => error.$metadata?.httpStatusCode,
+    );
+  return {
+    get: (Key: string) => status(s3.send(new GetObjectCommand({ Bucket, Key }))),
+    head: (Key: string) => status(s3.send(new HeadObjectCommand({ Bucket, Key }))),
+    put: (Key: string) => status(s3.send(new PutObjectCommand({ Bucket, Key, Body: 'x' }))),
+    list: (Prefix?: string) => status(s3.send(new ListObjectsV2Command({ Bucket, Prefix }))),
+    send: (QueueUrl: string) => status(sqs.send(new SendMessageCommand({ QueueUrl, MessageBody: randomUUID() }))),
+  };
+}
+
+describe('the outbox', () => {
+  test('Files lists the part of one recipient, and neither direct access nor everything', async () => {
+    const files = as('files');
+    expect(await files.list(`${absent}/`)).toBe(200);
+    for (const prefix of [undefined, '', 'direct/', 'd', 'b'.repeat(63)]) expect(await files.list(prefix)).toBe(403);
+    for (const key of [direct, staged]) expect(await files.get(key)).toBe(403);
+  });
+
+  test('Stream reads what recipients have, knows what they do not have, and nothing of direct access', async () => {
+    const stream = as('stream');
+    expect([await stream.get(staged), await stream.head(`${absent}/x`)]).toEqual([200, 404]);
+    expect([await stream.get(direct), await stream.head('direct/x'), await stream.put(staged)]).toEqual([
+      403, 403, 403,
+    ]);
+    for (const prefix of [undefined, '', 'direct/']) expect(await stream.list(prefix)).toBe(403);
+  });
+
+  test('DirectFile works in the part of direct access, and sees nothing of recipients', async () => {
+    const file = as('direct-file');
+    expect([await file.get(direct), await file.put(direct), await file.head('direct/x')]).toEqual([200, 200, 404]);
+    expect(await file.list('direct/')).toBe(200);
+    expect([await file.get(staged), await file.put(staged), await file.head(`${absent}/x`)]).toEqual([403, 403, 403]);
+    for (const prefix of [undefined, '', `${absent}/`]) expect(await file.list(prefix)).toBe(403);
+  });
+
+  test('StageFile works in the parts of recipients, and sees nothing of direct access', async () => {
+    const stage = as('stage-file');
+    expect([await stage.get(staged), await stage.put(staged), await stage.head(`${absent}/x`)]).toEqual([
+      200, 200, 404,
+    ]);
+    expect([await stage.get(direct), await stage.put(direct), await stage.head('direct/x')]).toEqual([403, 403, 403]);
+  });
+});
+
+describe('a queue', () => {
+  test.each([
+    ['ExportRequestsQueueUrl', 'export', ['consume-export', 'stage-file', 'stream']],
+    ['FileExportsQueueUrl', 'consume-export', ['export', 'stage-file', 'stream']],
+  ] as const)('%s takes messages of %s only', async (output, sender, others) => {
+    const url = service.connection.outputs[output];
+    expect(await as(sender).send(url)).toBe(200);
+    for (const other of others) expect(await as(other).send(url)).toBe(400);
+  });
+
+  test.each([
+    'ExportRequestsQueueUrl',
+    'FileExportsQueueUrl',
+    'ExportRequestsDeadLetterQueueUrl',
+    'FileExportsDeadLetterQueueUrl',
+  ] as const)('%s takes none of an operator who may do everything', async (output) => {
+    const QueueUrl = service.connection.outputs[output];
+    const sent = service.sqs.send(new SendMessageCommand({ QueueUrl, MessageBody: 'x' }));
+    await expect(sent).rejects.toMatchObject({ name: 'AccessDeniedException' });
+  });
+});

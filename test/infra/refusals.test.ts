@@ -1,0 +1,45 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+
+/**
+ * Why credentials were refused is put into the JSON of a gateway response as it is: API Gateway has no escaping there. So
+ * every sentence is a literal of printable ASCII without quotation mark and backslash, and holds nothing of a request.
+ */
+const folders = ['lib/http', 'lib/direct'];
+/** What may stand in a sentence: names of headers, and what `lib/visas/errors.ts` says. */
+const variables = new Set(['name', 'error.code', 'error.message']);
+
+const sources = folders.flatMap((folder) =>
+  readdirSync(folder, { recursive: true, encoding: 'utf8' })
+    .filter((file) => file.endsWith('.ts'))
+    .map((file) => [join(folder, file), readFileSync(join(folder, file), 'utf8')] as const),
+);
+
+test('every reason for a 401 is a sentence that JSON does not escape', () => {
+  let sentences = 0;
+  for (const [file, source] of sources) {
+    for (const [, argument = ''] of source.matchAll(/new UnauthenticatedError\(\s*([\s\S]*?)\s*,?\s*\)(?=[;\s])/g)) {
+      const [, quote, text = ''] = /^(['"`])([\s\S]*)\1$/.exec(argument) ?? [];
+      expect(quote, `${file}: ${argument} is no literal`).toBeDefined();
+      const plain = text.replaceAll(/\$\{([^}]+)\}/g, (_, variable: string) => {
+        expect(variables, `${file}: ${argument}`).toContain(variable);
+        return '';
+      });
+      expect(plain, file).toMatch(/^[\x20-\x7e]+$/);
+      expect(plain, file).not.toMatch(/["\\]/);
+      sentences += 1;
+    }
+  }
+  const made = sources.reduce((sum, [, source]) => sum + source.split('new UnauthenticatedError(').length - 1, 0);
+  expect(sentences).toBe(made);
+  expect(sentences).toBeGreaterThan(8);
+});
+
+test('so is what is said of visas', () => {
+  const source = readFileSync('lib/visas/errors.ts', 'utf8');
+  const explanations = [...source.matchAll(/^ {2}'?([a-z-]+)'?: '(.*)',$/gm)];
+  expect(explanations.length).toBeGreaterThan(20);
+  for (const [, code, text] of explanations) expect(`${code} ${text}`).toMatch(/^[\x20-\x7e]+$/);
+  for (const [, , text] of explanations) expect(text).not.toMatch(/["\\]/);
+});

@@ -1,0 +1,327 @@
+import { readFileSync } from 'node:fs';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import * as z from 'zod';
+import { type DatabaseRole, databaseRoles } from '../../lib/contract/database-roles.ts';
+import { ForbiddenError, TemporarilyUnavailableError } from '../../lib/errors.ts';
+import { RdsArchiveInventory } from '../../lib/stores/rds/archive-inventory.ts';
+import { RdsArchiveUsers } from '../../lib/stores/rds/archive-users.ts';
+import { FileIdTakenError, RdsArchiveWriter } from '../../lib/stores/rds/archive-writer.ts';
+import { RdsAuditTrail } from '../../lib/stores/rds/audit-trail.ts';
+import { RdsCatalogue } from '../../lib/stores/rds/catalogue.ts';
+import type { DataApi } from '../../lib/stores/rds/data-api.ts';
+import { prepareRole } from '../../lib/stores/rds/database-role.ts';
+import { decision } from '../../lib/stores/rds/decision.ts';
+import { RdsDirectCatalogue } from '../../lib/stores/rds/direct-catalogue.ts';
+import { RdsExportLog } from '../../lib/stores/rds/export-log.ts';
+import { migrate } from '../../lib/stores/rds/migrate.ts';
+import { TestDatabase } from '../helpers/data-api.ts';
+import { ServerDatabase } from '../helpers/postgres-database.ts';
+import { type PostgresServer, startPostgres } from '../helpers/postgres-server.ts';
+import { readMigrations } from '../helpers/read-migrations.ts';
+
+/**
+ * Every query of this service over PostgreSQL's own server and the tables of an ingestion pipeline, each as the role that
+ * runs it in production. The owner is no superuser, as in Aurora.
+ */
+
+const schema = readFileSync(new URL('sda-schema.sql', import.meta.url), 'utf8');
+const owner = { username: 'data_out', password: 'the password of the owner' };
+const roles = Object.values(databaseRoles);
+const passwordOf = (role: DatabaseRole) => `the password of ${role}`;
+const requestId = '7d4cbd3e-6f3e-4df5-9d9a-1c9b6e9d0e3c';
+
+/** Rows as the pipeline writes them. EGAF1 and EGAF2 are in EGAD1, EGAF2 and EGAF3 in EGAD2. */
+const rows = [
+  "insert into sda.encryption_keys (key_hash) values ('cafe')",
+  "insert into sda.datasets (stable_id) values ('EGAD1'), ('EGAD2'), ('EGAD3'), (null)",
+  `insert into sda.dataset_references (dataset_id, reference_id, reference_scheme, expired_at) values
+    (1, 'doi:1', 'DOI', null), (1, 'old', 'X', now() - interval '1 minute'), (1, 'soon', 'X', now() + interval '1 hour'),
+    (1, 'shared', 'A', null), (2, 'shared', 'B', null)`,
+  `insert into sda.dataset_event_log (dataset_id, event, event_date) values
+    ('EGAD1', 'registered', '2026-01-01T00:00:00Z'), ('EGAD1', 'released', '2026-01-02T00:00:00Z'),
+    ('EGAD2', 'released', '2026-01-01T00:00:00Z'), ('EGAD2', 'deprecated', '2026-01-02T00:00:00Z')`,
+  `insert into sda.files (stable_id, submission_user, submission_file_path, archive_file_path, archive_file_size,
+     decrypted_file_size, header, key_hash, archive_location, last_event, created_at)
+   values ('EGAF1', 'u', 'u/ä b.vcf.c4gh', 'body-1', 128, 100, repeat('0a1B', 25000), 'cafe', 's3://archive', 'ready',
+             '2026-01-02T03:04:05.678Z'),
+          ('EGAF2', 'u', 'u/2.c4gh', 'body-2', 9007199254740991, null, '63727970', null, null, 'ready', now()),
+          ('EGAF3', 'u', 'u/3.c4gh', 'body-3', 1, 1, '00', null, null, 'ready', now()),
+          (null, 'u', 'u/4.c4gh', '', null, null, null, null, null, 'uploaded', now())`,
+  `insert into sda.checksums (file_id, checksum, type, source)
+   select id, 'ABCD', 'SHA256', cast(source as sda.checksum_source) from sda.files, unnest(array['UNENCRYPTED', 'ARCHIVED']) source
+   where stable_id = 'EGAF1'`,
+  `insert into sda.file_dataset (file_id, dataset_id)
+   select f.id, d.id from sda.files f, sda.datasets d
+   where (f.stable_id, d.stable_id) in (('EGAF1', 'EGAD1'), ('EGAF2', 'EGAD1'), ('EGAF2', 'EGAD2'), ('EGAF3', 'EGAD2'))`,
+];
+
+let server: PostgresServer;
+let database: TestDatabase;
+/** The Data API with the credentials of a role; the owner's when absent. */
+const as = (role?: DatabaseRole): DataApi => database.dataApi(role && { secretArn: `arn:${role}` });
+
+beforeAll(async () => {
+  server = await startPostgres();
+  await server.admin(`create role ${owner.username} login createrole password '${owner.password}'`);
+  await server.admin(`create database sda owner ${owner.username}`);
+  database = new TestDatabase(new ServerDatabase({ host: server.host, database: 'sda', owner }));
+  database.logins = Object.fromEntries(
+    roles.map((role) => [`arn:${role}`, { username: role, password: passwordOf(role) }]),
+  );
+  // The pipeline's tables are the owner's, as SECURITY.md asks for.
+  await server.admin(`set role ${owner.username}; ${schema}`, 'sda');
+  for (const statement of rows) await database.sql(statement);
+  await migrate(as(), readMigrations());
+  for (const role of roles) await prepareRole(as(), role, passwordOf(role));
+});
+afterAll(async () => {
+  await database?.[Symbol.asyncDispose]();
+  await server?.stop();
+});
+
+describe('the migrations', () => {
+  it('leave the pipeline’s tables and rows as they are, and do nothing the second time', async () => {
+    expect(await migrate(as(), readMigrations())).toEqual([]);
+    for (const role of roles) await prepareRole(as(), role, passwordOf(role));
+    expect(await database.sql('select version from sda.dbschema_version')).toEqual([['27']]);
+    expect(await database.sql('select count(*), min(archive_location) from sda.files')).toEqual([
+      ['4', 's3://archive'],
+    ]);
+    const timeZone = "select data_type from information_schema.columns where column_name = 'expired_at'";
+    expect(await database.sql(timeZone)).toEqual([['timestamp without time zone']]);
+  });
+});
+
+describe.each([databaseRoles.reader, databaseRoles.worker])('%s', (role) => {
+  const catalogue = () => new RdsCatalogue(as(role));
+  const first = (...namedBy: number[]) => ({ entitled: [{ datasetId: 'EGAD1', namedBy }] });
+
+  it.each([
+    ['by id', ['EGAD1'], { datasetId: 'EGAD1' }, { known: true, granted: true, ...first(0) }],
+    ['by alias', ['soon', 'x', 'EGAD1'], { datasetId: 'doi:1' }, { known: true, granted: true, ...first(0, 2) }],
+    ['an alias that has expired', ['old'], { datasetId: 'EGAD1' }, { known: true, granted: false, entitled: [] }],
+    ['an alias of two', ['shared'], { datasetId: 'shared' }, { known: false, granted: false, entitled: [] }],
+    ['a file', ['EGAD2', 'EGAD1'], { fileId: 'EGAF2' }, { known: true, granted: true, ...first(1) }],
+    ['a file, not released', ['EGAD2'], { fileId: 'EGAF3' }, { known: true, granted: true, entitled: [] }],
+    ['a file that is not there', ['EGAD1'], { fileId: 'EGAF9' }, { known: false, granted: false, entitled: [] }],
+    ['all that is granted', ['EGAD3', 'EGAD2', 'doi:1'], undefined, { known: true, granted: true, ...first(2) }],
+  ] as const)('decides: %s', async (_name, granted, wanted, finding) => {
+    expect(await catalogue().decide(granted, wanted)).toEqual(finding);
+  });
+
+  it('reads releases, ids and a header that is longer than a row', async () => {
+    expect([await catalogue().isReleased('EGAD1'), await catalogue().isReleased('EGAD2')]).toEqual([true, false]);
+    expect(await all(catalogue().fileIdsOfDataset('EGAD1'))).toEqual(['EGAF1', 'EGAF2']);
+    const file = await catalogue().findReleasedFile({ fileId: 'EGAF1', datasetId: 'EGAD1' });
+    expect(file).toMatchObject({ submissionFilePath: 'u/ä b.vcf.c4gh', archiveFilePath: 'body-1', keyHash: 'cafe' });
+    expect(Buffer.from(file?.header ?? []).equals(Buffer.alloc(50_000, Buffer.from([0x0a, 0x1b])))).toBe(true);
+    expect(await catalogue().findReleasedFile({ fileId: 'EGAF3', datasetId: 'EGAD2' })).toBeUndefined();
+  });
+});
+
+describe('direct access', () => {
+  const catalogue = () => new RdsDirectCatalogue(as(databaseRoles.reader));
+
+  it('lists files, and stops at a dataset that is not released', async () => {
+    const listed = await all(catalogue().filesOfDataset('EGAD1'));
+    expect(listed.map(({ fileId, archiveFileSize }) => [fileId, archiveFileSize]).sort()).toEqual([
+      ['EGAF1', 128],
+      ['EGAF2', 9007199254740991],
+    ]);
+    expect(listed.flatMap(({ plaintextChecksums }) => plaintextChecksums)).toEqual([{ type: 'SHA256', value: 'abcd' }]);
+    await expect(all(catalogue().filesOfDataset('EGAD2'))).rejects.toThrow(ForbiddenError);
+  });
+
+  it('tells facts of a file', async () => {
+    expect(await catalogue().factsOf('EGAF1')).toEqual({
+      decryptedFileSize: 100,
+      createdAt: new Date('2026-01-02T03:04:05.678Z'),
+      plaintextChecksums: [{ type: 'SHA256', value: 'abcd' }],
+      archivedChecksums: [{ type: 'SHA256', value: 'abcd' }],
+    });
+    expect(await catalogue().factsOf('EGAF9')).toBeUndefined();
+  });
+
+  it('does the same work on grants, whatever the reason of a refusal', async () => {
+    const granted = ['EGAD2', 'doi:1', ...Array.from({ length: 10 }, (_, at) => `EGAD10${at}`)];
+    const withoutReleased = granted.filter((id) => id !== 'doi:1');
+    const wanted = { unknown: 'EGAF404', 'not granted': 'EGAF1', 'not released': 'EGAF3' };
+    const works = await Promise.all(Object.values(wanted).map(async (fileId) => workOnGrants(withoutReleased, fileId)));
+    expect(works[0]?.some(([node, loops]) => node === 'Function Scan' && loops === 1)).toBe(true);
+    // Each of the eleven ids is looked up, by id and as an alias.
+    expect(works[0]?.filter(([, loops]) => loops === 11).length).toBeGreaterThanOrEqual(2);
+    expect(works[1]).toEqual(works[0]);
+    expect(works[2]).toEqual(works[0]);
+  });
+
+  /** Node, loops and rows of every step that PostgreSQL took below the table of grants. */
+  async function workOnGrants(
+    granted: readonly string[],
+    fileId: string,
+  ): Promise<(readonly [string, number, number])[]> {
+    const explained = await as(databaseRoles.reader).query(
+      z.object({ 'QUERY PLAN': z.string() }),
+      `explain (analyze, format json) ${decision({ fileId })}`,
+      { granted: { json: granted }, id: fileId },
+    );
+    const [{ Plan }] = JSON.parse(explained[0]?.['QUERY PLAN'] ?? '') as [{ Plan: PlanNode }];
+    const table = nodesOf(Plan).find((node) => node['Subplan Name'] === 'CTE granted');
+    if (!table) throw new Error('the plan has no table of grants');
+    return nodesOf(table).map((node) => [node['Node Type'], node['Actual Loops'], node['Actual Rows']]);
+  }
+});
+
+describe('the audit trail', () => {
+  it('is written by the worker, each event once, and read by the operator', async () => {
+    const log = new RdsExportLog(as(databaseRoles.worker));
+    for (const _ of [1, 2]) {
+      await log.record({ requestId, event: 'accepted', archiveKind: 'fega', datasetId: 'EGAD1' });
+      await log.record({ requestId, event: 'staged', datasetId: 'EGAD1', fileId: 'EGAF1', bytes: 9007199254740991 });
+    }
+    const trail = new RdsAuditTrail(as());
+    const events = async (filter = {}) => (await all(trail.newest(filter, 10))).map(({ event }) => event);
+    expect(await events()).toEqual(['staged', 'accepted']);
+    expect(await events({ requestId: requestId.toUpperCase(), datasetId: 'EGAD1', fileId: 'EGAF1' })).toEqual([
+      'staged',
+    ]);
+    expect(await events({ datasetId: 'EGAD2' })).toEqual([]);
+    const [staged] = await all(trail.newest({}, 1));
+    expect(staged).toMatchObject({ bytes: 9007199254740991, recordedAt: expect.stringMatching(/^\d{4}-.*\.\d{3}Z$/) });
+  });
+});
+
+describe('the archive users', () => {
+  it('are saved and disabled by the operator, and found by the proxy', async () => {
+    const operator = new RdsArchiveUsers(as());
+    const proxy = new RdsArchiveUsers(as(databaseRoles.proxy));
+    await operator.save('central', '$scrypt$1');
+    await operator.save('central', '$scrypt$2');
+    expect(await proxy.find('central')).toEqual({ username: 'central', passwordHash: '$scrypt$2' });
+    await operator.disable('central');
+    expect(await proxy.find('central')).toBeUndefined();
+  });
+});
+
+describe('the operator', () => {
+  const file = {
+    fileId: 'EGAF100',
+    datasetId: 'EGAD100',
+    submissionFilePath: 'made/100.c4gh',
+    archiveLocation: 'archive',
+    archiveFilePath: 'body-100',
+    archiveFileSize: 28,
+    decryptedFileSize: 0,
+    header: Uint8Array.of(0x63, 0x72),
+    keyHash: 'beef',
+    checksums: [{ source: 'UNENCRYPTED', type: 'SHA256', checksum: 'ab' }],
+  } as const;
+
+  it('fills the catalogue beside the pipeline, twice without harm, and finds what is there', async () => {
+    const writer = new RdsArchiveWriter(as());
+    const inventory = new RdsArchiveInventory(as());
+    await writer.registerFile(file);
+    await writer.registerFile({ ...file, submissionFilePath: 'made/renamed.c4gh' });
+    await writer.addToDataset('EGAF100', 'EGAD3');
+    for (const _ of [1, 2]) await writer.appendDatasetEvent('EGAD100', 'released');
+    expect(await inventory.findFile('EGAF100')).toEqual({
+      fileId: 'EGAF100',
+      submissionFilePath: 'made/renamed.c4gh',
+      archiveFilePath: 'body-100',
+      archiveFileSize: 28,
+      decryptedFileSize: 0,
+      unencryptedSha256: 'ab',
+      datasetIds: ['EGAD100', 'EGAD3'],
+    });
+    const dataset = { datasetId: 'EGAD100', newestEvent: 'released', files: 1, bytes: 0 };
+    expect(await inventory.findDataset('EGAD100')).toEqual(dataset);
+    expect((await all(inventory.datasets())).map(({ datasetId }) => datasetId)).toEqual([
+      'EGAD1',
+      'EGAD100',
+      'EGAD2',
+      'EGAD3',
+    ]);
+    const events = "select event from sda.dataset_event_log where dataset_id = 'EGAD100' order by id";
+    expect(await database.sql(events)).toEqual([['registered'], ['released']]);
+    // What it entered is served.
+    expect(await new RdsCatalogue(as(databaseRoles.worker)).isReleased('EGAD100')).toBe(true);
+  });
+
+  it('does not replace a file that has another body', async () => {
+    const taken = { ...file, fileId: 'EGAF1', submissionFilePath: 'made/other.c4gh', archiveFilePath: 'other' };
+    await expect(new RdsArchiveWriter(as()).registerFile(taken)).rejects.toThrow(FileIdTakenError);
+    expect(await database.sql("select archive_file_path from sda.files where stable_id = 'EGAF1'")).toEqual([
+      ['body-1'],
+    ]);
+  });
+});
+
+describe('a role', () => {
+  const tables = (names: string) => names.split(' ').map((name) => `sda.${name} SELECT`);
+  const catalogueTables = 'dataset_event_log dataset_references datasets file_dataset files';
+
+  it.each([
+    [databaseRoles.proxy, ['data_out.archive_users SELECT']],
+    [databaseRoles.reader, tables(`checksums ${catalogueTables}`)],
+    [databaseRoles.worker, tables(catalogueTables)],
+  ])('%s has rights to these tables and to no others', async (role, expected) => {
+    const granted = `select table_schema || '.' || table_name || ' ' || privilege_type
+      from information_schema.table_privileges where grantee = '${role}' order by 1`;
+    expect((await database.sql(granted)).flat()).toEqual([...expected].sort());
+    const owned = `select relname from pg_class where relowner = '${role}'::regrole`;
+    expect(await database.sql(owned)).toEqual([]);
+    const member = `select 1 from pg_auth_members where member = '${role}'::regrole`;
+    expect(await database.sql(member)).toEqual([]);
+  });
+
+  it('of the worker appends to the audit trail, and reads of it what tells a row from another', async () => {
+    const columns = `select privilege_type, string_agg(column_name, ' ' order by column_name)
+      from information_schema.column_privileges
+      where grantee = 'data_out_worker' and table_schema = 'data_out' group by 1 order by 1`;
+    expect(await database.sql(columns)).toEqual([
+      ['INSERT', 'archive_kind bytes dataset_id event file_id key_fingerprint reason recipient request_id'],
+      ['SELECT', 'event file_id request_id'],
+    ]);
+  });
+
+  it.each([
+    [databaseRoles.proxy, 'select 1 from sda.files'],
+    [databaseRoles.proxy, "update data_out.archive_users set password_hash = 'x'"],
+    [databaseRoles.reader, "update sda.files set header = ''"],
+    [databaseRoles.reader, 'select 1 from data_out.archive_users'],
+    [databaseRoles.reader, 'select 1 from data_out.export_log'],
+    [databaseRoles.worker, 'select recipient from data_out.export_log'],
+    [databaseRoles.worker, 'delete from data_out.export_log'],
+    [databaseRoles.worker, "insert into sda.dataset_event_log (dataset_id, event) values ('EGAD2', 'released')"],
+    [databaseRoles.worker, 'set role data_out'],
+  ])('%s may not %s', async (role, sql) => {
+    await expect(as(role).execute(sql)).rejects.toThrow('permission denied');
+  });
+
+  it.each(roles)('%s is let in by its own password only', async (role) => {
+    database.logins = { ...database.logins, 'arn:wrong': { username: role, password: passwordOf(role).toUpperCase() } };
+    await as(role).execute('select 1');
+    // It may be one that rotates: worth another try, until the caller's time is over.
+    await expect(database.dataApi({ secretArn: 'arn:wrong' }).execute('select 1')).rejects.toThrow(
+      TemporarilyUnavailableError,
+    );
+  });
+});
+
+interface PlanNode {
+  readonly 'Node Type': string;
+  readonly 'Actual Loops': number;
+  readonly 'Actual Rows': number;
+  readonly 'Subplan Name'?: string;
+  readonly Plans?: readonly PlanNode[];
+}
+
+function nodesOf(node: PlanNode): PlanNode[] {
+  return [node, ...(node.Plans ?? []).flatMap(nodesOf)];
+}
+
+/** All that an iteration gives, pages unpacked. */
+async function all<T>(pages: AsyncIterable<T | readonly T[]>): Promise<T[]> {
+  const found: T[] = [];
+  for await (const page of pages) found.push(...((Array.isArray(page) ? page : [page]) as readonly T[]));
+  return found;
+}

@@ -1,0 +1,72 @@
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { nameProblem } from '../../lib/client/download/local-name.ts';
+import { safeFileName } from '../../lib/contract/file-name.ts';
+import { plaintextName } from '../../lib/direct/file-name.ts';
+import { attachment } from '../../lib/http/content-disposition.ts';
+
+/** The documentation of Windows, word for word: reserved names and characters. */
+const windowsDevices = [
+  ...['CON', 'PRN', 'AUX', 'NUL'],
+  ...[...'0123456789¹²³'].flatMap((digit) => [`COM${digit}`, `LPT${digit}`]),
+];
+const pieces = ['.', '..', ' ', 'a', 'é', '\u0301', '\u202e', '\u2028', '\u0000', '\ud800', '🧬', '.c4gh', '.txt'];
+const anyName = fc.oneof(
+  fc.string({ unit: 'binary', maxLength: 400 }),
+  fc.string({ unit: fc.constantFrom(...pieces, ...'<>:"/\\|?*', ...windowsDevices), maxLength: 12 }),
+);
+
+function expectSafe(name: string): void {
+  expect(name).not.toMatch(/^[.\s]|[.\s]$|[<>:"/\\|?*\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/u);
+  expect(name.length).toBeGreaterThan(0);
+  expect(new TextEncoder().encode(name).length).toBeLessThanOrEqual(255);
+  expect(windowsDevices).not.toContain((name.split('.')[0] ?? '').trimEnd().toUpperCase());
+  // What our client refuses on any system is never given.
+  for (const platform of ['linux', 'darwin', 'win32'] as const) expect(nameProblem(name, platform)).toBeUndefined();
+}
+
+test('every text becomes a name that every system can save; a second time changes nothing', () => {
+  fc.assert(
+    fc.property(anyName, (text) => {
+      const name = safeFileName(text);
+      expectSafe(name);
+      expect(safeFileName(name)).toBe(name);
+    }),
+    { numRuns: 2000 },
+  );
+});
+
+test('so does what a submitter called a file, in the listing and in Content-Disposition', () => {
+  fc.assert(
+    fc.property(anyName, anyName, (fileId, submissionFilePath) => {
+      const name = plaintextName({ fileId, submissionFilePath });
+      expectSafe(name);
+      const [, plain = '', encoded] = /^attachment; filename="([^"]*)"(?:; filename\*=UTF-8''(.*))?$/.exec(
+        attachment(submissionFilePath),
+      ) ?? ['', ''];
+      expectSafe(plain);
+      if (encoded !== undefined) expectSafe(decodeURIComponent(encoded));
+    }),
+    { numRuns: 1000 },
+  );
+});
+
+test.each([
+  ['.bashrc', '_bashrc'],
+  ['..', '__'],
+  ['.', '_'],
+  ['', '_'],
+  ['a.', 'a_'],
+  ['a. ', 'a__'],
+  [' a', '_a'],
+  ['con', '_con'],
+  ['Aux.tar.gz', '_Aux.tar.gz'],
+  ['COM¹', '_COM¹'],
+  ['lpt0 .txt', '_lpt0 .txt'],
+  ['COM10', 'COM10'],
+  ['console.log', 'console.log'],
+  ['a<b>c:d"e/f\\g|h?i*j', 'a_b_c_d_e_f_g_h_i_j'],
+  ['sample 7 (é).bam', 'sample 7 (é).bam'],
+])('%j is called %j', (text, name) => {
+  expect(safeFileName(text)).toBe(name);
+});

@@ -1,0 +1,30 @@
+import { expect, test } from 'vitest';
+import { refusal } from '../../../lib/client/problem.ts';
+import type { TransportReply } from '../../../lib/client/transport.ts';
+
+const now = new Date('2026-11-21T10:00:00Z');
+
+function reply(status: number, body: string | undefined): TransportReply {
+  const headers: Record<string, string> = body === undefined ? {} : { 'content-type': 'application/problem+json' };
+  return {
+    status,
+    header: (name) => headers[name],
+    body: { async *[Symbol.asyncIterator]() {} },
+    text: async () => body ?? '',
+    discard: async () => undefined,
+  };
+}
+
+const unauthenticated = (detail: string) =>
+  refusal(reply(401, JSON.stringify({ status: 401, code: 'unauthenticated', detail })), 'the listing', now);
+
+test.each([
+  ["the central archive's user name or password is wrong", /--username.*--password-file.*DATA_OUT_PASSWORD/, /visa/],
+  ['the visa has expired', /new visa.*--visa/, /password/],
+  ['The credentials are missing or wrong.', /new visa.*password.*data-out doctor/, /$^/],
+])('%s: what to do is about what was refused', async (detail, remedy, other) => {
+  const error = await unauthenticated(detail);
+  expect(error).toMatchObject({ code: 'unauthenticated', message: `the listing: ${detail}` });
+  expect(error.remedy).toMatch(remedy);
+  expect(error.remedy).not.toMatch(other);
+});

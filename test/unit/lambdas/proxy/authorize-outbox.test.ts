@@ -1,0 +1,146 @@
+import { hash } from 'bcryptjs';
+import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
+import type { ArchiveCredentialsPolicy } from '../../../../lib/contract/archive-credentials.ts';
+import { outboxPrefix } from '../../../../lib/contract/outbox-key.ts';
+import { TemporarilyUnavailableError } from '../../../../lib/errors.ts';
+import { captureOutput } from '../../../helpers/captured-output.ts';
+import { authorizerEventOf } from '../../../helpers/gateway-event.ts';
+import { basic } from '../../../helpers/http-request.ts';
+import { makeTestIssuer, type TestIssuer } from '../../../helpers/issuer.ts';
+
+const api = 'arn:aws:execute-api:eu-north-1:111122223333:abcdef1234/v1';
+const right = basic('ana@archive', 'correct:horse');
+let issuer: TestIssuer;
+let visa: string;
+let passwordHash: string;
+let asked: string[];
+let policy: ArchiveCredentialsPolicy;
+let isDown: boolean;
+let output: ReturnType<typeof captureOutput>;
+
+beforeAll(async () => {
+  issuer = await makeTestIssuer();
+  visa = await issuer.visa({ sub: 'ana' });
+  passwordHash = await hash('correct:horse', 4);
+});
+afterAll(() => vi.doUnmock('../../../../lambdas/shared/outbox-access.ts'));
+beforeEach(() => {
+  asked = [];
+  policy = 'required';
+  isDown = false;
+  output = captureOutput();
+  return () => output.restore();
+});
+
+/** A function instance of its own: no password is remembered from another test. */
+async function authorize(headers: Readonly<Record<string, string | readonly string[]>>) {
+  vi.resetModules();
+  // Loaded anew with the function: its errors are to be the function's.
+  const { ArchiveCredentials } = await import('../../../../lib/http/archive-credentials.ts');
+  const { rulesOf } = await import('../../../helpers/issuer.ts');
+  const clock = () => new Date();
+  const users = {
+    find: async (username: string) => {
+      asked.push(username);
+      if (isDown) throw new TemporarilyUnavailableError('the database is paused');
+      return username === 'ana@archive' ? { username, passwordHash } : undefined;
+    },
+  };
+  vi.doMock('../../../../lambdas/shared/outbox-access.ts', () => ({
+    outboxAccess: () => ({
+      rules: rulesOf(issuer, clock),
+      archiveCredentials: new ArchiveCredentials({ users, policy, clock }),
+    }),
+  }));
+  const { handler } = await import('../../../../lambdas/proxy/authorize-outbox.ts');
+  return await handler(authorizerEventOf(headers));
+}
+
+const answer = (Effect: string, principalId: string, context: Record<string, string>) => ({
+  principalId,
+  context,
+  policyDocument: {
+    Version: '2012-10-17',
+    Statement: [
+      {
+        Action: 'execute-api:Invoke',
+        Effect,
+        Resource: [`${api}/GET/files`, `${api}/GET/stream/*`, `${api}/HEAD/stream/*`],
+      },
+    ],
+  },
+});
+const ana = () => outboxPrefix({ iss: issuer.iss, sub: 'ana' });
+
+test('visa and archive credentials open list and stream, nothing else, and neither is logged', async () => {
+  expect(await authorize({ 'X-GA4GH-Visa': visa, Authorization: right })).toEqual(
+    answer('Allow', ana(), { isAdmitted: 'true', archiveUser: 'ana@archive' }),
+  );
+  for (const secret of [...visa.split('.'), 'correct:horse', right.slice(6)]) {
+    expect(output.text()).not.toContain(secret);
+  }
+});
+
+test('the visa alone does where the settings let it', async () => {
+  policy = 'when-presented';
+  expect(await authorize({ 'Proxy-Authorization': `Bearer ${visa}` })).toEqual(
+    answer('Allow', ana(), { isAdmitted: 'true' }),
+  );
+  expect(asked).toEqual([]);
+});
+
+describe('a refusal with its reason', () => {
+  const missing = 'a visa is missing: send Proxy-Authorization: Bearer, or X-GA4GH-Visa';
+  const refused = async (headers: Record<string, string>, detail: string) =>
+    expect(await authorize(headers)).toEqual(answer('Deny', 'refused', { detail }));
+
+  test('before anybody is looked up: no visa, one that is no token, an expired one, an unknown key', async () => {
+    const cut = (token: string) => token.slice(0, -4);
+    await refused({}, missing);
+    await refused({ Authorization: right }, missing);
+    await refused({ 'X-GA4GH-Visa': 'a b', Authorization: right }, 'X-GA4GH-Visa is not a token');
+    await refused(
+      { 'X-GA4GH-Visa': await issuer.visa({ exp: 1000 }), Authorization: right },
+      'the visa was refused (expired): the token has expired',
+    );
+    await refused(
+      { 'X-GA4GH-Visa': await (await makeTestIssuer({ kid: 'other' })).visa(), Authorization: right },
+      'the visa was refused (unknown-kid): the issuer has no key of this id',
+    );
+    await refused(
+      { 'X-GA4GH-Visa': `${cut(visa)}AAAA`, Authorization: right },
+      'the visa was refused (bad-signature): the signature does not verify',
+    );
+    expect(asked).toEqual([]);
+  });
+
+  test('archive credentials that are missing or wrong', async () => {
+    await refused({ 'X-GA4GH-Visa': visa }, "the central archive's credentials are missing: send Authorization: Basic");
+    expect(asked).toEqual([]);
+    for (const wrong of [basic('ana@archive', 'wrong'), basic('nobody', 'correct:horse')]) {
+      await refused(
+        { 'X-GA4GH-Visa': visa, Authorization: wrong },
+        "the central archive's user name or password is wrong",
+      );
+    }
+    policy = 'when-presented';
+    await refused(
+      { 'X-GA4GH-Visa': visa, Authorization: basic('nobody', 'x') },
+      "the central archive's user name or password is wrong",
+    );
+  });
+});
+
+test.each([
+  ['Authorization twice', () => ({ 'X-GA4GH-Visa': visa, Authorization: [right, right] })],
+  ['a visa twice', () => ({ 'X-GA4GH-Visa': [visa, visa], Authorization: right })],
+  ['two visas', () => ({ 'X-GA4GH-Visa': 'a.b.c', 'Proxy-Authorization': `Bearer ${visa}`, Authorization: right })],
+])('%s goes on to the function, which answers 400, and is not admitted', async (_, headers) => {
+  expect(await authorize(headers())).toEqual(answer('Allow', 'unverified', {}));
+});
+
+test('a database that is down is no refusal', async () => {
+  isDown = true;
+  await expect(authorize({ 'X-GA4GH-Visa': visa, Authorization: right })).rejects.toThrow(/^the authorizer failed$/);
+  expect(output.documents()).toMatchObject([{ level: 'ERROR', message: 'failed' }]);
+});

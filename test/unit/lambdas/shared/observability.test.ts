@@ -1,0 +1,23 @@
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { reportDamage } from '../../../../lambdas/shared/report-damage.ts';
+import { ArchiveDamagedError } from '../../../../lib/errors.ts';
+import { captureOutput } from '../../../helpers/captured-output.ts';
+
+let log: ReturnType<typeof captureOutput>;
+beforeEach(() => {
+  log = captureOutput();
+});
+afterEach(() => log.restore());
+
+test('a metric tells its deployment from others of the account, as the alarm asks for it', () => {
+  reportDamage(new ArchiveDamagedError('the body is missing'));
+  const [line] = log.documents();
+  expect(line).toMatchObject({ ArchiveDamaged: 1, deployment: 'DataOutService-test', service: 'data-out' });
+  // EMF: a metric has one identity for each set of dimensions.
+  expect(line).toMatchObject({
+    _aws: { CloudWatchMetrics: [{ Namespace: 'DataOut', Dimensions: [expect.any(Array)] }] },
+  });
+  const [{ Dimensions }] = (line as never as { _aws: { CloudWatchMetrics: [{ Dimensions: [string[]] }] } })._aws
+    .CloudWatchMetrics;
+  expect(Dimensions[0].sort()).toEqual(['deployment', 'service']);
+});

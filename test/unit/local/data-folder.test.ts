@@ -1,0 +1,104 @@
+import { chmodSync, chownSync, mkdirSync, mkdtempSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { takeState } from '../../../lib/local/state.ts';
+
+let folder: string;
+let dataDir: string;
+const warnings: string[] = [];
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'data-out-folder-'));
+  dataDir = join(folder, 'data');
+  warnings.length = 0;
+});
+afterEach(() => {
+  vi.restoreAllMocks();
+  rmSync(folder, { recursive: true });
+});
+
+const take = () => takeState({ dataDir }, (text) => warnings.push(text)).release();
+/** What a process without a mask may leave. */
+function loosen(path: string): void {
+  writeFileSync(join(dataDir, path), '');
+  chmodSync(join(dataDir, path), 0o666);
+}
+const modeOf = (path: string) => statSync(join(folder, path)).mode & 0o777;
+
+describe('a data folder', () => {
+  test('is made for its owner alone, with the folders above it', () => {
+    dataDir = join(folder, 'data/of/mine');
+    take();
+    expect(modeOf('data/of/mine')).toBe(0o700);
+    expect(warnings).toEqual([]);
+  });
+
+  test('that is there is taken from others, with all that an engine has put into it', () => {
+    for (const path of ['data', 'data/queues', 'data/postgres', 'data/keys'])
+      mkdirSync(join(folder, path), { recursive: true });
+    const files = ['queues/sqs.db', 'postgres/1', 'keys/archive.pub.pem', 'accounts.json', 'secrets.json'];
+    for (const path of files) loosen(path);
+    for (const path of ['', 'queues', 'postgres', 'keys']) chmodSync(join(dataDir, path), 0o777);
+    take();
+    for (const path of ['', '/queues', '/postgres', '/keys']) expect(modeOf(`data${path}`), path).toBe(0o700);
+    for (const path of files) expect(modeOf(`data/${path}`), path).toBe(0o600);
+  });
+
+  test('of the version that kept objects by their names is refused, with what to do', () => {
+    mkdirSync(join(dataDir, 'aws/objects'), { recursive: true });
+    expect(take).toThrow(/is of an earlier version.*name a new folder, and archive the files again/);
+  });
+
+  test('is taken from others again when the engine has started, and when it ends', () => {
+    const state = takeState({ dataDir }, () => undefined);
+    for (const end of [() => state.tighten(), () => state.release()]) {
+      loosen('secrets.json');
+      end();
+      expect(modeOf('data/secrets.json')).toBe(0o600);
+    }
+  });
+
+  test('keeps what is none of the engine as it is, and what links lead to', () => {
+    mkdirSync(join(dataDir, 'logs'), { recursive: true });
+    for (const path of ['data/mine.txt', 'elsewhere']) {
+      writeFileSync(join(folder, path), '');
+      chmodSync(join(folder, path), 0o644);
+    }
+    symlinkSync(join(folder, 'elsewhere'), join(dataDir, 'logs/link'));
+    take();
+    expect([modeOf('data/mine.txt'), modeOf('elsewhere')]).toEqual([0o644, 0o644]);
+  });
+
+  test('that is a link is refused', () => {
+    mkdirSync(join(folder, 'real'));
+    symlinkSync(join(folder, 'real'), dataDir);
+    expect(take).toThrow(/data is a symbolic link: name the folder itself$/);
+  });
+
+  test('of another user is refused, and left as it is', () => {
+    mkdirSync(dataDir);
+    chmodSync(dataDir, 0o755);
+    const other = (process.getuid?.() ?? 0) + 1;
+    if (process.getuid?.() === 0) chownSync(dataDir, other, other);
+    else vi.spyOn(process, 'getuid').mockReturnValue(other);
+    expect(take).toThrow(/data belongs to another user$/);
+    expect(modeOf('data')).toBe(0o755);
+  });
+
+  test.each([
+    [0o777, 1],
+    [0o775, 1],
+    [0o1777, 0],
+    [0o755, 0],
+  ])('below a folder of mode %o is warned of %i times', (mode, times) => {
+    chmodSync(folder, mode);
+    take();
+    expect(warnings).toEqual(
+      Array.from(
+        { length: times },
+        () => `other users may write ${folder}, and put another folder in the place of ${dataDir}`,
+      ),
+    );
+  });
+});
