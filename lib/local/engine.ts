@@ -134,7 +134,7 @@ async function start(
       cleanup.push(() => started.stop());
       return started;
     }),
-    Database.open(inDir('postgres')).then((opened) => {
+    Database.open(join(state.workDir, 'postgres')).then((opened) => {
       cleanup.push(() => opened.close());
       return opened;
     }),

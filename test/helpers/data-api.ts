@@ -1,11 +1,12 @@
 import { RDSDataClient } from '@aws-sdk/client-rds-data';
 import { AwsError, type AwsReply, errorReply } from '../../lib/local/aws/errors.ts';
-import { Database, type SqlDatabase } from '../../lib/local/rds-data/database.ts';
+import type { SqlDatabase } from '../../lib/local/rds-data/database.ts';
 import { rdsDataService } from '../../lib/local/rds-data/rds-data.ts';
 import { DataApi, type DataApiOptions } from '../../lib/stores/rds/data-api.ts';
 import { migrate } from '../../lib/stores/rds/migrate.ts';
 import { httpHandler, type SdkRequest, testClient, textOf } from './http-handler.ts';
 import { readMigrations } from './read-migrations.ts';
+import { temporaryDatabase } from './temporary-database.ts';
 
 const cluster = {
   arn: 'arn:aws:rds:test:1:cluster:c',
@@ -44,7 +45,7 @@ export class TestDatabase implements AsyncDisposable {
   }
 
   static async open(): Promise<TestDatabase> {
-    return new TestDatabase(await Database.open(undefined));
+    return new TestDatabase(await temporaryDatabase());
   }
 
   /** With all migrations applied. */

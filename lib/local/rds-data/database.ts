@@ -47,8 +47,8 @@ export class Database {
     this.#postgres = postgres;
   }
 
-  /** @param dataDir `undefined`: memory. */
-  static async open(dataDir: string | undefined): Promise<Database> {
+  /** @param dataDir made when it is not there */
+  static async open(dataDir: string): Promise<Database> {
     const postgres = await openPostgres(dataDir);
     await postgres.exec("SET timezone TO 'UTC'");
     return new Database(postgres);

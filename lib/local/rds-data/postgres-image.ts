@@ -1,40 +1,60 @@
-import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync } from 'node:fs';
+import { copyFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
+import { setFlagsFromString } from 'node:v8';
 import { PGlite } from '@electric-sql/pglite';
+
+// Compiling all of PostgreSQL a second time, optimised, takes half a gigabyte and seconds of a processor. Its queries are
+// short: they gain nothing by it.
+for (const flag of ['--no-wasm-tier-up', '--no-wasm-dynamic-tiering']) setFlagsFromString(flag);
+
+/** Every database has it. */
+const version = 'PG_VERSION';
 
 /**
  * Open the embedded PostgreSQL. Making an empty database takes seconds; so the first one made on this machine is kept
  * beside the installed packages, and later ones begin as a copy of it.
  *
- * @param dataDir `undefined`: memory.
+ * @param dataDir made when it is not there. On the disk also for one that is not kept: in memory it would be there twice.
  */
-export async function openPostgres(dataDir: string | undefined): Promise<PGlite> {
-  if (dataDir !== undefined && existsSync(join(dataDir, 'PG_VERSION'))) return PGlite.create(dataDir);
-  const where = dataDir ?? 'memory://';
-  const image = imagePath();
-  if (existsSync(image)) {
-    return PGlite.create(where, { loadDataDir: new Blob([readFileSync(image)], { type: 'application/x-tar' }) });
+export async function openPostgres(dataDir: string): Promise<PGlite> {
+  if (!existsSync(join(dataDir, version))) {
+    const image = await imageFolder();
+    if (image !== undefined) await copyFolder(image, dataDir);
   }
-  const postgres = await PGlite.create(where);
-  await keepImage(postgres, image);
-  return postgres;
+  return await PGlite.create(dataDir);
 }
 
-async function keepImage(postgres: PGlite, path: string): Promise<void> {
-  const image = await postgres.dumpDataDir('none');
+/** The folder with an empty database; `undefined` where packages are installed read-only: every start makes its own. */
+async function imageFolder(): Promise<string | undefined> {
+  const image = imagePath();
+  if (existsSync(join(image, version))) return image;
+  const unfinished = `${image}.${process.pid}`;
   try {
-    mkdirSync(dirname(path), { recursive: true });
-    const unfinished = `${path}.${process.pid}`;
-    writeFileSync(unfinished, new Uint8Array(await image.arrayBuffer()));
-    renameSync(unfinished, path);
+    mkdirSync(dirname(image), { recursive: true });
+    await (await PGlite.create(unfinished)).close();
+    renameSync(unfinished, image);
   } catch {
-    // Packages that are installed read-only: every start makes its own database.
+    // Or another process has made it meanwhile.
+    return existsSync(join(image, version)) ? image : undefined;
   }
+  return image;
+}
+
+async function copyFolder(from: string, to: string): Promise<void> {
+  mkdirSync(to, { recursive: true, mode: 0o700 });
+  const entries = readdirSync(from, { recursive: true, withFileTypes: true });
+  const target = (entry: (typeof entries)[number]) => join(to, entry.parentPath.slice(from.length), entry.name);
+  for (const entry of entries.filter((one) => one.isDirectory())) mkdirSync(target(entry), { recursive: true });
+  const files = entries.filter((one) => one.isFile() && target(one) !== join(to, version));
+  await Promise.all(files.map((entry) => copyFile(join(entry.parentPath, entry.name), target(entry))));
+  // Last, so that a copy that was broken off is not taken for a database.
+  await copyFile(join(from, version), join(to, version));
 }
 
 function imagePath(): string {
   const main = createRequire(import.meta.url).resolve('@electric-sql/pglite');
-  const { version } = JSON.parse(readFileSync(join(dirname(main), '../package.json'), 'utf8')) as { version: string };
-  return join(dirname(main), '../../../.cache/data-out', `postgres-${version}.tar`);
+  const manifest = JSON.parse(readFileSync(join(dirname(main), '../package.json'), 'utf8')) as { version: string };
+  return join(dirname(main), '../../../.cache/data-out', `postgres-${manifest.version}`);
 }

@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { AwsError } from '../../../../lib/local/aws/errors.ts';
 import type { JsonService } from '../../../../lib/local/aws/json-service.ts';
-import { Database } from '../../../../lib/local/rds-data/database.ts';
+import type { SqlDatabase } from '../../../../lib/local/rds-data/database.ts';
 import { rdsDataService } from '../../../../lib/local/rds-data/rds-data.ts';
+import { temporaryDatabase } from '../../../helpers/temporary-database.ts';
 
 const target = { resourceArn: 'arn:cluster', secretArn: 'arn:secret', database: 'sda' };
 const reader = { username: 'The Reader', password: 'made by PostgreSQL' };
@@ -11,11 +12,11 @@ const logins = new Map([
   ['arn:stale', { ...reader, password: 'an older one' }],
   ['arn:nobody', { username: 'nobody', password: 'x' }],
 ]);
-let database: Database;
+let database: SqlDatabase;
 let service: JsonService;
 
 beforeAll(async () => {
-  database = await Database.open(undefined);
+  database = await temporaryDatabase();
   service = rdsDataService(database, {
     arn: 'arn:cluster',
     secretArn: 'arn:secret',
