@@ -197,7 +197,7 @@ async function start(
 
   const sources = new EventSources(deployment, emulator, functions);
   cleanup.push(() => sources.stop(() => functions.stop()));
-  const gateway: GatewayBehaviour = { contentLengthWithoutBody: 'kept' };
+  const gateway: GatewayBehaviour = { contentLengthWithoutBody: 'kept', throttles: false };
   for (const api of apis) {
     const onAccess = (line: string) => logs.write(`${api.name}-access`, line);
     servers.get(api.id)?.open({ api, functions, now, onAccess, behaviour: gateway });

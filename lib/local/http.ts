@@ -68,3 +68,21 @@ export async function writeBody(response: ServerResponse, body: Readable | strin
   }
   await pipeline(body, response).catch(() => response.destroy());
 }
+
+const loopback = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])(?::\d{1,5})?$/i;
+
+/**
+ * Refuse a request that a web page has sent: one for another host name, which leads here only after the page's own name was
+ * bound to this machine, and one of another origin. Programs on this machine send neither.
+ *
+ * @returns whether it was refused
+ */
+export function refuseForeign(request: IncomingMessage, response: ServerResponse): boolean {
+  const { host = '', origin } = request.headers;
+  const isOwn = (text: string) => loopback.test(text.replace(/^https?:\/\//i, ''));
+  if (loopback.test(host) && (origin === undefined || isOwn(origin))) return false;
+  request.resume();
+  response.writeHead(403, { 'content-type': 'text/plain' });
+  response.end('The local engine serves this machine only.\n');
+  return true;
+}

@@ -36,7 +36,7 @@ export class AuthorizerRunner {
     // An identity source that is missing or empty is a 401 without an invocation.
     if (identity.some((value) => !value)) return refused(gatewayError('UNAUTHORIZED'));
     const api = this.#api;
-    const methodArn = `arn:aws:execute-api:${api.region}:${accountId}:${api.id}/${api.stageName}/${request.httpMethod}${request.path}`;
+    const methodArn = methodArnOf(api, request);
     const verdict = await this.#verdict(
       authorizer,
       JSON.stringify([authorizer.id, identity]),
@@ -91,4 +91,9 @@ function readVerdict(payload: unknown): Verdict | undefined {
 
 function refused(error: GatewayError): Authorization {
   return { ok: false, error };
+}
+
+/** What an authorizer is asked about. */
+export function methodArnOf(api: RestApi, { httpMethod, path }: Pick<ApiRequest, 'httpMethod' | 'path'>): string {
+  return `arn:aws:execute-api:${api.region}:${accountId}:${api.id}/${api.stageName}/${httpMethod}${path}`;
 }

@@ -1,32 +1,39 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { readAll, writeBody } from '../http.ts';
 import type { Functions } from '../lambda/functions.ts';
-import type { AuthorizerRunner } from './authorizer.ts';
+import { type AuthorizerRunner, methodArnOf } from './authorizer.ts';
 import { type ApiRequest, eventOf, parameterOf } from './event.ts';
 import { type GatewayError, gatewayError, renderGatewayResponse } from './gateway-response.ts';
 import type { RestApi } from './model.ts';
 import { type ProxyReply, readProxyReply, readStreamedReply } from './reply.ts';
 import { findRoute, type Route } from './router.ts';
+import type { Throttle } from './throttle.ts';
 
 /** Largest request body. */
 const bodyLimit = 10 * 1024 * 1024;
 /** All header names and values together. */
 const headersLimit = 10_240;
+/** Characters of a URL, and of the ARN by which an authorizer is asked. */
+const urlLimit = 10_240;
+const methodArnLimit = 1600;
 
 export interface ExchangeContext {
   readonly api: RestApi;
   readonly functions: Functions;
   readonly authorizers: AuthorizerRunner;
   readonly behaviour: GatewayBehaviour;
+  readonly throttle: Throttle;
 }
 
-/** What nobody has documented of API Gateway, and a test may switch. */
+/** What is not documented of API Gateway, and what one machine does without: a test may switch it. */
 export interface GatewayBehaviour {
   /**
    * What becomes of a function's `Content-Length` on a streamed reply without a body (HEAD, 304). `renamed`: to
    * `x-amzn-Remapped-Content-Length`, as that of a buffered reply always is; `zero`: that, and 0 in its place.
    */
   contentLengthWithoutBody: 'kept' | 'dropped' | 'renamed' | 'zero';
+  /** Whether the limits of the template count. A person at one machine wants none. */
+  throttles: boolean;
 }
 
 /** What became of one request, for the access log. */
@@ -60,11 +67,15 @@ export async function serve(
   );
   if (size > headersLimit)
     return fail(gatewayError('DEFAULT_4XX', { status: 431, message: 'Request Header Fields Too Large' }));
+  const tooLong = () => gatewayError('DEFAULT_4XX', { status: 414, message: 'Request URI Too Long' });
+  if ((incoming.url ?? '').length > urlLimit) return fail(tooLong());
   const body = await readAll(incoming, bodyLimit);
   if (!body) return fail(gatewayError('REQUEST_TOO_LARGE'));
   const route = findRoute(api.methods, request.httpMethod, request.path);
   if (!route) return fail(gatewayError('MISSING_AUTHENTICATION_TOKEN'));
   const { method } = route;
+  if (context.behaviour.throttles && !context.throttle.admits(method)) return fail(gatewayError('THROTTLED'), route);
+  if (method.authorizer && methodArnOf(api, request).length > methodArnLimit) return fail(tooLong(), route);
   let authorizer: Readonly<Record<string, unknown>> | undefined;
   if (method.authorizer) {
     const authorization = await context.authorizers.authorize(method.authorizer, request, route);

@@ -32,6 +32,14 @@ export interface Method {
   readonly authorizer: Authorizer | undefined;
   /** Parameters that a validator demands: `querystring.inbox`, `header.X`. */
   readonly requiredParameters: readonly string[];
+  /** Absent: no limit but the account's. */
+  readonly throttling: ThrottleLimits | undefined;
+}
+
+export interface ThrottleLimits {
+  readonly requestsPerSecond: number;
+  /** Requests at once. */
+  readonly burst: number;
 }
 
 export interface Authorizer {
@@ -69,7 +77,7 @@ export function readApis(deployment: Deployment): readonly RestApi[] {
       region: deployment.region,
       accessLogFormat: record(stage.property('AccessLogSetting'))['Format']?.toString(),
       binaryMediaTypes: list(api.property('BinaryMediaTypes')).map(String),
-      methods: ofApi('Method').map((method) => readMethod(method, api, stageName, ofApi, deployment)),
+      methods: ofApi('Method').map((method) => readMethod(method, api, stage, ofApi, deployment)),
       gatewayResponses: new Map(
         ofApi('GatewayResponse').map((resource) => [text(resource, 'ResponseType'), readGatewayResponse(resource)]),
       ),
@@ -79,7 +87,8 @@ export function readApis(deployment: Deployment): readonly RestApi[] {
 
 type OfApi = (type: string) => readonly Resource[];
 
-function readMethod(method: Resource, api: Resource, stageName: string, ofApi: OfApi, deployment: Deployment): Method {
+function readMethod(method: Resource, api: Resource, stage: Resource, ofApi: OfApi, deployment: Deployment): Method {
+  const stageName = text(stage, 'StageName');
   const where = whereOf(method);
   const integration = record(method.property('Integration'));
   if (integration['Type'] !== 'AWS_PROXY') {
@@ -112,7 +121,20 @@ function readMethod(method: Resource, api: Resource, stageName: string, ofApi: O
     timeoutMs: Number(integration['TimeoutInMillis'] ?? defaultTimeoutMs),
     authorizer,
     requiredParameters: readRequiredParameters(method, ofApi, where),
+    throttling: readThrottling(stage, `/${segments.join('/')}`, httpMethod),
   };
+}
+
+/** The setting of the method itself, or that of all methods. */
+function readThrottling(stage: Resource, resourcePath: string, httpMethod: string): ThrottleLimits | undefined {
+  const settings = list(stage.property('MethodSettings')).map(record);
+  const own = `/${resourcePath.replaceAll('/', '~1')}`;
+  const setting =
+    settings.find(({ ResourcePath: path, HttpMethod: method }) => path === own && method === httpMethod) ??
+    settings.find(({ ResourcePath: path, HttpMethod: method }) => path === '/*' && method === '*');
+  const { ThrottlingRateLimit: rate, ThrottlingBurstLimit: burst } = setting ?? {};
+  if (rate === undefined || burst === undefined) return undefined;
+  return { requestsPerSecond: Number(rate), burst: Number(burst) };
 }
 
 function pathOf(resourceId: string, api: Resource, ofApi: OfApi, where: string): readonly string[] {

@@ -1,11 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { EngineError } from '../errors.ts';
+import { refuseForeign } from '../http.ts';
 import type { Functions } from '../lambda/functions.ts';
 import { AuthorizerRunner } from './authorizer.ts';
 import { readRequest } from './event.ts';
 import { type ExchangeContext, type ExchangeResult, type GatewayBehaviour, serve } from './exchange.ts';
 import type { RestApi } from './model.ts';
+import { Throttle } from './throttle.ts';
 
 /** What one API needs to serve. */
 export interface ApiServices {
@@ -36,9 +38,11 @@ export async function listenForApi(ports: readonly number[]): Promise<ApiServer>
   let context: Promise<ExchangeContext & ApiServices> | undefined;
   // The gateway refuses long headers itself, below.
   const server = createServer({ maxHeaderSize: 128 * 1024 }, async (request, response) => {
+    if (refuseForeign(request, response)) return;
     context ??= opened.promise.then((services) => ({
       ...services,
       authorizers: new AuthorizerRunner(services.functions, services.api),
+      throttle: new Throttle(services.now),
     }));
     await answer(await context, request, response).catch(() => response.destroy());
   });

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { readAll, writeBody } from '../http.ts';
+import { readAll, refuseForeign, writeBody } from '../http.ts';
 import { invocationOf } from '../lambda/trace-header.ts';
 import type { LocalS3 } from '../s3/local-s3.ts';
 import type { S3Reply } from '../s3/s3-reply.ts';
@@ -45,6 +45,7 @@ const lambdaLimit = 8 * 1024 * 1024;
 export async function startAwsFront(): Promise<AwsFront> {
   const opened = Promise.withResolvers<AwsServices>();
   const server = createServer(async (request, response) => {
+    if (refuseForeign(request, response)) return;
     const services = await opened.promise;
     await new Exchange(services, request, response).run();
   });

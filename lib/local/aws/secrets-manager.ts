@@ -6,6 +6,9 @@ import { record } from '../template/template.ts';
 import { AwsError } from './errors.ts';
 import { type JsonObject, type JsonService, parseJson, targetAction } from './json-service.ts';
 
+/** Bytes of a secret. */
+const longestSecret = 65_536;
+
 interface Version {
   readonly versionId: string;
   readonly value: string;
@@ -106,6 +109,9 @@ function perform(secrets: Secrets, action: string, input: JsonObject): JsonObjec
     case 'PutSecretValue': {
       if (typeof input['SecretString'] !== 'string') {
         throw new AwsError(400, 'InvalidParameterException', 'the local Secrets Manager keeps a SecretString only');
+      }
+      if (Buffer.byteLength(input['SecretString']) > longestSecret) {
+        throw new AwsError(400, 'ValidationException', `secretString has at most ${longestSecret} bytes`);
       }
       const version = secrets.put(arn, input['SecretString']);
       return { ARN: arn, Name: nameOf(arn), VersionId: version.versionId, VersionStages: ['AWSCURRENT'] };

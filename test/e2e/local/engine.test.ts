@@ -6,6 +6,7 @@ import { HeadObjectCommand } from '@aws-sdk/client-s3';
 import { GetQueueAttributesCommand, ReceiveMessageCommand, SendMessageCommand } from '@aws-sdk/client-sqs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Engine } from '../../../lib/local/engine.ts';
+import { rawRequest } from '../../helpers/raw-http.ts';
 import { Service, until } from '../../helpers/service.ts';
 import { writeFixtureAssembly } from './fixtures/assembly.ts';
 
@@ -338,6 +339,50 @@ describe('a queue', () => {
       deadLetterTargetArn: 'arn:aws:sqs:eu-north-1:000000000000:dead',
       maxReceiveCount: 2,
     });
+  });
+});
+
+describe('the limits of API Gateway', () => {
+  it('on requests a second count when they are asked for, each method by itself', async () => {
+    const times = (count: number) => Promise.all(Array.from({ length: count }, () => get('/checked?inbox=no')));
+    const statuses = async (count: number) => (await times(count)).map(({ status }) => status).sort();
+    expect(await statuses(4)).toEqual([200, 200, 200, 200]);
+    engine.gateway.throttles = true;
+    try {
+      expect(await statuses(4)).toEqual([200, 200, 429, 429]);
+      expect((await get('/echo')).status).toBe(200);
+    } finally {
+      engine.gateway.throttles = false;
+    }
+  });
+
+  it('on the length of a URL are kept, and on that of what an authorizer is asked about', async () => {
+    expect((await get(`/echo/${'x'.repeat(10_300)}`)).status).toBe(414);
+    const { status } = await rawRequest(engine.connection.proxyUrl, `guarded?${'x'.repeat(1700)}`, {
+      headers: { Authorization: 'someone' },
+    });
+    // The query is no part of it.
+    expect(status).toBe(200);
+  });
+});
+
+describe('a web page', () => {
+  it.each([
+    ['under a name of its own that leads here', { Host: 'rebound.example' }],
+    ['of another origin', { Origin: 'https://elsewhere.example' }],
+    ['without an origin of its own', { Origin: 'null' }],
+  ])('%s is refused by the APIs and by the AWS services', async (_, headers) => {
+    for (const url of [engine.connection.proxyUrl, engine.connection.dataOutUrl, engine.connection.endpoints.s3]) {
+      const reply = await rawRequest(url, 'echo', { headers });
+      expect([reply.status, reply.text]).toEqual([403, 'The local engine serves this machine only.\n']);
+    }
+  });
+
+  it('that is served from this machine is not', async () => {
+    const { status } = await rawRequest(engine.connection.proxyUrl, 'echo', {
+      headers: { Origin: 'http://localhost:3000' },
+    });
+    expect(status).toBe(200);
   });
 });
 
