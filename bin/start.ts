@@ -76,7 +76,7 @@ function guide({ connection, connectionPath }: Engine, dataDir: string | undefin
   Data-out API   ${dataOutUrl}
   Connection     ${connectionPath}
   Logs           ${logsDir}
-  State          ${dataDir ?? 'in memory (keep it with --data-dir DIR)'}
+  State          ${dataDir ?? 'in a temporary folder (keep it with --data-dir DIR)'}
 
 Fill the archive and release a dataset (another terminal, same folder):
 

@@ -37,7 +37,7 @@ export interface EngineOptions {
   readonly assemblyDir: string;
   /** Port of the proxy API; the data-out API takes the next one if it is free. @default - any free ports */
   readonly port?: number;
-  /** Folder that keeps all state. @default - state is in memory */
+  /** Folder that keeps all state. @default - state is in a temporary folder */
   readonly dataDir?: string;
   /** @default - `DATA_OUT_CONNECTION`, or `connection.json` in `dataDir`, or `.local/connection.json` */
   readonly connectionPath?: string;

@@ -73,6 +73,20 @@ describe('seed § 1: from export to plaintext', () => {
     expect(got).toEqual(expected);
   });
 
+  test('a file whose name is as long as a file system takes is staged and downloaded', async () => {
+    const path = `${'n'.repeat(251)}.bam`;
+    await service.archive('EGAD00000000255', path, 9_000_000);
+    await service.setDataset('EGAD00000000255', 'released');
+    const visa = await service.visa({ datasetId: 'EGAD00000000255', subject: 'long' });
+    const request = { id: 'EGAD00000000255', visa, publicKey: recipient.publicKey };
+    await service.settled(await service.exported(request));
+    const [{ fileName = '' } = {}, ...others] = await service.list(visa);
+    expect([fileName.length, others]).toEqual([255, []]);
+    const container = await service.download(visa, fileName);
+    const { plaintextSha256 } = await receive(once(container), recipient.privateKey);
+    expect(plaintextSha256).toBe(await sha256OfMade(path, 9_000_000));
+  });
+
   test('seed rule 6: the body is the archived one byte for byte, the header is new and the archive key is not its sender', async () => {
     const visa = await service.visa({ datasetId });
     const rows = await service.sql(

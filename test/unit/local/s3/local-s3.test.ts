@@ -1,0 +1,148 @@
+import { createHash } from 'node:crypto';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { IncomingMessage } from 'node:http';
+import { Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { AwsError } from '../../../../lib/local/aws/errors.ts';
+import { LocalS3 } from '../../../../lib/local/s3/local-s3.ts';
+import { parseS3Request } from '../../../../lib/local/s3/s3-request.ts';
+
+let folder: string;
+let now: Date;
+let s3: LocalS3;
+const options = { isEncrypted: false, lifecycle: [] };
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'data-out-local-s3-'));
+  now = new Date('2026-03-01T12:00:00.700Z');
+  s3 = new LocalS3(folder, () => now);
+  s3.createBucket('b', options);
+});
+afterEach(() => rmSync(folder, { recursive: true }));
+
+/** One request, as the front hands it on. */
+async function ask(method: string, url: string, headers: Record<string, string> = {}, body = '') {
+  const [path = '', query = ''] = url.split('?');
+  const request = new IncomingMessage(new Socket());
+  Object.assign(request.headers, { 'content-length': String(Buffer.byteLength(body)), ...headers });
+  request.push(body);
+  request.push(null);
+  const reply = await s3.handle(parseS3Request(method, path, query, request.headers), request);
+  const content = reply.body;
+  return { ...reply, text: typeof content === 'object' && 'pipe' in content ? await text(content) : String(content) };
+}
+const refusal = async (asked: Promise<unknown>) => {
+  const error = await asked.then(
+    () => undefined,
+    (thrown: unknown) => thrown,
+  );
+  if (!(error instanceof AwsError)) throw new Error(`expected a refusal, got ${String(error)}`);
+  return [error.status, error.code];
+};
+
+describe('what is written', () => {
+  test('has whole seconds, and the digest of its bytes as its entity tag', async () => {
+    const { headers } = await ask('PUT', '/b/k', {}, 'body');
+    expect(headers['etag']).toBe(`"${createHash('md5').update('body').digest('hex')}"`);
+    expect((await ask('HEAD', '/b/k')).headers['last-modified']).toBe('Sun, 01 Mar 2026 12:00:00 GMT');
+  });
+
+  test('under a KMS key has an entity tag that is no digest, and another one each time', async () => {
+    s3.createBucket('sealed', { ...options, isEncrypted: true });
+    const tags = [await ask('PUT', '/sealed/k', {}, 'body'), await ask('PUT', '/sealed/k', {}, 'body')];
+    const digest = `"${createHash('md5').update('body').digest('hex')}"`;
+    expect(new Set([...tags.map(({ headers }) => headers['etag']), digest]).size).toBe(3);
+    expect((await ask('HEAD', '/sealed/k')).headers['x-amz-server-side-encryption']).toBe('aws:kms');
+  });
+
+  test('comes back without aws-chunked, which is only how it travelled', async () => {
+    const chunks = '4\r\nbody\r\n0\r\nx-amz-checksum-crc64nvme:rosUhgp5mIg=\r\n\r\n';
+    const chunked = (decoded: string, trailer = chunks) =>
+      ask(
+        'PUT',
+        '/b/k',
+        {
+          'content-encoding': 'aws-chunked,gzip',
+          'x-amz-content-sha256': 'STREAMING-UNSIGNED-PAYLOAD-TRAILER',
+          'x-amz-decoded-content-length': decoded,
+          'x-amz-trailer': 'x-amz-checksum-crc64nvme',
+        },
+        trailer,
+      );
+    expect(await refusal(chunked('4'))).toEqual([400, 'BadDigest']);
+    const nine = chunks.replace('4\r\nbody', '9\r\n123456789');
+    expect(await refusal(chunked('8', nine))).toEqual([400, 'IncompleteBody']);
+    await chunked('9', nine);
+    const { headers, text: content } = await ask('GET', '/b/k');
+    expect([headers['content-encoding'], content]).toEqual(['gzip', '123456789']);
+  });
+
+  test.each([
+    [{ 'content-md5': createHash('md5').update('other').digest('base64') }, 'BadDigest'],
+    [{ 'x-amz-checksum-sha256': createHash('sha256').update('other').digest('base64') }, 'BadDigest'],
+    [{ 'x-amz-checksum-crc32': 'AAAAAA==' }, 'BadDigest'],
+    [{ 'x-amz-content-sha256': createHash('sha256').update('other').digest('hex') }, 'XAmzContentSHA256Mismatch'],
+    [{ 'x-amz-meta-long': 'x'.repeat(2050) }, 'MetadataTooLarge'],
+  ])('is refused when it is not what the request says (%j)', async (headers: Record<string, string>, code) => {
+    expect(await refusal(ask('PUT', '/b/k', headers, 'body'))).toEqual([400, code]);
+    expect(await refusal(ask('HEAD', '/b/k'))).toEqual([404, 'NoSuchKey']);
+  });
+
+  test('is found again by the next engine, but for what nothing refers to', async () => {
+    await ask('PUT', '/b/k', { 'x-amz-meta-a': '1' }, 'first');
+    await ask('PUT', '/b/k', { 'x-amz-meta-a': '2' }, 'second');
+    s3 = new LocalS3(folder, () => now);
+    const { headers, text: content } = await ask('GET', '/b/k');
+    expect([headers['x-amz-meta-a'], content]).toEqual(['2', 'second']);
+  });
+});
+
+describe('what is not modelled is refused by name', () => {
+  test.each([
+    ['GET', '/b/k?versionId=1', {}, 'versionId'],
+    ['PUT', '/b/k', { 'x-amz-tagging': 'a=b' }, 'x-amz-tagging'],
+    ['PUT', '/b/k', { 'x-amz-server-side-encryption-customer-key': 'k' }, 'x-amz-server-side-encryption-customer-key'],
+    ['GET', '/b?acl', {}, 'GET of a bucket'],
+    ['GET', '/', {}, 'GET of a bucket'],
+    ['POST', '/b/k?uploads', { 'x-amz-checksum-algorithm': 'SHA256' }, 'SHA256'],
+    ['PUT', '/b/k', { 'if-none-match': '"x"' }, 'If-None-Match'],
+  ])('%s %s %j', async (method, url, headers: Record<string, string>, name) => {
+    await expect(ask(method, url, headers)).rejects.toThrow(name);
+    expect(await refusal(ask(method, url, headers))).toEqual([501, 'NotImplemented']);
+  });
+
+  test('and a bucket that is not there, by the name of S3', async () => {
+    expect(await refusal(ask('GET', '/none/k'))).toEqual([404, 'NoSuchBucket']);
+  });
+});
+
+describe('the lifecycle of a bucket', () => {
+  const names = async () =>
+    [...(await ask('GET', '/b?list-type=2')).text.matchAll(/<Key>([^<]*)<\/Key>/g)].map(([, key]) => key);
+
+  test('removes objects at the first midnight UTC after their days, under its prefix', async () => {
+    s3.createBucket('b', { ...options, lifecycle: [{ prefix: 'direct/', expirationDays: 1 }] });
+    await ask('PUT', '/b/direct/k', {}, 'x');
+    await ask('PUT', '/b/other', {}, 'x');
+    now = new Date('2026-03-02T23:59:59Z');
+    s3.applyLifecycles();
+    expect(await names()).toEqual(['direct/k', 'other']);
+    now = new Date('2026-03-03T00:00:00Z');
+    s3.applyLifecycles();
+    expect(await names()).toEqual(['other']);
+  });
+
+  test('aborts uploads that were begun long ago', async () => {
+    s3.createBucket('b', { ...options, lifecycle: [{ prefix: '', abortUploadsDays: 2 }] });
+    const id = /<UploadId>([^<]+)</.exec((await ask('POST', '/b/k?uploads')).text)?.[1] ?? '';
+    const parts = () => ask('GET', `/b/k?uploadId=${id}`);
+    now = new Date('2026-03-03T12:00:00Z');
+    s3.applyLifecycles();
+    expect((await parts()).status).toBe(200);
+    now = new Date('2026-03-04T00:00:00Z');
+    s3.applyLifecycles();
+    expect(await refusal(parts())).toEqual([404, 'NoSuchUpload']);
+  });
+});
