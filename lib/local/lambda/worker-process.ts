@@ -1,9 +1,16 @@
 import { existsSync } from 'node:fs';
+import { Socket } from 'node:net';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { HttpResponseStream, isStreaming, ResponseStream, streamifyResponse } from './response-stream.ts';
 import { traceHeader } from './trace-header.ts';
-import { type FromWorker, type FunctionError, type ToWorker, workerVariables } from './worker-protocol.ts';
+import {
+  type FromWorker,
+  type FunctionError,
+  replyDescriptor,
+  type ToWorker,
+  workerVariables,
+} from './worker-protocol.ts';
 
 /**
  * Entry point of the process in which one function runs, as Lambda's Node.js runtime does it: load the bundle once, then
@@ -17,18 +24,16 @@ const functionArn = env[workerVariables.functionArn];
 delete process.env[workerVariables.functionArn];
 
 const post = (message: FromWorker) => process.send?.(message);
-let acknowledged = () => {};
-let invoke: (message: Extract<ToWorker, { type: 'invoke' }>) => Promise<void> = async () => {};
+/** Beside the messages, because those copy every byte several times. */
+const replies = new Socket({ fd: replyDescriptor, readable: false, writable: true });
+let invoke: (message: ToWorker) => Promise<void> = async () => {};
 
 Object.assign(globalThis, { awslambda: { streamifyResponse, HttpResponseStream } });
 // A signal at the terminal reaches the whole group; the engine decides the order in which things stop.
 process.on('SIGINT', () => {});
 process.on('SIGTERM', () => {});
 process.on('disconnect', () => process.exit(0));
-process.on('message', (message: ToWorker) => {
-  if (message.type === 'ack') acknowledged();
-  else void invoke(message);
-});
+process.on('message', (message: ToWorker) => void invoke(message));
 for (const event of ['uncaughtException', 'unhandledRejection'] as const) {
   process.on(event, (error: unknown) => {
     const described = describe(error);
@@ -42,24 +47,25 @@ const handler = await loadHandler();
 invoke = async ({ requestId, event, deadline }) => {
   const context = contextOf(requestId, deadline);
   process.env['_X_AMZN_TRACE_ID'] = traceHeader(requestId);
+  let bytes = 0;
   try {
     if (isStreaming(handler)) {
       const stream = new ResponseStream(
         (data) =>
-          new Promise<void>((resolve) => {
-            acknowledged = resolve;
-            post({ type: 'chunk', data });
+          new Promise<void>((resolve, reject) => {
+            bytes += data.length;
+            replies.write(data, (error) => (error ? reject(error) : resolve()));
           }),
       );
       await Promise.all([handler(JSON.parse(event), stream, context), stream.completed]);
-      post({ type: 'end' });
+      post({ type: 'end', bytes });
     } else {
       post({ type: 'result', payload: JSON.stringify((await handler(JSON.parse(event), context)) ?? null) });
     }
   } catch (error) {
     const described = describe(error);
     logError(described, requestId);
-    post({ type: 'failed', error: described });
+    post({ type: 'failed', error: described, bytes });
   }
 };
 post({ type: 'ready', initMs: performance.now() - started });

@@ -1,26 +1,25 @@
 /** What the engine sends to a function's worker process. */
-export type ToWorker =
-  | {
-      readonly type: 'invoke';
-      readonly requestId: string;
-      /** JSON. */
-      readonly event: string;
-      /** Milliseconds since 1970 when the invocation times out. */
-      readonly deadline: number;
-    }
-  /** The last chunk was passed on: the worker may send another one. */
-  | { readonly type: 'ack' };
+export interface ToWorker {
+  readonly type: 'invoke';
+  readonly requestId: string;
+  /** JSON. */
+  readonly event: string;
+  /** Milliseconds since 1970 when the invocation times out. */
+  readonly deadline: number;
+}
+
+/** The file descriptor of the pipe on which a worker process sends the bytes of streamed replies. */
+export const replyDescriptor = 4;
 
 /** What a worker process sends to the engine. */
 export type FromWorker =
   | { readonly type: 'ready'; readonly initMs: number }
   /** `exits`: the process ends itself. */
-  | { readonly type: 'failed'; readonly error: FunctionError; readonly exits?: true }
+  | { readonly type: 'failed'; readonly error: FunctionError; readonly exits?: true; readonly bytes?: number }
   /** JSON of what the handler returned. */
   | { readonly type: 'result'; readonly payload: string }
-  /** Bytes of a streamed reply. */
-  | { readonly type: 'chunk'; readonly data: Uint8Array }
-  | { readonly type: 'end' };
+  /** A streamed reply is over; `bytes`: how many of it are on the pipe. */
+  | { readonly type: 'end'; readonly bytes: number };
 
 /** An error as Lambda reports it to the invoker. */
 export interface FunctionError {

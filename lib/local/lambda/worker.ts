@@ -1,8 +1,9 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
+import { Socket } from 'node:net';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
-import type { FromWorker, FunctionError, ToWorker } from './worker-protocol.ts';
+import { type FromWorker, type FunctionError, replyDescriptor, type ToWorker } from './worker-protocol.ts';
 
 export interface WorkerOptions {
   readonly environment: Readonly<Record<string, string>>;
@@ -31,6 +32,10 @@ export class Worker {
   initMs = 0;
   #settle: (outcome: Outcome) => void = () => {};
   #onChunk: OnChunk = async () => {};
+  readonly #replies: Socket;
+  /** Bytes of the reply that have been passed on, and what to do when there are so many. */
+  #passed = 0;
+  #ended: { readonly bytes: number; readonly outcome: Outcome } | undefined;
 
   constructor({ environment, memoryMb, onLine }: WorkerOptions) {
     this.#child = fork(fileURLToPath(new URL('./worker-process.ts', import.meta.url)), [], {
@@ -38,11 +43,17 @@ export class Worker {
       // Lambda's limit is on the whole process; the rest is for what V8 does not count as old space.
       execArgv: [`--max-old-space-size=${Math.floor(memoryMb * 0.9)}`, '--disable-warning=ExperimentalWarning'],
       serialization: 'advanced',
-      stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
+      stdio: ['ignore', 'pipe', 'pipe', 'ipc', 'pipe'],
     });
     for (const output of [this.#child.stdout, this.#child.stderr]) {
       if (output) createInterface({ input: output }).on('line', onLine);
     }
+    const replies = this.#child.stdio[replyDescriptor];
+    if (!(replies instanceof Socket)) throw new TypeError('expected a pipe for streamed replies');
+    this.#replies = replies;
+    // A process that was killed breaks it; its exit says so.
+    replies.on('error', () => {});
+    replies.on('data', (chunk: Uint8Array) => this.#passOn(chunk));
     this.#ready = this.#initialise();
   }
 
@@ -56,6 +67,8 @@ export class Worker {
     const failed = await this.#ready;
     if (failed) return failed;
     this.#onChunk = onChunk;
+    this.#passed = 0;
+    this.#ended = undefined;
     const outcome = this.#next();
     this.#send({ type: 'invoke', requestId, event, deadline: Date.now() + timeoutMs });
     const timer = setTimeout(() => {
@@ -89,11 +102,10 @@ export class Worker {
       if (message.type === 'ready') {
         this.initMs = message.initMs;
         resolve(undefined);
-      } else if (message.type === 'chunk') {
-        void this.#onChunk(message.data).finally(() => this.#send({ type: 'ack' }));
       } else {
         if (message.type === 'failed' && message.exits) this.#ending = true;
-        this.#settle(message);
+        this.#ended = { bytes: 'bytes' in message ? (message.bytes ?? 0) : 0, outcome: message };
+        this.#settleWhenPassed();
       }
     });
     const timer = setTimeout(() => {
@@ -104,6 +116,21 @@ export class Worker {
     clearTimeout(timer);
     if (outcome) this.kill();
     return outcome;
+  }
+
+  /** The next chunk is read when this one has been taken. */
+  #passOn(chunk: Uint8Array): void {
+    this.#replies.pause();
+    void this.#onChunk(chunk).finally(() => {
+      this.#passed += chunk.length;
+      this.#replies.resume();
+      this.#settleWhenPassed();
+    });
+  }
+
+  /** The word that a reply is over may overtake its last bytes. */
+  #settleWhenPassed(): void {
+    if (this.#ended && this.#passed >= this.#ended.bytes) this.#settle(this.#ended.outcome);
   }
 
   #next(): Promise<Outcome> {

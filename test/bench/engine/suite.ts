@@ -26,7 +26,7 @@ const mebibyte = 2 ** 20;
 const fileBytes = Number(process.env['BENCH_ENGINE_MIB'] ?? 10 * 1024) * mebibyte;
 const listedFiles = Number(process.env['BENCH_ENGINE_FILES'] ?? 50_000);
 /** How much of the plaintext is fetched directly, in ranges of so much, so many at once. */
-const direct = { bytes: Math.min(fileBytes, 1024 * mebibyte), range: 5 * mebibyte, atOnce: 16 };
+const direct = { bytes: Math.min(fileBytes, 1024 * mebibyte), range: 5 * mebibyte, atOnce: 8 };
 const rounds = 3;
 const targets = { memory: 400e6, presigned: 0.5, smallRangeMs: 10, plaintext: 150 };
 
