@@ -23,7 +23,8 @@ const afterHelp = `${filesHelp}
 A damaged segment is named; what comes after it is not given out, and no file is left behind.
 
 With --sender a file is refused unless its header was written with the private key that belongs to that public key, as
-data-out encrypt --key does it. That is no signature: a reader could write such a file, too, but only for itself.
+data-out encrypt --key does it. That is no signature of the content: every reader of the file has its data key, and could
+write another body that passes.
 
 Examples:
   data-out decrypt --key me.sec.pem sample.bam.c4gh                (writes sample.bam)
