@@ -1,3 +1,5 @@
+import type { ArchiveCredentialsPolicy } from '../contract/archive-credentials.ts';
+
 /**
  * Everything an operator decides about one deployment. `bin/settings.ts` holds the values, {@link checkSettings} refuses
  * impossible ones at synth.
@@ -17,7 +19,7 @@ export interface Settings {
    * Whether list and stream insist on the central archive's Basic credentials beside the visa. `when-presented` serves
    * clients that omit them on the outbox; wrong credentials are refused in both modes. Usual: `required`.
    */
-  readonly archiveCredentials: 'required' | 'when-presented';
+  readonly archiveCredentials: ArchiveCredentialsPolicy;
   /** Days after which a staged container is deleted from the outbox, 1–365. Usual: 30. */
   readonly outboxExpiryDays: number;
   /** Life of a presigned URL in seconds, 60–3,600. Usual: 900 (15 minutes). */
