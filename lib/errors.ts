@@ -120,7 +120,7 @@ export class TemporarilyUnavailableError extends DataOutError {
 export class ArchiveDamagedError extends DataOutError {
   readonly code: 'archive_damaged' | 'archive_location_unknown' = 'archive_damaged';
 
-  /** This error, naming the file: bodies and headers know nothing of files, and the operator looks for one. */
+  /** This error, with the file's name in its message: the operator looks for a file. */
   ofFile(fileId: string): this {
     this.message = `file ${fileId}: ${this.message}`;
     return this;
