@@ -3,28 +3,16 @@ import {
   type DescribeFileReply,
   describeFileRequest,
 } from '../../lib/contract/describe-file.ts';
-import { environment } from '../../lib/contract/environment.ts';
 import { describeFile } from '../../lib/direct/description.ts';
 import { ArchiveDamagedError, DataOutError, ForbiddenError, TemporarilyUnavailableError } from '../../lib/errors.ts';
 import { RdsDirectCatalogue } from '../../lib/stores/rds/direct-catalogue.ts';
-import { S3Archive } from '../../lib/stores/s3/archive.ts';
-import { parseArchiveBuckets } from '../../lib/stores/s3/archive-buckets.ts';
 import { s3Client } from '../../lib/stores/s3/client.ts';
-import { SecretArchiveKeys } from '../../lib/stores/secrets/archive-keys.ts';
-import { secretsManagerClient } from '../../lib/stores/secrets/client.ts';
-import { database, databasePatienceMs } from '../shared/database.ts';
+import { deployedArchive } from '../shared/archive.ts';
+import { promptDatabase } from '../shared/database.ts';
 import { describeError } from '../shared/describe-error.ts';
-import { required } from '../shared/environment.ts';
 import { logger } from '../shared/observability.ts';
 
-const dependencies = {
-  catalogue: new RdsDirectCatalogue(database({ remainingMs: () => databasePatienceMs })),
-  archive: new S3Archive({ client: s3Client(), buckets: parseArchiveBuckets(required(environment.archiveBuckets)) }),
-  archiveKeys: new SecretArchiveKeys({
-    client: secretsManagerClient(),
-    secretArn: required(environment.archiveKeysSecretArn),
-  }),
-};
+const dependencies = { catalogue: new RdsDirectCatalogue(promptDatabase()), ...deployedArchive(s3Client()) };
 
 /**
  * Describes a file to `Drs`, which strangers reach. This function has the archive's keys and no route: it takes two ids, and
