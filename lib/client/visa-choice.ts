@@ -1,4 +1,5 @@
 import { unverifiedClaims, visasIn } from '../contract/unverified-token.ts';
+import { grantType } from '../contract/visa-type.ts';
 
 /** One visa out of a passport that is too large for a header. */
 export interface ChosenVisa {
@@ -22,9 +23,6 @@ interface Grant {
   /** Seconds since 1970. */
   readonly exp: number;
 }
-
-/** The type of visa that grants a dataset (Passport 1.2, ControlledAccessGrants). */
-const grantType = 'ControlledAccessGrants';
 
 /**
  * For the outbox: the service shows the part of each identity in a passport, so any visa of an identity shows its part.
