@@ -31,7 +31,7 @@ export interface Violation {
   readonly message: string;
 }
 
-/** A request can break a rule in every few bytes of its body: more violations than this help nobody. */
+/** A request can break a rule in every few bytes of its body. A longer list would be no help, and a large reply. */
 const mostViolations = 20;
 
 /**

@@ -15,8 +15,8 @@ import { logger } from '../shared/observability.ts';
 const dependencies = { catalogue: new RdsDirectCatalogue(promptDatabase()), ...deployedArchive(s3Client()) };
 
 /**
- * Describes a file to `Drs`, which strangers reach. This function has the archive's keys and no route: it takes two ids, and
- * tells nothing of header or key. An error that is not foreseen is told as failed, without its text.
+ * Describes a file to `Drs`, which strangers reach. This function has the archive's keys and no route. It takes two ids, and
+ * its reply holds nothing of header or key. The reply to an unforeseen error says that it failed, without the error's text.
  */
 export async function handler(event: unknown): Promise<DescribeFileReply> {
   const request = describeFileRequest.safeParse(event).data;
@@ -36,7 +36,7 @@ export async function handler(event: unknown): Promise<DescribeFileReply> {
 
 function errorFor(error: unknown): DescribeFileError | undefined {
   if (error instanceof ForbiddenError) return { code: error.code };
-  // Which damage it is, the log says: the caller is told the same of all.
+  // The log says which damage it is. The caller gets one code for all.
   if (error instanceof ArchiveDamagedError) return { code: 'archive_damaged' };
   if (!(error instanceof TemporarilyUnavailableError)) return undefined;
   return { code: error.code, retryAfterSeconds: error.retryAfterSeconds };

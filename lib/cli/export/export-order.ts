@@ -40,7 +40,7 @@ export interface ExportSources {
 
 /**
  * Clocks differ: a visa that expired a moment ago may still be good for the service, so there is only a warning. The service
- * would accept an older one, too, and reject it afterwards, when the administrator hears of it no more.
+ * would accept an older one, too, and reject it later, when the administrator no longer hears of it.
  */
 const clockSkewMs = 300_000;
 
