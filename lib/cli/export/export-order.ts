@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { resolve } from 'node:path';
 import { ClientError } from '../../client/errors.ts';
 import type { ExportRequest, ProxyApi } from '../../client/proxy.ts';
+import { namesDataset } from '../../client/visa-choice.ts';
 import { formatPublicKey, publicKeyFingerprint } from '../../crypt4gh/index.ts';
 import type { Terminal } from '../../terminal/terminal.ts';
 import { datasetsOf, decodeVisaOrPassport, expiryOf } from '../decoded-visa.ts';
@@ -73,8 +74,7 @@ export async function readOrder(words: ExportWords, sources: ExportSources, term
     });
   }
   const granted = datasetsOf(token);
-  // Some issuers write a URL whose last part is the dataset.
-  const isNamed = granted.some((value) => value === id || value.split(/[/:#]/).at(-1) === id);
+  const isNamed = granted.some((value) => namesDataset(value, id));
   const expired = expiryWarning(token, terminal.now());
   const doubts = [
     ...(expired === undefined ? [] : [expired]),
