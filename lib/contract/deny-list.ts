@@ -20,7 +20,7 @@ const deniedSubject = z.strictObject({ iss: text, sub: text });
 
 /**
  * The document in the secret: `{"denied":[{"iss":"…","jti":"…"},{"iss":"…","sub":"…"}]}`. Strict, because a misspelt
- * entry would deny nobody.
+ * entry would have no effect.
  */
 export const denyListDocument = z.strictObject({ denied: z.array(z.union([deniedToken, deniedSubject])) });
 export type DenyListDocument = z.infer<typeof denyListDocument>;

@@ -42,7 +42,10 @@ export function registerDecrypt(program: Command, context: CommandContext): void
   withKeyOptions(command);
   withOutputOptions(command, 'where to (default: the name without .c4gh; standard output for standard input)')
     .option('--range <a-b>', 'only bytes a to b of the plaintext, b not among them; a- for all from a on')
-    .option('--sender <file>', 'public key of who must have written the file; any other is refused (default: anybody)')
+    .option(
+      '--sender <file>',
+      'public key of the expected sender; a file of another sender is refused (default: any sender)',
+    )
     .option('--header <file>', 'the header, where the input is the body alone')
     .addHelpText('after', afterHelp)
     .action(async (file: string, options: DecryptOptions, self: Command) => {

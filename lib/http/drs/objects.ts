@@ -1,8 +1,8 @@
 import type { FileDescription } from '../../contract/describe-file.ts';
-import type { VisaRules } from '../../direct/access.ts';
 import type { Checksum, FileDescriptions } from '../../direct/ports.ts';
 import { NotFoundError } from '../../errors.ts';
 import type { Catalogue, FileReference } from '../../export/ports.ts';
+import type { VisaRules } from '../../visas/index.ts';
 import { type HttpReply, jsonReply } from '../reply.ts';
 import type { HttpRequest } from '../request.ts';
 import { authorizationsFor } from './authorizations.ts';

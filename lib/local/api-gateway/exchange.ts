@@ -20,7 +20,7 @@ export interface ExchangeContext {
   readonly behaviour: GatewayBehaviour;
 }
 
-/** What nobody has documented of API Gateway, and a test may switch. */
+/** Behaviour of API Gateway that is not documented, so that tests try each possibility. */
 export interface GatewayBehaviour {
   /**
    * What becomes of a function's `Content-Length` on a streamed reply without a body (HEAD, 304). `renamed`: to
