@@ -11,7 +11,7 @@ const usage = `npm start -- [--port N] [--data-dir DIR] [--archive-credentials $
 
 async function main(): Promise<void> {
   const { port, dataDir, archiveCredentials } = readArguments();
-  // Also of the processes that it starts: databases and objects are made with the widest rights.
+  // Child processes inherit it: they would make databases and objects that everybody can read.
   process.umask(0o077);
   const started = performance.now();
   const starting = startEngine({

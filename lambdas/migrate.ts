@@ -11,10 +11,9 @@ import dataOut from '../lib/stores/rds/migrations/0003-data-out.sql';
 import auditIndexes from '../lib/stores/rds/migrations/0004-audit-indexes.sql';
 import archiveLocation from '../lib/stores/rds/migrations/0005-archive-location.sql';
 import { secretsManagerClient } from '../lib/stores/secrets/client.ts';
-import { whenSettled } from '../lib/stores/settling.ts';
-import { describeError } from './shared/describe-error.ts';
 import { required } from './shared/environment.ts';
 import { logger } from './shared/observability.ts';
+import { settled, workingMs } from './shared/settled.ts';
 
 /** Imported one by one, so that the bundle holds their text and a changed file makes another function version. */
 const migrations = [
@@ -32,9 +31,6 @@ const roles = [
   { role: databaseRoles.worker, secretArn: process.env[environment.databaseWorkerSecretArn] },
 ];
 
-/** Time that is kept to report a failure before Lambda ends the invocation. */
-const reserveMs = 3000;
-
 let remainingMs = (): number => 0;
 const db = new DataApi({
   client: rdsDataClient(),
@@ -50,11 +46,8 @@ const db = new DataApi({
  * new cluster; a failure is thrown, and rolls the deployment back.
  */
 export async function handler(_event: unknown, context: Context): Promise<{ applied: string[] }> {
-  remainingMs = () => context.getRemainingTimeInMillis() - reserveMs;
-  const applied = await whenSettled(bringUpToDate, {
-    remainingMs: remainingMs(),
-    onRefusal: (error) => logger.warn('refused, perhaps not for long', describeError(error)),
-  });
+  remainingMs = () => workingMs(context);
+  const applied = await settled(bringUpToDate, context);
   logger.info('database is up to date', { applied });
   return { applied };
 }

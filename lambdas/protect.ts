@@ -3,13 +3,9 @@ import { RDSClient } from '@aws-sdk/client-rds';
 import type { Context } from 'aws-lambda';
 import { environment } from '../lib/contract/environment.ts';
 import { protectStorage } from '../lib/stores/protection.ts';
-import { whenSettled } from '../lib/stores/settling.ts';
-import { describeError } from './shared/describe-error.ts';
 import { required } from './shared/environment.ts';
 import { logger } from './shared/observability.ts';
-
-/** Time that is kept to report a failure before Lambda ends the invocation. */
-const reserveMs = 3000;
+import { settled } from './shared/settled.ts';
 
 const requestHandler = { connectionTimeout: 3000, requestTimeout: 10_000, throwOnRequestTimeout: true };
 const storage = {
@@ -24,9 +20,6 @@ const storage = {
  * permissions; a failure is thrown, and rolls the deployment back when it is part of one.
  */
 export async function handler(_event: unknown, context: Context): Promise<void> {
-  await whenSettled(() => protectStorage(storage), {
-    remainingMs: context.getRemainingTimeInMillis() - reserveMs,
-    onRefusal: (error) => logger.warn('refused, perhaps not for long', describeError(error)),
-  });
+  await settled(() => protectStorage(storage), context);
   logger.info('storage is protected', { stackId: storage.stackId, clusterArn: storage.clusterArn });
 }

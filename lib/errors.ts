@@ -31,7 +31,7 @@ export interface Violation {
   readonly message: string;
 }
 
-/** A request can break a rule in every few bytes of its body: more violations than this help nobody. */
+/** A request can break a rule in every few bytes of its body. A longer list would be no help, and a large reply. */
 const mostViolations = 20;
 
 /**
@@ -120,7 +120,7 @@ export class TemporarilyUnavailableError extends DataOutError {
 export class ArchiveDamagedError extends DataOutError {
   readonly code: 'archive_damaged' | 'archive_location_unknown' = 'archive_damaged';
 
-  /** This error, naming the file: bodies and headers know nothing of files, and the operator looks for one. */
+  /** This error, with the file's name in its message: the operator looks for a file. */
   ofFile(fileId: string): this {
     this.message = `file ${fileId}: ${this.message}`;
     return this;

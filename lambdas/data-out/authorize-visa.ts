@@ -15,11 +15,11 @@ const rules = deployedVisaRules();
  */
 export const handler = requestAuthorizer(['*'], async (event) => {
   const { subject } = await verifiedToken(theToken(headersOf(event)), rules);
-  // The hash under which the outbox knows them: names nobody in a log.
+  // The hash under which the outbox knows the subject: the log then holds no name.
   return { principalId: outboxPrefix(subject) };
 });
 
-/** Of two tokens neither counts: nothing without a verified one reaches a function that holds keys. */
+/** Two tokens are a 401 here: no request without a verified token may reach a function that holds keys. */
 function theToken(headers: ReadonlyMap<string, readonly string[]>): string {
   try {
     return bearerToken({ headers });

@@ -3,32 +3,20 @@ import {
   type DescribeFileReply,
   describeFileRequest,
 } from '../../lib/contract/describe-file.ts';
-import { environment } from '../../lib/contract/environment.ts';
 import { describeFile } from '../../lib/direct/description.ts';
 import { ArchiveDamagedError, DataOutError, ForbiddenError, TemporarilyUnavailableError } from '../../lib/errors.ts';
 import { RdsDirectCatalogue } from '../../lib/stores/rds/direct-catalogue.ts';
-import { S3Archive } from '../../lib/stores/s3/archive.ts';
-import { parseArchiveBuckets } from '../../lib/stores/s3/archive-buckets.ts';
 import { s3Client } from '../../lib/stores/s3/client.ts';
-import { SecretArchiveKeys } from '../../lib/stores/secrets/archive-keys.ts';
-import { secretsManagerClient } from '../../lib/stores/secrets/client.ts';
-import { database, databasePatienceMs } from '../shared/database.ts';
+import { deployedArchive } from '../shared/archive.ts';
+import { promptDatabase } from '../shared/database.ts';
 import { describeError } from '../shared/describe-error.ts';
-import { required } from '../shared/environment.ts';
 import { logger } from '../shared/observability.ts';
 
-const dependencies = {
-  catalogue: new RdsDirectCatalogue(database({ remainingMs: () => databasePatienceMs })),
-  archive: new S3Archive({ client: s3Client(), buckets: parseArchiveBuckets(required(environment.archiveBuckets)) }),
-  archiveKeys: new SecretArchiveKeys({
-    client: secretsManagerClient(),
-    secretArn: required(environment.archiveKeysSecretArn),
-  }),
-};
+const dependencies = { catalogue: new RdsDirectCatalogue(promptDatabase()), ...deployedArchive(s3Client()) };
 
 /**
- * Describes a file to `Drs`, which strangers reach. This function has the archive's keys and no route: it takes two ids, and
- * tells nothing of header or key. An error that is not foreseen is told as failed, without its text.
+ * Describes a file to `Drs`, which strangers reach. This function has the archive's keys and no route. It takes two ids, and
+ * its reply holds nothing of header or key. The reply to an unforeseen error says that it failed, without the error's text.
  */
 export async function handler(event: unknown): Promise<DescribeFileReply> {
   const request = describeFileRequest.safeParse(event).data;
@@ -48,7 +36,7 @@ export async function handler(event: unknown): Promise<DescribeFileReply> {
 
 function errorFor(error: unknown): DescribeFileError | undefined {
   if (error instanceof ForbiddenError) return { code: error.code };
-  // Which damage it is, the log says: the caller is told the same of all.
+  // The log says which damage it is. The caller gets one code for all.
   if (error instanceof ArchiveDamagedError) return { code: 'archive_damaged' };
   if (!(error instanceof TemporarilyUnavailableError)) return undefined;
   return { code: error.code, retryAfterSeconds: error.retryAfterSeconds };

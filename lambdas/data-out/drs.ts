@@ -29,7 +29,7 @@ const info = serviceInfo();
 
 /**
  * GA4GH DRS 1.5.0. A GET of an object is behind the authorizer, too; a POST carries its passports in the body, so strangers
- * reach this function. It has no key of the archive: what takes one is asked of another function, for a caller who may know.
+ * reach this function. It has no key of the archive. Once a caller may know a file, it asks another function to describe it.
  */
 export async function handler(event: APIGatewayProxyEvent): Promise<APIGatewayProxyResult> {
   const reply = await answer(event, directChallenge, (request) => operation(event, request));

@@ -2,13 +2,10 @@ import { directChallenge } from '../../lib/contract/challenges.ts';
 import { environment } from '../../lib/contract/environment.ts';
 import { type ServedFile, serveFile } from '../../lib/http/file.ts';
 import { serveContent, serveHeader } from '../../lib/http/split.ts';
-import { S3Archive } from '../../lib/stores/s3/archive.ts';
-import { parseArchiveBuckets } from '../../lib/stores/s3/archive-buckets.ts';
 import { s3Client } from '../../lib/stores/s3/client.ts';
 import { S3DirectUrls } from '../../lib/stores/s3/direct-urls.ts';
 import { S3OutboxWriter } from '../../lib/stores/s3/outbox-writer.ts';
-import { SecretArchiveKeys } from '../../lib/stores/secrets/archive-keys.ts';
-import { secretsManagerClient } from '../../lib/stores/secrets/client.ts';
+import { deployedArchive } from '../shared/archive.ts';
 import { directAccess } from '../shared/direct-access.ts';
 import { required, requiredNumber } from '../shared/environment.ts';
 import { logger } from '../shared/observability.ts';
@@ -18,17 +15,14 @@ import { streamedHandler } from '../shared/stream-reply.ts';
 keepMemorySmall();
 
 const client = s3Client();
-const archiveBuckets = parseArchiveBuckets(required(environment.archiveBuckets));
+const { archiveBuckets, archive, archiveKeys } = deployedArchive(client);
 const outboxBucket = required(environment.outboxBucket);
 const urlLifetimeSeconds = requiredNumber(environment.urlLifetimeSeconds);
 
 const endpoint = {
   ...directAccess(),
-  archive: new S3Archive({ client, buckets: archiveBuckets }),
-  archiveKeys: new SecretArchiveKeys({
-    client: secretsManagerClient(),
-    secretArn: required(environment.archiveKeysSecretArn),
-  }),
+  archive,
+  archiveKeys,
   outbox: new S3OutboxWriter({ client, bucket: outboxBucket, archiveBuckets }),
   urls: new S3DirectUrls({ client, archiveBuckets, outboxBucket, urlLifetimeSeconds }),
   now: () => new Date(),

@@ -1,13 +1,10 @@
 import { environment } from '../../lib/contract/environment.ts';
 import { RdsCatalogue } from '../../lib/stores/rds/catalogue.ts';
 import { RdsExportLog } from '../../lib/stores/rds/export-log.ts';
-import { S3Archive } from '../../lib/stores/s3/archive.ts';
-import { parseArchiveBuckets } from '../../lib/stores/s3/archive-buckets.ts';
 import { s3Client } from '../../lib/stores/s3/client.ts';
 import { S3OutboxWriter } from '../../lib/stores/s3/outbox-writer.ts';
-import { SecretArchiveKeys } from '../../lib/stores/secrets/archive-keys.ts';
-import { secretsManagerClient } from '../../lib/stores/secrets/client.ts';
 import { sqsClient } from '../../lib/stores/sqs/client.ts';
+import { deployedArchive } from '../shared/archive.ts';
 import { database } from '../shared/database.ts';
 import { visaDenyList } from '../shared/deny-list.ts';
 import { required } from '../shared/environment.ts';
@@ -15,7 +12,7 @@ import { queueHandler } from '../shared/queue.ts';
 import { stageRecord } from '../shared/stage-record.ts';
 
 const client = s3Client();
-const archiveBuckets = parseArchiveBuckets(required(environment.archiveBuckets));
+const { archiveBuckets, archive, archiveKeys } = deployedArchive(client);
 const data = database();
 const denyList = visaDenyList();
 
@@ -26,12 +23,9 @@ export const handler = queueHandler({
   retryDelaysSeconds: required(environment.retryDelaysSeconds),
   handle: stageRecord({
     catalogue: new RdsCatalogue(data),
-    archive: new S3Archive({ client, buckets: archiveBuckets }),
+    archive,
     outbox: new S3OutboxWriter({ client, bucket: required(environment.outboxBucket), archiveBuckets }),
-    archiveKeys: new SecretArchiveKeys({
-      client: secretsManagerClient(),
-      secretArn: required(environment.archiveKeysSecretArn),
-    }),
+    archiveKeys,
     log: new RdsExportLog(data),
     denied: () => denyList.current(),
     now: () => new Date(),

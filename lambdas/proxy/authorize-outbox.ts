@@ -7,9 +7,9 @@ import { outboxAccess } from '../shared/outbox-access.ts';
 const access = outboxAccess();
 
 /**
- * Request authorizer of list and stream: visa and archive credentials. The functions behind it verify the visa once more,
- * and serve nobody whom this has not admitted. It is here because only API Gateway itself can send `WWW-Authenticate`, and
- * so that what serves the outbox has no access to the database.
+ * Request authorizer of list and stream: visa and archive credentials. The functions behind it verify the visa once more, and
+ * serve only callers that this one has admitted. There are two reasons for an authorizer: only API Gateway itself can send
+ * `WWW-Authenticate`, and the functions that serve the outbox need no access to the database.
  */
 export const handler = requestAuthorizer(['GET/files', 'GET/stream/*', 'HEAD/stream/*'], async (event) => {
   try {
@@ -17,7 +17,7 @@ export const handler = requestAuthorizer(['GET/files', 'GET/stream/*', 'HEAD/str
     return { principalId, context: { isAdmitted: 'true', ...(archiveUser !== undefined && { archiveUser }) } };
   } catch (error) {
     if (!(error instanceof InvalidRequestError)) throw error;
-    // A header that is given twice: the function says so with 400. Not admitted, so it can do nothing else.
+    // A header that is given twice. The caller passes without being admitted: the function can answer 400, and only that.
     return { principalId: 'unverified' };
   }
 });

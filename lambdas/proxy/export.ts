@@ -19,7 +19,7 @@ const endpoint = {
   clock: () => new Date(),
 };
 
-/** `POST /export/{archive_kind}`, behind the authorizer of administrators: one message on `export-requests`, then 200 at once. */
+/** `POST /export/{archive_kind}`, behind the administrators' authorizer: one message on `export-requests`, then 200 at once. */
 export async function handler(event: APIGatewayProxyEvent): Promise<APIGatewayProxyResult> {
   const reply = await answer(event, proxyChallenge, async (request) => {
     const { reply, exportRequestId } = await requestExport(request, endpoint);

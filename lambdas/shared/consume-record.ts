@@ -3,14 +3,15 @@ import type { SQSRecord } from 'aws-lambda';
 import { metrics as names } from '../../lib/contract/metrics.ts';
 import { type ConsumeDependencies, consumeExportRequest } from '../../lib/export/consume.ts';
 import { logger, metrics } from './observability.ts';
+import { receivedMessage } from './queue.ts';
 import { reportRejection } from './report-rejection.ts';
 
 /** Handles one record of `export-requests`: carried out or rejected, and reported. A throw brings the message back. */
 export function consumeRecord(dependencies: ConsumeDependencies): (record: SQSRecord) => Promise<void> {
-  return async ({ messageId, body, messageAttributes, attributes }) => {
-    const strings = Object.entries(messageAttributes).map(([name, value]) => [name, value.stringValue]);
+  return async (record) => {
+    const strings = Object.entries(record.messageAttributes).map(([name, value]) => [name, value.stringValue]);
     const result = await consumeExportRequest(
-      { messageId, body, attributes: Object.fromEntries(strings), sentAt: new Date(Number(attributes.SentTimestamp)) },
+      { ...receivedMessage(record), attributes: Object.fromEntries(strings) },
       dependencies,
     );
     if (result.outcome === 'rejected') {

@@ -3,11 +3,8 @@ import { rdsDataClient } from '../../lib/stores/rds/client.ts';
 import { DataApi, type DataApiOptions } from '../../lib/stores/rds/data-api.ts';
 import { required } from './environment.ts';
 
-/**
- * Milliseconds that a query may take while a caller waits. A paused cluster needs longer to resume: the caller gets a 503
- * and the cluster is awake for the next try.
- */
-export const databasePatienceMs = 8000;
+/** Milliseconds that a query may take while a caller waits. */
+const patienceMs = 8000;
 
 /**
  * The catalogue's database, from the environment of the function; a call may wait for a paused cluster to resume, unless
@@ -21,4 +18,12 @@ export function database(options: Pick<DataApiOptions, 'remainingMs'> = {}): Dat
     database: required(environment.databaseName),
     ...options,
   });
+}
+
+/**
+ * The same for functions that answer callers. A paused cluster needs longer to resume: the caller gets a 503, and the cluster
+ * is awake for the next try.
+ */
+export function promptDatabase(): DataApi {
+  return database({ remainingMs: () => patienceMs });
 }

@@ -3,7 +3,7 @@ import { environment } from '../../lib/contract/environment.ts';
 import { ArchiveCredentials } from '../../lib/http/archive-credentials.ts';
 import type { OutboxAccess } from '../../lib/http/recipients.ts';
 import { RdsArchiveUsers } from '../../lib/stores/rds/archive-users.ts';
-import { database, databasePatienceMs } from './database.ts';
+import { promptDatabase } from './database.ts';
 import { required } from './environment.ts';
 import { deployedVisaRules } from './visa-rules.ts';
 
@@ -15,7 +15,7 @@ export function outboxAccess(): OutboxAccess {
       `environment variable ${environment.archiveCredentials} is not one of ${archiveCredentialsPolicies}`,
     );
   }
-  const users = new RdsArchiveUsers(database({ remainingMs: () => databasePatienceMs }));
+  const users = new RdsArchiveUsers(promptDatabase());
   const archiveCredentials = new ArchiveCredentials({ users, policy, clock: () => new Date() });
   return { rules: deployedVisaRules(), archiveCredentials };
 }

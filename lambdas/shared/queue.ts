@@ -4,6 +4,7 @@ import { ChangeMessageVisibilityCommand, type SQSClient } from '@aws-sdk/client-
 import type { Context, SQSBatchResponse, SQSEvent, SQSRecord } from 'aws-lambda';
 import { metrics as names } from '../../lib/contract/metrics.ts';
 import { DataOutError } from '../../lib/errors.ts';
+import type { ReceivedMessage } from '../../lib/export/received.ts';
 import { describeError } from './describe-error.ts';
 import { describeRecord } from './describe-record.ts';
 import { logger, metrics } from './observability.ts';
@@ -52,6 +53,11 @@ export function queueHandler(options: QueueHandlerOptions): QueueHandler {
       if (metrics.hasStoredMetrics()) metrics.publishStoredMetrics();
     }
   };
+}
+
+/** The message of a record, as the domain takes it. */
+export function receivedMessage({ messageId, body, attributes }: SQSRecord): ReceivedMessage {
+  return { messageId, body, sentAt: new Date(Number(attributes.SentTimestamp)) };
 }
 
 /** How often the queue has delivered this message, this time included. */

@@ -4,20 +4,18 @@ import { metrics as names } from '../../lib/contract/metrics.ts';
 import { ArchiveDamagedError } from '../../lib/errors.ts';
 import { type StageDependencies, type StageOutcome, stageFile } from '../../lib/export/stage.ts';
 import { logger, metrics } from './observability.ts';
-import { receiveCount } from './queue.ts';
+import { receiveCount, receivedMessage } from './queue.ts';
 import { reportRejection } from './report-rejection.ts';
 
 /** Handles one record of `file-exports`: staged or rejected, and reported. A throw brings the message back. */
 export function stageRecord(dependencies: StageDependencies): (record: SQSRecord, context: Context) => Promise<void> {
   return async (record, context) => {
-    const { messageId, body, attributes } = record;
-    const received = { messageId, body, sentAt: new Date(Number(attributes.SentTimestamp)) };
     const delivery = {
       redelivered: receiveCount(record) > 1,
       remainingMs: () => context.getRemainingTimeInMillis(),
     };
     try {
-      report(await stageFile(received, dependencies, delivery));
+      report(await stageFile(receivedMessage(record), dependencies, delivery));
     } catch (error) {
       if (error instanceof ArchiveDamagedError) metrics.addMetric(names.archiveDamaged, MetricUnit.Count, 1);
       throw error;

@@ -1,4 +1,5 @@
-import { decodeJwt } from 'jose';
+import { type UnverifiedClaims, unverifiedClaims } from '../contract/unverified-token.ts';
+import { grantType } from '../contract/visa-type.ts';
 
 /** A visa as its token says it. Nothing of it has been verified: only the service knows whose signatures it trusts. */
 export interface DecodedVisa {
@@ -24,12 +25,9 @@ export interface DecodedToken {
   readonly unreadable: number;
 }
 
-/** The one type of visa that grants a dataset (Passport 1.2, ControlledAccessGrants). */
-export const grantType = 'ControlledAccessGrants';
-
 /** What the token says; `undefined` when it is neither a visa nor a passport. */
 export function decodeVisaOrPassport(token: string): DecodedToken | undefined {
-  const claims = claimsOf(token);
+  const claims = unverifiedClaims(token);
   if (claims === undefined) return undefined;
   const about = { issuer: text(claims['iss']), expires: date(claims['exp']), notBefore: date(claims['nbf']) };
   const single = visaIn(claims);
@@ -37,7 +35,7 @@ export function decodeVisaOrPassport(token: string): DecodedToken | undefined {
   const held: unknown = claims['ga4gh_passport_v1'];
   if (!Array.isArray(held)) return undefined;
   const visas = held.flatMap((each: unknown) => {
-    const inner = typeof each === 'string' ? claimsOf(each) : undefined;
+    const inner = typeof each === 'string' ? unverifiedClaims(each) : undefined;
     return (inner && visaIn(inner)) ?? [];
   });
   return { kind: 'passport', ...about, visas, unreadable: held.length - visas.length };
@@ -57,20 +55,10 @@ export function expiryOf({ expires, visas }: DecodedToken): Date | undefined {
   return expires < last ? expires : last;
 }
 
-type Claims = Readonly<Record<string, unknown>>;
-
-function claimsOf(token: string): Claims | undefined {
-  try {
-    return decodeJwt(token);
-  } catch {
-    return undefined;
-  }
-}
-
-function visaIn(claims: Claims): DecodedVisa | undefined {
+function visaIn(claims: UnverifiedClaims): DecodedVisa | undefined {
   const visa: unknown = claims['ga4gh_visa_v1'];
   if (typeof visa !== 'object' || visa === null) return undefined;
-  const { type, value } = visa as Claims;
+  const { type, value } = visa as UnverifiedClaims;
   return {
     issuer: text(claims['iss']),
     subject: text(claims['sub']),

@@ -17,7 +17,7 @@ export interface ConnectionSettings {
   readonly dataOutUrl?: string | undefined;
   readonly visa?: (() => Promise<string>) | undefined;
   readonly basic?: (() => Promise<BasicCredentials>) | undefined;
-  /** Told, once each, what the user should know. It may hold text of a token. Default: nobody is told. */
+  /** Gets each remark for the user once. A remark may hold text of a token. Default: remarks are dropped. */
   readonly note?: (text: string) => void;
   readonly transport: Transport;
 }

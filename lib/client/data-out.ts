@@ -4,7 +4,7 @@ import { ClientError, ServiceError } from './errors.ts';
 import { fileSize } from './file-size.ts';
 import { readJson, text } from './json.ts';
 import type { TransportReply, TransportRequest } from './transport.ts';
-import { type ChosenVisa, datasetVisa, type VisaChoice, visasForAll } from './visa-choice.ts';
+import { type ChosenVisa, datasetVisa, oversize, type VisaChoice, visasForAll } from './visa-choice.ts';
 
 /** A file of a dataset, as the data-out API lists it. */
 export interface DatasetFile {
@@ -67,9 +67,7 @@ export class DataOutApi {
     const token = (await connection.visa()).trim();
     const visas = fits(token) ? [] : visasForAll(token, fits);
     if (visas.length === 0) return await this.#datasetsOf(request, connection);
-    connection.note(
-      `The passport has ${token.length} bytes, which do not fit a header: its visas are sent one after the other.`,
-    );
+    connection.note(`${oversize(token)}: its visas are sent one after the other.`);
     const ids = new Set<string>();
     const refusals: ServiceError[] = [];
     for (const visa of visas) {
@@ -173,7 +171,7 @@ export class DataOutApi {
     };
   }
 
-  /** Which visa of a passport grants a file, by the service's word: in the body of DRS's POST there is room for passports. */
+  /** Asks the service which visa of a passport grants a file: the body of a DRS POST has room for a whole passport. */
   async #grantingVisa(fileId: string, passport: string, signal: AbortSignal | undefined): Promise<ChosenVisa> {
     const known = this.#granting.get(fileId);
     if (known?.passport === passport) return known;
@@ -192,7 +190,7 @@ export class DataOutApi {
     const { headers } = (await readJson(reply)) as { headers?: unknown };
     const [, visa] = /^Authorization: Bearer (\S+)$/.exec(Array.isArray(headers) ? String(headers[0]) : '') ?? [];
     if (visa === undefined) throw new ClientError('protocol', `${fileId}: the service gave no token for it`);
-    const note = `The passport has ${passport.length} bytes, which do not fit a header: of its visas, only one that grants the file is sent.`;
+    const note = `${oversize(passport)}: of its visas, only one that grants the file is sent.`;
     const granting = { passport, visa, note };
     this.#granting.set(fileId, granting);
     return granting;

@@ -9,7 +9,7 @@ const later = new Set([408, 425, 429, 500, 502, 503, 504]);
 const PROBLEM_BYTES = 64 * 1024;
 
 /**
- * The error that a refusing reply is, with the service's own words (RFC 9457). Reads the reply to its end.
+ * The error that a refusing reply is, with the service's own words (RFC 9457, or DRS's Error). Reads the reply to its end.
  *
  * @param what was asked for, such as `the listing`
  */
@@ -94,7 +94,8 @@ async function problemIn(reply: TransportReply): Promise<Problem> {
     };
     const violations = (parsed as { violations?: unknown }).violations;
     return {
-      detail: text('detail'),
+      // DRS has a word of its own for it.
+      detail: text('detail') ?? text('msg'),
       title: text('title'),
       code: text('code'),
       requestId: text('requestId'),

@@ -1,4 +1,5 @@
 import { unverifiedClaims, visasIn } from '../contract/unverified-token.ts';
+import { grantType } from '../contract/visa-type.ts';
 
 /** One visa out of a passport that is too large for a header. */
 export interface ChosenVisa {
@@ -23,9 +24,6 @@ interface Grant {
   readonly exp: number;
 }
 
-/** The type of visa that grants a dataset (Passport 1.2, ControlledAccessGrants). */
-const grantType = 'ControlledAccessGrants';
-
 /**
  * For the outbox: the service shows the part of each identity in a passport, so any visa of an identity shows its part.
  * The passport's own identity comes first, then they follow in code unit order, as in the service.
@@ -42,10 +40,10 @@ export const outboxVisa: VisaChoice = (passport, fits) => {
   return { visa: chosen.visa, note: `${sending(passport, chosen)}.${missing}` };
 };
 
-/** For a dataset: the visa that names it, by itself or at the end of an address. Of several, the one that lasts longest. */
+/** For a dataset: the visa that names it. Of several, the one that lasts longest. */
 export function datasetVisa(datasetId: string): VisaChoice {
   return (passport, fits) => {
-    const named = grantsIn(passport).filter(({ visa, value }) => fits(visa) && names(value, datasetId));
+    const named = grantsIn(passport).filter(({ visa, value }) => fits(visa) && namesDataset(value, datasetId));
     const [chosen] = named.sort((a, b) => b.exp - a.exp);
     return chosen && { visa: chosen.visa, note: `${sending(passport, chosen)}.` };
   };
@@ -70,13 +68,20 @@ function grantsIn(passport: string): Grant[] {
   });
 }
 
-function names(value: string, datasetId: string): boolean {
-  return value === datasetId || value.endsWith(`/${datasetId}`) || value.endsWith(`/${datasetId}/`);
+/** Whether `value` of a visa names the dataset: by its id alone, or by an address or URN that ends with the id. */
+export function namesDataset(value: string, datasetId: string): boolean {
+  const text = value.replace(/\/$/, '');
+  return text.endsWith(datasetId) && /(?:^|[/:#=?])$/.test(text.slice(0, text.length - datasetId.length));
 }
 
 function sending(passport: string, { iss, sub, value }: Grant): string {
   const which = `for ${sub}, by ${iss}, for ${value}`;
-  return `The passport has ${passport.length} bytes, which do not fit a header: of its visas, only that ${which} is sent`;
+  return `${oversize(passport)}: of its visas, only that ${which} is sent`;
+}
+
+/** Beginning of each note about a passport that is too large for a header. */
+export function oversize(passport: string): string {
+  return `The passport has ${passport.length} bytes, which do not fit a header`;
 }
 
 function compare(a: string, b: string): number {

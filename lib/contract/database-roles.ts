@@ -3,7 +3,7 @@
  * secret of that role, too.
  */
 export const databaseRoles = {
-  /** List and stream: reads the archive users and nothing else. */
+  /** The authorizer of list and stream: reads the archive users and nothing else. */
   proxy: 'data_out_proxy',
   /** Direct access: reads the catalogue and nothing else. */
   reader: 'data_out_reader',

@@ -13,14 +13,14 @@ const text = z.string().min(1);
 const deniedToken = z.strictObject({
   iss: text,
   jti: text,
-  /** When the token has expired: the operator's tool then drops the entry. Nothing else looks at it. */
+  /** From then on the operator's tool drops the entry, which no message can need any more. Nothing else looks at it. */
   until: z.iso.datetime().optional(),
 });
 const deniedSubject = z.strictObject({ iss: text, sub: text });
 
 /**
  * The document in the secret: `{"denied":[{"iss":"…","jti":"…"},{"iss":"…","sub":"…"}]}`. Strict, because a misspelt
- * entry would deny nobody.
+ * entry would have no effect.
  */
 export const denyListDocument = z.strictObject({ denied: z.array(z.union([deniedToken, deniedSubject])) });
 export type DenyListDocument = z.infer<typeof denyListDocument>;

@@ -5,7 +5,7 @@ import { identifier } from './messages.ts';
 export const describeFileRequest = z.strictObject({ fileId: identifier, datasetId: identifier });
 export type DescribeFileRequest = z.infer<typeof describeFileRequest>;
 
-/** A file's plaintext, as the edit list of its stored header leaves it. Nothing in it is secret from who may have the file. */
+/** A file's plaintext, as the edit list of its stored header leaves it. A caller who may have the file may know all of this. */
 const fileDescription = z.strictObject({
   /** Base name that the submitter gave; untrusted text. */
   fileName: z.string(),

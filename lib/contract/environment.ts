@@ -35,7 +35,7 @@ export const environment = {
   databaseClusterArn: 'DATABASE_CLUSTER_ARN',
   /** ARN of the secret with the credentials that the function uses in the database (RDS Data API). */
   databaseSecretArn: 'DATABASE_SECRET_ARN',
-  /** ARN of the secret of list and stream, for the migration, which makes their role. Absent: there is no such role. */
+  /** ARN of the secret of list and stream's authorizer, for the migration, which makes its role. Absent: no such role. */
   databaseProxySecretArn: 'DATABASE_PROXY_SECRET_ARN',
   /** As `databaseProxySecretArn`, of direct access. */
   databaseReaderSecretArn: 'DATABASE_READER_SECRET_ARN',

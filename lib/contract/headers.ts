@@ -1,5 +1,5 @@
 /**
- * Bytes of a file, on every reply that is about one: also where no bytes go with it. Of those API Gateway counts
- * `Content-Length` anew, and sends what the function said under another name; of a streamed reply nothing is documented.
+ * Bytes of a file, on every reply about one, also on a reply without a body. There `Content-Length` does not arrive: API
+ * Gateway counts that of a buffered reply anew, and renames the function's; for a streamed reply nothing is documented.
  */
 export const fileSizeHeader = 'X-File-Size';

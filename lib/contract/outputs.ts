@@ -27,8 +27,5 @@ export const outputs = {
   fileExportsDeadLetterQueueUrl: 'FileExportsDeadLetterQueueUrl',
 } as const;
 
-/** Output for people, which no tool needs: the SNS topic that hears of every alarm. */
-export const alarmTopicOutput = 'AlarmTopicArn';
-
 export type StackOutput = (typeof outputs)[keyof typeof outputs];
 export type StackOutputs = Readonly<Record<StackOutput, string>>;

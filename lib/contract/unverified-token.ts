@@ -1,9 +1,10 @@
-/** Claims of a token that nobody has verified: good for choosing and counting, never for trusting. */
+/** Claims of a token before it is verified: good for choosing and counting, never for trusting. */
 export type UnverifiedClaims = Readonly<Record<string, unknown>>;
 
-/** What a JWS in compact form says of itself; `undefined` when it is none. */
+/** Claims of a JWS in compact form, which has three parts; `undefined` for anything else. */
 export function unverifiedClaims(token: string): UnverifiedClaims | undefined {
-  const [, payload = ''] = token.split('.');
+  const [, payload = '', ...others] = token.split('.');
+  if (others.length !== 1) return undefined;
   try {
     const claims: unknown = JSON.parse(Buffer.from(payload, 'base64url').toString('utf8'));
     return typeof claims === 'object' && claims !== null && !Array.isArray(claims) ? { ...claims } : undefined;

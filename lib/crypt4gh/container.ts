@@ -20,7 +20,7 @@ export interface EncryptOptions {
   readonly recipients: readonly Uint8Array[];
   /** Bytes to skip and keep in turn when the container is read; default: none, the whole plaintext. */
   readonly editList?: readonly bigint[] | undefined;
-  /** Raw private key of the writer, whom recipients can then tell by `sender`. Default: a new one, which tells nothing. */
+  /** Raw private key of the writer, which recipients can check with `sender`. Default: a new one, which proves nothing. */
   readonly senderKey?: Uint8Array | undefined;
   /** Default: the system's. */
   readonly random?: Random;

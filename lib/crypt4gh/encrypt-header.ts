@@ -63,7 +63,7 @@ export function sealPayloads(
  * @param options.editList bytes to skip and keep in turn; default: none, the whole plaintext.
  * @param options.recipients raw public keys, as from `parsePublicKey`.
  * @param options.senderKey raw private key of the writer: the recipients can then tell who wrote the header
- * (Crypt4GH § 3.3.1). Default: a new one, of which nothing is known.
+ * (Crypt4GH § 3.3.1). Default: a new one, which proves nothing.
  * @param options.random default: the system's.
  * @throws UnusableKeyError `weak-public-key`; RangeError for empty lists, wrong lengths or a header beyond the limits.
  */

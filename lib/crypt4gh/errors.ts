@@ -82,7 +82,7 @@ export class NoMatchingKeyError extends Crypt4ghError {
     super(
       isOfOtherSender
         ? 'the given key opens the header, but the expected sender did not write it'
-        : `the file was not encrypted for the given key: its header is for at most ${recipients}, of which this is none`,
+        : `the file was not encrypted for the given key: its header is for at most ${recipients}, and this key is none of theirs`,
     );
     this.packetCount = packetCount;
     this.recipientCount = recipientCount;

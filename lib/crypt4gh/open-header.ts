@@ -62,7 +62,7 @@ export function openHeader(
   throw new NoMatchingKeyError(packets.length, packets.filter(mayHoldDataKey).length, isOfOtherSender);
 }
 
-/** Whether a packet opens, whoever wrote it. Not tried where the writers are more than {@link limitWriters} allows. */
+/** Whether a packet of any writer opens. Not tried where the writers are more than {@link limitWriters} allows. */
 function openForAnyone(packets: readonly Buffer[], privateKeys: readonly Uint8Array[]): boolean {
   if (writersOf(packets) > headerLimits.writers) return false;
   return privateKeys.some((privateKey) => {

@@ -75,7 +75,7 @@ export class WorkerPool {
     worker.unref();
     worker.on('message', (answer: WorkerAnswer) => {
       thread.waiting.shift()?.answer(answer);
-      // While it is being ended, it must keep the process alive: whoever waits for that would never hear of it.
+      // A thread that is being ended must keep the process alive: a caller waits for its end.
       if (thread.waiting.length === 0 && this.#ended === undefined) worker.unref();
     });
     worker.on('messageerror', (error) => void this.#fail(error));

@@ -4,8 +4,6 @@ import type { ArchivedFile, Catalogue, Wanted } from '../export/ports.ts';
 import { type DatasetGrant, type VerifiedGrants, VisaError, type VisaRules } from '../visas/index.ts';
 import { accessRefused } from './access-refused.ts';
 
-export type { VisaRules };
-
 /**
  * What a caller's token says at this moment. Called for every request: nothing is remembered between them.
  *

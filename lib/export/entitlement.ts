@@ -11,7 +11,7 @@ export interface Entitlement<Grant extends DatasetGrant = DatasetGrant> {
 }
 
 export interface Decision<Grant extends DatasetGrant = DatasetGrant> {
-  /** Whether there is what is wanted: such a dataset, or a dataset that holds such a file. */
+  /** Whether the catalogue has such a dataset, or a dataset that holds such a file. */
   readonly known: boolean;
   /** Whether any of these datasets is granted at all, released or not. */
   readonly granted: boolean;

@@ -28,12 +28,12 @@ export interface ArchivedFile extends FileReference, BodyAddress {
   readonly keyHash: string | undefined;
 }
 
-/** What somebody asks for: a dataset by its stable id or an alias, or a file by its stable id. */
+/** What a caller asks for: a dataset by its stable id or an alias, or a file by its stable id. */
 export type Wanted = { readonly datasetId: string } | { readonly fileId: string };
 
-/** What the catalogue finds where it lays what is wanted beside what is granted. */
+/** What the catalogue finds when it compares what is wanted with what is granted. */
 export interface Finding {
-  /** Whether there is such a dataset, or a dataset that holds such a file. */
+  /** Whether the catalogue has such a dataset, or a dataset that holds such a file. */
   readonly known: boolean;
   /** Whether any of these datasets is granted, released or not. */
   readonly granted: boolean;
@@ -49,7 +49,7 @@ export interface Finding {
 /** The catalogue (`sda` schema). Every method may throw TemporarilyUnavailableError. */
 export interface Catalogue {
   /**
-   * Lay what is wanted beside what is granted, in one statement. It does the same work for what is unknown, not granted
+   * Compare what is wanted with what is granted, in one statement. It does the same work for what is unknown, not granted
    * and not released: how long it takes must not tell them apart.
    *
    * A dataset's own id wins over an alias. An alias that has expired, or that names several datasets, names none.

@@ -2,9 +2,10 @@ import type { DenyList } from '../contract/deny-list.ts';
 import type { FileExportMessage } from '../contract/messages.ts';
 import { outboxKey, outboxMetadata } from '../contract/outbox-key.ts';
 import { publicKeyFingerprint } from '../crypt4gh/index.ts';
-import { ArchiveDamagedError, RequestRejectedError, TemporarilyUnavailableError } from '../errors.ts';
+import { RequestRejectedError, TemporarilyUnavailableError } from '../errors.ts';
 import { bodySource } from './body-source.ts';
 import { headerFor } from './header.ts';
+import { namingFile } from './naming-file.ts';
 import { outboxFileName } from './outbox-name.ts';
 import type {
   Archive,
@@ -83,9 +84,7 @@ export async function stageFile(
     await refuseDenied(message, denied);
     const file = await catalogue.findReleasedFile({ fileId, datasetId });
     if (!file) throw rejection('not_released', 'the dataset is not released, or no longer holds the file');
-    const written = await stage({ message, publicKey, file }, dependencies, delivery).catch((error: unknown) => {
-      throw error instanceof ArchiveDamagedError ? error.ofFile(fileId) : error;
-    });
+    const written = await namingFile(fileId, () => stage({ message, publicKey, file }, dependencies, delivery));
     // Also when an earlier delivery staged it: that one may have ended before it could say so.
     if (written.outcome !== 'superseded') await log.record({ ...facts, event: 'staged', bytes: written.bytes });
     return { requestId, fileId, ...written };

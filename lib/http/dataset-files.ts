@@ -1,6 +1,7 @@
-import { entitledDataset, grantsOf, type VisaRules } from '../direct/access.ts';
+import { entitledDataset, grantsOf } from '../direct/access.ts';
 import { plaintextName } from '../direct/file-name.ts';
 import type { DirectCatalogue, ListedFile } from '../direct/ports.ts';
+import type { VisaRules } from '../visas/index.ts';
 import { bearerToken } from './authorization.ts';
 import { pathIdentifier } from './path-identifier.ts';
 import { commonHeaders, type HttpReply } from './reply.ts';

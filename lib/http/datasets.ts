@@ -1,6 +1,7 @@
-import { grantsOf, type VisaRules } from '../direct/access.ts';
+import { grantsOf } from '../direct/access.ts';
 import { grantedAndReleased } from '../export/entitlement.ts';
 import type { Catalogue } from '../export/ports.ts';
+import type { VisaRules } from '../visas/index.ts';
 import { bearerToken } from './authorization.ts';
 import { type HttpReply, jsonReply } from './reply.ts';
 import type { HttpRequest } from './request.ts';

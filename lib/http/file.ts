@@ -1,14 +1,15 @@
-import { entitledFile, grantsOf, type VisaRules } from '../direct/access.ts';
+import { entitledFile, grantsOf } from '../direct/access.ts';
 import { type AssemblyDependencies, assembled } from '../direct/assembled.ts';
 import { containerOf, isForAssembly } from '../direct/container.ts';
 import { type Coordinates, partOf } from '../direct/part.ts';
 import { between, plaintextOf } from '../direct/plaintext.ts';
 import { InvalidRequestError, type Violation } from '../errors.ts';
+import { namingFile } from '../export/naming-file.ts';
 import type { ArchivedFile, ArchiveKeys, Catalogue } from '../export/ports.ts';
+import type { VisaRules } from '../visas/index.ts';
 import { bearerToken } from './authorization.ts';
 import { notModified } from './conditions.ts';
 import { requestedCoordinates } from './coordinates.ts';
-import { namingFile } from './naming-file.ts';
 import { pathIdentifier } from './path-identifier.ts';
 import { requestedRecipient } from './recipient-key.ts';
 import { locationReply, redirectWanted } from './redirect.ts';

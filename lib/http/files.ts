@@ -1,5 +1,5 @@
-import type { VisaRules } from '../direct/access.ts';
 import type { OutboxReader } from '../export/ports.ts';
+import type { VisaRules } from '../visas/index.ts';
 import { type OutboxRow, outboxRows, slice } from './outbox-rows.ts';
 import { type Page, parsePage } from './paging.ts';
 import { type Access, accessOf, callerOf } from './recipients.ts';

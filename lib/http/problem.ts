@@ -69,7 +69,7 @@ export function problemOf(error: unknown, requestId: string): Problem {
 
 /**
  * The reply for an error. `challenge` is the `WWW-Authenticate` value of a 401 (RFC 9110 § 11.6.1); API Gateway renames
- * that header of a function's reply to `x-amzn-remapped-www-authenticate`; the authorizers' refusals carry the real one.
+ * that header of a function's reply to `x-amzn-remapped-www-authenticate`. The authorizers' refusals carry the real one.
  */
 export function problemReply(error: unknown, requestId: string, challenge: string): HttpReply {
   const problem = problemOf(error, requestId);

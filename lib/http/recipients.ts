@@ -46,8 +46,8 @@ export function accessOf(
 }
 
 /**
- * The authorizer's part: whether the credentials are right. The visa is checked first, in memory, so that without one nobody
- * can make the database work.
+ * The authorizer's part: whether the credentials are right. The visa is checked first, in memory: a caller without one must
+ * not make the database work.
  *
  * @returns `principalId`: the outbox prefix of the visa's subject; `archiveUser`: see {@link Caller}
  * @throws UnauthenticatedError without a valid visa or right archive credentials. @throws InvalidRequestError
@@ -63,15 +63,15 @@ export async function admitToOutbox(
 
 /**
  * The function's part: the caller, and their own parts of the outbox: usually one, more when a passport carries visas of
- * several identities, which are all the caller's. The visa is verified once more; that the archive credentials are right is
- * the authorizer's word.
+ * several identities, which are all the caller's. The visa is verified once more; for the archive credentials the authorizer's
+ * word counts.
  *
  * @throws UnauthenticatedError without a valid visa, or when the authorizer did not admit the caller.
  * @throws InvalidRequestError
  */
 export async function callerOf(request: HttpRequest, rules: VisaRules): Promise<Caller> {
   const { subjects } = await verifiedToken(visaToken(request), rules);
-  // Not looked at here but for this fault, which the authorizer leaves to be told with 400.
+  // Only its number is checked: the authorizer lets a header that is given twice pass, so that the answer is 400.
   singleHeader(request, 'Authorization');
   const { isAdmitted, archiveUser } = request.authorizer;
   if (isAdmitted !== 'true') throw new UnauthenticatedError('the credentials were not accepted');

@@ -1,8 +1,8 @@
 import { fileSizeHeader } from '../contract/headers.ts';
 import { isOutboxFileName } from '../contract/outbox-key.ts';
-import type { VisaRules } from '../direct/access.ts';
 import { NotFoundError } from '../errors.ts';
 import type { OutboxReader } from '../export/ports.ts';
+import type { VisaRules } from '../visas/index.ts';
 import { findRow } from './outbox-rows.ts';
 import { type Access, accessOf, callerOf } from './recipients.ts';
 import { locationReply, redirectWanted } from './redirect.ts';

@@ -21,7 +21,7 @@ export interface CatalogueProps {
   readonly database: NewDatabase | ExistingDatabase;
   /** Makes the customer key of a new cluster and its secret. Not called for an existing one. */
   readonly newKey: () => Key;
-  /** Makes the customer key of the secret of list and stream. Not called for an existing cluster. */
+  /** Makes the customer key of the secret of list and stream's authorizer. Not called for an existing cluster. */
   readonly newProxyKey: () => Key;
   /** The same for direct access. */
   readonly newReaderKey: () => Key;
@@ -36,7 +36,7 @@ export class Catalogue extends Construct {
   readonly databaseName: string;
   readonly #isNew: boolean;
   readonly #owner: ReadableSecret;
-  /** Credentials of list and stream; the owner's where the operator gave no others for an existing cluster. */
+  /** Credentials of list and stream's authorizer; the owner's where the operator gave no others for an existing cluster. */
   readonly #proxy: ReadableSecret;
   /** The same for direct access. */
   readonly #reader: ReadableSecret;
@@ -68,7 +68,7 @@ export class Catalogue extends Construct {
     this.#owner = { secretArn: this.secretArn, keyArn: key.keyArn };
     this.#proxy = this.#makeRoleSecret('ProxySecret', props.newProxyKey(), {
       username: databaseRoles.proxy,
-      description: 'Role of list and stream in the catalogue: reads the archive users',
+      description: "Role of list and stream's authorizer in the catalogue: reads the archive users",
     });
     this.#reader = this.#makeRoleSecret('ReaderSecret', props.newReaderKey(), {
       username: databaseRoles.reader,

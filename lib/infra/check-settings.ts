@@ -1,5 +1,6 @@
 import { RetentionDays } from 'aws-cdk-lib/aws-logs';
 import * as z from 'zod';
+import { archiveCredentialsPolicies } from '../contract/archive-credentials.ts';
 import { bucketNameFault } from './bucket-name.ts';
 import type {
   ExistingBucket,
@@ -72,7 +73,7 @@ const schema = (database: z.ZodType) =>
       region: match(/^[a-z]{2}(-[a-z]+)+-\d$/, 'a region such as eu-north-1'),
     }).optional(),
     archiveKind: match(/^[a-z0-9_-]{1,64}$/, '1-64 of a-z, 0-9, - and _'),
-    archiveCredentials: oneOf('required', 'when-presented'),
+    archiveCredentials: oneOf(...archiveCredentialsPolicies),
     outboxExpiryDays: whole(1, 365),
     urlLifetimeSeconds: whole(60, 3_600),
     retryDelaysSeconds: z

@@ -10,7 +10,7 @@ export interface KeyUse {
   readonly keyArn: string | undefined;
 }
 
-/** Let one service use a customer key for a caller: not the caller itself, who found the ciphertext elsewhere. */
+/** Let a caller use a customer key through one service only: ciphertext found elsewhere stays closed to it. */
 export function allowKey(
   grantee: Pick<Grantee, 'allow'>,
   scope: Construct,

@@ -181,7 +181,7 @@ export class Functions extends Construct {
     storage.outbox.grantWrite(this.stageFile);
     storage.archiveKeys.grantRead(this.stageFile);
     storage.visaDenyList.grantRead(this.stageFile);
-    // Messages are parsed strictly: who reads them must know a new field before it is written.
+    // Messages are parsed strictly: a new field must be known to the reader before the sender writes it.
     this.consumeExport.node.addDependency(this.stageFile.function);
 
     this.migrate = make('Migrate', {

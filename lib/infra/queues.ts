@@ -20,8 +20,8 @@ export function workQueueNames(stage: string | undefined): { exportRequests: str
 }
 
 /**
- * What all queues have in common. A queue with visas has a customer key, so that to read it takes two grants, and to close
- * it for everybody one act: to disable the key. SQS goes on with a data key for up to five minutes after that. Other
+ * What all queues have in common. A queue with visas has a customer key, so that a reader needs two grants, and disabling
+ * the key closes the queue for everybody. SQS goes on with a data key for up to five minutes after that. Other
  * queues hold no secret, and SSE-SQS does for them.
  */
 function common(key: Key | undefined) {
@@ -34,7 +34,7 @@ function common(key: Key | undefined) {
   };
 }
 
-/** Refuse messages of everybody to whom the conditions apply, whatever their own policies allow. */
+/** Refuse the messages of every principal that meets the conditions, whatever its own policies allow. */
 function refuseMessages(queue: Queue, conditions: Record<string, Record<string, unknown>>): void {
   const statement = new PolicyStatement({
     effect: Effect.DENY,

@@ -4,7 +4,7 @@ import type { Grantee, Permission } from './service-function.ts';
 
 /**
  * The role under which an operator moves dead letters back. The work queues take messages from their sender and from
- * this role alone. Anybody of the account may assume it whose own policies allow `sts:AssumeRole` on it.
+ * this role alone. Each principal of the account may assume it if its own policies allow `sts:AssumeRole` on it.
  */
 export class Redrive extends Construct implements Pick<Grantee, 'allow'> {
   readonly roleArn: string;

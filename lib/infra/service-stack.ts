@@ -4,7 +4,7 @@ import { LambdaFunction } from 'aws-cdk-lib/aws-events-targets';
 import { Trigger } from 'aws-cdk-lib/triggers';
 import type { Construct } from 'constructs';
 import { environment } from '../contract/environment.ts';
-import { alarmTopicOutput, outputs } from '../contract/outputs.ts';
+import { outputs } from '../contract/outputs.ts';
 import { Alarms } from './alarms.ts';
 import { ApiGatewayLogRole } from './api-gateway-log-role.ts';
 import { DataOutApi } from './data-out-api.ts';
@@ -92,11 +92,12 @@ export class ServiceStack extends Stack {
 
     if (settings.logsOnDestroy === 'delete') this.#deleteLogs(functions);
 
-    this.#output(alarmTopicOutput, alarms.topic.topicArn);
     this.#output(outputs.proxyUrl, proxy.api.url);
     this.#output(outputs.dataOutUrl, dataOut.api.url);
     this.#output(outputs.exportRequestsQueueUrl, exportRequests.queue.queueUrl);
     this.#output(outputs.fileExportsQueueUrl, fileExports.queue.queueUrl);
+    // For people: no tool needs these two.
+    this.#output('AlarmTopicArn', alarms.topic.topicArn);
     this.#output('RedriveRoleArn', redrive.roleArn);
   }
 

@@ -1,3 +1,5 @@
+import type { ArchiveCredentialsPolicy } from '../contract/archive-credentials.ts';
+
 /**
  * Everything an operator decides about one deployment. `bin/settings.ts` holds the values, {@link checkSettings} refuses
  * impossible ones at synth.
@@ -17,7 +19,7 @@ export interface Settings {
    * Whether list and stream insist on the central archive's Basic credentials beside the visa. `when-presented` serves
    * clients that omit them on the outbox; wrong credentials are refused in both modes. Usual: `required`.
    */
-  readonly archiveCredentials: 'required' | 'when-presented';
+  readonly archiveCredentials: ArchiveCredentialsPolicy;
   /** Days after which a staged container is deleted from the outbox, 1–365. Usual: 30. */
   readonly outboxExpiryDays: number;
   /** Life of a presigned URL in seconds, 60–3,600. Usual: 900 (15 minutes). */
@@ -53,8 +55,8 @@ export interface Settings {
   readonly archiveBucket?: ExistingBucket;
   /**
    * More buckets with archived bodies, of which rows of the catalogue name one in `archive_location`: `<endpoint>/<bucket>`,
-   * `s3://<bucket>` or `<bucket>`; only the bucket is looked at. A row that names a bucket that is not in these settings is
-   * an error for whoever wants the file. @default - none
+   * `s3://<bucket>` or `<bucket>`; only the bucket is looked at. A file whose row names a bucket outside these settings
+   * cannot be exported or fetched. @default - none
    */
   readonly otherArchiveBuckets?: readonly ExistingBucket[];
   /** Secret with the archive's Crypt4GH key pairs. @default - a new, empty secret under a new key */
@@ -119,10 +121,10 @@ export interface ExistingDatabase {
   /** Customer key of the secret. @default - the secret is under the AWS managed key */
   readonly secretKeyArn?: string;
   /**
-   * Secret with `username` `data_out_proxy` and a `password` of at least 16 printable ASCII characters, for list and
-   * stream. The migration makes that role, which reads the archive users and nothing else; for that, the role in
+   * Secret with `username` `data_out_proxy` and a `password` of at least 16 printable ASCII characters, for the
+   * authorizer of list and stream. The migration makes that role, which reads the archive users and nothing else; for that, the role in
    * `secretArn` needs CREATEROLE. After a change of the password, invoke the function `Migrate`.
-   * @default - list and stream use `secretArn`, and can do in the database what it can
+   * @default - the authorizer uses `secretArn`, and can do in the database what it can
    */
   readonly proxySecretArn?: string;
   /** Customer key of `proxySecretArn`. @default - that secret is under the AWS managed key */

@@ -48,7 +48,8 @@ export class StorageStack extends Stack {
     this.catalogue = new Catalogue(this, 'Catalogue', {
       database: settings.database,
       newKey: () => this.#key('CatalogueKey', 'Catalogue and its credentials'),
-      newProxyKey: () => this.#key('CatalogueProxyKey', "List and stream's credentials for the catalogue"),
+      newProxyKey: () =>
+        this.#key('CatalogueProxyKey', "Credentials of list and stream's authorizer for the catalogue"),
       newReaderKey: () => this.#key('CatalogueReaderKey', "Direct access's credentials for the catalogue"),
       newWorkerKey: () => this.#key('CatalogueWorkerKey', "The export's credentials for the catalogue"),
     });

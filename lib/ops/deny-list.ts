@@ -12,8 +12,8 @@ export async function readDenyList(secret: EditableSecret): Promise<readonly Den
 }
 
 /**
- * Put entries on the list. One that is there already is replaced. Entries of tokens that have expired are dropped: those
- * tokens are refused without them.
+ * Put entries on the list. One that is there already is replaced. Entries of tokens that expired long ago are dropped:
+ * those tokens are refused without them.
  *
  * @throws OpsError `too_large` when the secret cannot hold the list, which then stays as it was
  */
@@ -58,13 +58,16 @@ function entryOf(token: string): TokenId & DenyListEntry {
   return { iss, jti, ...untilOf(exp) };
 }
 
-/** Tokens are believed for a leeway after they have expired; an hour is more than any. */
-const leewayMs = 3_600_000;
+/**
+ * How long an entry is of use after its token has expired, in milliseconds: 30 days. The export of a file that was accepted
+ * before looks at the list, and no more at the token's time. Its message may wait for 14 days, and 14 more after a redrive.
+ */
+const usefulMs = 30 * 86_400_000;
 /** The end of the year 9999, the last that ISO 8601 writes with four digits. */
 const lastMs = 253_402_300_799_999;
 
 function untilOf(exp: unknown): { until?: string } {
-  const ends = typeof exp === 'number' ? exp * 1000 + leewayMs : Number.NaN;
+  const ends = typeof exp === 'number' ? exp * 1000 + usefulMs : Number.NaN;
   return ends >= 0 && ends <= lastMs ? { until: new Date(ends).toISOString() } : {};
 }
 

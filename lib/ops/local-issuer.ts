@@ -3,6 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { importJWK, type JWTPayload, SignJWT } from 'jose';
 import * as z from 'zod';
 import type { Connection } from '../contract/connection.ts';
+import { grantType } from '../contract/visa-type.ts';
 
 /** A private key of the local issuer, as JWK. */
 const signingKey = z.looseObject({ kty: z.string(), alg: z.enum(['RS256', 'ES256']), kid: z.string().min(1) });
@@ -36,7 +37,7 @@ export async function issueVisa(issuer: Connection['issuer'], request: VisaReque
   const visas = await Promise.all(
     request.datasetIds.map((value) =>
       sign('vnd.ga4gh.visa+jwt', {
-        ga4gh_visa_v1: { type: 'ControlledAccessGrants', asserted, value, source: issuer.iss, by: 'dac' },
+        ga4gh_visa_v1: { type: grantType, asserted, value, source: issuer.iss, by: 'dac' },
       }),
     ),
   );

@@ -11,7 +11,7 @@ export interface StorageProtection {
 }
 
 /**
- * Protect the storage stack and its cluster against deletion. Does no harm where that is so already.
+ * Protect the storage stack and its cluster against deletion. May be repeated.
  *
  * @throws the error of the AWS SDK
  */

@@ -25,7 +25,7 @@ const longestMs = 5 * 60_000;
 export interface SettlingOptions extends RetryEnvironment {
   /** Milliseconds that all attempts and pauses together may take, of which at most five minutes are used. */
   readonly remainingMs: number;
-  /** Told of every refusal that is not taken for an answer. */
+  /** Gets each refusal after which there may be another attempt. */
   readonly onRefusal: (error: unknown) => void;
 }
 

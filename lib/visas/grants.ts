@@ -1,6 +1,7 @@
 import type { Subject } from '../contract/outbox-key.ts';
+import { grantType } from '../contract/visa-type.ts';
 import type { VisaErrorCode } from './errors.ts';
-import { grantType, type ValidVisa } from './visa.ts';
+import type { ValidVisa } from './visa.ts';
 
 /** One dataset for one identity, on the word of one visa. */
 export interface DatasetGrant {

@@ -1,5 +1,6 @@
 import { limits } from '../contract/limits.ts';
 import type { Subject } from '../contract/outbox-key.ts';
+import { grantType } from '../contract/visa-type.ts';
 import { type Claims, isAhead, isObject, numericDate, text } from './claims.ts';
 import { VisaError } from './errors.ts';
 import {
@@ -26,9 +27,6 @@ export interface ValidVisa {
   /** See `DatasetGrant`. */
   readonly restsOn: readonly string[];
 }
-
-/** The one type of visa that grants a dataset; compared with its case (Passport 1.2, ControlledAccessGrants). */
-export const grantType = 'ControlledAccessGrants';
 
 /** Characters of a URL claim (Passport 1.2, URL Claims). */
 const urlClaimLength = 255;

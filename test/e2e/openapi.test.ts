@@ -306,6 +306,8 @@ describe('DRS', () => {
       await expectStatus(403, operation, { body: JSON.stringify({ passports: [other] }), headers: json });
       await expectStatus(413, operation, { body: Buffer.alloc(10 * 1024 * 1024 + 1, 32) });
     }
+    const bulk = JSON.stringify({ passports: [await service.visa()], bulk_object_ids: [small] });
+    await expectStatus(404, posted(object), { path: `${drs}/objects/access`, body: bulk, headers: json });
     await expectStatus(404, `data-out OPTIONS /${drs}/objects/{object_id}`, {
       path: `${drs}/objects/${'x'.repeat(257)}`,
     });

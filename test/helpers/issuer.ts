@@ -58,7 +58,7 @@ export interface TestIssuer {
 export const issuedAt = Date.UTC(2026, 0, 1) / 1000;
 export const expiresAt = Date.UTC(2096, 0, 1) / 1000;
 /** What a token lives unless a test asks for something else. */
-export const seventyYears = expiresAt - issuedAt;
+const seventyYears = expiresAt - issuedAt;
 
 /** A deny list with nothing in it. */
 export const denied = denyListOf({ denied: [] });

@@ -23,7 +23,8 @@ const afterHelp = `${filesHelp}
 A damaged segment is named; what comes after it is not given out, and no file is left behind.
 
 With --sender a file is refused unless its header was written with the private key that belongs to that public key, as
-data-out encrypt --key does it. That is no signature: a reader could write such a file, too, but only for itself.
+data-out encrypt --key does it. That is no signature of the content: every reader of the file has its data key, and could
+write another body that passes.
 
 Examples:
   data-out decrypt --key me.sec.pem sample.bam.c4gh                (writes sample.bam)
@@ -41,7 +42,10 @@ export function registerDecrypt(program: Command, context: CommandContext): void
   withKeyOptions(command);
   withOutputOptions(command, 'where to (default: the name without .c4gh; standard output for standard input)')
     .option('--range <a-b>', 'only bytes a to b of the plaintext, b not among them; a- for all from a on')
-    .option('--sender <file>', 'public key of who must have written the file; any other is refused (default: anybody)')
+    .option(
+      '--sender <file>',
+      'public key of the expected sender; a file of another sender is refused (default: any sender)',
+    )
     .option('--header <file>', 'the header, where the input is the body alone')
     .addHelpText('after', afterHelp)
     .action(async (file: string, options: DecryptOptions, self: Command) => {

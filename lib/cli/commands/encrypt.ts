@@ -76,14 +76,14 @@ function headerOf(output: OutputOptions, { header }: EncryptOptions): OutputOpti
   return header === undefined ? undefined : { ...output, name: header, toTerminal: false };
 }
 
-/** Of the command line alone: who wrote a file is to be said on purpose. */
+/** Only `--key` counts, no other setting: a writer shows who they are on purpose, never by accident. */
 async function senderKeyOf(session: Session, { key }: EncryptOptions): Promise<Uint8Array | undefined> {
   const [path] = key === undefined ? [] : session.settings.keyFiles;
   return path === undefined ? undefined : await readPrivateKey(path, session);
 }
 
 interface Part {
-  /** `undefined` for a pipe, of which nobody knows. */
+  /** Bytes; `undefined` for a pipe, whose length is unknown. */
   readonly size: number | undefined;
   stream(): AsyncIterable<Uint8Array>;
 }

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { resolve } from 'node:path';
 import { ClientError } from '../../client/errors.ts';
 import type { ExportRequest, ProxyApi } from '../../client/proxy.ts';
+import { namesDataset } from '../../client/visa-choice.ts';
 import { formatPublicKey, publicKeyFingerprint } from '../../crypt4gh/index.ts';
 import type { Terminal } from '../../terminal/terminal.ts';
 import { datasetsOf, decodeVisaOrPassport, expiryOf } from '../decoded-visa.ts';
@@ -40,7 +41,7 @@ export interface ExportSources {
 
 /**
  * Clocks differ: a visa that expired a moment ago may still be good for the service, so there is only a warning. The service
- * would accept an older one, too, and reject it afterwards, when the administrator hears of it no more.
+ * would accept an older one, too, and reject it later, when the administrator no longer hears of it.
  */
 const clockSkewMs = 300_000;
 
@@ -73,8 +74,7 @@ export async function readOrder(words: ExportWords, sources: ExportSources, term
     });
   }
   const granted = datasetsOf(token);
-  // Some issuers write a URL whose last part is the dataset.
-  const isNamed = granted.some((value) => value === id || value.split(/[/:#]/).at(-1) === id);
+  const isNamed = granted.some((value) => namesDataset(value, id));
   const expired = expiryWarning(token, terminal.now());
   const doubts = [
     ...(expired === undefined ? [] : [expired]),

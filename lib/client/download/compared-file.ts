@@ -5,7 +5,7 @@ import { onDisk } from './local-disk.ts';
 /** The local file has other bytes than the remote one. */
 export class DifferentError extends Error {}
 
-/** A file that is there, in the place of a part file: what would be written is compared with it. */
+/** A local file in the place of a part file: each write compares its bytes with those of the file. */
 export class ComparedFile implements AsyncDisposable {
   readonly #path: string;
   readonly #handle: FileHandle;

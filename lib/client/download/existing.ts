@@ -19,7 +19,7 @@ interface Wanted {
  * Whether the file is there and nothing is to be done.
  *
  * @param isCopy compares what is there with the remote file, byte by byte. A repeated export stages the same bytes with
- * another time, and no entity tag tells: that of an encrypted object, or of a multipart upload, is no digest.
+ * another time. Entity tags do not help: that of an encrypted object, or of a multipart upload, is no digest.
  * @throws LocalDiskError when what is there must not be touched; what `isCopy` throws
  */
 export async function isWhole(wanted: Wanted, isCopy: () => Promise<boolean>): Promise<boolean> {

@@ -1,9 +1,9 @@
 import { visasIn } from '../../contract/unverified-token.ts';
-import { entitlementsTo, grantsOf, type VisaRules } from '../../direct/access.ts';
+import { entitlementsTo, grantsOf } from '../../direct/access.ts';
 import { InvalidRequestError, UnauthenticatedError } from '../../errors.ts';
 import type { Entitlement } from '../../export/entitlement.ts';
 import type { Catalogue } from '../../export/ports.ts';
-import type { DatasetGrant } from '../../visas/index.ts';
+import type { DatasetGrant, VisaRules } from '../../visas/index.ts';
 import { bearerToken } from '../authorization.ts';
 import { pathIdentifier } from '../path-identifier.ts';
 import type { HttpRequest } from '../request.ts';

@@ -1,8 +1,8 @@
 import type { FileDescription } from '../../contract/describe-file.ts';
-import type { VisaRules } from '../../direct/access.ts';
 import type { Checksum, FileDescriptions } from '../../direct/ports.ts';
 import { NotFoundError } from '../../errors.ts';
 import type { Catalogue, FileReference } from '../../export/ports.ts';
+import type { VisaRules } from '../../visas/index.ts';
 import { type HttpReply, jsonReply } from '../reply.ts';
 import type { HttpRequest } from '../request.ts';
 import { authorizationsFor } from './authorizations.ts';
@@ -37,10 +37,15 @@ const checksumNames: Readonly<Record<Checksum['type'], string>> = {
  * `GET|POST /ga4gh/drs/v1/objects/{object_id}`: the description of the plaintext.
  *
  * @param baseUrl of the API, without a slash at the end
+ * @throws NotFoundError for `POST …/objects/access`, the bulk request of DRS, which is not served
  * @throws UnauthenticatedError, ForbiddenError, InvalidRequestError, ArchiveDamagedError, TemporarilyUnavailableError
  */
 export async function describeObject(request: HttpRequest, baseUrl: string, endpoint: DrsEndpoint): Promise<HttpReply> {
   const { rules, catalogue, descriptions } = endpoint;
+  // The path of the bulk request is that of an object with this id, so API Gateway cannot tell them apart.
+  if (request.method === 'POST' && request.pathParameters.get('object_id') === 'access') {
+    throw new NotFoundError('bulk requests are not served');
+  }
   const {
     fileId,
     entitlements: [{ datasetId }],

@@ -39,8 +39,8 @@ const dataApiLimit = 4 * 1024 * 1024;
 const lambdaLimit = 8 * 1024 * 1024;
 
 /**
- * The one door to the AWS services: every request is authenticated by its signature and
- * authorised by the policies of the caller's role, counted, and broken when a test asks for it.
+ * The one door to the AWS services: every request is authenticated by its signature, authorised by the policies of the
+ * caller's role, counted, and broken when a test asks for it.
  */
 export async function startAwsFront(): Promise<AwsFront> {
   const opened = Promise.withResolvers<AwsServices>();

@@ -40,8 +40,8 @@ export class ResponseStream extends Writable {
   }
 
   /**
-   * In Lambda's runtime the stream is a request to its API. Broken off by the function, the request fails, and two promises
-   * that nothing waits for with it: the process ends. A handler that throws is another thing: the runtime ends the stream.
+   * In Lambda's runtime the stream is a request to its API. When a function destroys it, the request fails, and with it two
+   * promises that no code waits for: the process ends. When a handler throws, the runtime itself ends the stream.
    */
   override _destroy(error: Error | null, callback: (error?: Error | null) => void): void {
     if (!this.writableFinished) void Promise.reject(error ?? new Error('socket hang up'));

@@ -55,7 +55,7 @@ export function registerVisaDenial(visa: Command, context: CommandContext): void
       const { visaDenyList } = await session.target();
       const denied = await readDenyList(visaDenyList);
       for (const entry of denied) {
-        const until = 'until' in entry ? `, which expires before ${entry.until}` : '';
+        const until = 'until' in entry ? `, kept until ${entry.until}` : '';
         session.output.result({ ...entry }, printable(`${nameOf(entry)}${until}`));
       }
       if (denied.length === 0) session.output.note('note: nothing is denied');

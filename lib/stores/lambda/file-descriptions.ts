@@ -37,7 +37,7 @@ export class LambdaFileDescriptions implements FileDescriptions {
       .catch((error: unknown) => {
         throw storeFailure(error, 'the description of files');
       });
-    // Its payload is not repeated: it has the text of an error that nobody foresaw.
+    // Its payload is not repeated: that holds the text of an unforeseen error.
     if (answer.FunctionError) throw new Error(`the function that describes files failed: ${answer.FunctionError}`);
     return describeFileReply.parse(JSON.parse(answer.Payload?.transformToString() ?? ''));
   }

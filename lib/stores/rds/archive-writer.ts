@@ -89,7 +89,8 @@ export class RdsArchiveWriter {
          insert into sda.files (stable_id, submission_file_path, submission_file_size, archive_file_path,
            archive_location, archive_file_size, decrypted_file_size, header, encryption_method, key_hash)
          values (:file_id, :submission_file_path, cast(:submission_file_size as bigint), :archive_file_path,
-           :archive_location, cast(:archive_file_size as bigint), cast(:decrypted_file_size as bigint), :header, 'CRYPT4GH', :key_hash)
+           :archive_location, cast(:archive_file_size as bigint), cast(:decrypted_file_size as bigint), :header,
+           'CRYPT4GH', :key_hash)
          on conflict (stable_id) do update set
            submission_file_path = excluded.submission_file_path,
            submission_file_size = excluded.submission_file_size,

@@ -36,8 +36,9 @@ export async function rolePassword(options: SecretOptions, role: DatabaseRole): 
 }
 
 /**
- * Make a role of functions, with what it may do and its password: all of it may be there already. Not one of the migrations, because a role belongs to the cluster, not to the database whose history they record, and because an
- * operator may give the role a secret, or the secret a new password, at any time.
+ * Make a role of functions, with its rights and its password: all of it may be there already. Not one of the migrations,
+ * because a role belongs to the cluster, not to the database whose history they record, and because an operator may give the
+ * role a secret, or the secret a new password, at any time.
  *
  * The role of `db` needs CREATEROLE, and must have made `role` if that is there; and to grant, it must own the tables,
  * or have been given their rights with the right to grant them.

@@ -40,7 +40,7 @@ export class CachedSecret<Shape, Value> {
   /**
    * @param content.parse turns the validated JSON into the value to keep; it may throw {@link MalformedSecretError}
    * @param content.lifetimeMs how long the value is used before the secret is read again
-   * @param content.servesMs how old the value may be that serves while the secret cannot be read; @default 0, none serves
+   * @param content.servesMs greatest age of a value that is used while the secret cannot be read; @default 0, none is used
    */
   constructor(
     options: SecretOptions,
@@ -73,7 +73,7 @@ export class CachedSecret<Shape, Value> {
     const before = this.#cached;
     const serves = before !== undefined && now - before.readAt < this.#servesMs;
     if (before && now - before.readAt < age) return before.value;
-    // Callers must not wait for one failure after the other.
+    // While reading fails, most callers get the old value at once, and one in ten seconds tries again.
     if (serves && now - (before.failedAt ?? Number.NEGATIVE_INFINITY) < minRefreshMs) return before.value;
     const value = this.#read().catch((error: unknown) => {
       // A failure is not kept, and takes nothing away.

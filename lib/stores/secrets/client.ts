@@ -11,9 +11,8 @@ export function secretsManagerClient(options: AwsClientOptions = {}): SecretsMan
 }
 
 /** As {@link secretsManagerClient}, for a secret whose last value may serve: both attempts fit into an authorizer's 10 s. */
-export function impatientSecretsManagerClient(options: AwsClientOptions = {}): SecretsManagerClient {
+export function impatientSecretsManagerClient(): SecretsManagerClient {
   return new SecretsManagerClient({
-    ...options,
     maxAttempts: 2,
     requestHandler: { connectionTimeout: 1000, requestTimeout: 3000, throwOnRequestTimeout: true },
   });

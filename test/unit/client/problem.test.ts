@@ -28,3 +28,14 @@ test.each([
   expect(error.remedy).toMatch(remedy);
   expect(error.remedy).not.toMatch(other);
 });
+
+test('a DRS error (DRS 1.5.0, Error) tells its reason in msg', async () => {
+  const expired = {
+    status_code: 401,
+    msg: 'the visa was refused (expired): the token has expired',
+    code: 'unauthenticated',
+  };
+  const error = await refusal(reply(401, JSON.stringify(expired)), 'the access to "EGAF1"', now);
+  expect(error.message).toBe('the access to "EGAF1": the visa was refused (expired): the token has expired');
+  expect(error.remedy).toMatch(/new visa.*--visa/);
+});

@@ -16,6 +16,8 @@ describe('for a dataset', () => {
     ['by its id', [visa('EGAD2'), one], one],
     ['at the end of an address', [visa('EGAD2'), visa('https://x.example.org/EGAD1')], 1],
     ['and a slash', [visa('https://x.example.org/EGAD1/')], 0],
+    ['at the end of a URN', [visa('EGAD2'), visa('urn:example:EGAD1')], 1],
+    ['in a query or a fragment', [visa('EGAD2'), visa('https://x.example.org/d?id=EGAD1')], 1],
     ['not as the end of a longer id', [visa('XEGAD1')], undefined],
     ['the one that lasts longest', [one, visa('EGAD1', { exp: 2e9 }), one], 1],
     ['none that grants nothing', [typed('AffiliationAndRole')], undefined],

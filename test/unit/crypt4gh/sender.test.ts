@@ -7,6 +7,7 @@ import {
   encrypt,
   encryptFile,
   encryptHeader,
+  encryptSegments,
   generateKeyPair,
   NoMatchingKeyError,
   openHeader,
@@ -98,6 +99,15 @@ describe('a container of somebody else', () => {
     expect(opened.dataKeys.map((key) => Uint8Array.from(key))).toEqual(dataKeys);
     expect(opened.editList).toBeUndefined();
   });
+});
+
+test('the sender answers for the data key, not for the body: another reader can write one that passes', async () => {
+  const container = await encrypted({ senderKey });
+  const { dataKeys, length } = openHeader(container, [other.privateKey]);
+  const [dataKey = new Uint8Array()] = dataKeys;
+  const body = await collect(encryptSegments([Buffer.from('by another reader')], { dataKey }));
+  const forged = Buffer.concat([container.subarray(0, length), body]);
+  expect(await decrypted(forged, { sender })).toEqual(Buffer.from('by another reader'));
 });
 
 test('a private key of 31 bytes is a mistake of the caller', () => {

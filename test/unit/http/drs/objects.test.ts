@@ -88,6 +88,13 @@ describe('an object', () => {
   });
 });
 
+test('a bulk request is not served: it is no POST of an object called "access"', async () => {
+  for (const passports of [[visa], undefined, 7]) {
+    await expect(object({ passports }, 'access')).rejects.toThrow(NotFoundError);
+  }
+  await expect(object(visa, 'access')).rejects.toThrow(ForbiddenError);
+});
+
 describe('an access URL', () => {
   test('leads to the file, with the caller’s own token', async () => {
     expect(await access(visa)).toEqual({ url: `${base}/files/EGAF1`, headers: [`Authorization: Bearer ${visa}`] });

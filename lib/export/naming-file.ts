@@ -1,6 +1,6 @@
 import { ArchiveDamagedError } from '../errors.ts';
 
-/** What `task` gives; damage that it meets is told with the file's name. */
+/** Runs `task`. Damage that it meets in the archive gets the file's name: bodies and headers know nothing of files. */
 export async function namingFile<T>(fileId: string, task: () => Promise<T>): Promise<T> {
   try {
     return await task();

@@ -1,0 +1,259 @@
+import { describe, expect, test } from 'vitest';
+import { settings } from '../../bin/settings.ts';
+import { checkSettings, SettingsError } from '../../lib/infra/check-settings.ts';
+import type { Settings } from '../../lib/infra/settings.ts';
+import { account, existing } from '../helpers/settings.ts';
+
+describe('settings', () => {
+  test('that the repository ships are accepted', () => {
+    expect(() => checkSettings(settings)).not.toThrow();
+  });
+
+  const database = { clusterArn: 'x', secretArn: 'y', databaseName: 'drop table' };
+  const wrong: readonly (readonly [string, Partial<Settings>])[] = [
+    ['stage', { stage: 'Prod_1' }],
+    ['target.region', { target: { account: '123456789012', region: 'stockholm' } }],
+    ['target.account', { target: { account: '12', region: 'eu-north-1' } }],
+    ['archiveKind', { archiveKind: 'fega/x' }],
+    ['archiveCredentials', { archiveCredentials: 'never' as 'required' }],
+    ['outboxExpiryDays', { outboxExpiryDays: 0 }],
+    ['urlLifetimeSeconds', { urlLifetimeSeconds: 604_800 }],
+    ['retryDelaysSeconds', { retryDelaysSeconds: [] }],
+    ['retryDelaysSeconds[1]', { retryDelaysSeconds: [10, 0.5] }],
+    ['throttling.burst', { throttling: { ...settings.throttling, burst: 5001 } }],
+    [
+      'throttling.export.requestsPerSecond',
+      { throttling: { ...settings.throttling, export: { requestsPerSecond: 0, burst: 10 } } },
+    ],
+    ['concurrency.fileExports', { concurrency: { exportRequests: 2, fileExports: 1 } }],
+    ['concurrency.directFiles', { concurrency: { exportRequests: 2, fileExports: 2, directFiles: 0 } }],
+    ['database.minCapacity', { database: { minCapacity: 0.3, maxCapacity: 1, backupDays: 1 } }],
+    ['database.maxCapacity', { database: { minCapacity: 4, maxCapacity: 2, backupDays: 1 } }],
+    ['database.clusterArn', { database }],
+    ['database.secretArn', { database }],
+    ['database.databaseName', { database }],
+    ['database.proxySecretArn', { database: { ...database, proxySecretArn: 'z' } }],
+    ['database.readerSecretArn', { database: { ...database, readerSecretArn: database.secretArn } }],
+    ['database.readerSecretKeyArn', { database: { ...database, readerSecretArn: 'z', readerSecretKeyArn: 'k' } }],
+    ['database.proxySecretArn', { database: { ...database, proxySecretArn: database.secretArn } }],
+    ['database.workerSecretArn', { database: { ...database, workerSecretArn: database.secretArn } }],
+    ['database.workerSecretKeyArn', { database: { ...database, workerSecretKeyArn: 'k' } }],
+    ['database.proxySecretKeyArn', { database: { ...database, proxySecretArn: 'z', proxySecretKeyArn: 'k' } }],
+    [
+      'database.proxySecretKeyArn',
+      { database: { ...database, proxySecretKeyArn: 'arn:aws:kms:eu-north-1:123456789012:key/k' } },
+    ],
+    ['archiveBucket.bucketName', { archiveBucket: { bucketName: 'No' } }],
+    [
+      'archiveKeysSecret.secretArn',
+      { archiveKeysSecret: { secretArn: 'arn:aws:secretsmanager:eu-north-1:1:secret:x' } },
+    ],
+    ['alarmEmail', { alarmEmail: 'nobody' }],
+    ['logRetentionDays', { logRetentionDays: 91 }],
+    ['logsOnDestroy', { logsOnDestroy: 'archive' as 'keep' }],
+    ['apiGatewayLogRole', { apiGatewayLogRole: 'mine' as 'create' }],
+    ['bucketLogRetentionDays', { bucketLogRetentionDays: 0 }],
+    ['service.organizationUrl', { service: { ...settings.service, organizationUrl: 'http://example.org' } }],
+  ];
+  test.each(wrong)('with an impossible %s are refused by that name', (field, change) => {
+    const check = () => checkSettings({ ...settings, ...change });
+    expect(check).toThrow(SettingsError);
+    expect(check).toThrow(`${field}: expected`);
+  });
+
+  test('that are wrong in several places are refused at once for all of them', () => {
+    const check = () => checkSettings({ ...settings, archiveKind: '', outboxExpiryDays: -1 });
+    expect(check).toThrow(/archiveKind: [\s\S]*outboxExpiryDays: /);
+  });
+});
+
+describe('settings of every kind', () => {
+  const key = (name: string) => `arn:aws:kms:eu-north-1:${account}:key/${name}`;
+  const secret = (name: string) => `arn:aws:secretsmanager:eu-north-1:${account}:secret:${name}-AbCdEf`;
+  const complete = {
+    ...settings,
+    ...existing,
+    otherArchiveBuckets: [{ bucketName: 'archive-2', keyArn: key('two') }, { bucketName: 'archive.3' }],
+    archiveKeysSecret: { ...existing.archiveKeysSecret, keyArn: key('keys') },
+    database: {
+      ...existing.database,
+      secretKeyArn: key('db'),
+      proxySecretArn: secret('proxy'),
+      proxySecretKeyArn: key('proxy'),
+      readerSecretArn: secret('reader'),
+      readerSecretKeyArn: key('reader'),
+    },
+  };
+  const without = { ...settings, database: { minCapacity: 0, maxCapacity: 1.5, backupDays: 35 } };
+  /** The settings with one value replaced, or taken away when it is `undefined`. */
+  const changed = (value: unknown, path: readonly (string | number)[], to: unknown): unknown => {
+    const [head, ...rest] = path;
+    if (head === undefined) return to;
+    const inner = (value as Record<string | number, unknown>)[head];
+    const next = changed(inner, rest, to);
+    if (Array.isArray(value)) return value.with(Number(head), next);
+    const { [head]: _, ...others } = value as Record<string | number, unknown>;
+    return next === undefined ? others : { ...others, [head]: next };
+  };
+  const paths = (value: unknown, path: readonly (string | number)[] = []): (string | number)[][] => {
+    if (typeof value !== 'object' || value === null) return [[...path]];
+    const inner = Object.entries(value).flatMap(([name, one]) =>
+      paths(one, [...path, Array.isArray(value) ? Number(name) : name]),
+    );
+    return path.length > 0 ? [[...path], ...inner] : inner;
+  };
+  const all = (given: object) =>
+    paths(given).map((path) => {
+      const name = path.map((part) => (typeof part === 'number' ? `[${part}]` : `.${part}`)).join('');
+      return { given, path, name: name.slice(1) };
+    });
+  const faults = (given: unknown): readonly string[] => {
+    try {
+      checkSettings(given as Settings);
+      return [];
+    } catch (error) {
+      if (!(error instanceof SettingsError)) throw error;
+      return error.message
+        .split('\n')
+        .slice(1)
+        .map((line) => line.trim());
+    }
+  };
+  const fields = [...all(complete), ...all(without).filter(({ name }) => name.startsWith('database.'))];
+
+  test('are accepted', () => {
+    expect([faults(complete), faults(without)]).toEqual([[], []]);
+    expect(fields.map(({ name }) => name)).toContain('otherArchiveBuckets[1].bucketName');
+  });
+
+  test.each(fields)(
+    'are refused by the name of the field, and by no other, when $name has a wrong type',
+    ({ given, path, name }) => {
+      for (const wrong of [true, null, 7n]) {
+        const found = faults(changed(given, path, wrong));
+        expect(found.length).toBeGreaterThan(0);
+        for (const fault of found) expect(fault.startsWith(`${name}: expected `)).toBe(true);
+      }
+    },
+  );
+
+  test.each(fields.filter(({ path }) => typeof path.at(-1) === 'string'))(
+    'are accepted or refused by its name when $name is left out',
+    ({ given, path, name }) => {
+      const optional =
+        /^(stage|target|archiveBucket|otherArchiveBuckets|archiveKeysSecret|alarmEmail|logsOnDestroy|concurrency\.directFiles)$|[kK]eyArn$/;
+      const found = faults(changed(given, path, undefined));
+      if (optional.test(name)) return void expect(found).toEqual([]);
+      // A key without its secret is a fault of the key; without an ARN the cluster would be a new one.
+      const [first = ''] = found;
+      const role = /^database\.(proxy|reader|worker)SecretArn$/.exec(name)?.[1];
+      if (role) expect(found).toEqual([`database.${role}SecretKeyArn: expected ${name} beside it`]);
+      else if (name === 'database.clusterArn')
+        expect(found).toContain('database.backupDays: expected a whole number from 1 to 35');
+      else expect(first.startsWith(`${name}: expected `)).toBe(true);
+    },
+  );
+
+  test.each([
+    [[], 'alarmMail'],
+    [['target'], 'profile'],
+    [['throttling'], 'rate'],
+    [['throttling', 'export'], 'rate'],
+    [['concurrency'], 'direct'],
+    [['database'], 'clusterArnn'],
+    [['archiveBucket'], 'region'],
+    [['otherArchiveBuckets', 1], 'key'],
+    [['archiveKeysSecret'], 'arn'],
+    [['service'], 'name'],
+  ])('are refused for a field below %j that does not exist', (path, name) => {
+    const given = changed(complete, [...path, name], 'x');
+    const [fault, ...others] = faults(given);
+    expect(others).toEqual([]);
+    expect(fault).toMatch(new RegExp(`${name}: expected no such field$`));
+  });
+
+  test.each(['target', ...fields.map(({ name }) => name).filter((name) => /Arn$/.test(name))])(
+    'are refused when %s is of another region or account',
+    (name) => {
+      const [path] = fields.filter((field) => field.name === name).map((field) => field.path);
+      const value = path?.reduce<unknown>((inner, part) => (inner as Record<string | number, unknown>)[part], complete);
+      for (const [from, to] of [
+        ['eu-north-1', 'eu-west-1'],
+        [account, '210987654321'],
+      ] as const) {
+        const other = JSON.parse(JSON.stringify(value).replace(from, to));
+        const found = faults(changed(complete, path ?? [], other));
+        // All ARNs are elsewhere than the target then.
+        if (name === 'target') expect(found).toHaveLength(fields.filter((field) => /Arn$/.test(field.name)).length);
+        else expect(found).toEqual([`${name}: expected region eu-north-1 and account ${account}, those of target`]);
+      }
+    },
+  );
+
+  test('are refused when their ARNs do not agree, also without a target', () => {
+    const { target: _, ...anywhere } = complete;
+    expect(faults(anywhere)).toEqual([]);
+    const given = changed(anywhere, ['otherArchiveBuckets', 0, 'keyArn'], key('two').replace('north', 'west'));
+    const place = `region eu-north-1 and account ${account}, those of database.clusterArn`;
+    expect(faults(given)).toEqual([`otherArchiveBuckets[0].keyArn: expected ${place}`]);
+  });
+
+  const secrets = [
+    'database.secretArn',
+    'database.proxySecretArn',
+    'database.readerSecretArn',
+    'archiveKeysSecret.secretArn',
+  ];
+  test.each(secrets.flatMap((one) => secrets.filter((other) => other !== one).map((other) => [one, other])))(
+    'are refused when %s is also %s',
+    (one = '', other = '') => {
+      const given = changed(complete, other.split('.'), secret('same'));
+      const [fault, ...others] = faults(changed(given, one.split('.'), secret('same')));
+      expect(others).toEqual([]);
+      expect([
+        `${one}: expected another secret than ${other}`,
+        `${other}: expected another secret than ${one}`,
+      ]).toContain(fault);
+    },
+  );
+
+  test('are refused when a bucket is named twice', () => {
+    const given = changed(complete, ['otherArchiveBuckets', 1, 'bucketName'], 'the-archive');
+    const [fault] = faults(given);
+    expect(fault).toMatch(/rchiveBuckets?(\[1\])?\.bucketName: expected another bucket than /);
+  });
+
+  // S3 user guide, general purpose bucket naming rules.
+  test.each([
+    'ab',
+    'a'.repeat(64),
+    'Upper',
+    'under_score',
+    '-dash',
+    'dot.',
+    'two..dots',
+    '192.168.5.4',
+    'xn--archive',
+    'sthree-archive',
+    'sthree-configurator',
+    'amzn-s3-demo-bucket',
+    'archive-s3alias',
+    'archive--ol-s3',
+    'archive.mrap',
+    'archive--x-s3',
+    'archive--table-s3',
+  ])('are refused for a bucket %s, whose name S3 does not allow', (name) => {
+    for (const path of [['archiveBucket'], ['otherArchiveBuckets', 0]]) {
+      const [fault, ...others] = faults(changed(complete, [...path, 'bucketName'], name));
+      expect(others).toEqual([]);
+      expect(fault).toMatch(/\.bucketName: expected the name of a bucket: /);
+    }
+  });
+
+  test.each(['abc', 'a'.repeat(63), 'my.archive-2', '1-2-3', '1.2.3', 'archive-x-s3'])(
+    'are accepted for a bucket %s',
+    (name) => {
+      expect(faults(changed(complete, ['archiveBucket', 'bucketName'], name))).toEqual([]);
+    },
+  );
+});
