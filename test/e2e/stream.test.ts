@@ -68,7 +68,7 @@ describe('GET and HEAD /stream', () => {
     '%EF%BC%8E%EF%BC%8E',
     '*',
     `${'a'.repeat(251)}.c4gh`,
-    'a'.repeat(6000),
+    'a'.repeat(1400),
   ];
 
   test('names that cannot be, are not there, or are another’s: one and the same 404, and no key outside of the caller’s part', async () => {
@@ -89,6 +89,11 @@ describe('GET and HEAD /stream', () => {
     expect(answers.size).toBe(1);
     expect(keys.length).toBeGreaterThan(0);
     for (const key of keys) expect(key).toMatch(new RegExp(`^${service.prefix('researcher')}/[A-Za-z0-9._-]+$`));
+  });
+
+  test('a path that is longer than an authorizer can be asked about is 414; a name that long may go in the query', async () => {
+    expectProblem(await get(`stream/${'a'.repeat(1600)}`), 414, 'invalid_request');
+    expectProblem(await get(`stream/x?fileName=${'a'.repeat(6000)}`), 404, 'not_found');
   });
 
   test.each([
