@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync } from 'node:fs';
+import { appendFileSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync } from 'node:fs';
 import { copyFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
@@ -9,6 +9,8 @@ import { PGlite } from '@electric-sql/pglite';
 // short: they gain nothing by it.
 for (const flag of ['--no-wasm-tier-up', '--no-wasm-dynamic-tiering']) setFlagsFromString(flag);
 
+/** Of PostgreSQL's own cache. Its default of 128 MB is taken at once, and the system caches the files anyway. */
+const buffers = '8MB';
 /** Every database has it. */
 const version = 'PG_VERSION';
 
@@ -34,6 +36,7 @@ async function imageFolder(): Promise<string | undefined> {
   try {
     mkdirSync(dirname(image), { recursive: true });
     await (await PGlite.create(unfinished)).close();
+    appendFileSync(join(unfinished, 'postgresql.conf'), `\nshared_buffers = ${buffers}\n`);
     renameSync(unfinished, image);
   } catch {
     // Or another process has made it meanwhile.
@@ -56,5 +59,5 @@ async function copyFolder(from: string, to: string): Promise<void> {
 function imagePath(): string {
   const main = createRequire(import.meta.url).resolve('@electric-sql/pglite');
   const manifest = JSON.parse(readFileSync(join(dirname(main), '../package.json'), 'utf8')) as { version: string };
-  return join(dirname(main), '../../../.cache/data-out', `postgres-${manifest.version}`);
+  return join(dirname(main), '../../../.cache/data-out', `postgres-${manifest.version}-${buffers}`);
 }
