@@ -2,11 +2,10 @@ import { chmodSync, existsSync, lstatSync, mkdirSync, readdirSync, statSync } fr
 import { dirname, join } from 'node:path';
 import { EngineError } from './errors.ts';
 
-/**
- * What an engine keeps in its data folder, but for the objects, which S3 itself keeps for its owner. Other files there are
- * somebody else's, and left as they are.
- */
+/** What an engine keeps in its data folder. Other files there are not the engine's, and left as they are. */
 const own = ['accounts.json', 'engine.lock', 'keys', 'logs', 'postgres', 'queues', 'secrets.json', 'tasks'];
+/** It may hold very many files. While it is its owner's alone, others reach none of them. */
+const objects = 's3';
 /** Where the version before this one kept objects and queues. */
 const formerFolder = 'aws';
 const ofOthers = 0o077;
@@ -52,6 +51,8 @@ export function prepareDataFolder(path: string, warn: (text: string) => void): v
  */
 export function tightenContent(path: string): void {
   for (const name of own) tighten(join(path, name));
+  const { mode = 0 } = lstatSync(join(path, objects), { throwIfNoEntry: false }) ?? {};
+  if ((mode & ofOthers) !== 0) tighten(join(path, objects));
 }
 
 /** A file or a folder with all that is in it; links are not followed. */

@@ -148,7 +148,9 @@ describe('a visa that is refused: 401 on list, stream and HEAD, without a look a
       expect(reply.text).not.toContain(token.length > 20 ? token.slice(0, 20) : token + token);
     }
     expect(await call(`stream/${name}`, bearer, 'HEAD')).toMatchObject({ status: 401, text: '' });
-    expect(service.engine.traffic.counters()).toEqual({});
+    // The deny list is read again after a minute, whatever is asked.
+    const { 'authorize-outbox secretsmanager GetSecretValue': _, ...looks } = service.engine.traffic.counters();
+    expect(looks).toEqual({});
   });
 
   test('another scheme, a token among others, no token at all, the visa in the wrong header', async () => {
