@@ -9,3 +9,8 @@ export class UnsupportedTemplateError extends EngineError {
     super(`${where}: ${problem}`);
   }
 }
+
+/** Whether an error of the system has one of these codes, for example `ENOENT`. */
+export function isCode(error: unknown, ...codes: readonly string[]): boolean {
+  return error instanceof Error && 'code' in error && codes.includes(String(error.code));
+}

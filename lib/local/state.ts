@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { connectionVariable, defaultConnectionFile } from '../contract/connection.ts';
 import { prepareDataFolder, tightenContent } from './data-folder.ts';
-import { EngineError } from './errors.ts';
+import { EngineError, isCode } from './errors.ts';
 
 /** Where one engine keeps what. All paths are absolute. */
 export interface State {
@@ -84,8 +84,4 @@ function isRunning(processId: number): boolean {
   } catch (error) {
     return isCode(error, 'EPERM');
   }
-}
-
-function isCode(error: unknown, code: string): boolean {
-  return error instanceof Error && 'code' in error && error.code === code;
 }

@@ -149,7 +149,7 @@ describe('a visa that is refused: 401 on list, stream and HEAD, without a look a
     }
     expect(await call(`stream/${name}`, bearer, 'HEAD')).toMatchObject({ status: 401, text: '' });
     // The deny list is read again after a minute, whatever is asked.
-    const { 'authorize-outbox secretsmanager GetSecretValue': _, ...looks } = service.engine.traffic.counters();
+    const { 'authorize-outbox secretsmanager GetSecretValue': _denyList, ...looks } = service.engine.traffic.counters();
     expect(looks).toEqual({});
   });
 

@@ -45,6 +45,7 @@ export function authenticate(request: SignedRequest, credentials: Credentials, n
     throw new AwsError(400, 'InvalidToken', 'The provided token is malformed or otherwise invalid.');
   }
   if (!services.has(signature.service)) throw new AwsError(501, 'NotImplemented', `no local ${signature.service}`);
+  if (signature.service === 's3') refuseUnsignedHeaders(request, signature);
   return {
     principal,
     service: signature.service as AwsService,
@@ -58,6 +59,14 @@ export function authenticate(request: SignedRequest, credentials: Credentials, n
       );
     },
   };
+}
+
+/** Who has a presigned URL may not change the request by a header of S3 (S3 API reference, SigV4 query parameters). */
+function refuseUnsignedHeaders({ headers }: SignedRequest, { signedHeaders }: Signature): void {
+  const unsigned = Object.keys(headers).filter((name) => name.startsWith('x-amz-') && !signedHeaders.includes(name));
+  if (unsigned.length === 0) return;
+  const message = 'There were headers present in the request which were not signed';
+  throw new AwsError(403, 'AccessDenied', message, { HeadersNotSigned: unsigned.join(', ') });
 }
 
 function checkAge(signature: Signature, now: Date): void {

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { readAll, refuseForeign, writeBody } from '../http.ts';
 import { invocationOf } from '../lambda/trace-header.ts';
@@ -124,15 +125,16 @@ class Exchange {
     });
     request.pause();
     await this.#carryOut(call, async () => {
-      const reply = await this.#services.s3.handle(s3, request);
-      // Without the right to list, S3 does not tell a missing key from a forbidden one. It takes the key for the prefix.
-      const context = { 's3:prefix': s3.key };
-      const readable = { action: 's3:ListBucket', resource: `arn:aws:s3:::${s3.bucket}`, context };
-      if (reply.status === 404 && s3.key !== '' && !this.#isAllowed(principal, readable)) {
-        if (typeof reply.body === 'object' && 'resume' in reply.body) reply.body.resume();
-        throw new AwsError(403, 'AccessDenied', 'Access Denied');
+      try {
+        return await this.#services.s3.handle(s3, request);
+      } catch (error) {
+        if (!(error instanceof AwsError) || error.code !== 'NoSuchKey') throw error;
+        // Without the right to list, S3 does not tell a missing key from a forbidden one. It takes the key for the prefix.
+        const { bucket, key } = s3.copySource ?? s3;
+        const context = { 's3:prefix': key };
+        const readable = { action: 's3:ListBucket', resource: `arn:aws:s3:::${bucket}`, context };
+        throw this.#isAllowed(principal, readable) ? error : new AwsError(403, 'AccessDenied', 'Access Denied');
       }
-      return reply;
     });
   }
 
@@ -169,9 +171,12 @@ class Exchange {
     try {
       if (fault?.delayMs) await sleep(fault.delayMs);
       if (fault && fault.when !== 'after' && (await this.#fail(fault))) return;
-      const reply = await action();
+      const reply = await action().catch((error: unknown) => {
+        if (error instanceof AwsError) return errorReply(this.#service, error);
+        throw error;
+      });
       if (fault?.when === 'after') {
-        if (typeof reply.body === 'object' && 'resume' in reply.body) reply.body.resume();
+        if (reply.body instanceof Readable) reply.body.destroy();
         if (await this.#fail(fault)) return;
       }
       await this.#send(reply, (bytes) => {
@@ -198,8 +203,7 @@ class Exchange {
 
   async #send({ status, headers, body }: S3Reply | AwsReply, count?: (bytes: number) => void): Promise<void> {
     const response = this.#response;
-    const isStream = typeof body === 'object' && 'pipe' in body;
-    if (isStream) body.on('data', (chunk: Uint8Array) => count?.(chunk.byteLength)).pause();
+    if (body instanceof Readable) body.on('data', (chunk: Uint8Array) => count?.(chunk.byteLength)).pause();
     else count?.(Buffer.byteLength(body));
     // A reply that comes before the request was read would leave the connection in the middle of a body.
     if (!this.#request.complete) this.#request.resume();

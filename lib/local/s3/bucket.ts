@@ -9,8 +9,9 @@ import { Uploads } from './uploads.ts';
 
 /**
  * A bucket on the disk: `objects/` has a document for each object, named by the hash of its key, so that a key of any bytes
- * and length has a file; `uploads/` has what is unfinished. The bytes of all buckets are in {@link DataFiles}. A document is written under another name and
- * renamed, and only then is the reply sent: what was acknowledged survives the end of the process at any moment.
+ * and length has a file; `uploads/` has what is unfinished. The bytes of all buckets are in {@link DataFiles}. A document is
+ * written under another name and renamed, and only then is the reply sent: what was acknowledged survives the end of the
+ * process at any moment.
  *
  * Conditions are looked at and documents replaced without a pause between, so that both are one step for everybody else.
  */
@@ -32,10 +33,6 @@ export class Bucket {
     mkdirSync(this.#folder, { recursive: true });
     this.uploads = new Uploads(join(folder, 'uploads'), files);
     this.#load();
-  }
-
-  get isEmpty(): boolean {
-    return this.#objects.size === 0;
   }
 
   find(key: string): StoredObject | undefined {

@@ -1,20 +1,20 @@
 import { createHash } from 'node:crypto';
 import { AwsError } from '../aws/errors.ts';
-import { readAll } from '../http.ts';
-import { checkWrite } from './conditions.ts';
+import { bareTag, checkWrite } from './conditions.ts';
 import { combinedCrc, emptyCrc, formatCrc } from './crc64nvme.ts';
 import { contentsOf, joined } from './data-files.ts';
 import { s3Limits } from './limits.ts';
 import { crcOfPart, uploadId } from './multipart.ts';
 import type { Operation } from './operation.ts';
 import { entityTag } from './put-object.ts';
+import { receiveDocument } from './received-body.ts';
 import { notImplemented } from './refusals.ts';
 import type { Part, Upload } from './uploads.ts';
 import { element, elements, malformedXml, textOf, xmlReply } from './xml.ts';
 
 /** Join the parts to an object: their files become the object's. No byte is read or written. */
 export const completeMultipartUpload: Operation = async (s3, request, { bucket }) => {
-  const document = (await readAll(request, s3Limits.documentBytes))?.toString() ?? '';
+  const document = await receiveDocument(request);
   const upload = bucket.uploads.get(uploadId(s3), s3.key);
   const parts = listedParts(document, upload);
   const { headers } = request;
@@ -47,7 +47,7 @@ export const completeMultipartUpload: Operation = async (s3, request, { bucket }
 function listedParts(document: string, upload: Upload): readonly Part[] {
   const listed = elements(document, 'Part').map((part) => ({
     number: Number(textOf(part, 'PartNumber')),
-    etag: bare(textOf(part, 'ETag') ?? ''),
+    etag: bareTag(textOf(part, 'ETag') ?? ''),
     crc: textOf(part, 'ChecksumCRC64NVME'),
   }));
   if (listed.length === 0 || listed.length > s3Limits.parts) throw malformedXml();
@@ -64,7 +64,7 @@ function listedParts(document: string, upload: Upload): readonly Part[] {
   }
   const parts = listed.map(({ number, etag, crc }) => {
     const part = upload.parts.get(number);
-    if (part && bare(part.etag) === etag && (crc === undefined || crc === formatCrc(crcOfPart(part)))) return part;
+    if (part && bareTag(part.etag) === etag && (crc === undefined || crc === formatCrc(crcOfPart(part)))) return part;
     throw new AwsError(
       400,
       'InvalidPart',
@@ -94,10 +94,6 @@ function checkChecksum(headers: Readonly<Record<string, string | string[] | unde
 /** S3 makes the entity tag of a multipart object from those of its parts. */
 function digestOfDigests(parts: readonly Part[]): string {
   const hash = createHash('md5');
-  for (const { etag } of parts) hash.update(bare(etag), 'hex');
+  for (const { etag } of parts) hash.update(bareTag(etag), 'hex');
   return hash.digest('hex');
-}
-
-function bare(etag: string): string {
-  return etag.replaceAll('"', '');
 }

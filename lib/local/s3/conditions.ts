@@ -66,10 +66,13 @@ function judged({ etag, lastModified }: StoredObject, conditions: Conditions): b
 
 /** S3 takes entity tags with and without their quotes. */
 function named(list: string, etag: string): boolean {
-  const bare = etag.replaceAll('"', '');
-  return list
-    .split(',')
-    .some((one) => one.trim() === '*' || one.trim().replace(/^W\//, '').replaceAll('"', '') === bare);
+  const bare = bareTag(etag);
+  return list.split(',').some((one) => one.trim() === '*' || bareTag(one.trim().replace(/^W\//, '')) === bare);
+}
+
+/** Without its quotes. */
+export function bareTag(etag: string): string {
+  return etag.replaceAll('"', '');
 }
 
 function time(text: string): number {

@@ -1,9 +1,19 @@
 import { randomBytes } from 'node:crypto';
-import { copyFileSync, linkSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { type FileHandle, open } from 'node:fs/promises';
+import {
+  copyFileSync,
+  existsSync,
+  linkSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
+import { open } from 'node:fs/promises';
 import { join } from 'node:path';
+import { Readable } from 'node:stream';
+import { isCode } from '../errors.ts';
 import { combinedCrc, crcOf, emptyCrc } from './crc64nvme.ts';
-import { isCode } from './documents.ts';
 
 /** Bytes [start, end) of a data file. */
 export interface Extent {
@@ -35,6 +45,8 @@ export function newId(): string {
  */
 export class DataFiles {
   readonly #folder: string;
+  /** By owner: how many readers its files have, and which of them to remove when the last reader is gone. */
+  readonly #held = new Map<string, { readers: number; readonly removed: string[] }>();
 
   constructor(folder: string) {
     this.#folder = folder;
@@ -56,11 +68,13 @@ export class DataFiles {
         crcs.push(await crcOf(block));
         size += block.length;
       }
+      if (crcs.length > 1) writeFileSync(sidecar(path), packed(crcs), { flag: 'wx', mode: 0o600 });
     } catch (error) {
-      rmSync(path, { force: true });
+      this.remove(owner, [content]);
       throw error;
     }
-    if (crcs.length > 1) writeFileSync(sidecar(path), packed(crcs), { flag: 'wx', mode: 0o600 });
+    // Nothing would refer to it.
+    if (size === 0) this.remove(owner, [content]);
     const crc = crcs.reduce(
       (sum, one, index) => combinedCrc(sum, one, Math.min(blockBytes, size - index * blockBytes)),
       emptyCrc,
@@ -82,8 +96,13 @@ export class DataFiles {
     return { owner, extents: from.extents };
   }
 
-  /** Let go of files. */
+  /** Let go of files; of those that are being read, when the last reader is gone. */
   remove(owner: string, contents: Iterable<string>): void {
+    const held = this.#held.get(owner);
+    if (held) {
+      held.removed.push(...contents);
+      return;
+    }
     for (const content of contents) {
       const path = this.#path(owner, content);
       rmSync(path, { force: true });
@@ -91,16 +110,35 @@ export class DataFiles {
     }
   }
 
-  /** The bytes, from files that are opened before this resolves: who removes them meanwhile takes nothing away. */
-  async open({ owner, extents }: Stored): Promise<AsyncGenerator<Uint8Array>> {
-    const files = new Map<string, FileHandle>();
-    try {
-      for (const content of contentsOf(extents)) files.set(content, await open(this.#path(owner, content), 'r'));
-    } catch (error) {
-      await closeAll(files.values());
-      throw error;
+  /** Keep the files of an owner, also when they are removed meanwhile. @returns a function that ends it */
+  hold(owner: string): () => void {
+    const held = this.#held.get(owner) ?? { readers: 0, removed: [] };
+    held.readers += 1;
+    this.#held.set(owner, held);
+    return () => {
+      held.readers -= 1;
+      if (held.readers > 0) return;
+      this.#held.delete(owner);
+      this.remove(owner, held.removed);
+    };
+  }
+
+  /** The bytes. The files are held until the stream is closed, and opened one at a time: an object may have 10,000. */
+  read({ owner, extents }: Stored): Readable {
+    return Readable.from(this.#pieces(owner, extents), { objectMode: false }).once('close', this.hold(owner));
+  }
+
+  async *#pieces(owner: string, extents: readonly Extent[]): AsyncGenerator<Uint8Array> {
+    for (const { content, start, end } of extents) {
+      await using file = await open(this.#path(owner, content), 'r');
+      for (let position = start; position < end; ) {
+        const bytes = Buffer.allocUnsafeSlow(Math.min(blockBytes / 4, end - position));
+        const { bytesRead } = await file.read(bytes, 0, bytes.length, position);
+        if (bytesRead === 0) throw new Error(`a data file of the local S3 is shorter than it was: ${content}`);
+        yield bytes.subarray(0, bytesRead);
+        position += bytesRead;
+      }
     }
-    return pieces(extents, files);
   }
 
   /** CRC-64/NVME of the bytes. */
@@ -184,24 +222,6 @@ export function joined(lists: Iterable<readonly Extent[]>): Extent[] {
   return all;
 }
 
-async function* pieces(extents: readonly Extent[], files: ReadonlyMap<string, FileHandle>): AsyncGenerator<Uint8Array> {
-  try {
-    for (const { content, start, end } of extents) {
-      const file = files.get(content);
-      if (!file) throw new Error('a data file of the local S3 was not opened');
-      for (let position = start; position < end; ) {
-        const bytes = Buffer.allocUnsafeSlow(Math.min(blockBytes / 4, end - position));
-        const { bytesRead } = await file.read(bytes, 0, bytes.length, position);
-        if (bytesRead === 0) throw new Error(`a data file of the local S3 is shorter than it was: ${content}`);
-        yield bytes.subarray(0, bytesRead);
-        position += bytesRead;
-      }
-    }
-  } finally {
-    await closeAll(files.values());
-  }
-}
-
 /** The pieces joined into blocks; only the last one may be shorter. */
 async function* inBlocks(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
   let block: Uint8Array[] = [];
@@ -226,8 +246,8 @@ function link(source: string, target: string): void {
     linkSync(source, target);
   } catch (error) {
     if (isCode(error, 'EEXIST')) return;
-    if (!isCode(error, 'EPERM', 'ENOTSUP', 'EMLINK', 'ENOSYS')) throw error;
-    copyFileSync(source, target);
+    if (!isCode(error, 'EPERM', 'ENOTSUP', 'EMLINK', 'ENOSYS', 'EXDEV')) throw error;
+    if (!existsSync(target)) copyFileSync(source, target);
   }
 }
 
@@ -239,8 +259,4 @@ function packed(crcs: readonly bigint[]): Buffer {
   const bytes = Buffer.alloc(crcs.length * crcBytes);
   for (const [index, crc] of crcs.entries()) bytes.writeBigUInt64BE(crc, index * crcBytes);
   return bytes;
-}
-
-async function closeAll(files: Iterable<FileHandle>): Promise<void> {
-  for (const file of files) await file.close();
 }

@@ -1,6 +1,6 @@
-import { readAll } from '../http.ts';
 import { s3Limits } from './limits.ts';
 import type { Operation } from './operation.ts';
+import { receiveDocument } from './received-body.ts';
 import { notImplemented } from './refusals.ts';
 import { emptyReply } from './s3-reply.ts';
 import { element, elements, malformedXml, textOf, xmlReply } from './xml.ts';
@@ -14,9 +14,10 @@ export const deleteObject: Operation = ({ key }, { headers }, { bucket }) => {
 
 /** DeleteObjects: up to 1,000 keys. */
 export const deleteObjects: Operation = async (_, request, { bucket }) => {
-  const document = (await readAll(request, s3Limits.documentBytes))?.toString() ?? '';
+  const document = await receiveDocument(request);
   const keys = elements(document, 'Object').map((object) => textOf(object, 'Key'));
   if (keys.length === 0 || keys.length > s3Limits.page || keys.includes(undefined)) throw malformedXml();
+  if (elements(document, 'VersionId').length > 0) throw notImplemented('the VersionId of DeleteObjects');
   const quiet = textOf(document, 'Quiet') === 'true';
   const deleted = keys.map((key = '') => {
     bucket.delete(key);

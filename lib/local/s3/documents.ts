@@ -1,4 +1,5 @@
-import { readFileSync, renameSync, truncateSync, writeFileSync } from 'node:fs';
+import { appendFileSync, readFileSync, renameSync, statSync, truncateSync, writeFileSync } from 'node:fs';
+import { isCode } from '../errors.ts';
 
 /** Write a JSON document whole or not at all. */
 export function writeDocument(path: string, content: unknown): void {
@@ -9,6 +10,17 @@ export function writeDocument(path: string, content: unknown): void {
 
 export function readDocument<T>(path: string): T {
   return JSON.parse(readFileSync(path, 'utf8')) as T;
+}
+
+/** Add a line to a file, whole or not at all: a disk that is full takes the beginning of one. */
+export function appendLine(path: string, content: unknown): void {
+  const size = statSync(path, { throwIfNoEntry: false })?.size ?? 0;
+  try {
+    appendFileSync(path, `${JSON.stringify(content)}\n`, { mode: 0o600 });
+  } catch (error) {
+    truncateSync(path, size);
+    throw error;
+  }
 }
 
 /** The lines of a file, without one that was torn when a process died; that one is cut off. None when there is no file. */
@@ -26,8 +38,4 @@ export function readLines<T>(path: string): readonly T[] {
     .split('\n')
     .slice(0, -1)
     .map((line) => JSON.parse(line) as T);
-}
-
-export function isCode(error: unknown, ...codes: readonly string[]): boolean {
-  return error instanceof Error && 'code' in error && codes.includes(String(error.code));
 }

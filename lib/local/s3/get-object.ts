@@ -1,9 +1,9 @@
-import { Readable } from 'node:stream';
+import { validateHeaderValue } from 'node:http';
 import { AwsError } from '../aws/errors.ts';
 import { isModifiedFor } from './conditions.ts';
 import { slice } from './data-files.ts';
 import type { Operation } from './operation.ts';
-import { noSuchKey } from './refusals.ts';
+import { invalidArgument, noSuchKey } from './refusals.ts';
 import { emptyReply } from './s3-reply.ts';
 import type { S3Request } from './s3-request.ts';
 import { headersOf } from './stored-object.ts';
@@ -19,7 +19,7 @@ const overridable: Readonly<Record<string, string>> = {
 };
 
 /** GetObject and HeadObject: whole or one range. */
-export const getObject: Operation = async (s3, request, { bucket }) => {
+export const getObject: Operation = (s3, request, { bucket }) => {
   const object = bucket.find(s3.key);
   if (!object) throw noSuchKey(s3.key);
   const shown = { ...headersOf(object), ...(bucket.isEncrypted && { 'x-amz-server-side-encryption': 'aws:kms' }) };
@@ -37,8 +37,11 @@ export const getObject: Operation = async (s3, request, { bucket }) => {
   };
   const status = range ? 206 : 200;
   if (s3.action === 'HeadObject') return { status, headers, body: '' };
-  const bytes = await bucket.files.open({ owner: object.owner, extents: slice(object.extents, start, end) });
-  return { status, headers, body: Readable.from(bytes, { objectMode: false }) };
+  return {
+    status,
+    headers,
+    body: bucket.files.read({ owner: object.owner, extents: slice(object.extents, start, end) }),
+  };
 };
 
 /**
@@ -62,11 +65,18 @@ function rangeOf(header: string | undefined, size: number): { start: number; end
   );
 }
 
+/** @throws AwsError InvalidArgument for what no header can carry */
 function overrides({ parameters }: S3Request): Record<string, string> {
   return Object.fromEntries(
     Object.entries(overridable).flatMap(([parameter, header]) => {
       const value = parameters.get(parameter);
-      return value === null ? [] : [[header, value]];
+      if (value === null) return [];
+      try {
+        validateHeaderValue(header, value);
+      } catch {
+        throw invalidArgument('Header value cannot be represented using ISO-8859-1.', parameter, value);
+      }
+      return [[header, value]];
     }),
   );
 }

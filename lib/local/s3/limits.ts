@@ -8,8 +8,6 @@ export const s3Limits = {
   bodyBytes: 5 * 1024 ** 3,
   /** Every part but the last. */
   leastPartBytes: 5 * 1024 ** 2,
-  /** An object: 48.8 TiB. */
-  objectBytes: 10_000 * 5 * 1024 ** 3,
   /** Numbers of parts begin at 1. */
   parts: 10_000,
   /** Rows of one page of a listing, and keys of one DeleteObjects. */

@@ -41,13 +41,17 @@ function page(
   { prefix, delimiter, after, limit }: { prefix: string; delimiter: string; after: string; limit: number },
 ) {
   const rows: { readonly key: string; readonly isPrefix: boolean }[] = [];
+  const commonOf = (key: string) => {
+    const end = delimiter === '' ? -1 : key.indexOf(delimiter, prefix.length);
+    return end < 0 ? undefined : key.slice(0, end + delimiter.length);
+  };
   let last = '';
-  let common = delimiter !== '' && after.endsWith(delimiter) ? after : undefined;
+  // Where the last page ended with a prefix, its keys are told. A key may end with the delimiter, too.
+  let common = after.startsWith(prefix) && commonOf(after) === after ? after : undefined;
   for (const key of bucket.keys.from(prefix, after)) {
     if (common !== undefined && key.startsWith(common)) continue;
     if (rows.length === limit) return { rows, last, truncated: limit > 0 };
-    const end = delimiter === '' ? -1 : key.indexOf(delimiter, prefix.length);
-    common = end < 0 ? undefined : key.slice(0, end + delimiter.length);
+    common = commonOf(key);
     rows.push({ key: common ?? key, isPrefix: common !== undefined });
     last = common ?? key;
   }
@@ -69,11 +73,16 @@ function objectRow(bucket: Bucket, key: string, shown: (key: string) => string):
 
 /** How many rows a page may have. @throws AwsError InvalidArgument */
 export function pageLimit(parameters: URLSearchParams, name: string): number {
-  const value = parameters.get(name) ?? String(s3Limits.page);
+  return Math.min(wholeNumber(parameters, name, s3Limits.page), s3Limits.page);
+}
+
+/** @throws AwsError InvalidArgument */
+export function wholeNumber(parameters: URLSearchParams, name: string, preset: number): number {
+  const value = parameters.get(name) ?? String(preset);
   if (!/^\d{1,10}$/.test(value) || Number(value) > 2 ** 31 - 1) {
     throw invalidArgument(`Provided ${name} not an integer or within integer range`, name, value);
   }
-  return Math.min(Number(value), s3Limits.page);
+  return Number(value);
 }
 
 /** Keys as the caller wants them: XML cannot carry every character, so clients ask for percent-encoding. */

@@ -1,5 +1,5 @@
 import { formatCrc } from './crc64nvme.ts';
-import { pageLimit, shownKeys } from './list-objects.ts';
+import { pageLimit, shownKeys, wholeNumber } from './list-objects.ts';
 import { crcOfPart, uploadId } from './multipart.ts';
 import type { Operation } from './operation.ts';
 import { notImplemented } from './refusals.ts';
@@ -13,9 +13,12 @@ export const listMultipartUploads: Operation = ({ parameters }, _, { bucket }) =
   const limit = pageLimit(parameters, 'max-uploads');
   const [keyMarker, idMarker] = [parameters.get('key-marker') ?? '', parameters.get('upload-id-marker') ?? ''];
   const all = bucket.uploads.list().filter(({ key }) => key.startsWith(prefix));
-  // Of uploads of the marker's own key, those behind the one that ended the last page.
-  const marked = idMarker === '' ? -1 : all.findIndex(({ key, id }) => key === keyMarker && id === idMarker);
-  const rest = all.filter(({ key }, index) => (marked < 0 ? compareUtf8(key, keyMarker) > 0 : index > marked));
+  // Of uploads of the marker's own key, those behind the one that ended the last page; all, when that one has ended.
+  const marked = all.findIndex(({ key, id }) => key === keyMarker && id === idMarker);
+  const rest = all.filter(({ key }, index) => {
+    const order = compareUtf8(key, keyMarker);
+    return order > 0 || (order === 0 && idMarker !== '' && index > marked);
+  });
   const page = rest.slice(0, limit);
   const last = page.at(-1);
   const truncated = last !== undefined && rest.length > page.length;
@@ -41,7 +44,7 @@ export const listMultipartUploads: Operation = ({ parameters }, _, { bucket }) =
 export const listParts: Operation = (s3, _, { bucket }) => {
   const { parameters, key } = s3;
   const upload = bucket.uploads.get(uploadId(s3), key);
-  const marker = Number(parameters.get('part-number-marker') ?? 0);
+  const marker = wholeNumber(parameters, 'part-number-marker', 0);
   const limit = pageLimit(parameters, 'max-parts');
   const rest = [...upload.parts.values()].sort((a, b) => a.number - b.number).filter(({ number }) => number > marker);
   const page = rest.slice(0, limit);

@@ -1,6 +1,7 @@
 import { chmodSync, mkdirSync, readdirSync } from 'node:fs';
 import type { IncomingMessage } from 'node:http';
 import { join } from 'node:path';
+import { AwsError } from '../aws/errors.ts';
 import { Bucket } from './bucket.ts';
 import { completeMultipartUpload } from './complete-upload.ts';
 import { DataFiles } from './data-files.ts';
@@ -40,6 +41,9 @@ const operations: Readonly<Record<string, Operation>> = {
   UploadPart: uploadPart,
   UploadPartCopy: uploadPartCopy,
 };
+
+/** S3 user guide, "General purpose bucket naming rules". */
+const bucketName = /^(?!.*\.\.)[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/;
 
 /** S3 on the files of a folder, as functions and clients of presigned URLs see it. */
 export class LocalS3 {
@@ -84,6 +88,13 @@ export class LocalS3 {
   /** @throws AwsError for a refusal. */
   async handle(s3: S3Request, request: IncomingMessage): Promise<S3Reply> {
     if (s3.action === 'CreateBucket') {
+      if (this.#buckets.has(s3.bucket)) {
+        const message = 'Your previous request to create the named bucket succeeded and you already own it.';
+        throw new AwsError(409, 'BucketAlreadyOwnedByYou', message, { BucketName: s3.bucket });
+      }
+      if (!bucketName.test(s3.bucket)) {
+        throw new AwsError(400, 'InvalidBucketName', 'The specified bucket is not valid.', { BucketName: s3.bucket });
+      }
       this.createBucket(s3.bucket);
       return emptyReply(200, { location: `/${s3.bucket}` });
     }

@@ -48,27 +48,34 @@ export const uploadPart: Operation = async (s3, request, { bucket, now }) => {
   return emptyReply(200, { etag, ...(upload.tellsChecksums && { 'x-amz-checksum-crc64nvme': formatCrc(crc) }) });
 };
 
-/** No byte is read or written: the part shares the files of its source. */
+/** The part shares the files of its source: of a long one, only the edges are read, for the checksum. */
 export const uploadPartCopy: Operation = async (s3, request, context) => {
   const { bucket, now } = context;
   const number = partNumber(s3);
   const upload = bucket.uploads.get(uploadId(s3), s3.key);
   const source = copySource(s3, request.headers, context);
   const { start, end } = copyRange(request.headers['x-amz-copy-source-range'], source.size);
-  const extents = slice(source.extents, start, end);
-  const shared = bucket.files.share({ owner: source.owner, extents }, upload.id);
-  const crc = await bucket.files.crc(shared);
-  // Not the digest of the bytes, which would have to be read: clients may not take it for one.
-  const digest = createHash('md5').update(`${source.etag} ${start}-${end}`).digest('hex');
-  const etag = entityTag(bucket, digest);
-  const lastModified = wholeSeconds(now());
-  bucket.uploads.addPart(upload, { number, extents, size: end - start, etag, crc: hex(crc), lastModified });
-  return xmlReply(
-    'CopyPartResult',
-    element('ETag', etag) +
-      element('LastModified', new Date(lastModified).toISOString()) +
-      (upload.tellsChecksums ? element('ChecksumCRC64NVME', formatCrc(crc)) : ''),
-  );
+  const shared = { owner: source.owner, extents: slice(source.extents, start, end) };
+  const release = bucket.files.hold(source.owner);
+  try {
+    const crc = await bucket.files.crc(shared);
+    // From here on without a pause: an upload that has ended meanwhile gets no files.
+    bucket.uploads.get(upload.id, s3.key);
+    const { extents } = bucket.files.share(shared, upload.id);
+    // Not the digest of the bytes, which would have to be read: clients may not take it for one.
+    const digest = createHash('md5').update(`${source.etag} ${start}-${end}`).digest('hex');
+    const etag = entityTag(bucket, digest);
+    const lastModified = wholeSeconds(now());
+    bucket.uploads.addPart(upload, { number, extents, size: end - start, etag, crc: hex(crc), lastModified });
+    return xmlReply(
+      'CopyPartResult',
+      element('ETag', etag) +
+        element('LastModified', new Date(lastModified).toISOString()) +
+        (upload.tellsChecksums ? element('ChecksumCRC64NVME', formatCrc(crc)) : ''),
+    );
+  } finally {
+    release();
+  }
 };
 
 export const abortMultipartUpload: Operation = (s3, _, { bucket }) => {

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
+import { AwsError } from '../aws/errors.ts';
 import type { Bucket } from './bucket.ts';
 import { checkCopySource, checkWrite } from './conditions.ts';
 import { formatCrc } from './crc64nvme.ts';
@@ -43,6 +44,13 @@ export const copyObject: Operation = (s3, request, context) => {
   const source = copySource(s3, request.headers, context);
   if (source.size > s3Limits.bodyBytes) {
     throw invalidArgument('The specified copy source is larger than the maximum allowable size for a copy source');
+  }
+  if (s3.copySource?.bucket === bucket.name && source.key === s3.key) {
+    throw new AwsError(
+      400,
+      'InvalidRequest',
+      "This copy request is illegal because it is trying to copy an object to itself without changing the object's metadata, storage class, website redirect location or encryption attributes.",
+    );
   }
   const object: StoredObject = {
     ...source,

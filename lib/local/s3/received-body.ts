@@ -2,10 +2,13 @@ import { createHash } from 'node:crypto';
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import { Crc32, Crc32c } from '@aws-sdk/checksums/crc';
 import { AwsError } from '../aws/errors.ts';
+import { readAll } from '../http.ts';
 import { chunked } from './aws-chunked.ts';
 import { formatCrc } from './crc64nvme.ts';
 import type { DataFiles, Stored } from './data-files.ts';
 import { s3Limits } from './limits.ts';
+import { notImplemented } from './refusals.ts';
+import { malformedXml } from './xml.ts';
 
 /** Bytes of a request, in a data file. */
 export interface ReceivedBody {
@@ -37,7 +40,7 @@ const crcHeader = 'x-amz-checksum-crc64nvme';
  * that is refused.
  *
  * @throws AwsError MissingContentLength, EntityTooLarge, IncompleteBody, BadDigest, XAmzContentSHA256Mismatch,
- * NotImplemented for a checksum that is not made here
+ * MalformedTrailerError, NotImplemented for a checksum that is not made here
  */
 export async function receiveBody(
   request: IncomingMessage,
@@ -52,7 +55,7 @@ export async function receiveBody(
   const raw: AsyncIterable<Uint8Array> = { [Symbol.asyncIterator]: () => request.iterator({ destroyOnReturn: false }) };
   const bytes = isChunked(headers) ? chunked(raw, (name, value) => stated.set(name, value)) : raw;
   const md5 = options.md5 ? createHash('md5') : undefined;
-  const sha256 = /^[0-9a-f]{64}$/.test(stated.get('x-amz-content-sha256') ?? '') ? createHash('sha256') : undefined;
+  const sha256 = isDigest(headers) ? createHash('sha256') : undefined;
   const wanted = wantedDigests(headers);
   const all = [md5, sha256, ...wanted.values()].filter((digest) => digest !== undefined);
   const { stored, size, crc } = await files.write(owner, digesting(bytes, all));
@@ -65,11 +68,12 @@ export async function receiveBody(
         'You did not provide the number of bytes specified by the Content-Length HTTP header',
       );
     }
-    if (sha256 && sha256.digest('hex') !== stated.get('x-amz-content-sha256')) {
+    if (sha256) compareSigned(headers, sha256.digest('hex'));
+    if (trailers(headers).some((header) => !stated.has(header))) {
       throw new AwsError(
         400,
-        'XAmzContentSHA256Mismatch',
-        "The provided 'x-amz-content-sha256' header does not match what was computed.",
+        'MalformedTrailerError',
+        'The request contained trailing data that was not well-formed or did not conform to our published schema.',
       );
     }
     compare(crcHeader, stated.get(crcHeader), formatCrc(crc));
@@ -86,6 +90,28 @@ export async function receiveBody(
   return { stored, size, md5: md5?.digest('hex'), crc };
 }
 
+/** The XML that a request carries; one that is too long is none. @throws AwsError XAmzContentSHA256Mismatch */
+export async function receiveDocument(request: IncomingMessage): Promise<string> {
+  const body = await readAll(request, s3Limits.documentBytes);
+  if (!body) throw malformedXml();
+  if (isDigest(request.headers)) compareSigned(request.headers, createHash('sha256').update(body).digest('hex'));
+  return body.toString();
+}
+
+/** Whether the signature is over the digest of the body. */
+function isDigest(headers: IncomingHttpHeaders): boolean {
+  return /^[0-9a-f]{64}$/.test(String(headers['x-amz-content-sha256']));
+}
+
+function compareSigned(headers: IncomingHttpHeaders, found: string): void {
+  if (headers['x-amz-content-sha256'] === found) return;
+  throw new AwsError(
+    400,
+    'XAmzContentSHA256Mismatch',
+    "The provided 'x-amz-content-sha256' header does not match what was computed.",
+  );
+}
+
 function checkLength(headers: IncomingHttpHeaders): void {
   const length = headers['x-amz-decoded-content-length'] ?? headers['content-length'];
   if (length === undefined || (isChunked(headers) && headers['x-amz-decoded-content-length'] === undefined)) {
@@ -96,24 +122,30 @@ function checkLength(headers: IncomingHttpHeaders): void {
   }
 }
 
+/** @throws AwsError NotImplemented for chunks with signatures */
 function isChunked(headers: IncomingHttpHeaders): boolean {
-  return String(headers['x-amz-content-sha256'] ?? '').startsWith('STREAMING-');
+  const form = String(headers['x-amz-content-sha256']);
+  if (form === 'STREAMING-UNSIGNED-PAYLOAD-TRAILER') return true;
+  if (form.startsWith('STREAMING-')) throw notImplemented(`the payload form ${form}`);
+  return false;
+}
+
+/** Names of the headers that are to come behind the bytes. */
+function trailers(headers: IncomingHttpHeaders): readonly string[] {
+  const names = String(headers['x-amz-trailer'] ?? '').toLowerCase();
+  return names.split(',').flatMap((name) => name.trim() || []);
 }
 
 /** The digests to make, by the header that states their value; a trailer is announced. */
 function wantedDigests(headers: IncomingHttpHeaders): ReadonlyMap<string, Digest> {
-  const announced = String(headers['x-amz-trailer'] ?? '')
-    .toLowerCase()
-    .split(',')
-    .map((name) => name.trim());
-  const names = [...Object.keys(headers), ...announced].filter(
+  const names = [...Object.keys(headers), ...trailers(headers)].filter(
     (name) => name === 'content-md5' || /^x-amz-checksum-(?!algorithm|mode|type)/.test(name),
   );
   const wanted = new Map<string, Digest>();
   for (const name of names) {
     if (name === crcHeader) continue;
     const make = digests[name];
-    if (!make) throw new AwsError(501, 'NotImplemented', `the local S3 does not know the checksum ${name}`);
+    if (!make) throw notImplemented(`the checksum ${name}`);
     wanted.set(name, make());
   }
   return wanted;

@@ -72,7 +72,7 @@ const knownHeaders = [
 /** What is not modelled is refused by name, rather than passed over. @throws AwsError NotImplemented */
 function refuseUnknown(action: string, parameters: URLSearchParams, headers: IncomingHttpHeaders): void {
   for (const name of parameters.keys()) {
-    const own = parametersOf[action]?.includes(name) || (action === 'GetObject' && replyHeader.test(name));
+    const own = parametersOf[action]?.includes(name) || (/^(Get|Head)Object$/.test(action) && replyHeader.test(name));
     if (!own && !commonParameters.test(name)) throw notImplemented(`the parameter ${name} of ${action}`);
   }
   for (const name of Object.keys(headers)) {
@@ -166,7 +166,8 @@ function permissionsOf(
 
 function parseCopySource(header: string | string[] | undefined): { bucket: string; key: string } | undefined {
   if (header === undefined) return undefined;
-  const [source = ''] = String(header).split('?versionId=');
+  const source = String(header);
+  if (source.includes('?versionId=')) throw notImplemented('the versionId of a copy source');
   const [bucket = '', ...key] = decode(source).replace(/^\//, '').split('/');
   if (bucket === '' || key.length === 0) throw new AwsError(400, 'InvalidArgument', 'Invalid copy source object key');
   return { bucket, key: key.join('/') };

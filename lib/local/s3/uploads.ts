@@ -1,8 +1,8 @@
-import { appendFileSync, mkdirSync, readdirSync, rmSync } from 'node:fs';
+import { mkdirSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { AwsError } from '../aws/errors.ts';
 import { contentsOf, type DataFiles, type Extent, newId } from './data-files.ts';
-import { readDocument, readLines, writeDocument } from './documents.ts';
+import { appendLine, readDocument, readLines, writeDocument } from './documents.ts';
 import { compareUtf8 } from './sorted-keys.ts';
 
 /** A part, as a line of the upload's list says it. */
@@ -94,7 +94,7 @@ export class Uploads {
   addPart({ id, key }: Upload, part: Part): void {
     this.get(id, key);
     const upload = this.#uploads.get(id);
-    appendFileSync(this.#list(id), `${JSON.stringify(part)}\n`, { mode: 0o600 });
+    appendLine(this.#list(id), part);
     upload?.parts.set(part.number, part);
   }
 

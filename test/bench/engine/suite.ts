@@ -54,7 +54,9 @@ export default async function engineSuite(report: Report): Promise<void> {
     const staging = await timed(() => stage.export(file));
     const container = staging.value;
     const url = await stage.presigned(container.key);
-    const reading = await throughput(() => readWhole(folder, Math.min(container.size, 4096 * mebibyte)));
+    const reference = join(folder, 'reference');
+    await writeFile(reference, bytesOf({ path: 'reference', size: Math.min(container.size, 4096 * mebibyte) }));
+    const reading = await throughput(() => readWhole(reference));
     const whole = await throughput(async () => (await client.run([{ url, headers: {} }])).bytes);
     const small = await smallRanges(client, url, container.size);
     const plaintexts: (readonly string[])[] = [];
@@ -229,14 +231,8 @@ async function throughput(task: () => Promise<number>): Promise<number> {
   return best;
 }
 
-/** The reference: a file of the same size on the same disk, read to its end. */
-async function readWhole(folder: string, size: number): Promise<number> {
-  const path = join(folder, 'reference');
-  const written = await readFile(path).then(
-    () => true,
-    () => false,
-  );
-  if (!written) await writeFile(path, bytesOf({ path: 'reference', size }));
+/** A file read to its end. @returns bytes */
+async function readWhole(path: string): Promise<number> {
   let bytes = 0;
   for await (const chunk of createReadStream(path, { highWaterMark: mebibyte })) bytes += (chunk as Buffer).length;
   return bytes;

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { InvokeCommand, type InvokeCommandInput, LambdaClient } from '@aws-sdk/client-lambda';
 import {
+  AbortMultipartUploadCommand,
   CompleteMultipartUploadCommand,
   CreateMultipartUploadCommand,
   GetObjectCommand,
@@ -82,14 +83,16 @@ describe('a role', () => {
   });
 
   it('that may not list cannot tell a missing key from a forbidden one', async () => {
-    expect(await failure(service.s3.send(new GetObjectCommand({ Bucket, Key: 'missing' })))).toEqual([
-      404,
-      'NoSuchKey',
-    ]);
-    expect(await failure(work.s3.send(new GetObjectCommand({ Bucket, Key: 'missing' })))).toEqual([
-      403,
-      'AccessDenied',
-    ]);
+    const missing = { Bucket, Key: 'readable/missing' };
+    expect(await failure(service.s3.send(new GetObjectCommand(missing)))).toEqual([404, 'NoSuchKey']);
+    expect(await failure(work.s3.send(new GetObjectCommand(missing)))).toEqual([403, 'AccessDenied']);
+    await service.s3.send(new PutObjectCommand({ Bucket, Key: 'readable/there', Body: 'x' }));
+    expect((await work.s3.send(new GetObjectCommand({ Bucket, Key: 'readable/there' }))).ContentLength).toBe(1);
+    const { UploadId } = await service.s3.send(new CreateMultipartUploadCommand({ Bucket, Key: 'allowed/copy' }));
+    const part = { Bucket, Key: 'allowed/copy', UploadId, PartNumber: 1 };
+    const copy = new UploadPartCopyCommand({ ...part, CopySource: `${Bucket}/readable/missing` });
+    expect(await failure(work.s3.send(copy))).toEqual([403, 'AccessDenied']);
+    await service.s3.send(new AbortMultipartUploadCommand({ Bucket, Key: 'allowed/copy', UploadId }));
   });
 });
 
@@ -250,6 +253,11 @@ describe('a presigned URL', () => {
     expect([doubled.status, await doubled.text()]).toEqual([
       400,
       expect.stringContaining('<Code>InvalidArgument</Code>'),
+    ]);
+    const more = await fetch(url, { headers: { 'x-amz-copy-source': `${Bucket}/signed/b` } });
+    expect([more.status, await more.text()]).toEqual([
+      403,
+      expect.stringContaining('<HeadersNotSigned>x-amz-copy-source</HeadersNotSigned>'),
     ]);
   });
 

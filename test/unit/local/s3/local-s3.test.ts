@@ -1,9 +1,10 @@
 import { createHash } from 'node:crypto';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { IncomingMessage } from 'node:http';
 import { Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { AwsError } from '../../../../lib/local/aws/errors.ts';
@@ -23,16 +24,23 @@ beforeEach(() => {
 afterEach(() => rmSync(folder, { recursive: true }));
 
 /** One request, as the front hands it on. */
-async function ask(method: string, url: string, headers: Record<string, string> = {}, body = '') {
+async function send(method: string, url: string, headers: Record<string, string> = {}, body = '') {
   const [path = '', query = ''] = url.split('?');
   const request = new IncomingMessage(new Socket());
   Object.assign(request.headers, { 'content-length': String(Buffer.byteLength(body)), ...headers });
   request.push(body);
   request.push(null);
-  const reply = await s3.handle(parseS3Request(method, path, query, request.headers), request);
+  return await s3.handle(parseS3Request(method, path, query, request.headers), request);
+}
+async function ask(...call: Parameters<typeof send>) {
+  const reply = await send(...call);
   const content = reply.body;
   return { ...reply, text: typeof content === 'object' && 'pipe' in content ? await text(content) : String(content) };
 }
+/** Files with bytes of objects and parts. */
+const dataFiles = () =>
+  readdirSync(join(folder, 'data'), { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
+const begin = async (key: string) => /<UploadId>([^<]+)</.exec((await ask('POST', `${key}?uploads`)).text)?.[1] ?? '';
 const refusal = async (asked: Promise<unknown>) => {
   const error = await asked.then(
     () => undefined,
@@ -99,9 +107,124 @@ describe('what is written', () => {
   });
 });
 
+describe('the bytes of an object', () => {
+  const read = async (key: string) => {
+    const { body } = await send('GET', key);
+    if (!(body instanceof Readable)) throw new TypeError('expected a stream');
+    return body;
+  };
+
+  test('reach a reader that began before it was overwritten or deleted, and are gone afterwards', async () => {
+    for (const end of [() => ask('PUT', '/b/k', {}, 'second'), () => ask('DELETE', '/b/k')]) {
+      await ask('PUT', '/b/k', {}, 'first');
+      const [one, other] = [await read('/b/k'), await read('/b/k')];
+      await end();
+      expect(await text(one)).toBe('first');
+      expect(await text(other)).toBe('first');
+      await ask('DELETE', '/b/k');
+      expect(dataFiles()).toEqual([]);
+    }
+  });
+
+  test('are let go of by a reader that leaves before it has read anything', async () => {
+    await ask('PUT', '/b/k', {}, 'first');
+    const body = await read('/b/k');
+    await ask('DELETE', '/b/k');
+    expect(dataFiles()).toHaveLength(1);
+    body.destroy();
+    await new Promise((resolve) => body.once('close', resolve));
+    expect(dataFiles()).toEqual([]);
+  });
+
+  test('leave no file when there are none', async () => {
+    await ask('PUT', '/b/k');
+    expect((await ask('GET', '/b/k')).text).toBe('');
+    expect(dataFiles()).toEqual([]);
+  });
+
+  test('are not left behind by a copy into an upload that ends meanwhile', async () => {
+    await ask('PUT', '/b/source', {}, 'bytes');
+    const id = await begin('/b/k');
+    const copy = refusal(ask('PUT', `/b/k?uploadId=${id}&partNumber=1`, { 'x-amz-copy-source': '/b/source' }));
+    await ask('DELETE', `/b/k?uploadId=${id}`);
+    expect(await copy).toEqual([404, 'NoSuchUpload']);
+    await ask('DELETE', '/b/source');
+    expect(dataFiles()).toEqual([]);
+  });
+
+  test('are copied also when the source is deleted meanwhile', async () => {
+    await ask('PUT', '/b/source', {}, 'bytes');
+    const id = await begin('/b/k');
+    const copy = ask('PUT', `/b/k?uploadId=${id}&partNumber=1`, { 'x-amz-copy-source': '/b/source' });
+    await ask('DELETE', '/b/source');
+    const etag = /<ETag>([^<]+)</.exec((await copy).text)?.[1] ?? '';
+    const parts = `<Part><PartNumber>1</PartNumber><ETag>${etag}</ETag></Part>`;
+    await ask('POST', `/b/k?uploadId=${id}`, {}, `<CompleteMultipartUpload>${parts}</CompleteMultipartUpload>`);
+    expect((await ask('GET', '/b/k')).text).toBe('bytes');
+    expect(dataFiles()).toHaveLength(1);
+  });
+});
+
+describe('a listing', () => {
+  test('goes on behind a key that ends with the delimiter', async () => {
+    for (const key of ['a/', 'a/1', 'a/b/1', 'a/b/2', 'a/c']) await ask('PUT', `/b/${key}`);
+    const rows: string[] = [];
+    for (let token: string | undefined = ''; token !== undefined; ) {
+      const from: string = token === '' ? '' : `&continuation-token=${token}`;
+      const page: string = (await ask('GET', `/b?list-type=2&prefix=a/&delimiter=/&max-keys=1${from}`)).text;
+      rows.push(...[...page.matchAll(/<(?:Key|CommonPrefixes><Prefix)>([^<]*)</g)].map(([, row = '']) => row));
+      token = /<NextContinuationToken>([^<]+)</.exec(page)?.[1];
+    }
+    expect(rows).toEqual(['a/', 'a/1', 'a/b/', 'a/c']);
+  });
+
+  test('of uploads goes on when the one that ended the last page is gone', async () => {
+    const ids = [await begin('/b/k'), await begin('/b/k'), await begin('/b/k')];
+    const first = (await ask('GET', '/b?uploads&max-uploads=1')).text;
+    const marker = /<NextUploadIdMarker>([^<]+)</.exec(first)?.[1] ?? '';
+    await ask('DELETE', `/b/k?uploadId=${marker}`);
+    const { text: rest } = await ask('GET', `/b?uploads&key-marker=k&upload-id-marker=${marker}`);
+    const listed = [...rest.matchAll(/<UploadId>([^<]+)</g)].map(([, id]) => id);
+    expect(listed.sort()).toEqual(ids.filter((id) => id !== marker).sort());
+  });
+});
+
+describe('a request that S3 refuses', () => {
+  const wrong = { 'x-amz-content-sha256': createHash('sha256').update('other').digest('hex') };
+  const chunks = { 'x-amz-content-sha256': 'STREAMING-UNSIGNED-PAYLOAD-TRAILER', 'x-amz-decoded-content-length': '0' };
+  test.each([
+    ['PUT', '/..', {}, '', [400, 'InvalidBucketName']],
+    ['PUT', '/b', {}, '', [409, 'BucketAlreadyOwnedByYou']],
+    ['PUT', '/b/k', { 'x-amz-copy-source': '/b/k' }, '', [400, 'InvalidRequest']],
+    ['GET', '/b/k?response-content-disposition=%E2%82%AC', {}, '', [400, 'InvalidArgument']],
+    ['GET', '/b/k?uploadId=ID&part-number-marker=x', {}, '', [400, 'InvalidArgument']],
+    ['POST', '/b?delete', wrong, '<Delete><Object><Key>k</Key></Object></Delete>', [400, 'XAmzContentSHA256Mismatch']],
+    [
+      'PUT',
+      '/b/k',
+      { ...chunks, 'x-amz-trailer': 'x-amz-checksum-crc32' },
+      '0\r\n\r\n',
+      [400, 'MalformedTrailerError'],
+    ],
+  ])('%s %s %j', async (method, url, headers: Record<string, string>, body, expected) => {
+    await ask('PUT', '/b/k', {}, 'there');
+    const id = await begin('/b/k');
+    expect(await refusal(ask(method, url.replace('ID', id), headers, body))).toEqual(expected);
+    expect((await ask('GET', '/b/k')).text).toBe('there');
+  });
+});
+
+test('HEAD has the headers that its parameters name', async () => {
+  await ask('PUT', '/b/k');
+  const { headers } = await ask('HEAD', '/b/k?response-content-type=text/x-named');
+  expect(headers['content-type']).toBe('text/x-named');
+});
+
 describe('what is not modelled is refused by name', () => {
   test.each([
     ['GET', '/b/k?versionId=1', {}, 'versionId'],
+    ['PUT', '/b/k', { 'x-amz-copy-source': '/b/other?versionId=1' }, 'versionId'],
+    ['PUT', '/b/k', { 'x-amz-content-sha256': 'STREAMING-AWS4-HMAC-SHA256-PAYLOAD' }, 'STREAMING-AWS4-HMAC-SHA256'],
     ['PUT', '/b/k', { 'x-amz-tagging': 'a=b' }, 'x-amz-tagging'],
     ['PUT', '/b/k', { 'x-amz-server-side-encryption-customer-key': 'k' }, 'x-amz-server-side-encryption-customer-key'],
     ['GET', '/b?acl', {}, 'GET of a bucket'],
@@ -136,7 +259,7 @@ describe('the lifecycle of a bucket', () => {
 
   test('aborts uploads that were begun long ago', async () => {
     s3.createBucket('b', { ...options, lifecycle: [{ prefix: '', abortUploadsDays: 2 }] });
-    const id = /<UploadId>([^<]+)</.exec((await ask('POST', '/b/k?uploads')).text)?.[1] ?? '';
+    const id = await begin('/b/k');
     const parts = () => ask('GET', `/b/k?uploadId=${id}`);
     now = new Date('2026-03-03T12:00:00Z');
     s3.applyLifecycles();
