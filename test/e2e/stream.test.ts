@@ -68,6 +68,7 @@ describe('GET and HEAD /stream', () => {
     '%EF%BC%8E%EF%BC%8E',
     '*',
     `${'a'.repeat(251)}.c4gh`,
+    // More than a key may have, less than the gateway refuses itself (414).
     'a'.repeat(1400),
   ];
 
