@@ -32,6 +32,8 @@ export interface Stored {
 /** A file has a CRC for each block, so that the CRC of any range of it needs at most two of them read. */
 const blockBytes = 1024 * 1024;
 const crcBytes = 8;
+/** What is read at once. Less costs more calls than it saves memory. */
+const pieceBytes = 1024 * 1024;
 
 /** A fresh id for an owner or a content. */
 export function newId(): string {
@@ -132,7 +134,7 @@ export class DataFiles {
     for (const { content, start, end } of extents) {
       await using file = await open(this.#path(owner, content), 'r');
       for (let position = start; position < end; ) {
-        const bytes = Buffer.allocUnsafeSlow(Math.min(blockBytes / 4, end - position));
+        const bytes = Buffer.allocUnsafeSlow(Math.min(pieceBytes, end - position));
         const { bytesRead } = await file.read(bytes, 0, bytes.length, position);
         if (bytesRead === 0) throw new Error(`a data file of the local S3 is shorter than it was: ${content}`);
         yield bytes.subarray(0, bytesRead);
