@@ -10,6 +10,7 @@ import { S3OutboxReader } from '../../../lib/stores/s3/outbox-reader.ts';
 import { S3OutboxWriter } from '../../../lib/stores/s3/outbox-writer.ts';
 import { testClient } from '../../helpers/http-handler.ts';
 import { S3Server } from '../../helpers/s3-server.ts';
+import { documented } from '../../helpers/s3-under-test.ts';
 
 /**
  * What the stores need of S3, asked of any S3: the embedded one, or the one at `DATA_OUT_S3_ENDPOINT` with the
@@ -121,13 +122,17 @@ describe('the outbox', () => {
     },
   );
 
-  it('calls a range past the end of the body damage', async () => {
-    const { source } = await archived('short.bin', 6 * mebibyte);
-    const upload = await writer.startUpload(`${prefix}/short.c4gh`, metadata);
-    const copy = upload.copyPart(1, source, { start: 0, end: 6 * mebibyte + 1 });
-    await expect(copy).rejects.toBeInstanceOf(ArchiveDamagedError);
-    await upload.abort();
-  });
+  documented(
+    'calls a range past the end of the body damage',
+    async () => {
+      const { source } = await archived('short.bin', 6 * mebibyte);
+      const upload = await writer.startUpload(`${prefix}/short.c4gh`, metadata);
+      const copy = upload.copyPart(1, source, { start: 0, end: 6 * mebibyte + 1 });
+      await expect(copy).rejects.toBeInstanceOf(ArchiveDamagedError);
+      await upload.abort();
+    },
+    { moto: 'it copies what there is' },
+  );
 
   it('aborts what a dead invocation left, and nothing else', async () => {
     const key = `${prefix}/left.c4gh`;

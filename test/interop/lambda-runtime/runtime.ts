@@ -4,6 +4,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
+import { environment } from '../../../lib/contract/environment.ts';
 
 /** A reply as the Runtime API receives it from the runtime interface client. */
 export interface ReceivedReply {
@@ -62,6 +63,7 @@ export class Runtime {
         AWS_LAMBDA_LOG_GROUP_NAME: 'group',
         AWS_LAMBDA_LOG_STREAM_NAME: 'stream',
         POWERTOOLS_SERVICE_NAME: 'test',
+        [environment.stackName]: 'test',
       },
     });
     return new Runtime(server, child);
