@@ -7,6 +7,7 @@ import { AwsError, errorReply } from '../../lib/local/aws/errors.ts';
 import { writeBody } from '../../lib/local/http.ts';
 import { LocalS3 } from '../../lib/local/s3/local-s3.ts';
 import { parseS3Request, type S3Request } from '../../lib/local/s3/s3-request.ts';
+import { StoredBody } from '../../lib/local/s3/stored-body.ts';
 import { s3Client } from '../../lib/stores/s3/client.ts';
 import { testClient } from './http-handler.ts';
 
@@ -46,6 +47,7 @@ export class S3Server implements AsyncDisposable {
         if (!reply) return request.socket.destroy();
         if (!request.complete) request.resume();
         response.writeHead(reply.status, reply.headers);
+        if (reply.body instanceof StoredBody) return reply.body.writeTo(response);
         return writeBody(response, request.method === 'HEAD' ? '' : reply.body);
       });
     });

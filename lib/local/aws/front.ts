@@ -1,12 +1,12 @@
 import { createHash } from 'node:crypto';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import { Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { readAll, refuseForeign, writeBody } from '../http.ts';
 import { invocationOf } from '../lambda/trace-header.ts';
 import type { LocalS3 } from '../s3/local-s3.ts';
 import type { S3Reply } from '../s3/s3-reply.ts';
 import { parseS3Request, type S3Request } from '../s3/s3-request.ts';
+import { StoredBody } from '../s3/stored-body.ts';
 import { authenticate } from './authenticate.ts';
 import type { Credentials, Principal } from './credentials.ts';
 import type { KeyUses } from './customer-keys.ts';
@@ -176,7 +176,7 @@ class Exchange {
         throw error;
       });
       if (fault?.when === 'after') {
-        if (reply.body instanceof Readable) reply.body.destroy();
+        if (reply.body instanceof StoredBody) reply.body.close();
         if (await this.#fail(fault)) return;
       }
       await this.#send(reply, (bytes) => {
@@ -203,11 +203,11 @@ class Exchange {
 
   async #send({ status, headers, body }: S3Reply | AwsReply, count?: (bytes: number) => void): Promise<void> {
     const response = this.#response;
-    if (body instanceof Readable) body.on('data', (chunk: Uint8Array) => count?.(chunk.byteLength)).pause();
-    else count?.(Buffer.byteLength(body));
     // A reply that comes before the request was read would leave the connection in the middle of a body.
     if (!this.#request.complete) this.#request.resume();
     response.writeHead(status, headers);
+    if (body instanceof StoredBody) return await body.writeTo(response, count);
+    count?.(Buffer.byteLength(body));
     await writeBody(response, this.#request.method === 'HEAD' ? '' : body);
   }
 }

@@ -1,10 +1,10 @@
 import type { OutgoingHttpHeaders } from 'node:http';
-import type { Readable } from 'node:stream';
+import type { StoredBody } from './stored-body.ts';
 
 export interface S3Reply {
   readonly status: number;
   readonly headers: OutgoingHttpHeaders;
-  readonly body: Readable | Uint8Array | string;
+  readonly body: StoredBody | Uint8Array | string;
 }
 
 /** A reply without a body. */

@@ -1,0 +1,59 @@
+import type { Writable } from 'node:stream';
+import { finished } from 'node:stream/promises';
+
+/** Bytes of data files on their way to a client. */
+export class StoredBody {
+  readonly #pieces: AsyncIterable<Uint8Array>;
+  readonly #release: () => void;
+
+  /**
+   * @param pieces a piece is overwritten when the next but one is asked for
+   * @param release called once, when the bytes are no longer needed
+   */
+  constructor(pieces: AsyncIterable<Uint8Array>, release: () => void) {
+    this.#pieces = pieces;
+    this.#release = release;
+  }
+
+  /** Write all and end the response. A broken source breaks the client's connection, too. */
+  async writeTo(response: Writable, count?: (bytes: number) => void): Promise<void> {
+    // The callback of a write tells of it, too.
+    response.on('error', () => undefined);
+    try {
+      let earlier: Promise<void> | undefined;
+      for await (const piece of this.#pieces) {
+        // Piece n has left its buffer before piece n + 2 is read into it; piece n + 1 was read meanwhile.
+        await earlier;
+        earlier = written(response, piece);
+        // A client that leaves while the next piece is read.
+        earlier.catch(() => undefined);
+        count?.(piece.byteLength);
+      }
+      await earlier;
+      response.end();
+      await finished(response);
+    } catch {
+      response.destroy();
+    } finally {
+      this.close();
+    }
+  }
+
+  /** Give the bytes up, written or not. */
+  close(): void {
+    this.#release();
+  }
+}
+
+/** @throws Error when the client leaves first */
+function written(response: Writable, piece: Uint8Array): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const gone = () => reject(new Error('the client has left'));
+    response.once('close', gone);
+    response.write(piece, (error) => {
+      response.off('close', gone);
+      if (error) reject(error);
+      else resolve();
+    });
+  });
+}
