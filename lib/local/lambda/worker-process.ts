@@ -27,6 +27,8 @@ const post = (message: FromWorker) => process.send?.(message);
 /** Beside the messages, because those copy every byte several times. */
 const replies = new Socket({ fd: replyDescriptor, readable: false, writable: true });
 let invoke: (message: ToWorker) => Promise<void> = async () => {};
+/** Bytes of the streamed reply so far. */
+let bytes = 0;
 
 Object.assign(globalThis, { awslambda: { streamifyResponse, HttpResponseStream } });
 // A signal at the terminal reaches the whole group; the engine decides the order in which things stop.
@@ -38,7 +40,9 @@ for (const event of ['uncaughtException', 'unhandledRejection'] as const) {
   process.on(event, (error: unknown) => {
     const described = describe(error);
     logError(described);
-    process.send?.({ type: 'failed', error: described, exits: true } satisfies FromWorker, () => process.exit(1));
+    process.send?.({ type: 'failed', error: described, exits: true, bytes } satisfies FromWorker, () =>
+      process.exit(1),
+    );
   });
 }
 
@@ -47,10 +51,11 @@ const handler = await loadHandler();
 invoke = async ({ requestId, event, deadline }) => {
   const context = contextOf(requestId, deadline);
   process.env['_X_AMZN_TRACE_ID'] = traceHeader(requestId);
-  let bytes = 0;
+  bytes = 0;
+  let stream: ResponseStream | undefined;
   try {
     if (isStreaming(handler)) {
-      const stream = new ResponseStream(
+      stream = new ResponseStream(
         (data) =>
           new Promise<void>((resolve, reject) => {
             bytes += data.length;
@@ -65,7 +70,9 @@ invoke = async ({ requestId, event, deadline }) => {
   } catch (error) {
     const described = describe(error);
     logError(described, requestId);
-    post({ type: 'failed', error: described, bytes });
+    // Said at once: another invocation must not come before the end of the process.
+    const exits = stream?.destroyed && !stream.writableFinished ? ({ exits: true } as const) : {};
+    post({ type: 'failed', error: described, bytes, ...exits });
   }
 };
 post({ type: 'ready', initMs: performance.now() - started });
