@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { readAll, refuseForeign, writeBody } from '../http.ts';
+import { readAll, refuseForeign } from '../http.ts';
 import { invocationOf } from '../lambda/trace-header.ts';
 import type { LocalS3 } from '../s3/local-s3.ts';
-import type { S3Reply } from '../s3/s3-reply.ts';
+import { type S3Reply, sendReply } from '../s3/s3-reply.ts';
 import { parseS3Request, type S3Request } from '../s3/s3-request.ts';
 import { StoredBody } from '../s3/stored-body.ts';
 import { authenticate } from './authenticate.ts';
@@ -201,13 +201,7 @@ class Exchange {
     return true;
   }
 
-  async #send({ status, headers, body }: S3Reply | AwsReply, count?: (bytes: number) => void): Promise<void> {
-    const response = this.#response;
-    // A reply that comes before the request was read would leave the connection in the middle of a body.
-    if (!this.#request.complete) this.#request.resume();
-    response.writeHead(status, headers);
-    if (body instanceof StoredBody) return await body.writeTo(response, count);
-    count?.(Buffer.byteLength(body));
-    await writeBody(response, this.#request.method === 'HEAD' ? '' : body);
+  #send(reply: S3Reply | AwsReply, count?: (bytes: number) => void): Promise<void> {
+    return sendReply(this.#request, this.#response, reply, count);
   }
 }
