@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { S3Client } from '@aws-sdk/client-s3';
-import { AwsError, errorReply } from '../../lib/local/aws/errors.ts';
+import { AwsError, errorReply } from '../../lib/local/endpoint/errors.ts';
 import { LocalS3 } from '../../lib/local/s3/local-s3.ts';
 import { sendReply } from '../../lib/local/s3/s3-reply.ts';
 import { parseS3Request, type S3Request } from '../../lib/local/s3/s3-request.ts';

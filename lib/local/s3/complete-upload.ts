@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { AwsError } from '../aws/errors.ts';
+import { AwsError } from '../endpoint/errors.ts';
 import { bareTag, checkWrite } from './conditions.ts';
 import { combinedCrc, emptyCrc, formatCrc } from './crc64nvme.ts';
 import { contentsOf, joined } from './data-files.ts';

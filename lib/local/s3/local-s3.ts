@@ -1,7 +1,7 @@
 import { chmodSync, mkdirSync, readdirSync } from 'node:fs';
 import type { IncomingMessage } from 'node:http';
 import { join } from 'node:path';
-import { AwsError } from '../aws/errors.ts';
+import { AwsError } from '../endpoint/errors.ts';
 import { Bucket } from './bucket.ts';
 import { completeMultipartUpload } from './complete-upload.ts';
 import { DataFiles } from './data-files.ts';

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { AwsError } from '../aws/errors.ts';
+import { AwsError } from '../endpoint/errors.ts';
 import { formatCrc } from './crc64nvme.ts';
 import { slice } from './data-files.ts';
 import { s3Limits } from './limits.ts';

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
-import { AwsError } from '../aws/errors.ts';
+import { AwsError } from '../endpoint/errors.ts';
 import type { Bucket } from './bucket.ts';
 import { checkCopySource, checkWrite } from './conditions.ts';
 import { formatCrc } from './crc64nvme.ts';

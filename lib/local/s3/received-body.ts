@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import { Crc32, Crc32c } from '@aws-sdk/checksums/crc';
-import { AwsError } from '../aws/errors.ts';
+import { AwsError } from '../endpoint/errors.ts';
 import { readAll } from '../http.ts';
 import { chunked } from './aws-chunked.ts';
 import { formatCrc } from './crc64nvme.ts';
