@@ -1,14 +1,18 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join, posix } from 'node:path';
-import { expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { synthInputs } from '../../lib/local/template/fresh-assembly.ts';
 import { assembly } from '../helpers/assembly.ts';
 
 const root = join(import.meta.dirname, '../..');
 const isCovered = (path: string) => synthInputs(root).some((input) => path === input || path.startsWith(`${input}/`));
 
-test('a change in any source of any bundle is noticed', async () => {
-  const metafiles = join(await assembly(), 'metafiles');
+let metafiles: string;
+beforeAll(async () => {
+  metafiles = join(await assembly(), 'metafiles');
+});
+
+test('a change in any source of any bundle is noticed', () => {
   const sources = readdirSync(metafiles).flatMap((name) => {
     const { inputs } = JSON.parse(readFileSync(join(metafiles, name), 'utf8')) as { inputs: Record<string, unknown> };
     return Object.keys(inputs).filter((source) => !source.startsWith('node_modules/'));

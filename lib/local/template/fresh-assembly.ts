@@ -64,12 +64,22 @@ async function synthesize(root: string, signal: AbortSignal | undefined): Promis
   // `cdk.json` starts `node`: the pinned one, also when npm did not start this process.
   const PATH = [join(root, 'node_modules/.bin'), process.env['PATH']].join(delimiter);
   const options = { cwd: root, env: { ...process.env, PATH }, ...(signal && { signal }) };
-  await promisify(execFile)(process.execPath, [cdk, ...flags], options).catch((error: unknown) => {
-    signal?.throwIfAborted();
-    const { stdout = '', stderr = '' } = error as { stdout?: string; stderr?: string };
-    const said = `${stdout}${stderr}`.trim() || String(error);
-    throw new EngineError(`${said}\nThe synth of the template failed: see above.`, { cause: error });
-  });
+  const giveUp = Date.now() + patienceMs;
+  for (;;) {
+    try {
+      await promisify(execFile)(process.execPath, [cdk, ...flags], options);
+      return;
+    } catch (error) {
+      signal?.throwIfAborted();
+      const { stdout = '', stderr = '' } = error as { stdout?: string; stderr?: string };
+      const said = `${stdout}${stderr}`.trim() || String(error);
+      // Of `npm run synth`, or of a process that was killed and left its synth running.
+      if (!said.includes('currently synthing') || Date.now() > giveUp) {
+        throw new EngineError(`${said}\nThe synth of the template failed: see above.`, { cause: error });
+      }
+      await pause(500, undefined, { signal });
+    }
+  }
 }
 
 async function acquire(path: string, signal: AbortSignal | undefined): Promise<() => void> {
@@ -101,7 +111,8 @@ function digestOfAssembly(output: string): string {
   const hash = createHash('sha256');
   for (const name of readdirSync(output).sort()) {
     if (/^asset\.\w+$/.test(name)) hash.update(`${name}\0`);
-    if (name.endsWith('.json')) hash.update(`${name}\0`).update(readFileSync(join(output, name)));
+    if (/^manifest\.json$|\.(template|assets)\.json$/.test(name))
+      hash.update(`${name}\0`).update(readFileSync(join(output, name)));
   }
   return hash.digest('hex');
 }

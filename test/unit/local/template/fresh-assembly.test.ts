@@ -6,13 +6,19 @@ import { freshAssembly } from '../../../../lib/local/template/fresh-assembly.ts'
 
 /** In the place of the CDK's command: counts its runs, writes what it reads into a template and a bundle. */
 const fakeCdk = `
-const { appendFileSync, mkdirSync, readFileSync, writeFileSync } = require('node:fs');
+const { appendFileSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } = require('node:fs');
 appendFileSync('runs', process.argv.slice(2).join(' ') + '\\n');
 const source = readFileSync('lambdas/a.ts', 'utf8');
 console.log('Bundling asset ...');
+if (existsSync('busy')) {
+  rmSync('busy');
+  console.error('Another CLI (PID=1) is currently synthing to cdk.out.');
+  process.exit(1);
+}
 if (source.includes('broken')) { console.error('a.ts:1: unexpected token'); process.exit(1); }
 mkdirSync('cdk.out/asset.abc', { recursive: true });
 writeFileSync('cdk.out/manifest.json', '{}');
+writeFileSync('cdk.out/performance-counters.json', String(process.hrtime.bigint()));
 writeFileSync('cdk.out/Some.template.json', JSON.stringify({ source }));
 `;
 
@@ -91,6 +97,12 @@ describe('it synthesizes again', () => {
     expect(JSON.parse(readFileSync(at('cdk.out/Some.template.json'), 'utf8'))).toEqual({ source: 'first' });
   });
 
+  test('but not after another synth with the same result', async () => {
+    write('cdk.out/performance-counters.json', '{}');
+    await freshAssembly({ root });
+    expect(runs()).toBe(1);
+  });
+
   test('but not for a part that no function holds', async () => {
     write('lib/cli/a.ts', 'second');
     await freshAssembly({ root });
@@ -105,6 +117,12 @@ test('a synth that fails says why, and the next call tries again', async () => {
   write('lambdas/a.ts', 'mended');
   await freshAssembly({ root });
   expect(runs()).toBe(3);
+});
+
+test('a synth of another process is waited for', async () => {
+  write('busy', '');
+  await freshAssembly({ root });
+  expect([runs(), existsSync(at('cdk.out/manifest.json'))]).toEqual([2, true]);
 });
 
 test('two at the same time share one synth', async () => {
