@@ -18,6 +18,7 @@ import { EventSources } from './lambda/event-sources.ts';
 import { defineFunctions, type FunctionDefinition } from './lambda/function-definition.ts';
 import { Functions, type InspectedFunction, type OnLog } from './lambda/functions.ts';
 import { lambdaService } from './lambda/lambda-service.ts';
+import { attachSourceMap } from './lambda/source-map.ts';
 import { runTriggers } from './lambda/triggers.ts';
 import { freePort } from './listen.ts';
 import { Logs } from './logs.ts';
@@ -181,7 +182,7 @@ async function start(
     trustedIssuers: (bundled) => withLocalIssuer(bundled, keys),
     extraEnvironment: options.environment ?? {},
   });
-  const inspected = await inspectedFunction(options.inspect, definitions);
+  const inspected = await inspectedFunction(options, definitions);
   const functions = new Functions(definitions, (name, line) => logs.write(name, line), inspected);
   cleanup.push(() => functions.stop());
   front.open({
@@ -239,16 +240,18 @@ async function start(
   };
 }
 
-/** @throws EngineError that lists the functions when `name` is none of them */
+/** @throws EngineError that lists the functions when there is none of the wanted name */
 async function inspectedFunction(
-  name: string | undefined,
+  { inspect: name, assemblyDir }: EngineOptions,
   definitions: readonly FunctionDefinition[],
 ): Promise<InspectedFunction | undefined> {
   if (name === undefined) return undefined;
-  const names = definitions.map((definition) => definition.name).sort();
-  if (!names.includes(name)) {
+  const found = definitions.find((definition) => definition.name === name);
+  if (found === undefined) {
+    const names = definitions.map((definition) => definition.name).sort();
     throw new EngineError(`there is no function ${name} to inspect: choose one of ${names.join(', ')}`);
   }
+  attachSourceMap(assemblyDir, name, String(found.environment['LAMBDA_TASK_ROOT']));
   return { name, port: await freePort([usualInspectorPort, 0]) };
 }
 

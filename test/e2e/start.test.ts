@@ -5,6 +5,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { assembly } from '../helpers/assembly.ts';
@@ -155,8 +156,20 @@ describe('--inspect', () => {
     const expression = 'process.env.AWS_LAMBDA_FUNCTION_NAME + " " + process.env.LAMBDA_TASK_ROOT';
     socket.send(JSON.stringify({ id: 1, method: 'Runtime.evaluate', params: { expression } }));
     const [{ data }] = (await once(socket, 'message')) as [{ data: string }];
-    socket.close();
     const { value } = JSON.parse(data).result.result;
+    // The debugger is told where the sources are.
+    const mapped = Promise.withResolvers<string>();
+    socket.addEventListener('message', ({ data: text }) => {
+      const { url = '', sourceMapURL = '' } = JSON.parse(String(text)).params ?? {};
+      if (url.endsWith('/tasks/files/index.mjs')) mapped.resolve(sourceMapURL);
+    });
+    socket.send(JSON.stringify({ id: 2, method: 'Debugger.enable' }));
+    expect(await mapped.promise).toBe('index.mjs.map');
+    socket.close();
+    const map = JSON.parse(readFileSync(join(folder, 'tasks/files/index.mjs.map'), 'utf8'));
+    const sources: string[] = map.sources.map((source: string) => fileURLToPath(new URL(source, map.sourceRoot)));
+    expect(sources).toContain(join(root, 'lambdas/proxy/files.ts'));
+    expect(sources.filter((source) => !existsSync(source))).toEqual([]);
     expect([of, value]).toEqual(['files', expect.stringMatching(/\/tasks\/files$/)]);
   });
 
