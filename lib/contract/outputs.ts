@@ -27,5 +27,5 @@ export const outputs = {
   fileExportsDeadLetterQueueUrl: 'FileExportsDeadLetterQueueUrl',
 } as const;
 
-export type StackOutput = (typeof outputs)[keyof typeof outputs];
+type StackOutput = (typeof outputs)[keyof typeof outputs];
 export type StackOutputs = Readonly<Record<StackOutput, string>>;

@@ -6,7 +6,7 @@ import { promisify } from 'node:util';
  * form, `$scrypt$ln=15,r=8,p=1$<salt>$<hash>`, salt and hash in base64 without padding. The operator's tool writes them,
  * the HTTP edge (`lib/api/passwords.ts`) compares.
  */
-export interface ScryptHash {
+interface ScryptHash {
   /** log2 of scrypt's N. */
   readonly ln: number;
   readonly r: number;

@@ -17,7 +17,7 @@ import { deploymentDimension, metricNamespace, metricService, metrics } from '..
 import type { ServiceApi } from './service-api.ts';
 import type { ServiceFunction } from './service-function.ts';
 
-export interface AlarmsProps {
+interface AlarmsProps {
   /** Address that is subscribed to the topic. @default - none */
   readonly email: string | undefined;
 }

@@ -42,7 +42,7 @@ export function publishedArn(bucket: Bucket, name: string): { arn: string; shown
   };
 }
 
-export interface ArchiveBodiesProps extends BucketProps {
+interface ArchiveBodiesProps extends BucketProps {
   /** @default - a new bucket */
   readonly existing: ExistingBucket | undefined;
   readonly others: readonly ExistingBucket[];

@@ -17,7 +17,7 @@ import { allowReading, type ReadableSecret } from './secrets.ts';
 import type { Grantee } from './service-function.ts';
 import type { ExistingDatabase, NewDatabase } from './settings.ts';
 
-export interface CatalogueProps {
+interface CatalogueProps {
   readonly database: NewDatabase | ExistingDatabase;
   /** Makes the customer key of a new cluster and its secret. Not called for an existing one. */
   readonly newKey: () => Key;

@@ -1,7 +1,7 @@
 import { RetentionDays } from 'aws-cdk-lib/aws-logs';
 import * as z from 'zod';
 import { archiveCredentialsPolicies } from '../contract/archive-credentials.ts';
-import { bucketNameFault } from './bucket-name.ts';
+import { bucketNameFault } from '../contract/bucket-name.ts';
 import type {
   ExistingBucket,
   ExistingDatabase,

@@ -14,7 +14,7 @@ import { OpenApiDocument } from './openapi-document.ts';
 import { ServiceApi, type ServiceApiProps } from './service-api.ts';
 import type { ServiceFunction } from './service-function.ts';
 
-export interface DataOutApiProps extends Omit<ServiceApiProps, 'challenge' | 'methodThrottling'> {
+interface DataOutApiProps extends Omit<ServiceApiProps, 'challenge' | 'methodThrottling'> {
   readonly serviceInfo: ServiceFunction;
   readonly authorizeVisa: ServiceFunction;
   readonly datasets: ServiceFunction;

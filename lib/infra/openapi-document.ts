@@ -9,7 +9,7 @@ import { repository } from './bundling.ts';
 import type { ServiceApi } from './service-api.ts';
 import { ServiceFunction } from './service-function.ts';
 
-export interface OpenApiDocumentProps {
+interface OpenApiDocumentProps {
   readonly api: ServiceApi;
   /** Which document of `docs/openapi/`. */
   readonly name: 'proxy' | 'data-out';

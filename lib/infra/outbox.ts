@@ -7,7 +7,7 @@ import { type BucketProps, privateBucket, publishedArn } from './archive-bodies.
 import { allowKey, type KeyUse } from './customer-key.ts';
 import type { Grantee, Permission } from './service-function.ts';
 
-export interface OutboxProps extends BucketProps {
+interface OutboxProps extends BucketProps {
   /** Days after which a staged container is deleted. */
   readonly expiryDays: number;
 }

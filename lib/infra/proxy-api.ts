@@ -7,7 +7,7 @@ import { OpenApiDocument } from './openapi-document.ts';
 import { ServiceApi, type ServiceApiProps } from './service-api.ts';
 import type { ServiceFunction } from './service-function.ts';
 
-export interface ProxyApiProps extends Omit<ServiceApiProps, 'challenge' | 'methodThrottling'> {
+interface ProxyApiProps extends Omit<ServiceApiProps, 'challenge' | 'methodThrottling'> {
   readonly authorizeAdmin: ServiceFunction;
   readonly authorizeOutbox: ServiceFunction;
   readonly exportRequest: ServiceFunction;

@@ -49,7 +49,7 @@ function refuseMessages(queue: Queue, conditions: Record<string, Record<string, 
 /** Receives after which a message is put aside: the 2nd to 5th attempt follow the settings' delays. */
 const maxReceiveCount = 5;
 
-export interface DeadLettersProps {
+interface DeadLettersProps {
   /** Name of the work queue whose messages end here. */
   readonly source: string;
   /** Customer key of both queues. @default - SSE-SQS */
@@ -75,7 +75,7 @@ export class DeadLetters extends Construct {
   }
 }
 
-export interface WorkQueueProps {
+interface WorkQueueProps {
   readonly name: string;
   /** The only function that sends to the queue. */
   readonly sender: ServiceFunction;

@@ -8,7 +8,7 @@ import { allowKey } from './customer-key.ts';
 import type { Grantee } from './service-function.ts';
 import type { ExistingSecret } from './settings.ts';
 
-export interface OperatorSecretProps {
+interface OperatorSecretProps {
   readonly description: string;
   /** The document a new secret starts with: an empty list. It is in the template in clear, so it must hold nothing. */
   readonly emptyDocument: string;

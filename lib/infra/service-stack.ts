@@ -15,7 +15,7 @@ import { Redrive } from './redrive.ts';
 import type { Settings } from './settings.ts';
 import type { StorageStack } from './storage-stack.ts';
 
-export interface ServiceStackProps extends StackProps {
+interface ServiceStackProps extends StackProps {
   readonly settings: Settings;
   readonly storage: StorageStack;
 }

@@ -1,7 +1,7 @@
 import { type CloudFormationClient, UpdateTerminationProtectionCommand } from '@aws-sdk/client-cloudformation';
 import { ModifyDBClusterCommand, type RDSClient } from '@aws-sdk/client-rds';
 
-export interface StorageProtection {
+interface StorageProtection {
   readonly cloudFormation: Pick<CloudFormationClient, 'send'>;
   readonly rds: Pick<RDSClient, 'send'>;
   /** Unique id of the storage stack: an ARN. */

@@ -22,7 +22,7 @@ const refusals = new Set([
 /** IAM and RDS settle within a minute or two. A permission that is missing should fail the deployment soon after. */
 const longestMs = 5 * 60_000;
 
-export interface SettlingOptions extends RetryEnvironment {
+interface SettlingOptions extends RetryEnvironment {
   /** Milliseconds that all attempts and pauses together may take, of which at most five minutes are used. */
   readonly remainingMs: number;
   /** Gets each refusal after which there may be another attempt. */

@@ -4,7 +4,7 @@ import { VisaError } from './errors.ts';
 export type Claims = Readonly<Record<string, unknown>>;
 
 /** Seconds by which the clocks of issuer and service may differ. */
-export const clockSkewSeconds = 60;
+const clockSkewSeconds = 60;
 
 /** The latest second that a `Date` can hold. */
 const lastSecond = 8.64e12;

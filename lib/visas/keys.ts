@@ -1,7 +1,7 @@
 import { createPublicKey, type JsonWebKey, type KeyObject } from 'node:crypto';
 
 /** The only algorithms of visas and passports (AAI 1.2, Signing Algorithms). */
-export type SignatureAlgorithm = 'RS256' | 'ES256';
+type SignatureAlgorithm = 'RS256' | 'ES256';
 
 /** A public key of an issuer. The key decides on the algorithm, the token may only agree (RFC 8725 § 3.1). */
 export interface IssuerKey {

@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { count, idRow, pageSize } from './columns.ts';
 import type { SqlExecutor } from './data-api.ts';
 import { newestEvent } from './dataset-events.ts';
 
@@ -25,11 +26,6 @@ export interface InventoryDataset {
   readonly bytes: number;
 }
 
-/** Rows of a keyset page: ids have at most 256 characters, so it stays far below the 1 MiB of a result. */
-const pageSize = 1000;
-
-const count = z.coerce.number().int().nonnegative().max(Number.MAX_SAFE_INTEGER);
-const idRow = z.object({ stable_id: z.string() });
 const fileRow = z.object({
   submission_file_path: z.string(),
   archive_file_path: z.string(),

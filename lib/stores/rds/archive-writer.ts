@@ -1,12 +1,13 @@
 import * as z from 'zod';
 import { limits } from '../../contract/limits.ts';
 import { NotFoundError } from '../../errors.ts';
+import { idRow } from './columns.ts';
 import type { SqlExecutor } from './data-api.ts';
 import { newestEventFirst } from './dataset-events.ts';
 import { headerHex } from './header-hex.ts';
 
 /** A checksum of an archived file; `checksum` in lower-case hex. */
-export interface ArchiveChecksum {
+interface ArchiveChecksum {
   /** The file as submitted, the body as archived, or the plaintext. */
   readonly source: 'UPLOADED' | 'ARCHIVED' | 'UNENCRYPTED';
   readonly type: 'MD5' | 'SHA256' | 'SHA384' | 'SHA512';
@@ -137,7 +138,7 @@ export class RdsArchiveWriter {
    */
   async addToDataset(fileId: string, datasetId: string): Promise<void> {
     const found = await this.#db.query(
-      z.object({ stable_id: z.string() }),
+      idRow,
       `with file as (
          select id, stable_id from sda.files where stable_id = :file_id
        ), ${intoDataset}
@@ -154,7 +155,7 @@ export class RdsArchiveWriter {
    */
   async appendDatasetEvent(datasetId: string, event: DatasetEvent): Promise<void> {
     const found = await this.#db.query(
-      z.object({ stable_id: z.string() }),
+      idRow,
       `with dataset as (
          select stable_id from sda.datasets where stable_id = :dataset_id
        ), newest as (

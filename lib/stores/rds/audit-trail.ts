@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { count } from './columns.ts';
 import type { SqlExecutor } from './data-api.ts';
 
 /** One row of `data_out.export_log`, as an operator reads it. */
@@ -34,7 +35,6 @@ export interface AuditFilter {
 const pageSize = 400;
 
 const text = z.string().nullable();
-const count = z.coerce.number().int().nonnegative().max(Number.MAX_SAFE_INTEGER);
 const auditRow = z
   .object({
     id: count,

@@ -3,20 +3,17 @@ import * as z from 'zod';
 import type { ArchivedFile, Catalogue, FileReference, Finding, Wanted } from '../../archive/ports.ts';
 import { limits } from '../../contract/limits.ts';
 import { ArchiveDamagedError } from '../../errors.ts';
+import { count, idRow, pageSize } from './columns.ts';
 import type { SqlExecutor } from './data-api.ts';
 import { newestEvent } from './dataset-events.ts';
 import { decision, decisionRow } from './decision.ts';
 import { headerBytes } from './header-hex.ts';
 
-/** Rows of a keyset page. Identifiers have at most 256 characters, so a page stays far below the 1 MiB of a result. */
-const pageSize = 1000;
 /** Hex characters of a header in one row: with all other columns, below the 64 KiB that a row may have. */
 const headerSlice = 32 * 1024;
 /** Hex characters of the largest header. A longer column is not read, nor hashed, at all. */
 const longestHeader = 2 * limits.headerBytes;
 
-const count = z.coerce.number().int().nonnegative().max(Number.MAX_SAFE_INTEGER);
-const idRow = z.object({ stable_id: z.string() });
 const fileRow = z.object({
   submission_file_path: z.string(),
   archive_file_path: z.string().nullable(),

@@ -1,9 +1,7 @@
 import * as z from 'zod';
 import type { Wanted } from '../../archive/ports.ts';
+import { pageSize } from './columns.ts';
 import { newestEvent } from './dataset-events.ts';
-
-/** Rows of an answer at most. Ids have at most 256 characters, so that it stays below the 1 MiB of a result. */
-const mostRows = 1000;
 
 /** One row for each dataset that may be given out; one row with nulls where there is none. */
 export const decisionRow = z.object({
@@ -70,5 +68,5 @@ export function decision(wanted: Wanted | undefined): string {
      ) counted
      left join entitled on true
      order by entitled.stable_id collate "C"
-     limit ${mostRows}`;
+     limit ${pageSize}`;
 }

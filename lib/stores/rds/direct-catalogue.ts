@@ -2,11 +2,10 @@ import * as z from 'zod';
 import { accessRefused } from '../../direct/access-refused.ts';
 import type { Checksum, DirectCatalogue, FileFacts, ListedFile } from '../../direct/ports.ts';
 import { RdsCatalogue } from './catalogue.ts';
+import { count, pageSize } from './columns.ts';
 import type { SqlExecutor } from './data-api.ts';
 import { newestEvent } from './dataset-events.ts';
 
-/** Most rows of a page. */
-const pageSize = 1000;
 /**
  * A result of the Data API has at most 1 MiB, and a path may have any length: a page ends before its texts pass this,
  * each row counted with what the Data API writes around its values.
@@ -19,17 +18,21 @@ const beforeEveryId = '00000000-0000-0000-0000-000000000000';
 /** In the order in which they are told: the one that every client knows comes first. */
 const checksumTypes: readonly Checksum['type'][] = ['SHA256', 'SHA512', 'SHA384', 'MD5'];
 
-const count = z.coerce.number().int().nonnegative().max(Number.MAX_SAFE_INTEGER).nullable();
 const text = z.string().nullable();
 const listedRow = z.object({
   id: z.string(),
   stable_id: z.string(),
   submission_file_path: text,
-  archive_file_size: count,
-  decrypted_file_size: count,
+  archive_file_size: count.nullable(),
+  decrypted_file_size: count.nullable(),
   plaintext: text,
 });
-const factsRow = z.object({ decrypted_file_size: count, created_ms: count, plaintext: text, archived: text });
+const factsRow = z.object({
+  decrypted_file_size: count.nullable(),
+  created_ms: count.nullable(),
+  plaintext: text,
+  archived: text,
+});
 
 /** Checksums of the file `f` as one text: `SHA256:<hex> MD5:<hex>`. */
 const checksumsOf = (source: 'UNENCRYPTED' | 'ARCHIVED') => `(

@@ -5,7 +5,7 @@ import type { DirectUrls, SignedUrl } from '../../direct/ports.ts';
 import { type ArchiveBuckets, bucketAt } from './archive-buckets.ts';
 import { type PresignOptions, presignedGet } from './presigned-get.ts';
 
-export interface DirectUrlsOptions extends PresignOptions {
+interface DirectUrlsOptions extends PresignOptions {
   readonly client: S3Client;
   readonly archiveBuckets: ArchiveBuckets;
   readonly outboxBucket: string;

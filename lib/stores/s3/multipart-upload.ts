@@ -17,7 +17,7 @@ import { condition, isConflict } from './condition.ts';
 import { copySource } from './copy-source.ts';
 import { headObject } from './head.ts';
 
-export interface MultipartUploadOptions {
+interface MultipartUploadOptions {
   readonly client: S3Client;
   readonly bucket: string;
   readonly archiveBuckets: ArchiveBuckets;

@@ -15,7 +15,7 @@ import { condition, isConflict } from './condition.ts';
 import { headObject } from './head.ts';
 import { S3MultipartUpload } from './multipart-upload.ts';
 
-export interface OutboxWriterOptions {
+interface OutboxWriterOptions {
   readonly client: S3Client;
   readonly bucket: string;
   /** Buckets that server-side copies read from. */
