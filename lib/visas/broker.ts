@@ -19,9 +19,9 @@ const accessTokenRules: TokenRules = { role: 'passports', typ: ['at+jwt', 'jwt']
  */
 export async function verifyAccessToken(token: string, options: VerifyOptions): Promise<Subject> {
   const { issuer, claims, sub } = await verifyToken(parseToken(token), accessTokenRules, options);
-  if ('ga4gh_passport_v1' in claims || 'ga4gh_visa_v1' in claims) throw new VisaError('malformed-claim');
+  if ('ga4gh_passport_v1' in claims || 'ga4gh_visa_v1' in claims) throw new VisaError('malformed_claim');
   const scope = 'scope' in claims ? text(claims, 'scope').split(' ') : [];
-  if (!scope.includes('openid') || !scope.includes('ga4gh_passport_v1')) throw new VisaError('missing-scope');
+  if (!scope.includes('openid') || !scope.includes('ga4gh_passport_v1')) throw new VisaError('missing_scope');
   return { iss: issuer.iss, sub };
 }
 
@@ -32,6 +32,6 @@ export async function verifyAccessToken(token: string, options: VerifyOptions): 
  * @throws VisaError when the body is not of this form
  */
 export async function judgeUserInfo(body: unknown, options: VerifyOptions): Promise<JudgedVisas> {
-  if (!isObject(body)) throw new VisaError('malformed-token');
+  if (!isObject(body)) throw new VisaError('malformed_token');
   return judgeVisas(body['ga4gh_passport_v1'] ?? [], options);
 }

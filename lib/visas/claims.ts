@@ -12,14 +12,14 @@ const lastSecond = 8.64e12;
 /** A required, non-empty string. Lone surrogates are refused: they all look alike once they are bytes. */
 export function text(claims: Claims, name: string): string {
   const value = present(claims, name);
-  if (typeof value !== 'string' || value === '' || !value.isWellFormed()) throw new VisaError('malformed-claim');
+  if (typeof value !== 'string' || value === '' || !value.isWellFormed()) throw new VisaError('malformed_claim');
   return value;
 }
 
 /** A required NumericDate: seconds since 1970, fractions allowed (RFC 7519 § 2). */
 export function numericDate(claims: Claims, name: string): number {
   const value = present(claims, name);
-  if (typeof value !== 'number' || !(value >= 0 && value <= lastSecond)) throw new VisaError('malformed-claim');
+  if (typeof value !== 'number' || !(value >= 0 && value <= lastSecond)) throw new VisaError('malformed_claim');
   return value;
 }
 
@@ -28,7 +28,7 @@ export function isObject(value: unknown): value is Claims {
 }
 
 function present(claims: Claims, name: string): unknown {
-  if (!(name in claims)) throw new VisaError('missing-claim');
+  if (!(name in claims)) throw new VisaError('missing_claim');
   return claims[name];
 }
 
@@ -48,9 +48,9 @@ export function checkRegisteredClaims(
   const seconds = now.getTime() / 1000;
   // Asked so that a clock that is no number refuses, here and below.
   if (!(seconds < expires + clockSkewSeconds)) throw new VisaError('expired');
-  if ('nbf' in claims && isAhead(numericDate(claims, 'nbf'), now)) throw new VisaError('not-yet-valid');
-  if (isAhead(issued, now)) throw new VisaError('issued-in-future');
-  if (expires - issued > maxLifetimeSeconds) throw new VisaError('lifetime-too-long');
+  if ('nbf' in claims && isAhead(numericDate(claims, 'nbf'), now)) throw new VisaError('not_yet_valid');
+  if (isAhead(issued, now)) throw new VisaError('issued_in_future');
+  if (expires - issued > maxLifetimeSeconds) throw new VisaError('lifetime_too_long');
   return { sub, expiresAt: new Date(expires * 1000) };
 }
 

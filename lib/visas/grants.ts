@@ -101,8 +101,8 @@ export function collectGrants(
 /** Why the dataset is not granted, for staff and never for the caller; `undefined` when it is. */
 export function denialReason(verified: VerifiedGrants, datasetId: string): VisaErrorCode | undefined {
   if (verified.datasetIds.has(datasetId)) return undefined;
-  if (verified.kind === 'visa') return verified.subjects.length === 0 ? 'wrong-visa-type' : 'value-mismatch';
-  return verified.ignored.find((visa) => visa.datasetId === datasetId)?.reason ?? 'no-matching-visa';
+  if (verified.kind === 'visa') return verified.subjects.length === 0 ? 'wrong_visa_type' : 'value_mismatch';
+  return verified.ignored.find((visa) => visa.datasetId === datasetId)?.reason ?? 'no_matching_visa';
 }
 
 function earlier(a: Date, b: Date): Date {

@@ -164,7 +164,7 @@ describe('seed rule 4 and § 7: rejected requests get 200 at once, stage nothing
     [
       'an untrusted issuer',
       { datasetId: released, id: released, claims: { iss: 'https://other.example/' } },
-      'visa_untrusted-issuer',
+      'visa_untrusted_issuer',
     ],
     ['an unknown dataset', { datasetId: 'EGAD404', id: 'EGAD404' }, 'unknown_dataset'],
   ] as const;
@@ -189,7 +189,7 @@ describe('seed rule 4 and § 7: rejected requests get 200 at once, stage nothing
 
   test('seed rule 2: what is no visa at all is still answered with 200', async () => {
     const requestId = await service.exported({ id: released, visa: 'not a token', publicKey: recipient.publicKey });
-    expect(await service.settled(requestId)).toMatchObject([{ event: 'rejected', reason: 'visa_malformed-token' }]);
+    expect(await service.settled(requestId)).toMatchObject([{ event: 'rejected', reason: 'visa_malformed_token' }]);
   });
 
   test('a single file passes the same two checks', async () => {

@@ -104,7 +104,7 @@ export class ExportWorld {
 
   #verify(token: string): ReturnType<ConsumeDependencies['verify']> {
     return this.calls.run('verify', () => {
-      const result = this.visas.get(token) ?? 'malformed-token';
+      const result = this.visas.get(token) ?? 'malformed_token';
       if (result instanceof Error) throw result;
       if (typeof result === 'string') throw new VisaError(result);
       const subjects = result.map((grant) => grant.subject);

@@ -93,9 +93,9 @@ describe('seed rule 4: a request is rejected, nothing is staged, the reason is o
     ['malformed_message', request, { requestId, archiveKind: 'a\nb' }],
     ['unusable_public_key', { ...request, publicKey: 'AAAA' }, undefined],
     ['unusable_public_key', { ...request, publicKey: Buffer.alloc(32).toString('base64') }, undefined],
-    ['visa_malformed-token', { ...request, jwtToken: 'unknown' }, undefined],
+    ['visa_malformed_token', { ...request, jwtToken: 'unknown' }, undefined],
     ['visa_expired', { ...request, jwtToken: 'old' }, undefined],
-    ['visa_bad-signature', { ...request, jwtToken: 'forged' }, undefined],
+    ['visa_bad_signature', { ...request, jwtToken: 'forged' }, undefined],
     ['unknown_dataset', { ...request, datasetId: 'EGAD99' }, undefined],
     ['not_entitled', { ...request, datasetId: 'EGAD3' }, undefined],
     ['not_entitled', { ...request, jwtToken: 'other-type' }, undefined],
@@ -108,7 +108,7 @@ describe('seed rule 4: a request is rejected, nothing is staged, the reason is o
   ];
 
   test.each(cases)('%s: %j', async (reason, body, attributes) => {
-    world.visas.set('old', 'expired').set('forged', 'bad-signature').set('other-type', []);
+    world.visas.set('old', 'expired').set('forged', 'bad_signature').set('other-type', []);
     world.visas.set('longer-id', [grant('EGAD10'), grant('EGAD'), grant('egad1'), grant('EGAD1 ')]);
     world.visas.set(
       'all',

@@ -47,7 +47,7 @@ test('accepted: messages, one audit row, metric and log line', async () => {
 
 test.each([
   ['malformed_message', '{"jwtToken":"good-visa","publicKey":'],
-  ['visa_malformed-token', { jwtToken: 'bad-visa', publicKey, datasetId: 'EGAD1' }],
+  ['visa_malformed_token', { jwtToken: 'bad-visa', publicKey, datasetId: 'EGAD1' }],
   ['unknown_dataset', { jwtToken: 'good-visa', publicKey, datasetId: 'EGAD9' }],
 ])(
   'seed rule 4: rejected with %s: message gone, row, metric with the reason, no secret in the log',
