@@ -26,7 +26,7 @@ const costLimit = { memory: 128 * 2 ** 20, work: 256 * 2 ** 20 };
 const phc =
   /^\$scrypt\$ln=(\d{1,2}),r=(\d{1,3}),p=(\d{1,3})\$([A-Za-z0-9+/]{11,86}={0,2})\$([A-Za-z0-9+/]{22,86}={0,2})$/;
 
-/** The parts of a PHC string; `undefined` for anything else, and for costs no request should be made to pay. */
+/** The parts of a PHC string; `undefined` for anything else, and for a cost above the limit. */
 export function parseScryptHash(text: string): ScryptHash | undefined {
   const match = phc.exec(text);
   if (!match) return undefined;

@@ -5,15 +5,15 @@ import { VisaError } from './errors.ts';
 import { type JudgedVisas, judgeVisas } from './passport.ts';
 import { parseToken, type TokenRules, type VerifyOptions, verifyToken } from './token.ts';
 
-// What a broker hands out besides passports. The service takes visas and passports only and calls no broker, so neither
-// function is used by it; a front door that asks a UserInfo endpoint for visas needs both.
+// Tokens that a broker gives out besides passports. The service accepts visas and passports only and calls no broker,
+// so it uses neither function. An API that fetches visas from a UserInfo endpoint needs both.
 
 /** AAI 1.2, Passport-Scoped Access Token: `typ` must say so, as either of these. */
 const accessTokenRules: TokenRules = { role: 'passports', typ: ['at+jwt', 'jwt'], maxBytes: limits.visaBytes };
 
 /**
- * Verify a passport-scoped access token. It grants nothing: visas in it make it invalid, and those it stands for are
- * fetched from the broker's UserInfo endpoint.
+ * Verify a passport-scoped access token. It grants nothing: visas inside it make it invalid. The caller fetches the
+ * visas from the broker's UserInfo endpoint.
  *
  * @throws VisaError
  */
@@ -26,8 +26,8 @@ export async function verifyAccessToken(token: string, options: VerifyOptions): 
 }
 
 /**
- * Judge the visas in the body of a UserInfo answer. The body is as good as the connection it came over; each visa is
- * verified. Without `ga4gh_passport_v1` there are none.
+ * Judge the visas in the body of a UserInfo answer. The body has no signature, so it is as trustworthy as its
+ * connection; each visa is verified. A body without `ga4gh_passport_v1` has no visas.
  *
  * @throws VisaError when the body is not of this form
  */

@@ -31,7 +31,7 @@ const explanations = {
 } as const;
 
 /**
- * The token is refused: the caller must present another one. The message says which rule failed and holds nothing of
+ * The token is refused: the caller must present another one. The message says which rule failed and holds no part of
  * the token.
  */
 export class VisaError extends Error {

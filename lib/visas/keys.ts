@@ -26,7 +26,7 @@ const minimumRsaBits = 2048;
 const secretMembers = ['d', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k'];
 
 /**
- * Take in one JWK of an issuer's set: a public RSA key of at least 2048 bits or a public EC key on P-256, with a `kid`.
+ * Import one JWK of an issuer's set: a public RSA key of at least 2048 bits or a public EC key on P-256, with a `kid`.
  * `alg`, `use` and `key_ops`, where given, must agree with verifying signatures. Other members are not used.
  *
  * @throws KeyProblem

@@ -14,7 +14,8 @@ export interface JudgedVisas {
 }
 
 /**
- * Judge the visas of `ga4gh_passport_v1`. One that fails is left out alone (Passport 1.2, General Requirements 8.2).
+ * Judge the visas of `ga4gh_passport_v1`. A visa that fails is left out; the others count (Passport 1.2, General
+ * Requirements 8.2).
  *
  * @throws VisaError when it is not a list, or a list of more than 200
  */
@@ -47,7 +48,10 @@ async function judgeVisa(token: unknown, options: VerifyOptions): Promise<ValidV
   }
 }
 
-/** The visa with its conditions met, which then rests on the visas that meet them; `undefined` when they are not. */
+/**
+ * The visa when its conditions are met: it then also depends on the visas that meet them. `undefined` when they are not
+ * met.
+ */
 function settle(visa: ValidVisa, all: readonly ValidVisa[], { conditions }: TrustedIssuers): ValidVisa | undefined {
   if (!visa.conditions) return visa;
   const meeting = conditions === 'evaluate' ? visasMeeting(visa, all) : undefined;

@@ -6,15 +6,15 @@ import { VisaError } from './errors.ts';
 import type { IssuerKey } from './keys.ts';
 import type { TokenRole, TrustedIssuer, TrustedIssuers } from './trusted-issuers.ts';
 
-/** What verification goes by. Nothing of it is fetched here. */
+/** What verification needs. Nothing is fetched. */
 export interface VerifyOptions {
   readonly issuers: TrustedIssuers;
-  /** Tokens and subjects that are refused although everything else about them is right. */
+  /** Tokens and subjects that the operator denied. They are refused even when all else is valid. */
   readonly denied: DenyList;
   readonly now: Date;
 }
 
-/** A JWS in compact form, taken apart. Nothing in it has been verified. */
+/** A JWS in compact form, split into its parts. Nothing in it has been verified. */
 export interface UnverifiedToken {
   readonly compact: string;
   readonly signature: string;
@@ -22,14 +22,14 @@ export interface UnverifiedToken {
   readonly claims: Claims;
 }
 
-/** A token with a good signature by a key of an issuer trusted for its role, inside its time. */
+/** A token in force, with a valid signature by a key of an issuer that is trusted for its role. */
 export interface VerifiedToken {
   readonly issuer: TrustedIssuer;
   readonly header: Claims;
   readonly claims: Claims;
   readonly sub: string;
   readonly expiresAt: Date;
-  /** What the deny list may name: the subject, and the token itself if it has a `jti`. As `entryHash` has it. */
+  /** Hashes (`entryHash`) by which the deny list may name it: its subject's, and its own when it has a `jti`. */
   readonly restsOn: readonly string[];
 }
 
@@ -37,7 +37,10 @@ export interface VerifiedToken {
 export interface TokenRules {
   /** What the issuer must be trusted for. */
   readonly role: TokenRole;
-  /** Media types that `typ` may name, in lower case and without `application/`; `undefined` in it: may be absent. */
+  /**
+   * Media types that `typ` may name, in lower case and without `application/`. `undefined` among them: `typ` may be
+   * absent.
+   */
   readonly typ: readonly (string | undefined)[];
   /** Size of the token. */
   readonly maxBytes: number;
@@ -46,8 +49,8 @@ export interface TokenRules {
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
 /**
- * Take a token apart, so that its kind can be seen; {@link verifyToken} knows how large one of that kind may be. Base64url
- * must be in its one canonical form, without padding (RFC 7515 § 2), so that a token has one spelling.
+ * Split a token into its parts, which show its kind. {@link verifyToken} checks the size that its kind may have.
+ * Base64url must be in canonical form, without padding (RFC 7515 § 2), so that a token has one spelling.
  *
  * @throws VisaError `token_too_large`, `malformed_token`
  */

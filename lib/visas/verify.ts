@@ -39,7 +39,7 @@ function looksLikePassport({ header, claims }: UnverifiedToken): boolean {
 
 async function visaGrants(token: UnverifiedToken, options: VerifyOptions): Promise<VerifiedGrants> {
   const visa = await verifyVisaToken(token, options);
-  // Conditions are met by other visas, and here is none.
+  // Only other visas can meet conditions, and a single visa has none beside it.
   if (visa.conditions) throw new VisaError('conditions_not_met');
   const { subject, expiresAt, restsOn } = visa;
   return collectGrants([visa], { kind: 'visa', subject, expiresAt, restsOn, ignored: [] });

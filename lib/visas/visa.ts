@@ -22,7 +22,7 @@ export interface ValidVisa {
   readonly by: string | undefined;
   /** Not empty: alternatives of clauses, as the issuer wrote them. `undefined`: unconditional. */
   readonly conditions: readonly unknown[] | undefined;
-  /** The dataset id that `value` names; `undefined` for a visa of another type or for something elsewhere. */
+  /** The dataset id that `value` names; `undefined` for a visa of another type or for a dataset of another archive. */
   readonly datasetId: string | undefined;
   /** See `DatasetGrant`. */
   readonly restsOn: readonly string[];
