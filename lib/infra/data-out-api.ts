@@ -26,7 +26,7 @@ interface DataOutApiProps extends Omit<ServiceApiProps, 'challenge' | 'methodThr
 const open = { authorizationType: AuthorizationType.NONE } as const;
 const streamed = { responseTransferMode: ResponseTransferMode.STREAM } as const;
 
-/** The data-out side's own API: datasets and files for whoever presents a visa, and GA4GH DRS over the same. */
+/** The data-out side's own API: datasets and files for callers with a visa, and GA4GH DRS over the same files. */
 export class DataOutApi extends ServiceApi {
   readonly #authorizer: RequestAuthorizer;
 
@@ -68,7 +68,7 @@ export class DataOutApi extends ServiceApi {
     );
   }
 
-  /** GA4GH DRS 1.5. The POST forms carry passports in the body, where no authorizer can see them: the function does. */
+  /** GA4GH DRS 1.5. The POST forms carry passports in the body, which no authorizer can see: the function verifies them. */
   #addDrs(root: IResource, drs: ServiceFunction): void {
     const base = root.addResource('ga4gh').addResource('drs').addResource('v1');
     const object = base.addResource('objects').addResource('{object_id}');
@@ -82,7 +82,7 @@ export class DataOutApi extends ServiceApi {
     ] as const) {
       this.#forEverybody(
         resource.addMethod(method, integration, open),
-        'POST: the function verifies the passports in the body. OPTIONS says how to authenticate, to those who have not.',
+        'POST: the function verifies the passports in the body. OPTIONS tells callers how to authenticate.',
       );
     }
     this.#forEverybody(

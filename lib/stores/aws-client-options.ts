@@ -7,7 +7,7 @@ interface AwsCredentials {
 
 /**
  * Where the AWS clients of this folder connect. Nothing is needed in a Lambda function: the SDK reads region, role
- * credentials and `AWS_ENDPOINT_URL_*` from the environment. The operator's tool names them for the local engine.
+ * credentials and `AWS_ENDPOINT_URL_*` from the environment. The operator's tool sets them for the local engine.
  */
 export interface AwsClientOptions {
   /** @default - from the environment or the shared configuration files */

@@ -6,7 +6,7 @@ interface StorageProtection {
   readonly rds: Pick<RDSClient, 'send'>;
   /** Unique id of the storage stack: an ARN. */
   readonly stackId: string;
-  /** ARN of the cluster that the stack made. `undefined`: it made none, and an operator's own is left alone. */
+  /** ARN of the cluster that the stack made. `undefined`: it made none, and an operator's own cluster is not changed. */
   readonly clusterArn: string | undefined;
 }
 

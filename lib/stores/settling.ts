@@ -3,8 +3,8 @@ import { errorName } from './aws-failure.ts';
 import { type RetryEnvironment, retrying } from './retry.ts';
 
 /**
- * Error names by which AWS refuses a call that it will take soon: a new role or its policy is not known everywhere yet
- * (IAM is eventually consistent), or a cluster is still being made.
+ * Names of refusals that pass soon: a new role or its policy is not known everywhere yet (IAM is eventually
+ * consistent), or a cluster is still being made.
  */
 const refusals = new Set([
   'AccessDenied',
@@ -30,8 +30,8 @@ interface SettlingOptions extends RetryEnvironment {
 }
 
 /**
- * Run `attempt`, which must be repeatable, as part of a deployment: again while AWS refuses it for a reason that passes
- * soon after a role or a cluster was made.
+ * Run `attempt` as part of a deployment, and again while AWS refuses it because a role or a cluster is new. `attempt`
+ * must be repeatable.
  *
  * @throws the last refusal when the time is over; any other failure at once
  */

@@ -11,8 +11,8 @@ const passportType = 'vnd.ga4gh.passport+jwt';
 const passportRules: TokenRules = { role: 'passports', typ: [passportType], maxBytes: limits.passportBytes };
 
 /**
- * Verify a visa or a passport, whichever it is. What the token says of itself only chooses the rules; each set of rules
- * refuses the other kind.
+ * Verify a token that is a visa or a passport. The unverified token only chooses the rules; each set of rules refuses
+ * the other kind.
  *
  * @throws VisaError when the token is refused. A valid visa of another type, or a passport without a visa that counts,
  *   is not refused: its `grants` are empty

@@ -10,7 +10,7 @@ export interface InventoryFile {
   readonly archiveFilePath: string;
   readonly archiveFileSize: number;
   readonly decryptedFileSize: number;
-  /** Hex SHA-256 of the plaintext; `undefined` when whoever entered the file kept none. */
+  /** Hex SHA-256 of the plaintext; `undefined` when the catalogue has none. */
   readonly unencryptedSha256: string | undefined;
   readonly datasetIds: readonly string[];
 }
@@ -41,7 +41,7 @@ const datasetColumns = `d.stable_id,
   (select cast(coalesce(sum(f.decrypted_file_size), 0) as bigint)
    from sda.file_dataset fd join sda.files f on f.id = fd.file_id where fd.dataset_id = d.id) as bytes`;
 
-/** What an operator asks the catalogue before and after filling it. */
+/** The operator's queries before and after filling the catalogue. */
 export class RdsArchiveInventory {
   readonly #db: SqlExecutor;
 

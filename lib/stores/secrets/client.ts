@@ -6,7 +6,10 @@ export function secretsManagerClient(options: AwsClientOptions = {}): SecretsMan
   return new SecretsManagerClient({ ...options, ...behindApiGateway });
 }
 
-/** As {@link secretsManagerClient}, for a secret whose last value may serve: both attempts fit into an authorizer's 10 s. */
+/**
+ * As {@link secretsManagerClient}, for a secret whose last value may be used: both attempts fit into an authorizer's 10
+ * s.
+ */
 export function impatientSecretsManagerClient(): SecretsManagerClient {
   return new SecretsManagerClient({
     maxAttempts: 2,

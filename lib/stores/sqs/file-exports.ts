@@ -45,8 +45,9 @@ export class SqsFileExports implements FileExports {
   }
 
   /**
-   * Entries that SQS refuses for reasons of its own are sent again; those it blames on the sender are a mistake of ours.
-   * A batch whose answer was lost is sent again too, so a message may arrive twice: staging is idempotent.
+   * Entries that SQS refuses for reasons of its own are sent again. An entry that it blames on the sender is a mistake
+   * of ours and fails. A batch whose answer was lost is sent again too, so a message may arrive twice: staging is
+   * idempotent.
    *
    * @throws TemporarilyUnavailableError when the queue has not taken every message in time. Some may be in it.
    */
