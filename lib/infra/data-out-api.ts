@@ -45,7 +45,7 @@ export class DataOutApi extends ServiceApi {
       // A visa that has expired is refused at once.
       resultsCacheTtl: Duration.seconds(0),
     });
-    this.#forEverybody(
+    this.#withoutCredentials(
       root.addResource('service-info').addMethod('GET', this.integrate(props.serviceInfo), open),
       'GA4GH service-info 1.0 is public by definition.',
     );
@@ -80,12 +80,12 @@ export class DataOutApi extends ServiceApi {
       [access, 'POST'],
       [object, 'OPTIONS'],
     ] as const) {
-      this.#forEverybody(
+      this.#withoutCredentials(
         resource.addMethod(method, integration, open),
         'POST: the function verifies the passports in the body. OPTIONS tells callers how to authenticate.',
       );
     }
-    this.#forEverybody(
+    this.#withoutCredentials(
       base.addResource('service-info').addMethod('GET', integration, open),
       'GA4GH service-info 1.0 is public by definition.',
     );
@@ -106,7 +106,7 @@ export class DataOutApi extends ServiceApi {
     }
   }
 
-  #forEverybody(method: Method, reason: string): void {
+  #withoutCredentials(method: Method, reason: string): void {
     acknowledge(method, reason, 'AwsSolutions-APIG4', 'AwsSolutions-COG4');
   }
 }

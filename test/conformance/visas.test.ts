@@ -33,7 +33,7 @@ const modes = [
   { datasetIdFrom: 'prefix:https://datasets.example.org/', idOf: (dataset: string) => dataset },
 ] as const;
 
-/** Tokens given where the other kind is expected. Where either kind will do, they are what they are, and good. */
+/** Tokens given where the other kind is expected. Where both kinds are accepted, they are valid. */
 const crossed = new Set(['passport-as-visa', 'visa-as-passport']);
 
 describe.each(modes)('datasetIdFrom $datasetIdFrom', ({ datasetIdFrom, idOf }) => {

@@ -69,7 +69,7 @@ async function acquire(): Promise<void> {
   }
 }
 
-/** SHA-256 over names and contents of files and folders; those that are missing count as such. */
+/** SHA-256 over names and contents of files and folders; a missing one changes the hash, too. */
 function digest(paths: readonly string[], base = root): string {
   const hash = createHash('sha256');
   const add = (path: string) => {

@@ -48,7 +48,7 @@ function errorOf(error: DescribeFileError, fileId: string): Error {
     case 'forbidden':
       return accessRefused();
     case 'archive_damaged':
-      return new ArchiveDamagedError(`file ${fileId} cannot be described; why is in the log of DescribeFile`);
+      return new ArchiveDamagedError(`file ${fileId} cannot be described: see the log of DescribeFile`);
     case 'temporarily_unavailable':
       return new TemporarilyUnavailableError('the file cannot be described now', error);
   }

@@ -88,7 +88,7 @@ function afterHistory(migrations: readonly Migration[], applied: readonly z.infe
     const known = migrations[index];
     if (known?.version !== done.version || known.checksum !== done.checksum) {
       throw new MigrationConflictError(
-        `migration ${done.version} (${done.name}) was applied, and is missing or different now`,
+        `migration ${done.version} (${done.name}) was applied, and its file is missing or different now: restore the file, and add a new migration`,
       );
     }
   }

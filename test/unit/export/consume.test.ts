@@ -39,7 +39,7 @@ beforeEach(() => {
   world.visas.set('good-visa', [grant('EGAD1')]);
 });
 
-test('seed rule 3: the visa is verified first, then the release; one message a file goes out, in the order of the design', async () => {
+test('the visa is verified first, then the release; one message a file goes out, in the order of the design', async () => {
   expect(await consume(request)).toEqual({ outcome: 'accepted', requestId, datasetId: 'EGAD1', files: 4 });
   expect(world.calls.names).toEqual([
     'verify',
@@ -77,7 +77,7 @@ test('no message to a file carries the visa', async () => {
   expect(JSON.stringify(world.fileExports.sent)).not.toContain('good-visa');
 });
 
-describe('seed rule 4: a request is rejected, nothing is staged, the reason is on record', () => {
+describe('a request is rejected, nothing is staged, the reason is on record', () => {
   const cases: [string, unknown, Record<string, string> | undefined][] = [
     ['malformed_message', '{"jwtToken":"secret-visa', undefined],
     ['malformed_message', 'null', undefined],

@@ -209,7 +209,7 @@ describe('jku', () => {
     expect(await outcome({ header }, entry)).toBe(expected);
   });
 
-  test('seed rule 3: verification makes no network call', async () => {
+  test('verification makes no network call', async () => {
     const fetch = vi.spyOn(globalThis, 'fetch').mockRejectedValue(new Error('network'));
     await outcome({ header: { jku: own, x5u: own } }, { jku: own });
     await outcome({ header: { jku: 'https://elsewhere.example.net/' } }, { jku: own });
@@ -304,7 +304,7 @@ describe('datasetIdFrom', () => {
 });
 
 describe('size and spelling', () => {
-  /** A good visa of exactly so many bytes, filled with a claim that nobody knows. */
+  /** A valid visa of exactly so many bytes, filled with an unknown claim. */
   async function visaOf(bytes: number): Promise<string> {
     // Three characters of filling are four of base64url: a longer header reaches the lengths between.
     for (const y of ['', 'y', 'yy', 'yyy']) {
