@@ -17,7 +17,7 @@ interface OpenApiDocumentProps {
   readonly logRetentionDays: number;
 }
 
-/** The members of a parameter that API Gateway can check: whether it is present. It has no rules for values. */
+/** A parameter, as far as API Gateway can check it: it checks that one is present and has no rules for values. */
 interface Parameter {
   readonly name: string;
   readonly in: string;

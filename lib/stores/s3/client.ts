@@ -18,8 +18,8 @@ export const patient = { requestTimeout: 600_000 } as const;
  * requires one: the request's signature covers the SHA-256 of the bytes, and S3 itself attaches a CRC-64/NVME of the
  * whole object.
  *
- * All other calls answer within seconds or are tried again. A silent connection is closed only when the writes of
- * {@link patient} would have ended.
+ * All other calls answer within seconds or are tried again. A silent connection is closed only after the time-out of
+ * {@link patient}.
  */
 export function s3Client(options: AwsClientOptions = {}): S3Client {
   return new S3Client({
