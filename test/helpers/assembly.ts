@@ -51,8 +51,11 @@ async function synthesize(): Promise<void> {
   const cdk = join(root, 'node_modules/aws-cdk/bin/cdk');
   const flags = ['synth', '--quiet', '--no-notices', '--no-version-reporting'];
   // `cdk.json` starts `node`: the pinned one, also when the tests were not started by npm.
-  const PATH = [join(root, 'node_modules/.bin'), process.env['PATH']].join(delimiter);
-  await promisify(execFile)(process.execPath, [cdk, ...flags], { cwd: root, env: { ...process.env, PATH } });
+  const searchPath = [join(root, 'node_modules/.bin'), process.env['PATH']].join(delimiter);
+  await promisify(execFile)(process.execPath, [cdk, ...flags], {
+    cwd: root,
+    env: { ...process.env, PATH: searchPath },
+  });
 }
 
 async function acquire(): Promise<void> {
