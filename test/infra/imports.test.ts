@@ -1,6 +1,8 @@
 import { readdirSync, readFileSync } from 'node:fs';
+import { isBuiltin } from 'node:module';
 import { join, posix } from 'node:path';
 import { describe, expect, test } from 'vitest';
+import packageJson from '../../package.json' with { type: 'json' };
 
 /**
  * Which way imports may go: an area may import itself, `contract`, `errors` and what is listed here. This keeps the CDK
@@ -84,6 +86,22 @@ const files = ['lib', 'lambdas', 'bin'].flatMap((top) =>
     .map((name) => posix.join(top, name.replaceAll('\\', '/'))),
 );
 
+/** Packages imported by `entries` and by all that they import. */
+function reachablePackages(entries: readonly string[]): string[] {
+  const seen = new Set<string>();
+  const packages = new Set<string>();
+  const visit = (file: string) => {
+    if (seen.has(file) || !file.endsWith('.ts')) return;
+    seen.add(file);
+    for (const specifier of specifiers(readFileSync(join(root, file), 'utf8'))) {
+      if (specifier.startsWith('.')) visit(posix.join(posix.dirname(file), specifier));
+      else if (!isBuiltin(specifier)) packages.add(/^(?:@[^/]+\/)?[^/]+/.exec(specifier)![0]);
+    }
+  };
+  entries.forEach(visit);
+  return [...packages].sort();
+}
+
 describe('import rules', () => {
   test('hold in every source file', () => {
     expect(files.length).toBeGreaterThan(60);
@@ -106,6 +124,14 @@ describe('import rules', () => {
     const contract = files.filter((file) => areaOf(file) === 'contract');
     expect(contract.length).toBeGreaterThan(10);
     expect(contract.filter((file) => (users.get(file)?.size ?? 0) < 2)).toEqual([]);
+  });
+
+  test('name every package that a command runs from source as a dependency, so that `npm ci --omit=dev` is enough', () => {
+    const commands = ['data-out', 'data-out-ops', 'start', 'demo', 'app'].map((name) => `bin/${name}.ts`);
+    const packages = reachablePackages(commands);
+    expect(packages).toContain('undici');
+    expect(packages).toContain('aws-cdk-lib');
+    expect(packages.filter((name) => !(name in packageJson.dependencies))).toEqual([]);
   });
 
   test.each([
