@@ -10,12 +10,12 @@ const commands = blocks.filter(({ language }) => language === 'sh');
 
 /**
  * What is wrong with how a block of commands says who runs it; `undefined` if nothing is. The line before its fence is
- * `<!-- run by FILE -->`, `<!-- needs AWS -->`, or `<!-- needs the platform -->` for the platform that hosts packages.
+ * `<!-- run by FILE -->` (with `: NAME` where the file asks for it by name), `<!-- needs AWS -->`, or `<!-- needs the platform -->` for the platform that hosts packages.
  */
 function problemOf({ page, comment, text }: Block): string | undefined {
   if (comment === 'needs AWS') return /\b(aws|cdk)\b/.test(text) ? undefined : 'needs no AWS';
   if (comment === 'needs the platform') return undefined;
-  const [, runner] = /^run by (\S+)$/.exec(comment ?? '') ?? [];
+  const [, runner] = /^run by ([^\s:]+)(?:: .+)?$/.exec(comment ?? '') ?? [];
   if (runner === undefined) return 'does not say who runs it';
   if (!existsSync(join(root, runner))) return `${runner} is not there`;
   const source = readFileSync(join(root, runner), 'utf8');
