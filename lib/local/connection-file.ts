@@ -3,8 +3,8 @@ import { dirname } from 'node:path';
 import { type Connection, connection, connectionVariable } from '../contract/connection.ts';
 import type { StackOutputs } from '../contract/outputs.ts';
 import type { Accounts } from './accounts.ts';
-import type { Principal } from './endpoint/credentials.ts';
 import { EngineError } from './errors.ts';
+import type { Principal } from './iam/credentials.ts';
 import { type KeyFiles, localIssuer } from './keys.ts';
 
 /** How to reach a running engine. */

@@ -5,24 +5,25 @@ import { type Accounts, addArchiveUser, fillSecrets, prepareAccounts } from './a
 import type { GatewayBehaviour } from './api-gateway/exchange.ts';
 import { readApis } from './api-gateway/model.ts';
 import { type ApiServer, listenForApi } from './api-gateway/server.ts';
-import { cloudFormation, Protection, rds } from './cloudformation/protection.ts';
+import { cloudFormation } from './cloudformation/cloudformation.ts';
 import { describeConnection, refuseSecondEngine, writeConnection } from './connection-file.ts';
-import { Credentials } from './endpoint/credentials.ts';
-import { customerKeys } from './endpoint/customer-keys.ts';
-import { startAwsFront } from './endpoint/front.ts';
-import { fullAccess, parseDenials } from './endpoint/iam.ts';
+import { startAwsEndpoint } from './endpoint/endpoint.ts';
 import { Traffic } from './endpoint/traffic.ts';
+import { Credentials } from './iam/credentials.ts';
+import { fullAccess, parseDenials } from './iam/policy.ts';
 import { prepareKeys, withLocalIssuer } from './keys.ts';
+import { keyUses } from './kms/key-uses.ts';
 import { EventSources } from './lambda/event-sources.ts';
 import { defineFunctions } from './lambda/function-definition.ts';
 import { Functions, type OnLog } from './lambda/functions.ts';
 import { lambdaService } from './lambda/lambda-service.ts';
 import { runTriggers } from './lambda/triggers.ts';
 import { Logs } from './logs.ts';
+import { protectedClusters, rds } from './rds/rds.ts';
 import { Database } from './rds-data/database.ts';
 import { rdsDataService } from './rds-data/rds-data.ts';
+import { createBuckets } from './s3/create-buckets.ts';
 import { LocalS3 } from './s3/local-s3.ts';
-import { createBuckets } from './s3/template-buckets.ts';
 import { Secrets, secretsManager } from './secrets-manager/secrets-manager.ts';
 import { createQueues } from './sqs/create-queues.ts';
 import { type QueueServer, startQueueServer } from './sqs/queue-server.ts';
@@ -31,6 +32,7 @@ import { type State, takeState } from './state.ts';
 import { loadAssembly } from './template/assembly.ts';
 import { type Addresses, type Deployment, deploy } from './template/deployment.ts';
 import { accountId, stackId } from './template/names.ts';
+import { whereOf } from './template/template.ts';
 
 export interface EngineOptions {
   /** Cloud assembly, as `cdk synth` leaves it. */
@@ -61,8 +63,8 @@ export interface Engine {
   readonly gateway: GatewayBehaviour;
   readonly database: Database;
   readonly s3: LocalS3;
-  /** What is protected against deletion. */
-  readonly protection: Protection;
+  /** Whether each stack and each database cluster is protected against deletion, by its ARN. */
+  readonly protection: { readonly stacks: Map<string, boolean>; readonly clusters: Map<string, boolean> };
   /** End everything and remove the connection file. Safe to call twice. */
   stop(): Promise<void>;
 }
@@ -108,11 +110,11 @@ async function start(
   cleanup: (() => unknown)[],
 ): Promise<Omit<Engine, 'stop'>> {
   const now = () => new Date();
-  const front = await startAwsFront();
-  cleanup.push(() => front.stop());
+  const aws = await startAwsEndpoint();
+  cleanup.push(() => aws.stop());
   const apiUrls = new Map<string, string>();
   const addresses: Addresses = {
-    queueUrl: (name) => `${front.url}/${accountId}/${name}`,
+    queueUrl: (name) => `${aws.url}/${accountId}/${name}`,
     apiUrl: (id) => apiUrls.get(id) ?? `http://${id}.invalid`,
   };
   const deployment = deploy(stacks, addresses);
@@ -153,10 +155,11 @@ async function start(
   const operator = credentials.issueForUser('operator', fullAccess);
 
   const traffic = new Traffic();
-  const protection = new Protection(
-    deployment,
-    stacks.map(({ name }) => stackId(name, deployment.region)),
-  );
+  const protection = {
+    // They are deployed without termination protection.
+    stacks: new Map(stacks.map(({ name }) => [stackId(name, deployment.region), false])),
+    clusters: protectedClusters(deployment),
+  };
   const cluster = {
     arn: outputs.DatabaseClusterArn,
     secretArn: outputs.DatabaseSecretArn,
@@ -168,27 +171,27 @@ async function start(
     deployment,
     credentials,
     tasksDir: join(state.workDir, 'tasks'),
-    endpoint: front.url,
+    endpoint: aws.url,
     trustedIssuers: (bundled) => withLocalIssuer(bundled, keys),
     extraEnvironment: options.environment ?? {},
   });
   const functions = new Functions(definitions, (name, line) => logs.write(name, line));
   cleanup.push(() => functions.stop());
-  front.open({
+  aws.open({
     credentials,
     s3,
-    json: {
+    buffered: {
       sqs: localSqs(queueServer, deployment.region, state.dataDir !== undefined),
       'rds-data': rdsDataService(database, cluster),
       secretsmanager: secretsManager(secrets),
-      cloudformation: cloudFormation(protection),
-      rds: rds(protection),
+      cloudformation: cloudFormation(protection.stacks),
+      rds: rds(protection.clusters),
       lambda: lambdaService(functions),
     },
     denials: deployment
       .resources('AWS::SQS::QueuePolicy')
-      .flatMap((policy) => parseDenials(policy.property('PolicyDocument'), `${policy.stackName}/${policy.logicalId}`)),
-    keyUses: customerKeys(deployment),
+      .flatMap((policy) => parseDenials(policy.property('PolicyDocument'), whereOf(policy))),
+    keyUses: keyUses(deployment),
     traffic,
     now,
   });
@@ -204,7 +207,7 @@ async function start(
   }
   const parts = {
     outputs,
-    endpoint: front.url,
+    endpoint: aws.url,
     region: deployment.region,
     operator,
     accounts,

@@ -1,5 +1,5 @@
-import { isAllowed, parsePolicy, type Statement } from '../endpoint/iam.ts';
 import { UnsupportedTemplateError } from '../errors.ts';
+import { isAllowed, parsePolicy, type Statement } from '../iam/policy.ts';
 import type { Functions } from '../lambda/functions.ts';
 import { accountId } from '../template/names.ts';
 import { record } from '../template/template.ts';

@@ -103,14 +103,17 @@ export async function serve(
   return { resourcePath: method.resourcePath, principalId };
 }
 
-async function integrateBuffered(
-  { api, functions }: ExchangeContext,
+/** Invoke the function and send its reply. @returns the error in place of a reply; `undefined` when the reply is sent */
+type Integration = (
+  context: ExchangeContext,
   request: ApiRequest,
-  { method }: Route,
+  route: Route,
   event: unknown,
   incoming: IncomingMessage,
   response: ServerResponse,
-): Promise<GatewayError | undefined> {
+) => Promise<GatewayError | undefined>;
+
+const integrateBuffered: Integration = async ({ api, functions }, request, { method }, event, incoming, response) => {
   const result = await within(method.timeoutMs, functions.invoke(method.functionArn, event));
   if (!result) return gatewayError('INTEGRATION_TIMEOUT');
   if (!result.ok && result.error.errorType === 'RequestTooLargeException') return gatewayError('REQUEST_TOO_LARGE');
@@ -124,16 +127,16 @@ async function integrateBuffered(
     decodeBody(parsed, api, request),
   );
   return undefined;
-}
+};
 
-async function integrateStreamed(
-  { functions, behaviour }: ExchangeContext,
-  request: ApiRequest,
-  { method }: Route,
-  event: unknown,
-  incoming: IncomingMessage,
-  response: ServerResponse,
-): Promise<GatewayError | undefined> {
+const integrateStreamed: Integration = async (
+  { functions, behaviour },
+  request,
+  { method },
+  event,
+  incoming,
+  response,
+) => {
   const until = Date.now() + method.timeoutMs;
   const chunks = functions.invokeStreaming(method.functionArn, event);
   const start = await within(method.timeoutMs, readStreamedReply(chunks));
@@ -163,7 +166,7 @@ async function integrateStreamed(
     void chunks.return();
   }
   return undefined;
-}
+};
 
 /** Write with back-pressure. @throws Error when the client has gone. */
 async function write(response: ServerResponse, chunk: Uint8Array): Promise<void> {

@@ -1,7 +1,8 @@
 import { UnsupportedTemplateError } from '../errors.ts';
+import { glob } from '../iam/policy.ts';
 import type { Deployment } from '../template/deployment.ts';
 import { accountId, shortName } from '../template/names.ts';
-import { list, optionalNumber, optionalText, type Resource, record, text } from '../template/template.ts';
+import { list, optionalNumber, optionalText, type Resource, record, text, whereOf } from '../template/template.ts';
 
 /** A REST API as the template describes it. */
 export interface RestApi {
@@ -210,18 +211,9 @@ function checkPermission(functionArn: string, sourceArn: string, where: string, 
     return (
       permission.property('FunctionName') === functionArn &&
       permission.property('Principal') === 'apigateway.amazonaws.com' &&
-      (source === undefined || covers(source, sourceArn))
+      (source === undefined || glob(source).test(sourceArn))
     );
   });
   if (!permitted)
     throw new UnsupportedTemplateError(where, `API Gateway may not invoke ${functionArn} for ${sourceArn}`);
-}
-
-function covers(pattern: string, arn: string): boolean {
-  const source = pattern.replace(/[.+^${}()|[\]\\]/g, '\\$&').replaceAll('*', '.*');
-  return new RegExp(`^${source}$`).test(arn);
-}
-
-function whereOf({ stackName, logicalId }: Resource): string {
-  return `${stackName}/${logicalId}`;
 }

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { EngineError } from '../errors.ts';
-import { refuseForeign } from '../http.ts';
+import { refuseForeign, stopServer } from '../http.ts';
 import type { Functions } from '../lambda/functions.ts';
 import { AuthorizerRunner } from './authorizer.ts';
 import { readRequest } from './event.ts';
@@ -50,11 +50,7 @@ export async function listenForApi(ports: readonly number[]): Promise<ApiServer>
   return {
     url: `http://127.0.0.1:${port}`,
     open: opened.resolve,
-    async stop() {
-      const closed = new Promise((resolve) => server.close(resolve));
-      server.closeAllConnections();
-      await closed;
-    },
+    stop: () => stopServer(server),
   };
 }
 

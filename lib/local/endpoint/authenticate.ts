@@ -1,4 +1,4 @@
-import type { Credentials, Principal } from './credentials.ts';
+import type { Credentials, Principal } from '../iam/credentials.ts';
 import { AwsError, type AwsService } from './errors.ts';
 import { parseSignature, type Signature, type SignedRequest, signedAt, verifySignature } from './sigv4.ts';
 

@@ -1,13 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { customerKeys } from '../endpoint/customer-keys.ts';
-import { isAllowed } from '../endpoint/iam.ts';
 import { EngineError, UnsupportedTemplateError } from '../errors.ts';
-import { type ReceivedMessage, succeeded, toRecord } from '../sqs/create-queues.ts';
+import { isAllowed } from '../iam/policy.ts';
+import { keyUses } from '../kms/key-uses.ts';
 import type { QueueServer } from '../sqs/queue-server.ts';
 import { shortestVisibility } from '../sqs/sqs.ts';
 import type { Deployment } from '../template/deployment.ts';
-import { list, optionalNumber, type Resource, record, text } from '../template/template.ts';
+import { list, optionalNumber, type Resource, record, text, whereOf } from '../template/template.ts';
 import type { Functions } from './functions.ts';
+import { type ReceivedMessage, succeeded, toRecord } from './sqs-event.ts';
 
 /** One event-source mapping from a queue to a function. */
 interface Mapping {
@@ -129,7 +129,7 @@ function readMappings(deployment: Deployment, functions: Functions): readonly Ma
 }
 
 function readMapping(resource: Resource, deployment: Deployment, functions: Functions): Mapping {
-  const where = `${resource.stackName}/${resource.logicalId}`;
+  const where = whereOf(resource);
   const queueArn = text(resource, 'EventSourceArn');
   const queue = deployment.resources('AWS::SQS::Queue').find((candidate) => candidate.attribute('Arn') === queueArn);
   if (!queue) throw new UnsupportedTemplateError(where, `the event source ${queueArn} is no queue of the template`);
@@ -140,7 +140,7 @@ function readMapping(resource: Resource, deployment: Deployment, functions: Func
   if (!lambda) throw new UnsupportedTemplateError(where, `there is no function ${target}`);
   const definition = functions.definition(lambda.attribute('Arn'));
   const polling = pollActions.map((action) => ({ action, resource: queueArn }));
-  const needed = [...polling, ...customerKeys(deployment)('sqs', 'ReceiveMessage', polling)];
+  const needed = [...polling, ...keyUses(deployment)('sqs', 'ReceiveMessage', polling)];
   const refused = needed.find((permission) => !isAllowed(definition.principal.statements, permission));
   if (refused) throw new UnsupportedTemplateError(where, `the role of ${definition.name} lacks ${refused.action}`);
   if (definition.timeoutSeconds > (optionalNumber(queue, 'VisibilityTimeout') ?? 30)) {

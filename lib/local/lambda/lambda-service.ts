@@ -1,13 +1,13 @@
 import { randomUUID } from 'node:crypto';
+import type { BufferedService } from '../endpoint/buffered-service.ts';
 import { AwsError, type AwsReply } from '../endpoint/errors.ts';
-import type { JsonService } from '../endpoint/json-service.ts';
 import { type Functions, payloadLimit } from './functions.ts';
 
 /** `POST /2015-03-31/functions/{FunctionName}/invocations`, the name or the ARN percent-encoded. */
 const invocations = /^\/2015-03-31\/functions\/([^/]+)\/invocations$/;
 
 /** Lambda's own API as far as functions call each other: synchronous invocations of the latest version. */
-export function lambdaService(functions: Functions): JsonService {
+export function lambdaService(functions: Functions): BufferedService {
   return {
     parse(path, headers, body, query) {
       const name = invocations.exec(path)?.[1];

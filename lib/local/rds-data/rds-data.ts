@@ -1,5 +1,5 @@
+import { type BufferedService, type JsonObject, parseJson } from '../endpoint/buffered-service.ts';
 import { AwsError, type AwsReply } from '../endpoint/errors.ts';
-import { type JsonObject, type JsonService, parseJson } from '../endpoint/json-service.ts';
 import { list, record } from '../template/template.ts';
 import type { SqlDatabase, SqlResult, SqlSession } from './database.ts';
 import type { Login } from './database-login.ts';
@@ -26,7 +26,7 @@ const actions: Readonly<Record<string, string>> = {
 const resultLimit = 1024 * 1024;
 
 /** The RDS Data API over the embedded PostgreSQL. */
-export function rdsDataService(database: SqlDatabase, cluster: Cluster): JsonService {
+export function rdsDataService(database: SqlDatabase, cluster: Cluster): BufferedService {
   return {
     parse(path, _headers, body) {
       const action = actions[path];

@@ -3,10 +3,19 @@ import { mkdirSync, readdirSync, rmSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { contentsOf, type DataFiles } from './data-files.ts';
 import { readDocument, writeDocument } from './documents.ts';
-import type { LifecycleRule } from './lifecycle.ts';
 import { SortedKeys } from './sorted-keys.ts';
 import type { StoredObject } from './stored-object.ts';
 import { Uploads } from './uploads.ts';
+
+/** A rule of a bucket's lifecycle, as far as templates of this project use them. */
+export interface LifecycleRule {
+  /** The keys that it is for. Empty: all. */
+  readonly prefix: string;
+  /** Days after which an object is deleted. */
+  readonly expirationDays?: number | undefined;
+  /** Days after which an unfinished upload is aborted. */
+  readonly abortUploadsDays?: number | undefined;
+}
 
 /**
  * A bucket on the disk: `objects/` has a document for each object, named by the hash of its key, so that a key of any bytes

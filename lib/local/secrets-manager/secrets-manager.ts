@@ -1,7 +1,7 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { type BufferedService, type JsonObject, parseJson, targetAction } from '../endpoint/buffered-service.ts';
 import { AwsError } from '../endpoint/errors.ts';
-import { type JsonObject, type JsonService, parseJson, targetAction } from '../endpoint/json-service.ts';
 import type { Login } from '../rds-data/database-login.ts';
 import type { Deployment } from '../template/deployment.ts';
 import { record } from '../template/template.ts';
@@ -73,7 +73,7 @@ export class Secrets {
 }
 
 /** Secrets Manager, as far as this service uses it. */
-export function secretsManager(secrets: Secrets): JsonService {
+export function secretsManager(secrets: Secrets): BufferedService {
   return {
     parse(_path, headers, body) {
       const action = targetAction(headers, 'secretsmanager');

@@ -35,6 +35,11 @@ export interface Resource {
   property(name: string): unknown;
 }
 
+/** Names a resource in an error: its stack and logical id. */
+export function whereOf({ stackName, logicalId }: Resource): string {
+  return `${stackName}/${logicalId}`;
+}
+
 /** A property that must be a string. @throws TypeError naming it. */
 export function text(resource: Resource, name: string): string {
   const value = optionalText(resource, name);

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { BufferedService } from '../../../../lib/local/endpoint/buffered-service.ts';
 import { AwsError } from '../../../../lib/local/endpoint/errors.ts';
-import type { JsonService } from '../../../../lib/local/endpoint/json-service.ts';
 import type { SqlDatabase } from '../../../../lib/local/rds-data/database.ts';
 import { rdsDataService } from '../../../../lib/local/rds-data/rds-data.ts';
 import { temporaryDatabase } from '../../../helpers/temporary-database.ts';
@@ -13,7 +13,7 @@ const logins = new Map([
   ['arn:nobody', { username: 'nobody', password: 'x' }],
 ]);
 let database: SqlDatabase;
-let service: JsonService;
+let service: BufferedService;
 
 beforeAll(async () => {
   database = await temporaryDatabase();

@@ -110,7 +110,8 @@ const operators: Readonly<Record<string, Operator>> = {
   StringNotEquals: (value, expected) => !equals(value, expected),
 };
 
-function glob(pattern: string, flags = ''): RegExp {
+/** A pattern of a policy: `*` stands for any text, `?` for one character. */
+export function glob(pattern: string, flags = ''): RegExp {
   const source = pattern
     .replace(/[.+^${}()|[\]\\]/g, '\\$&')
     .replaceAll('*', '[\\s\\S]*')

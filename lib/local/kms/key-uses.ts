@@ -1,7 +1,7 @@
+import type { AwsService } from '../endpoint/errors.ts';
+import type { Permission } from '../iam/policy.ts';
 import type { Deployment } from '../template/deployment.ts';
 import { list, record } from '../template/template.ts';
-import type { AwsService } from './errors.ts';
-import type { Permission } from './iam.ts';
 
 /** What a call needs of customer keys, given the permissions that it needs of the resources under them. */
 export type KeyUses = (
@@ -29,7 +29,7 @@ const uses: Readonly<Record<string, readonly string[]>> = {
  * The customer keys of the template's buckets, queues and secrets. Nothing is encrypted on this machine; but a role that
  * could not use a key on AWS is refused here, too.
  */
-export function customerKeys(deployment: Deployment): KeyUses {
+export function keyUses(deployment: Deployment): KeyUses {
   const keys = new Map<string, string>();
   const add = (arn: string, key: unknown) => key !== undefined && keys.set(arn, String(key));
   for (const bucket of deployment.resources('AWS::S3::Bucket')) {

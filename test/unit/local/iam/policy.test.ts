@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { isAllowed, parseDenials, parsePolicy } from '../../../../lib/local/endpoint/iam.ts';
+import { isAllowed, parseDenials, parsePolicy } from '../../../../lib/local/iam/policy.ts';
 
 const policy = (...Statement: unknown[]) => parsePolicy({ Version: '2012-10-17', Statement }, 'here');
 const allow = (Action: unknown, Resource: unknown, rest: object = {}) => ({
