@@ -173,9 +173,9 @@ export class Database {
   }
 }
 
-/** Every type as the text that PostgreSQL sends and takes; the numbers are the OIDs of the usual array types. */
+/** Every type as the text that PostgreSQL sends and takes. */
 const asText = Object.fromEntries(
-  [...Object.values(types), 1000, 1001, 1005, 1007, 1009, 1015, 1016, 1021, 1022, 1115, 1182, 1185, 1231, 2951, 3807]
+  Object.values(types)
     .filter((type) => typeof type === 'number')
     .map((type) => [type, (value: string) => value]),
 );
