@@ -7,7 +7,7 @@ import { EngineError, isCode } from './errors.ts';
 
 /** Where one engine keeps what. All paths are absolute. */
 export interface State {
-  /** Kept between runs; `undefined`: everything that can be in memory is. */
+  /** Kept between runs. `undefined`: nothing is kept, and what can be in memory is there. */
   readonly dataDir: string | undefined;
   /** Keys, and task roots of functions. A temporary folder when nothing is kept. */
   readonly workDir: string;
@@ -22,7 +22,7 @@ export interface State {
 /**
  * Take the folders of an engine.
  *
- * @param warn told of what the user should change
+ * @param warn called with what the user should change
  * @throws EngineError when the data folder cannot be written, is not this user's own, or another engine uses it.
  */
 export function takeState(

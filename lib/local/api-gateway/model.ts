@@ -62,7 +62,10 @@ export interface GatewayResponse {
 
 const defaultTimeoutMs = 29_000;
 
-/** The REST APIs of the template. @throws UnsupportedTemplateError for what would behave differently when deployed. */
+/**
+ * The REST APIs of the template. @throws UnsupportedTemplateError for a part that would behave differently when
+ * deployed.
+ */
 export function readApis(deployment: Deployment): readonly RestApi[] {
   return deployment.resources('AWS::ApiGateway::RestApi').map((api) => {
     const ofApi = (type: string) =>
@@ -190,7 +193,7 @@ function readRequiredParameters(method: Resource, ofApi: OfApi, where: string): 
 function readGatewayResponse(resource: Resource): GatewayResponse {
   const headers = Object.entries(record(resource.property('ResponseParameters'))).map(([name, value]) => {
     const header = /^gatewayresponse\.header\.(.+)$/.exec(name)?.[1];
-    // Documented are literals in quotes and `method.request.…`, which no template of this service uses.
+    // A value is a literal in quotes, or `method.request.…`, which no template of this service uses.
     const literal = /^'([^']*)'$/.exec(String(value))?.[1];
     if (header === undefined || literal === undefined) {
       throw new UnsupportedTemplateError(whereOf(resource), `${name} cannot be set to ${String(value)}`);

@@ -22,7 +22,7 @@ export interface ApiServices {
 export interface ApiServer {
   /** Without stage and final slash. */
   readonly url: string;
-  /** Serve from now on; until then callers wait. */
+  /** Serve from now on. Until then callers wait. */
   open(services: ApiServices): void;
   stop(): Promise<void>;
 }

@@ -3,14 +3,17 @@ import type { Permission } from '../iam/policy.ts';
 import type { Deployment } from '../template/deployment.ts';
 import { list, record } from '../template/template.ts';
 
-/** What a call needs of customer keys, given the permissions that it needs of the resources under them. */
+/** The permissions on customer keys that a call needs, given those on the resources that these keys encrypt. */
 export type KeyUses = (
   service: AwsService,
   action: string,
   permissions: readonly Permission[],
 ) => readonly Permission[];
 
-/** Uses of the key of the resource that an API action is about. S3 user guide, multipart uploads and SSE-KMS; SQS guide, key management. */
+/**
+ * Uses of the key of the resource that an API action is about. S3 user guide, multipart uploads and SSE-KMS; SQS guide,
+ * key management.
+ */
 const uses: Readonly<Record<string, readonly string[]>> = {
   GetObject: ['Decrypt'],
   PutObject: ['GenerateDataKey'],
@@ -26,8 +29,8 @@ const uses: Readonly<Record<string, readonly string[]>> = {
 };
 
 /**
- * The customer keys of the template's buckets, queues and secrets. Nothing is encrypted on this machine; but a role that
- * could not use a key on AWS is refused here, too.
+ * The customer keys of the template's buckets, queues and secrets. Nothing is encrypted on this machine, but a role
+ * that may not use a key is refused as on AWS.
  */
 export function keyUses(deployment: Deployment): KeyUses {
   const keys = new Map<string, string>();

@@ -24,10 +24,10 @@ interface Mapping {
 const pollSeconds = 1;
 /** Lambda polls with five concurrent batches to begin with. */
 const defaultConcurrency = 5;
-/** What Lambda itself needs to poll in a function's name. */
+/** Permissions that Lambda needs to poll in a function's name. */
 const pollActions = ['sqs:ReceiveMessage', 'sqs:DeleteMessage', 'sqs:GetQueueAttributes'];
 
-/** Lambda's side of SQS: polls queues, invokes functions, deletes what they have handled. */
+/** Lambda's side of SQS: polls queues, invokes functions, deletes the messages that they have handled. */
 export class EventSources {
   readonly #queueServer: QueueServer;
   readonly #functions: Functions;
@@ -45,7 +45,7 @@ export class EventSources {
   }
 
   /**
-   * Stop polling; messages in flight become visible again soon, for the next start.
+   * Stop polling. Messages in flight become visible again soon, for the next start.
    *
    * @param afterPolling called when nothing is received any more, to end the invocations.
    */
@@ -96,7 +96,7 @@ export class EventSources {
         MessageAttributeNames: ['All'],
       });
     } catch {
-      // A queue that was deleted meanwhile, or a queue server that is going away: as Lambda does it, try again.
+      // The queue was deleted meanwhile, or the queue server is stopping. Try again, as Lambda does.
       if (!this.#stopping) await sleep(pollSeconds * 1000);
       return {};
     }
@@ -105,7 +105,7 @@ export class EventSources {
   async #process(mapping: Mapping, messages: readonly ReceivedMessage[]): Promise<void> {
     const Records = messages.map((message) => toRecord(message, mapping.queueArn, this.#region));
     const result = await this.#functions.invoke(mapping.functionArn, { Records });
-    // What was killed by stop() is given back there.
+    // stop() gives back the messages of the invocations that it kills.
     if (this.#stopping && !result.ok) return;
     const done = !result.ok ? [] : mapping.reportsFailures ? succeeded(messages, result.payload) : messages;
     for (const { ReceiptHandle } of done) {

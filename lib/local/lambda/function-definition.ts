@@ -31,14 +31,14 @@ export interface DefinitionContext {
   readonly endpoint: string;
   /** The trusted issuers' file for this machine, given the one in the bundle. */
   readonly trustedIssuers: (bundled: string) => string;
-  /** Added to, and winning over, the template's variables. */
+  /** Added to the template's variables. They win over variables of the same name. */
   readonly extraEnvironment: Readonly<Record<string, string>>;
 }
 
 /** Runtimes whose bundles this engine's own Node.js runs. */
 const runtimes = new Set(['nodejs22.x', 'nodejs24.x']);
 
-/** Define the functions of the template, but those that only serve CloudFormation's custom resources. */
+/** Define the functions of the template, except those that only serve CloudFormation's custom resources. */
 export function defineFunctions(context: DefinitionContext): readonly FunctionDefinition[] {
   const { deployment } = context;
   const providers = new Set(deployment.resources('Custom::Trigger').map((trigger) => trigger.property('ServiceToken')));

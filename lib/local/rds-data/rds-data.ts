@@ -12,7 +12,7 @@ export interface Cluster {
   /** Secret of the owner of the database. */
   readonly secretArn: string;
   readonly databaseName: string;
-  /** What another secret holds; `undefined` when it is not there or holds no login. */
+  /** The login in another secret. `undefined`: there is no such secret, or it holds no login. */
   login(secretArn: string): Login | undefined;
 }
 
@@ -80,7 +80,10 @@ const operations: Readonly<Record<string, Operation>> = {
   },
 };
 
-/** Who calls; `undefined` is the owner of the database. @throws AwsError for another cluster, secret or database. */
+/**
+ * The role that calls. `undefined` is the owner of the database. @throws AwsError for another cluster, secret or
+ * database.
+ */
 function loginOf(input: JsonObject, cluster: Cluster): Login | undefined {
   if (input['resourceArn'] !== cluster.arn) {
     throw new AwsError(

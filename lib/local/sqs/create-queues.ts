@@ -30,7 +30,7 @@ function attributesOf(queue: Resource): Record<string, string> {
   });
   const { deadLetterTargetArn, maxReceiveCount } = record(queue.property('RedrivePolicy'));
   if (deadLetterTargetArn !== undefined) {
-    // A number: the queue server compares it as it is.
+    // As a number: the queue server does not convert it.
     const policy = { deadLetterTargetArn, maxReceiveCount: Number(maxReceiveCount) };
     attributes.push(['RedrivePolicy', JSON.stringify(policy)]);
   }

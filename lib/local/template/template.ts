@@ -25,13 +25,15 @@ export interface Resource {
   readonly stackName: string;
   readonly logicalId: string;
   readonly type: string;
-  /** Path of the construct, `Stack/Construct/Resource`; the logical id when the template does not tell. */
+  /** Path of the construct, `Stack/Construct/Resource`; the logical id when the template has none. */
   readonly path: string;
   /** What `Ref` gives. */
   readonly id: string;
   /** What `Fn::GetAtt` gives. @throws UnsupportedTemplateError for an attribute this engine does not know. */
   attribute(name: string): string;
-  /** A property with its intrinsic functions resolved; `undefined` when absent. Others stay unresolved. */
+  /**
+   * A property with its intrinsic functions resolved; `undefined` when absent. The other properties stay unresolved.
+   */
   property(name: string): unknown;
 }
 

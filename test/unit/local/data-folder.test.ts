@@ -97,7 +97,7 @@ describe('a data folder', () => {
     expect(warnings).toEqual(
       Array.from(
         { length: times },
-        () => `other users may write ${folder}, and put another folder in the place of ${dataDir}`,
+        () => `other users may write to ${folder} and could replace ${dataDir}: choose a folder that is yours alone`,
       ),
     );
   });
