@@ -54,7 +54,7 @@ describe('a policy', () => {
     expect(isAllowed(statements, { action: 'kms:Decrypt', resource: 'arn:aws:kms:key' })).toBe(false);
   });
 
-  it('holds a negated condition for met where the request has no such key, as IAM does', () => {
+  it('takes a negated condition as met if the request has no such key, as IAM does', () => {
     const condition = { ArnNotEquals: { 'aws:PrincipalArn': 'arn:aws:iam::1:role/sender' } };
     const statements = policy(allow('sqs:*', '*'), {
       ...allow('sqs:SendMessage', '*', { Condition: condition }),
@@ -67,7 +67,7 @@ describe('a policy', () => {
     expect(allowed({})).toBe(false);
   });
 
-  it('of a resource may only take away, from everybody', () => {
+  it('of a resource may only deny, and only every caller', () => {
     const denial = {
       Effect: 'Deny',
       Principal: { AWS: '*' },

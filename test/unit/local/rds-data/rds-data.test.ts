@@ -82,7 +82,7 @@ describe('ExecuteStatement', () => {
     ]);
   });
 
-  it('misses a cast that the Data API would miss', async () => {
+  it('fails without a cast that the Data API needs', async () => {
     const text = { name: 'id', value: { stringValue: id } };
     expect(await refusal(run('select 1 from t where id = :id', [text]))).toEqual([
       'DatabaseErrorException',
@@ -199,13 +199,16 @@ describe('the secret of another role', () => {
     await call('RollbackTransaction', { transactionId });
   });
 
-  it.each(['arn:stale', 'arn:nobody'])('%s with a wrong login is refused, and blocks nobody', async (wrong) => {
-    const [code, message] = (await refusal(run('select 1', [], { secretArn: wrong }))) ?? [];
-    expect(code).toBe('DatabaseErrorException');
-    expect(message).toMatch(/^FATAL: password authentication failed for user ".*"; SQLState: 28P01$/);
-    expect((await refusal(call('BeginTransaction', { secretArn: wrong })))?.[0]).toBe('DatabaseErrorException');
-    expect((await run('select 1'))['records']).toEqual([[{ longValue: 1 }]]);
-  });
+  it.each(['arn:stale', 'arn:nobody'])(
+    '%s with a wrong login is refused, and blocks no other caller',
+    async (wrong) => {
+      const [code, message] = (await refusal(run('select 1', [], { secretArn: wrong }))) ?? [];
+      expect(code).toBe('DatabaseErrorException');
+      expect(message).toMatch(/^FATAL: password authentication failed for user ".*"; SQLState: 28P01$/);
+      expect((await refusal(call('BeginTransaction', { secretArn: wrong })))?.[0]).toBe('DatabaseErrorException');
+      expect((await run('select 1'))['records']).toEqual([[{ longValue: 1 }]]);
+    },
+  );
 });
 
 test('BatchExecuteStatement is refused', () => {
