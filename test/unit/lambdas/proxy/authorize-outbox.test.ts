@@ -35,7 +35,7 @@ beforeEach(() => {
 /** A function instance of its own: no password is remembered from another test. */
 async function authorize(headers: Readonly<Record<string, string | readonly string[]>>) {
   vi.resetModules();
-  // Loaded anew with the function: its errors are to be the function's.
+  // Loaded anew with the function, so that its error classes are the function's.
   const { ArchiveCredentials } = await import('../../../../lib/api/outbox/archive-credentials.ts');
   const { rulesOf } = await import('../../../helpers/issuer.ts');
   const clock = () => new Date();
@@ -94,7 +94,7 @@ describe('a refusal with its reason', () => {
   const refused = async (headers: Record<string, string>, detail: string) =>
     expect(await authorize(headers)).toEqual(answer('Deny', 'refused', { detail }));
 
-  test('before anybody is looked up: no visa, one that is no token, an expired one, an unknown key', async () => {
+  test('before a user is looked up: no visa, a visa that is no token, an expired one, an unknown key', async () => {
     const cut = (token: string) => token.slice(0, -4);
     await refused({}, missing);
     await refused({ Authorization: right }, missing);
