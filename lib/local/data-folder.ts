@@ -33,7 +33,8 @@ export function prepareDataFolder(path: string, warn: (text: string) => void): v
   }
   // Windows has no such users.
   if (process.getuid === undefined) return;
-  if (status.uid !== process.getuid()) throw new EngineError(`the data folder ${path} belongs to another user`);
+  if (status.uid !== process.getuid())
+    throw new EngineError(`the data folder ${path} belongs to another user: name a folder of your own`);
   takeFromOthers(path);
   tightenContent(path);
   for (let parent = dirname(path); ; parent = dirname(parent)) {

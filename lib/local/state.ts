@@ -29,7 +29,7 @@ export function takeState(
   options: { dataDir?: string | undefined; connectionPath?: string | undefined },
   warn: (text: string) => void,
 ): State {
-  if (options.dataDir === '') throw new EngineError('the data folder has no name');
+  if (options.dataDir === '') throw new EngineError('the data folder has no name: give --data-dir a path');
   const dataDir = options.dataDir === undefined ? undefined : resolve(options.dataDir);
   const named = options.connectionPath ?? process.env[connectionVariable];
   const connectionPath = resolve(named ?? (dataDir ? join(dataDir, 'connection.json') : defaultConnectionFile));

@@ -31,7 +31,7 @@ const tag = fc.constantFrom(...lookAlikes);
 const tags = fc.uniqueArray(tag, { maxLength: 3 });
 const number = fc.constantFrom('1.2', '1.2.0', '1.2.1', '1.2.00', '1.2.0-rc.1', '1.2.01');
 
-/** Another user moves a tag at some call. The moment between our last look and the deletion cannot be guarded. */
+/** Another person moves a tag at some call. The exact moment between our last look and the deletion cannot be guarded. */
 const move = fc.record({ call: fc.nat({ max: 5 }), from: fc.nat({ max: 5 }), to: fc.nat({ max: 5 }), tag });
 
 /** A version has a tag once. */

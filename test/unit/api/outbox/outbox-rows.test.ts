@@ -55,7 +55,7 @@ test('large parts are merged without loss over S3 pages', async () => {
   expect(names).toEqual([...numbered(3050), ...numbered(10, 'z')].map(({ name }) => name));
 });
 
-test('no recipient has no rows', async () => {
+test('nobody has nothing', async () => {
   expect(await collect(outboxRows(outbox, []))).toEqual([]);
   expect(await collect(outboxRows(outbox, [first]))).toEqual([]);
 });

@@ -35,7 +35,7 @@ beforeEach(() => {
 /** A function instance of its own: no password is remembered from another test. */
 async function authorize(headers: Readonly<Record<string, string | readonly string[]>>) {
   vi.resetModules();
-  // Loaded anew with the function, so that its error classes are the function's.
+  // Loaded anew with the function: its errors are to be the function's.
   const { ArchiveCredentials } = await import('../../../../lib/api/outbox/archive-credentials.ts');
   const { rulesOf } = await import('../../../helpers/issuer.ts');
   const clock = () => new Date();
