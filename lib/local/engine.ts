@@ -9,15 +9,18 @@ import { cloudFormation } from './cloudformation/cloudformation.ts';
 import { describeConnection, refuseSecondEngine, writeConnection } from './connection-file.ts';
 import { startAwsEndpoint } from './endpoint/endpoint.ts';
 import { Traffic } from './endpoint/traffic.ts';
+import { EngineError } from './errors.ts';
 import { Credentials } from './iam/credentials.ts';
 import { fullAccess, parseDenials } from './iam/policy.ts';
 import { prepareKeys, withLocalIssuer } from './keys.ts';
 import { keyUses } from './kms/key-uses.ts';
 import { EventSources } from './lambda/event-sources.ts';
-import { defineFunctions } from './lambda/function-definition.ts';
-import { Functions, type OnLog } from './lambda/functions.ts';
+import { defineFunctions, type FunctionDefinition } from './lambda/function-definition.ts';
+import { Functions, type InspectedFunction, type OnLog } from './lambda/functions.ts';
 import { lambdaService } from './lambda/lambda-service.ts';
+import { attachSourceMap } from './lambda/source-map.ts';
 import { runTriggers } from './lambda/triggers.ts';
+import { freePort } from './listen.ts';
 import { Logs } from './logs.ts';
 import { protectedClusters, rds } from './rds/rds.ts';
 import { Database } from './rds-data/database.ts';
@@ -34,6 +37,9 @@ import { type Addresses, type Deployment, deploy } from './template/deployment.t
 import { accountId, stackId } from './template/names.ts';
 import { whereOf } from './template/template.ts';
 
+/** The port where debuggers look first. */
+const usualInspectorPort = 9229;
+
 export interface EngineOptions {
   /** Cloud assembly, as `cdk synth` leaves it. */
   readonly assemblyDir: string;
@@ -45,6 +51,8 @@ export interface EngineOptions {
   readonly connectionPath?: string;
   /** Variables for every function, over those of the template. */
   readonly environment?: Readonly<Record<string, string>>;
+  /** Short name of a function to which a debugger shall be able to attach. @default - none */
+  readonly inspect?: string;
   /** Receives every line of every function and access log, beside the log files. */
   readonly onLog?: OnLog;
 }
@@ -65,6 +73,8 @@ export interface Engine {
   readonly s3: LocalS3;
   /** Whether each stack and each database cluster is protected against deletion, by its ARN. */
   readonly protection: { readonly stacks: Map<string, boolean>; readonly clusters: Map<string, boolean> };
+  /** `host:port` of the inspector, when one was asked for. */
+  readonly inspector: string | undefined;
   /** End everything and remove the connection file. Safe to call twice. */
   stop(): Promise<void>;
 }
@@ -175,7 +185,8 @@ async function start(
     trustedIssuers: (bundled) => withLocalIssuer(bundled, keys),
     extraEnvironment: options.environment ?? {},
   });
-  const functions = new Functions(definitions, (name, line) => logs.write(name, line));
+  const inspected = await inspectedFunction(options, definitions);
+  const functions = new Functions(definitions, (name, line) => logs.write(name, line), inspected);
   cleanup.push(() => functions.stop());
   aws.open({
     credentials,
@@ -228,7 +239,23 @@ async function start(
     database,
     s3,
     protection,
+    inspector: inspected && `127.0.0.1:${inspected.port}`,
   };
+}
+
+/** @throws EngineError that lists the functions when there is none of the wanted name */
+async function inspectedFunction(
+  { inspect: name, assemblyDir }: EngineOptions,
+  definitions: readonly FunctionDefinition[],
+): Promise<InspectedFunction | undefined> {
+  if (name === undefined) return undefined;
+  const found = definitions.find((definition) => definition.name === name);
+  if (found === undefined) {
+    const names = definitions.map((definition) => definition.name).sort();
+    throw new EngineError(`there is no function ${name} to inspect: choose one of ${names.join(', ')}`);
+  }
+  attachSourceMap(assemblyDir, name, String(found.environment['LAMBDA_TASK_ROOT']));
+  return { name, port: await freePort([usualInspectorPort, 0]) };
 }
 
 /** Let objects and uploads expire, now and every hour. @returns a function that ends it */

@@ -6,6 +6,7 @@ import type { Credentials, Principal } from '../iam/credentials.ts';
 import { isAllowed, type Permission, type Statement } from '../iam/policy.ts';
 import type { KeyUses } from '../kms/key-uses.ts';
 import { invocationOf } from '../lambda/trace-header.ts';
+import { listen } from '../listen.ts';
 import type { LocalS3 } from '../s3/local-s3.ts';
 import { type S3Reply, sendReply } from '../s3/s3-reply.ts';
 import { parseS3Request, type S3Request } from '../s3/s3-request.ts';
@@ -52,13 +53,9 @@ export async function startAwsEndpoint(): Promise<AwsEndpoint> {
     await new Exchange(services, request, response).run();
   });
   server.keepAliveTimeout = 65_000;
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject);
-    server.listen(0, '127.0.0.1', resolve);
-  });
-  const address = server.address();
+  const port = await listen(server, [0]);
   return {
-    url: `http://127.0.0.1:${typeof address === 'object' && address ? address.port : 0}`,
+    url: `http://127.0.0.1:${port}`,
     open: opened.resolve,
     stop: () => stopServer(server),
   };
