@@ -40,7 +40,7 @@ export interface FaultReply {
   readonly status: number;
   readonly headers?: Readonly<Record<string, string>>;
   readonly message?: string;
-  /** In place of the platform's error; what does not begin as JSON is sent as HTML. */
+  /** In place of the platform's error. A text that does not begin as JSON is sent as HTML. */
   readonly text?: string;
 }
 
@@ -134,7 +134,7 @@ export class RegistryServer {
     return `${this.#origin}/api/v3`;
   }
 
-  /** As new, without what was called. */
+  /** As new, and without recorded calls. */
   reset(): void {
     this.state = initialState();
     this.tokens.clear();

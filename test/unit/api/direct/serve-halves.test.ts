@@ -166,7 +166,7 @@ describe.each([
   ['content', serveContent],
 ] as const)('the %s', (_, half: Half) => {
   test.each([
-    ['that does not exist', 'EGAF9'],
+    ['that no dataset has', 'EGAF9'],
     ['of a dataset that is not granted', 'EGAF2'],
     ['whose id no catalogue can hold', 'EGAF\0'],
   ])('of a file %s is refused alike', async (_, fileId) => {
