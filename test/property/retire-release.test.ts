@@ -1,11 +1,10 @@
 import * as fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { RegistryServer, type StoredVersion } from '../helpers/registry-server.ts';
-import { retireRelease, yieldAtOnce } from '../helpers/retirement-world.ts';
+import { retireRelease } from '../helpers/retirement-world.ts';
 
 let server: RegistryServer;
 beforeAll(async () => {
-  yieldAtOnce();
   server = await RegistryServer.start();
 });
 afterAll(() => server.stop());
