@@ -5,8 +5,8 @@ import { join } from 'node:path';
 import { demonstrate, type StagingCost } from '../lib/demo/demo.ts';
 import { createSteps, StepFailure } from '../lib/demo/steps.ts';
 import { type Engine, startEngine } from '../lib/local/engine.ts';
-import { exitCodes } from '../lib/ops/errors.ts';
 import { localTarget } from '../lib/ops/target.ts';
+import { exitCodes } from '../lib/terminal/exit-codes.ts';
 import { formatDuration } from '../lib/terminal/output.ts';
 import { processTerminal } from '../lib/terminal/process-terminal.ts';
 
@@ -41,7 +41,7 @@ async function main(): Promise<number> {
     if (!(error instanceof StepFailure)) throw error;
     report(`${error.message}\n`);
     if (engine) report(`logs of the functions: ${engine.connection.logsDir}\n`);
-    return exitCodes.failure;
+    return exitCodes.unexpected;
   } finally {
     await engine?.stop();
     // What the functions logged is all there is to find out why.

@@ -1,7 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { parse, TomlError } from 'smol-toml';
-import { ClientError } from '../client/errors.ts';
-import { usageError } from './errors.ts';
+import { UsageError, usageError } from '../terminal/errors.ts';
 
 /** `config.toml`. Paths begin at the folder of the file. */
 export interface ConfigFile {
@@ -36,14 +35,14 @@ const expected: Readonly<Record<Kind, string>> = {
 /** Secrets are kept in files of their own, which can be protected and renewed. */
 const secretNames: readonly string[] = ['visa', 'password', 'passphrase', 'token', 'key'];
 
-/** @throws ClientError `usage`, which names the file and the line or the setting; never repeats a value. */
+/** @throws UsageError, which names the file and the line or the setting; never repeats a value. */
 export async function readConfigFile(
   path: string,
   { mustExist }: { readonly mustExist: boolean },
 ): Promise<ConfigFile> {
   const text = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT' && !mustExist) return '';
-    throw new ClientError('usage', `the configuration file ${path} cannot be read (${error.code ?? error.message})`, {
+    throw new UsageError(`the configuration file ${path} cannot be read (${error.code ?? error.message})`, {
       cause: error,
     });
   });

@@ -2,10 +2,11 @@ import { stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { ClientError } from '../client/errors.ts';
 import { Crypt4ghError, PassphraseError, parsePrivateKey, parsePublicKey } from '../crypt4gh/index.ts';
+import { UsageError } from '../terminal/errors.ts';
+import type { Output } from '../terminal/output.ts';
 import { printable } from '../terminal/output.ts';
+import { askSecret } from '../terminal/prompts.ts';
 import type { Terminal } from '../terminal/terminal.ts';
-import type { Output } from './output.ts';
-import { askSecret } from './prompts.ts';
 import { readSmallFile } from './secrets.ts';
 import type { Settings } from './settings.ts';
 
@@ -25,12 +26,12 @@ type KeyReader = { readonly terminal: Terminal; readonly output: Output; readonl
 
 /**
  * The private keys that the settings name.
- * @throws ClientError `usage` when there is none; of a key file: `not_found`, `usage`, `forbidden`
+ * @throws UsageError for no key, or an unusable one; ClientError `not_found`, `forbidden`
  */
 export async function readPrivateKeys(reader: KeyReader): Promise<readonly PrivateKeyFile[]> {
   const { keyFiles } = reader.settings;
   if (keyFiles.length === 0) {
-    throw new ClientError('usage', 'there is no private key', {
+    throw new UsageError('there is no private key', {
       remedy: 'Name yours with --key FILE; data-out keys generate makes one.',
     });
   }
@@ -80,8 +81,7 @@ export async function readPublicKey(source: string, path: string, { folder }: Te
 
 function keyFileError(path: string, error: unknown): unknown {
   if (!(error instanceof Crypt4ghError)) return error;
-  if (!(error instanceof PassphraseError))
-    return new ClientError('usage', `${path}: ${error.message}`, { cause: error });
+  if (!(error instanceof PassphraseError)) return new UsageError(`${path}: ${error.message}`, { cause: error });
   const remedy =
     'Look at --passphrase-file and DATA_OUT_PASSPHRASE, or give neither to be asked. A forgotten passphrase cannot be ' +
     'recovered: make a new key with data-out keys generate, and ask for an export to that one.';

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { usageError } from './errors.ts';
+import { usageError } from '../terminal/errors.ts';
 
 /** Options of commands that talk to a service: how to find it and who asks. */
 export function withServiceOptions(command: Command): Command {
@@ -35,7 +35,7 @@ export interface ByteRangeOption {
 
 /**
  * `a-b`: bytes a to b, the byte b not among them; `a-` to the end. Counted from 0.
- * @throws ClientError `usage`
+ * @throws UsageError
  */
 export function parseRange(source: string, text: string): ByteRangeOption {
   const [, first = '', second = ''] = /^(\d{1,16})-(\d{0,16})$/.exec(text) ?? [];
@@ -48,7 +48,7 @@ export function parseRange(source: string, text: string): ByteRangeOption {
   return { start, end };
 }
 
-/** A whole number. @throws ClientError `usage` */
+/** A whole number. @throws UsageError */
 export function parseCount(
   source: string,
   text: string,

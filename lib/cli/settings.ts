@@ -1,17 +1,14 @@
 import { resolve } from 'node:path';
-import { ClientError } from '../client/errors.ts';
+import { UsageError, usageError } from '../terminal/errors.ts';
 import { printable } from '../terminal/output.ts';
+import { askSecret } from '../terminal/prompts.ts';
 import type { Terminal } from '../terminal/terminal.ts';
 import type { ConfigFile } from './config-file.ts';
-import { usageError } from './errors.ts';
-import { askSecret } from './prompts.ts';
 import { checkedVisa } from './secrets.ts';
 import { type Found, pathOf, Sources, secretOf } from './sources.ts';
 
 /** Options of every command. */
 export interface GlobalOptions {
-  readonly json?: boolean;
-  readonly quiet?: boolean;
   readonly config?: string;
 }
 
@@ -57,7 +54,7 @@ export interface Settings {
 
 /**
  * @param options as given on the command line.
- * @throws ClientError `usage`, which names the option, variable or file that is wrong.
+ * @throws UsageError, which names the option, variable or file that is wrong.
  */
 export async function readSettings(
   options: GlobalOptions & ServiceOptions & KeyOptions,
@@ -129,7 +126,7 @@ export function basicOf(
   if (username === undefined) {
     if (password === undefined) return undefined;
     const remedy = `Say it with --username or ${variables.username}.`;
-    return () => Promise.reject(new ClientError('usage', 'there is a password, but no user name', { remedy }));
+    return () => Promise.reject(new UsageError('there is a password, but no user name', { remedy }));
   }
   const name = username.value;
   if (name.includes(':')) throw usageError(username.source, 'a user name cannot hold a colon (RFC 7617)');

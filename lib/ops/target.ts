@@ -15,8 +15,9 @@ import { s3Client } from '../stores/s3/client.ts';
 import { secretsManagerClient } from '../stores/secrets/client.ts';
 import { JsonSecret } from '../stores/secrets/json-secret.ts';
 import { MissingRegionError, readStackOutputs } from '../stores/stack-outputs.ts';
+import { usageError } from '../terminal/errors.ts';
 import type { Terminal } from '../terminal/terminal.ts';
-import { OpsError, usageError } from './errors.ts';
+import { OpsError } from './errors.ts';
 import type { ArchiveCatalogue, Target } from './ports.ts';
 import type { GlobalOptions } from './session.ts';
 

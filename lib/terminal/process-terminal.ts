@@ -1,8 +1,7 @@
 import { closeSync, openSync } from 'node:fs';
 import { ReadStream, WriteStream } from 'node:tty';
-import { askHidden } from './ask-hidden.ts';
-import { askShown } from './ask-shown.ts';
-import { InterruptedError } from './interrupted.ts';
+import { InterruptedError } from './errors.ts';
+import { askHidden, askShown } from './prompts.ts';
 import type { Terminal } from './terminal.ts';
 
 /**

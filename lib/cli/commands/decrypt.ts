@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { decrypt, decryptFile, openContainer } from '../../crypt4gh/index.ts';
-import { usageError } from '../errors.ts';
+import { usageError } from '../../terminal/errors.ts';
 import { type ContainerInput, openContainerInput } from '../files/container.ts';
 import { filesHelp, type OutputFileOptions, outputOf, reportWritten, withOutputOptions } from '../files/options.ts';
 import { type Sink, writeOutput } from '../files/output-file.ts';

@@ -3,9 +3,9 @@ import type { Command } from 'commander';
 import { downloadFiles } from '../../client/download/download-files.ts';
 import type { Existing } from '../../client/download/existing.ts';
 import { type ListedFile, ProxyApi } from '../../client/proxy.ts';
+import { usageError } from '../../terminal/errors.ts';
 import { DownloadReporter } from '../download/download-reporter.ts';
 import { selectFiles } from '../download/select-files.ts';
-import { usageError } from '../errors.ts';
 import { threadsFor } from '../files/threads.ts';
 import { readPrivateKeys } from '../key-files.ts';
 import { parseCount, withKeyOptions, withServiceOptions } from '../options.ts';
@@ -68,7 +68,7 @@ interface Wanted {
   readonly existing: Existing;
 }
 
-/** @throws ClientError `usage` */
+/** @throws UsageError */
 function checked(names: readonly string[], options: DownloadOptions): Wanted {
   const { all, decrypt = false, overwrite, skipExisting } = options;
   if (names.length > 0 && all) throw usageError('--all', 'give names or --all, not both');

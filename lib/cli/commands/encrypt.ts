@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { encrypt, encryptedBodySize, encryptFile } from '../../crypt4gh/index.ts';
-import { usageError } from '../errors.ts';
+import { usageError } from '../../terminal/errors.ts';
 import { type Input, openInput } from '../files/input.ts';
 import {
   filesHelp,
@@ -88,7 +88,7 @@ interface Part {
   stream(): AsyncIterable<Uint8Array>;
 }
 
-/** The bytes of the input that are wanted. @throws ClientError `usage` when the range begins after the end */
+/** The bytes of the input that are wanted. @throws UsageError when the range begins after the end */
 function partOf(input: Input, range: ByteRangeOption | undefined): Part {
   if (range === undefined) return { size: input.size, stream: () => input.stream() };
   const { start, end } = range;

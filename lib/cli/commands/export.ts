@@ -1,8 +1,8 @@
 import type { Command } from 'commander';
 import { ProxyApi } from '../../client/proxy.ts';
+import { usageError } from '../../terminal/errors.ts';
+import { problemOf } from '../../terminal/failure.ts';
 import { printable } from '../../terminal/output.ts';
-import { described } from '../described.ts';
-import { usageError } from '../errors.ts';
 import { administratorOf } from '../export/administrator.ts';
 import { type BatchResult, runBatch } from '../export/batch.ts';
 import { type ExportOrder, readOrder, sendOrder } from '../export/export-order.ts';
@@ -64,7 +64,7 @@ export function registerExport(program: Command, context: CommandContext): void 
     });
 }
 
-/** @returns the batch, if it is one. @throws ClientError `usage` when it is something else as well */
+/** @returns the batch, if it is one. @throws UsageError when it is something else as well */
 function checkedBatch(id: string | undefined, options: ExportOptions): string | undefined {
   const { batch, visa, publicKey, file, again } = options;
   if (batch === undefined) {
@@ -77,7 +77,7 @@ function checkedBatch(id: string | undefined, options: ExportOptions): string | 
   return batch;
 }
 
-/** @throws ClientError `usage` */
+/** @throws UsageError */
 function checkedOne(id: string | undefined, { visa, publicKey, kind, file }: ExportOptions) {
   if (id === undefined) throw usageError('id', 'say which dataset', 'Give its id, or --batch FILE.csv.');
   if (visa === undefined) throw usageError('--visa', "give the file with the recipient's visa");
@@ -120,7 +120,7 @@ async function exportBatch(
       requestId,
       time,
       ...(order && recordOf(order)),
-      ...(error && { error: described(error) }),
+      ...(error && { error: problemOf(error) }),
     };
     for (const doubt of order?.doubts ?? []) output.warn(`line ${row.line}: ${printable(doubt)}`);
     output.result(record, `line ${row.line}: ${printable(row.id)}: ${printable(textOf(result))}`);

@@ -7,10 +7,10 @@ import type { Existing } from '../../client/download/existing.ts';
 import { inOrder } from '../../client/download/in-order.ts';
 import type { RemoteFile } from '../../client/download/remote-file.ts';
 import { ChecksumError } from '../../client/errors.ts';
+import { usageError } from '../../terminal/errors.ts';
 import { printable } from '../../terminal/output.ts';
 import { DownloadReporter } from '../download/download-reporter.ts';
 import { localTarget } from '../download/local-target.ts';
-import { usageError } from '../errors.ts';
 import { writeOutput } from '../files/output-file.ts';
 import { counted } from '../files/streams.ts';
 import { readPublicKey } from '../key-files.ts';
@@ -77,7 +77,7 @@ interface Wanted {
   readonly existing: Existing;
 }
 
-/** @throws ClientError `usage` */
+/** @throws UsageError */
 function checked(options: FetchOptions): Wanted {
   const { crypt4gh, publicKey, range, connections, overwrite, skipExisting } = options;
   if (crypt4gh && publicKey === undefined) {

@@ -1,7 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { type Command, Option } from 'commander';
-import { ClientError } from '../../client/errors.ts';
 import {
   formatPrivateKey,
   formatPublicKey,
@@ -10,11 +9,11 @@ import {
   publicKeyFingerprint,
   publicKeyOf,
 } from '../../crypt4gh/index.ts';
+import { UsageError, usageError } from '../../terminal/errors.ts';
 import { printable } from '../../terminal/output.ts';
-import { usageError } from '../errors.ts';
+import { askNewSecret } from '../../terminal/prompts.ts';
 import { writeOutput } from '../files/output-file.ts';
 import { readPrivateKey, readPublicKey } from '../key-files.ts';
-import { askNewSecret } from '../prompts.ts';
 import { readSecretFile } from '../secrets.ts';
 import { type CommandContext, openSession, type Session } from '../session.ts';
 
@@ -170,7 +169,7 @@ function askNewPassphrase({ terminal }: Session): Promise<string> {
 
 function notEmpty(passphrase: string): string {
   if (passphrase !== '') return passphrase;
-  throw new ClientError('usage', 'the passphrase is empty', {
+  throw new UsageError('the passphrase is empty', {
     remedy: 'A key without protection takes --no-passphrase.',
   });
 }

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { publicKeyOf, rearrange } from '../../crypt4gh/index.ts';
-import { usageError } from '../errors.ts';
+import { usageError } from '../../terminal/errors.ts';
 import { openContainerInput } from '../files/container.ts';
 import {
   filesHelp,

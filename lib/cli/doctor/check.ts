@@ -1,8 +1,10 @@
 import { ClientError, type ClientErrorCode } from '../../client/errors.ts';
 import { Crypt4ghError, MalformedHeaderError, PassphraseError } from '../../crypt4gh/index.ts';
+import { UsageError } from '../../terminal/errors.ts';
+import { failureOf } from '../../terminal/failure.ts';
+import type { Output } from '../../terminal/output.ts';
 import { printable } from '../../terminal/output.ts';
-import { failureOf } from '../failure.ts';
-import type { Output } from '../output.ts';
+import { clientFailure } from '../failure.ts';
 
 export type Verdict = 'ok' | 'warning' | 'failed' | 'skipped';
 
@@ -22,24 +24,26 @@ export interface CheckResult {
 }
 
 /**
- * The check that could not be made, or went wrong, as a result. Errors that are nobody's fault but ours are thrown on.
+ * The result of a check that failed, or could not be made. Defects and interruptions are thrown on.
  *
- * @param remedies instead of the errors' own, which send people here
+ * @param remedies in place of the errors' own, which send people here
  */
 export function failed(
   check: string,
   error: unknown,
   remedies: Partial<Record<ClientErrorCode, string>> = {},
 ): CheckResult {
-  const code = error instanceof ClientError ? error.code : error instanceof Crypt4ghError ? codeOf(error) : undefined;
+  const code = codeOf(error);
   if (code === undefined || code === 'interrupted') throw error;
-  const { message, remedy } = failureOf(error);
+  const { message, remedy } = failureOf(error, clientFailure);
   return { check, verdict: 'failed', text: message, remedy: remedies[code] ?? remedy, code };
 }
 
-function codeOf(error: Crypt4ghError): ClientErrorCode {
+function codeOf(error: unknown): ClientErrorCode | undefined {
+  if (error instanceof ClientError || error instanceof UsageError) return error.code;
   if (error instanceof MalformedHeaderError) return 'damaged';
-  return error instanceof PassphraseError ? 'forbidden' : 'usage';
+  if (error instanceof PassphraseError) return 'forbidden';
+  return error instanceof Crypt4ghError ? 'usage' : undefined;
 }
 
 /** Shows results as they come, and keeps count. */

@@ -9,6 +9,7 @@ import {
   publicKeyFingerprint,
   publicKeyOf,
 } from '../../crypt4gh/index.ts';
+import { UsageError } from '../../terminal/errors.ts';
 import { type PrivateKeyFile, readPrivateKey } from '../key-files.ts';
 import type { Session } from '../session.ts';
 import { type CheckResult, failed } from './check.ts';
@@ -45,7 +46,7 @@ export function checkHeader(name: string, header: Uint8Array, keys: readonly Pri
   const check = 'header';
   try {
     if (keys.length === 0) {
-      throw new ClientError('usage', `there is no key to open ${name} with`, { remedy: 'Name yours with --key FILE.' });
+      throw new UsageError(`there is no key to open ${name} with`, { remedy: 'Name yours with --key FILE.' });
     }
     const found = keys.find(({ privateKey }) => opens(header, privateKey));
     if (found) {

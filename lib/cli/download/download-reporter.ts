@@ -1,9 +1,9 @@
 import type { DownloadEvent, FileResult } from '../../client/download/events.ts';
 import type { ClientError } from '../../client/errors.ts';
+import { problemOf } from '../../terminal/failure.ts';
+import type { Output } from '../../terminal/output.ts';
 import { formatBytes, formatDuration, printable } from '../../terminal/output.ts';
-import { described } from '../described.ts';
-import type { Output } from '../output.ts';
-import type { Progress, ProgressTask } from '../progress.ts';
+import type { Progress, ProgressTask } from '../../terminal/progress.ts';
 
 /** What a whole run did. */
 export interface DownloadSummary {
@@ -98,7 +98,7 @@ export class DownloadReporter {
     const task = this.#tasks.get(name) ?? this.#progress.task(printable(name), size, outcome === 'skipped' ? size : 0);
     task.end();
     this.#tasks.delete(name);
-    const record = { name, outcome, size, path, sha256, ...(error && { error: described(error) }) };
+    const record = { name, outcome, size, path, sha256, ...(error && { error: problemOf(error) }) };
     if (outcome !== 'failed' || this.#output.json) {
       this.#output.result(record, `${outcome === 'skipped' ? 'kept ' : ''}${printable(path)}`);
     } else if (error && !this.#isSingle && error.code !== 'interrupted' && !this.#told.has(error)) {

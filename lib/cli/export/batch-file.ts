@@ -1,6 +1,5 @@
 import { CsvError, parse } from 'csv-parse/sync';
-import { ClientError } from '../../client/errors.ts';
-import { usageError } from '../errors.ts';
+import { usageError } from '../../terminal/errors.ts';
 import { readSmallFile } from '../secrets.ts';
 
 /** A row of a batch. */
@@ -34,7 +33,7 @@ const maxBytes = 32 * 1024 * 1024;
  * The rows of a CSV file (RFC 4180, in UTF-8; commas or semicolons) whose first line names the columns `id`, `visa`,
  * `public_key`, and if they are there `type` (default: a dataset) and `comment`. Empty lines are passed over.
  *
- * @throws ClientError `usage`, which names the line; `not_found`
+ * @throws UsageError, which names the line; ClientError `not_found`
  */
 export async function readBatch(path: string): Promise<readonly BatchRow[]> {
   const bytes = await readSmallFile('--batch', path, maxBytes);
@@ -49,7 +48,7 @@ export async function readBatch(path: string): Promise<readonly BatchRow[]> {
       trim: true,
     });
   } catch (error) {
-    if (error instanceof ClientError || !(error instanceof CsvError)) throw error;
+    if (!(error instanceof CsvError)) throw error;
     throw usageError('--batch', `${path}, line ${String(error['lines'] ?? '?')}: ${problemOf(error)}`);
   }
   if (records.length === 0) throw usageError('--batch', `${path} has no rows`);

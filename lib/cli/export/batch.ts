@@ -1,6 +1,7 @@
 import { dirname, resolve } from 'node:path';
 import { ClientError } from '../../client/errors.ts';
 import type { ProxyApi } from '../../client/proxy.ts';
+import { UsageError } from '../../terminal/errors.ts';
 import type { Terminal } from '../../terminal/terminal.ts';
 import { type BatchRow, readBatch } from './batch-file.ts';
 import { BatchJournal } from './batch-journal.ts';
@@ -19,6 +20,9 @@ export interface BatchOptions {
   readonly onResult: (result: BatchResult) => void;
 }
 
+/** Why a row failed. */
+export type RowError = ClientError | UsageError;
+
 /** What became of a row. */
 export interface BatchResult {
   readonly row: BatchRow;
@@ -28,7 +32,7 @@ export interface BatchResult {
   readonly time?: string;
   readonly order?: ExportOrder;
   /** With `failed`. */
-  readonly error?: ClientError;
+  readonly error?: RowError;
 }
 
 /** What would refuse every other row, too. */
@@ -48,11 +52,11 @@ const stopping: ReadonlySet<string> = new Set([
  * @returns what the whole run is: `undefined` when every row is accepted
  * @throws ClientError about the batch itself
  */
-export async function runBatch(options: BatchOptions): Promise<ClientError | undefined> {
+export async function runBatch(options: BatchOptions): Promise<RowError | undefined> {
   const path = resolve(options.terminal.folder, options.path);
   const rows = await readBatch(path);
   await using journal = options.proxy && (await BatchJournal.open(path));
-  const errors: ClientError[] = [];
+  const errors: RowError[] = [];
   for (const row of rows) {
     const result = await settle(row, { ...options, path }, journal);
     const { error } = result;
@@ -82,7 +86,7 @@ async function settle(row: BatchRow, options: BatchOptions, journal: BatchJourna
     await journal.append({ digest, line, id, outcome: 'accepted', requestId }, terminal.now());
     return { row, outcome: 'accepted', requestId, order };
   } catch (error) {
-    if (!(error instanceof ClientError)) throw error;
+    if (!(error instanceof ClientError || error instanceof UsageError)) throw error;
     const { message } = error;
     if (error.code !== 'interrupted' && error.code !== 'local_disk') {
       const digest = order ? orderDigest(order, proxyUrl) : '';
@@ -93,11 +97,7 @@ async function settle(row: BatchRow, options: BatchOptions, journal: BatchJourna
 }
 
 /** @param stoppedAt the row after which the others were not tried */
-function summed(
-  errors: readonly ClientError[],
-  rows: number,
-  stoppedAt: BatchRow | undefined,
-): ClientError | undefined {
+function summed(errors: readonly RowError[], rows: number, stoppedAt: BatchRow | undefined): RowError | undefined {
   const [first] = errors;
   const last = errors.at(-1);
   if (first === undefined || last === undefined) return undefined;

@@ -4,9 +4,9 @@ import { ClientError } from '../../client/errors.ts';
 import type { ExportRequest, ProxyApi } from '../../client/proxy.ts';
 import { namesDataset } from '../../client/visa-choice.ts';
 import { formatPublicKey, publicKeyFingerprint } from '../../crypt4gh/index.ts';
+import { UsageError, usageError } from '../../terminal/errors.ts';
 import type { Terminal } from '../../terminal/terminal.ts';
 import { datasetsOf, decodeVisaOrPassport, expiryOf } from '../decoded-visa.ts';
-import { usageError } from '../errors.ts';
 import { expiryWarning } from '../expired-visa.ts';
 import { readPublicKey } from '../key-files.ts';
 import { checkedVisa, readSecretFile, refuseToken } from '../secrets.ts';
@@ -48,7 +48,7 @@ const clockSkewMs = 300_000;
 /**
  * Reads the files of an order and looks at them as far as that is possible here: the service answers before it has looked.
  *
- * @throws ClientError `usage`, `not_found`: the key is none, the visa is none, or has expired
+ * @throws UsageError; ClientError `not_found`: the key is none, the visa is none, or has expired
  */
 export async function readOrder(words: ExportWords, sources: ExportSources, terminal: Terminal): Promise<ExportOrder> {
   const { id, type, kind } = words;
@@ -69,7 +69,7 @@ export async function readOrder(words: ExportWords, sources: ExportSources, term
   }
   const expires = expiryOf(token);
   if (expires && expires.getTime() + clockSkewMs < terminal.now().getTime()) {
-    throw new ClientError('usage', `${sources.visa}: the visa in ${path} expired at ${expires.toISOString()}`, {
+    throw new UsageError(`${sources.visa}: the visa in ${path} expired at ${expires.toISOString()}`, {
       remedy: 'Ask the recipient for a new one; data-out doctor says whether this clock is right.',
     });
   }

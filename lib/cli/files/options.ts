@@ -1,10 +1,10 @@
 import type { Command } from 'commander';
+import { usageError } from '../../terminal/errors.ts';
+import type { Output } from '../../terminal/output.ts';
 import { printable } from '../../terminal/output.ts';
 import type { Terminal } from '../../terminal/terminal.ts';
-import { usageError } from '../errors.ts';
 import { readPublicKey } from '../key-files.ts';
 import { collect } from '../options.ts';
-import type { Output } from '../output.ts';
 import type { OutputOptions } from './output-file.ts';
 
 /** Options of commands that write one file. */
@@ -32,7 +32,7 @@ export async function readRecipients(files: readonly string[], terminal: Termina
   return await Promise.all(files.map((file) => readPublicKey('--recipient', file, terminal)));
 }
 
-/** As {@link readRecipients}. @throws ClientError `usage` when there is none */
+/** As {@link readRecipients}. @throws UsageError when there is none */
 export async function readSomeRecipients(files: readonly string[] | undefined, terminal: Terminal) {
   if (!files?.length)
     throw usageError('--recipient', 'say for whom', 'Give the public key of a reader, or of several.');

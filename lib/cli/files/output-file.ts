@@ -3,9 +3,9 @@ import { type FileHandle, link, lstat, open, realpath, rename, rm, stat } from '
 import { dirname, join, resolve } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { ClientError } from '../../client/errors.ts';
+import { usageError } from '../../terminal/errors.ts';
 import { printable } from '../../terminal/output.ts';
 import type { Terminal } from '../../terminal/terminal.ts';
-import { usageError } from '../errors.ts';
 
 export interface OutputOptions {
   /** A path, or `-` for standard output. */

@@ -1,5 +1,5 @@
 import type { RandomAccessSource } from '../../crypt4gh/index.ts';
-import { usageError } from '../errors.ts';
+import { usageError } from '../../terminal/errors.ts';
 import type { ByteRangeOption } from '../options.ts';
 
 type Chunks = AsyncIterable<Uint8Array>;
@@ -31,7 +31,7 @@ export function joinedSource(first: Uint8Array, rest: RandomAccessSource): Rando
   };
 }
 
-/** The bytes of a range; the source is read no further. @throws ClientError `usage` when it ends before the range begins */
+/** The bytes of a range; the source is read no further. @throws UsageError when it ends before the range begins */
 export async function* sliced(source: Chunks, { start, end }: ByteRangeOption): AsyncGenerator<Uint8Array> {
   let position = 0;
   for await (const chunk of source) {

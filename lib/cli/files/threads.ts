@@ -1,6 +1,6 @@
 import type { FileHandle } from 'node:fs/promises';
 import { SegmentWorkers } from '../../crypt4gh/index.ts';
-import type { Progress } from '../progress.ts';
+import type { Progress } from '../../terminal/progress.ts';
 
 /** Smaller files are done before threads have started. */
 const smallBytes = 8 * 1024 * 1024;

@@ -1,8 +1,8 @@
 import { open } from 'node:fs/promises';
 import { basename, resolve } from 'node:path';
 import { NotFoundError } from '../../errors.ts';
+import { usageError } from '../../terminal/errors.ts';
 import type { Terminal } from '../../terminal/terminal.ts';
-import { usageError } from '../errors.ts';
 
 /** Bytes to be archived, before anybody looked at them. */
 export interface Input {
@@ -23,7 +23,7 @@ const chunkBytes = 1 << 20;
 /**
  * Open the file to archive; `-` is standard input. A named pipe is opened once only, so it works as well.
  * @param statedSize bytes that will come from something without a size of its own
- * @throws NotFoundError when there is no such file; InvalidRequestError for a directory.
+ * @throws NotFoundError when there is no such file; UsageError for a directory.
  */
 export async function openInput(path: string, terminal: Terminal, statedSize?: number): Promise<Input> {
   if (path === '-') {

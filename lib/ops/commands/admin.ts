@@ -22,6 +22,7 @@ export function registerAdmin(program: Command, context: CommandContext): void {
     .argument('<name>', 'user name')
     .option('--role <role...>', 'roles; POST /export asks for ADMIN', ['ADMIN'])
     .option('--replace', 'give a known user another password and other roles')
+    .addHelpText('after', '\nExample:\n  data-out-ops admin add helen --generate')
     .action(
       async (name: string, options: PasswordOptions & { role: string[]; replace?: boolean }, command: Command) => {
         const session = openSession(context, command);
@@ -43,6 +44,7 @@ export function registerAdmin(program: Command, context: CommandContext): void {
     .command('remove')
     .description('remove a user')
     .argument('<name>', 'user name')
+    .addHelpText('after', '\nExample:\n  data-out-ops admin remove helen')
     .action(async (name: string, _options: unknown, command: Command) => {
       const session = openSession(context, command);
       const { administrators } = await session.target();

@@ -1,5 +1,5 @@
 import { styleText } from 'node:util';
-import type { Terminal } from '../terminal/terminal.ts';
+import type { Terminal } from './terminal.ts';
 
 /** What a text stands for; colours are an addition, never the only sign. */
 export interface Style {
