@@ -24,11 +24,12 @@ export async function buildLibrary(outDir: string): Promise<void> {
   execFileSync(process.execPath, [tsc, '-p', join(root, 'tsconfig.build.json'), '--outDir', outDir], {
     stdio: 'inherit',
   });
-  for (const name of await readdir(outDir)) {
+  for (const name of await readdir(outDir, { recursive: true })) {
+    if (!/\.(js|d\.ts)$/.test(name)) continue;
     const path = join(outDir, name);
     const text = await readFile(path, 'utf8');
     // The compiler rewrites imports of JavaScript only: not those of declarations, nor the URL of the worker's file.
-    const rewritten = text.replaceAll(/((?:from |import\(|new URL\()'\.\/[a-z0-9-]+)\.ts'/g, "$1.js'");
+    const rewritten = text.replaceAll(/((?:from |import\(|new URL\()'\.{1,2}\/[a-z0-9/-]+)\.ts'/g, "$1.js'");
     if (rewritten !== text) await writeFile(path, rewritten);
   }
 }
@@ -67,7 +68,7 @@ const manifest = {
   bin: { 'data-out': 'bin/data-out.js' },
   exports: {
     './crypt4gh': { types: './crypt4gh/index.d.ts', default: './crypt4gh/index.js' },
-    './crypt4gh/segment-worker': './crypt4gh/segment-worker.js',
+    './crypt4gh/segment-worker': './crypt4gh/threads/segment-worker.js',
     './package.json': './package.json',
   },
 };
@@ -91,9 +92,9 @@ const clientFiles: Plugin = {
     onLoad({ filter: /[\\/]package\.json$/ }, ({ path }) =>
       path === manifestPath ? { contents: JSON.stringify({ version }), loader: 'json' } : undefined,
     );
-    onLoad({ filter: /[\\/]crypt4gh[\\/]segment-workers\.ts$/ }, async ({ path }) => {
+    onLoad({ filter: /[\\/]crypt4gh[\\/]threads[\\/]segment-workers\.ts$/ }, async ({ path }) => {
       const text = await readFile(path, 'utf8');
-      const contents = text.replace("new URL('./segment-worker.ts'", "new URL('../crypt4gh/segment-worker.js'");
+      const contents = text.replace("new URL('./segment-worker.ts'", "new URL('../crypt4gh/threads/segment-worker.js'");
       if (contents === text) throw new Error('the URL of the worker file is not where it was');
       return { contents, loader: 'ts' };
     });
@@ -123,9 +124,9 @@ async function bundleDependency(library: string): Promise<readonly string[]> {
     stdin: { contents: "export { pbkdf } from 'bcrypt-pbkdf';", resolveDir: root },
     outfile: join(library, 'bcrypt-pbkdf.js'),
   });
-  const path = join(library, 'kdf.js');
+  const path = join(library, 'keys/kdf.js');
   const text = await readFile(path, 'utf8');
-  await writeFile(path, text.replace("import('bcrypt-pbkdf')", "import('./bcrypt-pbkdf.js')"));
+  await writeFile(path, text.replace("import('bcrypt-pbkdf')", "import('../bcrypt-pbkdf.js')"));
   return packagesOf(metafile);
 }
 

@@ -9,12 +9,17 @@ export const referencePath = join(import.meta.dirname, '../docs/reference/crypt4
 
 /** What the page is divided into, and the files whose exports each part has. */
 const sections: readonly (readonly [title: string, files: readonly string[]])[] = [
-  ['Whole containers', ['container', 'streams', 'files', 'segment-workers']],
-  ['Random access', ['reader', 'source', 'rearrange', 'rearrangement']],
-  ['Headers', ['encrypt-header', 'open-header', 'reencrypt', 'add-recipients', 'header', 'payloads']],
-  ['Bodies', ['segments', 'edit-list']],
-  ['Sizes and positions', ['sizes', 'positions']],
-  ['Keys', ['public-key', 'private-key', 'x25519', 'kdf', 'bytes']],
+  ['Whole containers', ['body/container', 'body/streams', 'threads/files', 'threads/segment-workers']],
+  ['Random access', ['body/reader', 'source', 'body/rearrange', 'body/rearrangement']],
+  [
+    'Headers',
+    ['encrypt-header', 'open-header', 'reencrypt', 'add-recipients', 'header', 'payloads'].map(
+      (file) => `header/${file}`,
+    ),
+  ],
+  ['Bodies', ['body/segments', 'header/edit-list']],
+  ['Sizes and positions', ['sizes', 'body/positions']],
+  ['Keys', ['keys/public-key', 'keys/private-key', 'keys/x25519', 'keys/kdf', 'bytes']],
   ['Errors', ['errors']],
 ];
 
@@ -75,7 +80,7 @@ export async function documentedExports(): Promise<Map<string, Documented[]>> {
 
 /** Names by the file they come from; `*` for all. */
 function exportedNames(index: string): Map<string, Set<string>> {
-  const statements = index.matchAll(/^export (?:type )?(?:\{([^}]*)\}|\*) from '\.\/([\w-]+)\.js';$/gm);
+  const statements = index.matchAll(/^export (?:type )?(?:\{([^}]*)\}|\*) from '\.\/([\w/-]+)\.js';$/gm);
   return new Map(
     [...statements].map(([, list = '*', file = '']) => {
       const names = list.split(',').map((part) => part.replace(/\btype\b/, '').trim());

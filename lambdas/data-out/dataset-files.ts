@@ -1,5 +1,5 @@
+import { type DatasetListing, listDatasetFiles } from '../../lib/api/direct/list-dataset-files.ts';
 import { directChallenge } from '../../lib/contract/challenges.ts';
-import { type DatasetListing, listDatasetFiles } from '../../lib/http/dataset-files.ts';
 import { directAccess } from '../shared/direct-access.ts';
 import { logger } from '../shared/observability.ts';
 import { keepMemorySmall } from '../shared/small-memory.ts';

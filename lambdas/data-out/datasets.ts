@@ -1,7 +1,7 @@
 import type { APIGatewayProxyEvent, APIGatewayProxyResult } from 'aws-lambda';
+import { listDatasets } from '../../lib/api/direct/list-datasets.ts';
 import { directChallenge } from '../../lib/contract/challenges.ts';
 import { resultOf } from '../../lib/http/api-gateway.ts';
-import { listDatasets } from '../../lib/http/datasets.ts';
 import { directAccess } from '../shared/direct-access.ts';
 import { answer } from '../shared/http.ts';
 

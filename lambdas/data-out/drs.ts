@@ -1,12 +1,12 @@
 import type { APIGatewayProxyEvent, APIGatewayProxyResult } from 'aws-lambda';
+import { objectAuthorizations } from '../../lib/api/drs/authorizations.ts';
+import { drsErrorReply } from '../../lib/api/drs/error.ts';
+import { type DrsAccess, describeObject, giveAccessUrl } from '../../lib/api/drs/objects.ts';
+import { drsServiceInfo } from '../../lib/api/drs/service-info.ts';
 import { directChallenge } from '../../lib/contract/challenges.ts';
 import { environment } from '../../lib/contract/environment.ts';
 import { resultOf } from '../../lib/http/api-gateway.ts';
 import { baseUrlOf } from '../../lib/http/base-url.ts';
-import { objectAuthorizations } from '../../lib/http/drs/authorizations.ts';
-import { drsErrorReply } from '../../lib/http/drs/error.ts';
-import { type DrsAccess, describeObject, giveAccessUrl } from '../../lib/http/drs/objects.ts';
-import { drsServiceInfo } from '../../lib/http/drs/service-info.ts';
 import type { HttpReply } from '../../lib/http/reply.ts';
 import type { HttpRequest } from '../../lib/http/request.ts';
 import { lambdaClient } from '../../lib/stores/lambda/client.ts';

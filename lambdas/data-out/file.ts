@@ -1,7 +1,7 @@
+import { type ServedFile, serveFile } from '../../lib/api/direct/serve-file.ts';
+import { serveContent, serveHeader } from '../../lib/api/direct/serve-halves.ts';
 import { directChallenge } from '../../lib/contract/challenges.ts';
 import { environment } from '../../lib/contract/environment.ts';
-import { type ServedFile, serveFile } from '../../lib/http/file.ts';
-import { serveContent, serveHeader } from '../../lib/http/split.ts';
 import { s3Client } from '../../lib/stores/s3/client.ts';
 import { S3DirectUrls } from '../../lib/stores/s3/direct-urls.ts';
 import { S3OutboxWriter } from '../../lib/stores/s3/outbox-writer.ts';

@@ -1,6 +1,6 @@
 import type { APIGatewayProxyEvent, APIGatewayProxyResult } from 'aws-lambda';
+import { serviceInfoReply } from '../../lib/api/direct/service-info.ts';
 import { resultOf } from '../../lib/http/api-gateway.ts';
-import { serviceInfoReply } from '../../lib/http/service-info.ts';
 import { serviceInfo } from '../shared/service-info.ts';
 
 const info = serviceInfo();

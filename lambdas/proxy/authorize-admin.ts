@@ -1,5 +1,5 @@
+import { authenticateAdministrator } from '../../lib/api/export/administrator.ts';
 import { environment } from '../../lib/contract/environment.ts';
-import { authenticateAdministrator } from '../../lib/http/administrator.ts';
 import { headersOf } from '../../lib/http/api-gateway.ts';
 import { SecretAdministrators } from '../../lib/stores/secrets/administrators.ts';
 import { secretsManagerClient } from '../../lib/stores/secrets/client.ts';

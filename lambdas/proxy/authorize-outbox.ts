@@ -1,6 +1,6 @@
+import { admitToOutbox } from '../../lib/api/outbox/recipients.ts';
 import { InvalidRequestError } from '../../lib/errors.ts';
 import { headersOf } from '../../lib/http/api-gateway.ts';
-import { admitToOutbox } from '../../lib/http/recipients.ts';
 import { requestAuthorizer } from '../shared/authorizer.ts';
 import { outboxAccess } from '../shared/outbox-access.ts';
 

@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { MetricUnit } from '@aws-lambda-powertools/metrics';
 import type { APIGatewayProxyEvent, APIGatewayProxyResult } from 'aws-lambda';
+import { requestExport } from '../../lib/api/export/request-export.ts';
 import { proxyChallenge } from '../../lib/contract/challenges.ts';
 import { environment } from '../../lib/contract/environment.ts';
 import { metrics as names } from '../../lib/contract/metrics.ts';
 import { resultOf } from '../../lib/http/api-gateway.ts';
-import { requestExport } from '../../lib/http/export.ts';
 import { sqsClient } from '../../lib/stores/sqs/client.ts';
 import { SqsExportRequests } from '../../lib/stores/sqs/export-requests.ts';
 import { required } from '../shared/environment.ts';

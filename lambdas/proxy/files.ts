@@ -1,6 +1,6 @@
+import { type ListingAccess, listFiles } from '../../lib/api/outbox/list-files.ts';
 import { proxyChallenge } from '../../lib/contract/challenges.ts';
 import { environment } from '../../lib/contract/environment.ts';
-import { type ListingAccess, listFiles } from '../../lib/http/files.ts';
 import { s3Client } from '../../lib/stores/s3/client.ts';
 import { S3OutboxReader } from '../../lib/stores/s3/outbox-reader.ts';
 import { required, requiredNumber } from '../shared/environment.ts';

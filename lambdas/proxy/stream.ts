@@ -1,8 +1,8 @@
 import type { APIGatewayProxyEvent, APIGatewayProxyResult } from 'aws-lambda';
+import { type FileAccess, streamFile } from '../../lib/api/outbox/grant-download.ts';
 import { proxyChallenge } from '../../lib/contract/challenges.ts';
 import { environment } from '../../lib/contract/environment.ts';
 import { resultOf } from '../../lib/http/api-gateway.ts';
-import { type FileAccess, streamFile } from '../../lib/http/stream.ts';
 import { s3Client } from '../../lib/stores/s3/client.ts';
 import { S3OutboxReader } from '../../lib/stores/s3/outbox-reader.ts';
 import { required, requiredNumber } from '../shared/environment.ts';

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
+import type { OpenApiDocument } from '../../lib/api/openapi.ts';
 import { openApiFile } from '../../lib/contract/environment.ts';
-import type { OpenApiDocument } from '../../lib/http/openapi.ts';
 
 /** The document beside the bundle. @throws at start-up when it is missing */
 export function openApiDocument(): OpenApiDocument {

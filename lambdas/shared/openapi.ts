@@ -1,7 +1,7 @@
 import type { APIGatewayProxyEvent, APIGatewayProxyResult } from 'aws-lambda';
+import { openApiReply } from '../../lib/api/openapi.ts';
 import { resultOf } from '../../lib/http/api-gateway.ts';
 import { baseUrlOf } from '../../lib/http/base-url.ts';
-import { openApiReply } from '../../lib/http/openapi.ts';
 import { openApiDocument } from './openapi-document.ts';
 
 /** The handler of `GET /openapi.json`, for everybody. */

@@ -1,7 +1,7 @@
+import { ArchiveCredentials } from '../../lib/api/outbox/archive-credentials.ts';
+import type { OutboxAccess } from '../../lib/api/outbox/recipients.ts';
 import { archiveCredentialsPolicies } from '../../lib/contract/archive-credentials.ts';
 import { environment } from '../../lib/contract/environment.ts';
-import { ArchiveCredentials } from '../../lib/http/archive-credentials.ts';
-import type { OutboxAccess } from '../../lib/http/recipients.ts';
 import { RdsArchiveUsers } from '../../lib/stores/rds/archive-users.ts';
 import { promptDatabase } from './database.ts';
 import { required } from './environment.ts';

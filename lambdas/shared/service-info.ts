@@ -1,5 +1,5 @@
+import type { ServiceInfo } from '../../lib/api/direct/service-info.ts';
 import { environment } from '../../lib/contract/environment.ts';
-import type { ServiceInfo } from '../../lib/http/service-info.ts';
 import software from '../../package.json' with { type: 'json' };
 import { required } from './environment.ts';
 

@@ -4,7 +4,7 @@ import { promisify } from 'node:util';
 /**
  * Password hashes as the administrators' secret and `data_out.archive_users` hold them: scrypt (RFC 7914) in PHC string
  * form, `$scrypt$ln=15,r=8,p=1$<salt>$<hash>`, salt and hash in base64 without padding. The operator's tool writes them,
- * the HTTP edge (`lib/http/passwords.ts`) compares.
+ * the HTTP edge (`lib/api/passwords.ts`) compares.
  */
 export interface ScryptHash {
   /** log2 of scrypt's N. */

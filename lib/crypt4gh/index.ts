@@ -2,8 +2,7 @@
  * Crypt4GH, version 1 (GA4GH File Encryption Standard): the format alone, bytes in, bytes out. "Crypt4GH § n" in this
  * folder is a section of that standard; key files follow the key format of its Python reference implementation.
  */
-export { addRecipients } from './add-recipients.ts';
-export type { ByteSource, Random } from './bytes.ts';
+
 export {
   type DecryptOptions,
   decrypt,
@@ -11,15 +10,7 @@ export {
   encrypt,
   type SplitContainer,
   splitContainer,
-} from './container.ts';
-export { editedSize } from './edit-list.ts';
-export { encryptHeader } from './encrypt-header.ts';
-export * from './errors.ts';
-export { decryptFile, encryptFile, type FileOptions } from './files.ts';
-export { headerLength, headerLimits } from './header.ts';
-export type { Kdf } from './kdf.ts';
-export { type OpenedHeader, openHeader } from './open-header.ts';
-export type { Payload } from './payloads.ts';
+} from './body/container.ts';
 export {
   type BodyPosition,
   type ByteRange,
@@ -30,21 +21,37 @@ export {
   type PlainPosition,
   plainPosition,
   plainRange,
-} from './positions.ts';
-export { formatPrivateKey, inspectPrivateKey, type PrivateKeyInspection, parsePrivateKey } from './private-key.ts';
-export { formatPublicKey, parsePublicKey, publicKeyFingerprint } from './public-key.ts';
-export { type ContainerReader, openContainer } from './reader.ts';
-export { rearrange } from './rearrange.ts';
-export { planRearrangement, type Rearrangement, type VisibleRange } from './rearrangement.ts';
-export { type HeaderDerivation, reencryptHeader } from './reencrypt.ts';
-export { SegmentWorkers } from './segment-workers.ts';
+} from './body/positions.ts';
+export { type ContainerReader, openContainer } from './body/reader.ts';
+export { rearrange } from './body/rearrange.ts';
+export { planRearrangement, type Rearrangement, type VisibleRange } from './body/rearrangement.ts';
 export {
   type DecryptSegmentsOptions,
   decryptSegments,
   type EncryptSegmentsOptions,
   encryptSegments,
   type SegmentCipher,
-} from './segments.ts';
+} from './body/segments.ts';
+export {
+  type ByteStreamPair,
+  decryptionDuplex,
+  decryptionStream,
+  encryptionDuplex,
+  encryptionStream,
+} from './body/streams.ts';
+export type { ByteSource, Random } from './bytes.ts';
+export * from './errors.ts';
+export { addRecipients } from './header/add-recipients.ts';
+export { editedSize } from './header/edit-list.ts';
+export { encryptHeader } from './header/encrypt-header.ts';
+export { headerLength, headerLimits } from './header/header.ts';
+export { type OpenedHeader, openHeader } from './header/open-header.ts';
+export type { Payload } from './header/payloads.ts';
+export { type HeaderDerivation, reencryptHeader } from './header/reencrypt.ts';
+export type { Kdf } from './keys/kdf.ts';
+export { formatPrivateKey, inspectPrivateKey, type PrivateKeyInspection, parsePrivateKey } from './keys/private-key.ts';
+export { formatPublicKey, parsePublicKey, publicKeyFingerprint } from './keys/public-key.ts';
+export { generateKeyPair, type KeyPair, publicKeyOf } from './keys/x25519.ts';
 export {
   decryptedSize,
   ENCRYPTED_SEGMENT_BYTES,
@@ -55,11 +62,5 @@ export {
   SEGMENT_BYTES,
 } from './sizes.ts';
 export { bytesSource, fileSource, type RandomAccessSource } from './source.ts';
-export {
-  type ByteStreamPair,
-  decryptionDuplex,
-  decryptionStream,
-  encryptionDuplex,
-  encryptionStream,
-} from './streams.ts';
-export { generateKeyPair, type KeyPair, publicKeyOf } from './x25519.ts';
+export { decryptFile, encryptFile, type FileOptions } from './threads/files.ts';
+export { SegmentWorkers } from './threads/segment-workers.ts';

@@ -1,6 +1,6 @@
+import { type Entitlement, grantedAndReleased } from '../archive/entitlement.ts';
+import type { ArchivedFile, Catalogue, Wanted } from '../archive/ports.ts';
 import { UnauthenticatedError } from '../errors.ts';
-import { type Entitlement, grantedAndReleased } from '../export/entitlement.ts';
-import type { ArchivedFile, Catalogue, Wanted } from '../export/ports.ts';
 import { type DatasetGrant, type VerifiedGrants, VisaError, type VisaRules } from '../visas/index.ts';
 import { accessRefused } from './access-refused.ts';
 

@@ -1,6 +1,6 @@
-import { bodySource } from '../export/body-source.ts';
-import { outboxFileName } from '../export/outbox-name.ts';
-import type { Archive, ArchivedFile } from '../export/ports.ts';
+import { bodySource } from '../archive/body-source.ts';
+import { outboxFileName } from '../archive/container-name.ts';
+import type { Archive, ArchivedFile } from '../archive/ports.ts';
 import { bodyBytes } from './body-bytes.ts';
 import type { DirectUrls, SignedUrl } from './ports.ts';
 import type { Representation } from './representation.ts';

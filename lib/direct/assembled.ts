@@ -1,8 +1,8 @@
+import type { Archive, Catalogue, Clock, ObjectHead, OutboxWriter } from '../archive/ports.ts';
+import { writeContainer } from '../archive/write-container.ts';
 import { directExpiryDays, directKey } from '../contract/direct-key.ts';
 import { outboxMetadata } from '../contract/outbox-key.ts';
 import { TemporarilyUnavailableError } from '../errors.ts';
-import type { Archive, Catalogue, Clock, ObjectHead, OutboxWriter } from '../export/ports.ts';
-import { writeContainer } from '../export/write-container.ts';
 import { accessRefused } from './access-refused.ts';
 import type { Container } from './container.ts';
 import type { DirectUrls, SignedUrl } from './ports.ts';

@@ -1,5 +1,5 @@
-import { readAhead } from '../crypt4gh/read-ahead.ts';
-import type { Archive, ContainerSource } from '../export/ports.ts';
+import type { Archive, ContainerSource } from '../archive/ports.ts';
+import { readAhead } from '../crypt4gh/body/read-ahead.ts';
 
 /** Bytes of one read, and reads under way at once: a read waits for S3 longer than its bytes take. */
 const readBytes = 1024 * 1024;

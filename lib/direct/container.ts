@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto';
+import { bodySource } from '../archive/body-source.ts';
+import { outboxFileName } from '../archive/container-name.ts';
+import { headerFor } from '../archive/header.ts';
+import type { Archive, ArchivedFile, ArchiveKeys, ContainerSource } from '../archive/ports.ts';
 import { limits } from '../contract/limits.ts';
 import { publicKeyFingerprint } from '../crypt4gh/index.ts';
-import { bodySource } from '../export/body-source.ts';
-import { headerFor } from '../export/header.ts';
-import { outboxFileName } from '../export/outbox-name.ts';
-import type { Archive, ArchivedFile, ArchiveKeys, ContainerSource } from '../export/ports.ts';
 import { type BodyRange, bodyBytes } from './body-bytes.ts';
 import type { Representation } from './representation.ts';
 

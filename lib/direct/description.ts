@@ -1,6 +1,6 @@
+import { storedEditList } from '../archive/header.ts';
+import type { Archive, ArchiveKeys, FileReference } from '../archive/ports.ts';
 import type { FileDescription } from '../contract/describe-file.ts';
-import { storedEditList } from '../export/header.ts';
-import type { Archive, ArchiveKeys, FileReference } from '../export/ports.ts';
 import { accessRefused } from './access-refused.ts';
 import { plaintextOf } from './plaintext.ts';
 import type { DirectCatalogue } from './ports.ts';

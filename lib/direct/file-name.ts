@@ -1,5 +1,5 @@
+import type { ArchivedFile } from '../archive/ports.ts';
 import { safeFileName } from '../contract/file-name.ts';
-import type { ArchivedFile } from '../export/ports.ts';
 
 /**
  * What the plaintext of a file is called: what follows the last separator of the submitter's path, without the ending that

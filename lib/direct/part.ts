@@ -1,3 +1,7 @@
+import { bodySource } from '../archive/body-source.ts';
+import { outboxFileName } from '../archive/container-name.ts';
+import { headerFor, storedEditList } from '../archive/header.ts';
+import type { ArchivedFile } from '../archive/ports.ts';
 import {
   DamagedBodyError,
   decryptedSize,
@@ -6,10 +10,6 @@ import {
   publicKeyFingerprint,
 } from '../crypt4gh/index.ts';
 import { ArchiveDamagedError, RangeNotSatisfiableError } from '../errors.ts';
-import { bodySource } from '../export/body-source.ts';
-import { headerFor, storedEditList } from '../export/header.ts';
-import { outboxFileName } from '../export/outbox-name.ts';
-import type { ArchivedFile } from '../export/ports.ts';
 import { type Container, type ContainerDependencies, composed } from './container.ts';
 
 /** Plaintext bytes [start, end) of a file, after the edit list of its stored header. */

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
+import { bodySource } from '../archive/body-source.ts';
+import type { Archive, ArchivedFile, ArchiveKeys, ContainerSource } from '../archive/ports.ts';
 import { type ContainerReader, Crypt4ghError, openContainer } from '../crypt4gh/index.ts';
 import { ArchiveDamagedError, RangeNotSatisfiableError } from '../errors.ts';
-import { bodySource } from '../export/body-source.ts';
-import type { Archive, ArchivedFile, ArchiveKeys, ContainerSource } from '../export/ports.ts';
 import { plaintextName } from './file-name.ts';
 import type { Coordinates } from './part.ts';
 import type { Representation } from './representation.ts';

@@ -1,5 +1,5 @@
+import type { BodyAddress, Catalogue, FileReference } from '../archive/ports.ts';
 import type { FileDescription } from '../contract/describe-file.ts';
-import type { BodyAddress, Catalogue, FileReference } from '../export/ports.ts';
 
 /** A checksum as ingestion recorded it: lower-case hex. */
 export interface Checksum {

@@ -1,10 +1,10 @@
+import { type Entitlement, grantedAndReleased } from '../archive/entitlement.ts';
+import type { Catalogue, ExportEvent, ExportLog, FileExports } from '../archive/ports.ts';
 import type { ExportRequestMessage, FileExportMessage } from '../contract/messages.ts';
 import { outboxPrefix } from '../contract/outbox-key.ts';
 import { publicKeyFingerprint } from '../crypt4gh/index.ts';
 import { RequestRejectedError } from '../errors.ts';
 import { type DatasetGrant, type VerifiedGrants, VisaError } from '../visas/index.ts';
-import { type Entitlement, grantedAndReleased } from './entitlement.ts';
-import type { Catalogue, ExportEvent, ExportLog, FileExports } from './ports.ts';
 import { identityOf, parseExportRequest, parseRecipientKey, type ReceivedExportRequest } from './received.ts';
 import { rejection } from './rejection.ts';
 

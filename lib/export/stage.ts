@@ -1,12 +1,7 @@
-import type { DenyList } from '../contract/deny-list.ts';
-import type { FileExportMessage } from '../contract/messages.ts';
-import { outboxKey, outboxMetadata } from '../contract/outbox-key.ts';
-import { publicKeyFingerprint } from '../crypt4gh/index.ts';
-import { RequestRejectedError, TemporarilyUnavailableError } from '../errors.ts';
-import { bodySource } from './body-source.ts';
-import { headerFor } from './header.ts';
-import { namingFile } from './naming-file.ts';
-import { outboxFileName } from './outbox-name.ts';
+import { bodySource } from '../archive/body-source.ts';
+import { outboxFileName } from '../archive/container-name.ts';
+import { headerFor } from '../archive/header.ts';
+import { namingFile } from '../archive/naming-file.ts';
 import type {
   Archive,
   ArchivedFile,
@@ -17,11 +12,16 @@ import type {
   ExportLog,
   ObjectHead,
   OutboxWriter,
-} from './ports.ts';
+} from '../archive/ports.ts';
+import { writeContainer } from '../archive/write-container.ts';
+import type { DenyList } from '../contract/deny-list.ts';
+import type { FileExportMessage } from '../contract/messages.ts';
+import { outboxKey, outboxMetadata } from '../contract/outbox-key.ts';
+import { publicKeyFingerprint } from '../crypt4gh/index.ts';
+import { RequestRejectedError, TemporarilyUnavailableError } from '../errors.ts';
 import { parseFileExport, parseRecipientKey, type ReceivedMessage } from './received.ts';
 import { rejection } from './rejection.ts';
 import { compareRequests } from './request-order.ts';
-import { writeContainer } from './write-container.ts';
 
 /** Longest time a function may run: an upload begun longer ago than this belongs to no one any more. */
 const longestInvocationMs = 15 * 60 * 1000;

@@ -2,9 +2,9 @@ import { randomBytes } from 'node:crypto';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import type { StackOutputs } from '../contract/outputs.ts';
 import { hashPassword } from '../contract/password-hash.ts';
-import type { Secrets } from './aws/secrets-manager.ts';
 import type { KeyFiles } from './keys.ts';
 import type { Database } from './rds-data/database.ts';
+import type { Secrets } from './secrets-manager/secrets-manager.ts';
 import { list, record } from './template/template.ts';
 
 export interface Account {

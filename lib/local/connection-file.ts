@@ -3,7 +3,7 @@ import { dirname } from 'node:path';
 import { type Connection, connection, connectionVariable } from '../contract/connection.ts';
 import type { StackOutputs } from '../contract/outputs.ts';
 import type { Accounts } from './accounts.ts';
-import type { Principal } from './aws/credentials.ts';
+import type { Principal } from './endpoint/credentials.ts';
 import { EngineError } from './errors.ts';
 import { type KeyFiles, localIssuer } from './keys.ts';
 

@@ -5,17 +5,13 @@ import { type Accounts, addArchiveUser, fillSecrets, prepareAccounts } from './a
 import type { GatewayBehaviour } from './api-gateway/exchange.ts';
 import { readApis } from './api-gateway/model.ts';
 import { type ApiServer, listenForApi } from './api-gateway/server.ts';
-import { Credentials } from './aws/credentials.ts';
-import { customerKeys } from './aws/customer-keys.ts';
-import { startAwsFront } from './aws/front.ts';
-import { fullAccess, parseDenials } from './aws/iam.ts';
-import { cloudFormation, Protection, rds } from './aws/protection.ts';
-import { Secrets, secretsManager } from './aws/secrets-manager.ts';
-import { Traffic } from './aws/traffic.ts';
+import { cloudFormation, Protection, rds } from './cloudformation/protection.ts';
 import { describeConnection, refuseSecondEngine, writeConnection } from './connection-file.ts';
-import { type Emulator, startEmulator } from './emulator/emulator.ts';
-import { createQueues } from './emulator/resources.ts';
-import { localSqs } from './emulator/sqs.ts';
+import { Credentials } from './endpoint/credentials.ts';
+import { customerKeys } from './endpoint/customer-keys.ts';
+import { startAwsFront } from './endpoint/front.ts';
+import { fullAccess, parseDenials } from './endpoint/iam.ts';
+import { Traffic } from './endpoint/traffic.ts';
 import { prepareKeys, withLocalIssuer } from './keys.ts';
 import { EventSources } from './lambda/event-sources.ts';
 import { defineFunctions } from './lambda/function-definition.ts';
@@ -27,6 +23,10 @@ import { Database } from './rds-data/database.ts';
 import { rdsDataService } from './rds-data/rds-data.ts';
 import { LocalS3 } from './s3/local-s3.ts';
 import { createBuckets } from './s3/template-buckets.ts';
+import { Secrets, secretsManager } from './secrets-manager/secrets-manager.ts';
+import { createQueues } from './sqs/create-queues.ts';
+import { type QueueServer, startQueueServer } from './sqs/queue-server.ts';
+import { localSqs } from './sqs/sqs.ts';
 import { type State, takeState } from './state.ts';
 import { loadAssembly } from './template/assembly.ts';
 import { type Addresses, type Deployment, deploy } from './template/deployment.ts';
@@ -55,7 +55,7 @@ export interface Engine {
   /** Counters, observation and faults of the AWS calls. */
   readonly traffic: Traffic;
   /** The queues themselves, past every policy. */
-  readonly queues: Pick<Emulator, 'sqs'>;
+  readonly queues: Pick<QueueServer, 'sqs'>;
   readonly functions: Functions;
   /** May be changed at any time. */
   readonly gateway: GatewayBehaviour;
@@ -129,8 +129,8 @@ async function start(
   cleanup.push(() => logs.close());
   const emulatorDied = () => logs.write('engine', 'the embedded SQS engine has ended; start again');
   const inDir = (name: string) => (state.dataDir === undefined ? undefined : join(state.dataDir, name));
-  const [emulator, database, keys] = await Promise.all([
-    startEmulator(deployment.region, inDir('queues'), emulatorDied).then((started) => {
+  const [queueServer, database, keys] = await Promise.all([
+    startQueueServer(deployment.region, inDir('queues'), emulatorDied).then((started) => {
       cleanup.push(() => started.stop());
       return started;
     }),
@@ -140,7 +140,7 @@ async function start(
     }),
     prepareKeys(join(state.workDir, 'keys')),
   ]);
-  await createQueues(deployment, emulator);
+  await createQueues(deployment, queueServer);
   const s3 = new LocalS3(join(state.workDir, 's3'), now);
   createBuckets(deployment, s3);
   cleanup.push(keepLifecycles(s3));
@@ -178,7 +178,7 @@ async function start(
     credentials,
     s3,
     json: {
-      sqs: localSqs(emulator, deployment.region, state.dataDir !== undefined),
+      sqs: localSqs(queueServer, deployment.region, state.dataDir !== undefined),
       'rds-data': rdsDataService(database, cluster),
       secretsmanager: secretsManager(secrets),
       cloudformation: cloudFormation(protection),
@@ -195,7 +195,7 @@ async function start(
   await runTriggers(deployment, functions);
   await addArchiveUser(database, accounts.archiveUser);
 
-  const sources = new EventSources(deployment, emulator, functions);
+  const sources = new EventSources(deployment, queueServer, functions);
   cleanup.push(() => sources.stop(() => functions.stop()));
   const gateway: GatewayBehaviour = { contentLengthWithoutBody: 'kept', throttles: false };
   for (const api of apis) {
@@ -219,7 +219,7 @@ async function start(
     connectionPath: state.connectionPath,
     accounts,
     traffic,
-    queues: emulator,
+    queues: queueServer,
     functions,
     gateway,
     database,

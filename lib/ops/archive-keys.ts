@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import type { ArchiveKey } from '../archive/ports.ts';
 import { keyHashOf } from '../contract/key-hash.ts';
 import {
   formatPrivateKey,
@@ -8,7 +9,6 @@ import {
   publicKeyOf,
 } from '../crypt4gh/index.ts';
 import { NotFoundError } from '../errors.ts';
-import type { ArchiveKey } from '../export/ports.ts';
 import { OpsError } from './errors.ts';
 import type { EditableSecret } from './ports.ts';
 

@@ -6,7 +6,9 @@ import { randomBytes } from 'node:crypto';
 import { createReadStream, createWriteStream } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { pipeline } from 'node:stream/promises';
-import { serializeHeader } from '../../lib/crypt4gh/header.ts';
+import { serializeHeader } from '../../lib/crypt4gh/header/header.ts';
+import { sealingKey, sealPackets } from '../../lib/crypt4gh/header/packets.ts';
+import { encodePayloads } from '../../lib/crypt4gh/header/payloads.ts';
 import {
   decrypt,
   decryptFile,
@@ -19,9 +21,7 @@ import {
   reencryptHeader,
   SegmentWorkers,
 } from '../../lib/crypt4gh/index.ts';
-import { sealingKey, sealPackets } from '../../lib/crypt4gh/packets.ts';
-import { encodePayloads } from '../../lib/crypt4gh/payloads.ts';
-import { importPrivateKey } from '../../lib/crypt4gh/x25519.ts';
+import { importPrivateKey } from '../../lib/crypt4gh/keys/x25519.ts';
 import { chunksOf, writeAll } from './file-io.ts';
 
 /** What a job says about itself. */

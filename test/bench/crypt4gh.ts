@@ -28,7 +28,7 @@ const here = (name: string) => fileURLToPath(new URL(name, import.meta.url));
 /** The job and the file of its threads as JavaScript, which is what the package ships: to strip types takes memory. */
 async function bundled(folder: string): Promise<string> {
   await build({
-    entryPoints: [here('crypt4gh-job.ts'), here('../../lib/crypt4gh/segment-worker.ts')],
+    entryPoints: [here('crypt4gh-job.ts'), here('../../lib/crypt4gh/threads/segment-worker.ts')],
     entryNames: '[name]',
     outdir: folder,
     outExtension: { '.js': '.mjs' },

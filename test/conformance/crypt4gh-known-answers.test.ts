@@ -8,7 +8,7 @@ import {
   openHeader,
   publicKeyOf,
 } from '../../lib/crypt4gh/index.ts';
-import { keyAgreement, preparePrivateKey } from '../../lib/crypt4gh/x25519.ts';
+import { keyAgreement, preparePrivateKey } from '../../lib/crypt4gh/keys/x25519.ts';
 import { collect, generatedPlaintext, vectorFile } from '../helpers/crypt4gh-vectors.ts';
 
 const answers = JSON.parse(vectorFile('kat.json').toString('utf8'));

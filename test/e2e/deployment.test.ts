@@ -5,7 +5,7 @@ import {
 } from '@aws-sdk/client-cloudformation';
 import { ModifyDBClusterCommand, RDSClient } from '@aws-sdk/client-rds';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { AwsCall } from '../../lib/local/aws/traffic.ts';
+import type { AwsCall } from '../../lib/local/endpoint/traffic.ts';
 import { Service } from '../helpers/service.ts';
 
 let service: Service;

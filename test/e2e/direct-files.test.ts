@@ -5,7 +5,7 @@ import { PutObjectCommand } from '@aws-sdk/client-s3';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { encryptHeader, openHeader } from '../../lib/crypt4gh/index.ts';
 import { bytesOf } from '../../lib/demo/made-files.ts';
-import type { AwsCall, Fault } from '../../lib/local/aws/traffic.ts';
+import type { AwsCall, Fault } from '../../lib/local/endpoint/traffic.ts';
 import type { AddedFile } from '../../lib/ops/archive/add-file.ts';
 import { readArchiveKeys } from '../../lib/ops/archive-keys.ts';
 import { localTarget } from '../../lib/ops/target.ts';

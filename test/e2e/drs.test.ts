@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import type { AwsCall, Fault } from '../../lib/local/aws/traffic.ts';
+import type { AwsCall, Fault } from '../../lib/local/endpoint/traffic.ts';
 import { Service } from '../helpers/service.ts';
 
 const objects = 'ga4gh/drs/v1/objects';

@@ -13,7 +13,7 @@ import { generateKeyPair } from '../../lib/crypt4gh/index.ts';
 import { problemReply } from '../../lib/http/problem.ts';
 import { gatewayError, renderGatewayResponse } from '../../lib/local/api-gateway/gateway-response.ts';
 import type { RestApi } from '../../lib/local/api-gateway/model.ts';
-import type { AwsCall, Fault } from '../../lib/local/aws/traffic.ts';
+import type { AwsCall, Fault } from '../../lib/local/endpoint/traffic.ts';
 import { OpenApi } from '../helpers/openapi.ts';
 import { type RawReply, type RawRequest, rawRequest } from '../helpers/raw-http.ts';
 import { basic, Service } from '../helpers/service.ts';

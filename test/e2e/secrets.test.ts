@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { formatPublicKey, generateKeyPair, publicKeyOf } from '../../lib/crypt4gh/index.ts';
-import type { FaultRule } from '../../lib/local/aws/traffic.ts';
+import type { FaultRule } from '../../lib/local/endpoint/traffic.ts';
 import { localTarget } from '../../lib/ops/target.ts';
 import { type Finding, findSecrets, type Secret, type Trace } from '../helpers/secret-search.ts';
 import { basic, Service, until } from '../helpers/service.ts';

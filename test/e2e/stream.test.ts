@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { Fault } from '../../lib/local/aws/traffic.ts';
+import type { Fault } from '../../lib/local/endpoint/traffic.ts';
 import { expectProblem, type RawReply, rawRequest } from '../helpers/raw-http.ts';
 import { basic, Service } from '../helpers/service.ts';
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { generateKeyPair } from '../../lib/crypt4gh/index.ts';
-import type { AwsCall } from '../../lib/local/aws/traffic.ts';
+import type { AwsCall } from '../../lib/local/endpoint/traffic.ts';
 import { opsProcess } from '../helpers/ops-process.ts';
 import { expectProblem } from '../helpers/raw-http.ts';
 import { Service, until } from '../helpers/service.ts';

@@ -1,4 +1,5 @@
-import { headerLength } from '../../lib/crypt4gh/header.ts';
+import { headerLength } from '../../lib/crypt4gh/header/header.ts';
+import { sealingKey, sealPackets } from '../../lib/crypt4gh/header/packets.ts';
 import {
   addRecipients,
   type OpenedHeader,
@@ -6,8 +7,7 @@ import {
   publicKeyOf,
   reencryptHeader,
 } from '../../lib/crypt4gh/index.ts';
-import { sealingKey, sealPackets } from '../../lib/crypt4gh/packets.ts';
-import { importPrivateKey } from '../../lib/crypt4gh/x25519.ts';
+import { importPrivateKey } from '../../lib/crypt4gh/keys/x25519.ts';
 import { fieldValue, mutated } from './mutations.ts';
 import { Seeded } from './seeded.ts';
 

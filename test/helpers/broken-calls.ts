@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { ListMultipartUploadsCommand } from '@aws-sdk/client-s3';
 import { ChangeMessageVisibilityCommand } from '@aws-sdk/client-sqs';
-import type { AwsCall, Fault } from '../../lib/local/aws/traffic.ts';
+import type { AwsCall, Fault } from '../../lib/local/endpoint/traffic.ts';
 import type { Service } from './service.ts';
 
 /** The message that a function works on while it makes a call. */

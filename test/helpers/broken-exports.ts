@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { AwsCall, Fault } from '../../lib/local/aws/traffic.ts';
+import type { AwsCall, Fault } from '../../lib/local/endpoint/traffic.ts';
 import {
   areQueuesEmpty,
   type Break,

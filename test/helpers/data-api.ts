@@ -1,5 +1,5 @@
 import { RDSDataClient } from '@aws-sdk/client-rds-data';
-import { AwsError, type AwsReply, errorReply } from '../../lib/local/aws/errors.ts';
+import { AwsError, type AwsReply, errorReply } from '../../lib/local/endpoint/errors.ts';
 import type { SqlDatabase } from '../../lib/local/rds-data/database.ts';
 import { rdsDataService } from '../../lib/local/rds-data/rds-data.ts';
 import { DataApi, type DataApiOptions } from '../../lib/stores/rds/data-api.ts';

@@ -1,7 +1,7 @@
+import type { DrsAccess, DrsEndpoint } from '../../lib/api/drs/objects.ts';
 import { encryptHeader } from '../../lib/crypt4gh/index.ts';
 import { describeFile } from '../../lib/direct/description.ts';
 import type { FileFacts } from '../../lib/direct/ports.ts';
-import type { DrsAccess, DrsEndpoint } from '../../lib/http/drs/objects.ts';
 import { ExportWorld, vector, vectorKey } from './export-world.ts';
 import { makeTestIssuer, rulesOf, type TestIssuer } from './issuer.ts';
 

@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
+import type { ArchiveKey, ExportEvent, ExportLog, FileExports } from '../../lib/archive/ports.ts';
 import { type DenyListEntry, denyListOf } from '../../lib/contract/deny-list.ts';
 import { type FileExportMessage, fileExportMessage } from '../../lib/contract/messages.ts';
 import type { ConsumeDependencies } from '../../lib/export/consume.ts';
-import type { ArchiveKey, ExportEvent, ExportLog, FileExports } from '../../lib/export/ports.ts';
 import type { StageDependencies } from '../../lib/export/stage.ts';
 import { type DatasetGrant, VisaError, type VisaErrorCode } from '../../lib/visas/index.ts';
 import { FakeArchive } from './fake-archive.ts';

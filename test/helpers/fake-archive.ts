@@ -1,5 +1,5 @@
+import type { Archive, BodyAddress, ObjectHead } from '../../lib/archive/ports.ts';
 import { ArchiveDamagedError, ArchiveLocationUnknownError } from '../../lib/errors.ts';
-import type { Archive, BodyAddress, ObjectHead } from '../../lib/export/ports.ts';
 import type { PortCalls } from './port-calls.ts';
 
 /** Archived bodies in memory, all in one bucket, the default. Counts what is read; refuses what S3 or the port's contract refuses. */

@@ -1,4 +1,4 @@
-import type { ArchivedFile, Catalogue, FileReference, Finding, Wanted } from '../../lib/export/ports.ts';
+import type { ArchivedFile, Catalogue, FileReference, Finding, Wanted } from '../../lib/archive/ports.ts';
 import type { PortCalls } from './port-calls.ts';
 
 interface Dataset {

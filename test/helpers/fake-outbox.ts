@@ -1,12 +1,12 @@
-import { parseDirectKey } from '../../lib/contract/direct-key.ts';
-import { outboxMetadata, parseOutboxKey } from '../../lib/contract/outbox-key.ts';
 import type {
   ContainerSource,
   MultipartUpload,
   ObjectHead,
   OutboxWriter,
   WriteResult,
-} from '../../lib/export/ports.ts';
+} from '../../lib/archive/ports.ts';
+import { parseDirectKey } from '../../lib/contract/direct-key.ts';
+import { outboxMetadata, parseOutboxKey } from '../../lib/contract/outbox-key.ts';
 import type { FakeArchive } from './fake-archive.ts';
 import type { PortCalls } from './port-calls.ts';
 

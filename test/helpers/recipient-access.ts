@@ -1,8 +1,8 @@
 import { hash } from 'bcryptjs';
+import { ArchiveCredentials } from '../../lib/api/outbox/archive-credentials.ts';
+import type { OutboxAccess } from '../../lib/api/outbox/recipients.ts';
+import type { ArchiveUsers } from '../../lib/api/ports.ts';
 import type { Subject } from '../../lib/contract/outbox-key.ts';
-import { ArchiveCredentials } from '../../lib/http/archive-credentials.ts';
-import type { ArchiveUsers } from '../../lib/http/ports.ts';
-import type { OutboxAccess } from '../../lib/http/recipients.ts';
 import { makeTestIssuer, rulesOf, type TestIssuer, type VisaChoices } from './issuer.ts';
 
 /** The moment at which these requests are made. */

@@ -1,5 +1,5 @@
+import type { ExportRequests } from '../../lib/api/ports.ts';
 import { type ExportRequestMessage, exportRequestMessage } from '../../lib/contract/messages.ts';
-import type { ExportRequests } from '../../lib/http/ports.ts';
 
 interface Published {
   readonly requestId: string;

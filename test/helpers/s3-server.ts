@@ -3,11 +3,10 @@ import { createServer, type IncomingMessage } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { S3Client } from '@aws-sdk/client-s3';
-import { AwsError, errorReply } from '../../lib/local/aws/errors.ts';
-import { writeBody } from '../../lib/local/http.ts';
+import { AwsError, errorReply } from '../../lib/local/endpoint/errors.ts';
 import { LocalS3 } from '../../lib/local/s3/local-s3.ts';
+import { sendReply } from '../../lib/local/s3/s3-reply.ts';
 import { parseS3Request, type S3Request } from '../../lib/local/s3/s3-request.ts';
-import { StoredBody } from '../../lib/local/s3/stored-body.ts';
 import { s3Client } from '../../lib/stores/s3/client.ts';
 import { testClient } from './http-handler.ts';
 
@@ -45,10 +44,7 @@ export class S3Server implements AsyncDisposable {
     const server = createServer((request, response) => {
       void test.#handle(s3, request).then(async (reply) => {
         if (!reply) return request.socket.destroy();
-        if (!request.complete) request.resume();
-        response.writeHead(reply.status, reply.headers);
-        if (reply.body instanceof StoredBody) return reply.body.writeTo(response);
-        return writeBody(response, request.method === 'HEAD' ? '' : reply.body);
+        return sendReply(request, response, reply);
       });
     });
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));

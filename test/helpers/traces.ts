@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { HeadObjectCommand, ListObjectsV2Command } from '@aws-sdk/client-s3';
 import { ReceiveMessageCommand } from '@aws-sdk/client-sqs';
 import { vi } from 'vitest';
-import type { AwsCall } from '../../lib/local/aws/traffic.ts';
+import type { AwsCall } from '../../lib/local/endpoint/traffic.ts';
 import type { Trace } from './secret-search.ts';
 import type { Service } from './service.ts';
 

@@ -6,7 +6,7 @@ import { expect, test } from 'vitest';
  * Why credentials were refused is put into the JSON of a gateway response as it is: API Gateway has no escaping there. So
  * every sentence is a literal of printable ASCII without quotation mark and backslash, and holds nothing of a request.
  */
-const folders = ['lib/http', 'lib/direct'];
+const folders = ['lib/http', 'lib/api', 'lib/direct'];
 /** What may stand in a sentence: names of headers, and what `lib/visas/errors.ts` says. */
 const variables = new Set(['name', 'error.code', 'error.message']);
 

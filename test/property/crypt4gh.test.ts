@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { serializeHeader } from '../../lib/crypt4gh/header.ts';
+import { serializeHeader } from '../../lib/crypt4gh/header/header.ts';
+import { sealingKey, sealPackets } from '../../lib/crypt4gh/header/packets.ts';
 import {
   Crypt4ghError,
   decrypt,
@@ -17,8 +18,7 @@ import {
   parsePublicKey,
   reencryptHeader,
 } from '../../lib/crypt4gh/index.ts';
-import { sealingKey, sealPackets } from '../../lib/crypt4gh/packets.ts';
-import { importPrivateKey } from '../../lib/crypt4gh/x25519.ts';
+import { importPrivateKey } from '../../lib/crypt4gh/keys/x25519.ts';
 import { collect, generatedPlaintext, inChunks, vectorFile } from '../helpers/crypt4gh-vectors.ts';
 import { applyPlainly, editLists } from '../helpers/edit-lists.ts';
 

@@ -1,10 +1,10 @@
 import fc from 'fast-check';
 import { beforeAll, expect, test } from 'vitest';
+import type { ArchivedFile } from '../../lib/archive/ports.ts';
 import { encryptHeader, encryptSegments } from '../../lib/crypt4gh/index.ts';
 import { containerOf } from '../../lib/direct/container.ts';
 import { partOf } from '../../lib/direct/part.ts';
 import { RangeNotSatisfiableError } from '../../lib/errors.ts';
-import type { ArchivedFile } from '../../lib/export/ports.ts';
 import { collect, generatedPlaintext } from '../helpers/crypt4gh-vectors.ts';
 import { applyPlainly, editLists } from '../helpers/edit-lists.ts';
 import { ExportWorld, vectorKey } from '../helpers/export-world.ts';

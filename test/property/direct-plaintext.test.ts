@@ -1,10 +1,10 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
+import { serve } from '../../lib/api/direct/deliver.ts';
 import { encryptHeader, openHeader } from '../../lib/crypt4gh/index.ts';
 import { between, plaintextOf } from '../../lib/direct/plaintext.ts';
 import { RangeNotSatisfiableError } from '../../lib/errors.ts';
 import type { ReplyBody } from '../../lib/http/reply.ts';
-import { serve } from '../../lib/http/serve.ts';
 import { collect, generatedPlaintext } from '../helpers/crypt4gh-vectors.ts';
 import { applyPlainly, editLists } from '../helpers/edit-lists.ts';
 import { ExportWorld, vector, vectorKey } from '../helpers/export-world.ts';

@@ -1,10 +1,10 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
+import { parseExportRequest } from '../../lib/api/export/export-body.ts';
+import { slice } from '../../lib/api/outbox/outbox-rows.ts';
+import { parsePage } from '../../lib/api/outbox/paging.ts';
 import { DataOutError } from '../../lib/errors.ts';
 import { parseBasic, parseBearer, visaToken } from '../../lib/http/authorization.ts';
-import { parseExportRequest } from '../../lib/http/export-body.ts';
-import { slice } from '../../lib/http/outbox-rows.ts';
-import { parsePage } from '../../lib/http/paging.ts';
 import { problemReply } from '../../lib/http/problem.ts';
 import { basic, httpRequest } from '../helpers/http-request.ts';
 

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { AwsCall, Fault } from '../../lib/local/aws/traffic.ts';
+import type { AwsCall, Fault } from '../../lib/local/endpoint/traffic.ts';
 import { expectProblem, type RawReply, type RawRequest, rawRequest } from '../helpers/raw-http.ts';
 import { basic, type ListedFile, Service } from '../helpers/service.ts';
 

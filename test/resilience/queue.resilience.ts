@@ -5,7 +5,7 @@ import { DeleteMessageCommand, ReceiveMessageCommand } from '@aws-sdk/client-sqs
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { type FileExportMessage, fileExportMessage } from '../../lib/contract/messages.ts';
 import { generateKeyPair } from '../../lib/crypt4gh/index.ts';
-import type { AwsCall, Fault } from '../../lib/local/aws/traffic.ts';
+import type { AwsCall, Fault } from '../../lib/local/endpoint/traffic.ts';
 import {
   areQueuesEmpty,
   type Delivery,

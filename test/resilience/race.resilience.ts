@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { HeadObjectCommand } from '@aws-sdk/client-s3';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { generateKeyPair, openHeader, splitContainer } from '../../lib/crypt4gh/index.ts';
-import type { AwsCall, Fault } from '../../lib/local/aws/traffic.ts';
+import type { AwsCall, Fault } from '../../lib/local/endpoint/traffic.ts';
 import { areQueuesEmpty, type Delivery, deliveryOf, forceVisible, unfinishedUploads } from '../helpers/broken-calls.ts';
 import { Service, until } from '../helpers/service.ts';
 

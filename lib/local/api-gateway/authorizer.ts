@@ -1,4 +1,4 @@
-import { isAllowed, parsePolicy, type Statement } from '../aws/iam.ts';
+import { isAllowed, parsePolicy, type Statement } from '../endpoint/iam.ts';
 import { UnsupportedTemplateError } from '../errors.ts';
 import type { Functions } from '../lambda/functions.ts';
 import { accountId } from '../template/names.ts';

@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { customerKeys } from '../aws/customer-keys.ts';
-import { isAllowed } from '../aws/iam.ts';
-import type { Emulator } from '../emulator/emulator.ts';
-import { type ReceivedMessage, succeeded, toRecord } from '../emulator/resources.ts';
-import { shortestVisibility } from '../emulator/sqs.ts';
+import { customerKeys } from '../endpoint/customer-keys.ts';
+import { isAllowed } from '../endpoint/iam.ts';
 import { EngineError, UnsupportedTemplateError } from '../errors.ts';
+import { type ReceivedMessage, succeeded, toRecord } from '../sqs/create-queues.ts';
+import type { QueueServer } from '../sqs/queue-server.ts';
+import { shortestVisibility } from '../sqs/sqs.ts';
 import type { Deployment } from '../template/deployment.ts';
 import { list, optionalNumber, type Resource, record, text } from '../template/template.ts';
 import type { Functions } from './functions.ts';
@@ -29,7 +29,7 @@ const pollActions = ['sqs:ReceiveMessage', 'sqs:DeleteMessage', 'sqs:GetQueueAtt
 
 /** Lambda's side of SQS: polls queues, invokes functions, deletes what they have handled. */
 export class EventSources {
-  readonly #emulator: Emulator;
+  readonly #queueServer: QueueServer;
   readonly #functions: Functions;
   readonly #region: string;
   readonly #loops: Promise<void>[];
@@ -37,8 +37,8 @@ export class EventSources {
   #stopping = false;
 
   /** Start polling. */
-  constructor(deployment: Deployment, emulator: Emulator, functions: Functions) {
-    this.#emulator = emulator;
+  constructor(deployment: Deployment, queueServer: QueueServer, functions: Functions) {
+    this.#queueServer = queueServer;
     this.#functions = functions;
     this.#region = deployment.region;
     this.#loops = readMappings(deployment, functions).map((mapping) => this.#poll(mapping));
@@ -56,7 +56,7 @@ export class EventSources {
     for (const { mapping, message } of this.#inFlight.values()) {
       const VisibilityTimeout = shortestVisibility;
       const input = { QueueUrl: mapping.queueUrl, ReceiptHandle: message.ReceiptHandle, VisibilityTimeout };
-      await this.#emulator.sqs('ChangeMessageVisibility', input).catch(unlessVisibleAlready);
+      await this.#queueServer.sqs('ChangeMessageVisibility', input).catch(unlessVisibleAlready);
     }
   }
 
@@ -88,7 +88,7 @@ export class EventSources {
 
   async #receive(mapping: Mapping, MaxNumberOfMessages: number): Promise<Record<string, unknown>> {
     try {
-      return await this.#emulator.sqs('ReceiveMessage', {
+      return await this.#queueServer.sqs('ReceiveMessage', {
         QueueUrl: mapping.queueUrl,
         MaxNumberOfMessages,
         WaitTimeSeconds: pollSeconds,
@@ -96,7 +96,7 @@ export class EventSources {
         MessageAttributeNames: ['All'],
       });
     } catch {
-      // A queue that was deleted meanwhile, or an emulator that is going away: as Lambda does it, try again.
+      // A queue that was deleted meanwhile, or a queue server that is going away: as Lambda does it, try again.
       if (!this.#stopping) await sleep(pollSeconds * 1000);
       return {};
     }
@@ -110,7 +110,7 @@ export class EventSources {
     const done = !result.ok ? [] : mapping.reportsFailures ? succeeded(messages, result.payload) : messages;
     for (const { ReceiptHandle } of done) {
       const input = { QueueUrl: mapping.queueUrl, ReceiptHandle };
-      await this.#emulator.sqs('DeleteMessage', input).catch(unlessVisibleAlready);
+      await this.#queueServer.sqs('DeleteMessage', input).catch(unlessVisibleAlready);
     }
     for (const { ReceiptHandle } of messages) this.#inFlight.delete(ReceiptHandle);
   }

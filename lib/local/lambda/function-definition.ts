@@ -1,8 +1,8 @@
 import { cpSync, existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { trustedIssuersFile } from '../../contract/environment.ts';
-import type { Credentials, Principal } from '../aws/credentials.ts';
-import { parsePolicy, type Statement } from '../aws/iam.ts';
+import type { Credentials, Principal } from '../endpoint/credentials.ts';
+import { parsePolicy, type Statement } from '../endpoint/iam.ts';
 import { UnsupportedTemplateError } from '../errors.ts';
 import type { Stack } from '../template/assembly.ts';
 import type { Deployment } from '../template/deployment.ts';

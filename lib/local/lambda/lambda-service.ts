@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import { AwsError, type AwsReply } from '../aws/errors.ts';
-import type { JsonService } from '../aws/json-service.ts';
+import { AwsError, type AwsReply } from '../endpoint/errors.ts';
+import type { JsonService } from '../endpoint/json-service.ts';
 import { type Functions, payloadLimit } from './functions.ts';
 
 /** `POST /2015-03-31/functions/{FunctionName}/invocations`, the name or the ARN percent-encoded. */

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { type PGlite, type Results, types } from '@electric-sql/pglite';
-import { AwsError } from '../aws/errors.ts';
+import { AwsError } from '../endpoint/errors.ts';
 import { authenticate, type Login } from './database-login.ts';
 import { openPostgres } from './postgres-image.ts';
 import type { SqlValue } from './sql-values.ts';

@@ -1,5 +1,5 @@
-import { AwsError, type AwsReply } from '../aws/errors.ts';
-import { type JsonObject, type JsonService, parseJson } from '../aws/json-service.ts';
+import { AwsError, type AwsReply } from '../endpoint/errors.ts';
+import { type JsonObject, type JsonService, parseJson } from '../endpoint/json-service.ts';
 import { list, record } from '../template/template.ts';
 import type { SqlDatabase, SqlResult, SqlSession } from './database.ts';
 import type { Login } from './database-login.ts';

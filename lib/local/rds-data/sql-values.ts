@@ -1,4 +1,4 @@
-import { AwsError } from '../aws/errors.ts';
+import { AwsError } from '../endpoint/errors.ts';
 import { record } from '../template/template.ts';
 
 /** A parameter as PostgreSQL's wire protocol takes it: text, and the OID of the type it is declared with. */

@@ -1,4 +1,4 @@
-import { AwsError } from '../aws/errors.ts';
+import { AwsError } from '../endpoint/errors.ts';
 
 /** The longest line between two chunks: a length, or a trailer. */
 const longestLine = 1024;

@@ -3,6 +3,7 @@ import { mkdirSync, readdirSync, rmSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { contentsOf, type DataFiles } from './data-files.ts';
 import { readDocument, writeDocument } from './documents.ts';
+import type { LifecycleRule } from './lifecycle.ts';
 import { SortedKeys } from './sorted-keys.ts';
 import type { StoredObject } from './stored-object.ts';
 import { Uploads } from './uploads.ts';
@@ -19,6 +20,7 @@ export class Bucket {
   readonly name: string;
   /** Under a KMS key: entity tags are then no digests of the bytes, as in S3. */
   isEncrypted = false;
+  lifecycle: readonly LifecycleRule[] = [];
   readonly files: DataFiles;
   readonly uploads: Uploads;
   readonly keys = new SortedKeys();
@@ -44,7 +46,7 @@ export class Bucket {
     const previous = this.#objects.get(object.key);
     writeDocument(this.#document(object.key), object);
     this.#objects.set(object.key, object);
-    if (previous) this.files.remove(previous.owner, contentsOf(previous.extents));
+    if (previous) this.files.discard(previous);
     else this.keys.add(object.key);
   }
 
@@ -54,7 +56,7 @@ export class Bucket {
     rmSync(this.#document(key), { force: true });
     this.#objects.delete(key);
     this.keys.delete(key);
-    this.files.remove(object.owner, contentsOf(object.extents));
+    this.files.discard(object);
   }
 
   #load(): void {

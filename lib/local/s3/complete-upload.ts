@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { AwsError } from '../aws/errors.ts';
+import { AwsError } from '../endpoint/errors.ts';
 import { bareTag, checkWrite } from './conditions.ts';
 import { combinedCrc, emptyCrc, formatCrc } from './crc64nvme.ts';
 import { contentsOf, joined } from './data-files.ts';
@@ -7,7 +7,7 @@ import { s3Limits } from './limits.ts';
 import { crcOfPart, uploadId } from './multipart.ts';
 import type { Operation } from './operation.ts';
 import { entityTag } from './put-object.ts';
-import { receiveDocument } from './received-body.ts';
+import { compareChecksum, crcHeader, receiveDocument } from './received-body.ts';
 import { notImplemented } from './refusals.ts';
 import type { Part, Upload } from './uploads.ts';
 import { element, elements, malformedXml, textOf, xmlReply } from './xml.ts';
@@ -84,10 +84,8 @@ function listedParts(document: string, upload: Upload): readonly Part[] {
 function checkChecksum(headers: Readonly<Record<string, string | string[] | undefined>>, crc: string): void {
   for (const [name, value] of Object.entries(headers)) {
     if (!/^x-amz-checksum-(?!type|algorithm)/.test(name)) continue;
-    if (name !== 'x-amz-checksum-crc64nvme') throw notImplemented(`the checksum ${name} of a multipart upload`);
-    if (value !== crc) {
-      throw new AwsError(400, 'BadDigest', 'The CRC64NVME you specified did not match the calculated checksum.');
-    }
+    if (name !== crcHeader) throw notImplemented(`the checksum ${name} of a multipart upload`);
+    compareChecksum(name, String(value), crc);
   }
 }
 

@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import { AwsError } from '../aws/errors.ts';
+import { AwsError } from '../endpoint/errors.ts';
 import { noSuchKey, notImplemented, preconditionFailed } from './refusals.ts';
 import type { StoredObject } from './stored-object.ts';
 

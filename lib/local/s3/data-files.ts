@@ -98,6 +98,11 @@ export class DataFiles {
     return { owner, extents: from.extents };
   }
 
+  /** Let go of all the files of an object or a part. */
+  discard({ owner, extents }: Stored): void {
+    this.remove(owner, contentsOf(extents));
+  }
+
   /** Let go of files; of those that are being read, when the last reader is gone. */
   remove(owner: string, contents: Iterable<string>): void {
     const held = this.#held.get(owner);

@@ -1,5 +1,5 @@
 import { validateHeaderValue } from 'node:http';
-import { AwsError } from '../aws/errors.ts';
+import { AwsError } from '../endpoint/errors.ts';
 import { isModifiedFor } from './conditions.ts';
 import { slice } from './data-files.ts';
 import type { Operation } from './operation.ts';

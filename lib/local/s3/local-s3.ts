@@ -1,7 +1,7 @@
 import { chmodSync, mkdirSync, readdirSync } from 'node:fs';
 import type { IncomingMessage } from 'node:http';
 import { join } from 'node:path';
-import { AwsError } from '../aws/errors.ts';
+import { AwsError } from '../endpoint/errors.ts';
 import { Bucket } from './bucket.ts';
 import { completeMultipartUpload } from './complete-upload.ts';
 import { DataFiles } from './data-files.ts';
@@ -51,7 +51,6 @@ export class LocalS3 {
   readonly #files: DataFiles;
   readonly #now: () => Date;
   readonly #buckets = new Map<string, Bucket>();
-  readonly #lifecycles = new Map<string, readonly LifecycleRule[]>();
 
   /** @param folder what an earlier run left there is found again */
   constructor(folder: string, now: () => Date) {
@@ -69,15 +68,12 @@ export class LocalS3 {
   createBucket(name: string, options: BucketOptions = { isEncrypted: false, lifecycle: [] }): void {
     const bucket = this.#buckets.get(name) ?? this.#open(name);
     bucket.isEncrypted = options.isEncrypted;
-    this.#lifecycles.set(name, options.lifecycle);
+    bucket.lifecycle = options.lifecycle;
   }
 
   /** Carry out the lifecycle rules of all buckets. */
   applyLifecycles(): void {
-    for (const [name, rules] of this.#lifecycles) {
-      const bucket = this.#buckets.get(name);
-      if (bucket) applyLifecycle(bucket, rules, this.#now());
-    }
+    for (const bucket of this.#buckets.values()) applyLifecycle(bucket, this.#now());
   }
 
   /** Let the unfinished uploads under a prefix have begun earlier: what a test does to let time pass. */

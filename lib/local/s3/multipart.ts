@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
-import { AwsError } from '../aws/errors.ts';
+import { AwsError } from '../endpoint/errors.ts';
 import { formatCrc } from './crc64nvme.ts';
-import { contentsOf, slice } from './data-files.ts';
+import { slice } from './data-files.ts';
 import { s3Limits } from './limits.ts';
 import { type Operation, wholeSeconds } from './operation.ts';
 import { copySource, entityTag } from './put-object.ts';
@@ -42,7 +42,7 @@ export const uploadPart: Operation = async (s3, request, { bucket, now }) => {
     const part = { number, extents: stored.extents, size, etag, crc: hex(crc), lastModified: wholeSeconds(now()) };
     bucket.uploads.addPart(upload, part);
   } catch (error) {
-    bucket.files.remove(upload.id, contentsOf(stored.extents));
+    bucket.files.discard(stored);
     throw error;
   }
   return emptyReply(200, { etag, ...(upload.tellsChecksums && { 'x-amz-checksum-crc64nvme': formatCrc(crc) }) });

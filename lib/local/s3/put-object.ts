@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
-import { AwsError } from '../aws/errors.ts';
+import { AwsError } from '../endpoint/errors.ts';
 import type { Bucket } from './bucket.ts';
 import { checkCopySource, checkWrite } from './conditions.ts';
 import { formatCrc } from './crc64nvme.ts';
-import { contentsOf, newId } from './data-files.ts';
+import { newId } from './data-files.ts';
 import { s3Limits } from './limits.ts';
 import { type Context, type Operation, wholeSeconds } from './operation.ts';
 import { receiveBody } from './received-body.ts';
@@ -83,7 +83,7 @@ function commit(bucket: Bucket, object: StoredObject, headers: IncomingHttpHeade
     checkWrite(object.key, bucket.find(object.key), headers);
     bucket.put(object);
   } catch (error) {
-    bucket.files.remove(object.owner, contentsOf(object.extents));
+    bucket.files.discard(object);
     throw error;
   }
 }

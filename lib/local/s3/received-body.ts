@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import { Crc32, Crc32c } from '@aws-sdk/checksums/crc';
-import { AwsError } from '../aws/errors.ts';
+import { AwsError } from '../endpoint/errors.ts';
 import { readAll } from '../http.ts';
 import { chunked } from './aws-chunked.ts';
 import { formatCrc } from './crc64nvme.ts';
@@ -33,7 +33,7 @@ const digests: Readonly<Record<string, () => Digest>> = {
   'x-amz-checksum-sha1': () => createHash('sha1'),
   'x-amz-checksum-sha256': () => createHash('sha256'),
 };
-const crcHeader = 'x-amz-checksum-crc64nvme';
+export const crcHeader = 'x-amz-checksum-crc64nvme';
 
 /**
  * Write the body of a request into a data file, and compare it with what the request says of it. Nothing is left of a body
@@ -76,15 +76,12 @@ export async function receiveBody(
         'The request contained trailing data that was not well-formed or did not conform to our published schema.',
       );
     }
-    compare(crcHeader, stated.get(crcHeader), formatCrc(crc));
+    compareChecksum(crcHeader, stated.get(crcHeader), formatCrc(crc));
     for (const [header, digest] of wanted) {
-      compare(header, stated.get(header), Buffer.from(await digest.digest()).toString('base64'));
+      compareChecksum(header, stated.get(header), Buffer.from(await digest.digest()).toString('base64'));
     }
   } catch (error) {
-    files.remove(
-      owner,
-      stored.extents.map(({ content }) => content),
-    );
+    files.discard(stored);
     throw error;
   }
   return { stored, size, md5: md5?.digest('hex'), crc };
@@ -151,7 +148,8 @@ function wantedDigests(headers: IncomingHttpHeaders): ReadonlyMap<string, Digest
   return wanted;
 }
 
-function compare(header: string, stated: string | undefined, found: string): void {
+/** Hold a stated checksum against the bytes. @throws AwsError BadDigest */
+export function compareChecksum(header: string, stated: string | undefined, found: string): void {
   if (stated === undefined || stated === found) return;
   const name = header === 'content-md5' ? 'Content-MD5' : header.replace('x-amz-checksum-', '').toUpperCase();
   throw new AwsError(400, 'BadDigest', `The ${name} you specified did not match the calculated checksum.`);

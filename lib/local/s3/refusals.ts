@@ -1,4 +1,4 @@
-import { AwsError } from '../aws/errors.ts';
+import { AwsError } from '../endpoint/errors.ts';
 
 /** Refusals of S3 that several operations have, in its own words. */
 

@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import { AwsError } from '../aws/errors.ts';
-import type { Permission } from '../aws/iam.ts';
+import { AwsError } from '../endpoint/errors.ts';
+import type { Permission } from '../endpoint/iam.ts';
 import { s3Limits } from './limits.ts';
 import { notImplemented } from './refusals.ts';
 

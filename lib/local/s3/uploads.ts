@@ -1,6 +1,6 @@
 import { mkdirSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { AwsError } from '../aws/errors.ts';
+import { AwsError } from '../endpoint/errors.ts';
 import { contentsOf, type DataFiles, type Extent, newId } from './data-files.ts';
 import { appendLine, readDocument, readLines, writeDocument } from './documents.ts';
 import { compareUtf8 } from './sorted-keys.ts';

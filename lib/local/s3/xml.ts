@@ -1,4 +1,4 @@
-import { AwsError, escapeXml } from '../aws/errors.ts';
+import { AwsError, escapeXml } from '../endpoint/errors.ts';
 import type { S3Reply } from './s3-reply.ts';
 
 /** One element with a text. */

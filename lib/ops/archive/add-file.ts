@@ -1,7 +1,7 @@
 import { randomInt, randomUUID } from 'node:crypto';
+import type { ArchiveKey } from '../../archive/ports.ts';
 import { limits } from '../../contract/limits.ts';
 import { encryptedBodySize } from '../../crypt4gh/index.ts';
-import type { ArchiveKey } from '../../export/ports.ts';
 import type { InventoryFile } from '../../stores/rds/archive-inventory.ts';
 import { type ArchiveRegistration, FileIdTakenError } from '../../stores/rds/archive-writer.ts';
 import { OpsError } from '../errors.ts';

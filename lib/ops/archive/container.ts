@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import type { ArchiveKey } from '../../archive/ports.ts';
 import { keyHashOf } from '../../contract/key-hash.ts';
 import { limits } from '../../contract/limits.ts';
 import {
@@ -9,7 +10,6 @@ import {
   openHeader,
   splitContainer,
 } from '../../crypt4gh/index.ts';
-import type { ArchiveKey } from '../../export/ports.ts';
 import { OpsError } from '../errors.ts';
 import type { PeekableBytes } from './streams.ts';
 import { Counter, tee } from './streams.ts';

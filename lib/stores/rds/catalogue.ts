@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import * as z from 'zod';
+import type { ArchivedFile, Catalogue, FileReference, Finding, Wanted } from '../../archive/ports.ts';
 import { limits } from '../../contract/limits.ts';
 import { ArchiveDamagedError } from '../../errors.ts';
-import type { ArchivedFile, Catalogue, FileReference, Finding, Wanted } from '../../export/ports.ts';
 import type { SqlExecutor } from './data-api.ts';
 import { newestEvent } from './dataset-events.ts';
 import { decision, decisionRow } from './decision.ts';

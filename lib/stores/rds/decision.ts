@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import type { Wanted } from '../../export/ports.ts';
+import type { Wanted } from '../../archive/ports.ts';
 import { newestEvent } from './dataset-events.ts';
 
 /** Rows of an answer at most. Ids have at most 256 characters, so that it stays below the 1 MiB of a result. */

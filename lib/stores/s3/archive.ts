@@ -1,7 +1,7 @@
 import { addAbortSignal, Readable } from 'node:stream';
 import { GetObjectCommand, type S3Client } from '@aws-sdk/client-s3';
+import type { Archive, BodyAddress, ObjectHead } from '../../archive/ports.ts';
 import { ArchiveDamagedError } from '../../errors.ts';
-import type { Archive, BodyAddress, ObjectHead } from '../../export/ports.ts';
 import { errorName, errorStatus, isTransient, storeFailure } from '../aws-failure.ts';
 import { type ArchiveBuckets, bucketAt } from './archive-buckets.ts';
 import { headObject } from './head.ts';

@@ -1,5 +1,5 @@
 import { HeadObjectCommand, type S3Client } from '@aws-sdk/client-s3';
-import type { ObjectHead } from '../../export/ports.ts';
+import type { ObjectHead } from '../../archive/ports.ts';
 import { errorStatus, storeFailure } from '../aws-failure.ts';
 
 /** HeadObject; `undefined` when there is no such object. `what` names the bucket's purpose in error texts. */

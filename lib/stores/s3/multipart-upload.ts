@@ -6,9 +6,9 @@ import {
   UploadPartCommand,
   UploadPartCopyCommand,
 } from '@aws-sdk/client-s3';
+import type { ContainerSource, MultipartUpload, ObjectHead, WriteResult } from '../../archive/ports.ts';
 import { outboxMetadata } from '../../contract/outbox-key.ts';
 import { TemporarilyUnavailableError } from '../../errors.ts';
-import type { ContainerSource, MultipartUpload, ObjectHead, WriteResult } from '../../export/ports.ts';
 import { errorName, isTransient, storeFailure } from '../aws-failure.ts';
 import { bodyDamage } from './archive.ts';
 import { type ArchiveBuckets, bucketAt } from './archive-buckets.ts';

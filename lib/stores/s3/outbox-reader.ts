@@ -1,6 +1,6 @@
 import { ListObjectsV2Command, type S3Client } from '@aws-sdk/client-s3';
+import type { Clock, OutboxReader, StagedFile } from '../../archive/ports.ts';
 import { isOutboxFileName, outboxKey, parseOutboxKey } from '../../contract/outbox-key.ts';
-import type { Clock, OutboxReader, StagedFile } from '../../export/ports.ts';
 import { storeFailure } from '../aws-failure.ts';
 import { headObject } from './head.ts';
 import { presignedGet } from './presigned-get.ts';

@@ -7,7 +7,7 @@ import {
   PutObjectCommand,
   type S3Client,
 } from '@aws-sdk/client-s3';
-import type { MultipartUpload, ObjectHead, OutboxWriter, WriteResult } from '../../export/ports.ts';
+import type { MultipartUpload, ObjectHead, OutboxWriter, WriteResult } from '../../archive/ports.ts';
 import { errorName, storeFailure } from '../aws-failure.ts';
 import type { ArchiveBuckets } from './archive-buckets.ts';
 import { patient } from './client.ts';

@@ -1,7 +1,7 @@
 import { GetObjectCommand, type S3Client } from '@aws-sdk/client-s3';
 import { getSignedUrl } from '@aws-sdk/s3-request-presigner';
+import type { Clock } from '../../archive/ports.ts';
 import { isOutboxFileName } from '../../contract/outbox-key.ts';
-import type { Clock } from '../../export/ports.ts';
 
 export interface PresignOptions {
   /** Life of a presigned URL, in seconds. */

@@ -1,7 +1,7 @@
 import * as z from 'zod';
+import type { ArchiveKey, ArchiveKeys } from '../../archive/ports.ts';
 import { keyHashOf } from '../../contract/key-hash.ts';
 import { parsePrivateKey, publicKeyFingerprint, publicKeyOf } from '../../crypt4gh/index.ts';
-import type { ArchiveKey, ArchiveKeys } from '../../export/ports.ts';
 import { CachedSecret, MalformedSecretError, type SecretOptions } from './cached-secret.ts';
 
 const secret = z.object({

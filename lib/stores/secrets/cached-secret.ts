@@ -1,6 +1,6 @@
 import { GetSecretValueCommand, type SecretsManagerClient } from '@aws-sdk/client-secrets-manager';
 import type * as z from 'zod';
-import type { Clock } from '../../export/ports.ts';
+import type { Clock } from '../../archive/ports.ts';
 import { storeFailure } from '../aws-failure.ts';
 
 export interface SecretOptions {

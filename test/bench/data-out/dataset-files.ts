@@ -1,4 +1,4 @@
-import type { AwsCall } from '../../../lib/local/aws/traffic.ts';
+import type { AwsCall } from '../../../lib/local/endpoint/traffic.ts';
 import { formatBytes, formatDuration } from '../../../lib/terminal/output.ts';
 import { until } from '../../helpers/service.ts';
 import { figure, type Report, verdict } from '../report.ts';

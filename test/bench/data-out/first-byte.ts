@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import type { AwsCall } from '../../../lib/local/aws/traffic.ts';
+import type { AwsCall } from '../../../lib/local/endpoint/traffic.ts';
 import type { AddedFile } from '../../../lib/ops/archive/add-file.ts';
 import { formatBytes, formatDuration } from '../../../lib/terminal/output.ts';
 import { figure, type Report, verdict } from '../report.ts';

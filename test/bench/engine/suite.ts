@@ -259,7 +259,7 @@ async function memoryOf({ pid = 0 }: ChildProcess): Promise<{ readonly own: numb
   let queues = 0;
   for (const child of children) {
     const command = await readFile(`/proc/${child}/cmdline`, 'latin1');
-    if (command.includes('emulator-process')) queues = await peak(child);
+    if (command.includes('queue-server-process')) queues = await peak(child);
   }
   return { own: await peak(pid), queues };
 }

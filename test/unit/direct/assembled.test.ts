@@ -1,9 +1,9 @@
 import { beforeEach, describe, expect, test } from 'vitest';
+import type { ArchivedFile } from '../../../lib/archive/ports.ts';
 import { assembled } from '../../../lib/direct/assembled.ts';
 import { containerOf } from '../../../lib/direct/container.ts';
 import { partOf } from '../../../lib/direct/part.ts';
 import { ArchiveDamagedError, ForbiddenError, TemporarilyUnavailableError } from '../../../lib/errors.ts';
-import type { ArchivedFile } from '../../../lib/export/ports.ts';
 import { collect } from '../../helpers/crypt4gh-vectors.ts';
 import { ExportWorld, vectorKey } from '../../helpers/export-world.ts';
 import { FakeDirectUrls } from '../../helpers/fake-direct-urls.ts';

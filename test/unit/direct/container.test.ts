@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, test } from 'vitest';
+import type { ArchivedFile } from '../../../lib/archive/ports.ts';
 import { containerOf, headerAlone, isForAssembly } from '../../../lib/direct/container.ts';
 import { ArchiveDamagedError, TemporarilyUnavailableError } from '../../../lib/errors.ts';
-import type { ArchivedFile } from '../../../lib/export/ports.ts';
 import { collect, generatedPlaintext } from '../../helpers/crypt4gh-vectors.ts';
 import { ExportWorld, vector, vectorKey } from '../../helpers/export-world.ts';
 import { readPlainly } from '../../helpers/plain-crypt4gh.ts';

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
+import type { ArchivedFile } from '../../../lib/archive/ports.ts';
 import { between, plaintextOf } from '../../../lib/direct/plaintext.ts';
 import { ArchiveDamagedError, RangeNotSatisfiableError, TemporarilyUnavailableError } from '../../../lib/errors.ts';
-import type { ArchivedFile } from '../../../lib/export/ports.ts';
 import { collect, generatedPlaintext, outcomeOf } from '../../helpers/crypt4gh-vectors.ts';
 import { ExportWorld, vector, vectorKey } from '../../helpers/export-world.ts';
 

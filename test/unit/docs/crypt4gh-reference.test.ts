@@ -28,7 +28,7 @@ describe('the reference page', () => {
   });
 
   test('shows every type of the library that a declaration on it mentions', () => {
-    const sources = readdirSync(library).filter((name) => name.endsWith('.ts'));
+    const sources = readdirSync(library, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.ts'));
     const declared = sources.flatMap((name) => {
       const text = readFileSync(new URL(name, library), 'utf8');
       return [...text.matchAll(/^(?:export )?(?:abstract )?(?:interface|type|class) (\w+)/gm)].map(([, type]) => type!);

@@ -2,8 +2,8 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { verifyPassword } from '../../../lib/api/passwords.ts';
 import { formatPublicKey } from '../../../lib/crypt4gh/index.ts';
-import { verifyPassword } from '../../../lib/http/passwords.ts';
 import { keyVector, manifest, vectorFile } from '../../helpers/crypt4gh-vectors.ts';
 import { inputOf, makeOpsWorld, type OpsWorld, runTool } from '../../helpers/ops-world.ts';
 

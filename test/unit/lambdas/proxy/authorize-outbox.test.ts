@@ -36,7 +36,7 @@ beforeEach(() => {
 async function authorize(headers: Readonly<Record<string, string | readonly string[]>>) {
   vi.resetModules();
   // Loaded anew with the function: its errors are to be the function's.
-  const { ArchiveCredentials } = await import('../../../../lib/http/archive-credentials.ts');
+  const { ArchiveCredentials } = await import('../../../../lib/api/outbox/archive-credentials.ts');
   const { rulesOf } = await import('../../../helpers/issuer.ts');
   const clock = () => new Date();
   const users = {

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { AwsError } from '../../../../lib/local/aws/errors.ts';
-import type { JsonService } from '../../../../lib/local/aws/json-service.ts';
+import { AwsError } from '../../../../lib/local/endpoint/errors.ts';
+import type { JsonService } from '../../../../lib/local/endpoint/json-service.ts';
 import type { SqlDatabase } from '../../../../lib/local/rds-data/database.ts';
 import { rdsDataService } from '../../../../lib/local/rds-data/rds-data.ts';
 import { temporaryDatabase } from '../../../helpers/temporary-database.ts';

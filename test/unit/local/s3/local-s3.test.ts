@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { Writable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { AwsError } from '../../../../lib/local/aws/errors.ts';
+import { AwsError } from '../../../../lib/local/endpoint/errors.ts';
 import { LocalS3 } from '../../../../lib/local/s3/local-s3.ts';
 import { parseS3Request } from '../../../../lib/local/s3/s3-request.ts';
 import { StoredBody } from '../../../../lib/local/s3/stored-body.ts';

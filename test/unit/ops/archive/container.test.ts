@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
+import type { ArchiveKey } from '../../../../lib/archive/ports.ts';
 import { publicKeyOf } from '../../../../lib/crypt4gh/index.ts';
-import type { ArchiveKey } from '../../../../lib/export/ports.ts';
 import { encryptForArchive, isContainer, splitForArchive } from '../../../../lib/ops/archive/container.ts';
 import { peekable } from '../../../../lib/ops/archive/streams.ts';
 import {

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ArchiveDamagedError } from '../../../../lib/errors.ts';
-import { AwsError } from '../../../../lib/local/aws/errors.ts';
+import { AwsError } from '../../../../lib/local/endpoint/errors.ts';
 import { RdsCatalogue } from '../../../../lib/stores/rds/catalogue.ts';
 import { TestDatabase } from '../../../helpers/data-api.ts';
 

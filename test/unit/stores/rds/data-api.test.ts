@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { TemporarilyUnavailableError } from '../../../../lib/errors.ts';
-import { AwsError } from '../../../../lib/local/aws/errors.ts';
+import { AwsError } from '../../../../lib/local/endpoint/errors.ts';
 import { TestDatabase } from '../../../helpers/data-api.ts';
 import { brokenConnection } from '../../../helpers/http-handler.ts';
 

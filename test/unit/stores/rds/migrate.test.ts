@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { AwsError } from '../../../../lib/local/aws/errors.ts';
+import { AwsError } from '../../../../lib/local/endpoint/errors.ts';
 import { MigrationConflictError, migrate, migration } from '../../../../lib/stores/rds/migrate.ts';
 import { TestDatabase } from '../../../helpers/data-api.ts';
 import { readMigrations } from '../../../helpers/read-migrations.ts';

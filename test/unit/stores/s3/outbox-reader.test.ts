@@ -1,7 +1,7 @@
 import { PutObjectCommand, S3Client } from '@aws-sdk/client-s3';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { StagedFile } from '../../../../lib/archive/ports.ts';
 import { TemporarilyUnavailableError } from '../../../../lib/errors.ts';
-import type { StagedFile } from '../../../../lib/export/ports.ts';
 import { S3OutboxReader } from '../../../../lib/stores/s3/outbox-reader.ts';
 import { testClient } from '../../../helpers/http-handler.ts';
 import { S3Server } from '../../../helpers/s3-server.ts';

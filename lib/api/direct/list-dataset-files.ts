@@ -1,0 +1,88 @@
+import { entitledDataset, grantsOf } from '../../direct/access.ts';
+import { plaintextName } from '../../direct/file-name.ts';
+import type { DirectCatalogue, ListedFile } from '../../direct/ports.ts';
+import { bearerToken } from '../../http/authorization.ts';
+import { commonHeaders, type HttpReply } from '../../http/reply.ts';
+import type { HttpRequest } from '../../http/request.ts';
+import type { VisaRules } from '../../visas/index.ts';
+import { pathIdentifier } from '../path-identifier.ts';
+
+/** What `GET /metadata/datasets/{datasetId}/files` needs. */
+export interface DatasetFilesEndpoint {
+  readonly rules: VisaRules;
+  readonly catalogue: Pick<DirectCatalogue, 'decide' | 'filesOfDataset'>;
+  /** Told once the listing has ended, also by breaking off. */
+  readonly served: (access: DatasetListing) => void;
+}
+
+/** Which listing was given, for the log. */
+export interface DatasetListing {
+  readonly requestId: string;
+  readonly datasetId: string;
+  /** Rows that were handed over. */
+  readonly rows: number;
+}
+
+/**
+ * `GET /metadata/datasets/{datasetId}/files`: the dataset's files, as the field's clients read them. The first page is
+ * read before this resolves, so that a failing database still is a status; a failure after that makes the body throw, and
+ * the reply must then break off rather than end as valid JSON.
+ * @throws UnauthenticatedError, ForbiddenError, InvalidRequestError, TemporarilyUnavailableError
+ */
+export async function listDatasetFiles(
+  request: HttpRequest,
+  { rules, catalogue, served }: DatasetFilesEndpoint,
+): Promise<HttpReply<AsyncIterable<string>>> {
+  const grants = await grantsOf(bearerToken(request), rules);
+  const datasetId = await entitledDataset(pathIdentifier(request, 'datasetId'), grants, catalogue);
+  const pages = catalogue.filesOfDataset(datasetId)[Symbol.asyncIterator]();
+  const first = await pages.next();
+  return {
+    status: 200,
+    headers: { ...commonHeaders(request.requestId), 'Content-Type': 'application/json' },
+    body: listing(datasetId, first, pages, (rows) => served({ requestId: request.requestId, datasetId, rows })),
+  };
+}
+
+async function* listing(
+  datasetId: string,
+  first: IteratorResult<readonly ListedFile[], unknown>,
+  rest: AsyncIterator<readonly ListedFile[]>,
+  ended: (rows: number) => void,
+): AsyncGenerator<string> {
+  let rows = 0;
+  try {
+    yield '[';
+    for (let page = first; !page.done; page = await rest.next()) {
+      // Entries of one page are written at once: a write for each would cost more than the entry.
+      const entries = page.value.map((file) => JSON.stringify(entry(datasetId, file))).join(',');
+      const separator = rows > 0 && entries !== '' ? ',' : '';
+      rows += page.value.length;
+      yield separator + entries;
+    }
+    yield ']';
+  } finally {
+    await rest.return?.();
+    ended(rows);
+  }
+}
+
+/** Members that are not known are null, not absent: clients in the field read them all. */
+function entry(datasetId: string, file: ListedFile) {
+  const [checksum] = file.plaintextChecksums;
+  const md5 = file.plaintextChecksums.find(({ type }) => type === 'MD5');
+  return {
+    fileId: file.fileId,
+    datasetId,
+    displayFileName: plaintextName(file),
+    fileName: file.submissionFilePath,
+    fileSize: file.archiveFileSize ?? null,
+    // The member that older clients compare, always as MD5.
+    unencryptedChecksum: md5?.value ?? null,
+    unencryptedChecksumType: md5?.type ?? null,
+    decryptedFileSize: file.decryptedFileSize ?? null,
+    decryptedFileChecksum: checksum?.value ?? null,
+    decryptedFileChecksumType: checksum?.type ?? null,
+    fileStatus: 'READY',
+  };
+}

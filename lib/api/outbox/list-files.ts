@@ -1,0 +1,91 @@
+import type { OutboxReader } from '../../archive/ports.ts';
+import { commonHeaders, type HttpReply } from '../../http/reply.ts';
+import type { HttpRequest } from '../../http/request.ts';
+import type { VisaRules } from '../../visas/index.ts';
+import { type OutboxRow, outboxRows, slice } from './outbox-rows.ts';
+import { type Page, parsePage } from './paging.ts';
+import { type Access, accessOf, callerOf } from './recipients.ts';
+
+/** What `GET /files` needs. */
+export interface FilesEndpoint {
+  readonly rules: VisaRules;
+  readonly outbox: Pick<OutboxReader, 'list'>;
+  /** Days after which the bucket's lifecycle rule removes a container. */
+  readonly expiryDays: number;
+  /** Told once the listing has ended, also by breaking off. */
+  readonly served: (access: ListingAccess) => void;
+}
+
+/** Who was given which listing. */
+export interface ListingAccess extends Access {
+  readonly page: number;
+  /** Rows that were handed over. */
+  readonly rows: number;
+}
+
+/**
+ * `GET /files?inbox=false[&page][&per_page]`: the caller's outbox, as the field's clients read it. The first rows are
+ * read before this resolves, so that an S3 failure still is a status; one after that makes the body throw, and the
+ * reply must then break off rather than end as valid JSON.
+ * @throws UnauthenticatedError, InvalidRequestError, TemporarilyUnavailableError
+ */
+export async function listFiles(
+  request: HttpRequest,
+  { rules, outbox, expiryDays, served }: FilesEndpoint,
+): Promise<HttpReply<AsyncIterable<string>>> {
+  const caller = await callerOf(request, rules);
+  const { recipients } = caller;
+  const page = parsePage(request);
+  const rows = slice(outboxRows(outbox, recipients), page.page * page.perPage, page.perPage);
+  const first = await rows.next();
+  return {
+    status: 200,
+    headers: { ...commonHeaders(request.requestId), 'Content-Type': 'application/json' },
+    body: listing(first, rows, page, expiryDays, (count) =>
+      served({ ...accessOf(request, caller, recipients), page: page.page, rows: count }),
+    ),
+  };
+}
+
+async function* listing(
+  first: IteratorResult<readonly OutboxRow[], void>,
+  rest: AsyncGenerator<readonly OutboxRow[], void>,
+  { page }: Page,
+  expiryDays: number,
+  ended: (rows: number) => void,
+): AsyncGenerator<string> {
+  let count = 0;
+  // Entries of one S3 page are written at once: a write for each would cost more than the entry.
+  const entries = (rows: readonly OutboxRow[]) => {
+    count += rows.length;
+    return rows.map((row) => JSON.stringify(entry(row, expiryDays))).join(',');
+  };
+  try {
+    yield `{"statusCode":200,"statusText":"OK","files":[${first.done ? '' : entries(first.value)}`;
+    for await (const rows of rest) yield `,${entries(rows)}`;
+    yield `],"page":${JSON.stringify(String(page))}}`;
+  } finally {
+    ended(count);
+  }
+}
+
+function entry(row: OutboxRow, expiryDays: number) {
+  return {
+    fileName: row.name,
+    size: row.size,
+    modifiedDate: row.lastModified.toISOString(),
+    // A relative reference (RFC 3986 § 4.2): resolves against the URL of the listing, whatever stage or domain is before it.
+    href: `stream/${encodeURIComponent(row.name)}`,
+    exportable: true,
+    reason: null,
+    mimeType: 'application/octet-stream',
+    owner: row.owner,
+    expiryDate: expiryDate(row.lastModified, expiryDays).toISOString(),
+  };
+}
+
+/** When S3 removes an object by a rule of `days`: so many days after it was made, rounded up to midnight UTC. */
+export function expiryDate(created: Date, days: number): Date {
+  const day = 24 * 60 * 60 * 1000;
+  return new Date(Math.ceil((created.getTime() + days * day) / day) * day);
+}

@@ -1,0 +1,26 @@
+import { identifier } from '../contract/messages.ts';
+import { accessRefused } from '../direct/access-refused.ts';
+import type { HttpRequest } from '../http/request.ts';
+
+/**
+ * The identifier in a variable segment of the route, decoded once. What the front door has decoded already, or what is no
+ * percent-encoding, stays as it is.
+ *
+ * An id that no catalogue can hold is refused before the database is asked, and so earlier than others. That tells the
+ * caller nothing: the rule is public, and looks at the id alone.
+ *
+ * @throws ForbiddenError as for one that is unknown, when no catalogue can hold it
+ */
+export function pathIdentifier(request: HttpRequest, name: string): string {
+  const id = decode(request.pathParameters.get(name) ?? '');
+  if (!identifier.safeParse(id).success) throw accessRefused();
+  return id;
+}
+
+function decode(segment: string): string {
+  try {
+    return decodeURIComponent(segment);
+  } catch {
+    return segment;
+  }
+}

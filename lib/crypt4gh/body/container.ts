@@ -1,0 +1,169 @@
+import { asBuffer, type ByteSource, expectByteSource, expectSome, type Random, systemRandom, wipe } from '../bytes.ts';
+import { MalformedHeaderError } from '../errors.ts';
+import { encryptHeader } from '../header/encrypt-header.ts';
+import { HeaderScanner } from '../header/header.ts';
+import { openHeader } from '../header/open-header.ts';
+import { decryptSegments, encryptSegments, type SegmentCipher } from './segments.ts';
+
+/**
+ * A container taken apart (Crypt4GH § 2.2). `body` reads on from the same source; close it (`return`) when it is not read
+ * to its end.
+ */
+export interface SplitContainer {
+  readonly header: Uint8Array;
+  readonly body: AsyncIterableIterator<Uint8Array, void, undefined>;
+}
+
+/** Options of {@link encrypt}. */
+export interface EncryptOptions {
+  /** Raw public keys, as from `parsePublicKey`. */
+  readonly recipients: readonly Uint8Array[];
+  /** Bytes to skip and keep in turn when the container is read; default: none, the whole plaintext. */
+  readonly editList?: readonly bigint[] | undefined;
+  /** Raw private key of the writer, which recipients can check with `sender`. Default: a new one, which proves nothing. */
+  readonly senderKey?: Uint8Array | undefined;
+  /** Default: the system's. */
+  readonly random?: Random;
+  /** Threads that encrypt the body, from `SegmentWorkers`; default: the calling one. The container is the same. */
+  readonly workers?: SegmentCipher;
+}
+
+/** Options of {@link decrypt}. */
+export interface DecryptOptions {
+  /** Raw private keys; the first that opens a header packet is the reader. */
+  readonly privateKeys: readonly Uint8Array[];
+  /** Raw public key: accept only this writer's header packets. Default: anyone's. */
+  readonly sender?: Uint8Array;
+  /**
+   * Bytes of the plaintext before the edit list, known from elsewhere: a body of another length is then an error.
+   * Default: not checked, and a file cut between two segments passes for whole.
+   */
+  readonly expectedSize?: number | undefined;
+  /** Threads that decrypt the body, from `SegmentWorkers`; default: the calling one. */
+  readonly workers?: SegmentCipher;
+}
+
+const oneThread: SegmentCipher = { encryptSegments, decryptSegments };
+
+/**
+ * Encrypts a plaintext to a whole container (Crypt4GH § 2): first the header, then segments, in constant memory. The data
+ * key is new and leaves this function only inside the header.
+ *
+ * @throws UnusableKeyError `weak-public-key`; RangeError for a wrong argument, TypeError for what is no source.
+ */
+export async function* encrypt(
+  source: ByteSource,
+  options: EncryptOptions,
+): AsyncGenerator<Uint8Array, void, undefined> {
+  const { recipients, editList, senderKey, random = systemRandom, workers = oneThread } = options;
+  expectByteSource(source);
+  const dataKey = random(32);
+  try {
+    yield encryptHeader({ dataKeys: [dataKey], editList, recipients, senderKey, random });
+    yield* workers.encryptSegments(source, { dataKey, random });
+  } finally {
+    wipe(dataKey);
+  }
+}
+
+/**
+ * Decrypts a whole container (Crypt4GH § 2) for the first of `privateKeys` that fits, edit list applied, in constant memory
+ * (a header is at most 16 MiB).
+ *
+ * @throws MalformedHeaderError, NoMatchingKeyError, DamagedBodyError; RangeError for a wrong argument, TypeError for what
+ * is no source.
+ */
+export async function* decrypt(
+  source: ByteSource,
+  options: DecryptOptions,
+): AsyncGenerator<Uint8Array, void, undefined> {
+  const { privateKeys, expectedSize, workers = oneThread, ...headerOptions } = options;
+  const { header, body } = await splitContainer(source);
+  let dataKeys: readonly Uint8Array[] = [];
+  try {
+    expectSome(privateKeys, 'private key');
+    const opened = openHeader(header, privateKeys, headerOptions);
+    dataKeys = opened.dataKeys;
+    yield* workers.decryptSegments(body, { dataKeys, editList: opened.editList, expectedSize });
+  } finally {
+    wipe(...dataKeys);
+    await body.return?.();
+  }
+}
+
+/**
+ * Reads the header off a container, by its framing alone (Crypt4GH § 2.2): no key is needed and nothing is decrypted.
+ *
+ * @throws MalformedHeaderError, and the source is closed then; TypeError for what is no source.
+ */
+export async function splitContainer(source: ByteSource): Promise<SplitContainer> {
+  expectByteSource(source);
+  const iterator = iteratorOf(source);
+  try {
+    const scanner = new HeaderScanner();
+    let bytes: Buffer = Buffer.alloc(0);
+    let filled = 0;
+    for (;;) {
+      const length = scanner.scan(bytes.subarray(0, filled));
+      if (length !== undefined) {
+        const rest = bytes.subarray(length, filled);
+        return { header: Uint8Array.from(bytes.subarray(0, length)), body: continued(rest, iterator) };
+      }
+      const { done, value } = await iterator.next();
+      if (done === true) throw new MalformedHeaderError('truncated-header', 'the input ends inside the header');
+      if (filled === 0) {
+        // Mostly the first chunk holds the whole header: no copy then. It has no room left to be written to.
+        bytes = asBuffer(value);
+        filled = bytes.length;
+        continue;
+      }
+      if (filled + value.length > bytes.length) bytes = grown(bytes, filled, filled + value.length);
+      filled += asBuffer(value).copy(bytes, filled);
+    }
+  } catch (error) {
+    await iterator.return?.();
+    throw error;
+  }
+}
+
+/** Doubles, so that a header that comes byte by byte is not copied once a byte. */
+function grown(bytes: Buffer, filled: number, needed: number): Buffer {
+  const larger = Buffer.alloc(Math.max(needed, 2 * bytes.length));
+  bytes.copy(larger, 0, 0, filled);
+  return larger;
+}
+
+type ByteIterator = Pick<AsyncIterator<Uint8Array>, 'next' | 'return'>;
+
+function iteratorOf(source: ByteSource): ByteIterator {
+  if (Symbol.asyncIterator in source) return source[Symbol.asyncIterator]();
+  const iterator = source[Symbol.iterator]();
+  return {
+    next: async () => iterator.next(),
+    return: async () => iterator.return?.() ?? { done: true, value: undefined },
+  };
+}
+
+/** `rest`, then what the iterator still has. Not a generator: its `return` must close the source even before `next`. */
+function continued(rest: Buffer, iterator: ByteIterator): AsyncIterableIterator<Uint8Array, void, undefined> {
+  let pending: Buffer | undefined = rest.length > 0 ? rest : undefined;
+  return {
+    async next() {
+      if (pending !== undefined) {
+        const value = pending;
+        pending = undefined;
+        return { done: false, value };
+      }
+      const { done, value } = await iterator.next();
+      return done === true ? { done, value: undefined } : { done: false, value };
+    },
+    async return() {
+      pending = undefined;
+      await iterator.return?.();
+      return { done: true, value: undefined };
+    },
+    [Symbol.asyncIterator]() {
+      return this;
+    },
+  };
+}

@@ -1,0 +1,230 @@
+import { expectSome, wipe } from '../bytes.ts';
+import { editedSize, joinedRanges, type KeptRange, selectKept } from '../header/edit-list.ts';
+import { openHeader } from '../header/open-header.ts';
+import { readHeader } from '../header/read-header.ts';
+import { release } from '../sealed.ts';
+import { decryptedSize, ENCRYPTED_SEGMENT_BYTES, SEGMENT_BYTES } from '../sizes.ts';
+import { type RandomAccessSource, readFully } from '../source.ts';
+import { BodySizeCheck } from './body-size.ts';
+import { readAhead } from './read-ahead.ts';
+import { keptRange, type VisibleRange } from './rearrangement.ts';
+import { SegmentDecryptor, truncatedBody } from './segment-decryptor.ts';
+import { type SegmentRun, segmentRuns } from './segment-runs.ts';
+
+/** Segments fetched at a time, at most: 1 MiB. */
+const DEFAULT_SEGMENTS_PER_FETCH = 16;
+
+const nothing = { start: 0, bytes: Buffer.alloc(0) };
+
+/**
+ * Random access to the plaintext of a container (Crypt4GH § 4.1), from {@link openContainer}. Positions count what the
+ * edit list leaves. It is itself a source to be read by position. Nothing is kept between reads.
+ */
+export class ContainerReader implements RandomAccessSource {
+  /** Bytes that the edit list leaves; `undefined` when neither the source nor the caller knows the size. */
+  readonly size: number | undefined;
+  /** Bytes to skip and keep in turn, as the header has them; `undefined`: there is no edit list. */
+  readonly editList: readonly bigint[] | undefined;
+  readonly #body: BodySource;
+  readonly #decryptor: SegmentDecryptor;
+  readonly #maximumSegments: number;
+  readonly #firstSegments: number;
+  readonly #fetchesInFlight: number;
+  readonly #ownsReads: boolean;
+
+  /** @internal */
+  constructor(
+    body: BodySource,
+    options: {
+      readonly dataKeys: readonly Uint8Array[];
+      readonly editList: readonly bigint[] | undefined;
+      readonly segmentsPerFetch?: number;
+      readonly segmentsInFirstFetch?: number;
+      readonly fetchesInFlight?: number;
+      readonly ownsReads?: boolean;
+    },
+  ) {
+    const { dataKeys, editList, segmentsPerFetch = DEFAULT_SEGMENTS_PER_FETCH, fetchesInFlight = 1 } = options;
+    const { segmentsInFirstFetch = segmentsPerFetch, ownsReads = false } = options;
+    for (const segments of [segmentsPerFetch, segmentsInFirstFetch]) {
+      if (!Number.isSafeInteger(segments) || segments < 1) {
+        throw new RangeError(`expected at least one segment per fetch, got ${segments}`);
+      }
+    }
+    if (!Number.isSafeInteger(fetchesInFlight) || fetchesInFlight < 1) {
+      throw new RangeError(`expected at least one fetch in flight, got ${fetchesInFlight}`);
+    }
+    this.#body = body;
+    this.#decryptor = new SegmentDecryptor(dataKeys);
+    this.#maximumSegments = segmentsPerFetch;
+    this.#firstSegments = segmentsInFirstFetch;
+    this.#fetchesInFlight = fetchesInFlight;
+    this.#ownsReads = ownsReads;
+    this.editList = editList;
+    this.size = body.plainSize === undefined ? undefined : editedSize(body.plainSize, editList ?? []);
+  }
+
+  /**
+   * The `length` bytes from `offset` on; fewer only where the plaintext ends.
+   *
+   * @throws DamagedBodyError; RangeError for what are no positions; what the source throws.
+   */
+  async read(offset: number, length: number): Promise<Uint8Array> {
+    const parts: Uint8Array[] = [];
+    for await (const part of this.stream(offset, offset + length)) parts.push(part);
+    const [only, ...others] = parts;
+    return only !== undefined && others.length === 0 ? only : Buffer.concat(parts);
+  }
+
+  /**
+   * Bytes [start, end) in pieces of a segment or less, in constant memory. Only the segments needed are fetched,
+   * neighbours in one go (Crypt4GH § 4.1), ahead of what is taken where that was asked for. No bytes are given out before
+   * their segment has authenticated.
+   *
+   * @param start default: 0.
+   * @param end default: to the end.
+   * @throws as {@link read}.
+   */
+  async *stream(start = 0, end?: number): AsyncGenerator<Uint8Array, void, undefined> {
+    yield* this.#select([keptRange({ start, end })]);
+  }
+
+  /**
+   * Several ranges, each as {@link read} would give it. Each segment is fetched and decrypted once, however many ranges need
+   * it, neighbours in one go (Crypt4GH § 4.1).
+   *
+   * @param ranges bytes [start, end) in any order, which may overlap; without `end`: to the end.
+   * @returns the bytes of each, in the order of `ranges`; those of ranges that overlap or touch lie in the same memory.
+   * @throws as {@link read}.
+   */
+  async readRanges(ranges: readonly VisibleRange[]): Promise<Uint8Array[]> {
+    const wanted = joinedRanges(ranges.map(keptRange));
+    const found = wanted.map(({ start }) => ({ start: Number(start), parts: [] as Uint8Array[] }));
+    let index = 0;
+    let position = wanted[0]?.start ?? 0n;
+    for await (const part of this.#select(wanted)) {
+      found[index]?.parts.push(part);
+      position += BigInt(part.length);
+      if (position !== wanted[index]?.end) continue;
+      index += 1;
+      position = wanted[index]?.start ?? 0n;
+    }
+    const joined = found.map(({ start, parts }) => ({ start, bytes: Buffer.concat(parts) }));
+    return ranges.map(({ start, end }) => {
+      const { start: first, bytes } = joined.findLast((range) => range.start <= start) ?? nothing;
+      return bytes.subarray(start - first, end === undefined ? undefined : end - first);
+    });
+  }
+
+  /** @param wanted ascending, not overlapping; no piece is of two of them. */
+  async *#select(wanted: readonly KeptRange[]): AsyncGenerator<Uint8Array, void, undefined> {
+    const isLong = this.#atMost(wanted) > this.#maximumSegments * SEGMENT_BYTES;
+    const runs = segmentRuns(selectKept(this.editList, wanted), {
+      plainSize: this.#body.plainSize ?? Number.MAX_SAFE_INTEGER,
+      maximumSegments: this.#maximumSegments,
+      firstSegments: isLong ? this.#firstSegments : this.#maximumSegments,
+    });
+    const fetched = readAhead(runs, this.#fetchesInFlight, async (run) => ({ run, ...(await this.#body.fetch(run)) }));
+    for await (const { run, bytes, isLast } of fetched) {
+      yield* this.#decrypt(bytes, run);
+      if (this.#ownsReads) release(bytes);
+      if (isLast) return;
+    }
+  }
+
+  /** Bytes from the start of the first range to the end of the last one. */
+  #atMost(wanted: readonly KeptRange[]): number {
+    const end = Number(wanted.at(-1)?.end ?? Number.POSITIVE_INFINITY);
+    return Math.min(end, this.size ?? Number.POSITIVE_INFINITY) - Number(wanted[0]?.start ?? 0);
+  }
+
+  *#decrypt(bytes: Buffer, { first, parts }: SegmentRun): Generator<Buffer, void, undefined> {
+    let opened = -1;
+    let plaintext: Buffer = Buffer.alloc(0);
+    for (const { index, from, to } of parts) {
+      if (index !== opened) {
+        const start = (index - first) * ENCRYPTED_SEGMENT_BYTES;
+        // Where the size is not known: the body ended before this segment.
+        if (start >= bytes.length) return;
+        plaintext = this.#decryptor.open(bytes.subarray(start, start + ENCRYPTED_SEGMENT_BYTES), index);
+        opened = index;
+      }
+      const part = plaintext.subarray(from, to);
+      if (part.length > 0) yield part;
+    }
+  }
+}
+
+/** The body in a source, with what is known of its size. */
+class BodySource {
+  /** Bytes of the plaintext before any edit list. */
+  readonly plainSize: number | undefined;
+  readonly #source: RandomAccessSource;
+  readonly #start: number;
+  readonly #size: number | undefined;
+
+  /** @throws DamagedBodyError when source and caller disagree about the size, or no body has it. */
+  constructor(source: RandomAccessSource, start: number, expectedSize: number | undefined) {
+    this.#source = source;
+    this.#start = start;
+    this.#size = source.size === undefined ? undefined : Math.max(0, source.size - start);
+    const check = expectedSize === undefined ? undefined : new BodySizeCheck(expectedSize);
+    if (this.#size !== undefined) check?.whole(this.#size);
+    this.plainSize = expectedSize ?? (this.#size === undefined ? undefined : decryptedSize(this.#size));
+    this.#size ??= check?.bodySize;
+  }
+
+  /** @throws DamagedBodyError when the source ends before the known size. */
+  async fetch({ first, end }: SegmentRun): Promise<{ readonly bytes: Buffer; readonly isLast: boolean }> {
+    const start = first * ENCRYPTED_SEGMENT_BYTES;
+    const length = Math.min(end * ENCRYPTED_SEGMENT_BYTES, this.#size ?? Number.POSITIVE_INFINITY) - start;
+    const bytes = await readFully(this.#source, this.#start + start, length);
+    if (bytes.length === length) return { bytes, isLast: false };
+    if (this.#size === undefined) return { bytes, isLast: true };
+    throw truncatedBody(start + bytes.length, start + length);
+  }
+}
+
+/**
+ * Opens a container, whole or in its parts, for reading at any position (Crypt4GH § 4.1). Reads only the
+ * header.
+ *
+ * @param source the container; with `options.header` the body alone.
+ * @param options.privateKeys raw private keys to try.
+ * @param options.sender raw public key: accept only this writer's header packets.
+ * @param options.header the header, where it is kept apart from the body.
+ * @param options.expectedSize bytes of the plaintext before the edit list, known from elsewhere: a source of another size
+ * is then an error, and one of unknown size gets a size. Default: what the size of the source says.
+ * @param options.segmentsPerFetch most segments asked for in one read of the source; default 16, which is 1 MiB.
+ * @param options.segmentsInFirstFetch the same for the first read of a stream that takes several: a short one ends before
+ * those that are under way beside it. Default: as for the others.
+ * @param options.fetchesInFlight most reads of the source whose bytes are under way or being decrypted; default 1: nothing
+ * is read ahead.
+ * @param options.ownsReads whether the source gives memory of its own with every read that nobody else uses: it is then
+ * given back when it has been decrypted, and detached. Default: no; it waits for the garbage collector.
+ * @throws MalformedHeaderError, NoMatchingKeyError, DamagedBodyError; RangeError for a wrong argument.
+ */
+export async function openContainer(
+  source: RandomAccessSource,
+  options: {
+    readonly privateKeys: readonly Uint8Array[];
+    readonly sender?: Uint8Array;
+    readonly header?: Uint8Array;
+    readonly expectedSize?: number | undefined;
+    readonly segmentsPerFetch?: number;
+    readonly segmentsInFirstFetch?: number;
+    readonly fetchesInFlight?: number;
+    readonly ownsReads?: boolean;
+  },
+): Promise<ContainerReader> {
+  const { privateKeys, sender, expectedSize, ...reading } = options;
+  expectSome(privateKeys, 'private key');
+  const header = options.header ?? (await readHeader(source));
+  const { dataKeys, editList } = openHeader(header, privateKeys, sender === undefined ? {} : { sender });
+  try {
+    const body = new BodySource(source, options.header === undefined ? header.length : 0, expectedSize);
+    return new ContainerReader(body, { ...reading, dataKeys, editList });
+  } finally {
+    wipe(...dataKeys);
+  }
+}

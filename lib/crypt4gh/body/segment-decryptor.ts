@@ -1,0 +1,74 @@
+import { createSecretKey, type KeyObject } from 'node:crypto';
+import { expectLength, expectSome } from '../bytes.ts';
+import { DamagedBodyError } from '../errors.ts';
+import { unseal } from '../sealed.ts';
+import { ENCRYPTED_SEGMENT_BYTES, SEGMENT_OVERHEAD } from '../sizes.ts';
+
+export const DATA_KEY_BYTES = 32;
+
+/** A data key, raw or made ready. */
+export type DataKey = Uint8Array | KeyObject;
+
+/**
+ * A data key made ready once: handing raw bytes to each cipher costs a third of a segment's time.
+ *
+ * @throws RangeError when it is not 32 bytes.
+ */
+export function prepareDataKey(dataKey: DataKey): KeyObject {
+  if (!(dataKey instanceof Uint8Array)) return dataKey;
+  expectLength(dataKey, DATA_KEY_BYTES, 'a data key');
+  return createSecretKey(dataKey);
+}
+
+/** @throws RangeError when there is none or one is not 32 bytes. */
+export function prepareDataKeys(dataKeys: readonly DataKey[]): KeyObject[] {
+  expectSome(dataKeys, 'data key');
+  return dataKeys.map(prepareDataKey);
+}
+
+/** Opens the segments of one body, in any order. */
+export class SegmentDecryptor {
+  readonly #keys: KeyObject[];
+
+  /**
+   * @param dataKeys 32 bytes each; copied. The key that fitted last is tried first (Crypt4GH § 3.2.3).
+   * @throws RangeError when there is none or one is not 32 bytes.
+   */
+  constructor(dataKeys: readonly DataKey[]) {
+    this.#keys = prepareDataKeys(dataKeys);
+  }
+
+  /**
+   * The plaintext of a segment, in memory of its own (Crypt4GH § 3.4.2).
+   *
+   * @param index of the segment in the body, for the error.
+   * @throws DamagedBodyError
+   */
+  open(segment: Buffer, index: number): Buffer {
+    if (segment.length < SEGMENT_OVERHEAD) throw damagedSegment('truncated-segment', index, segment.length);
+    const plaintext = this.tryOpen(segment);
+    if (plaintext === undefined) throw damagedSegment('segment-authentication-failed', index, segment.length);
+    return plaintext;
+  }
+
+  /** The same for a segment of 28 bytes or more; `undefined` when no data key authenticates it. */
+  tryOpen(segment: Buffer): Buffer | undefined {
+    for (const [position, key] of this.#keys.entries()) {
+      const plaintext = unseal(segment, key);
+      if (plaintext === undefined) continue;
+      if (position > 0) this.#keys.unshift(...this.#keys.splice(position, 1));
+      return plaintext;
+    }
+    return undefined;
+  }
+}
+
+/** The body ends after `present` bytes, and what was asked for goes on to `end`. */
+export function truncatedBody(present: number, end: number): DamagedBodyError {
+  return new DamagedBodyError('truncated-body', Math.floor(present / ENCRYPTED_SEGMENT_BYTES), present, end);
+}
+
+export function damagedSegment(code: DamagedBodyError['code'], index: number, length: number): DamagedBodyError {
+  const start = index * ENCRYPTED_SEGMENT_BYTES;
+  return new DamagedBodyError(code, index, start, start + length);
+}

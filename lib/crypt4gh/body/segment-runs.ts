@@ -1,0 +1,61 @@
+import type { KeptRange } from '../header/edit-list.ts';
+import { SEGMENT_BYTES } from '../sizes.ts';
+
+/** Bytes [from, to) of one segment's plaintext. */
+export interface SegmentPart {
+  readonly index: number;
+  readonly from: number;
+  readonly to: number;
+}
+
+/** Segments [first, end) next to each other, to be fetched in one go, and what is wanted of them, in order. */
+export interface SegmentRun {
+  readonly first: number;
+  readonly end: number;
+  readonly parts: readonly SegmentPart[];
+}
+
+/**
+ * Groups ranges of plaintext into runs of neighbouring segments. Every segment is in one run only.
+ *
+ * @param ranges ascending, not overlapping.
+ * @param options.plainSize where the plaintext ends at the latest; what lies beyond is left out.
+ * @param options.maximumSegments of a run.
+ * @param options.firstSegments the same for the first run.
+ */
+export function* segmentRuns(
+  ranges: Iterable<KeptRange>,
+  options: { readonly plainSize: number; readonly maximumSegments: number; readonly firstSegments: number },
+): Generator<SegmentRun, void, undefined> {
+  let most = options.firstSegments;
+  let first = 0;
+  let parts: SegmentPart[] = [];
+  for (const part of segmentParts(ranges, options.plainSize)) {
+    const last = parts.at(-1)?.index ?? part.index;
+    const joins = part.index === last || (part.index === last + 1 && part.index - first < most);
+    if (parts.length > 0 && !joins) {
+      yield { first, end: last + 1, parts };
+      most = options.maximumSegments;
+      parts = [];
+    }
+    if (parts.length === 0) first = part.index;
+    parts.push(part);
+  }
+  const last = parts.at(-1);
+  if (last !== undefined) yield { first, end: last.index + 1, parts };
+}
+
+function* segmentParts(ranges: Iterable<KeptRange>, plainSize: number): Generator<SegmentPart, void, undefined> {
+  const limit = BigInt(plainSize);
+  for (const range of ranges) {
+    if (range.start >= limit) return;
+    const end = Number(range.end === undefined || range.end > limit ? limit : range.end);
+    for (let position = Number(range.start); position < end; ) {
+      const index = Math.floor(position / SEGMENT_BYTES);
+      const segmentStart = index * SEGMENT_BYTES;
+      const to = Math.min(SEGMENT_BYTES, end - segmentStart);
+      yield { index, from: position - segmentStart, to };
+      position = segmentStart + to;
+    }
+  }
+}

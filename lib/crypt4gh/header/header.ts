@@ -1,0 +1,130 @@
+import { asBuffer } from '../bytes.ts';
+import { MalformedHeaderError } from '../errors.ts';
+
+/** ASCII at the start of every container (Crypt4GH § 2.2). */
+const magic = Buffer.from('crypt4gh', 'ascii');
+const VERSION = 1;
+/** Magic, version and packet count. */
+const PREAMBLE_BYTES = 16;
+/** A packet's length field; the length counts itself. */
+const LENGTH_BYTES = 4;
+/** Length and encryption method, without which a packet is not even one to skip. */
+const MINIMUM_PACKET_BYTES = 8;
+
+/** The standard (Crypt4GH § 3.2) sets no limits; these stop hostile fields before memory and time are taken. */
+export const headerLimits = {
+  /** Packets of one header; also the limit of the Go implementation. */
+  packets: 65_536,
+  /** Bytes of a whole header, and so of each packet. */
+  bytes: 16 * 1024 * 1024,
+  /** Different writers of its packets: each costs a key agreement for every private key tried, 0.1 s in all. */
+  writers: 1_024,
+  /** Data keys for one reader: each may be tried at every segment, 12 ms for all. */
+  dataKeys: 256,
+  /** Lengths in an edit list: made into numbers and ranges they take up to thirty times their memory. */
+  editListLengths: 262_144,
+} as const;
+
+/**
+ * Finds the end of a header in bytes that arrive piece by piece. Fields are judged as soon as they are there, before
+ * what they announce has come. All integers are little-endian (Crypt4GH § 2.2).
+ */
+export class HeaderScanner {
+  /** Where the next packet begins, once the preamble is read. */
+  #offset = 0;
+  #packetsLeft = 0;
+
+  /**
+   * Length of the header in bytes, or `undefined` while more is needed.
+   *
+   * @param bytes everything from the first byte of the container on; at each call at least what the last call had.
+   * @throws MalformedHeaderError when no continuation can make it a header.
+   */
+  scan(bytes: Uint8Array): number | undefined {
+    const buffer = asBuffer(bytes);
+    if (this.#offset === 0 && !this.#readPreamble(buffer)) return undefined;
+    while (this.#packetsLeft > 0) {
+      if (buffer.length < this.#offset + LENGTH_BYTES) return undefined;
+      const length = buffer.readUInt32LE(this.#offset);
+      if (length < MINIMUM_PACKET_BYTES) {
+        throw new MalformedHeaderError('invalid-packet-length', `a header packet claims to be ${length} bytes long`);
+      }
+      if (this.#offset + length > headerLimits.bytes) {
+        throw new MalformedHeaderError('header-too-large', `the header is longer than ${headerLimits.bytes} bytes`);
+      }
+      this.#offset += length;
+      this.#packetsLeft -= 1;
+    }
+    return buffer.length < this.#offset ? undefined : this.#offset;
+  }
+
+  #readPreamble(buffer: Buffer): boolean {
+    const present = Math.min(buffer.length, magic.length);
+    if (!buffer.subarray(0, present).equals(magic.subarray(0, present))) {
+      throw new MalformedHeaderError('bad-magic', 'this is not a Crypt4GH container');
+    }
+    if (buffer.length >= 12 && buffer.readUInt32LE(8) !== VERSION) {
+      throw new MalformedHeaderError(
+        'unsupported-version',
+        `Crypt4GH version ${buffer.readUInt32LE(8)} is not supported`,
+      );
+    }
+    if (buffer.length < PREAMBLE_BYTES) return false;
+    const count = buffer.readUInt32LE(12);
+    if (count > headerLimits.packets) {
+      throw new MalformedHeaderError('too-many-packets', `the header claims to have ${count} packets`);
+    }
+    this.#offset = PREAMBLE_BYTES;
+    this.#packetsLeft = count;
+    return true;
+  }
+}
+
+/**
+ * Length in bytes of the header at the start of `bytes` (Crypt4GH § 2.2); `undefined` when `bytes` end before it does.
+ *
+ * @throws MalformedHeaderError when `bytes` cannot be the start of a container.
+ */
+export function headerLength(bytes: Uint8Array): number | undefined {
+  return new HeaderScanner().scan(bytes);
+}
+
+/** A header in its parts. Packets are without their length field; nothing of them has been decrypted. */
+export interface ParsedHeader {
+  readonly packets: readonly Buffer[];
+  /** Bytes of the header. */
+  readonly length: number;
+}
+
+/** The header at the start of `bytes`; what follows it is not looked at. @throws MalformedHeaderError */
+export function parseHeader(bytes: Uint8Array): ParsedHeader {
+  const length = headerLength(bytes);
+  if (length === undefined) throw new MalformedHeaderError('truncated-header', 'the input ends inside the header');
+  const buffer = asBuffer(bytes);
+  const packets: Buffer[] = [];
+  for (let offset = PREAMBLE_BYTES; offset < length; ) {
+    const end = offset + buffer.readUInt32LE(offset);
+    packets.push(buffer.subarray(offset + LENGTH_BYTES, end));
+    offset = end;
+  }
+  return { packets, length };
+}
+
+/** The reverse of {@link parseHeader}. @throws RangeError when the header would exceed {@link headerLimits}. */
+export function serializeHeader(packets: readonly Uint8Array[]): Buffer {
+  const length = packets.reduce((sum, packet) => sum + LENGTH_BYTES + packet.length, PREAMBLE_BYTES);
+  if (packets.length > headerLimits.packets || length > headerLimits.bytes) {
+    throw new RangeError(`a header of ${packets.length} packets and ${length} bytes is beyond the limits`);
+  }
+  const header = Buffer.alloc(length);
+  magic.copy(header);
+  header.writeUInt32LE(VERSION, 8);
+  header.writeUInt32LE(packets.length, 12);
+  let offset = PREAMBLE_BYTES;
+  for (const packet of packets) {
+    header.writeUInt32LE(LENGTH_BYTES + packet.length, offset);
+    header.set(packet, offset + LENGTH_BYTES);
+    offset += LENGTH_BYTES + packet.length;
+  }
+  return header;
+}

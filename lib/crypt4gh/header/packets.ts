@@ -1,0 +1,120 @@
+import { createSecretKey, hash, type KeyObject } from 'node:crypto';
+import { wipe } from '../bytes.ts';
+import { UnusableKeyError } from '../errors.ts';
+import { KEY_BYTES, keyAgreement, type PreparedKey } from '../keys/x25519.ts';
+import { sealInto, unseal } from '../sealed.ts';
+import { SEGMENT_OVERHEAD } from '../sizes.ts';
+import { Recent } from './recent.ts';
+
+/** X25519 and ChaCha20-Poly1305 (RFC 8439): the only packet encryption there is (Crypt4GH § 3.3.1). */
+const METHOD_X25519_CHACHA20 = 0;
+const METHOD_BYTES = 4;
+/** Method and writer's public key; nonce, ciphertext and MAC follow (Crypt4GH § 3.2.1). */
+const PREFIX_BYTES = METHOD_BYTES + KEY_BYTES;
+
+/** Smallest packet with a data key, without its length field: type, method and key around which it is sealed. */
+const DATA_KEY_PACKET_BYTES = PREFIX_BYTES + SEGMENT_OVERHEAD + 8 + KEY_BYTES;
+
+/** Whether a packet, not opened, can be one with a data key: by its encryption method and its length. */
+export function mayHoldDataKey(packet: Buffer): boolean {
+  return packet.length >= DATA_KEY_PACKET_BYTES && packet.readUInt32LE(0) === METHOD_X25519_CHACHA20;
+}
+
+/**
+ * Public key of a packet's writer; `undefined` where nobody can open it: another encryption method, or a packet too
+ * short to hold anything.
+ */
+export function writerOf(packet: Buffer): Buffer | undefined {
+  if (packet.length < PREFIX_BYTES + SEGMENT_OVERHEAD) return undefined;
+  if (packet.readUInt32LE(0) !== METHOD_X25519_CHACHA20) return undefined;
+  return packet.subarray(METHOD_BYTES, PREFIX_BYTES);
+}
+
+/**
+ * The key of a packet: the first half of BLAKE2b-512 over the shared secret and both public keys, the reader's first
+ * whoever computes it (Crypt4GH § 3.3.2).
+ */
+function packetKey(shared: Uint8Array, reader: Uint8Array, writer: Uint8Array): KeyObject {
+  const input = Buffer.concat([shared, reader, writer]);
+  const digest = hash('blake2b512', input, 'buffer');
+  try {
+    // Raw bytes in its place would cost each cipher ten times as much.
+    return createSecretKey(digest.subarray(0, KEY_BYTES));
+  } finally {
+    wipe(shared, input, digest);
+  }
+}
+
+/** Writers that are remembered for a reader's key. */
+const MAXIMUM_WRITERS = 512;
+/** What opens the packets of a writer; `undefined`: its key is of small order, nothing does. */
+type PacketKeys = Recent<{ readonly key: KeyObject | undefined }>;
+const remembered = new WeakMap<KeyObject, PacketKeys>();
+
+/**
+ * Opens packets for one reader. The headers of a submission mostly have one writer, so its packet key is kept: a key
+ * agreement costs ten times a decryption.
+ */
+export class PacketOpener {
+  readonly #reader: PreparedKey;
+  readonly #keys: PacketKeys;
+
+  constructor(reader: PreparedKey) {
+    this.#reader = reader;
+    this.#keys = remembered.get(reader.key) ?? new Recent(MAXIMUM_WRITERS);
+    remembered.set(reader.key, this.#keys);
+  }
+
+  /**
+   * The payload; `undefined` when the packet does not open for this reader, which is no error: it may be for another
+   * one (Crypt4GH § 3.2.1). That takes in other encryption methods, packets too short to hold anything and writers'
+   * keys of small order.
+   *
+   * @param packet one packet without its length field.
+   * @param sender when given, packets of any other writer count as not opening.
+   */
+  open(packet: Buffer, sender?: Uint8Array): Buffer | undefined {
+    const writer = writerOf(packet);
+    if (writer === undefined || (sender !== undefined && !writer.equals(sender))) return undefined;
+    const { key } = this.#keys.get(writer, () => this.#agree(writer));
+    return key && unseal(packet.subarray(PREFIX_BYTES), key);
+  }
+
+  #agree(writer: Buffer): { readonly key: KeyObject | undefined } {
+    const shared = keyAgreement(this.#reader.key, writer);
+    return { key: shared && packetKey(shared, this.#reader.publicKey, writer) };
+  }
+}
+
+/** What packets of one writer for one reader are sealed with. */
+export interface SealingKey {
+  /** The writer's public key: it stands in each packet. */
+  readonly writer: Uint8Array;
+  readonly key: KeyObject;
+}
+
+/** @throws UnusableKeyError `weak-public-key` when the reader's key is of small order. */
+export function sealingKey(writer: PreparedKey, reader: Uint8Array): SealingKey {
+  const shared = keyAgreement(writer.key, reader);
+  if (shared === undefined) throw new UnusableKeyError('weak-public-key', 'the public key is a point of small order');
+  return { writer: writer.publicKey, key: packetKey(shared, reader, writer.publicKey) };
+}
+
+/**
+ * Seals payloads; the packets come without their length field.
+ *
+ * @param nonce the nonce of the packet of that index. It must be new for each pair of writer and reader.
+ */
+export function sealPackets(
+  payloads: readonly Uint8Array[],
+  { writer, key }: SealingKey,
+  nonce: (index: number) => Uint8Array,
+): Buffer[] {
+  return payloads.map((payload, index) => {
+    const packet = Buffer.alloc(PREFIX_BYTES + SEGMENT_OVERHEAD + payload.length);
+    packet.writeUInt32LE(METHOD_X25519_CHACHA20);
+    packet.set(writer, METHOD_BYTES);
+    sealInto(packet.subarray(PREFIX_BYTES), payload, key, nonce(index));
+    return packet;
+  });
+}

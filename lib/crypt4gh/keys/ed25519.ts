@@ -1,0 +1,59 @@
+import { createHash } from 'node:crypto';
+import { asBuffer, wipe } from '../bytes.ts';
+import { UnusableKeyError } from '../errors.ts';
+
+/** The field of both curves: integers modulo 2^255 - 19. */
+const prime = 2n ** 255n - 19n;
+/** d of the curve -x^2 + y^2 = 1 + d x^2 y^2 (RFC 8032 § 5.1). */
+const d = 37095705934669439343138083508754565189542113879843219016388785533085940283555n;
+
+function power(base: bigint, exponent: bigint): bigint {
+  let result = 1n;
+  let square = base % prime;
+  for (let rest = exponent; rest > 0n; rest >>= 1n) {
+    if (rest & 1n) result = (result * square) % prime;
+    square = (square * square) % prime;
+  }
+  return result;
+}
+
+/**
+ * The X25519 public key of an Ed25519 one: u = (1 + y) / (1 - y) (RFC 7748 § 4.1). For y = 1 the division by zero
+ * gives u = 0, a point of small order, which callers refuse.
+ *
+ * @param publicKey 32 bytes.
+ * @throws UnusableKeyError `invalid-key-format` for what is no point of the curve, or not in its one encoding
+ * (RFC 8032 § 5.1.3): several texts for one key would get past comparisons of keys.
+ */
+export function publicKeyFromEd25519(publicKey: Uint8Array): Uint8Array {
+  const bytes = Buffer.from(publicKey).reverse();
+  // The top bit is the sign of x (RFC 8032 § 5.1.2); u does not depend on it.
+  const isNegative = bytes.readUInt8(0) >= 0x80;
+  bytes.writeUInt8(bytes.readUInt8(0) & 0x7f, 0);
+  const y = BigInt(`0x${bytes.toString('hex')}`);
+  if (y >= prime || !hasPoint(y, isNegative)) {
+    throw new UnusableKeyError('invalid-key-format', 'the OpenSSH key is no Ed25519 public key (RFC 8032)');
+  }
+  const inverse = power(1n - y + prime, prime - 2n);
+  const u = ((1n + y) * inverse) % prime;
+  return Uint8Array.from(Buffer.from(u.toString(16).padStart(64, '0'), 'hex').reverse());
+}
+
+/** Whether x^2 = (y^2 - 1) / (d y^2 + 1) has a root of that sign (RFC 8032 § 5.1.3). */
+function hasPoint(y: bigint, isNegative: boolean): boolean {
+  const numerator = (y * y - 1n + prime) % prime;
+  if (numerator === 0n) return !isNegative;
+  // The quotient is a square when the product is (Euler's criterion).
+  return power((numerator * (d * y * y + 1n)) % prime, (prime - 1n) / 2n) === 1n;
+}
+
+/** The X25519 private key of an Ed25519 seed: first half of SHA-512, clamped (RFC 8032 § 5.1.5). */
+export function privateKeyFromEd25519(seed: Uint8Array): Uint8Array {
+  const digest = createHash('sha512').update(asBuffer(seed)).digest();
+  const half = digest.subarray(0, 32);
+  half.writeUInt8(half.readUInt8(0) & 0xf8, 0);
+  half.writeUInt8((half.readUInt8(31) & 0x7f) | 0x40, 31);
+  const privateKey = Uint8Array.from(half);
+  wipe(digest);
+  return privateKey;
+}

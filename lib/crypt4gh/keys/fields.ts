@@ -1,0 +1,55 @@
+import { UnusableKeyError } from '../errors.ts';
+
+/** Reads the length-prefixed fields that key files are made of, big-endian. */
+export class FieldReader {
+  readonly #bytes: Buffer;
+  readonly #prefixBytes: 2 | 4;
+  #offset = 0;
+
+  /** @param prefixBytes bytes of a length: 2 in Crypt4GH key files, 4 in OpenSSH's. */
+  constructor(bytes: Buffer, prefixBytes: 2 | 4) {
+    this.#bytes = bytes;
+    this.#prefixBytes = prefixBytes;
+  }
+
+  get ended(): boolean {
+    return this.#offset === this.#bytes.length;
+  }
+
+  /** The next `length` bytes. @throws UnusableKeyError when there are fewer. */
+  take(length: number): Buffer {
+    const end = this.#offset + length;
+    if (end > this.#bytes.length) throw new UnusableKeyError('invalid-key-format', 'the key file is cut short');
+    const field = this.#bytes.subarray(this.#offset, end);
+    this.#offset = end;
+    return field;
+  }
+
+  uint32(): number {
+    return this.take(4).readUInt32BE();
+  }
+
+  /** A length and that many bytes. */
+  string(): Buffer {
+    return this.take(this.take(this.#prefixBytes).readUIntBE(0, this.#prefixBytes));
+  }
+
+  /** A length and a name in ASCII. */
+  name(): string {
+    return this.string().toString('latin1');
+  }
+
+  /** All that is left. */
+  rest(): Buffer {
+    return this.take(this.#bytes.length - this.#offset);
+  }
+}
+
+/** The reverse of {@link FieldReader.string} with two bytes of length. @throws RangeError when it is too long. */
+export function field16(value: Uint8Array | string): Buffer {
+  const bytes = Buffer.from(value);
+  if (bytes.length > 0xffff) throw new RangeError('expected a field of at most 65,535 bytes');
+  const length = Buffer.alloc(2);
+  length.writeUInt16BE(bytes.length);
+  return Buffer.concat([length, bytes]);
+}

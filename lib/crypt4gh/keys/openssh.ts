@@ -1,0 +1,153 @@
+import { createDecipheriv } from 'node:crypto';
+import { wipe } from '../bytes.ts';
+import { PassphraseError, UnusableKeyError } from '../errors.ts';
+import { privateKeyFromEd25519, publicKeyFromEd25519 } from './ed25519.ts';
+import { FieldReader } from './fields.ts';
+import { checkProtection, deriveKey, type Protection } from './kdf.ts';
+import { decodeBase64 } from './pem.ts';
+
+const keyType = 'ssh-ed25519';
+const containerMagic = 'openssh-key-v1\0';
+
+interface SshCipher {
+  /** Its name in OpenSSL. */
+  readonly name: string;
+  readonly keyBytes: number;
+  readonly ivBytes: number;
+}
+/** Ciphers of protected private keys that the Python reference reads too; ssh-keygen's default is aes256-ctr. */
+const ciphers: ReadonlyMap<string, SshCipher> = new Map([
+  ...[128, 192, 256].flatMap((bits): [string, SshCipher][] =>
+    ['ctr', 'cbc'].map((mode) => [
+      `aes${bits}-${mode}`,
+      { name: `aes-${bits}-${mode}`, keyBytes: bits / 8, ivBytes: 16 },
+    ]),
+  ),
+  ['3des-cbc', { name: 'des-ede3-cbc', keyBytes: 24, ivBytes: 8 }],
+]);
+
+/** Whether the text is an OpenSSH public key line, of whatever type. */
+export function looksLikeSshPublicKey(text: string): boolean {
+  return /^(ssh|ecdsa|sk-ssh|sk-ecdsa)-[a-z0-9@.-]+\s/.test(text);
+}
+
+/** Whether these are the bytes of an OpenSSH private key. */
+export function isSshPrivateKey(bytes: Buffer): boolean {
+  return bytes.toString('latin1', 0, containerMagic.length) === containerMagic;
+}
+
+/** The X25519 key of a line `ssh-ed25519 base64 [comment]`. @throws UnusableKeyError */
+export function parseSshPublicKey(line: string): Uint8Array {
+  const [type = '', encoded = ''] = line.split(/\s+/);
+  if (type !== keyType) throw unsupportedType();
+  const blob = decodeBase64(encoded);
+  if (blob === undefined) throw new UnusableKeyError('invalid-key-format', 'the OpenSSH key is not base64');
+  return publicKeyFromEd25519(ed25519PublicKey(blob));
+}
+
+function ed25519PublicKey(blob: Buffer): Buffer {
+  const fields = new FieldReader(blob, 4);
+  if (fields.name() !== keyType) throw unsupportedType();
+  const publicKey = fields.string();
+  if (publicKey.length !== 32) throw new UnusableKeyError('invalid-key-length', 'the OpenSSH key is not 32 bytes long');
+  if (!fields.ended) throw new UnusableKeyError('invalid-key-format', 'bytes follow the OpenSSH key');
+  return publicKey;
+}
+
+/** An OpenSSH ed25519 private key file (PROTOCOL.key of OpenSSH); the secret part has not been looked at. */
+export interface SshKeyFile {
+  /** Ed25519. */
+  readonly publicKey: Buffer;
+  /** Seed, public key and comment, encrypted if the file is protected. */
+  readonly secret: Buffer;
+  /** `undefined`: in clear. */
+  readonly protection: (Protection & { readonly cipher: SshCipher }) | undefined;
+}
+
+/**
+ * Reads what is in clear in an OpenSSH private key file, in the memory of `bytes`.
+ *
+ * @param bytes what stands between the BEGIN and END lines, decoded.
+ * @throws UnusableKeyError
+ */
+export function readSshKeyFile(bytes: Buffer): SshKeyFile {
+  const fields = new FieldReader(bytes.subarray(containerMagic.length), 4);
+  const cipher = fields.name();
+  const kdf = fields.name();
+  const kdfOptions = fields.string();
+  if (fields.uint32() !== 1) throw new UnusableKeyError('invalid-key-format', 'expected one key in the OpenSSH file');
+  // The public half is in clear: another type of key is told before a passphrase is asked for.
+  const publicKey = ed25519PublicKey(fields.string());
+  const secret = fields.string();
+  const isProtected = cipher !== 'none' || kdf !== 'none';
+  return { publicKey, secret, protection: isProtected ? readProtection(cipher, kdf, kdfOptions) : undefined };
+}
+
+function readProtection(cipherName: string, kdf: string, kdfOptions: Buffer): SshKeyFile['protection'] {
+  const cipher = ciphers.get(cipherName);
+  if (cipher === undefined) throw new UnusableKeyError('unsupported-cipher', 'the cipher of the key is not supported');
+  if (kdf !== 'bcrypt') throw new UnusableKeyError('unsupported-kdf', 'the key derivation is not supported');
+  const options = new FieldReader(kdfOptions, 4);
+  const salt = options.string();
+  const rounds = options.uint32();
+  checkProtection({ kdf, salt, rounds });
+  return { kdf, salt, rounds, cipher };
+}
+
+/** The X25519 key in an OpenSSH private key file; its secret part is wiped. @throws UnusableKeyError, PassphraseError */
+export async function openSshKey(file: SshKeyFile, passphrase: string | Uint8Array | undefined): Promise<Uint8Array> {
+  const secret = await openSecret(file, passphrase);
+  try {
+    return privateKeyFromEd25519(seedOf(secret, file));
+  } finally {
+    wipe(secret);
+  }
+}
+
+async function openSecret(
+  { secret: sealed, protection }: SshKeyFile,
+  passphrase: string | Uint8Array | undefined,
+): Promise<Buffer> {
+  if (protection === undefined) return sealed;
+  if (passphrase === undefined) throw new PassphraseError('passphrase-required');
+  const { cipher } = protection;
+  const derived = await deriveKey(passphrase, protection, cipher.keyBytes + cipher.ivBytes);
+  const decipher = createDecipheriv(
+    cipher.name,
+    derived.subarray(0, cipher.keyBytes),
+    derived.subarray(cipher.keyBytes),
+  ).setAutoPadding(false);
+  try {
+    const secret = decipher.update(sealed);
+    // Without padding there is nothing left to come: this only checks the length.
+    decipher.final();
+    return secret;
+  } catch {
+    throw new UnusableKeyError('invalid-key-format', 'the protected part of the key has an impossible length');
+  } finally {
+    wipe(derived);
+  }
+}
+
+function seedOf(secret: Buffer, { publicKey, protection }: SshKeyFile): Buffer {
+  const fields = new FieldReader(secret, 4);
+  // Two equal random numbers: what shows that the passphrase was right.
+  if (!fields.take(4).equals(fields.take(4))) {
+    if (protection !== undefined) throw new PassphraseError('wrong-passphrase');
+    throw new UnusableKeyError('invalid-key-format', 'the OpenSSH key is damaged');
+  }
+  if (fields.name() !== keyType) throw unsupportedType();
+  const samePublicKey = fields.string().equals(publicKey);
+  const seedAndPublicKey = fields.string();
+  if (seedAndPublicKey.length !== 64) {
+    throw new UnusableKeyError('invalid-key-length', 'the OpenSSH private key is not 64 bytes long');
+  }
+  if (!samePublicKey || !seedAndPublicKey.subarray(32).equals(publicKey)) {
+    throw new UnusableKeyError('invalid-key-format', 'the halves of the OpenSSH key do not belong together');
+  }
+  return seedAndPublicKey.subarray(0, 32);
+}
+
+function unsupportedType(): UnusableKeyError {
+  return new UnusableKeyError('unsupported-key-type', 'of the OpenSSH keys only ssh-ed25519 can be used');
+}

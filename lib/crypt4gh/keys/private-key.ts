@@ -1,0 +1,239 @@
+import { createPrivateKey, type KeyObject } from 'node:crypto';
+import { expectLength, type Random, systemRandom, wipe } from '../bytes.ts';
+import { PassphraseError, UnusableKeyError } from '../errors.ts';
+import { seal, unseal } from '../sealed.ts';
+import { NONCE_BYTES, SEGMENT_OVERHEAD } from '../sizes.ts';
+import { FieldReader, field16 } from './fields.ts';
+import { checkProtection, deriveKey, isKdf, type Kdf, type Protection } from './kdf.ts';
+import { isSshPrivateKey, openSshKey, readSshKeyFile, type SshKeyFile } from './openssh.ts';
+import { formatPem, keyText, type PemBlock, parsePem } from './pem.ts';
+import { KEY_BYTES } from './x25519.ts';
+
+const label = 'CRYPT4GH PRIVATE KEY';
+const magic = 'c4gh-v1';
+const noKdf = 'none';
+const noCipher = 'none';
+const cipherName = 'chacha20_poly1305';
+const SALT_BYTES = 16;
+/** Rounds written, those of the Python reference; scrypt's field is 0 there. */
+const roundsWritten: Readonly<Record<Kdf, number>> = { scrypt: 0, bcrypt: 100, pbkdf2_hmac_sha256: 100_000 };
+
+/**
+ * Reads a private key: Crypt4GH PEM in all its key derivations (key format), OpenSSH ed25519 (PROTOCOL.key, converted as
+ * in RFC 8032 § 5.1.5) and PKCS#8 X25519 as PEM (RFC 8410 § 7).
+ * What the file holds decides, not its label: writers differ there.
+ *
+ * @param passphrase ignored when the file is not protected. Text, taken as UTF-8, or its bytes: these are left as they
+ * are, and may be overwritten as soon as the call has returned its promise. A string cannot be overwritten at all.
+ * @returns the 32 bytes, as stored.
+ * @throws UnusableKeyError, PassphraseError
+ */
+export async function parsePrivateKey(
+  text: string | Uint8Array,
+  passphrase?: string | Uint8Array,
+): Promise<Uint8Array> {
+  const block = parsePem(keyText(text));
+  try {
+    const file = readKeyFile(block);
+    if (file.format === 'pkcs8') return openPkcs8(file.key);
+    return await (file.format === 'openssh' ? openSshKey(file, passphrase) : openCrypt4ghKey(file, passphrase));
+  } finally {
+    wipe(block.bytes);
+  }
+}
+
+/**
+ * What a private key file says to whoever has no passphrase (key format; PROTOCOL.key; RFC 8410 § 7), from
+ * {@link inspectPrivateKey}. Nothing of it is secret.
+ */
+export interface PrivateKeyInspection {
+  /** Crypt4GH PEM (key format), OpenSSH (PROTOCOL.key) or PKCS#8 (RFC 8410 § 7). */
+  readonly format: 'crypt4gh' | 'openssh' | 'pkcs8';
+  /** Whether a passphrase is needed. */
+  readonly isProtected: boolean;
+  /** How the passphrase becomes a key; `undefined` when the file is not protected. */
+  readonly kdf: Kdf | undefined;
+  /**
+   * Of a Crypt4GH file, as its writer left it: nothing vouches for it, and it may hold any character. `undefined` when
+   * there is none, and of the other formats; OpenSSH keeps it in the part that the passphrase protects.
+   */
+  readonly comment: string | undefined;
+}
+
+/**
+ * Tells what a private key file is before its passphrase is there (key format; PROTOCOL.key; RFC 8410 § 7). Whether the
+ * key in it is whole shows only when {@link parsePrivateKey} reads it.
+ *
+ * @throws UnusableKeyError as {@link parsePrivateKey} does for a file that no passphrase makes readable.
+ */
+export function inspectPrivateKey(text: string | Uint8Array): PrivateKeyInspection {
+  const block = parsePem(keyText(text));
+  try {
+    const file = readKeyFile(block);
+    const kdf = file.protection?.kdf;
+    const comment = file.format === 'crypt4gh' ? file.comment : undefined;
+    return { format: file.format, isProtected: kdf !== undefined, kdf, comment };
+  } finally {
+    wipe(block.bytes);
+  }
+}
+
+/** A key file of layout `c4gh-v1`, or of the early form of htslib; what is secret in it stays in the memory of the file. */
+interface Crypt4ghKeyFile {
+  /** The key, sealed if the file is protected. */
+  readonly secret: Buffer;
+  /** `undefined`: in clear. */
+  readonly protection: Protection | undefined;
+  readonly comment: string | undefined;
+}
+
+type KeyFile =
+  | ({ readonly format: 'crypt4gh' } & Crypt4ghKeyFile)
+  | ({ readonly format: 'openssh' } & SshKeyFile)
+  | { readonly format: 'pkcs8'; readonly protection: undefined; readonly key: KeyObject };
+
+/** Reads all that is in clear. @throws UnusableKeyError */
+function readKeyFile({ label: found, bytes }: PemBlock): KeyFile {
+  if (!found.endsWith('PRIVATE KEY')) throw new UnusableKeyError('invalid-key-format', 'expected a private key');
+  if (bytes.toString('latin1', 0, magic.length) === magic) return { format: 'crypt4gh', ...readCrypt4ghKeyFile(bytes) };
+  if (isSshPrivateKey(bytes)) return { format: 'openssh', ...readSshKeyFile(bytes) };
+  if (found === 'PRIVATE KEY') return { format: 'pkcs8', protection: undefined, key: readPkcs8(bytes) };
+  // An early form of htslib: the raw key under today's label.
+  if (found === label && bytes.length === KEY_BYTES) {
+    return { format: 'crypt4gh', secret: bytes, protection: undefined, comment: undefined };
+  }
+  throw new UnusableKeyError('invalid-key-format', 'the private key is of no known layout');
+}
+
+/** Key file layout `c4gh-v1`: kdf, its options, cipher, key, optional comment. */
+function readCrypt4ghKeyFile(bytes: Buffer): Crypt4ghKeyFile {
+  const fields = new FieldReader(bytes.subarray(magic.length), 2);
+  const kdf = fields.name();
+  const kdfOptions = kdf === noKdf ? undefined : fields.string();
+  const cipher = fields.name();
+  const secret = fields.string();
+  const comment = fields.ended ? undefined : fields.string().toString('utf8');
+  if (!fields.ended) throw new UnusableKeyError('invalid-key-format', 'bytes follow the end of the key');
+
+  const protection = kdfOptions === undefined ? undefined : readProtection(kdf, kdfOptions, cipher);
+  if (protection === undefined && cipher !== noCipher) {
+    throw new UnusableKeyError('invalid-key-format', 'a cipher is named, but no key derivation');
+  }
+  const length = secret.length - (protection === undefined ? 0 : SEGMENT_OVERHEAD);
+  if (length < 0) throw new UnusableKeyError('invalid-key-format', 'the key is cut short');
+  if (length !== KEY_BYTES) {
+    throw new UnusableKeyError('invalid-key-length', `expected a private key of ${KEY_BYTES} bytes, got ${length}`);
+  }
+  return { secret, protection, comment };
+}
+
+function readProtection(kdf: string, kdfOptions: Buffer, cipher: string): Protection {
+  if (!isKdf(kdf)) throw new UnusableKeyError('unsupported-kdf', 'the key derivation of the key is not supported');
+  if (cipher !== cipherName) throw new UnusableKeyError('unsupported-cipher', 'the cipher of the key is not supported');
+  const options = new FieldReader(kdfOptions, 2);
+  const protection = { kdf, rounds: options.uint32(), salt: options.rest() };
+  checkProtection(protection);
+  return protection;
+}
+
+async function openCrypt4ghKey(
+  { secret: sealed, protection }: Crypt4ghKeyFile,
+  passphrase: string | Uint8Array | undefined,
+): Promise<Uint8Array> {
+  if (protection === undefined) return moved(sealed);
+  if (passphrase === undefined) throw new PassphraseError('passphrase-required');
+  const key = await deriveKey(passphrase, protection, KEY_BYTES);
+  const secret = unseal(sealed, key);
+  wipe(key);
+  if (secret === undefined) throw new PassphraseError('wrong-passphrase');
+  return moved(secret);
+}
+
+/** A copy of the secret, which itself is wiped. */
+function moved(secret: Buffer): Uint8Array {
+  const copy = Uint8Array.from(secret);
+  wipe(secret);
+  return copy;
+}
+
+/** DER up to the algorithm in hex (RFC 5958 § 2): a sequence of any length, of version 0 or 1, and in it another one. */
+const pkcs8Start = /^30(?:[0-7].|81..|82....)02010[01]30/;
+/** The rest of the algorithm's sequence: nothing but the object identifier of X25519 (RFC 8410 § 3). */
+const x25519Algorithm = '0506032b656e';
+
+function readPkcs8(der: Buffer): KeyObject {
+  const start = der.toString('hex', 0, 32);
+  const [sequences] = pkcs8Start.exec(start) ?? [];
+  if (sequences === undefined) throw notPkcs8();
+  // Before the import: of a key of another kind that takes OpenSSL minutes, if somebody made it for that.
+  if (!start.startsWith(x25519Algorithm, sequences.length)) {
+    throw new UnusableKeyError('unsupported-key-type', 'of the PKCS#8 keys only X25519 can be used');
+  }
+  try {
+    return createPrivateKey({ key: der, format: 'der', type: 'pkcs8' });
+  } catch {
+    throw notPkcs8();
+  }
+}
+
+function notPkcs8(): UnusableKeyError {
+  return new UnusableKeyError('invalid-key-format', 'the private key is not PKCS#8');
+}
+
+/** The key stands at the end of its DER (RFC 8410 § 7). */
+function openPkcs8(key: KeyObject): Uint8Array {
+  return moved(key.export({ format: 'der', type: 'pkcs8' }).subarray(-KEY_BYTES));
+}
+
+/**
+ * The key as Crypt4GH PEM (key format), under the label of the Python reference.
+ *
+ * @param options.passphrase protects the key: text or its bytes, as for {@link parsePrivateKey}; default: none, the key is
+ * in clear in the file.
+ * @param options.kdf how the passphrase becomes a key; default `scrypt`.
+ * @param options.comment kept in clear, where {@link inspectPrivateKey} finds it; at most 65,535 bytes of UTF-8; default:
+ * none.
+ * @param options.random gives salt and nonce; default: the system's.
+ * @throws RangeError when the key is not 32 bytes, the passphrase is empty, the comment too long, the key derivation
+ * unknown, or one is named without a passphrase: the key would be in clear.
+ */
+export async function formatPrivateKey(
+  privateKey: Uint8Array,
+  options: {
+    readonly passphrase?: string | Uint8Array;
+    readonly kdf?: Kdf;
+    readonly comment?: string;
+    readonly random?: Random;
+  } = {},
+): Promise<string> {
+  const { passphrase, kdf = 'scrypt', comment, random = systemRandom } = options;
+  expectLength(privateKey, KEY_BYTES, 'a private key');
+  if (!isKdf(kdf)) throw new RangeError(`unknown key derivation ${kdf}`);
+  if (passphrase === undefined && options.kdf !== undefined) {
+    throw new RangeError(`expected a passphrase for the key derivation ${kdf}`);
+  }
+  const secret =
+    passphrase === undefined
+      ? [field16(noKdf), field16(noCipher), field16(privateKey)]
+      : await sealedFields(privateKey, passphrase, kdf, random);
+  const end = comment === undefined ? [] : [field16(comment)];
+  return formatPem(label, Buffer.concat([Buffer.from(magic, 'ascii'), ...secret, ...end]));
+}
+
+async function sealedFields(
+  privateKey: Uint8Array,
+  passphrase: string | Uint8Array,
+  kdf: Kdf,
+  random: Random,
+): Promise<Buffer[]> {
+  if (passphrase.length === 0) throw new RangeError('expected a passphrase that is not empty');
+  const salt = random(SALT_BYTES);
+  const nonce = random(NONCE_BYTES);
+  const rounds = roundsWritten[kdf];
+  const key = await deriveKey(passphrase, { kdf, rounds, salt }, KEY_BYTES);
+  const blob = seal(privateKey, key, nonce);
+  wipe(key);
+  const roundsField = Buffer.alloc(4);
+  roundsField.writeUInt32BE(rounds);
+  return [field16(kdf), field16(Buffer.concat([roundsField, salt])), field16(cipherName), field16(blob)];
+}

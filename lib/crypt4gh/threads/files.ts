@@ -1,0 +1,190 @@
+import type { KeyObject } from 'node:crypto';
+import type { FileHandle } from 'node:fs/promises';
+import { BodySizeCheck } from '../body/body-size.ts';
+import { type DecryptOptions, decrypt, type EncryptOptions } from '../body/container.ts';
+import { DATA_KEY_BYTES, damagedSegment, prepareDataKey, prepareDataKeys } from '../body/segment-decryptor.ts';
+import { expectSome, type Random, systemRandom, wipe } from '../bytes.ts';
+import { encryptHeader } from '../header/encrypt-header.ts';
+import { openHeader } from '../header/open-header.ts';
+import { readHeader } from '../header/read-header.ts';
+import { decryptedSize, ENCRYPTED_SEGMENT_BYTES, NONCE_BYTES, SEGMENT_BYTES } from '../sizes.ts';
+import { fileSize, fileSource } from '../source.ts';
+import type { FileJob } from './file-job.ts';
+import { SegmentWorkers } from './segment-workers.ts';
+
+/** Segments of one job: 64 MiB, after which others that share the threads have their turn. */
+const JOB_SEGMENTS = 1_024;
+
+/** For a whole file, beside what `encrypt` and `decrypt` take (Crypt4GH § 2). */
+export interface FileOptions {
+  /** Threads that do the work. Default: the call has its own, as many as the machine runs at once, and ends them. */
+  readonly workers?: SegmentWorkers;
+  /** Stops the work: the promise is rejected with its reason, and the target holds parts of the result, with gaps. */
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** What does it, and what stops it. */
+type Work = FileOptions & { readonly workers: SegmentWorkers };
+
+/**
+ * Encrypts a file to a container (Crypt4GH § 2) on several threads, each of which reads and writes by itself. The result
+ * is that of `encrypt`, byte for byte, with the same randomness.
+ *
+ * @param source a regular file, open for reading; read from its first byte to its end.
+ * @param target another regular file, open for writing, not for appending; emptied first. Both are to stay open until the
+ * promise is settled.
+ * @throws UnusableKeyError `weak-public-key`; RangeError for a wrong argument; what the file system says; the reason of
+ * `signal`.
+ */
+export async function encryptFile(
+  source: FileHandle,
+  target: FileHandle,
+  options: Omit<EncryptOptions, 'workers'> & FileOptions,
+): Promise<void> {
+  const { recipients, editList, senderKey, random = systemRandom, signal } = options;
+  signal?.throwIfAborted();
+  const size = await fileSize(source);
+  const { header, dataKey } = newHeader({ recipients, editList, senderKey, random });
+  await empty(target, source);
+  await target.write(header, 0, header.length, 0);
+  await withWorkers(options.workers, async (workers) => {
+    await inJobs({ signal, workers }, Math.ceil(size / SEGMENT_BYTES), (first, count) => {
+      const from = first * SEGMENT_BYTES;
+      return {
+        kind: 'encrypt-file',
+        dataKey,
+        nonces: Buffer.concat(Array.from({ length: count }, () => random(NONCE_BYTES))),
+        source: source.fd,
+        target: target.fd,
+        from,
+        length: Math.min(count * SEGMENT_BYTES, size - from),
+        to: header.length + first * ENCRYPTED_SEGMENT_BYTES,
+      };
+    });
+  });
+}
+
+function newHeader(options: Omit<Parameters<typeof encryptHeader>[0], 'dataKeys'> & { readonly random: Random }) {
+  const dataKey = options.random(DATA_KEY_BYTES);
+  try {
+    return { header: encryptHeader({ ...options, dataKeys: [dataKey] }), dataKey: prepareDataKey(dataKey) };
+  } finally {
+    wipe(dataKey);
+  }
+}
+
+/**
+ * Decrypts a container (Crypt4GH § 2) in a file to another file on several threads, each of which reads and writes by
+ * itself. Where the header has an edit list, the bytes come through the calling thread instead.
+ *
+ * When a segment is damaged, the target holds what comes before it and no more.
+ *
+ * @param source a regular file, open for reading; read from its first byte to its end.
+ * @param target another regular file, open for writing, not for appending; emptied first. Both are to stay open until the
+ * promise is settled.
+ * @throws MalformedHeaderError, NoMatchingKeyError, DamagedBodyError; RangeError for a wrong argument; what the file
+ * system says; the reason of `signal`.
+ */
+export async function decryptFile(
+  source: FileHandle,
+  target: FileHandle,
+  options: Omit<DecryptOptions, 'workers'> & FileOptions,
+): Promise<void> {
+  const { privateKeys, sender, expectedSize, signal } = options;
+  expectSome(privateKeys, 'private key');
+  signal?.throwIfAborted();
+  const input = await fileSource(source);
+  const header = await readHeader(input);
+  const { dataKeys, editList } = openHeader(header, privateKeys, sender === undefined ? {} : { sender });
+  const keys = prepareDataKeys(dataKeys);
+  wipe(...dataKeys);
+  const bodySize = (input.size ?? 0) - header.length;
+  if (expectedSize !== undefined) new BodySizeCheck(expectedSize).whole(bodySize);
+  decryptedSize(bodySize);
+  await empty(target, source);
+  const body = { start: header.length, size: bodySize };
+  await withWorkers(options.workers, (workers) =>
+    editList === undefined
+      ? decryptBody(body, { source, target, keys }, { signal, workers })
+      : copyDecrypted(source, target, { ...options, workers }),
+  );
+}
+
+/** @throws RangeError when the target is no regular file, or is the source: emptied, it would be lost. */
+async function empty(target: FileHandle, source: FileHandle): Promise<void> {
+  const [to, from] = await Promise.all([target.stat({ bigint: true }), source.stat({ bigint: true })]);
+  if (!to.isFile()) throw new RangeError('expected a regular file as target');
+  if (to.dev === from.dev && to.ino === from.ino)
+    throw new RangeError('expected another file as target than as source');
+  // An empty file is left alone: ext4 writes one that has been truncated to the disk before it lets it be closed.
+  if (to.size > 0n) await target.truncate(0);
+}
+
+async function decryptBody(
+  body: { readonly start: number; readonly size: number },
+  files: { readonly source: FileHandle; readonly target: FileHandle; readonly keys: readonly KeyObject[] },
+  work: Work,
+): Promise<void> {
+  const { source, target, keys } = files;
+  const damaged = await inJobs(work, Math.ceil(body.size / ENCRYPTED_SEGMENT_BYTES), (first, count) => {
+    const start = first * ENCRYPTED_SEGMENT_BYTES;
+    return {
+      kind: 'decrypt-file',
+      dataKeys: keys,
+      source: source.fd,
+      target: target.fd,
+      from: body.start + start,
+      length: Math.min(count * ENCRYPTED_SEGMENT_BYTES, body.size - start),
+      to: first * SEGMENT_BYTES,
+    };
+  });
+  if (damaged === undefined) return;
+  // Threads ahead of the damaged segment have written what comes after it.
+  await target.truncate(damaged * SEGMENT_BYTES);
+  const length = Math.min(ENCRYPTED_SEGMENT_BYTES, body.size - damaged * ENCRYPTED_SEGMENT_BYTES);
+  throw damagedSegment('segment-authentication-failed', damaged, length);
+}
+
+async function copyDecrypted(
+  source: FileHandle,
+  target: FileHandle,
+  { signal, ...options }: DecryptOptions & Work,
+): Promise<void> {
+  const chunks = source.createReadStream({ start: 0, autoClose: false, highWaterMark: 1_048_576 });
+  let position = 0;
+  for await (const piece of decrypt(chunks, options)) {
+    signal?.throwIfAborted();
+    for (let written = 0; written < piece.length; ) {
+      const { bytesWritten } = await target.write(piece, written, piece.length - written, position + written);
+      written += bytesWritten;
+    }
+    position += piece.length;
+  }
+}
+
+/**
+ * Does jobs over so many segments one after the other, each on all threads.
+ *
+ * @returns the first segment that does not authenticate.
+ */
+async function inJobs(
+  { workers, signal }: Work,
+  segments: number,
+  makeJob: (first: number, count: number) => FileJob,
+): Promise<number | undefined> {
+  for (let first = 0; first < segments; first += JOB_SEGMENTS) {
+    const job = makeJob(first, Math.min(JOB_SEGMENTS, segments - first));
+    const damaged = await workers.run(job, signal);
+    if (damaged !== undefined) return first + damaged;
+  }
+  return undefined;
+}
+
+async function withWorkers(
+  given: SegmentWorkers | undefined,
+  use: (workers: SegmentWorkers) => Promise<void>,
+): Promise<void> {
+  if (given !== undefined) return use(given);
+  await using own = new SegmentWorkers();
+  await use(own);
+}

@@ -1,0 +1,207 @@
+import { createHash } from 'node:crypto';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { readAll, refuseForeign } from '../http.ts';
+import { invocationOf } from '../lambda/trace-header.ts';
+import type { LocalS3 } from '../s3/local-s3.ts';
+import { type S3Reply, sendReply } from '../s3/s3-reply.ts';
+import { parseS3Request, type S3Request } from '../s3/s3-request.ts';
+import { StoredBody } from '../s3/stored-body.ts';
+import { authenticate } from './authenticate.ts';
+import type { Credentials, Principal } from './credentials.ts';
+import type { KeyUses } from './customer-keys.ts';
+import { AwsError, type AwsReply, type AwsService, errorReply, xmlServices } from './errors.ts';
+import { isAllowed, type Permission, type Statement } from './iam.ts';
+import type { JsonService } from './json-service.ts';
+import type { AwsCall, Fault, Traffic } from './traffic.ts';
+
+/** What the front needs to serve; the others than S3 by their name in a signature's scope. */
+export interface AwsServices {
+  readonly credentials: Credentials;
+  readonly s3: LocalS3;
+  readonly json: Readonly<Record<Exclude<AwsService, 's3'>, JsonService>>;
+  /** Statements of the resources' own policies, which apply to every call. */
+  readonly denials: readonly Statement[];
+  readonly keyUses: KeyUses;
+  readonly traffic: Traffic;
+  readonly now: () => Date;
+}
+
+export interface AwsFront {
+  /** One endpoint for all services, without a final slash. */
+  readonly url: string;
+  /** Serve from now on; until then callers wait. */
+  open(services: AwsServices): void;
+  stop(): Promise<void>;
+}
+
+/** Most bytes of a request: of the RDS Data API, and more than Lambda's limit, which Lambda itself keeps. */
+const dataApiLimit = 4 * 1024 * 1024;
+const lambdaLimit = 8 * 1024 * 1024;
+
+/**
+ * The one door to the AWS services: every request is authenticated by its signature, authorised by the policies of the
+ * caller's role, counted, and broken when a test asks for it.
+ */
+export async function startAwsFront(): Promise<AwsFront> {
+  const opened = Promise.withResolvers<AwsServices>();
+  const server = createServer(async (request, response) => {
+    if (refuseForeign(request, response)) return;
+    const services = await opened.promise;
+    await new Exchange(services, request, response).run();
+  });
+  server.keepAliveTimeout = 65_000;
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(0, '127.0.0.1', resolve);
+  });
+  const address = server.address();
+  return {
+    url: `http://127.0.0.1:${typeof address === 'object' && address ? address.port : 0}`,
+    open: opened.resolve,
+    async stop() {
+      const closed = new Promise((resolve) => server.close(resolve));
+      server.closeAllConnections();
+      await closed;
+    },
+  };
+}
+
+/** One request and its reply. */
+class Exchange {
+  readonly #services: AwsServices;
+  readonly #request: IncomingMessage;
+  readonly #response: ServerResponse;
+  #service: AwsService = 's3';
+
+  constructor(services: AwsServices, request: IncomingMessage, response: ServerResponse) {
+    this.#services = services;
+    this.#request = request;
+    this.#response = response;
+  }
+
+  async run(): Promise<void> {
+    try {
+      await this.#answer();
+    } catch (error) {
+      if (this.#response.headersSent) this.#response.destroy();
+      else if (error instanceof AwsError) await this.#send(errorReply(this.#service, error));
+      else await this.#send(errorReply(this.#service, new AwsError(500, 'InternalFailure', String(error))));
+    }
+  }
+
+  async #answer(): Promise<void> {
+    const request = this.#request;
+    const [path = '/', query = ''] = (request.url ?? '/').split(/\?(.*)/s, 2);
+    const parts = { method: request.method ?? 'GET', path, query, headers: request.headers };
+    const authentication = authenticate(parts, this.#services.credentials, this.#services.now());
+    const { principal, presigned, service } = authentication;
+    this.#service = service;
+    const caller = presigned ? 'presigned' : principal.name;
+    if (service === 's3') {
+      authentication.verify('');
+      const s3 = parseS3Request(parts.method, path, query, request.headers);
+      await this.#answerS3(s3, principal, { ...this.#call(caller, s3.action), bucket: s3.bucket, key: s3.key });
+      return;
+    }
+    const body = await readAll(request, service === 'lambda' ? lambdaLimit : dataApiLimit);
+    if (!body) throw new AwsError(413, 'RequestEntityTooLargeException', 'the request is too large');
+    authentication.verify(createHash('sha256').update(body).digest('hex'));
+    const json = this.#services.json[service];
+    const { action, input, permissions } = json.parse(path, request.headers, body, query);
+    const call = { ...this.#call(caller, action), input };
+    this.#authorise(principal, action, permissions);
+    this.#services.traffic.counterOf(call).bytesIn += body.length;
+    await this.#carryOut(call, async () => json.handle(action, input, body, request.headers));
+  }
+
+  async #answerS3(s3: S3Request, principal: Principal, call: AwsCall): Promise<void> {
+    this.#authorise(principal, s3.action, s3.permissions);
+    const counter = this.#services.traffic.counterOf(call);
+    const request = this.#request;
+    // Pausing the request pauses this listener, too: counting does not defeat back-pressure.
+    request.on('data', (chunk: Uint8Array) => {
+      counter.bytesIn += chunk.byteLength;
+    });
+    request.pause();
+    await this.#carryOut(call, async () => {
+      try {
+        return await this.#services.s3.handle(s3, request);
+      } catch (error) {
+        if (!(error instanceof AwsError) || error.code !== 'NoSuchKey') throw error;
+        // Without the right to list, S3 does not tell a missing key from a forbidden one. It takes the key for the prefix.
+        const { bucket, key } = s3.copySource ?? s3;
+        const context = { 's3:prefix': key };
+        const readable = { action: 's3:ListBucket', resource: `arn:aws:s3:::${bucket}`, context };
+        throw this.#isAllowed(principal, readable) ? error : new AwsError(403, 'AccessDenied', 'Access Denied');
+      }
+    });
+  }
+
+  #call(caller: string, action: string): AwsCall {
+    const { method = 'GET', url = '/', headers } = this.#request;
+    const invocation = invocationOf(headers['x-amzn-trace-id']);
+    return { caller, invocation, service: this.#service, action, method, url, headers };
+  }
+
+  #authorise(principal: Principal, action: string, permissions: readonly Permission[]): void {
+    const needed = [...permissions, ...this.#services.keyUses(this.#service, action, permissions)];
+    const refused = needed.find((permission) => !this.#isAllowed(principal, permission));
+    if (!refused) return;
+    const message = `${principal.name} is not authorized to perform ${refused.action} on ${refused.resource}`;
+    if (xmlServices.has(this.#service)) throw new AwsError(403, 'AccessDenied', message);
+    throw new AwsError(this.#service === 'lambda' ? 403 : 400, 'AccessDeniedException', message);
+  }
+
+  #isAllowed({ arn, statements }: Principal, permission: Permission): boolean {
+    const context = {
+      'aws:principalarn': arn,
+      'aws:principalisawsservice': 'false',
+      'aws:securetransport': 'true',
+      ...permission.context,
+    };
+    return isAllowed([...statements, ...this.#services.denials], { ...permission, context });
+  }
+
+  async #carryOut(call: AwsCall, action: () => Promise<S3Reply | AwsReply>): Promise<void> {
+    const { traffic } = this.#services;
+    const counter = traffic.counterOf(call);
+    counter.calls += 1;
+    const fault = traffic.faultFor(call);
+    try {
+      if (fault?.delayMs) await sleep(fault.delayMs);
+      if (fault && fault.when !== 'after' && (await this.#fail(fault))) return;
+      const reply = await action().catch((error: unknown) => {
+        if (error instanceof AwsError) return errorReply(this.#service, error);
+        throw error;
+      });
+      if (fault?.when === 'after') {
+        if (reply.body instanceof StoredBody) reply.body.close();
+        if (await this.#fail(fault)) return;
+      }
+      await this.#send(reply, (bytes) => {
+        counter.bytesOut += bytes;
+      });
+    } finally {
+      traffic.ended(call, this.#response.destroyed && !this.#response.writableFinished ? 0 : this.#response.statusCode);
+    }
+  }
+
+  async #fail({ action, drop, error }: Fault): Promise<boolean> {
+    await action?.();
+    if (drop) {
+      // Not the request: once its body has been read, destroying it leaves the connection open.
+      this.#response.destroy();
+      return true;
+    }
+    if (!error) return false;
+    this.#request.resume();
+    const { status, code, message = 'injected fault' } = error;
+    await this.#send(errorReply(this.#service, new AwsError(status, code, message)));
+    return true;
+  }
+
+  #send(reply: S3Reply | AwsReply, count?: (bytes: number) => void): Promise<void> {
+    return sendReply(this.#request, this.#response, reply, count);
+  }
+}

@@ -1,0 +1,64 @@
+import { fork } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import type { IncomingMessage, OutgoingHttpHeaders } from 'node:http';
+import { text } from 'node:stream/consumers';
+import { fileURLToPath } from 'node:url';
+import { EngineError } from '../errors.ts';
+import { send } from '../http.ts';
+import { optionsVariable, type QueueServerOptions, secretHeader } from './queue-server-process.ts';
+
+/** The embedded SQS engine. It takes requests of the AWS front and of the engine itself only, by a secret of this run. */
+export interface QueueServer {
+  /** Send a request of the JSON protocol as it is. */
+  forward(headers: OutgoingHttpHeaders, body: Uint8Array): Promise<IncomingMessage>;
+  /** One SQS action in its JSON protocol. @throws EngineError with the code of a refusal. */
+  sqs(action: string, input: Readonly<Record<string, unknown>>): Promise<Record<string, unknown>>;
+  stop(): Promise<void>;
+}
+
+/**
+ * Start the engine.
+ *
+ * @param queuesDir folder that keeps its state; `undefined`: memory.
+ * @param onDeath called when its process ends without being asked to.
+ */
+export async function startQueueServer(
+  region: string,
+  queuesDir: string | undefined,
+  onDeath: () => void,
+): Promise<QueueServer> {
+  const options: QueueServerOptions = { region, secret: randomBytes(32).toString('hex'), queuesDir };
+  const child = fork(fileURLToPath(new URL('./queue-server-process.ts', import.meta.url)), [], {
+    execArgv: ['--disable-warning=ExperimentalWarning'],
+    stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
+    env: { ...process.env, [optionsVariable]: JSON.stringify(options) },
+  });
+  const exited = once(child, 'exit');
+  const started = await Promise.race([once(child, 'message'), exited.then(() => undefined)]);
+  if (!started) throw new EngineError('the embedded SQS engine did not start');
+  const { port } = started[0] as { port: number };
+  let stopping = false;
+  void exited.then(() => stopping || onDeath());
+  const forward: QueueServer['forward'] = (headers, body) =>
+    send(port, 'POST', '/', { ...headers, 'content-length': body.length, [secretHeader]: options.secret }, body);
+  return {
+    forward,
+    async sqs(action, input) {
+      const headers = { 'content-type': 'application/x-amz-json-1.0', 'x-amz-target': `AmazonSQS.${action}` };
+      const response = await forward(headers, Buffer.from(JSON.stringify(input)));
+      const output = JSON.parse((await text(response)) || '{}') as Record<string, unknown>;
+      if (response.statusCode !== 200) {
+        throw new EngineError(`${action}: ${String(output['__type'])} ${String(output['message'])}`);
+      }
+      return output;
+    },
+    async stop() {
+      stopping = true;
+      if (child.connected) child.disconnect();
+      const killer = setTimeout(() => child.kill('SIGKILL'), 5_000);
+      await exited;
+      clearTimeout(killer);
+    },
+  };
+}

@@ -1,0 +1,56 @@
+import { expect, test } from 'vitest';
+import { parsePage } from '../../../../lib/api/outbox/paging.ts';
+import { InvalidRequestError } from '../../../../lib/errors.ts';
+import { httpRequest } from '../../../helpers/http-request.ts';
+
+const parse = (query: Record<string, string | string[]>) => parsePage(httpRequest({ query }));
+
+test.each([
+  [{}, 0, 50_000],
+  [{ page: '0', per_page: '50000' }, 0, 50_000],
+  [{ page: '3', per_page: '1' }, 3, 1],
+  [{ page: '999999999', per_page: '50000' }, 999_999_999, 50_000],
+  [{ per_page: '1001' }, 0, 1001],
+  // The stock client's way of saying "the defaults".
+  [{ page: '-1', per_page: '0' }, 0, 50_000],
+  [{ page: '-5', per_page: '-1' }, 0, 50_000],
+  [{ unknown: 'parameter' }, 0, 50_000],
+])('%j is page %i of %i rows', (query, page, perPage) => {
+  expect(parse({ inbox: 'false', ...query })).toEqual({ page, perPage });
+});
+
+test('clients that write False are understood', () => {
+  expect(parse({ inbox: 'False' })).toEqual({ page: 0, perPage: 50_000 });
+});
+
+test.each([
+  [{}, ['inbox']],
+  [{ inbox: 'true' }, ['inbox']],
+  [{ inbox: '' }, ['inbox']],
+  [{ inbox: '0' }, ['inbox']],
+  [{ inbox: ['false', 'true'] }, ['inbox']],
+  [{ inbox: 'false', page: 'x' }, ['page']],
+  [{ inbox: 'false', page: '' }, ['page']],
+  [{ inbox: 'false', page: '1.5' }, ['page']],
+  [{ inbox: 'false', page: '1e3' }, ['page']],
+  [{ inbox: 'false', page: ' 1' }, ['page']],
+  [{ inbox: 'false', page: '9999999999' }, ['page']],
+  [{ inbox: 'false', per_page: '50001' }, ['per_page']],
+  [{ inbox: 'false', per_page: '١' }, ['per_page']],
+  [{ inbox: 'false', per_page: ['1', '2'] }, ['per_page']],
+  [{ page: 'x', per_page: '60000' }, ['inbox', 'page', 'per_page']],
+])('%j breaks the rules of %j', (query, fields) => {
+  const error = (() => {
+    try {
+      return parse(query);
+    } catch (reason) {
+      return reason;
+    }
+  })();
+  if (!(error instanceof InvalidRequestError)) throw error;
+  expect(error.violations.map(({ field }) => field)).toEqual(fields);
+});
+
+test('the limit is named', () => {
+  expect(() => parse({ inbox: 'false', per_page: '50001' })).toThrow('50000');
+});

@@ -1,0 +1,156 @@
+import { Readable } from 'node:stream';
+import { describe, expect, test } from 'vitest';
+import {
+  type ByteSource,
+  decrypt,
+  decryptSegments,
+  encrypt,
+  encryptSegments,
+  generateKeyPair,
+  splitContainer,
+} from '../../../../lib/crypt4gh/index.ts';
+import { collect, generatedPlaintext, inChunks } from '../../../helpers/crypt4gh-vectors.ts';
+
+const { privateKey, publicKey } = generateKeyPair();
+const stranger = generateKeyPair();
+const plaintext = generatedPlaintext('container', 100_000);
+const container = await collect(encrypt([plaintext], { recipients: [publicKey] }));
+
+/** A source that remembers whether it was closed. */
+function watched(bytes: Uint8Array) {
+  const state = { closed: false };
+  async function* chunks() {
+    try {
+      yield* inChunks(bytes, 64);
+    } finally {
+      state.closed = true;
+    }
+  }
+  return { state, source: chunks() };
+}
+
+describe('whole containers', () => {
+  test('Node streams and Web streams are sources', async () => {
+    for (const source of [Readable.from(inChunks(container, 777)), new Blob([container]).stream()]) {
+      expect(await collect(decrypt(source, { privateKeys: [privateKey] }))).toEqual(plaintext);
+    }
+  });
+
+  test('an empty plaintext is a header without a body', async () => {
+    const empty = await collect(encrypt([], { recipients: [publicKey] }));
+    expect(empty.length).toBe(16 + 108);
+    expect((await collect(decrypt([empty], { privateKeys: [privateKey] }))).length).toBe(0);
+  });
+
+  test('an edit list is carried along', async () => {
+    const edited = await collect(encrypt([plaintext], { recipients: [publicKey], editList: [10n, 5n] }));
+    expect(await collect(decrypt([edited], { privateKeys: [privateKey] }))).toEqual(plaintext.subarray(10, 15));
+  });
+
+  test('the same randomness makes the same container', async () => {
+    const make = () => {
+      let calls = 0;
+      const random = (size: number) => new Uint8Array(size).fill(++calls);
+      return collect(encrypt([plaintext], { recipients: [publicKey], random }));
+    };
+    expect(await make()).toEqual(await make());
+  });
+});
+
+describe('taking a container apart', () => {
+  test.each([1, 64, 124, 1_000_000])('in chunks of %d bytes: header and body are the container', async (size) => {
+    const chunks = [...inChunks(container, size)];
+    const { header, body } = await splitContainer(chunks);
+    expect(header.length).toBe(124);
+    expect(Buffer.concat([header, await collect(body)])).toEqual(container);
+    // What was given stays untouched.
+    expect(Buffer.concat(chunks)).toEqual(container);
+  });
+
+  test('empty chunks are nothing', async () => {
+    const nothing = new Uint8Array();
+    const { header, body } = await splitContainer([
+      nothing,
+      container.subarray(0, 50),
+      nothing,
+      container.subarray(50),
+    ]);
+    expect(Buffer.concat([header, await collect(body)])).toEqual(container);
+  });
+});
+
+describe('the source is closed', () => {
+  test('when the header is damaged', async () => {
+    const { state, source } = watched(Buffer.alloc(1_000));
+    await expect(splitContainer(source)).rejects.toThrow('not a Crypt4GH container');
+    expect(state.closed).toBe(true);
+  });
+
+  test('when no key fits', async () => {
+    const { state, source } = watched(container);
+    await expect(collect(decrypt(source, { privateKeys: [stranger.privateKey] }))).rejects.toMatchObject({
+      code: 'no-decryptable-packet',
+    });
+    expect(state.closed).toBe(true);
+  });
+
+  test('when the reader stops early', async () => {
+    const { state, source } = watched(container);
+    for await (const _ of decrypt(source, { privateKeys: [privateKey] })) break;
+    expect(state.closed).toBe(true);
+  });
+
+  test('when the body of a split container is given up before it is read', async () => {
+    const { state, source } = watched(container);
+    const { body } = await splitContainer(source);
+    await body.return?.();
+    expect(state.closed).toBe(true);
+    expect(await body.next()).toEqual({ done: true, value: undefined });
+  });
+});
+
+describe('wrong arguments', () => {
+  test('no private key', async () => {
+    const { state, source } = watched(container);
+    const decrypted = collect(decrypt(source, { privateKeys: [] }));
+    await expect(decrypted).rejects.toThrow(new RangeError('expected at least one private key'));
+    expect(state.closed).toBe(true);
+  });
+
+  const dataKey = new Uint8Array(32);
+  const takers: readonly [string, (source: ByteSource) => Promise<unknown>][] = [
+    ['encrypt', (source) => collect(encrypt(source, { recipients: [publicKey] }))],
+    ['decrypt', (source) => collect(decrypt(source, { privateKeys: [privateKey] }))],
+    ['splitContainer', (source) => splitContainer(source)],
+    ['encryptSegments', (source) => collect(encryptSegments(source, { dataKey }))],
+    ['decryptSegments', (source) => collect(decryptSegments(source, { dataKeys: [dataKey] }))],
+  ];
+
+  describe.each(takers)('of %s, the source', (_, take) => {
+    test.each<[string, unknown]>([
+      ['a text', 'crypt4gh'],
+      ['a Blob', new Blob(['crypt4gh'])],
+      ['bytes by themselves', new Uint8Array(8)],
+      ['a Buffer by itself', Buffer.alloc(8)],
+      ['a function that makes the bytes', () => [new Uint8Array(8)]],
+      ['nothing', undefined],
+    ])('is %s', async (_kind, source) => {
+      const taken = take(source as ByteSource);
+      await expect(taken).rejects.toThrow(/^expected .*iterable of Uint8Array.* put bytes by themselves into an array/);
+      await expect(taken).rejects.toThrow(TypeError);
+    });
+
+    test('is of texts', async () => {
+      const taken = take(['crypt4gh'] as unknown as ByteSource);
+      await expect(taken).rejects.toThrow(new TypeError('expected bytes as a Uint8Array, got a string'));
+    });
+  });
+});
+
+test('an error of the source comes through as it is', async () => {
+  async function* failing() {
+    yield container.subarray(0, 70_000);
+    throw new Error('connection reset');
+  }
+  await expect(collect(decrypt(failing(), { privateKeys: [privateKey] }))).rejects.toThrow('connection reset');
+});

@@ -1,0 +1,474 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { open } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import fc from 'fast-check';
+import { afterAll, describe, expect, test } from 'vitest';
+import {
+  bytesSource,
+  encrypt,
+  encryptHeader,
+  encryptSegments,
+  fileSource,
+  generateKeyPair,
+  openContainer,
+} from '../../../../lib/crypt4gh/index.ts';
+import {
+  collect,
+  containerOf,
+  generatedPlaintext,
+  manifest,
+  outcomeOf,
+  privateKeyOf,
+  sha256,
+} from '../../../helpers/crypt4gh-vectors.ts';
+import { recordingSource } from '../../../helpers/recording-source.ts';
+
+const SEGMENT = 65_564;
+const HEADER = 124;
+const { privateKey, publicKey } = generateKeyPair();
+const privateKeys = [privateKey];
+const plaintext = generatedPlaintext('reader', 5 * 65_536 + 1_000);
+const container = await collect(encrypt([plaintext], { recipients: [publicKey] }));
+
+async function readerOf(options: { knowsSize?: boolean; segmentsPerFetch?: number; editList?: bigint[] } = {}) {
+  const { editList } = options;
+  const bytes =
+    editList === undefined ? container : await collect(encrypt([plaintext], { recipients: [publicKey], editList }));
+  const { source, reads } = recordingSource(bytes, options);
+  const { segmentsPerFetch } = options;
+  const reader = await openContainer(source, {
+    privateKeys,
+    ...(segmentsPerFetch === undefined ? {} : { segmentsPerFetch }),
+  });
+  reads.length = 0;
+  return { reader, reads };
+}
+
+describe('a source that gives less than it is asked for', () => {
+  test.each([
+    [50, true],
+    [50, false],
+    [65_564, true],
+    [65_564, false],
+    [100_000, false],
+  ])('at most %i bytes a read, size known: %s, is read as any other', async (mostBytes, knowsSize) => {
+    const { source } = recordingSource(container, { mostBytes, knowsSize });
+    const reader = await openContainer(source, { privateKeys });
+    expect(Buffer.from(await reader.read(65_000, 200_000)).equals(plaintext.subarray(65_000, 265_000))).toBe(true);
+    const end = await reader.read(5 * 65_536, 10_000);
+    expect(Buffer.from(end).equals(plaintext.subarray(5 * 65_536))).toBe(true);
+  });
+
+  test('and ends too early is truncated all the same', async () => {
+    const cut = container.subarray(0, HEADER + 2 * SEGMENT + 70);
+    const { source } = recordingSource(cut, { mostBytes: 65_000, knowsSize: false });
+    const reader = await openContainer(source, { privateKeys, expectedSize: plaintext.length });
+    await expect(reader.read(0, plaintext.length)).rejects.toMatchObject({ code: 'truncated-body', segment: 2 });
+    const half = recordingSource(container.subarray(0, 100), { mostBytes: 30, knowsSize: false });
+    await expect(openContainer(half.source, { privateKeys })).rejects.toMatchObject({ code: 'truncated-header' });
+  });
+});
+
+test('no key at all is a mistake of the caller, not of the key', async () => {
+  const opening = openContainer(bytesSource(container), { privateKeys: [] });
+  await expect(opening).rejects.toThrow(new RangeError('expected at least one private key'));
+});
+
+describe('several ranges', () => {
+  const bytesOf = (start: number, end?: number) => plaintext.subarray(start, end);
+  const check = async (ranges: [number, (number | undefined)?][], options: Parameters<typeof readerOf>[0] = {}) => {
+    const { reader, reads } = await readerOf(options);
+    const results = await reader.readRanges(ranges.map(([start, end]) => ({ start, end })));
+    results.forEach((result, index) => {
+      expect(Buffer.from(result).equals(bytesOf(...ranges[index]!)), String(ranges[index])).toBe(true);
+    });
+    expect(results).toHaveLength(ranges.length);
+    return reads;
+  };
+
+  test('in one segment take one fetch', async () => {
+    expect(
+      await check([
+        [70_000, 70_010],
+        [66_000, 66_001],
+        [131_000, 131_072],
+      ]),
+    ).toEqual([[HEADER + SEGMENT, SEGMENT]]);
+  });
+
+  test('in neighbouring segments are fetched in one go, others apart, each segment once', async () => {
+    const reads = await check([
+      [4 * 65_536 + 5, 4 * 65_536 + 9],
+      [10, 20],
+      [65_540, 65_550],
+      [15, 65_545],
+      [0, 1],
+    ]);
+    expect(reads).toEqual([
+      [HEADER, 2 * SEGMENT],
+      [HEADER + 4 * SEGMENT, SEGMENT],
+    ]);
+  });
+
+  test.each([true, false])('may be empty, beyond the end and open; size known: %s', async (knowsSize) => {
+    await check(
+      [
+        [5, 5],
+        [5 * 65_536, undefined],
+        [2_000_000, 3_000_000],
+        [5 * 65_536 + 900, 5 * 65_536 + 5_000],
+      ],
+      { knowsSize },
+    );
+    expect(await check([], { knowsSize })).toEqual([]);
+    expect(await check([[7, 7]], { knowsSize })).toEqual([]);
+  });
+
+  test('count what the edit list leaves', async () => {
+    const { reader } = await readerOf({ editList: [100n, 50n, 70_000n, 1_000n] });
+    const visible = Buffer.concat([bytesOf(100, 150), bytesOf(70_150, 71_150)]);
+    const ranges = [{ start: 40, end: 60 }, { start: 0, end: 10 }, { start: 1_000 }];
+    const results = await reader.readRanges(ranges);
+    expect(results.map((bytes) => Buffer.from(bytes))).toEqual([
+      visible.subarray(40, 60),
+      visible.subarray(0, 10),
+      visible.subarray(1_000),
+    ]);
+  });
+
+  test('at random are what the bytes in memory say', async () => {
+    const position = fc.nat({ max: plaintext.length + 70_000 });
+    const range = fc
+      .tuple(position, fc.nat({ max: 150_000 }))
+      .map(([start, length]): [number, number] => [start, start + length]);
+    await fc.assert(
+      fc.asyncProperty(fc.array(range, { maxLength: 12 }), async (ranges) => {
+        await check(ranges);
+      }),
+      { numRuns: 50 },
+    );
+  });
+
+  test('that are none are a RangeError', async () => {
+    const { reader } = await readerOf();
+    for (const range of [
+      { start: -1, end: 2 },
+      { start: 0.5, end: 2 },
+      { start: 3, end: 2 },
+    ]) {
+      await expect(reader.readRanges([range])).rejects.toThrow(RangeError);
+    }
+  });
+});
+
+describe('what is fetched', () => {
+  test.each(manifest.range_checks)('for $length bytes from $start of $vector: the named segments', async (check) => {
+    const vector = manifest.vectors.find(({ id }) => id === check.vector)!;
+    const bytes = containerOf(vector);
+    const { source, reads } = recordingSource(bytes);
+    const reader = await openContainer(source, { privateKeys: [await privateKeyOf(vector.readers[0]!)] });
+    reads.length = 0;
+    const read = await reader.read(check.start, check.length);
+    expect(read.length).toBe(check.output_length);
+    expect(sha256(read)).toBe(check.sha256);
+    const start = HEADER + check.first_segment * SEGMENT;
+    const end = Math.min(HEADER + (check.last_segment + 1) * SEGMENT, bytes.length);
+    expect(reads).toEqual([[start, end - start]]);
+  });
+
+  test('to open a container is its beginning, once for a header of usual size', async () => {
+    const { source, reads } = recordingSource(container);
+    await openContainer(source, { privateKeys });
+    expect(reads).toEqual([[0, 4_096]]);
+  });
+
+  test('neighbours in one read, up to the most that is allowed', async () => {
+    const { reader, reads } = await readerOf({ segmentsPerFetch: 2 });
+    expect(await reader.read(10, 4 * 65_536)).toEqual(plaintext.subarray(10, 10 + 4 * 65_536));
+    expect(reads).toEqual([
+      [HEADER, 2 * SEGMENT],
+      [HEADER + 2 * SEGMENT, 2 * SEGMENT],
+      [HEADER + 4 * SEGMENT, SEGMENT],
+    ]);
+  });
+
+  test('with an edit list: only segments it keeps something of, each once, neighbours together', async () => {
+    // Keeps two pieces of segment 0, one of 1, one of 4.
+    const editList = [0n, 10n, 100n, 10n, 65_536n - 120n, 7n, 3n * 65_536n - 7n, 5n];
+    const { reader, reads } = await readerOf({ editList });
+    expect(reader.size).toBe(32);
+    const kept = [plaintext.subarray(0, 10), plaintext.subarray(110, 120), plaintext.subarray(65_536, 65_543)];
+    const expected = Buffer.concat([...kept, plaintext.subarray(4 * 65_536, 4 * 65_536 + 5)]);
+    expect(await reader.read(0, 1_000)).toEqual(expected);
+    const [header] = reads[0]!;
+    expect(reads).toEqual([
+      [header, 2 * SEGMENT],
+      [header + 4 * SEGMENT, SEGMENT],
+    ]);
+    reads.length = 0;
+    expect(await reader.read(18, 4)).toEqual(expected.subarray(18, 22));
+    expect(reads).toEqual([[header, 2 * SEGMENT]]);
+  });
+
+  test('nothing for an empty range, or one past the end', async () => {
+    const { reader, reads } = await readerOf();
+    expect((await reader.read(5, 0)).length).toBe(0);
+    expect((await reader.read(plaintext.length, 10)).length).toBe(0);
+    expect(reads).toEqual([]);
+  });
+});
+
+describe('reading ahead', () => {
+  /** A source whose reads end when the test says so, each with what it was asked for. */
+  function heldSource() {
+    const reads: { readonly offset: number; readonly end: () => void; readonly fail: () => void }[] = [];
+    const source = {
+      size: container.length,
+      read: (offset: number, length: number) =>
+        new Promise<Uint8Array>((resolve, reject) => {
+          const end = () => resolve(container.subarray(offset, offset + length));
+          reads.push({ offset, end, fail: () => reject(new Error('connection reset')) });
+        }),
+    };
+    return { source, reads };
+  }
+
+  async function heldReader(fetchesInFlight: number) {
+    const { source, reads } = heldSource();
+    const opened = openContainer(source, { privateKeys, segmentsPerFetch: 1, fetchesInFlight });
+    reads[0]!.end();
+    const reader = await opened;
+    reads.length = 0;
+    return { reader, reads };
+  }
+
+  test('begins as many fetches as are allowed, and gives out the first before the second has ended', async () => {
+    const { reader, reads } = await heldReader(3);
+    const pieces = reader.stream();
+    const first = pieces.next();
+    expect(reads.map(({ offset }) => offset)).toEqual([0, 1, 2].map((segment) => HEADER + segment * SEGMENT));
+    reads[0]!.end();
+    expect((await first).value).toEqual(plaintext.subarray(0, 65_536));
+    expect(reads).toHaveLength(3);
+    const second = pieces.next();
+    reads[2]!.end();
+    // Asked for before the next fetch begins: bytes keep their order, whichever fetch ends first.
+    reads[1]!.end();
+    expect((await second).value).toEqual(plaintext.subarray(65_536, 2 * 65_536));
+    expect(reads).toHaveLength(4);
+    await pieces.return();
+    expect(reads).toHaveLength(4);
+  });
+
+  test('gives the same bytes', async () => {
+    const { source, reads } = recordingSource(container);
+    const reader = await openContainer(source, { privateKeys, segmentsPerFetch: 2, fetchesInFlight: 4 });
+    expect(await collect(reader.stream(70_000, 300_000))).toEqual(plaintext.subarray(70_000, 300_000));
+    expect(reads.slice(1).map(([offset]) => offset)).toEqual([HEADER + SEGMENT, HEADER + 3 * SEGMENT]);
+  });
+
+  test('begins with a short fetch where that was asked for and several are needed', async () => {
+    const { source, reads } = recordingSource(container);
+    const options = { privateKeys, segmentsPerFetch: 2, segmentsInFirstFetch: 1, fetchesInFlight: 2 };
+    const reader = await openContainer(source, options);
+    reads.length = 0;
+    expect(await collect(reader.stream())).toEqual(plaintext);
+    expect(reads.slice(0, 3).map(([offset]) => offset)).toEqual([0, 1, 3].map((segment) => HEADER + segment * SEGMENT));
+    reads.length = 0;
+    expect(await collect(reader.stream(10, 65_536 + 10))).toEqual(plaintext.subarray(10, 65_536 + 10));
+    expect(reads).toEqual([[HEADER, 2 * SEGMENT]]);
+    // As short deep in the file.
+    reads.length = 0;
+    const deep = 3 * 65_536 + 10;
+    expect(await collect(reader.stream(deep, deep + 65_536))).toEqual(plaintext.subarray(deep, deep + 65_536));
+    expect(reads).toEqual([[HEADER + 3 * SEGMENT, 2 * SEGMENT]]);
+  });
+
+  test('gives the memory of what it fetched back only where it was given away', async () => {
+    const given: Uint8Array[] = [];
+    const source = {
+      size: container.length,
+      read: async (offset: number, length: number) => {
+        const bytes = Uint8Array.from(container.subarray(offset, offset + length));
+        given.push(bytes);
+        return bytes;
+      },
+    };
+    for (const ownsReads of [true, false]) {
+      const reader = await openContainer(source, { privateKeys, segmentsPerFetch: 1, fetchesInFlight: 2, ownsReads });
+      given.length = 0;
+      expect(await collect(reader.stream())).toEqual(plaintext);
+      // The last one is too small to be worth it.
+      expect(given.map(({ length }) => length)).toEqual([...Array(5).fill(ownsReads ? 0 : SEGMENT), 1_028]);
+    }
+  });
+
+  test('an error comes after what is before it, and starts no more', async () => {
+    const { reader, reads } = await heldReader(2);
+    const pieces = reader.stream();
+    const first = pieces.next();
+    reads[1]!.fail();
+    reads[0]!.end();
+    expect((await first).value).toEqual(plaintext.subarray(0, 65_536));
+    const second = pieces.next();
+    await expect(second).rejects.toThrow('connection reset');
+    const begun = reads.length;
+    expect(await pieces.next()).toEqual({ done: true, value: undefined });
+    expect(reads).toHaveLength(begun);
+  });
+});
+
+describe('sizes', () => {
+  test('are those of the plaintext that the edit list leaves', async () => {
+    expect((await readerOf()).reader.size).toBe(plaintext.length);
+    expect((await readerOf({ editList: [10n] })).reader.size).toBe(plaintext.length - 10);
+    expect((await readerOf({ editList: [10n, 2n ** 64n - 1n] })).reader.size).toBe(plaintext.length - 10);
+  });
+
+  test('may be unknown: reads end where the source does', async () => {
+    const { reader } = await readerOf({ knowsSize: false, segmentsPerFetch: 2 });
+    expect(reader.size).toBeUndefined();
+    expect(await collect(reader.stream(70_000))).toEqual(plaintext.subarray(70_000));
+    expect(await reader.read(5 * 65_536 + 900, 500)).toEqual(plaintext.subarray(5 * 65_536 + 900));
+    expect((await reader.read(10_000_000, 5)).length).toBe(0);
+  });
+
+  test('known from elsewhere show a file that is cut between two segments, before anything is read', async () => {
+    const cut = bytesSource(container.subarray(0, HEADER + 2 * SEGMENT));
+    const expectedSize = plaintext.length;
+    await expect(openContainer(cut, { privateKeys, expectedSize })).rejects.toMatchObject({
+      code: 'truncated-body',
+      segment: 2,
+      start: 2 * SEGMENT,
+    });
+    await expect(
+      openContainer(bytesSource(container), { privateKeys, expectedSize: 2 * 65_536 }),
+    ).rejects.toMatchObject({ code: 'oversized-body' });
+    const unknown = recordingSource(container.subarray(0, HEADER + 2 * SEGMENT), { knowsSize: false });
+    const reader = await openContainer(unknown.source, { privateKeys, expectedSize });
+    expect(reader.size).toBe(expectedSize);
+    await expect(reader.read(2 * 65_536 - 1, 2)).rejects.toMatchObject({ code: 'truncated-body', segment: 2 });
+  });
+
+  test('that no body can have are refused', async () => {
+    const cut = bytesSource(container.subarray(0, HEADER + SEGMENT + 5));
+    await expect(openContainer(cut, { privateKeys })).rejects.toMatchObject({ code: 'truncated-segment', segment: 1 });
+  });
+});
+
+describe('containers', () => {
+  test('whose header is kept apart', async () => {
+    const dataKey = new Uint8Array(32).fill(4);
+    const header = encryptHeader({ dataKeys: [dataKey], recipients: [publicKey] });
+    const body = await collect(encryptSegments([plaintext], { dataKey }));
+    const reader = await openContainer(bytesSource(body), { privateKeys, header });
+    expect(await reader.read(65_530, 10)).toEqual(plaintext.subarray(65_530, 65_540));
+  });
+
+  test('with several data keys, read backwards', async () => {
+    const keys = [1, 2].map((value) => new Uint8Array(32).fill(value));
+    const header = encryptHeader({ dataKeys: keys, recipients: [publicKey] });
+    const [one, two] = await Promise.all(
+      keys.map((dataKey) => collect(encryptSegments([plaintext], { dataKey, random: (size) => Buffer.alloc(size) }))),
+    );
+    const body = Buffer.concat([
+      one!.subarray(0, SEGMENT),
+      two!.subarray(SEGMENT, 3 * SEGMENT),
+      one!.subarray(3 * SEGMENT),
+    ]);
+    const reader = await openContainer(bytesSource(body), { privateKeys, header });
+    for (let segment = 5; segment >= 0; segment -= 1) {
+      expect(await reader.read(segment * 65_536, 500)).toEqual(plaintext.subarray(segment * 65_536).subarray(0, 500));
+    }
+  });
+
+  test('of every vector read as they stream', async () => {
+    for (const vector of manifest.vectors.filter(({ expected }) => expected.outcome === 'plaintext')) {
+      const keys = [await privateKeyOf(vector.readers[0]!)];
+      const reader = await openContainer(bytesSource(containerOf(vector)), { privateKeys: keys });
+      expect(reader.size, vector.id).toBe(vector.expected.length);
+      expect(sha256(await collect(reader.stream())), vector.id).toBe(vector.expected.sha256);
+    }
+  });
+
+  test('with a header longer than the first read', async () => {
+    const editList = Array.from({ length: 5_000 }, () => 1n);
+    const long = await collect(encrypt([plaintext], { recipients: [publicKey], editList }));
+    const reader = await openContainer(bytesSource(long), { privateKeys });
+    expect(await reader.read(100, 1)).toEqual(plaintext.subarray(201, 202));
+    await expect(openContainer(bytesSource(long.subarray(0, 5_000)), { privateKeys })).rejects.toMatchObject({
+      code: 'truncated-header',
+    });
+  });
+});
+
+describe('refused', () => {
+  test('a damaged segment, and only when it is needed', async () => {
+    const damaged = Buffer.from(container);
+    damaged[HEADER + SEGMENT + 20]! ^= 1;
+    const reader = await openContainer(bytesSource(damaged), { privateKeys });
+    expect(await reader.read(0, 65_536)).toEqual(plaintext.subarray(0, 65_536));
+    const { bytes, error } = await outcomeOf(reader.stream(65_000, 200_000));
+    expect(bytes).toEqual(plaintext.subarray(65_000, 65_536));
+    expect(error).toMatchObject({
+      code: 'segment-authentication-failed',
+      segment: 1,
+      start: SEGMENT,
+      end: 2 * SEGMENT,
+    });
+  });
+
+  test('what are no positions', async () => {
+    const { reader } = await readerOf();
+    for (const [offset, length] of [
+      [-1, 5],
+      [0.5, 1],
+      [5, -1],
+      [Number.NaN, 1],
+    ] as const) {
+      await expect(reader.read(offset, length)).rejects.toThrow(RangeError);
+    }
+    for (const wrong of [{ segmentsPerFetch: 0 }, { fetchesInFlight: 0 }, { fetchesInFlight: 1.5 }]) {
+      await expect(openContainer(bytesSource(container), { privateKeys, ...wrong })).rejects.toThrow(RangeError);
+    }
+  });
+
+  test('another reader, before any body is read', async () => {
+    const { source, reads } = recordingSource(container);
+    await expect(openContainer(source, { privateKeys: [generateKeyPair().privateKey] })).rejects.toMatchObject({
+      code: 'no-decryptable-packet',
+      recipientCount: 1,
+    });
+    expect(reads).toHaveLength(1);
+  });
+
+  test('an error of the source comes through as it is', async () => {
+    const failing = { size: 1_000, read: async () => Promise.reject(new Error('connection reset')) };
+    await expect(openContainer(failing, { privateKeys })).rejects.toThrow('connection reset');
+  });
+});
+
+describe('files', () => {
+  const directory = mkdtempSync(join(tmpdir(), 'crypt4gh-reader-'));
+  afterAll(() => rmSync(directory, { recursive: true }));
+
+  test('are sources', async () => {
+    const path = join(directory, 'file.c4gh');
+    writeFileSync(path, container);
+    const file = await open(path);
+    const reader = await openContainer(await fileSource(file), { privateKeys });
+    expect(await reader.read(100_000, 200_000)).toEqual(plaintext.subarray(100_000, 300_000));
+    await file.close();
+  });
+
+  test('that shrink while they are read are cut short', async () => {
+    const path = join(directory, 'shrinking.c4gh');
+    writeFileSync(path, container);
+    const file = await open(path);
+    const reader = await openContainer(await fileSource(file), { privateKeys });
+    writeFileSync(path, container.subarray(0, HEADER + SEGMENT));
+    await expect(reader.read(0, 100_000)).rejects.toMatchObject({ code: 'truncated-body', segment: 1 });
+    await file.close();
+  });
+});

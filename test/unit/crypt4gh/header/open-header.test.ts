@@ -1,0 +1,31 @@
+import { describe, expect, test, vi } from 'vitest';
+import { serializeHeader } from '../../../../lib/crypt4gh/header/header.ts';
+import { sealingKey, sealPackets } from '../../../../lib/crypt4gh/header/packets.ts';
+import { decodePayload } from '../../../../lib/crypt4gh/header/payloads.ts';
+import { generateKeyPair, headerLimits, openHeader } from '../../../../lib/crypt4gh/index.ts';
+import { preparePrivateKey } from '../../../../lib/crypt4gh/keys/x25519.ts';
+
+vi.mock('../../../../lib/crypt4gh/header/payloads.ts', { spy: true });
+
+const own = generateKeyPair();
+const dataKey = Buffer.concat([Buffer.alloc(8), Buffer.alloc(32, 7)]);
+const editList = Buffer.from('01000000' + '00000000', 'hex');
+const unknownType = Buffer.from('02000000', 'hex');
+const tooMany = Array.from({ length: headerLimits.dataKeys + 1 }, () => dataKey);
+
+describe('a header that is refused leaves no copy of a data key', () => {
+  test.each<[string, readonly Buffer[], number]>([
+    ['multiple-edit-lists', [dataKey, editList, editList, dataKey], 2],
+    ['unknown-packet-type', [dataKey, dataKey, unknownType], 2],
+    ['too-many-packets', tooMany, 257],
+  ])('%s', (code, payloads, copies) => {
+    vi.mocked(decodePayload).mockClear();
+    const key = sealingKey(preparePrivateKey(own.privateKey), own.publicKey);
+    const header = serializeHeader(sealPackets(payloads, key, (index) => Buffer.alloc(12, index)));
+    expect(() => openHeader(header, [own.privateKey])).toThrow(expect.objectContaining({ code }));
+    const decoded = vi
+      .mocked(decodePayload)
+      .mock.results.flatMap(({ type, value }) => (type === 'return' && value.type === 'data-key' ? [value.key] : []));
+    expect(decoded).toEqual(Array.from({ length: copies }, () => new Uint8Array(32)));
+  });
+});

@@ -1,0 +1,89 @@
+import { describe, expect, test } from 'vitest';
+import { formatPrivateKey, parsePrivateKey } from '../../../../lib/crypt4gh/index.ts';
+import { keyVector, vectorFile } from '../../../helpers/crypt4gh-vectors.ts';
+import { passphrase, passphraseVectors } from './passphrase-vectors.ts';
+
+const key = Uint8Array.from({ length: 32 }, (_, index) => index);
+
+function hex(bytes: Uint8Array): string {
+  return Buffer.from(bytes).toString('hex');
+}
+
+/** In memory of its own, as a caller who wipes it has it. */
+function bytesOf(text: string): Uint8Array {
+  return new TextEncoder().encode(text);
+}
+
+describe('a passphrase outside ASCII opens files of other programs', () => {
+  test.each(passphraseVectors)('$name, as a string', async ({ text, privateKeyHex }) => {
+    expect(hex(await parsePrivateKey(text, passphrase))).toBe(privateKeyHex);
+  });
+
+  test.each(passphraseVectors)('$name, as bytes', async ({ text, privateKeyHex }) => {
+    expect(hex(await parsePrivateKey(text, bytesOf(passphrase)))).toBe(privateKeyHex);
+  });
+});
+
+describe('a passphrase in bytes', () => {
+  test('opens a key that the Python reference generated', async () => {
+    const { private: path, passphrase: text, private_key_hex } = keyVector('erin');
+    expect(hex(await parsePrivateKey(vectorFile(path!), bytesOf(text!)))).toBe(private_key_hex);
+  });
+
+  test.each(['scrypt', 'bcrypt', 'pbkdf2_hmac_sha256'] as const)('protects by %s as the string does', async (kdf) => {
+    const random = (size: number) => Buffer.alloc(size, 7);
+    const asText = await formatPrivateKey(key, { passphrase, kdf, random });
+    expect(await formatPrivateKey(key, { passphrase: bytesOf(passphrase), kdf, random })).toBe(asText);
+  });
+
+  test('that is no text is taken as it is', async () => {
+    const bytes = Uint8Array.of(0xff, 0, 0xc3);
+    const text = await formatPrivateKey(key, { passphrase: bytes });
+    expect(await parsePrivateKey(text, bytes)).toEqual(key);
+    // What a decoder would make of it.
+    await expect(parsePrivateKey(text, '\ufffd\0\ufffd')).rejects.toMatchObject({ code: 'wrong-passphrase' });
+  });
+
+  test.each(passphraseVectors)('stays as it is: $name', async ({ text }) => {
+    const bytes = bytesOf(passphrase);
+    await parsePrivateKey(text, bytes);
+    expect(bytes).toEqual(bytesOf(passphrase));
+  });
+
+  test.each(['scrypt', 'bcrypt', 'pbkdf2_hmac_sha256'] as const)('may be wiped while %s is at work', async (kdf) => {
+    const { text, privateKeyHex } = passphraseVectors.find(({ name }) => name === kdf)!;
+    const bytes = bytesOf(passphrase);
+    const parsed = parsePrivateKey(text, bytes);
+    bytes.fill(0);
+    expect(hex(await parsed)).toBe(privateKeyHex);
+  });
+
+  test('stays as it is when a key is written', async () => {
+    const bytes = bytesOf(passphrase);
+    await formatPrivateKey(key, { passphrase: bytes });
+    expect(bytes).toEqual(bytesOf(passphrase));
+  });
+
+  test('is wrong, or empty, as a string is', async () => {
+    const { text } = passphraseVectors.find(({ name }) => name === 'bcrypt')!;
+    await expect(parsePrivateKey(text, bytesOf('Tromso'))).rejects.toMatchObject({ code: 'wrong-passphrase' });
+    await expect(parsePrivateKey(text, new Uint8Array())).rejects.toMatchObject({ code: 'wrong-passphrase' });
+    await expect(formatPrivateKey(key, { passphrase: new Uint8Array() })).rejects.toThrow(RangeError);
+  });
+});
+
+describe('a mistake of the caller would leave a key unprotected or unreadable', () => {
+  test('a key derivation that there is not', async () => {
+    const options = { passphrase, kdf: 'argon2' } as unknown as Parameters<typeof formatPrivateKey>[1];
+    await expect(formatPrivateKey(key, options)).rejects.toThrow(new RangeError('unknown key derivation argon2'));
+  });
+
+  test('a key derivation without a passphrase', async () => {
+    await expect(formatPrivateKey(key, { kdf: 'bcrypt' })).rejects.toThrow(RangeError);
+  });
+
+  test('a key derivation named like a property of every object', async () => {
+    const options = { passphrase, kdf: 'constructor' } as unknown as Parameters<typeof formatPrivateKey>[1];
+    await expect(formatPrivateKey(key, options)).rejects.toThrow(RangeError);
+  });
+});

@@ -1,0 +1,158 @@
+import { generateKeyPairSync } from 'node:crypto';
+import { describe, expect, test } from 'vitest';
+import { formatPrivateKey, generateKeyPair, parsePrivateKey, publicKeyOf } from '../../../../lib/crypt4gh/index.ts';
+import { keyVector, vectorFile } from '../../../helpers/crypt4gh-vectors.ts';
+
+const alice = Buffer.from(keyVector('alice').private_key_hex!, 'hex');
+
+function field(bytes: string | Buffer): Buffer {
+  const length = Buffer.alloc(2);
+  length.writeUInt16BE(bytes.length);
+  return Buffer.concat([length, Buffer.from(bytes)]);
+}
+
+function keyFile(...fields: (string | Buffer)[]): string {
+  const bytes = Buffer.concat([Buffer.from('c4gh-v1'), ...fields.map(field)]);
+  return `-----BEGIN CRYPT4GH PRIVATE KEY-----\n${bytes.toString('base64')}\n-----END CRYPT4GH PRIVATE KEY-----\n`;
+}
+
+function kdfOptions(rounds: number): Buffer {
+  const options = Buffer.alloc(20, 1);
+  options.writeUInt32BE(rounds);
+  return options;
+}
+
+async function codeOf(text: string, passphrase?: string): Promise<unknown> {
+  return parsePrivateKey(text, passphrase).then(
+    () => 'no error',
+    (error) => error.code,
+  );
+}
+
+describe('written private keys', () => {
+  test.each(['scrypt', 'bcrypt', 'pbkdf2_hmac_sha256'] as const)('protected by %s are read again', async (kdf) => {
+    const text = await formatPrivateKey(alice, { passphrase: 'pässwörd', kdf, comment: 'alice@example.org' });
+    expect(Buffer.from(await parsePrivateKey(text, 'pässwörd'))).toEqual(alice);
+    if (kdf === 'bcrypt') return;
+    expect(await codeOf(text, 'passwörd')).toBe('wrong-passphrase');
+    expect(await codeOf(text)).toBe('passphrase-required');
+  });
+
+  test('are protected by scrypt when nothing else is said, each with its own salt', async () => {
+    const [one, two] = await Promise.all([1, 2].map(() => formatPrivateKey(alice, { passphrase: 'secret' })));
+    expect(Buffer.from(one!.split('\n')[1]!, 'base64').toString('latin1')).toContain('scrypt');
+    expect(one).not.toBe(two);
+  });
+
+  test('a passphrase of no characters is refused, it would protect nothing', async () => {
+    await expect(formatPrivateKey(alice, { passphrase: '' })).rejects.toThrow(RangeError);
+  });
+
+  test('a key of the wrong length is a mistake of the caller', async () => {
+    await expect(formatPrivateKey(alice.subarray(1))).rejects.toThrow(RangeError);
+  });
+});
+
+describe('hostile key files', () => {
+  const blob = Buffer.alloc(60);
+  test.each([
+    ['rounds that would take hours, bcrypt', keyFile('bcrypt', kdfOptions(2 ** 31), 'chacha20_poly1305', blob)],
+    [
+      'rounds that would take hours, pbkdf2',
+      keyFile('pbkdf2_hmac_sha256', kdfOptions(2 ** 31), 'chacha20_poly1305', blob),
+    ],
+  ])('%s', async (_, text) => {
+    expect(await codeOf(text, 'x')).toBe('unsupported-kdf');
+  });
+
+  test.each([
+    ['no rounds', keyFile('bcrypt', kdfOptions(0), 'chacha20_poly1305', blob)],
+    ['no salt', keyFile('bcrypt', kdfOptions(1).subarray(0, 4), 'chacha20_poly1305', blob)],
+    ['no rounds field', keyFile('scrypt', 'ab', 'chacha20_poly1305', blob)],
+    ['a sealed key of 27 bytes', keyFile('scrypt', kdfOptions(0), 'chacha20_poly1305', blob.subarray(33))],
+    ['bytes after the comment', keyFile('none', 'none', alice, 'comment', 'more')],
+    ['a public key', vectorFile('keys/alice.pub').toString()],
+    ['a name inherited by every object', 'constructor'],
+  ])('%s', async (_, text) => {
+    expect(await codeOf(text, 'x')).toBe('invalid-key-format');
+  });
+
+  test('a key derivation named like a property of every object', async () => {
+    const text = keyFile('constructor', kdfOptions(1), 'chacha20_poly1305', blob);
+    expect(await codeOf(text, 'x')).toBe('unsupported-kdf');
+  });
+
+  test('an empty passphrase is a wrong one for bcrypt, which takes none', async () => {
+    expect(await codeOf(vectorFile('keys/carol.sec').toString(), '')).toBe('wrong-passphrase');
+  });
+});
+
+describe('PKCS#8', () => {
+  test('X25519 is read', async () => {
+    const { privateKey } = generateKeyPairSync('x25519');
+    const expected = Buffer.from(privateKey.export({ format: 'jwk' }).d!, 'base64url');
+    const text = privateKey.export({ format: 'pem', type: 'pkcs8' });
+    expect(Buffer.from(await parsePrivateKey(text))).toEqual(expected);
+  });
+
+  test('another type is told', async () => {
+    const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+    expect(await codeOf(privateKey.export({ format: 'pem', type: 'pkcs8' }).toString())).toBe('unsupported-key-type');
+  });
+
+  test('another type is not so much as imported: of a large one that would take OpenSSL minutes', async () => {
+    const der = (tag: number, ...content: Uint8Array[]) => {
+      const bytes = Buffer.concat(content);
+      const length = Buffer.alloc(4);
+      length.writeUInt32BE(bytes.length);
+      return Buffer.concat([Buffer.of(tag, 0x84), length, bytes]);
+    };
+    const large = der(2, Buffer.concat([Buffer.of(0x7f), Buffer.alloc(30_000, 0xff)]));
+    // DSA (RFC 3279 § 2.3.2): p, q and g, and as the key an exponent.
+    const parameters = der(0x30, large, der(2, Buffer.alloc(20, 0x7f)), der(2, Buffer.of(2)));
+    const algorithm = der(0x30, Buffer.from('06072a8648ce380401', 'hex'), parameters);
+    const key = der(4, der(2, Buffer.concat([Buffer.of(0x7f), Buffer.alloc(10_000, 0xff)])));
+    const content = Buffer.concat([Buffer.of(2, 1, 0), algorithm, key]);
+    const length = Buffer.of(0x82, content.length >> 8, content.length & 0xff);
+    const file = Buffer.concat([Buffer.of(0x30), length, content]).toString('base64');
+    expect(await codeOf(`-----BEGIN PRIVATE KEY-----\n${file}\n-----END PRIVATE KEY-----`)).toBe(
+      'unsupported-key-type',
+    );
+  });
+
+  test('what only begins like X25519 is told', async () => {
+    const der = Buffer.from('302e020100300506032b656e04210420', 'hex').toString('base64');
+    expect(await codeOf(`-----BEGIN PRIVATE KEY-----${der}-----END PRIVATE KEY-----`)).toBe('invalid-key-format');
+  });
+
+  test('damaged DER is told', async () => {
+    expect(await codeOf('-----BEGIN PRIVATE KEY-----AAAA-----END PRIVATE KEY-----')).toBe('invalid-key-format');
+  });
+});
+
+describe('key pairs', () => {
+  test('the private half is what the randomness gave', () => {
+    const pair = generateKeyPair(() => alice);
+    expect(Buffer.from(pair.privateKey)).toEqual(alice);
+    expect(Buffer.from(pair.publicKey).toString('hex')).toBe(keyVector('alice').public_key_hex);
+  });
+
+  test('the private half is in memory once, so that its owner can overwrite it', () => {
+    const given = Buffer.from(alice);
+    const { privateKey } = generateKeyPair(() => given);
+    privateKey.fill(0);
+    expect(given).toEqual(Buffer.alloc(32));
+  });
+
+  test('a private key overwritten in place is not mistaken for the one it was', () => {
+    const reused = Uint8Array.from(alice);
+    const before = publicKeyOf(reused);
+    reused.fill(7);
+    expect(publicKeyOf(reused)).not.toEqual(before);
+    expect(publicKeyOf(reused)).toEqual(publicKeyOf(new Uint8Array(32).fill(7)));
+  });
+
+  test('a key of the wrong length is a mistake of the caller', () => {
+    expect(() => publicKeyOf(alice.subarray(1))).toThrow(RangeError);
+  });
+});

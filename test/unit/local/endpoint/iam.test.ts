@@ -1,0 +1,92 @@
+import { describe, expect, it } from 'vitest';
+import { isAllowed, parseDenials, parsePolicy } from '../../../../lib/local/endpoint/iam.ts';
+
+const policy = (...Statement: unknown[]) => parsePolicy({ Version: '2012-10-17', Statement }, 'here');
+const allow = (Action: unknown, Resource: unknown, rest: object = {}) => ({
+  Effect: 'Allow',
+  Action,
+  Resource,
+  ...rest,
+});
+
+describe('a policy', () => {
+  it('allows what it names, with wildcards, and nothing else', () => {
+    const statements = policy(
+      allow(['s3:GetObject*', 'sqs:SendMessage'], ['arn:aws:s3:::outbox/*', 'arn:aws:sqs:x:1:jobs']),
+    );
+    const allowed = (action: string, resource: string) => isAllowed(statements, { action, resource });
+    expect(allowed('s3:GetObject', 'arn:aws:s3:::outbox/a/b')).toBe(true);
+    expect(allowed('S3:getobjectversion', 'arn:aws:s3:::outbox/a')).toBe(true);
+    expect(allowed('s3:GetObject', 'arn:aws:s3:::outbox')).toBe(false);
+    expect(allowed('s3:GetObject', 'arn:aws:s3:::outboxes/a')).toBe(false);
+    expect(allowed('s3:PutObject', 'arn:aws:s3:::outbox/a')).toBe(false);
+    expect(allowed('sqs:SendMessage', 'arn:aws:sqs:x:1:jobs-2')).toBe(false);
+  });
+
+  it('that denies wins', () => {
+    const statements = policy(allow('s3:*', '*'), {
+      ...allow('s3:PutObject', 'arn:aws:s3:::archive/*'),
+      Effect: 'Deny',
+    });
+    expect(isAllowed(statements, { action: 's3:PutObject', resource: 'arn:aws:s3:::archive/x' })).toBe(false);
+    expect(isAllowed(statements, { action: 's3:PutObject', resource: 'arn:aws:s3:::outbox/x' })).toBe(true);
+  });
+
+  it('looks at conditions', () => {
+    const statements = policy(allow('s3:ListBucket', '*', { Condition: { StringLike: { 's3:prefix': '????/*' } } }));
+    const allowed = (context: Readonly<Record<string, string>>) =>
+      isAllowed(statements, { action: 's3:ListBucket', resource: 'arn:aws:s3:::outbox', context });
+    expect(allowed({ 's3:prefix': 'abcd/' })).toBe(true);
+    expect(allowed({ 's3:prefix': 'abc/' })).toBe(false);
+    expect(allowed({})).toBe(false);
+  });
+
+  it('lets a key open secrets for Secrets Manager only', () => {
+    const Condition = { StringEquals: { 'kms:ViaService': 'secretsmanager.eu-north-1.amazonaws.com' } };
+    const statements = policy(allow('kms:Decrypt', 'arn:aws:kms:key', { Condition }));
+    const through = (service: string) =>
+      isAllowed(statements, {
+        action: 'kms:Decrypt',
+        resource: 'arn:aws:kms:key',
+        context: { 'kms:viaservice': `${service}.eu-north-1.amazonaws.com` },
+      });
+    expect([through('secretsmanager'), through('s3')]).toEqual([true, false]);
+    expect(isAllowed(statements, { action: 'kms:Decrypt', resource: 'arn:aws:kms:key' })).toBe(false);
+  });
+
+  it('holds a negated condition for met where the request has no such key, as IAM does', () => {
+    const condition = { ArnNotEquals: { 'aws:PrincipalArn': 'arn:aws:iam::1:role/sender' } };
+    const statements = policy(allow('sqs:*', '*'), {
+      ...allow('sqs:SendMessage', '*', { Condition: condition }),
+      Effect: 'Deny',
+    });
+    const allowed = (context: Readonly<Record<string, string>>) =>
+      isAllowed(statements, { action: 'sqs:SendMessage', resource: 'arn:aws:sqs:x:1:jobs', context });
+    expect(allowed({ 'aws:principalarn': 'arn:aws:iam::1:role/sender' })).toBe(true);
+    expect(allowed({ 'aws:principalarn': 'arn:aws:iam::1:role/other' })).toBe(false);
+    expect(allowed({})).toBe(false);
+  });
+
+  it('of a resource may only take away, from everybody', () => {
+    const denial = {
+      Effect: 'Deny',
+      Principal: { AWS: '*' },
+      Action: 'sqs:SendMessage',
+      Resource: 'arn:aws:sqs:x:1:dead',
+    };
+    const denials = parseDenials({ Statement: [denial] }, 'here');
+    const statements = [...policy(allow('sqs:*', '*')), ...denials];
+    expect(isAllowed(statements, { action: 'sqs:SendMessage', resource: 'arn:aws:sqs:x:1:dead' })).toBe(false);
+    expect(isAllowed(statements, { action: 'sqs:ReceiveMessage', resource: 'arn:aws:sqs:x:1:dead' })).toBe(true);
+    for (const other of [{ Effect: 'Allow' }, { Principal: { AWS: 'arn:aws:iam::1:root' } }]) {
+      expect(() => parseDenials({ Statement: [{ ...denial, ...other }] }, 'here')).toThrow(/here/);
+    }
+  });
+
+  it('that cannot be evaluated here is an error', () => {
+    expect(() => policy(allow('a:b', '*', { Condition: { DateLessThan: { 'aws:CurrentTime': 'x' } } }))).toThrow(
+      /DateLessThan/,
+    );
+    expect(() => policy({ Effect: 'Allow', NotAction: 'a:b', Resource: '*' })).toThrow(/here/);
+  });
+});
