@@ -1,6 +1,6 @@
-import * as z from 'zod';
 import type { ArchiveKey } from '../archive/ports.ts';
 import { keyHashOf } from '../contract/key-hash.ts';
+import { type ArchiveKeysDocument, archiveKeysDocument } from '../contract/secrets.ts';
 import {
   formatPrivateKey,
   formatPublicKey,
@@ -11,12 +11,7 @@ import {
 import { NotFoundError } from '../errors.ts';
 import { OpsError } from './errors.ts';
 import type { EditableSecret } from './ports.ts';
-
-/** The secret with the archive's key pairs, newest first. */
-const archiveKeysSecret = z.object({
-  keys: z.array(z.object({ privateKey: z.string(), passphrase: z.string().optional() })).default([]),
-});
-type Stored = z.infer<typeof archiveKeysSecret>;
+import { readDocument } from './secret-document.ts';
 
 /** One key pair as it may be shown. */
 export interface ShownArchiveKey {
@@ -59,15 +54,12 @@ export async function showArchiveKeys(secret: EditableSecret): Promise<readonly 
   return keys.map((key, index) => show(key.publicKey, index === 0));
 }
 
-async function readStored(secret: EditableSecret): Promise<Stored> {
-  const { success, data } = archiveKeysSecret.safeParse((await secret.read()) ?? {});
-  // The parser's own words could quote a key.
-  if (!success)
-    throw new OpsError('unusable_input', 'the secret with the archive keys is not of the form {"keys":[...]}');
-  return data;
+function readStored(secret: EditableSecret): Promise<ArchiveKeysDocument> {
+  const about = { name: 'the secret with the archive keys', form: '{"keys":[...]}', empty: { keys: [] } };
+  return readDocument(secret, archiveKeysDocument, about);
 }
 
-async function keysOf({ keys }: Stored): Promise<readonly ArchiveKey[]> {
+async function keysOf({ keys }: ArchiveKeysDocument): Promise<readonly ArchiveKey[]> {
   const parsed: ArchiveKey[] = [];
   for (const { privateKey: text, passphrase } of keys) {
     const privateKey = await parsePrivateKey(text, passphrase);

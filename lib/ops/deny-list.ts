@@ -3,12 +3,13 @@ import { unverifiedClaims, visasIn } from '../contract/unverified-token.ts';
 import { NotFoundError } from '../errors.ts';
 import { OpsError } from './errors.ts';
 import type { EditableSecret } from './ports.ts';
+import { readDocument } from './secret-document.ts';
 
-/** What is denied, in the order in which it was. @throws OpsError `unusable_input` for another document */
+/** The entries of the list, oldest first. @throws OpsError `unusable_input` for another document */
 export async function readDenyList(secret: EditableSecret): Promise<readonly DenyListEntry[]> {
-  const { success, data } = denyListDocument.safeParse((await secret.read()) ?? { denied: [] });
-  if (success) return data.denied;
-  throw new OpsError('unusable_input', 'the deny list is not of the form {"denied":[{"iss","jti"},{"iss","sub"}]}');
+  const form = '{"denied":[{"iss","jti"},{"iss","sub"}]}';
+  const about = { name: 'the deny list', form, empty: { denied: [] } };
+  return (await readDocument(secret, denyListDocument, about)).denied;
 }
 
 /**

@@ -9,6 +9,7 @@ import {
 } from '../errors.ts';
 import { RetirementError } from '../releases/errors.ts';
 import { errorName, errorStatus, isTransient } from '../stores/aws-failure.ts';
+import { MalformedSecretError } from '../stores/secrets/cached-secret.ts';
 import { exitCodes, retirementExitCodes } from '../terminal/exit-codes.ts';
 import type { Failure } from '../terminal/failure.ts';
 
@@ -54,6 +55,9 @@ export function opsFailure(error: unknown): Failure | undefined {
   if (error instanceof RetirementError) return { exitCode: retirementExitCodes[error.code], ...textOf(error) };
   if (error instanceof Crypt4ghError) return { exitCode: crypt4ghExitCode(error), ...textOf(error) };
   if (error instanceof InvalidRequestError) return { exitCode: exitCodes.usage, ...textOf(error), code: 'usage' };
+  if (error instanceof MalformedSecretError) {
+    return { exitCode: exitCodes.usage, code: 'unusable_input', message: error.message };
+  }
   if (error instanceof DataOutError) return { exitCode: serviceExitCode(error), ...textOf(error) };
   for (const cause of causesOf(error)) {
     const name = errorName(cause);

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { encrypt, generateKeyPair } from '../../../lib/crypt4gh/index.ts';
 import { ForbiddenError, TemporarilyUnavailableError } from '../../../lib/errors.ts';
+import { MalformedSecretError } from '../../../lib/stores/secrets/cached-secret.ts';
 import { InterruptedError } from '../../../lib/terminal/errors.ts';
 import { collect } from '../../helpers/crypt4gh-vectors.ts';
 import { inputOf, makeOpsWorld, type OpsWorld, runTool } from '../../helpers/ops-world.ts';
@@ -183,6 +184,7 @@ describe('what went wrong is told by the exit code', () => {
     ['nothing listens', Object.assign(new Error('connect'), { code: 'ECONNREFUSED' }), 7],
     ['nothing listens, wrapped', new Error('x', { cause: Object.assign(new Error('y'), { code: 'ECONNREFUSED' }) }), 7],
     ['on every address', new AggregateError([Object.assign(new Error('y'), { code: 'ECONNREFUSED' })]), 7],
+    ['a secret that is not JSON', new MalformedSecretError('the secret arn is not JSON'), 2],
     ['a full disk', Object.assign(new Error('write'), { code: 'ENOSPC', syscall: 'write' }), 6],
     [
       'an answer of AWS that is not in the table',
