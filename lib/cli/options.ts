@@ -13,7 +13,11 @@ export function withServiceOptions(command: Command): Command {
     .option('--insecure-http', 'allow http:// to other machines: anybody on the way can read everything');
 }
 
-const readerKey = 'your private key: Crypt4GH or OpenSSH ed25519; may be given several times';
+/** The key files that users may give, for help texts. */
+export const privateKeyForms = 'Crypt4GH or OpenSSH ed25519';
+export const publicKeyForms = 'Crypt4GH, OpenSSH ed25519 or X25519';
+
+const readerKey = `your private key: ${privateKeyForms}; may be given several times`;
 
 /** Options of commands that open something with the private key of the user. @param text what another key is for */
 export function withKeyOptions(command: Command, text = readerKey): Command {

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { systemTiming, type Timing } from '../releases/timing.ts';
+import { systemTiming, type Timing } from '../contract/timing.ts';
 import { createProgram, runProgram } from '../terminal/program.ts';
 import type { Terminal } from '../terminal/terminal.ts';
 import { registerAdmin } from './commands/admin.ts';

@@ -1,5 +1,6 @@
 import { writeFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
+import type { Timing } from '../contract/timing.ts';
 import { announcement } from '../releases/announcement.ts';
 import { type ChecklistPoint, checklist } from '../releases/checklist.ts';
 import { RetirementError } from '../releases/errors.ts';
@@ -11,7 +12,6 @@ import { Repository } from '../releases/repository.ts';
 import type { Retirement } from '../releases/request.ts';
 import { retire } from '../releases/retire.ts';
 import type { StepResult } from '../releases/steps.ts';
-import type { Timing } from '../releases/timing.ts';
 import { failureOf } from '../terminal/failure.ts';
 import { type Output, printable } from '../terminal/output.ts';
 import { confirm as confirmed } from '../terminal/prompts.ts';

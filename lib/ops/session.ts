@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import type { Timing } from '../releases/timing.ts';
+import type { Timing } from '../contract/timing.ts';
 import { openSession as openTerminalSession, type Session as TerminalSession } from '../terminal/session.ts';
 import type { Terminal } from '../terminal/terminal.ts';
 import type { Target } from './ports.ts';

@@ -4,10 +4,10 @@ import { paginateRest } from '@octokit/plugin-paginate-rest';
 import { retry } from '@octokit/plugin-retry';
 import { throttling } from '@octokit/plugin-throttling';
 import type * as z from 'zod';
+import type { Timing } from '../contract/timing.ts';
 import { failureOf } from './api-failure.ts';
 import { isNotFound, RetirementError } from './errors.ts';
 import { type CallRecord, recordedFetch } from './recorded-fetch.ts';
-import type { Timing } from './timing.ts';
 
 /** Version of the platform's API that the replies are read by; sent with every call. */
 export const apiVersion = '2022-11-28';

@@ -1,5 +1,5 @@
+import type { Timing } from '../contract/timing.ts';
 import { RetirementError } from './errors.ts';
-import type { Timing } from './timing.ts';
 
 /** One call, as it is kept for evidence. No token, no body. */
 export interface CallRecord {

@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { clientProgram } from '../../lib/cli/main.ts';
+import { systemTiming } from '../../lib/contract/timing.ts';
 import { opsProgram } from '../../lib/ops/program.ts';
-import { systemTiming } from '../../lib/releases/timing.ts';
 import { runCli } from './cli-run.ts';
 import { makeOpsWorld, makeTerminal, runTool, type ToolRun } from './ops-world.ts';
 

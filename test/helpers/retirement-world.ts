@@ -1,6 +1,6 @@
 import { vi } from 'vitest';
+import type { Timing } from '../../lib/contract/timing.ts';
 import { runOps } from '../../lib/ops/program.ts';
-import type { Timing } from '../../lib/releases/timing.ts';
 import type { Terminal } from '../../lib/terminal/terminal.ts';
 import { makeTerminal, type ToolRun } from './ops-world.ts';
 import { packageToken, type RegistryServer, repositoryToken } from './registry-server.ts';
@@ -12,8 +12,9 @@ export function fakeTiming(): Timing & { readonly slept: number[] } {
   return {
     slept,
     now: () => new Date(now),
+    random: () => 0,
     async sleep(milliseconds, signal) {
-      signal.throwIfAborted();
+      signal?.throwIfAborted();
       slept.push(milliseconds);
       now += milliseconds;
     },

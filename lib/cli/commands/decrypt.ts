@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { plaintextName } from '../../client/download/local-name.ts';
 import { decrypt, decryptFile, openContainer } from '../../crypt4gh/index.ts';
 import { usageError } from '../../terminal/errors.ts';
 import { type ContainerInput, openContainerInput } from '../files/container.ts';
@@ -15,8 +16,6 @@ interface DecryptOptions extends OutputFileOptions {
   readonly header?: string;
   readonly sender?: string;
 }
-
-const suffix = /\.c4gh$/i;
 
 const afterHelp = `${filesHelp}
 
@@ -73,7 +72,8 @@ export function registerDecrypt(program: Command, context: CommandContext): void
 
 function defaultName(file: string): string {
   if (file === '-') return '-';
-  if (suffix.test(file)) return file.replace(suffix, '');
+  const name = plaintextName(file);
+  if (name !== file) return name;
   throw usageError('--output', 'say where to: the name of the input does not end in .c4gh');
 }
 

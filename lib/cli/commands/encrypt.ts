@@ -15,7 +15,7 @@ import { type OutputOptions, type Sink, writeOutput } from '../files/output-file
 import { beyondEnd, counted, sliced } from '../files/streams.ts';
 import { threadsFor, whileGrowing } from '../files/threads.ts';
 import { readPrivateKey } from '../key-files.ts';
-import { type ByteRangeOption, parseRange, withKeyOptions } from '../options.ts';
+import { type ByteRangeOption, parseRange, publicKeyForms, withKeyOptions } from '../options.ts';
 import { type CommandContext, openSession, type Session } from '../session.ts';
 
 interface EncryptOptions extends OutputFileOptions {
@@ -44,7 +44,7 @@ export function registerEncrypt(program: Command, context: CommandContext): void
     .command('encrypt')
     .description('encrypt a file for one or more readers (Crypt4GH)')
     .argument('[file]', 'what to encrypt', '-');
-  withRecipients(command, "a reader's public key: Crypt4GH or OpenSSH ed25519; may be given several times");
+  withRecipients(command, `a reader's public key: ${publicKeyForms}; may be given several times`);
   withKeyOptions(command, 'your private key, by which readers know the sender (default: one made for this file)');
   withOutputOptions(command, 'where to (default: the name with .c4gh; standard output for standard input)')
     .option('--range <a-b>', 'only bytes a to b of the input, b not among them; a- for all from a on')

@@ -6,6 +6,7 @@ import { printable } from '../../terminal/output.ts';
 import { administratorOf } from '../export/administrator.ts';
 import { type BatchResult, runBatch } from '../export/batch.ts';
 import { type ExportOrder, readOrder, sendOrder } from '../export/export-order.ts';
+import { publicKeyForms } from '../options.ts';
 import { type CommandContext, openSession, type Session } from '../session.ts';
 
 interface ExportOptions {
@@ -40,7 +41,7 @@ export function registerExport(program: Command, context: CommandContext): void 
     .description('administrators: stage a dataset or a file for a recipient')
     .argument('[id]', 'dataset, or with --file the file')
     .option('--visa <file>', "file with the recipient's visa or passport")
-    .option('--public-key <file>', "the recipient's public key: Crypt4GH, OpenSSH ed25519 or X25519")
+    .option('--public-key <file>', `the recipient's public key: ${publicKeyForms}`)
     .option('--file', 'the id is that of a single file')
     .option('--kind <kind>', 'archive kind, as the operator set it', 'fega')
     .option('--batch <file>', 'many exports from a CSV file')
