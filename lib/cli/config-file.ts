@@ -32,10 +32,10 @@ const expected: Readonly<Record<Kind, string>> = {
   boolean: 'expected true or false',
   list: 'expected a list of texts: ["first", "second"]',
 };
-/** Secrets are kept in files of their own, which can be protected and renewed. */
+/** Secrets are not settings: they are in files of their own, which can be protected and renewed. */
 const secretNames: readonly string[] = ['visa', 'password', 'passphrase', 'token', 'key'];
 
-/** @throws UsageError, which names the file and the line or the setting; never repeats a value. */
+/** Reads the configuration file. @throws UsageError that names the file and the line or setting, never a value */
 export async function readConfigFile(
   path: string,
   { mustExist }: { readonly mustExist: boolean },
@@ -54,7 +54,7 @@ function parsed(path: string, text: string): Record<string, unknown> {
     return parse(text);
   } catch (error) {
     if (!(error instanceof TomlError)) throw error;
-    // The message of the parser quotes the line, which may hold what is nobody's business.
+    // Without the parser's message: it quotes the line, which may hold a secret.
     throw usageError(`${path}, line ${error.line}, column ${error.column}`, 'this is not TOML', example);
   }
 }

@@ -10,9 +10,9 @@ import type { Terminal } from '../terminal/terminal.ts';
 import { readSmallFile } from './secrets.ts';
 import type { Settings } from './settings.ts';
 
-/** Real key files have a few hundred bytes. */
+/** Bytes. Real key files have a few hundred. */
 const maxKeyFileBytes = 65_536;
-/** How often a person may mistype a passphrase. */
+/** Times that a person may type a passphrase. */
 const attempts = 3;
 
 /** A private key and the file it comes from. */
@@ -26,7 +26,7 @@ type KeyReader = { readonly terminal: Terminal; readonly output: Output; readonl
 
 /**
  * The private keys that the settings name.
- * @throws UsageError for no key, or an unusable one; ClientError `not_found`, `forbidden`
+ * @throws UsageError for no key, or an unusable one; ClientError `not_found`, or `forbidden` for a wrong passphrase
  */
 export async function readPrivateKeys(reader: KeyReader): Promise<readonly PrivateKeyFile[]> {
   const { keyFiles } = reader.settings;
@@ -88,7 +88,7 @@ function keyFileError(path: string, error: unknown): unknown {
   return new ClientError('forbidden', `${path}: ${error.message}`, { remedy, cause: error });
 }
 
-/** As OpenSSH does, but the key is used all the same: on shared file systems the owner may have no choice. */
+/** OpenSSH refuses such a key. Here it is used: on a shared file system its owner may have no choice. */
 async function warnWhenOthersCanRead(path: string, output: Output): Promise<void> {
   if (process.platform === 'win32') return;
   const { mode } = await stat(path);

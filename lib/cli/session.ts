@@ -16,7 +16,7 @@ export interface CommandContext {
   readonly version: string;
 }
 
-/** What one run of one command works with. Dispose of it at the end: it takes progress away and ends connections. */
+/** What one run of one command works with. Its disposal removes the progress and closes connections. */
 export interface Session extends TerminalSession, AsyncDisposable {
   readonly settings: Settings;
   /** The service that the settings name, with the user's credentials. */
@@ -63,11 +63,12 @@ async function openTransport(
 ): Promise<Transport> {
   const { caFile, insecureHttp } = settings;
   const authorities = caFile && (await readSmallFile('certificate authority', caFile, maxAuthorityBytes));
-  // Loaded on first use: commands on local files need no HTTP client, the largest part of the bundle.
+  // Loaded on first use: the HTTP client is the largest part of the bundle, and commands on local files do not need
+  // it.
   const { Transport } = await import('../client/transport.ts');
   const variable = (name: string) => env[name] || env[name.toLowerCase()] || undefined;
   return new Transport({
-    // In upper case HTTP_PROXY could be a header of a request, where this runs in a CGI script: only HTTPS_PROXY is.
+    // HTTP_PROXY in upper case is not read: in a CGI script it is the header `Proxy` of a request.
     proxies: { https: variable('HTTPS_PROXY'), http: env['http_proxy'] || undefined, none: variable('NO_PROXY') },
     extraAuthorities: authorities?.toString('utf8'),
     insecureHttp,

@@ -3,7 +3,7 @@ import { dirname, resolve } from 'node:path';
 import { usageError } from '../terminal/errors.ts';
 import { printable } from '../terminal/output.ts';
 
-/** Before anything is deleted: what is said afterwards must have a place. @throws UsageError */
+/** Checks, before anything is deleted, that the text for the team can be written afterwards. @throws UsageError */
 export async function checkAnnounceFile(folder: string, name: string): Promise<void> {
   const path = resolve(folder, name);
   try {

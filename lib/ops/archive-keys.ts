@@ -13,15 +13,15 @@ import { OpsError } from './errors.ts';
 import type { EditableSecret } from './ports.ts';
 import { readDocument } from './secret-document.ts';
 
-/** One key pair as it may be shown. */
+/** The public facts of a key pair. */
 export interface ShownArchiveKey {
   /** Crypt4GH PEM. */
   readonly publicKey: string;
   /** Hex SHA-256 of the 32 bytes. */
   readonly fingerprint: string;
-  /** What `sda.files.key_hash` holds for headers to this key. */
+  /** Value of `sda.files.key_hash` for headers to this key. */
   readonly keyHash: string;
-  /** New files are encrypted to this one. */
+  /** Whether new files are encrypted to this key. */
   readonly newest: boolean;
 }
 
@@ -33,8 +33,8 @@ export async function readArchiveKeys(secret: EditableSecret): Promise<readonly 
 }
 
 /**
- * Put a key before all others. It is stored without a passphrase: the secret is encrypted by KMS, and a passphrase kept
- * beside the key would only cost every cold start its derivation.
+ * Put a key before all others. It is stored without a passphrase: KMS encrypts the secret, and a passphrase beside the
+ * key would only slow down every cold start.
  * @throws OpsError `conflict` when the archive has that key already
  */
 export async function addArchiveKey(secret: EditableSecret, privateKey: Uint8Array): Promise<ShownArchiveKey> {

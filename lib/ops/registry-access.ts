@@ -4,7 +4,9 @@ import { ApiClient, type ApiClientOptions } from '../releases/api-client.ts';
 import { usageError } from '../terminal/errors.ts';
 import type { Terminal } from '../terminal/terminal.ts';
 
-/** Where the tokens and the address come from. A token is never an option: other users of a machine can read those. */
+/**
+ * Variables with the tokens and the address. A token is never an option: other users of the machine can read options.
+ */
 export const registryVariables = {
   apiUrl: 'REGISTRY_API_URL',
   packageToken: 'REGISTRY_PACKAGE_TOKEN',
@@ -17,7 +19,7 @@ const scopes = {
   [registryVariables.repositoryToken]: 'repo',
 } as const;
 
-/** Hosts that a token may go to without TLS: this machine. */
+/** Names of this machine. Only to these may a token go without TLS. */
 const loopback = new Set(['127.0.0.1', 'localhost', '[::1]']);
 
 /** The API's base address, without a final slash. @throws UsageError */

@@ -33,7 +33,7 @@ export interface RetirementRunOptions {
   readonly maxWaitSeconds: number;
 }
 
-/** What a run has found and done so far: it is reported however the run ends. */
+/** Findings and steps of a run so far. They are reported also when the run fails. */
 interface Progress {
   plan?: Plan;
   checklist?: readonly ChecklistPoint[];
@@ -41,7 +41,7 @@ interface Progress {
   readonly calls: CallRecord[];
 }
 
-/** Plan, and with `apply` carry out, one retirement; tell everything. @throws RetirementError, UsageError */
+/** Plan one retirement, and with `apply` carry it out. @throws RetirementError, UsageError */
 export async function runRetirement(retirement: Retirement, options: RetirementRunOptions): Promise<void> {
   const { terminal, output } = options;
   const progress: Progress = { steps: [], calls: [] };
@@ -54,7 +54,7 @@ export async function runRetirement(retirement: Retirement, options: RetirementR
       output.result({ ...record(retirement, progress), status: 'stopped', error: { code, message } }, '');
     }
     if (progress.steps.length > 0) {
-      output.note('what is listed above stays done; the same command goes on from there');
+      output.note('the steps above stay done; the same command goes on from there');
     }
     throw error;
   }

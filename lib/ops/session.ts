@@ -14,7 +14,7 @@ export interface GlobalOptions {
   readonly region?: string;
 }
 
-/** Finds what the options name. @throws NotFoundError, UsageError */
+/** Finds the deployment that the options name. @throws NotFoundError, UsageError */
 export type Connect = (options: GlobalOptions, terminal: Terminal) => Promise<Target>;
 
 /** What one run of one command works with. */

@@ -3,12 +3,12 @@ import stringWidth from 'string-width';
 import { formatBytes, formatDuration } from './output.ts';
 import type { Terminal } from './terminal.ts';
 
-/** How often progress is shown, in milliseconds: on lines of its own it must not fill a log. */
+/** Milliseconds between two updates. In a log each update is a line, so they are rare there. */
 const terminalPeriod = 100;
 const logPeriod = 10_000;
-/** Work that is done sooner is not worth a bar. */
+/** Shorter work shows no bar. */
 const quietMilliseconds = 500;
-/** So long a speed says nothing about the time that is left. */
+/** The first seconds do not predict the time that is left. */
 const settledMilliseconds = 2_000;
 /** Cells of the longest bar. */
 const longestBar = 30;
@@ -16,25 +16,28 @@ const defaultSize = { columns: 80, rows: 24 };
 
 /** One piece of work that is measured in bytes. */
 export interface ProgressTask {
-  /** Known only later, or changed. */
+  /** Sets the size, which may be known late or change. */
   setTotal(bytes: number): void;
-  /** What is done, counted from the beginning. */
+  /** Sets the bytes done since the beginning. */
   set(bytes: number): void;
-  /** Done since the last call; negative when something has to be done again. */
+  /** Adds bytes done since the last call. Negative: bytes that have to be done again. */
   add(bytes: number): void;
-  /** The work has ended, well or not: its line goes away, what it did stays in the sum. */
+  /** Ends the work, done or failed. Its line goes away; its bytes stay in the sum. */
   end(): void;
 }
 
-/** Progress of several pieces of work at once: bars on a terminal, a plain line for all now and then elsewhere. */
+/** Progress of several pieces of work at once: bars on a terminal, elsewhere one plain line every ten seconds. */
 export interface Progress {
-  /** @param label made safe for the terminal by the caller @param done what an earlier run did already */
+  /**
+   * @param label printable
+   * @param done bytes that an earlier run has done
+   */
   task(label: string, total: number | undefined, done?: number): ProgressTask;
-  /** What the whole run has to do, when it is known before its tasks begin: bytes and pieces of work. */
+  /** Sets the bytes and the number of tasks of the whole run, if they are known at its start. */
   expect(bytes: number, tasks: number): void;
-  /** Run what writes to the terminal while nothing else is there. */
+  /** Runs `write`, which writes to the terminal, while no progress is shown there. */
   around(write: () => void): void;
-  /** Take everything away. */
+  /** Removes all progress from the terminal. */
   end(): void;
 }
 
@@ -51,13 +54,13 @@ export const noProgress: Progress = {
   end: () => {},
 };
 
-/** Progress on standard error. Work that is done sooner than it would be shown says nothing. */
+/** Progress on standard error. Work that ends before the first update shows nothing. */
 export function createProgress(terminal: Terminal): Progress {
   const running = new Set<TaskState>();
   const finished = { tasks: 0, bytes: 0, total: 0 };
   let expected: { bytes: number; tasks: number } | undefined;
   let begun: number | undefined;
-  /** Bytes that were there before: they say nothing about the speed. */
+  /** Bytes of earlier runs, which do not count as speed. */
   let before = 0;
   let shown = 0;
   let drawn = false;
@@ -134,7 +137,7 @@ export function createProgress(terminal: Terminal): Progress {
   };
 }
 
-/** What is done of one piece of work, in one line of the terminal: label, bar, share. */
+/** One piece of work as one line of the terminal: label, bar, share. */
 function barLine({ label, total, done }: TaskState, columns: number): string {
   const share = total ? Math.min(1, done / total) : undefined;
   const state = share === undefined ? formatBytes(done) : `${Math.floor(share * 100)} %`.padStart(5);
@@ -147,7 +150,7 @@ function barLine({ label, total, done }: TaskState, columns: number): string {
   return `${name}${padding}  [${'='.repeat(full)}${' '.repeat(bar - full)}]${state}`;
 }
 
-/** At most `width` cells: the middle goes, because names differ at both ends. */
+/** The text in at most `width` cells. The middle is left out, because names differ at both ends. */
 function cut(text: string, width: number): string {
   if (stringWidth(text) <= width) return text;
   const characters = Array.from(text);
@@ -179,7 +182,7 @@ function sumOf(tasks: readonly TaskState[], value: (task: TaskState) => number):
   return tasks.reduce((sum, task) => sum + value(task), 0);
 }
 
-/** Standard error as the drawing library wants it. */
+/** Standard error in the form that the drawing library takes. */
 function streamOf(terminal: Terminal): NodeJS.WritableStream {
   const stream = {
     isTTY: terminal.isTerminal,

@@ -4,7 +4,7 @@ import { formatBytes, printable } from '../../terminal/output.ts';
 import { withServiceOptions } from '../options.ts';
 import { type CommandContext, openSession } from '../session.ts';
 
-/** `datasets`: what the visa grants and the archive has released, for direct access. */
+/** `datasets`: datasets that the visa grants and the archive has released, for direct access. */
 export function registerDatasets(program: Command, context: CommandContext): void {
   const command = program.command('datasets').description('list the datasets that you may fetch from directly');
   withServiceOptions(command)
@@ -15,11 +15,11 @@ export function registerDatasets(program: Command, context: CommandContext): voi
       const api = new DataOutApi(await session.service());
       const ids = await api.datasets({ signal: terminal.signal });
       for (const datasetId of ids) output.result({ datasetId }, printable(datasetId));
-      if (ids.length === 0) output.note('There is no dataset that your visa grants and that is released.');
+      if (ids.length === 0) output.note('Your visa grants no released dataset.');
     });
 }
 
-/** `files <datasetId>`: the files of one of them. */
+/** `files <datasetId>`: the files of one dataset. */
 export function registerFiles(program: Command, context: CommandContext): void {
   const command = program
     .command('files')

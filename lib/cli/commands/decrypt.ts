@@ -19,10 +19,10 @@ interface DecryptOptions extends OutputFileOptions {
 
 const afterHelp = `${filesHelp}
 
-A damaged segment is named; what comes after it is not given out, and no file is left behind.
+A damaged segment is reported. Nothing after it is written, and no file is left behind.
 
 With --sender a file is refused unless its header was written with the private key that belongs to that public key, as
-data-out encrypt --key does it. That is no signature of the content: every reader of the file has its data key, and could
+data-out encrypt --key writes it. This is no signature of the content: every reader of the file has its data key, and could
 write another body that passes.
 
 Examples:
@@ -55,7 +55,7 @@ export function registerDecrypt(program: Command, context: CommandContext): void
         options.sender === undefined ? {} : { sender: await readPublicKey('--sender', options.sender, terminal) };
       const name = options.output ?? defaultName(file);
       await using container = await openContainerInput(file, options.header, terminal);
-      // Plaintext is its owner's alone, as with download --decrypt.
+      // Only the owner can read the plaintext, as with download --decrypt.
       const output = { ...outputOf(name, options, terminal), mode: 0o600 };
       await writeOutput(output, async (sink) => {
         const keys = await readPrivateKeys(session);

@@ -27,8 +27,8 @@ interface EncryptOptions extends OutputFileOptions {
 
 const afterHelp = `${filesHelp}
 
-With --key the readers can see who wrote the file: data-out decrypt --sender. Without it the header is written with a new
-key that is forgotten at once, whatever key the environment or the configuration file names.
+With --key the readers can check who wrote the file, with data-out decrypt --sender. Without it the header is written with a
+new key that is discarded at once. Keys of the environment and the configuration file are not used.
 
 Examples:
   data-out encrypt -r alice.pub.pem sample.bam               (writes sample.bam.c4gh)
@@ -76,19 +76,19 @@ function headerOf(output: OutputOptions, { header }: EncryptOptions): OutputOpti
   return header === undefined ? undefined : { ...output, name: header, toTerminal: false };
 }
 
-/** Only `--key` counts, no other setting: a writer shows who they are on purpose, never by accident. */
+/** The key of `--key` alone: a key in the settings must not reveal the writer by accident. */
 async function senderKeyOf(session: Session, { key }: EncryptOptions): Promise<Uint8Array | undefined> {
   const [path] = key === undefined ? [] : session.settings.keyFiles;
   return path === undefined ? undefined : await readPrivateKey(path, session);
 }
 
 interface Part {
-  /** Bytes; `undefined` for a pipe, whose length is unknown. */
+  /** Bytes; `undefined` for a pipe. */
   readonly size: number | undefined;
   stream(): AsyncIterable<Uint8Array>;
 }
 
-/** The bytes of the input that are wanted. @throws UsageError when the range begins after the end */
+/** The bytes of the input in `range`. @throws UsageError when the range begins after the end */
 function partOf(input: Input, range: ByteRangeOption | undefined): Part {
   if (range === undefined) return { size: input.size, stream: () => input.stream() };
   const { start, end } = range;
@@ -133,7 +133,7 @@ async function encryptTo(
     const { value: header } = await container.next();
     await writeOutput(headerOutput, async (headerSink) => {
       await headerSink.write(header ? [header] : []);
-      // The header gets its name when the body is written, too: neither is of use without the other.
+      // The header gets its name after the body is written: neither is of use without the other.
       await sink.write(container);
     });
   } finally {

@@ -8,7 +8,7 @@ import { clientFailure } from '../failure.ts';
 
 export type Verdict = 'ok' | 'warning' | 'failed' | 'skipped';
 
-/** What one look has shown. */
+/** The result of one check. */
 export interface CheckResult {
   /** Such as `certificate`. */
   readonly check: string;
@@ -17,16 +17,15 @@ export interface CheckResult {
   readonly text: string;
   /** What to do, in a sentence. */
   readonly remedy?: string | undefined;
-  /** With `failed`: what the whole command ends with. */
+  /** With `failed`: code of the error that the whole command ends with. */
   readonly code?: ClientErrorCode;
-  /** The same for programs. */
+  /** What was found, for programs. */
   readonly details?: Readonly<Record<string, unknown>>;
 }
 
 /**
- * The result of a check that failed, or could not be made. Defects and interruptions are thrown on.
- *
- * @param remedies in place of the errors' own, which send people here
+ * The result of a check that failed or could not be made. Rethrows defects and interruptions.
+ * @param remedies in place of the errors' own, which tell the user to run this very command
  */
 export function failed(
   check: string,
@@ -71,9 +70,8 @@ export class CheckList {
   }
 
   /**
-   * The whole as an error: that of the first check that failed, because those after it often follow from it.
-   *
-   * @returns `undefined` when none failed
+   * The error of the whole command: that of the first failed check, which is often the cause of the others. `undefined`
+   * when no check failed.
    */
   get error(): ClientError | undefined {
     const [first] = this.#failed;

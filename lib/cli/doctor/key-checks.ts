@@ -41,7 +41,7 @@ export async function checkKeys(
   return { results, keys };
 }
 
-/** Says which of the keys opens a header. @param name of what it belongs to */
+/** Says which of the keys opens a header. @param name of the file with the header */
 export function checkHeader(name: string, header: Uint8Array, keys: readonly PrivateKeyFile[]): CheckResult {
   const check = 'header';
   try {
@@ -74,7 +74,10 @@ function opens(header: Uint8Array, privateKey: Uint8Array): boolean {
   }
 }
 
-/** The header at the start of a local file: of a container, or a header alone. @throws MalformedHeaderError */
+/**
+ * The header at the start of a local file, which is a container or a header alone. @throws ClientError,
+ * MalformedHeaderError
+ */
 export async function readLocalHeader(path: string, folder: string): Promise<Uint8Array> {
   const absolute = resolve(folder, path);
   await using file = await open(absolute, 'r').catch((error: NodeJS.ErrnoException) => {
@@ -91,9 +94,8 @@ export async function readLocalHeader(path: string, folder: string): Promise<Uin
 }
 
 /**
- * As much of the beginning as the header has, or all there is.
- *
- * @param read gives the first bytes; fewer when there are no more
+ * The first bytes of a file, at least the whole header if the file has one.
+ * @param read reads the first `size` bytes, or the whole file if it is shorter
  */
 export async function growing(read: (size: number) => Promise<Uint8Array>): Promise<Uint8Array> {
   for (let size = firstBytes; ; size *= 4) {

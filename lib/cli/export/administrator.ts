@@ -7,9 +7,8 @@ import { Sources, secretOf } from '../sources.ts';
 const variables = { username: 'DATA_OUT_ADMIN_USERNAME', password: 'DATA_OUT_ADMIN_PASSWORD' };
 
 /**
- * The credentials of the administrator: by option, else in the environment. Those of a researcher are others, and are
- * never tried in their place; nor is anything in the configuration file, which both may share.
- *
+ * The administrator's credentials: from the options, else from the environment. The configuration file and a
+ * researcher's variables are not read: a researcher's credentials must not be tried in their place.
  * @throws UsageError when there is no user name
  */
 export async function administratorOf(
@@ -25,6 +24,6 @@ export async function administratorOf(
   const basic = username && basicOf(username, password, terminal, variables);
   if (basic) return basic;
   throw new UsageError('there is no user name of an administrator', {
-    remedy: `Say it with --username or ${variables.username}.`,
+    remedy: `Give it with --username or ${variables.username}.`,
   });
 }

@@ -10,32 +10,32 @@ import { type ExportOrder, orderDigest, readOrder, sendOrder } from './export-or
 export interface BatchOptions {
   readonly path: string;
   readonly kind: string;
-  /** Whether what was accepted before is sent again. */
+  /** Whether orders that were accepted before are sent again. */
   readonly again: boolean;
-  /** `undefined`: nothing is sent, and nothing written down. */
+  /** `undefined`: nothing is sent, and no journal is written. */
   readonly proxy: ProxyApi | undefined;
   readonly proxyUrl: URL | undefined;
   readonly terminal: Terminal;
-  /** Told of each row once it is settled, in their order. */
+  /** Called with the outcome of each row, in their order. */
   readonly onResult: (result: BatchResult) => void;
 }
 
 /** Why a row failed. */
 export type RowError = ClientError | UsageError;
 
-/** What became of a row. */
+/** The outcome of a row. */
 export interface BatchResult {
   readonly row: BatchRow;
   readonly outcome: 'accepted' | 'accepted-before' | 'would-send' | 'failed';
   readonly requestId?: string | undefined;
-  /** With `accepted-before`: when, ISO 8601. */
+  /** With `accepted-before`: time of that, ISO 8601. */
   readonly time?: string;
   readonly order?: ExportOrder;
   /** With `failed`. */
   readonly error?: RowError;
 }
 
-/** What would refuse every other row, too. */
+/** Codes of errors that every other row would meet, too. */
 const stopping: ReadonlySet<string> = new Set([
   'unauthenticated',
   'forbidden',
@@ -47,10 +47,9 @@ const stopping: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Sends the orders of a batch one after the other; the service takes a few a second.
- *
- * @returns what the whole run is: `undefined` when every row is accepted
- * @throws ClientError about the batch itself
+ * Sends the orders of a batch one after the other: the service takes a few a second.
+ * @returns the error of the whole run; `undefined` when every row is accepted
+ * @throws UsageError, ClientError about the batch itself
  */
 export async function runBatch(options: BatchOptions): Promise<RowError | undefined> {
   const path = resolve(options.terminal.folder, options.path);
@@ -60,7 +59,7 @@ export async function runBatch(options: BatchOptions): Promise<RowError | undefi
   for (const row of rows) {
     const result = await settle(row, { ...options, path }, journal);
     const { error } = result;
-    // Of a row that the user stopped nothing is known.
+    // The outcome of a row that the user interrupted is not known.
     if (error?.code === 'interrupted') return error;
     options.onResult(result);
     if (error === undefined) continue;
@@ -96,7 +95,7 @@ async function settle(row: BatchRow, options: BatchOptions, journal: BatchJourna
   }
 }
 
-/** @param stoppedAt the row after which the others were not tried */
+/** @param stoppedAt the last row that was tried, if the run stopped there */
 function summed(errors: readonly RowError[], rows: number, stoppedAt: BatchRow | undefined): RowError | undefined {
   const [first] = errors;
   const last = errors.at(-1);
@@ -109,7 +108,7 @@ function summed(errors: readonly RowError[], rows: number, stoppedAt: BatchRow |
   }
   const isAlike = errors.length === rows && errors.every(({ code }) => code === first.code);
   return new ClientError(isAlike ? first.code : 'partial', `${errors.length} of ${rows} rows were not accepted`, {
-    remedy: 'Correct them and run the same command again: what was accepted is not sent twice.',
+    remedy: 'Correct them and run the same command again: accepted rows are not sent twice.',
     cause: first,
   });
 }

@@ -77,7 +77,9 @@ function describe({ fileId, datasetId, path, status, decryptedSize, sha256 }: Ad
   return `${fileId} ${happened[status]} ${datasetId}: ${printable(path)}, ${formatBytes(decryptedSize)}, SHA-256 ${sha256}`;
 }
 
-/** A stable id that the service can look up; `other` begins ids of the other kind, which are easily swapped. */
+/**
+ * A stable id that the service can look up. `other` is the prefix of the other kind of ids: the two are easily swapped.
+ */
 function checkIdentifier(field: string, value: string, other: string): string {
   if (!identifier.safeParse(value).success || value.trim() !== value) {
     throw usageError(field, 'expected 1 to 256 characters, no control characters, no spaces around');

@@ -28,12 +28,12 @@ Examples:
   data-out-ops audit --limit 20
   data-out-ops audit --request a8ae4a8b-6dd3-4d1b-a2a4-0c0f0f8d3c5e`;
 
-/** `audit`: what became of export requests. The requester never learns the reason; here an operator does. */
+/** `audit`: the outcomes of export requests. An operator sees the reasons here; the requester never does. */
 export function registerAudit(program: Command, context: CommandContext): void {
   program
     .command('audit')
-    .description('what became of export requests, newest first')
-    .option('--request <id>', 'of one request: the requestId that POST /export answered')
+    .description('list the outcomes of export requests, newest first')
+    .option('--request <id>', 'of one request: the requestId in the answer of POST /export')
     .option('--dataset <id>', 'of one dataset')
     .option('--file <id>', 'of one file')
     .option('--limit <rows>', 'rows at most', '100')
@@ -43,7 +43,7 @@ export function registerAudit(program: Command, context: CommandContext): void {
       const limit = Number(options.limit);
       if (!Number.isSafeInteger(limit) || limit < 1) throw usageError('--limit', 'expected a whole number above 0');
       if (options.request !== undefined && !z.guid().safeParse(options.request).success) {
-        throw usageError('--request', 'expected the UUID that POST /export answered');
+        throw usageError('--request', 'expected the UUID in the answer of POST /export');
       }
       const { audit } = await session.target();
       const filter = {

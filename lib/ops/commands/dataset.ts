@@ -19,7 +19,7 @@ export function registerDataset(program: Command, context: CommandContext): void
 
   for (const [verb, event, effect] of [
     ['release', 'released', 'let a dataset be exported'],
-    ['deprecate', 'deprecated', 'stop exports of a dataset; what is staged stays until it expires'],
+    ['deprecate', 'deprecated', 'stop exports of a dataset; staged files stay until they expire'],
   ] as const) {
     dataset
       .command(verb)
@@ -58,7 +58,7 @@ export function registerDataset(program: Command, context: CommandContext): void
 }
 
 /**
- * Make `event` the newest of a dataset; a state it already has is not recorded twice.
+ * Make `event` the newest of a dataset. A state that the dataset has already is not recorded twice.
  * @throws NotFoundError when the catalogue has no such dataset
  */
 export async function setDatasetEvent(

@@ -52,16 +52,16 @@ export function registerRetireRelease(program: Command, context: CommandContext)
     .option('--tag <name>', 'Git tag (default: <component>-<version>)')
     .option(
       '--also-remove-tags <tags>',
-      'other tags that vanish with the image, with commas: exactly those it carries',
+      'other tags of the image, with commas: they vanish with it, and all must be named',
       list,
     )
-    .option('--no-release', 'there never was a release entry')
+    .option('--no-release', 'the version never had a release entry')
     .option('--release-marked', 'the title was changed by hand: read it, do not write it')
     .option('--api-url <url>', "base URL of the platform's API (default: $REGISTRY_API_URL)")
     .option('--apply', 'carry the plan out')
     .option('--yes', 'with --apply: do not ask')
     .option('--announce-file <file>', 'write the text for the team to a file, too')
-    .option('--team-told', 'the team was told: tick the last point of the checklist')
+    .option('--team-told', 'the team has been told: tick the last point of the checklist')
     .option('--max-wait <minutes>', 'longest wait for a rate limit', '65')
     .addHelpText('after', afterHelp)
     .action(async (options: Options, command: Command) => {

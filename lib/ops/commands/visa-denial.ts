@@ -13,7 +13,7 @@ interface EntryOptions {
   readonly subject?: string;
 }
 
-const issuerHelp = 'claim iss of the token itself, character by character';
+const issuerHelp = 'claim iss of the token itself, exactly';
 const columns = [{ title: 'DENIED' }, { title: 'ID' }, { title: 'ISSUER' }, { title: 'KEPT UNTIL' }] as const;
 
 const denyHelp = `
@@ -41,7 +41,7 @@ export function registerVisaDenial(visa: Command, context: CommandContext): void
       const { visaDenyList } = await session.target();
       await deny(visaDenyList, entries, session.terminal.now());
       for (const entry of entries) session.output.result({ ...entry }, `denied: ${printable(nameOf(entry))}`);
-      session.output.note('note: functions read the list again within a minute; what is staged stays in the outbox');
+      session.output.note('note: functions read the list again within a minute; staged files stay in the outbox');
     });
 
   visa

@@ -23,7 +23,7 @@ export function registerVisa(program: Command, context: CommandContext): void {
   visa
     .command('issue')
     .description('print a visa of the local test issuer; with several datasets a passport')
-    .requiredOption('--subject <subject>', 'whom it is about')
+    .requiredOption('--subject <subject>', 'claim sub: the person it is about')
     .requiredOption('--dataset <id...>', 'stable id of a dataset, EGAD...')
     .option('--expires <duration>', 'how long it is valid: 90s, 30m, 1h, 7d', '1h')
     .addHelpText('after', issueHelp)

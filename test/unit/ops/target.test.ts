@@ -56,7 +56,7 @@ describe('the local engine', () => {
     await connectionFile('.local/connection.json', url);
     await expect(connect({})).rejects.toMatchObject({
       code: 'temporarily_unavailable',
-      message: `the engine at ${url} does not answer; begin it with npm start`,
+      message: `the engine at ${url} does not answer; start it with npm start`,
     });
   });
 
