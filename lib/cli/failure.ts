@@ -8,6 +8,7 @@ import {
 } from '../crypt4gh/index.ts';
 import { exitCodes } from '../terminal/exit-codes.ts';
 import { type Failure, problemOf } from '../terminal/failure.ts';
+import { passphraseRemedy } from './key-files.ts';
 
 const exitCodeOf: Readonly<Record<ClientErrorCode, number>> = {
   usage: exitCodes.usage,
@@ -41,7 +42,7 @@ function crypt4ghFailure(error: Crypt4ghError): Failure {
         ? 'Ask the sender for the right public key. Leave out --sender only if it does not matter who wrote the file.'
         : 'Give the private key that belongs to the public key of the encryption with --key FILE; the option may be given ' +
           'several times, and data-out inspect says which of your keys opens the file.',
-    'passphrase-required': 'Give the passphrase with --passphrase-file FILE or DATA_OUT_PASSPHRASE.',
+    'passphrase-required': passphraseRemedy,
   };
   return { exitCode: exitCodes.denied, code, message, remedy: remedies[code] };
 }

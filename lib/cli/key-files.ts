@@ -15,6 +15,9 @@ const maxKeyFileBytes = 65_536;
 /** Times that a person may type a passphrase. */
 const attempts = 3;
 
+/** What to do without a passphrase. */
+export const passphraseRemedy = 'Give the passphrase with --passphrase-file FILE or DATA_OUT_PASSPHRASE.';
+
 /** A private key and the file it comes from. */
 export interface PrivateKeyFile {
   readonly path: string;
@@ -53,8 +56,7 @@ export async function readPrivateKey(path: string, reader: KeyReader): Promise<U
     if (!(error instanceof PassphraseError) || given !== undefined) throw keyFileError(path, error);
   }
   for (let attempt = 1; ; attempt += 1) {
-    const remedy = 'Give the passphrase with --passphrase-file FILE or DATA_OUT_PASSPHRASE.';
-    const passphrase = await askSecret(terminal, `Passphrase of ${printable(path)}: `, remedy);
+    const passphrase = await askSecret(terminal, `Passphrase of ${printable(path)}: `, passphraseRemedy);
     try {
       return await parsePrivateKey(text, passphrase);
     } catch (error) {

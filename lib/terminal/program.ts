@@ -29,6 +29,7 @@ export function createProgram(terminal: Terminal, options: ProgramOptions): Comm
   if (version !== undefined) program.version(version, '-V, --version', 'print the version');
   program
     .helpOption('-h, --help', 'print this help')
+    .helpCommand('help [command]', 'print the help of a command')
     .option('--json', 'results as one JSON object a line; no progress')
     .option('-q, --quiet', 'results, warnings and errors only');
   withOptions(program)

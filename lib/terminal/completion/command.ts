@@ -12,7 +12,7 @@ export function registerCompletion(program: Command, terminal: Terminal): void {
   const name = program.name();
   program
     .command('completion')
-    .description('print what makes the shell complete commands, options and file names')
+    .description('print a script that makes the shell complete commands, options and file names')
     .addArgument(new Argument('<shell>', 'the shell').choices(Object.keys(scripts)))
     .addHelpText(
       'after',

@@ -195,6 +195,20 @@ describe('audit', () => {
     );
   });
 
+  test('without a row there is no table, and a note says so', async () => {
+    const { exitCode, stdout, stderr } = await run(['audit', '--file', 'EGAF404']);
+    expect({ exitCode, stdout }).toEqual({ exitCode: 0, stdout: '' });
+    expect(stderr).toContain('there is no such request');
+    expect((await run(['audit', '--file', 'EGAF404', '--quiet'])).stderr).toBe('');
+  });
+
+  test('text from the catalogue gives the terminal no orders', async () => {
+    world.audit.push({ ...row, id: 3, datasetId: 'EGAD\u001b[2J' });
+    const { stdout } = await run(['audit', '--limit', '1']);
+    expect(stdout).toContain('EGAD\\u{1b}[2J');
+    expect(stdout).not.toContain('\u001b');
+  });
+
   test('newest first, one object a line', async () => {
     const { stdout } = await run(['audit', '--json', '--limit', '1']);
     expect(JSON.parse(stdout)).toMatchObject({ event: 'staged', fileId: 'EGAF2', bytes: 2048 });

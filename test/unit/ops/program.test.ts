@@ -169,6 +169,9 @@ describe('dataset', () => {
       { datasetId: 'EGAD0', newestEvent: 'released', files: 0, bytes: 0 },
       { datasetId: 'EGAD1', newestEvent: 'registered', files: 1, bytes: 3 },
     ]);
+    expect((await run(['dataset', 'list'])).stdout).toBe(
+      'DATASET  STATE       FILES  SIZE\nEGAD0    released        0   0 B\nEGAD1    registered      1   3 B\n',
+    );
     expect((await run(['dataset', 'show', 'EGAD1'])).stdout).toBe(
       'DATASET  STATE       FILES  SIZE\nEGAD1    registered      1   3 B\n',
     );
