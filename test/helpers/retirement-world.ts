@@ -32,7 +32,7 @@ export function yieldAtOnce(): void {
   );
 }
 
-/** The names of the release that the test platform has to be retired. */
+/** The names of the release on the test platform that is retired. */
 export const names = {
   org: 'acme',
   repository: 'archive',

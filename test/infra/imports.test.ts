@@ -41,13 +41,13 @@ const reserved: readonly { readonly packages: RegExp; readonly areas: readonly s
   { packages: /^(aws-cdk-lib|constructs|cdk-nag)(\/|$)/, areas: ['infra', 'bin/app.ts'] },
   { packages: /^@aws-lambda-powertools\//, areas: ['lambdas'] },
   { packages: /^(fauxqs|@electric-sql\/)/, areas: ['local'] },
-  // Seed § 1, rule 3: verification makes no network call; here, nothing outside the engine could even open a socket.
+  // Visas are verified without a network call. Outside the local engine no area can open a socket.
   { packages: /^(node:)?(http|https|http2|dgram|dns)(\/|$)/, areas: ['local'] },
-  // The client tells its HTTP library how to open a connection: whom to trust, how much to read at once.
+  // The client sets how its HTTP library opens a connection: which authorities it trusts, how much it reads at once.
   { packages: /^(node:)?(net|tls)(\/|$)/, areas: ['local', 'client'] },
   // One place that opens connections, so that one place decides which server sees a credential.
   { packages: /^undici(\/|$)/, areas: ['client'] },
-  // Seed § 1, rule 12: the registry procedure stands alone; the service itself never speaks to a registry.
+  // The registry procedure stands alone: the service itself never calls a registry.
   { packages: /^@octokit\//, areas: ['releases'] },
 ];
 
