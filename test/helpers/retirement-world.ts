@@ -1,4 +1,3 @@
-import { vi } from 'vitest';
 import type { Timing } from '../../lib/contract/timing.ts';
 import { runOps } from '../../lib/ops/program.ts';
 import type { Terminal } from '../../lib/terminal/terminal.ts';
@@ -19,17 +18,6 @@ export function fakeTiming(): Timing & { readonly slept: number[] } {
       now += milliseconds;
     },
   };
-}
-
-/**
- * Let timers of no length fire at once: the client library's queue yields by a dozen of them in each call, which is half a
- * second a run on a busy machine.
- */
-export function yieldAtOnce(): void {
-  const { setTimeout: wait } = globalThis;
-  vi.stubGlobal('setTimeout', (callback: () => void, milliseconds = 0, ...rest: []) =>
-    milliseconds <= 1 ? setImmediate(callback, ...rest) : wait(callback, milliseconds, ...rest),
-  );
 }
 
 /** The names of the release on the test platform that is retired. */
