@@ -1,5 +1,5 @@
+import { verifiedToken } from '../../lib/api/verified-token.ts';
 import { outboxPrefix } from '../../lib/contract/outbox-key.ts';
-import { verifiedToken } from '../../lib/direct/access.ts';
 import { InvalidRequestError, UnauthenticatedError } from '../../lib/errors.ts';
 import { headersOf } from '../../lib/http/api-gateway.ts';
 import { bearerToken } from '../../lib/http/authorization.ts';

@@ -21,6 +21,6 @@ export const handler = queueHandler({
     catalogue: new RdsCatalogue(data),
     fileExports: new SqsFileExports({ client: sqs, queueUrl: required(environment.fileExportsQueueUrl) }),
     log: new RdsExportLog(data),
-    verify: deployedVisaRules().verify,
+    rules: deployedVisaRules(),
   }),
 });

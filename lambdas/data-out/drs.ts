@@ -1,7 +1,9 @@
 import type { APIGatewayProxyEvent, APIGatewayProxyResult } from 'aws-lambda';
 import { objectAuthorizations } from '../../lib/api/drs/authorizations.ts';
+import { describeObject } from '../../lib/api/drs/describe-object.ts';
 import { drsErrorReply } from '../../lib/api/drs/error.ts';
-import { type DrsAccess, describeObject, giveAccessUrl } from '../../lib/api/drs/objects.ts';
+import { giveAccessUrl } from '../../lib/api/drs/give-access-url.ts';
+import type { DrsAccess } from '../../lib/api/drs/granted-object.ts';
 import { drsServiceInfo } from '../../lib/api/drs/service-info.ts';
 import { directChallenge } from '../../lib/contract/challenges.ts';
 import { environment } from '../../lib/contract/environment.ts';

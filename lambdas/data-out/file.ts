@@ -1,5 +1,7 @@
-import { type ServedFile, serveFile } from '../../lib/api/direct/serve-file.ts';
-import { serveContent, serveHeader } from '../../lib/api/direct/serve-halves.ts';
+import type { ServedFile } from '../../lib/api/direct/entitled-file.ts';
+import { serveContent } from '../../lib/api/direct/serve-content.ts';
+import { serveFile } from '../../lib/api/direct/serve-file.ts';
+import { serveHeader } from '../../lib/api/direct/serve-header.ts';
 import { directChallenge } from '../../lib/contract/challenges.ts';
 import { environment } from '../../lib/contract/environment.ts';
 import { s3Client } from '../../lib/stores/s3/client.ts';

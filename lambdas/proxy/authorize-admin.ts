@@ -1,4 +1,4 @@
-import { authenticateAdministrator } from '../../lib/api/export/administrator.ts';
+import { authenticateAdministrator } from '../../lib/api/export/authenticate-administrator.ts';
 import { environment } from '../../lib/contract/environment.ts';
 import { headersOf } from '../../lib/http/api-gateway.ts';
 import { SecretAdministrators } from '../../lib/stores/secrets/administrators.ts';

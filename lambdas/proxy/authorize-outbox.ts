@@ -1,4 +1,4 @@
-import { admitToOutbox } from '../../lib/api/outbox/recipients.ts';
+import { admitToOutbox } from '../../lib/api/outbox/admit-to-outbox.ts';
 import { InvalidRequestError } from '../../lib/errors.ts';
 import { headersOf } from '../../lib/http/api-gateway.ts';
 import { requestAuthorizer } from '../shared/authorizer.ts';

@@ -1,5 +1,5 @@
 import type { APIGatewayProxyEvent, APIGatewayProxyResult } from 'aws-lambda';
-import { type FileAccess, streamFile } from '../../lib/api/outbox/grant-download.ts';
+import { type FileAccess, grantDownload } from '../../lib/api/outbox/grant-download.ts';
 import { proxyChallenge } from '../../lib/contract/challenges.ts';
 import { environment } from '../../lib/contract/environment.ts';
 import { resultOf } from '../../lib/http/api-gateway.ts';
@@ -22,5 +22,5 @@ const endpoint = {
 
 /** `GET|HEAD /stream/{file}`: where S3 serves the file, or how large it is. No byte of it passes through here. */
 export async function handler(event: APIGatewayProxyEvent): Promise<APIGatewayProxyResult> {
-  return resultOf(await answer(event, proxyChallenge, (request) => streamFile(request, endpoint)));
+  return resultOf(await answer(event, proxyChallenge, (request) => grantDownload(request, endpoint)));
 }

@@ -1,5 +1,5 @@
+import type { OutboxAccess } from '../../lib/api/outbox/admit-to-outbox.ts';
 import { ArchiveCredentials } from '../../lib/api/outbox/archive-credentials.ts';
-import type { OutboxAccess } from '../../lib/api/outbox/recipients.ts';
 import { archiveCredentialsPolicies } from '../../lib/contract/archive-credentials.ts';
 import { environment } from '../../lib/contract/environment.ts';
 import { RdsArchiveUsers } from '../../lib/stores/rds/archive-users.ts';

@@ -1,6 +1,8 @@
+import type { FileReference, SignedUrl } from '../archive/ports.ts';
+import type { FileDescription } from '../contract/describe-file.ts';
 import type { ExportRequestMessage } from '../contract/messages.ts';
 
-/** Someone who may call administrative endpoints. */
+/** A user of the administrative endpoints. */
 export interface Administrator {
   readonly username: string;
   /** Scrypt in PHC form, or bcrypt. */
@@ -35,4 +37,29 @@ export interface ExportRequests {
     readonly archiveKind: string;
     readonly message: ExportRequestMessage;
   }): Promise<void>;
+}
+
+/** A staged container as the listing shows it. */
+export interface StagedFile {
+  readonly name: string;
+  readonly size: number;
+  readonly lastModified: Date;
+}
+
+/** Read access to one recipient's part of the outbox. */
+export interface OutboxReader {
+  /** Staged containers in name order, one S3 page (≤ 1,000) at a time. */
+  list(prefix: string): AsyncIterable<readonly StagedFile[]>;
+  find(prefix: string, name: string): Promise<(StagedFile & { readonly etag: string }) | undefined>;
+  presign(prefix: string, name: string): Promise<SignedUrl>;
+}
+
+/** Facts about files that only their headers tell. Opening those takes the archive's keys. */
+export interface FileDescriptions {
+  /**
+   * Describe a file that the caller may have. The release is checked once more.
+   *
+   * @throws ForbiddenError when its dataset was withdrawn meanwhile; ArchiveDamagedError, TemporarilyUnavailableError
+   */
+  describe(reference: FileReference): Promise<FileDescription>;
 }

@@ -1,3 +1,5 @@
+import type { ByteRange } from '../contract/byte-range.ts';
+
 const mebibyte = 1024 * 1024;
 
 /** S3's rules for multipart uploads, in bytes and parts. */
@@ -12,10 +14,8 @@ export const largestSmallBody = 8 * mebibyte;
 const usualCopy = 64 * mebibyte;
 
 /** Bytes [start, end) of the body as one part that S3 copies. */
-export interface CopyPart {
+export interface CopyPart extends ByteRange {
   readonly partNumber: number;
-  readonly start: number;
-  readonly end: number;
 }
 
 /** How a container of `header' || body` is written. */

@@ -1,10 +1,10 @@
-import type { FileExportMessage } from '../contract/messages.ts';
+import type { ByteRange } from '../contract/byte-range.ts';
 
-/** A file of the archive as the consumer sees it before anything is staged. */
+/** A file of the archive, and the dataset that it is given out through. */
 export interface FileReference {
   /** Stable id, `EGAF…`. */
   readonly fileId: string;
-  /** Stable id of the dataset through which it is exported, `EGAD…`. */
+  /** Stable id of that dataset, `EGAD…`. */
   readonly datasetId: string;
 }
 
@@ -16,7 +16,7 @@ export interface BodyAddress {
   readonly archiveFilePath: string;
 }
 
-/** Everything staging needs to know of one archived file. */
+/** Everything that serving or staging one archived file takes. */
 export interface ArchivedFile extends FileReference, BodyAddress {
   /** Path the submitter gave; untrusted text, used only to derive the outbox name. */
   readonly submissionFilePath: string;
@@ -60,8 +60,6 @@ export interface Catalogue {
   decide(granted: readonly string[], wanted?: Wanted): Promise<Finding>;
   /** Whether the newest event of the dataset is `released`. */
   isReleased(datasetId: string): Promise<boolean>;
-  /** Stable ids of the dataset's files in keyset order, page after page; memory is bounded by one page. */
-  fileIdsOfDataset(datasetId: string): AsyncIterable<readonly string[]>;
   /** The file, only if it belongs to the dataset and the dataset is released at this moment. */
   findReleasedFile(reference: FileReference): Promise<ArchivedFile | undefined>;
 }
@@ -80,10 +78,7 @@ export interface Archive {
   /** @throws ArchiveDamagedError when the body is not there; ArchiveLocationUnknownError */
   head(address: BodyAddress): Promise<ObjectHead>;
   /** Bytes [start, end) of the body while its ETag is `etag`. Never more than 8 MiB at a time. The memory is the caller's. */
-  read(
-    address: BodyAddress,
-    range: { readonly start: number; readonly end: number; readonly etag: string },
-  ): Promise<Uint8Array>;
+  read(address: BodyAddress, range: ByteRange & { readonly etag: string }): Promise<Uint8Array>;
 }
 
 /** The archived body that parts of a container are copied from. */
@@ -123,11 +118,7 @@ export interface MultipartUpload {
   /** Send bytes as a part (≥ 5 MiB unless it is the last). */
   uploadPart(partNumber: number, bytes: Uint8Array): Promise<void>;
   /** Let S3 copy bytes [start, end) of the archived body as a part, while its ETag is the source's. */
-  copyPart(
-    partNumber: number,
-    source: ContainerSource,
-    range: { readonly start: number; readonly end: number },
-  ): Promise<void>;
+  copyPart(partNumber: number, source: ContainerSource, range: ByteRange): Promise<void>;
   /**
    * Make the object visible. `size` is checked by S3 (MpuObjectSize); a lost answer is settled by a HEAD. `replaces` as
    * in `OutboxWriter.put`; after a conflict the parts are still there, to be aborted.
@@ -135,28 +126,6 @@ export interface MultipartUpload {
   complete(size: number, replaces: string | undefined): Promise<WriteResult>;
   /** Drop all parts. Never throws: the lifecycle rule removes what is left. */
   abort(): Promise<void>;
-}
-
-/** A staged container as the listing shows it. */
-export interface StagedFile {
-  readonly name: string;
-  readonly size: number;
-  readonly lastModified: Date;
-}
-
-/** Read access to one recipient's part of the outbox. */
-export interface OutboxReader {
-  /** Staged containers in name order, one S3 page (≤ 1,000) at a time. */
-  list(prefix: string): AsyncIterable<readonly StagedFile[]>;
-  find(prefix: string, name: string): Promise<(StagedFile & { readonly etag: string }) | undefined>;
-  /** Presigned GET. `expiresAt` is never later than the end of the signing credentials, where that is known. */
-  presign(prefix: string, name: string): Promise<{ readonly url: string; readonly expiresAt: Date }>;
-}
-
-/** The queue `file-exports`. */
-export interface FileExports {
-  /** Send all messages, in batches; resolves only when the queue has taken every one. */
-  send(messages: readonly FileExportMessage[]): Promise<void>;
 }
 
 /** One of the archive's Crypt4GH private keys. */
@@ -171,26 +140,11 @@ export interface ArchiveKeys {
   candidates(keyHash: string | undefined): Promise<readonly ArchiveKey[]>;
 }
 
-/** One row of the audit table `data_out.export_log`. */
-export interface ExportEvent {
-  readonly requestId: string;
-  readonly event: 'accepted' | 'rejected' | 'staged';
-  /** Reason code, for `rejected`. */
-  readonly reason?: string;
-  readonly archiveKind?: string;
-  readonly datasetId?: string;
-  readonly fileId?: string;
-  /** Outbox prefix. */
-  readonly recipient?: string;
-  /** Fingerprint of the recipient's public key. */
-  readonly keyFingerprint?: string;
-  /** Container size, for `staged`. */
-  readonly bytes?: number;
-}
-
-/** The audit trail. Recording the same event of the same request and file twice leaves one row. */
-export interface ExportLog {
-  record(event: ExportEvent): Promise<void>;
+/** A presigned URL for GET. */
+export interface SignedUrl {
+  readonly url: string;
+  /** Never later than the end of the signing credentials, where that is known. */
+  readonly expiresAt: Date;
 }
 
 /** Injected time. */

@@ -1,8 +1,8 @@
 import { bodySource } from '../archive/body-source.ts';
 import { outboxFileName } from '../archive/container-name.ts';
-import type { Archive, ArchivedFile } from '../archive/ports.ts';
+import type { Archive, ArchivedFile, SignedUrl } from '../archive/ports.ts';
 import { bodyBytes } from './body-bytes.ts';
-import type { DirectUrls, SignedUrl } from './ports.ts';
+import type { DirectUrls } from './ports.ts';
 import type { Representation } from './representation.ts';
 
 /** The body of a file as it lies in the archive: what follows every header that is made for it. */

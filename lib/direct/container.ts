@@ -3,9 +3,10 @@ import { bodySource } from '../archive/body-source.ts';
 import { outboxFileName } from '../archive/container-name.ts';
 import { headerFor } from '../archive/header.ts';
 import type { Archive, ArchivedFile, ArchiveKeys, ContainerSource } from '../archive/ports.ts';
+import type { ByteRange } from '../contract/byte-range.ts';
 import { limits } from '../contract/limits.ts';
 import { publicKeyFingerprint } from '../crypt4gh/index.ts';
-import { type BodyRange, bodyBytes } from './body-bytes.ts';
+import { bodyBytes } from './body-bytes.ts';
 import type { Representation } from './representation.ts';
 
 /** A Crypt4GH container: a header for the caller's key, and segments of the archived body as they are. */
@@ -18,7 +19,7 @@ export interface Container extends Representation {
   /** The archived body. */
   readonly source: ContainerSource;
   /** What of the archived body follows the header: ascending, not empty, not touching. */
-  readonly ranges: readonly BodyRange[];
+  readonly ranges: readonly ByteRange[];
   /** SHA-256 over what decides every byte, in lower-case hex. */
   readonly digest: string;
 }
@@ -93,7 +94,7 @@ export function composed(composition: Composition, archive: Archive): Container 
 }
 
 /** What stands at [start, end) of the ranges put together. */
-function* cut(ranges: readonly BodyRange[], start: number, end: number): Generator<BodyRange> {
+function* cut(ranges: readonly ByteRange[], start: number, end: number): Generator<ByteRange> {
   let position = 0;
   for (const range of ranges) {
     const shift = range.start - position;

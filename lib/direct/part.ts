@@ -2,6 +2,7 @@ import { bodySource } from '../archive/body-source.ts';
 import { outboxFileName } from '../archive/container-name.ts';
 import { headerFor, storedEditList } from '../archive/header.ts';
 import type { ArchivedFile } from '../archive/ports.ts';
+import type { ByteRange } from '../contract/byte-range.ts';
 import {
   DamagedBodyError,
   decryptedSize,
@@ -12,12 +13,8 @@ import {
 import { ArchiveDamagedError, RangeNotSatisfiableError } from '../errors.ts';
 import { type Container, type ContainerDependencies, composed } from './container.ts';
 
-/** Plaintext bytes [start, end) of a file, after the edit list of its stored header. */
-export interface Coordinates {
-  readonly start: number;
-  /** At least `start`; may lie beyond the file. */
-  readonly end: number;
-}
+/** Bytes of a file's plaintext, after the edit list of its stored header. `end` may lie beyond the file. */
+export type Coordinates = ByteRange;
 
 /**
  * The bytes between the coordinates as a container for `recipient`: the segments they lie in, unchanged, and an edit list

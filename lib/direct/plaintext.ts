@@ -3,8 +3,8 @@ import { bodySource } from '../archive/body-source.ts';
 import type { Archive, ArchivedFile, ArchiveKeys, ContainerSource } from '../archive/ports.ts';
 import { type ContainerReader, Crypt4ghError, openContainer } from '../crypt4gh/index.ts';
 import { ArchiveDamagedError, RangeNotSatisfiableError } from '../errors.ts';
-import { plaintextName } from './file-name.ts';
 import type { Coordinates } from './part.ts';
+import { plaintextName } from './plaintext-name.ts';
 import type { Representation } from './representation.ts';
 
 /**

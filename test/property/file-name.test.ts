@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { nameProblem } from '../../lib/client/download/local-name.ts';
 import { safeFileName } from '../../lib/contract/file-name.ts';
-import { plaintextName } from '../../lib/direct/file-name.ts';
+import { plaintextName } from '../../lib/direct/plaintext-name.ts';
 import { attachment } from '../../lib/http/content-disposition.ts';
 
 /** The documentation of Windows, word for word: reserved names and characters. */

@@ -3,7 +3,7 @@ import { ForbiddenError, NotFoundError } from '../../errors.ts';
 import { type HttpReply, jsonReply } from '../../http/reply.ts';
 import type { HttpRequest } from '../../http/request.ts';
 import type { ExportRequests } from '../ports.ts';
-import { parseExportRequest } from './export-body.ts';
+import { exportMessageOf } from './export-body.ts';
 
 /** What `POST /export/{archive_kind}` needs. */
 export interface ExportEndpoint {
@@ -16,19 +16,21 @@ export interface ExportEndpoint {
 }
 
 /**
- * `POST /export/{archive_kind}`, behind the authorizer: one message published, then 200. The visa is passed on as it came;
- * whether it is any good is found out by the consumer.
+ * `POST /export/{archive_kind}`, behind the authorizer: one message published, then 200. The visa goes on as it came: the
+ * consumer verifies it.
  * @throws ForbiddenError unless the authorizer says that the caller has the role ADMIN.
- * @throws InvalidRequestError, NotFoundError, TemporarilyUnavailableError; with any of them nothing was published.
+ * @throws InvalidRequestError, NotFoundError, TemporarilyUnavailableError. After an error nothing was published.
  */
 export async function requestExport(
   request: HttpRequest,
   { archiveKind, requests, newRequestId, clock }: ExportEndpoint,
 ): Promise<{ reply: HttpReply; exportRequestId: string }> {
-  if (request.authorizer.isAdministrator !== 'true') throw new ForbiddenError('This takes the role ADMIN.');
-  // The gateway knows this one path only; a deployment that lets others through must not change that.
-  if (request.path.split('/').at(-1) !== archiveKind) throw new NotFoundError('there is no such archive kind');
-  const message = parseExportRequest(request);
+  if (request.authorizer.isAdministrator !== 'true')
+    throw new ForbiddenError('This takes the role ADMIN. Use an account that has it.');
+  // The gateway has this one path. A deployment that lets others through must still refuse them.
+  if (request.path.split('/').at(-1) !== archiveKind)
+    throw new NotFoundError(`there is no such archive kind: export to /export/${archiveKind}`);
+  const message = exportMessageOf(request);
   const exportRequestId = newRequestId();
   await requests.publish({ requestId: exportRequestId, requestedAt: clock(), archiveKind, message });
   const reply = jsonReply(request.requestId, {

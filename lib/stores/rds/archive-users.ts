@@ -1,16 +1,11 @@
 import * as z from 'zod';
+import type { ArchiveUser, ArchiveUsers } from '../../api/ports.ts';
 import type { SqlExecutor } from './data-api.ts';
-
-/** A user of the central archive. `passwordHash`: scrypt in PHC form, or bcrypt. */
-export interface ArchiveUser {
-  readonly username: string;
-  readonly passwordHash: string;
-}
 
 const userRow = z.object({ username: z.string(), password_hash: z.string() });
 
 /** The central archive's Basic credentials, in `data_out.archive_users`. */
-export class RdsArchiveUsers {
+export class RdsArchiveUsers implements ArchiveUsers {
   readonly #db: SqlExecutor;
 
   constructor(db: SqlExecutor) {
@@ -19,7 +14,7 @@ export class RdsArchiveUsers {
 
   /** The user; `undefined` when there is none or the user was disabled. */
   async find(username: string): Promise<ArchiveUser | undefined> {
-    // PostgreSQL text has no NUL: such a name is nobody's, and must not become a database error.
+    // PostgreSQL text has no NUL: no user has such a name, and the database would fail on it.
     if (username.includes('\0')) return undefined;
     const [row] = await this.#db.query(
       userRow,

@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { accessRefused } from '../../direct/access-refused.ts';
-import type { Checksum, DirectCatalogue, FileFacts, ListedFile } from '../../direct/ports.ts';
+import type { Checksum, DatasetFile, DirectCatalogue, FileFacts } from '../../direct/ports.ts';
 import { RdsCatalogue } from './catalogue.ts';
 import type { SqlExecutor } from './data-api.ts';
 import { newestEvent } from './dataset-events.ts';
@@ -49,7 +49,7 @@ export class RdsDirectCatalogue extends RdsCatalogue implements DirectCatalogue 
    * In the order of the index on dataset and file, so that a page costs the same wherever it is and however many there are;
    * the second bound on the file tells the planner to begin there in both tables.
    */
-  async *filesOfDataset(datasetId: string): AsyncGenerator<readonly ListedFile[]> {
+  async *filesOfDataset(datasetId: string): AsyncGenerator<readonly DatasetFile[]> {
     for (let after = beforeEveryId; ; ) {
       const rows = await this.#db.query(
         listedRow,
@@ -76,7 +76,7 @@ export class RdsDirectCatalogue extends RdsCatalogue implements DirectCatalogue 
       );
       const last = rows.at(-1);
       if (!last) break;
-      yield rows.map(toListedFile);
+      yield rows.map(toDatasetFile);
       after = last.id;
     }
     // No rows: the end, or a dataset that is no longer released. A listing cut short must not look whole.
@@ -102,7 +102,7 @@ export class RdsDirectCatalogue extends RdsCatalogue implements DirectCatalogue 
   }
 }
 
-function toListedFile(row: z.infer<typeof listedRow>): ListedFile {
+function toDatasetFile(row: z.infer<typeof listedRow>): DatasetFile {
   return {
     fileId: row.stable_id,
     submissionFilePath: row.submission_file_path ?? '',

@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import type { Administrator, Administrators } from '../../api/ports.ts';
 import { CachedSecret, type SecretOptions } from './cached-secret.ts';
 
 const secret = z.object({
@@ -12,18 +13,11 @@ const secret = z.object({
   ),
 });
 
-/** Somebody who may call the administrative endpoints. */
-export interface Administrator {
-  readonly username: string;
-  readonly passwordHash: string;
-  readonly roles: readonly string[];
-}
-
 /** An administrator whose rights were taken away is out after this. */
 const lifetimeMs = 60_000;
 
 /** The administrators' secret: `{"users":[{"username","password":"$scrypt$…","roles":["ADMIN"]}]}`. */
-export class SecretAdministrators {
+export class SecretAdministrators implements Administrators {
   readonly #secret: CachedSecret<z.infer<typeof secret>, ReadonlyMap<string, Administrator>>;
 
   constructor(options: SecretOptions) {

@@ -63,7 +63,11 @@ test.each([
 describe('a refusal with its reason, which the gateway makes a 401, for', () => {
   test.each([
     ['no header', async () => undefined, 'a visa or a passport is missing: send Authorization: Bearer'],
-    ['another scheme', async () => 'Basic YTpi', 'Authorization is not a well-formed Bearer header'],
+    [
+      'another scheme',
+      async () => 'Basic YTpi',
+      'Authorization is not a well-formed Bearer header: send Bearer and the token',
+    ],
     [
       'no JWT',
       async () => 'Bearer abc',

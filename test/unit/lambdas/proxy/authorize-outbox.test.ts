@@ -98,7 +98,7 @@ describe('a refusal with its reason', () => {
     const cut = (token: string) => token.slice(0, -4);
     await refused({}, missing);
     await refused({ Authorization: right }, missing);
-    await refused({ 'X-GA4GH-Visa': 'a b', Authorization: right }, 'X-GA4GH-Visa is not a token');
+    await refused({ 'X-GA4GH-Visa': 'a b', Authorization: right }, 'X-GA4GH-Visa is not a token: send the visa alone');
     await refused(
       { 'X-GA4GH-Visa': await issuer.visa({ exp: 1000 }), Authorization: right },
       'the visa was refused (expired): the token has expired',
