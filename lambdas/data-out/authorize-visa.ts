@@ -4,7 +4,7 @@ import { InvalidRequestError, UnauthenticatedError } from '../../lib/errors.ts';
 import { headersOf } from '../../lib/http/api-gateway.ts';
 import { bearerToken } from '../../lib/http/authorization.ts';
 import { requestAuthorizer } from '../shared/authorizer.ts';
-import { deployedVisaRules } from '../shared/visa-rules.ts';
+import { deployedVisaRules } from '../shared/wiring.ts';
 
 const rules = deployedVisaRules();
 

@@ -13,11 +13,10 @@ import type { HttpReply } from '../../lib/http/reply.ts';
 import type { HttpRequest } from '../../lib/http/request.ts';
 import { lambdaClient } from '../../lib/stores/lambda/client.ts';
 import { LambdaFileDescriptions } from '../../lib/stores/lambda/file-descriptions.ts';
-import { directAccess } from '../shared/direct-access.ts';
-import { required } from '../shared/environment.ts';
 import { answer } from '../shared/http.ts';
 import { logger } from '../shared/observability.ts';
-import { serviceInfo } from '../shared/service-info.ts';
+import { required } from '../shared/runtime.ts';
+import { directAccess, serviceInfo } from '../shared/wiring.ts';
 
 const endpoint = {
   ...directAccess(),

@@ -4,7 +4,7 @@ import { headersOf } from '../../lib/http/api-gateway.ts';
 import { SecretAdministrators } from '../../lib/stores/secrets/administrators.ts';
 import { secretsManagerClient } from '../../lib/stores/secrets/client.ts';
 import { requestAuthorizer } from '../shared/authorizer.ts';
-import { required } from '../shared/environment.ts';
+import { required } from '../shared/runtime.ts';
 
 const administrators = new SecretAdministrators({
   client: secretsManagerClient(),

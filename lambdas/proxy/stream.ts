@@ -5,10 +5,10 @@ import { environment } from '../../lib/contract/environment.ts';
 import { resultOf } from '../../lib/http/api-gateway.ts';
 import { s3Client } from '../../lib/stores/s3/client.ts';
 import { S3OutboxReader } from '../../lib/stores/s3/outbox-reader.ts';
-import { required, requiredNumber } from '../shared/environment.ts';
 import { answer } from '../shared/http.ts';
 import { logger } from '../shared/observability.ts';
-import { deployedVisaRules } from '../shared/visa-rules.ts';
+import { required, requiredNumber } from '../shared/runtime.ts';
+import { deployedVisaRules } from '../shared/wiring.ts';
 
 const endpoint = {
   rules: deployedVisaRules(),
