@@ -5,7 +5,7 @@ import { serviceInfo } from '../shared/wiring.ts';
 
 const info = serviceInfo();
 
-/** `GET /service-info` of the data-out API: GA4GH service-info, for everybody. */
+/** `GET /service-info` of the data-out API: GA4GH service-info, without credentials. */
 export async function handler(event: APIGatewayProxyEvent): Promise<APIGatewayProxyResult> {
   return resultOf(serviceInfoReply(event.requestContext.requestId, info));
 }

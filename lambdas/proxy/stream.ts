@@ -20,7 +20,7 @@ const endpoint = {
   served: (access: FileAccess) => logger.info('stream granted', { ...access }),
 };
 
-/** `GET|HEAD /stream/{file}`: where S3 serves the file, or how large it is. No byte of it passes through here. */
+/** `GET|HEAD /stream/{file}`: the URL at which S3 serves the file, or its size. No byte of it passes through here. */
 export async function handler(event: APIGatewayProxyEvent): Promise<APIGatewayProxyResult> {
   return resultOf(await answer(event, proxyChallenge, (request) => grantDownload(request, endpoint)));
 }

@@ -1,6 +1,6 @@
 import type { ByteRange } from '../contract/byte-range.ts';
 
-/** A file of the archive, and the dataset that it is given out through. */
+/** A file of the archive, and the dataset through which it is given out. */
 export interface FileReference {
   /** Stable id, `EGAF…`. */
   readonly fileId: string;
@@ -8,7 +8,7 @@ export interface FileReference {
   readonly datasetId: string;
 }
 
-/** Where an archived body lies. */
+/** The place of an archived body. */
 export interface BodyAddress {
   /** `sda.files.archive_location`: names the bucket. `undefined`: the default bucket. */
   readonly archiveLocation: string | undefined;
@@ -24,20 +24,20 @@ export interface ArchivedFile extends FileReference, BodyAddress {
   readonly archiveFileSize: number;
   /** The whole Crypt4GH header, for one of the archive's keys. */
   readonly header: Uint8Array;
-  /** Which archive key opens the header, as the ingestion pipeline recorded it; `undefined` when it did not. */
+  /** Hash of the archive key that opens the header. `undefined`: the ingestion pipeline recorded none. */
   readonly keyHash: string | undefined;
 }
 
 /** What a caller asks for: a dataset by its stable id or an alias, or a file by its stable id. */
 export type Wanted = { readonly datasetId: string } | { readonly fileId: string };
 
-/** What the catalogue finds when it compares what is wanted with what is granted. */
+/** The catalogue's answer to {@link Catalogue.decide}. */
 export interface Finding {
   /** Whether the catalogue has such a dataset, or a dataset that holds such a file. */
   readonly known: boolean;
   /** Whether any of these datasets is granted, released or not. */
   readonly granted: boolean;
-  /** Those that are granted and released, in the order of their stable ids; the first 1,000. */
+  /** The wanted datasets that are granted and released, in the order of their stable ids. At most 1,000. */
   readonly entitled: readonly {
     /** Stable id, `EGAD…`. */
     readonly datasetId: string;
@@ -49,8 +49,8 @@ export interface Finding {
 /** The catalogue (`sda` schema). Every method may throw TemporarilyUnavailableError. */
 export interface Catalogue {
   /**
-   * Compare what is wanted with what is granted, in one statement. It does the same work for what is unknown, not granted
-   * and not released: how long it takes must not tell them apart.
+   * Compare the wanted with the granted, in one statement. It does the same work for the unknown, the not granted and the not
+   * released: its duration must not tell them apart.
    *
    * A dataset's own id wins over an alias. An alias that has expired, or that names several datasets, names none.
    *
@@ -64,7 +64,7 @@ export interface Catalogue {
   findReleasedFile(reference: FileReference): Promise<ArchivedFile | undefined>;
 }
 
-/** Facts about an object, without its bytes. */
+/** An object without its bytes. */
 export interface ObjectHead {
   readonly size: number;
   readonly etag: string;
@@ -89,8 +89,8 @@ export interface ContainerSource {
 }
 
 /**
- * What a conditional write met. `conflict`: the key no longer holds what the writer saw before, nothing was written (S3
- * answers 412, 409, or 404 to If-Match). After a lost answer it may also mean that the write itself did succeed: look.
+ * The result of a conditional write. `conflict`: the key no longer holds the object that the writer saw, and nothing was
+ * written (S3 answers 412, 409, or 404 to If-Match). After a lost answer, the write itself may have succeeded: look.
  */
 export type WriteResult = 'written' | 'conflict';
 
@@ -109,7 +109,7 @@ export interface OutboxWriter {
   ): Promise<WriteResult>;
   /** Start a multipart upload; the bytes of every part stay invisible until `complete`. */
   startUpload(key: string, metadata: Readonly<Record<string, string>>): Promise<MultipartUpload>;
-  /** Abort unfinished uploads of this key that were begun before `olderThan`: what a dead invocation left. */
+  /** Abort unfinished uploads of this key that began before `olderThan`: their invocations have ended. */
   abortUploads(key: string, olderThan: Date): Promise<number>;
 }
 
@@ -124,7 +124,7 @@ export interface MultipartUpload {
    * in `OutboxWriter.put`; after a conflict the parts are still there, to be aborted.
    */
   complete(size: number, replaces: string | undefined): Promise<WriteResult>;
-  /** Drop all parts. Never throws: the lifecycle rule removes what is left. */
+  /** Drop all parts. Never throws: the lifecycle rule removes any that stay. */
   abort(): Promise<void>;
 }
 
@@ -147,5 +147,5 @@ export interface SignedUrl {
   readonly expiresAt: Date;
 }
 
-/** Injected time. */
+/** The current time. */
 export type Clock = () => Date;

@@ -7,8 +7,8 @@ const readBytes = 1024 * 1024;
 const readsAhead = 4;
 
 /**
- * Ranges of an archived body one after the other, as they are stored. Reads ahead of what is taken; when the iteration
- * ends early nothing new is read.
+ * Ranges of an archived body one after the other, as they are stored. Reads ahead of the consumer, and stops reading when the
+ * iteration ends early.
  *
  * @throws ArchiveDamagedError, TemporarilyUnavailableError
  */

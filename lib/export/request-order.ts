@@ -3,7 +3,7 @@ import { outboxMetadata } from '../contract/outbox-key.ts';
 
 /**
  * Whether the container in the outbox comes from an older (< 0), the same (0) or a newer request (> 0) than the message:
- * by the time of the request, then by its id. A container that does not say counts as older.
+ * by the time of the request, then by its id. A container without that metadata counts as older.
  */
 export function compareRequests(
   metadata: Readonly<Record<string, string>>,
