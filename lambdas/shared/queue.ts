@@ -6,7 +6,7 @@ import * as z from 'zod';
 import { exportRequestAttributes, exportRequestMessage, fileExportMessage } from '../../lib/contract/messages.ts';
 import { metrics as names } from '../../lib/contract/metrics.ts';
 import { DataOutError } from '../../lib/errors.ts';
-import type { ReceivedMessage } from '../../lib/export/received.ts';
+import { parseJson, type ReceivedMessage } from '../../lib/export/received.ts';
 import { describeError, logger, metrics } from './observability.ts';
 
 /** Longest visibility timeout that SQS takes, in seconds (12 h). */
@@ -115,21 +115,13 @@ async function putBack(
  */
 function describeRecord({ messageId, messageAttributes, body }: SQSRecord): Record<string, string> {
   const named = uuid.safeParse(messageAttributes[exportRequestAttributes.requestId]?.stringValue).data;
-  const parsed = anyMessage.safeParse(json(body)).data;
+  const parsed = anyMessage.safeParse(parseJson(body)).data;
   const inBody = parsed && 'requestId' in parsed ? parsed.requestId : undefined;
   return {
     requestId: named ?? inBody ?? messageId,
     ...(parsed?.datasetId !== undefined && { datasetId: parsed.datasetId }),
     ...(parsed?.fileId !== undefined && { fileId: parsed.fileId }),
   };
-}
-
-function json(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }
 
 /** A request that was rejected. */
@@ -143,7 +135,7 @@ export interface Rejection {
 
 /** Log line and metric of a rejected request; the audit row has been written by then. */
 export function reportRejection({ requestId, fileId, reason, detail }: Rejection): void {
-  // A metric of its own: the dimension must not spread to what else the invocation counts.
+  // A metric of its own: its dimension must not spread to the other metrics of the invocation.
   metrics.singleMetric().addDimension('reason', reason).addMetric(names.exportRejected, MetricUnit.Count, 1);
   logger.warn('export rejected', { requestId, ...(fileId !== undefined && { fileId }), reason, detail });
 }

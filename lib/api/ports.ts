@@ -27,16 +27,20 @@ export interface ArchiveUsers {
   find(username: string): Promise<ArchiveUser | undefined>;
 }
 
+/** An accepted call to the export endpoint. */
+export interface ExportRequest {
+  /** UUID. */
+  readonly requestId: string;
+  /** Now: decides which of two exports of one file to one recipient stays. */
+  readonly requestedAt: Date;
+  readonly archiveKind: string;
+  readonly message: ExportRequestMessage;
+}
+
 /** The queue `export-requests`. */
 export interface ExportRequests {
   /** Resolves only when the queue has taken the message. @throws TemporarilyUnavailableError when it has not. */
-  publish(request: {
-    readonly requestId: string;
-    /** Now: decides which of two exports of one file to one recipient stays. */
-    readonly requestedAt: Date;
-    readonly archiveKind: string;
-    readonly message: ExportRequestMessage;
-  }): Promise<void>;
+  publish(request: ExportRequest): Promise<void>;
 }
 
 /** A staged container as the listing shows it. */

@@ -7,7 +7,7 @@ import { accessRefused } from './access-refused.ts';
 import type { Container } from './container.ts';
 import type { DirectUrls } from './ports.ts';
 
-/** How far our clock and that of S3 may differ, plus the time from the start of an upload, which dates the object, to its end. */
+/** How far our clock and that of S3 may differ, plus the longest time from the start of an upload, which dates its object. */
 const slackMs = 15 * 60_000;
 const dayMs = 24 * 60 * 60_000;
 

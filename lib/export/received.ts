@@ -90,8 +90,8 @@ function parseBody<T>(schema: z.ZodType<T>, body: string): T {
   throw rejection('malformed_message', `malformed: ${[...new Set(fields)].join(', ')}`);
 }
 
-/** Drops the parser's own error: its text quotes the input, which holds the visa. */
-function parseJson(text: string): unknown {
+/** `undefined` for what is no JSON. The parser's own error goes no further: its text quotes the input, which holds the visa. */
+export function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {

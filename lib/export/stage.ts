@@ -14,13 +14,12 @@ import type {
 import { checkTimeLeft, writeContainer } from '../archive/write-container.ts';
 import type { DenyList } from '../contract/deny-list.ts';
 import type { FileExportMessage } from '../contract/messages.ts';
-import { outboxKey, outboxMetadataOf } from '../contract/outbox-key.ts';
+import { outboxKey, outboxMetadata, outboxMetadataOf } from '../contract/outbox-key.ts';
 import { publicKeyFingerprint } from '../crypt4gh/index.ts';
 import { RequestRejectedError, TemporarilyUnavailableError } from '../errors.ts';
 import type { ExportEvent, ExportLog } from './ports.ts';
 import { parseFileExport, parseRecipientKey, type ReceivedMessage } from './received.ts';
 import { rejection } from './rejection.ts';
-import { compareRequests } from './request-order.ts';
 
 /** Longest time a function may run. The invocation of an older upload has ended. */
 const longestInvocationMs = 15 * 60 * 1000;
@@ -155,4 +154,21 @@ function settledBy(present: ObjectHead | undefined, message: FileExportMessage):
   const order = compareRequests(present.metadata, message);
   if (order < 0) return undefined;
   return order === 0 ? { outcome: 'already_staged', bytes: present.size } : { outcome: 'superseded' };
+}
+
+/**
+ * Whether the container in the outbox comes from an older (< 0), the same (0) or a newer request (> 0) than the message:
+ * by the time of the request, then by its id. A container without that metadata counts as older.
+ */
+function compareRequests(
+  metadata: Readonly<Record<string, string>>,
+  message: Pick<FileExportMessage, 'requestId' | 'requestedAt'>,
+): number {
+  const requestId = metadata[outboxMetadata.requestId];
+  const requestedAt = Date.parse(metadata[outboxMetadata.requestedAt] ?? '');
+  if (requestId === message.requestId) return 0;
+  if (requestId === undefined || Number.isNaN(requestedAt)) return -1;
+  const difference = requestedAt - Date.parse(message.requestedAt);
+  if (difference !== 0) return difference;
+  return requestId < message.requestId ? -1 : 1;
 }

@@ -47,7 +47,7 @@ async function headerToken(
   );
   const whole = granting.find(({ token }) => fromHeader || token.length <= longestBearer);
   if (whole) return whole;
-  // The decision has said which ids name the object's datasets: no visa of a verified token names them otherwise.
+  // These ids name the object's datasets. A visa inside the tokens that grants the object has one of them.
   const datasets = new Map(granting.map(({ id, datasetId }) => [id, datasetId]));
   for (const passport of new Set(granting.map(({ token }) => token))) {
     for (const visa of visasIn(passport) ?? []) {

@@ -336,7 +336,7 @@ describe('rejected: nothing is staged', () => {
   );
 });
 
-describe('a public key that nobody may encrypt to is rejected', () => {
+describe('an unusable public key is rejected', () => {
   test.each([
     ['all zeros', Buffer.alloc(32)],
     ['a point of small order', Buffer.from('01'.padEnd(64, '0'), 'hex')],

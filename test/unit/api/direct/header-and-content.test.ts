@@ -168,7 +168,7 @@ describe.each([
   ['content', serveContent],
 ] as const)('the %s', (_, half: Half) => {
   test.each([
-    ['that nobody has', 'EGAF9'],
+    ['that no dataset has', 'EGAF9'],
     ['of a dataset that is not granted', 'EGAF2'],
     ['whose id no catalogue can hold', 'EGAF\0'],
   ])('of a file %s is refused alike', async (_, fileId) => {
@@ -188,8 +188,8 @@ describe.each([
   });
 
   test('needs a visa', async () => {
-    const nobody = ask(half, 'EGAF1', { headers: { ...key, Authorization: 'Bearer nonsense' } });
-    await expect(nobody).rejects.toBeInstanceOf(UnauthenticatedError);
+    const refused = ask(half, 'EGAF1', { headers: { ...key, Authorization: 'Bearer nonsense' } });
+    await expect(refused).rejects.toBeInstanceOf(UnauthenticatedError);
   });
 
   test('of a damaged archive names the file for the operator', async () => {

@@ -125,7 +125,7 @@ describe('a container', () => {
 });
 
 describe('a container too large to be streamed', () => {
-  // Six million bytes is the most; nobody looks into the segments.
+  // At most six million bytes are streamed. No code here opens the segments.
   const body = Buffer.alloc(92 * 65_564, 7);
   const asked = { query: crypt4gh, headers: { 'Public-Key': publicKey } };
   beforeEach(() => {
