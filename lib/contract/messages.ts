@@ -14,7 +14,7 @@ function text(max: number) {
  * or a lone surrogate, so the look-up of such a value would always fail.
  */
 export const identifier = text(limits.identifierLength).refine((value) => !/[\p{Cc}\p{Cs}]/u.test(value), {
-  error: 'must not hold control characters',
+  error: 'must not hold control characters or half a surrogate pair',
   abort: true,
 });
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { exportMessageOf } from '../../lib/api/export/export-body.ts';
+import { exportMessageOf } from '../../lib/api/export/request-export.ts';
 import { slice } from '../../lib/api/outbox/merged-listing.ts';
 import { parsePage } from '../../lib/api/outbox/paging.ts';
 import { visaToken } from '../../lib/api/outbox/visa-token.ts';
