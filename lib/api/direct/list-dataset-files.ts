@@ -1,5 +1,5 @@
 import { entitlementsTo } from '../../direct/access.ts';
-import { plaintextName } from '../../direct/plaintext-name.ts';
+import { displayFileName } from '../../direct/file-name.ts';
 import type { DatasetFile, DirectCatalogue } from '../../direct/ports.ts';
 import { bearerToken } from '../../http/authorization.ts';
 import { commonHeaders, type HttpReply } from '../../http/reply.ts';
@@ -76,7 +76,7 @@ function entry(datasetId: string, file: DatasetFile) {
   return {
     fileId: file.fileId,
     datasetId,
-    displayFileName: plaintextName(file),
+    displayFileName: displayFileName(file),
     fileName: file.submissionFilePath,
     fileSize: file.archiveFileSize ?? null,
     // The member that older clients compare, always as MD5.

@@ -1,7 +1,7 @@
 import { InvalidRequestError, type Violation } from '../../errors.ts';
 import { type HttpRequest, singleQuery } from '../../http/request.ts';
 import { collected } from '../../http/violations.ts';
-import { unusablePublicKey, usablePublicKey } from '../public-key.ts';
+import { unusablePublicKey, usablePublicKey } from '../recipient-public-key.ts';
 
 /** Headers that carry the recipient's key; clients in the field send one or the other. */
 export const keyHeaders = ['Public-Key', 'X-C4GH-Public-Key', 'Htsget-Context-Public-Key'] as const;

@@ -8,7 +8,7 @@ import { jsonBody } from '../../http/json-body.ts';
 import { type HttpReply, jsonReply } from '../../http/reply.ts';
 import type { HttpRequest } from '../../http/request.ts';
 import type { ExportRequests } from '../ports.ts';
-import { unusablePublicKey, usablePublicKey } from '../public-key.ts';
+import { unusablePublicKey, usablePublicKey } from '../recipient-public-key.ts';
 
 /** What `POST /export/{archive_kind}` needs. */
 export interface ExportEndpoint {
@@ -89,10 +89,10 @@ export function exportMessageOf(request: HttpRequest): ExportRequestMessage {
 
 function violationsOf(issue: z.core.$ZodIssue): Violation[] {
   if (issue.code !== 'unrecognized_keys') return [{ field: issue.path.join('.') || 'body', message: issue.message }];
-  return issue.keys.map((key) => ({ field: fieldName(key), message: 'is not a known field' }));
+  return issue.keys.map((key) => ({ field: fieldNameOf(key), message: 'is not a known field' }));
 }
 
 /** The name of an unknown field. `body` where it may be a value in the wrong place. */
-function fieldName(key: string): string {
+function fieldNameOf(key: string): string {
   return /^[A-Za-z0-9_-]{1,40}$/.test(key) ? key : 'body';
 }

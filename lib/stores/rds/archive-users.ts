@@ -1,5 +1,6 @@
 import * as z from 'zod';
-import type { ArchiveUser, ArchiveUsers } from '../../api/ports.ts';
+import type { ArchiveUsers } from '../../api/ports.ts';
+import type { ArchiveUser } from '../../contract/users.ts';
 import type { SqlExecutor } from './data-api.ts';
 
 const userRow = z.object({ username: z.string(), password_hash: z.string() });

@@ -1,5 +1,6 @@
 import * as z from 'zod';
-import type { Administrator, Administrators } from '../../api/ports.ts';
+import type { Administrators } from '../../api/ports.ts';
+import type { Administrator } from '../../contract/users.ts';
 import { CachedSecret, type SecretOptions } from './cached-secret.ts';
 
 const secret = z.object({

@@ -3,7 +3,7 @@ import type { ArchivedFile } from '../archive/ports.ts';
 import { safeFileName } from '../contract/file-name.ts';
 
 /** The submitted name of a file, made safe so that every system can save its plaintext under it; the file id if it is empty. */
-export function plaintextName({
+export function displayFileName({
   fileId,
   submissionFilePath,
 }: Pick<ArchivedFile, 'fileId' | 'submissionFilePath'>): string {
