@@ -1,9 +1,8 @@
-import type { ByteRange } from '../../contract/byte-range.ts';
 import type { Timing } from '../timing.ts';
 import { bootId } from './boot.ts';
 import { type Form, removeJournal, writeJournal } from './journal.ts';
 import type { PartFile } from './part-file.ts';
-import type { RangeSet } from './range-set.ts';
+import type { ByteRange, RangeSet } from './range-set.ts';
 import { isRecognizable, type ObjectVersion } from './remote-file.ts';
 
 /** What may have to be fetched again when the process is killed: so many bytes, or the bytes of so many milliseconds. */

@@ -1,6 +1,5 @@
 import { open, rename, rm, stat, statfs } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import type { ByteRange } from '../../contract/byte-range.ts';
 import { Crypt4ghError, decryptSegments, NoMatchingKeyError, type SegmentCipher } from '../../crypt4gh/index.ts';
 import { ChecksumError, ClientError } from '../errors.ts';
 import type { Transport } from '../transport.ts';
@@ -16,6 +15,7 @@ import type { LocalPaths } from './local-name.ts';
 import { FileLock } from './lock.ts';
 import { PartDigest } from './part-digest.ts';
 import { PartFile, PRIVATE_MODE } from './part-file.ts';
+import type { ByteRange } from './range-set.ts';
 import { ChangedError, isRecognizable, type ObjectVersion, type RemoteFile } from './remote-file.ts';
 import { ContainerSink, type Target } from './sink.ts';
 import { Transfer, type TransferOptions } from './transfer.ts';

@@ -1,7 +1,6 @@
 import { open, readFile, rename, rm } from 'node:fs/promises';
-import type { ByteRange } from '../../contract/byte-range.ts';
 import { ifThere, onDisk } from './local-disk.ts';
-import { RangeSet } from './range-set.ts';
+import { type ByteRange, RangeSet } from './range-set.ts';
 import type { ObjectVersion } from './remote-file.ts';
 
 /** What the part file becomes: the container as it is, or its plaintext. */

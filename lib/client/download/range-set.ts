@@ -1,5 +1,7 @@
 import type { ByteRange } from '../../contract/byte-range.ts';
 
+export type { ByteRange };
+
 /** Bytes of a file, as few ranges in ascending order. Of a download there are never many at once. */
 export class RangeSet {
   #ranges: ByteRange[];

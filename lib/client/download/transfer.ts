@@ -1,9 +1,8 @@
-import type { ByteRange } from '../../contract/byte-range.ts';
 import { Crypt4ghError, MalformedHeaderError } from '../../crypt4gh/index.ts';
 import { type ClientError, DamagedFileError, throwIfInterrupted, UnavailableError } from '../errors.ts';
 import type { Backoff } from '../retry.ts';
 import type { Transport } from '../transport.ts';
-import { RangeSet } from './range-set.ts';
+import { type ByteRange, RangeSet } from './range-set.ts';
 import type { ObjectVersion, RemoteFile, RemoteReply } from './remote-file.ts';
 import type { Sink } from './sink.ts';
 
