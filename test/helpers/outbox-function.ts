@@ -9,7 +9,7 @@ import { secretsManagerServer } from './secrets-manager-server.ts';
 const denyListArn = 'arn:aws:secretsmanager:eu-north-1:111122223333:secret:denied-AbCdEf';
 
 /**
- * What a function that serves the outbox finds around it: an S3 with the bucket `outbox`, one trusted issuer, an empty
+ * The surroundings of a function that serves the outbox: an S3 with the bucket `outbox`, one trusted issuer, an empty
  * deny list, and a database that refuses to answer.
  */
 export interface OutboxSurroundings {

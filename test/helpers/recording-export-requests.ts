@@ -4,7 +4,7 @@ import { exportRequestMessage } from '../../lib/contract/messages.ts';
 /** The queue `export-requests` in memory: takes what SQS and the message's schema take, refuses the rest. */
 export class RecordingExportRequests implements ExportRequests {
   readonly published: ExportRequest[] = [];
-  /** Set: nothing is taken, and this is thrown. */
+  /** When set, every message is refused with this error. */
   failure: Error | undefined;
 
   async publish(request: ExportRequest): Promise<void> {

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import { EngineError } from '../errors.ts';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { refuseForeign } from '../http.ts';
 import type { Functions } from '../lambda/functions.ts';
+import { listen } from '../listen.ts';
 import { AuthorizerRunner } from './authorizer.ts';
 import { readRequest } from './event.ts';
 import { type ExchangeContext, type ExchangeResult, type GatewayBehaviour, serve } from './exchange.ts';
@@ -36,15 +36,18 @@ export interface ApiServer {
 export async function listenForApi(ports: readonly number[]): Promise<ApiServer> {
   const opened = Promise.withResolvers<ApiServices>();
   let context: Promise<ExchangeContext & ApiServices> | undefined;
-  // The gateway refuses long headers itself, below.
-  const server = createServer({ maxHeaderSize: 128 * 1024 }, async (request, response) => {
+  const serve = async (request: IncomingMessage, response: ServerResponse) => {
     if (refuseForeign(request, response)) return;
     context ??= opened.promise.then((services) => ({
       ...services,
       authorizers: new AuthorizerRunner(services.functions, services.api),
       throttle: new Throttle(services.now),
     }));
-    await answer(await context, request, response).catch(() => response.destroy());
+    await answer(await context, request, response);
+  };
+  // The gateway refuses long headers itself, below.
+  const server = createServer({ maxHeaderSize: 128 * 1024 }, (request, response) => {
+    serve(request, response).catch(() => response.destroy());
   });
   const port = await listen(server, ports);
   return {
@@ -101,23 +104,4 @@ function accessLine(format: string, result: ExchangeResult, known: Readonly<Reco
     'error.responseType': result.errorType,
   };
   return format.replace(/\$context\.([A-Za-z]+(?:\.[A-Za-z]+)*)/g, (_, name: string) => variables[name] ?? '-');
-}
-
-async function listen(server: Server, ports: readonly number[]): Promise<number> {
-  for (const port of ports) {
-    const bound = await new Promise<number | undefined>((resolve, reject) => {
-      const failed = (error: NodeJS.ErrnoException) => {
-        if (error.code === 'EADDRINUSE') resolve(undefined);
-        else reject(new EngineError(`port ${port} cannot be used: ${error.message}`, { cause: error }));
-      };
-      server.once('error', failed);
-      server.listen(port, '127.0.0.1', () => {
-        server.off('error', failed);
-        const address = server.address();
-        resolve(typeof address === 'object' && address ? address.port : port);
-      });
-    });
-    if (bound !== undefined) return bound;
-  }
-  throw new EngineError(`port ${ports.join(', ')} is taken; choose another one with --port`);
 }

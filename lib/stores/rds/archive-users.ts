@@ -15,7 +15,7 @@ export class RdsArchiveUsers implements ArchiveUsers {
 
   /** The user; `undefined` when there is none or the user was disabled. */
   async find(username: string): Promise<ArchiveUser | undefined> {
-    // PostgreSQL text has no NUL: no user has such a name, and the database would fail on it.
+    // No user has a NUL in the name: PostgreSQL text cannot hold it, and the query would fail.
     if (username.includes('\0')) return undefined;
     const [row] = await this.#db.query(
       userRow,

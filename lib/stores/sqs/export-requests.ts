@@ -21,8 +21,8 @@ export class SqsExportRequests implements ExportRequests {
    * Publish one message; resolves only when the queue has taken it. The SDK repeats a send whose answer was lost. The
    * queue then holds the message twice, with one request id, and its consumer expects that.
    *
-   * @throws TemporarilyUnavailableError on every failure: the caller is asked to come back (503). The edge logs the cause, which
-   * shows a missing grant or a wrong URL.
+   * @throws TemporarilyUnavailableError on every failure, whatever its kind: the caller gets a 503. The cause shows a
+   *   missing grant or a wrong URL, and the edge logs it.
    */
   async publish({ requestId, requestedAt, archiveKind, message }: ExportRequest): Promise<void> {
     try {
