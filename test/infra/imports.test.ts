@@ -179,7 +179,10 @@ describe('the module map of CONTRIBUTING.md', () => {
   const text = picture?.text ?? '';
   /** Areas by their names in the picture. */
   const drawn = new Map(
-    [...text.matchAll(/(\w+)\["(?:lib\/)?([^"]+)"\]/g)].map(([, name = '', area = '']) => [name, area]),
+    [...text.matchAll(/(\w+)\["([^"]+)"\]/g)].map(([, name = '', path = '']) => [
+      name,
+      areaOf(`${path}/`.replace('.ts/', '.ts')),
+    ]),
   );
   const arrows = [...text.matchAll(/^ *(.+ --> .+)$/gm)].flatMap(([, line = '']) => {
     const areas = line.split(' --> ').map((node) => drawn.get(/^\w+/.exec(node)?.[0] ?? '') ?? node);
