@@ -1,3 +1,4 @@
+/** Starts the engine in the ways that docs/local-engine.md shows. */
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';

@@ -3,6 +3,7 @@ import { isBuiltin } from 'node:module';
 import { join, posix } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import packageJson from '../../package.json' with { type: 'json' };
+import { blocksOf, readPage } from '../helpers/pages.ts';
 
 /**
  * Which way imports may go: an area may import itself, `contract`, `errors` and what is listed here. This keeps the CDK
@@ -170,5 +171,55 @@ describe('import rules', () => {
     expect(violations('lib/stores/a.ts', "import { S3Client } from '@aws-sdk/client-s3';")).toEqual([]);
     expect(violations('lambdas/proxy/a.ts', "import { required } from '../shared/runtime.ts';")).toEqual([]);
     expect(violations('lib/http/a.ts', "// import { x } from '../stores/y.ts';\nimport { z } from 'zod';")).toEqual([]);
+  });
+});
+
+describe('the module map of CONTRIBUTING.md', () => {
+  const [picture] = blocksOf('CONTRIBUTING.md').filter(({ language }) => language === 'mermaid');
+  const text = picture?.text ?? '';
+  /** Areas by their names in the picture. */
+  const drawn = new Map(
+    [...text.matchAll(/(\w+)\["([^"]+)"\]/g)].map(([, name = '', path = '']) => [
+      name,
+      areaOf(`${path}/`.replace('.ts/', '.ts')),
+    ]),
+  );
+  const arrows = [...text.matchAll(/^ *(.+ --> .+)$/gm)].flatMap(([, line = '']) => {
+    const areas = line.split(' --> ').map((node) => drawn.get(/^\w+/.exec(node)?.[0] ?? '') ?? node);
+    return areas.slice(1).map((to, index) => [areas[index] ?? '', to] as const);
+  });
+
+  /** What an area may import by way of the arrows. */
+  function reached(from: string, seen = new Set<string>()): ReadonlySet<string> {
+    for (const [, to] of arrows.filter(([area]) => area === from)) {
+      if (!seen.has(to)) reached(to, seen.add(to));
+    }
+    return seen;
+  }
+
+  test('draws no arrow that the rules forbid', () => {
+    expect(arrows.length).toBeGreaterThan(20);
+    expect(arrows.filter(([from, to]) => !allowed[from]?.includes(to))).toEqual([]);
+  });
+
+  test('leads everywhere that the rules allow', () => {
+    const missing = Object.entries(allowed).flatMap(([from, targets]) => {
+      const there = reached(from);
+      return targets.filter((to) => to !== 'package.json' && !there.has(to)).map((to) => `${from} -> ${to}`);
+    });
+    expect(missing).toEqual([]);
+  });
+
+  test('has a line for each folder of lib and test', () => {
+    const page = readPage('CONTRIBUTING.md');
+    const folders = (top: string) =>
+      readdirSync(join(root, top), { withFileTypes: true })
+        .filter((entry) => entry.isDirectory())
+        .map(({ name }) => name);
+    const lines = page.split('\n').filter((line) => line.startsWith('| `'));
+    const firstCells = lines.map((line) => line.split(' | ')[0]).join();
+    expect(folders('lib').filter((name) => !firstCells.includes(`\`lib/${name}/\``))).toEqual([]);
+    expect(folders('test').filter((name) => !firstCells.includes(`\`${name}\``))).toEqual([]);
+    expect(folders('lib').filter((name) => name !== 'contract' && ![...drawn.values()].includes(name))).toEqual([]);
   });
 });

@@ -26,7 +26,7 @@ export interface DerivedSender {
  *
  * A sender writes many headers, so its nonces must never meet. They are derived from all that is sealed under them:
  * other plaintext has another nonce, but for one chance in 2^96 a pair of headers, and equal plaintext gives equal bytes
- * (`docs/crypt4gh-performance.md`).
+ * (`docs/decisions/deterministic-header.md`).
  */
 class DerivedSenders {
   readonly #key: KeyObject;

@@ -1,16 +1,17 @@
 import { execFileSync, spawnSync } from 'node:child_process';
-import { appendFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { appendFileSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { blocksOf } from '../../helpers/pages.ts';
 
-const page = readFileSync(new URL('../../../docs/releasing.md', import.meta.url), 'utf8');
+const blocks = blocksOf('docs/releasing.md');
 const folder = mkdtempSync(join(tmpdir(), 'data-out-releasing-'));
 const tarball = join(folder, 'data-out-0.2.0.tgz');
 
 /** The commands of one block of the page, run as they stand. */
 function run(block: string, change = (commands: string) => commands) {
-  const [, commands] = page.match(new RegExp(`<!-- ${block} -->\n\`\`\`sh\n(.*?)\`\`\``, 's')) ?? [];
+  const commands = blocks.find(({ comment }) => comment?.endsWith(`: ${block}`))?.text;
   if (commands === undefined) throw new Error(`the page has no block ${block}`);
   return spawnSync('bash', ['-euc', change(commands)], { cwd: folder, encoding: 'utf8' });
 }

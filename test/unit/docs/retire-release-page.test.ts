@@ -1,13 +1,21 @@
 import { execFile } from 'node:child_process';
-import { readFileSync } from 'node:fs';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { blocksOf } from '../../helpers/pages.ts';
 import { initialState, packageToken, RegistryServer, repositoryToken } from '../../helpers/registry-server.ts';
 
-const page = readFileSync(new URL('../../../docs/retire-release.md', import.meta.url), 'utf8');
+/** The commands of docs/retire-release.md under a heading. */
+function commandsOf(heading: string): string {
+  const found = blocksOf('docs/retire-release.md').find(
+    ({ section, language }) => section === heading && language === 'sh',
+  );
+  if (found === undefined) throw new Error(`docs/retire-release.md has no commands under ${heading}`);
+  return found.text;
+}
+
 let server: RegistryServer;
 beforeAll(async () => {
   server = await RegistryServer.start();
@@ -27,9 +35,8 @@ test.each(['variables', 'files'])(
       files[`${name}_FILE`] = join(folder, name);
       await writeFile(join(folder, name), `${token}\n`);
     }
-    const [, block = ''] = /<!-- by hand -->\n```sh\n(.*?)```/s.exec(page) ?? [];
     // What is shown of an answer is for people.
-    const script = block.replaceAll(/ \|\s+jq .*$/gm, '');
+    const script = commandsOf('By hand, with curl').replaceAll(/ \|\s+jq .*$/gm, '');
     const env = {
       ...process.env,
       REGISTRY_API_URL: server.url,
@@ -43,10 +50,47 @@ test.each(['variables', 'files'])(
       'PATCH /repos/acme/archive/releases/10',
       'DELETE /repos/acme/archive/git/refs/tags/proxy-1.2.0',
     ]);
-    const expected = initialState();
-    expected.versions.splice(2, 1);
-    Object.assign(expected.releases[1]!, { name: 'Proxy 1.2.0-verified-broken', draft: true });
-    delete expected.tags['proxy-1.2.0'];
-    expect(server.state).toEqual(expected);
+    expectRetired();
   },
 );
+
+test('the commands of the page plan and apply a retirement with the tool', async () => {
+  server.reset();
+  const folder = await mkdtemp(join(tmpdir(), 'retire-page-'));
+  onTestFinished(() => rm(folder, { recursive: true }));
+  await mkdir(join(folder, '.secrets'));
+  await writeFile(join(folder, '.secrets/package-token'), packageToken);
+  await writeFile(join(folder, '.secrets/repo-token'), repositoryToken);
+  // A person types the image tag; a test says --yes.
+  const script = `
+npx() { shift; node "$TOOL" "$@" $ANSWER; }
+${commandsOf('Before').replace('https://api.example.org', server.url)}
+${commandsOf('Plan')}
+ANSWER=--yes
+${commandsOf('Apply')}`;
+  const env = {
+    ...process.env,
+    HOME: folder,
+    TOOL: join(import.meta.dirname, '../../../bin/data-out-ops.ts'),
+    ANSWER: '',
+  };
+  const { stdout } = await promisify(execFile)('bash', ['--norc', '-euo', 'pipefail', '-c', script], {
+    env,
+    cwd: folder,
+  });
+  expect(stdout).toContain('Nothing was changed');
+  expectRetired();
+  expect(await readFile(join(folder, 'team.md'), 'utf8')).toContain('1.2.1');
+  expect(JSON.parse(await readFile(join(folder, 'retirement.jsonl'), 'utf8'))).toMatchObject({
+    steps: expect.anything(),
+  });
+});
+
+/** The image, the title and the Git tag of the page's release are changed, and nothing else. */
+function expectRetired(): void {
+  const expected = initialState();
+  expected.versions.splice(2, 1);
+  Object.assign(expected.releases[1]!, { name: 'Proxy 1.2.0-verified-broken', draft: true });
+  delete expected.tags['proxy-1.2.0'];
+  expect(server.state).toEqual(expected);
+}

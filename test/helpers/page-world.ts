@@ -1,0 +1,177 @@
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, readFileSync } from 'node:fs';
+import { copyFile, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { PutObjectCommand, S3Client } from '@aws-sdk/client-s3';
+import { connection } from '../../lib/contract/connection.ts';
+import { outboxKey, outboxPrefix } from '../../lib/contract/outbox-key.ts';
+import { encrypt, parsePublicKey } from '../../lib/crypt4gh/index.ts';
+import { assembly } from './assembly.ts';
+import { collect, generatedPlaintext } from './crypt4gh-vectors.ts';
+import { InstalledClient } from './installed-client.ts';
+import { until } from './service.ts';
+
+const root = join(import.meta.dirname, '../..');
+const people = [
+  'operator',
+  'researcher',
+  'program',
+  'reader',
+  'batch',
+  'keys',
+  'downloads',
+  'fetched',
+  'shell',
+] as const;
+export type Person = (typeof people)[number];
+
+/** The plaintext of `sample.bam`, which the operator archives. */
+export const sample = generatedPlaintext('pages', 200_000);
+/** The name of its container in the outbox. */
+export const container = 'EGAF00000000001-sample.bam.c4gh';
+
+/**
+ * The programs of the pages: `data-out` as it is installed, and `data-out-ops` without npm. Without `--aws` the same commands
+ * work on the engine. Programs that show an answer to people pass it on.
+ */
+const programs = `
+data-out() { node "$CLIENT" "$@"; }
+npx() {
+  [ "$1" = data-out-ops ] || return 1
+  shift
+  [ "$1" != --aws ] || shift
+  node "$TREE/bin/data-out-ops.ts" "$@"
+}
+jq() { cat; }
+xxd() { cat; }
+head() { command head "$@"; cat >/dev/null; }
+`;
+
+/** A folder for each person whom the pages speak to, and one engine for all of them. */
+export class PageWorld {
+  readonly #folder: string;
+  readonly #client: InstalledClient;
+  #engine: ChildProcess | undefined;
+  /** Passwords that the operator's tool has made. */
+  readonly passwords = { alice: '', central: '' };
+
+  private constructor(folder: string, client: InstalledClient) {
+    this.#folder = folder;
+    this.#client = client;
+  }
+
+  static async make(): Promise<PageWorld> {
+    const folder = await mkdtemp(join(tmpdir(), 'data-out-pages-'));
+    const [client] = await Promise.all([InstalledClient.install(), assembly()]);
+    for (const person of people) await mkdir(join(folder, person));
+    await writeFile(join(folder, 'operator/sample.bam'), sample);
+    return new PageWorld(folder, client);
+  }
+
+  async remove(): Promise<void> {
+    const engine = this.#engine;
+    engine?.kill('SIGTERM');
+    if (engine && engine.exitCode === null) await once(engine, 'exit');
+    await this.#client.remove();
+    await rm(this.#folder, { recursive: true, force: true });
+  }
+
+  /** Starts the engine in the operator's folder. @param argv of `npm start`; another port replaces 8080, which may be taken */
+  async startEngine(argv: readonly string[]): Promise<void> {
+    const port = String(await freePort());
+    const args = argv.map((word) => (word === '8080' ? port : word));
+    const engine = spawn(process.execPath, [join(root, 'bin/start.ts'), ...args], { cwd: this.path('operator') });
+    this.#engine = engine;
+    let said = '';
+    for (const stream of [engine.stdout, engine.stderr]) stream.on('data', (text) => (said += String(text)));
+    await until(() => (said.includes('Ctrl-C ends it') ? true : undefined), 'the engine to start', 90_000);
+    if (!said.includes(`:${port}`)) throw new Error(`the engine is not on port ${port}: ${said}`);
+  }
+
+  get connection() {
+    return connection.parse(JSON.parse(readFileSync(this.path('operator/state/connection.json'), 'utf8')));
+  }
+
+  path(...names: readonly string[]): string {
+    return join(this.#folder, ...names);
+  }
+
+  file(...names: readonly string[]): Promise<Buffer> {
+    return readFile(this.path(...names));
+  }
+
+  here(...names: readonly string[]): boolean {
+    return existsSync(this.path(...names));
+  }
+
+  /** Copies files of one person to another. */
+  async give(names: readonly string[], from: Person, to: Person): Promise<void> {
+    for (const name of names) await copyFile(this.path(from, name), this.path(to, name));
+  }
+
+  /** Runs commands in a person's folder. @returns standard output @throws with standard error when a command fails */
+  async follow(
+    { text }: { readonly text: string },
+    person: Person,
+    more: Readonly<Record<string, string>> = {},
+  ): Promise<string> {
+    const { proxyUrl, dataOutUrl } = this.connection;
+    const env = {
+      PATH: `${join(process.execPath, '..')}:${process.env['PATH']}`,
+      HOME: this.path(person),
+      TREE: root,
+      CLIENT: this.#client.script,
+      DATA_OUT_CONNECTION: this.path('operator/state/connection.json'),
+      DATA_OUT_PASSPHRASE: 'correct horse',
+      PROXY_URL: proxyUrl,
+      DIRECT_URL: dataOutUrl,
+      ...more,
+    };
+    const argv = ['--norc', '-euo', 'pipefail', '-c', `${programs}${text}`];
+    const { stdout } = await promisify(execFile)('bash', argv, { cwd: this.path(person), env });
+    return stdout;
+  }
+
+  /** Settings of the researcher. */
+  researcher() {
+    const { proxyUrl, dataOutUrl } = this.connection;
+    return {
+      PASSWORD: this.passwords.central,
+      DATA_OUT_PASSWORD: this.passwords.central,
+      DATA_OUT_URL: proxyUrl,
+      DATA_OUT_DIRECT_URL: dataOutUrl,
+      DATA_OUT_VISA_FILE: 'visa.jwt',
+      DATA_OUT_USERNAME: 'central',
+    };
+  }
+
+  /** Settings of the administrator. */
+  administrator() {
+    const { alice } = this.passwords;
+    return { PASSWORD: alice, DATA_OUT_URL: this.connection.proxyUrl, DATA_OUT_ADMIN_PASSWORD: alice };
+  }
+
+  /** Puts one more container into the researcher's outbox, for the researcher's key. */
+  async stage(name: string): Promise<void> {
+    const { region, credentials, endpoints, outputs, issuer } = this.connection;
+    const s3 = new S3Client({ region, credentials, endpoint: endpoints.s3, forcePathStyle: true });
+    const recipients = [parsePublicKey(await this.file('researcher/me.pub.pem'))];
+    const Key = outboxKey(outboxPrefix({ iss: issuer.iss, sub: 'me@example.org' }), name);
+    const Body = Buffer.from(await collect(encrypt([sample], { recipients })));
+    await s3.send(new PutObjectCommand({ Bucket: outputs.OutboxBucketName, Key, Body }));
+    s3.destroy();
+  }
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const address = server.address();
+  server.close();
+  if (address === null || typeof address === 'string') throw new Error('a server on a port has an address');
+  return address.port;
+}

@@ -1,0 +1,71 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { type Block, blocksOf, pages, readPage } from '../../helpers/pages.ts';
+
+const root = join(import.meta.dirname, '../../..');
+const languages = ['sh', 'text', 'console', 'json', 'toml', 'csv', 'ts', 'python', 'java', 'mermaid'];
+const blocks = pages.flatMap((page) => blocksOf(page));
+const commands = blocks.filter(({ language }) => language === 'sh');
+
+/**
+ * What is wrong with how a block of commands says who runs it; `undefined` if nothing is. The line before its fence is
+ * `<!-- run by FILE -->` (with `: NAME` where the file asks for it by name), `<!-- needs AWS -->`, or `<!-- needs the platform -->` for the platform that hosts packages.
+ */
+function problemOf({ page, comment, text }: Block): string | undefined {
+  if (comment === 'needs AWS') return /\b(aws|cdk)\b/.test(text) ? undefined : 'needs no AWS';
+  if (comment === 'needs the platform') return undefined;
+  const [, runner] = /^run by ([^\s:]+)(?:: .+)?$/.exec(comment ?? '') ?? [];
+  if (runner === undefined) return 'does not say who runs it';
+  if (!existsSync(join(root, runner))) return `${runner} is not there`;
+  const source = readFileSync(join(root, runner), 'utf8');
+  const missing = commandsOf(text).filter((command) => !source.includes(command));
+  return source.includes(page) || missing.length === 0 ? undefined : `${runner} has neither the page nor ${missing}`;
+}
+
+/** Single commands of lines without continuation. */
+function commandsOf(text: string): readonly string[] {
+  return text.split('\n').flatMap((line) => {
+    const command = line.replace(/\s+#.*$/, '').trim();
+    return command === '' ? [] : command.split(' && ');
+  });
+}
+
+describe('blocks of commands', () => {
+  test.each(commands.map((block) => [`${block.page}, ${block.section}`, block] as const))(
+    '%s: says who runs it',
+    (_, block) => {
+      expect(problemOf(block)).toBeUndefined();
+    },
+  );
+
+  test('are on the pages that users follow', () => {
+    expect([...new Set(commands.map(({ page }) => page))]).toEqual(
+      expect.arrayContaining(['README.md', 'docs/client.md', 'docs/runbook.md', 'docs/trusted-issuers.md']),
+    );
+  });
+
+  test.each([
+    [undefined, 'data-out list\n', 'does not say who runs it'],
+    ['run by test/no-such.test.ts', 'data-out list\n', 'is not there'],
+    ['run by .ci/run', 'npm ci && npm run no-such-script  # words\n', 'no-such-script'],
+    ['needs AWS', 'data-out list\n', 'needs no AWS'],
+  ])('with the comment %j would be refused', (comment, text, problem) => {
+    const block = { page: 'README.md', line: 1, section: '', language: 'sh', comment, text };
+    expect(problemOf(block)).toContain(problem);
+  });
+});
+
+test('every block has a language: one without could hold commands that nothing runs', () => {
+  const strange = blocks.filter(({ language }) => !languages.includes(language));
+  expect(strange.map(({ page, line, language }) => `${page}:${line} ${language}`)).toEqual([]);
+});
+
+test('every script that a page names is in package.json', () => {
+  const { scripts } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { scripts: object };
+  const named = pages.flatMap((page) =>
+    [...readPage(page).matchAll(/\bnpm run ([a-z][a-z:]*)/g)].map(([, name]) => name),
+  );
+  expect(named.length).toBeGreaterThan(10);
+  expect(named.filter((name) => !Object.hasOwn(scripts, name ?? ''))).toEqual([]);
+});
