@@ -1,12 +1,12 @@
 import { ClientError, interrupted, UnavailableError } from '../errors.ts';
 import type { ListedFile, ProxyApi } from '../proxy.ts';
+import { type Existing, wouldSkip } from './disk/existing.ts';
+import { LocalDiskError, makeFolder } from './disk/local-disk.ts';
+import { type LocalPaths, localPaths, NameClashes, plaintextName } from './disk/local-name.ts';
 import { type Decryption, downloadFile } from './download-file.ts';
 import type { DownloadEvent, FileResult } from './events.ts';
-import { type Existing, wouldSkip } from './existing.ts';
-import { LocalDiskError, makeFolder } from './local-disk.ts';
-import { type LocalPaths, localPaths, NameClashes, plaintextName } from './local-name.ts';
-import { Locations } from './locations.ts';
-import { StagedFile } from './staged-file.ts';
+import { Locations } from './remote/locations.ts';
+import { StagedFile } from './remote/staged-file.ts';
 
 export interface DownloadFilesOptions {
   readonly proxy: ProxyApi;

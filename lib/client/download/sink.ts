@@ -1,5 +1,5 @@
 import { giveBack } from '../read-memory.ts';
-import type { PartFile } from './part-file.ts';
+import type { PartFile } from './disk/part-file.ts';
 
 /** Where a sink puts bytes, by their position. */
 export type Target = Pick<PartFile, 'write'>;

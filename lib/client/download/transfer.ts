@@ -2,8 +2,8 @@ import { Crypt4ghError, MalformedHeaderError } from '../../crypt4gh/index.ts';
 import { type ClientError, DamagedFileError, throwIfInterrupted, UnavailableError } from '../errors.ts';
 import type { Backoff } from '../retry.ts';
 import type { Transport } from '../transport.ts';
-import { type ByteRange, RangeSet } from './range-set.ts';
-import type { ObjectVersion, RemoteFile, RemoteReply } from './remote-file.ts';
+import { type ByteRange, RangeSet } from './disk/range-set.ts';
+import type { ObjectVersion, RemoteFile, RemoteReply } from './remote/remote-file.ts';
 import type { Sink } from './sink.ts';
 
 /** Up to this size a file is fetched whole, by one request. */

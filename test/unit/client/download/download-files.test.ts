@@ -2,8 +2,8 @@ import { randomBytes } from 'node:crypto';
 import { mkdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { FileLock } from '../../../../lib/client/download/disk/lock.ts';
 import type { DownloadEvent } from '../../../../lib/client/download/events.ts';
-import { FileLock } from '../../../../lib/client/download/lock.ts';
 import { DownloadWorld } from '../../../helpers/download-world.ts';
 
 const mebibyte = 1024 * 1024;

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
-import { fileNameBytes, isDeviceName } from '../../contract/file-name.ts';
+import { fileNameBytes, isDeviceName } from '../../../contract/file-name.ts';
 import { LocalDiskError } from './local-disk.ts';
 
 /** Where one file goes, and what is beside it while it is not whole. */

@@ -1,7 +1,7 @@
-import { ClientError, UnavailableError } from '../errors.ts';
-import { fileSize } from '../file-size.ts';
-import type { TransportReply } from '../transport.ts';
-import type { ByteRange } from './range-set.ts';
+import { ClientError, UnavailableError } from '../../errors.ts';
+import { fileSize } from '../../file-size.ts';
+import type { TransportReply } from '../../transport.ts';
+import type { ByteRange } from '../disk/range-set.ts';
 
 /** Which bytes these are: with another entity tag, date or size it is another file, and its bytes do not go together. */
 export interface ObjectVersion {

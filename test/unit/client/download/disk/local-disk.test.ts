@@ -2,8 +2,8 @@ import { type FileHandle, mkdtemp, open, readFile, rm, stat, symlink, writeFile 
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, test } from 'vitest';
-import { diskError, LocalDiskError, makeFolder, onDisk } from '../../../../lib/client/download/local-disk.ts';
-import { PartFile, PRIVATE_MODE } from '../../../../lib/client/download/part-file.ts';
+import { diskError, LocalDiskError, makeFolder, onDisk } from '../../../../../lib/client/download/disk/local-disk.ts';
+import { PartFile, PRIVATE_MODE } from '../../../../../lib/client/download/disk/part-file.ts';
 
 const systemError = (code: string) => Object.assign(new Error(code), { code, syscall: 'write' });
 

@@ -1,8 +1,8 @@
-import { UnavailableError } from '../errors.ts';
-import { retryAfterMs } from '../retry.ts';
-import type { Transport, TransportReply } from '../transport.ts';
+import { UnavailableError } from '../../errors.ts';
+import { retryAfterMs } from '../../retry.ts';
+import type { Transport, TransportReply } from '../../transport.ts';
+import type { ByteRange } from '../disk/range-set.ts';
 import type { Locations, TimedLocation } from './locations.ts';
-import type { ByteRange } from './range-set.ts';
 import {
   ChangedError,
   checkedReply,

@@ -1,7 +1,7 @@
-import { headerLength, headerLimits } from '../crypt4gh/index.ts';
-import { Locations } from './download/locations.ts';
-import { StagedFile } from './download/staged-file.ts';
-import type { ProxyApi } from './proxy.ts';
+import { headerLength, headerLimits } from '../../../crypt4gh/index.ts';
+import type { ProxyApi } from '../../proxy.ts';
+import { Locations } from './locations.ts';
+import { StagedFile } from './staged-file.ts';
 
 /** First guess at what holds a header; that of one recipient has 124 bytes. */
 const FIRST_BYTES = 64 * 1024;

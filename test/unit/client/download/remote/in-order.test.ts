@@ -2,11 +2,11 @@ import { randomBytes } from 'node:crypto';
 import { buffer } from 'node:stream/consumers';
 import { setTimeout as pause } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import { inOrder } from '../../../../lib/client/download/in-order.ts';
-import { ChangedError, type RemoteFile } from '../../../../lib/client/download/remote-file.ts';
-import { UnavailableError } from '../../../../lib/client/errors.ts';
-import { systemTiming } from '../../../../lib/client/timing.ts';
-import { Transport } from '../../../../lib/client/transport.ts';
+import { inOrder } from '../../../../../lib/client/download/remote/in-order.ts';
+import { ChangedError, type RemoteFile } from '../../../../../lib/client/download/remote/remote-file.ts';
+import { UnavailableError } from '../../../../../lib/client/errors.ts';
+import { systemTiming } from '../../../../../lib/client/timing.ts';
+import { Transport } from '../../../../../lib/client/transport.ts';
 
 const MIB = 2 ** 20;
 const transport = new Transport({ userAgent: 'test', timing: { ...systemTiming, sleep: async () => undefined } });

@@ -4,7 +4,7 @@ import { mkdtemp, readdir, readFile, rm, utimes, writeFile } from 'node:fs/promi
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { FileLock, takeAway } from '../../../../lib/client/download/lock.ts';
+import { FileLock, takeAway } from '../../../../../lib/client/download/disk/lock.ts';
 
 let folder = '';
 let path = '';
@@ -27,7 +27,7 @@ test('is held by one at a time, and leaves nothing behind', async () => {
 });
 
 test('of a living process is respected, of a killed one taken over', async () => {
-  const module = new URL('../../../../lib/client/download/lock.ts', import.meta.url).href;
+  const module = new URL('../../../../../lib/client/download/disk/lock.ts', import.meta.url).href;
   const script = `const { FileLock } = await import(${JSON.stringify(module)});
     await FileLock.acquire(${JSON.stringify(path)}); console.log('locked'); setTimeout(() => {}, 60_000);`;
   const child = spawn(process.execPath, ['--input-type=module', '-e', script]);

@@ -2,7 +2,7 @@ import { mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/prom
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { partDone, readJournal, removeJournal, writeJournal } from '../../../../lib/client/download/journal.ts';
+import { partDone, readJournal, removeJournal, writeJournal } from '../../../../../lib/client/download/disk/journal.ts';
 
 let folder = '';
 let path = '';

@@ -1,6 +1,6 @@
 import { mkdir, stat } from 'node:fs/promises';
 import { basename, dirname, sep } from 'node:path';
-import { ClientError } from '../errors.ts';
+import { ClientError } from '../../errors.ts';
 
 /** The disk refuses. `folderWide` is whether another file in the same folder would be refused, too. */
 export class LocalDiskError extends ClientError {

@@ -1,8 +1,8 @@
-import type { DataOutApi, FileQuery } from '../data-out.ts';
-import { ClientError } from '../errors.ts';
-import { parseLocation } from '../proxy.ts';
+import type { DataOutApi, FileQuery } from '../../data-out.ts';
+import { ClientError } from '../../errors.ts';
+import { parseLocation } from '../../proxy.ts';
+import type { ByteRange } from '../disk/range-set.ts';
 import { Locations } from './locations.ts';
-import type { ByteRange } from './range-set.ts';
 import { checkedReply, type ObjectVersion, type RemoteFile, type RemoteReply, rangeHeaders } from './remote-file.ts';
 import { StagedFile } from './staged-file.ts';
 

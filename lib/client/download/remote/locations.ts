@@ -1,4 +1,4 @@
-import type { Location, ProxyApi } from '../proxy.ts';
+import type { Location, ProxyApi } from '../../proxy.ts';
 
 /** An address, and whether there is time enough left to begin with it. */
 export interface TimedLocation extends Location {

@@ -1,7 +1,7 @@
-import type { ClientError } from '../errors.ts';
-import { UnavailableError } from '../errors.ts';
-import type { Transport } from '../transport.ts';
-import type { ByteRange } from './range-set.ts';
+import type { ClientError } from '../../errors.ts';
+import { UnavailableError } from '../../errors.ts';
+import type { Transport } from '../../transport.ts';
+import type { ByteRange } from '../disk/range-set.ts';
 import type { ObjectVersion, RemoteFile } from './remote-file.ts';
 
 /** Asked for at once, and held in memory until those before it have been taken. */
