@@ -4,7 +4,6 @@ import { Crypt4ghError, decryptSegments, NoMatchingKeyError, type SegmentCipher 
 import { ChecksumError, ClientError } from '../errors.ts';
 import type { Transport } from '../transport.ts';
 import { DecryptingSink } from './decrypting-sink.ts';
-import { bootId } from './disk/boot.ts';
 import { Checkpoints } from './disk/checkpoints.ts';
 import { ComparedFile, DifferentError } from './disk/compared-file.ts';
 import { type Existing, isWhole, refuseExisting } from './disk/existing.ts';
@@ -14,6 +13,7 @@ import type { LocalPaths } from './disk/local-name.ts';
 import { FileLock } from './disk/lock.ts';
 import { PartDigest } from './disk/part-digest.ts';
 import { PartFile, PRIVATE_MODE } from './disk/part-file.ts';
+import { bootId } from './disk/processes.ts';
 import type { ByteRange } from './disk/range-set.ts';
 import type { DownloadEvent } from './events.ts';
 import { ChangedError, isRecognizable, type ObjectVersion, type RemoteFile } from './remote/remote-file.ts';

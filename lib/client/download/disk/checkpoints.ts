@@ -1,8 +1,8 @@
 import type { Timing } from '../../timing.ts';
 import { isRecognizable, type ObjectVersion } from '../remote/remote-file.ts';
-import { bootId } from './boot.ts';
 import { type Form, removeJournal, writeJournal } from './journal.ts';
 import type { PartFile } from './part-file.ts';
+import { bootId } from './processes.ts';
 import type { ByteRange, RangeSet } from './range-set.ts';
 
 /** What may have to be fetched again when the process is killed: so many bytes, or the bytes of so many milliseconds. */
