@@ -42,7 +42,7 @@ export {
 export type { ByteSource, Random } from './bytes.ts';
 export * from './errors.ts';
 export { addRecipients } from './header/add-recipients.ts';
-export { editedSize } from './header/edit-list.ts';
+export { editedSize, type KeptRange, keptRanges } from './header/edit-list.ts';
 export { encryptHeader } from './header/encrypt-header.ts';
 export { headerLength, headerLimits } from './header/header.ts';
 export { type OpenedHeader, openHeader } from './header/open-header.ts';

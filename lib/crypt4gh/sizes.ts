@@ -2,6 +2,8 @@ import { DamagedBodyError } from './errors.ts';
 
 /** Plaintext bytes of a full segment (Crypt4GH § 3.4.2). */
 export const SEGMENT_BYTES = 65_536;
+/** Bytes of a data key (Crypt4GH § 3.2.3). */
+export const DATA_KEY_BYTES = 32;
 /** Nonce and MAC bytes around the ciphertext (Crypt4GH § 3.4.2). */
 export const NONCE_BYTES = 12;
 export const MAC_BYTES = 16;

@@ -8,8 +8,9 @@ import {
   type SegmentCipher,
 } from '../../crypt4gh/index.ts';
 import { giveBack } from '../read-memory.ts';
+import type { Target } from './disk/part-file.ts';
 import { KeptPlaintext } from './kept-plaintext.ts';
-import type { Sink, Target } from './sink.ts';
+import type { Sink } from './sink.ts';
 
 /** Segments decrypted and written at once: 1 MiB. */
 const BATCH_SEGMENTS = 16;

@@ -1,5 +1,6 @@
 import { open, rename, rm, stat, statfs } from 'node:fs/promises';
 import { dirname } from 'node:path';
+import type { ByteRange } from '../../crypt4gh/index.ts';
 import { Crypt4ghError, decryptSegments, NoMatchingKeyError, type SegmentCipher } from '../../crypt4gh/index.ts';
 import { ChecksumError, ClientError } from '../errors.ts';
 import type { Transport } from '../transport.ts';
@@ -12,12 +13,11 @@ import { LocalDiskError, onDisk } from './disk/local-disk.ts';
 import type { LocalPaths } from './disk/local-name.ts';
 import { FileLock } from './disk/lock.ts';
 import { PartDigest } from './disk/part-digest.ts';
-import { PartFile, PRIVATE_MODE } from './disk/part-file.ts';
+import { PartFile, PRIVATE_MODE, type Target } from './disk/part-file.ts';
 import { bootId } from './disk/processes.ts';
-import type { ByteRange } from './disk/range-set.ts';
 import type { DownloadEvent } from './events.ts';
 import { ChangedError, isRecognizable, type ObjectVersion, type RemoteFile } from './remote/remote-file.ts';
-import { ContainerSink, type Target } from './sink.ts';
+import { ContainerSink } from './sink.ts';
 import { Transfer, type TransferOptions } from './transfer.ts';
 
 /** Opens containers while they come. */

@@ -1,3 +1,5 @@
+import { keptRanges } from '../../crypt4gh/index.ts';
+
 /** A part of a segment's plaintext, as offsets [from, to) into it, and where it goes in the output. */
 export interface Placed {
   readonly from: number;
@@ -24,22 +26,13 @@ export class KeptPlaintext {
   constructor(plainSize: number, editList: readonly bigint[] | undefined) {
     const kept: Kept[] = [];
     const limit = BigInt(plainSize);
-    const within = (position: bigint) => Number(position < limit ? position : limit);
-    let position = 0n;
     let at = 0;
-    const keep = (end: bigint) => {
-      const [from, to] = [within(position), within(end)];
-      if (to > from) kept.push({ start: from, end: to, at });
-      at += to - from;
-      position = end;
-    };
-    const list = editList ?? [];
-    for (const [index, length] of list.entries()) {
-      if (index % 2 === 0) position += length;
-      else keep(position + length);
+    for (const { start, end = limit } of keptRanges(editList ?? [])) {
+      if (start >= limit) break;
+      const range = { start: Number(start), end: Number(end < limit ? end : limit), at };
+      kept.push(range);
+      at += range.end - range.start;
     }
-    // After a last skip, and without any list, the rest is kept.
-    if (list.length % 2 === 1 || list.length === 0) keep(limit > position ? limit : position);
     this.#kept = kept;
     this.size = at;
   }

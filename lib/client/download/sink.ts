@@ -1,8 +1,5 @@
 import { giveBack } from '../read-memory.ts';
-import type { PartFile } from './disk/part-file.ts';
-
-/** Where a sink puts bytes, by their position. */
-export type Target = Pick<PartFile, 'write'>;
+import type { Target } from './disk/part-file.ts';
 
 /** Turns bytes of the remote file into bytes of the part, wherever they belong. */
 export interface Sink {

@@ -1,8 +1,9 @@
+import type { ByteRange } from '../../crypt4gh/index.ts';
 import { Crypt4ghError, MalformedHeaderError } from '../../crypt4gh/index.ts';
 import { type ClientError, DamagedFileError, throwIfInterrupted, UnavailableError } from '../errors.ts';
 import type { Backoff } from '../retry.ts';
 import type { Transport } from '../transport.ts';
-import { type ByteRange, RangeSet } from './disk/range-set.ts';
+import { RangeSet } from './disk/range-set.ts';
 import type { ObjectVersion, RemoteFile, RemoteReply } from './remote/remote-file.ts';
 import type { Sink } from './sink.ts';
 
@@ -174,7 +175,8 @@ export class Transfer {
 
   async #open(range: ByteRange, signal: AbortSignal): Promise<RemoteReply> {
     const isWhole = range.start === 0 && range.end === this.#size;
-    const reply = await this.#options.remote.get(isWhole ? undefined : range, this.#version, signal);
+    const request = { range: isWhole ? undefined : range, known: this.#version, signal };
+    const reply = await this.#options.remote.get(request);
     this.#version ??= reply.version;
     return reply;
   }

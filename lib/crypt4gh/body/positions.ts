@@ -11,8 +11,8 @@ export type PlainPosition = number & { readonly [space]: 'plain' };
  */
 export type BodyPosition = number & { readonly [space]: 'body' };
 
-/** Bytes [start, end) of one of the two (Crypt4GH § 4.1). */
-export interface ByteRange<Position extends number> {
+/** Bytes [start, end): of plaintext or of a body (Crypt4GH § 4.1), or of any file. */
+export interface ByteRange<Position extends number = number> {
   readonly start: Position;
   readonly end: Position;
 }

@@ -2,9 +2,7 @@ import { createSecretKey, type KeyObject } from 'node:crypto';
 import { expectLength, expectSome } from '../bytes.ts';
 import { DamagedBodyError } from '../errors.ts';
 import { unseal } from '../sealed.ts';
-import { ENCRYPTED_SEGMENT_BYTES, SEGMENT_OVERHEAD } from '../sizes.ts';
-
-export const DATA_KEY_BYTES = 32;
+import { DATA_KEY_BYTES, ENCRYPTED_SEGMENT_BYTES, SEGMENT_OVERHEAD } from '../sizes.ts';
 
 /** A data key, raw or made ready. */
 export type DataKey = Uint8Array | KeyObject;

@@ -1,5 +1,6 @@
 import { expectLength } from '../bytes.ts';
 import { MalformedHeaderError } from '../errors.ts';
+import { DATA_KEY_BYTES } from '../sizes.ts';
 import { headerLimits } from './header.ts';
 
 /** Packet types (Crypt4GH § 3.2.3, § 3.2.4). */
@@ -7,7 +8,6 @@ const TYPE_DATA_KEY = 0;
 const TYPE_EDIT_LIST = 1;
 /** ChaCha20-IETF-Poly1305: the only data encryption there is (Crypt4GH § 3.2.3). */
 const DATA_METHOD_CHACHA20 = 0;
-const DATA_KEY_BYTES = 32;
 const DATA_KEY_PAYLOAD_BYTES = 8 + DATA_KEY_BYTES;
 const LENGTH_FIELD_BYTES = 8;
 const MAXIMUM_LENGTH = 2n ** 64n - 1n;

@@ -3,12 +3,10 @@ import { expectLength } from '../bytes.ts';
 import { UnusableKeyError } from '../errors.ts';
 import { looksLikeSshPublicKey, parseSshPublicKey } from './openssh.ts';
 import { decodeBase64, formatPem, keyText, looksLikePem, parsePem } from './pem.ts';
-import { isCanonical, isLowOrder, KEY_BYTES } from './x25519.ts';
+import { isCanonical, isLowOrder, KEY_BYTES, spkiPrefix } from './x25519.ts';
 
 const label = 'CRYPT4GH PUBLIC KEY';
 const spkiLabel = 'PUBLIC KEY';
-/** DER before the 32 bytes of an X25519 public key (RFC 8410 § 4). */
-const spkiPrefix = Buffer.from('302a300506032b656e032100', 'hex');
 
 /**
  * Reads a public key in any of the forms that are in use: Crypt4GH PEM (with or without line breaks), base64 of that

@@ -16,9 +16,10 @@ export interface PreparedKey {
   readonly publicKey: Uint8Array;
 }
 
-/** DER before the 32 bytes of a private key (RFC 8410 § 7), and of a public one (RFC 8410 § 4). */
+/** DER before the 32 bytes of a private key (RFC 8410 § 7). */
 const pkcs8Prefix = Buffer.from('302e020100300506032b656e04220420', 'hex');
-const spkiPrefix = Buffer.from('302a300506032b656e032100', 'hex');
+/** DER before the 32 bytes of a public key (RFC 8410 § 4). */
+export const spkiPrefix = Buffer.from('302a300506032b656e032100', 'hex');
 
 interface Remembered extends PreparedKey {
   readonly copy: Buffer;

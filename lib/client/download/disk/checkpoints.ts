@@ -1,9 +1,10 @@
+import type { ByteRange } from '../../../crypt4gh/index.ts';
 import type { Timing } from '../../timing.ts';
 import { isRecognizable, type ObjectVersion } from '../remote/remote-file.ts';
 import { type Form, removeJournal, writeJournal } from './journal.ts';
 import type { PartFile } from './part-file.ts';
 import { bootId } from './processes.ts';
-import type { ByteRange, RangeSet } from './range-set.ts';
+import type { RangeSet } from './range-set.ts';
 
 /** What may have to be fetched again when the process is killed: so many bytes, or the bytes of so many milliseconds. */
 const NOTE_BYTES = 32 * 1024 * 1024;

@@ -1,7 +1,8 @@
 import { open, readFile, rename, rm } from 'node:fs/promises';
+import type { ByteRange } from '../../../crypt4gh/index.ts';
 import type { ObjectVersion } from '../remote/remote-file.ts';
 import { ifThere, onDisk } from './local-disk.ts';
-import { type ByteRange, RangeSet } from './range-set.ts';
+import { RangeSet } from './range-set.ts';
 
 /** What the part file becomes: the container as it is, or its plaintext. */
 export type Form = 'container' | 'plaintext';

@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto';
 import { throwIfInterrupted } from '../../errors.ts';
-import type { Target } from '../sink.ts';
-import type { PartFile } from './part-file.ts';
+import type { PartFile, Target } from './part-file.ts';
 
 const READ_BYTES = 1024 * 1024;
 

@@ -8,6 +8,9 @@ export const PRIVATE_MODE = 0o600;
 const noFollow = constants.O_NOFOLLOW ?? 0;
 const flags = constants.O_RDWR | constants.O_CREAT | noFollow;
 
+/** Takes bytes by their position in a file. */
+export type Target = Pick<PartFile, 'write'>;
+
 /** The file that bytes are written to by position, in any order, until it is whole. */
 export class PartFile implements AsyncDisposable {
   readonly path: string;

@@ -1,8 +1,4 @@
-/** Bytes [start, end). */
-export interface ByteRange {
-  readonly start: number;
-  readonly end: number;
-}
+import type { ByteRange } from '../../../crypt4gh/index.ts';
 
 /** Bytes of a file, as few ranges in ascending order. Of a download there are never many at once. */
 export class RangeSet {

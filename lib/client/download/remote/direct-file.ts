@@ -1,9 +1,9 @@
+import type { ByteRange } from '../../../crypt4gh/index.ts';
 import type { DataOutApi, FileQuery } from '../../data-out.ts';
 import { ClientError } from '../../errors.ts';
 import { parseLocation } from '../../proxy.ts';
-import type { ByteRange } from '../disk/range-set.ts';
 import { Locations } from './locations.ts';
-import { checkedReply, type ObjectVersion, type RemoteFile, type RemoteReply, rangeHeaders } from './remote-file.ts';
+import { checkedReply, type RangeRequest, type RemoteFile, type RemoteReply, rangeHeaders } from './remote-file.ts';
 import { StagedFile } from './staged-file.ts';
 
 /** A longer reply slows down: AWS Lambda streams its first 6 MB at full speed only. */
@@ -42,11 +42,7 @@ export class DirectFile implements RemoteFile {
     this.size = this.#part.end - this.#part.start;
   }
 
-  async get(
-    range: ByteRange | undefined,
-    known: ObjectVersion | undefined,
-    signal: AbortSignal | undefined,
-  ): Promise<RemoteReply> {
+  async get({ range, known, signal }: RangeRequest): Promise<RemoteReply> {
     const { name } = this;
     const [wholeSize, { start, end }] = [this.#wholeSize, this.#part];
     if (start === end && wholeSize > 0) return nothing;

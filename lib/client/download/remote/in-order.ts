@@ -1,7 +1,7 @@
+import type { ByteRange } from '../../../crypt4gh/index.ts';
 import type { ClientError } from '../../errors.ts';
 import { UnavailableError } from '../../errors.ts';
 import type { Transport } from '../../transport.ts';
-import type { ByteRange } from '../disk/range-set.ts';
 import type { ObjectVersion, RemoteFile } from './remote-file.ts';
 
 /** Asked for at once, and held in memory until those before it have been taken. */
@@ -33,7 +33,7 @@ export async function* inOrder(
     for (;;) {
       try {
         const isWhole = range.start === 0 && range.end === remote.size;
-        const reply = await remote.get(isWhole ? undefined : range, version, signal);
+        const reply = await remote.get({ range: isWhole ? undefined : range, known: version, signal });
         version ??= reply.version;
         const chunks: Uint8Array[] = [];
         for await (const chunk of reply.bytes) chunks.push(chunk);

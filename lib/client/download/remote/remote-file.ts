@@ -1,7 +1,7 @@
+import type { ByteRange } from '../../../crypt4gh/index.ts';
 import { ClientError, UnavailableError } from '../../errors.ts';
 import { fileSize } from '../../file-size.ts';
 import type { TransportReply } from '../../transport.ts';
-import type { ByteRange } from '../disk/range-set.ts';
 
 /** Which bytes these are: with another entity tag, date or size it is another file, and its bytes do not go together. */
 export interface ObjectVersion {
@@ -28,16 +28,17 @@ export interface RemoteFile {
   readonly modified?: Date | undefined;
   /** Most bytes that one request should ask for; default: no limit. */
   readonly maximumRangeBytes?: number;
-  /**
-   * @param range `undefined`: the whole
-   * @param known what the bytes must be of; `undefined`: of whatever is there
-   * @throws ChangedError; UnavailableError; ClientError
-   */
-  get(
-    range: ByteRange | undefined,
-    known: ObjectVersion | undefined,
-    signal: AbortSignal | undefined,
-  ): Promise<RemoteReply>;
+  /** @throws ChangedError; UnavailableError; ClientError */
+  get(request: RangeRequest): Promise<RemoteReply>;
+}
+
+/** One request for bytes of a remote file. */
+export interface RangeRequest {
+  /** `undefined`: the whole file. */
+  readonly range: ByteRange | undefined;
+  /** The version that the bytes must be of; `undefined`: any. */
+  readonly known: ObjectVersion | undefined;
+  readonly signal: AbortSignal | undefined;
 }
 
 /** The remote file is not the one that was begun: begin again. */

@@ -1,12 +1,11 @@
 import { UnavailableError } from '../../errors.ts';
 import { retryAfterMs } from '../../retry.ts';
 import type { Transport, TransportReply } from '../../transport.ts';
-import type { ByteRange } from '../disk/range-set.ts';
 import type { Locations, TimedLocation } from './locations.ts';
 import {
   ChangedError,
   checkedReply,
-  type ObjectVersion,
+  type RangeRequest,
   type RemoteFile,
   type RemoteReply,
   rangeHeaders,
@@ -49,11 +48,7 @@ export class StagedFile implements RemoteFile {
     return this.#size;
   }
 
-  async get(
-    range: ByteRange | undefined,
-    known: ObjectVersion | undefined,
-    signal: AbortSignal | undefined,
-  ): Promise<RemoteReply> {
+  async get({ range, known, signal }: RangeRequest): Promise<RemoteReply> {
     const { name } = this;
     for (let addresses = 1; ; addresses += 1) {
       const location = await this.#current(signal);

@@ -23,8 +23,8 @@ test('of a process on another host nothing is known', () => {
 });
 
 test('a process that has ended does not run, even if its parent never asks for its exit status', async () => {
-  // The shell becomes `sleep`, which asks for nothing.
-  const parent = spawn('sh', ['-c', 'true & echo $!; exec sleep 60'], { stdio: ['ignore', 'pipe', 'ignore'] });
+  // By the time that the first sleep ends, the shell has become the second one, which asks for nothing.
+  const parent = spawn('sh', ['-c', 'sleep 0.2 & echo $!; exec sleep 60'], { stdio: ['ignore', 'pipe', 'ignore'] });
   try {
     const [line] = (await once(parent.stdout, 'data')) as [Buffer];
     const pid = Number(line.toString());

@@ -17,7 +17,7 @@ function remoteOf(content: Buffer, fault: (request: number) => Error | undefined
   const remote: RemoteFile = {
     name: 'file',
     size: content.length,
-    async get(range, known, signal) {
+    async get({ range, known, signal }) {
       seen.requests += 1;
       seen.open += 1;
       seen.most = Math.max(seen.most, seen.open);
