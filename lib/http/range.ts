@@ -1,8 +1,4 @@
-/** Bytes [start, end). */
-export interface ByteRange {
-  readonly start: number;
-  readonly end: number;
-}
+import type { ByteRange } from '../contract/byte-range.ts';
 
 /**
  * What the value of a `Range` header selects of `size` bytes (RFC 9110 § 14.1.2, § 14.2).

@@ -13,10 +13,11 @@ export function fakeTiming(): Timing & { readonly slept: number[] } {
     slept,
     now: () => new Date(now),
     async sleep(milliseconds, signal) {
-      signal.throwIfAborted();
+      signal?.throwIfAborted();
       slept.push(milliseconds);
       now += milliseconds;
     },
+    random: () => 0,
   };
 }
 

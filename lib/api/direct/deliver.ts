@@ -1,10 +1,11 @@
+import type { ByteRange } from '../../contract/byte-range.ts';
 import { fileSizeHeader } from '../../contract/headers.ts';
 import { limits } from '../../contract/limits.ts';
 import type { Representation } from '../../direct/representation.ts';
 import { ArchiveDamagedError, RangeNotSatisfiableError, ReplyTooLargeError } from '../../errors.ts';
 import { notModified, rangeIsMeant } from '../../http/conditions.ts';
 import { attachment } from '../../http/content-disposition.ts';
-import { type ByteRange, selectedRange } from '../../http/range.ts';
+import { selectedRange } from '../../http/range.ts';
 import { commonHeaders, type HttpReply, type ReplyBody } from '../../http/reply.ts';
 import { type HttpRequest, singleHeader } from '../../http/request.ts';
 

@@ -1,6 +1,6 @@
 import { open, rename, rm, stat, statfs } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import type { ByteRange } from '../../crypt4gh/index.ts';
+import type { ByteRange } from '../../contract/byte-range.ts';
 import { Crypt4ghError, decryptSegments, NoMatchingKeyError, type SegmentCipher } from '../../crypt4gh/index.ts';
 import { ChecksumError, ClientError } from '../errors.ts';
 import type { Transport } from '../transport.ts';

@@ -1,4 +1,4 @@
-import type { ByteRange } from '../../crypt4gh/index.ts';
+import type { ByteRange } from '../../contract/byte-range.ts';
 import { Crypt4ghError, MalformedHeaderError } from '../../crypt4gh/index.ts';
 import { type ClientError, DamagedFileError, throwIfInterrupted, UnavailableError } from '../errors.ts';
 import type { Backoff } from '../retry.ts';

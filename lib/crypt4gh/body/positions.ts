@@ -11,8 +11,8 @@ export type PlainPosition = number & { readonly [space]: 'plain' };
  */
 export type BodyPosition = number & { readonly [space]: 'body' };
 
-/** Bytes [start, end): of plaintext or of a body (Crypt4GH § 4.1), or of any file. */
-export interface ByteRange<Position extends number = number> {
+/** Bytes [start, end) of the plaintext or of the body (Crypt4GH § 4.1), by the type of their positions. */
+export interface ByteRange<Position extends number> {
   readonly start: Position;
   readonly end: Position;
 }

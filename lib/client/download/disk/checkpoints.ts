@@ -1,5 +1,5 @@
-import type { ByteRange } from '../../../crypt4gh/index.ts';
-import type { Timing } from '../../timing.ts';
+import type { ByteRange } from '../../../contract/byte-range.ts';
+import type { Timing } from '../../../contract/timing.ts';
 import { isRecognizable, type ObjectVersion } from '../remote/remote-file.ts';
 import { type Form, removeJournal, writeJournal } from './journal.ts';
 import type { PartFile } from './part-file.ts';

@@ -1,5 +1,5 @@
 import { open, readFile, rename, rm } from 'node:fs/promises';
-import type { ByteRange } from '../../../crypt4gh/index.ts';
+import type { ByteRange } from '../../../contract/byte-range.ts';
 import type { ObjectVersion } from '../remote/remote-file.ts';
 import { ifThere, onDisk } from './local-disk.ts';
 import { RangeSet } from './range-set.ts';

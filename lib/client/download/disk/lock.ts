@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { readFile, rm, stat, utimes, writeFile } from 'node:fs/promises';
 import { setTimeout as pause } from 'node:timers/promises';
-import { LocalDiskError, onDisk } from './local-disk.ts';
+import { hasCode, LocalDiskError, onDisk } from './local-disk.ts';
 import { isRunning, type ProcessIdentity, thisProcess } from './processes.ts';
 
 /** Content of a lock file. */
@@ -92,7 +92,7 @@ async function created(path: string, content: string): Promise<boolean> {
     try {
       await writeFile(path, content, { flag: 'wx', mode: 0o600 });
     } catch (error) {
-      if (error instanceof Error && 'code' in error && error.code === 'EEXIST') return false;
+      if (hasCode(error, 'EEXIST')) return false;
       throw error;
     }
     return (await contentOf(path)) === content;

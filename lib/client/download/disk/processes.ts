@@ -1,5 +1,6 @@
 import { readFileSync, readlinkSync } from 'node:fs';
 import { hostname } from 'node:os';
+import { hasCode } from './local-disk.ts';
 
 /** Identifies a process beyond its end, as far as the system allows. */
 export interface ProcessIdentity {
@@ -29,7 +30,7 @@ export function isRunning({ pid, host, began }: ProcessIdentity): boolean | unde
     process.kill(pid, 0);
   } catch (error) {
     // EPERM: it runs, under another user.
-    return error instanceof Error && 'code' in error && error.code === 'EPERM';
+    return hasCode(error, 'EPERM');
   }
   const now = statusOf(pid);
   return !now.hasEnded && (now.began === '' || began === '' || now.began === began);

@@ -1,4 +1,4 @@
-import type { ByteRange } from '../../../crypt4gh/index.ts';
+import type { ByteRange } from '../../../contract/byte-range.ts';
 
 /** Bytes of a file, as few ranges in ascending order. Of a download there are never many at once. */
 export class RangeSet {

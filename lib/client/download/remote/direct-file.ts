@@ -1,4 +1,4 @@
-import type { ByteRange } from '../../../crypt4gh/index.ts';
+import type { ByteRange } from '../../../contract/byte-range.ts';
 import type { DataOutApi, FileQuery } from '../../data-out.ts';
 import { ClientError } from '../../errors.ts';
 import { parseLocation } from '../../proxy.ts';

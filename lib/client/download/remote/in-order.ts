@@ -1,4 +1,4 @@
-import type { ByteRange } from '../../../crypt4gh/index.ts';
+import type { ByteRange } from '../../../contract/byte-range.ts';
 import type { ClientError } from '../../errors.ts';
 import { UnavailableError } from '../../errors.ts';
 import type { Transport } from '../../transport.ts';

@@ -1,4 +1,4 @@
-import type { ByteRange } from '../../../crypt4gh/index.ts';
+import type { ByteRange } from '../../../contract/byte-range.ts';
 import { ClientError, UnavailableError } from '../../errors.ts';
 import { fileSize } from '../../file-size.ts';
 import type { TransportReply } from '../../transport.ts';

@@ -5,7 +5,7 @@ import { expect, test } from 'vitest';
 import { inOrder } from '../../../../../lib/client/download/remote/in-order.ts';
 import { ChangedError, type RemoteFile } from '../../../../../lib/client/download/remote/remote-file.ts';
 import { UnavailableError } from '../../../../../lib/client/errors.ts';
-import { systemTiming } from '../../../../../lib/client/timing.ts';
+import { systemTiming } from '../../../../../lib/contract/timing.ts';
 import { Transport } from '../../../../../lib/client/transport.ts';
 
 const MIB = 2 ** 20;
