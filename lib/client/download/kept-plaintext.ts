@@ -1,6 +1,6 @@
 import { keptRanges } from '../../crypt4gh/index.ts';
 
-/** A part of a segment's plaintext, as offsets [from, to) into it, and where it goes in the output. */
+/** Bytes [from, to) of a piece of plaintext, and their position in the output. */
 export interface Placed {
   readonly from: number;
   readonly to: number;
@@ -13,10 +13,10 @@ interface Kept {
   readonly at: number;
 }
 
-/** Where plaintext goes in what an edit list (Crypt4GH § 4.2) leaves of it, for segments in any order. */
+/** Maps plaintext to its place in the output of an edit list (Crypt4GH § 4.2), for segments in any order. */
 export class KeptPlaintext {
   readonly #kept: readonly Kept[];
-  /** Bytes of the output. */
+  /** Bytes of the whole output. */
   readonly size: number;
 
   /**
@@ -37,7 +37,7 @@ export class KeptPlaintext {
     this.size = at;
   }
 
-  /** What is kept of `length` bytes of plaintext at `start`. */
+  /** The kept parts of `length` bytes of plaintext at `start`. */
   placed(start: number, length: number): Placed[] {
     const end = start + length;
     const placed: Placed[] = [];
@@ -51,7 +51,7 @@ export class KeptPlaintext {
     return placed;
   }
 
-  /** Index of the first range that ends behind a position: there can be very many. */
+  /** Index of the first range that ends behind a position, by bisection: an edit list can have very many ranges. */
   #firstBehind(position: number): number {
     let [low, high] = [0, this.#kept.length];
     while (low < high) {

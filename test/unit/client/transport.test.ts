@@ -79,7 +79,7 @@ describe('TLS', () => {
     await expect(transport().send({ url: new URL(`https://127.0.0.1:${portOf(forward)}/`) })).rejects.toMatchObject({
       code: 'unavailable',
       retryable: false,
-      message: expect.stringMatching(/^127\.0\.0\.1:\d+: what answers there does not speak https \(/),
+      message: expect.stringMatching(/^127\.0\.0\.1:\d+: the server there does not speak https \(/),
       remedy: expect.stringMatching(/host and port.*http:\/\/ .*on this machine/),
     });
   });

@@ -44,7 +44,7 @@ function statusOf(pid: number | 'self'): { readonly hasEnded: boolean; readonly 
   return { hasEnded: /^[ZX]$/.test(fields[0] ?? ''), began: fields[19] ?? '' };
 }
 
-/** Text from the system; `undefined` if it is empty or the system has no such file. */
+/** Text that the system gives; `undefined` if it is empty or cannot be read. */
 function systemText(read: () => string): string | undefined {
   try {
     return read() || undefined;

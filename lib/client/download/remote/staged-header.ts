@@ -7,9 +7,9 @@ import { StagedFile } from './staged-file.ts';
 const FIRST_BYTES = 64 * 1024;
 
 /**
- * The beginning of a staged container, as far as its header needs: to see who can read it before anything is downloaded.
+ * The beginning of a staged container, with its whole header. It shows who can read the container before the download.
  *
- * @throws ClientError; MalformedHeaderError when it is no container
+ * @throws ClientError; MalformedHeaderError if it is not a container
  */
 export async function readStagedHeader(proxy: ProxyApi, name: string, signal: AbortSignal): Promise<Uint8Array> {
   const { transport } = proxy.connection;

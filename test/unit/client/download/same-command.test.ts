@@ -45,7 +45,7 @@ test('one of another time is compared: the same bytes are kept, any other is not
   expect(files.map(({ outcome }) => outcome)).toEqual(['skipped', 'failed', 'failed']);
   expect(error).toMatchObject({
     code: 'partial',
-    message: expect.stringMatching(/is there already, with other content/),
+    message: expect.stringMatching(/exists already, with other content/),
   });
   expect(`${await world.read('two.c4gh')}, ${await world.read('three.c4gh')}`).toBe('Content of two, content of threE');
   expect(await world.names()).toEqual(['one.c4gh', 'three.c4gh', 'two.c4gh']);
