@@ -13,7 +13,7 @@ export interface ClientRun {
 }
 
 export interface ClientChoices {
-  /** All of its environment but `PATH`: nothing of whoever runs the test counts. */
+  /** All of its environment but `PATH`: the environment of the test run does not matter. */
   readonly env: Readonly<Record<string, string>>;
   /** Where it runs; default: where the test does. */
   readonly folder?: string;

@@ -70,7 +70,7 @@ export function bytesPassed(faults: FaultProxy): number {
 }
 
 /**
- * Kills somebody when so many bytes of storage have gone through.
+ * Calls `kill` when so many bytes of storage have gone through.
  *
  * @param pace milliseconds between two pieces: slowly enough that what has been passed on has also come
  */

@@ -91,7 +91,7 @@ describe('trouble on the way', () => {
     );
     expect((await world.download({ connections })).error).toBeUndefined();
     expect((await world.read('large.c4gh')).equals(large)).toBe(true);
-    // What came before a cut is not fetched again, but for what was on its way.
+    // Bytes before a cut are not fetched again, except those that were on their way.
     expect(world.storageBytes).toBeLessThan(large.length + 4 * mebibyte);
   });
 

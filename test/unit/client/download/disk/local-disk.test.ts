@@ -51,7 +51,7 @@ test('a part that is a symbolic link is not written through', async () => {
   }
 });
 
-describe('a part that somebody else has made', () => {
+describe('a part that another user has made', () => {
   const me = process.getuid?.() ?? 0;
   let path = '';
   let theirs: FileHandle;

@@ -14,7 +14,7 @@ beforeAll(async () => {
 });
 afterAll(() => rm(folder, { recursive: true }));
 
-/** Nobody waits in these tests for a lock that stays. */
+/** These tests do not wait for a lock that stays. */
 const atOnce = async () => undefined;
 const busy = { code: 'local_disk', message: expect.stringContaining('another process') };
 
@@ -51,13 +51,13 @@ test('of a process whose number another one has now is taken over', async () => 
   await (await FileLock.acquire(path)).release();
 });
 
-test('of a process that was killed before it could write into it keeps nobody waiting for long', async () => {
+test('of a process that was killed before it could write into it is soon taken over', async () => {
   await writeFile(path, '');
   await (await FileLock.acquire(path)).release();
   expect(await readdir(folder)).toEqual([]);
 });
 
-test('of another machine counts for as long as somebody touches it', async () => {
+test('of another machine counts as long as it is touched', async () => {
   await writeFile(path, JSON.stringify({ pid: 1, host: 'elsewhere', began: '', token: 'x' }));
   await expect(FileLock.acquire(path, atOnce)).rejects.toMatchObject(busy);
   const before = new Date(Date.now() - 120_000);

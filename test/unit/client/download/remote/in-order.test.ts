@@ -5,8 +5,8 @@ import { expect, test } from 'vitest';
 import { inOrder } from '../../../../../lib/client/download/remote/in-order.ts';
 import { ChangedError, type RemoteFile } from '../../../../../lib/client/download/remote/remote-file.ts';
 import { UnavailableError } from '../../../../../lib/client/errors.ts';
-import { systemTiming } from '../../../../../lib/contract/timing.ts';
 import { Transport } from '../../../../../lib/client/transport.ts';
+import { systemTiming } from '../../../../../lib/contract/timing.ts';
 
 const MIB = 2 ** 20;
 const transport = new Transport({ userAgent: 'test', timing: { ...systemTiming, sleep: async () => undefined } });
@@ -72,7 +72,7 @@ test('a file that is replaced meanwhile is an error', async () => {
   await expect(collect(remote)).rejects.toBeInstanceOf(ChangedError);
 });
 
-test('whoever wants no more ends what is under way', async () => {
+test('an early end of the iteration ends the requests under way', async () => {
   const { remote, seen } = remoteOf(randomBytes(40 * MIB));
   for await (const _ of inOrder(remote, { connections: 3, transport, signal: undefined })) break;
   const { requests } = seen;
