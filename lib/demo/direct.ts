@@ -1,6 +1,6 @@
 import { buffer } from 'node:stream/consumers';
-import { directContainer } from '../client/download/direct-file.ts';
-import { StagedFile } from '../client/download/staged-file.ts';
+import { directContainer } from '../client/download/remote/direct-file.ts';
+import { StagedFile } from '../client/download/remote/staged-file.ts';
 import type { KeyPair } from '../crypt4gh/index.ts';
 import { formatBytes } from '../terminal/output.ts';
 import { type ArchivedFile, expectContainer, sha256 } from './files.ts';
