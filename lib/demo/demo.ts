@@ -156,7 +156,7 @@ async function download(
     expectThat(found !== undefined, `no listed file is ${file.fileId}`);
     const { transport } = proxy.connection;
     const staged = new StagedFile({ ...found, locations: new Locations(proxy), transport, renewed: () => undefined });
-    const container = await buffer((await staged.get(undefined, undefined, signal)).bytes);
+    const container = await buffer((await staged.get({ signal })).bytes);
     expectThat(container.length === found.size, `${container.length} bytes came, ${found.size} were listed`);
     const headerSize = await expectContainer(container, file, recipient.privateKey);
     const same = `${headerSize} bytes of new header, body unchanged, SHA-256 ${file.sha256.slice(0, 16)}… is right`;

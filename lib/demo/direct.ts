@@ -87,7 +87,7 @@ async function fetchContainer(access: DirectAccess, file: ArchivedFile): Promise
   await steps.run(`fetch ${file.path} as Crypt4GH and decrypt`, async () => {
     const query = { publicKey: Buffer.from(recipient.publicKey).toString('base64') };
     const remote = await directContainer(users.program(visa), { fileId: file.fileId, query }, { signal });
-    const container = await buffer((await remote.get(undefined, undefined, signal)).bytes);
+    const container = await buffer((await remote.get({ signal })).bytes);
     await expectContainer(container, file, recipient.privateKey);
     const how = remote instanceof StagedFile ? 'assembled by S3, by presigned URL from there' : 'streamed';
     return { value: undefined, detail: `${formatBytes(container.length)} ${how}, body unchanged, SHA-256 is right` };

@@ -34,10 +34,10 @@ export interface RemoteFile {
 
 /** One request for bytes of a remote file. */
 export interface RangeRequest {
-  /** `undefined`: the whole file. */
-  readonly range: ByteRange | undefined;
-  /** The version that the bytes must be of; `undefined`: any. */
-  readonly known: ObjectVersion | undefined;
+  /** Default: the whole file. */
+  readonly range?: ByteRange | undefined;
+  /** The version that the bytes must be of; default: any. */
+  readonly known?: ObjectVersion | undefined;
   readonly signal: AbortSignal | undefined;
 }
 

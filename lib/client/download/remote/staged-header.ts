@@ -23,7 +23,7 @@ export async function readStagedHeader(proxy: ProxyApi, name: string, signal: Ab
   });
   for (let wanted = FIRST_BYTES; ; wanted *= 4) {
     const end = Math.min(wanted, size);
-    const reply = await remote.get({ range: end === size ? undefined : { start: 0, end }, known: undefined, signal });
+    const reply = await remote.get({ range: end === size ? undefined : { start: 0, end }, signal });
     const chunks: Uint8Array[] = [];
     for await (const chunk of reply.bytes) chunks.push(chunk);
     const bytes = Buffer.concat(chunks);
