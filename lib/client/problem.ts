@@ -6,7 +6,7 @@ import type { TransportReply } from './transport.ts';
 const later = new Set([408, 425, 429, 500, 502, 503, 504]);
 
 /** Most bytes that are read of a problem document. */
-const PROBLEM_BYTES = 64 * 1024;
+const problemBytes = 64 * 1024;
 
 /**
  * Makes an error of a reply that refuses, in the service's own words (RFC 9457, or the Error of DRS). Reads the reply to its
@@ -88,7 +88,7 @@ async function problemIn(reply: TransportReply): Promise<Problem> {
     return {};
   }
   try {
-    const parsed: unknown = JSON.parse(await reply.text(PROBLEM_BYTES));
+    const parsed: unknown = JSON.parse(await reply.text(problemBytes));
     if (typeof parsed !== 'object' || parsed === null) return {};
     const text = (name: string) => {
       const value = (parsed as Record<string, unknown>)[name];

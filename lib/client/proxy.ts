@@ -38,16 +38,16 @@ export interface ExportRequest {
 }
 
 /** Rows of one request. */
-const ROWS_PER_PAGE = 10_000;
+const rowsPerPage = 10_000;
 /** Most bytes of a page; a row has about 300. */
-const PAGE_BYTES = 64 * 1024 * 1024;
+const pageBytes = 64 * 1024 * 1024;
 
 /** Longest visa that is sent twice: with the other headers, that is within the limit of a gateway. */
-const MOST_TWICE_BYTES = 4_500;
+const mostTwiceBytes = 4_500;
 
 const asResearcher: Credentials = ({ visa, basic }) => ({
   // In both headers: some intermediaries remove Proxy-Authorization. A long passport fits only once.
-  ...(visa.length <= MOST_TWICE_BYTES && { proxyAuthorization: `Bearer ${visa}` }),
+  ...(visa.length <= mostTwiceBytes && { proxyAuthorization: `Bearer ${visa}` }),
   headers: { 'x-ga4gh-visa': visa, ...(basic !== undefined && { authorization: basic }) },
 });
 
@@ -75,14 +75,14 @@ export class ProxyApi {
   async *list(options: { signal?: AbortSignal | undefined } = {}): AsyncGenerator<ListedFile, void, undefined> {
     let before: string | undefined;
     for (let page = 0; ; page += 1) {
-      const { files } = await this.listPage({ page, perPage: ROWS_PER_PAGE, ...options });
+      const { files } = await this.listPage({ page, perPage: rowsPerPage, ...options });
       const first = files[0]?.name;
       if (first !== undefined && first === before) {
         throw new ClientError('protocol', 'the service gives the same page of its listing twice');
       }
       before = first;
       yield* files;
-      if (files.length < ROWS_PER_PAGE) return;
+      if (files.length < rowsPerPage) return;
     }
   }
 
@@ -96,7 +96,7 @@ export class ProxyApi {
     const url = this.#at('files');
     url.search = new URLSearchParams({ inbox: 'false', page: `${page}`, per_page: `${perPage}` }).toString();
     // A listing that breaks off does not parse; the whole page is asked for again then.
-    const parsed = await this.#repeated('the listing', { url, signal }, (reply) => readJson(reply, PAGE_BYTES));
+    const parsed = await this.#repeated('the listing', { url, signal }, (reply) => readJson(reply, pageBytes));
     return { files: rowsOf(parsed, 'files').map(listedFile) };
   }
 

@@ -5,7 +5,7 @@ import { buildPackage } from '../../bin/build.ts';
 import { formatPrivateKey, generateKeyPair } from '../../lib/crypt4gh/index.ts';
 import { type ClientChoices, type ClientRun, startClient } from './client-process.ts';
 
-/** The client as it is installed, with a key, for servers that look at no credentials. */
+/** The client as it is installed, with a key, for servers that ignore credentials. */
 export class InstalledClient {
   readonly root: string;
   readonly keys = generateKeyPair();
@@ -36,7 +36,7 @@ export class InstalledClient {
     return join(this.root, 'key.sec.pem');
   }
 
-  /** A folder that is empty and can be written by everybody. */
+  /** An empty folder that every user can write. */
   async folder(name = `folder-${++this.#folders}`): Promise<string> {
     const path = join(this.root, name);
     await mkdir(path);

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { stopServer } from '../../lib/local/http.ts';
+import { listenLocally } from './loopback.ts';
 
 interface Stored {
   content: Buffer;
@@ -27,6 +28,7 @@ export class OutboxServer {
   ranges = true;
   readonly #files = new Map<string, Stored>();
   readonly #server: Server;
+  #origin = '';
 
   private constructor() {
     this.#server = createServer((incoming, outgoing) => this.#handle(incoming, outgoing));
@@ -34,17 +36,16 @@ export class OutboxServer {
 
   static async start(): Promise<OutboxServer> {
     const server = new OutboxServer();
-    await new Promise<void>((resolve) => server.#server.listen(0, '127.0.0.1', resolve));
+    server.#origin = await listenLocally(server.#server);
     return server;
   }
 
-  async stop(): Promise<void> {
-    this.#server.closeAllConnections();
-    await new Promise((resolve) => this.#server.close(resolve));
+  stop(): Promise<void> {
+    return stopServer(this.#server);
   }
 
   get url(): string {
-    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}/v1/`;
+    return `${this.#origin}/v1/`;
   }
 
   put(name: string, content: Uint8Array): void {
@@ -127,7 +128,7 @@ export class OutboxServer {
   #storage(incoming: IncomingMessage, outgoing: ServerResponse, name: string, url: URL): void {
     const file = this.#files.get(name);
     const { authorization, 'x-ga4gh-visa': visa, 'proxy-authorization': bearer } = incoming.headers;
-    // S3 refuses what is signed twice; and these are none of its business.
+    // S3 refuses a request that is signed twice, and must never see these credentials.
     if (authorization ?? visa ?? bearer) return void outgoing.writeHead(400).end('only one auth mechanism allowed');
     if (Number(url.searchParams.get('expires')) < Date.now()) return void outgoing.writeHead(403).end('expired');
     if (!file) return void outgoing.writeHead(404).end();

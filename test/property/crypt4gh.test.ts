@@ -24,8 +24,8 @@ import { applyPlainly, editLists } from '../helpers/edit-lists.ts';
 
 const reader = generateKeyPair();
 const source = generatedPlaintext('property', 300_000);
-const SLOW = process.env['SLOW'] === '1';
-const numRuns = SLOW ? 1_000 : 25;
+const slow = process.env['SLOW'] === '1';
+const numRuns = slow ? 1_000 : 25;
 
 const sizes = fc.integer({ min: 0, max: source.length });
 /** Sizes where arithmetic goes wrong: none of them is left to chance. */
@@ -60,7 +60,7 @@ describe('round trips', () => {
 
 describe('edit lists', () => {
   const dataKey = new Uint8Array(32).fill(9);
-  test('leave what a plain array would', async () => {
+  test('leave the bytes that a plain array leaves', async () => {
     const body = await collect(encryptSegments([source], { dataKey }));
     await fc.assert(
       fc.asyncProperty(editLists, chunkSizes, async (editList, chunk) => {

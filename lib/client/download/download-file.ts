@@ -13,7 +13,7 @@ import { LocalDiskError, onDisk } from './disk/local-disk.ts';
 import type { LocalPaths } from './disk/local-name.ts';
 import { FileLock } from './disk/lock.ts';
 import { PartDigest } from './disk/part-digest.ts';
-import { PartFile, PRIVATE_MODE, type Target } from './disk/part-file.ts';
+import { PartFile, privateMode, type Target } from './disk/part-file.ts';
 import { bootId } from './disk/processes.ts';
 import type { DownloadEvent } from './events.ts';
 import { ChangedError, isRecognizable, type ObjectVersion, type RemoteFile } from './remote/remote-file.ts';
@@ -43,9 +43,9 @@ export interface DownloadFileOptions {
 }
 
 /** Space is checked before only if more than this is needed: a smaller download fails soon enough by itself. */
-const LEAST_CHECKED_BYTES = 8 * 1024 * 1024;
+const leastCheckedBytes = 8 * 1024 * 1024;
 /** How often a download may begin anew because the remote file was replaced. */
-const MOST_RESTARTS = 3;
+const mostRestarts = 3;
 
 /**
  * Downloads one file. The file gets its name only when it is whole and on the disk. Until then it is `<name>.part`. However
@@ -62,7 +62,7 @@ export async function downloadFile(options: DownloadFileOptions): Promise<'downl
       await downloadVersion(options);
       return 'downloaded';
     } catch (error) {
-      if (!(error instanceof ChangedError) || restarts >= MOST_RESTARTS) throw described(error, remote.name);
+      if (!(error instanceof ChangedError) || restarts >= mostRestarts) throw described(error, remote.name);
       options.onEvent({ type: 'restarted', name: remote.name });
     }
   }
@@ -115,7 +115,7 @@ async function downloadVersion(options: DownloadFileOptions): Promise<void> {
   const form: Form = decrypt ? 'plaintext' : 'container';
   // This process has just made the lock, so it shows the owner of new files on this disk.
   const { uid } = await onDisk(paths.lock, () => stat(paths.lock));
-  await using part = await PartFile.open(paths.part, decrypt || options.isPrivate ? PRIVATE_MODE : 0o666, uid);
+  await using part = await PartFile.open(paths.part, decrypt || options.isPrivate ? privateMode : 0o666, uid);
   const { resumed, exists, synced } = await leftOver(part, paths, { name, form, size: remote.size });
   const checkpoints = new Checkpoints({
     part,
@@ -230,7 +230,7 @@ async function syncFolder(folder: string): Promise<void> {
 
 /** @throws LocalDiskError if the disk says that it has too little room */
 async function checkSpace(path: string, needed: number): Promise<void> {
-  if (needed < LEAST_CHECKED_BYTES) return;
+  if (needed < leastCheckedBytes) return;
   const { bavail, bsize, blocks } = await onDisk(path, () => statfs(dirname(path)));
   const room = bavail * bsize;
   if (blocks === 0 || room >= needed) return;

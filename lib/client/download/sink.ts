@@ -22,9 +22,9 @@ export interface Sink {
 }
 
 /** Bytes of one write: enough to make system calls cheap, few enough to stay in the cache. */
-const WRITE_BYTES = 1024 * 1024;
+const writeBytes = 1024 * 1024;
 /** Most buffers of one write: what one system call takes. */
-const WRITE_BUFFERS = 512;
+const writeBuffers = 512;
 
 /** Writes the remote file as it is. */
 export class ContainerSink implements Sink {
@@ -67,7 +67,7 @@ export class ContainerSink implements Sink {
       for await (const chunk of bytes) {
         held.push(chunk);
         size += chunk.length;
-        if (size >= WRITE_BYTES || held.length >= WRITE_BUFFERS) await write();
+        if (size >= writeBytes || held.length >= writeBuffers) await write();
       }
     } finally {
       await write();

@@ -3,7 +3,7 @@ import { MalformedHeaderError } from '../errors.ts';
 import { encryptHeader } from '../header/encrypt-header.ts';
 import { HeaderScanner } from '../header/header.ts';
 import { openHeader } from '../header/open-header.ts';
-import { DATA_KEY_BYTES } from '../sizes.ts';
+import { dataKeyBytes } from '../sizes.ts';
 import { decryptSegments, encryptSegments, type SegmentCipher } from './segments.ts';
 
 /**
@@ -58,7 +58,7 @@ export async function* encrypt(
 ): AsyncGenerator<Uint8Array, void, undefined> {
   const { recipients, editList, senderKey, random = systemRandom, workers = oneThread } = options;
   expectByteSource(source);
-  const dataKey = random(DATA_KEY_BYTES);
+  const dataKey = random(dataKeyBytes);
   try {
     yield encryptHeader({ dataKeys: [dataKey], editList, recipients, senderKey, random });
     yield* workers.encryptSegments(source, { dataKey, random });

@@ -21,7 +21,7 @@ export interface Rearrangement {
 
 const segmentBytes = BigInt(SEGMENT_BYTES);
 /** Where the plaintext of a body of 2^53 - 1 bytes ends. No file is longer, so an end beyond it counts as open. */
-const LIMIT = BigInt(Math.floor(Number.MAX_SAFE_INTEGER / ENCRYPTED_SEGMENT_BYTES)) * segmentBytes;
+const openEnd = BigInt(Math.floor(Number.MAX_SAFE_INTEGER / ENCRYPTED_SEGMENT_BYTES)) * segmentBytes;
 
 /**
  * Finds the segments that ranges need, and the edit list that leaves exactly the ranges (Crypt4GH § 4.1, § 4.2). Nothing is
@@ -63,7 +63,7 @@ export function keptRange({ start, end }: VisibleRange): KeptRange {
 
 /** Cuts a range to a plaintext of that size; nothing is left of a range beyond it. */
 function within(plainSize: bigint | undefined): (range: KeptRange) => KeptRange[] {
-  const limit = plainSize ?? LIMIT;
+  const limit = plainSize ?? openEnd;
   return ({ start, end }) => {
     if (start >= limit) return [];
     if (end !== undefined && end <= limit) return [{ start, end }];

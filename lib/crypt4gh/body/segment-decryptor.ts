@@ -2,7 +2,7 @@ import { createSecretKey, type KeyObject } from 'node:crypto';
 import { expectLength, expectSome } from '../bytes.ts';
 import { DamagedBodyError } from '../errors.ts';
 import { unseal } from '../sealed.ts';
-import { DATA_KEY_BYTES, ENCRYPTED_SEGMENT_BYTES, SEGMENT_OVERHEAD } from '../sizes.ts';
+import { dataKeyBytes, ENCRYPTED_SEGMENT_BYTES, segmentOverhead } from '../sizes.ts';
 
 /** A data key, raw or prepared. */
 export type DataKey = Uint8Array | KeyObject;
@@ -14,7 +14,7 @@ export type DataKey = Uint8Array | KeyObject;
  */
 export function prepareDataKey(dataKey: DataKey): KeyObject {
   if (!(dataKey instanceof Uint8Array)) return dataKey;
-  expectLength(dataKey, DATA_KEY_BYTES, 'a data key');
+  expectLength(dataKey, dataKeyBytes, 'a data key');
   return createSecretKey(dataKey);
 }
 
@@ -43,7 +43,7 @@ export class SegmentDecryptor {
    * @throws DamagedBodyError
    */
   open(segment: Buffer, index: number): Buffer {
-    if (segment.length < SEGMENT_OVERHEAD) throw damagedSegment('truncated-segment', index, segment.length);
+    if (segment.length < segmentOverhead) throw damagedSegment('truncated-segment', index, segment.length);
     const plaintext = this.tryOpen(segment);
     if (plaintext === undefined) throw damagedSegment('segment-authentication-failed', index, segment.length);
     return plaintext;

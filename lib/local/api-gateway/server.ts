@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import { refuseForeign } from '../http.ts';
+import { refuseForeign, stopServer } from '../http.ts';
 import type { Functions } from '../lambda/functions.ts';
 import { listen } from '../listen.ts';
 import { AuthorizerRunner } from './authorizer.ts';
@@ -22,7 +22,7 @@ export interface ApiServices {
 export interface ApiServer {
   /** Without stage and final slash. */
   readonly url: string;
-  /** Serve from now on; until then callers wait. */
+  /** Serve from now on. Until then callers wait. */
   open(services: ApiServices): void;
   stop(): Promise<void>;
 }
@@ -36,25 +36,24 @@ export interface ApiServer {
 export async function listenForApi(ports: readonly number[]): Promise<ApiServer> {
   const opened = Promise.withResolvers<ApiServices>();
   let context: Promise<ExchangeContext & ApiServices> | undefined;
-  // The gateway refuses long headers itself, below.
-  const server = createServer({ maxHeaderSize: 128 * 1024 }, async (request, response) => {
+  const serve = async (request: IncomingMessage, response: ServerResponse) => {
     if (refuseForeign(request, response)) return;
     context ??= opened.promise.then((services) => ({
       ...services,
       authorizers: new AuthorizerRunner(services.functions, services.api),
       throttle: new Throttle(services.now),
     }));
-    await answer(await context, request, response).catch(() => response.destroy());
+    await answer(await context, request, response);
+  };
+  // The gateway refuses long headers itself, below.
+  const server = createServer({ maxHeaderSize: 128 * 1024 }, (request, response) => {
+    serve(request, response).catch(() => response.destroy());
   });
   const port = await listen(server, ports);
   return {
     url: `http://127.0.0.1:${port}`,
     open: opened.resolve,
-    async stop() {
-      const closed = new Promise((resolve) => server.close(resolve));
-      server.closeAllConnections();
-      await closed;
-    },
+    stop: () => stopServer(server),
   };
 }
 

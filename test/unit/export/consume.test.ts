@@ -39,7 +39,7 @@ beforeEach(() => {
   world.visas.set('good-visa', [grant('EGAD1')]);
 });
 
-test('seed rule 3: the visa is verified first, then the release; one message a file goes out, in the order of the design', async () => {
+test('the visa is verified first, then the release; one message a file goes out, in the order of the design', async () => {
   expect(await consume(request)).toEqual({ outcome: 'accepted', requestId, datasetId: 'EGAD1', files: 4 });
   expect(world.calls.names).toEqual([
     'verify',
@@ -77,7 +77,7 @@ test('no message to a file carries the visa', async () => {
   expect(JSON.stringify(world.fileExports.sent)).not.toContain('good-visa');
 });
 
-describe('seed rule 4: a request is rejected, nothing is staged, the reason is on record', () => {
+describe('a request is rejected, nothing is staged, the reason is on record', () => {
   const cases: [string, unknown, Record<string, string> | undefined][] = [
     ['malformed_message', '{"jwtToken":"secret-visa', undefined],
     ['malformed_message', 'null', undefined],
@@ -93,9 +93,9 @@ describe('seed rule 4: a request is rejected, nothing is staged, the reason is o
     ['malformed_message', request, { requestId, archiveKind: 'a\nb' }],
     ['unusable_public_key', { ...request, publicKey: 'AAAA' }, undefined],
     ['unusable_public_key', { ...request, publicKey: Buffer.alloc(32).toString('base64') }, undefined],
-    ['visa_malformed-token', { ...request, jwtToken: 'unknown' }, undefined],
+    ['visa_malformed_token', { ...request, jwtToken: 'unknown' }, undefined],
     ['visa_expired', { ...request, jwtToken: 'old' }, undefined],
-    ['visa_bad-signature', { ...request, jwtToken: 'forged' }, undefined],
+    ['visa_bad_signature', { ...request, jwtToken: 'forged' }, undefined],
     ['unknown_dataset', { ...request, datasetId: 'EGAD99' }, undefined],
     ['not_entitled', { ...request, datasetId: 'EGAD3' }, undefined],
     ['not_entitled', { ...request, jwtToken: 'other-type' }, undefined],
@@ -108,7 +108,7 @@ describe('seed rule 4: a request is rejected, nothing is staged, the reason is o
   ];
 
   test.each(cases)('%s: %j', async (reason, body, attributes) => {
-    world.visas.set('old', 'expired').set('forged', 'bad-signature').set('other-type', []);
+    world.visas.set('old', 'expired').set('forged', 'bad_signature').set('other-type', []);
     world.visas.set('longer-id', [grant('EGAD10'), grant('EGAD'), grant('egad1'), grant('EGAD1 ')]);
     world.visas.set(
       'all',
@@ -123,7 +123,7 @@ describe('seed rule 4: a request is rejected, nothing is staged, the reason is o
     expect(JSON.stringify(world.rows)).not.toMatch(/secret-visa|\\u0000/);
   });
 
-  test('the row of a rejected request says what is known by then', async () => {
+  test('the row of a rejected request says all that is known so far', async () => {
     await consume({ ...request, datasetId: 'EGAD3' });
     expect(world.rows).toEqual([
       {
@@ -138,7 +138,7 @@ describe('seed rule 4: a request is rejected, nothing is staged, the reason is o
   });
 });
 
-test('a message without a request id goes by its message id', async () => {
+test('a message without a request id is known by its message id', async () => {
   expect(await consume(request, {})).toMatchObject({ outcome: 'accepted', requestId: messageId });
   expect(world.rows[0]).not.toHaveProperty('archiveKind');
 });
@@ -146,8 +146,8 @@ test('a message without a request id goes by its message id', async () => {
 describe('when the request was made', () => {
   const sentAt = new Date('2026-11-21T09:59:00.123Z');
   test.each([
-    ['what the proxy said', '2026-11-14T08:00:00.500Z', '2026-11-14T08:00:00.500Z'],
-    ['what the proxy said, its clock ahead of the queue by a minute', '2026-11-21T10:00:00.123Z', undefined],
+    ['the time that the proxy said', '2026-11-14T08:00:00.500Z', '2026-11-14T08:00:00.500Z'],
+    ['the time that the proxy said, its clock ahead of the queue by a minute', '2026-11-21T10:00:00.123Z', undefined],
     ['when the queue took it, for a time in the future', '2026-11-21T10:00:00.124Z', sentAt.toISOString()],
     ['when the queue took it, for no time', 'yesterday', sentAt.toISOString()],
     ['when the queue took it, for a date', '2026-11-14', sentAt.toISOString()],
@@ -189,7 +189,7 @@ test.each([
   expect(await consume({ ...request, datasetId })).toMatchObject({ outcome: 'accepted', datasetId: 'EGAD1', files: 4 });
 });
 
-test('an id in a visa that no database can hold is passed over', async () => {
+test('an id in a visa that no database can hold is ignored', async () => {
   world.visas.set('good-visa', [grant('EGAD\u0000'), grant('doi:1')]);
   expect(await consume(request)).toMatchObject({ outcome: 'accepted' });
   expect(world.calls.names.join()).not.toContain('\u0000');

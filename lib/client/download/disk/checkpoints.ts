@@ -7,11 +7,11 @@ import { bootId } from './processes.ts';
 import type { RangeSet } from './range-set.ts';
 
 /** The journal is written after so many bytes or milliseconds: no more is fetched again if the process is killed. */
-const NOTE_BYTES = 32 * 1024 * 1024;
-const NOTE_MS = 1_000;
+const noteBytes = 32 * 1024 * 1024;
+const noteMs = 1_000;
 /** The part is synced less often, since that waits for the disk: no more is fetched again if the machine crashes. */
-const SYNC_BYTES = 256 * 1024 * 1024;
-const SYNC_MS = 5_000;
+const syncBytes = 256 * 1024 * 1024;
+const syncMs = 5_000;
 
 /** Writes the journal of a part file while it grows. A small file is whole before the first time. */
 export class Checkpoints {
@@ -54,8 +54,8 @@ export class Checkpoints {
     this.#bytes += bytes;
     this.#unsyncedBytes += bytes;
     const now = this.#timing.now().getTime();
-    if (this.#running || (this.#bytes < NOTE_BYTES && now - this.#last < NOTE_MS)) return;
-    const sync = this.#unsyncedBytes >= SYNC_BYTES || now - this.#lastSync >= SYNC_MS;
+    if (this.#running || (this.#bytes < noteBytes && now - this.#last < noteMs)) return;
+    const sync = this.#unsyncedBytes >= syncBytes || now - this.#lastSync >= syncMs;
     this.#last = now;
     if (sync) this.#lastSync = now;
     this.#running = this.#save(version, done, sync).finally(() => {

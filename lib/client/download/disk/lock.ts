@@ -32,7 +32,7 @@ export class FileLock implements AsyncDisposable {
   private constructor(path: string, token: string) {
     this.#path = path;
     this.#token = token;
-    const touch = () => utimes(path, new Date(), new Date()).catch(() => undefined);
+    const touch = () => void utimes(path, new Date(), new Date()).catch(() => undefined);
     this.#timer = setInterval(touch, touchMs).unref();
   }
 

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { throwIfInterrupted } from '../../errors.ts';
 import type { PartFile, Target } from './part-file.ts';
 
-const READ_BYTES = 1024 * 1024;
+const readBytes = 1024 * 1024;
 
 /**
  * SHA-256 of a part file. Bytes that are written in order are digested at once. All others, and those of earlier runs, are
@@ -28,7 +28,7 @@ export class PartDigest implements Target {
   async hex(signal: AbortSignal | undefined): Promise<string> {
     for (;;) {
       throwIfInterrupted(signal);
-      const bytes = await this.#part.read(this.#position, READ_BYTES);
+      const bytes = await this.#part.read(this.#position, readBytes);
       if (bytes.length === 0) return this.#hash.digest('hex');
       this.#add(bytes);
     }

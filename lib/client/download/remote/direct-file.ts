@@ -7,13 +7,13 @@ import { checkedReply, type RangeRequest, type RemoteFile, type RemoteReply, ran
 import { StagedFile } from './staged-file.ts';
 
 /** AWS Lambda streams only the first 6 MB of a reply at full speed. */
-const RANGE_BYTES = 5 * 1024 * 1024;
+const rangeBytes = 5 * 1024 * 1024;
 
 /** A file that the data-out API serves itself. */
 export class DirectFile implements RemoteFile {
   readonly name: string;
   readonly size: number;
-  readonly maximumRangeBytes = RANGE_BYTES;
+  readonly maximumRangeBytes = rangeBytes;
   readonly #api: DataOutApi;
   readonly #fileId: string;
   readonly #query: FileQuery;

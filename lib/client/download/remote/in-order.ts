@@ -5,7 +5,7 @@ import type { Transport } from '../../transport.ts';
 import type { ObjectVersion, RemoteFile } from './remote-file.ts';
 
 /** Bytes of one request. A piece is held in memory until those before it are taken. */
-const PIECE_BYTES = 5 * 1024 * 1024;
+const defaultPieceBytes = 5 * 1024 * 1024;
 
 export interface InOrderOptions {
   readonly connections: number;
@@ -27,7 +27,7 @@ export async function* inOrder(
 ): AsyncGenerator<Uint8Array, void, undefined> {
   const abort = new AbortController();
   const signal = options.signal ? AbortSignal.any([options.signal, abort.signal]) : abort.signal;
-  const pieceBytes = Math.min(PIECE_BYTES, remote.maximumRangeBytes ?? PIECE_BYTES);
+  const pieceBytes = Math.min(defaultPieceBytes, remote.maximumRangeBytes ?? defaultPieceBytes);
   let version: ObjectVersion | undefined;
   const fetchPiece = async (range: ByteRange): Promise<readonly Uint8Array[]> => {
     const backoff = options.transport.backoff(signal);

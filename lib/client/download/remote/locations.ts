@@ -9,7 +9,7 @@ export interface TimedLocation extends Location {
 }
 
 /** No request begins this shortly before an address expires, or in the last quarter of a shorter life. */
-const MARGIN_MS = 30_000;
+const marginMs = 30_000;
 
 /** Asks for addresses, some of them ahead: a small file then costs one round trip, not two. */
 export class Locations {
@@ -43,7 +43,7 @@ export class Locations {
     const location = await this.#proxy.location(name, { signal });
     // The lifetime is by the service's clock, and is counted here by a stopwatch: this machine's clock may be wrong.
     const { lifetimeMs } = location;
-    const end = asked + lifetimeMs - Math.min(MARGIN_MS, lifetimeMs / 4);
+    const end = asked + lifetimeMs - Math.min(marginMs, lifetimeMs / 4);
     return { ...location, isFresh: () => performance.now() < end, dropped: false };
   }
 }

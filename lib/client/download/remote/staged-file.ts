@@ -14,7 +14,7 @@ import {
 /** Statuses that S3 gives when an address, or the session that signed it, has expired. */
 const refusals = new Set([400, 401, 403]);
 /** Most addresses in a row that storage may refuse. */
-const MOST_ADDRESSES = 3;
+const mostAddresses = 3;
 
 /** A staged container, served by storage at addresses that the proxy gives. */
 export class StagedFile implements RemoteFile {
@@ -72,7 +72,7 @@ export class StagedFile implements RemoteFile {
       if (!refused) throw error;
       // The proxy knows whether the file is still there.
       if (this.#drop(location)) this.#renewed();
-      if (addresses >= MOST_ADDRESSES) throw error;
+      if (addresses >= mostAddresses) throw error;
     }
   }
 

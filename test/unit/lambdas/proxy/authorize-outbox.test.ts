@@ -94,7 +94,7 @@ describe('a refusal with its reason', () => {
   const refused = async (headers: Record<string, string>, detail: string) =>
     expect(await authorize(headers)).toEqual(answer('Deny', 'refused', { detail }));
 
-  test('before anybody is looked up: no visa, one that is no token, an expired one, an unknown key', async () => {
+  test('before a user is looked up: no visa, a visa that is no token, an expired one, an unknown key', async () => {
     const cut = (token: string) => token.slice(0, -4);
     await refused({}, missing);
     await refused({ Authorization: right }, missing);
@@ -105,11 +105,11 @@ describe('a refusal with its reason', () => {
     );
     await refused(
       { 'X-GA4GH-Visa': await (await makeTestIssuer({ kid: 'other' })).visa(), Authorization: right },
-      'the visa was refused (unknown-kid): the issuer has no key of this id',
+      'the visa was refused (unknown_kid): the issuer has no key of this id',
     );
     await refused(
       { 'X-GA4GH-Visa': `${cut(visa)}AAAA`, Authorization: right },
-      'the visa was refused (bad-signature): the signature does not verify',
+      'the visa was refused (bad_signature): the signature does not verify',
     );
     expect(asked).toEqual([]);
   });
