@@ -1,17 +1,18 @@
-import { entitledDataset, grantsOf } from '../../direct/access.ts';
-import { plaintextName } from '../../direct/file-name.ts';
-import type { DirectCatalogue, ListedFile } from '../../direct/ports.ts';
+import { entitlementsTo } from '../../direct/access.ts';
+import { displayFileName } from '../../direct/file-name.ts';
+import type { DatasetFile, DirectCatalogue } from '../../direct/ports.ts';
 import { bearerToken } from '../../http/authorization.ts';
 import { commonHeaders, type HttpReply } from '../../http/reply.ts';
 import type { HttpRequest } from '../../http/request.ts';
 import type { VisaRules } from '../../visas/index.ts';
 import { pathIdentifier } from '../path-identifier.ts';
+import { verifiedToken } from '../verified-token.ts';
 
 /** What `GET /metadata/datasets/{datasetId}/files` needs. */
 export interface DatasetFilesEndpoint {
   readonly rules: VisaRules;
   readonly catalogue: Pick<DirectCatalogue, 'decide' | 'filesOfDataset'>;
-  /** Told once the listing has ended, also by breaking off. */
+  /** Called once, when the listing has ended or has broken off. */
   readonly served: (access: DatasetListing) => void;
 }
 
@@ -33,8 +34,9 @@ export async function listDatasetFiles(
   request: HttpRequest,
   { rules, catalogue, served }: DatasetFilesEndpoint,
 ): Promise<HttpReply<AsyncIterable<string>>> {
-  const grants = await grantsOf(bearerToken(request), rules);
-  const datasetId = await entitledDataset(pathIdentifier(request, 'datasetId'), grants, catalogue);
+  const { grants } = await verifiedToken(bearerToken(request), rules);
+  const wanted = { datasetId: pathIdentifier(request, 'datasetId') };
+  const [{ datasetId }] = await entitlementsTo(wanted, grants, catalogue);
   const pages = catalogue.filesOfDataset(datasetId)[Symbol.asyncIterator]();
   const first = await pages.next();
   return {
@@ -46,8 +48,8 @@ export async function listDatasetFiles(
 
 async function* listing(
   datasetId: string,
-  first: IteratorResult<readonly ListedFile[], unknown>,
-  rest: AsyncIterator<readonly ListedFile[]>,
+  first: IteratorResult<readonly DatasetFile[], unknown>,
+  rest: AsyncIterator<readonly DatasetFile[]>,
   ended: (rows: number) => void,
 ): AsyncGenerator<string> {
   let rows = 0;
@@ -68,13 +70,13 @@ async function* listing(
 }
 
 /** Members that are not known are null, not absent: clients in the field read them all. */
-function entry(datasetId: string, file: ListedFile) {
+function entry(datasetId: string, file: DatasetFile) {
   const [checksum] = file.plaintextChecksums;
   const md5 = file.plaintextChecksums.find(({ type }) => type === 'MD5');
   return {
     fileId: file.fileId,
     datasetId,
-    displayFileName: plaintextName(file),
+    displayFileName: displayFileName(file),
     fileName: file.submissionFilePath,
     fileSize: file.archiveFileSize ?? null,
     // The member that older clients compare, always as MD5.

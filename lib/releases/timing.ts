@@ -1,1 +1,0 @@
-export { systemTiming, type Timing } from '../contract/timing.ts';
