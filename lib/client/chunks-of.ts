@@ -1,11 +1,11 @@
 import type { Readable } from 'node:stream';
 
 /**
- * The chunks of a stream one by one, just as they come. The iterator of a stream would put those that wait together into
- * one: a copy of every byte of a large transfer.
+ * The chunks of a stream, each as it came. The stream's own iterator joins chunks that wait, which copies every byte of a
+ * large transfer.
  *
- * @param heldBytes when more than this waits, the stream is paused
- * @throws what the stream fails with; Error when it is closed before its end
+ * @param heldBytes the stream is paused while more than this waits
+ * @throws the error of the stream; Error if it is closed before its end
  */
 export async function* chunksOf(stream: Readable, heldBytes: number): AsyncGenerator<Uint8Array, void, undefined> {
   const waiting: Uint8Array[] = [];

@@ -10,14 +10,14 @@ export interface BasicCredentials {
   readonly password: string;
 }
 
-/** What {@link connect} needs. Secrets come from functions, so that whoever renews a file is noticed. */
+/** Settings of {@link connect}. Secrets come from functions, so that a renewed file is read again. */
 export interface ConnectionSettings {
   /** Base URLs, such as `https://….amazonaws.com/v1/`. */
   readonly proxyUrl?: string | undefined;
   readonly dataOutUrl?: string | undefined;
   readonly visa?: (() => Promise<string>) | undefined;
   readonly basic?: (() => Promise<BasicCredentials>) | undefined;
-  /** Gets each remark for the user once. A remark may hold text of a token. Default: remarks are dropped. */
+  /** Receives each remark for the user, once. A remark may hold text of a token. Default: remarks are dropped. */
   readonly note?: (text: string) => void;
   readonly transport: Transport;
 }
@@ -28,14 +28,14 @@ export interface ServiceConnection {
   readonly proxyUrl: URL | undefined;
   /** Base URL of the data-out API; its path ends in `/`. */
   readonly dataOutUrl: URL | undefined;
-  /** The visa or passport. Asked again when it was refused: files are renewed. */
+  /** Gives the visa or passport. It is asked again after a refusal, since the user may have renewed the file. */
   readonly visa: () => Promise<string>;
   readonly basic: (() => Promise<BasicCredentials>) | undefined;
   readonly note: (text: string) => void;
   readonly transport: Transport;
 }
 
-/** @throws ClientError `usage` when a URL is none, holds credentials, or is not encrypted */
+/** @throws ClientError `usage` if a URL is not valid, holds credentials, or is not encrypted */
 export function connect(settings: ConnectionSettings): ServiceConnection {
   const { transport, basic, note } = settings;
   const told = new Set<string>();
@@ -53,7 +53,9 @@ export function connect(settings: ConnectionSettings): ServiceConnection {
 }
 
 function noVisa(): ClientError {
-  return new ClientError('usage', 'there is no visa', { remedy: 'Name the file of your visa or passport.' });
+  return new ClientError('usage', 'there is no visa', {
+    remedy: 'Name the file of your visa or passport with --visa.',
+  });
 }
 
 function baseUrl(text: string | undefined, what: string, transport: Transport): URL | undefined {
@@ -63,8 +65,8 @@ function baseUrl(text: string | undefined, what: string, transport: Transport): 
     new ClientError('usage', `the address of the ${what} API ${message}`, {
       remedy: 'It looks like https://data-out.example.org/v1/.',
     });
-  if (url === undefined || !/^https?:$/.test(url.protocol)) throw problem('is no http address');
-  // The text is not repeated: it may hold a password.
+  if (url === undefined || !/^https?:$/.test(url.protocol)) throw problem('is not an http address');
+  // The message does not repeat the text: it may hold a password.
   if (url.username || url.password) throw problem('holds credentials, which would end up in logs');
   if (url.search || url.hash) throw problem('has a query or a fragment');
   if (!url.pathname.endsWith('/')) url.pathname += '/';
@@ -78,25 +80,25 @@ interface Secrets {
   readonly basic: string | undefined;
 }
 
-/** Header lines of {@link authorized}, by the secrets. */
+/** Makes the header lines of {@link authorized} from the secrets. */
 export type Credentials = (secrets: Secrets) => Partial<TransportRequest>;
 
-/** A request that {@link authorized} completes. */
+/** A request to which {@link authorized} adds the credentials. */
 export interface AuthorizedRequest {
-  /** What is asked for, for error texts. */
+  /** Names the request in errors, such as `the listing`. */
   readonly what: string;
   readonly needsVisa: boolean;
   readonly request: Pick<TransportRequest, 'method' | 'url' | 'headers' | 'body' | 'signal'>;
   readonly credentials: Credentials;
-  /** Chooses from a passport that is too large for the headers. Default: then nothing is sent. */
+  /** Chooses a visa from a passport that is too large for the headers. Default: nothing is sent then. */
   readonly choice?: VisaChoice;
-  /** Statuses that are a reply besides those below 300. */
+  /** Statuses from 300 on that are returned as a reply, not thrown. */
   readonly accepts?: readonly number[];
 }
 
 /**
- * Sends a request with the user's credentials, as often as the transport's patience allows. When they are refused they
- * are read again, and sent again if they have changed.
+ * Sends a request with the user's credentials, and retries it as the transport's policy says. If the service refuses the
+ * credentials, they are read again; if they have changed, the request is sent once more.
  *
  * @returns a reply with a status below 300
  * @throws ClientError
@@ -108,7 +110,7 @@ export async function authorized(connection: ServiceConnection, options: Authori
   let renewed = false;
   for (;;) {
     const secrets = await secretsOf(connection, options.needsVisa);
-    // Outside: a choice that asks the service has a patience of its own.
+    // Outside the try: a choice that asks the service retries by itself.
     const complete = await fitting(connection, options, secrets);
     try {
       const reply = await transport.send(complete);
@@ -116,7 +118,7 @@ export async function authorized(connection: ServiceConnection, options: Authori
       throw await refusal(reply, what, transport.timing.now());
     } catch (error) {
       if (error instanceof ServiceError && error.status === 401) {
-        // The same again would be refused again.
+        // The same credentials would be refused again.
         if (renewed || isSame(secrets, await secretsOf(connection, options.needsVisa))) throw error;
         renewed = true;
       } else {
@@ -127,9 +129,9 @@ export async function authorized(connection: ServiceConnection, options: Authori
 }
 
 /**
- * The request with its credentials, and if need be with one visa in place of a passport, so that a gateway takes it.
+ * The request with its credentials. One visa takes the place of a passport that is too large for a gateway.
  *
- * @throws ClientError `usage` when nothing fits
+ * @throws ClientError `usage` if nothing fits
  */
 async function fitting(
   { transport, note }: ServiceConnection,
@@ -148,7 +150,7 @@ async function fitting(
   return complete(chosen.visa);
 }
 
-/** Whether a gateway takes headers of this size. */
+/** Whether the headers of a request are small enough for a gateway. */
 export function headersFit(transport: Transport, request: TransportRequest): boolean {
   return transport.headerBytes(request) <= limits.requestHeaderBytes;
 }

@@ -10,7 +10,7 @@ import { type ChosenVisa, datasetVisa, oversize, type VisaChoice, visasForAll } 
 export interface DatasetFile {
   readonly fileId: string;
   readonly datasetId: string;
-  /** Last part of the path; not to be used as a path without a look. */
+  /** Last part of the path. It comes from the submitter: check it before it becomes a path. */
   readonly displayName: string;
   readonly path: string;
   /** Bytes of the plaintext. */
@@ -19,19 +19,19 @@ export interface DatasetFile {
   readonly checksum: { readonly value: string; readonly type: string } | undefined;
 }
 
-/** What a file would be, without its bytes. */
+/** What the service says of a file before it is fetched. */
 export interface Description {
-  /** The service's name for it; not to be used as a path without a look. */
+  /** The service's name for it. Check it before it becomes a path. */
   readonly name: string;
   readonly size: number;
   readonly etag: string | undefined;
 }
 
-/** What of a file is wanted, beside its id. */
+/** The form of a file and the part of it that a request asks for. */
 export interface FileQuery {
-  /** Base64 of the 32 bytes of a public key: a Crypt4GH container for it. Absent: the plaintext. */
+  /** Base64 of the 32 bytes of a public key: asks for a Crypt4GH container for it. Default: the plaintext. */
   readonly publicKey?: string | undefined;
-  /** Of the plaintext, bytes [start, end). */
+  /** Bytes [start, end) of the plaintext. Default: all. */
   readonly coordinates?: { readonly start: number; readonly end: number } | undefined;
 }
 
@@ -40,26 +40,26 @@ const datasetFilesBytes = 512 * 1024 * 1024;
 const bearer = (visa: string) => ({ headers: { authorization: `Bearer ${visa}` } });
 const asReader: Credentials = ({ visa }) => bearer(visa);
 
-/** The data-out API: files straight from the archive, for whoever has a visa. */
+/** The data-out API: gives files straight from the archive to holders of a visa. */
 export class DataOutApi {
   readonly connection: ServiceConnection;
   readonly #url: URL;
-  /** By file id: the visa that grants it, out of a passport too large for a header. */
+  /** The visa that grants a file, by file id, if the passport is too large for a header. */
   readonly #granting = new Map<string, ChosenVisa & { readonly passport: string }>();
 
-  /** @throws ClientError `usage` when the connection has no address of a data-out API */
+  /** @throws ClientError `usage` if the connection has no address of a data-out API */
   constructor(connection: ServiceConnection) {
     if (connection.dataOutUrl === undefined) {
       throw new ClientError('usage', 'there is no address of the data-out API', {
         remedy: 'Give it with --direct-url, DATA_OUT_DIRECT_URL or the configuration file.',
       });
     }
-    // A visa is all that it takes: no password is sent there, nor asked for.
+    // This API takes a visa alone. No password is sent to it, so none is asked for.
     this.connection = { ...connection, basic: undefined };
     this.#url = connection.dataOutUrl;
   }
 
-  /** Stable ids of the datasets that are granted and released. @throws ClientError */
+  /** Stable ids of the released datasets that the visas grant. @throws ClientError */
   async datasets(options: { signal?: AbortSignal | undefined } = {}): Promise<string[]> {
     const request = { url: new URL('metadata/datasets', this.#url), ...options };
     const { connection } = this;
@@ -75,7 +75,7 @@ export class DataOutApi {
         const found = await this.#datasetsOf(request, { ...connection, visa: async () => visa });
         for (const id of found) ids.add(id);
       } catch (error) {
-        // In a passport may be visas of issuers that this service does not trust.
+        // A passport may hold visas of issuers that this service does not trust.
         if (!(error instanceof ServiceError && error.status === 401)) throw error;
         refusals.push(error);
       }
@@ -106,7 +106,7 @@ export class DataOutApi {
     options: { signal?: AbortSignal | undefined } = {},
   ): Promise<Description> {
     const reply = await this.request(fileId, query, { method: 'HEAD', ...options }).catch(async (error: unknown) => {
-      // A reply to HEAD has no body that would say why; one to GET has.
+      // A refused HEAD has no body with the reason; GET has one.
       if (error instanceof ServiceError) await (await this.request(fileId, query, { ...options })).discard();
       throw error;
     });
@@ -118,10 +118,10 @@ export class DataOutApi {
   }
 
   /**
-   * SHA-256 of the whole plaintext as ingestion recorded it, from the file's DRS object: unlike the list of a dataset, this
-   * needs no dataset, and leaves out a checksum that is not of the bytes that are served.
+   * SHA-256 of the whole plaintext as ingestion recorded it, from the file's DRS object. Unlike the list of a dataset, it
+   * needs no dataset, and holds no checksum of other bytes than those that are served.
    *
-   * @returns lower-case hex; `undefined` when the service lists none, or gives no DRS object
+   * @returns lower-case hex; `undefined` if the service lists none, or gives no DRS object
    * @throws ClientError
    */
   async sha256Of(fileId: string, options: { signal?: AbortSignal | undefined } = {}): Promise<string | undefined> {
@@ -136,7 +136,7 @@ export class DataOutApi {
   }
 
   /**
-   * One request for a file. Statuses 412 and 416 are replies.
+   * Sends one request for a file. Replies with the statuses 412 and 416 are returned, not thrown.
    *
    * @throws ClientError
    */
@@ -171,7 +171,7 @@ export class DataOutApi {
     };
   }
 
-  /** Asks the service which visa of a passport grants a file: the body of a DRS POST has room for a whole passport. */
+  /** Asks the service which visa of a passport grants a file. The body of a DRS POST has room for a whole passport. */
   async #grantingVisa(fileId: string, passport: string, signal: AbortSignal | undefined): Promise<ChosenVisa> {
     const known = this.#granting.get(fileId);
     if (known?.passport === passport) return known;
@@ -232,7 +232,7 @@ function datasetFile(row: unknown): DatasetFile {
   };
 }
 
-/** DRS 1.5, Checksum: names of types are those of the IANA registry of named information. */
+/** DRS 1.5, Checksum: a type has its name in the IANA registry of named information. */
 function sha256In(object: unknown): string | undefined {
   const { checksums } = object as { readonly checksums?: unknown };
   for (const each of Array.isArray(checksums) ? (checksums as unknown[]) : []) {
@@ -244,7 +244,7 @@ function sha256In(object: unknown): string | undefined {
   return undefined;
 }
 
-/** RFC 6266 § 4: the name in UTF-8 when there is one, else the plain one. */
+/** The file name in UTF-8 if there is one, else the plain one (RFC 6266 § 4). */
 function fileNameIn(disposition = ''): string | undefined {
   const [, encoded] = /filename\*=UTF-8''([^;]+)/i.exec(disposition) ?? [];
   const [, quoted] = /filename="((?:[^"\\]|\\.)*)"/i.exec(disposition) ?? [];

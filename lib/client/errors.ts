@@ -1,15 +1,15 @@
 /**
- * What the user of the client can do next, as one stable code each. `lib/cli` maps a code to an exit code once.
+ * One stable code for each thing that the user can do next. `lib/cli` maps each code to an exit code.
  *
  * - `usage`: correct the command, the settings or the request
- * - `unauthenticated`, `forbidden`: present other credentials; nothing with these
- * - `not_found`: there is nothing of that name for this user
- * - `partial`: some files are whole, others are not: run it again
+ * - `unauthenticated`, `forbidden`: present other credentials
+ * - `not_found`: check the name; this user has nothing of that name
+ * - `partial`: run it again; some files are whole, others are not
  * - `local_disk`: make room, or choose another folder or name
- * - `unavailable`: the network or the service fails; the same may work later
- * - `damaged`: the bytes are not what was encrypted: ask for the file again
- * - `interrupted`: the user stopped it
- * - `protocol`: the other side answers what no such service answers: tell the operator
+ * - `unavailable`: try again later; the network or the service fails
+ * - `damaged`: ask for the file again; its bytes are not what was encrypted
+ * - `interrupted`: go on with the same command; the user stopped it
+ * - `protocol`: check the address, or tell the operator; no such service answers like this
  */
 export type ClientErrorCode =
   | 'usage'
@@ -44,11 +44,11 @@ export class ClientError extends Error {
   }
 }
 
-/** No answer, or one that says "later". Whoever gets it may repeat the same call. */
+/** There was no answer, or one that says "later". The same call may succeed later. */
 export class UnavailableError extends ClientError {
   /** Milliseconds that the other side asked to wait. */
   readonly retryAfterMs: number | undefined;
-  /** Whether waiting can help; it cannot with a certificate that nobody trusts. */
+  /** Whether waiting can help. It cannot if a certificate is not trusted, for example. */
   readonly retryable: boolean;
   constructor(
     message: string,
@@ -60,12 +60,12 @@ export class UnavailableError extends ClientError {
   }
 }
 
-/** The service refused the call with a problem document (RFC 9457), or with a bare status. */
+/** The service refused the call, with a problem document (RFC 9457) or with a status alone. */
 export class ServiceError extends ClientError {
   readonly status: number;
-  /** The service's own stable code, such as `invalid_request`; `undefined` when the reply was no problem document. */
+  /** The service's own stable code, such as `invalid_request`; `undefined` without a problem document. */
   readonly problemCode: string | undefined;
-  /** Names the call in the operator's logs. */
+  /** Identifies the call in the operator's logs. */
   readonly requestId: string | undefined;
   constructor(
     code: ClientErrorCode,
@@ -83,39 +83,43 @@ export class ServiceError extends ClientError {
   }
 }
 
-/** Segments of a container do not authenticate, also when fetched again. All others are there. */
+/** Some segments of a container do not authenticate, even after a second fetch. All others are kept. */
 export class DamagedFileError extends ClientError {
   /** Indices from 0, ascending. */
   readonly segments: readonly number[];
   constructor(fileName: string, segments: readonly number[]) {
     const named = segments.slice(0, 5).join(', ') + (segments.length > 5 ? ', …' : '');
     const what = segments.length === 1 ? `segment ${named} does` : `${segments.length} segments (${named}) do`;
-    super('damaged', `${fileName}: ${what} not authenticate, also when fetched again`, {
+    super('damaged', `${fileName}: ${what} not authenticate, even after a second fetch`, {
       remedy: 'Run the command again: it fetches only what is missing. If that fails too, ask for a new export.',
     });
     this.segments = segments;
   }
 }
 
-/** The bytes of a whole file are not those of the catalogue. Nothing of it can be used. */
+/** The checksum of a whole file is not the one in the catalogue. Nothing of the file can be used. */
 export class ChecksumError extends ClientError {
-  /** @param sums SHA-256 in hex: of what came, and as the service lists it */
+  /** @param sums SHA-256 in hex: of the bytes received, and as the service lists it */
   constructor(fileName: string, sums: { readonly found: string; readonly listed: string }) {
-    super('damaged', `${fileName}: what came has the SHA-256 ${sums.found}, and the service lists ${sums.listed}`, {
-      remedy: 'Do not use what came. Run the same command again; if the checksum is wrong again, tell the operator.',
-    });
+    super(
+      'damaged',
+      `${fileName}: the file received has the SHA-256 ${sums.found}, but the service lists ${sums.listed}`,
+      {
+        remedy: 'Run the same command again. If the checksum is wrong again, tell the operator.',
+      },
+    );
   }
 }
 
-/** The user's signal. */
+/** The user stopped the work by a signal. */
 export function interrupted(cause?: unknown): ClientError {
   return new ClientError('interrupted', 'interrupted', {
-    remedy: 'Run the same command again to go on where it stopped.',
+    remedy: 'Run the same command again: it goes on where it stopped.',
     cause,
   });
 }
 
-/** @throws ClientError `interrupted` when the signal has been given. */
+/** @throws ClientError `interrupted` if the signal is aborted. */
 export function throwIfInterrupted(signal: AbortSignal | undefined): void {
   if (signal?.aborted) throw interrupted();
 }

@@ -4,20 +4,23 @@ import { ClientError } from './errors.ts';
 export interface ForwardProxies {
   readonly https?: string | undefined;
   readonly http?: string | undefined;
-  /** Comma-separated: `*`, host names (a leading dot or `*.` or none: also their subdomains), addresses, each with `:port` or not. */
+  /**
+   * Comma-separated: `*`, host names or addresses, each with `:port` or without. A host name also covers its subdomains; a
+   * leading `.` or `*.` changes nothing.
+   */
   readonly none?: string | undefined;
 }
 
-/** Whether a host is this machine itself. */
+/** Whether the host of a URL is this machine itself. */
 export function isLoopback({ hostname }: URL): boolean {
-  // A URL has an IPv4 address in this form, however it was written.
+  // The URL parser writes every IPv4 address in this form.
   return hostname === 'localhost' || hostname === '[::1]' || /^127\.\d+\.\d+\.\d+$/.test(hostname);
 }
 
 /**
- * The proxy that a request to `url` goes through. This machine is never reached through one.
+ * The proxy for a request to `url`. Requests to this machine itself never go through one.
  *
- * @throws ClientError `usage` when the setting is no URL
+ * @throws ClientError `usage` if the setting is not a URL
  */
 export function proxyFor(url: URL, proxies: ForwardProxies): URL | undefined {
   const setting = url.protocol === 'https:' ? proxies.https : proxies.http;
@@ -25,8 +28,8 @@ export function proxyFor(url: URL, proxies: ForwardProxies): URL | undefined {
   const text = /^[a-z]+:\/\//i.test(setting) ? setting : `http://${setting}`;
   const proxy = URL.canParse(text) ? new URL(text) : undefined;
   if (proxy?.protocol === 'http:' || proxy?.protocol === 'https:') return proxy;
-  // The setting may hold a password: it is not repeated.
-  throw new ClientError('usage', `the setting of the ${url.protocol.slice(0, -1).toUpperCase()} proxy is no URL`, {
+  // The message does not repeat the setting: it may hold a password.
+  throw new ClientError('usage', `the setting of the ${url.protocol.slice(0, -1).toUpperCase()} proxy is not a URL`, {
     remedy: 'Set HTTPS_PROXY to a URL such as http://proxy.example.org:3128, or remove it.',
   });
 }

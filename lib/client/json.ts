@@ -4,18 +4,18 @@ import type { TransportReply } from './transport.ts';
 /**
  * The reply's JSON.
  *
- * @throws ClientError `protocol` when it is none; what reading it throws
+ * @throws ClientError `protocol` if it is not JSON; errors of the transport
  */
 export async function readJson(reply: TransportReply, maximumBytes?: number): Promise<unknown> {
   const body = await reply.text(maximumBytes);
   try {
     return JSON.parse(body);
   } catch {
-    throw unexpected('is no JSON');
+    throw unexpected('is not JSON');
   }
 }
 
-/** A member that must be text. @throws ClientError `protocol` */
+/** A member that must be text, not empty. @throws ClientError `protocol` */
 export function text(value: unknown, name: string): string {
   const found = member(value, name);
   if (typeof found !== 'string' || found === '') throw unexpected(`has no ${name}`);
@@ -42,6 +42,6 @@ function member(value: unknown, name: string): unknown {
 
 function unexpected(what: string): ClientError {
   return new ClientError('protocol', `the service's reply ${what}`, {
-    remedy: 'Look at the address: what answers there does not behave like a data-out service.',
+    remedy: 'Check the address: the server there does not behave like a data-out service.',
   });
 }

@@ -3,8 +3,8 @@ import { buildConnector } from 'undici';
 import { ReadMemory } from './read-memory.ts';
 
 /**
- * Makes connections that read up to a MiB at once, where Node.js reads 64 KiB each into memory of its own: of a large
- * transfer that is most of the work.
+ * Makes connections that read up to 1 MiB at once. By default Node.js reads 64 KiB at once, each time into new memory; in a
+ * large transfer that is most of the work.
  */
 export function largeReads(options: buildConnector.BuildOptions): buildConnector.connector {
   return (target, callback) => {
@@ -12,10 +12,10 @@ export function largeReads(options: buildConnector.BuildOptions): buildConnector
     const memory = new ReadMemory();
     const onread = {
       buffer: () => memory.next(),
-      // False stops the reading until the consumer has caught up, as with any other socket.
+      // False pauses the socket until the consumer has caught up.
       callback: (bytes: number) => socket?.push(memory.read(bytes)) ?? false,
     };
-    // What this returns is the socket; only its declaration does not say so.
+    // The connector returns the socket, although its declaration does not say so.
     socket = buildConnector({ ...options, onread } as buildConnector.BuildOptions)(
       target,
       callback,

@@ -12,27 +12,27 @@ const certificateCodes = new Set([
   'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
 ]);
 
-/** What OpenSSL says of bytes that are no TLS, under its code or, in older versions of Node.js, in its words. */
+/** How OpenSSL names bytes that are not TLS: in its code or, in older versions of Node.js, in its message. */
 const noTls = /wrong.version.number|packet.length.too.long|unknown.protocol|http.request/i;
 
-/** Codes that a wrong address has, too: no use in waiting long where nobody has ever answered. */
+/** Codes that a wrong address causes, too. They are retried only for an origin that has answered before. */
 const addressCodes = new Set(['ENOTFOUND', 'ECONNREFUSED', 'EHOSTUNREACH', 'ENETUNREACH', 'UND_ERR_CONNECT_TIMEOUT']);
 
 const words: Readonly<Record<string, string>> = {
   ENOTFOUND: 'there is no such host',
   EAI_AGAIN: 'the name cannot be looked up at the moment',
-  ECONNREFUSED: 'nobody listens there',
+  ECONNREFUSED: 'no service listens there',
   ECONNRESET: 'the connection broke',
   EPIPE: 'the connection broke',
   UND_ERR_SOCKET: 'the connection broke',
   UND_ERR_RES_CONTENT_LENGTH_MISMATCH: 'the reply ended too early',
-  UND_ERR_CONNECT_TIMEOUT: 'no connection within the time',
-  UND_ERR_HEADERS_TIMEOUT: 'no answer within the time',
+  UND_ERR_CONNECT_TIMEOUT: 'no connection in time',
+  UND_ERR_HEADERS_TIMEOUT: 'no answer in time',
   UND_ERR_BODY_TIMEOUT: 'the transfer stalled',
 };
 
 /**
- * The failure of a connection in the client's words. Only the host of the URL is named: the rest may be a secret.
+ * The failure of a connection in the client's words. Of the URL only the host is named: the rest may be a secret.
  *
  * @param known whether the origin has answered before
  */
@@ -43,15 +43,15 @@ export function networkError(error: unknown, url: URL, known: boolean): Unavaila
       retryable: false,
       remedy:
         'If your network or service has a certificate authority of its own, name its PEM file with --ca or ' +
-        'NODE_EXTRA_CA_CERTS. If not, somebody may be listening: ask the operator.',
+        'NODE_EXTRA_CA_CERTS. If not, the connection may be intercepted: ask the operator.',
     });
   }
   if (noTls.test(code) || (code === 'EPROTO' && noTls.test(String(error)))) {
-    return new UnavailableError(`${url.host}: what answers there does not speak https (${code})`, {
+    return new UnavailableError(`${url.host}: the server there does not speak https (${code})`, {
       retryable: false,
       remedy:
-        'Look at host and port. Write http:// only for a service on this machine: to any other, your visa and password ' +
-        'would travel in clear.',
+        'Check host and port. Write http:// only for a service on this machine: to any other machine, your visa and ' +
+        'password would travel unencrypted.',
     });
   }
   const refusal = tunnelRefusal(error);
@@ -59,32 +59,32 @@ export function networkError(error: unknown, url: URL, known: boolean): Unavaila
     const remedy =
       refusal === 407
         ? 'Put its user name and password into HTTPS_PROXY: http://USER:PASSWORD@host:port.'
-        : 'Ask who runs it to allow this host, or name the host in NO_PROXY if it can be reached without.';
+        : 'Ask its operator to allow this host. If the host can be reached without the proxy, name it in NO_PROXY.';
     return new UnavailableError(`your forward proxy refuses ${url.host} (status ${refusal})`, {
       retryable: false,
       remedy,
     });
   }
   const what = words[code] ?? 'the connection failed';
-  // A server that speaks TLS ends the connection at the first byte.
+  // A server that expects TLS ends an unencrypted connection at the first byte.
   const isPlain = url.protocol === 'http:' && !known;
   return new UnavailableError(`${url.host}: ${what}${code && ` (${code})`}`, {
     retryable: known || !addressCodes.has(code),
     remedy: addressCodes.has(code)
-      ? 'Look at the address, the network and HTTPS_PROXY; data-out doctor tries them one by one.'
+      ? 'Check the address, the network and HTTPS_PROXY; data-out doctor tries them one by one.'
       : isPlain
-        ? 'Look at the address: does the service speak https://? If not, run the same command again later.'
+        ? 'Check the address: does the service speak https://? If not, run the same command again later.'
         : 'Run the same command again when the network works.',
   });
 }
 
-/** Status with which a forward proxy answered `CONNECT` (RFC 9110 § 9.3.6); the library has it in its words alone. */
+/** Status of a forward proxy's answer to `CONNECT` (RFC 9110 § 9.3.6); the library gives it in its message alone. */
 function tunnelRefusal(error: unknown): number | undefined {
   const [, status] = /^Proxy response \((\d{3})\)/.exec(error instanceof Error ? error.message : '') ?? [];
   return status === undefined ? undefined : Number(status);
 }
 
-/** The innermost code: libraries wrap what the system said. Several addresses of one host make an AggregateError. */
+/** The innermost code: libraries wrap the system's error. A host with several addresses fails with an AggregateError. */
 function codeOf(error: unknown): string {
   let found = '';
   for (let current = error; current instanceof Error; current = current.cause) {

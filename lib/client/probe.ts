@@ -1,34 +1,34 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import type { Transport } from './transport.ts';
 
-/** The certificate by which a server proved its name. It was accepted. */
+/** The certificate of a server, which was accepted. */
 export interface ServerCertificate {
-  /** Names that it is for, as the certificate has them. */
+  /** The names that it is for, as in the certificate. */
   readonly subject: string;
   readonly issuer: string;
   readonly validUntil: Date;
 }
 
-/** What a first look at a server shows. */
+/** The answer of a server to a first request. */
 export interface Probe {
   readonly status: number;
-  /** By the server's clock; to the second. */
+  /** Time of the answer by the server's clock, to the second. */
   readonly date: Date | undefined;
-  /** When that was by this machine's clock: half-way between question and answer. */
+  /** The same by this machine's clock: half-way between request and answer. */
   readonly localDate: Date;
-  /** How long the answer took, in milliseconds. */
+  /** Milliseconds from request to answer. */
   readonly elapsedMs: number;
   readonly certificate: ServerCertificate | undefined;
-  /** The reply, when it is JSON. */
+  /** The parsed reply; `undefined` if it is not JSON. */
   readonly json: unknown;
 }
 
-/** Told by undici of each connection that is ready, with its socket. */
+/** Channel on which undici reports each new connection with its socket. */
 const connected = 'undici:client:connected';
 const probeBytes = 4 * 1024 * 1024;
 
 /**
- * Asks for something that needs no credentials, and looks at the connection.
+ * Sends a request that needs no credentials, and notes the certificate of its connection.
  *
  * @throws UnavailableError, ClientError
  */

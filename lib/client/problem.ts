@@ -5,13 +5,14 @@ import type { TransportReply } from './transport.ts';
 /** Statuses that say "later" (RFC 9110 § 15, RFC 6585 § 4). */
 const later = new Set([408, 425, 429, 500, 502, 503, 504]);
 
-/** A problem document is short. */
+/** Most bytes that are read of a problem document. */
 const problemBytes = 64 * 1024;
 
 /**
- * The error that a refusing reply is, with the service's own words (RFC 9457, or DRS's Error). Reads the reply to its end.
+ * Makes an error of a reply that refuses, in the service's own words (RFC 9457, or the Error of DRS). Reads the reply to its
+ * end.
  *
- * @param what was asked for, such as `the listing`
+ * @param what names the request, such as `the listing`
  */
 export async function refusal(reply: TransportReply, what: string, now: Date): Promise<ClientError> {
   const problem = await problemIn(reply);
@@ -36,9 +37,9 @@ function remedyOf(
   code: ClientErrorCode,
   said: string | undefined,
 ): string | undefined {
-  // RFC 6585 § 5: on the way to the service, a gateway may take less than the service's own does.
+  // RFC 6585 § 5: a gateway on the way may allow smaller headers than the service's own gateway.
   if (status === 431) return fewerHeaders;
-  // The service itself says why: who does not is another one, or a gateway that knows no such path.
+  // This service always gives a code. Without one, another service answered, or a gateway that does not know the path.
   if (problemCode === undefined && status !== 407) return remedies.protocol;
   return code === 'unauthenticated' ? renewal(said) : remedies[code];
 }
@@ -47,7 +48,7 @@ const headersTooLarge = 'a gateway refused the headers as too large; the visa or
 
 /** What to do about headers that are too large. */
 export const fewerHeaders =
-  'Save the one visa that this needs in a file and name that with --visa, or ask for a passport with fewer visas; data-out doctor shows what is in it.';
+  'Save the one visa that this needs in a file and name it with --visa, or ask for a passport with fewer visas; data-out doctor shows the visas in it.';
 
 const codes: Readonly<Record<number, ClientErrorCode>> = {
   401: 'unauthenticated',
@@ -57,18 +58,19 @@ const codes: Readonly<Record<number, ClientErrorCode>> = {
 };
 
 const remedies: Partial<Record<ClientErrorCode, string>> = {
-  forbidden: 'The visa does not grant this, or the dataset is not released: ask whoever decides about access.',
-  not_found: 'Look at the name with data-out list; a staged copy expires after some weeks and can be exported again.',
-  protocol: 'Look at the address: what answers there does not behave like a data-out service.',
+  forbidden:
+    'The visa does not grant this, or the dataset is not released: ask the data access committee or the operator.',
+  not_found: 'Check the name with data-out list. A staged copy expires after some weeks; ask for a new export then.',
+  protocol: 'Check the address: the server there does not behave like a data-out service.',
 };
 
-/** What to do about refused credentials, as far as the service says which of them it refused. */
+/** What to do about refused credentials, by which of them the service says that it refused. */
 function renewal(said = ''): string {
   if (/password|user name/i.test(said)) {
-    return 'Look at --username, and at the password: --password-file, DATA_OUT_PASSWORD, or what you typed.';
+    return 'Check --username, and the password: --password-file, DATA_OUT_PASSWORD, or what you typed.';
   }
-  if (/visa|passport/i.test(said)) return 'Get a new visa, and name its file with --visa; data-out doctor looks at it.';
-  return 'Get a new visa, look at user name and password; data-out doctor says which of them is refused.';
+  if (/visa|passport/i.test(said)) return 'Get a new visa, and name its file with --visa; data-out doctor checks it.';
+  return 'Get a new visa, and check user name and password; data-out doctor says which of them is refused.';
 }
 
 interface Problem {
@@ -94,7 +96,7 @@ async function problemIn(reply: TransportReply): Promise<Problem> {
     };
     const violations = (parsed as { violations?: unknown }).violations;
     return {
-      // DRS has a word of its own for it.
+      // DRS calls it `msg`.
       detail: text('detail') ?? text('msg'),
       title: text('title'),
       code: text('code'),
@@ -116,7 +118,7 @@ function wordsOf({ detail, title, violations = [] }: Problem): string | undefine
   return violations.length > 0 ? violations.join('; ') : (detail ?? title);
 }
 
-/** Text from the network, for one line of a message: without control characters, at most 500 characters. */
+/** Text from the network as one line of at most 500 characters: it is shown to the user. */
 function oneLine(text: string): string {
   return text.replaceAll(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, ' ').slice(0, 500);
 }

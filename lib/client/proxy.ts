@@ -6,7 +6,7 @@ import { outboxVisa } from './visa-choice.ts';
 
 /** A staged container in the caller's outbox. */
 export interface ListedFile {
-  /** As the service says it: not to be used as a path without a look. */
+  /** As the service gives it. Check it before it becomes a path. */
   readonly name: string;
   /** Bytes of the container. */
   readonly size: number;
@@ -15,16 +15,16 @@ export interface ListedFile {
   readonly expires: Date | undefined;
 }
 
-/** Where storage serves a container. The URL is a secret for as long as it lives. */
+/** Where storage serves a container. The URL is a secret until it expires. */
 export interface Location {
   readonly url: URL;
   readonly expiresAt: Date;
-  /** From the service's answer to `expiresAt`, by the service's own clock. */
+  /** Milliseconds from the service's answer to `expiresAt`, by the service's own clock. */
   readonly lifetimeMs: number;
   readonly size: number;
 }
 
-/** What `POST /export/{kind}` takes. */
+/** Body of `POST /export/{kind}`. */
 export interface ExportRequest {
   readonly id: string;
   /** Default: `datasetId`. */
@@ -37,26 +37,26 @@ export interface ExportRequest {
   readonly kind?: string;
 }
 
-/** Rows that are asked for at once. */
+/** Rows of one request. */
 const rowsPerPage = 10_000;
-/** A row has about 300 bytes; more of the service's pages than this are no listing. */
+/** Most bytes of a page; a row has about 300. */
 const pageBytes = 64 * 1024 * 1024;
 
-/** Twice this, and the other headers, are within what a gateway takes. */
+/** Longest visa that is sent twice: with the other headers, that is within the limit of a gateway. */
 const mostTwiceBytes = 4_500;
 
 const asResearcher: Credentials = ({ visa, basic }) => ({
-  // Both ways: some intermediaries take the first away. A long passport fits only once.
+  // In both headers: some intermediaries remove Proxy-Authorization. A long passport fits only once.
   ...(visa.length <= mostTwiceBytes && { proxyAuthorization: `Bearer ${visa}` }),
   headers: { 'x-ga4gh-visa': visa, ...(basic !== undefined && { authorization: basic }) },
 });
 
-/** The proxy API: exports of administrators, the outbox of researchers. */
+/** The proxy API: administrators ask for exports, researchers read their outbox. */
 export class ProxyApi {
   readonly connection: ServiceConnection;
   readonly #url: URL;
 
-  /** @throws ClientError `usage` when the connection has no address of a proxy API */
+  /** @throws ClientError `usage` if the connection has no address of a proxy API */
   constructor(connection: ServiceConnection) {
     if (connection.proxyUrl === undefined) {
       throw new ClientError('usage', 'there is no address of the proxy API', {
@@ -78,7 +78,7 @@ export class ProxyApi {
       const { files } = await this.listPage({ page, perPage: rowsPerPage, ...options });
       const first = files[0]?.name;
       if (first !== undefined && first === before) {
-        throw new ClientError('protocol', 'the service gives the same page of its listing again and again');
+        throw new ClientError('protocol', 'the service gives the same page of its listing twice');
       }
       before = first;
       yield* files;
@@ -95,7 +95,7 @@ export class ProxyApi {
     const { page, perPage, signal } = options;
     const url = this.#at('files');
     url.search = new URLSearchParams({ inbox: 'false', page: `${page}`, per_page: `${perPage}` }).toString();
-    // A listing that breaks off does not parse: then the whole page is asked for again.
+    // A listing that breaks off does not parse; the whole page is asked for again then.
     const parsed = await this.#repeated('the listing', { url, signal }, (reply) => readJson(reply, pageBytes));
     return { files: rowsOf(parsed, 'files').map(listedFile) };
   }
@@ -103,7 +103,7 @@ export class ProxyApi {
   /**
    * A URL that serves the container without credentials.
    *
-   * @throws ClientError `not_found` when there is no such file in this user's outbox
+   * @throws ClientError `not_found` if there is no such file in this user's outbox
    */
   async location(name: string, options: { signal?: AbortSignal | undefined } = {}): Promise<Location> {
     const url = this.#at(`stream/${encodeURIComponent(name)}`);
@@ -112,7 +112,7 @@ export class ProxyApi {
     return await this.#repeated(what, { url, ...options }, (reply) => parseLocation(reply, name));
   }
 
-  /** Asks for an export; the service answers before it is decided upon. @throws ClientError */
+  /** Asks for an export. The service answers before it decides on the request. @throws ClientError */
   async export(
     request: ExportRequest,
     options: { signal?: AbortSignal | undefined } = {},
@@ -139,7 +139,7 @@ export class ProxyApi {
     return new URL(path, this.#url);
   }
 
-  /** A GET whose whole reply is tried again when it breaks off. */
+  /** Sends a GET, and sends it again if the reply breaks off. */
   async #repeated<T>(
     what: string,
     request: Pick<TransportRequest, 'url' | 'signal'>,

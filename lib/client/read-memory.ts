@@ -1,27 +1,27 @@
-/** Bytes of one slab. */
+/** Bytes of one slab of memory. */
 const slabBytes = 1024 * 1024;
-/** When less than this is left of a slab, the next one begins. */
+/** If less than this is left of a slab, the next one begins. */
 const leastReadBytes = 256 * 1024;
-/** Slabs that wait to be used again. */
+/** Most slabs that wait to be used again. */
 const mostFree = 32;
 
 interface Slab {
   readonly memory: Buffer;
-  /** Bytes read into it, and those of them that nobody looks at any more. */
+  /** Bytes read into it, and bytes of those that were given back. */
   filled: number;
   done: number;
-  /** Nothing more is read into it. */
+  /** Whether nothing more is read into it. */
   isFull: boolean;
 }
 
 const free: Slab[] = [];
 const slabs = new WeakMap<ArrayBufferLike, Slab>();
 
-/** Memory that one connection reads into, one slab after the other. */
+/** Memory for the reads of one connection, one slab after the other. */
 export class ReadMemory {
   #slab: Slab | undefined;
 
-  /** Where the next read goes. */
+  /** The memory for the next read. */
   next(): Buffer {
     if (this.#slab && slabBytes - this.#slab.filled < leastReadBytes) {
       this.#slab.isFull = true;
@@ -32,7 +32,7 @@ export class ReadMemory {
     return this.#slab.memory.subarray(this.#slab.filled);
   }
 
-  /** What has been read: the first bytes of what `next` gave. */
+  /** The bytes that were read: the first of those that `next` gave. */
   read(bytes: number): Buffer {
     const slab = this.#slab;
     if (slab === undefined) throw new TypeError('expected a call of next before');
@@ -42,9 +42,8 @@ export class ReadMemory {
 }
 
 /**
- * Says that nobody looks at these bytes any more: to be said once, by who took them off a reply. When that was said of all
- * bytes of a slab, it is used again; a slab of which it was not is left to the garbage collector, which has much less to
- * do then.
+ * Gives bytes of a reply back, once; the caller does not use them any more. A slab is used again when all of its bytes were
+ * given back. The garbage collector takes a slab whose bytes were not.
  */
 export function giveBack(chunks: Iterable<Uint8Array>): void {
   for (const { buffer, length } of chunks) {

@@ -1,18 +1,18 @@
 import type { Timing } from '../contract/timing.ts';
 import { interrupted, throwIfInterrupted, UnavailableError } from './errors.ts';
 
-/** How often and how soon something is tried again. */
+/** How often and how soon a failed attempt is repeated. */
 export interface RetryPolicy {
-  /** Attempts without any success between them, the first one included. */
+  /** Failed attempts in a row after which the work is given up. */
   readonly attempts: number;
   readonly firstDelayMs: number;
   readonly longestDelayMs: number;
 }
 
-/** About two minutes of patience with a network that is gone. */
+/** About two minutes until a network that is gone is given up. */
 export const defaultRetryPolicy: RetryPolicy = { attempts: 10, firstDelayMs: 250, longestDelayMs: 30_000 };
 
-/** Longest wait that a reply may ask for, in milliseconds. */
+/** Longest wait that a reply may ask for. */
 const longestRetryAfterMs = 300_000;
 
 /** Counts the failures of one piece of work and waits between its attempts. */
@@ -28,16 +28,16 @@ export class Backoff {
     this.#signal = signal;
   }
 
-  /** Something came: the next failure is a first one again. */
+  /** Some bytes came: the next failure counts as the first one again. */
   progressed(): void {
     this.#failures = 0;
   }
 
   /**
-   * Waits until the next attempt: twice as long each time, half of it by chance so that many do not come back at once,
-   * and as long as the other side asked for.
+   * Waits until the next attempt: twice as long each time, and at least as long as the other side asked for. Half of the wait
+   * is random, so that many clients do not come back at once.
    *
-   * @throws `error` when it is none that time heals, or there is no attempt left; ClientError `interrupted`
+   * @throws `error` if waiting cannot help or no attempt is left; ClientError `interrupted`
    */
   async failed(error: unknown): Promise<void> {
     throwIfInterrupted(this.#signal);
@@ -47,7 +47,7 @@ export class Backoff {
     if (this.#failures >= attempts) throw error;
     const step = Math.min(longestDelayMs, firstDelayMs * 2 ** (this.#failures - 1));
     const asked = Math.min(error.retryAfterMs ?? 0, longestRetryAfterMs);
-    // Above what was asked for, never below it.
+    // Never below what was asked for.
     const delay = Math.max(step, asked) * (asked >= step ? 1 : 0.5) + step * 0.5 * this.#timing.random();
     try {
       await this.#timing.sleep(delay, this.#signal);
@@ -57,7 +57,7 @@ export class Backoff {
   }
 }
 
-/** Milliseconds that a `Retry-After` header asks for: seconds or a date (RFC 9110 § 10.2.3). */
+/** Milliseconds that a `Retry-After` header asks for, in seconds or as a date (RFC 9110 § 10.2.3). */
 export function retryAfterMs(value: string | undefined, now: Date): number | undefined {
   if (value === undefined) return undefined;
   if (/^\d+$/.test(value.trim())) return Number(value) * 1000;

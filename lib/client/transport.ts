@@ -11,14 +11,15 @@ import { Backoff, defaultRetryPolicy, type RetryPolicy } from './retry.ts';
 export interface TransportSettings {
   /** Default: none. */
   readonly proxies?: ForwardProxies;
-  /** Certificates in PEM of authorities that are trusted besides those that Node.js trusts. */
+  /** Certificates in PEM of authorities to trust besides those that Node.js trusts. */
   readonly extraAuthorities?: string | undefined;
-  /** Whether `http://` may be used with other machines; default: no. */
+  /** Whether `http://` is allowed to other machines; default: no. */
   readonly insecureHttp?: boolean;
   /** `User-Agent` of every request. */
   readonly userAgent: string;
-  /** A connection on which so long nothing comes, in milliseconds, is given up; default 30,000. */
+  /** A connection on which no byte comes for so many milliseconds is given up; default 30,000. */
   readonly stallMs?: number;
+  /** A connection that is not ready after so many milliseconds is given up; default 10,000. */
   readonly connectMs?: number;
   readonly retries?: RetryPolicy;
   readonly timing?: Timing;
@@ -28,7 +29,7 @@ export interface TransportRequest {
   readonly method?: 'GET' | 'HEAD' | 'POST';
   readonly url: URL;
   readonly headers?: Readonly<Record<string, string>>;
-  /** Left out where the request goes through a proxy, which would take it for its own credentials. */
+  /** Left out if the request goes through a forward proxy, which would take it for its own credentials. */
   readonly proxyAuthorization?: string | undefined;
   readonly body?: string;
   readonly signal?: AbortSignal | undefined;
@@ -36,33 +37,33 @@ export interface TransportRequest {
 
 export interface TransportReply {
   readonly status: number;
-  /** Value of a header; several are joined. */
+  /** Value of a header; several values are joined. */
   header(name: string): string | undefined;
-  /** To be read to its end or given up with `discard`: a connection is free again only then. */
+  /** Read it to its end or give it up with `discard`: only then is the connection free again. */
   readonly body: AsyncIterable<Uint8Array>;
   text(maximumBytes?: number): Promise<string>;
-  /** Ends a reply of which nothing more is wanted. */
+  /** Ends a reply whose rest is not wanted. */
   discard(): Promise<void>;
 }
 
 const defaultStallMs = 30_000;
 const defaultConnectMs = 10_000;
-/** Shorter than storage and load balancers keep an idle connection. */
+/** Shorter than the time for which storage and load balancers keep an idle connection. */
 const keepAliveMs = 15_000;
-/** Bytes that have come and that nobody has taken yet, of one reply. */
+/** Most bytes of one reply that wait to be taken. */
 const heldBytes = 1024 * 1024;
 const defaultTextBytes = 1024 * 1024;
 
 /**
- * HTTP as the whole client does it: connections are kept and used again, forward proxies and additional certificate
- * authorities respected, `http://` refused but on this machine. Redirections are never followed, so that credentials
- * stay with the origin they are meant for.
+ * HTTP for the whole client. It keeps connections and uses them again, and respects forward proxies and additional
+ * certificate authorities. It refuses `http://` to other machines. It never follows redirections, so that credentials reach
+ * no other origin.
  */
 export class Transport implements AsyncDisposable {
   readonly timing: Timing;
   readonly #settings: TransportSettings;
   readonly #dispatchers = new Map<string, Dispatcher>();
-  /** Origins that have answered once: what they fail with later is more likely to pass. */
+  /** Origins that have answered once: a later failure is more likely to pass. */
   readonly #known = new Set<string>();
 
   constructor(settings: TransportSettings) {
@@ -74,15 +75,15 @@ export class Transport implements AsyncDisposable {
     return this.#settings.retries ?? defaultRetryPolicy;
   }
 
-  /** For work that is tried several times. */
+  /** A back-off for one piece of work. */
   backoff(signal: AbortSignal | undefined): Backoff {
     return new Backoff(this.retries, this.timing, signal);
   }
 
   /**
-   * One request, tried once. Any status is a reply.
+   * Sends one request, once. Any status is a reply.
    *
-   * @throws UnavailableError; ClientError `usage`, `interrupted`. The body throws the same.
+   * @throws UnavailableError; ClientError `usage`, `interrupted`. Reading the body throws the same.
    */
   async send(request: TransportRequest): Promise<TransportReply> {
     const { url, method = 'GET', body, signal } = request;
@@ -108,7 +109,7 @@ export class Transport implements AsyncDisposable {
     }
   }
 
-  /** What counts against a gateway's limit: bytes of the request line, of the names and of the values of all headers. */
+  /** Bytes that count against a gateway's limit: the request line, and the names and values of all headers. */
   headerBytes(request: TransportRequest): number {
     const { url, method = 'GET' } = request;
     const added = { host: url.host, connection: 'keep-alive', ...this.#headersOf(request) };
@@ -127,21 +128,21 @@ export class Transport implements AsyncDisposable {
   }
 
   /**
-   * @throws ClientError `usage` when the URL is neither `https://` nor this machine, unless that was allowed
+   * @throws ClientError `usage` for `http://` to another machine, unless the settings allow it
    */
   checkScheme(url: URL): void {
     if (url.protocol === 'https:') return;
     if (url.protocol === 'http:' && (this.#settings.insecureHttp || isLoopback(url))) return;
     throw new ClientError(
       'usage',
-      `${url.protocol}//${url.host} is not encrypted: anybody on the way could read the credentials`,
+      `${url.protocol}//${url.host} is not encrypted: others on the network could read your credentials`,
       {
-        remedy: 'Use an https:// address. With --insecure-http the client goes on all the same.',
+        remedy: 'Use an https:// address, or give --insecure-http to accept the risk.',
       },
     );
   }
 
-  /** Ends every connection; what is under way fails. */
+  /** Ends every connection; requests under way fail. */
   async close(): Promise<void> {
     await Promise.all([...this.#dispatchers.values()].map((dispatcher) => dispatcher.destroy()));
     this.#dispatchers.clear();
@@ -166,7 +167,7 @@ export class Transport implements AsyncDisposable {
       headersTimeout: stallMs,
       bodyTimeout: stallMs,
       keepAliveTimeout: keepAliveMs,
-      // One request at a time on a connection: behind a large reply no other must wait.
+      // One request at a time on a connection: no request waits behind a large reply.
       pipelining: 1,
     };
     return proxy === undefined
@@ -175,15 +176,15 @@ export class Transport implements AsyncDisposable {
   }
 }
 
-/** What Node.js trusts, with what `NODE_EXTRA_CA_CERTS` names. */
+/** The authorities that Node.js trusts, with those of `NODE_EXTRA_CA_CERTS`. */
 function trustedAuthorities(): readonly string[] {
-  // Node.js 22 has the second before 22.15.
+  // Node.js before 22.15 has only the second.
   return typeof tls.getCACertificates === 'function' ? tls.getCACertificates('default') : tls.rootCertificates;
 }
 
 function asReply(reply: Dispatcher.ResponseData, failure: (error: unknown) => unknown): TransportReply {
   const { statusCode: status, headers, body } = reply;
-  // A body that breaks after it was given up is nobody's business.
+  // A body may break after it was given up: that is no error.
   body.on('error', () => undefined);
   async function* bytes(): AsyncGenerator<Uint8Array, void, undefined> {
     try {

@@ -4,11 +4,11 @@ import { grantType } from '../contract/visa-type.ts';
 /** One visa out of a passport that is too large for a header. */
 export interface ChosenVisa {
   readonly visa: string;
-  /** For the user: which visa it is, and what is missed by sending it alone. */
+  /** For the user: which visa it is, and which files it does not reach. */
   readonly note: string;
 }
 
-/** Chooses a visa of `passport` for one request; `undefined` when none will do. */
+/** Chooses a visa of `passport` for one request; `undefined` if no visa serves. */
 export type VisaChoice = (
   passport: string,
   fits: (visa: string) => boolean,
@@ -18,15 +18,15 @@ interface Grant {
   readonly visa: string;
   readonly iss: string;
   readonly sub: string;
-  /** The dataset, by the name that the issuer has for it. */
+  /** The issuer's name of the dataset. */
   readonly value: string;
   /** Seconds since 1970. */
   readonly exp: number;
 }
 
 /**
- * For the outbox: the service shows the part of each identity in a passport, so any visa of an identity shows its part.
- * The passport's own identity comes first, then they follow in code unit order, as in the service.
+ * Chooses for the outbox. The service shows the files of each identity in a passport, and any visa of an identity shows the
+ * files of that identity. The passport's own identity comes first; the others follow in code unit order, as in the service.
  */
 export const outboxVisa: VisaChoice = (passport, fits) => {
   const grants = grantsIn(passport).filter(({ visa }) => fits(visa));
@@ -40,7 +40,7 @@ export const outboxVisa: VisaChoice = (passport, fits) => {
   return { visa: chosen.visa, note: `${sending(passport, chosen)}.${missing}` };
 };
 
-/** For a dataset: the visa that names it. Of several, the one that lasts longest. */
+/** Chooses for a dataset: the visa that names it. Of several, the one that lasts longest. */
 export function datasetVisa(datasetId: string): VisaChoice {
   return (passport, fits) => {
     const named = grantsIn(passport).filter(({ visa, value }) => fits(visa) && namesDataset(value, datasetId));
@@ -56,7 +56,7 @@ export function visasForAll(passport: string, fits: (visa: string) => boolean): 
   return [...new Map(grants.map(({ iss, value, visa }) => [JSON.stringify([iss, value]), visa])).values()];
 }
 
-/** Visas that can grant by themselves: those with conditions need the others beside them. */
+/** Visas that can grant by themselves. A visa with conditions needs others beside it. */
 function grantsIn(passport: string): Grant[] {
   return (visasIn(passport) ?? []).flatMap((visa) => {
     const { iss, sub, exp, ga4gh_visa_v1: object } = unverifiedClaims(visa) ?? {};
@@ -79,7 +79,7 @@ function sending(passport: string, { iss, sub, value }: Grant): string {
   return `${oversize(passport)}: of its visas, only that ${which} is sent`;
 }
 
-/** Beginning of each note about a passport that is too large for a header. */
+/** The beginning of a note about a passport that is too large for a header. */
 export function oversize(passport: string): string {
   return `The passport has ${passport.length} bytes, which do not fit a header`;
 }

@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 
 /**
- * Source of randomness for keys and nonces (Crypt4GH § 5.2, § 5.3), `size` bytes a call. The default everywhere is
- * `randomBytes` of node:crypto. Each call must give memory of its own: what was used as a key is overwritten afterwards.
+ * Source of randomness for keys and nonces (Crypt4GH § 5.2, § 5.3); gives `size` bytes. The default everywhere is
+ * `randomBytes` of node:crypto. Each call must return new memory, since keys are overwritten after use.
  */
 export type Random = (size: number) => Uint8Array;
 
@@ -11,34 +11,34 @@ export const systemRandom: Random = randomBytes;
 /** Bytes in pieces of any size: a Node stream, a Web stream, a generator, an array of buffers. */
 export type ByteSource = AsyncIterable<Uint8Array> | Iterable<Uint8Array>;
 
-/** @throws TypeError when it is none. Bytes by themselves are none either: they would come number by number. */
+/** @throws TypeError if it is not a source. A single `Uint8Array` is not one: it would be read number by number. */
 export function expectByteSource(source: ByteSource): void {
   const isObject = typeof source === 'object' && source !== null;
   if (isObject && !ArrayBuffer.isView(source) && (Symbol.asyncIterator in source || Symbol.iterator in source)) return;
   throw new TypeError(
-    'expected a stream, an array or another iterable of Uint8Array; put bytes by themselves into an array',
+    'expected a stream, an array or another iterable of Uint8Array; put a single Uint8Array into an array',
   );
 }
 
-/** The same memory as a Buffer. @throws TypeError when it is none: strings, say, of a Node stream with an encoding. */
+/** The same memory as a Buffer. @throws TypeError for anything else, such as strings of a Node stream with an encoding. */
 export function asBuffer(bytes: Uint8Array): Buffer {
   if (!ArrayBuffer.isView(bytes)) throw new TypeError(`expected bytes as a Uint8Array, got a ${typeof bytes}`);
   return Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 }
 
-/** @throws RangeError when `bytes` is not `length` bytes long: an error of the caller, not of the data. */
+/** @throws RangeError if `bytes` is not `length` bytes long: an error of the caller, not of the data. */
 export function expectLength(bytes: Uint8Array, length: number, what: string): void {
   if (bytes.length !== length) throw new RangeError(`expected ${what} of ${length} bytes, got ${bytes.length}`);
 }
 
-/** @throws RangeError when there is none. */
+/** @throws RangeError if the list is empty. */
 export function expectSome(list: readonly unknown[], what: string): void {
   if (list.length === 0) throw new RangeError(`expected at least one ${what}`);
 }
 
 /**
- * Overwrites key material that is no longer needed. JavaScript gives no promise that no copy is left: the engine may
- * have moved the bytes, and strings cannot be overwritten; a passphrase can be given as bytes.
+ * Overwrites key material that is no longer needed. Copies may still be left: the engine may have moved the bytes, and
+ * strings cannot be overwritten. Give a passphrase as bytes to have none as a string.
  */
 export function wipe(...secrets: readonly (Uint8Array | undefined)[]): void {
   for (const secret of secrets) secret?.fill(0);

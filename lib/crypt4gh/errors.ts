@@ -1,4 +1,4 @@
-/** What is wrong with a header (Crypt4GH § 3.2, § 3.3.3): ask for the file again, another key will not help. */
+/** What is wrong with a header (Crypt4GH § 3.2, § 3.3.3). Ask for the file again; another key does not help. */
 export type HeaderErrorCode =
   | 'bad-magic'
   | 'unsupported-version'
@@ -17,9 +17,9 @@ export type HeaderErrorCode =
 export type BodyErrorCode =
   | 'segment-authentication-failed'
   | 'truncated-segment'
-  /** Only where the size is known: the body ends between two segments, too early. */
+  /** Only if the size is known: the body ends too early, between two segments. */
   | 'truncated-body'
-  /** Only where the size is known: the body goes on after its end. */
+  /** Only if the size is known: the body goes on after its end. */
   | 'oversized-body';
 
 /** What is wrong with a key or key file (key format; RFC 7748 § 6.1 for `weak-public-key`). */
@@ -34,7 +34,7 @@ export type KeyErrorCode =
 /** What is wrong with the passphrase of a key file (key format). */
 export type PassphraseErrorCode = 'passphrase-required' | 'wrong-passphrase';
 
-/** Every `code` this folder raises. They are stable. */
+/** Every `code` of an error of this library. Codes are stable. */
 export type Crypt4ghErrorCode =
   | HeaderErrorCode
   | BodyErrorCode
@@ -43,8 +43,8 @@ export type Crypt4ghErrorCode =
   | 'no-decryptable-packet';
 
 /**
- * Base of every error about data. A wrong argument (length of a key array, empty list) is a `RangeError` instead.
- * `message` never holds key material, a passphrase or plaintext.
+ * Base class of every error about data. A wrong argument, such as an empty list, is a `RangeError` instead. `message` never
+ * holds key material, a passphrase or plaintext.
  */
 export abstract class Crypt4ghError extends Error {
   abstract readonly code: Crypt4ghErrorCode;
@@ -53,7 +53,7 @@ export abstract class Crypt4ghError extends Error {
   }
 }
 
-/** The header breaks the format, or uses a part of it that nobody may guess at (Crypt4GH § 2.4, § 3.2). */
+/** The header breaks the format, or uses an unknown part of it (Crypt4GH § 2.4, § 3.2). Nothing is guessed. */
 export class MalformedHeaderError extends Crypt4ghError {
   readonly code: HeaderErrorCode;
   constructor(code: HeaderErrorCode, message: string) {
@@ -63,26 +63,26 @@ export class MalformedHeaderError extends Crypt4ghError {
 }
 
 /**
- * No packet opens with the given keys: try another key. The header itself is well formed (Crypt4GH § 3.2.1). With
- * `isOfOtherSender` a packet would open, and the sender that was asked for did not write it: no other key helps.
+ * No packet opens with the given keys: try another key. The header itself is well formed (Crypt4GH § 3.2.1). If
+ * `isOfOtherSender` is true, a key fits, but another sender than the expected one wrote the packet: no other key helps.
  */
 export class NoMatchingKeyError extends Crypt4ghError {
   readonly code = 'no-decryptable-packet';
-  /** Packets in the header; each is for one recipient. */
+  /** Number of packets in the header; each is for one recipient. */
   readonly packetCount: number;
   /**
-   * Recipients that the header can be for, at most. Each needs a data key packet; packets too short to be one are not
-   * counted. A header with one data key and no edit list of four lengths or more is for exactly so many.
+   * Most recipients that the header can be for: the number of packets long enough for a data key. The number is exact for a
+   * header with one data key and no edit list of four lengths or more.
    */
   readonly recipientCount: number;
-  /** Whether a given key opens packets, but only such as another writer than `sender` wrote. */
+  /** Whether a given key opens packets, but none of the expected `sender`. */
   readonly isOfOtherSender: boolean;
   constructor(packetCount: number, recipientCount: number, isOfOtherSender = false) {
     const recipients = recipientCount === 1 ? '1 recipient' : `${recipientCount} recipients`;
     super(
       isOfOtherSender
         ? 'the given key opens the header, but the expected sender did not write it'
-        : `the file was not encrypted for the given key: its header is for at most ${recipients}, and this key is none of theirs`,
+        : `the file was not encrypted for the given key: its header is for at most ${recipients}, all with other keys`,
     );
     this.packetCount = packetCount;
     this.recipientCount = recipientCount;
@@ -98,8 +98,8 @@ const bodyProblems: Readonly<Record<BodyErrorCode, string>> = {
 };
 
 /**
- * A segment is not what its writer sealed (Crypt4GH § 3.4.2). Plaintext given out before is authentic; nothing of this
- * segment is.
+ * A segment is not as its writer sealed it (Crypt4GH § 3.4.2). Plaintext that was given out before is authentic; nothing of
+ * this segment is given out.
  */
 export class DamagedBodyError extends Crypt4ghError {
   readonly code: BodyErrorCode;
@@ -117,7 +117,7 @@ export class DamagedBodyError extends Crypt4ghError {
   }
 }
 
-/** The key or key file cannot be used: give another one (key format; RFC 7748 § 6.1 for points of small order). */
+/** The key or key file cannot be used (key format; RFC 7748 § 6.1 for points of small order): give another one. */
 export class UnusableKeyError extends Crypt4ghError {
   readonly code: KeyErrorCode;
   constructor(code: KeyErrorCode, message: string) {
@@ -126,7 +126,7 @@ export class UnusableKeyError extends Crypt4ghError {
   }
 }
 
-/** The key file is protected: ask (again) for its passphrase (key format). */
+/** The key file is protected (key format): ask for its passphrase, or ask again. */
 export class PassphraseError extends Crypt4ghError {
   readonly code: PassphraseErrorCode;
   constructor(code: PassphraseErrorCode) {

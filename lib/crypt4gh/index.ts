@@ -1,6 +1,6 @@
 /**
- * Crypt4GH, version 1 (GA4GH File Encryption Standard): the format alone, bytes in, bytes out. "Crypt4GH § n" in this
- * folder is a section of that standard; key files follow the key format of its Python reference implementation.
+ * Crypt4GH, version 1 (GA4GH File Encryption Standard): the format alone, bytes in, bytes out. In this folder "Crypt4GH § n"
+ * is a section of that standard. "Key format" is the format of key files of its Python reference implementation.
  */
 
 export {
@@ -42,7 +42,7 @@ export {
 export type { ByteSource, Random } from './bytes.ts';
 export * from './errors.ts';
 export { addRecipients } from './header/add-recipients.ts';
-export { editedSize } from './header/edit-list.ts';
+export { editedSize, type KeptRange, keptRanges } from './header/edit-list.ts';
 export { encryptHeader } from './header/encrypt-header.ts';
 export { headerLength, headerLimits } from './header/header.ts';
 export { type OpenedHeader, openHeader } from './header/open-header.ts';

@@ -5,14 +5,14 @@ import { macBytes, nonceBytes, segmentOverhead } from './sizes.ts';
 const algorithm = 'chacha20-poly1305';
 const options = { authTagLength: macBytes } as const;
 
-/** Encrypts to nonce, ciphertext and MAC in one piece. A nonce must never be used twice with one key. */
+/** Encrypts; returns nonce, ciphertext and MAC in one piece. A nonce must never be used twice with one key. */
 export function seal(plaintext: Uint8Array, key: CipherKey, nonce: Uint8Array): Buffer {
   const sealed = Buffer.allocUnsafeSlow(plaintext.length + segmentOverhead);
   sealInto(sealed, plaintext, key, nonce);
   return sealed;
 }
 
-/** The same into memory that is there; `plaintext` may lie in it. */
+/** As {@link seal}, but writes to `target`; `plaintext` may lie in that memory. */
 export function sealInto(target: Uint8Array, plaintext: Uint8Array, key: CipherKey, nonce: Uint8Array): void {
   const cipher = createCipheriv(algorithm, key, nonce, options);
   const ciphertext = cipher.update(plaintext);
@@ -23,12 +23,12 @@ export function sealInto(target: Uint8Array, plaintext: Uint8Array, key: CipherK
   release(ciphertext);
 }
 
-/** Below this, giving memory back costs more than it is worth. */
+/** Memory of fewer bytes is not given back: that would cost more than it saves. */
 const releasedFromBytes = 4_096;
 
 /**
- * Gives the memory of a large result of the cipher back at once. The garbage collector counts such memory too late: a
- * thread would hold hundreds of segments that nobody needs, and each new one would be cold.
+ * Gives the memory of a large result of the cipher back at once. The garbage collector frees such memory late: a thread would
+ * hold hundreds of unused segments, and each new one would be outside the cache.
  */
 export function release({ buffer, byteLength }: Buffer): void {
   const isAlone = buffer instanceof ArrayBuffer && buffer.byteLength === byteLength;
@@ -36,7 +36,7 @@ export function release({ buffer, byteLength }: Buffer): void {
 }
 
 /**
- * The reverse of {@link seal}; `undefined` when it does not authenticate, and then nothing of it is given out.
+ * The reverse of {@link seal}; `undefined` if it does not authenticate.
  *
  * @param sealed at least 28 bytes.
  */

@@ -2,15 +2,17 @@ import { DamagedBodyError } from './errors.ts';
 
 /** Plaintext bytes of a full segment (Crypt4GH § 3.4.2). */
 export const SEGMENT_BYTES = 65_536;
+/** Bytes of a data key (Crypt4GH § 3.2.3). */
+export const dataKeyBytes = 32;
 /** Nonce and MAC bytes around the ciphertext (Crypt4GH § 3.4.2). */
 export const nonceBytes = 12;
 export const macBytes = 16;
-/** Bytes that encryption adds to a segment, and to whatever else is sealed. */
+/** Bytes that encryption adds to a segment or a packet. */
 export const segmentOverhead = nonceBytes + macBytes;
 /** Bytes of a full segment in the body (Crypt4GH § 3.4.2). */
 export const ENCRYPTED_SEGMENT_BYTES = SEGMENT_BYTES + segmentOverhead;
 
-/** The size as a bigint. @throws RangeError when it is negative, no whole number, or a number above 2^53 - 1. */
+/** The size as a bigint. @throws RangeError if it is negative, not a whole number, or a number above 2^53 - 1. */
 export function checkedSize(size: number | bigint, what: string): bigint {
   const valid = typeof size === 'bigint' ? size >= 0n : Number.isSafeInteger(size) && size >= 0;
   if (!valid) throw new RangeError(`expected ${what} as a whole number of bytes, got ${size}`);
@@ -24,10 +26,10 @@ function sameKind(result: bigint, given: number | bigint): number | bigint {
 }
 
 /**
- * Bytes of the body that `plain` bytes of plaintext become (Crypt4GH § 3.4.2). Nothing becomes nothing here, as with the Python
- * reference; some writers make one empty segment (28 bytes) of it.
+ * Bytes of the body of a plaintext of `plain` bytes (Crypt4GH § 3.4.2). An empty plaintext has an empty body, as with the
+ * Python reference; some writers give it one empty segment of 28 bytes.
  *
- * @throws RangeError when `plain` is no size, or the result is above 2^53 - 1 and `plain` no bigint.
+ * @throws RangeError if `plain` is not a size, or if it is a number and the result is above 2^53 - 1.
  */
 export function encryptedBodySize(plain: number): number;
 export function encryptedBodySize(plain: bigint): bigint;
@@ -40,7 +42,7 @@ export function encryptedBodySize(plain: number | bigint): number | bigint {
 /**
  * Bytes of plaintext in a body of `body` bytes (Crypt4GH § 3.4.2), before any edit list.
  *
- * @throws DamagedBodyError `truncated-segment` when no body has that size; RangeError when `body` is no size.
+ * @throws DamagedBodyError `truncated-segment` if no body has that size; RangeError if `body` is not a size.
  */
 export function decryptedSize(body: number): number;
 export function decryptedSize(body: bigint): bigint;
@@ -55,34 +57,34 @@ export function decryptedSize(body: number | bigint): number | bigint {
   return sameKind(full * BigInt(SEGMENT_BYTES) + last, body);
 }
 
-/** What a header holds (Crypt4GH § 3.2), by which its length can be told before it is made. */
+/** The contents of a header (Crypt4GH § 3.2) that decide its length. */
 export interface HeaderShape {
-  /** Different recipients; each gets every packet. */
+  /** Number of different recipients; each gets every packet. */
   readonly recipients: number;
-  /** Default: 1. */
+  /** Number of data keys; default: 1. */
   readonly dataKeys?: number;
-  /** Lengths in the edit list; default: there is none. */
+  /** Number of lengths in the edit list; default: there is no edit list. */
   readonly editListLengths?: number | undefined;
 }
 
 /**
- * Bytes of the header that `encryptHeader` makes: 16, and for each recipient 108 for each data key and 76 + 8 k for an
- * edit list of k lengths (Crypt4GH § 2.2, § 3.2). Headers of other writers may be padded: take theirs from parsing.
+ * Bytes of the header that `encryptHeader` makes (Crypt4GH § 2.2, § 3.2): 16, and for each recipient 108 for each data key and
+ * 76 + 8 k for an edit list of k lengths. Headers of other writers may be padded: use {@link headerLength} for those.
  *
- * @throws RangeError when a count is no whole number.
+ * @throws RangeError if a count is not a whole number.
  */
 export function headerSize(shape: HeaderShape): number {
   const { recipients, dataKeys = 1, editListLengths } = shape;
   const counts = [recipients, dataKeys, editListLengths ?? 0];
   if (!counts.every((count) => Number.isSafeInteger(count) && count >= 0)) {
-    throw new RangeError(`expected whole numbers of what is in a header, got ${counts.join(', ')}`);
+    throw new RangeError(`expected counts of a header's contents as whole numbers, got ${counts.join(', ')}`);
   }
   const editList = editListLengths === undefined ? 0 : 76 + 8 * editListLengths;
   return 16 + recipients * (108 * dataKeys + editList);
 }
 
 /**
- * Bytes of the whole container that `plain` bytes of plaintext become (Crypt4GH § 2).
+ * Bytes of the whole container of a plaintext of `plain` bytes (Crypt4GH § 2).
  *
  * @throws RangeError as {@link encryptedBodySize} and {@link headerSize}.
  */

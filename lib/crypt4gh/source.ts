@@ -1,25 +1,25 @@
 import type { FileHandle } from 'node:fs/promises';
 import { asBuffer } from './bytes.ts';
 
-/** Bytes that can be read from anywhere: a file, HTTP ranges, an S3 object, memory. */
+/** A source that can be read at any position: a file, HTTP ranges, an S3 object, memory. */
 export interface RandomAccessSource {
-  /** The `length` bytes from `offset` on. After fewer the rest is asked for; none: the source ends there. */
+  /** Reads up to `length` bytes from `offset` on. After fewer bytes the rest is asked for; no bytes: the source ends there. */
   read(offset: number, length: number): Promise<Uint8Array>;
-  /** Bytes of the whole; `undefined` when it is not known. */
+  /** Bytes of the whole source; `undefined` if that is not known. */
   readonly size?: number | undefined;
 }
 
-/** Bytes of an open file. @throws RangeError for a pipe or device, which has no size whatever it gives. */
+/** Bytes of an open file. @throws RangeError for a pipe or device, which has no size. */
 export async function fileSize(file: FileHandle): Promise<number> {
   const status = await file.stat();
-  if (!status.isFile()) throw new RangeError('expected a regular file: pipes and devices are for streams');
+  if (!status.isFile()) throw new RangeError('expected a regular file; use the stream functions for a pipe or device');
   return status.size;
 }
 
 /**
- * An open file, for {@link openContainer} and {@link rearrange}; closing it stays with the caller. Its size is taken now.
+ * An open file as a source for {@link openContainer} and {@link rearrange}. Its size is read now. The caller closes it.
  *
- * @throws RangeError when it is no regular file.
+ * @throws RangeError if it is not a regular file.
  */
 export async function fileSource(file: FileHandle): Promise<RandomAccessSource> {
   const size = await fileSize(file);
@@ -38,12 +38,12 @@ export async function fileSource(file: FileHandle): Promise<RandomAccessSource> 
   };
 }
 
-/** Bytes in memory, for {@link openContainer} and {@link rearrange}. */
+/** Bytes in memory as a source for {@link openContainer} and {@link rearrange}. */
 export function bytesSource(bytes: Uint8Array): RandomAccessSource {
   return { size: bytes.length, read: async (offset, length) => asBuffer(bytes).subarray(offset, offset + length) };
 }
 
-/** The `length` bytes from `offset` on, in as many reads as that takes; fewer only where the source ends. */
+/** The `length` bytes from `offset` on, in as many reads as that takes; fewer only if the source ends. */
 export async function readFully(source: RandomAccessSource, offset: number, length: number): Promise<Buffer> {
   const parts: Uint8Array[] = [];
   const wanted = Math.max(0, Math.min(length, (source.size ?? Number.POSITIVE_INFINITY) - offset));
@@ -58,7 +58,7 @@ export async function readFully(source: RandomAccessSource, offset: number, leng
   return bytes.subarray(0, wanted);
 }
 
-/** Whether it is read by position, not from its start on. */
+/** Whether a source is read by position, not from start to end. */
 export function isRandomAccess(source: object): source is RandomAccessSource {
   return (
     typeof source === 'object' &&

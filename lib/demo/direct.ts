@@ -1,6 +1,6 @@
 import { buffer } from 'node:stream/consumers';
-import { directContainer } from '../client/download/direct-file.ts';
-import { StagedFile } from '../client/download/staged-file.ts';
+import { directContainer } from '../client/download/remote/direct-file.ts';
+import { StagedFile } from '../client/download/remote/staged-file.ts';
 import type { KeyPair } from '../crypt4gh/index.ts';
 import { formatBytes } from '../terminal/output.ts';
 import { type ArchivedFile, expectContainer, sha256 } from './files.ts';
@@ -87,7 +87,7 @@ async function fetchContainer(access: DirectAccess, file: ArchivedFile): Promise
   await steps.run(`fetch ${file.path} as Crypt4GH and decrypt`, async () => {
     const query = { publicKey: Buffer.from(recipient.publicKey).toString('base64') };
     const remote = await directContainer(users.program(visa), { fileId: file.fileId, query }, { signal });
-    const container = await buffer((await remote.get(undefined, undefined, signal)).bytes);
+    const container = await buffer((await remote.get({ signal })).bytes);
     await expectContainer(container, file, recipient.privateKey);
     const how = remote instanceof StagedFile ? 'assembled by S3, by presigned URL from there' : 'streamed';
     return { value: undefined, detail: `${formatBytes(container.length)} ${how}, body unchanged, SHA-256 is right` };

@@ -128,7 +128,7 @@ describe.concurrent('what goes wrong is told in a sentence with a way out', () =
   });
 
   test.each([
-    ['nobody listens', 'http://127.0.0.1:9/v1/', 7, '127.0.0.1:9: nobody listens there (ECONNREFUSED)'],
+    ['no service listens', 'http://127.0.0.1:9/v1/', 7, '127.0.0.1:9: no service listens there (ECONNREFUSED)'],
     ['no such host', 'https://data-out.invalid/v1/', 7, 'data-out.invalid: '],
     ['not encrypted', 'http://data-out.example.org/v1/', 2, 'is not encrypted'],
   ])('wrong address: %s', async (_what, url, exitCode, text) => {

@@ -78,6 +78,6 @@ describe('a passport with 200 visas', () => {
     const { exitCode, stderr } = await run('files', 'EGAD777');
     expect(exitCode).toBe(2);
     expect(stderr).toMatch(/authorization has \d+/);
-    expect(stderr).toContain('name that with --visa');
+    expect(stderr).toContain('name it with --visa');
   });
 });

@@ -16,7 +16,7 @@ export interface FuzzedContainer {
   readonly body: Buffer;
   /** Bytes of the plaintext that was sealed, before the edit list. */
   readonly plainSize: number;
-  /** What a reader sees of it, or a part of that; `undefined`: nobody can say which of the authentic bytes. */
+  /** The plaintext that a reader sees, or a part of it; `undefined`: which authentic bytes are seen is open. */
   readonly visible: Buffer | undefined;
   /** Whether a reader sees all of that. */
   readonly isWhole: boolean;
@@ -130,7 +130,7 @@ function plainRanges(visible: Buffer, ranges: readonly VisibleRange[]): Buffer {
   return Buffer.concat(parts);
 }
 
-/** Holds what is given out, piece by piece, against what a reader sees: all of it, or what comes first of it. */
+/** Checks, piece by piece, that the output is the plaintext that a reader sees, or its beginning. */
 async function compare(
   output: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
   expected: Buffer | undefined,

@@ -11,7 +11,7 @@ import { importPrivateKey } from '../../lib/crypt4gh/keys/x25519.ts';
 import { fieldValue, mutated } from './mutations.ts';
 import { Seeded } from './seeded.ts';
 
-/** The reader of everything here, and somebody else. */
+/** The reader of all headers here, and another reader. */
 export const readerKey = new Seeded('reader').bytes(32);
 export const strangerKey = new Seeded('stranger').bytes(32);
 const readers = [publicKeyOf(readerKey), publicKeyOf(readerKey), publicKeyOf(readerKey), publicKeyOf(strangerKey)];

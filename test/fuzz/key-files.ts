@@ -22,7 +22,7 @@ function keyFile(random: Seeded): Buffer {
   return Buffer.from(`${first}\n${content}\n${last}\n`);
 }
 
-/** What is said of it without a passphrase. */
+/** Its public parts, read without a passphrase. */
 function inspected(file: Buffer): undefined {
   const { isProtected, kdf } = inspectPrivateKey(file);
   if (isProtected !== (kdf !== undefined)) throw new Error('protected, and not');

@@ -54,6 +54,22 @@ const reserved: readonly { readonly packages: RegExp; readonly areas: readonly s
   { packages: /^undici(\/|$)/, areas: ['client'] },
 ];
 
+/** Floors inside an area, lowest first: a file may import its own floor and those below. Files on none are below all. */
+const floors: Readonly<Record<string, readonly string[]>> = {
+  'lib/crypt4gh/': ['keys/', 'header/', 'body/', 'threads/', 'index.ts'],
+  'lib/client/': ['download/remote/', 'download/disk/', 'download/'],
+};
+
+/** Every import of one file that goes up to a higher floor of its area. */
+function upward(file: string, source: string): string[] {
+  const [area = '', rooms = []] = Object.entries(floors).find(([prefix]) => file.startsWith(prefix)) ?? [];
+  const floorOf = (path: string) => rooms.findIndex((room) => path.startsWith(`${area}${room}`));
+  return specifiers(source)
+    .map((specifier) => posix.join(posix.dirname(file), specifier))
+    .filter((target) => floorOf(target) > floorOf(file))
+    .map((target) => `${file} -> ${target}`);
+}
+
 /** Every import the rules forbid in one file, as `area -> target`. */
 function violations(file: string, source: string): string[] {
   const area = areaOf(file);
@@ -112,6 +128,10 @@ describe('import rules', () => {
     expect(files.flatMap((file) => violations(file, readFileSync(join(root, file), 'utf8')))).toEqual([]);
   });
 
+  test('hold between the floors of an area', () => {
+    expect(files.flatMap((file) => upward(file, readFileSync(join(root, file), 'utf8')))).toEqual([]);
+  });
+
   test('know every area of the tree', () => {
     expect([...new Set(files.map(areaOf))].filter((area) => !(area in allowed))).toEqual([]);
   });
@@ -167,7 +187,18 @@ describe('import rules', () => {
     expect(violations(file, source)).toHaveLength(1);
   });
 
+  test.each([
+    ['lib/crypt4gh/sizes.ts', "import { openHeader } from './header/open-header.ts';"],
+    ['lib/crypt4gh/header/packets.ts', "import type { ByteRange } from '../body/positions.ts';"],
+    ['lib/crypt4gh/body/reader.ts', "import { decrypt } from '../index.ts';"],
+    ['lib/client/proxy.ts', "import { StagedFile } from './download/remote/staged-file.ts';"],
+    ['lib/client/download/disk/journal.ts', "import { Transfer } from '../transfer.ts';"],
+  ])('are broken between floors by %s with %s', (file, source) => {
+    expect(upward(file, source)).toHaveLength(1);
+  });
+
   test('allow what is listed', () => {
+    expect(upward('lib/crypt4gh/threads/a.ts', "import { seal } from '../sealed.ts';")).toEqual([]);
     expect(violations('lib/stores/a.ts', "import { S3Client } from '@aws-sdk/client-s3';")).toEqual([]);
     expect(violations('lambdas/proxy/a.ts', "import { required } from '../shared/runtime.ts';")).toEqual([]);
     expect(violations('lib/http/a.ts', "// import { x } from '../stores/y.ts';\nimport { z } from 'zod';")).toEqual([]);

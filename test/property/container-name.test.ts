@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { outboxFileName } from '../../lib/archive/container-name.ts';
-import { nameProblem } from '../../lib/client/download/local-name.ts';
+import { nameProblem } from '../../lib/client/download/disk/local-name.ts';
 import { isOutboxFileName } from '../../lib/contract/outbox-key.ts';
 
 const anyText = fc.oneof(

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { nameProblem } from '../../lib/client/download/local-name.ts';
+import { nameProblem } from '../../lib/client/download/disk/local-name.ts';
 import { safeFileName } from '../../lib/contract/file-name.ts';
 import { displayFileName } from '../../lib/direct/file-name.ts';
 import { attachment } from '../../lib/http/content-disposition.ts';

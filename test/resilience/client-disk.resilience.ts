@@ -75,7 +75,7 @@ test('a file larger than the limit is reported, and goes on where the limit is h
   const within = ['sh', '-c', 'trap "" XFSZ; ulimit -f 10240; exec "$@"', 'sh'];
   const limited = await client.run(url, argv, { within });
   expect(limited.exitCode, limited.stderr).toBe(6);
-  expect(limited.stderr).toMatch(/grows beyond what its disk allows/);
+  expect(limited.stderr).toMatch(/is larger than its disk allows/);
   expect(await namesIn(folder)).toContain('limited.c4gh.part');
   const again = await client.run(url, argv);
   expect(again.exitCode, again.stderr).toBe(0);
@@ -112,8 +112,8 @@ test('names that are taken, clash, or are none: the other files come, and each s
   expect(await readFile(join(folder, 'mine.c4gh'), 'utf8')).toBe('mine');
   for (const [name, what] of [
     ['folder.c4gh', 'is a folder'],
-    ['mine.c4gh', 'is there already'],
-    ['twice.c4gh', 'would be the same file here'],
+    ['mine.c4gh', 'exists already'],
+    ['twice.c4gh', 'may be the same local file'],
     ['.hidden', 'begins with a dot'],
     ['a', 'cannot be shown'],
   ]) {

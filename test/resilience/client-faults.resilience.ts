@@ -151,7 +151,7 @@ test('a network that is gone is reported soon', async () => {
   await faults.stop();
   const run = await world.run(command(), { url });
   expect(run.exitCode).toBe(7);
-  expect(run.stderr).toMatch(/nobody listens/);
+  expect(run.stderr).toMatch(/no service listens/);
   expect(await namesIn(folder)).toEqual([]);
   faults = await world.faults();
 });

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { plaintextName } from '../../client/download/local-name.ts';
+import { plaintextName } from '../../client/download/disk/local-name.ts';
 import { decrypt, decryptFile, openContainer } from '../../crypt4gh/index.ts';
 import { usageError } from '../../terminal/errors.ts';
 import { type ContainerInput, openContainerInput } from '../files/container.ts';

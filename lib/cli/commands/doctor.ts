@@ -1,9 +1,9 @@
 import type { Command } from 'commander';
 import type { ServiceConnection } from '../../client/connection.ts';
 import { DataOutApi } from '../../client/data-out.ts';
+import { readStagedHeader } from '../../client/download/remote/staged-header.ts';
 import type { Probe } from '../../client/probe.ts';
 import { ProxyApi } from '../../client/proxy.ts';
-import { readStagedHeader } from '../../client/staged-header.ts';
 import { CheckList, type CheckResult, failed } from '../doctor/check.ts';
 import { checkHeader, checkKeys, readLocalHeader } from '../doctor/key-checks.ts';
 import { checkApi, checkClock, directApi, proxyApi } from '../doctor/service-checks.ts';

@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
 import type { Command } from 'commander';
+import type { Existing } from '../../client/download/disk/existing.ts';
 import { downloadFiles } from '../../client/download/download-files.ts';
-import type { Existing } from '../../client/download/existing.ts';
 import { type ListedFile, ProxyApi } from '../../client/proxy.ts';
 import { usageError } from '../../terminal/errors.ts';
 import { DownloadReporter } from '../download/download-reporter.ts';

@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto';
 import type { Command } from 'commander';
 import { DataOutApi } from '../../client/data-out.ts';
-import { DirectFile, directContainer } from '../../client/download/direct-file.ts';
+import type { Existing } from '../../client/download/disk/existing.ts';
 import { downloadFile } from '../../client/download/download-file.ts';
-import type { Existing } from '../../client/download/existing.ts';
-import { inOrder } from '../../client/download/in-order.ts';
-import type { RemoteFile } from '../../client/download/remote-file.ts';
+import { DirectFile, directContainer } from '../../client/download/remote/direct-file.ts';
+import { inOrder } from '../../client/download/remote/in-order.ts';
+import type { RemoteFile } from '../../client/download/remote/remote-file.ts';
 import { ChecksumError } from '../../client/errors.ts';
 import { usageError } from '../../terminal/errors.ts';
 import { printable } from '../../terminal/output.ts';

@@ -1,6 +1,6 @@
 import { basename, dirname, resolve } from 'node:path';
-import { isFolder } from '../../client/download/local-disk.ts';
-import { type LocalPaths, localPaths, nameProblem } from '../../client/download/local-name.ts';
+import { isFolder } from '../../client/download/disk/local-disk.ts';
+import { type LocalPaths, localPaths, nameProblem } from '../../client/download/disk/local-name.ts';
 
 /**
  * The paths for one downloaded file.

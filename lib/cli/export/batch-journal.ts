@@ -1,5 +1,5 @@
 import { type FileHandle, open } from 'node:fs/promises';
-import { LocalDiskError, onDisk } from '../../client/download/local-disk.ts';
+import { LocalDiskError, onDisk } from '../../client/download/disk/local-disk.ts';
 
 /** The outcome of one order. */
 export interface JournalEntry {

@@ -8,10 +8,11 @@ import {
   type SegmentCipher,
 } from '../../crypt4gh/index.ts';
 import { giveBack } from '../read-memory.ts';
+import type { Target } from './disk/part-file.ts';
 import { KeptPlaintext } from './kept-plaintext.ts';
-import type { Sink, Target } from './sink.ts';
+import type { Sink } from './sink.ts';
 
-/** Segments decrypted and written at once: 1 MiB. */
+/** Segments that are decrypted and written at once: 1 MiB. */
 const batchSegments = 16;
 
 export interface DecryptingSinkOptions {
@@ -20,13 +21,13 @@ export interface DecryptingSinkOptions {
   readonly size: number;
   readonly privateKeys: readonly Uint8Array[];
   readonly cipher: Pick<SegmentCipher, 'decryptSegments'>;
-  /** Told of each segment that does not authenticate; nothing of it is kept. */
+  /** Called for each segment that does not authenticate; nothing of it is kept. */
   readonly damaged: (segment: number, start: number, end: number) => void;
 }
 
 /**
- * A container as its plaintext. Each segment stands alone (Crypt4GH § 3.4.2), so once the header is there they may come
- * in any order; what is written has authenticated.
+ * Writes the plaintext of a container. Each segment stands alone (Crypt4GH § 3.4.2), so segments may come in any order once
+ * the header is there. Only bytes that have authenticated are written.
  */
 export class DecryptingSink implements Sink {
   readonly unit = ENCRYPTED_SEGMENT_BYTES;
@@ -51,7 +52,7 @@ export class DecryptingSink implements Sink {
     return this.#opened?.kept.size ?? 0;
   }
 
-  /** @throws MalformedHeaderError, NoMatchingKeyError, DamagedBodyError when the size is that of no body; as `Sink.take` */
+  /** @throws MalformedHeaderError, NoMatchingKeyError; DamagedBodyError if no body has the size; as `Sink.take` */
   async take(
     position: number,
     bytes: AsyncIterable<Uint8Array>,
@@ -77,7 +78,7 @@ export class DecryptingSink implements Sink {
     for (const key of this.#opened?.dataKeys ?? []) key.fill(0);
   }
 
-  /** @returns what follows the header of what has come; `undefined` when the header does not end in these bytes */
+  /** @returns the bytes after the header that have come; `undefined` if the header does not end in these bytes */
   async #readHead(iterator: AsyncIterator<Uint8Array>): Promise<Uint8Array | undefined> {
     const { size, privateKeys } = this.#options;
     let head = Buffer.alloc(0);
@@ -116,7 +117,7 @@ export class DecryptingSink implements Sink {
         giveBack([chunk as Uint8Array]);
       }
     } finally {
-      // Of a segment that is not whole nothing can be used; the last one may be shorter.
+      // An incomplete segment cannot be used. The last one may be shorter.
       const isEnd = at + batch.held === this.#options.size;
       await work(batch.rest(isEnd));
       await working;
@@ -139,7 +140,7 @@ export class DecryptingSink implements Sink {
     }
   }
 
-  /** The plaintext before the first segment that does not authenticate, and its number among these. */
+  /** The plaintext up to the first segment that does not authenticate, and the index of that segment. */
   async #open(segments: Buffer, dataKeys: readonly Uint8Array[]) {
     const pieces: Uint8Array[] = [];
     try {
@@ -151,7 +152,7 @@ export class DecryptingSink implements Sink {
     }
   }
 
-  /** Writes neighbours together. */
+  /** Writes pieces that stand next to each other in one call. */
   async #write(plainStart: number, pieces: readonly Uint8Array[], kept: KeptPlaintext): Promise<void> {
     let position = plainStart;
     let run: { at: number; end: number; buffers: Uint8Array[] } | undefined;
@@ -170,7 +171,7 @@ export class DecryptingSink implements Sink {
   }
 }
 
-/** Puts chunks together to whole segments, many at once. */
+/** Joins chunks to whole segments, many at once. */
 class Batch {
   #buffer = Buffer.allocUnsafeSlow(0);
   held = 0;
@@ -186,7 +187,7 @@ class Batch {
     }
   }
 
-  /** What is held, without a segment that is not whole unless the container ends there. */
+  /** The bytes held. An incomplete segment is left out, unless the container ends there. */
   rest(isEnd: boolean): Buffer {
     return this.#taken(isEnd ? this.held : this.held - (this.held % ENCRYPTED_SEGMENT_BYTES));
   }

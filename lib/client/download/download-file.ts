@@ -1,26 +1,26 @@
 import { open, rename, rm, stat, statfs } from 'node:fs/promises';
 import { dirname } from 'node:path';
+import type { ByteRange } from '../../contract/byte-range.ts';
 import { Crypt4ghError, decryptSegments, NoMatchingKeyError, type SegmentCipher } from '../../crypt4gh/index.ts';
 import { ChecksumError, ClientError } from '../errors.ts';
 import type { Transport } from '../transport.ts';
-import { bootId } from './boot.ts';
-import { Checkpoints } from './checkpoints.ts';
-import { ComparedFile, DifferentError } from './compared-file.ts';
 import { DecryptingSink } from './decrypting-sink.ts';
+import { Checkpoints } from './disk/checkpoints.ts';
+import { ComparedFile, DifferentError } from './disk/compared-file.ts';
+import { type Existing, isWhole, refuseExisting } from './disk/existing.ts';
+import { type Form, partDone, readJournal, removeJournal } from './disk/journal.ts';
+import { LocalDiskError, onDisk } from './disk/local-disk.ts';
+import type { LocalPaths } from './disk/local-name.ts';
+import { FileLock } from './disk/lock.ts';
+import { PartDigest } from './disk/part-digest.ts';
+import { PartFile, privateMode, type Target } from './disk/part-file.ts';
+import { bootId } from './disk/processes.ts';
 import type { DownloadEvent } from './events.ts';
-import { type Existing, isWhole, refuseExisting } from './existing.ts';
-import { type Form, partDone, readJournal, removeJournal } from './journal.ts';
-import { LocalDiskError, onDisk } from './local-disk.ts';
-import type { LocalPaths } from './local-name.ts';
-import { FileLock } from './lock.ts';
-import { PartDigest } from './part-digest.ts';
-import { PartFile, privateMode } from './part-file.ts';
-import type { ByteRange } from './range-set.ts';
-import { ChangedError, isRecognizable, type ObjectVersion, type RemoteFile } from './remote-file.ts';
-import { ContainerSink, type Target } from './sink.ts';
+import { ChangedError, isRecognizable, type ObjectVersion, type RemoteFile } from './remote/remote-file.ts';
+import { ContainerSink } from './sink.ts';
 import { Transfer, type TransferOptions } from './transfer.ts';
 
-/** Opens containers while they come. */
+/** Decrypts containers while they are downloaded. */
 export interface Decryption {
   readonly privateKeys: readonly Uint8Array[];
   /** Such as `SegmentWorkers`; default: this thread. */
@@ -33,23 +33,23 @@ export interface DownloadFileOptions {
   readonly connections: number;
   readonly existing: Existing;
   readonly decrypt?: Decryption | undefined;
-  /** Whether only its owner may read the file; what is decrypted here is so anyway. */
+  /** Whether only its owner may read the file; default: no. Files that are decrypted here are always private. */
   readonly isPrivate?: boolean;
-  /** SHA-256 in lower-case hex that the whole file must have; default: not compared. Not together with `decrypt`. */
+  /** Expected SHA-256 of the whole file in lower-case hex; default: not compared. Not together with `decrypt`. */
   readonly sha256?: string | undefined;
   readonly transport: Transport;
   readonly onEvent: (event: DownloadEvent) => void;
   readonly signal: AbortSignal | undefined;
 }
 
-/** What fails for want of less than this fails soon enough by itself. */
+/** Space is checked before only if more than this is needed: a smaller download fails soon enough by itself. */
 const leastCheckedBytes = 8 * 1024 * 1024;
-/** How often a file may change under a download. */
+/** How often a download may begin anew because the remote file was replaced. */
 const mostRestarts = 3;
 
 /**
- * Downloads one file. It gets its name only when it is whole and on the disk; until then it is `<name>.part`, and what of
- * it is there is kept for the next run, whatever ends this one.
+ * Downloads one file. The file gets its name only when it is whole and on the disk. Until then it is `<name>.part`. However
+ * this run ends, the next one goes on with the bytes that are there.
  *
  * @throws ClientError
  */
@@ -68,7 +68,7 @@ export async function downloadFile(options: DownloadFileOptions): Promise<'downl
   }
 }
 
-/** Whether the file that is there has the bytes of the remote one: all of that is read, and nothing written. */
+/** Whether the local file has the bytes of the remote one. Reads all of the remote file and writes nothing. */
 async function isCopy(options: DownloadFileOptions): Promise<boolean> {
   const { remote, paths, onEvent } = options;
   const { name } = remote;
@@ -113,7 +113,7 @@ async function downloadVersion(options: DownloadFileOptions): Promise<void> {
   const { remote, paths, decrypt, transport, onEvent } = options;
   const { name } = remote;
   const form: Form = decrypt ? 'plaintext' : 'container';
-  // The lock is a file that this process has just made.
+  // This process has just made the lock, so it shows the owner of new files on this disk.
   const { uid } = await onDisk(paths.lock, () => stat(paths.lock));
   await using part = await PartFile.open(paths.part, decrypt || options.isPrivate ? privateMode : 0o666, uid);
   const { resumed, exists, synced } = await leftOver(part, paths, { name, form, size: remote.size });
@@ -153,14 +153,14 @@ async function downloadVersion(options: DownloadFileOptions): Promise<void> {
     const { state } = transfer;
     const isWrong = error instanceof ChangedError || error instanceof ChecksumError;
     const isOfUse = !isWrong && state !== undefined && state.done.size > 0;
-    // What made it fail is of more use than what fails after it.
+    // The first failure tells more than a failure to clean up after it.
     const left = isOfUse ? checkpoints.save(state.version, state.done) : discard(part, checkpoints);
     await left.catch(() => undefined);
     throw error;
   }
 }
 
-/** What a run before has left, when it is of the same file in the same form; whether there is anything. */
+/** The rest of an earlier run, if it is of the same file in the same form; `exists`: whether there is any rest. */
 async function leftOver(
   part: PartFile,
   paths: LocalPaths,
@@ -177,7 +177,7 @@ async function leftOver(
   const { name, form, version } = journal;
   const done = partDone(journal, bootId);
   const isSame = name === wanted.name && form === wanted.form && version.size === wanted.size;
-  // Nobody shortens a part file; but who does, has made the journal wrong.
+  // A truncated part file invalidates the journal.
   const reach = form === 'container' ? (done.at(-1)?.end ?? 0) : Math.min(1, done.length);
   const isUsable = isSame && isRecognizable(version) && partSize >= reach;
   return isUsable
@@ -191,8 +191,8 @@ async function discard(part: PartFile, checkpoints: Checkpoints): Promise<void> 
 }
 
 /**
- * The part gets its name: first its bytes are on the disk, then it is renamed, then nothing more speaks of it. The time of
- * the remote file says to later runs what it is.
+ * Gives the part its final name, in the order that survives a crash: sync, rename, remove the journal. The file gets the time
+ * of the remote file, by which later runs recognize it.
  */
 async function finish(
   part: PartFile,
@@ -206,7 +206,7 @@ async function finish(
   if ((await part.size()) !== size) {
     await checkpoints.forget();
     throw new LocalDiskError(`${part.path} was changed by another program`, {
-      remedy: 'Run the same command again: it begins anew.',
+      remedy: 'Run the same command again: the file is downloaded anew.',
     });
   }
   if (existing !== 'overwrite') await refuseExisting(paths.final);
@@ -216,24 +216,26 @@ async function finish(
   await removeJournal(paths.journal);
 }
 
-/** Windows cannot do that, nor some network file systems: then the journal may outlive the part by a crash, which is harmless. */
+/**
+ * Windows and some network file systems cannot sync a folder. A crash may then leave the journal behind, which is harmless.
+ */
 async function syncFolder(folder: string): Promise<void> {
   try {
     await using handle = await open(folder, 'r');
     await handle.sync();
   } catch {
-    // The rename itself has been done.
+    // The rename itself is done.
   }
 }
 
-/** @throws LocalDiskError when there is less room than is needed, as far as the disk says */
+/** @throws LocalDiskError if the disk says that it has too little room */
 async function checkSpace(path: string, needed: number): Promise<void> {
   if (needed < leastCheckedBytes) return;
   const { bavail, bsize, blocks } = await onDisk(path, () => statfs(dirname(path)));
   const room = bavail * bsize;
   if (blocks === 0 || room >= needed) return;
-  throw new LocalDiskError(`${path} needs ${needed} more bytes, and the disk has room for ${room}`, {
-    remedy: 'Make room there, or choose another disk with --output; what is there already is kept.',
+  throw new LocalDiskError(`${path} needs ${needed} more bytes, but the disk has room for ${room}`, {
+    remedy: 'Make room there, or choose another disk with --output. The bytes downloaded so far are kept.',
   });
 }
 
@@ -242,7 +244,7 @@ function described(error: unknown, name: string): unknown {
   if (!(error instanceof Crypt4ghError)) return error;
   if (error instanceof NoMatchingKeyError) {
     return new ClientError('forbidden', `${name}: ${error.message}`, {
-      remedy: 'Give the private key that belongs to the public key of the export; data-out doctor tries your keys.',
+      remedy: 'Give the private key of the public key that the export was made for; data-out doctor tries your keys.',
       cause: error,
     });
   }

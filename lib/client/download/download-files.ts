@@ -1,25 +1,25 @@
 import { ClientError, interrupted, UnavailableError } from '../errors.ts';
 import type { ListedFile, ProxyApi } from '../proxy.ts';
+import { type Existing, wouldSkip } from './disk/existing.ts';
+import { LocalDiskError, makeFolder } from './disk/local-disk.ts';
+import { type LocalPaths, localPaths, NameClashes, plaintextName } from './disk/local-name.ts';
 import { type Decryption, downloadFile } from './download-file.ts';
 import type { DownloadEvent, FileResult } from './events.ts';
-import { type Existing, wouldSkip } from './existing.ts';
-import { LocalDiskError, makeFolder } from './local-disk.ts';
-import { type LocalPaths, localPaths, NameClashes, plaintextName } from './local-name.ts';
-import { Locations } from './locations.ts';
-import { StagedFile } from './staged-file.ts';
+import { Locations } from './remote/locations.ts';
+import { StagedFile } from './remote/staged-file.ts';
 
 export interface DownloadFilesOptions {
   readonly proxy: ProxyApi;
   /** Rows of the listing. */
   readonly files: Iterable<ListedFile>;
-  /** Made when it is not there. */
+  /** Made if it does not exist. */
   readonly folder: string;
   /** Files at once. */
   readonly parallel: number;
   /** Connections for each file. */
   readonly connections: number;
   readonly existing: Existing;
-  /** Keeps the plaintext, under the name without `.c4gh`. Default: the container is kept. */
+  /** Keeps the plaintext, under the name without `.c4gh`. Default: keeps the container. */
   readonly decrypt?: Decryption | undefined;
   readonly onEvent?: (event: DownloadEvent) => void;
   readonly signal?: AbortSignal | undefined;
@@ -28,13 +28,13 @@ export interface DownloadFilesOptions {
 export interface DownloadReport {
   /** In the order of the listing. */
   readonly files: readonly FileResult[];
-  /** What the whole run is: `undefined` when every file is whole. */
+  /** The failure of the whole run; `undefined` if every file is whole. */
   readonly error: ClientError | undefined;
 }
 
-/** Files up to this size need their address about as long as their bytes: it is asked for ahead. */
+/** For files up to this size the address takes about as long as the bytes, so it is asked for ahead. */
 const aheadBytes = 64 * 1024 * 1024;
-/** So many files in a row without an answer: the network is gone, not a file. */
+/** After so many files in a row without an answer, the network is gone. */
 const mostUnavailable = 3;
 
 interface Job {
@@ -47,7 +47,7 @@ interface Job {
  * Downloads files of the outbox into one folder, several at once. A file that fails does not stop the others, unless they
  * would fail in the same way.
  *
- * @returns what became of each; only programming errors are thrown
+ * @returns the outcome of each file; only programming errors are thrown
  */
 export async function downloadFiles(options: DownloadFilesOptions): Promise<DownloadReport> {
   const { folder, parallel, signal } = options;
@@ -77,7 +77,7 @@ class Run {
   readonly #locations: Locations;
   readonly #clashes = new NameClashes();
   #unavailable = 0;
-  /** Why no further file is begun. */
+  /** Set if no further file is begun, with the reason. */
   stopped: ClientError | undefined;
 
   constructor(options: DownloadFilesOptions, results: Map<ListedFile, FileResult>) {
@@ -90,7 +90,7 @@ class Run {
     this.stopped ??= error;
   }
 
-  /** Files in order, each looked at while those before it are downloaded. */
+  /** The files in order, each prepared while those before it are downloaded. */
   jobs(files: readonly ListedFile[]): { take(): Promise<Job> | undefined } {
     const ahead: Promise<Job>[] = [];
     let next = 0;
@@ -157,7 +157,7 @@ class Run {
   }
 }
 
-/** What the user should hear of the whole. */
+/** The failure of the whole run, for the user. */
 function errorOf(results: readonly FileResult[], stopped: ClientError | undefined): ClientError | undefined {
   const errors = results.flatMap(({ error }) => error ?? []);
   const [first] = errors;
@@ -170,7 +170,7 @@ function errorOf(results: readonly FileResult[], stopped: ClientError | undefine
   return new ClientError(isAlike ? first.code : 'partial', message, { remedy, cause: first });
 }
 
-/** A mistake of this program is thrown on: nobody should read it as a failure of a file. */
+/** Throws a mistake of this program on: it is no failure of a file. */
 function asClientError(error: unknown): ClientError {
   if (error instanceof ClientError) return error;
   throw error;

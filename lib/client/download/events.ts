@@ -1,31 +1,31 @@
 import type { ClientError } from '../errors.ts';
 
-/** What happens to one file; sizes count bytes of the remote file, also when its plaintext is kept. */
+/** Progress of one file. Sizes are bytes of the remote file, even if its plaintext is kept. */
 export type DownloadEvent =
-  /** A file of that name is there, with another time: its bytes are compared. */
+  /** A local file has the name, but another time: its bytes are compared. */
   | { readonly type: 'comparing'; readonly name: string }
-  /** `kept` bytes are there from a run before. */
+  /** `kept` bytes were kept from an earlier run. */
   | { readonly type: 'started'; readonly name: string; readonly size: number; readonly kept: number }
   | { readonly type: 'progress'; readonly name: string; readonly bytes: number }
-  /** It is tried again after a pause. */
+  /** A request failed and is repeated after a pause. */
   | { readonly type: 'retrying'; readonly name: string; readonly error: ClientError }
-  /** The address had expired; there is a new one. */
+  /** The address had expired and was replaced. */
   | { readonly type: 'renewed'; readonly name: string }
-  /** The remote file has changed: nothing that was there counts any more. */
+  /** The remote file has changed: the download begins anew. */
   | { readonly type: 'restarted'; readonly name: string }
   /** A segment did not authenticate and is fetched again. */
   | { readonly type: 'refetching'; readonly name: string; readonly segment: number }
   | { readonly type: 'finished'; readonly result: FileResult };
 
-/** What became of one file. */
+/** The outcome of one file. */
 export interface FileResult {
   readonly name: string;
   /** Bytes of the remote file. */
   readonly size: number;
-  /** Where it is, or would be. */
+  /** Its local path, also if it failed. */
   readonly path: string;
   readonly outcome: 'downloaded' | 'skipped' | 'failed';
-  /** With `downloaded`: SHA-256 in hex, where it was compared with that of the catalogue. */
+  /** With `downloaded`: SHA-256 in hex, if it was compared with the checksum of the catalogue. */
   readonly sha256?: string | undefined;
   /** With `failed`. */
   readonly error?: ClientError;

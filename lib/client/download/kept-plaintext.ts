@@ -1,4 +1,6 @@
-/** A part of a segment's plaintext, as offsets [from, to) into it, and where it goes in the output. */
+import { keptRanges } from '../../crypt4gh/index.ts';
+
+/** Bytes [from, to) of a piece of plaintext, and their position in the output. */
 export interface Placed {
   readonly from: number;
   readonly to: number;
@@ -11,10 +13,10 @@ interface Kept {
   readonly at: number;
 }
 
-/** Where plaintext goes in what an edit list (Crypt4GH § 4.2) leaves of it, for segments in any order. */
+/** Maps plaintext to its place in the output of an edit list (Crypt4GH § 4.2), for segments in any order. */
 export class KeptPlaintext {
   readonly #kept: readonly Kept[];
-  /** Bytes of the output. */
+  /** Bytes of the whole output. */
   readonly size: number;
 
   /**
@@ -24,27 +26,18 @@ export class KeptPlaintext {
   constructor(plainSize: number, editList: readonly bigint[] | undefined) {
     const kept: Kept[] = [];
     const limit = BigInt(plainSize);
-    const within = (position: bigint) => Number(position < limit ? position : limit);
-    let position = 0n;
     let at = 0;
-    const keep = (end: bigint) => {
-      const [from, to] = [within(position), within(end)];
-      if (to > from) kept.push({ start: from, end: to, at });
-      at += to - from;
-      position = end;
-    };
-    const list = editList ?? [];
-    for (const [index, length] of list.entries()) {
-      if (index % 2 === 0) position += length;
-      else keep(position + length);
+    for (const { start, end = limit } of keptRanges(editList ?? [])) {
+      if (start >= limit) break;
+      const range = { start: Number(start), end: Number(end < limit ? end : limit), at };
+      kept.push(range);
+      at += range.end - range.start;
     }
-    // After a last skip, and without any list, the rest is kept.
-    if (list.length % 2 === 1 || list.length === 0) keep(limit > position ? limit : position);
     this.#kept = kept;
     this.size = at;
   }
 
-  /** What is kept of `length` bytes of plaintext at `start`. */
+  /** The kept parts of `length` bytes of plaintext at `start`. */
   placed(start: number, length: number): Placed[] {
     const end = start + length;
     const placed: Placed[] = [];
@@ -58,7 +51,7 @@ export class KeptPlaintext {
     return placed;
   }
 
-  /** Index of the first range that ends behind a position: there can be very many. */
+  /** Index of the first range that ends behind a position, by bisection: an edit list can have very many ranges. */
   #firstBehind(position: number): number {
     let [low, high] = [0, this.#kept.length];
     while (low < high) {

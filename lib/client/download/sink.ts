@@ -1,34 +1,32 @@
 import { giveBack } from '../read-memory.ts';
-import type { PartFile } from './part-file.ts';
+import type { Target } from './disk/part-file.ts';
 
-/** Where a sink puts bytes, by their position. */
-export type Target = Pick<PartFile, 'write'>;
-
-/** Turns bytes of the remote file into bytes of the part, wherever they belong. */
+/** Writes bytes of the remote file, in the form that is kept, to their place in the part. */
 export interface Sink {
-  /** Whether it must have the beginning of the remote file before anything else. */
+  /** Whether it needs the beginning of the remote file first. */
   readonly needsHead: boolean;
-  /** Bytes of the remote file from here on are asked for in units of so many; the last may be shorter. */
+  /** Position in the remote file from which units are counted. */
   readonly start: number;
+  /** Bytes of a unit: requests ask for whole units; the last one may be shorter. */
   readonly unit: number;
-  /** Bytes that the whole part has. Known once `needsHead` is false. */
+  /** Bytes of the whole part. Known once `needsHead` is false. */
   readonly partSize: number;
   /**
-   * Takes bytes of the remote file from `position` on. When they break off, what came before is kept.
+   * Takes bytes of the remote file from `position` on. If they break off, the bytes before are kept.
    *
-   * @param kept told of bytes [start, end) of the remote file whose content is written
-   * @throws what `bytes` throw; LocalDiskError
+   * @param kept called with bytes [start, end) of the remote file after their content is written
+   * @throws errors of `bytes`; LocalDiskError
    */
   take(position: number, bytes: AsyncIterable<Uint8Array>, kept: (start: number, end: number) => void): Promise<void>;
   close(): void;
 }
 
-/** Written at once: large enough that the system calls do not matter, small enough to stay in the cache. */
+/** Bytes of one write: enough to make system calls cheap, few enough to stay in the cache. */
 const writeBytes = 1024 * 1024;
-/** Buffers that one system call takes. */
+/** Most buffers of one write: what one system call takes. */
 const writeBuffers = 512;
 
-/** The remote file as it is. */
+/** Writes the remote file as it is. */
 export class ContainerSink implements Sink {
   readonly needsHead = false;
   readonly start = 0;
@@ -50,7 +48,7 @@ export class ContainerSink implements Sink {
     let held: Uint8Array[] = [];
     let size = 0;
     let writing: Promise<void> | undefined;
-    // One write while the next bytes come: never more than two batches in memory.
+    // One write runs while the next bytes come: at most two batches are in memory.
     const write = async () => {
       const [buffers, start, end] = [held, at, at + size];
       at = end;

@@ -1,12 +1,13 @@
+import type { ByteRange } from '../../contract/byte-range.ts';
 import { Crypt4ghError, MalformedHeaderError } from '../../crypt4gh/index.ts';
 import { type ClientError, DamagedFileError, throwIfInterrupted, UnavailableError } from '../errors.ts';
 import type { Backoff } from '../retry.ts';
 import type { Transport } from '../transport.ts';
-import { type ByteRange, RangeSet } from './range-set.ts';
-import type { ObjectVersion, RemoteFile, RemoteReply } from './remote-file.ts';
+import { RangeSet } from './disk/range-set.ts';
+import type { ObjectVersion, RemoteFile, RemoteReply } from './remote/remote-file.ts';
 import type { Sink } from './sink.ts';
 
-/** Up to this size a file is fetched whole, by one request. */
+/** A file up to this size is fetched by one request. */
 const wholeBytes = 8 * 1024 * 1024;
 const mostPieceBytes = 64 * 1024 * 1024;
 /** First guess at what holds a header; that of one recipient has 124 bytes. */
@@ -20,28 +21,30 @@ export interface TransferOptions {
   readonly connections: number;
   readonly transport: Transport;
   readonly signal: AbortSignal | undefined;
-  /** What is there from a run before. */
+  /** The bytes kept from an earlier run. */
   readonly resumed: { readonly version: ObjectVersion; readonly done: readonly ByteRange[] } | undefined;
-  /** Told of bytes of the remote file that are written. */
+  /** Called after bytes of the remote file are written. */
   readonly kept: (bytes: number, version: ObjectVersion, done: RangeSet) => void;
   readonly retrying: (error: ClientError) => void;
   readonly refetching: (segment: number) => void;
 }
 
-/** Fetches all that is missing of one remote file, over several connections at once. */
+/** Fetches the missing bytes of one remote file, over several connections at once. */
 export class Transfer {
   readonly #options: TransferOptions;
   readonly #size: number;
   readonly #sink: Sink;
-  /** Written, and what is written or under way. */
+  /** Bytes that are written. */
   readonly #done: RangeSet;
+  /** Bytes that are written, under way or given up. */
   readonly #claimed: RangeSet;
-  /** Segments that did not authenticate once, and those that did not twice. */
+  /** Segments that failed to authenticate once. */
   readonly #suspects = new Set<number>();
+  /** Segments that failed twice: they are not fetched again. */
   readonly #damaged = new Set<number>();
   readonly #givenUp = new RangeSet();
   #version: ObjectVersion | undefined;
-  /** Settled when the request that goes first has its answer, and with it the version. */
+  /** Settles when the first request has its answer, which tells the version. */
   #pioneer: Promise<void> | undefined;
 
   constructor(options: TransferOptions) {
@@ -54,13 +57,13 @@ export class Transfer {
     this.#sink = options.makeSink(this.#size, (...segment) => this.#noteDamage(...segment));
   }
 
-  /** What is written, and of which version; `undefined` before the first reply. */
+  /** The bytes that are written, and their version; `undefined` before the first reply. */
   get state(): { readonly version: ObjectVersion; readonly done: RangeSet } | undefined {
     return this.#version && { version: this.#version, done: this.#done };
   }
 
   /**
-   * @returns bytes that the part must have
+   * @returns size that the part must have, in bytes
    * @throws DamagedFileError, ChangedError, ClientError; MalformedHeaderError, NoMatchingKeyError
    */
   async run(): Promise<number> {
@@ -71,7 +74,7 @@ export class Transfer {
       await this.#fetchHead(signal);
       const ended = await Promise.allSettled(Array.from({ length: connections }, () => this.#lane(signal, abort)));
       throwIfInterrupted(this.#options.signal);
-      // Of several failures, the one that made the others stop.
+      // Of several failures, throw the one that stopped the others.
       if (abort.signal.aborted) throw abort.signal.reason;
       for (const lane of ended) if (lane.status === 'rejected') throw lane.reason;
     } finally {
@@ -84,7 +87,7 @@ export class Transfer {
     );
   }
 
-  /** What must be there before anything else, by one connection: the header of what is decrypted, or an empty file. */
+  /** Fetches what is needed first, by one connection: the header of a container to decrypt, or an empty file. */
   async #fetchHead(signal: AbortSignal): Promise<void> {
     const backoff = this.#options.transport.backoff(signal);
     let headBytes = defaultHeadBytes;
@@ -98,7 +101,7 @@ export class Transfer {
         }
         headBytes *= 2;
       } catch (error) {
-        // A byte may have changed on the way.
+        // A byte may have changed on the way: try once more.
         if (error instanceof Crypt4ghError && !unreadable) unreadable = true;
         else await this.#wait(backoff, error);
       }
@@ -133,7 +136,7 @@ export class Transfer {
     await backoff.failed(error);
   }
 
-  /** The first bytes that nobody fetches, no more than one piece; they are claimed. */
+  /** Claims the first unclaimed bytes, at most one piece. */
   #next(): ByteRange | undefined {
     const { unit, start } = this.#sink;
     const gap = this.#claimed.firstGap(start, this.#size);
@@ -174,7 +177,8 @@ export class Transfer {
 
   async #open(range: ByteRange, signal: AbortSignal): Promise<RemoteReply> {
     const isWhole = range.start === 0 && range.end === this.#size;
-    const reply = await this.#options.remote.get(isWhole ? undefined : range, this.#version, signal);
+    const request = { range: isWhole ? undefined : range, known: this.#version, signal };
+    const reply = await this.#options.remote.get(request);
     this.#version ??= reply.version;
     return reply;
   }
@@ -185,7 +189,7 @@ export class Transfer {
     if (this.#version) this.#options.kept(this.#done.size - before, this.#version, this.#done);
   }
 
-  /** What has not come of a range is for whoever is free. */
+  /** Frees the bytes of a range that have not come, for any lane. */
   #release({ start, end }: ByteRange): void {
     this.#claimed.remove(start, end);
     for (const range of [...this.#done.ranges, ...this.#givenUp.ranges]) {

@@ -3,20 +3,20 @@ import { SEGMENT_BYTES, segmentOverhead } from '../sizes.ts';
 import { BodySizeCheck } from './body-size.ts';
 import { damagedSegment } from './segment-decryptor.ts';
 
-/** A segment of which something is wanted. */
+/** A segment with wanted bytes. */
 export interface PlannedSegment {
   readonly index: number;
-  /** What is wanted of its plaintext, in order. */
+  /** The wanted parts of its plaintext, in order. */
   readonly slices: readonly Slice[];
 }
 
-/** Goes along a body in order and says what is wanted of each segment, by edit list and expected size. */
+/** Walks a body in order: tells the wanted parts of each segment by the edit list, and checks the expected size. */
 export class BodyPlan {
   readonly #cursor: EditListCursor | undefined;
   readonly #size: BodySizeCheck | undefined;
   #index = 0;
 
-  /** @throws RangeError when the size is no size or a length in the edit list is negative. */
+  /** @throws RangeError if the expected size is not a size or a length in the edit list is negative. */
   constructor(options: {
     readonly editList?: readonly bigint[] | undefined;
     readonly expectedSize?: number | undefined;
@@ -26,15 +26,15 @@ export class BodyPlan {
     this.#size = expectedSize === undefined ? undefined : new BodySizeCheck(expectedSize);
   }
 
-  /** Whether nothing of what comes after the segments seen so far is wanted. */
+  /** Whether no later segment is wanted. */
   get finished(): boolean {
     return this.#cursor?.finished === true;
   }
 
   /**
-   * The next segment, of so many bytes; `undefined` when the edit list skips it whole.
+   * Plans the next segment, of `length` bytes; `undefined` if the edit list skips all of it.
    *
-   * @throws DamagedBodyError when no segment of that length can stand there.
+   * @throws DamagedBodyError if a segment of that length cannot stand there.
    */
   next(length: number): PlannedSegment | undefined {
     const index = this.#index++;
@@ -46,7 +46,7 @@ export class BodyPlan {
     return slices.length === 0 ? undefined : { index, slices };
   }
 
-  /** @throws DamagedBodyError when the body must not end here. */
+  /** @throws DamagedBodyError if the body must not end here. */
   end(): void {
     if (!this.finished) this.#size?.end(this.#index);
   }

@@ -2,37 +2,37 @@ import { ENCRYPTED_SEGMENT_BYTES, encryptedBodySize, SEGMENT_BYTES, segmentOverh
 import { damagedSegment, truncatedBody } from './segment-decryptor.ts';
 
 /**
- * Holds a body that is read in order against the size that its plaintext should have. This is what shows segments that
- * are missing at the end, which the format itself cannot (Crypt4GH § 1.1, § 5.4).
+ * Checks a body that is read in order against the expected size of its plaintext. This finds missing segments at the end,
+ * which the format itself does not show (Crypt4GH § 1.1, § 5.4).
  */
 export class BodySizeCheck {
   /** Bytes of the body. */
   readonly bodySize: number;
   readonly #plainSize: number;
 
-  /** @param plainSize bytes of the plaintext before any edit list. @throws RangeError when that is no size. */
+  /** @param plainSize bytes of the plaintext before any edit list. @throws RangeError if that is not a size. */
   constructor(plainSize: number) {
     this.#plainSize = plainSize;
     this.bodySize = encryptedBodySize(plainSize);
   }
 
-  /** @throws DamagedBodyError when a segment of `length` bytes cannot stand there. */
+  /** @throws DamagedBodyError if a segment of `length` bytes cannot stand there. */
   segment(index: number, length: number): void {
     const start = index * ENCRYPTED_SEGMENT_BYTES;
     const expected = Math.min(ENCRYPTED_SEGMENT_BYTES, this.bodySize - start);
     if (length === expected) return;
-    // Some writers end a body of full segments, or of none, by an empty one (Crypt4GH § 3.4.2 does not forbid it).
+    // Some writers add an empty segment to a body of full segments, or of none (Crypt4GH § 3.4.2 does not forbid it).
     if (expected === 0 && length === segmentOverhead && this.#plainSize % SEGMENT_BYTES === 0) return;
     throw damagedSegment(length < expected ? 'truncated-segment' : 'oversized-body', index, length);
   }
 
-  /** @throws DamagedBodyError when the body ends after so many segments, and that is too early. */
+  /** @throws DamagedBodyError if a body that ends after so many segments ends too early. */
   end(segments: number): void {
     const start = segments * ENCRYPTED_SEGMENT_BYTES;
     if (start < this.bodySize) throw truncatedBody(start, this.bodySize);
   }
 
-  /** The same for a body whose size is known at once. @throws DamagedBodyError */
+  /** Checks the size of a whole body. @throws DamagedBodyError */
   whole(bodySize: number): void {
     const full = Math.floor(bodySize / ENCRYPTED_SEGMENT_BYTES);
     const rest = bodySize % ENCRYPTED_SEGMENT_BYTES;

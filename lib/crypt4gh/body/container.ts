@@ -3,11 +3,12 @@ import { MalformedHeaderError } from '../errors.ts';
 import { encryptHeader } from '../header/encrypt-header.ts';
 import { HeaderScanner } from '../header/header.ts';
 import { openHeader } from '../header/open-header.ts';
+import { dataKeyBytes } from '../sizes.ts';
 import { decryptSegments, encryptSegments, type SegmentCipher } from './segments.ts';
 
 /**
- * A container taken apart (Crypt4GH § 2.2). `body` reads on from the same source; close it (`return`) when it is not read
- * to its end.
+ * The header and the body of a container (Crypt4GH § 2.2). `body` reads on from the same source; call its `return` if it is
+ * not read to its end.
  */
 export interface SplitContainer {
   readonly header: Uint8Array;
@@ -18,38 +19,38 @@ export interface SplitContainer {
 export interface EncryptOptions {
   /** Raw public keys, as from `parsePublicKey`. */
   readonly recipients: readonly Uint8Array[];
-  /** Bytes to skip and keep in turn when the container is read; default: none, the whole plaintext. */
+  /** Edit list: bytes to skip and keep in turn when the container is read. Default: none, the whole plaintext is kept. */
   readonly editList?: readonly bigint[] | undefined;
-  /** Raw private key of the writer, which recipients can check with `sender`. Default: a new one, which proves nothing. */
+  /** Raw private key of the writer, which recipients can check with `sender`. Default: a new key, which proves nothing. */
   readonly senderKey?: Uint8Array | undefined;
   /** Default: the system's. */
   readonly random?: Random;
-  /** Threads that encrypt the body, from `SegmentWorkers`; default: the calling one. The container is the same. */
+  /** Threads that encrypt the body, from `SegmentWorkers`. Default: the calling thread. The container is the same. */
   readonly workers?: SegmentCipher;
 }
 
 /** Options of {@link decrypt}. */
 export interface DecryptOptions {
-  /** Raw private keys; the first that opens a header packet is the reader. */
+  /** Raw private keys; the first key that opens a header packet is the reader's. */
   readonly privateKeys: readonly Uint8Array[];
-  /** Raw public key: accept only this writer's header packets. Default: anyone's. */
+  /** Raw public key of the writer whose header packets are accepted. Default: any writer's. */
   readonly sender?: Uint8Array;
   /**
-   * Bytes of the plaintext before the edit list, known from elsewhere: a body of another length is then an error.
-   * Default: not checked, and a file cut between two segments passes for whole.
+   * Bytes of the plaintext before the edit list, known from elsewhere. A body of another length is an error then. Default: not
+   * checked, so a file that was cut between two segments passes for whole.
    */
   readonly expectedSize?: number | undefined;
-  /** Threads that decrypt the body, from `SegmentWorkers`; default: the calling one. */
+  /** Threads that decrypt the body, from `SegmentWorkers`. Default: the calling thread. */
   readonly workers?: SegmentCipher;
 }
 
 const oneThread: SegmentCipher = { encryptSegments, decryptSegments };
 
 /**
- * Encrypts a plaintext to a whole container (Crypt4GH § 2): first the header, then segments, in constant memory. The data
- * key is new and leaves this function only inside the header.
+ * Encrypts a plaintext to a whole container (Crypt4GH § 2), in constant memory: first the header, then segments. The data key
+ * is new and leaves this function only inside the header.
  *
- * @throws UnusableKeyError `weak-public-key`; RangeError for a wrong argument, TypeError for what is no source.
+ * @throws UnusableKeyError `weak-public-key`; RangeError for a wrong argument; TypeError if `source` is not a source.
  */
 export async function* encrypt(
   source: ByteSource,
@@ -57,7 +58,7 @@ export async function* encrypt(
 ): AsyncGenerator<Uint8Array, void, undefined> {
   const { recipients, editList, senderKey, random = systemRandom, workers = oneThread } = options;
   expectByteSource(source);
-  const dataKey = random(32);
+  const dataKey = random(dataKeyBytes);
   try {
     yield encryptHeader({ dataKeys: [dataKey], editList, recipients, senderKey, random });
     yield* workers.encryptSegments(source, { dataKey, random });
@@ -67,11 +68,11 @@ export async function* encrypt(
 }
 
 /**
- * Decrypts a whole container (Crypt4GH § 2) for the first of `privateKeys` that fits, edit list applied, in constant memory
- * (a header is at most 16 MiB).
+ * Decrypts a whole container (Crypt4GH § 2) with the first of `privateKeys` that fits, and applies the edit list. Memory is
+ * constant; a header has at most 16 MiB.
  *
- * @throws MalformedHeaderError, NoMatchingKeyError, DamagedBodyError; RangeError for a wrong argument, TypeError for what
- * is no source.
+ * @throws MalformedHeaderError, NoMatchingKeyError, DamagedBodyError; RangeError for a wrong argument; TypeError if `source`
+ * is not a source.
  */
 export async function* decrypt(
   source: ByteSource,
@@ -92,9 +93,9 @@ export async function* decrypt(
 }
 
 /**
- * Reads the header off a container, by its framing alone (Crypt4GH § 2.2): no key is needed and nothing is decrypted.
+ * Parts the header of a container from its body, by the framing alone (Crypt4GH § 2.2). It needs no key and decrypts nothing.
  *
- * @throws MalformedHeaderError, and the source is closed then; TypeError for what is no source.
+ * @throws MalformedHeaderError, after closing the source; TypeError if `source` is not a source.
  */
 export async function splitContainer(source: ByteSource): Promise<SplitContainer> {
   expectByteSource(source);
@@ -112,7 +113,7 @@ export async function splitContainer(source: ByteSource): Promise<SplitContainer
       const { done, value } = await iterator.next();
       if (done === true) throw new MalformedHeaderError('truncated-header', 'the input ends inside the header');
       if (filled === 0) {
-        // Mostly the first chunk holds the whole header: no copy then. It has no room left to be written to.
+        // The first chunk mostly holds the whole header, and is not copied. It is full, so it is not written to.
         bytes = asBuffer(value);
         filled = bytes.length;
         continue;
@@ -126,7 +127,7 @@ export async function splitContainer(source: ByteSource): Promise<SplitContainer
   }
 }
 
-/** Doubles, so that a header that comes byte by byte is not copied once a byte. */
+/** Doubles the memory, so that a header that comes byte by byte is copied only a few times. */
 function grown(bytes: Buffer, filled: number, needed: number): Buffer {
   const larger = Buffer.alloc(Math.max(needed, 2 * bytes.length));
   bytes.copy(larger, 0, 0, filled);
@@ -144,7 +145,7 @@ function iteratorOf(source: ByteSource): ByteIterator {
   };
 }
 
-/** `rest`, then what the iterator still has. Not a generator: its `return` must close the source even before `next`. */
+/** `rest`, then the bytes left in the iterator. Not a generator: `return` must close the source even before `next`. */
 function continued(rest: Buffer, iterator: ByteIterator): AsyncIterableIterator<Uint8Array, void, undefined> {
   let pending: Buffer | undefined = rest.length > 0 ? rest : undefined;
   return {

@@ -1,9 +1,8 @@
 import { asBuffer } from '../bytes.ts';
 
 /**
- * Cuts bytes that come in chunks of any size into pieces of one size. A piece that lies whole in a chunk is a view of
- * it; one that does not is put together in a buffer that the next such piece overwrites: use a piece before asking for
- * the next.
+ * Cuts bytes that come in chunks of any size into pieces of one size. A piece that lies in one chunk is a view of it. Any
+ * other piece is joined in a buffer that the next such piece overwrites. So use a piece before you ask for the next.
  */
 export class PieceCutter {
   readonly #scratch: Buffer;
@@ -30,7 +29,7 @@ export class PieceCutter {
     this.#held = buffer.copy(this.#scratch, 0, offset);
   }
 
-  /** What is left after the last chunk: shorter than a piece, possibly empty. */
+  /** The bytes left after the last chunk: fewer than a piece, or none. */
   rest(): Buffer {
     return this.#scratch.subarray(0, this.#held);
   }

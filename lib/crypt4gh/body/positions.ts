@@ -6,33 +6,33 @@ declare const space: unique symbol;
 export type PlainPosition = number & { readonly [space]: 'plain' };
 
 /**
- * A byte position in the body of a container, counted from its first segment (Crypt4GH § 3.4.2); the header's length
- * comes on top of it in a file. From {@link bodyPosition}.
+ * A byte position in the body of a container, counted from its first segment (Crypt4GH § 3.4.2). In a file, add the length
+ * of the header. From {@link bodyPosition}.
  */
 export type BodyPosition = number & { readonly [space]: 'body' };
 
-/** Bytes [start, end) of one of the two (Crypt4GH § 4.1). */
+/** Bytes [start, end) of the plaintext or of the body (Crypt4GH § 4.1), by the type of their positions. */
 export interface ByteRange<Position extends number> {
   readonly start: Position;
   readonly end: Position;
 }
 
-/** A position in the plaintext (Crypt4GH § 4.1). @throws RangeError when it is no whole number from 0 to 2^53 - 1. */
+/** A position in the plaintext (Crypt4GH § 4.1). @throws RangeError if it is not a whole number from 0 to 2^53 - 1. */
 export function plainPosition(position: number): PlainPosition {
   return checked(position, 'a plaintext position') as PlainPosition;
 }
 
-/** A position in a body (Crypt4GH § 3.4.2). @throws RangeError when it is no whole number from 0 to 2^53 - 1. */
+/** A position in a body (Crypt4GH § 3.4.2). @throws RangeError if it is not a whole number from 0 to 2^53 - 1. */
 export function bodyPosition(position: number): BodyPosition {
   return checked(position, 'a body position') as BodyPosition;
 }
 
-/** A range of plaintext (Crypt4GH § 4.1). @throws RangeError for what are no positions, and when it ends before it starts. */
+/** A range of plaintext (Crypt4GH § 4.1). @throws RangeError if an end is not a position, or if it ends before it starts. */
 export function plainRange(start: number, end: number): ByteRange<PlainPosition> {
   return { start: plainPosition(start), end: plainPosition(notBefore(start, end)) };
 }
 
-/** A range of a body (Crypt4GH § 3.4.2). @throws RangeError for what are no positions, and when it ends before it starts. */
+/** A range of a body (Crypt4GH § 3.4.2). @throws RangeError if an end is not a position, or if it ends before it starts. */
 export function bodyRange(start: number, end: number): ByteRange<BodyPosition> {
   return { start: bodyPosition(start), end: bodyPosition(notBefore(start, end)) };
 }
@@ -40,9 +40,9 @@ export function bodyRange(start: number, end: number): ByteRange<BodyPosition> {
 /**
  * The bytes of the body that a range of plaintext needs: whole segments (Crypt4GH § 4.1), none for an empty range.
  *
- * @param options.plainSize bytes of the whole plaintext. With it the result ends where the body does; without it the
- * last segment counts as a full one, and the body may end before.
- * @throws RangeError when the result is above 2^53 - 1.
+ * @param options.plainSize bytes of the whole plaintext. With it, the result ends at the end of the body. Without it, the last
+ * segment counts as full, so the result may go beyond the end of the body.
+ * @throws RangeError if the result is above 2^53 - 1.
  */
 export function encryptedRange(
   range: ByteRange<PlainPosition>,
@@ -58,10 +58,10 @@ export function encryptedRange(
 }
 
 /**
- * The plaintext in the segments that a range of the body touches (Crypt4GH § 4.1): what changes when these bytes do, and
- * all that can be had from them. The reverse of {@link encryptedRange}: of its result it gives the range back, widened to segments.
+ * The plaintext of the segments that a range of the body touches (Crypt4GH § 4.1). It is the reverse of
+ * {@link encryptedRange}: of that function's result it returns the first range, widened to whole segments.
  *
- * @param options.plainSize bytes of the whole plaintext; without it the last segment counts as a full one.
+ * @param options.plainSize bytes of the whole plaintext; without it, the last segment counts as full.
  */
 export function decryptedRange(
   range: ByteRange<BodyPosition>,

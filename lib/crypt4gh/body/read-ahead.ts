@@ -1,10 +1,9 @@
 /**
- * What `read` gives for each item, in the order of the items. Reads run ahead of what is taken; the next ones begin when
- * more is asked for, and none after an error or when the iteration is ended early.
+ * The results of `read` for each item, in the order of the items. Reads run ahead of the results that are taken. A new read
+ * begins when the next result is asked for; none begins after an error or after an early end of the iteration.
  *
- * @param inFlight most results that are under way or being used at a time, which bounds the memory; 1: nothing is read
- * ahead.
- * @throws what `read` throws, after all that came before it.
+ * @param inFlight most results at a time that are under way or in use, which bounds the memory; 1: nothing is read ahead.
+ * @throws the error of a `read`, after all results before it.
  */
 export async function* readAhead<Item, Result>(
   items: Iterable<Item>,
@@ -14,7 +13,7 @@ export async function* readAhead<Item, Result>(
   const underWay: Promise<Result>[] = [];
   for (const item of items) {
     const result = read(item);
-    // Awaited below, unless one before it fails or the reader gives up.
+    // Awaited below, unless an earlier read fails or the reader stops.
     result.catch(() => undefined);
     underWay.push(result);
     if (underWay.length < inFlight) continue;

@@ -11,19 +11,19 @@ import { keptRange, type VisibleRange } from './rearrangement.ts';
 import { SegmentDecryptor, truncatedBody } from './segment-decryptor.ts';
 import { type SegmentRun, segmentRuns } from './segment-runs.ts';
 
-/** Segments fetched at a time, at most: 1 MiB. */
+/** Most segments of one fetch: 1 MiB. */
 const defaultSegmentsPerFetch = 16;
 
 const nothing = { start: 0, bytes: Buffer.alloc(0) };
 
 /**
- * Random access to the plaintext of a container (Crypt4GH § 4.1), from {@link openContainer}. Positions count what the
- * edit list leaves. It is itself a source to be read by position. Nothing is kept between reads.
+ * Random access to the plaintext of a container (Crypt4GH § 4.1), from {@link openContainer}. Positions count bytes after the
+ * edit list. The reader is itself a source that is read by position. It keeps nothing between reads.
  */
 export class ContainerReader implements RandomAccessSource {
-  /** Bytes that the edit list leaves; `undefined` when neither the source nor the caller knows the size. */
+  /** Bytes after the edit list; `undefined` if neither the source nor the caller knows the size. */
   readonly size: number | undefined;
-  /** Bytes to skip and keep in turn, as the header has them; `undefined`: there is no edit list. */
+  /** The edit list of the header: bytes to skip and keep in turn; `undefined`: there is none. */
   readonly editList: readonly bigint[] | undefined;
   readonly #body: BodySource;
   readonly #decryptor: SegmentDecryptor;
@@ -65,9 +65,9 @@ export class ContainerReader implements RandomAccessSource {
   }
 
   /**
-   * The `length` bytes from `offset` on; fewer only where the plaintext ends.
+   * The `length` bytes from `offset` on; fewer only at the end of the plaintext.
    *
-   * @throws DamagedBodyError; RangeError for what are no positions; what the source throws.
+   * @throws DamagedBodyError; RangeError if the arguments are not positions; errors of the source.
    */
   async read(offset: number, length: number): Promise<Uint8Array> {
     const parts: Uint8Array[] = [];
@@ -77,9 +77,9 @@ export class ContainerReader implements RandomAccessSource {
   }
 
   /**
-   * Bytes [start, end) in pieces of a segment or less, in constant memory. Only the segments needed are fetched,
-   * neighbours in one go (Crypt4GH § 4.1), ahead of what is taken where that was asked for. No bytes are given out before
-   * their segment has authenticated.
+   * Bytes [start, end) in pieces of at most a segment, in constant memory. It fetches only the segments needed, neighbours
+   * together (Crypt4GH § 4.1), and reads ahead if `fetchesInFlight` says so. Bytes are given out only after their segment has
+   * authenticated.
    *
    * @param start default: 0.
    * @param end default: to the end.
@@ -90,11 +90,11 @@ export class ContainerReader implements RandomAccessSource {
   }
 
   /**
-   * Several ranges, each as {@link read} would give it. Each segment is fetched and decrypted once, however many ranges need
-   * it, neighbours in one go (Crypt4GH § 4.1).
+   * Reads several ranges, each as {@link read} does. Each segment is fetched and decrypted once, even if several ranges need it;
+   * neighbours are fetched together (Crypt4GH § 4.1).
    *
    * @param ranges bytes [start, end) in any order, which may overlap; without `end`: to the end.
-   * @returns the bytes of each, in the order of `ranges`; those of ranges that overlap or touch lie in the same memory.
+   * @returns the bytes of each range, in the order of `ranges`. Ranges that overlap or touch share memory.
    * @throws as {@link read}.
    */
   async readRanges(ranges: readonly VisibleRange[]): Promise<Uint8Array[]> {
@@ -116,7 +116,7 @@ export class ContainerReader implements RandomAccessSource {
     });
   }
 
-  /** @param wanted ascending, not overlapping; no piece is of two of them. */
+  /** @param wanted ascending, not overlapping. A piece never spans two of them. */
   async *#select(wanted: readonly KeptRange[]): AsyncGenerator<Uint8Array, void, undefined> {
     const isLong = this.#atMost(wanted) > this.#maximumSegments * SEGMENT_BYTES;
     const runs = segmentRuns(selectKept(this.editList, wanted), {
@@ -144,7 +144,7 @@ export class ContainerReader implements RandomAccessSource {
     for (const { index, from, to } of parts) {
       if (index !== opened) {
         const start = (index - first) * ENCRYPTED_SEGMENT_BYTES;
-        // Where the size is not known: the body ended before this segment.
+        // Only if the size is not known: the body ended before this segment.
         if (start >= bytes.length) return;
         plaintext = this.#decryptor.open(bytes.subarray(start, start + ENCRYPTED_SEGMENT_BYTES), index);
         opened = index;
@@ -155,7 +155,7 @@ export class ContainerReader implements RandomAccessSource {
   }
 }
 
-/** The body in a source, with what is known of its size. */
+/** The body in a source, with its size as far as it is known. */
 class BodySource {
   /** Bytes of the plaintext before any edit list. */
   readonly plainSize: number | undefined;
@@ -163,7 +163,7 @@ class BodySource {
   readonly #start: number;
   readonly #size: number | undefined;
 
-  /** @throws DamagedBodyError when source and caller disagree about the size, or no body has it. */
+  /** @throws DamagedBodyError if the source has another size than the caller expects, or a size that no body has. */
   constructor(source: RandomAccessSource, start: number, expectedSize: number | undefined) {
     this.#source = source;
     this.#start = start;
@@ -174,7 +174,7 @@ class BodySource {
     this.#size ??= check?.bodySize;
   }
 
-  /** @throws DamagedBodyError when the source ends before the known size. */
+  /** @throws DamagedBodyError if the source ends before the known size. */
   async fetch({ first, end }: SegmentRun): Promise<{ readonly bytes: Buffer; readonly isLast: boolean }> {
     const start = first * ENCRYPTED_SEGMENT_BYTES;
     const length = Math.min(end * ENCRYPTED_SEGMENT_BYTES, this.#size ?? Number.POSITIVE_INFINITY) - start;
@@ -186,22 +186,22 @@ class BodySource {
 }
 
 /**
- * Opens a container, whole or in its parts, for reading at any position (Crypt4GH § 4.1). Reads only the
- * header.
+ * Opens a container for reading at any position (Crypt4GH § 4.1). The header may be given apart from the body. Only the header
+ * is read now.
  *
  * @param source the container; with `options.header` the body alone.
  * @param options.privateKeys raw private keys to try.
- * @param options.sender raw public key: accept only this writer's header packets.
- * @param options.header the header, where it is kept apart from the body.
- * @param options.expectedSize bytes of the plaintext before the edit list, known from elsewhere: a source of another size
- * is then an error, and one of unknown size gets a size. Default: what the size of the source says.
- * @param options.segmentsPerFetch most segments asked for in one read of the source; default 16, which is 1 MiB.
- * @param options.segmentsInFirstFetch the same for the first read of a stream that takes several: a short one ends before
- * those that are under way beside it. Default: as for the others.
- * @param options.fetchesInFlight most reads of the source whose bytes are under way or being decrypted; default 1: nothing
- * is read ahead.
- * @param options.ownsReads whether the source gives memory of its own with every read that nobody else uses: it is then
- * given back when it has been decrypted, and detached. Default: no; it waits for the garbage collector.
+ * @param options.sender raw public key of the writer whose header packets are accepted. Default: any writer's.
+ * @param options.header the header, if it is kept apart from the body.
+ * @param options.expectedSize bytes of the plaintext before the edit list, known from elsewhere. A source of another size is an
+ * error then. Default: taken from the size of the source.
+ * @param options.segmentsPerFetch most segments of one read of the source; default 16, which is 1 MiB.
+ * @param options.segmentsInFirstFetch most segments of the first read of a long stream. A short first read gives the first
+ * bytes sooner. Default: as for the other reads.
+ * @param options.fetchesInFlight most reads of the source that are under way or being decrypted; default 1: nothing is read
+ * ahead.
+ * @param options.ownsReads whether every read of the source returns new memory that has no other user. That memory is then
+ * detached and given back after decryption. Default: no, the garbage collector frees it.
  * @throws MalformedHeaderError, NoMatchingKeyError, DamagedBodyError; RangeError for a wrong argument.
  */
 export async function openContainer(

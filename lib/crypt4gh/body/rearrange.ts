@@ -8,21 +8,21 @@ import { splitContainer } from './container.ts';
 import { planRearrangement, type Rearrangement, type VisibleRange } from './rearrangement.ts';
 import { truncatedBody } from './segment-decryptor.ts';
 
-/** Bytes of a body that are copied at a time from a source that is read by position: 16 segments. */
+/** Bytes of one read from a source that is read by position: 16 segments. */
 const copyBytes = 16 * ENCRYPTED_SEGMENT_BYTES;
 
 /**
- * A container of only the segments that ranges need, with the edit list that makes it exact (Crypt4GH § 4.2). The
- * segments are copied as they are, neither decrypted nor checked.
+ * Makes a container of only the segments that ranges need, with an edit list that leaves exactly the ranges (Crypt4GH § 4.2).
+ * The segments are copied as they are, neither decrypted nor checked.
  *
- * The new readers get the data keys of the old container: whoever of them also has the old body can read all of it.
+ * The new readers get the data keys of the old container. A new reader who also has the old body can read all of it.
  *
- * @param source the old container. A stream is read up to the last segment needed; of a source that is read by position
- * only the header and those segments are.
+ * @param source the old container. A stream is read up to the last segment needed. From a source that is read by position,
+ * only the header and the segments needed are read.
  * @param options.privateKeys raw private keys to try.
  * @param options.ranges see {@link planRearrangement}.
  * @param options.recipients raw public keys of the readers of the new container.
- * @param options.sender raw public key: take only this writer's header packets.
+ * @param options.sender raw public key of the writer whose header packets are accepted. Default: any writer's.
  * @param options.random default: the system's.
  * @throws MalformedHeaderError, NoMatchingKeyError, DamagedBodyError, UnusableKeyError `weak-public-key`; RangeError for a
  * wrong argument.
@@ -72,7 +72,7 @@ function rearrangeHeader(
 
 type BodyRange = Rearrangement['bodyRanges'][number];
 
-/** @throws DamagedBodyError when the source ends before the size that it claims. */
+/** @throws DamagedBodyError if the source ends before its stated size. */
 async function* readRange(
   source: RandomAccessSource,
   { header, bodySize }: { readonly header: Uint8Array; readonly bodySize: number | undefined },
@@ -89,7 +89,7 @@ async function* readRange(
   }
 }
 
-/** The ranges of a body that comes in chunks. Stops after the last one. */
+/** Cuts the ranges out of a body that comes in chunks. Stops after the last range. */
 async function* cutOut(body: AsyncIterable<Uint8Array>, ranges: readonly BodyRange[]) {
   const left = [...ranges];
   let position = 0;

@@ -2,36 +2,35 @@ import { editListOf, joinedRanges, type KeptRange, selectKept } from '../header/
 import { decryptedSize, ENCRYPTED_SEGMENT_BYTES, SEGMENT_BYTES } from '../sizes.ts';
 import { type BodyPosition, bodyPosition } from './positions.ts';
 
-/** Bytes [start, end) of what a reader sees, after the edit list (Crypt4GH § 4.2); without `end`: to the end. */
+/** Bytes [start, end) of the plaintext after the edit list (Crypt4GH § 4.2); without `end`: to the end. */
 export interface VisibleRange {
   readonly start: number;
   readonly end?: number | undefined;
 }
 
-/** How to make a container of less from a container (Crypt4GH § 4.2). */
+/** How to cut a smaller container out of a container (Crypt4GH § 4.2). */
 export interface Rearrangement {
   /**
-   * What to take of the old body, in ascending order, neighbours joined; one after the other it is the new body. Without
-   * `end`: to the end of the body.
+   * The ranges of the old body that make the new one, in ascending order, neighbours joined. Without `end`: to the end of the
+   * body.
    */
   readonly bodyRanges: readonly { readonly start: BodyPosition; readonly end: BodyPosition | undefined }[];
-  /** The edit list of the new header, over the new plaintext; `undefined`: none is needed. */
+  /** The edit list of the new header; `undefined`: none is needed. */
   readonly editList: readonly bigint[] | undefined;
 }
 
 const segmentBytes = BigInt(SEGMENT_BYTES);
-/** Where a body of 2^53 - 1 bytes ends: no file has plaintext there, so an end beyond it is an open end. */
+/** Where the plaintext of a body of 2^53 - 1 bytes ends. No file is longer, so an end beyond it counts as open. */
 const openEnd = BigInt(Math.floor(Number.MAX_SAFE_INTEGER / ENCRYPTED_SEGMENT_BYTES)) * segmentBytes;
 
 /**
- * Finds the segments that ranges need, and the edit list that makes them exact (Crypt4GH § 4.1, § 4.2). Nothing is
+ * Finds the segments that ranges need, and the edit list that leaves exactly the ranges (Crypt4GH § 4.1, § 4.2). Nothing is
  * decrypted: the segments stay as they are.
  *
- * @param options.ranges in any order; where they overlap, the bytes are taken once. The new plaintext is in the order of
- * the file.
- * @param options.editList the edit list of the old header. The new one takes it in.
- * @param options.bodySize bytes of the old body; with it the result ends where the body does. Default: not known.
- * @throws RangeError for ranges that are none; DamagedBodyError `truncated-segment` when no body has that size.
+ * @param options.ranges in any order. Bytes in several ranges are taken once. The new plaintext is in the order of the file.
+ * @param options.editList the edit list of the old header; the new edit list includes its effect.
+ * @param options.bodySize bytes of the old body. With it, the result ends at the end of the body. Default: not known.
+ * @throws RangeError if a range is not valid; DamagedBodyError `truncated-segment` if no body has that size.
  */
 export function planRearrangement(options: {
   readonly ranges: readonly VisibleRange[];
@@ -51,7 +50,7 @@ export function planRearrangement(options: {
   };
 }
 
-/** @throws RangeError for positions that are none. */
+/** @throws RangeError if an end is not a position, or if the range ends before it starts. */
 export function keptRange({ start, end }: VisibleRange): KeptRange {
   const valid = (position: number) => Number.isSafeInteger(position) && position >= 0;
   if (!valid(start) || (end !== undefined && (!valid(end) || end < start))) {
@@ -62,7 +61,7 @@ export function keptRange({ start, end }: VisibleRange): KeptRange {
   return { start: BigInt(start), end: end === undefined ? undefined : BigInt(end) };
 }
 
-/** Cuts a range to a plaintext of that size; of one beyond it nothing is left. */
+/** Cuts a range to a plaintext of that size; nothing is left of a range beyond it. */
 function within(plainSize: bigint | undefined): (range: KeptRange) => KeptRange[] {
   const limit = plainSize ?? openEnd;
   return ({ start, end }) => {
@@ -72,20 +71,20 @@ function within(plainSize: bigint | undefined): (range: KeptRange) => KeptRange[
   };
 }
 
-/** Segments [first, end) next to each other; without `end`: to the last one. */
+/** Neighbouring segments [first, end); without `end`: to the last one. */
 interface SegmentRun {
   readonly first: bigint;
   end: bigint | undefined;
 }
 
 /**
- * The runs of segments that hold the ranges, the same ranges as positions in those segments put together, and the
- * length of these where it is known.
+ * The runs of segments that hold the ranges; `moved`: the ranges as positions in the plaintext of these runs; `length`: the
+ * bytes of that plaintext, if they are known.
  */
 function compact(kept: readonly KeptRange[], plainSize: bigint | undefined) {
   const runs: SegmentRun[] = [];
   const moved: KeptRange[] = [];
-  /** Plaintext that stands before the current run and is not taken over. */
+  /** Bytes of plaintext before the current run that are left out. */
   let removed = 0n;
   for (const { start, end } of kept) {
     const first = start / segmentBytes;
@@ -102,13 +101,13 @@ function compact(kept: readonly KeptRange[], plainSize: bigint | undefined) {
   }
   const end = (runs.at(-1)?.end ?? 0n) * segmentBytes;
   const length = plainSize === undefined ? undefined : (end < plainSize ? end : plainSize) - removed;
-  // Ranges that stood apart may touch now.
+  // Ranges that were apart may touch now.
   return { runs, moved: joinedRanges(moved), length };
 }
 
 function keepsAll(kept: readonly KeptRange[], length: bigint | undefined): boolean {
   const [only, ...others] = kept;
-  // No segment, no plaintext: nothing is left to hide.
+  // Without segments there is no plaintext to skip.
   if (only === undefined) return true;
   return others.length === 0 && only.start === 0n && only.end === length;
 }

@@ -2,17 +2,15 @@ import { createSecretKey, type KeyObject } from 'node:crypto';
 import { expectLength, expectSome } from '../bytes.ts';
 import { DamagedBodyError } from '../errors.ts';
 import { unseal } from '../sealed.ts';
-import { ENCRYPTED_SEGMENT_BYTES, segmentOverhead } from '../sizes.ts';
+import { dataKeyBytes, ENCRYPTED_SEGMENT_BYTES, segmentOverhead } from '../sizes.ts';
 
-export const dataKeyBytes = 32;
-
-/** A data key, raw or made ready. */
+/** A data key, raw or prepared. */
 export type DataKey = Uint8Array | KeyObject;
 
 /**
- * A data key made ready once: handing raw bytes to each cipher costs a third of a segment's time.
+ * Prepares a data key once: to give raw bytes to each cipher costs a third of a segment's time.
  *
- * @throws RangeError when it is not 32 bytes.
+ * @throws RangeError if it is not 32 bytes.
  */
 export function prepareDataKey(dataKey: DataKey): KeyObject {
   if (!(dataKey instanceof Uint8Array)) return dataKey;
@@ -20,7 +18,7 @@ export function prepareDataKey(dataKey: DataKey): KeyObject {
   return createSecretKey(dataKey);
 }
 
-/** @throws RangeError when there is none or one is not 32 bytes. */
+/** @throws RangeError if there is none or one is not 32 bytes. */
 export function prepareDataKeys(dataKeys: readonly DataKey[]): KeyObject[] {
   expectSome(dataKeys, 'data key');
   return dataKeys.map(prepareDataKey);
@@ -31,8 +29,8 @@ export class SegmentDecryptor {
   readonly #keys: KeyObject[];
 
   /**
-   * @param dataKeys 32 bytes each; copied. The key that fitted last is tried first (Crypt4GH § 3.2.3).
-   * @throws RangeError when there is none or one is not 32 bytes.
+   * @param dataKeys 32 bytes each; copied. The last key that fitted is tried first (Crypt4GH § 3.2.3).
+   * @throws RangeError if there is none or one is not 32 bytes.
    */
   constructor(dataKeys: readonly DataKey[]) {
     this.#keys = prepareDataKeys(dataKeys);
@@ -51,7 +49,7 @@ export class SegmentDecryptor {
     return plaintext;
   }
 
-  /** The same for a segment of 28 bytes or more; `undefined` when no data key authenticates it. */
+  /** The same for a segment of 28 bytes or more; `undefined` if no data key authenticates it. */
   tryOpen(segment: Buffer): Buffer | undefined {
     for (const [position, key] of this.#keys.entries()) {
       const plaintext = unseal(segment, key);
@@ -63,7 +61,7 @@ export class SegmentDecryptor {
   }
 }
 
-/** The body ends after `present` bytes, and what was asked for goes on to `end`. */
+/** The error if a body ends after `present` bytes, but bytes up to `end` were asked for. */
 export function truncatedBody(present: number, end: number): DamagedBodyError {
   return new DamagedBodyError('truncated-body', Math.floor(present / ENCRYPTED_SEGMENT_BYTES), present, end);
 }

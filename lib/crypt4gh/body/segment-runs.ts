@@ -8,7 +8,7 @@ export interface SegmentPart {
   readonly to: number;
 }
 
-/** Segments [first, end) next to each other, to be fetched in one go, and what is wanted of them, in order. */
+/** Neighbouring segments [first, end) that are fetched together, and their wanted parts in order. */
 export interface SegmentRun {
   readonly first: number;
   readonly end: number;
@@ -16,12 +16,12 @@ export interface SegmentRun {
 }
 
 /**
- * Groups ranges of plaintext into runs of neighbouring segments. Every segment is in one run only.
+ * Groups ranges of plaintext into runs of neighbouring segments. Each segment is in one run only.
  *
  * @param ranges ascending, not overlapping.
- * @param options.plainSize where the plaintext ends at the latest; what lies beyond is left out.
- * @param options.maximumSegments of a run.
- * @param options.firstSegments the same for the first run.
+ * @param options.plainSize most bytes of the plaintext; ranges beyond are left out.
+ * @param options.maximumSegments most segments of a run.
+ * @param options.firstSegments most segments of the first run.
  */
 export function* segmentRuns(
   ranges: Iterable<KeptRange>,

@@ -15,20 +15,19 @@ export interface EncryptSegmentsOptions {
 
 /** Options of {@link decryptSegments} (Crypt4GH § 4.1, § 4.2). */
 export interface DecryptSegmentsOptions {
-  /** 32 bytes each; for each segment the key that fitted last is tried first. */
+  /** 32 bytes each; for each segment the last key that fitted is tried first. */
   readonly dataKeys: readonly Uint8Array[];
-  /** Bytes to skip and keep in turn; default: everything is kept. */
+  /** Edit list: bytes to skip and keep in turn. Default: everything is kept. */
   readonly editList?: readonly bigint[] | undefined;
   /**
-   * Bytes of the plaintext before the edit list, known from elsewhere; default: not checked. What comes after the edit
-   * list's last keep is not read, and so not checked either.
+   * Bytes of the plaintext before the edit list, known from elsewhere. Default: not checked. Bytes after the last keep of the
+   * edit list are not read, so they are not checked either.
    */
   readonly expectedSize?: number | undefined;
 }
 
 /**
- * What turns plaintext into bodies and back (Crypt4GH § 3.4.2, § 4.1): these functions on this thread, or `SegmentWorkers`
- * on others.
+ * Encrypts and decrypts bodies (Crypt4GH § 3.4.2, § 4.1): these functions on the calling thread, `SegmentWorkers` on others.
  */
 export interface SegmentCipher {
   encryptSegments(source: ByteSource, options: EncryptSegmentsOptions): AsyncGenerator<Uint8Array, void, undefined>;
@@ -36,10 +35,10 @@ export interface SegmentCipher {
 }
 
 /**
- * Encrypts a plaintext of any length to the segments of a body (Crypt4GH § 3.4.2), in constant memory; each yield is one whole segment.
- * An empty plaintext becomes an empty body.
+ * Encrypts a plaintext of any length to the segments of a body (Crypt4GH § 3.4.2), in constant memory. Each yield is one whole
+ * segment. An empty plaintext has an empty body.
  *
- * @throws RangeError when the key is not 32 bytes; TypeError for what is no source.
+ * @throws RangeError if the key is not 32 bytes; TypeError if `source` is not a source.
  */
 export async function* encryptSegments(
   source: ByteSource,
@@ -57,16 +56,16 @@ export async function* encryptSegments(
 }
 
 /**
- * Decrypts a body to the plaintext that the edit list leaves (Crypt4GH § 4.1, § 4.2), in constant memory. Bytes are given
- * out only after their whole segment has authenticated. Segments that the edit list skips whole are not decrypted, and
- * after its last keep the source is closed.
+ * Decrypts a body to the plaintext after the edit list (Crypt4GH § 4.1, § 4.2), in constant memory. Bytes are given out only
+ * after their whole segment has authenticated. A segment that the edit list skips whole is not decrypted. After the last keep
+ * the source is closed.
  *
  * The format does not show segments that are missing at the end, moved or repeated (Crypt4GH § 1.1, § 5.4). With
- * `expectedSize` a body of another length is an error; moved and repeated segments need a checksum from elsewhere.
+ * `expectedSize`, a body of another length is an error. To find moved and repeated segments, compare a checksum of the file.
  *
  * @param source the body, from its first byte.
- * @throws DamagedBodyError; RangeError when there is no key, one is not 32 bytes, the size is no size, or a length in the
- * edit list is negative; TypeError for what is no source.
+ * @throws DamagedBodyError; RangeError if there is no key, a key is not 32 bytes, the size is not a size, or a length in the
+ * edit list is negative; TypeError if `source` is not a source.
  */
 export async function* decryptSegments(
   source: ByteSource,

@@ -3,7 +3,7 @@ import type { ByteSource } from '../bytes.ts';
 import { type DecryptOptions, decrypt, type EncryptOptions, encrypt } from './container.ts';
 import { ThroughDuplex } from './through-duplex.ts';
 
-/** Two ends of a Web stream, as `pipeThrough` takes them. */
+/** The two ends of a Web stream, for `pipeThrough`. */
 export interface ByteStreamPair {
   readonly readable: ReadableStream<Uint8Array>;
   readonly writable: WritableStream<Uint8Array>;
@@ -31,16 +31,16 @@ export function decryptionDuplex(options: DecryptOptions): Duplex {
 
 type Through = (source: ByteSource) => AsyncGenerator<Uint8Array>;
 
-/** The output pulls: nothing is read of the input before it is asked for. */
+/** Reads the input only when output is asked for. */
 function webPair(through: Through): ByteStreamPair {
-  /** Tells the writer why no more is taken. After the end of the input it has no effect. */
+  /** Ends the input with a reason for the writer. After the end of the input it has no effect. */
   let stopInput: (reason: unknown) => void = () => undefined;
   const input = new TransformStream<Uint8Array, Uint8Array>({
     start(controller) {
       stopInput = (reason) => controller.error(reason);
     },
   });
-  // Left to the iterator, the writer would be told that it is cancelled, but never why.
+  // If the iterator cancelled the input, the writer would not learn the reason.
   const output = through(input.readable.values({ preventCancel: true }));
   const readable = new ReadableStream<Uint8Array>(
     {
@@ -52,7 +52,7 @@ function webPair(through: Through): ByteStreamPair {
             return;
           }
           controller.close();
-          // Where an edit list ends: as of other streams that end before their input (Streams Standard, TransformStream).
+          // An edit list may end before the input, as other streams do (Streams Standard, TransformStream).
           stopInput(new TypeError('the rest of the input is not needed'));
         } catch (error) {
           stopInput(error);
@@ -60,7 +60,7 @@ function webPair(through: Through): ByteStreamPair {
         }
       },
       async cancel(reason) {
-        // First the input: a read of it that is under way would keep the generator from returning.
+        // The input first: a pending read of it would keep the generator from returning.
         stopInput(reason);
         await output.return(undefined).catch(() => undefined);
       },

@@ -4,8 +4,8 @@ import type { ByteSource } from '../bytes.ts';
 type Callback = (error?: Error | null) => void;
 
 /**
- * A generator over bytes as a Node stream. A chunk that is written counts as taken when the generator asks for the next
- * one, so nothing piles up; errors of either side come out as they are.
+ * A generator over bytes as a Node stream. A written chunk counts as taken when the generator asks for the next one, so no
+ * chunks pile up. Errors of either side are passed on as they are.
  */
 export class ThroughDuplex extends Duplex {
   readonly #input = new WrittenChunks();
@@ -39,7 +39,7 @@ export class ThroughDuplex extends Duplex {
 
   override _destroy(error: Error | null, done: Callback): void {
     this.#input.fail(error ?? new Error('the stream was destroyed'));
-    // Its own error, if it comes to one now, is about a stream that nobody reads.
+    // An error of the generator does not matter now: the stream is not read any more.
     Promise.resolve(this.#output.return?.()).then(
       () => done(error),
       () => done(error),
@@ -55,16 +55,16 @@ export class ThroughDuplex extends Duplex {
   }
 }
 
-/** Chunks handed from `write` to whoever iterates. */
+/** Hands chunks from `write` to the iteration. */
 class WrittenChunks implements AsyncIterableIterator<Uint8Array, void, undefined> {
   #chunk: Uint8Array | undefined;
-  /** Tells the writer that its chunk has been used. */
+  /** Called when the chunk has been used. */
   #taken: Callback | undefined;
   #state: 'open' | 'ended' | 'given up' | { readonly error: Error } = 'open';
   #wake: (() => void) | undefined;
 
   write(chunk: Uint8Array, taken: Callback): void {
-    // Who gave up has all it needs, as after the last keep of an edit list: the rest runs past.
+    // The iteration has ended early, as after the last keep of an edit list: further chunks are dropped.
     if (this.#state === 'given up') {
       taken();
       return;
@@ -109,7 +109,7 @@ class WrittenChunks implements AsyncIterableIterator<Uint8Array, void, undefined
   }
 
   #release(): void {
-    // A chunk that is still here has not been used.
+    // A chunk that is still here is not used yet.
     if (this.#chunk !== undefined) return;
     const taken = this.#taken;
     this.#taken = undefined;

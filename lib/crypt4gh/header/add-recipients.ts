@@ -4,16 +4,16 @@ import { parseHeader, serializeHeader } from './header.ts';
 import { openHeader } from './open-header.ts';
 
 /**
- * Gives more readers access: every packet that is there stays as it is, and the new recipients get what the reader has,
- * in packets after them (Crypt4GH § 3.2.1). Who else the header is for does not show, so a recipient who had access
- * before, other than the reader, gets a second copy: with an edit list that makes the file unreadable for that one.
+ * Gives more readers access (Crypt4GH § 3.2.1). All packets stay as they are; packets with the reader's content for the new
+ * recipients follow them. A header does not show its recipients, so another reader who had access before gets a second copy if
+ * named again. If there is an edit list, that reader then has two, and cannot read the file.
  *
  * @param options.header the header; bytes after it are ignored.
  * @param options.readerKeys raw private keys to try.
- * @param options.recipients raw public keys. The reader's own is passed over.
- * @param options.sender raw public key: take only this writer's packets for the reader's.
+ * @param options.recipients raw public keys. The reader's own key is left out.
+ * @param options.sender raw public key of the writer whose packets are accepted. Default: any writer's.
  * @param options.random default: the system's.
- * @throws what {@link openHeader} throws; UnusableKeyError `weak-public-key`; RangeError for a wrong argument.
+ * @throws errors of {@link openHeader}; UnusableKeyError `weak-public-key`; RangeError for a wrong argument.
  */
 export function addRecipients(options: {
   readonly header: Uint8Array;

@@ -5,28 +5,28 @@ import { nonceBytes } from '../sizes.ts';
 import { type SealingKey, sealingKey } from './packets.ts';
 import { Recent } from './recent.ts';
 
-/** Keeps these keys apart from anything else derived from the same secret; a change of the scheme changes it. */
+/** Separates these keys from others derived from the same secret. It changes with the scheme. */
 const derivationLabel = 'data-out crypt4gh header v2';
-/** What is derived; the first byte tells them apart. */
+/** The first byte of the input to the derivation tells the purposes apart. */
 const purposes = { sender: Buffer.of(0), nonce: Buffer.of(1) };
 const firstBlock = Buffer.of(1);
-/** Recipients whose sender is kept ready. */
+/** Most recipients whose sender is kept ready. */
 const maximumRemembered = 256;
 
-/** Writes to one recipient. */
+/** A sender for one recipient. */
 export interface DerivedSender {
   readonly key: SealingKey;
-  /** The nonces of the packets of one header, by index. @param content all that the header says, and of which file */
+  /** Gives the nonce of each packet of one header, by index. @param content the payloads of the header and its file */
   nonces(content: Uint8Array): (index: number) => Buffer;
 }
 
 /**
- * Senders that follow from a secret, one for each recipient (HKDF-SHA-256, RFC 5869), so that the same header for the same
- * recipient is the same bytes.
+ * Senders derived from a secret, one for each recipient (HKDF-SHA-256, RFC 5869). So the same header for the same recipient
+ * always has the same bytes.
  *
- * A sender writes many headers, so its nonces must never meet. They are derived from all that is sealed under them:
- * other plaintext has another nonce, but for one chance in 2^96 a pair of headers, and equal plaintext gives equal bytes
- * (`docs/decisions/deterministic-header.md`).
+ * A sender writes many headers, so a nonce must never be used for two plaintexts. Nonces are derived from all that is sealed
+ * under them: another plaintext has another nonce, except with a chance of 2^-96 for each pair of headers, and equal plaintext
+ * gives equal bytes (`docs/decisions/deterministic-header.md`).
  */
 class DerivedSenders {
   readonly #key: KeyObject;
@@ -39,7 +39,7 @@ class DerivedSenders {
     wipe(key);
   }
 
-  /** @throws UnusableKeyError `weak-public-key` when the recipient's key is of small order. */
+  /** @throws UnusableKeyError `weak-public-key` if the recipient's key is of small order. */
   senderFor(recipient: Uint8Array): DerivedSender {
     return this.#ready.get(recipient, () => this.#derive(recipient));
   }
@@ -76,10 +76,10 @@ interface Remembered {
   readonly copy: Buffer;
   readonly senders: DerivedSenders;
 }
-/** A service derives everything from one secret or a few. */
+/** Senders by their secret: a service has only a few secrets. */
 const remembered = new WeakMap<Uint8Array, Remembered>();
 
-/** The senders of a secret: at least 32 bytes that nobody else has. */
+/** The senders of a secret of at least 32 bytes. */
 export function derivedSenders(secret: Uint8Array): DerivedSenders {
   const known = remembered.get(secret);
   // The caller may have overwritten the array since.

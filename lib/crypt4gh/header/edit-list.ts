@@ -1,16 +1,16 @@
 import { checkedSize } from '../sizes.ts';
 
-/** Plaintext bytes [start, end) that are kept; no `end`: to the end of the input. Positions may exceed 2^64. */
+/** Plaintext bytes [start, end) that are kept (Crypt4GH § 4.2); without `end`: to the end. Positions may exceed 2^64. */
 export interface KeptRange {
   readonly start: bigint;
   readonly end: bigint | undefined;
 }
 
 /**
- * What an edit list keeps, in ascending order (Crypt4GH § 4.2): lengths to skip and to keep in turn; after a last skip
- * all the rest is kept, after a last keep nothing. An empty list keeps everything.
+ * The ranges that an edit list keeps, in ascending order (Crypt4GH § 4.2). An edit list has lengths to skip and to keep in
+ * turn. After a last skip all the rest is kept; after a last keep nothing is. An empty list keeps everything.
  *
- * @throws RangeError for a negative length, wherever it stands, before the first range.
+ * @throws RangeError if any length is negative, before the first range.
  */
 export function* keptRanges(editList: readonly bigint[]): Generator<KeptRange, void, undefined> {
   const negative = editList.find((length) => length < 0n);
@@ -30,9 +30,9 @@ export function* keptRanges(editList: readonly bigint[]): Generator<KeptRange, v
 }
 
 /**
- * Bytes that an edit list leaves of a plaintext of `plain` bytes (Crypt4GH § 4.2).
+ * Bytes of a plaintext of `plain` bytes that an edit list keeps (Crypt4GH § 4.2).
  *
- * @throws RangeError when `plain` is no size or a length in the edit list is negative.
+ * @throws RangeError if `plain` is not a size or a length in the edit list is negative.
  */
 export function editedSize(plain: number, editList: readonly bigint[]): number {
   let size = 0n;
@@ -45,10 +45,10 @@ export function editedSize(plain: number, editList: readonly bigint[]): number {
 }
 
 /**
- * The plaintext behind some of what an edit list leaves.
+ * Maps ranges of the output of an edit list to ranges of the plaintext.
  *
- * @param ranges what is asked for, as positions in the output of the edit list; ascending, not overlapping.
- * @returns positions in the plaintext, ascending; ranges that touch are not joined.
+ * @param ranges positions in the output of the edit list; ascending, not overlapping.
+ * @returns positions in the plaintext; ascending, ranges that touch are not joined.
  * @throws RangeError for a negative length.
  */
 export function* selectKept(
@@ -77,7 +77,7 @@ export function* selectKept(
   }
 }
 
-/** Ranges in ascending order, with those joined that overlap or touch, without empty ones. */
+/** The ranges in ascending order, without empty ones; ranges that overlap or touch are joined. */
 export function joinedRanges(ranges: readonly KeptRange[]): KeptRange[] {
   const joined: KeptRange[] = [];
   const sorted = ranges
@@ -93,7 +93,7 @@ export function joinedRanges(ranges: readonly KeptRange[]): KeptRange[] {
   return joined;
 }
 
-/** The edit list that keeps these ranges: ascending, not overlapping, the last one may be open. */
+/** The edit list that keeps these ranges. @param ranges ascending, not overlapping; the last one may be open. */
 export function editListOf(ranges: readonly KeptRange[]): bigint[] {
   let position = 0n;
   return ranges.flatMap(({ start, end }) => {
@@ -121,12 +121,12 @@ export class EditListCursor {
     this.#next();
   }
 
-  /** Whether nothing of what comes after the pieces seen so far is kept. */
+  /** Whether no later piece is kept. */
   get finished(): boolean {
     return this.#current === undefined;
   }
 
-  /** The kept parts of the piece of `length` bytes at plaintext position `start`; empty when it is skipped whole. */
+  /** The kept parts of the piece of `length` bytes at plaintext position `start`; empty if it is skipped whole. */
   slices(start: bigint, length: number): Slice[] {
     const end = start + BigInt(length);
     const slices: Slice[] = [];

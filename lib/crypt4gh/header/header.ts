@@ -6,39 +6,39 @@ const magic = Buffer.from('crypt4gh', 'ascii');
 const formatVersion = 1;
 /** Magic, version and packet count. */
 const preambleBytes = 16;
-/** A packet's length field; the length counts itself. */
+/** Bytes of a packet's length field. The length includes the field. */
 const lengthBytes = 4;
-/** Length and encryption method, without which a packet is not even one to skip. */
+/** Length and encryption method: the smallest packet that can be skipped. */
 const minimumPacketBytes = 8;
 
-/** The standard (Crypt4GH § 3.2) sets no limits; these stop hostile fields before memory and time are taken. */
+/** Limits of a header. The standard (Crypt4GH § 3.2) has none; these keep a hostile header from taking memory and time. */
 export const headerLimits = {
-  /** Packets of one header; also the limit of the Go implementation. */
+  /** Most packets of a header; also the limit of the Go implementation. */
   packets: 65_536,
-  /** Bytes of a whole header, and so of each packet. */
+  /** Most bytes of a whole header. */
   bytes: 16 * 1024 * 1024,
-  /** Different writers of its packets: each costs a key agreement for every private key tried, 0.1 s in all. */
+  /** Most different writers of packets. Each costs a key agreement for every private key tried; 0.1 s for all. */
   writers: 1_024,
-  /** Data keys for one reader: each may be tried at every segment, 12 ms for all. */
+  /** Most data keys for one reader. Each may be tried at every segment; 12 ms for all. */
   dataKeys: 256,
-  /** Lengths in an edit list: made into numbers and ranges they take up to thirty times their memory. */
+  /** Most lengths in an edit list. As numbers and ranges they take up to thirty times their memory. */
   editListLengths: 262_144,
 } as const;
 
 /**
- * Finds the end of a header in bytes that arrive piece by piece. Fields are judged as soon as they are there, before
- * what they announce has come. All integers are little-endian (Crypt4GH § 2.2).
+ * Finds the end of a header in bytes that arrive piece by piece. Each field is checked as soon as it has come, before the bytes
+ * that it announces. All integers are little-endian (Crypt4GH § 2.2).
  */
 export class HeaderScanner {
-  /** Where the next packet begins, once the preamble is read. */
+  /** Start of the next packet, once the preamble is read. */
   #offset = 0;
   #packetsLeft = 0;
 
   /**
    * Length of the header in bytes, or `undefined` while more is needed.
    *
-   * @param bytes everything from the first byte of the container on; at each call at least what the last call had.
-   * @throws MalformedHeaderError when no continuation can make it a header.
+   * @param bytes all bytes of the container so far, from its first one on.
+   * @throws MalformedHeaderError if the bytes cannot become a header.
    */
   scan(bytes: Uint8Array): number | undefined {
     const buffer = asBuffer(bytes);
@@ -81,22 +81,22 @@ export class HeaderScanner {
 }
 
 /**
- * Length in bytes of the header at the start of `bytes` (Crypt4GH § 2.2); `undefined` when `bytes` end before it does.
+ * Length in bytes of the header at the start of `bytes` (Crypt4GH § 2.2); `undefined` if `bytes` end before the header.
  *
- * @throws MalformedHeaderError when `bytes` cannot be the start of a container.
+ * @throws MalformedHeaderError if `bytes` cannot be the start of a container.
  */
 export function headerLength(bytes: Uint8Array): number | undefined {
   return new HeaderScanner().scan(bytes);
 }
 
-/** A header in its parts. Packets are without their length field; nothing of them has been decrypted. */
+/** A header in its parts. Packets have no length field here and are not decrypted. */
 export interface ParsedHeader {
   readonly packets: readonly Buffer[];
   /** Bytes of the header. */
   readonly length: number;
 }
 
-/** The header at the start of `bytes`; what follows it is not looked at. @throws MalformedHeaderError */
+/** Parses the header at the start of `bytes`; bytes after it are ignored. @throws MalformedHeaderError */
 export function parseHeader(bytes: Uint8Array): ParsedHeader {
   const length = headerLength(bytes);
   if (length === undefined) throw new MalformedHeaderError('truncated-header', 'the input ends inside the header');
@@ -110,7 +110,7 @@ export function parseHeader(bytes: Uint8Array): ParsedHeader {
   return { packets, length };
 }
 
-/** The reverse of {@link parseHeader}. @throws RangeError when the header would exceed {@link headerLimits}. */
+/** The reverse of {@link parseHeader}. @throws RangeError if the header would exceed {@link headerLimits}. */
 export function serializeHeader(packets: readonly Uint8Array[]): Buffer {
   const length = packets.reduce((sum, packet) => sum + lengthBytes + packet.length, preambleBytes);
   if (packets.length > headerLimits.packets || length > headerLimits.bytes) {

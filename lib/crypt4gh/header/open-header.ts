@@ -5,34 +5,34 @@ import { headerLimits, parseHeader } from './header.ts';
 import { mayHoldDataKey, PacketOpener, writerOf } from './packets.ts';
 import { decodePayload, type Payload } from './payloads.ts';
 
-/** What a header says to one reader (Crypt4GH § 2.4, § 3.2). */
+/** The contents of a header for one reader (Crypt4GH § 2.4, § 3.2). */
 export interface OpenedHeader {
-  /** Bytes of the header: where the body begins. */
+  /** Bytes of the header; the body begins there. */
   readonly length: number;
-  /** Packets in the header, those for other readers included. */
+  /** Number of packets in the header, including those for other readers. */
   readonly packetCount: number;
-  /** What the packets say that opened, in their order. */
+  /** The payloads of the packets that opened, in their order. */
   readonly payloads: readonly Payload[];
-  /** Data keys in packet order, at least one. A segment may be under any of them. */
+  /** Data keys in packet order, at least one. A segment may be encrypted with any of them. */
   readonly dataKeys: readonly Uint8Array[];
-  /** Bytes to skip and keep in turn, or `undefined` for the whole plaintext. */
+  /** Bytes to skip and keep in turn; `undefined`: the whole plaintext is kept. */
   readonly editList: readonly bigint[] | undefined;
-  /** Raw public key of the reader: of the private key that opened the packets. */
+  /** Raw public key of the reader, whose private key opened the packets. */
   readonly reader: Uint8Array;
-  /** The packets that did not open, as they stand in the header but without their length field. */
+  /** The packets that did not open, as in the header but without their length field. */
   readonly foreignPackets: readonly Uint8Array[];
 }
 
 /**
- * Opens the header at the start of `header`; what follows it is not looked at (Crypt4GH § 3.2.1, § 3.3.3).
+ * Opens the header at the start of `header`; bytes after it are ignored (Crypt4GH § 3.2.1, § 3.3.3).
  *
- * The first of `privateKeys` that opens any packet is the reader; the others are then not mixed in, since each reader
- * of a header has its own copy of data keys and edit list.
+ * The first of `privateKeys` that opens a packet is the reader's, and is used alone: each reader of a header has a copy of data
+ * keys and edit list.
  *
- * @param privateKeys raw private keys to try. With none the error says for how many readers the header can be.
- * @param options.sender raw public key: packets of another writer count as not opening. Without it nothing is known
- * about who wrote the header.
- * @throws MalformedHeaderError, or NoMatchingKeyError when no packet opens; RangeError when a key is not 32 bytes.
+ * @param privateKeys raw private keys to try. Without any, the error tells the most readers that the header can be for.
+ * @param options.sender raw public key of the writer whose packets are accepted. Default: any writer's, so the writer is
+ * unknown.
+ * @throws MalformedHeaderError; NoMatchingKeyError if no packet opens; RangeError if a key is not 32 bytes.
  */
 export function openHeader(
   header: Uint8Array,
@@ -62,7 +62,7 @@ export function openHeader(
   throw new NoMatchingKeyError(packets.length, packets.filter(mayHoldDataKey).length, isOfOtherSender);
 }
 
-/** Whether a packet of any writer opens. Not tried where the writers are more than {@link limitWriters} allows. */
+/** Whether a packet of any writer opens. Not tried if there are more writers than {@link limitWriters} allows. */
 function openForAnyone(packets: readonly Buffer[], privateKeys: readonly Uint8Array[]): boolean {
   if (writersOf(packets) > headerLimits.writers) return false;
   return privateKeys.some((privateKey) => {
@@ -75,12 +75,12 @@ function openForAnyone(packets: readonly Buffer[], privateKeys: readonly Uint8Ar
   });
 }
 
-/** @throws MalformedHeaderError when trying all the packets would take too long. */
+/** @throws MalformedHeaderError if it would take too long to try all packets. */
 function limitWriters(packets: readonly Buffer[]): void {
   if (packets.length <= headerLimits.writers) return;
   const writers = writersOf(packets);
   if (writers <= headerLimits.writers) return;
-  throw new MalformedHeaderError('too-many-packets', `the packets of the header are by ${writers} writers`);
+  throw new MalformedHeaderError('too-many-packets', `the packets of the header have ${writers} writers`);
 }
 
 function writersOf(packets: readonly Buffer[]): number {
@@ -98,7 +98,7 @@ function contentOf(opened: readonly Buffer[]): Content {
     for (const key of dataKeysOf(payloads)) wipe(key);
     throw error;
   } finally {
-    // What is needed of them has been copied.
+    // The needed bytes have been copied.
     for (const payload of opened) wipe(payload);
   }
 }
@@ -110,7 +110,7 @@ function dataKeysOf(payloads: readonly Payload[]): Uint8Array[] {
 function judge(payloads: readonly Payload[]): Content {
   const dataKeys = dataKeysOf(payloads);
   const editLists = payloads.flatMap((payload) => (payload.type === 'edit-list' ? [payload.lengths] : []));
-  // Crypt4GH § 3.2.4: at most one for a reader. Taking the first could give out what the second one skips.
+  // Crypt4GH § 3.2.4: at most one for a reader. To take the first could give out bytes that the second one skips.
   if (editLists.length > 1) {
     throw new MalformedHeaderError('multiple-edit-lists', 'the header has more than one edit list for this reader');
   }

@@ -6,23 +6,23 @@ import { sealInto, unseal } from '../sealed.ts';
 import { segmentOverhead } from '../sizes.ts';
 import { Recent } from './recent.ts';
 
-/** X25519 and ChaCha20-Poly1305 (RFC 8439): the only packet encryption there is (Crypt4GH § 3.3.1). */
+/** X25519 and ChaCha20-Poly1305 (RFC 8439): the only packet encryption (Crypt4GH § 3.3.1). */
 const methodX25519Chacha20 = 0;
 const methodBytes = 4;
 /** Method and writer's public key; nonce, ciphertext and MAC follow (Crypt4GH § 3.2.1). */
 const prefixBytes = methodBytes + keyBytes;
 
-/** Smallest packet with a data key, without its length field: type, method and key around which it is sealed. */
+/** Bytes of the smallest packet with a data key, without its length field; type, method and key are sealed in it. */
 const dataKeyPacketBytes = prefixBytes + segmentOverhead + 8 + keyBytes;
 
-/** Whether a packet, not opened, can be one with a data key: by its encryption method and its length. */
+/** Whether an unopened packet may hold a data key, by its encryption method and its length. */
 export function mayHoldDataKey(packet: Buffer): boolean {
   return packet.length >= dataKeyPacketBytes && packet.readUInt32LE(0) === methodX25519Chacha20;
 }
 
 /**
- * Public key of a packet's writer; `undefined` where nobody can open it: another encryption method, or a packet too
- * short to hold anything.
+ * Public key of a packet's writer; `undefined` if no key can open the packet, because of another encryption method or because
+ * it is too short.
  */
 export function writerOf(packet: Buffer): Buffer | undefined {
   if (packet.length < prefixBytes + segmentOverhead) return undefined;
@@ -31,29 +31,29 @@ export function writerOf(packet: Buffer): Buffer | undefined {
 }
 
 /**
- * The key of a packet: the first half of BLAKE2b-512 over the shared secret and both public keys, the reader's first
- * whoever computes it (Crypt4GH § 3.3.2).
+ * The key of a packet: the first half of BLAKE2b-512 over the shared secret, the reader's public key and the writer's
+ * (Crypt4GH § 3.3.2).
  */
 function packetKey(shared: Uint8Array, reader: Uint8Array, writer: Uint8Array): KeyObject {
   const input = Buffer.concat([shared, reader, writer]);
   const digest = hash('blake2b512', input, 'buffer');
   try {
-    // Raw bytes in its place would cost each cipher ten times as much.
+    // With raw bytes in its place, each cipher would cost ten times as much.
     return createSecretKey(digest.subarray(0, keyBytes));
   } finally {
     wipe(shared, input, digest);
   }
 }
 
-/** Writers that are remembered for a reader's key. */
+/** Most writers that are remembered for a reader's key. */
 const maximumWriters = 512;
-/** What opens the packets of a writer; `undefined`: its key is of small order, nothing does. */
+/** The key of a writer's packets; `undefined`: the writer's public key is of small order, so no packet opens. */
 type PacketKeys = Recent<{ readonly key: KeyObject | undefined }>;
 const remembered = new WeakMap<KeyObject, PacketKeys>();
 
 /**
- * Opens packets for one reader. The headers of a submission mostly have one writer, so its packet key is kept: a key
- * agreement costs ten times a decryption.
+ * Opens packets for one reader. It keeps the packet keys of recent writers: the headers of a submission mostly have one writer,
+ * and a key agreement costs ten times a decryption.
  */
 export class PacketOpener {
   readonly #reader: PreparedKey;
@@ -66,12 +66,11 @@ export class PacketOpener {
   }
 
   /**
-   * The payload; `undefined` when the packet does not open for this reader, which is no error: it may be for another
-   * one (Crypt4GH § 3.2.1). That takes in other encryption methods, packets too short to hold anything and writers'
-   * keys of small order.
+   * The payload; `undefined` if the packet does not open for this reader. That is no error: the packet may be for another reader
+   * (Crypt4GH § 3.2.1), have another encryption method, be too short, or have a writer's key of small order.
    *
    * @param packet one packet without its length field.
-   * @param sender when given, packets of any other writer count as not opening.
+   * @param sender the only writer whose packets are opened; default: any writer.
    */
   open(packet: Buffer, sender?: Uint8Array): Buffer | undefined {
     const writer = writerOf(packet);
@@ -86,14 +85,14 @@ export class PacketOpener {
   }
 }
 
-/** What packets of one writer for one reader are sealed with. */
+/** The key for packets of one writer to one reader. */
 export interface SealingKey {
-  /** The writer's public key: it stands in each packet. */
+  /** The writer's public key, which stands in each packet. */
   readonly writer: Uint8Array;
   readonly key: KeyObject;
 }
 
-/** @throws UnusableKeyError `weak-public-key` when the reader's key is of small order. */
+/** @throws UnusableKeyError `weak-public-key` if the reader's key is of small order. */
 export function sealingKey(writer: PreparedKey, reader: Uint8Array): SealingKey {
   const shared = keyAgreement(writer.key, reader);
   if (shared === undefined) throw new UnusableKeyError('weak-public-key', 'the public key is a point of small order');
@@ -101,9 +100,9 @@ export function sealingKey(writer: PreparedKey, reader: Uint8Array): SealingKey 
 }
 
 /**
- * Seals payloads; the packets come without their length field.
+ * Seals payloads to packets without their length field.
  *
- * @param nonce the nonce of the packet of that index. It must be new for each pair of writer and reader.
+ * @param nonce gives the nonce of the packet of that index. It must be new for each pair of writer and reader.
  */
 export function sealPackets(
   payloads: readonly Uint8Array[],

@@ -1,35 +1,34 @@
 import { expectLength } from '../bytes.ts';
 import { MalformedHeaderError } from '../errors.ts';
+import { dataKeyBytes } from '../sizes.ts';
 import { headerLimits } from './header.ts';
 
 /** Packet types (Crypt4GH § 3.2.3, § 3.2.4). */
 const typeDataKey = 0;
 const typeEditList = 1;
-/** ChaCha20-IETF-Poly1305: the only data encryption there is (Crypt4GH § 3.2.3). */
+/** ChaCha20-IETF-Poly1305: the only data encryption (Crypt4GH § 3.2.3). */
 const dataMethodChacha20 = 0;
-const dataKeyBytes = 32;
 const dataKeyPayloadBytes = 8 + dataKeyBytes;
 const lengthFieldBytes = 8;
 const maximumLength = 2n ** 64n - 1n;
 
-/** What an opened packet says: a data key (Crypt4GH § 3.2.3) or an edit list (Crypt4GH § 3.2.4). */
+/** The content of an opened packet: a data key (Crypt4GH § 3.2.3) or an edit list (Crypt4GH § 3.2.4). */
 export type Payload =
   | { readonly type: 'data-key'; readonly key: Uint8Array }
-  /** Alternately bytes to skip and bytes to keep, unsigned 64-bit. */
+  /** Bytes to skip and bytes to keep in turn, unsigned 64-bit. */
   | { readonly type: 'edit-list'; readonly lengths: readonly bigint[] };
 
 /**
- * Reads a decrypted payload. What is longer than its content is padded: the rest is ignored (Crypt4GH § 3.2.1).
+ * Reads a decrypted payload. Bytes after its content are padding and are ignored (Crypt4GH § 3.2.1).
  *
- * @throws MalformedHeaderError for an unknown type too: what its writer asked for is not known, so following the rest
- * of the header could give out what it forbids.
+ * @throws MalformedHeaderError, for an unknown type too: such a packet may restrict what a reader may see.
  */
 export function decodePayload(payload: Buffer): Payload {
   if (payload.length < 4) throw new MalformedHeaderError('malformed-packet', 'a header packet has no type');
   const type = payload.readUInt32LE(0);
   if (type === typeDataKey) return decodeDataKey(payload);
   if (type === typeEditList) return decodeEditList(payload);
-  throw new MalformedHeaderError('unknown-packet-type', `a header packet is of the unknown type ${type}`);
+  throw new MalformedHeaderError('unknown-packet-type', `a header packet has the unknown type ${type}`);
 }
 
 function decodeDataKey(payload: Buffer): Payload {
@@ -50,7 +49,7 @@ function decodeDataKey(payload: Buffer): Payload {
 function decodeEditList(payload: Buffer): Payload {
   if (payload.length < 8) throw new MalformedHeaderError('malformed-edit-list', 'an edit list has no count');
   const count = payload.readUInt32LE(4);
-  // Compared by division of what is there, before anything of that size is made.
+  // Checked by division, before memory of that size is taken.
   if (count > (payload.length - 8) / lengthFieldBytes) {
     throw new MalformedHeaderError('malformed-edit-list', `an edit list of ${count} lengths is cut short`);
   }
@@ -62,9 +61,9 @@ function decodeEditList(payload: Buffer): Payload {
 }
 
 /**
- * The reverse of {@link decodePayload}, without padding, for all that a header says.
+ * The reverse of {@link decodePayload} for all payloads of a header, without padding.
  *
- * @throws RangeError when a value does not fit its field, or there is more than {@link headerLimits} lets a reader have.
+ * @throws RangeError if a value does not fit its field, or the payloads exceed {@link headerLimits}.
  */
 export function encodePayloads(payloads: readonly Payload[]): Buffer[] {
   const dataKeys = payloads.filter(({ type }) => type === 'data-key').length;

@@ -1,25 +1,25 @@
 import { asBuffer } from '../bytes.ts';
 
 /**
- * Values by public key, for those keys that come again: most come only once, and keeping what was made for them costs
- * more than it saves. So a value is kept from the second time on.
+ * Values by public key. A value is kept only when its key comes for the second time: most keys come once, and to keep their
+ * values would cost more than it saves.
  */
 export class Recent<Value extends object> {
   readonly #maximum: number;
-  /** `undefined`: the key has come once. */
+  /** `undefined`: the key has come once. Keys are in the order of their last use. */
   readonly #values = new Map<string, Value | undefined>();
 
-  /** @param maximum keys that are remembered; those used last are. */
+  /** @param maximum most keys that are remembered: the last ones used. */
   constructor(maximum: number) {
     this.#maximum = maximum;
   }
 
-  /** The value for this key, from `make` when none is kept. */
+  /** The value for this key, from `make` if none is kept. */
   get(publicKey: Uint8Array, make: () => Value): Value {
     const name = asBuffer(publicKey).toString('latin1');
     const isAgain = this.#values.has(name);
     const value = this.#values.get(name) ?? make();
-    // What was used last stands last; the first makes room.
+    // The key used last stands last; the first one makes room.
     this.#values.delete(name);
     this.#values.set(name, isAgain ? value : undefined);
     if (this.#values.size > this.#maximum) {

@@ -8,29 +8,29 @@ import { sealPackets } from './packets.ts';
 import { encodePayloads, type Payload } from './payloads.ts';
 
 /**
- * Where the sender key and the nonces of a rebuilt header come from (Crypt4GH § 5.2, § 5.3).
+ * The source of the sender key and the nonces of a rebuilt header (Crypt4GH § 5.2, § 5.3).
  *
- * With `secret` the result is a function of the arguments: the same header, recipient and context give the same bytes,
- * so a container that is staged twice is one container. `secret` is at least 32 bytes that nobody else has (the
- * archive's private key); `context` names the file. With `random` every header is new.
+ * With `secret`, the same header, recipient and context always give the same bytes, so a container that is staged twice is the
+ * same container. `secret` has at least 32 bytes and is known to the archive alone, such as its private key; `context` names
+ * the file. With `random`, every header is new.
  */
 export type HeaderDerivation = { readonly secret: Uint8Array; readonly context: string } | { readonly random: Random };
 
 /**
- * Opens a header and seals what it says for other readers; the body stays as it is (Crypt4GH § 1.1, § 3.3).
+ * Opens a header and seals its payloads for other readers; the body stays as it is (Crypt4GH § 1.1, § 3.3).
  *
- * All data keys and the edit list are kept, in packet order. Padding is dropped. The sender is never a reader's key.
- * The reader itself keeps access only as one of the recipients; {@link addRecipients} leaves it what it has.
+ * All data keys and the edit list are kept, in packet order. Padding is dropped. The sender is never a reader's key. The reader
+ * keeps access only as one of the recipients; {@link addRecipients} lets the reader keep it in any case.
  *
  * @param options.header the header; bytes after it are ignored.
  * @param options.readerKeys raw private keys to try.
  * @param options.recipients raw public keys; each gets every packet.
- * @param options.sender raw public key: take only this writer's packets for the reader's.
- * @param options.foreignPackets what becomes of packets that do not open. Default `drop`: kept, they could give a
- * recipient who had access before a second edit list, which makes the file unreadable. `keep` appends them unchanged.
- * @param options.editList takes the place of the reader's edit list, over the whole plaintext; `null`: none. Default: the
- * one that is there.
- * @throws what {@link openHeader} throws; UnusableKeyError `weak-public-key`; RangeError for a wrong argument.
+ * @param options.sender raw public key of the writer whose packets are accepted. Default: any writer's.
+ * @param options.foreignPackets what to do with packets that do not open: `drop` (default) or `keep`, which appends them
+ * unchanged. Kept packets could give a recipient who had access before a second edit list, and make the file unreadable.
+ * @param options.editList replaces the reader's edit list, over the whole plaintext; `null`: no edit list. Default: the
+ * reader's.
+ * @throws errors of {@link openHeader}; UnusableKeyError `weak-public-key`; RangeError for a wrong argument.
  */
 export function reencryptHeader(options: {
   readonly header: Uint8Array;

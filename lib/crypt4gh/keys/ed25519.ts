@@ -18,12 +18,12 @@ function power(base: bigint, exponent: bigint): bigint {
 }
 
 /**
- * The X25519 public key of an Ed25519 one: u = (1 + y) / (1 - y) (RFC 7748 § 4.1). For y = 1 the division by zero
- * gives u = 0, a point of small order, which callers refuse.
+ * The X25519 public key of an Ed25519 one: u = (1 + y) / (1 - y) (RFC 7748 § 4.1). For y = 1 the division by zero gives u = 0,
+ * a point of small order, which callers refuse.
  *
  * @param publicKey 32 bytes.
- * @throws UnusableKeyError `invalid-key-format` for what is no point of the curve, or not in its one encoding
- * (RFC 8032 § 5.1.3): several texts for one key would get past comparisons of keys.
+ * @throws UnusableKeyError `invalid-key-format` if it is not a point of the curve, or not in canonical encoding (RFC 8032
+ * § 5.1.3): with several encodings, two equal keys would compare as different.
  */
 export function publicKeyFromEd25519(publicKey: Uint8Array): Uint8Array {
   const bytes = Buffer.from(publicKey).reverse();
@@ -32,7 +32,7 @@ export function publicKeyFromEd25519(publicKey: Uint8Array): Uint8Array {
   bytes.writeUInt8(bytes.readUInt8(0) & 0x7f, 0);
   const y = BigInt(`0x${bytes.toString('hex')}`);
   if (y >= prime || !hasPoint(y, isNegative)) {
-    throw new UnusableKeyError('invalid-key-format', 'the OpenSSH key is no Ed25519 public key (RFC 8032)');
+    throw new UnusableKeyError('invalid-key-format', 'the OpenSSH key is not an Ed25519 public key (RFC 8032)');
   }
   const inverse = power(1n - y + prime, prime - 2n);
   const u = ((1n + y) * inverse) % prime;
@@ -43,7 +43,7 @@ export function publicKeyFromEd25519(publicKey: Uint8Array): Uint8Array {
 function hasPoint(y: bigint, isNegative: boolean): boolean {
   const numerator = (y * y - 1n + prime) % prime;
   if (numerator === 0n) return !isNegative;
-  // The quotient is a square when the product is (Euler's criterion).
+  // The quotient is a square if the product is one (Euler's criterion).
   return power((numerator * (d * y * y + 1n)) % prime, (prime - 1n) / 2n) === 1n;
 }
 

@@ -1,12 +1,12 @@
 import { UnusableKeyError } from '../errors.ts';
 
-/** Reads the length-prefixed fields that key files are made of, big-endian. */
+/** Reads the length-prefixed fields of key files; integers are big-endian. */
 export class FieldReader {
   readonly #bytes: Buffer;
   readonly #prefixBytes: 2 | 4;
   #offset = 0;
 
-  /** @param prefixBytes bytes of a length: 2 in Crypt4GH key files, 4 in OpenSSH's. */
+  /** @param prefixBytes bytes of a length field: 2 in key files of Crypt4GH, 4 in those of OpenSSH. */
   constructor(bytes: Buffer, prefixBytes: 2 | 4) {
     this.#bytes = bytes;
     this.#prefixBytes = prefixBytes;
@@ -16,7 +16,7 @@ export class FieldReader {
     return this.#offset === this.#bytes.length;
   }
 
-  /** The next `length` bytes. @throws UnusableKeyError when there are fewer. */
+  /** The next `length` bytes. @throws UnusableKeyError if there are fewer. */
   take(length: number): Buffer {
     const end = this.#offset + length;
     if (end > this.#bytes.length) throw new UnusableKeyError('invalid-key-format', 'the key file is cut short');
@@ -29,23 +29,23 @@ export class FieldReader {
     return this.take(4).readUInt32BE();
   }
 
-  /** A length and that many bytes. */
+  /** Reads a length and returns that many bytes. */
   string(): Buffer {
     return this.take(this.take(this.#prefixBytes).readUIntBE(0, this.#prefixBytes));
   }
 
-  /** A length and a name in ASCII. */
+  /** Reads a length and returns a name of that many ASCII characters. */
   name(): string {
     return this.string().toString('latin1');
   }
 
-  /** All that is left. */
+  /** The remaining bytes. */
   rest(): Buffer {
     return this.take(this.#bytes.length - this.#offset);
   }
 }
 
-/** The reverse of {@link FieldReader.string} with two bytes of length. @throws RangeError when it is too long. */
+/** The reverse of {@link FieldReader.string} with a length field of two bytes. @throws RangeError if it is too long. */
 export function field16(value: Uint8Array | string): Buffer {
   const bytes = Buffer.from(value);
   if (bytes.length > 0xffff) throw new RangeError('expected a field of at most 65,535 bytes');

@@ -3,7 +3,7 @@ import { promisify } from 'node:util';
 import { wipe } from '../bytes.ts';
 import { PassphraseError, UnusableKeyError } from '../errors.ts';
 
-/** Key derivation functions, by the names they have in Crypt4GH key files (key format). */
+/** Key derivation functions, by their names in Crypt4GH key files (key format). */
 export type Kdf = 'scrypt' | 'bcrypt' | 'pbkdf2_hmac_sha256';
 
 /** How a key file is protected: key derivation and its parameters, as stored. */
@@ -14,10 +14,10 @@ export interface Protection {
   readonly rounds: number;
 }
 
-/** The cost of scrypt is not stored in key files: it is always this. 16 MiB of memory. */
+/** The cost of scrypt is not stored in key files; it is always this one, with 16 MiB of memory. */
 const scryptCost = { N: 2 ** 14, r: 8, p: 1 } as const;
 
-/** Rounds beyond these would keep a reader busy for minutes: a hostile file, not a careful one. */
+/** Most rounds that are accepted: more would keep a reader busy for minutes, so the file is hostile. */
 const maximumRounds: Readonly<Record<Kdf, number>> = {
   scrypt: Number.POSITIVE_INFINITY,
   bcrypt: 2_000,
@@ -31,7 +31,7 @@ export function isKdf(name: string): name is Kdf {
   return Object.hasOwn(maximumRounds, name);
 }
 
-/** Judges what needs no passphrase. @throws UnusableKeyError when the rounds are not usable or would take too long. */
+/** Checks the parameters, without the passphrase. @throws UnusableKeyError if the rounds are not usable or too many. */
 export function checkProtection({ kdf, rounds }: Protection): void {
   if (kdf === 'scrypt') return;
   if (rounds < 1) throw new UnusableKeyError('invalid-key-format', `the key file has no rounds for ${kdf}`);
@@ -41,18 +41,18 @@ export function checkProtection({ kdf, rounds }: Protection): void {
 }
 
 /**
- * `length` bytes from a passphrase, a string as UTF-8. `bcrypt` runs on the calling thread, a second for 100 rounds.
+ * Derives `length` bytes from a passphrase. `bcrypt` runs on the calling thread and takes a second for 100 rounds.
  *
- * @param passphrase read before the call returns: bytes may be overwritten from then on.
- * @param protection checked before.
- * @throws UnusableKeyError when the salt is not usable; PassphraseError for an empty passphrase that cannot be right.
+ * @param passphrase a string is taken as UTF-8. It is read before the call returns: bytes may be overwritten from then on.
+ * @param protection checked by {@link checkProtection} before.
+ * @throws UnusableKeyError if the salt is not usable; PassphraseError for an empty passphrase that cannot be right.
  */
 export async function deriveKey(
   passphrase: string | Uint8Array,
   protection: Protection,
   length: number,
 ): Promise<Uint8Array> {
-  // Always a copy: Node makes one of a string that nobody can wipe, and bytes are the caller's.
+  // Always a copy that can be wiped: Node would make its own of a string, and bytes belong to the caller.
   const secret = Buffer.from(passphrase);
   try {
     return await deriveFromBytes(secret, protection, length);
@@ -64,9 +64,9 @@ export async function deriveKey(
 async function deriveFromBytes(secret: Buffer, { kdf, salt, rounds }: Protection, length: number): Promise<Uint8Array> {
   if (kdf === 'scrypt') return scryptAsync(secret, salt, length, scryptCost);
   if (kdf === 'pbkdf2_hmac_sha256') return pbkdf2Async(secret, salt, rounds, length, 'sha256');
-  // Loaded on first use: few keys need it, and it is the largest part of this folder in a bundle.
+  // Loaded on first use: few keys need it, and it is the largest part of this library in a bundle.
   const { pbkdf } = await import('bcrypt-pbkdf');
-  // This function takes no empty passphrase, so no key is protected by one.
+  // The function takes no empty passphrase, so no key is protected by one.
   if (secret.length === 0) throw new PassphraseError('wrong-passphrase');
   const key = new Uint8Array(length);
   if (pbkdf(secret, secret.length, salt, salt.length, key, length, rounds) !== 0) {

@@ -10,12 +10,12 @@ const keyType = 'ssh-ed25519';
 const containerMagic = 'openssh-key-v1\0';
 
 interface SshCipher {
-  /** Its name in OpenSSL. */
+  /** Name in OpenSSL. */
   readonly name: string;
   readonly keyBytes: number;
   readonly ivBytes: number;
 }
-/** Ciphers of protected private keys that the Python reference reads too; ssh-keygen's default is aes256-ctr. */
+/** Ciphers of protected private keys: those that the Python reference reads. The default of ssh-keygen is aes256-ctr. */
 const ciphers: ReadonlyMap<string, SshCipher> = new Map([
   ...[128, 192, 256].flatMap((bits): [string, SshCipher][] =>
     ['ctr', 'cbc'].map((mode) => [
@@ -26,7 +26,7 @@ const ciphers: ReadonlyMap<string, SshCipher> = new Map([
   ['3des-cbc', { name: 'des-ede3-cbc', keyBytes: 24, ivBytes: 8 }],
 ]);
 
-/** Whether the text is an OpenSSH public key line, of whatever type. */
+/** Whether the text is an OpenSSH public key line of any type. */
 export function looksLikeSshPublicKey(text: string): boolean {
   return /^(ssh|ecdsa|sk-ssh|sk-ecdsa)-[a-z0-9@.-]+\s/.test(text);
 }
@@ -54,20 +54,20 @@ function ed25519PublicKey(blob: Buffer): Buffer {
   return publicKey;
 }
 
-/** An OpenSSH ed25519 private key file (PROTOCOL.key of OpenSSH); the secret part has not been looked at. */
+/** An OpenSSH ed25519 private key file (PROTOCOL.key of OpenSSH); the secret part is not parsed yet. */
 export interface SshKeyFile {
   /** Ed25519. */
   readonly publicKey: Buffer;
-  /** Seed, public key and comment, encrypted if the file is protected. */
+  /** Seed, public key and comment; encrypted if the file is protected. */
   readonly secret: Buffer;
   /** `undefined`: in clear. */
   readonly protection: (Protection & { readonly cipher: SshCipher }) | undefined;
 }
 
 /**
- * Reads what is in clear in an OpenSSH private key file, in the memory of `bytes`.
+ * Reads the unencrypted parts of an OpenSSH private key file. The result shares the memory of `bytes`.
  *
- * @param bytes what stands between the BEGIN and END lines, decoded.
+ * @param bytes the decoded text between the BEGIN and END lines.
  * @throws UnusableKeyError
  */
 export function readSshKeyFile(bytes: Buffer): SshKeyFile {
@@ -76,7 +76,7 @@ export function readSshKeyFile(bytes: Buffer): SshKeyFile {
   const kdf = fields.name();
   const kdfOptions = fields.string();
   if (fields.uint32() !== 1) throw new UnusableKeyError('invalid-key-format', 'expected one key in the OpenSSH file');
-  // The public half is in clear: another type of key is told before a passphrase is asked for.
+  // The public half is not encrypted: another type of key is refused before a passphrase is asked for.
   const publicKey = ed25519PublicKey(fields.string());
   const secret = fields.string();
   const isProtected = cipher !== 'none' || kdf !== 'none';
@@ -119,7 +119,7 @@ async function openSecret(
   ).setAutoPadding(false);
   try {
     const secret = decipher.update(sealed);
-    // Without padding there is nothing left to come: this only checks the length.
+    // Without padding no bytes are left: this only checks the length.
     decipher.final();
     return secret;
   } catch {
@@ -131,7 +131,7 @@ async function openSecret(
 
 function seedOf(secret: Buffer, { publicKey, protection }: SshKeyFile): Buffer {
   const fields = new FieldReader(secret, 4);
-  // Two equal random numbers: what shows that the passphrase was right.
+  // Two equal random numbers show that the passphrase was right.
   if (!fields.take(4).equals(fields.take(4))) {
     if (protection !== undefined) throw new PassphraseError('wrong-passphrase');
     throw new UnusableKeyError('invalid-key-format', 'the OpenSSH key is damaged');

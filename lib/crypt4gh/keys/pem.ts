@@ -1,6 +1,6 @@
 import { UnusableKeyError } from '../errors.ts';
 
-/** Characters of a key file beyond which it is not read; real ones have a few hundred. */
+/** Most characters of a key file; real ones have a few hundred. */
 const maximumTextLength = 65_536;
 
 /** One PEM block. */
@@ -9,7 +9,7 @@ export interface PemBlock {
   readonly bytes: Buffer;
 }
 
-/** A key file as text, without white space around it. @throws UnusableKeyError when it is far too long. */
+/** A key file as text, without white space around it. @throws UnusableKeyError if it is too long. */
 export function keyText(input: string | Uint8Array): string {
   if (input.length > maximumTextLength) {
     throw new UnusableKeyError('invalid-key-format', 'this is too long to be a key');
@@ -23,7 +23,7 @@ export function looksLikePem(text: string): boolean {
 }
 
 /**
- * Reads one PEM block (RFC 7468, lax): line breaks anywhere or nowhere, CRLF, blank lines, no final newline.
+ * Reads one PEM block (RFC 7468). It accepts line breaks at any place or none, CRLF, blank lines and a missing final newline.
  *
  * @throws UnusableKeyError `invalid-key-format`
  */
@@ -41,7 +41,7 @@ export function formatPem(label: string, bytes: Uint8Array): string {
   return `-----BEGIN ${label}-----\n${Buffer.from(bytes).toString('base64')}\n-----END ${label}-----\n`;
 }
 
-/** Bytes of base64 with white space anywhere and padding optional; `undefined` when it is not base64. */
+/** Decodes base64 with optional white space and padding; `undefined` if it is not base64. */
 export function decodeBase64(text: string): Buffer | undefined {
   const [, digits, padding] = /^([A-Za-z0-9+/]*)(={0,2})$/.exec(text.replace(/\s+/g, '')) ?? [];
   if (digits === undefined || padding === undefined || digits.length % 4 === 1) return undefined;

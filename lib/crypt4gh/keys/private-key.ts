@@ -15,16 +15,16 @@ const noKdf = 'none';
 const noCipher = 'none';
 const cipherName = 'chacha20_poly1305';
 const saltBytes = 16;
-/** Rounds written, those of the Python reference; scrypt's field is 0 there. */
+/** Rounds of new key files, as the Python reference writes them; for scrypt that is 0. */
 const roundsWritten: Readonly<Record<Kdf, number>> = { scrypt: 0, bcrypt: 100, pbkdf2_hmac_sha256: 100_000 };
 
 /**
- * Reads a private key: Crypt4GH PEM in all its key derivations (key format), OpenSSH ed25519 (PROTOCOL.key, converted as
- * in RFC 8032 § 5.1.5) and PKCS#8 X25519 as PEM (RFC 8410 § 7).
- * What the file holds decides, not its label: writers differ there.
+ * Reads a private key: Crypt4GH PEM with any key derivation (key format), OpenSSH ed25519 (PROTOCOL.key, converted as in
+ * RFC 8032 § 5.1.5) and PKCS#8 X25519 as PEM (RFC 8410 § 7). The content of the file decides its form, not its label: writers
+ * use different labels.
  *
- * @param passphrase ignored when the file is not protected. Text, taken as UTF-8, or its bytes: these are left as they
- * are, and may be overwritten as soon as the call has returned its promise. A string cannot be overwritten at all.
+ * @param passphrase ignored if the file is not protected. Text, taken as UTF-8, or its bytes. Bytes are left unchanged, and may
+ * be overwritten as soon as the call has returned its promise. A string cannot be overwritten.
  * @returns the 32 bytes, as stored.
  * @throws UnusableKeyError, PassphraseError
  */
@@ -43,28 +43,28 @@ export async function parsePrivateKey(
 }
 
 /**
- * What a private key file says to whoever has no passphrase (key format; PROTOCOL.key; RFC 8410 § 7), from
- * {@link inspectPrivateKey}. Nothing of it is secret.
+ * The public parts of a private key file (key format; PROTOCOL.key; RFC 8410 § 7), from {@link inspectPrivateKey}. They can be
+ * read without the passphrase.
  */
 export interface PrivateKeyInspection {
   /** Crypt4GH PEM (key format), OpenSSH (PROTOCOL.key) or PKCS#8 (RFC 8410 § 7). */
   readonly format: 'crypt4gh' | 'openssh' | 'pkcs8';
   /** Whether a passphrase is needed. */
   readonly isProtected: boolean;
-  /** How the passphrase becomes a key; `undefined` when the file is not protected. */
+  /** The key derivation; `undefined` if the file is not protected. */
   readonly kdf: Kdf | undefined;
   /**
-   * Of a Crypt4GH file, as its writer left it: nothing vouches for it, and it may hold any character. `undefined` when
-   * there is none, and of the other formats; OpenSSH keeps it in the part that the passphrase protects.
+   * The comment in a Crypt4GH file. It is not authenticated and may hold any character. `undefined` if there is none, and for the
+   * other formats: OpenSSH keeps its comment in the encrypted part.
    */
   readonly comment: string | undefined;
 }
 
 /**
- * Tells what a private key file is before its passphrase is there (key format; PROTOCOL.key; RFC 8410 § 7). Whether the
- * key in it is whole shows only when {@link parsePrivateKey} reads it.
+ * Reads the public parts of a private key file, without its passphrase (key format; PROTOCOL.key; RFC 8410 § 7). Only
+ * {@link parsePrivateKey} shows whether the key itself is intact.
  *
- * @throws UnusableKeyError as {@link parsePrivateKey} does for a file that no passphrase makes readable.
+ * @throws UnusableKeyError for a file that no passphrase makes readable, as {@link parsePrivateKey} does.
  */
 export function inspectPrivateKey(text: string | Uint8Array): PrivateKeyInspection {
   const block = parsePem(keyText(text));
@@ -78,9 +78,9 @@ export function inspectPrivateKey(text: string | Uint8Array): PrivateKeyInspecti
   }
 }
 
-/** A key file of layout `c4gh-v1`, or of the early form of htslib; what is secret in it stays in the memory of the file. */
+/** A key file of layout `c4gh-v1`, or of an early form of htslib. Its secret shares the memory of the file. */
 interface Crypt4ghKeyFile {
-  /** The key, sealed if the file is protected. */
+  /** The key; sealed if the file is protected. */
   readonly secret: Buffer;
   /** `undefined`: in clear. */
   readonly protection: Protection | undefined;
@@ -92,20 +92,20 @@ type KeyFile =
   | ({ readonly format: 'openssh' } & SshKeyFile)
   | { readonly format: 'pkcs8'; readonly protection: undefined; readonly key: KeyObject };
 
-/** Reads all that is in clear. @throws UnusableKeyError */
+/** Reads all parts that are not encrypted. @throws UnusableKeyError */
 function readKeyFile({ label: found, bytes }: PemBlock): KeyFile {
   if (!found.endsWith('PRIVATE KEY')) throw new UnusableKeyError('invalid-key-format', 'expected a private key');
   if (bytes.toString('latin1', 0, magic.length) === magic) return { format: 'crypt4gh', ...readCrypt4ghKeyFile(bytes) };
   if (isSshPrivateKey(bytes)) return { format: 'openssh', ...readSshKeyFile(bytes) };
   if (found === 'PRIVATE KEY') return { format: 'pkcs8', protection: undefined, key: readPkcs8(bytes) };
-  // An early form of htslib: the raw key under today's label.
+  // An early form of htslib has the raw key under the same label.
   if (found === label && bytes.length === keyBytes) {
     return { format: 'crypt4gh', secret: bytes, protection: undefined, comment: undefined };
   }
   throw new UnusableKeyError('invalid-key-format', 'the private key is of no known layout');
 }
 
-/** Key file layout `c4gh-v1`: kdf, its options, cipher, key, optional comment. */
+/** Reads layout `c4gh-v1` (key format): kdf, its options, cipher, key, optional comment. */
 function readCrypt4ghKeyFile(bytes: Buffer): Crypt4ghKeyFile {
   const fields = new FieldReader(bytes.subarray(magic.length), 2);
   const kdf = fields.name();
@@ -149,23 +149,23 @@ async function openCrypt4ghKey(
   return moved(secret);
 }
 
-/** A copy of the secret, which itself is wiped. */
+/** Copies the secret, and wipes the original. */
 function moved(secret: Buffer): Uint8Array {
   const copy = Uint8Array.from(secret);
   wipe(secret);
   return copy;
 }
 
-/** DER up to the algorithm in hex (RFC 5958 § 2): a sequence of any length, of version 0 or 1, and in it another one. */
+/** DER before the algorithm, in hex (RFC 5958 § 2): a sequence of any length, version 0 or 1, and an inner sequence. */
 const pkcs8Start = /^30(?:[0-7].|81..|82....)02010[01]30/;
-/** The rest of the algorithm's sequence: nothing but the object identifier of X25519 (RFC 8410 § 3). */
+/** The content of the inner sequence: only the object identifier of X25519 (RFC 8410 § 3). */
 const x25519Algorithm = '0506032b656e';
 
 function readPkcs8(der: Buffer): KeyObject {
   const start = der.toString('hex', 0, 32);
   const [sequences] = pkcs8Start.exec(start) ?? [];
   if (sequences === undefined) throw notPkcs8();
-  // Before the import: of a key of another kind that takes OpenSSL minutes, if somebody made it for that.
+  // Before the import: a hostile key of another type can keep OpenSSL busy for minutes.
   if (!start.startsWith(x25519Algorithm, sequences.length)) {
     throw new UnusableKeyError('unsupported-key-type', 'of the PKCS#8 keys only X25519 can be used');
   }
@@ -188,14 +188,13 @@ function openPkcs8(key: KeyObject): Uint8Array {
 /**
  * The key as Crypt4GH PEM (key format), under the label of the Python reference.
  *
- * @param options.passphrase protects the key: text or its bytes, as for {@link parsePrivateKey}; default: none, the key is
- * in clear in the file.
- * @param options.kdf how the passphrase becomes a key; default `scrypt`.
- * @param options.comment kept in clear, where {@link inspectPrivateKey} finds it; at most 65,535 bytes of UTF-8; default:
- * none.
+ * @param options.passphrase protects the key: text or its bytes, as for {@link parsePrivateKey}. Default: none, the key in the
+ * file is not encrypted.
+ * @param options.kdf the key derivation; default `scrypt`.
+ * @param options.comment stored unencrypted, for {@link inspectPrivateKey}; at most 65,535 bytes of UTF-8. Default: none.
  * @param options.random gives salt and nonce; default: the system's.
- * @throws RangeError when the key is not 32 bytes, the passphrase is empty, the comment too long, the key derivation
- * unknown, or one is named without a passphrase: the key would be in clear.
+ * @throws RangeError if the key is not 32 bytes, the passphrase is empty, the comment is too long, the key derivation is
+ * unknown, or a key derivation is given without a passphrase.
  */
 export async function formatPrivateKey(
   privateKey: Uint8Array,

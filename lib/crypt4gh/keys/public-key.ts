@@ -3,21 +3,19 @@ import { expectLength } from '../bytes.ts';
 import { UnusableKeyError } from '../errors.ts';
 import { looksLikeSshPublicKey, parseSshPublicKey } from './openssh.ts';
 import { decodeBase64, formatPem, keyText, looksLikePem, parsePem } from './pem.ts';
-import { isCanonical, isLowOrder, keyBytes } from './x25519.ts';
+import { isCanonical, isLowOrder, keyBytes, spkiPrefix } from './x25519.ts';
 
 const label = 'CRYPT4GH PUBLIC KEY';
 const spkiLabel = 'PUBLIC KEY';
-/** DER before the 32 bytes of an X25519 public key (RFC 8410 § 4). */
-const spkiPrefix = Buffer.from('302a300506032b656e032100', 'hex');
 
 /**
- * Reads a public key in any of the forms that are in use: Crypt4GH PEM (with or without line breaks), base64 of that
- * PEM, base64 of the 32 bytes, X25519 SPKI as PEM or as base64 of its DER (RFC 8410 § 4), an OpenSSH `ssh-ed25519` line
- * (converted, RFC 7748 § 4.1), or the 32 bytes themselves.
+ * Reads a public key in any common form: Crypt4GH PEM (with or without line breaks), base64 of that PEM, base64 of the 32
+ * bytes, X25519 SPKI as PEM or as base64 of its DER (RFC 8410 § 4), an OpenSSH `ssh-ed25519` line (converted, RFC 7748 § 4.1),
+ * or the 32 bytes themselves.
  *
  * @returns the 32 bytes.
- * @throws UnusableKeyError; `weak-public-key` for a point of small order, to which nothing can be kept secret;
- * `invalid-key-format` also for a number that no private key has as its public one.
+ * @throws UnusableKeyError: `weak-public-key` for a point of small order, with which no secret can be shared;
+ * `invalid-key-format` also for a number that is not the public key of any private key.
  */
 export function parsePublicKey(input: string | Uint8Array): Uint8Array {
   const publicKey = typeof input !== 'string' && input.length === keyBytes ? input : parseText(keyText(input));
@@ -59,7 +57,7 @@ function parsePemText(text: string): Uint8Array {
   return block.bytes;
 }
 
-/** DER of every SPKI is a sequence; its length byte tells it from text and raw keys. */
+/** Whether the bytes are a DER sequence, as every SPKI is. The length byte tells it from text and raw keys. */
 function isDerSequence(bytes: Buffer): boolean {
   return bytes[0] === 0x30 && (bytes[1] === bytes.length - 2 || (bytes[1] ?? 0) > 0x80);
 }
@@ -74,13 +72,17 @@ function parseSpki(der: Buffer): Uint8Array {
   throw new UnusableKeyError('invalid-key-format', 'the public key is not SPKI');
 }
 
-/** The key as Crypt4GH PEM (key format; PEM as in RFC 7468). @throws RangeError when it is not 32 bytes. */
+/** The key as Crypt4GH PEM (key format; PEM as in RFC 7468). @throws RangeError if it is not 32 bytes. */
 export function formatPublicKey(publicKey: Uint8Array): string {
   expectLength(publicKey, keyBytes, 'a public key');
   return formatPem(label, publicKey);
 }
 
-/** SHA-256 of the 32 bytes (FIPS 180-4; the standard names no fingerprint), in lower-case hex. @throws RangeError when the key is not 32 bytes. */
+/**
+ * SHA-256 of the 32 bytes in lower-case hex (FIPS 180-4). Crypt4GH itself defines no fingerprint.
+ *
+ * @throws RangeError if the key is not 32 bytes.
+ */
 export function publicKeyFingerprint(publicKey: Uint8Array): string {
   expectLength(publicKey, keyBytes, 'a public key');
   return createHash('sha256').update(publicKey).digest('hex');

@@ -4,29 +4,30 @@ import { expectLength, type Random, systemRandom, wipe } from '../bytes.ts';
 /** Bytes of a key, private or public (RFC 7748 § 5). */
 export const keyBytes = 32;
 
-/** An X25519 key pair, raw (RFC 7748 § 6.1). The private half is as stored: clamping happens inside X25519. */
+/** A raw X25519 key pair (RFC 7748 § 6.1). The private key is not clamped: X25519 itself does that. */
 export interface KeyPair {
   readonly privateKey: Uint8Array;
   readonly publicKey: Uint8Array;
 }
 
-/** A private key made ready for use, with the public key that belongs to it. */
+/** A private key prepared for use, with its public key. */
 export interface PreparedKey {
   readonly key: KeyObject;
   readonly publicKey: Uint8Array;
 }
 
-/** DER before the 32 bytes of a private key (RFC 8410 § 7), and of a public one (RFC 8410 § 4). */
+/** DER before the 32 bytes of a private key (RFC 8410 § 7). */
 const pkcs8Prefix = Buffer.from('302e020100300506032b656e04220420', 'hex');
-const spkiPrefix = Buffer.from('302a300506032b656e032100', 'hex');
+/** DER before the 32 bytes of a public key (RFC 8410 § 4). */
+export const spkiPrefix = Buffer.from('302a300506032b656e032100', 'hex');
 
 interface Remembered extends PreparedKey {
   readonly copy: Buffer;
 }
-/** Preparing costs more than the key agreement itself, and a service opens every header with the same few keys. */
+/** Prepared keys. To prepare a key costs more than a key agreement, and a service opens all headers with a few keys. */
 const prepared = new WeakMap<Uint8Array, Remembered>();
 
-/** @throws RangeError when the key is not 32 bytes. */
+/** Prepares a private key and remembers the result. @throws RangeError if the key is not 32 bytes. */
 export function preparePrivateKey(privateKey: Uint8Array): PreparedKey {
   const known = prepared.get(privateKey);
   // The caller may have overwritten the array since.
@@ -36,7 +37,7 @@ export function preparePrivateKey(privateKey: Uint8Array): PreparedKey {
   return fresh;
 }
 
-/** As {@link preparePrivateKey}, for a key that is used once: nothing is kept. @throws RangeError likewise. */
+/** As {@link preparePrivateKey}, for a key that is used once: it is not remembered. @throws RangeError likewise. */
 export function importPrivateKey(privateKey: Uint8Array): PreparedKey {
   expectLength(privateKey, keyBytes, 'a private key');
   const der = Buffer.concat([pkcs8Prefix, privateKey]);
@@ -45,7 +46,7 @@ export function importPrivateKey(privateKey: Uint8Array): PreparedKey {
   return { key, publicKey: Buffer.from(createPublicKey(key).export({ format: 'jwk' }).x ?? '', 'base64url') };
 }
 
-/** The public key of a private one: X25519(private, 9) (RFC 7748 § 6.1). @throws RangeError when it is not 32 bytes. */
+/** The public key of a private one: X25519(private, 9) (RFC 7748 § 6.1). @throws RangeError if it is not 32 bytes. */
 export function publicKeyOf(privateKey: Uint8Array): Uint8Array {
   return Uint8Array.from(preparePrivateKey(privateKey).publicKey);
 }
@@ -53,12 +54,12 @@ export function publicKeyOf(privateKey: Uint8Array): Uint8Array {
 /** A new X25519 key pair (RFC 7748 § 6.1). */
 export function generateKeyPair(random: Random = systemRandom): KeyPair {
   const { buffer, byteOffset, length } = random(keyBytes);
-  // The same memory: of a second copy nobody would know, to overwrite it.
+  // The same memory: a second copy could not be wiped by the caller.
   const privateKey = new Uint8Array(buffer, byteOffset, length);
   return { privateKey, publicKey: new Uint8Array(importPrivateKey(privateKey).publicKey) };
 }
 
-/** As text: for every other form Node first makes and catches errors, which costs more than the import itself. */
+/** As PEM: for every other form Node throws and catches errors inside, which costs more than the import itself. */
 function pemOf(publicKey: Uint8Array): string {
   const der = Buffer.concat([spkiPrefix, publicKey]).toString('base64');
   return `-----BEGIN PUBLIC KEY-----\n${der}\n-----END PUBLIC KEY-----\n`;
@@ -66,10 +67,10 @@ function pemOf(publicKey: Uint8Array): string {
 
 let takesText: boolean | undefined;
 
-/** Whether a key agreement takes keys that were not imported before, as Node does only lately. It saves a quarter. */
+/** Whether a key agreement takes PEM without an import, as newer versions of Node do. That saves a quarter of the time. */
 function agreementTakesText(privateKey: KeyObject): boolean {
   try {
-    // The base point, with which no key agreement fails.
+    // The base point: a key agreement with it never fails.
     diffieHellman({ privateKey, publicKey: pemOf(Uint8Array.of(9, ...new Uint8Array(keyBytes - 1))) });
     return true;
   } catch {
@@ -78,15 +79,15 @@ function agreementTakesText(privateKey: KeyObject): boolean {
 }
 
 /**
- * X25519 of the two keys; `undefined` when the result is all zero, which a point of small order gives for every
- * private key and which therefore is no secret (RFC 7748 § 6.1).
+ * X25519 of the two keys; `undefined` if the result is all zero. A point of small order gives that for every private key, so it
+ * is not a secret (RFC 7748 § 6.1).
  */
 export function keyAgreement(privateKey: KeyObject, publicKey: Uint8Array): Buffer | undefined {
   takesText ??= agreementTakesText(privateKey);
   const peer = takesText ? pemOf(publicKey) : createPublicKey(pemOf(publicKey));
   try {
     const shared = diffieHellman({ privateKey, publicKey: peer });
-    // OpenSSL refuses the all-zero result by itself; this does not rest on it.
+    // OpenSSL refuses the all-zero result, too; this check does not rely on that.
     return shared.every((byte) => byte === 0) ? undefined : shared;
   } catch {
     return undefined;
@@ -95,7 +96,7 @@ export function keyAgreement(privateKey: KeyObject, publicKey: Uint8Array): Buff
 
 let probe: PreparedKey | undefined;
 
-/** Whether the point is of small order: X25519 with it gives the all-zero result whatever the private key. */
+/** Whether the point is of small order: X25519 with it gives the all-zero result for every private key. */
 export function isLowOrder(publicKey: Uint8Array): boolean {
   probe ??= preparePrivateKey(new Uint8Array(keyBytes).fill(1));
   return keyAgreement(probe.key, publicKey) === undefined;
@@ -105,8 +106,8 @@ export function isLowOrder(publicKey: Uint8Array): boolean {
 const prime = Buffer.concat([Buffer.of(0x7f), Buffer.alloc(keyBytes - 2, 0xff), Buffer.of(0xed)]);
 
 /**
- * Whether the key is what X25519 gives: a number below 2^255 - 19. It takes others in their place (RFC 7748 § 5), but the
- * key of a Crypt4GH packet comes from the bytes, and nobody's own public key has those.
+ * Whether the key is a number below 2^255 - 19, as every result of X25519 is. X25519 accepts larger numbers in place of equal
+ * smaller ones (RFC 7748 § 5). But the key of a Crypt4GH packet depends on the bytes, so its reader could not open it.
  */
 export function isCanonical(publicKey: Uint8Array): boolean {
   return Buffer.from(publicKey).reverse().compare(prime) < 0;

@@ -4,50 +4,50 @@ import { SegmentDecryptor } from '../body/segment-decryptor.ts';
 import { release, seal } from '../sealed.ts';
 import { ENCRYPTED_SEGMENT_BYTES, nonceBytes, SEGMENT_BYTES } from '../sizes.ts';
 
-/** Segments that a thread reads in one go: 256 KiB. What is larger has left the cache before it is worked on. */
+/** Segments of one read: 256 KiB. A larger read leaves the cache before it is worked on. */
 const readSegments = 4;
 
-/** Neighbouring segments from one open file to another: their bytes never reach the calling thread. */
+/** Work on neighbouring segments from one open file to another. Their bytes never reach the calling thread. */
 export type FileJob = {
-  /** File descriptors; they are the process's, not a thread's. */
+  /** File descriptors, which all threads of the process share. */
   readonly source: number;
   readonly target: number;
-  /** Where to read, how much, and where to write. */
+  /** Position to read from, bytes to read, and position to write to. */
   readonly from: number;
   readonly length: number;
   readonly to: number;
 } & (
   | { readonly kind: 'decrypt-file'; readonly dataKeys: readonly KeyObject[] }
-  /** The nonces of the segments, one after the other: all randomness comes from the calling thread. */
+  /** The nonces of the segments, one after the other. All randomness comes from the calling thread. */
   | { readonly kind: 'encrypt-file'; readonly dataKey: KeyObject; readonly nonces: Uint8Array }
 );
 
-/** A job for several threads at once, each of which takes what comes next: the first segment that nobody has taken. */
+/** A job for several threads at once. Each thread takes the first segments that no thread has taken yet. */
 export type SharedFileJob = FileJob & { readonly next: SharedArrayBuffer };
 
-/** What became of what one thread took. */
+/** The result of one thread's share. */
 export interface FileJobResult {
   /** The segment, counted from the start of the job, that does not authenticate. */
   readonly damaged?: number;
 }
 
-/** The same job for each of so many threads, or for as many as find something to do. */
+/** The job for each of so many threads, or for fewer if it has too few segments for all. */
 export function shareFileJob(job: FileJob, threads: number): SharedFileJob[] {
   const next = new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT);
   const takers = Math.ceil(sizesOf(job).segments / readSegments);
   return Array.from({ length: Math.min(threads, takers) }, () => ({ ...job, next }));
 }
 
-/** No thread takes more of the job. */
+/** Stops the job: no thread takes more segments. */
 export function stopFileJob(job: SharedFileJob): void {
   Atomics.store(new Int32Array(job.next), 0, sizesOf(job).segments);
 }
 
 /**
- * Does as much of the job as the other threads leave. At the first error and the first damaged segment all of them stop,
- * as soon as they have done what they have taken: it may lie in front.
+ * Does a share of the job. After an error or a damaged segment no thread takes more segments. Each thread finishes those that
+ * it has taken: they may stand before the damaged one.
  *
- * @throws what the file system says; Error when the source is shorter than it was.
+ * @throws errors of the file system; Error if the source has become shorter.
  */
 export function runFileJob(job: SharedFileJob): FileJobResult {
   const { segments, bytesToRead, bytesToWrite } = sizesOf(job);
@@ -76,7 +76,7 @@ function sizesOf({ kind, length }: FileJob) {
   return { bytesToRead, bytesToWrite, segments: Math.ceil(length / bytesToRead) };
 }
 
-/** What to write for what was read, in memory of its own; `undefined` when that does not authenticate. */
+/** Makes the bytes to write from the bytes read, in new memory; `undefined` if they do not authenticate. */
 type Make = (bytes: Buffer, segment: number) => Buffer | undefined;
 
 function encryptor({ dataKey, nonces }: Extract<FileJob, { kind: 'encrypt-file' }>): Make {
@@ -90,10 +90,10 @@ function decryptor({ dataKeys }: Extract<FileJob, { kind: 'decrypt-file' }>): Ma
   return (bytes) => segments.tryOpen(bytes);
 }
 
-/** Memory of this thread for what it reads, once it does. */
+/** Memory for the reads of this thread, taken at the first one. */
 let memory: Buffer | undefined;
 
-/** The `length` bytes from `start` on, or those up to the end of the job. */
+/** Reads the `length` bytes from `start` on, or those up to the end of the job. */
 function readWhole(job: FileJob, start: number, length: number): Buffer {
   memory ??= Buffer.allocUnsafeSlow(readSegments * ENCRYPTED_SEGMENT_BYTES);
   const wanted = memory.subarray(0, Math.min(length, job.length - start));

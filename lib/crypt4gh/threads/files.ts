@@ -2,38 +2,38 @@ import type { KeyObject } from 'node:crypto';
 import type { FileHandle } from 'node:fs/promises';
 import { BodySizeCheck } from '../body/body-size.ts';
 import { type DecryptOptions, decrypt, type EncryptOptions } from '../body/container.ts';
-import { damagedSegment, dataKeyBytes, prepareDataKey, prepareDataKeys } from '../body/segment-decryptor.ts';
+import { damagedSegment, prepareDataKey, prepareDataKeys } from '../body/segment-decryptor.ts';
 import { expectSome, type Random, systemRandom, wipe } from '../bytes.ts';
 import { encryptHeader } from '../header/encrypt-header.ts';
 import { openHeader } from '../header/open-header.ts';
 import { readHeader } from '../header/read-header.ts';
-import { decryptedSize, ENCRYPTED_SEGMENT_BYTES, nonceBytes, SEGMENT_BYTES } from '../sizes.ts';
+import { dataKeyBytes, decryptedSize, ENCRYPTED_SEGMENT_BYTES, nonceBytes, SEGMENT_BYTES } from '../sizes.ts';
 import { fileSize, fileSource } from '../source.ts';
 import type { FileJob } from './file-job.ts';
 import { SegmentWorkers } from './segment-workers.ts';
 
-/** Segments of one job: 64 MiB, after which others that share the threads have their turn. */
+/** Segments of one job: 64 MiB. After it, other users of the threads have their turn. */
 const jobSegments = 1_024;
 
-/** For a whole file, beside what `encrypt` and `decrypt` take (Crypt4GH § 2). */
+/** Options for whole files, besides those of `encrypt` and `decrypt` (Crypt4GH § 2). */
 export interface FileOptions {
-  /** Threads that do the work. Default: the call has its own, as many as the machine runs at once, and ends them. */
+  /** Threads that do the work. Default: the call starts as many as the machine runs at once, and ends them. */
   readonly workers?: SegmentWorkers;
-  /** Stops the work: the promise is rejected with its reason, and the target holds parts of the result, with gaps. */
+  /** Stops the work. The promise is rejected with its reason; the target then holds parts of the result, with gaps. */
   readonly signal?: AbortSignal | undefined;
 }
 
-/** What does it, and what stops it. */
+/** The threads that do the work, and the signal that stops it. */
 type Work = FileOptions & { readonly workers: SegmentWorkers };
 
 /**
- * Encrypts a file to a container (Crypt4GH § 2) on several threads, each of which reads and writes by itself. The result
- * is that of `encrypt`, byte for byte, with the same randomness.
+ * Encrypts a file to a container (Crypt4GH § 2) on several threads. Each thread reads and writes by itself. With the same
+ * randomness, the result is the same as that of `encrypt`, byte for byte.
  *
  * @param source a regular file, open for reading; read from its first byte to its end.
- * @param target another regular file, open for writing, not for appending; emptied first. Both are to stay open until the
- * promise is settled.
- * @throws UnusableKeyError `weak-public-key`; RangeError for a wrong argument; what the file system says; the reason of
+ * @param target another regular file, open for writing but not for appending; emptied first. Keep both open until the promise
+ * is settled.
+ * @throws UnusableKeyError `weak-public-key`; RangeError for a wrong argument; errors of the file system; the reason of
  * `signal`.
  */
 export async function encryptFile(
@@ -74,16 +74,16 @@ function newHeader(options: Omit<Parameters<typeof encryptHeader>[0], 'dataKeys'
 }
 
 /**
- * Decrypts a container (Crypt4GH § 2) in a file to another file on several threads, each of which reads and writes by
- * itself. Where the header has an edit list, the bytes come through the calling thread instead.
+ * Decrypts a container (Crypt4GH § 2) from one file to another on several threads. Each thread reads and writes by itself. If
+ * the header has an edit list, the bytes go through the calling thread instead.
  *
- * When a segment is damaged, the target holds what comes before it and no more.
+ * After a damaged segment, the target holds the plaintext before that segment and no more.
  *
  * @param source a regular file, open for reading; read from its first byte to its end.
- * @param target another regular file, open for writing, not for appending; emptied first. Both are to stay open until the
- * promise is settled.
- * @throws MalformedHeaderError, NoMatchingKeyError, DamagedBodyError; RangeError for a wrong argument; what the file
- * system says; the reason of `signal`.
+ * @param target another regular file, open for writing but not for appending; emptied first. Keep both open until the promise
+ * is settled.
+ * @throws MalformedHeaderError, NoMatchingKeyError, DamagedBodyError; RangeError for a wrong argument; errors of the file
+ * system; the reason of `signal`.
  */
 export async function decryptFile(
   source: FileHandle,
@@ -110,13 +110,13 @@ export async function decryptFile(
   );
 }
 
-/** @throws RangeError when the target is no regular file, or is the source: emptied, it would be lost. */
+/** Empties the target. @throws RangeError if it is not a regular file, or if it is the source, which would be lost. */
 async function empty(target: FileHandle, source: FileHandle): Promise<void> {
   const [to, from] = await Promise.all([target.stat({ bigint: true }), source.stat({ bigint: true })]);
   if (!to.isFile()) throw new RangeError('expected a regular file as target');
   if (to.dev === from.dev && to.ino === from.ino)
     throw new RangeError('expected another file as target than as source');
-  // An empty file is left alone: ext4 writes one that has been truncated to the disk before it lets it be closed.
+  // An empty file is left alone: after a truncate, ext4 writes the file to the disk before it can be closed.
   if (to.size > 0n) await target.truncate(0);
 }
 
@@ -139,7 +139,7 @@ async function decryptBody(
     };
   });
   if (damaged === undefined) return;
-  // Threads ahead of the damaged segment have written what comes after it.
+  // Other threads have written segments after the damaged one.
   await target.truncate(damaged * SEGMENT_BYTES);
   const length = Math.min(ENCRYPTED_SEGMENT_BYTES, body.size - damaged * ENCRYPTED_SEGMENT_BYTES);
   throw damagedSegment('segment-authentication-failed', damaged, length);

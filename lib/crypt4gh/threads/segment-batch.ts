@@ -1,19 +1,19 @@
 import { ENCRYPTED_SEGMENT_BYTES } from '../sizes.ts';
 
 /**
- * Segments, or pieces of plaintext to become segments, put together in one memory for one message to a thread.
+ * Segments, or pieces of plaintext that become segments, in one memory for one message to a thread.
  */
 export class SegmentBatch<Note> {
-  /** Each piece begins where its segment would: at a multiple of a full segment's bytes. */
+  /** Each piece begins at a multiple of the bytes of a full encrypted segment. */
   readonly bytes: Uint8Array<ArrayBuffer>;
   readonly lengths: number[] = [];
   readonly notes: Note[] = [];
   readonly #capacity: number;
 
-  /** @param capacity pieces it takes. */
+  /** @param capacity most pieces. */
   constructor(capacity: number) {
     this.#capacity = capacity;
-    // Memory of its own, that can be handed over; not zeroed: what is not written to is not looked at.
+    // Separate memory, which can be transferred. It is not zeroed: only written bytes are read.
     this.bytes = new Uint8Array(Buffer.allocUnsafeSlow(capacity * ENCRYPTED_SEGMENT_BYTES).buffer);
   }
 
@@ -25,7 +25,7 @@ export class SegmentBatch<Note> {
     return this.lengths.length === 0;
   }
 
-  /** Copies the piece: its memory belongs to the source. */
+  /** Adds a copy of the piece: its memory belongs to the source. */
   add(piece: Uint8Array, note: Note): void {
     this.bytes.set(piece, this.lengths.length * ENCRYPTED_SEGMENT_BYTES);
     this.lengths.push(piece.length);

@@ -5,11 +5,11 @@ import { release, sealInto } from '../sealed.ts';
 import { ENCRYPTED_SEGMENT_BYTES, nonceBytes } from '../sizes.ts';
 
 /**
- * Some segments' worth of work for a worker thread. The memory goes to the thread and comes back with the result in
- * place of what was in it: nothing is copied on the way.
+ * Work on some segments for a worker thread. The memory is transferred to the thread and comes back with the result in place of
+ * the input: nothing is copied on the way.
  */
 export type SegmentJob = {
-  /** Place for full segments, one after the other; each piece begins where its segment does. */
+  /** Room for full segments, one after the other; each piece begins where its segment does. */
   readonly bytes: Uint8Array<ArrayBuffer>;
   /** Length of each piece: plaintext to encrypt, segments to decrypt. */
   readonly lengths: readonly number[];
@@ -17,21 +17,21 @@ export type SegmentJob = {
   | {
       readonly kind: 'encrypt';
       readonly dataKey: KeyObject;
-      /** The nonces of the segments, one after the other: all randomness comes from the calling thread. */
+      /** The nonces of the segments, one after the other. All randomness comes from the calling thread. */
       readonly nonces: Uint8Array;
     }
   | { readonly kind: 'decrypt'; readonly dataKeys: readonly KeyObject[] }
 );
 
-/** What became of a job. */
+/** The result of a job. */
 export interface SegmentJobResult {
-  /** The memory of the job: segments or their plaintext, each where its piece was. */
+  /** The memory of the job, with segments or their plaintext, each where its piece was. */
   readonly bytes: Uint8Array<ArrayBuffer>;
-  /** How many are done: all of them, or those before the first that does not authenticate. */
+  /** Number of pieces that are done: all of them, or those before the first that does not authenticate. */
   readonly done: number;
 }
 
-/** Does the job: on a worker thread, but nothing here depends on that. */
+/** Does the job. It runs on a worker thread, but does not depend on that. */
 export function runSegmentJob(job: SegmentJob): SegmentJobResult {
   const bytes = asBuffer(job.bytes);
   const work = job.kind === 'encrypt' ? encryptor(job.dataKey, job.nonces) : decryptor(job.dataKeys);
@@ -42,7 +42,7 @@ export function runSegmentJob(job: SegmentJob): SegmentJobResult {
   return { bytes: job.bytes, done: job.lengths.length };
 }
 
-/** Puts the result in the place of the first `length` bytes; `false` when there is none. */
+/** Writes the result over the first `length` bytes; `false` if they do not authenticate. */
 type Work = (place: Buffer, length: number, index: number) => boolean;
 
 function encryptor(dataKey: KeyObject, nonces: Uint8Array): Work {

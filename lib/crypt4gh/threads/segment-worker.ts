@@ -1,6 +1,6 @@
 /**
- * What a worker thread of `SegmentWorkers` runs. In a bundle this file has to be an entry of its own, beside the bundle
- * and under the name `segment-worker.js`, or wherever `SegmentWorkers` is told.
+ * The program of a worker thread of `SegmentWorkers`. In a bundle this file must be a separate entry beside the bundle, with
+ * the name `segment-worker.js`, or at the `workerUrl` that `SegmentWorkers` is given.
  */
 import { parentPort } from 'node:worker_threads';
 import { runFileJob } from './file-job.ts';
@@ -24,7 +24,7 @@ parentPort?.on('message', (job: WorkerJob) => {
   try {
     answer(job);
   } catch (error) {
-    // An error loses its code on the way between threads; ENOSPC and the like say what to do next.
+    // An error loses its code between threads, but a code such as ENOSPC tells the user what to do.
     const { message, code } = error as NodeJS.ErrnoException;
     post({ error: { message, ...(code === undefined ? {} : { code }) } });
   }

@@ -11,14 +11,14 @@ import type { SegmentJob, SegmentJobResult } from './segment-job.ts';
 import { WorkerPool } from './worker-pool.ts';
 
 const defaultBatchSegments = 16;
-/** Batches under way for each thread: one it works on, one that waits, so that it never has to. */
+/** Batches under way for each thread: one in work and one in waiting, so that the thread never waits. */
 const batchesPerThread = 2;
 
 /**
- * Encrypts and decrypts bodies (Crypt4GH § 3.4.2) on several threads. Order, bytes and errors are those of one thread; so is the memory,
- * times the batches under way. Several bodies at once share the threads.
+ * Encrypts and decrypts bodies (Crypt4GH § 3.4.2) on several threads. Order, bytes and errors are those of one thread. Memory
+ * grows with the batches under way. Several bodies at once share the threads.
  *
- * Close it when it is no longer needed, or bind it with `await using`. Threads without work do not keep a process alive.
+ * Close it after use, or bind it with `await using`. Threads without work do not keep a process alive.
  */
 export class SegmentWorkers implements SegmentCipher, AsyncDisposable {
   readonly #pool: WorkerPool;
@@ -26,23 +26,23 @@ export class SegmentWorkers implements SegmentCipher, AsyncDisposable {
 
   /**
    * @param options.threads default: as many as the machine runs at once.
-   * @param options.batchSegments segments handed to a thread in one go; default 16, which is 1 MiB.
-   * @param options.workerUrl the file that a thread runs; default: `segment-worker.js` beside this one. In a bundle it is
-   * to be an entry of its own.
-   * @throws RangeError when a number is not a whole one from 1 on.
+   * @param options.batchSegments segments of one message to a thread; default 16, which is 1 MiB.
+   * @param options.workerUrl the file that a thread runs; default: `segment-worker.js` beside this one. In a bundle it must be
+   * a separate entry.
+   * @throws RangeError if a number is not a whole number from 1 on.
    */
   constructor(options: { readonly threads?: number; readonly batchSegments?: number; readonly workerUrl?: URL } = {}) {
     const { threads = availableParallelism(), batchSegments = defaultBatchSegments } = options;
     if (!Number.isSafeInteger(batchSegments) || batchSegments < 1) {
       throw new RangeError(`expected at least one segment in a batch, got ${batchSegments}`);
     }
-    // A bundler that knows worker threads looks for just this expression.
+    // Bundlers that support worker threads look for exactly this expression.
     const workerUrl = options.workerUrl ?? new URL('./segment-worker.ts', import.meta.url);
     this.#pool = new WorkerPool({ threads, workerUrl });
     this.#batchSegments = batchSegments;
   }
 
-  /** As the function of that name: with the same randomness the same bytes, and the same errors. */
+  /** As the function of that name, with the same bytes for the same randomness, and the same errors. */
   async *encryptSegments(
     source: ByteSource,
     options: EncryptSegmentsOptions,
@@ -58,7 +58,7 @@ export class SegmentWorkers implements SegmentCipher, AsyncDisposable {
     for await (const done of this.#inOrder(batches, makeJob)) yield* segmentsOf(done);
   }
 
-  /** As the function of that name, with the same errors. What comes before a damaged segment is given out. */
+  /** As the function of that name, with the same errors. Plaintext before a damaged segment is given out. */
   async *decryptSegments(
     source: ByteSource,
     options: DecryptSegmentsOptions,
@@ -74,10 +74,10 @@ export class SegmentWorkers implements SegmentCipher, AsyncDisposable {
   }
 
   /**
-   * Does the job on all threads and waits for all of them, so that nothing is written after an error.
+   * Does the job on all threads and waits for all of them, so that no thread writes after an error.
    *
-   * @returns the segment, counted from the start of the job, that does not authenticate, if there is one.
-   * @throws what the job failed with; the reason of `signal`.
+   * @returns the first segment that does not authenticate, counted from the start of the job; `undefined`: all do.
+   * @throws the error of the job; the reason of `signal`.
    * @internal
    */
   async run(job: FileJob, signal?: AbortSignal): Promise<number | undefined> {
@@ -96,7 +96,7 @@ export class SegmentWorkers implements SegmentCipher, AsyncDisposable {
     return damaged.length === 0 ? undefined : Math.min(...damaged);
   }
 
-  /** Ends the threads. What is under way fails, and so does what comes later. */
+  /** Ends the threads. Work under way fails, and so does later work. */
   close(): Promise<void> {
     return this.#pool.close();
   }
@@ -105,7 +105,7 @@ export class SegmentWorkers implements SegmentCipher, AsyncDisposable {
     return this.close();
   }
 
-  /** Puts pieces together; an error of the source comes after all that came before it. */
+  /** Joins pieces to batches. An error of the source follows the pieces before it. */
   async *#batches<Note>(pieces: AsyncIterable<Piece<Note>>): AsyncGenerator<Batch<Note>> {
     let batch = new SegmentBatch<Note>(this.#batchSegments);
     try {
@@ -130,7 +130,7 @@ export class SegmentWorkers implements SegmentCipher, AsyncDisposable {
     const underWay: Promise<Done<Note>>[] = [];
     for await (const batch of batches) {
       const done = 'error' in batch ? Promise.reject(batch.error) : this.#run(batch, makeJob);
-      // Awaited below, unless one before it fails or the reader gives up.
+      // Awaited below, unless an earlier one fails or the reader stops.
       done.catch(() => undefined);
       underWay.push(done);
       if (underWay.length < this.#pool.size * batchesPerThread) continue;
@@ -145,13 +145,13 @@ export class SegmentWorkers implements SegmentCipher, AsyncDisposable {
   }
 }
 
-/** A piece for a batch; it is only valid until the next one is asked for. */
+/** A piece for a batch. It is valid only until the next one is asked for. */
 interface Piece<Note> {
   readonly piece: Uint8Array;
   readonly note: Note;
 }
 
-/** A batch, or what the source failed with after the last one. */
+/** A batch, or the error of the source after the last batch. */
 type Batch<Note> = SegmentBatch<Note> | { readonly error: unknown };
 
 interface Done<Note> {
@@ -191,7 +191,7 @@ function* segmentsOf({ batch, result }: Done<undefined>): Generator<Uint8Array, 
   }
 }
 
-/** What is wanted of the plaintext of a batch. @throws DamagedBodyError after what comes before the damaged segment. */
+/** The wanted plaintext of a batch. @throws DamagedBodyError after the plaintext before the damaged segment. */
 function* keptOf({ batch, result }: Done<PlannedSegment>): Generator<Uint8Array, void, undefined> {
   for (const [position, { index, slices }] of batch.notes.entries()) {
     if (position >= result.done) {

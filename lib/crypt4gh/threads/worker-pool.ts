@@ -2,10 +2,10 @@ import { Worker } from 'node:worker_threads';
 import type { FileJobResult, SharedFileJob } from './file-job.ts';
 import type { SegmentJob, SegmentJobResult } from './segment-job.ts';
 
-/** What a thread is asked to do. */
+/** A job for a thread. */
 export type WorkerJob = SegmentJob | SharedFileJob;
 
-/** What it answers, in the order of the jobs. */
+/** A thread's answer to a job. Answers come in the order of the jobs. */
 export type WorkerAnswer =
   | { readonly result: SegmentJobResult | FileJobResult }
   | { readonly error: { readonly message: string; readonly code?: string } };
@@ -15,13 +15,13 @@ interface Waiting {
   reject(error: Error): void;
 }
 
-/** One thread and the jobs it has been given, which it answers in their order. */
+/** A thread and the jobs that it has not answered yet, in order. */
 interface Thread {
   readonly worker: Worker;
   readonly waiting: Waiting[];
 }
 
-/** Threads that do jobs. They start with their first job, and keep no process alive while they have none. */
+/** Threads that do jobs. A thread starts with its first job. Without jobs, it does not keep the process alive. */
 export class WorkerPool {
   readonly size: number;
   readonly #url: URL;
@@ -38,9 +38,9 @@ export class WorkerPool {
   }
 
   /**
-   * Gives the job, and its memory, to the thread with the least to do.
+   * Gives the job and its memory to the thread with the fewest jobs.
    *
-   * @throws what the job failed with; Error when the threads are closed or cannot run.
+   * @throws the error of the job; Error if the threads are closed or cannot run.
    */
   run(job: SegmentJob): Promise<SegmentJobResult>;
   run(job: SharedFileJob): Promise<FileJobResult>;
@@ -57,7 +57,7 @@ export class WorkerPool {
     throw Object.assign(new Error(message), more);
   }
 
-  /** Ends the threads. Jobs that are not done, and later ones, fail. */
+  /** Ends the threads. Unfinished jobs and later jobs fail. */
   async close(): Promise<void> {
     await this.#fail(new Error('the worker threads have been closed'));
   }
@@ -69,13 +69,13 @@ export class WorkerPool {
   }
 
   #start(): Thread {
-    // Nothing of the process reaches the thread: not its environment, not its flags.
+    // The thread gets neither the environment nor the flags of the process.
     const worker = new Worker(this.#url, { name: 'crypt4gh', env: {}, execArgv: [], argv: [] });
     const thread: Thread = { worker, waiting: [] };
     worker.unref();
     worker.on('message', (answer: WorkerAnswer) => {
       thread.waiting.shift()?.answer(answer);
-      // A thread that is being ended must keep the process alive: a caller waits for its end.
+      // A thread that is ending must keep the process alive, because a caller waits for its end.
       if (thread.waiting.length === 0 && this.#ended === undefined) worker.unref();
     });
     worker.on('messageerror', (error) => void this.#fail(error));
@@ -86,8 +86,9 @@ export class WorkerPool {
   }
 
   /**
-   * What one thread cannot do the others cannot either, and a body with a hole is of no use. Jobs fail when all threads have
-   * ended: whoever then closes a file must not find that one still writes to its descriptor, by now perhaps another file's.
+   * Ends all threads after the failure of one: the others would fail likewise, and a body with a gap is useless. Jobs fail only
+   * after all threads have ended. Otherwise a thread could still write to a descriptor that the caller has closed, and that by
+   * then belongs to another file.
    */
   #fail(cause: Error): Promise<void> {
     this.#failure ??= new Error(`segments cannot be processed: ${cause.message}`, { cause });

@@ -37,7 +37,7 @@ test('of a consumer that is slow the stream waits', async () => {
   expect(bytes).toBe(4000);
 });
 
-test('what fails, before or while it is read, fails after what has come', async () => {
+test('a stream that fails, before or while it is read, fails after the bytes that have come', async () => {
   const stream = new PassThrough();
   const iterator = chunksOf(stream, 10);
   stream.write('some');
@@ -57,7 +57,7 @@ test('a stream that is closed before its end is no end', async () => {
   await expect(chunksOf(stream, 10).next()).rejects.toThrow('before its end');
 });
 
-test('who stops early ends the stream', async () => {
+test('an early end of the iteration ends the stream', async () => {
   const stream = new PassThrough();
   stream.write('some');
   for await (const _chunk of chunksOf(stream, 10)) break;

@@ -28,7 +28,7 @@ test('a look at a server shows its certificate, its clock and its answer', async
   expect(seen.certificate?.validUntil.getUTCFullYear()).toBe(2126);
 });
 
-test('a certificate that nobody vouches for is told as such', async () => {
+test('a certificate that is not trusted is named as the reason', async () => {
   await using transport = new Transport({ userAgent: 'test' });
   await expect(probe(transport, url, undefined)).rejects.toMatchObject({
     code: 'unavailable',

@@ -93,7 +93,7 @@ describe('replies that no such service gives', () => {
     [400, 'usage'],
   ])('status %d without a word is "%s"', async (status, code) => {
     world.faults.break({ on: 'api', fault: { kind: 'answer', status } });
-    const remedy = expect.stringContaining('Look at the address');
+    const remedy = expect.stringContaining('Check the address');
     await expect(world.proxy().location('a')).rejects.toMatchObject({ code, status, remedy });
   });
 });
@@ -127,7 +127,7 @@ describe('an address', () => {
     expect(connect({ proxyUrl: 'http://service.test/', transport: insecure }).proxyUrl?.host).toBe('service.test');
   });
 
-  test('where nobody listens is not tried for long', async () => {
+  test('where no service listens is not tried for long', async () => {
     const proxy = new ProxyApi(
       connect({
         proxyUrl: 'http://127.0.0.1:9/',
@@ -137,7 +137,7 @@ describe('an address', () => {
     );
     await expect(all(proxy.list())).rejects.toMatchObject({
       code: 'unavailable',
-      message: '127.0.0.1:9: nobody listens there (ECONNREFUSED)',
+      message: '127.0.0.1:9: no service listens there (ECONNREFUSED)',
     });
   });
 });

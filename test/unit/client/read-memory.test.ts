@@ -32,7 +32,7 @@ test('memory is not used again while it is read into, though all until now has b
   expect(memory.next().byteOffset).toBe(chunk.byteOffset + 1000);
 });
 
-test('what was only partly given back, such as a reply with its headers, is never used again', () => {
+test('memory that was only partly given back, such as that of a reply with its headers, is never used again', () => {
   const memory = new ReadMemory();
   const [first, second] = readSlab(memory) as [Buffer, Buffer];
   memory.next();

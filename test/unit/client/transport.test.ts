@@ -75,16 +75,16 @@ describe('TLS', () => {
     });
   });
 
-  test('where plain HTTP answers, the address is named as what is wrong, and waiting would not help', async () => {
+  test('an answer in plain HTTP makes the address the error, and waiting would not help', async () => {
     await expect(transport().send({ url: new URL(`https://127.0.0.1:${portOf(forward)}/`) })).rejects.toMatchObject({
       code: 'unavailable',
       retryable: false,
-      message: expect.stringMatching(/^127\.0\.0\.1:\d+: what answers there does not speak https \(/),
+      message: expect.stringMatching(/^127\.0\.0\.1:\d+: the server there does not speak https \(/),
       remedy: expect.stringMatching(/host and port.*http:\/\/ .*on this machine/),
     });
   });
 
-  test('a plain request that it drops is told with https:// as a way out', async () => {
+  test('a plain request that it drops suggests https://', async () => {
     await expect(transport().send({ url: new URL(`http://127.0.0.1:${portOf(service)}/`) })).rejects.toMatchObject({
       code: 'unavailable',
       remedy: expect.stringContaining('https://'),

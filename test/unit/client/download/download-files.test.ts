@@ -2,8 +2,8 @@ import { randomBytes } from 'node:crypto';
 import { mkdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { FileLock } from '../../../../lib/client/download/disk/lock.ts';
 import type { DownloadEvent } from '../../../../lib/client/download/events.ts';
-import { FileLock } from '../../../../lib/client/download/lock.ts';
 import { DownloadWorld } from '../../../helpers/download-world.ts';
 
 const mebibyte = 1024 * 1024;
@@ -91,7 +91,7 @@ describe('trouble on the way', () => {
     );
     expect((await world.download({ connections })).error).toBeUndefined();
     expect((await world.read('large.c4gh')).equals(large)).toBe(true);
-    // What came before a cut is not fetched again, but for what was on its way.
+    // Bytes before a cut are not fetched again, except those that were on their way.
     expect(world.storageBytes).toBeLessThan(large.length + 4 * mebibyte);
   });
 

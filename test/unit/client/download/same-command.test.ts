@@ -6,7 +6,7 @@ import { encrypt, generateKeyPair } from '../../../../lib/crypt4gh/index.ts';
 import { collect } from '../../../helpers/crypt4gh-vectors.ts';
 import { all, DownloadWorld } from '../../../helpers/download-world.ts';
 
-/** A run that was stopped is gone on with by the same command: what it has finished is no obstacle to the next. */
+/** The same command goes on after a run that was stopped: files that are finished do not stop it. */
 let world: DownloadWorld;
 
 beforeEach(async () => {
@@ -27,7 +27,7 @@ test('a file that a run before has downloaded is kept, without being asked for',
   expect(world.server.count(/stream\/one/)).toBe(1);
 });
 
-test('it has the time of the remote file, which says what it is without a look', async () => {
+test('it has the time of the remote file, by which it is recognized unread', async () => {
   await world.download();
   await writeFile(join(world.folder, 'two.c4gh'), 'CONTENT OF two');
   await utimes(join(world.folder, 'two.c4gh'), new Date(), new Date(1_700_000_000_000));
@@ -45,7 +45,7 @@ test('one of another time is compared: the same bytes are kept, any other is not
   expect(files.map(({ outcome }) => outcome)).toEqual(['skipped', 'failed', 'failed']);
   expect(error).toMatchObject({
     code: 'partial',
-    message: expect.stringMatching(/is there already, with other content/),
+    message: expect.stringMatching(/exists already, with other content/),
   });
   expect(`${await world.read('two.c4gh')}, ${await world.read('three.c4gh')}`).toBe('Content of two, content of threE');
   expect(await world.names()).toEqual(['one.c4gh', 'three.c4gh', 'two.c4gh']);

@@ -136,7 +136,7 @@ describe('wrong arguments', () => {
       ['nothing', undefined],
     ])('is %s', async (_kind, source) => {
       const taken = take(source as ByteSource);
-      await expect(taken).rejects.toThrow(/^expected .*iterable of Uint8Array.* put bytes by themselves into an array/);
+      await expect(taken).rejects.toThrow(/^expected .*iterable of Uint8Array.* put a single Uint8Array into an array/);
       await expect(taken).rejects.toThrow(TypeError);
     });
 

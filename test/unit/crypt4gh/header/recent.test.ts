@@ -18,7 +18,7 @@ test('keys that differ have values of their own', () => {
   expect([1, 2, 1, 2, 1, 2].map(get)).toEqual([1, 2, 1, 2, 1, 2]);
 });
 
-test('no more keys are remembered than said: what was used longest ago is forgotten', () => {
+test('no more keys are remembered than the maximum: the key used longest ago is forgotten', () => {
   const recent = new Recent<object>(2);
   const make = vi.fn(() => ({}));
   for (const value of [1, 1, 2, 2, 1]) recent.get(key(value), make);

@@ -63,7 +63,7 @@ describe('a rebuilt header', () => {
     ]);
   });
 
-  test('opens for nobody who could open it before', () => {
+  test('does not open for those who could open it before', () => {
     expect(() => openHeader(rebuild(), [archive.privateKey])).toThrow(NoMatchingKeyError);
   });
 

@@ -63,7 +63,7 @@ describe('a container that was written with the key of its sender', () => {
   });
 });
 
-describe('a container of somebody else', () => {
+describe('a container of another writer', () => {
   test('is refused, and the error says that another key would not help', async () => {
     const container = await encrypted();
     const refused = decrypted(container, { sender });
@@ -75,7 +75,7 @@ describe('a container of somebody else', () => {
     });
   });
 
-  test('for another reader is told as such, whoever wrote it', async () => {
+  test('for another reader is reported as such, for any writer', async () => {
     const { privateKey } = generateKeyPair();
     for (const options of [{}, { sender }]) {
       await expect(

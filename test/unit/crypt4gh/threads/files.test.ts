@@ -300,7 +300,7 @@ describe('a file that is', () => {
     expect(inside).toMatchObject({ error: { code: 'truncated-segment', segment: 3 }, ...before });
   });
 
-  test('for nobody is not touched', async () => {
+  test('without a private key is not touched', async () => {
     const { result, error } = await decrypted(container, { privateKeys: [] });
     expect(error).toEqual(new RangeError('expected at least one private key'));
     expect(result.toString()).toBe('something longer than nothing');

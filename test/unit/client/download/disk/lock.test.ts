@@ -4,7 +4,7 @@ import { mkdtemp, readdir, readFile, rm, utimes, writeFile } from 'node:fs/promi
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { FileLock, takeAway } from '../../../../lib/client/download/lock.ts';
+import { FileLock, takeAway } from '../../../../../lib/client/download/disk/lock.ts';
 
 let folder = '';
 let path = '';
@@ -14,7 +14,7 @@ beforeAll(async () => {
 });
 afterAll(() => rm(folder, { recursive: true }));
 
-/** Nobody waits in these tests for a lock that stays. */
+/** These tests do not wait for a lock that stays. */
 const atOnce = async () => undefined;
 const busy = { code: 'local_disk', message: expect.stringContaining('another process') };
 
@@ -27,7 +27,7 @@ test('is held by one at a time, and leaves nothing behind', async () => {
 });
 
 test('of a living process is respected, of a killed one taken over', async () => {
-  const module = new URL('../../../../lib/client/download/lock.ts', import.meta.url).href;
+  const module = new URL('../../../../../lib/client/download/disk/lock.ts', import.meta.url).href;
   const script = `const { FileLock } = await import(${JSON.stringify(module)});
     await FileLock.acquire(${JSON.stringify(path)}); console.log('locked'); setTimeout(() => {}, 60_000);`;
   const child = spawn(process.execPath, ['--input-type=module', '-e', script]);
@@ -51,13 +51,13 @@ test('of a process whose number another one has now is taken over', async () => 
   await (await FileLock.acquire(path)).release();
 });
 
-test('of a process that was killed before it could write into it keeps nobody waiting for long', async () => {
+test('of a process that was killed before it could write into it is soon taken over', async () => {
   await writeFile(path, '');
   await (await FileLock.acquire(path)).release();
   expect(await readdir(folder)).toEqual([]);
 });
 
-test('of another machine counts for as long as somebody touches it', async () => {
+test('of another machine counts as long as it is touched', async () => {
   await writeFile(path, JSON.stringify({ pid: 1, host: 'elsewhere', began: '', token: 'x' }));
   await expect(FileLock.acquire(path, atOnce)).rejects.toMatchObject(busy);
   const before = new Date(Date.now() - 120_000);

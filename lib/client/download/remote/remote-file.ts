@@ -1,9 +1,9 @@
-import { ClientError, UnavailableError } from '../errors.ts';
-import { fileSize } from '../file-size.ts';
-import type { TransportReply } from '../transport.ts';
-import type { ByteRange } from './range-set.ts';
+import type { ByteRange } from '../../../contract/byte-range.ts';
+import { ClientError, UnavailableError } from '../../errors.ts';
+import { fileSize } from '../../file-size.ts';
+import type { TransportReply } from '../../transport.ts';
 
-/** Which bytes these are: with another entity tag, date or size it is another file, and its bytes do not go together. */
+/** Identifies the content of a remote file. Bytes of two versions must not be mixed. */
 export interface ObjectVersion {
   readonly size: number;
   /** Strong entity tag (RFC 9110 § 8.8.3). */
@@ -13,48 +13,49 @@ export interface ObjectVersion {
 
 export interface RemoteReply {
   readonly version: ObjectVersion;
-  /** Exactly the bytes asked for; throws UnavailableError when fewer come. */
+  /** Exactly the bytes asked for; throws UnavailableError if fewer come. */
   readonly bytes: AsyncIterable<Uint8Array>;
-  /** Ends a reply of which nothing more is wanted. */
+  /** Ends a reply whose rest is not wanted. */
   discard(): Promise<void>;
 }
 
-/** A file that is served by ranges. */
+/** A file on a server that gives ranges of it. */
 export interface RemoteFile {
   readonly name: string;
-  /** As far as is known before the first reply. */
+  /** Bytes, as far as known before the first reply. */
   readonly size: number;
-  /** As the listing says. */
+  /** Time of the last change in the listing. */
   readonly modified?: Date | undefined;
-  /** Most bytes that one request should ask for; default: no limit. */
+  /** Most bytes of one request; default: no limit. */
   readonly maximumRangeBytes?: number;
-  /**
-   * @param range `undefined`: the whole
-   * @param known what the bytes must be of; `undefined`: of whatever is there
-   * @throws ChangedError; UnavailableError; ClientError
-   */
-  get(
-    range: ByteRange | undefined,
-    known: ObjectVersion | undefined,
-    signal: AbortSignal | undefined,
-  ): Promise<RemoteReply>;
+  /** @throws ChangedError; UnavailableError; ClientError */
+  get(request: RangeRequest): Promise<RemoteReply>;
 }
 
-/** The remote file is not the one that was begun: begin again. */
+/** One request for bytes of a remote file. */
+export interface RangeRequest {
+  /** Default: the whole file. */
+  readonly range?: ByteRange | undefined;
+  /** The version that the bytes must be of; default: any. */
+  readonly known?: ObjectVersion | undefined;
+  readonly signal: AbortSignal | undefined;
+}
+
+/** The remote file was replaced under the download: begin anew. */
 export class ChangedError extends ClientError {
   constructor(name: string) {
     super('unavailable', `${name}: the file was replaced while it was downloaded`, {
-      remedy: 'Run the same command again when the export has come to its end.',
+      remedy: 'Wait for the end of the export, then run the same command again.',
     });
   }
 }
 
-/** Whether bytes of that version can be told from others'. */
+/** Whether a later reply of another version would be noticed. */
 export function isRecognizable({ etag, lastModified }: ObjectVersion): boolean {
   return etag !== undefined || lastModified !== undefined;
 }
 
-/** Headers of a request for a range of a version that is known (RFC 9110 § 13.1). */
+/** Headers of a request for a range, on condition that the version is the known one (RFC 9110 § 13.1). */
 export function rangeHeaders(range: ByteRange | undefined, known: ObjectVersion | undefined): Record<string, string> {
   const condition =
     known?.etag !== undefined
@@ -64,7 +65,7 @@ export function rangeHeaders(range: ByteRange | undefined, known: ObjectVersion 
 }
 
 /**
- * A reply with status 200, 206, 412 or 416 as the bytes that were asked for. Whatever else it holds is never used.
+ * Checks that a reply with status 200, 206, 412 or 416 has exactly the bytes that were asked for.
  *
  * @throws ChangedError, ClientError `protocol`
  */
@@ -74,7 +75,7 @@ export async function checkedReply(
     readonly name: string;
     readonly range: ByteRange | undefined;
     readonly known: ObjectVersion | undefined;
-    /** Size that was promised; another one is another file. */
+    /** Expected size of the whole file. With another size it was replaced. */
     readonly size: number;
   },
 ): Promise<RemoteReply> {
@@ -88,15 +89,15 @@ export async function checkedReply(
   if (range === undefined ? reply.status !== 200 : reply.status !== 206) {
     throw await refuse(
       new ClientError('protocol', `${name}: storage answered ${reply.status} when it was asked for a range`, {
-        remedy: 'Something on the way does not let ranges through: try --connections 1, or another network.',
+        remedy: 'A proxy on the way may remove the range: try --connections 1, or another network.',
       }),
     );
   }
   const total = totalOf(reply, wanted, range === undefined);
   if (total === undefined) {
     throw await refuse(
-      new ClientError('protocol', `${name}: storage did not answer with the bytes it was asked for`, {
-        remedy: 'Try another network; if that does not help, tell the operator.',
+      new ClientError('protocol', `${name}: storage answered with other bytes than it was asked for`, {
+        remedy: 'Try another network. If that does not help, tell the operator.',
       }),
     );
   }
@@ -117,12 +118,12 @@ function isSame(known: ObjectVersion, now: ObjectVersion): boolean {
   return known.lastModified === now.lastModified;
 }
 
-/** Bytes of the whole file, when the reply has just the bytes that were wanted. */
+/** Size of the whole file; `undefined` if the reply has other bytes than were wanted. */
 function totalOf(reply: TransportReply, wanted: ByteRange, whole: boolean): number | undefined {
   if (whole) return fileSize(reply);
   const [, start, last, total] = /^bytes (\d+)-(\d+)\/(\d+)$/i.exec(reply.header('content-range') ?? '') ?? [];
   if (Number(start) !== wanted.start) return undefined;
-  // A file that has become shorter ends earlier: its size tells.
+  // A file that has become shorter gives fewer bytes; its size shows that it was replaced.
   return Number(last) + 1 <= wanted.end ? Number(total) : undefined;
 }
 

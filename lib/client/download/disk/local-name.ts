@@ -1,23 +1,24 @@
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
-import { fileNameBytes, isDeviceName } from '../../contract/file-name.ts';
+import { fileNameBytes, isDeviceName } from '../../../contract/file-name.ts';
 import { LocalDiskError } from './local-disk.ts';
 
-/** Where one file goes, and what is beside it while it is not whole. */
+/** The paths of one file and of its work files. */
 export interface LocalPaths {
   readonly final: string;
+  /** The file while it is incomplete. */
   readonly part: string;
-  /** What of the part is there. */
+  /** Which bytes of the part are written. */
   readonly journal: string;
-  /** There as long as a process works on the part. */
+  /** Exists while a process works on the part. */
   readonly lock: string;
 }
 
 const longestSuffix = '.part.lock.turn';
 
 /**
- * What is wrong with a name that came over the network as the name of a file here; `undefined`: nothing. A name must
- * stay in its folder, must not hide there, and must be shown as what it is.
+ * Why a name from the network cannot be the name of a local file; `undefined`: it can. A name must stay in its folder, must
+ * not be hidden there, and must not hold characters that are not shown.
  */
 export function nameProblem(name: string, platform: NodeJS.Platform = process.platform): string | undefined {
   if (name === '') return 'it is empty';
@@ -39,15 +40,15 @@ export function plaintextName(name: string): string {
 }
 
 /**
- * Where `name` goes in `folder`.
+ * The paths of a file of that name in a folder.
  *
- * @throws LocalDiskError when it is no name for a file
+ * @throws LocalDiskError if the name cannot be used
  */
 export function localPaths(folder: string, name: string): LocalPaths {
   const problem = nameProblem(name);
   if (problem !== undefined) {
-    throw new LocalDiskError(`${JSON.stringify(name)} is no name for a file here: ${problem}`, {
-      remedy: 'Tell the operator of the service: such a name should not be listed.',
+    throw new LocalDiskError(`${JSON.stringify(name)} cannot be the name of a local file: ${problem}`, {
+      remedy: 'Tell the operator: the service should not list such a name.',
     });
   }
   const work = join(folder, workName(name));
@@ -59,7 +60,7 @@ export function localPaths(folder: string, name: string): LocalPaths {
   };
 }
 
-/** The name, or where it leaves no room for what is appended, its beginning and a digest. */
+/** The name; if it leaves no room for a suffix, its beginning and a digest. */
 function workName(name: string): string {
   if (Buffer.byteLength(name) + longestSuffix.length <= fileNameBytes) return name;
   const digest = createHash('sha256').update(name).digest('hex').slice(0, 16);
@@ -69,17 +70,17 @@ function workName(name: string): string {
   return `${start}~${digest}`;
 }
 
-/** Finds names of one run that would be one file, on disks that do not tell case or Unicode forms apart. */
+/** Finds names of one run that would be the same file on a disk that ignores case or Unicode forms. */
 export class NameClashes {
   readonly #owners = new Map<string, string>();
 
-  /** @throws LocalDiskError when a name before takes one of the paths */
+  /** @throws LocalDiskError if an earlier name has one of the paths */
   claim(name: string, paths: LocalPaths): void {
     const keys = Object.values(paths).map((path: string) => path.normalize('NFC').toLowerCase());
     for (const key of keys) {
       const owner = this.#owners.get(key);
       if (owner !== undefined) {
-        throw new LocalDiskError(`${JSON.stringify(name)} would be the same file here as ${JSON.stringify(owner)}`, {
+        throw new LocalDiskError(`${JSON.stringify(name)} may be the same local file as ${JSON.stringify(owner)}`, {
           remedy: 'Download the two into different folders.',
         });
       }

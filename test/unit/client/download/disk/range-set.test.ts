@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { RangeSet } from '../../../../lib/client/download/range-set.ts';
+import { RangeSet } from '../../../../../lib/client/download/disk/range-set.ts';
 
 const length = 40;
 const range = fc

@@ -2,13 +2,16 @@ import { constants } from 'node:fs';
 import { type FileHandle, open, rm } from 'node:fs/promises';
 import { onDisk } from './local-disk.ts';
 
-/** For its owner only. */
+/** Only the owner may read and write. */
 export const privateMode = 0o600;
 /** Windows has no such flag. */
 const noFollow = constants.O_NOFOLLOW ?? 0;
 const flags = constants.O_RDWR | constants.O_CREAT | noFollow;
 
-/** The file that bytes are written to by position, in any order, until it is whole. */
+/** Takes bytes by their position in a file. */
+export type Target = Pick<PartFile, 'write'>;
+
+/** A file that is written by position, in any order, until it is whole. */
 export class PartFile implements AsyncDisposable {
   readonly path: string;
   readonly #mode: number;
@@ -21,25 +24,25 @@ export class PartFile implements AsyncDisposable {
   }
 
   /**
-   * Opens what is there, or makes it. Never through a symbolic link, and a private one never in a file of somebody else,
-   * who could read along: it is removed.
+   * Opens the file, or makes it. It never follows a symbolic link. If the file is to be private but belongs to another user, who
+   * could read it, it is replaced by a new one.
    *
    * @param mode of a new file, before the user's mask
-   * @param owner whom files belong to that this process makes there
+   * @param owner user id of new files on this disk
    * @throws LocalDiskError
    */
   static async open(path: string, mode: number, owner: number): Promise<PartFile> {
     return await onDisk(path, async () => {
       const part = new PartFile(path, mode, await open(path, flags, mode));
       if (mode !== privateMode) return part;
-      // One that is there may be readable by more than it should be now. Some disks know no modes.
+      // An existing file may be readable by others. Some disks have no modes.
       if ((await part.#handle.stat()).uid === owner) await part.#handle.chmod(mode).catch(() => undefined);
       else await part.renew();
       return part;
     });
   }
 
-  /** Begins anew, in a new file: who has opened the old one reads nothing of it. @throws LocalDiskError */
+  /** Begins anew in a new file. A process that has opened the old one cannot read it. @throws LocalDiskError */
   async renew(): Promise<void> {
     await onDisk(this.path, async () => {
       await this.#handle.close();
@@ -66,21 +69,21 @@ export class PartFile implements AsyncDisposable {
     });
   }
 
-  /** Up to `length` bytes from `position` on; none behind the end. @throws LocalDiskError */
+  /** Up to `length` bytes from `position` on; empty behind the end. @throws LocalDiskError */
   async read(position: number, length: number): Promise<Buffer> {
     const bytes = Buffer.allocUnsafe(length);
     const { bytesRead } = await onDisk(this.path, () => this.#handle.read(bytes, 0, length, position));
     return bytes.subarray(0, bytesRead);
   }
 
-  /** Everything written so far is on the disk when this resolves. @throws LocalDiskError */
+  /** Resolves when all bytes written so far are on the disk. @throws LocalDiskError */
   async sync(): Promise<void> {
     await onDisk(this.path, () => this.#handle.datasync());
   }
 
-  /** Sets the time of the last change, where the disk keeps one. */
+  /** Sets the time of the last change, if the disk keeps one. */
   async setModified(time: Date): Promise<void> {
-    // Only for convenience: no reason to fail.
+    // A convenience: no reason to fail.
     await this.#handle.utimes(time, time).catch(() => undefined);
   }
 
@@ -93,7 +96,7 @@ export class PartFile implements AsyncDisposable {
   }
 }
 
-/** What is left of the buffers after so many bytes. */
+/** The buffers without their first `bytes` bytes. */
 function after(buffers: readonly Uint8Array[], bytes: number): readonly Uint8Array[] {
   let skip = bytes;
   const from = buffers.findIndex((buffer) => {

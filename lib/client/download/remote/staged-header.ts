@@ -1,15 +1,15 @@
-import { headerLength, headerLimits } from '../crypt4gh/index.ts';
-import { Locations } from './download/locations.ts';
-import { StagedFile } from './download/staged-file.ts';
-import type { ProxyApi } from './proxy.ts';
+import { headerLength, headerLimits } from '../../../crypt4gh/index.ts';
+import type { ProxyApi } from '../../proxy.ts';
+import { Locations } from './locations.ts';
+import { StagedFile } from './staged-file.ts';
 
 /** First guess at what holds a header; that of one recipient has 124 bytes. */
 const firstBytes = 64 * 1024;
 
 /**
- * The beginning of a staged container, as far as its header needs: to see who can read it before anything is downloaded.
+ * The beginning of a staged container, with its whole header. It shows who can read the container before the download.
  *
- * @throws ClientError; MalformedHeaderError when it is no container
+ * @throws ClientError; MalformedHeaderError if it is not a container
  */
 export async function readStagedHeader(proxy: ProxyApi, name: string, signal: AbortSignal): Promise<Uint8Array> {
   const { transport } = proxy.connection;
@@ -23,7 +23,7 @@ export async function readStagedHeader(proxy: ProxyApi, name: string, signal: Ab
   });
   for (let wanted = firstBytes; ; wanted *= 4) {
     const end = Math.min(wanted, size);
-    const reply = await remote.get(end === size ? undefined : { start: 0, end }, undefined, signal);
+    const reply = await remote.get({ range: end === size ? undefined : { start: 0, end }, signal });
     const chunks: Uint8Array[] = [];
     for await (const chunk of reply.bytes) chunks.push(chunk);
     const bytes = Buffer.concat(chunks);

@@ -1,33 +1,34 @@
 import { open, readFile, rename, rm } from 'node:fs/promises';
+import type { ByteRange } from '../../../contract/byte-range.ts';
+import type { ObjectVersion } from '../remote/remote-file.ts';
 import { ifThere, onDisk } from './local-disk.ts';
-import { type ByteRange, RangeSet } from './range-set.ts';
-import type { ObjectVersion } from './remote-file.ts';
+import { RangeSet } from './range-set.ts';
 
-/** What the part file becomes: the container as it is, or its plaintext. */
+/** Whether the part file becomes the container as it is, or its plaintext. */
 export type Form = 'container' | 'plaintext';
 
-/** What of a part file is there. Holds no URL, no credentials and no key. */
+/** Which bytes of a part file are written. Holds no URL, no credentials and no key. */
 export interface Journal {
   readonly name: string;
   readonly form: Form;
   readonly version: ObjectVersion;
-  /** Bytes of the remote file, also when the part is its plaintext: all that is written. */
+  /** All bytes that are written, as ranges of the remote file, even if the part is its plaintext. */
   readonly done: readonly ByteRange[];
-  /** Those of them that are on the disk for good. */
+  /** The part of `done` that was synced: it survives a crash of the machine. */
   readonly synced: readonly ByteRange[];
-  /** Since when the machine runs that has written the others. Another one has lost them. */
+  /** The boot under which the rest of `done` was written: after another boot that rest may be lost. */
   readonly boot: string | undefined;
 }
 
 const currentFormat = 1;
-/** A journal of more is none of ours. */
+/** A journal with more ranges is not one of ours. */
 const mostRanges = 1_000_000;
 
 /**
- * Writes the journal in one step: whatever stops the process, there is the old one or the new one. What it calls synced
- * must be on the disk before.
+ * Replaces the journal in one step: a crash leaves the old one or the new one. The bytes that it calls synced must be on the
+ * disk before.
  *
- * @param options.sync whether the journal itself is to be on the disk when this resolves
+ * @param options.sync whether to wait until the journal itself is on the disk
  * @throws LocalDiskError
  */
 export async function writeJournal(path: string, journal: Journal, options: { readonly sync: boolean }): Promise<void> {
@@ -37,7 +38,7 @@ export async function writeJournal(path: string, journal: Journal, options: { re
   const next = `${path}.new`;
   await onDisk(path, async () => {
     {
-      // Whatever has that name, above all a link, is not written through.
+      // A link of that name must not be written through.
       await rm(next, { force: true });
       await using file = await open(next, 'wx', 0o600);
       await file.writeFile(text);
@@ -47,12 +48,12 @@ export async function writeJournal(path: string, journal: Journal, options: { re
   });
 }
 
-/** What a journal says is there, for the machine as it runs now. */
+/** The ranges of a journal that can be relied on. @param now the present boot */
 export function partDone({ done, synced, boot }: Journal, now: string | undefined): readonly ByteRange[] {
   return boot !== undefined && boot === now ? done : synced;
 }
 
-/** The journal at `path`; `unusable` when it is none that can be trusted. @throws LocalDiskError */
+/** The journal at `path`; `unusable` if it is malformed. @throws LocalDiskError */
 export async function readJournal(path: string): Promise<Journal | 'absent' | 'unusable'> {
   const text = await onDisk(path, () => ifThere(readFile(path, 'utf8')));
   return text === undefined ? 'absent' : (parseJournal(text) ?? 'unusable');

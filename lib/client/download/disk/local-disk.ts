@@ -1,8 +1,8 @@
 import { mkdir, stat } from 'node:fs/promises';
 import { basename, dirname, sep } from 'node:path';
-import { ClientError } from '../errors.ts';
+import { ClientError } from '../../errors.ts';
 
-/** The disk refuses. `folderWide` is whether another file in the same folder would be refused, too. */
+/** The disk refuses. `folderWide`: whether it would refuse another file in the same folder, too. */
 export class LocalDiskError extends ClientError {
   readonly folderWide: boolean;
   constructor(
@@ -16,7 +16,7 @@ export class LocalDiskError extends ClientError {
 
 const goesOn = 'run the same command again: it goes on where it stopped.';
 
-/** What a file system error means, and what to do about it. Any other error is given back as it is. */
+/** A file system error in the client's words, with what to do about it. Returns any other error as it is. */
 export function diskError(error: unknown, path: string): unknown {
   if (!(error instanceof Error) || !('code' in error) || !('syscall' in error)) return error;
   const { code } = error;
@@ -48,17 +48,17 @@ export function diskError(error: unknown, path: string): unknown {
     case 'EISDIR':
       return narrow(`${path} is a folder`, 'Move it away, or choose another folder with --output.');
     case 'ELOOP':
-      return narrow(`${path} is a symbolic link`, 'Remove it: the client writes no file through links.');
+      return narrow(`${path} is a symbolic link`, 'Remove it: the client does not write through links.');
     case 'ENAMETOOLONG':
       return narrow(`the name ${basename(path)} is too long for the disk`, 'Choose another disk with --output.');
     case 'EFBIG':
-      return narrow(`${path} grows beyond what its disk allows`, 'Choose a disk with another file system.');
+      return narrow(`${path} is larger than its disk allows`, 'Choose a disk with another file system.');
     default:
-      return narrow(`${path}: the disk answers ${code}`, `Look after the disk, then ${goesOn}`);
+      return narrow(`${path}: the disk answers ${code}`, `Check the disk, then ${goesOn}`);
   }
 }
 
-/** Does what touches the disk. @throws LocalDiskError instead of the file system's errors */
+/** Does work on the disk. @throws LocalDiskError in place of the file system's errors */
 export async function onDisk<T>(path: string, work: () => Promise<T>): Promise<T> {
   try {
     return await work();
@@ -67,19 +67,24 @@ export async function onDisk<T>(path: string, work: () => Promise<T>): Promise<T
   }
 }
 
-/** The result, or `undefined` when there is no such file. */
+/** Whether an error is one of the system with this code, such as `ENOENT`. */
+export function hasCode(error: unknown, code: string): boolean {
+  return error instanceof Error && 'code' in error && error.code === code;
+}
+
+/** The result, or `undefined` if there is no such file. */
 export async function ifThere<T>(work: Promise<T>): Promise<T | undefined> {
   try {
     return await work;
   } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined;
+    if (hasCode(error, 'ENOENT')) return undefined;
     throw error;
   }
 }
 
 /**
- * As `mkdir -p`. That of Node.js never ends where no folder can be made in one that is there: below `/proc`, or where
- * folders are mounted when they are used.
+ * Makes a folder and those above it, as `mkdir -p`. Node's own recursive `mkdir` never ends below an existing folder that
+ * takes no new one, such as `/proc` or a folder of an automounter.
  *
  * @throws LocalDiskError
  */

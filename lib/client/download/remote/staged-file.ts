@@ -1,23 +1,22 @@
-import { UnavailableError } from '../errors.ts';
-import { retryAfterMs } from '../retry.ts';
-import type { Transport, TransportReply } from '../transport.ts';
+import { UnavailableError } from '../../errors.ts';
+import { retryAfterMs } from '../../retry.ts';
+import type { Transport, TransportReply } from '../../transport.ts';
 import type { Locations, TimedLocation } from './locations.ts';
-import type { ByteRange } from './range-set.ts';
 import {
   ChangedError,
   checkedReply,
-  type ObjectVersion,
+  type RangeRequest,
   type RemoteFile,
   type RemoteReply,
   rangeHeaders,
 } from './remote-file.ts';
 
-/** Statuses by which S3 says that an address, or the session that signed it, has expired. */
+/** Statuses that S3 gives when an address, or the session that signed it, has expired. */
 const refusals = new Set([400, 401, 403]);
-/** How often in a row a new address may be refused. */
+/** Most addresses in a row that storage may refuse. */
 const mostAddresses = 3;
 
-/** A staged container, from storage by addresses that the proxy gives. */
+/** A staged container, served by storage at addresses that the proxy gives. */
 export class StagedFile implements RemoteFile {
   readonly name: string;
   readonly modified: Date | undefined;
@@ -27,7 +26,7 @@ export class StagedFile implements RemoteFile {
   readonly #renewed: () => void;
   #location: Promise<TimedLocation> | undefined;
 
-  /** @param options.renewed told of each address that had to be replaced */
+  /** @param options.renewed called for each address that was replaced */
   constructor(options: {
     readonly name: string;
     readonly size: number;
@@ -44,16 +43,12 @@ export class StagedFile implements RemoteFile {
     this.#renewed = options.renewed;
   }
 
-  /** Of the listing, until the service says another one. */
+  /** From the listing, until the service gives another size. */
   get size(): number {
     return this.#size;
   }
 
-  async get(
-    range: ByteRange | undefined,
-    known: ObjectVersion | undefined,
-    signal: AbortSignal | undefined,
-  ): Promise<RemoteReply> {
+  async get({ range, known, signal }: RangeRequest): Promise<RemoteReply> {
     const { name } = this;
     for (let addresses = 1; ; addresses += 1) {
       const location = await this.#current(signal);
@@ -62,7 +57,7 @@ export class StagedFile implements RemoteFile {
         this.#size = location.size;
         throw new ChangedError(name);
       }
-      // Nothing of the user's goes to storage but what is in the URL.
+      // Storage gets no credentials of the user but those in the URL.
       const reply = await this.#transport.send({ url: location.url, headers: rangeHeaders(range, known), signal });
       if (reply.status < 300 || reply.status === 412 || reply.status === 416) {
         try {
@@ -95,7 +90,7 @@ export class StagedFile implements RemoteFile {
     }
   }
 
-  /** @returns whether it was the current one: another connection may have replaced it already */
+  /** @returns whether the address was still in use: another connection may have replaced it */
   #drop(location: TimedLocation): boolean {
     if (location.dropped) return false;
     location.dropped = true;
@@ -110,7 +105,7 @@ export class StagedFile implements RemoteFile {
     return new UnavailableError(`${this.name}: storage answered with status ${status}`, {
       retryAfterMs: retryAfterMs(after, this.#transport.timing.now()),
       remedy: refusals.has(status)
-        ? 'Storage refuses addresses that the service has just made: tell the operator.'
+        ? 'Tell the operator: storage refuses addresses that the service has just made.'
         : 'Run the same command again later.',
     });
   }

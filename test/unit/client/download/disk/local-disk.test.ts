@@ -2,8 +2,8 @@ import { type FileHandle, mkdtemp, open, readFile, rm, stat, symlink, writeFile 
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, test } from 'vitest';
-import { diskError, LocalDiskError, makeFolder, onDisk } from '../../../../lib/client/download/local-disk.ts';
-import { PartFile, privateMode } from '../../../../lib/client/download/part-file.ts';
+import { diskError, LocalDiskError, makeFolder, onDisk } from '../../../../../lib/client/download/disk/local-disk.ts';
+import { PartFile, privateMode } from '../../../../../lib/client/download/disk/part-file.ts';
 
 const systemError = (code: string) => Object.assign(new Error(code), { code, syscall: 'write' });
 
@@ -51,7 +51,7 @@ test('a part that is a symbolic link is not written through', async () => {
   }
 });
 
-describe('a part that somebody else has made', () => {
+describe('a part that another user has made', () => {
   const me = process.getuid?.() ?? 0;
   let path = '';
   let theirs: FileHandle;

@@ -1,16 +1,17 @@
-import type { Location, ProxyApi } from '../proxy.ts';
+import type { Location, ProxyApi } from '../../proxy.ts';
 
-/** An address, and whether there is time enough left to begin with it. */
+/** An address that knows how long it can be used. */
 export interface TimedLocation extends Location {
+  /** Whether there is time enough left for a request. */
   isFresh(): boolean;
-  /** Set by who found it refused. */
+  /** Set once storage has refused it. */
   dropped: boolean;
 }
 
-/** An address that expires within this time is not begun with. Of one that lives shortly, a quarter of its life. */
+/** No request begins this shortly before an address expires, or in the last quarter of a shorter life. */
 const marginMs = 30_000;
 
-/** Asks for addresses, some of them before they are needed: then a small file costs one round trip, not two. */
+/** Asks for addresses, some of them ahead: a small file then costs one round trip, not two. */
 export class Locations {
   readonly #proxy: Pick<ProxyApi, 'location'>;
   readonly #ahead = new Map<string, Promise<TimedLocation>>();
@@ -19,7 +20,7 @@ export class Locations {
     this.#proxy = proxy;
   }
 
-  /** Asks for addresses that will be needed next. What fails is told to who needs it. */
+  /** Asks ahead for addresses that will be needed next. `get` throws the error of a request that fails. */
   prepare(names: Iterable<string>, signal: AbortSignal | undefined): void {
     for (const name of names) {
       if (this.#ahead.has(name)) continue;
@@ -29,7 +30,7 @@ export class Locations {
     }
   }
 
-  /** An address that is fresh. @throws what `ProxyApi.location` throws */
+  /** A fresh address. @throws errors of `ProxyApi.location` */
   async get(name: string, signal: AbortSignal | undefined): Promise<TimedLocation> {
     const ahead = this.#ahead.get(name);
     this.#ahead.delete(name);
@@ -40,7 +41,7 @@ export class Locations {
   async #ask(name: string, signal: AbortSignal | undefined): Promise<TimedLocation> {
     const asked = performance.now();
     const location = await this.#proxy.location(name, { signal });
-    // By the service's clock and this machine's stopwatch: its clock may be wrong.
+    // The lifetime is by the service's clock, and is counted here by a stopwatch: this machine's clock may be wrong.
     const { lifetimeMs } = location;
     const end = asked + lifetimeMs - Math.min(marginMs, lifetimeMs / 4);
     return { ...location, isFresh: () => performance.now() < end, dropped: false };

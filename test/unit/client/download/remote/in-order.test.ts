@@ -2,11 +2,11 @@ import { randomBytes } from 'node:crypto';
 import { buffer } from 'node:stream/consumers';
 import { setTimeout as pause } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import { inOrder } from '../../../../lib/client/download/in-order.ts';
-import { ChangedError, type RemoteFile } from '../../../../lib/client/download/remote-file.ts';
-import { UnavailableError } from '../../../../lib/client/errors.ts';
-import { Transport } from '../../../../lib/client/transport.ts';
-import { systemTiming } from '../../../../lib/contract/timing.ts';
+import { inOrder } from '../../../../../lib/client/download/remote/in-order.ts';
+import { ChangedError, type RemoteFile } from '../../../../../lib/client/download/remote/remote-file.ts';
+import { UnavailableError } from '../../../../../lib/client/errors.ts';
+import { Transport } from '../../../../../lib/client/transport.ts';
+import { systemTiming } from '../../../../../lib/contract/timing.ts';
 
 const mib = 2 ** 20;
 const transport = new Transport({ userAgent: 'test', timing: { ...systemTiming, sleep: async () => undefined } });
@@ -17,7 +17,7 @@ function remoteOf(content: Buffer, fault: (request: number) => Error | undefined
   const remote: RemoteFile = {
     name: 'file',
     size: content.length,
-    async get(range, known, signal) {
+    async get({ range, known, signal }) {
       seen.requests += 1;
       seen.open += 1;
       seen.most = Math.max(seen.most, seen.open);
@@ -72,7 +72,7 @@ test('a file that is replaced meanwhile is an error', async () => {
   await expect(collect(remote)).rejects.toBeInstanceOf(ChangedError);
 });
 
-test('whoever wants no more ends what is under way', async () => {
+test('an early end of the iteration ends the requests under way', async () => {
   const { remote, seen } = remoteOf(randomBytes(40 * mib));
   for await (const _ of inOrder(remote, { connections: 3, transport, signal: undefined })) break;
   const { requests } = seen;

@@ -1,18 +1,19 @@
-import type { Timing } from '../../contract/timing.ts';
-import { bootId } from './boot.ts';
+import type { ByteRange } from '../../../contract/byte-range.ts';
+import type { Timing } from '../../../contract/timing.ts';
+import { isRecognizable, type ObjectVersion } from '../remote/remote-file.ts';
 import { type Form, removeJournal, writeJournal } from './journal.ts';
 import type { PartFile } from './part-file.ts';
-import type { ByteRange, RangeSet } from './range-set.ts';
-import { isRecognizable, type ObjectVersion } from './remote-file.ts';
+import { bootId } from './processes.ts';
+import type { RangeSet } from './range-set.ts';
 
-/** What may have to be fetched again when the process is killed: so many bytes, or the bytes of so many milliseconds. */
+/** The journal is written after so many bytes or milliseconds: no more is fetched again if the process is killed. */
 const noteBytes = 32 * 1024 * 1024;
 const noteMs = 1_000;
-/** The same for when the machine goes down: waiting for the disk costs more. */
+/** The part is synced less often, since that waits for the disk: no more is fetched again if the machine crashes. */
 const syncBytes = 256 * 1024 * 1024;
 const syncMs = 5_000;
 
-/** Writes down what of a part file is there, while it grows. A small file is whole before the first time. */
+/** Writes the journal of a part file while it grows. A small file is whole before the first time. */
 export class Checkpoints {
   readonly #part: PartFile;
   readonly #path: string;
@@ -26,7 +27,7 @@ export class Checkpoints {
   #running: Promise<void> | undefined;
   #written: boolean;
 
-  /** @param options.exists whether there is a journal already */
+  /** @param options.exists whether an earlier run left a part or a journal */
   constructor(options: {
     readonly part: PartFile;
     readonly path: string;
@@ -34,7 +35,7 @@ export class Checkpoints {
     readonly name: string;
     readonly form: Form;
     readonly exists: boolean;
-    /** What is on the disk for good from runs before. */
+    /** Bytes that earlier runs have synced. */
     readonly synced: readonly ByteRange[];
   }) {
     const { part, path, timing, name, form, exists } = options;
@@ -48,7 +49,7 @@ export class Checkpoints {
     this.#lastSync = this.#last;
   }
 
-  /** Tells of more bytes that are written; now and then begins to write the journal, and does not wait for it. */
+  /** Counts bytes that are written. From time to time it begins to write the journal, and does not wait for it. */
   note(bytes: number, version: ObjectVersion, done: RangeSet): void {
     this.#bytes += bytes;
     this.#unsyncedBytes += bytes;
@@ -60,27 +61,27 @@ export class Checkpoints {
     this.#running = this.#save(version, done, sync).finally(() => {
       this.#running = undefined;
     });
-    // A disk that fails here fails for the next write, or at the end, too.
+    // A disk that fails here also fails at the next write, or at the end.
     this.#running.catch(() => undefined);
   }
 
-  /** Whether there is a journal on the disk. */
+  /** Whether there may be a journal on the disk. */
   get exists(): boolean {
     return this.#written;
   }
 
-  /** Waits for what {@link note} has begun. */
+  /** Waits for a journal that {@link note} has begun. */
   async settle(): Promise<void> {
     await this.#running?.catch(() => undefined);
   }
 
-  /** Writes down all that is done. @throws LocalDiskError */
+  /** Syncs the part and writes the journal. @throws LocalDiskError */
   async save(version: ObjectVersion, done: RangeSet): Promise<void> {
     await this.settle();
     await this.#save(version, done, true);
   }
 
-  /** The part is to be forgotten: the journal goes first, so that it never speaks of other bytes. @throws LocalDiskError */
+  /** Removes the journal. Call it before the part is changed or removed, so that it never describes other bytes. @throws LocalDiskError */
   async forget(): Promise<void> {
     await this.settle();
     if (this.#written) await removeJournal(this.#path);
@@ -88,7 +89,7 @@ export class Checkpoints {
   }
 
   async #save(version: ObjectVersion, done: RangeSet, sync: boolean): Promise<void> {
-    // Bytes that cannot be told from others' are not gone on with.
+    // A version that cannot be recognized is not resumed.
     if (!isRecognizable(version)) return;
     const { ranges } = done.copy();
     this.#bytes = 0;

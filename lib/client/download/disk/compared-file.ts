@@ -2,10 +2,10 @@ import { constants } from 'node:fs';
 import { type FileHandle, open, utimes } from 'node:fs/promises';
 import { onDisk } from './local-disk.ts';
 
-/** The local file has other bytes than the remote one. */
+/** The local file differs from the remote one. */
 export class DifferentError extends Error {}
 
-/** A local file in the place of a part file: each write compares its bytes with those of the file. */
+/** Stands in for a part file. Each write compares its bytes with those of an existing file. */
 export class ComparedFile implements AsyncDisposable {
   readonly #path: string;
   readonly #handle: FileHandle;
@@ -15,9 +15,9 @@ export class ComparedFile implements AsyncDisposable {
     this.#handle = handle;
   }
 
-  /** @returns `undefined` when it cannot be read, or is no regular file: links are not followed */
+  /** @returns `undefined` if it cannot be read or is not a regular file; links are not followed */
   static async open(path: string): Promise<ComparedFile | undefined> {
-    // A named pipe would wait for its writer.
+    // Without O_NONBLOCK, a named pipe would wait for its writer.
     const flags = constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0);
     const handle = await open(path, flags).catch(() => undefined);
     if ((await handle?.stat())?.isFile()) return handle && new ComparedFile(path, handle);
@@ -31,7 +31,7 @@ export class ComparedFile implements AsyncDisposable {
     return size;
   }
 
-  /** @throws DifferentError when these are not the bytes at `position`; LocalDiskError */
+  /** @throws DifferentError if the file has other bytes at `position`; LocalDiskError */
   async write(buffers: readonly Uint8Array[], position: number): Promise<void> {
     const given = Buffer.concat(buffers);
     const found = Buffer.alloc(given.length);
@@ -45,10 +45,10 @@ export class ComparedFile implements AsyncDisposable {
     if (!found.equals(given)) throw new DifferentError();
   }
 
-  /** Gives it the time of the remote file, by which later runs know it without reading it. */
+  /** Gives the file the time of the remote one, by which later runs recognize it without reading it. */
   async setModified(lastModified: string | undefined): Promise<void> {
     const modified = new Date(lastModified ?? Number.NaN);
-    // Only to save the next run work: no reason to fail.
+    // This only saves the next run work: no reason to fail.
     if (!Number.isNaN(modified.getTime())) await utimes(this.#path, modified, modified).catch(() => undefined);
   }
 

@@ -1,8 +1,6 @@
-import type { ByteRange } from '../../contract/byte-range.ts';
+import type { ByteRange } from '../../../contract/byte-range.ts';
 
-export type { ByteRange };
-
-/** Bytes of a file, as few ranges in ascending order. Of a download there are never many at once. */
+/** A set of bytes of a file, as ranges in ascending order. A download never has many of them. */
 export class RangeSet {
   #ranges: ByteRange[];
 
@@ -15,7 +13,7 @@ export class RangeSet {
     return this.#ranges;
   }
 
-  /** Bytes in it. */
+  /** Number of bytes in the set. */
   get size(): number {
     return this.#ranges.reduce((sum, { start, end }) => sum + end - start, 0);
   }
@@ -41,7 +39,7 @@ export class RangeSet {
     );
   }
 
-  /** The first bytes of [start, end) that are not in it. */
+  /** The first range in [start, end) that is not in the set. */
   firstGap(start: number, end: number): ByteRange | undefined {
     let from = start;
     for (const range of this.#ranges) {

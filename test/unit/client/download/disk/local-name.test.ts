@@ -1,6 +1,11 @@
 import { basename, dirname } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { localPaths, NameClashes, nameProblem, plaintextName } from '../../../../lib/client/download/local-name.ts';
+import {
+  localPaths,
+  NameClashes,
+  nameProblem,
+  plaintextName,
+} from '../../../../../lib/client/download/disk/local-name.ts';
 
 test.each([
   'EGAF00000000001-sample.bam.c4gh',

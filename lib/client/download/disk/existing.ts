@@ -4,23 +4,23 @@ import { readJournal, removeJournal } from './journal.ts';
 import { ifThere, LocalDiskError, onDisk } from './local-disk.ts';
 import type { LocalPaths } from './local-name.ts';
 
-/** What becomes of a file that has the name already. */
+/** What to do with an existing file of the same name. */
 export type Existing = 'fail' | 'skip' | 'overwrite';
 
 interface Wanted {
   readonly paths: LocalPaths;
   readonly existing: Existing;
   readonly remote: { readonly name: string; readonly size: number; readonly modified?: Date | undefined };
-  /** With it the size here is another than that of the remote file. */
+  /** If set, the local size differs from that of the remote file. */
   readonly decrypt?: unknown;
 }
 
 /**
- * Whether the file is there and nothing is to be done.
+ * Whether the file exists and needs no download.
  *
- * @param isCopy compares what is there with the remote file, byte by byte. A repeated export stages the same bytes with
- * another time. Entity tags do not help: that of an encrypted object, or of a multipart upload, is no digest.
- * @throws LocalDiskError when what is there must not be touched; what `isCopy` throws
+ * @param isCopy compares the existing file with the remote one, byte by byte. A repeated export stages the same bytes with
+ * another time. Entity tags do not help: the tag of an encrypted object or of a multipart upload is not a digest.
+ * @throws LocalDiskError if the existing file must not be touched; errors of `isCopy`
  */
 export async function isWhole(wanted: Wanted, isCopy: () => Promise<boolean>): Promise<boolean> {
   const { paths, existing, remote, decrypt } = wanted;
@@ -31,18 +31,18 @@ export async function isWhole(wanted: Wanted, isCopy: () => Promise<boolean>): P
   if (existing === 'overwrite') return false;
   if (isPlausible && hasTimeOf(found, remote.modified)) return true;
   if (existing === 'fail') {
-    // Of a file that is fetched straight from the archive no time is known, so every file would be compared.
+    // A file fetched straight from the archive has no known time, so every such file would be compared.
     if (!isPlausible || remote.modified === undefined) throw alreadyThere(paths.final);
     if (await isCopy()) return true;
     throw alreadyThere(paths.final, ', with other content');
   }
   if (isPlausible) return true;
-  throw new LocalDiskError(`${paths.final} has ${found.size} bytes, and the file to download ${remote.size}`, {
-    remedy: 'It is another file, or not whole: give --overwrite to replace it, or move it away.',
+  throw new LocalDiskError(`${paths.final} has ${found.size} bytes, but the file to download has ${remote.size}`, {
+    remedy: 'It is another file or incomplete: give --overwrite to replace it, or move it away.',
   });
 }
 
-/** The same without any trace: whether the file would be skipped. What is wrong is told later. */
+/** Whether the file would probably be skipped. Changes nothing and throws nothing. */
 export async function wouldSkip(wanted: Wanted): Promise<boolean> {
   const { paths, existing, remote, decrypt } = wanted;
   if (existing === 'overwrite') return false;
@@ -51,17 +51,17 @@ export async function wouldSkip(wanted: Wanted): Promise<boolean> {
   return existing === 'skip' || hasTimeOf(found, remote.modified);
 }
 
-/** Whether it is what a run before has downloaded: such a file has the time of its remote file, in whole seconds. */
+/** Whether an earlier run has downloaded it: such a file has the time of its remote file, in whole seconds. */
 function hasTimeOf(found: Stats, modified: Date | undefined): boolean {
   return modified !== undefined && Math.floor(found.mtimeMs / 1000) === Math.floor(modified.getTime() / 1000);
 }
 
-/** @throws LocalDiskError when there is anything of that name */
+/** @throws LocalDiskError if the name is taken */
 export async function refuseExisting(path: string): Promise<void> {
   if ((await lookAt(path)) !== undefined) throw alreadyThere(path);
 }
 
-/** @throws LocalDiskError when a folder has the name */
+/** @throws LocalDiskError if a folder has the name */
 async function lookAt(path: string): Promise<Stats | undefined> {
   const found = await onDisk(path, () => ifThere(lstat(path)));
   if (!found?.isDirectory()) return found;
@@ -70,7 +70,7 @@ async function lookAt(path: string): Promise<Stats | undefined> {
   });
 }
 
-/** Whether a run was stopped just between giving the file its name and forgetting its journal. */
+/** Whether an earlier run was stopped between the last two steps: renaming the part and removing its journal. */
 async function wasFinishedBefore({ paths, remote }: Wanted): Promise<boolean> {
   const journal = await readJournal(paths.journal);
   if (journal === 'absent' || journal === 'unusable') return false;
@@ -81,7 +81,7 @@ async function wasFinishedBefore({ paths, remote }: Wanted): Promise<boolean> {
 }
 
 function alreadyThere(path: string, how = ''): LocalDiskError {
-  return new LocalDiskError(`${path} is there already${how}`, {
+  return new LocalDiskError(`${path} exists already${how}`, {
     remedy: 'Give --skip-existing to keep it, --overwrite to replace it, or another folder with --output.',
   });
 }

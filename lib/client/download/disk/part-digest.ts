@@ -1,18 +1,17 @@
 import { createHash } from 'node:crypto';
-import { throwIfInterrupted } from '../errors.ts';
-import type { PartFile } from './part-file.ts';
-import type { Target } from './sink.ts';
+import { throwIfInterrupted } from '../../errors.ts';
+import type { PartFile, Target } from './part-file.ts';
 
 const readBytes = 1024 * 1024;
 
 /**
- * SHA-256 of a part file. Bytes that are written in order are digested at once; all others, and those of runs before, are
+ * SHA-256 of a part file. Bytes that are written in order are digested at once. All others, and those of earlier runs, are
  * read again at the end.
  */
 export class PartDigest implements Target {
   readonly #part: PartFile;
   readonly #hash = createHash('sha256');
-  /** Bytes before it are digested. */
+  /** Number of bytes digested, from the start of the part. */
   #position = 0;
 
   constructor(part: PartFile) {
@@ -25,7 +24,7 @@ export class PartDigest implements Target {
     if (position === this.#position) for (const bytes of buffers) this.#add(bytes);
   }
 
-  /** Of the whole part, in lower-case hex; to be asked for once. @throws LocalDiskError, ClientError `interrupted` */
+  /** The digest of the whole part in lower-case hex; call it once. @throws LocalDiskError; ClientError `interrupted` */
   async hex(signal: AbortSignal | undefined): Promise<string> {
     for (;;) {
       throwIfInterrupted(signal);

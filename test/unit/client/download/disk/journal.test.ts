@@ -2,7 +2,7 @@ import { mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/prom
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { partDone, readJournal, removeJournal, writeJournal } from '../../../../lib/client/download/journal.ts';
+import { partDone, readJournal, removeJournal, writeJournal } from '../../../../../lib/client/download/disk/journal.ts';
 
 let folder = '';
 let path = '';
@@ -24,7 +24,7 @@ const journal = {
   boot: 'since-monday',
 } as const;
 
-test('is not written through a link that somebody has put in its way', async () => {
+test('is not written through a link in its place', async () => {
   const mine = join(folder, 'mine.txt');
   await writeFile(mine, 'mine');
   await symlink(mine, `${path}.new`);
@@ -79,7 +79,7 @@ test.each([
   expect(await readJournal(path)).toBe('unusable');
 });
 
-test('believes in what was only written as long as the machine has not gone down since', () => {
+test('relies on bytes that were not synced only until the next boot', () => {
   expect(partDone(journal, 'since-monday')).toEqual(journal.done);
   expect(partDone(journal, 'since-tuesday')).toEqual(journal.synced);
   expect(partDone({ ...journal, boot: undefined }, undefined)).toEqual(journal.synced);

@@ -1,10 +1,10 @@
-import type { ClientError } from '../errors.ts';
-import { UnavailableError } from '../errors.ts';
-import type { Transport } from '../transport.ts';
-import type { ByteRange } from './range-set.ts';
+import type { ByteRange } from '../../../contract/byte-range.ts';
+import type { ClientError } from '../../errors.ts';
+import { UnavailableError } from '../../errors.ts';
+import type { Transport } from '../../transport.ts';
 import type { ObjectVersion, RemoteFile } from './remote-file.ts';
 
-/** Asked for at once, and held in memory until those before it have been taken. */
+/** Bytes of one request. A piece is held in memory until those before it are taken. */
 const defaultPieceBytes = 5 * 1024 * 1024;
 
 export interface InOrderOptions {
@@ -15,10 +15,11 @@ export interface InOrderOptions {
 }
 
 /**
- * The bytes of a remote file from the first to the last, fetched over several connections at once: for pipes, which cannot
- * be written to in any other order. In memory are `connections` pieces of 5 MiB. A piece that breaks off is fetched again.
+ * The bytes of a remote file from the first to the last, fetched over several connections at once. It serves pipes, which can
+ * only be written in order. Memory holds one piece of 5 MiB for each connection, and the one that is being taken. A piece that
+ * breaks off is fetched again.
  *
- * @throws ClientError, ChangedError when the file was replaced meanwhile: what was given out does not go on
+ * @throws ClientError; ChangedError if the file was replaced meanwhile: the bytes given out cannot be continued
  */
 export async function* inOrder(
   remote: RemoteFile,
@@ -33,7 +34,7 @@ export async function* inOrder(
     for (;;) {
       try {
         const isWhole = range.start === 0 && range.end === remote.size;
-        const reply = await remote.get(isWhole ? undefined : range, version, signal);
+        const reply = await remote.get({ range: isWhole ? undefined : range, known: version, signal });
         version ??= reply.version;
         const chunks: Uint8Array[] = [];
         for await (const chunk of reply.bytes) chunks.push(chunk);
@@ -45,14 +46,14 @@ export async function* inOrder(
     }
   };
   const { size } = remote;
-  // The first one says which version all others must be of.
+  // The first reply tells the version that all others must be of.
   const first = await fetchPiece({ start: 0, end: Math.min(pieceBytes, size) });
   const under: Promise<readonly Uint8Array[]>[] = [];
   let next = pieceBytes;
   const fill = () => {
     for (; under.length < options.connections && next < size; next += pieceBytes) {
       const piece = fetchPiece({ start: next, end: Math.min(next + pieceBytes, size) });
-      // Awaited in its turn; until then nobody needs to hear of its failure.
+      // Awaited in its turn, where its failure is thrown.
       piece.catch(() => undefined);
       under.push(piece);
     }

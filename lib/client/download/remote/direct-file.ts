@@ -1,15 +1,15 @@
-import type { DataOutApi, FileQuery } from '../data-out.ts';
-import { ClientError } from '../errors.ts';
-import { parseLocation } from '../proxy.ts';
+import type { ByteRange } from '../../../contract/byte-range.ts';
+import type { DataOutApi, FileQuery } from '../../data-out.ts';
+import { ClientError } from '../../errors.ts';
+import { parseLocation } from '../../proxy.ts';
 import { Locations } from './locations.ts';
-import type { ByteRange } from './range-set.ts';
-import { checkedReply, type ObjectVersion, type RemoteFile, type RemoteReply, rangeHeaders } from './remote-file.ts';
+import { checkedReply, type RangeRequest, type RemoteFile, type RemoteReply, rangeHeaders } from './remote-file.ts';
 import { StagedFile } from './staged-file.ts';
 
-/** A longer reply slows down: AWS Lambda streams its first 6 MB at full speed only. */
+/** AWS Lambda streams only the first 6 MB of a reply at full speed. */
 const rangeBytes = 5 * 1024 * 1024;
 
-/** A file of the data-out API, served by the API itself. */
+/** A file that the data-out API serves itself. */
 export class DirectFile implements RemoteFile {
   readonly name: string;
   readonly size: number;
@@ -17,11 +17,11 @@ export class DirectFile implements RemoteFile {
   readonly #api: DataOutApi;
   readonly #fileId: string;
   readonly #query: FileQuery;
-  /** What of the whole is wanted. */
+  /** Bytes of the whole file that are wanted. */
   readonly #part: ByteRange;
   readonly #wholeSize: number;
 
-  /** @param file.part of the bytes, default: all */
+  /** @param file.part the bytes that are wanted; default: all */
   constructor(
     api: DataOutApi,
     file: {
@@ -42,11 +42,7 @@ export class DirectFile implements RemoteFile {
     this.size = this.#part.end - this.#part.start;
   }
 
-  async get(
-    range: ByteRange | undefined,
-    known: ObjectVersion | undefined,
-    signal: AbortSignal | undefined,
-  ): Promise<RemoteReply> {
+  async get({ range, known, signal }: RangeRequest): Promise<RemoteReply> {
     const { name } = this;
     const [wholeSize, { start, end }] = [this.#wholeSize, this.#part];
     if (start === end && wholeSize > 0) return nothing;
@@ -60,7 +56,7 @@ export class DirectFile implements RemoteFile {
   }
 }
 
-/** No bytes of a file: HTTP has no range for that. */
+/** The reply to a request for no bytes: HTTP has no empty range. */
 const nothing: RemoteReply = {
   version: { size: 0, etag: undefined, lastModified: undefined },
   bytes: { async *[Symbol.asyncIterator]() {} },
@@ -68,7 +64,7 @@ const nothing: RemoteReply = {
 };
 
 /**
- * A file of the data-out API as a Crypt4GH container for a key: by the API when it is small, else from storage.
+ * A file of the data-out API as a Crypt4GH container for a key. The API serves a small one itself; storage serves the others.
  *
  * @param query.publicKey base64 of the 32 bytes
  * @throws ClientError
@@ -94,7 +90,7 @@ export async function directContainer(
     async location(_name, given = {}) {
       const found = unused ?? (await location(given.signal));
       unused = undefined;
-      if (found === undefined) throw new ClientError('protocol', `${name}: the service gave no address any more`);
+      if (found === undefined) throw new ClientError('protocol', `${name}: the service stopped giving an address`);
       return found;
     },
   });
