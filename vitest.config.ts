@@ -1,8 +1,15 @@
 import { defineConfig } from 'vitest/config';
 
+/** Files that mock modules or change what a whole process has: each runs in a process of its own. */
+const alone = [
+  'test/unit/crypt4gh/header/open-header.test.ts',
+  'test/unit/crypt4gh/keys/kdf.test.ts',
+  'test/unit/lambdas/**/*.test.ts',
+  'test/unit/releases/api-client.test.ts',
+];
+
 export default defineConfig({
   test: {
-    include: ['test/**/*.test.ts'],
     // Of the functions that unit tests import.
     env: { STACK_NAME: 'DataOutService-test' },
     testTimeout: 60_000,
@@ -15,5 +22,19 @@ export default defineConfig({
       include: ['lib/**/*.ts', 'lambdas/**/*.ts', 'bin/**/*.ts'],
       reporter: ['text-summary', 'json-summary'],
     },
+    projects: [
+      {
+        extends: true,
+        test: {
+          name: 'parts',
+          include: ['test/{unit,property,conformance,infra}/**/*.test.ts'],
+          exclude: alone,
+          isolate: false,
+        },
+      },
+      { extends: true, test: { name: 'alone', include: alone } },
+      // The files of a worker share one engine (`Service.shared`).
+      { extends: true, test: { name: 'service', include: ['test/e2e/**/*.test.ts'], isolate: false } },
+    ],
   },
 });
