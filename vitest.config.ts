@@ -1,10 +1,12 @@
 import { defineConfig } from 'vitest/config';
 
 /** Files that mock modules or change what a whole process has: each runs in a process of its own. */
-const alone = [
+export const alone = [
   'test/unit/crypt4gh/header/open-header.test.ts',
   'test/unit/crypt4gh/keys/kdf.test.ts',
   'test/unit/lambdas/**/*.test.ts',
+  'test/unit/local/s3/documents.test.ts',
+  'test/unit/ops/target.test.ts',
   'test/unit/releases/api-client.test.ts',
 ];
 

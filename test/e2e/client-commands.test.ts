@@ -28,11 +28,10 @@ function bytesOf(size: number): Buffer {
 let folder: string;
 /** The client as it is installed. */
 const root = mkdtempSync(join(tmpdir(), 'data-out-client-commands-'));
-let script: string;
+const script = join(await builtPackage(), 'bin/data-out.js');
 let container: Buffer;
 let largeContainer: Buffer;
 beforeAll(async () => {
-  script = join(await builtPackage(), 'bin/data-out.js');
   const recipients = [me.publicKey];
   container = Buffer.from(await collect(encrypt([small], { recipients })));
   largeContainer = Buffer.from(await collect(encrypt([large], { recipients })));
