@@ -5,12 +5,14 @@ import { join } from 'node:path';
 import { demonstrate, type StagingCost } from '../lib/demo/demo.ts';
 import { createSteps, StepFailure } from '../lib/demo/steps.ts';
 import { type Engine, startEngine } from '../lib/local/engine.ts';
+import { EngineError } from '../lib/local/errors.ts';
+import { freshAssembly } from '../lib/local/template/fresh-assembly.ts';
 import { exitCodes } from '../lib/ops/errors.ts';
 import { localTarget } from '../lib/ops/target.ts';
 import { formatDuration } from '../lib/terminal/output.ts';
 import { processTerminal } from '../lib/terminal/process-terminal.ts';
 
-const assemblyDir = join(import.meta.dirname, '../cdk.out');
+const root = join(import.meta.dirname, '..');
 
 /** The main job from beginning to end, on an engine of its own that leaves nothing behind. @returns the exit code */
 async function main(): Promise<number> {
@@ -21,6 +23,8 @@ async function main(): Promise<number> {
   let engine: Engine | undefined;
   let failed = true;
   try {
+    const onSynth = () => report('Something has changed: synthesizing the template takes about 20 s.\n');
+    const assemblyDir = await freshAssembly({ root, onSynth, signal });
     const steps = createSteps(write, () => performance.now());
     const { connection, traffic } = await steps.run('start the engine from the synthesized template', async () => {
       engine = await startEngine({ assemblyDir, connectionPath: join(folder, 'connection.json') });
@@ -38,13 +42,13 @@ async function main(): Promise<number> {
       report('interrupted\n');
       return exitCodes.interrupted;
     }
-    if (!(error instanceof StepFailure)) throw error;
+    if (!(error instanceof StepFailure || error instanceof EngineError)) throw error;
     report(`${error.message}\n`);
     if (engine) report(`logs of the functions: ${engine.connection.logsDir}\n`);
     return exitCodes.failure;
   } finally {
     await engine?.stop();
-    // What the functions logged is all there is to find out why.
+    // The logs of the functions say why it failed.
     if (!failed || !engine) await rm(folder, { recursive: true, force: true });
   }
 }

@@ -1,52 +1,93 @@
 #!/usr/bin/env node
-import { join, resolve } from 'node:path';
+import { existsSync } from 'node:fs';
+import { dirname, join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { archiveCredentialsPolicies } from '../lib/contract/archive-credentials.ts';
-import { connectionVariable, defaultConnectionFile } from '../lib/contract/connection.ts';
+import { type Connection, defaultConnectionFile } from '../lib/contract/connection.ts';
 import { environment } from '../lib/contract/environment.ts';
+import { writeClientFiles } from '../lib/local/client-files.ts';
 import { type Engine, startEngine } from '../lib/local/engine.ts';
 import { EngineError } from '../lib/local/errors.ts';
+import { freePort } from '../lib/local/listen.ts';
+import { quickStart } from '../lib/local/quick-start.ts';
+import { freshAssembly } from '../lib/local/template/fresh-assembly.ts';
 
-const usage = `npm start -- [--port N] [--data-dir DIR] [--archive-credentials ${archiveCredentialsPolicies.join('|')}]`;
+const usage = `npm start -- [--port N] [--data-dir DIR] [--archive-credentials ${archiveCredentialsPolicies.join('|')}] [--inspect FUNCTION]`;
 
-async function main(): Promise<void> {
-  const { port, dataDir, archiveCredentials } = readArguments();
-  // Child processes inherit it: they would make databases and objects that everybody can read.
+async function main(options: Options): Promise<void> {
+  const { port, dataDir, archiveCredentials, inspect } = options;
+  // Child processes inherit it: they would make databases and objects that other users can read.
   process.umask(0o077);
   const started = performance.now();
-  const starting = startEngine({
-    assemblyDir: join(import.meta.dirname, '../cdk.out'),
-    onLog: (name, line) => {
-      if (name === 'engine') process.stderr.write(`${line}\n`);
-    },
-    ...(port === undefined ? {} : { port }),
-    ...(dataDir === undefined ? {} : { dataDir }),
-    ...(archiveCredentials === undefined
-      ? {}
-      : { environment: { [environment.archiveCredentials]: archiveCredentials } }),
+  if (port !== undefined) await freePort([port]);
+  const ending = new AbortController();
+  const starting = freshAssembly({
+    root: join(import.meta.dirname, '..'),
+    onSynth: () => process.stderr.write('Something has changed: synthesizing the template takes about 20 s.\n'),
+    signal: ending.signal,
+  }).then((assemblyDir) =>
+    startEngine({
+      assemblyDir,
+      onLog: (name, line) => {
+        if (name === 'engine') process.stderr.write(`${line}\n`);
+      },
+      ...(port === undefined ? {} : { port }),
+      ...(dataDir === undefined ? {} : { dataDir }),
+      ...(inspect === undefined ? {} : { inspect }),
+      ...(archiveCredentials === undefined
+        ? {}
+        : { environment: { [environment.archiveCredentials]: archiveCredentials } }),
+    }),
+  );
+  let removeFiles = () => {};
+  // Also while it starts: no process, lock or temporary file may stay behind.
+  const stop = async () => {
+    ending.abort();
+    // At once, as the engine does with its connection file: a second signal may end this process at any time.
+    removeFiles();
+    await starting.then(
+      (engine) => engine.stop(),
+      () => undefined,
+    );
+    process.exit(0);
+  };
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => void stop());
+  const engine = await starting.catch((error: unknown) => {
+    if (ending.signal.aborted) return undefined;
+    throw error;
   });
-  // Also while it starts: processes, lock and temporary files are left to nobody.
-  const stop = () => void starting.then((engine) => engine.stop()).then(() => process.exit(0));
-  process.once('SIGINT', stop);
-  process.once('SIGTERM', stop);
-  const engine = await starting;
-  process.stdout.write(guide(engine, dataDir, (performance.now() - started) / 1000));
+  if (engine === undefined || ending.signal.aborted) return;
+  const { connection, connectionPath } = engine;
+  const { files, remove } = writeClientFiles(dirname(connectionPath), connection);
+  removeFiles = remove;
+  const seconds = (performance.now() - started) / 1000;
+  const commands = quickStart({
+    files,
+    connectionPath: connectionPath === resolve(defaultConnectionFile) ? undefined : connectionPath,
+    admin: connection.admin.username,
+    released: dataDir === undefined ? undefined : await releasedDataset(connection),
+    hasKey: existsSync(files.privateKeyPath),
+  });
+  process.stdout.write(`${summary(engine, options, seconds)}\n${commands}`);
 }
 
-interface Arguments {
+interface Options {
   readonly port: number | undefined;
   readonly dataDir: string | undefined;
   /** Over the setting that the template was made with. */
   readonly archiveCredentials: string | undefined;
+  /** Function to which a debugger shall be able to attach. */
+  readonly inspect: string | undefined;
 }
 
-function readArguments(): Arguments {
+function readArguments(): Options {
   try {
     const { values } = parseArgs({
       options: {
         port: { type: 'string' },
         'data-dir': { type: 'string' },
         'archive-credentials': { type: 'string' },
+        inspect: { type: 'string' },
         help: { type: 'boolean', short: 'h' },
       },
     });
@@ -62,49 +103,38 @@ function readArguments(): Arguments {
     if (archiveCredentials !== undefined && !archiveCredentialsPolicies.some((name) => name === archiveCredentials)) {
       throw new EngineError(`--archive-credentials is one of ${archiveCredentialsPolicies.join(', ')}`);
     }
-    return { port, dataDir: values['data-dir'], archiveCredentials };
+    return { port, dataDir: values['data-dir'], archiveCredentials, inspect: values.inspect };
   } catch (error) {
     throw new EngineError(`${error instanceof Error ? error.message : String(error)}\nUsage: ${usage}`);
   }
 }
 
-function guide({ connection, connectionPath }: Engine, dataDir: string | undefined, seconds: number): string {
-  const { admin, archiveUser, proxyUrl, dataOutUrl, logsDir, archiveKey } = connection;
+/** A dataset that a kept archive offers already. */
+async function releasedDataset(connection: Connection): Promise<string | undefined> {
+  // Loaded when it is needed: the AWS SDK's clients would delay every start.
+  const { localTarget } = await import('../lib/ops/target.ts');
+  for await (const { datasetId, newestEvent, files } of localTarget(connection).catalogue.datasets()) {
+    if (newestEvent === 'released' && files > 0) return datasetId;
+  }
+  return undefined;
+}
+
+function summary({ connection, connectionPath, inspector }: Engine, options: Options, seconds: number): string {
+  const { proxyUrl, dataOutUrl, logsDir } = connection;
+  const { dataDir = 'in a temporary folder (keep it with --data-dir DIR)', inspect } = options;
+  const inspected = inspector === undefined ? '' : `  Inspector      ${inspector}, of ${inspect}\n`;
   return `data-out runs on this machine (ready in ${seconds.toFixed(1)} s). Ctrl-C ends it.
 
   Proxy API      ${proxyUrl}
   Data-out API   ${dataOutUrl}
   Connection     ${connectionPath}
   Logs           ${logsDir}
-  State          ${dataDir ?? 'in a temporary folder (keep it with --data-dir DIR)'}
-
-Fill the archive and release a dataset (another terminal, same folder):
-
-${connectionPath === resolve(defaultConnectionFile) ? '' : `  export ${connectionVariable}=${connectionPath}\n`}  npx data-out-ops archive add ./some-file.txt --dataset EGAD00000000001
-  npx data-out-ops dataset release EGAD00000000001
-  export VISA=$(npx data-out-ops visa issue --subject researcher --dataset EGAD00000000001)
-
-Export it for a recipient's public key (here, for a try, the archive's own):
-
-  KEY=$(base64 < ${archiveKey.publicKeyPath} | tr -d '\\n')
-  curl -u ${admin.username}:${admin.password} -H 'Content-Type: application/json' \\
-    -d "{\\"id\\":\\"EGAD00000000001\\",\\"visaToken\\":\\"$VISA\\",\\"userPublicKey\\":\\"$KEY\\"}" \\
-    ${proxyUrl}/export/fega
-
-List the outbox, and download a file of it:
-
-  curl -u ${archiveUser.username}:${archiveUser.password} -H "X-GA4GH-Visa: $VISA" '${proxyUrl}/files?inbox=false'
-  curl -u ${archiveUser.username}:${archiveUser.password} -H "X-GA4GH-Visa: $VISA" -LO ${proxyUrl}/stream/FILE_NAME
-
-Or have the files directly, decrypted, with the visa alone:
-
-  curl -H "Authorization: Bearer $VISA" ${dataOutUrl}/metadata/datasets/EGAD00000000001/files
-  curl -H "Authorization: Bearer $VISA" -OJ ${dataOutUrl}/files/FILE_ID
-`;
+  State          ${dataDir}
+${inspected}`;
 }
 
 try {
-  await main();
+  await main(readArguments());
 } catch (error) {
   if (!(error instanceof EngineError)) throw error;
   process.stderr.write(`${error.message}\n`);

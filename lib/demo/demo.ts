@@ -1,31 +1,41 @@
+import { randomBytes } from 'node:crypto';
+import { Readable } from 'node:stream';
+import { buffer } from 'node:stream/consumers';
 import { setTimeout as pause } from 'node:timers/promises';
+import { Locations } from '../client/download/locations.ts';
+import { StagedFile } from '../client/download/staged-file.ts';
+import type { ListedFile, ProxyApi } from '../client/proxy.ts';
 import type { Connection } from '../contract/connection.ts';
 import { encrypt, formatPublicKey, generateKeyPair, type KeyPair, publicKeyFingerprint } from '../crypt4gh/index.ts';
-import { type AddedFile, addFile } from '../ops/archive/add-file.ts';
+import { addFile } from '../ops/archive/add-file.ts';
 import { readArchiveKeys } from '../ops/archive-keys.ts';
 import { setDatasetEvent } from '../ops/commands/dataset.ts';
 import { issueVisa } from '../ops/local-issuer.ts';
 import type { Target } from '../ops/ports.ts';
 import { formatBytes } from '../terminal/output.ts';
 import { demonstrateDirectAccess } from './direct.ts';
-import { DirectCaller } from './direct-caller.ts';
-import { bytesOf, type MadeFile } from './made-files.ts';
-import { type ListedFile, ProxyCaller } from './proxy.ts';
-import { receive } from './receive.ts';
+import { type ArchivedFile, expectContainer, sha256 } from './files.ts';
 import { expectThat, type Steps } from './steps.ts';
+import { Users } from './users.ts';
 
 /** Datasets of the demonstration. */
 const released = 'EGAD90000000001';
 const unreleased = 'EGAD90000000002';
 
 const mebibyte = 1024 * 1024;
-const files: readonly (MadeFile & { readonly form: 'plaintext' | 'Crypt4GH' })[] = [
+interface MadeFile {
+  readonly path: string;
+  /** Bytes of the plaintext. */
+  readonly size: number;
+  readonly form: 'plaintext' | 'Crypt4GH';
+}
+const files: readonly MadeFile[] = [
   { path: 'empty.txt', size: 0, form: 'plaintext' },
   { path: 'prøve 1/notes (draft).txt', size: 6000, form: 'plaintext' },
   { path: 'prøve 2/notes (draft).txt', size: 200_000, form: 'Crypt4GH' },
   { path: 'genome.bam', size: 70 * mebibyte, form: 'plaintext' },
 ];
-const secretFile: MadeFile = { path: 'not-yet.bam', size: 5000 };
+const secretFile: MadeFile = { path: 'not-yet.bam', size: 5000, form: 'plaintext' };
 
 /** How long exports may take: the polls give up after this. */
 const patience = 40_000;
@@ -55,33 +65,37 @@ export interface Stage {
  * @throws StepFailure, which names the step that did not hold
  */
 export async function demonstrate(stage: Stage): Promise<void> {
-  const proxy = new ProxyCaller(stage.connection, stage.signal);
+  await using users = new Users(stage.connection);
   const { archived, hidden } = await fillArchive(stage);
   const recipient = await makeRecipient(stage);
   const visa = await visaFor(stage, 'researcher', released);
-  await exportReleased(stage, proxy, recipient, visa);
-  const listed = await waitForFiles(stage, proxy, visa, archived.length);
-  for (const file of archived) await download(stage, proxy, { file, listed, visa, recipient });
-  const direct = new DirectCaller(stage.connection, stage.signal);
-  const { steps } = stage;
-  await demonstrateDirectAccess({ direct, steps, visa, datasetId: released, files: archived, hidden, recipient });
-  await refusals(stage, proxy, recipient);
+  await exportReleased(stage, users, recipient, visa);
+  const proxy = users.researcher(visa);
+  const listed = await waitForFiles(stage, proxy, archived.length);
+  for (const file of archived) await download(stage, proxy, { file, listed, recipient });
+  const { steps, signal } = stage;
+  const datasetId = released;
+  await demonstrateDirectAccess({ users, steps, signal, visa, datasetId, files: archived, hidden, recipient });
+  await refusals(stage, users, recipient);
 }
 
 async function fillArchive({ target, steps, signal }: Stage) {
   const keys = await readArchiveKeys(target.archiveKeys);
-  const archive = (file: MadeFile, form: string, datasetId: string) =>
-    steps.run(`archive ${file.path}`, async () => {
-      const plain = bytesOf(file);
+  const archive = ({ path, size, form }: MadeFile, datasetId: string) =>
+    steps.run(`archive ${path}`, async () => {
+      const content = randomBytes(size);
+      const plain = Readable.from([content]);
       const asGiven = form === 'Crypt4GH' ? encrypt(plain, { recipients: [keys[0].publicKey] }) : plain;
-      const input = { label: file.path, size: undefined, bytes: asGiven };
-      const value = await addFile(target, { datasetId, path: file.path, input, keys, signal });
-      expectThat(value.decryptedSize === file.size, `${value.decryptedSize} bytes were archived, not ${file.size}`);
-      return { value, detail: `${formatBytes(file.size)} as ${form}, ${value.fileId} in ${datasetId}` };
+      const input = { label: path, size: undefined, bytes: asGiven };
+      const added = await addFile(target, { datasetId, path, input, keys, signal });
+      expectThat(added.decryptedSize === size, `${added.decryptedSize} bytes were archived, not ${size}`);
+      expectThat(added.sha256 === sha256(content), 'the SHA-256 of what was archived is another one');
+      const value: ArchivedFile = { ...added, content };
+      return { value, detail: `${formatBytes(size)} as ${form}, ${added.fileId} in ${datasetId}` };
     });
-  const added: AddedFile[] = [];
-  for (const file of files) added.push(await archive(file, file.form, released));
-  const hidden = { file: await archive(secretFile, 'plaintext', unreleased), datasetId: unreleased };
+  const archived: ArchivedFile[] = [];
+  for (const file of files) archived.push(await archive(file, released));
+  const hidden = { file: await archive(secretFile, unreleased), datasetId: unreleased };
   await steps.run(`release ${released}`, async () => {
     const summary = await setDatasetEvent(target, released, 'released');
     return {
@@ -89,7 +103,7 @@ async function fillArchive({ target, steps, signal }: Stage) {
       detail: `${summary.files} files, ${formatBytes(summary.bytes)}; ${unreleased} stays as it is`,
     };
   });
-  return { archived: added, hidden };
+  return { archived, hidden };
 }
 
 function makeRecipient({ steps }: Stage): Promise<KeyPair> {
@@ -105,18 +119,19 @@ function visaFor({ connection }: Stage, subject: string, datasetId: string, age 
   return issueVisa(connection.issuer, { subject, datasetIds: [datasetId], issuedAt, expiresAt });
 }
 
-async function exportReleased({ steps }: Stage, proxy: ProxyCaller, recipient: KeyPair, visa: string): Promise<void> {
+async function exportReleased(stage: Stage, users: Users, recipient: KeyPair, visa: string): Promise<void> {
+  const { steps, signal } = stage;
   await steps.run(`export ${released} as administrator`, async () => {
     const publicKey = formatPublicKey(recipient.publicKey);
-    const requestId = await proxy.exportDataset({ datasetId: released, visa, publicKey });
+    const { requestId } = await users.administrator().export({ id: released, visa, publicKey }, { signal });
     return { value: requestId, detail: `200, request ${requestId}` };
   });
 }
 
-function waitForFiles(stage: Stage, proxy: ProxyCaller, visa: string, count: number): Promise<readonly ListedFile[]> {
+function waitForFiles(stage: Stage, proxy: ProxyApi, count: number): Promise<readonly ListedFile[]> {
   return stage.steps.run('list the outbox until all is there', async () => {
     const value = await poll(stage, async () => {
-      const listed = await proxy.listOutbox(visa);
+      const listed = await allOf(proxy.list({ signal: stage.signal }));
       return listed.length < count ? undefined : listed;
     });
     expectThat(value.length === count, `${value.length} files are listed, not ${count}`);
@@ -131,26 +146,28 @@ function waitForFiles(stage: Stage, proxy: ProxyCaller, visa: string, count: num
 }
 
 async function download(
-  { steps }: Stage,
-  proxy: ProxyCaller,
-  order: { file: AddedFile; listed: readonly ListedFile[]; visa: string; recipient: KeyPair },
+  { steps, signal }: Stage,
+  proxy: ProxyApi,
+  order: { file: ArchivedFile; listed: readonly ListedFile[]; recipient: KeyPair },
 ): Promise<void> {
-  const { file, listed, visa, recipient } = order;
+  const { file, listed, recipient } = order;
   await steps.run(`stream and decrypt ${file.path}`, async () => {
-    const found = listed.find(({ fileName }) => fileName.startsWith(`${file.fileId}-`));
+    const found = listed.find(({ name }) => name.startsWith(`${file.fileId}-`));
     expectThat(found !== undefined, `no listed file is ${file.fileId}`);
-    const got = await receive(await proxy.stream(visa, found.fileName), recipient.privateKey);
-    expectThat(got.containerSize === found.size, `${got.containerSize} bytes came, ${found.size} were listed`);
-    expectThat(got.bodySha256 === file.archivedSha256, 'the body is not the one in the archive');
-    expectThat(got.plaintextSha256 === file.sha256, 'the SHA-256 of the plaintext is another one');
-    const same = `${got.headerSize} bytes of new header, body unchanged, SHA-256 ${file.sha256.slice(0, 16)}… is right`;
-    return { value: got, detail: `${formatBytes(got.plaintextSize)} by 307 from S3, ${same}` };
+    const { transport } = proxy.connection;
+    const staged = new StagedFile({ ...found, locations: new Locations(proxy), transport, renewed: () => undefined });
+    const container = await buffer((await staged.get(undefined, undefined, signal)).bytes);
+    expectThat(container.length === found.size, `${container.length} bytes came, ${found.size} were listed`);
+    const headerSize = await expectContainer(container, file, recipient.privateKey);
+    const same = `${headerSize} bytes of new header, body unchanged, SHA-256 ${file.sha256.slice(0, 16)}… is right`;
+    return { value: undefined, detail: `${formatBytes(file.decryptedSize)} by presigned URL from S3, ${same}` };
   });
 }
 
-/** Three exports that the proxy accepts and the data-out side refuses. Nobody is told; the audit trail says why. */
-async function refusals(stage: Stage, proxy: ProxyCaller, recipient: KeyPair): Promise<void> {
-  const subject = 'somebody-else';
+/** Three exports that the proxy accepts and the data-out side rejects. There is no reply; the audit trail says why. */
+async function refusals(stage: Stage, users: Users, recipient: KeyPair): Promise<void> {
+  const { signal } = stage;
+  const subject = 'another-researcher';
   const publicKey = formatPublicKey(recipient.publicKey);
   const attempts = [
     ['a dataset that is not released', unreleased, await visaFor(stage, subject, unreleased), 'not_released'],
@@ -159,7 +176,7 @@ async function refusals(stage: Stage, proxy: ProxyCaller, recipient: KeyPair): P
   ] as const;
   for (const [title, datasetId, visa, reason] of attempts) {
     await stage.steps.run(`export with ${title}`, async () => {
-      const requestId = await proxy.exportDataset({ datasetId, visa, publicKey });
+      const { requestId } = await users.administrator().export({ id: datasetId, visa, publicKey }, { signal });
       const row = await poll(stage, () => newestRow(stage, requestId));
       expectThat(row.event === 'rejected', `the audit trail says "${row.event}", not "rejected"`);
       expectThat(row.reason === reason, `the reason is "${row.reason}", not "${reason}"`);
@@ -167,7 +184,7 @@ async function refusals(stage: Stage, proxy: ProxyCaller, recipient: KeyPair): P
     });
   }
   await stage.steps.run('list the outbox of those three', async () => {
-    const listed = await proxy.listOutbox(await visaFor(stage, subject, released));
+    const listed = await allOf(users.researcher(await visaFor(stage, subject, released)).list({ signal }));
     expectThat(listed.length === 0, `${listed.length} files were staged`);
     return { value: listed, detail: 'empty, nothing was staged' };
   });
@@ -176,6 +193,12 @@ async function refusals(stage: Stage, proxy: ProxyCaller, recipient: KeyPair): P
 async function newestRow({ target }: Stage, requestId: string) {
   for await (const row of target.audit.newest({ requestId }, 1)) return row;
   return undefined;
+}
+
+async function allOf<T>(items: AsyncIterable<T>): Promise<T[]> {
+  const all: T[] = [];
+  for await (const item of items) all.push(item);
+  return all;
 }
 
 /** Ask until there is an answer. @throws OpsError `verification_failed` when it takes too long */

@@ -1,23 +1,24 @@
-import { createHash } from 'node:crypto';
+import { buffer } from 'node:stream/consumers';
+import { directContainer } from '../client/download/direct-file.ts';
+import { StagedFile } from '../client/download/staged-file.ts';
 import type { KeyPair } from '../crypt4gh/index.ts';
-import type { AddedFile } from '../ops/archive/add-file.ts';
 import { formatBytes } from '../terminal/output.ts';
-import type { DirectCaller } from './direct-caller.ts';
-import { bytesOf } from './made-files.ts';
-import { receive } from './receive.ts';
+import { type ArchivedFile, expectContainer, sha256 } from './files.ts';
 import { expectThat, type Steps } from './steps.ts';
+import type { Users } from './users.ts';
 
 /** What the steps of direct access go by. */
 export interface DirectAccess {
-  readonly direct: DirectCaller;
+  readonly users: Users;
   readonly steps: Steps;
+  readonly signal: AbortSignal;
   /** Grants `datasetId`. */
   readonly visa: string;
   readonly datasetId: string;
   /** All files of the dataset. */
-  readonly files: readonly AddedFile[];
+  readonly files: readonly ArchivedFile[];
   /** A file of a dataset that is not released, and that dataset. */
-  readonly hidden: { readonly file: AddedFile; readonly datasetId: string };
+  readonly hidden: { readonly file: ArchivedFile; readonly datasetId: string };
   readonly recipient: KeyPair;
 }
 
@@ -36,60 +37,65 @@ export async function demonstrateDirectAccess(access: DirectAccess): Promise<voi
   await refuse(access);
 }
 
-async function listDirectly({ direct, steps, visa, datasetId, files }: DirectAccess): Promise<void> {
+async function listDirectly({ users, steps, signal, visa, datasetId, files }: DirectAccess): Promise<void> {
+  const direct = users.program(visa);
   await steps.run('list the datasets of the visa directly', async () => {
-    const value = await direct.datasets(visa);
+    const value = await direct.datasets({ signal });
     expectThat(value.join() === datasetId, `the visa gives access to ${value.join()}`);
     return { value, detail: value.join() };
   });
   await steps.run(`list the files of ${datasetId} directly`, async () => {
-    const value = await direct.filesOf(datasetId, visa);
+    const value = await direct.files(datasetId, { signal });
     expectThat(value.length === files.length, `${value.length} files are listed, not ${files.length}`);
     for (const file of files) {
       const listed = value.find(({ fileId }) => fileId === file.fileId);
-      const right = listed?.decryptedFileChecksum === file.sha256 && listed.decryptedFileSize === file.decryptedSize;
+      const right = listed?.checksum?.value === file.sha256 && listed.size === file.decryptedSize;
       expectThat(right, `size or checksum of ${file.fileId} is another one`);
     }
     return { value, detail: `${value.length} files, sizes and checksums are right` };
   });
 }
 
-async function fetchPlaintext({ direct, steps, visa }: DirectAccess, file: AddedFile): Promise<void> {
+async function fetchPlaintext({ users, steps, signal, visa }: DirectAccess, file: ArchivedFile): Promise<void> {
   await steps.run(`fetch ${file.path} decrypted`, async () => {
-    const response = await direct.plaintext(file.fileId, visa);
-    const { size, sha256 } = await digestOf(response.body ?? []);
-    expectThat(response.headers.get('content-length') === String(size), 'Content-Length is another one');
-    expectThat(sha256 === file.sha256, 'the SHA-256 of the plaintext is another one');
-    return { value: size, detail: `${formatBytes(size)} streamed, SHA-256 ${sha256.slice(0, 16)}… is right` };
+    const reply = await users.program(visa).request(file.fileId, {}, { signal });
+    const plaintext = await buffer(reply.body);
+    expectThat(reply.header('content-length') === String(plaintext.length), 'Content-Length is another one');
+    expectThat(sha256(plaintext) === file.sha256, 'the SHA-256 of the plaintext is another one');
+    const detail = `${formatBytes(plaintext.length)} streamed, SHA-256 ${file.sha256.slice(0, 16)}… is right`;
+    return { value: undefined, detail };
   });
 }
 
-async function fetchRange({ direct, steps, visa }: DirectAccess, file: AddedFile): Promise<void> {
+async function fetchRange({ users, steps, signal, visa }: DirectAccess, file: ArchivedFile): Promise<void> {
   const start = Math.floor(file.decryptedSize / 2) + 1;
-  const range = { start, end: start + mebibyte };
+  const end = start + mebibyte;
   await steps.run(`fetch 1 MiB from the middle of ${file.path}`, async () => {
-    const response = await direct.plaintext(file.fileId, visa, range);
-    const got = await digestOf(response.body ?? []);
-    const expected = await digestOf(slice(bytesOf({ path: file.path, size: file.decryptedSize }), range));
-    const contentRange = `bytes ${range.start}-${range.end - 1}/${file.decryptedSize}`;
-    expectThat(response.headers.get('content-range') === contentRange, 'Content-Range is another one');
-    expectThat(got.sha256 === expected.sha256, 'the bytes are not those of the file');
-    return { value: got, detail: `206, ${contentRange}, SHA-256 ${got.sha256.slice(0, 16)}… is right` };
+    const headers = { range: `bytes=${start}-${end - 1}` };
+    const reply = await users.program(visa).request(file.fileId, {}, { headers, signal });
+    const got = await buffer(reply.body);
+    const contentRange = `bytes ${start}-${end - 1}/${file.decryptedSize}`;
+    expectThat(reply.status === 206, `the range was answered with ${reply.status}`);
+    expectThat(reply.header('content-range') === contentRange, 'Content-Range is another one');
+    expectThat(got.equals(file.content.subarray(start, end)), 'the bytes are not those of the file');
+    return { value: undefined, detail: `206, ${contentRange}, SHA-256 ${sha256(got).slice(0, 16)}… is right` };
   });
 }
 
-async function fetchContainer({ direct, steps, visa, recipient }: DirectAccess, file: AddedFile): Promise<void> {
+async function fetchContainer(access: DirectAccess, file: ArchivedFile): Promise<void> {
+  const { users, steps, signal, visa, recipient } = access;
   await steps.run(`fetch ${file.path} as Crypt4GH and decrypt`, async () => {
-    const { body, redirected } = await direct.container(file.fileId, visa, recipient.publicKey);
-    const got = await receive(body, recipient.privateKey);
-    expectThat(got.bodySha256 === file.archivedSha256, 'the body is not the one in the archive');
-    expectThat(got.plaintextSha256 === file.sha256, 'the SHA-256 of the plaintext is another one');
-    const how = redirected ? 'assembled by S3, by 307 from there' : 'streamed';
-    return { value: got, detail: `${formatBytes(got.containerSize)} ${how}, body unchanged, SHA-256 is right` };
+    const query = { publicKey: Buffer.from(recipient.publicKey).toString('base64') };
+    const remote = await directContainer(users.program(visa), { fileId: file.fileId, query }, { signal });
+    const container = await buffer((await remote.get(undefined, undefined, signal)).bytes);
+    await expectContainer(container, file, recipient.privateKey);
+    const how = remote instanceof StagedFile ? 'assembled by S3, by presigned URL from there' : 'streamed';
+    return { value: undefined, detail: `${formatBytes(container.length)} ${how}, body unchanged, SHA-256 is right` };
   });
 }
 
-async function refuse({ direct, steps, visa, files, hidden }: DirectAccess): Promise<void> {
+async function refuse(access: DirectAccess): Promise<void> {
+  const { steps, visa, files, hidden } = access;
   await steps.run('ask directly for what is not released, and for what does not exist', async () => {
     const paths = [
       `files/${hidden.file.fileId}`,
@@ -97,38 +103,25 @@ async function refuse({ direct, steps, visa, files, hidden }: DirectAccess): Pro
       `metadata/datasets/${hidden.datasetId}/files`,
       'metadata/datasets/EGAD99999999999/files',
     ];
-    const refusals = await Promise.all(paths.map((path) => direct.refused(path, visa)));
+    const refusals = await Promise.all(paths.map((path) => refusal(access, path, { authorization: `Bearer ${visa}` })));
     expectThat(
       refusals.every(({ status }) => status === 403),
       'not all of it is 403',
     );
     expectThat(new Set(refusals.map(({ problem }) => problem)).size === 1, 'the replies tell one from the other');
-    return { value: refusals, detail: `403, all ${refusals.length} alike` };
+    return { value: undefined, detail: `403, all ${refusals.length} alike` };
   });
   await steps.run('ask directly without a visa', async () => {
-    const value = await direct.refused(`files/${files[0]?.fileId}`, undefined);
-    expectThat(value.status === 401 && value.challenge !== null, `${value.status}, no challenge`);
-    return { value, detail: `401, WWW-Authenticate: ${value.challenge}` };
+    const { status, challenge } = await refusal(access, `files/${files[0]?.fileId}`, {});
+    expectThat(status === 401 && challenge !== undefined, `${status}, no challenge`);
+    return { value: undefined, detail: `401, WWW-Authenticate: ${challenge}` };
   });
 }
 
-async function digestOf(bytes: AsyncIterable<Uint8Array> | Iterable<Uint8Array>) {
-  const hash = createHash('sha256');
-  let size = 0;
-  for await (const piece of bytes) {
-    size += piece.length;
-    hash.update(piece);
-  }
-  return { size, sha256: hash.digest('hex') };
-}
-
-/** Bytes [start, end) of a stream. */
-async function* slice(bytes: AsyncIterable<Uint8Array>, { start, end }: { start: number; end: number }) {
-  let position = 0;
-  for await (const piece of bytes) {
-    const part = piece.subarray(Math.max(start - position, 0), Math.max(end - position, 0));
-    position += piece.length;
-    if (part.length > 0) yield part;
-    if (position >= end) return;
-  }
+/** One reply as it is on the wire, with the problem document less its request id as one text. */
+async function refusal({ users, visa, signal }: DirectAccess, path: string, headers: Record<string, string>) {
+  const url = new URL(path, users.program(visa).connection.dataOutUrl);
+  const reply = await users.transport.send({ url, headers, signal });
+  const { requestId: _, ...problem } = JSON.parse(await reply.text()) as Record<string, unknown>;
+  return { status: reply.status, challenge: reply.header('www-authenticate'), problem: JSON.stringify(problem) };
 }

@@ -1,6 +1,7 @@
 import { join } from 'node:path';
-import { type BundlingOptions, OutputFormat } from 'aws-cdk-lib/aws-lambda-nodejs';
+import { type BundlingOptions, OutputFormat, SourceMapMode } from 'aws-cdk-lib/aws-lambda-nodejs';
 import { openApiFile, trustedIssuersFile } from '../contract/environment.ts';
+import { sourceMapsDir } from '../contract/source-maps.ts';
 
 /** Root of the repository: entries, `config/` and the lock file are found from here. */
 export const repository = join(import.meta.dirname, '../..');
@@ -14,10 +15,13 @@ export const metafiles = 'metafiles';
  */
 export function bundling(options: {
   name: string;
+  /** Id of the function's construct. */
+  id: string;
   outdir: string;
   verifiesVisas: boolean;
   openApiDocument: string | undefined;
 }): BundlingOptions {
+  const sourceMaps = join(options.outdir, sourceMapsDir);
   return {
     format: OutputFormat.ESM,
     target: 'node24',
@@ -25,11 +29,15 @@ export function bundling(options: {
     bundleAwsSDK: true,
     minify: true,
     keepNames: true,
+    // In a file of its own that the bundle does not name: the deployed code stays as small as it is.
+    sourceMap: true,
+    sourceMapMode: SourceMapMode.EXTERNAL,
     forceDockerBundling: false,
     loader: { '.sql': 'text' },
     // CommonJS packages inside an ES module still call require().
     banner: "import{createRequire}from'node:module';const require=createRequire(import.meta.url);",
     esbuildArgs: {
+      '--sources-content': 'false',
       '--metafile': join(options.outdir, metafiles, `${options.name}.json`),
       '--alias:@aws-sdk/credential-provider-node': join(repository, 'lambdas/shared/role-credentials.ts'),
     },
@@ -37,6 +45,7 @@ export function bundling(options: {
       beforeInstall: () => [],
       beforeBundling: () => [],
       afterBundling: (inputDir, outputDir) => [
+        `node -e "fs.mkdirSync(process.argv[3],{recursive:true});fs.renameSync(process.argv[1],process.argv[2])" "${join(outputDir, 'index.mjs.map')}" "${join(sourceMaps, `${options.id}.map`)}" "${sourceMaps}"`,
         ...(options.verifiesVisas
           ? [
               `node -e "fs.cpSync(...process.argv.slice(1))" "${join(inputDir, trustedIssuersFile)}" "${join(outputDir, trustedIssuersFile)}"`,

@@ -88,6 +88,7 @@ export class ServiceFunction extends Construct implements Grantee {
       // A switch of the SDK's version 2.
       awsSdkConnectionReuse: false,
       bundling: bundling({
+        id,
         name: props.entry.replace(/\.ts$/, '').replaceAll('/', '-'),
         outdir: resolve(Stage.of(this)?.outdir ?? 'cdk.out'),
         verifiesVisas: props.verifiesVisas ?? false,

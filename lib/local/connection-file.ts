@@ -1,11 +1,11 @@
-import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { dirname } from 'node:path';
+import { readFileSync } from 'node:fs';
 import { type Connection, connection, connectionVariable } from '../contract/connection.ts';
 import type { StackOutputs } from '../contract/outputs.ts';
 import type { Accounts } from './accounts.ts';
 import type { Principal } from './endpoint/credentials.ts';
 import { EngineError } from './errors.ts';
 import { type KeyFiles, localIssuer } from './keys.ts';
+import { writePrivateFile } from './private-file.ts';
 
 /** How to reach a running engine. */
 export function describeConnection(parts: {
@@ -63,13 +63,5 @@ function proxyOf(path: string): string | undefined {
 
 /** Write the file for its owner only. @returns a function that removes it. */
 export function writeConnection(path: string, content: Connection): () => void {
-  mkdirSync(dirname(path), { recursive: true });
-  // A file of an engine that died may have other permissions, or be a link.
-  rmSync(path, { force: true });
-  const text = `${JSON.stringify(content, null, 2)}\n`;
-  writeFileSync(path, text, { mode: 0o600, flag: 'wx' });
-  return () => {
-    // Another engine may have put its own file there.
-    if (existsSync(path) && readFileSync(path, 'utf8') === text) rmSync(path);
-  };
+  return writePrivateFile(path, `${JSON.stringify(content, null, 2)}\n`);
 }

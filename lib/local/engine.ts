@@ -12,12 +12,15 @@ import { customerKeys } from './endpoint/customer-keys.ts';
 import { startAwsFront } from './endpoint/front.ts';
 import { fullAccess, parseDenials } from './endpoint/iam.ts';
 import { Traffic } from './endpoint/traffic.ts';
+import { EngineError } from './errors.ts';
 import { prepareKeys, withLocalIssuer } from './keys.ts';
 import { EventSources } from './lambda/event-sources.ts';
-import { defineFunctions } from './lambda/function-definition.ts';
-import { Functions, type OnLog } from './lambda/functions.ts';
+import { defineFunctions, type FunctionDefinition } from './lambda/function-definition.ts';
+import { Functions, type InspectedFunction, type OnLog } from './lambda/functions.ts';
 import { lambdaService } from './lambda/lambda-service.ts';
+import { attachSourceMap } from './lambda/source-map.ts';
 import { runTriggers } from './lambda/triggers.ts';
+import { freePort } from './listen.ts';
 import { Logs } from './logs.ts';
 import { Database } from './rds-data/database.ts';
 import { rdsDataService } from './rds-data/rds-data.ts';
@@ -32,6 +35,9 @@ import { loadAssembly } from './template/assembly.ts';
 import { type Addresses, type Deployment, deploy } from './template/deployment.ts';
 import { accountId, stackId } from './template/names.ts';
 
+/** Where debuggers look by themselves. */
+const usualInspectorPort = 9229;
+
 export interface EngineOptions {
   /** Cloud assembly, as `cdk synth` leaves it. */
   readonly assemblyDir: string;
@@ -43,6 +49,8 @@ export interface EngineOptions {
   readonly connectionPath?: string;
   /** Variables for every function, over those of the template. */
   readonly environment?: Readonly<Record<string, string>>;
+  /** Short name of a function to which a debugger shall be able to attach. @default - none */
+  readonly inspect?: string;
   /** Receives every line of every function and access log, beside the log files. */
   readonly onLog?: OnLog;
 }
@@ -63,6 +71,8 @@ export interface Engine {
   readonly s3: LocalS3;
   /** What is protected against deletion. */
   readonly protection: Protection;
+  /** `host:port` of the inspector, when one was asked for. */
+  readonly inspector: string | undefined;
   /** End everything and remove the connection file. Safe to call twice. */
   stop(): Promise<void>;
 }
@@ -172,7 +182,8 @@ async function start(
     trustedIssuers: (bundled) => withLocalIssuer(bundled, keys),
     extraEnvironment: options.environment ?? {},
   });
-  const functions = new Functions(definitions, (name, line) => logs.write(name, line));
+  const inspected = await inspectedFunction(options, definitions);
+  const functions = new Functions(definitions, (name, line) => logs.write(name, line), inspected);
   cleanup.push(() => functions.stop());
   front.open({
     credentials,
@@ -225,7 +236,23 @@ async function start(
     database,
     s3,
     protection,
+    inspector: inspected && `127.0.0.1:${inspected.port}`,
   };
+}
+
+/** @throws EngineError that lists the functions when there is none of the wanted name */
+async function inspectedFunction(
+  { inspect: name, assemblyDir }: EngineOptions,
+  definitions: readonly FunctionDefinition[],
+): Promise<InspectedFunction | undefined> {
+  if (name === undefined) return undefined;
+  const found = definitions.find((definition) => definition.name === name);
+  if (found === undefined) {
+    const names = definitions.map((definition) => definition.name).sort();
+    throw new EngineError(`there is no function ${name} to inspect: choose one of ${names.join(', ')}`);
+  }
+  attachSourceMap(assemblyDir, name, String(found.environment['LAMBDA_TASK_ROOT']));
+  return { name, port: await freePort([usualInspectorPort, 0]) };
 }
 
 /** Let objects and uploads expire, now and every hour. @returns a function that ends it */

@@ -1,9 +1,10 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { connectionVariable, defaultConnectionFile } from '../contract/connection.ts';
 import { prepareDataFolder, tightenContent } from './data-folder.ts';
-import { EngineError, isCode } from './errors.ts';
+import { EngineError } from './errors.ts';
+import { takeLock } from './process-lock.ts';
 
 /** Where one engine keeps what. All paths are absolute. */
 export interface State {
@@ -56,32 +57,13 @@ export function takeState(
 }
 
 function lock(dataDir: string, warn: (text: string) => void): () => void {
-  const path = join(dataDir, 'engine.lock');
   try {
     prepareDataFolder(dataDir, warn);
-    for (;;) {
-      try {
-        writeFileSync(path, String(process.pid), { flag: 'wx' });
-        return () => rmSync(path, { force: true });
-      } catch (error) {
-        if (!isCode(error, 'EEXIST')) throw error;
-        const owner = Number(readFileSync(path, 'utf8'));
-        if (isRunning(owner)) throw new EngineError(`${dataDir} is in use by another engine (process ${owner})`);
-        rmSync(path, { force: true });
-      }
-    }
+    const lock = takeLock(join(dataDir, 'engine.lock'));
+    if ('release' in lock) return lock.release;
+    throw new EngineError(`${dataDir} is in use by another engine (process ${lock.owner})`);
   } catch (error) {
     if (error instanceof EngineError) throw error;
     throw new EngineError(`the data folder ${dataDir} cannot be written: ${String(error)}`, { cause: error });
-  }
-}
-
-function isRunning(processId: number): boolean {
-  if (!Number.isSafeInteger(processId) || processId < 1) return false;
-  try {
-    process.kill(processId, 0);
-    return true;
-  } catch (error) {
-    return isCode(error, 'EPERM');
   }
 }

@@ -6,9 +6,9 @@ import { App } from 'aws-cdk-lib';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { settings } from '../../bin/settings.ts';
 import { decrypt, generateKeyPair } from '../../lib/crypt4gh/index.ts';
-import { bytesOf } from '../../lib/demo/made-files.ts';
 import { addStacks } from '../../lib/infra/stacks.ts';
 import { assembly } from '../helpers/assembly.ts';
+import { bytesOf } from '../helpers/made-files.ts';
 import { Service } from '../helpers/service.ts';
 
 /** A pipeline that fills two buckets, the second one named by `archive_location` as such a pipeline writes it. */

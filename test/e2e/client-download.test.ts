@@ -13,10 +13,10 @@ import { localPaths } from '../../lib/client/download/local-name.ts';
 import { ProxyApi } from '../../lib/client/proxy.ts';
 import { Transport } from '../../lib/client/transport.ts';
 import { generateKeyPair } from '../../lib/crypt4gh/index.ts';
-import { bytesOf } from '../../lib/demo/made-files.ts';
-import { receive } from '../../lib/demo/receive.ts';
 import { all } from '../helpers/download-world.ts';
 import { FaultProxy } from '../helpers/fault-proxy.ts';
+import { bytesOf } from '../helpers/made-files.ts';
+import { receive } from '../helpers/receive.ts';
 import { Service } from '../helpers/service.ts';
 
 const mebibyte = 1024 * 1024;

@@ -6,8 +6,8 @@ import { join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { formatPublicKey } from '../../lib/crypt4gh/index.ts';
-import { bytesOf } from '../../lib/demo/made-files.ts';
 import { ClientWorld, namesIn } from '../helpers/client-world.ts';
+import { bytesOf } from '../helpers/made-files.ts';
 import { Service } from '../helpers/service.ts';
 
 /** The commands of the client that talk to a service, as processes of their own, against the whole service. */

@@ -2,8 +2,8 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { bytesOf } from '../../lib/demo/made-files.ts';
 import { runCli } from '../helpers/cli-run.ts';
+import { bytesOf } from '../helpers/made-files.ts';
 import { Service } from '../helpers/service.ts';
 
 /** A passport with 200 visas, as a whole never taken in a header, with the commands that a researcher gives. */

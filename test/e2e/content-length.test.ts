@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { generateKeyPair } from '../../lib/crypt4gh/index.ts';
-import { bytesOf } from '../../lib/demo/made-files.ts';
 import { runCli } from '../helpers/cli-run.ts';
+import { bytesOf } from '../helpers/made-files.ts';
 import { rawRequest } from '../helpers/raw-http.ts';
 import { basic, Service } from '../helpers/service.ts';
 

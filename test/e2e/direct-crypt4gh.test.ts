@@ -1,8 +1,8 @@
 import { DeleteObjectCommand, HeadObjectCommand, ListMultipartUploadsCommand } from '@aws-sdk/client-s3';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { formatPublicKey, generateKeyPair } from '../../lib/crypt4gh/index.ts';
-import { bytesOf } from '../../lib/demo/made-files.ts';
 import { collect } from '../helpers/crypt4gh-vectors.ts';
+import { bytesOf } from '../helpers/made-files.ts';
 import { readPlainly } from '../helpers/plain-crypt4gh.ts';
 import { expectProblem, type RawReply, type RawRequest } from '../helpers/raw-http.ts';
 import { Service } from '../helpers/service.ts';

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { bytesOf } from '../../lib/demo/made-files.ts';
 import type { AwsCall, Fault } from '../../lib/local/endpoint/traffic.ts';
 import type { AddedFile } from '../../lib/ops/archive/add-file.ts';
+import { bytesOf } from '../helpers/made-files.ts';
 import { expectProblem, type RawReply } from '../helpers/raw-http.ts';
 import { basic, Service } from '../helpers/service.ts';
 

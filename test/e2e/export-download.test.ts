@@ -2,10 +2,10 @@ import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import * as z from 'zod';
 import { generateKeyPair, openHeader, splitContainer } from '../../lib/crypt4gh/index.ts';
-import { bytesOf } from '../../lib/demo/made-files.ts';
-import { receive } from '../../lib/demo/receive.ts';
 import { rdsDataClient } from '../../lib/stores/rds/client.ts';
 import { DataApi } from '../../lib/stores/rds/data-api.ts';
+import { bytesOf } from '../helpers/made-files.ts';
+import { receive } from '../helpers/receive.ts';
 import { Service } from '../helpers/service.ts';
 import { proxySecretArn } from '../helpers/service-secrets.ts';
 

@@ -5,15 +5,15 @@ import { Readable } from 'node:stream';
 import { GetObjectCommand, ListMultipartUploadsCommand, ListObjectsV2Command, S3Client } from '@aws-sdk/client-s3';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { decrypt, formatPublicKey, generateKeyPair } from '../../lib/crypt4gh/index.ts';
-import { bytesOf } from '../../lib/demo/made-files.ts';
-import { ProxyCaller } from '../../lib/demo/proxy.ts';
-import { receive } from '../../lib/demo/receive.ts';
 import { type Engine, startEngine } from '../../lib/local/engine.ts';
 import { readArchiveKeys } from '../../lib/ops/archive-keys.ts';
 import { localTarget } from '../../lib/ops/target.ts';
 import { assembly } from '../helpers/assembly.ts';
 import { collect, containerOf, keyVector, manifest, sha256, vectorFile } from '../helpers/crypt4gh-vectors.ts';
+import { bytesOf } from '../helpers/made-files.ts';
 import { opsProcess, type ProcessChoices } from '../helpers/ops-process.ts';
+import { ProxyCaller } from '../helpers/proxy-caller.ts';
+import { receive } from '../helpers/receive.ts';
 
 let folder: string;
 let engine: Engine;

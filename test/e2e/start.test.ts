@@ -1,33 +1,66 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
+import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { delimiter, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { assembly } from '../helpers/assembly.ts';
 
 const root = join(import.meta.dirname, '../..');
 let folder: string;
 let child: ChildProcess | undefined;
 
-beforeAll(async () => {
-  await assembly();
+beforeAll(() => assembly());
+beforeEach(async () => {
   folder = await mkdtemp(join(tmpdir(), 'data-out-start-'));
 });
-afterAll(async () => {
-  child?.kill('SIGTERM');
-  if (child && child.exitCode === null) await once(child, 'exit');
+afterEach(async () => {
+  await stop();
   await rm(folder, { recursive: true, force: true });
 });
 
-const start = (...argv: readonly string[]) => spawn(process.execPath, [join(root, 'bin/start.ts'), ...argv]);
+const start = (...argv: readonly string[]) =>
+  spawn(process.execPath, [join(root, 'bin/start.ts'), ...argv], { cwd: root });
+
+/** Starts the engine with its state in `folder`. @returns all that it prints */
+async function ready(...argv: readonly string[]): Promise<string> {
+  const started = start('--data-dir', folder, ...argv);
+  child = started;
+  let said = '';
+  for await (const chunk of started.stdout) {
+    said += String(chunk);
+    if (said.includes('npx data-out files')) return said;
+  }
+  throw new Error(`it ended: ${said}`);
+}
+
+async function stop(): Promise<void> {
+  if (child === undefined || child.exitCode !== null) return;
+  const exited = once(child, 'exit');
+  child.kill('SIGTERM');
+  await exited;
+}
+
+/** A start that must fail. */
+async function refused(...argv: readonly string[]): Promise<{ code: unknown; said: string }> {
+  const wrong = start(...argv);
+  let said = '';
+  for (const stream of [wrong.stdout, wrong.stderr]) {
+    stream.on('data', (data) => {
+      said += String(data);
+    });
+  }
+  const [code] = await once(wrong, 'close');
+  return { code, said };
+}
 
 test('--archive-credentials when-presented serves the visa alone, whatever the template says', async () => {
-  child = start('--data-dir', folder, '--archive-credentials', 'when-presented');
+  await ready('--archive-credentials', 'when-presented');
   const path = join(folder, 'connection.json');
-  await expect.poll(() => existsSync(path), { timeout: 50_000 }).toBe(true);
   const { stdout } = await promisify(execFile)(
     process.execPath,
     [join(root, 'bin/data-out-ops.ts'), 'visa', 'issue', '--subject', 'researcher', '--dataset', 'EGAD1'],
@@ -40,11 +73,108 @@ test('--archive-credentials when-presented serves the visa alone, whatever the t
 });
 
 test('another word is refused, and the two that are known are named', async () => {
-  const wrong = start('--archive-credentials', 'never');
-  let said = '';
-  wrong.stderr.on('data', (data) => {
-    said += String(data);
+  expect(await refused('--archive-credentials', 'never')).toEqual({
+    code: 1,
+    said: expect.stringContaining('required, when-presented'),
   });
-  const [code] = await once(wrong, 'exit');
-  expect([code, said]).toEqual([1, expect.stringContaining('required, when-presented')]);
+});
+
+test('a taken port is refused before anything else happens', async () => {
+  const server = createServer();
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as { port: number };
+  // A folder that is not made shows that nothing was begun.
+  const dataDir = join(folder, 'state');
+  const { code, said } = await refused('--port', String(port), '--data-dir', dataDir);
+  server.close();
+  expect([code, said]).toEqual([1, `port ${port} is taken; choose another one with --port\n`]);
+  expect(existsSync(dataDir)).toBe(false);
+});
+
+describe('the printed commands', () => {
+  const commandsOf = (said: string) =>
+    said
+      .slice(said.indexOf('Try it'))
+      .split('\n')
+      .filter((line) => /^ {2}\S/.test(line));
+
+  /** As pasted into a shell in the same folder. */
+  async function run(commands: readonly string[]): Promise<string> {
+    const PATH = [join(root, 'node_modules/.bin'), process.env['PATH']].join(delimiter);
+    const script = ['set -e', ...commands].join('\n');
+    // Nothing of this machine's own settings may help them.
+    const env = { PATH, HOME: folder, XDG_CONFIG_HOME: folder };
+    const { stdout } = await promisify(execFile)('bash', ['-c', script], { cwd: root, env });
+    return stdout;
+  }
+
+  const decrypted = () => {
+    const names = readdirSync(join(folder, 'downloads')).filter((name) => name.endsWith('-README.md'));
+    return names.map((name) => readFileSync(join(folder, 'downloads', name), 'utf8'));
+  };
+
+  test('archive, export, list, download and decrypt, word for word', async () => {
+    const first = commandsOf(await ready());
+    const readme = readFileSync(join(root, 'README.md'), 'utf8');
+    expect(first.join()).not.toContain('curl');
+    const said = await run(first);
+    expect(decrypted()).toEqual([readme]);
+    // Once in the outbox, once in the archive.
+    expect(said).toMatch(/EGAF\d+-README\.md\.c4gh/);
+    expect(said).toMatch(/EGAF\d+ .*README\.md(?!\.c4gh)/);
+
+    await stop();
+    const second = commandsOf(await ready());
+    // Without what is there already: the dataset and the key.
+    expect(first.filter((line) => !second.includes(line))).toEqual([
+      expect.stringContaining('archive add'),
+      expect.stringContaining('dataset release'),
+      expect.stringContaining('keys generate'),
+    ]);
+  }, 120_000);
+
+  test("the client's files are their owner's alone, and gone at the end", async () => {
+    await ready();
+    const files = ['config.toml', 'admin.password', 'archive-user.password'].map((name) => join(folder, name));
+    expect(files.map((file) => statSync(file).mode & 0o777)).toEqual([0o600, 0o600, 0o600]);
+    const { archiveUser, admin } = JSON.parse(readFileSync(join(folder, 'connection.json'), 'utf8'));
+    const config = readFileSync(join(folder, 'config.toml'), 'utf8');
+    expect([archiveUser.password, admin.password].filter((password) => config.includes(password))).toEqual([]);
+    await stop();
+    expect(files.filter(existsSync)).toEqual([]);
+  });
+});
+
+describe('--inspect', () => {
+  test("opens an inspector on the function's process", async () => {
+    const said = await ready('--inspect', 'files');
+    const [, address, of] = /Inspector +(127\.0\.0\.1:\d+), of (\S+)/.exec(said) ?? [];
+    const [target] = (await (await fetch(`http://${address}/json/list`)).json()) as { webSocketDebuggerUrl: string }[];
+    const socket = new WebSocket(target!.webSocketDebuggerUrl);
+    await once(socket, 'open');
+    const expression = 'process.env.AWS_LAMBDA_FUNCTION_NAME + " " + process.env.LAMBDA_TASK_ROOT';
+    socket.send(JSON.stringify({ id: 1, method: 'Runtime.evaluate', params: { expression } }));
+    const [{ data }] = (await once(socket, 'message')) as [{ data: string }];
+    const { value } = JSON.parse(data).result.result;
+    // The debugger is told where the sources are.
+    const mapped = Promise.withResolvers<string>();
+    socket.addEventListener('message', ({ data: text }) => {
+      const { url = '', sourceMapURL = '' } = JSON.parse(String(text)).params ?? {};
+      if (url.endsWith('/tasks/files/index.mjs')) mapped.resolve(sourceMapURL);
+    });
+    socket.send(JSON.stringify({ id: 2, method: 'Debugger.enable' }));
+    expect(await mapped.promise).toBe('index.mjs.map');
+    socket.close();
+    const map = JSON.parse(readFileSync(join(folder, 'tasks/files/index.mjs.map'), 'utf8'));
+    const sources: string[] = map.sources.map((source: string) => fileURLToPath(new URL(source, map.sourceRoot)));
+    expect(sources).toContain(join(root, 'lambdas/proxy/files.ts'));
+    expect(sources.filter((source) => !existsSync(source))).toEqual([]);
+    expect([of, value]).toEqual(['files', expect.stringMatching(/\/tasks\/files$/)]);
+  });
+
+  test('of a function that is not there names those that are', async () => {
+    const { code, said } = await refused('--data-dir', folder, '--inspect', 'file');
+    expect([code, said]).toEqual([1, expect.stringMatching(/no function file to inspect: .*files, .*stage-file/)]);
+  });
 });

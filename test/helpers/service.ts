@@ -15,7 +15,6 @@ import { importJWK, type JWTPayload, SignJWT } from 'jose';
 import { outboxPrefix } from '../../lib/contract/outbox-key.ts';
 import { hashPassword } from '../../lib/contract/password-hash.ts';
 import { formatPublicKey } from '../../lib/crypt4gh/index.ts';
-import { bytesOf } from '../../lib/demo/made-files.ts';
 import { type Engine, type EngineOptions, startEngine } from '../../lib/local/engine.ts';
 import { type AddedFile, addFile } from '../../lib/ops/archive/add-file.ts';
 import { readArchiveKeys } from '../../lib/ops/archive-keys.ts';
@@ -23,6 +22,7 @@ import { setDatasetEvent } from '../../lib/ops/commands/dataset.ts';
 import { localTarget } from '../../lib/ops/target.ts';
 import { assembly } from './assembly.ts';
 import { basic as basicHeader } from './http-request.ts';
+import { bytesOf } from './made-files.ts';
 import { type RawReply, type RawRequest, rawRequest } from './raw-http.ts';
 
 export interface LogLine {

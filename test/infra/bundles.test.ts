@@ -51,11 +51,11 @@ function assetOf(name: string): string {
 /** What esbuild says of a function's bundle. */
 function metafileOf(name: string) {
   const { outputs } = JSON.parse(readFileSync(join(folder, 'metafiles', `${metafiles[name]}.json`), 'utf8'));
-  const [bundle] = Object.values(outputs) as {
+  const bundle = Object.entries(outputs).find(([name]) => name.endsWith('.mjs'))?.[1] as {
     inputs: Record<string, { bytesInOutput: number }>;
     imports: { path: string; kind: string }[];
-  }[];
-  return bundle!;
+  };
+  return bundle;
 }
 
 /** Source files that esbuild found reachable from a function and kept bytes of. */

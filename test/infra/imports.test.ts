@@ -23,7 +23,7 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   client: ['crypt4gh'],
   cli: ['client', 'crypt4gh', 'terminal'],
   local: ['crypt4gh'],
-  demo: ['ops', 'crypt4gh', 'terminal'],
+  demo: ['ops', 'client', 'crypt4gh', 'terminal'],
   infra: [],
   lambdas: ['api', 'http', 'archive', 'export', 'direct', 'visas', 'stores', 'package.json'],
   'bin/settings.ts': ['infra'],

@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { generateKeyPair } from '../../lib/crypt4gh/index.ts';
-import { bytesOf } from '../../lib/demo/made-files.ts';
-import { receive } from '../../lib/demo/receive.ts';
 import { endings, inPlace, unfinishedUploads } from '../helpers/broken-calls.ts';
 import { BrokenExports, type Point, type Run } from '../helpers/broken-exports.ts';
+import { bytesOf } from '../helpers/made-files.ts';
+import { receive } from '../helpers/receive.ts';
 import { Service } from '../helpers/service.ts';
 
 /**

@@ -17,7 +17,7 @@ beforeAll(async () => {
 });
 afterAll(() => rm(folder, { recursive: true, force: true }));
 
-/** `npm run demo` after its synth, with a folder for temporary files of its own. */
+/** `npm run demo` with nothing to synthesize and a folder for temporary files of its own. */
 async function demo(onOutput: (stdout: string, kill: (signal: NodeJS.Signals) => void) => void = () => {}) {
   const script = join(import.meta.dirname, '../../bin/demo.ts');
   const child = spawn(process.execPath, [script], { cwd: folder, env: { ...process.env, TMPDIR: folder } });
@@ -110,7 +110,7 @@ describe('the demonstration fails, and names the step', () => {
   test('when the proxy refuses the administrator', async () => {
     const admin = { ...engine.connection.admin, password: 'a wrong one' };
     await expect(attempt({ connection: { ...engine.connection, admin } })).rejects.toThrow(
-      /^step \d+ failed, export .* as administrator: the proxy answered 401/,
+      /^step \d+ failed, export .* as administrator: .*user name or password is wrong/,
     );
   });
 });

@@ -1,10 +1,10 @@
 import { createHash, createPublicKey } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { bytesOf } from '../../lib/demo/made-files.ts';
-import { receive } from '../../lib/demo/receive.ts';
 import type { Fault } from '../../lib/local/endpoint/traffic.ts';
 import { keyVector, manifest, vectorFile } from '../helpers/crypt4gh-vectors.ts';
+import { bytesOf } from '../helpers/made-files.ts';
 import { expectProblem, type RawReply, type RawRequest, rawRequest } from '../helpers/raw-http.ts';
+import { receive } from '../helpers/receive.ts';
 import { basic, Service, until } from '../helpers/service.ts';
 
 /** `POST /export`: everything that is refused is a problem document, and publishes nothing. */

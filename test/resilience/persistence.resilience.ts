@@ -9,12 +9,12 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { connection } from '../../lib/contract/connection.ts';
 import { hashPassword } from '../../lib/contract/password-hash.ts';
 import { generateKeyPair } from '../../lib/crypt4gh/index.ts';
-import { bytesOf } from '../../lib/demo/made-files.ts';
-import { receive } from '../../lib/demo/receive.ts';
 import { startEngine } from '../../lib/local/engine.ts';
 import { localTarget } from '../../lib/ops/target.ts';
 import { assembly } from '../helpers/assembly.ts';
 import { sha256 } from '../helpers/crypt4gh-vectors.ts';
+import { bytesOf } from '../helpers/made-files.ts';
+import { receive } from '../helpers/receive.ts';
 import { basic, Service, until } from '../helpers/service.ts';
 
 let folder: string;

@@ -1,10 +1,10 @@
 import { ListMultipartUploadsCommand } from '@aws-sdk/client-s3';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { generateKeyPair } from '../../lib/crypt4gh/index.ts';
-import { bytesOf } from '../../lib/demo/made-files.ts';
 import type { AwsCall, Fault } from '../../lib/local/endpoint/traffic.ts';
 import { collect } from '../helpers/crypt4gh-vectors.ts';
 import { apis, documentedService, having, small, staged, whileFailing } from '../helpers/documented-calls.ts';
+import { bytesOf } from '../helpers/made-files.ts';
 import { readPlainly } from '../helpers/plain-crypt4gh.ts';
 import { expectProblem, type RawReply, rawRequest } from '../helpers/raw-http.ts';
 import { basic, Service } from '../helpers/service.ts';

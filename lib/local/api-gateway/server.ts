@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import { EngineError } from '../errors.ts';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { refuseForeign } from '../http.ts';
 import type { Functions } from '../lambda/functions.ts';
+import { listen } from '../listen.ts';
 import { AuthorizerRunner } from './authorizer.ts';
 import { readRequest } from './event.ts';
 import { type ExchangeContext, type ExchangeResult, type GatewayBehaviour, serve } from './exchange.ts';
@@ -101,23 +101,4 @@ function accessLine(format: string, result: ExchangeResult, known: Readonly<Reco
     'error.responseType': result.errorType,
   };
   return format.replace(/\$context\.([A-Za-z]+(?:\.[A-Za-z]+)*)/g, (_, name: string) => variables[name] ?? '-');
-}
-
-async function listen(server: Server, ports: readonly number[]): Promise<number> {
-  for (const port of ports) {
-    const bound = await new Promise<number | undefined>((resolve, reject) => {
-      const failed = (error: NodeJS.ErrnoException) => {
-        if (error.code === 'EADDRINUSE') resolve(undefined);
-        else reject(new EngineError(`port ${port} cannot be used: ${error.message}`, { cause: error }));
-      };
-      server.once('error', failed);
-      server.listen(port, '127.0.0.1', () => {
-        server.off('error', failed);
-        const address = server.address();
-        resolve(typeof address === 'object' && address ? address.port : port);
-      });
-    });
-    if (bound !== undefined) return bound;
-  }
-  throw new EngineError(`port ${ports.join(', ')} is taken; choose another one with --port`);
 }

@@ -23,6 +23,17 @@ export interface Invocation {
   kill(): void;
 }
 
+/** A function to which a debugger can attach: one process, started at once, without time limits. */
+export interface InspectedFunction {
+  /** Short name. */
+  readonly name: string;
+  /** Of the inspector, on 127.0.0.1. */
+  readonly port: number;
+}
+
+/** Time limit of a function that a person looks at step by step. */
+const unlimitedSeconds = 24 * 60 * 60;
+
 /** Receives each line that a function writes. */
 export type OnLog = (functionName: string, line: string) => void;
 
@@ -30,8 +41,13 @@ export type OnLog = (functionName: string, line: string) => void;
 export class Functions {
   readonly #pools: ReadonlyMap<string, Pool>;
 
-  constructor(definitions: readonly FunctionDefinition[], onLog: OnLog) {
-    this.#pools = new Map(definitions.map((definition) => [definition.arn, new Pool(definition, onLog)]));
+  constructor(definitions: readonly FunctionDefinition[], onLog: OnLog, inspected?: InspectedFunction) {
+    this.#pools = new Map(
+      definitions.map((definition) => {
+        const inspectPort = definition.name === inspected?.name ? inspected.port : undefined;
+        return [definition.arn, new Pool(definition, onLog, inspectPort)];
+      }),
+    );
   }
 
   /** Short names, for example `stage-file`. */
@@ -150,12 +166,15 @@ class Pool {
   readonly #idle: Worker[] = [];
   readonly #all = new Set<Worker>();
   readonly #waiting: ((worker: Worker) => void)[] = [];
+  readonly #inspectPort: number | undefined;
   #stopped = false;
 
-  constructor(definition: FunctionDefinition, onLog: OnLog) {
+  constructor(definition: FunctionDefinition, onLog: OnLog, inspectPort: number | undefined) {
     this.definition = definition;
-    this.timeoutSeconds = definition.timeoutSeconds;
+    this.timeoutSeconds = inspectPort === undefined ? definition.timeoutSeconds : unlimitedSeconds;
     this.#onLine = (line) => onLog(definition.name, line);
+    this.#inspectPort = inspectPort;
+    if (inspectPort !== undefined) this.#idle.push(this.#create());
   }
 
   async run(event: string, onChunk: OnChunk): Promise<{ outcome: Outcome; durationMs: number }> {
@@ -188,13 +207,15 @@ class Pool {
       if (idle.alive) return idle;
       this.#all.delete(idle);
     }
-    if (this.#all.size < workersPerFunction) return this.#create();
+    // One port serves one process.
+    const most = this.#inspectPort === undefined ? workersPerFunction : 1;
+    if (this.#all.size < most) return this.#create();
     return new Promise((resolve) => this.#waiting.push(resolve));
   }
 
   #create(): Worker {
     const { environment, memoryMb } = this.definition;
-    const worker = new Worker({ environment, memoryMb, onLine: this.#onLine });
+    const worker = new Worker({ environment, memoryMb, onLine: this.#onLine, inspectPort: this.#inspectPort });
     this.#all.add(worker);
     return worker;
   }

@@ -9,6 +9,8 @@ export interface WorkerOptions {
   readonly environment: Readonly<Record<string, string>>;
   readonly memoryMb: number;
   readonly onLine: (line: string) => void;
+  /** Port on which a debugger can attach. The initialisation then has no time limit. @default - none */
+  readonly inspectPort: number | undefined;
 }
 
 /** What becomes of one invocation. */
@@ -37,11 +39,15 @@ export class Worker {
   #passed = 0;
   #ended: { readonly bytes: number; readonly outcome: Outcome } | undefined;
 
-  constructor({ environment, memoryMb, onLine }: WorkerOptions) {
+  constructor({ environment, memoryMb, onLine, inspectPort }: WorkerOptions) {
     this.#child = fork(fileURLToPath(new URL('./worker-process.ts', import.meta.url)), [], {
       env: environment,
       // Lambda's limit is on the whole process; the rest is for what V8 does not count as old space.
-      execArgv: [`--max-old-space-size=${Math.floor(memoryMb * 0.9)}`, '--disable-warning=ExperimentalWarning'],
+      execArgv: [
+        `--max-old-space-size=${Math.floor(memoryMb * 0.9)}`,
+        '--disable-warning=ExperimentalWarning',
+        ...(inspectPort === undefined ? [] : [`--inspect=127.0.0.1:${inspectPort}`]),
+      ],
       serialization: 'advanced',
       stdio: ['ignore', 'pipe', 'pipe', 'ipc', 'pipe'],
     });
@@ -54,7 +60,7 @@ export class Worker {
     // A process that was killed breaks it; its exit says so.
     replies.on('error', () => {});
     replies.on('data', (chunk: Uint8Array) => this.#passOn(chunk));
-    this.#ready = this.#initialise();
+    this.#ready = this.#initialise(inspectPort === undefined ? initLimitMs : undefined);
   }
 
   /** Whether it can take another invocation. */
@@ -93,7 +99,7 @@ export class Worker {
     await exited;
   }
 
-  async #initialise(): Promise<Outcome | undefined> {
+  async #initialise(limitMs: number | undefined): Promise<Outcome | undefined> {
     const failed = this.#next();
     const { promise: ready, resolve } = Promise.withResolvers<undefined>();
     this.#child.on('error', () => this.#settle(exited('could not be started')));
@@ -108,10 +114,11 @@ export class Worker {
         this.#settleWhenPassed();
       }
     });
-    const timer = setTimeout(() => {
+    const expire = () => {
       this.#settle(timedOut('Init timed out'));
       this.kill();
-    }, initLimitMs);
+    };
+    const timer = limitMs === undefined ? undefined : setTimeout(expire, limitMs);
     const outcome = await Promise.race([ready, failed]);
     clearTimeout(timer);
     if (outcome) this.kill();

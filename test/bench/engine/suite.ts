@@ -10,7 +10,6 @@ import { getSignedUrl } from '@aws-sdk/s3-request-presigner';
 import { type Connection, connection } from '../../../lib/contract/connection.ts';
 import { outboxKey, outboxPrefix } from '../../../lib/contract/outbox-key.ts';
 import { formatPublicKey, generateKeyPair } from '../../../lib/crypt4gh/index.ts';
-import { bytesOf } from '../../../lib/demo/made-files.ts';
 import { type AddedFile, addFile } from '../../../lib/ops/archive/add-file.ts';
 import { readArchiveKeys } from '../../../lib/ops/archive-keys.ts';
 import { setDatasetEvent } from '../../../lib/ops/commands/dataset.ts';
@@ -19,6 +18,7 @@ import { localTarget } from '../../../lib/ops/target.ts';
 import { formatBytes, formatDuration } from '../../../lib/terminal/output.ts';
 import { assembly } from '../../helpers/assembly.ts';
 import { basic } from '../../helpers/http-request.ts';
+import { bytesOf } from '../../helpers/made-files.ts';
 import { Client } from '../data-out/client.ts';
 import { figure, median, type Report, ratio, verdict } from '../report.ts';
 

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { decryptSegments, openHeader, splitContainer } from '../crypt4gh/index.ts';
+import { decryptSegments, openHeader, splitContainer } from '../../lib/crypt4gh/index.ts';
 
 /** What a recipient got. Sizes in bytes, digests hex SHA-256. */
 export interface Received {

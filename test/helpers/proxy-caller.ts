@@ -1,13 +1,13 @@
 import * as z from 'zod';
-import type { Connection } from '../contract/connection.ts';
-import { expectThat } from './steps.ts';
+import type { Connection } from '../../lib/contract/connection.ts';
+import { basic } from './http-request.ts';
 
 const accepted = z.object({ message: z.string(), requestId: z.uuid() });
 const listing = z.object({
   statusCode: z.literal(200),
   files: z.array(z.object({ fileName: z.string(), size: z.number(), expiryDate: z.string().nullish() })),
 });
-export type ListedFile = z.infer<typeof listing>['files'][number];
+type ListedFile = z.infer<typeof listing>['files'][number];
 
 /** The proxy API as its callers use it: over HTTP, with their own credentials. */
 export class ProxyCaller {
@@ -21,9 +21,10 @@ export class ProxyCaller {
 
   /** As an administrator: `POST /export/fega`. @returns the request id */
   async exportDataset(order: { datasetId: string; visa: string; publicKey: string }): Promise<string> {
+    const { username, password } = this.#connection.admin;
     const response = await this.#fetch('export/fega', {
       method: 'POST',
-      headers: { Authorization: basic(this.#connection.admin), 'Content-Type': 'application/json' },
+      headers: { Authorization: basic(username, password), 'Content-Type': 'application/json' },
       body: JSON.stringify({
         id: order.datasetId,
         type: 'datasetId',
@@ -32,7 +33,7 @@ export class ProxyCaller {
       }),
     });
     const text = await response.text();
-    expectThat(response.status === 200, `the proxy answered ${response.status}: ${text}`);
+    if (response.status !== 200) throw new Error(`the proxy answered ${response.status}: ${text}`);
     return accepted.parse(JSON.parse(text)).requestId;
   }
 
@@ -40,7 +41,7 @@ export class ProxyCaller {
   async listOutbox(visa: string): Promise<readonly ListedFile[]> {
     const response = await this.#fetch('files?inbox=false', { headers: this.#researcher(visa) });
     const text = await response.text();
-    expectThat(response.status === 200, `the listing was answered with ${response.status}: ${text}`);
+    if (response.status !== 200) throw new Error(`the listing was answered with ${response.status}: ${text}`);
     return listing.parse(JSON.parse(text)).files;
   }
 
@@ -53,22 +54,19 @@ export class ProxyCaller {
     const redirect = await this.#fetch(path, { headers: this.#researcher(visa), redirect: 'manual' });
     await redirect.body?.cancel();
     const location = redirect.headers.get('location');
-    expectThat(redirect.status === 307 && location !== null, `expected a redirect, got ${redirect.status}`);
+    if (redirect.status !== 307 || location === null) throw new Error(`expected a redirect, got ${redirect.status}`);
     const response = await fetch(location, { signal: this.#signal });
-    expectThat(response.status === 200 && response.body !== null, `S3 answered ${response.status}`);
+    if (response.status !== 200 || response.body === null) throw new Error(`S3 answered ${response.status}`);
     return response.body;
   }
 
   #researcher(visa: string) {
-    return { Authorization: basic(this.#connection.archiveUser), 'X-GA4GH-Visa': visa };
+    const { username, password } = this.#connection.archiveUser;
+    return { Authorization: basic(username, password), 'X-GA4GH-Visa': visa };
   }
 
   #fetch(path: string, init: RequestInit): Promise<Response> {
     const base = this.#connection.proxyUrl.replace(/\/?$/, '/');
     return fetch(new URL(path, base), { ...init, signal: this.#signal });
   }
-}
-
-function basic({ username, password }: { username: string; password: string }): string {
-  return `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}`;
 }

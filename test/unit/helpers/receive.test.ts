@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { bytesOf } from '../../../lib/demo/made-files.ts';
-import { receive } from '../../../lib/demo/receive.ts';
 import { collect, containerOf, inChunks, manifest, privateKeyOf, sha256 } from '../../helpers/crypt4gh-vectors.ts';
+import { bytesOf } from '../../helpers/made-files.ts';
+import { receive } from '../../helpers/receive.ts';
 
 async function* stream(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
   yield* inChunks(bytes, 10_000);

@@ -1,6 +1,6 @@
 import { createCipheriv, createHash } from 'node:crypto';
 
-/** A file that the demonstration makes up. */
+/** A file that a test makes up. */
 export interface MadeFile {
   readonly path: string;
   readonly size: number;

@@ -1,0 +1,38 @@
+import { connect } from '../client/connection.ts';
+import { DataOutApi } from '../client/data-out.ts';
+import { ProxyApi } from '../client/proxy.ts';
+import { Transport } from '../client/transport.ts';
+import type { Connection } from '../contract/connection.ts';
+
+/** The people of the demonstration, each with their own credentials. Dispose of it at the end: it ends connections. */
+export class Users implements AsyncDisposable {
+  readonly transport = new Transport({ userAgent: 'data-out-demo' });
+  readonly #connection: Connection;
+
+  constructor(connection: Connection) {
+    this.#connection = connection;
+  }
+
+  /** Exports. */
+  administrator(): ProxyApi {
+    const { proxyUrl, admin } = this.#connection;
+    return new ProxyApi(connect({ proxyUrl, basic: async () => admin, transport: this.transport }));
+  }
+
+  /** Lists and downloads. */
+  researcher(visa: string): ProxyApi {
+    const { proxyUrl, archiveUser } = this.#connection;
+    const basic = async () => archiveUser;
+    return new ProxyApi(connect({ proxyUrl, basic, visa: async () => visa, transport: this.transport }));
+  }
+
+  /** Direct access. */
+  program(visa: string): DataOutApi {
+    const { dataOutUrl } = this.#connection;
+    return new DataOutApi(connect({ dataOutUrl, visa: async () => visa, transport: this.transport }));
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.transport.close();
+  }
+}

@@ -1,0 +1,147 @@
+import { appendFileSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { freshAssembly } from '../../../../lib/local/template/fresh-assembly.ts';
+
+/** In the place of the CDK's command: counts its runs, writes what it reads into a template and a bundle. */
+const fakeCdk = `
+const { appendFileSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } = require('node:fs');
+appendFileSync('runs', process.argv.slice(2).join(' ') + '\\n');
+const source = readFileSync('lambdas/a.ts', 'utf8');
+console.log('Bundling asset ...');
+if (existsSync('busy')) {
+  rmSync('busy');
+  console.error('Another CLI (PID=1) is currently synthing to cdk.out.');
+  process.exit(1);
+}
+if (source.includes('broken')) { console.error('a.ts:1: unexpected token'); process.exit(1); }
+mkdirSync('cdk.out/asset.abc', { recursive: true });
+writeFileSync('cdk.out/manifest.json', '{}');
+writeFileSync('cdk.out/performance-counters.json', String(process.hrtime.bigint()));
+writeFileSync('cdk.out/Some.template.json', JSON.stringify({ source }));
+`;
+
+let root: string;
+beforeEach(() => {
+  root = mkdtempSync(join(tmpdir(), 'data-out-synth-'));
+  write('node_modules/aws-cdk/bin/cdk', fakeCdk);
+  for (const path of [
+    'lambdas/a.ts',
+    'lib/visas/a.ts',
+    'lib/cli/a.ts',
+    'bin/settings.ts',
+    'package-lock.json',
+    'cdk.json',
+  ])
+    write(path, 'first');
+});
+afterEach(() => rmSync(root, { recursive: true, force: true }));
+
+const at = (path: string) => join(root, path);
+function write(path: string, text: string): void {
+  mkdirSync(dirname(at(path)), { recursive: true });
+  writeFileSync(at(path), text);
+}
+const runs = () => (existsSync(at('runs')) ? readFileSync(at('runs'), 'utf8').trim().split('\n').length : 0);
+
+test('the first time it synthesizes, and says so before', async () => {
+  let before: number | undefined;
+  const folder = await freshAssembly({
+    root,
+    onSynth: () => {
+      before = runs();
+    },
+  });
+  expect([folder, before, runs()]).toEqual([at('cdk.out'), 0, 1]);
+});
+
+test('with nothing changed it does not, also when a file is only touched', async () => {
+  await freshAssembly({ root });
+  write('lambdas/a.ts', 'first');
+  write('unrelated.md', 'a page');
+  await freshAssembly({ root, onSynth: () => expect.unreachable() });
+  expect(runs()).toBe(1);
+});
+
+describe('it synthesizes again', () => {
+  beforeEach(() => freshAssembly({ root }));
+
+  test.each(['lambdas/a.ts', 'lib/visas/a.ts', 'bin/settings.ts', 'package-lock.json', 'cdk.json'])(
+    'after another content of %s',
+    async (path) => {
+      appendFileSync(at(path), ' second');
+      await freshAssembly({ root });
+      expect(runs()).toBe(2);
+    },
+  );
+
+  test.each(['lib/visas/b.ts', 'lib/new/a.ts', 'config/trusted-issuers.json', 'tsconfig.json', 'cdk.context.json'])(
+    'after a new file %s',
+    async (path) => {
+      write(path, '');
+      await freshAssembly({ root });
+      expect(runs()).toBe(2);
+    },
+  );
+
+  test.each(['cdk.out/asset.abc', 'cdk.out/manifest.json', 'cdk.out/inputs.sha256'])('without %s', async (path) => {
+    rmSync(at(path), { recursive: true });
+    await freshAssembly({ root });
+    expect(runs()).toBe(2);
+  });
+
+  test('after something else has written the template', async () => {
+    write('cdk.out/Some.template.json', '{}');
+    await freshAssembly({ root });
+    expect(JSON.parse(readFileSync(at('cdk.out/Some.template.json'), 'utf8'))).toEqual({ source: 'first' });
+  });
+
+  test('but not after another synth with the same result', async () => {
+    write('cdk.out/performance-counters.json', '{}');
+    await freshAssembly({ root });
+    expect(runs()).toBe(1);
+  });
+
+  test('but not for a part that no function holds', async () => {
+    write('lib/cli/a.ts', 'second');
+    await freshAssembly({ root });
+    expect(runs()).toBe(1);
+  });
+});
+
+test('a synth that fails says why, and the next call tries again', async () => {
+  write('lambdas/a.ts', 'broken');
+  await expect(freshAssembly({ root })).rejects.toThrow('a.ts:1: unexpected token');
+  await expect(freshAssembly({ root })).rejects.toThrow('The synth of the template failed');
+  write('lambdas/a.ts', 'mended');
+  await freshAssembly({ root });
+  expect(runs()).toBe(3);
+});
+
+test('a synth of another process is waited for', async () => {
+  write('busy', '');
+  await freshAssembly({ root });
+  expect([runs(), existsSync(at('cdk.out/manifest.json'))]).toEqual([2, true]);
+});
+
+test('two at the same time share one synth', async () => {
+  await Promise.all([freshAssembly({ root }), freshAssembly({ root })]);
+  expect(runs()).toBe(1);
+});
+
+test('a lock of a process that has ended is taken over', async () => {
+  write('cdk.out/inputs.lock', '999999999');
+  await freshAssembly({ root });
+  expect([runs(), existsSync(at('cdk.out/inputs.lock'))]).toEqual([1, false]);
+});
+
+test('a signal ends the synth, and the next call does it', async () => {
+  const ending = new AbortController();
+  await expect(
+    freshAssembly({ root, signal: ending.signal, onSynth: () => setImmediate(() => ending.abort()) }),
+  ).rejects.toThrow('abort');
+  const before = runs();
+  await freshAssembly({ root });
+  expect(runs()).toBe(before + 1);
+});
