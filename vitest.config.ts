@@ -23,6 +23,8 @@ export default defineConfig({
       provider: 'istanbul',
       include: ['lib/**/*.ts', 'lambdas/**/*.ts', 'bin/**/*.ts'],
       reporter: ['text-summary', 'json-summary'],
+      // Percent; two below what a whole run measured: 94 and 86.
+      thresholds: { lines: 92, branches: 84 },
     },
     projects: [
       {

@@ -119,7 +119,7 @@ async function bundleClient(outDir: string): Promise<readonly string[]> {
 async function bundleDependency(library: string): Promise<readonly string[]> {
   const { metafile } = await build({
     ...shared,
-    // It then does without require(), which whoever bundles the library again could declare a second time.
+    // For a browser, esbuild adds no require(). A project that bundles the library again may declare one itself.
     platform: 'browser',
     stdin: { contents: "export { pbkdf } from 'bcrypt-pbkdf';", resolveDir: root },
     outfile: join(library, 'bcrypt-pbkdf.js'),

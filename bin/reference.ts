@@ -1,7 +1,9 @@
 #!/usr/bin/env node
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, realpath, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, relative } from 'node:path';
+import { isVariableDeclaration, type Node } from 'typescript/unstable/ast';
+import { API, SymbolFlags } from 'typescript/unstable/sync';
 import { buildLibrary } from './build.ts';
 
 /** Where the page stands in this tree. */
@@ -26,72 +28,75 @@ const sections: readonly (readonly [title: string, files: readonly string[]])[] 
 /** One exported name with its docstring. */
 export interface Documented {
   readonly name: string;
-  readonly kind: string;
   /** Text and tags, without the comment signs. */
   readonly comment: string;
   /** As the compiler writes it in declarations; overloads together. */
   readonly declaration: string;
 }
 
-/**
- * The exports of a declaration file, from the compiler's own layout of it: a statement begins at the line's start. That of
- * a class or interface ends at a brace there; a brace of a type may be followed by the rest of a union, so all others end
- * at a semicolon, which is neither a member's nor a comment's.
- */
-function parseDeclarations(text: string): Documented[] {
-  const found = new Map<string, Documented>();
-  const statement =
-    /(?:^\/\*\*((?:(?!\*\/)[\s\S])*)\*\/\n)?^(export (?:declare )?(?:(?:abstract )?(?:class|interface) [\s\S]*?(?<=^})|(?:function|const|type) [\s\S]*?(?<=^(?! {4}| \*).*;)))$/gm;
-  for (const [, comment = '', declaration = ''] of text.matchAll(statement)) {
-    const [, kind = '', name = ''] = /(function|class|interface|const|type) (\w+)/.exec(declaration) ?? [];
-    const overloaded = found.get(name);
-    found.set(name, {
-      name,
-      kind,
-      comment: overloaded?.comment ?? comment.replaceAll(/^ *\* ?/gm, '').trim(),
-      declaration: overloaded === undefined ? declaration : `${overloaded.declaration}\n${declaration}`,
-    });
-  }
-  return [...found.values()];
-}
-
-/** Every name that the library exports, by section. @throws Error when one is in no section. */
+/** Every name that the library exports, by section. @throws Error when one is in no section */
 export async function documentedExports(): Promise<Map<string, Documented[]>> {
-  const folder = await mkdtemp(join(tmpdir(), 'data-out-reference-'));
+  const folder = await realpath(await mkdtemp(join(tmpdir(), 'data-out-reference-')));
   try {
     await buildLibrary(folder);
-    const declarations = (file: string) => readFile(join(folder, `${file}.d.ts`), 'utf8');
-    const exported = exportedNames(await declarations('index'));
-    const documented = new Map<string, Documented[]>();
-    for (const [title, files] of sections) {
-      const all = (await Promise.all(files.map(declarations))).map(parseDeclarations);
-      const names = all.flatMap((list, index) => list.filter(({ name }) => isExported(exported, files[index], name)));
-      documented.set(title, names);
-    }
-    const missing = new Set([...exported.values()].flatMap((names) => [...names]));
-    for (const { name } of [...documented.values()].flat()) missing.delete(name);
-    missing.delete('*');
-    if (missing.size > 0) throw new Error(`these exports are in no section or have no declaration: ${[...missing]}`);
-    return documented;
+    const compilerOptions = { module: 'nodenext', target: 'es2024' };
+    await writeFile(join(folder, 'tsconfig.json'), JSON.stringify({ compilerOptions, files: ['index.d.ts'] }));
+    const exported = readExports(folder);
+    const documented = sections.map(
+      ([title, files]) => [title, files.flatMap((file) => exported.get(file) ?? [])] as const,
+    );
+    const listed = new Set(sections.flatMap(([, files]) => files));
+    const missing = [...exported.keys()].filter((file) => !listed.has(file));
+    if (missing.length > 0) throw new Error(`these files have exports and are in no section: ${missing}`);
+    return new Map(documented);
   } finally {
     await rm(folder, { recursive: true });
   }
 }
 
-/** Names by the file they come from; `*` for all. */
-function exportedNames(index: string): Map<string, Set<string>> {
-  const statements = index.matchAll(/^export (?:type )?(?:\{([^}]*)\}|\*) from '\.\/([\w/-]+)\.js';$/gm);
-  return new Map(
-    [...statements].map(([, list = '*', file = '']) => {
-      const names = list.split(',').map((part) => part.replace(/\btype\b/, '').trim());
-      return [file, new Set(names.filter((name) => name !== ''))];
-    }),
-  );
+/**
+ * The exports of the library in `folder` by the file that declares them, in the order of that file. The compiler's own
+ * interface is marked unstable. It is used here alone, and the version of the compiler is exact.
+ */
+function readExports(folder: string): Map<string, Documented[]> {
+  const api = new API();
+  try {
+    const config = join(folder, 'tsconfig.json');
+    const project = api.updateSnapshot({ openProjects: [config] }).getProject(config);
+    const index = project?.program.getSourceFile(join(folder, 'index.d.ts'));
+    const library = index && project?.checker.getSymbolAtLocation(index);
+    if (!project || !library) throw new Error('the compiler finds no declarations of the library');
+    const { checker } = project;
+    const found = checker.getExportsOfModule(library).map((symbol) => {
+      const declared = symbol.flags & SymbolFlags.Alias ? checker.getAliasedSymbol(symbol) : symbol;
+      const nodes = declared.declarations.flatMap((each) => each.resolve(project) ?? []).map(statementOf);
+      const [first] = nodes;
+      if (!first) throw new Error(`the compiler finds no declaration of ${symbol.name}`);
+      const declaration = nodes.map((node) => node.getText()).join('\n');
+      const file = relative(folder, first.getSourceFile().fileName).replace(/\.d\.ts$/, '');
+      return { file, position: first.pos, name: symbol.name, comment: commentOf(first), declaration };
+    });
+    return Map.groupBy(
+      found.toSorted((a, b) => a.position - b.position),
+      ({ file }) => file,
+    );
+  } finally {
+    api.close();
+  }
 }
 
-function isExported(exported: ReadonlyMap<string, ReadonlySet<string>>, file: string | undefined, name: string) {
-  const names = exported.get(file ?? '');
-  return names?.has(name) === true || names?.has('*') === true;
+/** The whole statement: that of a constant is two levels above the symbol's own node. */
+function statementOf(node: Node): Node {
+  return isVariableDeclaration(node) ? node.parent.parent : node;
+}
+
+/** The docstring without the comment signs. */
+function commentOf(node: Node): string {
+  const comment = node.jsDoc?.at(-1)?.getText() ?? '/***/';
+  return comment
+    .slice('/**'.length, -'*/'.length)
+    .replaceAll(/^ *\* ?/gm, '')
+    .trim();
 }
 
 /** The page, from the docstrings. */

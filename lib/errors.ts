@@ -31,12 +31,15 @@ export interface Violation {
   readonly message: string;
 }
 
-/** A request can break a rule in every few bytes of its body. A longer list would be no help, and a large reply. */
+/**
+ * Most violations that one reply lists. A request can break a rule in every few bytes of its body, and the reply would
+ * grow with it.
+ */
 const mostViolations = 20;
 
 /**
- * The caller must correct the input. Each violation names its field. Of more than 20 the first are listed, then an entry that
- * says how many more there are.
+ * The caller must correct the input. Each violation names its field. The first 20 are listed; one more entry says how
+ * many are not.
  */
 export class InvalidRequestError extends DataOutError {
   readonly code = 'invalid_request';
@@ -55,17 +58,17 @@ export class UnauthenticatedError extends DataOutError {
   readonly code = 'unauthenticated';
 }
 
-/** The credentials are good, and still do not allow this. */
+/** The credentials are valid, but do not allow this. */
 export class ForbiddenError extends DataOutError {
   readonly code = 'forbidden';
 }
 
-/** There is nothing of that name for this caller; never says whether another caller would find it. */
+/** This caller has nothing of that name. The error does not say whether another caller would find it. */
 export class NotFoundError extends DataOutError {
   readonly code = 'not_found';
 }
 
-/** What the caller named with `If-Match` is not what there is now: whoever resumes must begin again. */
+/** The file is not the one that `If-Match` names: the caller must start again. */
 export class PreconditionFailedError extends DataOutError {
   readonly code = 'precondition_failed';
 }
@@ -127,7 +130,7 @@ export class ArchiveDamagedError extends DataOutError {
   }
 }
 
-/** The catalogue says that a body is in a bucket which is not in the settings: the operator adds it there, or corrects the row. */
+/** The catalogue names a bucket that is not in the settings: the operator adds the bucket there, or corrects the row. */
 export class ArchiveLocationUnknownError extends ArchiveDamagedError {
   override readonly code = 'archive_location_unknown';
   constructor(location: string) {

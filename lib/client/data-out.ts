@@ -35,7 +35,7 @@ export interface FileQuery {
   readonly coordinates?: { readonly start: number; readonly end: number } | undefined;
 }
 
-const DATASET_FILES_BYTES = 512 * 1024 * 1024;
+const datasetFilesBytes = 512 * 1024 * 1024;
 
 const bearer = (visa: string) => ({ headers: { authorization: `Bearer ${visa}` } });
 const asReader: Credentials = ({ visa }) => bearer(visa);
@@ -211,7 +211,7 @@ export class DataOutApi {
         ...(choice && { choice }),
       });
       try {
-        return await readJson(reply, DATASET_FILES_BYTES);
+        return await readJson(reply, datasetFilesBytes);
       } catch (error) {
         await backoff.failed(error);
       }

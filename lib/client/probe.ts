@@ -25,7 +25,7 @@ export interface Probe {
 
 /** Told by undici of each connection that is ready, with its socket. */
 const connected = 'undici:client:connected';
-const PROBE_BYTES = 4 * 1024 * 1024;
+const probeBytes = 4 * 1024 * 1024;
 
 /**
  * Asks for something that needs no credentials, and looks at the connection.
@@ -43,7 +43,7 @@ export async function probe(transport: Transport, url: URL, signal: AbortSignal 
     const sent = transport.timing.now().getTime();
     const reply = await transport.send({ url, signal });
     const received = transport.timing.now().getTime();
-    const text = await reply.text(PROBE_BYTES);
+    const text = await reply.text(probeBytes);
     const date = new Date(reply.header('date') ?? '');
     return {
       status: reply.status,

@@ -6,7 +6,7 @@ import type { TransportReply } from './transport.ts';
 const later = new Set([408, 425, 429, 500, 502, 503, 504]);
 
 /** A problem document is short. */
-const PROBLEM_BYTES = 64 * 1024;
+const problemBytes = 64 * 1024;
 
 /**
  * The error that a refusing reply is, with the service's own words (RFC 9457, or DRS's Error). Reads the reply to its end.
@@ -86,7 +86,7 @@ async function problemIn(reply: TransportReply): Promise<Problem> {
     return {};
   }
   try {
-    const parsed: unknown = JSON.parse(await reply.text(PROBLEM_BYTES));
+    const parsed: unknown = JSON.parse(await reply.text(problemBytes));
     if (typeof parsed !== 'object' || parsed === null) return {};
     const text = (name: string) => {
       const value = (parsed as Record<string, unknown>)[name];

@@ -38,16 +38,16 @@ export interface ExportRequest {
 }
 
 /** Rows that are asked for at once. */
-const ROWS_PER_PAGE = 10_000;
+const rowsPerPage = 10_000;
 /** A row has about 300 bytes; more of the service's pages than this are no listing. */
-const PAGE_BYTES = 64 * 1024 * 1024;
+const pageBytes = 64 * 1024 * 1024;
 
 /** Twice this, and the other headers, are within what a gateway takes. */
-const MOST_TWICE_BYTES = 4_500;
+const mostTwiceBytes = 4_500;
 
 const asResearcher: Credentials = ({ visa, basic }) => ({
   // Both ways: some intermediaries take the first away. A long passport fits only once.
-  ...(visa.length <= MOST_TWICE_BYTES && { proxyAuthorization: `Bearer ${visa}` }),
+  ...(visa.length <= mostTwiceBytes && { proxyAuthorization: `Bearer ${visa}` }),
   headers: { 'x-ga4gh-visa': visa, ...(basic !== undefined && { authorization: basic }) },
 });
 
@@ -75,14 +75,14 @@ export class ProxyApi {
   async *list(options: { signal?: AbortSignal | undefined } = {}): AsyncGenerator<ListedFile, void, undefined> {
     let before: string | undefined;
     for (let page = 0; ; page += 1) {
-      const { files } = await this.listPage({ page, perPage: ROWS_PER_PAGE, ...options });
+      const { files } = await this.listPage({ page, perPage: rowsPerPage, ...options });
       const first = files[0]?.name;
       if (first !== undefined && first === before) {
         throw new ClientError('protocol', 'the service gives the same page of its listing again and again');
       }
       before = first;
       yield* files;
-      if (files.length < ROWS_PER_PAGE) return;
+      if (files.length < rowsPerPage) return;
     }
   }
 
@@ -96,7 +96,7 @@ export class ProxyApi {
     const url = this.#at('files');
     url.search = new URLSearchParams({ inbox: 'false', page: `${page}`, per_page: `${perPage}` }).toString();
     // A listing that breaks off does not parse: then the whole page is asked for again.
-    const parsed = await this.#repeated('the listing', { url, signal }, (reply) => readJson(reply, PAGE_BYTES));
+    const parsed = await this.#repeated('the listing', { url, signal }, (reply) => readJson(reply, pageBytes));
     return { files: rowsOf(parsed, 'files').map(listedFile) };
   }
 

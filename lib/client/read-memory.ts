@@ -1,9 +1,9 @@
 /** Bytes of one slab. */
-const SLAB_BYTES = 1024 * 1024;
+const slabBytes = 1024 * 1024;
 /** When less than this is left of a slab, the next one begins. */
-const LEAST_READ_BYTES = 256 * 1024;
+const leastReadBytes = 256 * 1024;
 /** Slabs that wait to be used again. */
-const MOST_FREE = 32;
+const mostFree = 32;
 
 interface Slab {
   readonly memory: Buffer;
@@ -23,7 +23,7 @@ export class ReadMemory {
 
   /** Where the next read goes. */
   next(): Buffer {
-    if (this.#slab && SLAB_BYTES - this.#slab.filled < LEAST_READ_BYTES) {
+    if (this.#slab && slabBytes - this.#slab.filled < leastReadBytes) {
       this.#slab.isFull = true;
       reuse(this.#slab);
       this.#slab = undefined;
@@ -56,7 +56,7 @@ export function giveBack(chunks: Iterable<Uint8Array>): void {
 }
 
 function reuse(slab: Slab): void {
-  if (!slab.isFull || slab.done !== slab.filled || free.length >= MOST_FREE) return;
+  if (!slab.isFull || slab.done !== slab.filled || free.length >= mostFree) return;
   slab.filled = 0;
   slab.done = 0;
   slab.isFull = false;
@@ -64,7 +64,7 @@ function reuse(slab: Slab): void {
 }
 
 function made(): Slab {
-  const slab = { memory: Buffer.allocUnsafeSlow(SLAB_BYTES), filled: 0, done: 0, isFull: false };
+  const slab = { memory: Buffer.allocUnsafeSlow(slabBytes), filled: 0, done: 0, isFull: false };
   slabs.set(slab.memory.buffer, slab);
   return slab;
 }

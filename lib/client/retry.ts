@@ -13,7 +13,7 @@ export interface RetryPolicy {
 export const defaultRetryPolicy: RetryPolicy = { attempts: 10, firstDelayMs: 250, longestDelayMs: 30_000 };
 
 /** Longest wait that a reply may ask for, in milliseconds. */
-const LONGEST_RETRY_AFTER_MS = 300_000;
+const longestRetryAfterMs = 300_000;
 
 /** Counts the failures of one piece of work and waits between its attempts. */
 export class Backoff {
@@ -46,7 +46,7 @@ export class Backoff {
     const { attempts, firstDelayMs, longestDelayMs } = this.#policy;
     if (this.#failures >= attempts) throw error;
     const step = Math.min(longestDelayMs, firstDelayMs * 2 ** (this.#failures - 1));
-    const asked = Math.min(error.retryAfterMs ?? 0, LONGEST_RETRY_AFTER_MS);
+    const asked = Math.min(error.retryAfterMs ?? 0, longestRetryAfterMs);
     // Above what was asked for, never below it.
     const delay = Math.max(step, asked) * (asked >= step ? 1 : 0.5) + step * 0.5 * this.#timing.random();
     try {

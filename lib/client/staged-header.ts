@@ -4,7 +4,7 @@ import { StagedFile } from './download/staged-file.ts';
 import type { ProxyApi } from './proxy.ts';
 
 /** First guess at what holds a header; that of one recipient has 124 bytes. */
-const FIRST_BYTES = 64 * 1024;
+const firstBytes = 64 * 1024;
 
 /**
  * The beginning of a staged container, as far as its header needs: to see who can read it before anything is downloaded.
@@ -21,7 +21,7 @@ export async function readStagedHeader(proxy: ProxyApi, name: string, signal: Ab
     transport,
     renewed: () => undefined,
   });
-  for (let wanted = FIRST_BYTES; ; wanted *= 4) {
+  for (let wanted = firstBytes; ; wanted *= 4) {
     const end = Math.min(wanted, size);
     const reply = await remote.get(end === size ? undefined : { start: 0, end }, undefined, signal);
     const chunks: Uint8Array[] = [];

@@ -45,13 +45,13 @@ export interface TransportReply {
   discard(): Promise<void>;
 }
 
-const DEFAULT_STALL_MS = 30_000;
-const DEFAULT_CONNECT_MS = 10_000;
+const defaultStallMs = 30_000;
+const defaultConnectMs = 10_000;
 /** Shorter than storage and load balancers keep an idle connection. */
-const KEEP_ALIVE_MS = 15_000;
+const keepAliveMs = 15_000;
 /** Bytes that have come and that nobody has taken yet, of one reply. */
-const HELD_BYTES = 1024 * 1024;
-const DEFAULT_TEXT_BYTES = 1024 * 1024;
+const heldBytes = 1024 * 1024;
+const defaultTextBytes = 1024 * 1024;
 
 /**
  * HTTP as the whole client does it: connections are kept and used again, forward proxies and additional certificate
@@ -99,7 +99,7 @@ export class Transport implements AsyncDisposable {
         headers: this.#headersOf(request),
         ...(body !== undefined && { body }),
         ...(signal !== undefined && { signal }),
-        highWaterMark: HELD_BYTES,
+        highWaterMark: heldBytes,
       });
       this.#known.add(url.origin);
       return asReply(reply, failure);
@@ -159,13 +159,13 @@ export class Transport implements AsyncDisposable {
   }
 
   #makeDispatcher(proxy: URL | undefined): Dispatcher {
-    const { stallMs = DEFAULT_STALL_MS, connectMs = DEFAULT_CONNECT_MS, extraAuthorities } = this.#settings;
+    const { stallMs = defaultStallMs, connectMs = defaultConnectMs, extraAuthorities } = this.#settings;
     const ca = extraAuthorities === undefined ? undefined : [...trustedAuthorities(), extraAuthorities];
     const tls = { timeout: connectMs, ...(ca && { ca }) };
     const options: Agent.Options = {
       headersTimeout: stallMs,
       bodyTimeout: stallMs,
-      keepAliveTimeout: KEEP_ALIVE_MS,
+      keepAliveTimeout: keepAliveMs,
       // One request at a time on a connection: behind a large reply no other must wait.
       pipelining: 1,
     };
@@ -187,7 +187,7 @@ function asReply(reply: Dispatcher.ResponseData, failure: (error: unknown) => un
   body.on('error', () => undefined);
   async function* bytes(): AsyncGenerator<Uint8Array, void, undefined> {
     try {
-      yield* chunksOf(body, HELD_BYTES);
+      yield* chunksOf(body, heldBytes);
     } catch (error) {
       throw failure(error);
     }
@@ -199,7 +199,7 @@ function asReply(reply: Dispatcher.ResponseData, failure: (error: unknown) => un
       return Array.isArray(value) ? value.join(', ') : value;
     },
     body: { [Symbol.asyncIterator]: bytes },
-    async text(maximumBytes = DEFAULT_TEXT_BYTES) {
+    async text(maximumBytes = defaultTextBytes) {
       const chunks: Uint8Array[] = [];
       let size = 0;
       for await (const chunk of bytes()) {

@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { outputs } from './outputs.ts';
 
-/** A file that the local engine leaves out would be a mistake of ours; a field that it adds later does no harm. */
+/** Every field is required. Unknown fields are allowed, so that a later engine can add some. */
 const credentials = z.object({ username: z.string().min(1), password: z.string().min(1) });
 const output = z.string().min(1);
 
@@ -52,5 +52,5 @@ export type Connection = z.infer<typeof connection>;
 
 /** Environment variable that names a connection file. */
 export const connectionVariable = 'DATA_OUT_CONNECTION';
-/** Where the connection file is when nothing names another, relative to the working directory. */
+/** Default place of the connection file, relative to the working directory. */
 export const defaultConnectionFile = '.local/connection.json';

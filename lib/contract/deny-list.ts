@@ -13,7 +13,10 @@ const text = z.string().min(1);
 const deniedToken = z.strictObject({
   iss: text,
   jti: text,
-  /** From then on the operator's tool drops the entry, which no message can need any more. Nothing else looks at it. */
+  /**
+   * From then on no waiting message can need the entry, and the operator's tool drops it. Only that tool reads this
+   * field.
+   */
   until: z.iso.datetime().optional(),
 });
 const deniedSubject = z.strictObject({ iss: text, sub: text });
@@ -34,8 +37,9 @@ export const denyListBytes = 65_536;
 export type DenyList = ReadonlySet<string>;
 
 /**
- * What an entry is compared by: SHA-256 in hex, of a subject its outbox prefix. Messages carry such hashes instead of
- * names. The text before a token's hash begins with no digit, so no token is ever taken for a subject.
+ * The form in which entries are compared: SHA-256 in hex; for a subject, its outbox prefix. Messages carry such hashes
+ * instead of names. The text that is hashed for a token begins with no digit, so a token never has the hash of a
+ * subject.
  */
 export function entryHash(entry: TokenId | Subject): string {
   if ('sub' in entry) return outboxPrefix(entry);

@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { identifier } from './messages.ts';
 
-/** What the function that describes files is asked: the file, and the dataset through which the caller may have it. */
+/** A request to the function that describes files: the file, and the dataset through which the caller may have it. */
 export const describeFileRequest = z.strictObject({ fileId: identifier, datasetId: identifier });
 export type DescribeFileRequest = z.infer<typeof describeFileRequest>;
 
@@ -14,14 +14,17 @@ const fileDescription = z.strictObject({
   size: z.number().int().nonnegative(),
   /** Strong entity tag, with its quotes: that of `GET /files/{fileId}`. */
   etag: z.string(),
-  /** When the catalogue took the file up, or else when its body was stored; ISO 8601 in UTC. */
+  /** When the catalogue recorded the file, or else when its body was stored; ISO 8601 in UTC. */
   createdAt: z.iso.datetime(),
-  /** Digests of these very bytes in lower-case hex; none that was made before an edit list, or of another size. */
+  /**
+   * Digests of exactly these bytes, in lower-case hex. A digest made before an edit list, or of another size, is left
+   * out.
+   */
   checksums: z.array(z.strictObject({ type: z.enum(['MD5', 'SHA256', 'SHA384', 'SHA512']), value: z.string() })),
 });
 export type FileDescription = z.infer<typeof fileDescription>;
 
-/** Its reply. Errors pass by their code alone: what went wrong in detail is in the function's own log. */
+/** The reply. An error is its code alone; the function's own log has the details. */
 export const describeFileReply = z.union([
   z.strictObject({ description: fileDescription }),
   z.strictObject({

@@ -1,6 +1,9 @@
 import { isOutboxFileName } from './outbox-key.ts';
 
-/** Prefix of short-lived containers in the outbox bucket. A recipient's part begins with 64 hex characters, so they never meet. */
+/**
+ * Prefix of short-lived containers in the outbox bucket. A recipient's prefix has 64 hex characters, so the two never
+ * overlap.
+ */
 export const directPrefix = 'direct/';
 
 /** Days after which the lifecycle rule of the bucket may remove an object under {@link directPrefix}. */
@@ -10,7 +13,7 @@ export const directExpiryDays = 1;
  * S3 key of a short-lived container: `direct/<digest>/<name>`.
  *
  * @param digest SHA-256 over all that decides the container's bytes, in lower-case hex: the same bytes, the same key.
- * @throws RangeError when `digest` is none, or `name` is not one safe path segment.
+ * @throws RangeError when `digest` is not a digest, or `name` is not one safe path segment.
  */
 export function directKey(digest: string, name: string): string {
   const key = `${directPrefix}${digest}/${name}`;

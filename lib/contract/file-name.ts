@@ -1,4 +1,4 @@
-/** Most file systems: bytes of one name. */
+/** Most bytes of a file name, on most file systems. */
 export const fileNameBytes = 255;
 
 /**
@@ -10,9 +10,10 @@ export function isDeviceName(name: string): boolean {
 }
 
 /**
- * A name under which every system can save a file, from untrusted text: one path segment that does not hide (no dot at its
- * beginning), does not show as another name, means no device, and has at most 255 bytes in UTF-8. Of a longer one the end is
- * kept, which has its extensions. What is replaced becomes `_`. Never empty; a name that is safe already stays as it is.
+ * A name under which every system can save a file, from untrusted text: one path segment that does not begin with a
+ * dot, has no invisible characters, is no device, and has at most 255 bytes in UTF-8. A longer name keeps its end,
+ * which has the extensions. Each character that is not allowed becomes `_`. The result is never empty; a safe name
+ * stays as it is.
  */
 export function safeFileName(text: string): string {
   const shown = text.toWellFormed().replace(/[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu, '');

@@ -1,5 +1,6 @@
 /**
- * Bytes of a file, on every reply about one, also on a reply without a body. There `Content-Length` does not arrive: API
- * Gateway counts that of a buffered reply anew, and renames the function's; for a streamed reply nothing is documented.
+ * Size of a file in bytes, on every reply about one. A reply without a body needs it, because `Content-Length` does not
+ * arrive: API Gateway sets its own on a buffered reply and renames the function's. For a streamed reply nothing is
+ * documented.
  */
 export const fileSizeHeader = 'X-File-Size';

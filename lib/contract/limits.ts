@@ -19,8 +19,8 @@ export const limits = {
   /** Rows of one page of `GET /files`, and the default. */
   filesPerPage: 50_000,
   /**
-   * A Crypt4GH header in the catalogue; one for a single reader has 124. A request to the RDS Data API has at most 4 MiB,
-   * and the header travels in hex.
+   * A Crypt4GH header in the catalogue; one for a single reader has 124 bytes. A request to the RDS Data API has at
+   * most 4 MiB, and the header travels in hex.
    */
   headerBytes: 1_500_000,
   /** Characters of an outbox file name. */

@@ -3,7 +3,7 @@ import { limits } from './limits.ts';
 
 /**
  * Dataset or file identifier, any text but control characters and lone surrogates: PostgreSQL's `text` cannot hold NUL
- * or a lone surrogate, so such a value could never be looked up, only fail for ever.
+ * or a lone surrogate, so looking up such a value would fail every time.
  */
 export const identifier = z
   .string()
@@ -12,8 +12,8 @@ export const identifier = z
   .regex(/^[^\p{Cc}\p{Cs}]*$/u, 'no control characters');
 
 /**
- * Body of a message on `export-requests`: the field's own export request message. Exactly one of `datasetId` and
- * `fileId`. Nothing in it has been verified.
+ * Body of a message on `export-requests`: the message that export consumers of Federated EGA read. Exactly one of
+ * `datasetId` and `fileId`. Nothing in it has been verified.
  */
 export const exportRequestMessage = z
   .strictObject({
@@ -28,13 +28,13 @@ export const exportRequestMessage = z
 export type ExportRequestMessage = z.infer<typeof exportRequestMessage>;
 
 /**
- * Names of the SQS message attributes of `export-requests`. They travel with the message for good, while a redrive from
- * the dead-letter queue gives it a new message id and a new time of sending.
+ * Names of the SQS message attributes of `export-requests`. They stay with the message. A redrive from the dead-letter
+ * queue gives it a new message id and a new time of sending.
  */
 export const exportRequestAttributes = {
-  /** UUID; without it the message id serves. */
+  /** UUID. If absent, the message id is used. */
   requestId: 'requestId',
-  /** When the proxy took the request, ISO 8601 in UTC; without it the time when the queue took the message serves. */
+  /** When the proxy took the request, ISO 8601 in UTC. If absent, the time when the queue took the message is used. */
   requestedAt: 'requestedAt',
   archiveKind: 'archiveKind',
 } as const;
@@ -53,11 +53,11 @@ export const fileExportMessage = z.strictObject({
   datasetId: identifier,
   /** Outbox prefix of the recipient, see `outboxPrefix`. */
   recipient: hash,
-  /** Raw X25519 public key, base64 of 32 bytes. The form alone is looked at here. */
+  /** Raw X25519 public key, base64 of 32 bytes. Only the form is checked here. */
   publicKey: z.base64().length(44),
   /**
-   * What the grant rests on besides `recipient`, as `entryHash` has it: the tokens, and the subjects of the others. Absent
-   * from messages of versions that knew no deny list.
+   * Hashes (`entryHash`) of what the grant depends on besides `recipient`: its tokens, and their other subjects.
+   * Messages of versions without a deny list lack it.
    */
   restsOn: z
     .array(hash)

@@ -12,7 +12,7 @@ const fileName = /^[A-Za-z0-9_-][A-Za-z0-9._-]*$/;
 
 /**
  * The recipient's part of the outbox: SHA-256 over `iss` and `sub`, in hex (64 characters). The length of `iss` goes
- * first, so that no two pairs run together into the same bytes.
+ * first, so that different pairs never give the same bytes.
  */
 export function outboxPrefix({ iss, sub }: Subject): string {
   return createHash('sha256')
@@ -20,7 +20,7 @@ export function outboxPrefix({ iss, sub }: Subject): string {
     .digest('hex');
 }
 
-/** Whether `name` can be the name of a staged container; everything else is answered like a file that is not there. */
+/** Whether `name` can be the name of a staged container; any other name is answered like a missing file. */
 export function isOutboxFileName(name: string): boolean {
   return name.length <= limits.fileNameLength && fileName.test(name);
 }

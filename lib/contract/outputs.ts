@@ -1,15 +1,15 @@
-/** Names of the two stacks of one deployment. @param stage none, or an empty one: the only deployment there is */
+/** Names of the two stacks of one deployment. @param stage the suffix of the names; absent or empty: none */
 export function stackNames(stage?: string): { readonly storage: string; readonly service: string } {
   const suffix = stage ? `-${stage}` : '';
   return { storage: `DataOutStorage${suffix}`, service: `DataOutService${suffix}` };
 }
 
 /**
- * CloudFormation outputs of the two stacks (their export-free `Outputs` keys). The operator's tool finds a deployed
- * stack by them, the local engine finds what it must fill by them.
+ * CloudFormation outputs of the two stacks: keys of `Outputs`, none of them exported. The operator's tool and the local
+ * engine find the stacks' resources by them.
  */
 export const outputs = {
-  /** Base URL of the proxy API, with stage, without a final slash being guaranteed. */
+  /** Base URL of the proxy API, with its stage. It may end in a slash or not. */
   proxyUrl: 'ProxyUrl',
   /** Base URL of the data-out API. */
   dataOutUrl: 'DataOutUrl',
@@ -27,5 +27,5 @@ export const outputs = {
   fileExportsDeadLetterQueueUrl: 'FileExportsDeadLetterQueueUrl',
 } as const;
 
-export type StackOutput = (typeof outputs)[keyof typeof outputs];
+type StackOutput = (typeof outputs)[keyof typeof outputs];
 export type StackOutputs = Readonly<Record<StackOutput, string>>;

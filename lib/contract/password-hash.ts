@@ -6,7 +6,7 @@ import { promisify } from 'node:util';
  * form, `$scrypt$ln=15,r=8,p=1$<salt>$<hash>`, salt and hash in base64 without padding. The operator's tool writes them,
  * the HTTP edge (`lib/api/passwords.ts`) compares.
  */
-export interface ScryptHash {
+interface ScryptHash {
   /** log2 of scrypt's N. */
   readonly ln: number;
   readonly r: number;
@@ -26,7 +26,7 @@ const costLimit = { memory: 128 * 2 ** 20, work: 256 * 2 ** 20 };
 const phc =
   /^\$scrypt\$ln=(\d{1,2}),r=(\d{1,3}),p=(\d{1,3})\$([A-Za-z0-9+/]{11,86}={0,2})\$([A-Za-z0-9+/]{22,86}={0,2})$/;
 
-/** The parts of a PHC string; `undefined` for anything else, and for costs no request should be made to pay. */
+/** The parts of a PHC string; `undefined` for anything else, and for a cost above the limit. */
 export function parseScryptHash(text: string): ScryptHash | undefined {
   const match = phc.exec(text);
   if (!match) return undefined;

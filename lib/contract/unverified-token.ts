@@ -1,4 +1,4 @@
-/** Claims of a token before it is verified: good for choosing and counting, never for trusting. */
+/** Claims of a token before it is verified. Use them to choose and count tokens; never trust them. */
 export type UnverifiedClaims = Readonly<Record<string, unknown>>;
 
 /** Claims of a JWS in compact form, which has three parts; `undefined` for anything else. */

@@ -3,12 +3,12 @@ import { DamagedBodyError } from './errors.ts';
 /** Plaintext bytes of a full segment (Crypt4GH § 3.4.2). */
 export const SEGMENT_BYTES = 65_536;
 /** Nonce and MAC bytes around the ciphertext (Crypt4GH § 3.4.2). */
-export const NONCE_BYTES = 12;
-export const MAC_BYTES = 16;
+export const nonceBytes = 12;
+export const macBytes = 16;
 /** Bytes that encryption adds to a segment, and to whatever else is sealed. */
-export const SEGMENT_OVERHEAD = NONCE_BYTES + MAC_BYTES;
+export const segmentOverhead = nonceBytes + macBytes;
 /** Bytes of a full segment in the body (Crypt4GH § 3.4.2). */
-export const ENCRYPTED_SEGMENT_BYTES = SEGMENT_BYTES + SEGMENT_OVERHEAD;
+export const ENCRYPTED_SEGMENT_BYTES = SEGMENT_BYTES + segmentOverhead;
 
 /** The size as a bigint. @throws RangeError when it is negative, no whole number, or a number above 2^53 - 1. */
 export function checkedSize(size: number | bigint, what: string): bigint {
@@ -34,7 +34,7 @@ export function encryptedBodySize(plain: bigint): bigint;
 export function encryptedBodySize(plain: number | bigint): number | bigint {
   const bytes = checkedSize(plain, 'a plaintext size');
   const segments = (bytes + BigInt(SEGMENT_BYTES) - 1n) / BigInt(SEGMENT_BYTES);
-  return sameKind(bytes + segments * BigInt(SEGMENT_OVERHEAD), plain);
+  return sameKind(bytes + segments * BigInt(segmentOverhead), plain);
 }
 
 /**
@@ -48,10 +48,10 @@ export function decryptedSize(body: number | bigint): number | bigint {
   const bytes = checkedSize(body, 'a body size');
   const full = bytes / BigInt(ENCRYPTED_SEGMENT_BYTES);
   const rest = bytes % BigInt(ENCRYPTED_SEGMENT_BYTES);
-  if (rest > 0n && rest < BigInt(SEGMENT_OVERHEAD)) {
+  if (rest > 0n && rest < BigInt(segmentOverhead)) {
     throw new DamagedBodyError('truncated-segment', Number(full), Number(bytes - rest), Number(bytes));
   }
-  const last = rest === 0n ? 0n : rest - BigInt(SEGMENT_OVERHEAD);
+  const last = rest === 0n ? 0n : rest - BigInt(segmentOverhead);
   return sameKind(full * BigInt(SEGMENT_BYTES) + last, body);
 }
 

@@ -17,7 +17,7 @@ import { deploymentDimension, metricNamespace, metricService, metrics } from '..
 import type { ServiceApi } from './service-api.ts';
 import type { ServiceFunction } from './service-function.ts';
 
-export interface AlarmsProps {
+interface AlarmsProps {
   /** Address that is subscribed to the topic. @default - none */
   readonly email: string | undefined;
 }
@@ -36,13 +36,13 @@ const period = Duration.minutes(5);
 
 /** Alarms on what needs a person. Each has an article of the same name in `docs/runbook.md`. */
 export class Alarms extends Construct {
-  /** Hears when an alarm goes off, and when it is over. */
+  /** Receives a message when an alarm goes off, and when it ends. */
   readonly topic: Topic;
 
   constructor(scope: Construct, id: string, props: AlarmsProps) {
     super(scope, id);
     this.topic = new Topic(this, 'Topic', { enforceSSL: true });
-    // A policy of its own takes the place of the one that SNS gives a topic, with which CloudWatch could publish.
+    // Our policy replaces the default one of SNS, which lets CloudWatch publish.
     this.topic.addToResourcePolicy(
       new PolicyStatement({
         principals: [new ServicePrincipal('cloudwatch.amazonaws.com')],

@@ -6,7 +6,8 @@ import { acknowledge } from './acknowledge.ts';
 
 /**
  * The role through which API Gateway writes the logs of all REST APIs of the account in this region. A stage with an
- * access log cannot be made before the account has one. It stays when the stack goes: other APIs may have come to use it.
+ * access log cannot be made before the account has one. It is kept when the stack is deleted, because other APIs may
+ * use it by then.
  */
 export class ApiGatewayLogRole extends Construct {
   constructor(scope: Construct, id: string) {
@@ -20,7 +21,7 @@ export class ApiGatewayLogRole extends Construct {
     role.applyRemovalPolicy(RemovalPolicy.RETAIN);
     acknowledge(
       role,
-      'API Gateway accepts a role for the whole account only with what this policy of AWS allows.',
+      'API Gateway accepts a role for the whole account only with the permissions of this AWS policy.',
       `AwsSolutions-IAM4[Policy::arn:<AWS::Partition>:iam::aws:policy/${policy}]`,
       `AwsSolutions-IAM4[Policy::arn:aws:iam::aws:policy/${policy}]`,
     );

@@ -14,7 +14,7 @@ export interface BucketProps {
   readonly accessLogs: IBucket;
 }
 
-/** What every new bucket that holds genomic data has in common. */
+/** Settings of every new bucket that holds genomic data. */
 export function privateBucket(props: BucketProps, prefix: string) {
   return {
     encryption: BucketEncryption.KMS,
@@ -42,7 +42,7 @@ export function publishedArn(bucket: Bucket, name: string): { arn: string; shown
   };
 }
 
-export interface ArchiveBodiesProps extends BucketProps {
+interface ArchiveBodiesProps extends BucketProps {
   /** @default - a new bucket */
   readonly existing: ExistingBucket | undefined;
   readonly others: readonly ExistingBucket[];
@@ -58,7 +58,7 @@ interface BodyBucket {
 
 /** The buckets with the encrypted bodies: a new one, or those that an ingestion pipeline fills already. */
 export class ArchiveBodies extends Construct {
-  /** The bucket of bodies whose catalogue row names none. */
+  /** The bucket of bodies whose catalogue row names no bucket. */
   readonly bucketName: string;
   readonly #buckets: readonly BodyBucket[];
 
@@ -78,8 +78,9 @@ export class ArchiveBodies extends Construct {
   }
 
   /**
-   * See size and entity tag of bodies, and that one is missing: without ListBucket S3 answers 403 instead of 404. IAM has
-   * one action for HEAD and GET, but S3 needs the key only to give out bytes: of a bucket under a customer key, none are.
+   * See size and entity tag of bodies, and whether one is missing: without ListBucket S3 answers 403 instead of 404.
+   * IAM has one action for HEAD and GET. S3 needs the key to give out bytes, so bodies under a customer key stay
+   * closed.
    */
   grantHead(grantee: Grantee): void {
     for (const { arn, shownArn } of this.#buckets) {

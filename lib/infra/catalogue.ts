@@ -17,7 +17,7 @@ import { allowReading, type ReadableSecret } from './secrets.ts';
 import type { Grantee } from './service-function.ts';
 import type { ExistingDatabase, NewDatabase } from './settings.ts';
 
-export interface CatalogueProps {
+interface CatalogueProps {
   readonly database: NewDatabase | ExistingDatabase;
   /** Makes the customer key of a new cluster and its secret. Not called for an existing one. */
   readonly newKey: () => Key;
@@ -95,7 +95,10 @@ export class Catalogue extends Construct {
     this.#grant(grantee, this.#reader, ['rds-data:ExecuteStatement']);
   }
 
-  /** Run statements in transactions as the owner of all tables, and know the other roles' passwords: for the migration alone. */
+  /**
+   * Run statements in transactions as the owner of all tables, and read the other roles' passwords: for the migration
+   * alone.
+   */
   grantMigrate(grantee: Grantee): void {
     this.#grant(grantee, this.#owner, [
       'rds-data:ExecuteStatement',
@@ -163,10 +166,10 @@ export class Catalogue extends Construct {
     const network = vpc as IVpc;
     acknowledge(
       vpc,
-      'Nothing but the database is in this network: no gateway, no peering, no function, and a security group that admits nobody. There is no traffic to record.',
+      'Nothing but the database is in this network: no gateway, no peering, no function, and a security group that admits no connection. There is no traffic to record.',
       'AwsSolutions-VPC7',
     );
-    // The Data API does not come through the network, so nobody is let in or out.
+    // The Data API does not use this network, so no connection is allowed in or out.
     const closed = new SecurityGroup(this, 'Closed', {
       vpc: network,
       description: 'data-out catalogue: no connections',
@@ -175,7 +178,7 @@ export class Catalogue extends Construct {
     const cluster = new DatabaseCluster(this, 'Cluster', {
       engine: DatabaseClusterEngine.auroraPostgres({ version: AuroraPostgresEngineVersion.VER_18_6 }),
       defaultDatabaseName: this.databaseName,
-      // RDS keeps and rotates the password; no value of it is ever in a template.
+      // RDS keeps and rotates the password; its value is never in a template.
       manageMasterUserPassword: true,
       credentials: Credentials.fromUsername('data_out', { encryptionKey: key }),
       writer: ClusterInstance.serverlessV2('writer', { publiclyAccessible: false, autoMinorVersionUpgrade: true }),

@@ -1,7 +1,7 @@
 import { RetentionDays } from 'aws-cdk-lib/aws-logs';
 import * as z from 'zod';
 import { archiveCredentialsPolicies } from '../contract/archive-credentials.ts';
-import { bucketNameFault } from './bucket-name.ts';
+import { bucketNameFault } from '../contract/bucket-name.ts';
 import type {
   ExistingBucket,
   ExistingDatabase,
@@ -16,7 +16,7 @@ export class SettingsError extends Error {
   override readonly name = 'SettingsError';
 }
 
-/** An object with these fields and no others. The type makes sure that none of `T` is forgotten. */
+/** An object with these fields and no others. The type makes sure that no field of `T` is forgotten. */
 const fields = <T extends object>(shape: Record<keyof T, z.ZodType>) =>
   z.strictObject(shape, { error: ({ code }) => (code === 'unrecognized_keys' ? undefined : 'expected an object') });
 const match = (pattern: RegExp, expected: string) => {
@@ -101,7 +101,7 @@ const schema = (database: z.ZodType) =>
     }),
   });
 
-/** Check every field, and report all that is wrong at once. @throws SettingsError */
+/** Check every field, and report all mistakes at once. @throws SettingsError */
 export function checkSettings(settings: Settings): void {
   const { database } = settings;
   const isExisting = typeof database === 'object' && database !== null && 'clusterArn' in database;
@@ -123,7 +123,7 @@ function nameOf(path: readonly PropertyKey[]): string {
     .replace(/^\./, '');
 }
 
-/** Every value that is no object, by the name of its field. */
+/** Every value that is not an object, by the name of its field. */
 function* leaves(value: unknown, path: readonly PropertyKey[] = []): Generator<readonly [string, unknown]> {
   if (typeof value !== 'object' || value === null) {
     if (value !== undefined) yield [nameOf(path), value];
@@ -133,7 +133,7 @@ function* leaves(value: unknown, path: readonly PropertyKey[] = []): Generator<r
     yield* leaves(inner, [...path, Array.isArray(value) ? Number(key) : key]);
 }
 
-/** What is wrong between fields, whatever else is. */
+/** Contradictions between fields. */
 function contradictions(values: ReadonlyMap<string, unknown>): readonly string[] {
   const [least, most] = [values.get('database.minCapacity'), values.get('database.maxCapacity')];
   return [

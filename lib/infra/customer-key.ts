@@ -6,11 +6,11 @@ export interface KeyUse {
   /** The service that uses the key for the caller. */
   readonly service: 's3' | 'secretsmanager' | 'sqs';
   readonly actions: readonly ('kms:Decrypt' | 'kms:GenerateDataKey')[];
-  /** @default - what is used is under no customer key, and nothing is granted */
+  /** @default - there is no customer key, and nothing is granted */
   readonly keyArn: string | undefined;
 }
 
-/** Let a caller use a customer key through one service only: ciphertext found elsewhere stays closed to it. */
+/** Let a caller use a customer key through one service only: it cannot decrypt ciphertext from elsewhere. */
 export function allowKey(
   grantee: Pick<Grantee, 'allow'>,
   scope: Construct,

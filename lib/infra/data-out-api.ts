@@ -14,7 +14,7 @@ import { OpenApiDocument } from './openapi-document.ts';
 import { ServiceApi, type ServiceApiProps } from './service-api.ts';
 import type { ServiceFunction } from './service-function.ts';
 
-export interface DataOutApiProps extends Omit<ServiceApiProps, 'challenge' | 'methodThrottling'> {
+interface DataOutApiProps extends Omit<ServiceApiProps, 'challenge' | 'methodThrottling'> {
   readonly serviceInfo: ServiceFunction;
   readonly authorizeVisa: ServiceFunction;
   readonly datasets: ServiceFunction;
@@ -26,7 +26,7 @@ export interface DataOutApiProps extends Omit<ServiceApiProps, 'challenge' | 'me
 const open = { authorizationType: AuthorizationType.NONE } as const;
 const streamed = { responseTransferMode: ResponseTransferMode.STREAM } as const;
 
-/** The data-out side's own API: datasets and files for whoever presents a visa, and GA4GH DRS over the same. */
+/** The data-out side's own API: datasets and files for callers with a visa, and GA4GH DRS over the same files. */
 export class DataOutApi extends ServiceApi {
   readonly #authorizer: RequestAuthorizer;
 
@@ -45,7 +45,7 @@ export class DataOutApi extends ServiceApi {
       // A visa that has expired is refused at once.
       resultsCacheTtl: Duration.seconds(0),
     });
-    this.#forEverybody(
+    this.#withoutCredentials(
       root.addResource('service-info').addMethod('GET', this.integrate(props.serviceInfo), open),
       'GA4GH service-info 1.0 is public by definition.',
     );
@@ -68,7 +68,7 @@ export class DataOutApi extends ServiceApi {
     );
   }
 
-  /** GA4GH DRS 1.5. The POST forms carry passports in the body, where no authorizer can see them: the function does. */
+  /** GA4GH DRS 1.5. The POST forms carry passports in the body, which no authorizer can see: the function verifies them. */
   #addDrs(root: IResource, drs: ServiceFunction): void {
     const base = root.addResource('ga4gh').addResource('drs').addResource('v1');
     const object = base.addResource('objects').addResource('{object_id}');
@@ -80,12 +80,12 @@ export class DataOutApi extends ServiceApi {
       [access, 'POST'],
       [object, 'OPTIONS'],
     ] as const) {
-      this.#forEverybody(
+      this.#withoutCredentials(
         resource.addMethod(method, integration, open),
-        'POST: the function verifies the passports in the body. OPTIONS says how to authenticate, to those who have not.',
+        'POST: the function verifies the passports in the body. OPTIONS tells callers how to authenticate.',
       );
     }
-    this.#forEverybody(
+    this.#withoutCredentials(
       base.addResource('service-info').addMethod('GET', integration, open),
       'GA4GH service-info 1.0 is public by definition.',
     );
@@ -106,7 +106,7 @@ export class DataOutApi extends ServiceApi {
     }
   }
 
-  #forEverybody(method: Method, reason: string): void {
+  #withoutCredentials(method: Method, reason: string): void {
     acknowledge(method, reason, 'AwsSolutions-APIG4', 'AwsSolutions-COG4');
   }
 }

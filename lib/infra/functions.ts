@@ -14,7 +14,7 @@ const apiTimeout = Duration.seconds(29);
  */
 const streamTimeout = Duration.minutes(5);
 
-/** All functions of the service, with what each may read and write in the storage stack. */
+/** All functions of the service, with the grants of each on the storage stack. */
 export class Functions extends Construct {
   readonly authorizeAdmin: ServiceFunction;
   readonly authorizeOutbox: ServiceFunction;
@@ -140,8 +140,8 @@ export class Functions extends Construct {
       verifiesVisas: true,
     });
 
-    // Size and checksums are those of the plaintext as the edit list of the stored header leaves it. Strangers reach the POST
-    // routes of DRS, so what opens headers is a function of its own, without a route. It reads no bodies.
+    // Size and checksums are those of the plaintext as the edit list of the stored header leaves it. Anyone can call
+    // the POST routes of DRS, so a function of its own opens the headers. It has no route and reads no bodies.
     this.describeFile = make('DescribeFile', {
       entry: 'data-out/describe-file.ts',
       description: 'Opens headers to describe files to DRS',
@@ -214,7 +214,7 @@ export class Functions extends Construct {
     return [this.migrate, this.protect];
   }
 
-  /** Functions of the proxy that somebody waits for, and of the data-out API that need no visa. */
+  /** Functions of the proxy that answer a waiting caller, and those of the data-out API that need no visa. */
   get answeringRequests(): readonly ServiceFunction[] {
     return [
       ...[this.authorizeAdmin, this.authorizeOutbox, this.exportRequest],

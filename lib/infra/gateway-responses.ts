@@ -21,8 +21,8 @@ export interface Challenge {
 }
 
 /**
- * Refusals: of the gateway when no credentials were sent at all, of an authorizer by a policy that denies. The authorizer
- * gives its reason along. Should the variable have no value, `detail` is empty and the rest holds.
+ * Refusals: of the gateway when no credentials were sent at all, of an authorizer by a policy that denies. The
+ * authorizer passes its reason on. Should the variable have no value, `detail` is empty and the rest holds.
  */
 const unauthorized = ({ header, detail }: Challenge): readonly GatewayProblem[] =>
   [
@@ -106,7 +106,7 @@ const problems: readonly GatewayProblem[] = [
     detail: 'The request took too long; try again later.',
     headers: { 'Retry-After': '15' },
   },
-  // The authorizer threw, or was not reached: nothing is known about the caller's credentials. Which of the two types API
+  // The authorizer threw, or was not reached: the caller's credentials are unchecked. Which of the two types API
   // Gateway gives depends on where it broke.
   ...[ResponseType.AUTHORIZER_FAILURE, ResponseType.AUTHORIZER_CONFIGURATION_ERROR].map((type) => ({
     type,

@@ -9,7 +9,7 @@ import { repository } from './bundling.ts';
 import type { ServiceApi } from './service-api.ts';
 import { ServiceFunction } from './service-function.ts';
 
-export interface OpenApiDocumentProps {
+interface OpenApiDocumentProps {
   readonly api: ServiceApi;
   /** Which document of `docs/openapi/`. */
   readonly name: 'proxy' | 'data-out';
@@ -17,14 +17,14 @@ export interface OpenApiDocumentProps {
   readonly logRetentionDays: number;
 }
 
-/** A parameter as far as API Gateway can check it: that it is there. It has no rules for values. */
+/** A parameter, as far as API Gateway can check it: it checks that one is present and has no rules for values. */
 interface Parameter {
   readonly name: string;
   readonly in: string;
   readonly required?: boolean;
 }
 
-/** The OpenAPI document of an API: served at `/openapi.json`, for everybody, and the source of what the gateway checks. */
+/** The OpenAPI document of an API: served at `/openapi.json` without credentials, and the source of the gateway's checks. */
 export class OpenApiDocument extends Construct {
   readonly #api: ServiceApi;
   readonly #paths: Readonly<Record<string, Readonly<Record<string, { readonly parameters?: readonly Parameter[] }>>>>;
@@ -33,7 +33,7 @@ export class OpenApiDocument extends Construct {
     super(scope, id);
     this.#api = api;
     this.#paths = parse(readFileSync(join(repository, 'docs/openapi', `${name}.yaml`), 'utf8')).paths;
-    // The last part of its path is the function's short name: another one for each document.
+    // The last part of its path is the function's short name, so each document has its own.
     const target = new ServiceFunction(this, name === 'proxy' ? 'ProxyOpenApi' : 'DataOutOpenApi', {
       entry: `${name}/openapi.ts`,
       description: 'Says how this API is used',
@@ -45,10 +45,10 @@ export class OpenApiDocument extends Construct {
     const method = api.api.root
       .addResource('openapi.json')
       .addMethod('GET', api.integrate(target), { authorizationType: AuthorizationType.NONE });
-    acknowledge(method, 'What the documentation says, without any data.', 'AwsSolutions-APIG4', 'AwsSolutions-COG4');
+    acknowledge(method, 'The reply is documentation and holds no data.', 'AwsSolutions-APIG4', 'AwsSolutions-COG4');
   }
 
-  /** What the gateway checks before it asks the function: that every query parameter and header is there that must be. */
+  /** The query parameters and headers without which the gateway refuses a request before it calls the function. */
   requiredParameters(method: string, path: string): Pick<MethodOptions, 'requestParameters'> {
     const operation = this.#paths[path]?.[method.toLowerCase()];
     if (!operation) throw new Error(`${method} ${path} is not in the document of ${this.#api.node.path}`);

@@ -7,19 +7,19 @@ import { type BucketProps, privateBucket, publishedArn } from './archive-bodies.
 import { allowKey, type KeyUse } from './customer-key.ts';
 import type { Grantee, Permission } from './service-function.ts';
 
-export interface OutboxProps extends BucketProps {
+interface OutboxProps extends BucketProps {
   /** Days after which a staged container is deleted. */
   readonly expiryDays: number;
 }
 
 /**
- * Keys of one recipient's part, for policies: a whole recipient hash and a slash. No key of direct access has a slash in
- * that place, so a grant on this pattern is none on what lies there.
+ * Keys of one recipient's part, for policies: a whole recipient hash and a slash. No key of direct access has a slash
+ * in that place, so this pattern matches none of them.
  */
 const ofARecipient = `${'?'.repeat(64)}/*`;
 const ofDirectAccess = `${directPrefix}*`;
 
-/** The bucket with the staged containers. Not versioned: what has expired must be gone. */
+/** The bucket with the staged containers. Not versioned: an expired container must be gone. */
 export class Outbox extends Construct {
   readonly bucketName: string;
   readonly #arn: string;
@@ -44,7 +44,10 @@ export class Outbox extends Construct {
     this.#expiryDays = props.expiryDays;
   }
 
-  /** List one recipient's part. The prefix must begin with a whole recipient hash, so nobody's code lists across recipients. */
+  /**
+   * List one recipient's part. The prefix must begin with a whole recipient hash, so that no function can list across
+   * recipients.
+   */
   grantList(grantee: Grantee): void {
     this.#allowListing(grantee, ofARecipient);
     grantee.configure(environment.outboxBucket, this.bucketName);
@@ -84,8 +87,8 @@ export class Outbox extends Construct {
   }
 
   /**
-   * ListBucket also makes S3 answer 404 instead of 403 for a container that is not there: for that, S3 takes the key that
-   * was asked for as the prefix.
+   * ListBucket also makes S3 answer 404 instead of 403 for a missing container: S3 then compares the requested key with
+   * the prefix.
    */
   #allowListing(grantee: Grantee, keys: string): void {
     const conditions = { StringLike: { 's3:prefix': keys } };

@@ -7,7 +7,7 @@ import { OpenApiDocument } from './openapi-document.ts';
 import { ServiceApi, type ServiceApiProps } from './service-api.ts';
 import type { ServiceFunction } from './service-function.ts';
 
-export interface ProxyApiProps extends Omit<ServiceApiProps, 'challenge' | 'methodThrottling'> {
+interface ProxyApiProps extends Omit<ServiceApiProps, 'challenge' | 'methodThrottling'> {
   readonly authorizeAdmin: ServiceFunction;
   readonly authorizeOutbox: ServiceFunction;
   readonly exportRequest: ServiceFunction;
@@ -55,8 +55,8 @@ export class ProxyApi extends ServiceApi {
     const behindOutbox = {
       authorizer: new RequestAuthorizer(this, 'Recipients', {
         handler: props.authorizeOutbox.function,
-        // Without one API Gateway never refuses by itself: the function says what is missing, and no client that sends the visa
-        // alone is refused where the settings let it.
+        // With no identity source API Gateway never refuses by itself. The function says what is missing, and a client
+        // that sends the visa alone passes where the settings allow it.
         identitySources: [],
         // A visa that has expired is refused at once, and no two callers share an answer.
         resultsCacheTtl: Duration.seconds(0),

@@ -20,9 +20,9 @@ export function workQueueNames(stage: string | undefined): { exportRequests: str
 }
 
 /**
- * What all queues have in common. A queue with visas has a customer key, so that a reader needs two grants, and disabling
- * the key closes the queue for everybody. SQS goes on with a data key for up to five minutes after that. Other
- * queues hold no secret, and SSE-SQS does for them.
+ * Settings of all queues. A queue with visas has a customer key, so that a reader needs two grants, and disabling the
+ * key closes the queue. SQS goes on with a data key for up to five minutes after that. Other queues hold no secret and
+ * use SSE-SQS.
  */
 function common(key: Key | undefined) {
   return {
@@ -49,7 +49,7 @@ function refuseMessages(queue: Queue, conditions: Record<string, Record<string, 
 /** Receives after which a message is put aside: the 2nd to 5th attempt follow the settings' delays. */
 const maxReceiveCount = 5;
 
-export interface DeadLettersProps {
+interface DeadLettersProps {
   /** Name of the work queue whose messages end here. */
   readonly source: string;
   /** Customer key of both queues. @default - SSE-SQS */
@@ -75,7 +75,7 @@ export class DeadLetters extends Construct {
   }
 }
 
-export interface WorkQueueProps {
+interface WorkQueueProps {
   readonly name: string;
   /** The only function that sends to the queue. */
   readonly sender: ServiceFunction;
@@ -115,8 +115,8 @@ export class WorkQueue extends Construct {
     allowKey(sender, this, keyUse(['kms:GenerateDataKey', 'kms:Decrypt']));
     sender.configure(props.variable, queueUrl);
 
-    // Not by SqsEventSource: it would grant the key for any use. The worker puts off the next receive of a message that
-    // failed; all else, Lambda does in its name.
+    // Not by SqsEventSource, which would grant the key for any use. The worker delays the next receive of a message
+    // that failed. Lambda does the rest under the worker's role.
     worker.allow({
       actions: ['ReceiveMessage', 'DeleteMessage', 'GetQueueAttributes', 'ChangeMessageVisibility'].map(
         (action) => `sqs:${action}`,

@@ -8,9 +8,9 @@ import { allowKey } from './customer-key.ts';
 import type { Grantee } from './service-function.ts';
 import type { ExistingSecret } from './settings.ts';
 
-export interface OperatorSecretProps {
+interface OperatorSecretProps {
   readonly description: string;
-  /** The document a new secret starts with: an empty list. It is in the template in clear, so it must hold nothing. */
+  /** The document a new secret starts with: an empty list. The template shows it in clear, so it must hold no secret. */
   readonly emptyDocument: string;
   /** Makes the customer key of a new secret. Not called for an existing one. */
   readonly newKey: () => Key;
@@ -53,7 +53,7 @@ export class OperatorSecret extends Construct {
     });
     acknowledge(
       secret,
-      'The secret holds a set: an operator adds and removes entries, such as the next key before the last one goes, and only the operator knows when.',
+      'The secret holds a list that an operator maintains. Only the operator knows when an entry, such as an old key, can be removed.',
       'AwsSolutions-SMG4',
     );
     this.secretArn = secret.secretArn;

@@ -28,14 +28,15 @@ export interface ServiceApiProps {
 }
 
 /**
- * What a log line says of a request. API Gateway fills in values as they are, so none is here that a caller can word:
- * a quotation mark in a path would end the text and begin fields of the caller's own. Which file was asked for is in the
- * functions' log lines. A caller may choose `requestId`, but only as a UUID; `extendedRequestId` is API Gateway's own.
+ * The fields of a log line. API Gateway fills in values without escaping them, so no field takes text from the caller:
+ * a quotation mark in a path would end the text and begin fields of the caller's own. Which file was asked for is in
+ * the functions' log lines. A caller may choose `requestId`, but only as a UUID; `extendedRequestId` is API Gateway's
+ * own.
  */
 const accessLogFormat = AccessLogFormat.custom(
   JSON.stringify({
     requestId: '$context.requestId',
-    // What AWS asks for when it is asked about a request.
+    // AWS support asks for it.
     extendedRequestId: '$context.extendedRequestId',
     time: '$context.requestTimeEpoch',
     method: '$context.httpMethod',
@@ -57,7 +58,7 @@ export class ServiceApi extends Construct {
   constructor(scope: Construct, id: string, props: ServiceApiProps) {
     super(scope, id);
     const { settings, methodThrottling = {} } = props;
-    // For every method the whole: a method with options of its own has none of the common ones.
+    // Every method gets all options: a method with options of its own loses the common ones.
     const methodOptions = ({ requestsPerSecond, burst }: Throttling) => ({
       // Execution logs would hold headers and bodies.
       loggingLevel: MethodLoggingLevel.OFF,

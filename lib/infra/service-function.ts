@@ -24,7 +24,7 @@ export interface ServiceFunctionProps {
   readonly timeout: Duration;
   /** Days to keep the logs. */
   readonly logRetentionDays: number;
-  /** Invocations at once, taken from what the account's functions share. @default - as many as those */
+  /** Most invocations at once, reserved from the account's limit. @default - no limit of its own */
   readonly reservedConcurrency?: number;
   /** Put the trusted issuers beside the bundle. @default false */
   readonly verifiesVisas?: boolean;
@@ -41,7 +41,7 @@ export interface Permission {
   readonly wildcard?: { readonly resource: string; readonly reason: string };
 }
 
-/** What a grant needs of a function: a way to add a permission and a way to add a setting. */
+/** A function as a grant sees it: it can receive a permission and a setting. */
 export interface Grantee {
   allow(permission: Permission): void;
   configure(name: EnvironmentVariable, value: string): void;
@@ -85,7 +85,7 @@ export class ServiceFunction extends Construct implements Grantee {
       systemLogLevelV2: SystemLogLevel.INFO,
       tracing: Tracing.ACTIVE,
       environment: { [environment.stackName]: Stack.of(this).stackName },
-      // A switch of the SDK's version 2.
+      // This setting is for version 2 of the SDK.
       awsSdkConnectionReuse: false,
       bundling: bundling({
         id,

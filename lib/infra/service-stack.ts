@@ -15,12 +15,12 @@ import { Redrive } from './redrive.ts';
 import type { Settings } from './settings.ts';
 import type { StorageStack } from './storage-stack.ts';
 
-export interface ServiceStackProps extends StackProps {
+interface ServiceStackProps extends StackProps {
   readonly settings: Settings;
   readonly storage: StorageStack;
 }
 
-/** What can be deployed again at any time: functions, queues, APIs, alarms. */
+/** Everything that can be deployed again at any time: functions, queues, APIs, alarms. */
 export class ServiceStack extends Stack {
   constructor(scope: Construct, id: string, props: ServiceStackProps) {
     super(scope, id, props);
@@ -101,11 +101,11 @@ export class ServiceStack extends Stack {
     this.#output('RedriveRoleArn', redrive.roleArn);
   }
 
-  /** The CDK keeps log groups unless told otherwise. Their names are generated: a kept one never blocks a later deployment. */
+  /** The CDK keeps log groups by default. Their names are generated, so a kept one never blocks a later deployment. */
   #deleteLogs({ runDuringDeployment }: Functions): void {
     const logGroups = { applyToResourceTypes: ['AWS::Logs::LogGroup'] };
     RemovalPolicies.of(this).destroy(logGroups);
-    // After the rollback that one of these causes, its log says why.
+    // When one of these causes a rollback, its log says why.
     for (const target of runDuringDeployment) {
       RemovalPolicies.of(target).retain({ ...logGroups, priority: AspectPriority.MUTATING + 1 });
     }

@@ -39,9 +39,9 @@ export interface Settings {
     readonly exportRequests: number;
     readonly fileExports: number;
     /**
-     * How many direct files are streamed at once, 1–1,000. A stream holds its function for up to five minutes, so without
-     * a limit one caller can take what all functions of the account share. It is set apart from the account's limit, which
-     * must leave 100 unreserved. @default - as many as the account has
+     * How many direct files are streamed at once, 1–1,000. A stream holds its function for up to five minutes, so
+     * without a limit one caller can take what all functions of the account share. It is reserved from the account's
+     * limit, of which 100 must stay unreserved. @default - no limit but the account's
      */
     readonly directFiles?: number;
   };
@@ -71,7 +71,7 @@ export interface Settings {
   readonly logRetentionDays: number;
   /**
    * Whether these logs outlive the service stack, until their days are over: they say who was given what, and why a
-   * deployment was rolled back. Of what runs inside a deployment they always do. @default 'keep'
+   * deployment was rolled back. The logs of functions that run inside a deployment are always kept. @default 'keep'
    */
   readonly logsOnDestroy?: 'keep' | 'delete';
   /**
@@ -92,7 +92,7 @@ export interface Settings {
   };
 }
 
-/** A limit that API Gateway keeps about, not exactly: past it, requests are answered with 429. */
+/** A limit that API Gateway keeps approximately: past it, requests are answered with 429. */
 export interface Throttling {
   /** Requests a second, 1–10,000. */
   readonly requestsPerSecond: number;

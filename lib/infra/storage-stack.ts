@@ -13,7 +13,7 @@ import { OperatorSecret } from './secrets.ts';
 import type { Grantee } from './service-function.ts';
 import type { Settings } from './settings.ts';
 
-/** What must survive: bodies, staged containers, catalogue, keys, secrets, and messages that failed. */
+/** Everything that must survive: bodies, staged containers, catalogue, keys, secrets, and messages that failed. */
 export class StorageStack extends Stack {
   readonly archive: ArchiveBodies;
   readonly outbox: Outbox;
@@ -30,7 +30,7 @@ export class StorageStack extends Stack {
     super(scope, id, props);
     const { settings } = props;
     // Every resource survives updates and the end of the stack, from the bucket policies to the network. Only a
-    // deployment that fails takes back what it made, which is empty.
+    // deployment that fails removes the resources that it made, which are empty.
     RemovalPolicies.of(this).retainOnUpdateOrDelete();
     const accessLogs = this.#accessLogs(settings.bucketLogRetentionDays);
 
@@ -111,7 +111,7 @@ export class StorageStack extends Stack {
     return new Key(this, id, { description, enableKeyRotation: true });
   }
 
-  /** Who fetched what: a download by presigned URL is recorded nowhere else. */
+  /** The only record of a download by presigned URL. */
   #accessLogs(retentionDays: number): IBucket {
     const bucket = new Bucket(this, 'AccessLogs', {
       // S3 delivers access logs to buckets with SSE-S3 only.
@@ -122,7 +122,7 @@ export class StorageStack extends Stack {
       minimumTLSVersion: 1.2,
       lifecycleRules: [{ id: 'expiry', expiration: Duration.days(retentionDays) }],
     });
-    acknowledge(bucket, 'Logging reads of the logs into the same bucket would feed itself.', 'AwsSolutions-S1');
+    acknowledge(bucket, 'A bucket that logs reads of its own logs would never stop writing.', 'AwsSolutions-S1');
     return bucket as IBucket;
   }
 }

@@ -1,7 +1,7 @@
 import { Annotations, type Stack } from 'aws-cdk-lib';
 import { trustedIssuersFile } from '../contract/environment.ts';
 
-/** Say at synth that nobody is trusted: the service would come up and refuse every visa. */
+/** Warn at synth that no issuer is trusted: the service would start, and refuse every visa. */
 export function warnThatNobodyIsTrusted(stack: Stack): void {
   Annotations.of(stack).addWarningV2(
     'data-out:nobody-is-trusted',

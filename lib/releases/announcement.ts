@@ -17,7 +17,7 @@ export function announcement(retirement: Retirement, date: Date): string {
     '',
     `- Where you deploy \`${imageTag}\`, deploy \`${replacementImageTag}\`. What runs already keeps running the broken version.`,
     `- Remove copies: in mirrors and caches, and locally with \`docker image ls | grep ${imageTag}\`.`,
-    `- Remove the Git tag from clones, so that nobody pushes it again: \`git tag --delete ${gitTag}\`.`,
+    `- Remove the Git tag from clones, so that no push brings it back: \`git tag --delete ${gitTag}\`.`,
     '',
   ].join('\n');
 }

@@ -2,7 +2,7 @@ import type { Findings } from './findings.ts';
 import { isMarked } from './repository.ts';
 import type { Retirement } from './request.ts';
 
-/** One point of the completion checklist (seed § 4.4). */
+/** One point of the completion checklist. */
 export interface ChecklistPoint {
   readonly point: 'image_deleted' | 'release_marked' | 'git_tag_deleted' | 'team_told';
   /** For people. */

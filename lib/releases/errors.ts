@@ -70,7 +70,7 @@ export function isTransient(error: unknown): error is RetirementError {
   return error instanceof RetirementError && transient.has(error.code);
 }
 
-/** Whether the platform answered that there is nothing of that name, or nothing for this token. */
+/** Whether the platform answered 404: the name does not exist, or this token may not see it. */
 export function isNotFound(error: unknown): error is RetirementError {
   return error instanceof RetirementError && error.status === 404;
 }

@@ -3,7 +3,7 @@ import type { Registry } from './registry.ts';
 import type { GitTag, Release, Repository, RepositoryFacts } from './repository.ts';
 import type { Retirement } from './request.ts';
 
-/** What there is before anything is changed. */
+/** The state of registry and repository before anything is changed. */
 export interface Findings {
   /** Versions that carry the image's tag. */
   readonly images: readonly ImageVersion[];
@@ -18,7 +18,7 @@ export interface Findings {
   readonly gitTag: GitTag | undefined;
 }
 
-/** Look at everything, with both tokens: one that does not hold is known before anything is changed. */
+/** Look at everything, with both tokens: a token that is refused stops the run before anything is changed. */
 export async function look(retirement: Retirement, registry: Registry, repository: Repository): Promise<Findings> {
   const versions = await registry.versions();
   const facts = await repository.facts();

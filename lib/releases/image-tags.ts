@@ -8,7 +8,7 @@ export interface ImageVersion {
   readonly createdAt: string;
 }
 
-/** The tag of a component's image: `<component_name>-<version>` (seed § 9, rule 1). */
+/** The tag of a component's image: `<component_name>-<version>`. */
 export function imageTag(component: string, version: string): string {
   return `${component}-${version}`;
 }

@@ -7,7 +7,7 @@ const asks = 3;
 /** What to click, line by line. The title may hold anything: the caller makes each line printable. */
 export function markingInstructions(release: Release): readonly string[] {
   return [
-    `1. Open ${release.url} as somebody who may edit releases.`,
+    `1. Open ${release.url} with an account that may edit releases.`,
     '2. Press the pencil ("Edit").',
     `3. Change the release title from "${release.title}"`,
     `                            to "${release.title}${brokenSuffix}". Change nothing else.`,
@@ -17,7 +17,7 @@ export function markingInstructions(release: Release): readonly string[] {
 
 /**
  * The release as marked by hand, believed when its title was read.
- * @param ask shows the instructions and returns when the person says it is done; `undefined` where nobody can be asked
+ * @param ask shows the instructions and returns when the person says it is done; `undefined` without a person at the terminal
  * @throws RetirementError `not_marked`
  */
 export async function markedByHand(step: {

@@ -20,7 +20,7 @@ export interface Plan {
   readonly complete: boolean;
   /** Why nothing may be changed; the first is the one to report. */
   readonly obstacles: readonly RetirementError[];
-  /** What an operator should know, and what stops nothing. */
+  /** Warnings for the operator; the run goes on. */
   readonly warnings: readonly string[];
 }
 

@@ -22,7 +22,7 @@ const packageVersion = z
 
 const anything = z.looseObject({});
 
-/** The versions of one container package, with the package token (seed § 4.4, steps 1 and 2). */
+/** The versions of one container package, with the package token. */
 export class Registry {
   readonly #client: ApiClient;
   readonly #org: string;

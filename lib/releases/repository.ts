@@ -3,7 +3,7 @@ import type { ApiClient } from './api-client.ts';
 import { isNotFound, RetirementError } from './errors.ts';
 import { missingOrganization, orUndefined } from './registry.ts';
 
-/** What readers of the release list find appended to the title of a broken release (seed § 9, rule 2). */
+/** What readers of the release list find appended to the title of a broken release. */
 export const brokenSuffix = '-verified-broken';
 
 /** An entry of the release list. */
@@ -60,7 +60,7 @@ export function isMarked(title: string): boolean {
   return title.endsWith(brokenSuffix);
 }
 
-/** Releases and tags of one repository, with the repository token (seed § 4.4, steps 3 and 4). */
+/** Releases and tags of one repository, with the repository token. */
 export class Repository {
   readonly #client: ApiClient;
   readonly #names: { readonly owner: string; readonly repo: string };
@@ -102,11 +102,8 @@ export class Repository {
 
   /** Send a new title, once, and nothing else of the release. */
   async setTitle(id: number, title: string): Promise<void> {
-    await this.#client.write('PATCH', '/repos/{owner}/{repo}/releases/{release_id}', {
-      ...this.#names,
-      release_id: id,
-      name: title,
-    });
+    const path = '/repos/{owner}/{repo}/releases/{release_id}';
+    await this.#client.write('PATCH', path, { ...this.#names, release_id: id }, { name: title });
   }
 
   async gitTag(name: string): Promise<GitTag | undefined> {

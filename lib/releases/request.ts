@@ -19,7 +19,7 @@ export interface RetirementOptions {
   readonly alsoRemoveTags?: readonly string[];
   /** There is no release entry to mark. @default false */
   readonly noRelease?: boolean;
-  /** The title was changed by hand: read it, do not write it. @default false */
+  /** The title was changed by hand. It is read and not written. @default false */
   readonly releaseMarked?: boolean;
 }
 

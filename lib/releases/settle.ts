@@ -48,7 +48,7 @@ export async function settle<State>(
     if (change.isDone(state)) return { state, acted };
     if (accepted) continue;
     if (failure !== undefined && !isTransient(failure)) throw failure;
-    // After the last look nothing is sent: nobody would see what it did.
+    // Nothing is sent after the last look: no later look would see its effect.
     if (index === delays.length - 1) break;
     acted = true;
     try {

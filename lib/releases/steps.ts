@@ -11,7 +11,7 @@ import type { Timing } from './timing.ts';
 /** What the steps work with. */
 export interface Work {
   readonly retirement: Retirement;
-  /** What was shown to whoever said yes: what differs from it now is not touched. */
+  /** What the operator agreed to. A step leaves alone what differs from it now. */
   readonly plan: Plan;
   readonly registry: Registry;
   readonly repository: Repository;
@@ -19,7 +19,7 @@ export interface Work {
   readonly signal: AbortSignal;
   readonly maxWaitSeconds: number;
   readonly note: (text: string) => void;
-  /** Show what to do by hand and return when the person says it is done. @default - nobody can be asked */
+  /** Show what to do by hand and return when the person says it is done. @default - no person is at the terminal */
   readonly askToMark: ((instructions: readonly string[]) => Promise<void>) | undefined;
 }
 
@@ -34,7 +34,7 @@ export interface StepResult {
 /** The three steps in their only order; each begins when the one before has been proven. */
 export const steps = [removeImage, markRelease, deleteGitTag] as const;
 
-/** Seed § 4.4, steps 1 and 2: delete the version that carries exactly the tag, and prove that none does. */
+/** The first step: delete the version that carries exactly the tag, and prove that none does. */
 async function removeImage(work: Work): Promise<StepResult> {
   const { retirement, plan, registry } = work;
   const { imageTag } = retirement;
@@ -81,7 +81,7 @@ function expectPlanned(version: ImageVersion, { plan, retirement }: Work): void 
   throw new RetirementError('changed_meanwhile', `${text}; run again to see a new plan`);
 }
 
-/** Seed § 4.4, step 3: append the suffix to the title, by the API or by hand, and read it. */
+/** The second step: append the suffix to the title, by the API or by hand, and read it. */
 async function markRelease(work: Work): Promise<StepResult> {
   const { plan, repository, retirement } = work;
   const planned = plan.release;
@@ -124,7 +124,7 @@ function isDenied(error: unknown): error is RetirementError {
   return error instanceof RetirementError && (error.code === 'access_denied' || error.code === 'scope_missing');
 }
 
-/** Seed § 4.4, step 4: delete the Git tag, and prove that it is gone. */
+/** The third step: delete the Git tag, and prove that it is gone. */
 async function deleteGitTag(work: Work): Promise<StepResult> {
   const { retirement, plan, repository } = work;
   const { gitTag } = retirement;

@@ -1,5 +1,5 @@
 /** Long-lived or temporary AWS credentials. */
-export interface AwsCredentials {
+interface AwsCredentials {
   readonly accessKeyId: string;
   readonly secretAccessKey: string;
   readonly sessionToken?: string;
@@ -7,7 +7,7 @@ export interface AwsCredentials {
 
 /**
  * Where the AWS clients of this folder connect. Nothing is needed in a Lambda function: the SDK reads region, role
- * credentials and `AWS_ENDPOINT_URL_*` from the environment. The operator's tool names them for the local engine.
+ * credentials and `AWS_ENDPOINT_URL_*` from the environment. The operator's tool sets them for the local engine.
  */
 export interface AwsClientOptions {
   /** @default - from the environment or the shared configuration files */
@@ -17,3 +17,9 @@ export interface AwsClientOptions {
   /** @default - the SDK's provider chain */
   readonly credentials?: AwsCredentials;
 }
+
+/** For a function that API Gateway waits for: three attempts of at most 5 s each fit into its 29 s. */
+export const behindApiGateway = {
+  maxAttempts: 3,
+  requestHandler: { connectionTimeout: 2000, requestTimeout: 5000, throwOnRequestTimeout: true },
+} as const;

@@ -1,6 +1,6 @@
 import { TemporarilyUnavailableError } from '../errors.ts';
 
-/** Error names by which AWS services say "slow down" or "not now", whatever the HTTP status, and the SDK "too late". */
+/** Names of errors that pass, whatever the HTTP status: throttling, a service that is not ready, the SDK's own time-outs. */
 const transientNames = new Set([
   'AbortError',
   'BandwidthLimitExceeded',
@@ -69,8 +69,8 @@ export function isTransient(error: unknown): boolean {
 
 /**
  * Whether PostgreSQL itself gave up for a reason that passes: deadlock, serialization failure, too many connections, a
- * writer that shuts down or fails over, a password (28P01) that is being rotated: secret and database change it one after
- * the other. The Data API reports them as `DatabaseErrorException` with the SQLSTATE in the text.
+ * writer that shuts down or fails over, or a password (28P01) that is being rotated, which secret and database change
+ * one after the other. The Data API reports them as `DatabaseErrorException` with the SQLSTATE in the text.
  */
 export function isTransientSqlState(error: unknown): boolean {
   return /SQLState: (?:08|28P01|40001|40P01|53|57P0)/.test(field(error, 'message'));

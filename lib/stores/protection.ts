@@ -1,12 +1,12 @@
 import { type CloudFormationClient, UpdateTerminationProtectionCommand } from '@aws-sdk/client-cloudformation';
 import { ModifyDBClusterCommand, type RDSClient } from '@aws-sdk/client-rds';
 
-export interface StorageProtection {
+interface StorageProtection {
   readonly cloudFormation: Pick<CloudFormationClient, 'send'>;
   readonly rds: Pick<RDSClient, 'send'>;
   /** Unique id of the storage stack: an ARN. */
   readonly stackId: string;
-  /** ARN of the cluster that the stack made. `undefined`: it made none, and an operator's own is left alone. */
+  /** ARN of the cluster that the stack made. `undefined`: it made none, and an operator's own cluster is not changed. */
   readonly clusterArn: string | undefined;
 }
 

@@ -26,8 +26,8 @@ const realSleep = (milliseconds: number): Promise<void> => new Promise((resolve)
 
 /**
  * Run `attempt` until it succeeds, fails for good, or the next pause would exceed the budget. Pauses have full jitter
- * (uniform between 0 and the bound), so that many functions waiting for one database do not return in step.
- * `attempt` receives the milliseconds that are left.
+ * (uniform between 0 and the bound), so that many functions that wait for one database do not come back at the same
+ * moment. `attempt` receives the milliseconds that are left.
  *
  * @throws TemporarilyUnavailableError when the budget is spent; the last failure is its cause.
  */

@@ -3,8 +3,8 @@ import { errorName } from './aws-failure.ts';
 import { type RetryEnvironment, retrying } from './retry.ts';
 
 /**
- * Error names by which AWS refuses a call that it will take soon: a new role or its policy is not known everywhere yet
- * (IAM is eventually consistent), or a cluster is still being made.
+ * Names of refusals that pass soon: a new role or its policy is not known everywhere yet (IAM is eventually
+ * consistent), or a cluster is still being made.
  */
 const refusals = new Set([
   'AccessDenied',
@@ -22,7 +22,7 @@ const refusals = new Set([
 /** IAM and RDS settle within a minute or two. A permission that is missing should fail the deployment soon after. */
 const longestMs = 5 * 60_000;
 
-export interface SettlingOptions extends RetryEnvironment {
+interface SettlingOptions extends RetryEnvironment {
   /** Milliseconds that all attempts and pauses together may take, of which at most five minutes are used. */
   readonly remainingMs: number;
   /** Gets each refusal after which there may be another attempt. */
@@ -30,8 +30,8 @@ export interface SettlingOptions extends RetryEnvironment {
 }
 
 /**
- * Run `attempt`, which must be repeatable, as part of a deployment: again while AWS refuses it for a reason that passes
- * soon after a role or a cluster was made.
+ * Run `attempt` as part of a deployment, and again while AWS refuses it because a role or a cluster is new. `attempt`
+ * must be repeatable.
  *
  * @throws the last refusal when the time is over; any other failure at once
  */

@@ -3,7 +3,7 @@ import { NotFoundError } from '../errors.ts';
 import type { AwsClientOptions } from './aws-client-options.ts';
 import { errorName, storeFailure } from './aws-failure.ts';
 
-/** Neither the options, the environment nor the shared configuration files name a region that can be one. */
+/** Neither the options, the environment nor the shared configuration files name a valid region. */
 export class MissingRegionError extends Error {
   override get name(): string {
     return 'MissingRegionError';
@@ -11,8 +11,8 @@ export class MissingRegionError extends Error {
 }
 
 /**
- * Outputs of deployed stacks, all in one object, and the region they were found in. For the operator's tool: no function
- * asks for a stack.
+ * Outputs of deployed stacks, all in one object, and the region they were found in. For the operator's tool; functions
+ * do not use it.
  *
  * @throws NotFoundError when one of the stacks is not there
  * @throws MissingRegionError

@@ -7,9 +7,9 @@ const matchable = ['value', 'source', 'by'] as const;
 type Matchable = (typeof matchable)[number];
 
 /**
- * Evaluate the conditions of a visa (Passport 1.2, conditions): a list of alternatives, each a list of clauses that must
- * all match. A clause matches if all its claims match one and the same visa, which is of the same identity and has no
- * conditions itself. Whatever is not understood is not met.
+ * Evaluate the conditions of a visa (Passport 1.2, conditions): a list of alternatives, each a list of clauses that
+ * must all match. A clause matches if all its claims match one and the same visa, which is of the same identity and has
+ * no conditions itself. A clause that is not understood is not met.
  *
  * @param others visas in force of the same passport
  * @returns the visas that meet the first alternative that is met; `undefined` when none is

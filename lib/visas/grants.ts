@@ -3,7 +3,7 @@ import { grantType } from '../contract/visa-type.ts';
 import type { VisaErrorCode } from './errors.ts';
 import type { ValidVisa } from './visa.ts';
 
-/** One dataset for one identity, on the word of one visa. */
+/** One dataset that one visa grants to one identity. */
 export interface DatasetGrant {
   /** Whom the visa is about. */
   readonly subject: Subject;
@@ -12,23 +12,23 @@ export interface DatasetGrant {
   /** When it ends: the earliest of the visa, the visas that meet its conditions, and the passport around it. */
   readonly expiresAt: Date;
   /**
-   * Every token that this takes, and the subject of each, as `entryHash` has it: the visa, the visas that meet its
-   * conditions, and the passport around it. When one of them is denied, the grant is void.
+   * Hashes (`entryHash`) of every token that the grant depends on, and of each token's subject: the visa, the visas
+   * that meet its conditions, and the passport around it. When one of them is denied, the grant is void.
    */
   readonly restsOn: readonly string[];
 }
 
-/** A visa of a passport that counts for nothing; the passport's other visas are not touched by it. */
+/** A visa of a passport that is left out. The passport's other visas still count. */
 export interface IgnoredVisa {
   /** Index in `ga4gh_passport_v1`. */
   readonly position: number;
   readonly reason: VisaErrorCode;
-  /** The dataset it would grant; only where the visa itself is good and its conditions are not met. */
+  /** The dataset that it would grant. Set only when the visa is valid and its conditions are not met. */
   readonly datasetId?: string;
 }
 
 /**
- * What a visa or passport gives; everything in it has been verified.
+ * The grants of a visa or passport. All of them have been verified.
  *
  * An identity is the `(iss, sub)` of a visa, and identities are never merged: a passport may hold visas of several, and
  * each dataset is granted to the identity of its own visa (Passport 1.2, General Requirements 8.4). So the recipient of
@@ -38,8 +38,8 @@ export interface IgnoredVisa {
 export interface VerifiedGrants {
   readonly kind: 'visa' | 'passport';
   /**
-   * The first of `subjects`; without any, whom the token itself is about. One identity to speak of: a recipient is
-   * found by `grants`, outboxes by `subjects`.
+   * The first of `subjects`, or the token's own subject when there are none. It names the caller in logs. For
+   * recipients use `grants`, for outboxes `subjects`.
    */
   readonly subject: Subject;
   /**
@@ -59,7 +59,7 @@ export interface VerifiedGrants {
 }
 
 /**
- * Put together what the visas of one token give.
+ * Collect the grants of the visas of one token.
  *
  * @param visas in force, their conditions met
  * @param token the visa or passport as a whole: it bounds every expiry
@@ -101,8 +101,8 @@ export function collectGrants(
 /** Why the dataset is not granted, for staff and never for the caller; `undefined` when it is. */
 export function denialReason(verified: VerifiedGrants, datasetId: string): VisaErrorCode | undefined {
   if (verified.datasetIds.has(datasetId)) return undefined;
-  if (verified.kind === 'visa') return verified.subjects.length === 0 ? 'wrong-visa-type' : 'value-mismatch';
-  return verified.ignored.find((visa) => visa.datasetId === datasetId)?.reason ?? 'no-matching-visa';
+  if (verified.kind === 'visa') return verified.subjects.length === 0 ? 'wrong_visa_type' : 'value_mismatch';
+  return verified.ignored.find((visa) => visa.datasetId === datasetId)?.reason ?? 'no_matching_visa';
 }
 
 function earlier(a: Date, b: Date): Date {
@@ -113,7 +113,7 @@ function compareSubjects(a: Subject, b: Subject, first: Subject): number {
   return Number(isSame(b, first)) - Number(isSame(a, first)) || compare(a.iss, b.iss) || compare(a.sub, b.sub);
 }
 
-/** Whether both name one person: `sub` is unique for its `iss` only. */
+/** Whether both are one identity: `sub` is unique for its `iss` only. */
 export function isSame(a: Subject, b: Subject): boolean {
   return a.iss === b.iss && a.sub === b.sub;
 }

@@ -1,7 +1,7 @@
 import { createPublicKey, type JsonWebKey, type KeyObject } from 'node:crypto';
 
 /** The only algorithms of visas and passports (AAI 1.2, Signing Algorithms). */
-export type SignatureAlgorithm = 'RS256' | 'ES256';
+type SignatureAlgorithm = 'RS256' | 'ES256';
 
 /** A public key of an issuer. The key decides on the algorithm, the token may only agree (RFC 8725 § 3.1). */
 export interface IssuerKey {
@@ -26,7 +26,7 @@ const minimumRsaBits = 2048;
 const secretMembers = ['d', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k'];
 
 /**
- * Take in one JWK of an issuer's set: a public RSA key of at least 2048 bits or a public EC key on P-256, with a `kid`.
+ * Import one JWK of an issuer's set: a public RSA key of at least 2048 bits or a public EC key on P-256, with a `kid`.
  * `alg`, `use` and `key_ops`, where given, must agree with verifying signatures. Other members are not used.
  *
  * @throws KeyProblem

@@ -14,13 +14,14 @@ export interface JudgedVisas {
 }
 
 /**
- * Judge the visas of `ga4gh_passport_v1`. One that fails is left out alone (Passport 1.2, General Requirements 8.2).
+ * Judge the visas of `ga4gh_passport_v1`. A visa that fails is left out; the others count (Passport 1.2, General
+ * Requirements 8.2).
  *
  * @throws VisaError when it is not a list, or a list of more than 200
  */
 export async function judgeVisas(tokens: unknown, options: VerifyOptions): Promise<JudgedVisas> {
-  if (!Array.isArray(tokens)) throw new VisaError('malformed-claim');
-  if (tokens.length > limits.visasPerPassport) throw new VisaError('claim-too-long');
+  if (!Array.isArray(tokens)) throw new VisaError('malformed_claim');
+  if (tokens.length > limits.visasPerPassport) throw new VisaError('claim_too_long');
   const valid = new Map<number, ValidVisa>();
   const ignored: IgnoredVisa[] = [];
   for (const [position, token] of tokens.entries()) {
@@ -32,13 +33,13 @@ export async function judgeVisas(tokens: unknown, options: VerifyOptions): Promi
   for (const [position, visa] of valid) {
     const met = settle(visa, [...valid.values()], options.issuers);
     if (met) visas.push(met);
-    else ignored.push({ position, reason: 'conditions-not-met', ...(visa.datasetId && { datasetId: visa.datasetId }) });
+    else ignored.push({ position, reason: 'conditions_not_met', ...(visa.datasetId && { datasetId: visa.datasetId }) });
   }
   return { visas, ignored };
 }
 
 async function judgeVisa(token: unknown, options: VerifyOptions): Promise<ValidVisa | VisaError> {
-  if (typeof token !== 'string') return new VisaError('malformed-token');
+  if (typeof token !== 'string') return new VisaError('malformed_token');
   try {
     return await verifyVisaToken(parseToken(token), options);
   } catch (error) {
@@ -47,7 +48,10 @@ async function judgeVisa(token: unknown, options: VerifyOptions): Promise<ValidV
   }
 }
 
-/** The visa with its conditions met, which then rests on the visas that meet them; `undefined` when they are not. */
+/**
+ * The visa when its conditions are met: it then also depends on the visas that meet them. `undefined` when they are not
+ * met.
+ */
 function settle(visa: ValidVisa, all: readonly ValidVisa[], { conditions }: TrustedIssuers): ValidVisa | undefined {
   if (!visa.conditions) return visa;
   const meeting = conditions === 'evaluate' ? visasMeeting(visa, all) : undefined;

@@ -13,7 +13,7 @@ export interface TrustedIssuer {
   readonly datasetIdOf: (value: string) => string | undefined;
   /** The one address of its key set that its tokens may name; never fetched. */
   readonly jku: string | undefined;
-  /** Of a token with an `aud` claim, one must be among them (RFC 7519 § 4.1.3); absent: `aud` is not looked at. */
+  /** When a token has an `aud` claim, one of its values must be among these (RFC 7519 § 4.1.3). Absent: `aud` is ignored. */
   readonly audience: ReadonlySet<string> | undefined;
   /** `source` claims that are trusted with this issuer; absent: all. */
   readonly sources: ReadonlySet<string> | undefined;
@@ -43,7 +43,7 @@ export class TrustedIssuersError extends Error {
 /** 366 days: access portals issue visas for a year. */
 const defaultMaxLifetimeSeconds = 31_622_400;
 const prefixRule = 'prefix:';
-/** After anything else a prefix ends inside a name, and a longer name would count as well: `…/d` takes `…/dEGAD1`. */
+/** A prefix that ends elsewhere can end inside a name and would match longer names: `…/d` would match `…/dEGAD1`. */
 const prefixEnd = /[/:#=?]$/;
 const strings = z.array(z.string().min(1)).min(1);
 const notAnAudience = 'expected a text or a list of texts, none of them empty';
@@ -118,7 +118,7 @@ const trustedIssuers = z.strictObject({
 
 /**
  * Read the trust list, the parsed content of `config/trusted-issuers.json` (docs/trusted-issuers.md): an array of
- * issuers, or an object with `issuers` and `conditions`. An empty list trusts nobody.
+ * issuers, or an object with `issuers` and `conditions`. An empty list trusts no issuer.
  *
  * @throws TrustedIssuersError which names every field that is wrong; meant for start-up
  */

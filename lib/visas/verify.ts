@@ -11,8 +11,8 @@ const passportType = 'vnd.ga4gh.passport+jwt';
 const passportRules: TokenRules = { role: 'passports', typ: [passportType], maxBytes: limits.passportBytes };
 
 /**
- * Verify a visa or a passport, whichever it is. What the token says of itself only chooses the rules; each set of rules
- * refuses the other kind.
+ * Verify a token that is a visa or a passport. The unverified token only chooses the rules; each set of rules refuses
+ * the other kind.
  *
  * @throws VisaError when the token is refused. A valid visa of another type, or a passport without a visa that counts,
  *   is not refused: its `grants` are empty
@@ -39,8 +39,8 @@ function looksLikePassport({ header, claims }: UnverifiedToken): boolean {
 
 async function visaGrants(token: UnverifiedToken, options: VerifyOptions): Promise<VerifiedGrants> {
   const visa = await verifyVisaToken(token, options);
-  // Conditions are met by other visas, and here is none.
-  if (visa.conditions) throw new VisaError('conditions-not-met');
+  // Only other visas can meet conditions, and a single visa has none beside it.
+  if (visa.conditions) throw new VisaError('conditions_not_met');
   const { subject, expiresAt, restsOn } = visa;
   return collectGrants([visa], { kind: 'visa', subject, expiresAt, restsOn, ignored: [] });
 }
@@ -48,7 +48,7 @@ async function visaGrants(token: UnverifiedToken, options: VerifyOptions): Promi
 /** A passport that fails its own checks is refused as a whole (Passport 1.2, General Requirements 8.1). */
 async function passportGrants(token: UnverifiedToken, options: VerifyOptions): Promise<VerifiedGrants> {
   const { issuer, claims, sub, expiresAt, restsOn } = await verifyToken(token, passportRules, options);
-  if (!('ga4gh_passport_v1' in claims)) throw new VisaError('missing-claim');
+  if (!('ga4gh_passport_v1' in claims)) throw new VisaError('missing_claim');
   const { visas, ignored } = await judgeVisas(claims['ga4gh_passport_v1'], options);
   return collectGrants(visas, { kind: 'passport', subject: { iss: issuer.iss, sub }, expiresAt, restsOn, ignored });
 }

@@ -22,7 +22,7 @@ export interface ValidVisa {
   readonly by: string | undefined;
   /** Not empty: alternatives of clauses, as the issuer wrote them. `undefined`: unconditional. */
   readonly conditions: readonly unknown[] | undefined;
-  /** The dataset id that `value` names; `undefined` for a visa of another type or for something elsewhere. */
+  /** The dataset id that `value` names; `undefined` for a visa of another type or for a dataset of another archive. */
   readonly datasetId: string | undefined;
   /** See `DatasetGrant`. */
   readonly restsOn: readonly string[];
@@ -44,28 +44,28 @@ const rules: TokenRules = {
  * @throws VisaError
  */
 export async function verifyVisaToken(token: UnverifiedToken, options: VerifyOptions): Promise<ValidVisa> {
-  if (isVisaAccessToken(token)) throw new VisaError('unsupported-visa-format');
+  if (isVisaAccessToken(token)) throw new VisaError('unsupported_visa_format');
   const verified = await verifyToken(token, rules, options);
   checkDocumentForm(verified);
   const { issuer, claims, sub, expiresAt, restsOn } = verified;
-  if (!('ga4gh_visa_v1' in claims)) throw new VisaError('missing-claim');
+  if (!('ga4gh_visa_v1' in claims)) throw new VisaError('missing_claim');
   const visa = claims['ga4gh_visa_v1'];
-  if (!isObject(visa)) throw new VisaError('malformed-claim');
+  if (!isObject(visa)) throw new VisaError('malformed_claim');
 
   // Passport 1.2, Visa Object Claims: type, asserted, value and source are required.
   const type = text(visa, 'type');
-  if (isAhead(numericDate(visa, 'asserted'), options.now)) throw new VisaError('asserted-in-future');
+  if (isAhead(numericDate(visa, 'asserted'), options.now)) throw new VisaError('asserted_in_future');
   const value = text(visa, 'value');
   const source = urlClaim(visa, 'source');
   const by = 'by' in visa ? text(visa, 'by') : undefined;
   const conditions = conditionsOf(visa);
-  if (issuer.sources && !issuer.sources.has(source)) throw new VisaError('untrusted-source');
+  if (issuer.sources && !issuer.sources.has(source)) throw new VisaError('untrusted_source');
 
   const valid = { subject: { iss: issuer.iss, sub }, expiresAt, type, value, source, by, conditions, restsOn };
   if (type !== grantType) return { ...valid, datasetId: undefined };
   urlClaim(visa, 'value');
-  if (by === undefined) throw new VisaError('missing-claim');
-  if (issuer.by && !issuer.by.has(by)) throw new VisaError('untrusted-source');
+  if (by === undefined) throw new VisaError('missing_claim');
+  if (issuer.by && !issuer.by.has(by)) throw new VisaError('untrusted_source');
   return { ...valid, datasetId: issuer.datasetIdOf(value) };
 }
 
@@ -82,21 +82,21 @@ function isVisaAccessToken({ header, claims }: UnverifiedToken): boolean {
  * Without a configured `jku` the keys were given out of band and the token's adds nothing, so it may be absent.
  */
 function checkDocumentForm({ issuer, header, claims }: VerifiedToken): void {
-  if (issuer.jku !== undefined && !('jku' in header)) throw new VisaError('missing-claim');
-  if ('scope' in claims && text(claims, 'scope').split(' ').includes('openid')) throw new VisaError('malformed-claim');
+  if (issuer.jku !== undefined && !('jku' in header)) throw new VisaError('missing_claim');
+  if ('scope' in claims && text(claims, 'scope').split(' ').includes('openid')) throw new VisaError('malformed_claim');
 }
 
 /** An opaque string that is never fetched. */
 function urlClaim(visa: Claims, name: string): string {
   const url = text(visa, name);
-  if (url.length > urlClaimLength) throw new VisaError('claim-too-long');
+  if (url.length > urlClaimLength) throw new VisaError('claim_too_long');
   return url;
 }
 
 function conditionsOf(visa: Claims): readonly unknown[] | undefined {
   if (!('conditions' in visa)) return undefined;
   const conditions: unknown = visa['conditions'];
-  if (!Array.isArray(conditions)) throw new VisaError('malformed-claim');
+  if (!Array.isArray(conditions)) throw new VisaError('malformed_claim');
   // Only the empty list restricts nothing; [[]] is not empty and is never met.
   return conditions.length === 0 ? undefined : conditions;
 }

@@ -34,7 +34,7 @@ export interface JobResult {
   readonly done?: number;
 }
 
-const MIB = 2 ** 20;
+const mib = 2 ** 20;
 /** Beside the bundle of this file. */
 const workerUrl = new URL('./segment-worker.mjs', import.meta.url);
 
@@ -80,8 +80,8 @@ async function readRanges(key: Buffer, source: string, count: number): Promise<n
   const reader = await openContainer(await fileSource(file), { privateKeys: [key] });
   const size = reader.size ?? 0;
   for (let done = 0; done < count; done += 1) {
-    const { length } = await reader.read(Math.floor(Math.random() * (size - MIB)), MIB);
-    if (length !== MIB) throw new Error(`expected a range of 1 MiB, got ${length} bytes`);
+    const { length } = await reader.read(Math.floor(Math.random() * (size - mib)), mib);
+    if (length !== mib) throw new Error(`expected a range of 1 MiB, got ${length} bytes`);
   }
   return count;
 }

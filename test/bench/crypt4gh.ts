@@ -12,7 +12,7 @@ import type { JobResult } from './crypt4gh-job.ts';
 import { figure, median, type Report, ratio } from './report.ts';
 
 const run = promisify(execFile);
-const MIB = 2 ** 20;
+const mib = 2 ** 20;
 /** MiB of plaintext: `CRYPT4GH_BENCH_MIB`, default 1 GiB. */
 const fileMiB = Number(process.env['CRYPT4GH_BENCH_MIB'] ?? 1024);
 const rounds = 3;
@@ -64,7 +64,7 @@ export default async function crypt4gh(report: Report): Promise<void> {
   const theirs = 'python' in reference ? side(reference.python, here('crypt4gh_reference.py')) : undefined;
   if ('missing' in reference) report.text(`The Python reference is left out: ${reference.missing}.`);
   const bytesPerSecond = await cipherSpeed();
-  const limit = bytesPerSecond === undefined ? undefined : bytesPerSecond / MIB;
+  const limit = bytesPerSecond === undefined ? undefined : bytesPerSecond / mib;
   if (limit === undefined) report.text('The limit is left out: there is no `openssl` on this machine.');
 
   const folder = await mkdtemp(join(tmpdir(), 'crypt4gh-bench-'));
@@ -169,12 +169,12 @@ async function headers(report: Report, ours: Side, theirs: Side | undefined): Pr
 }
 
 function peakMiB(results: readonly JobResult[]): string {
-  return figure(Math.max(...results.map(({ peakBytes }) => peakBytes)) / MIB);
+  return figure(Math.max(...results.map(({ peakBytes }) => peakBytes)) / mib);
 }
 
 async function writeRandom(path: string): Promise<void> {
   await using file = await open(path, 'w');
-  const piece = randomBytes(MIB);
+  const piece = randomBytes(mib);
   for (let written = 0; written < fileMiB; written += 1) {
     piece.writeUInt32LE(written);
     await file.write(piece);

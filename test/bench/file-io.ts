@@ -2,7 +2,7 @@ import { readSync, writeSync } from 'node:fs';
 import { asBuffer } from '../../lib/crypt4gh/bytes.ts';
 import { release } from '../../lib/crypt4gh/sealed.ts';
 
-const READ_BYTES = 2 ** 18;
+const readBytes = 2 ** 18;
 
 /*
  * Files read and written on the calling thread. Asynchronous calls of Node go to other threads, and wait for a processor
@@ -11,7 +11,7 @@ const READ_BYTES = 2 ** 18;
 
 /** A file in chunks, all in the same memory: for whoever is done with a chunk when asking for the next. */
 export function* chunksOf(file: number): Generator<Buffer, void, undefined> {
-  const memory = Buffer.allocUnsafeSlow(READ_BYTES);
+  const memory = Buffer.allocUnsafeSlow(readBytes);
   for (;;) {
     const bytes = readSync(file, memory);
     if (bytes === 0) return;

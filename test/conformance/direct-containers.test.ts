@@ -8,8 +8,8 @@ import { ExportWorld, vectorKey } from '../helpers/export-world.ts';
 import { readPlainly } from '../helpers/plain-crypt4gh.ts';
 
 /**
- * Containers of other implementations as archived files: what direct access makes of them is read by a reader that shares
- * nothing with the library, and held against sums that those implementations gave.
+ * Containers of other implementations as archived files. A reader that shares nothing with the library reads the
+ * results of direct access, which are compared with sums that those implementations gave.
  */
 const bob = vectorKey('bob');
 

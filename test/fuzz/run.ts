@@ -9,8 +9,8 @@ import { parseArgs } from 'node:util';
 import { Worker } from 'node:worker_threads';
 import { allKinds, type Counts, type Kind } from './campaign.ts';
 
-const CASE_SECONDS = 5;
-const MEMORY_MIB = 512;
+const caseSeconds = 5;
+const memoryMib = 512;
 
 const { values } = parseArgs({
   options: {
@@ -35,7 +35,7 @@ async function watched(kind: Kind): Promise<Counts> {
   const workerData = { kind, seed: values.seed, from: number('from'), count: number(kind), current };
   const worker = new Worker(new URL('worker.ts', import.meta.url), {
     workerData,
-    resourceLimits: { maxOldGenerationSizeMb: MEMORY_MIB },
+    resourceLimits: { maxOldGenerationSizeMb: memoryMib },
   });
   let last = -1;
   let since = performance.now();
@@ -43,11 +43,11 @@ async function watched(kind: Kind): Promise<Counts> {
   const watch = setInterval(() => {
     const now = Atomics.load(current, 0);
     if (now !== last) [last, since] = [now, performance.now()];
-    else if (performance.now() - since > 1_000 * CASE_SECONDS && now >= 0) {
-      reject(new Error(`case ${now} of ${kind} runs longer than ${CASE_SECONDS} s`));
+    else if (performance.now() - since > 1_000 * caseSeconds && now >= 0) {
+      reject(new Error(`case ${now} of ${kind} runs longer than ${caseSeconds} s`));
     }
-    if (process.memoryUsage.rss() > MEMORY_MIB * 2 ** 20) {
-      reject(new Error(`more than ${MEMORY_MIB} MiB of memory at case ${now} of ${kind}`));
+    if (process.memoryUsage.rss() > memoryMib * 2 ** 20) {
+      reject(new Error(`more than ${memoryMib} MiB of memory at case ${now} of ${kind}`));
     }
   }, 200);
   worker.once('message', resolve).once('error', reject);

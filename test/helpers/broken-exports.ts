@@ -11,7 +11,7 @@ import {
 } from './broken-calls.ts';
 import { type Service, until } from './service.ts';
 
-/** A call of a function that works on one message, told from its others: `large: s3 HeadObject outbox 2`. */
+/** The name of one call of a function that works on one message: `large: s3 HeadObject outbox 2`. */
 export type CallName = string;
 
 /** One call that goes wrong once. */
@@ -52,8 +52,8 @@ export class BrokenExports {
   }
 
   /**
-   * Let each queue of points go wrong in its order, in as many exports as it takes to keep queues of one message apart,
-   * all at the same time. What no export has come by when all have ended is tried again, each point by itself.
+   * Let each queue of points go wrong in its order. Queues of one message run in different exports, all at the same
+   * time. Points that no export reached are tried again, each by itself.
    *
    * @param queues the points of each are of one message
    */
@@ -61,7 +61,7 @@ export class BrokenExports {
     const runs: Run[] = [];
     for (let rest = queues, round = 1; rest.length > 0; round += 1) {
       if (round > 4) throw new Error(`calls that are not made: ${JSON.stringify(rest)}`);
-      // Environments that have read the secret would not do so again.
+      // An environment that has read the secret does not read it again.
       await this.#service.engine.functions.recycle();
       const { ended, unmet } = await this.#runOnce(rest);
       runs.push(...ended);
@@ -81,7 +81,7 @@ export class BrokenExports {
       if (!delivery || !run) return undefined;
       const called = names.of(call, delivery);
       run.calls.add(called);
-      // No message may meet so many ends that it is given up.
+      // No message may fail so often that it is given up.
       const points = !isOfAny(called)
         ? run.ahead.get(messageOf(called))
         : delivery.received === 1
@@ -131,7 +131,7 @@ export class BrokenExports {
   }
 }
 
-/** As many exports as it takes for no two queues of one message to share one; at least one. */
+/** The number of exports in which no two queues of one message meet; at least one. */
 function sideBySide(queues: readonly (readonly Point[])[]): readonly Run[] {
   const runs: Run[] = [];
   const start = () => {
@@ -169,7 +169,7 @@ class CallNames {
     return `${this.#messages[fileId ?? ''] ?? 'request'}: ${what} ${count}`;
   }
 
-  /** The call comes once more, and is not another one then. */
+  /** The repeated call keeps its name. */
   willBeRepeated(call: AwsCall, { invocation }: Delivery): void {
     const key = `${invocation} ${this.#what(call)}`;
     this.#counts.set(key, (this.#counts.get(key) ?? 1) - 1);

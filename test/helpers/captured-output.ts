@@ -1,6 +1,6 @@
 import { vi } from 'vitest';
 
-/** Everything the process writes to stdout and stderr from now on, kept back: what CloudWatch would receive. */
+/** Captures all that the process writes to stdout and stderr from now on: what CloudWatch would receive. */
 export function captureOutput() {
   let text = '';
   const spies = [process.stdout, process.stderr].map((stream) =>

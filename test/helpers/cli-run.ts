@@ -3,7 +3,7 @@ import { runClient } from '../../lib/cli/main.ts';
 import type { Terminal } from '../../lib/terminal/terminal.ts';
 import { makeTerminal } from './ops-world.ts';
 
-/** What a run of the client left. */
+/** The outcome of a run of the client. */
 export interface CliRun {
   readonly exitCode: number;
   /** Text and bytes of standard output, in their order. */
@@ -13,7 +13,7 @@ export interface CliRun {
 
 /**
  * Runs the client in this process, without a terminal unless `choices` give one. Its home is a folder that does not
- * exist, so no configuration file of whoever runs the test counts.
+ * exist, so no configuration file of the developer is read.
  */
 export async function runCli(argv: readonly string[], choices: Partial<Terminal> = {}): Promise<CliRun> {
   const chunks: Buffer[] = [];

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 
 const script = join(import.meta.dirname, '../../bin/data-out.ts');
 
-/** What a process of the client left. */
+/** The outcome of a process of the client. */
 export interface ClientRun {
   /** `null` when a signal ended it. */
   readonly exitCode: number | null;
@@ -13,7 +13,7 @@ export interface ClientRun {
 }
 
 export interface ClientChoices {
-  /** All of its environment but `PATH`: nothing of whoever runs the test counts. */
+  /** Its whole environment except `PATH`: the developer's variables are not passed on. */
   readonly env: Readonly<Record<string, string>>;
   /** Where it runs; default: where the test does. */
   readonly folder?: string;

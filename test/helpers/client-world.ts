@@ -16,7 +16,7 @@ import { FaultProxy } from './fault-proxy.ts';
 import { Service } from './service.ts';
 
 /** The local S3 takes little more in one request. */
-const PART_BYTES = 8 * 2 ** 20;
+const partBytes = 8 * 2 ** 20;
 
 /** A researcher with a visa, a key and the client as it is installed; the whole service; and faults between the two. */
 export class ClientWorld {
@@ -89,15 +89,15 @@ export class ClientWorld {
       Bucket: connection.outputs.OutboxBucketName,
       Key: `${this.service.prefix(this.subject)}/${name}`,
     };
-    if (content.length <= PART_BYTES) {
+    if (content.length <= partBytes) {
       await s3.send(new PutObjectCommand({ ...object, Body: content }));
       return;
     }
     const { UploadId } = await s3.send(new CreateMultipartUploadCommand(object));
     const Parts: { PartNumber: number; ETag: string | undefined }[] = [];
-    for (let start = 0; start < content.length; start += PART_BYTES) {
+    for (let start = 0; start < content.length; start += partBytes) {
       const part = { ...object, UploadId, PartNumber: Parts.length + 1 };
-      const Body = content.subarray(start, start + PART_BYTES);
+      const Body = content.subarray(start, start + partBytes);
       const { ETag } = await s3.send(new UploadPartCommand({ ...part, Body }));
       Parts.push({ PartNumber: part.PartNumber, ETag });
     }

@@ -16,7 +16,7 @@ type ClassOf<Code> = Code extends HeaderErrorCode
         ? 'PassphraseError'
         : 'NoMatchingKeyError';
 
-/** Every code of the library with the class that has it; the compiler sees to it that none is missing. */
+/** Every code of the library with the class that has it; the compiler refuses the table when one is missing. */
 export const crypt4ghErrorCodes: { readonly [Code in Crypt4ghErrorCode]: ClassOf<Code> } = {
   'bad-magic': 'MalformedHeaderError',
   'unsupported-version': 'MalformedHeaderError',

@@ -23,7 +23,7 @@ export class DownloadWorld {
   readonly pauses: number[] = [];
   readonly #transports: Transport[] = [];
   visa = 'good-visa';
-  /** By how much the clock has gone on whenever somebody looks at it. */
+  /** Milliseconds by which each look at the clock moves it on. */
   clockStepMs = 0;
   #clock = 0;
 

@@ -5,7 +5,7 @@ import type { FileFacts } from '../../lib/direct/ports.ts';
 import { ExportWorld, vector, vectorKey } from './export-world.ts';
 import { makeTestIssuer, rulesOf, type TestIssuer } from './issuer.ts';
 
-/** What DRS asks the catalogue, the archive and the issuers, in memory: EGAF1 in the released dataset EGAD1. */
+/** Catalogue, archive and issuers for DRS, in memory: EGAF1 in the released dataset EGAD1. */
 export class DrsWorld {
   readonly ports = new ExportWorld();
   readonly issuer: TestIssuer;

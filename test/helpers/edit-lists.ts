@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 
-/** Crypt4GH § 4.2 as it is written: skip and keep in turn over an array of bytes. */
+/** Crypt4GH § 4.2 word for word: skip and keep in turn over an array of bytes. */
 export function applyPlainly(plaintext: Buffer, editList: readonly bigint[]): Buffer {
   if (editList.length === 0) return plaintext;
   const kept: Buffer[] = [];

@@ -60,7 +60,7 @@ export class ExportWorld {
   readonly fileExports = new FakeFileExports(this.calls);
   archiveKeys: readonly ArchiveKey[] = [vectorKey('alice')];
   readonly deniedEntries: DenyListEntry[] = [];
-  /** Token → what its verification gives; every other token is malformed. */
+  /** The result of verification by token; every other token is malformed. */
   readonly visas = new Map<string, readonly DatasetGrant[] | VisaErrorCode | Error>();
 
   /** With one file of this body, EGAF1, in the released dataset EGAD1. */
@@ -104,7 +104,7 @@ export class ExportWorld {
 
   #verify(token: string): ReturnType<ConsumeDependencies['verify']> {
     return this.calls.run('verify', () => {
-      const result = this.visas.get(token) ?? 'malformed-token';
+      const result = this.visas.get(token) ?? 'malformed_token';
       if (result instanceof Error) throw result;
       if (typeof result === 'string') throw new VisaError(result);
       const subjects = result.map((grant) => grant.subject);

@@ -3,7 +3,7 @@ import { parseDirectKey } from '../../lib/contract/direct-key.ts';
 import { isOutboxFileName } from '../../lib/contract/outbox-key.ts';
 import type { DirectUrls, SignedUrl } from '../../lib/direct/ports.ts';
 
-/** Signs nothing, says what it was asked to sign; refuses what must not be signed. Its URLs live for 15 minutes. */
+/** Signs nothing but records each request, and refuses objects that must not be signed. Its URLs live for 15 minutes. */
 export class FakeDirectUrls implements DirectUrls {
   readonly signed: string[] = [];
   readonly #now: () => Date;

@@ -9,7 +9,7 @@ interface StoredFile extends StagedFile {
 
 /**
  * Outbox contents in memory, listed as S3 does: in byte order of the names, 1,000 at a time, and no page before it is
- * asked for. Refuses prefixes that are no recipient's, and signing what is not there.
+ * asked for. Refuses prefixes that are no recipient's, and refuses to sign missing files.
  */
 export class FakeOutboxReader implements OutboxReader {
   /** S3 pages that were read so far, over all listings. */

@@ -108,7 +108,7 @@ export class FakeOutbox implements OutboxWriter {
       abort: () =>
         this.#calls
           .run('upload.abort', () => {
-            // What is still in flight would leave parts behind.
+            // Parts that are still in flight would stay behind.
             if (this.#copiesInFlight > 0) throw new Error('abort while copies are in flight');
             this.uploads.delete(upload);
           })

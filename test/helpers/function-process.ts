@@ -13,7 +13,7 @@ export interface StreamedOutcome {
   readonly peakMemory: number;
 }
 
-/** What Lambda's runtime does for a streamed function, in as few words as possible: plain JavaScript, as there. */
+/** A minimal Lambda runtime for a streamed function, in plain JavaScript like the real one. */
 const runtime = `
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';

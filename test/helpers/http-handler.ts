@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream';
 
-/** What the SDK's clients hand to their HTTP handler, as far as tests look at it. */
+/** A request of the SDK's clients to their HTTP handler, as far as tests read it. */
 export interface SdkRequest {
   readonly method: string;
   readonly path: string;
@@ -41,7 +41,7 @@ export function httpHandler(answer: (request: SdkRequest) => SdkReply | Promise<
   };
 }
 
-/** Replies in order; a request too many is refused, and `requests` shows what came. */
+/** Replies in order; any further request is refused. `requests` has all that came. */
 export function scripted(replies: readonly (SdkReply | Error)[]) {
   const left = [...replies];
   const requests: SdkRequest[] = [];

@@ -5,7 +5,7 @@ import { formatPrivateKey, generateKeyPair } from '../../lib/crypt4gh/index.ts';
 import { builtPackage } from './built-package.ts';
 import { type ClientChoices, type ClientRun, startClient } from './client-process.ts';
 
-/** The client as it is installed, with a key, for servers that look at no credentials. */
+/** The client as it is installed, with a key, for servers that ignore credentials. */
 export class InstalledClient {
   readonly root: string;
   readonly script: string;
@@ -36,7 +36,7 @@ export class InstalledClient {
     return join(this.root, 'key.sec.pem');
   }
 
-  /** A folder that is empty and can be written by everybody. */
+  /** An empty folder that every user can write. */
   async folder(name = `folder-${++this.#folders}`): Promise<string> {
     const path = join(this.root, name);
     await mkdir(path);

@@ -47,7 +47,7 @@ export interface TestIssuer {
   readonly trusted: TrustedIssuers;
   /** A ControlledAccessGrants visa in document form. */
   visa(choices?: VisaChoices): Promise<string>;
-  /** A passport around visas, or around whatever else a test puts there. */
+  /** A passport that holds visas, or anything else that a test puts there. */
   passport(visas: unknown, choices?: Omit<VisaChoices, 'visa' | 'dataset'>): Promise<string>;
   /** Any claims under any header; `kid` and `alg` of the key unless the header says otherwise. */
   sign(claims: Readonly<Record<string, unknown>>, header?: Readonly<Record<string, unknown>>): Promise<string>;
@@ -57,10 +57,10 @@ export interface TestIssuer {
 
 export const issuedAt = Date.UTC(2026, 0, 1) / 1000;
 export const expiresAt = Date.UTC(2096, 0, 1) / 1000;
-/** What a token lives unless a test asks for something else. */
+/** Default lifetime of a token. */
 const seventyYears = expiresAt - issuedAt;
 
-/** A deny list with nothing in it. */
+/** An empty deny list. */
 export const denied = denyListOf({ denied: [] });
 
 /** The rules of a service that trusts this issuer. */

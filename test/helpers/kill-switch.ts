@@ -69,9 +69,9 @@ export type Ending = 'before' | 'after' | 'halfway';
 export interface KillChoices {
   /** The step, and when: before it, after it, or, for a write, when half of its first buffer is written. */
   readonly at?: { readonly step: string; readonly ending: Ending };
-  /** Where the steps are written to, as a JSON array, at the end of a process that is not killed. */
+  /** File for the steps, a JSON array, written at the end of a process that is not killed. */
   readonly stepsFile?: string;
-  /** Whenever it looks, four seconds have passed: what is done now and then is done every time. */
+  /** Each look at the clock shows four more seconds, so periodic work is done every time. */
   readonly fastClock?: boolean;
 }
 

@@ -5,7 +5,7 @@ import { expect } from 'vitest';
 import { ClientWorld, namesIn } from './client-world.ts';
 import type { FaultProxy } from './fault-proxy.ts';
 
-/** What the container is kept as. */
+/** The names under which the container is saved. */
 export const forms = [
   { form: 'container', name: 'large.bam.c4gh', options: [] },
   { form: 'plaintext', name: 'large.bam', options: ['--decrypt'] },
@@ -14,7 +14,7 @@ export const forms = [
 /** One large file in the outbox, to be downloaded by a client that is stopped on the way. */
 export class LargeDownload {
   readonly world: ClientWorld;
-  /** What must be there in the end, by what it is kept as. */
+  /** The bytes that must be there in the end, by the form in which the container is saved. */
   readonly expected: Readonly<Record<'container' | 'plaintext', Buffer>>;
 
   private constructor(world: ClientWorld, expected: LargeDownload['expected']) {
@@ -70,7 +70,7 @@ export function bytesPassed(faults: FaultProxy): number {
 }
 
 /**
- * Kills somebody when so many bytes of storage have gone through.
+ * Calls the kill when so many bytes of storage have gone through.
  *
  * @param pace milliseconds between two pieces: slowly enough that what has been passed on has also come
  */

@@ -24,7 +24,7 @@ export interface LiveReply {
   readonly body: string | Uint8Array;
 }
 
-/** Headers of the transport, of the gateway and of whoever serves HTTP; no document speaks of them. */
+/** Headers of the transport, the gateway and the HTTP server. No document describes them. */
 const transport =
   /^(connection|keep-alive|date|transfer-encoding|content-length|content-type|x-amzn-requestid|x-amzn-errortype)$/;
 
@@ -152,7 +152,7 @@ export class OpenApi {
   async #wrongBody(response: Pointer, headers: ReadonlyMap<string, string>, reply: LiveReply): Promise<string[]> {
     const content = this.#at(...response)['content'] as Node | undefined;
     const mediaType = headers.get('content-type')?.split(';')[0] ?? '';
-    // What a HEAD or an empty reply says of its media type has no body to be wrong about.
+    // A HEAD or an empty reply has no body that its media type could describe wrongly.
     if (reply.method === 'HEAD') return reply.body.length === 0 ? [] : ['a HEAD has a body'];
     if (!content) return reply.body.length === 0 ? [] : ['has a body'];
     if (!(mediaType in content)) return [`media type ${mediaType} is not in the document`];

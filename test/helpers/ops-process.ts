@@ -5,7 +5,7 @@ import { pipeline } from 'node:stream/promises';
 
 const script = join(import.meta.dirname, '../../bin/data-out-ops.ts');
 
-/** What a process of the operator's tool left. */
+/** The outcome of a process of the operator's tool. */
 export interface ProcessRun {
   /** `null` when a signal ended it. */
   readonly exitCode: number | null;
@@ -34,7 +34,7 @@ export async function opsProcess(argv: readonly string[], choices: ProcessChoice
     });
   }
   choices.onStart?.(child);
-  // A tool that ends early closes its input; that is its right.
+  // A tool that ends early closes its input. That is no error.
   if (choices.input) pipeline(choices.input, child.stdin).catch(() => undefined);
   else child.stdin.end();
   const exitCode = await new Promise<number | null>((resolve, reject) => {

@@ -145,14 +145,14 @@ export async function makeOpsWorld(): Promise<OpsWorld> {
   return { target, archiveKey, bodies, files, memberships, events, users, audit, secrets, calls, failures };
 }
 
-/** What a run of the tool left. */
+/** The outcome of a run of the tool. */
 export interface ToolRun {
   readonly exitCode: number;
   readonly stdout: string;
   readonly stderr: string;
 }
 
-/** A terminal that is none: nobody is asked, nothing is on standard input. Its clock stands still. */
+/** No terminal: it asks no questions, and standard input is empty. Its clock stands still. */
 export function makeTerminal(choices: Partial<Terminal> = {}) {
   const said = { stdout: '', stderr: '' };
   const terminal: Terminal = {

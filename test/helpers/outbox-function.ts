@@ -9,7 +9,7 @@ import { secretsManagerServer } from './secrets-manager-server.ts';
 const denyListArn = 'arn:aws:secretsmanager:eu-north-1:111122223333:secret:denied-AbCdEf';
 
 /**
- * What a function that serves the outbox finds around it: an S3 with the bucket `outbox`, one trusted issuer, an empty
+ * The surroundings of a function that serves the outbox: an S3 with the bucket `outbox`, one trusted issuer, an empty
  * deny list, and a database that refuses to answer.
  */
 export interface OutboxSurroundings {
@@ -22,7 +22,7 @@ export interface OutboxSurroundings {
 
 /**
  * Set the environment of the functions `files` and `stream`. Import them after this, with the module
- * `lambdas/shared/trusted-issuers.ts` replaced: there is a file of issuers beside a bundle only.
+ * `lambdas/shared/trusted-issuers.ts` replaced: only a bundle has the file of issuers beside it.
  */
 export async function outboxSurroundings(): Promise<OutboxSurroundings> {
   const s3 = await startFauxqs({ port: 0, logger: false, defaultRegion: 'eu-north-1' });

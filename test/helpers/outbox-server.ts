@@ -127,7 +127,7 @@ export class OutboxServer {
   #storage(incoming: IncomingMessage, outgoing: ServerResponse, name: string, url: URL): void {
     const file = this.#files.get(name);
     const { authorization, 'x-ga4gh-visa': visa, 'proxy-authorization': bearer } = incoming.headers;
-    // S3 refuses what is signed twice; and these are none of its business.
+    // S3 refuses a request that is signed twice, and must never see these credentials.
     if (authorization ?? visa ?? bearer) return void outgoing.writeHead(400).end('only one auth mechanism allowed');
     if (Number(url.searchParams.get('expires')) < Date.now()) return void outgoing.writeHead(403).end('expired');
     if (!file) return void outgoing.writeHead(404).end();

@@ -2,8 +2,8 @@ import type { ChildProcess } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 
 /**
- * The most memory that a process had at once, in bytes, as Linux tells it (`VmHWM`) until it ends; `undefined` where
- * nobody tells.
+ * The most memory that a process had at once, in bytes, as Linux reports it (`VmHWM`) until it ends; `undefined` on
+ * other systems.
  */
 export function peakOf({ pid }: ChildProcess, ended: Promise<unknown>): Promise<number | undefined> {
   let peak: number | undefined;

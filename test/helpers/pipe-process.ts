@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import type { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 
-/** What a process of the client left. */
+/** The outcome of a process of the client. */
 export interface PipeRun {
   /** `null` when a signal ended it. */
   readonly exitCode: number | null;
@@ -38,7 +38,7 @@ export async function pipeProcess(argv: readonly string[], choices: PipeChoices)
     stderr += text;
   });
   onStart?.(child);
-  // A client that ends early closes its input; that is its right.
+  // A client that ends early closes its input. That is no error.
   child.stdin.on('error', () => undefined);
   if (input instanceof Uint8Array || input === undefined) child.stdin.end(input);
   else pipeline(input, child.stdin).catch(() => undefined);

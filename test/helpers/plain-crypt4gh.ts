@@ -2,8 +2,8 @@ import { createDecipheriv, createHash, createPrivateKey, createPublicKey, diffie
 import { applyPlainly } from './edit-lists.ts';
 
 /**
- * Crypt4GH read the plain way, step by step as the standard tells it and with none of our library: what our containers
- * are held against where no other implementation is at hand.
+ * Reads Crypt4GH step by step as the standard says, without our library. Our containers are compared with it where no
+ * other implementation is at hand.
  *
  * @returns the plaintext that the reader with this private key gets
  */

@@ -5,7 +5,7 @@ import { setTimeout } from 'node:timers/promises';
 import type { ServedFile } from './range-server.ts';
 
 /** Written at once; the pattern is repeated up to it. */
-const CHUNK_BYTES = 1024 * 1024;
+const chunkBytes = 1024 * 1024;
 const modified = new Date('2026-01-02T03:04:05.000Z');
 
 class Content {
@@ -20,14 +20,14 @@ class Content {
     const pattern = Buffer.from(repeat, 'base64');
     this.#period = pattern.length;
     // From any place in the first period on, one whole chunk.
-    this.#repeated = Buffer.alloc(this.#period + Math.min(size, CHUNK_BYTES), pattern);
+    this.#repeated = Buffer.alloc(this.#period + Math.min(size, chunkBytes), pattern);
   }
 
   /** Bytes from `at` on: no more than one chunk, none behind `end`. */
   from(at: number, end: number): Buffer {
     if (at < this.#head.length) return this.#head.subarray(at, end);
     const start = (at - this.#head.length) % this.#period;
-    return this.#repeated.subarray(start, start + Math.min(CHUNK_BYTES, end - at));
+    return this.#repeated.subarray(start, start + Math.min(chunkBytes, end - at));
   }
 }
 

@@ -22,8 +22,8 @@ export interface RawReply {
 }
 
 /**
- * A request whose path and query go out as they are: `fetch` resolves `..`, and says little of a reply that breaks off.
- * Redirects are not followed.
+ * A request whose path and query go out as they are: `fetch` resolves `..`, and reports little about a reply that
+ * breaks off. Redirects are not followed.
  */
 export function rawRequest(baseUrl: string, path: string, init: RawRequest = {}): Promise<RawReply> {
   const { hostname, port, pathname } = new URL(baseUrl);
@@ -58,7 +58,7 @@ export interface ProblemDocument {
   readonly violations?: readonly { readonly field: string; readonly message: string }[];
 }
 
-/** What every refusal of this service has, whoever gives it, function or gateway (RFC 9457). */
+/** Members of every refusal, of a function and of the gateway alike (RFC 9457). */
 export function expectProblem(reply: RawReply, status: number, code: string): ProblemDocument {
   expect([reply.status, reply.text]).toEqual([status, expect.stringContaining(`"code":"${code}"`)]);
   expect(reply.headers['content-type']).toBe('application/problem+json');

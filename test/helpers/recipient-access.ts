@@ -23,7 +23,7 @@ export interface AccessWorld {
 export async function accessWorld(): Promise<AccessWorld> {
   const issuer = await makeTestIssuer();
   const clock = () => requestTime;
-  // The least cost there is: here nobody tests the hash.
+  // The lowest cost, because no test is about the hash.
   const passwordHash = await hash(archiveUser.password, 4);
   const users: ArchiveUsers = {
     find: async (username) => (username === archiveUser.username ? { username, passwordHash } : undefined),

@@ -11,7 +11,7 @@ interface Published {
 /** The queue `export-requests` in memory: takes what SQS and the message's schema take, refuses the rest. */
 export class RecordingExportRequests implements ExportRequests {
   readonly published: Published[] = [];
-  /** Set: nothing is taken, and this is thrown. */
+  /** When set, every message is refused with this error. */
   failure: Error | undefined;
 
   async publish(request: Published): Promise<void> {

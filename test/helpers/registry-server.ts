@@ -39,7 +39,7 @@ export interface FaultReply {
   readonly status: number;
   readonly headers?: Readonly<Record<string, string>>;
   readonly message?: string;
-  /** In place of the platform's error; what does not begin as JSON is sent as HTML. */
+  /** In place of the platform's error. A text that does not begin as JSON is sent as HTML. */
   readonly text?: string;
 }
 
@@ -133,7 +133,7 @@ export class RegistryServer {
     return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}/api/v3`;
   }
 
-  /** As new, without what was called. */
+  /** As new, and without recorded calls. */
   reset(): void {
     this.state = initialState();
     this.tokens.clear();

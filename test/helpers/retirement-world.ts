@@ -1,4 +1,3 @@
-import { vi } from 'vitest';
 import { runProgram } from '../../lib/ops/program.ts';
 import type { Timing } from '../../lib/releases/timing.ts';
 import type { Terminal } from '../../lib/terminal/terminal.ts';
@@ -20,18 +19,7 @@ export function fakeTiming(): Timing & { readonly slept: number[] } {
   };
 }
 
-/**
- * Let timers of no length fire at once: the client library's queue yields by a dozen of them in each call, which is half a
- * second a run on a busy machine.
- */
-export function yieldAtOnce(): void {
-  const { setTimeout: wait } = globalThis;
-  vi.stubGlobal('setTimeout', (callback: () => void, milliseconds = 0, ...rest: []) =>
-    milliseconds <= 1 ? setImmediate(callback, ...rest) : wait(callback, milliseconds, ...rest),
-  );
-}
-
-/** The names of the release that the test platform has to be retired. */
+/** The names of the release on the test platform that is retired. */
 export const names = {
   org: 'acme',
   repository: 'archive',

@@ -7,7 +7,7 @@ import { S3Server } from './s3-server.ts';
 
 /**
  * The S3 that a conformance suite asks: the embedded one, or the one at `DATA_OUT_S3_ENDPOINT` with the credentials and
- * region of the environment. `DATA_OUT_S3_SERVER` names it, for what is known of it.
+ * region of the environment. `DATA_OUT_S3_SERVER` names it, so that its known differences are found.
  */
 export interface S3UnderTest extends AsyncDisposable {
   readonly client: S3Client;

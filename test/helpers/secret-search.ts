@@ -19,7 +19,7 @@ export interface Finding {
   readonly source: string;
 }
 
-/** Whatever is shorter would be found by chance. */
+/** Anything shorter would be found by chance. */
 const leastBytes = 12;
 
 /** Every secret that stands in a trace, in any form that programs give to bytes. */

@@ -26,7 +26,7 @@ export function passwordSecrets(name: string, account: { username: string; passw
   ];
 }
 
-/** The secrets that one engine has by itself, without what its callers bring. */
+/** The engine's own secrets, without those of its callers. */
 export async function engineSecrets(service: Service): Promise<Secret[]> {
   const { accounts, functions } = service.engine;
   const { connection } = service;

@@ -7,7 +7,7 @@ import type { AwsCall } from '../../lib/local/endpoint/traffic.ts';
 import type { Trace } from './secret-search.ts';
 import type { Service } from './service.ts';
 
-/** Everything a service wrote anywhere since the recorder began, as far as its users and operators can get at it. */
+/** Everything that a service wrote since the recorder began and that its users or operators can read. */
 export class TraceRecorder {
   readonly #service: Service;
   readonly #passing: Trace[] = [];
@@ -17,7 +17,7 @@ export class TraceRecorder {
   constructor(service: Service) {
     this.#service = service;
     const endObserving = service.engine.traffic.observe((call) => {
-      // An operator writes secrets on purpose; a presigned URL holds the session token by nature.
+      // An operator writes secrets on purpose, and a presigned URL has to hold the session token.
       if (call.caller !== 'operator' && call.caller !== 'presigned') this.#passing.push(traceOf(call));
     });
     const { proxyUrl, dataOutUrl, endpoints } = service.connection;

@@ -1,4 +1,4 @@
-/** A token with these claims and a signature that is none: for what decodes and does not verify. */
+/** A token with these claims and no valid signature, for code that decodes tokens without verifying them. */
 export function unverifiedToken(claims: Readonly<Record<string, unknown>>): string {
   const part = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64url');
   return `${part({ alg: 'RS256', kid: 'k' })}.${part(claims)}.c2ln`;

@@ -1,6 +1,6 @@
 /**
  * Watches and forbids what a Node.js process writes to the file system, by `NODE_OPTIONS`: the permission model refuses
- * every write, and each call of `fs` that could be one is told on standard error before.
+ * every write, and each call of `fs` that could write is reported on standard error first.
  */
 export const watchMark = 'wrote to the file system';
 

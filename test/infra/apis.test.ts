@@ -56,7 +56,7 @@ describe('routes', () => {
     ]);
   });
 
-  test('seed rule 1: export is behind the administrators’ authorizer, which is asked every time', () => {
+  test('export is behind the administrators’ authorizer, which is asked every time', () => {
     const { AuthorizerId } = methodOf('POST', '/export/fega');
     const authorizer = service.template.Resources[AuthorizerId.Ref]!.Properties;
     expect(authorizer).toMatchObject({
@@ -74,7 +74,7 @@ describe('routes', () => {
     expect(new Set(ids).size).toBe(1);
     const authorizer = service.template.Resources[ids[0]]!.Properties;
     expect(authorizer).toMatchObject({ Type: 'REQUEST', AuthorizerResultTtlInSeconds: 0 });
-    // Of a source that is missing API Gateway would make a 401 by itself.
+    // API Gateway itself would answer 401 when an identity source is missing.
     expect(authorizer.IdentitySource ?? '').toBe('');
     expect(show(authorizer.AuthorizerUri)).toContain('FunctionsAuthorizeOutboxFunction');
   });
@@ -202,7 +202,7 @@ describe.each(['ProxyApi', 'DataOutApi'])('%s', (name) => {
       INTEGRATION_TIMEOUT: '504 temporarily_unavailable',
       AUTHORIZER_FAILURE: '503 temporarily_unavailable',
       AUTHORIZER_CONFIGURATION_ERROR: '503 temporarily_unavailable',
-      // No status of their own: one here would be given to every 4xx and 5xx.
+      // No status of their own: it would replace the status of every 4xx and 5xx.
       DEFAULT_4XX: ' invalid_request',
       DEFAULT_5XX: ' internal_error',
     });

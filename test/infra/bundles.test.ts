@@ -48,7 +48,7 @@ function assetOf(name: string): string {
   return join(folder, `asset.${S3Key.replace(/\.zip$/, '')}`);
 }
 
-/** What esbuild says of a function's bundle. */
+/** esbuild's report on a function's bundle. */
 function metafileOf(name: string) {
   const { outputs } = JSON.parse(readFileSync(join(folder, 'metafiles', `${metafiles[name]}.json`), 'utf8'));
   const bundle = Object.entries(outputs).find(([name]) => name.endsWith('.mjs'))?.[1] as {
@@ -94,11 +94,11 @@ describe.each(names)('%s', (name) => {
   });
 });
 
-test('seed rule 2: the bundle that takes export requests has no visa library in it', () => {
+test('the bundle that takes export requests has no visa library in it', () => {
   expect(sourcesOf('Export').filter((source) => /lib\/visas\/|node_modules\/jose\//.test(source))).toEqual([]);
 });
 
-test('seed rule 8: the visa library is embedded on both sides', () => {
+test('the visa library is embedded on both sides', () => {
   for (const name of ['Files', 'Stream', 'ConsumeExport']) {
     expect(sourcesOf(name)).toEqual(expect.arrayContaining(['lib/visas/verify.ts']));
   }

@@ -48,7 +48,7 @@ const expected: Readonly<Record<string, readonly string[]>> = {
     `kms:GenerateDataKey ExportRequestsKey ${through('sqs')}`,
     'sqs:SendMessage ExportRequestsQueue',
   ],
-  // The one function of the proxy with a way to the database, and that to nothing but passwords.
+  // The only function of the proxy that reaches the database. It reads passwords and nothing else.
   AuthorizeOutbox: archiveUsers,
   Files: [...denyList, `s3:ListBucket OutboxBucketArn ${under(ofRecipients)}`],
   Stream: [
@@ -75,9 +75,9 @@ const expected: Readonly<Record<string, readonly string[]>> = {
     's3:PutObject OutboxBucketArn/direct/*',
     'secretsmanager:GetSecretValue ArchiveKeysSecret',
   ],
-  // Strangers reach it: it has no key of the archive and sees no bucket.
+  // Anyone can call it, so it has no key of the archive and sees no bucket.
   Drs: [...datasetsAndFiles, 'lambda:InvokeFunction FunctionsDescribeFileFunction'],
-  // May read a body's size, but has no use of the key that it would take to read the body.
+  // It may read a body's size, but not use the key that reading the body takes.
   DescribeFile: [
     ...reading,
     `kms:Decrypt ArchiveKeysKey ${throughSecretsManager}`,
@@ -107,7 +107,7 @@ const expected: Readonly<Record<string, readonly string[]>> = {
     `s3:PutObject OutboxBucketArn/${ofRecipients}`,
     'secretsmanager:GetSecretValue ArchiveKeysSecret',
   ],
-  // Two switches, of one stack and one cluster.
+  // It sets the protection of one stack and one cluster.
   Protect: ['cloudformation:UpdateTerminationProtection AWSStackId', `rds:ModifyDBCluster ${cluster}`],
   Migrate: [
     ...catalogue,

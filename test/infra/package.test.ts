@@ -30,7 +30,7 @@ beforeAll(async () => {
 });
 afterAll(() => rmSync(project, { recursive: true }));
 
-/** Uses what is hardest to install: the threads' own file, and a dependency loaded on first use. */
+/** Uses the parts that are hardest to install: the threads' own file, and a dependency that is loaded on first use. */
 const app = `
 import { decrypt, encrypt, formatPrivateKey, generateKeyPair, parsePrivateKey, SegmentWorkers } from 'data-out/crypt4gh';
 const { privateKey, publicKey } = generateKeyPair();
@@ -121,7 +121,7 @@ describe('the client, installed with npm i -g and no network', () => {
   });
 
   test('loads its HTTP client when it is needed', () => {
-    // A proxy at a port that nobody listens on, and TLS authorities: both of the HTTP client.
+    // A forward proxy at a closed port, and TLS authorities: settings of the HTTP client.
     const env = { ...process.env, DATA_OUT_VISA: 'a.b.c', HTTPS_PROXY: 'http://127.0.0.1:9/' };
     const args = ['list', '--url', 'https://localhost:9/', '--ca', join(project, 'package.json')];
     const { status, stderr } = spawnSync(join(prefix, 'bin/data-out'), args, { env, encoding: 'utf8' });

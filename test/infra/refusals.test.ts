@@ -3,11 +3,11 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 
 /**
- * Why credentials were refused is put into the JSON of a gateway response as it is: API Gateway has no escaping there. So
- * every sentence is a literal of printable ASCII without quotation mark and backslash, and holds nothing of a request.
+ * API Gateway puts the reason of a refusal into JSON without escaping it. So every sentence is a literal of printable
+ * ASCII without quotation mark and backslash, and holds no part of a request.
  */
 const folders = ['lib/http', 'lib/api', 'lib/direct'];
-/** What may stand in a sentence: names of headers, and what `lib/visas/errors.ts` says. */
+/** The variables that a sentence may have: names of headers, and the texts of `lib/visas/errors.ts`. */
 const variables = new Set(['name', 'error.code', 'error.message']);
 
 const sources = folders.flatMap((folder) =>
@@ -38,7 +38,7 @@ test('every reason for a 401 is a sentence that JSON does not escape', () => {
 
 test('so is what is said of visas', () => {
   const source = readFileSync('lib/visas/errors.ts', 'utf8');
-  const explanations = [...source.matchAll(/^ {2}'?([a-z-]+)'?: '(.*)',$/gm)];
+  const explanations = [...source.matchAll(/^ {2}([a-z_]+): '(.*)',$/gm)];
   expect(explanations.length).toBeGreaterThan(20);
   for (const [, code, text] of explanations) expect(`${code} ${text}`).toMatch(/^[\x20-\x7e]+$/);
   for (const [, , text] of explanations) expect(text).not.toMatch(/["\\]/);

@@ -223,7 +223,7 @@ describe('alarms', () => {
     }
     const [policy, ...others] = service.all('AWS::SNS::TopicPolicy');
     expect(others).toEqual([]);
-    // AWS replaces its default policy, with which CloudWatch could publish, by this one.
+    // This policy replaces the default one of AWS, which lets CloudWatch publish.
     expect(policy?.Properties.PolicyDocument.Statement).toEqual([
       expect.objectContaining({ Effect: 'Deny', Condition: { Bool: { 'aws:SecureTransport': 'false' } } }),
       expect.objectContaining({
@@ -235,7 +235,7 @@ describe('alarms', () => {
       }),
     ]);
     expect(service.template.Outputs['AlarmTopicArn']?.Value).toEqual({ Ref: id });
-    // Nobody is told by e-mail unless the operator says so.
+    // No e-mail is sent unless the operator sets an address.
     expect(service.all('AWS::SNS::Subscription')).toEqual([]);
   });
 });
@@ -245,7 +245,7 @@ test('the security rules and the validation of the template find nothing', async
   const findings = report.pluginReports.flatMap(({ violations }: { violations: { ruleName: string }[] }) =>
     violations.map(({ ruleName }) => ruleName),
   );
-  // Whoever trusts nobody hears that every visa will be refused.
+  // An operator who trusts no issuer is warned that every visa will be refused.
   const issuers = JSON.parse(readFileSync(join(root, 'config/trusted-issuers.json'), 'utf8'));
   const nobody = Array.isArray(issuers) && issuers.length === 0;
   expect(findings).toEqual(nobody ? ['Annotation::data-out:nobody-is-trusted'] : []);

@@ -28,7 +28,7 @@ describe('an operator who has an archive already', () => {
     stored.resourceCountIs('AWS::S3::Bucket', 2);
     stored.resourceCountIs('AWS::RDS::DBCluster', 0);
     stored.resourceCountIs('AWS::EC2::VPC', 0);
-    // Those of this service alone: administrators, and the deny list.
+    // Only this service's own keys: administrators, and the deny list.
     stored.resourceCountIs('AWS::SecretsManager::Secret', 2);
     stored.hasOutput('ArchiveBucketName', { Value: 'the-archive' });
     stored.hasOutput('ArchiveKeysSecretArn', { Value: existing.archiveKeysSecret.secretArn });

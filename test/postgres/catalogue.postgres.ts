@@ -300,7 +300,7 @@ describe('a role', () => {
   it.each(roles)('%s is let in by its own password only', async (role) => {
     database.logins = { ...database.logins, 'arn:wrong': { username: role, password: passwordOf(role).toUpperCase() } };
     await as(role).execute('select 1');
-    // It may be one that rotates: worth another try, until the caller's time is over.
+    // A wrong password may be one that rotates, so the call is repeated until the caller's time is over.
     await expect(database.dataApi({ secretArn: 'arn:wrong' }).execute('select 1')).rejects.toThrow(
       TemporarilyUnavailableError,
     );
@@ -319,7 +319,7 @@ function nodesOf(node: PlanNode): PlanNode[] {
   return [node, ...(node.Plans ?? []).flatMap(nodesOf)];
 }
 
-/** All that an iteration gives, pages unpacked. */
+/** All items of an iteration over pages. */
 async function all<T>(pages: AsyncIterable<T | readonly T[]>): Promise<T[]> {
   const found: T[] = [];
   for await (const page of pages) found.push(...((Array.isArray(page) ? page : [page]) as readonly T[]));

@@ -20,7 +20,7 @@ import { collect, generatedPlaintext } from '../helpers/crypt4gh-vectors.ts';
 import { applyPlainly, editLists } from '../helpers/edit-lists.ts';
 import { recordingSource } from '../helpers/recording-source.ts';
 
-const SEGMENT = 65_564;
+const encryptedSegmentBytes = 65_564;
 const numRuns = process.env['SLOW'] === '1' ? 2_000 : 60;
 const owner = generateKeyPair();
 const reader = generateKeyPair();
@@ -30,7 +30,8 @@ const plaintext = generatedPlaintext('ranges', 4 * 65_536 + 777);
 /** Segments under two data keys in turn. */
 const body = await (async () => {
   const [one, two] = await Promise.all(keys.map((dataKey) => collect(encryptSegments([plaintext], { dataKey }))));
-  const segment = (index: number) => (index % 2 === 0 ? one! : two!).subarray(index * SEGMENT, (index + 1) * SEGMENT);
+  const segment = (index: number) =>
+    (index % 2 === 0 ? one! : two!).subarray(index * encryptedSegmentBytes, (index + 1) * encryptedSegmentBytes);
   return Buffer.concat([0, 1, 2, 3, 4].map(segment));
 })();
 
@@ -93,10 +94,10 @@ describe('random access', () => {
             expect(Buffer.compare(bytes, expected.subarray(start, end))).toBe(0);
             const bodyStart = container.length - body.length;
             const fetched = reads.flatMap(([offset, length]) => {
-              expect((offset - bodyStart) % SEGMENT).toBe(0);
-              expect(length).toBeLessThanOrEqual(segmentsPerFetch * SEGMENT);
-              const first = (offset - bodyStart) / SEGMENT;
-              return Array.from({ length: Math.ceil(length / SEGMENT) }, (_, index) => first + index);
+              expect((offset - bodyStart) % encryptedSegmentBytes).toBe(0);
+              expect(length).toBeLessThanOrEqual(segmentsPerFetch * encryptedSegmentBytes);
+              const first = (offset - bodyStart) / encryptedSegmentBytes;
+              return Array.from({ length: Math.ceil(length / encryptedSegmentBytes) }, (_, index) => first + index);
             });
             expect(fetched).toEqual(segmentsOf(places.slice(start, end)));
           }
@@ -118,12 +119,12 @@ describe('rearranging', () => {
         const options = { privateKeys: [owner.privateKey], recipients: [reader.publicKey], ranges };
         const result = await collect(rearrange(source, options));
         const size = segmentsOf(wanted).reduce(
-          (sum, index) => sum + Math.min(SEGMENT, body.length - index * SEGMENT),
+          (sum, index) => sum + Math.min(encryptedSegmentBytes, body.length - index * encryptedSegmentBytes),
           0,
         );
         const copied = result.length - headerLength(result)!;
         // Of a stream it shows only while copying where it ends: then the last segment may come along for nothing.
-        if (streamed) expect([size, size + ((body.length - 1) % SEGMENT) + 1]).toContain(copied);
+        if (streamed) expect([size, size + ((body.length - 1) % encryptedSegmentBytes) + 1]).toContain(copied);
         else expect(copied).toBe(size);
         const read = await collect(decrypt([result], { privateKeys: [reader.privateKey] }));
         expect(Buffer.compare(read, Buffer.from(wanted.map((place) => plaintext[place]!)))).toBe(0);

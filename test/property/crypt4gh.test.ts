@@ -24,8 +24,8 @@ import { applyPlainly, editLists } from '../helpers/edit-lists.ts';
 
 const reader = generateKeyPair();
 const source = generatedPlaintext('property', 300_000);
-const SLOW = process.env['SLOW'] === '1';
-const numRuns = SLOW ? 1_000 : 25;
+const slow = process.env['SLOW'] === '1';
+const numRuns = slow ? 1_000 : 25;
 
 const sizes = fc.integer({ min: 0, max: source.length });
 /** Sizes where arithmetic goes wrong: none of them is left to chance. */

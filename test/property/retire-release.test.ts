@@ -1,11 +1,10 @@
 import * as fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { RegistryServer, type StoredVersion } from '../helpers/registry-server.ts';
-import { retireRelease, yieldAtOnce } from '../helpers/retirement-world.ts';
+import { retireRelease } from '../helpers/retirement-world.ts';
 
 let server: RegistryServer;
 beforeAll(async () => {
-  yieldAtOnce();
   server = await RegistryServer.start();
 });
 afterAll(() => server.stop());
@@ -31,7 +30,7 @@ const tag = fc.constantFrom(...lookAlikes);
 const tags = fc.uniqueArray(tag, { maxLength: 3 });
 const number = fc.constantFrom('1.2', '1.2.0', '1.2.1', '1.2.00', '1.2.0-rc.1', '1.2.01');
 
-/** Somebody else moves a tag at some call; the exact moment between our last look and the deletion cannot be guarded. */
+/** Another person moves a tag at some call. The exact moment between our last look and the deletion cannot be guarded. */
 const move = fc.record({ call: fc.nat({ max: 5 }), from: fc.nat({ max: 5 }), to: fc.nat({ max: 5 }), tag });
 
 /** A version has a tag once. */

@@ -324,7 +324,7 @@ describe('what is accepted', () => {
       return error(500, 'InternalFailure');
     });
     const requestId = acceptedId(await post({ ...valid, visaToken: 'not one' }).finally(heal));
-    expect(await service.settled(requestId)).toMatchObject([{ event: 'rejected', reason: 'visa_malformed-token' }]);
+    expect(await service.settled(requestId)).toMatchObject([{ event: 'rejected', reason: 'visa_malformed_token' }]);
   });
 });
 

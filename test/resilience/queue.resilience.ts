@@ -104,7 +104,7 @@ describe('poison: rejected with a row, not tried again', () => {
   });
 });
 
-test('seed § 6: a message of a file carries what staging needs, and nothing of the visa', async () => {
+test('a message of a file carries what staging needs, and nothing of the visa', async () => {
   await archived({ 'a.vcf': 10, 'b.vcf': 10 });
   const sent: string[] = [];
   undo = service.engine.traffic.observe(({ caller, action, input }) => {

@@ -46,7 +46,7 @@ const exportBody = z.strictObject(
         error: 'must be one of datasetId, fileId, DATASET_ID, FILE_ID',
       })
       .default('datasetId'),
-    // Opaque here (seed § 1, rule 2): neither decoded nor verified.
+    // Opaque here: neither decoded nor verified, because the data-out side verifies it.
     visaToken: text(limits.visaBytes),
     userPublicKey: publicKey,
   },

@@ -24,10 +24,11 @@ export async function whileGrowing<T>(
   work: () => Promise<T>,
 ): Promise<T> {
   const task = progress.task(label, total);
-  const timer = setInterval(async () => {
+  const show = async () => {
     const status = await target.stat().catch(() => undefined);
     if (status !== undefined) task.set(Math.min(status.size, total));
-  }, pollMilliseconds);
+  };
+  const timer = setInterval(() => void show(), pollMilliseconds);
   try {
     return await work();
   } finally {

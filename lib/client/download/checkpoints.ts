@@ -6,11 +6,11 @@ import type { ByteRange, RangeSet } from './range-set.ts';
 import { isRecognizable, type ObjectVersion } from './remote-file.ts';
 
 /** What may have to be fetched again when the process is killed: so many bytes, or the bytes of so many milliseconds. */
-const NOTE_BYTES = 32 * 1024 * 1024;
-const NOTE_MS = 1_000;
+const noteBytes = 32 * 1024 * 1024;
+const noteMs = 1_000;
 /** The same for when the machine goes down: waiting for the disk costs more. */
-const SYNC_BYTES = 256 * 1024 * 1024;
-const SYNC_MS = 5_000;
+const syncBytes = 256 * 1024 * 1024;
+const syncMs = 5_000;
 
 /** Writes down what of a part file is there, while it grows. A small file is whole before the first time. */
 export class Checkpoints {
@@ -53,8 +53,8 @@ export class Checkpoints {
     this.#bytes += bytes;
     this.#unsyncedBytes += bytes;
     const now = this.#timing.now().getTime();
-    if (this.#running || (this.#bytes < NOTE_BYTES && now - this.#last < NOTE_MS)) return;
-    const sync = this.#unsyncedBytes >= SYNC_BYTES || now - this.#lastSync >= SYNC_MS;
+    if (this.#running || (this.#bytes < noteBytes && now - this.#last < noteMs)) return;
+    const sync = this.#unsyncedBytes >= syncBytes || now - this.#lastSync >= syncMs;
     this.#last = now;
     if (sync) this.#lastSync = now;
     this.#running = this.#save(version, done, sync).finally(() => {

@@ -12,7 +12,7 @@ import { KeptPlaintext } from './kept-plaintext.ts';
 import type { Sink, Target } from './sink.ts';
 
 /** Segments decrypted and written at once: 1 MiB. */
-const BATCH_SEGMENTS = 16;
+const batchSegments = 16;
 
 export interface DecryptingSinkOptions {
   readonly part: Target;
@@ -177,7 +177,7 @@ class Batch {
 
   *push(chunk: Uint8Array): Generator<Buffer, void, undefined> {
     for (let offset = 0; offset < chunk.length; ) {
-      if (this.#buffer.length === 0) this.#buffer = Buffer.allocUnsafeSlow(BATCH_SEGMENTS * ENCRYPTED_SEGMENT_BYTES);
+      if (this.#buffer.length === 0) this.#buffer = Buffer.allocUnsafeSlow(batchSegments * ENCRYPTED_SEGMENT_BYTES);
       const part = chunk.subarray(offset, offset + this.#buffer.length - this.held);
       this.#buffer.set(part, this.held);
       this.held += part.length;

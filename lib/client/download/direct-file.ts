@@ -7,13 +7,13 @@ import { checkedReply, type ObjectVersion, type RemoteFile, type RemoteReply, ra
 import { StagedFile } from './staged-file.ts';
 
 /** A longer reply slows down: AWS Lambda streams its first 6 MB at full speed only. */
-const RANGE_BYTES = 5 * 1024 * 1024;
+const rangeBytes = 5 * 1024 * 1024;
 
 /** A file of the data-out API, served by the API itself. */
 export class DirectFile implements RemoteFile {
   readonly name: string;
   readonly size: number;
-  readonly maximumRangeBytes = RANGE_BYTES;
+  readonly maximumRangeBytes = rangeBytes;
   readonly #api: DataOutApi;
   readonly #fileId: string;
   readonly #query: FileQuery;

@@ -14,7 +14,7 @@ import { LocalDiskError, onDisk } from './local-disk.ts';
 import type { LocalPaths } from './local-name.ts';
 import { FileLock } from './lock.ts';
 import { PartDigest } from './part-digest.ts';
-import { PartFile, PRIVATE_MODE } from './part-file.ts';
+import { PartFile, privateMode } from './part-file.ts';
 import type { ByteRange } from './range-set.ts';
 import { ChangedError, isRecognizable, type ObjectVersion, type RemoteFile } from './remote-file.ts';
 import { ContainerSink, type Target } from './sink.ts';
@@ -43,9 +43,9 @@ export interface DownloadFileOptions {
 }
 
 /** What fails for want of less than this fails soon enough by itself. */
-const LEAST_CHECKED_BYTES = 8 * 1024 * 1024;
+const leastCheckedBytes = 8 * 1024 * 1024;
 /** How often a file may change under a download. */
-const MOST_RESTARTS = 3;
+const mostRestarts = 3;
 
 /**
  * Downloads one file. It gets its name only when it is whole and on the disk; until then it is `<name>.part`, and what of
@@ -62,7 +62,7 @@ export async function downloadFile(options: DownloadFileOptions): Promise<'downl
       await downloadVersion(options);
       return 'downloaded';
     } catch (error) {
-      if (!(error instanceof ChangedError) || restarts >= MOST_RESTARTS) throw described(error, remote.name);
+      if (!(error instanceof ChangedError) || restarts >= mostRestarts) throw described(error, remote.name);
       options.onEvent({ type: 'restarted', name: remote.name });
     }
   }
@@ -115,7 +115,7 @@ async function downloadVersion(options: DownloadFileOptions): Promise<void> {
   const form: Form = decrypt ? 'plaintext' : 'container';
   // The lock is a file that this process has just made.
   const { uid } = await onDisk(paths.lock, () => stat(paths.lock));
-  await using part = await PartFile.open(paths.part, decrypt || options.isPrivate ? PRIVATE_MODE : 0o666, uid);
+  await using part = await PartFile.open(paths.part, decrypt || options.isPrivate ? privateMode : 0o666, uid);
   const { resumed, exists, synced } = await leftOver(part, paths, { name, form, size: remote.size });
   const checkpoints = new Checkpoints({
     part,
@@ -228,7 +228,7 @@ async function syncFolder(folder: string): Promise<void> {
 
 /** @throws LocalDiskError when there is less room than is needed, as far as the disk says */
 async function checkSpace(path: string, needed: number): Promise<void> {
-  if (needed < LEAST_CHECKED_BYTES) return;
+  if (needed < leastCheckedBytes) return;
   const { bavail, bsize, blocks } = await onDisk(path, () => statfs(dirname(path)));
   const room = bavail * bsize;
   if (blocks === 0 || room >= needed) return;

@@ -33,9 +33,9 @@ export interface DownloadReport {
 }
 
 /** Files up to this size need their address about as long as their bytes: it is asked for ahead. */
-const AHEAD_BYTES = 64 * 1024 * 1024;
+const aheadBytes = 64 * 1024 * 1024;
 /** So many files in a row without an answer: the network is gone, not a file. */
-const MOST_UNAVAILABLE = 3;
+const mostUnavailable = 3;
 
 interface Job {
   readonly file: ListedFile;
@@ -111,7 +111,7 @@ class Run {
     try {
       const paths = localPaths(folder, name);
       this.#clashes.claim(file.name, paths);
-      if (this.stopped === undefined && file.size <= AHEAD_BYTES) {
+      if (this.stopped === undefined && file.size <= aheadBytes) {
         const isNeeded = !(await wouldSkip({ paths, existing, remote: file, decrypt }));
         if (isNeeded) this.#locations.prepare([file.name], signal);
       }
@@ -152,7 +152,7 @@ class Run {
       error.code === 'unauthenticated' ||
       error.code === 'interrupted' ||
       (error instanceof LocalDiskError && error.folderWide) ||
-      this.#unavailable >= MOST_UNAVAILABLE
+      this.#unavailable >= mostUnavailable
     );
   }
 }

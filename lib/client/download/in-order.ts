@@ -5,7 +5,7 @@ import type { ByteRange } from './range-set.ts';
 import type { ObjectVersion, RemoteFile } from './remote-file.ts';
 
 /** Asked for at once, and held in memory until those before it have been taken. */
-const PIECE_BYTES = 5 * 1024 * 1024;
+const defaultPieceBytes = 5 * 1024 * 1024;
 
 export interface InOrderOptions {
   readonly connections: number;
@@ -26,7 +26,7 @@ export async function* inOrder(
 ): AsyncGenerator<Uint8Array, void, undefined> {
   const abort = new AbortController();
   const signal = options.signal ? AbortSignal.any([options.signal, abort.signal]) : abort.signal;
-  const pieceBytes = Math.min(PIECE_BYTES, remote.maximumRangeBytes ?? PIECE_BYTES);
+  const pieceBytes = Math.min(defaultPieceBytes, remote.maximumRangeBytes ?? defaultPieceBytes);
   let version: ObjectVersion | undefined;
   const fetchPiece = async (range: ByteRange): Promise<readonly Uint8Array[]> => {
     const backoff = options.transport.backoff(signal);

@@ -19,9 +19,9 @@ export interface Journal {
   readonly boot: string | undefined;
 }
 
-const FORMAT = 1;
+const currentFormat = 1;
 /** A journal of more is none of ours. */
-const MOST_RANGES = 1_000_000;
+const mostRanges = 1_000_000;
 
 /**
  * Writes the journal in one step: whatever stops the process, there is the old one or the new one. What it calls synced
@@ -33,7 +33,7 @@ const MOST_RANGES = 1_000_000;
 export async function writeJournal(path: string, journal: Journal, options: { readonly sync: boolean }): Promise<void> {
   const { name, form, version, boot } = journal;
   const [done, synced] = [journal.done, journal.synced].map((ranges) => ranges.map(({ start, end }) => [start, end]));
-  const text = `${JSON.stringify({ format: FORMAT, name, form, ...version, boot, synced, done })}\n`;
+  const text = `${JSON.stringify({ format: currentFormat, name, form, ...version, boot, synced, done })}\n`;
   const next = `${path}.new`;
   await onDisk(path, async () => {
     {
@@ -72,7 +72,7 @@ function parseJournal(text: string): Journal | undefined {
       string,
       unknown
     >;
-    if (format !== FORMAT || typeof name !== 'string' || (form !== 'container' && form !== 'plaintext'))
+    if (format !== currentFormat || typeof name !== 'string' || (form !== 'container' && form !== 'plaintext'))
       return undefined;
     if (!isSize(size) || ![etag, lastModified, boot].every(isOptionalText)) return undefined;
     const [done, synced] = [rangesIn(lists['done'], size), rangesIn(lists['synced'], size)];
@@ -85,7 +85,7 @@ function parseJournal(text: string): Journal | undefined {
 }
 
 function rangesIn(list: unknown, size: number): readonly ByteRange[] | undefined {
-  if (!Array.isArray(list) || list.length > MOST_RANGES) return undefined;
+  if (!Array.isArray(list) || list.length > mostRanges) return undefined;
   const ranges = new RangeSet();
   for (const range of list as unknown[]) {
     const [start, end, ...more] = Array.isArray(range) ? (range as unknown[]) : [];

@@ -8,7 +8,7 @@ export interface TimedLocation extends Location {
 }
 
 /** An address that expires within this time is not begun with. Of one that lives shortly, a quarter of its life. */
-const MARGIN_MS = 30_000;
+const marginMs = 30_000;
 
 /** Asks for addresses, some of them before they are needed: then a small file costs one round trip, not two. */
 export class Locations {
@@ -42,7 +42,7 @@ export class Locations {
     const location = await this.#proxy.location(name, { signal });
     // By the service's clock and this machine's stopwatch: its clock may be wrong.
     const { lifetimeMs } = location;
-    const end = asked + lifetimeMs - Math.min(MARGIN_MS, lifetimeMs / 4);
+    const end = asked + lifetimeMs - Math.min(marginMs, lifetimeMs / 4);
     return { ...location, isFresh: () => performance.now() < end, dropped: false };
   }
 }

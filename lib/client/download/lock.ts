@@ -16,14 +16,14 @@ interface Owner {
 }
 
 /** A living owner touches the lock file so often. */
-const TOUCH_MS = 15_000;
+const touchMs = 15_000;
 /** One of another machine that nobody touched for so long is left over. */
-const LEFT_OVER_MS = 90_000;
+const leftOverMs = 90_000;
 /** A lock file without content is being written, or was left by a crash in that moment: less than others wait for it. */
-const UNWRITTEN_MS = 1_000;
+const unwrittenMs = 1_000;
 
 /** A process that is killed may take a moment to end. */
-const PATIENCE = { attempts: 20, milliseconds: 100 } as const;
+const patience = { attempts: 20, milliseconds: 100 } as const;
 
 /** Tokens of the locks that this process holds. */
 const own = new Set<string>();
@@ -40,8 +40,8 @@ export class FileLock implements AsyncDisposable {
   private constructor(path: string, token: string) {
     this.#path = path;
     this.#token = token;
-    const touch = () => utimes(path, new Date(), new Date()).catch(() => undefined);
-    this.#timer = setInterval(touch, TOUCH_MS).unref();
+    const touch = () => void utimes(path, new Date(), new Date()).catch(() => undefined);
+    this.#timer = setInterval(touch, touchMs).unref();
   }
 
   /**
@@ -56,12 +56,12 @@ export class FileLock implements AsyncDisposable {
     // Before it is written: others in this process may read it as soon as it is.
     own.add(owner.token);
     try {
-      for (let attempt = 0; attempt < PATIENCE.attempts; attempt += 1) {
+      for (let attempt = 0; attempt < patience.attempts; attempt += 1) {
         isHeld = await created(path, owner);
         if (isHeld) return new FileLock(path, owner.token);
         const held = await holderOf(path);
         const hasGone = held === undefined || (held !== 'alive' && (await takeAway(path, held)));
-        if (!hasGone) await sleep(PATIENCE.milliseconds);
+        if (!hasGone) await sleep(patience.milliseconds);
       }
     } finally {
       if (!isHeld) own.delete(owner.token);
@@ -80,7 +80,7 @@ export class FileLock implements AsyncDisposable {
   /** Another may have taken it from a process that slept for long; of a small file it is not worth a look. */
   async #isOurs(): Promise<boolean> {
     const heldMs = Date.now() - this.#since;
-    if (heldMs >= 0 && heldMs < LEFT_OVER_MS / 2) return true;
+    if (heldMs >= 0 && heldMs < leftOverMs / 2) return true;
     const held = await readFile(this.#path, 'utf8').catch(() => '');
     return held.includes(this.#token);
   }
@@ -109,7 +109,7 @@ async function holderOf(path: string): Promise<'alive' | { readonly content: str
     const content = await readFile(path, 'utf8');
     const untouchedMs = Date.now() - (await stat(path)).mtimeMs;
     const owner = parse(content);
-    if (owner === undefined) return untouchedMs < UNWRITTEN_MS ? 'alive' : { content };
+    if (owner === undefined) return untouchedMs < unwrittenMs ? 'alive' : { content };
     return isAlive(owner, untouchedMs) ? 'alive' : { content };
   } catch {
     return undefined;
@@ -145,11 +145,11 @@ export async function takeAway(path: string, { content }: { readonly content: st
 /** A turn takes no time: a file that is old is of a process that was killed in it. */
 async function removeLeftOver(turn: string): Promise<void> {
   const status = await stat(turn).catch(() => undefined);
-  if (status && Date.now() - status.mtimeMs > UNWRITTEN_MS) await rm(turn, { force: true }).catch(() => undefined);
+  if (status && Date.now() - status.mtimeMs > unwrittenMs) await rm(turn, { force: true }).catch(() => undefined);
 }
 
 function isAlive(owner: Owner, untouchedMs: number): boolean {
-  if (owner.host !== host) return untouchedMs < LEFT_OVER_MS;
+  if (owner.host !== host) return untouchedMs < leftOverMs;
   if (owner.pid === process.pid) return own.has(owner.token);
   try {
     process.kill(owner.pid, 0);

@@ -3,7 +3,7 @@ import { throwIfInterrupted } from '../errors.ts';
 import type { PartFile } from './part-file.ts';
 import type { Target } from './sink.ts';
 
-const READ_BYTES = 1024 * 1024;
+const readBytes = 1024 * 1024;
 
 /**
  * SHA-256 of a part file. Bytes that are written in order are digested at once; all others, and those of runs before, are
@@ -29,7 +29,7 @@ export class PartDigest implements Target {
   async hex(signal: AbortSignal | undefined): Promise<string> {
     for (;;) {
       throwIfInterrupted(signal);
-      const bytes = await this.#part.read(this.#position, READ_BYTES);
+      const bytes = await this.#part.read(this.#position, readBytes);
       if (bytes.length === 0) return this.#hash.digest('hex');
       this.#add(bytes);
     }

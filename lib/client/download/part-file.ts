@@ -3,7 +3,7 @@ import { type FileHandle, open, rm } from 'node:fs/promises';
 import { onDisk } from './local-disk.ts';
 
 /** For its owner only. */
-export const PRIVATE_MODE = 0o600;
+export const privateMode = 0o600;
 /** Windows has no such flag. */
 const noFollow = constants.O_NOFOLLOW ?? 0;
 const flags = constants.O_RDWR | constants.O_CREAT | noFollow;
@@ -31,7 +31,7 @@ export class PartFile implements AsyncDisposable {
   static async open(path: string, mode: number, owner: number): Promise<PartFile> {
     return await onDisk(path, async () => {
       const part = new PartFile(path, mode, await open(path, flags, mode));
-      if (mode !== PRIVATE_MODE) return part;
+      if (mode !== privateMode) return part;
       // One that is there may be readable by more than it should be now. Some disks know no modes.
       if ((await part.#handle.stat()).uid === owner) await part.#handle.chmod(mode).catch(() => undefined);
       else await part.renew();

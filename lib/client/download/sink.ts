@@ -24,9 +24,9 @@ export interface Sink {
 }
 
 /** Written at once: large enough that the system calls do not matter, small enough to stay in the cache. */
-const WRITE_BYTES = 1024 * 1024;
+const writeBytes = 1024 * 1024;
 /** Buffers that one system call takes. */
-const WRITE_BUFFERS = 512;
+const writeBuffers = 512;
 
 /** The remote file as it is. */
 export class ContainerSink implements Sink {
@@ -69,7 +69,7 @@ export class ContainerSink implements Sink {
       for await (const chunk of bytes) {
         held.push(chunk);
         size += chunk.length;
-        if (size >= WRITE_BYTES || held.length >= WRITE_BUFFERS) await write();
+        if (size >= writeBytes || held.length >= writeBuffers) await write();
       }
     } finally {
       await write();

@@ -15,7 +15,7 @@ import {
 /** Statuses by which S3 says that an address, or the session that signed it, has expired. */
 const refusals = new Set([400, 401, 403]);
 /** How often in a row a new address may be refused. */
-const MOST_ADDRESSES = 3;
+const mostAddresses = 3;
 
 /** A staged container, from storage by addresses that the proxy gives. */
 export class StagedFile implements RemoteFile {
@@ -77,7 +77,7 @@ export class StagedFile implements RemoteFile {
       if (!refused) throw error;
       // The proxy knows whether the file is still there.
       if (this.#drop(location)) this.#renewed();
-      if (addresses >= MOST_ADDRESSES) throw error;
+      if (addresses >= mostAddresses) throw error;
     }
   }
 

@@ -7,12 +7,12 @@ import type { ObjectVersion, RemoteFile, RemoteReply } from './remote-file.ts';
 import type { Sink } from './sink.ts';
 
 /** Up to this size a file is fetched whole, by one request. */
-const WHOLE_BYTES = 8 * 1024 * 1024;
-const MOST_PIECE_BYTES = 64 * 1024 * 1024;
+const wholeBytes = 8 * 1024 * 1024;
+const mostPieceBytes = 64 * 1024 * 1024;
 /** First guess at what holds a header; that of one recipient has 124 bytes. */
-const HEAD_BYTES = 64 * 1024;
+const defaultHeadBytes = 64 * 1024;
 /** Pieces for each connection, so that all of them end at about the same time. */
-const PIECES_PER_CONNECTION = 4;
+const piecesPerConnection = 4;
 
 export interface TransferOptions {
   readonly remote: RemoteFile;
@@ -87,10 +87,10 @@ export class Transfer {
   /** What must be there before anything else, by one connection: the header of what is decrypted, or an empty file. */
   async #fetchHead(signal: AbortSignal): Promise<void> {
     const backoff = this.#options.transport.backoff(signal);
-    let headBytes = HEAD_BYTES;
+    let headBytes = defaultHeadBytes;
     let unreadable = false;
     while (this.#sink.needsHead || (this.#size === 0 && this.#version === undefined)) {
-      const end = this.#size <= WHOLE_BYTES ? this.#size : Math.min(this.#size, headBytes);
+      const end = this.#size <= wholeBytes ? this.#size : Math.min(this.#size, headBytes);
       try {
         await this.#fetch({ start: 0, end }, signal);
         if (this.#sink.needsHead && end === this.#size) {
@@ -148,8 +148,8 @@ export class Transfer {
     const { connections, remote } = this.#options;
     const most = remote.maximumRangeBytes ?? Number.MAX_SAFE_INTEGER;
     if (connections === 1) return most;
-    const even = Math.ceil(this.#size / (connections * PIECES_PER_CONNECTION));
-    return Math.min(most, Math.max(WHOLE_BYTES, Math.min(MOST_PIECE_BYTES, even)));
+    const even = Math.ceil(this.#size / (connections * piecesPerConnection));
+    return Math.min(most, Math.max(wholeBytes, Math.min(mostPieceBytes, even)));
   }
 
   async #fetch(range: ByteRange, signal: AbortSignal): Promise<void> {

@@ -1,5 +1,5 @@
 import { EditListCursor, type Slice } from '../header/edit-list.ts';
-import { SEGMENT_BYTES, SEGMENT_OVERHEAD } from '../sizes.ts';
+import { SEGMENT_BYTES, segmentOverhead } from '../sizes.ts';
 import { BodySizeCheck } from './body-size.ts';
 import { damagedSegment } from './segment-decryptor.ts';
 
@@ -38,9 +38,9 @@ export class BodyPlan {
    */
   next(length: number): PlannedSegment | undefined {
     const index = this.#index++;
-    if (length < SEGMENT_OVERHEAD) throw damagedSegment('truncated-segment', index, length);
+    if (length < segmentOverhead) throw damagedSegment('truncated-segment', index, length);
     this.#size?.segment(index, length);
-    const plain = length - SEGMENT_OVERHEAD;
+    const plain = length - segmentOverhead;
     if (this.#cursor === undefined) return { index, slices: [{ from: 0, to: plain }] };
     const slices = this.#cursor.slices(BigInt(index) * BigInt(SEGMENT_BYTES), plain);
     return slices.length === 0 ? undefined : { index, slices };

@@ -1,4 +1,4 @@
-import { ENCRYPTED_SEGMENT_BYTES, encryptedBodySize, SEGMENT_BYTES, SEGMENT_OVERHEAD } from '../sizes.ts';
+import { ENCRYPTED_SEGMENT_BYTES, encryptedBodySize, SEGMENT_BYTES, segmentOverhead } from '../sizes.ts';
 import { damagedSegment, truncatedBody } from './segment-decryptor.ts';
 
 /**
@@ -22,7 +22,7 @@ export class BodySizeCheck {
     const expected = Math.min(ENCRYPTED_SEGMENT_BYTES, this.bodySize - start);
     if (length === expected) return;
     // Some writers end a body of full segments, or of none, by an empty one (Crypt4GH § 3.4.2 does not forbid it).
-    if (expected === 0 && length === SEGMENT_OVERHEAD && this.#plainSize % SEGMENT_BYTES === 0) return;
+    if (expected === 0 && length === segmentOverhead && this.#plainSize % SEGMENT_BYTES === 0) return;
     throw damagedSegment(length < expected ? 'truncated-segment' : 'oversized-body', index, length);
   }
 

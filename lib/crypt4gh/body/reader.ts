@@ -12,7 +12,7 @@ import { SegmentDecryptor, truncatedBody } from './segment-decryptor.ts';
 import { type SegmentRun, segmentRuns } from './segment-runs.ts';
 
 /** Segments fetched at a time, at most: 1 MiB. */
-const DEFAULT_SEGMENTS_PER_FETCH = 16;
+const defaultSegmentsPerFetch = 16;
 
 const nothing = { start: 0, bytes: Buffer.alloc(0) };
 
@@ -44,7 +44,7 @@ export class ContainerReader implements RandomAccessSource {
       readonly ownsReads?: boolean;
     },
   ) {
-    const { dataKeys, editList, segmentsPerFetch = DEFAULT_SEGMENTS_PER_FETCH, fetchesInFlight = 1 } = options;
+    const { dataKeys, editList, segmentsPerFetch = defaultSegmentsPerFetch, fetchesInFlight = 1 } = options;
     const { segmentsInFirstFetch = segmentsPerFetch, ownsReads = false } = options;
     for (const segments of [segmentsPerFetch, segmentsInFirstFetch]) {
       if (!Number.isSafeInteger(segments) || segments < 1) {

@@ -9,7 +9,7 @@ import { planRearrangement, type Rearrangement, type VisibleRange } from './rear
 import { truncatedBody } from './segment-decryptor.ts';
 
 /** Bytes of a body that are copied at a time from a source that is read by position: 16 segments. */
-const COPY_BYTES = 16 * ENCRYPTED_SEGMENT_BYTES;
+const copyBytes = 16 * ENCRYPTED_SEGMENT_BYTES;
 
 /**
  * A container of only the segments that ranges need, with the edit list that makes it exact (Crypt4GH § 4.2). The
@@ -79,8 +79,8 @@ async function* readRange(
   range: BodyRange,
 ) {
   const end = range.end ?? Number.POSITIVE_INFINITY;
-  for (let position: number = range.start; position < end; position += COPY_BYTES) {
-    const wanted = Math.min(COPY_BYTES, end - position);
+  for (let position: number = range.start; position < end; position += copyBytes) {
+    const wanted = Math.min(copyBytes, end - position);
     const bytes = await readFully(source, header.length + position, wanted);
     if (bytes.length > 0) yield bytes;
     if (bytes.length === wanted) continue;

@@ -21,7 +21,7 @@ export interface Rearrangement {
 
 const segmentBytes = BigInt(SEGMENT_BYTES);
 /** Where a body of 2^53 - 1 bytes ends: no file has plaintext there, so an end beyond it is an open end. */
-const LIMIT = BigInt(Math.floor(Number.MAX_SAFE_INTEGER / ENCRYPTED_SEGMENT_BYTES)) * segmentBytes;
+const openEnd = BigInt(Math.floor(Number.MAX_SAFE_INTEGER / ENCRYPTED_SEGMENT_BYTES)) * segmentBytes;
 
 /**
  * Finds the segments that ranges need, and the edit list that makes them exact (Crypt4GH § 4.1, § 4.2). Nothing is
@@ -64,7 +64,7 @@ export function keptRange({ start, end }: VisibleRange): KeptRange {
 
 /** Cuts a range to a plaintext of that size; of one beyond it nothing is left. */
 function within(plainSize: bigint | undefined): (range: KeptRange) => KeptRange[] {
-  const limit = plainSize ?? LIMIT;
+  const limit = plainSize ?? openEnd;
   return ({ start, end }) => {
     if (start >= limit) return [];
     if (end !== undefined && end <= limit) return [{ start, end }];

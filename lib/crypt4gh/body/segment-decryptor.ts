@@ -2,9 +2,9 @@ import { createSecretKey, type KeyObject } from 'node:crypto';
 import { expectLength, expectSome } from '../bytes.ts';
 import { DamagedBodyError } from '../errors.ts';
 import { unseal } from '../sealed.ts';
-import { ENCRYPTED_SEGMENT_BYTES, SEGMENT_OVERHEAD } from '../sizes.ts';
+import { ENCRYPTED_SEGMENT_BYTES, segmentOverhead } from '../sizes.ts';
 
-export const DATA_KEY_BYTES = 32;
+export const dataKeyBytes = 32;
 
 /** A data key, raw or made ready. */
 export type DataKey = Uint8Array | KeyObject;
@@ -16,7 +16,7 @@ export type DataKey = Uint8Array | KeyObject;
  */
 export function prepareDataKey(dataKey: DataKey): KeyObject {
   if (!(dataKey instanceof Uint8Array)) return dataKey;
-  expectLength(dataKey, DATA_KEY_BYTES, 'a data key');
+  expectLength(dataKey, dataKeyBytes, 'a data key');
   return createSecretKey(dataKey);
 }
 
@@ -45,7 +45,7 @@ export class SegmentDecryptor {
    * @throws DamagedBodyError
    */
   open(segment: Buffer, index: number): Buffer {
-    if (segment.length < SEGMENT_OVERHEAD) throw damagedSegment('truncated-segment', index, segment.length);
+    if (segment.length < segmentOverhead) throw damagedSegment('truncated-segment', index, segment.length);
     const plaintext = this.tryOpen(segment);
     if (plaintext === undefined) throw damagedSegment('segment-authentication-failed', index, segment.length);
     return plaintext;

@@ -1,6 +1,6 @@
 import { type ByteSource, expectByteSource, type Random, systemRandom } from '../bytes.ts';
 import { seal } from '../sealed.ts';
-import { ENCRYPTED_SEGMENT_BYTES, NONCE_BYTES, SEGMENT_BYTES } from '../sizes.ts';
+import { ENCRYPTED_SEGMENT_BYTES, nonceBytes, SEGMENT_BYTES } from '../sizes.ts';
 import { BodyPlan } from './body-plan.ts';
 import { PieceCutter } from './pieces.ts';
 import { prepareDataKey, SegmentDecryptor } from './segment-decryptor.ts';
@@ -50,10 +50,10 @@ export async function* encryptSegments(
   const dataKey = prepareDataKey(options.dataKey);
   const cutter = new PieceCutter(SEGMENT_BYTES);
   for await (const chunk of source) {
-    for (const piece of cutter.push(chunk)) yield seal(piece, dataKey, random(NONCE_BYTES));
+    for (const piece of cutter.push(chunk)) yield seal(piece, dataKey, random(nonceBytes));
   }
   const rest = cutter.rest();
-  if (rest.length > 0) yield seal(rest, dataKey, random(NONCE_BYTES));
+  if (rest.length > 0) yield seal(rest, dataKey, random(nonceBytes));
 }
 
 /**

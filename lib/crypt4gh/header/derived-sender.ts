@@ -1,7 +1,7 @@
 import { createHmac, createSecretKey, type KeyObject, timingSafeEqual } from 'node:crypto';
 import { wipe } from '../bytes.ts';
 import { importPrivateKey } from '../keys/x25519.ts';
-import { NONCE_BYTES } from '../sizes.ts';
+import { nonceBytes } from '../sizes.ts';
 import { type SealingKey, sealingKey } from './packets.ts';
 import { Recent } from './recent.ts';
 
@@ -11,7 +11,7 @@ const derivationLabel = 'data-out crypt4gh header v2';
 const purposes = { sender: Buffer.of(0), nonce: Buffer.of(1) };
 const firstBlock = Buffer.of(1);
 /** Recipients whose sender is kept ready. */
-const MAXIMUM_REMEMBERED = 256;
+const maximumRemembered = 256;
 
 /** Writes to one recipient. */
 export interface DerivedSender {
@@ -30,7 +30,7 @@ export interface DerivedSender {
  */
 class DerivedSenders {
   readonly #key: KeyObject;
-  readonly #ready = new Recent<DerivedSender>(MAXIMUM_REMEMBERED);
+  readonly #ready = new Recent<DerivedSender>(maximumRemembered);
 
   constructor(secret: Uint8Array) {
     // HKDF-Extract (RFC 5869 § 2.2).
@@ -52,7 +52,7 @@ class DerivedSenders {
         nonces: (content) => {
           const base = this.#expand('nonce', recipient, content);
           return (index) => {
-            const nonce = Buffer.from(base.subarray(0, NONCE_BYTES));
+            const nonce = Buffer.from(base.subarray(0, nonceBytes));
             nonce.writeUInt32LE((nonce.readUInt32LE(8) ^ index) >>> 0, 8);
             return nonce;
           };

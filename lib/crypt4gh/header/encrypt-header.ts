@@ -1,6 +1,6 @@
 import { asBuffer, expectLength, expectSome, type Random, systemRandom, wipe } from '../bytes.ts';
-import { importPrivateKey, KEY_BYTES } from '../keys/x25519.ts';
-import { NONCE_BYTES } from '../sizes.ts';
+import { importPrivateKey, keyBytes } from '../keys/x25519.ts';
+import { nonceBytes } from '../sizes.ts';
 import { serializeHeader } from './header.ts';
 import { sealingKey, sealPackets } from './packets.ts';
 import { encodePayloads, type Payload } from './payloads.ts';
@@ -13,7 +13,7 @@ import { encodePayloads, type Payload } from './payloads.ts';
  */
 export function distinctRecipients(recipients: readonly Uint8Array[]): readonly Uint8Array[] {
   expectSome(recipients, 'recipient');
-  for (const recipient of recipients) expectLength(recipient, KEY_BYTES, "a recipient's public key");
+  for (const recipient of recipients) expectLength(recipient, keyBytes, "a recipient's public key");
   return [...new Map(recipients.map((recipient) => [asBuffer(recipient).toString('hex'), recipient])).values()];
 }
 
@@ -43,13 +43,13 @@ export function sealPayloads(
   random: Random,
   senderKey?: Uint8Array,
 ): readonly Buffer[] {
-  if (senderKey !== undefined) expectLength(senderKey, KEY_BYTES, "a sender's private key");
+  if (senderKey !== undefined) expectLength(senderKey, keyBytes, "a sender's private key");
   const encoded = encodePayloads(payloads);
-  const privateKey = senderKey === undefined ? random(KEY_BYTES) : Uint8Array.from(senderKey);
+  const privateKey = senderKey === undefined ? random(keyBytes) : Uint8Array.from(senderKey);
   try {
     const sender = importPrivateKey(privateKey);
     return recipients.flatMap((recipient) =>
-      sealPackets(encoded, sealingKey(sender, recipient), () => random(NONCE_BYTES)),
+      sealPackets(encoded, sealingKey(sender, recipient), () => random(nonceBytes)),
     );
   } finally {
     wipe(privateKey, ...encoded);

@@ -3,13 +3,13 @@ import { MalformedHeaderError } from '../errors.ts';
 
 /** ASCII at the start of every container (Crypt4GH § 2.2). */
 const magic = Buffer.from('crypt4gh', 'ascii');
-const VERSION = 1;
+const formatVersion = 1;
 /** Magic, version and packet count. */
-const PREAMBLE_BYTES = 16;
+const preambleBytes = 16;
 /** A packet's length field; the length counts itself. */
-const LENGTH_BYTES = 4;
+const lengthBytes = 4;
 /** Length and encryption method, without which a packet is not even one to skip. */
-const MINIMUM_PACKET_BYTES = 8;
+const minimumPacketBytes = 8;
 
 /** The standard (Crypt4GH § 3.2) sets no limits; these stop hostile fields before memory and time are taken. */
 export const headerLimits = {
@@ -44,9 +44,9 @@ export class HeaderScanner {
     const buffer = asBuffer(bytes);
     if (this.#offset === 0 && !this.#readPreamble(buffer)) return undefined;
     while (this.#packetsLeft > 0) {
-      if (buffer.length < this.#offset + LENGTH_BYTES) return undefined;
+      if (buffer.length < this.#offset + lengthBytes) return undefined;
       const length = buffer.readUInt32LE(this.#offset);
-      if (length < MINIMUM_PACKET_BYTES) {
+      if (length < minimumPacketBytes) {
         throw new MalformedHeaderError('invalid-packet-length', `a header packet claims to be ${length} bytes long`);
       }
       if (this.#offset + length > headerLimits.bytes) {
@@ -63,18 +63,18 @@ export class HeaderScanner {
     if (!buffer.subarray(0, present).equals(magic.subarray(0, present))) {
       throw new MalformedHeaderError('bad-magic', 'this is not a Crypt4GH container');
     }
-    if (buffer.length >= 12 && buffer.readUInt32LE(8) !== VERSION) {
+    if (buffer.length >= 12 && buffer.readUInt32LE(8) !== formatVersion) {
       throw new MalformedHeaderError(
         'unsupported-version',
         `Crypt4GH version ${buffer.readUInt32LE(8)} is not supported`,
       );
     }
-    if (buffer.length < PREAMBLE_BYTES) return false;
+    if (buffer.length < preambleBytes) return false;
     const count = buffer.readUInt32LE(12);
     if (count > headerLimits.packets) {
       throw new MalformedHeaderError('too-many-packets', `the header claims to have ${count} packets`);
     }
-    this.#offset = PREAMBLE_BYTES;
+    this.#offset = preambleBytes;
     this.#packetsLeft = count;
     return true;
   }
@@ -102,9 +102,9 @@ export function parseHeader(bytes: Uint8Array): ParsedHeader {
   if (length === undefined) throw new MalformedHeaderError('truncated-header', 'the input ends inside the header');
   const buffer = asBuffer(bytes);
   const packets: Buffer[] = [];
-  for (let offset = PREAMBLE_BYTES; offset < length; ) {
+  for (let offset = preambleBytes; offset < length; ) {
     const end = offset + buffer.readUInt32LE(offset);
-    packets.push(buffer.subarray(offset + LENGTH_BYTES, end));
+    packets.push(buffer.subarray(offset + lengthBytes, end));
     offset = end;
   }
   return { packets, length };
@@ -112,19 +112,19 @@ export function parseHeader(bytes: Uint8Array): ParsedHeader {
 
 /** The reverse of {@link parseHeader}. @throws RangeError when the header would exceed {@link headerLimits}. */
 export function serializeHeader(packets: readonly Uint8Array[]): Buffer {
-  const length = packets.reduce((sum, packet) => sum + LENGTH_BYTES + packet.length, PREAMBLE_BYTES);
+  const length = packets.reduce((sum, packet) => sum + lengthBytes + packet.length, preambleBytes);
   if (packets.length > headerLimits.packets || length > headerLimits.bytes) {
     throw new RangeError(`a header of ${packets.length} packets and ${length} bytes is beyond the limits`);
   }
   const header = Buffer.alloc(length);
   magic.copy(header);
-  header.writeUInt32LE(VERSION, 8);
+  header.writeUInt32LE(formatVersion, 8);
   header.writeUInt32LE(packets.length, 12);
-  let offset = PREAMBLE_BYTES;
+  let offset = preambleBytes;
   for (const packet of packets) {
-    header.writeUInt32LE(LENGTH_BYTES + packet.length, offset);
-    header.set(packet, offset + LENGTH_BYTES);
-    offset += LENGTH_BYTES + packet.length;
+    header.writeUInt32LE(lengthBytes + packet.length, offset);
+    header.set(packet, offset + lengthBytes);
+    offset += lengthBytes + packet.length;
   }
   return header;
 }

@@ -1,6 +1,6 @@
 import { expectLength, wipe } from '../bytes.ts';
 import { MalformedHeaderError, NoMatchingKeyError } from '../errors.ts';
-import { KEY_BYTES, preparePrivateKey } from '../keys/x25519.ts';
+import { keyBytes, preparePrivateKey } from '../keys/x25519.ts';
 import { headerLimits, parseHeader } from './header.ts';
 import { mayHoldDataKey, PacketOpener, writerOf } from './packets.ts';
 import { decodePayload, type Payload } from './payloads.ts';
@@ -42,7 +42,7 @@ export function openHeader(
   const { packets, length } = parseHeader(header);
   const { sender } = options;
   if (sender === undefined) limitWriters(packets);
-  else expectLength(sender, KEY_BYTES, "a sender's public key");
+  else expectLength(sender, keyBytes, "a sender's public key");
   for (const privateKey of privateKeys) {
     const prepared = preparePrivateKey(privateKey);
     const opener = new PacketOpener(prepared);

@@ -1,23 +1,23 @@
 import { createSecretKey, hash, type KeyObject } from 'node:crypto';
 import { wipe } from '../bytes.ts';
 import { UnusableKeyError } from '../errors.ts';
-import { KEY_BYTES, keyAgreement, type PreparedKey } from '../keys/x25519.ts';
+import { keyAgreement, keyBytes, type PreparedKey } from '../keys/x25519.ts';
 import { sealInto, unseal } from '../sealed.ts';
-import { SEGMENT_OVERHEAD } from '../sizes.ts';
+import { segmentOverhead } from '../sizes.ts';
 import { Recent } from './recent.ts';
 
 /** X25519 and ChaCha20-Poly1305 (RFC 8439): the only packet encryption there is (Crypt4GH § 3.3.1). */
-const METHOD_X25519_CHACHA20 = 0;
-const METHOD_BYTES = 4;
+const methodX25519Chacha20 = 0;
+const methodBytes = 4;
 /** Method and writer's public key; nonce, ciphertext and MAC follow (Crypt4GH § 3.2.1). */
-const PREFIX_BYTES = METHOD_BYTES + KEY_BYTES;
+const prefixBytes = methodBytes + keyBytes;
 
 /** Smallest packet with a data key, without its length field: type, method and key around which it is sealed. */
-const DATA_KEY_PACKET_BYTES = PREFIX_BYTES + SEGMENT_OVERHEAD + 8 + KEY_BYTES;
+const dataKeyPacketBytes = prefixBytes + segmentOverhead + 8 + keyBytes;
 
 /** Whether a packet, not opened, can be one with a data key: by its encryption method and its length. */
 export function mayHoldDataKey(packet: Buffer): boolean {
-  return packet.length >= DATA_KEY_PACKET_BYTES && packet.readUInt32LE(0) === METHOD_X25519_CHACHA20;
+  return packet.length >= dataKeyPacketBytes && packet.readUInt32LE(0) === methodX25519Chacha20;
 }
 
 /**
@@ -25,9 +25,9 @@ export function mayHoldDataKey(packet: Buffer): boolean {
  * short to hold anything.
  */
 export function writerOf(packet: Buffer): Buffer | undefined {
-  if (packet.length < PREFIX_BYTES + SEGMENT_OVERHEAD) return undefined;
-  if (packet.readUInt32LE(0) !== METHOD_X25519_CHACHA20) return undefined;
-  return packet.subarray(METHOD_BYTES, PREFIX_BYTES);
+  if (packet.length < prefixBytes + segmentOverhead) return undefined;
+  if (packet.readUInt32LE(0) !== methodX25519Chacha20) return undefined;
+  return packet.subarray(methodBytes, prefixBytes);
 }
 
 /**
@@ -39,14 +39,14 @@ function packetKey(shared: Uint8Array, reader: Uint8Array, writer: Uint8Array): 
   const digest = hash('blake2b512', input, 'buffer');
   try {
     // Raw bytes in its place would cost each cipher ten times as much.
-    return createSecretKey(digest.subarray(0, KEY_BYTES));
+    return createSecretKey(digest.subarray(0, keyBytes));
   } finally {
     wipe(shared, input, digest);
   }
 }
 
 /** Writers that are remembered for a reader's key. */
-const MAXIMUM_WRITERS = 512;
+const maximumWriters = 512;
 /** What opens the packets of a writer; `undefined`: its key is of small order, nothing does. */
 type PacketKeys = Recent<{ readonly key: KeyObject | undefined }>;
 const remembered = new WeakMap<KeyObject, PacketKeys>();
@@ -61,7 +61,7 @@ export class PacketOpener {
 
   constructor(reader: PreparedKey) {
     this.#reader = reader;
-    this.#keys = remembered.get(reader.key) ?? new Recent(MAXIMUM_WRITERS);
+    this.#keys = remembered.get(reader.key) ?? new Recent(maximumWriters);
     remembered.set(reader.key, this.#keys);
   }
 
@@ -77,7 +77,7 @@ export class PacketOpener {
     const writer = writerOf(packet);
     if (writer === undefined || (sender !== undefined && !writer.equals(sender))) return undefined;
     const { key } = this.#keys.get(writer, () => this.#agree(writer));
-    return key && unseal(packet.subarray(PREFIX_BYTES), key);
+    return key && unseal(packet.subarray(prefixBytes), key);
   }
 
   #agree(writer: Buffer): { readonly key: KeyObject | undefined } {
@@ -111,10 +111,10 @@ export function sealPackets(
   nonce: (index: number) => Uint8Array,
 ): Buffer[] {
   return payloads.map((payload, index) => {
-    const packet = Buffer.alloc(PREFIX_BYTES + SEGMENT_OVERHEAD + payload.length);
-    packet.writeUInt32LE(METHOD_X25519_CHACHA20);
-    packet.set(writer, METHOD_BYTES);
-    sealInto(packet.subarray(PREFIX_BYTES), payload, key, nonce(index));
+    const packet = Buffer.alloc(prefixBytes + segmentOverhead + payload.length);
+    packet.writeUInt32LE(methodX25519Chacha20);
+    packet.set(writer, methodBytes);
+    sealInto(packet.subarray(prefixBytes), payload, key, nonce(index));
     return packet;
   });
 }

@@ -3,14 +3,14 @@ import { MalformedHeaderError } from '../errors.ts';
 import { headerLimits } from './header.ts';
 
 /** Packet types (Crypt4GH § 3.2.3, § 3.2.4). */
-const TYPE_DATA_KEY = 0;
-const TYPE_EDIT_LIST = 1;
+const typeDataKey = 0;
+const typeEditList = 1;
 /** ChaCha20-IETF-Poly1305: the only data encryption there is (Crypt4GH § 3.2.3). */
-const DATA_METHOD_CHACHA20 = 0;
-const DATA_KEY_BYTES = 32;
-const DATA_KEY_PAYLOAD_BYTES = 8 + DATA_KEY_BYTES;
-const LENGTH_FIELD_BYTES = 8;
-const MAXIMUM_LENGTH = 2n ** 64n - 1n;
+const dataMethodChacha20 = 0;
+const dataKeyBytes = 32;
+const dataKeyPayloadBytes = 8 + dataKeyBytes;
+const lengthFieldBytes = 8;
+const maximumLength = 2n ** 64n - 1n;
 
 /** What an opened packet says: a data key (Crypt4GH § 3.2.3) or an edit list (Crypt4GH § 3.2.4). */
 export type Payload =
@@ -27,37 +27,37 @@ export type Payload =
 export function decodePayload(payload: Buffer): Payload {
   if (payload.length < 4) throw new MalformedHeaderError('malformed-packet', 'a header packet has no type');
   const type = payload.readUInt32LE(0);
-  if (type === TYPE_DATA_KEY) return decodeDataKey(payload);
-  if (type === TYPE_EDIT_LIST) return decodeEditList(payload);
+  if (type === typeDataKey) return decodeDataKey(payload);
+  if (type === typeEditList) return decodeEditList(payload);
   throw new MalformedHeaderError('unknown-packet-type', `a header packet is of the unknown type ${type}`);
 }
 
 function decodeDataKey(payload: Buffer): Payload {
   if (payload.length < 8) throw new MalformedHeaderError('malformed-packet', 'a data key packet is too short');
   const method = payload.readUInt32LE(4);
-  if (method !== DATA_METHOD_CHACHA20) {
+  if (method !== dataMethodChacha20) {
     throw new MalformedHeaderError(
       'unsupported-data-encryption-method',
       `the body is encrypted by the unknown method ${method}`,
     );
   }
-  if (payload.length < DATA_KEY_PAYLOAD_BYTES) {
+  if (payload.length < dataKeyPayloadBytes) {
     throw new MalformedHeaderError('malformed-packet', 'a data key packet is too short');
   }
-  return { type: 'data-key', key: new Uint8Array(payload.subarray(8, DATA_KEY_PAYLOAD_BYTES)) };
+  return { type: 'data-key', key: new Uint8Array(payload.subarray(8, dataKeyPayloadBytes)) };
 }
 
 function decodeEditList(payload: Buffer): Payload {
   if (payload.length < 8) throw new MalformedHeaderError('malformed-edit-list', 'an edit list has no count');
   const count = payload.readUInt32LE(4);
   // Compared by division of what is there, before anything of that size is made.
-  if (count > (payload.length - 8) / LENGTH_FIELD_BYTES) {
+  if (count > (payload.length - 8) / lengthFieldBytes) {
     throw new MalformedHeaderError('malformed-edit-list', `an edit list of ${count} lengths is cut short`);
   }
   if (count > headerLimits.editListLengths) {
     throw new MalformedHeaderError('header-too-large', `an edit list has ${count} lengths`);
   }
-  const lengths = Array.from({ length: count }, (_, index) => payload.readBigUInt64LE(8 + LENGTH_FIELD_BYTES * index));
+  const lengths = Array.from({ length: count }, (_, index) => payload.readBigUInt64LE(8 + lengthFieldBytes * index));
   return { type: 'edit-list', lengths };
 }
 
@@ -76,22 +76,22 @@ export function encodePayloads(payloads: readonly Payload[]): Buffer[] {
 
 function encodePayload(payload: Payload): Buffer {
   if (payload.type === 'data-key') {
-    expectLength(payload.key, DATA_KEY_BYTES, 'a data key');
-    const bytes = Buffer.alloc(DATA_KEY_PAYLOAD_BYTES);
-    bytes.writeUInt32LE(TYPE_DATA_KEY, 0);
-    bytes.writeUInt32LE(DATA_METHOD_CHACHA20, 4);
+    expectLength(payload.key, dataKeyBytes, 'a data key');
+    const bytes = Buffer.alloc(dataKeyPayloadBytes);
+    bytes.writeUInt32LE(typeDataKey, 0);
+    bytes.writeUInt32LE(dataMethodChacha20, 4);
     bytes.set(payload.key, 8);
     return bytes;
   }
   if (payload.lengths.length > headerLimits.editListLengths) {
     throw new RangeError(`an edit list of ${payload.lengths.length} lengths is beyond the limits`);
   }
-  const bytes = Buffer.alloc(8 + LENGTH_FIELD_BYTES * payload.lengths.length);
-  bytes.writeUInt32LE(TYPE_EDIT_LIST, 0);
+  const bytes = Buffer.alloc(8 + lengthFieldBytes * payload.lengths.length);
+  bytes.writeUInt32LE(typeEditList, 0);
   bytes.writeUInt32LE(payload.lengths.length, 4);
   for (const [index, length] of payload.lengths.entries()) {
-    if (length < 0n || length > MAXIMUM_LENGTH) throw new RangeError('an edit list length must fit 64 bits, unsigned');
-    bytes.writeBigUInt64LE(length, 8 + LENGTH_FIELD_BYTES * index);
+    if (length < 0n || length > maximumLength) throw new RangeError('an edit list length must fit 64 bits, unsigned');
+    bytes.writeBigUInt64LE(length, 8 + lengthFieldBytes * index);
   }
   return bytes;
 }

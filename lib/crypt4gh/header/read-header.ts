@@ -3,7 +3,7 @@ import { type RandomAccessSource, readFully } from '../source.ts';
 import { HeaderScanner } from './header.ts';
 
 /** First read of a header: enough for thirty recipients, so mostly the only one. */
-const FIRST_READ_BYTES = 4_096;
+const firstReadBytes = 4_096;
 
 /**
  * The header at the start of a source that is read by position. Reads little first and then more, so that the body is
@@ -14,7 +14,7 @@ const FIRST_READ_BYTES = 4_096;
 export async function readHeader(source: RandomAccessSource): Promise<Uint8Array> {
   const scanner = new HeaderScanner();
   let bytes: Buffer = Buffer.alloc(0);
-  for (let wanted = FIRST_READ_BYTES; ; ) {
+  for (let wanted = firstReadBytes; ; ) {
     bytes = Buffer.concat([bytes, await readFully(source, bytes.length, wanted - bytes.length)]);
     const length = scanner.scan(bytes);
     if (length !== undefined) return bytes.subarray(0, length);

@@ -1,5 +1,5 @@
 import { expectSome, type Random, wipe } from '../bytes.ts';
-import { KEY_BYTES } from '../keys/x25519.ts';
+import { keyBytes } from '../keys/x25519.ts';
 import { derivedSenders } from './derived-sender.ts';
 import { distinctRecipients, encryptPayloads } from './encrypt-header.ts';
 import { serializeHeader } from './header.ts';
@@ -60,7 +60,7 @@ function derivedPackets(
   recipients: readonly Uint8Array[],
   { secret, context }: { readonly secret: Uint8Array; readonly context: string },
 ): Buffer[] {
-  if (secret.length < KEY_BYTES) throw new RangeError(`expected a secret of at least ${KEY_BYTES} bytes`);
+  if (secret.length < keyBytes) throw new RangeError(`expected a secret of at least ${keyBytes} bytes`);
   const encoded = encodePayloads(payloads);
   const content = joined([Buffer.from(context, 'utf8'), ...encoded]);
   const senders = derivedSenders(secret);

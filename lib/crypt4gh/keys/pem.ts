@@ -1,7 +1,7 @@
 import { UnusableKeyError } from '../errors.ts';
 
 /** Characters of a key file beyond which it is not read; real ones have a few hundred. */
-const MAXIMUM_TEXT_LENGTH = 65_536;
+const maximumTextLength = 65_536;
 
 /** One PEM block. */
 export interface PemBlock {
@@ -11,7 +11,7 @@ export interface PemBlock {
 
 /** A key file as text, without white space around it. @throws UnusableKeyError when it is far too long. */
 export function keyText(input: string | Uint8Array): string {
-  if (input.length > MAXIMUM_TEXT_LENGTH) {
+  if (input.length > maximumTextLength) {
     throw new UnusableKeyError('invalid-key-format', 'this is too long to be a key');
   }
   return (typeof input === 'string' ? input : Buffer.from(input).toString('utf8')).trim();

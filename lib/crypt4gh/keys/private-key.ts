@@ -2,19 +2,19 @@ import { createPrivateKey, type KeyObject } from 'node:crypto';
 import { expectLength, type Random, systemRandom, wipe } from '../bytes.ts';
 import { PassphraseError, UnusableKeyError } from '../errors.ts';
 import { seal, unseal } from '../sealed.ts';
-import { NONCE_BYTES, SEGMENT_OVERHEAD } from '../sizes.ts';
+import { nonceBytes, segmentOverhead } from '../sizes.ts';
 import { FieldReader, field16 } from './fields.ts';
 import { checkProtection, deriveKey, isKdf, type Kdf, type Protection } from './kdf.ts';
 import { isSshPrivateKey, openSshKey, readSshKeyFile, type SshKeyFile } from './openssh.ts';
 import { formatPem, keyText, type PemBlock, parsePem } from './pem.ts';
-import { KEY_BYTES } from './x25519.ts';
+import { keyBytes } from './x25519.ts';
 
 const label = 'CRYPT4GH PRIVATE KEY';
 const magic = 'c4gh-v1';
 const noKdf = 'none';
 const noCipher = 'none';
 const cipherName = 'chacha20_poly1305';
-const SALT_BYTES = 16;
+const saltBytes = 16;
 /** Rounds written, those of the Python reference; scrypt's field is 0 there. */
 const roundsWritten: Readonly<Record<Kdf, number>> = { scrypt: 0, bcrypt: 100, pbkdf2_hmac_sha256: 100_000 };
 
@@ -99,7 +99,7 @@ function readKeyFile({ label: found, bytes }: PemBlock): KeyFile {
   if (isSshPrivateKey(bytes)) return { format: 'openssh', ...readSshKeyFile(bytes) };
   if (found === 'PRIVATE KEY') return { format: 'pkcs8', protection: undefined, key: readPkcs8(bytes) };
   // An early form of htslib: the raw key under today's label.
-  if (found === label && bytes.length === KEY_BYTES) {
+  if (found === label && bytes.length === keyBytes) {
     return { format: 'crypt4gh', secret: bytes, protection: undefined, comment: undefined };
   }
   throw new UnusableKeyError('invalid-key-format', 'the private key is of no known layout');
@@ -119,10 +119,10 @@ function readCrypt4ghKeyFile(bytes: Buffer): Crypt4ghKeyFile {
   if (protection === undefined && cipher !== noCipher) {
     throw new UnusableKeyError('invalid-key-format', 'a cipher is named, but no key derivation');
   }
-  const length = secret.length - (protection === undefined ? 0 : SEGMENT_OVERHEAD);
+  const length = secret.length - (protection === undefined ? 0 : segmentOverhead);
   if (length < 0) throw new UnusableKeyError('invalid-key-format', 'the key is cut short');
-  if (length !== KEY_BYTES) {
-    throw new UnusableKeyError('invalid-key-length', `expected a private key of ${KEY_BYTES} bytes, got ${length}`);
+  if (length !== keyBytes) {
+    throw new UnusableKeyError('invalid-key-length', `expected a private key of ${keyBytes} bytes, got ${length}`);
   }
   return { secret, protection, comment };
 }
@@ -142,7 +142,7 @@ async function openCrypt4ghKey(
 ): Promise<Uint8Array> {
   if (protection === undefined) return moved(sealed);
   if (passphrase === undefined) throw new PassphraseError('passphrase-required');
-  const key = await deriveKey(passphrase, protection, KEY_BYTES);
+  const key = await deriveKey(passphrase, protection, keyBytes);
   const secret = unseal(sealed, key);
   wipe(key);
   if (secret === undefined) throw new PassphraseError('wrong-passphrase');
@@ -182,7 +182,7 @@ function notPkcs8(): UnusableKeyError {
 
 /** The key stands at the end of its DER (RFC 8410 § 7). */
 function openPkcs8(key: KeyObject): Uint8Array {
-  return moved(key.export({ format: 'der', type: 'pkcs8' }).subarray(-KEY_BYTES));
+  return moved(key.export({ format: 'der', type: 'pkcs8' }).subarray(-keyBytes));
 }
 
 /**
@@ -207,7 +207,7 @@ export async function formatPrivateKey(
   } = {},
 ): Promise<string> {
   const { passphrase, kdf = 'scrypt', comment, random = systemRandom } = options;
-  expectLength(privateKey, KEY_BYTES, 'a private key');
+  expectLength(privateKey, keyBytes, 'a private key');
   if (!isKdf(kdf)) throw new RangeError(`unknown key derivation ${kdf}`);
   if (passphrase === undefined && options.kdf !== undefined) {
     throw new RangeError(`expected a passphrase for the key derivation ${kdf}`);
@@ -227,10 +227,10 @@ async function sealedFields(
   random: Random,
 ): Promise<Buffer[]> {
   if (passphrase.length === 0) throw new RangeError('expected a passphrase that is not empty');
-  const salt = random(SALT_BYTES);
-  const nonce = random(NONCE_BYTES);
+  const salt = random(saltBytes);
+  const nonce = random(nonceBytes);
   const rounds = roundsWritten[kdf];
-  const key = await deriveKey(passphrase, { kdf, rounds, salt }, KEY_BYTES);
+  const key = await deriveKey(passphrase, { kdf, rounds, salt }, keyBytes);
   const blob = seal(privateKey, key, nonce);
   wipe(key);
   const roundsField = Buffer.alloc(4);

@@ -3,7 +3,7 @@ import { expectLength } from '../bytes.ts';
 import { UnusableKeyError } from '../errors.ts';
 import { looksLikeSshPublicKey, parseSshPublicKey } from './openssh.ts';
 import { decodeBase64, formatPem, keyText, looksLikePem, parsePem } from './pem.ts';
-import { isCanonical, isLowOrder, KEY_BYTES } from './x25519.ts';
+import { isCanonical, isLowOrder, keyBytes } from './x25519.ts';
 
 const label = 'CRYPT4GH PUBLIC KEY';
 const spkiLabel = 'PUBLIC KEY';
@@ -20,7 +20,7 @@ const spkiPrefix = Buffer.from('302a300506032b656e032100', 'hex');
  * `invalid-key-format` also for a number that no private key has as its public one.
  */
 export function parsePublicKey(input: string | Uint8Array): Uint8Array {
-  const publicKey = typeof input !== 'string' && input.length === KEY_BYTES ? input : parseText(keyText(input));
+  const publicKey = typeof input !== 'string' && input.length === keyBytes ? input : parseText(keyText(input));
   if (isLowOrder(publicKey)) {
     throw new UnusableKeyError('weak-public-key', 'the public key is a point of small order');
   }
@@ -37,11 +37,11 @@ function parseText(text: string): Uint8Array {
   if (bytes === undefined || bytes.length === 0) {
     throw new UnusableKeyError('invalid-key-format', 'expected a public key as PEM, base64 or OpenSSH line');
   }
-  if (bytes.length === KEY_BYTES) return bytes;
+  if (bytes.length === keyBytes) return bytes;
   const inner = bytes.toString('utf8').trim();
   if (looksLikePem(inner)) return parsePemText(inner);
   if (isDerSequence(bytes)) return parseSpki(bytes);
-  throw new UnusableKeyError('invalid-key-length', `expected a public key of ${KEY_BYTES} bytes, got ${bytes.length}`);
+  throw new UnusableKeyError('invalid-key-length', `expected a public key of ${keyBytes} bytes, got ${bytes.length}`);
 }
 
 function parsePemText(text: string): Uint8Array {
@@ -50,10 +50,10 @@ function parsePemText(text: string): Uint8Array {
   if (block.label !== label) {
     throw new UnusableKeyError('invalid-key-format', `expected PEM of a public key: ${label} or ${spkiLabel}`);
   }
-  if (block.bytes.length !== KEY_BYTES) {
+  if (block.bytes.length !== keyBytes) {
     throw new UnusableKeyError(
       'invalid-key-length',
-      `expected a public key of ${KEY_BYTES} bytes, got ${block.bytes.length}`,
+      `expected a public key of ${keyBytes} bytes, got ${block.bytes.length}`,
     );
   }
   return block.bytes;
@@ -65,7 +65,7 @@ function isDerSequence(bytes: Buffer): boolean {
 }
 
 function parseSpki(der: Buffer): Uint8Array {
-  if (der.length === spkiPrefix.length + KEY_BYTES && der.subarray(0, spkiPrefix.length).equals(spkiPrefix)) {
+  if (der.length === spkiPrefix.length + keyBytes && der.subarray(0, spkiPrefix.length).equals(spkiPrefix)) {
     return der.subarray(spkiPrefix.length);
   }
   if (isDerSequence(der)) {
@@ -76,12 +76,12 @@ function parseSpki(der: Buffer): Uint8Array {
 
 /** The key as Crypt4GH PEM (key format; PEM as in RFC 7468). @throws RangeError when it is not 32 bytes. */
 export function formatPublicKey(publicKey: Uint8Array): string {
-  expectLength(publicKey, KEY_BYTES, 'a public key');
+  expectLength(publicKey, keyBytes, 'a public key');
   return formatPem(label, publicKey);
 }
 
 /** SHA-256 of the 32 bytes (FIPS 180-4; the standard names no fingerprint), in lower-case hex. @throws RangeError when the key is not 32 bytes. */
 export function publicKeyFingerprint(publicKey: Uint8Array): string {
-  expectLength(publicKey, KEY_BYTES, 'a public key');
+  expectLength(publicKey, keyBytes, 'a public key');
   return createHash('sha256').update(publicKey).digest('hex');
 }

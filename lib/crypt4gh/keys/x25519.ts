@@ -2,7 +2,7 @@ import { createPrivateKey, createPublicKey, diffieHellman, type KeyObject, timin
 import { expectLength, type Random, systemRandom, wipe } from '../bytes.ts';
 
 /** Bytes of a key, private or public (RFC 7748 § 5). */
-export const KEY_BYTES = 32;
+export const keyBytes = 32;
 
 /** An X25519 key pair, raw (RFC 7748 § 6.1). The private half is as stored: clamping happens inside X25519. */
 export interface KeyPair {
@@ -38,7 +38,7 @@ export function preparePrivateKey(privateKey: Uint8Array): PreparedKey {
 
 /** As {@link preparePrivateKey}, for a key that is used once: nothing is kept. @throws RangeError likewise. */
 export function importPrivateKey(privateKey: Uint8Array): PreparedKey {
-  expectLength(privateKey, KEY_BYTES, 'a private key');
+  expectLength(privateKey, keyBytes, 'a private key');
   const der = Buffer.concat([pkcs8Prefix, privateKey]);
   const key = createPrivateKey({ key: der, format: 'der', type: 'pkcs8' });
   wipe(der);
@@ -52,7 +52,7 @@ export function publicKeyOf(privateKey: Uint8Array): Uint8Array {
 
 /** A new X25519 key pair (RFC 7748 § 6.1). */
 export function generateKeyPair(random: Random = systemRandom): KeyPair {
-  const { buffer, byteOffset, length } = random(KEY_BYTES);
+  const { buffer, byteOffset, length } = random(keyBytes);
   // The same memory: of a second copy nobody would know, to overwrite it.
   const privateKey = new Uint8Array(buffer, byteOffset, length);
   return { privateKey, publicKey: new Uint8Array(importPrivateKey(privateKey).publicKey) };
@@ -70,7 +70,7 @@ let takesText: boolean | undefined;
 function agreementTakesText(privateKey: KeyObject): boolean {
   try {
     // The base point, with which no key agreement fails.
-    diffieHellman({ privateKey, publicKey: pemOf(Uint8Array.of(9, ...new Uint8Array(KEY_BYTES - 1))) });
+    diffieHellman({ privateKey, publicKey: pemOf(Uint8Array.of(9, ...new Uint8Array(keyBytes - 1))) });
     return true;
   } catch {
     return false;
@@ -97,12 +97,12 @@ let probe: PreparedKey | undefined;
 
 /** Whether the point is of small order: X25519 with it gives the all-zero result whatever the private key. */
 export function isLowOrder(publicKey: Uint8Array): boolean {
-  probe ??= preparePrivateKey(new Uint8Array(KEY_BYTES).fill(1));
+  probe ??= preparePrivateKey(new Uint8Array(keyBytes).fill(1));
   return keyAgreement(probe.key, publicKey) === undefined;
 }
 
 /** 2^255 - 19, highest byte first. */
-const prime = Buffer.concat([Buffer.of(0x7f), Buffer.alloc(KEY_BYTES - 2, 0xff), Buffer.of(0xed)]);
+const prime = Buffer.concat([Buffer.of(0x7f), Buffer.alloc(keyBytes - 2, 0xff), Buffer.of(0xed)]);
 
 /**
  * Whether the key is what X25519 gives: a number below 2^255 - 19. It takes others in their place (RFC 7748 § 5), but the

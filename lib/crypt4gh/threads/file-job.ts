@@ -2,10 +2,10 @@ import type { KeyObject } from 'node:crypto';
 import { readSync, writeSync } from 'node:fs';
 import { SegmentDecryptor } from '../body/segment-decryptor.ts';
 import { release, seal } from '../sealed.ts';
-import { ENCRYPTED_SEGMENT_BYTES, NONCE_BYTES, SEGMENT_BYTES } from '../sizes.ts';
+import { ENCRYPTED_SEGMENT_BYTES, nonceBytes, SEGMENT_BYTES } from '../sizes.ts';
 
 /** Segments that a thread reads in one go: 256 KiB. What is larger has left the cache before it is worked on. */
-const READ_SEGMENTS = 4;
+const readSegments = 4;
 
 /** Neighbouring segments from one open file to another: their bytes never reach the calling thread. */
 export type FileJob = {
@@ -34,7 +34,7 @@ export interface FileJobResult {
 /** The same job for each of so many threads, or for as many as find something to do. */
 export function shareFileJob(job: FileJob, threads: number): SharedFileJob[] {
   const next = new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT);
-  const takers = Math.ceil(sizesOf(job).segments / READ_SEGMENTS);
+  const takers = Math.ceil(sizesOf(job).segments / readSegments);
   return Array.from({ length: Math.min(threads, takers) }, () => ({ ...job, next }));
 }
 
@@ -55,10 +55,10 @@ export function runFileJob(job: SharedFileJob): FileJobResult {
   const make = job.kind === 'encrypt-file' ? encryptor(job) : decryptor(job);
   try {
     for (;;) {
-      const first = Atomics.add(next, 0, READ_SEGMENTS);
+      const first = Atomics.add(next, 0, readSegments);
       if (first >= segments) return {};
-      const bytes = readWhole(job, first * bytesToRead, READ_SEGMENTS * bytesToRead);
-      for (let segment = first; segment < Math.min(first + READ_SEGMENTS, segments); segment += 1) {
+      const bytes = readWhole(job, first * bytesToRead, readSegments * bytesToRead);
+      for (let segment = first; segment < Math.min(first + readSegments, segments); segment += 1) {
         const start = (segment - first) * bytesToRead;
         const made = make(bytes.subarray(start, start + bytesToRead), segment);
         if (made === undefined) return { damaged: segment };
@@ -81,7 +81,7 @@ type Make = (bytes: Buffer, segment: number) => Buffer | undefined;
 
 function encryptor({ dataKey, nonces }: Extract<FileJob, { kind: 'encrypt-file' }>): Make {
   return (plaintext, segment) => {
-    return seal(plaintext, dataKey, nonces.subarray(segment * NONCE_BYTES, (segment + 1) * NONCE_BYTES));
+    return seal(plaintext, dataKey, nonces.subarray(segment * nonceBytes, (segment + 1) * nonceBytes));
   };
 }
 
@@ -95,7 +95,7 @@ let memory: Buffer | undefined;
 
 /** The `length` bytes from `start` on, or those up to the end of the job. */
 function readWhole(job: FileJob, start: number, length: number): Buffer {
-  memory ??= Buffer.allocUnsafeSlow(READ_SEGMENTS * ENCRYPTED_SEGMENT_BYTES);
+  memory ??= Buffer.allocUnsafeSlow(readSegments * ENCRYPTED_SEGMENT_BYTES);
   const wanted = memory.subarray(0, Math.min(length, job.length - start));
   for (let read = 0; read < wanted.length; ) {
     const bytes = readSync(job.source, wanted, read, wanted.length - read, job.from + start + read);

@@ -2,18 +2,18 @@ import type { KeyObject } from 'node:crypto';
 import type { FileHandle } from 'node:fs/promises';
 import { BodySizeCheck } from '../body/body-size.ts';
 import { type DecryptOptions, decrypt, type EncryptOptions } from '../body/container.ts';
-import { DATA_KEY_BYTES, damagedSegment, prepareDataKey, prepareDataKeys } from '../body/segment-decryptor.ts';
+import { damagedSegment, dataKeyBytes, prepareDataKey, prepareDataKeys } from '../body/segment-decryptor.ts';
 import { expectSome, type Random, systemRandom, wipe } from '../bytes.ts';
 import { encryptHeader } from '../header/encrypt-header.ts';
 import { openHeader } from '../header/open-header.ts';
 import { readHeader } from '../header/read-header.ts';
-import { decryptedSize, ENCRYPTED_SEGMENT_BYTES, NONCE_BYTES, SEGMENT_BYTES } from '../sizes.ts';
+import { decryptedSize, ENCRYPTED_SEGMENT_BYTES, nonceBytes, SEGMENT_BYTES } from '../sizes.ts';
 import { fileSize, fileSource } from '../source.ts';
 import type { FileJob } from './file-job.ts';
 import { SegmentWorkers } from './segment-workers.ts';
 
 /** Segments of one job: 64 MiB, after which others that share the threads have their turn. */
-const JOB_SEGMENTS = 1_024;
+const jobSegments = 1_024;
 
 /** For a whole file, beside what `encrypt` and `decrypt` take (Crypt4GH § 2). */
 export interface FileOptions {
@@ -53,7 +53,7 @@ export async function encryptFile(
       return {
         kind: 'encrypt-file',
         dataKey,
-        nonces: Buffer.concat(Array.from({ length: count }, () => random(NONCE_BYTES))),
+        nonces: Buffer.concat(Array.from({ length: count }, () => random(nonceBytes))),
         source: source.fd,
         target: target.fd,
         from,
@@ -65,7 +65,7 @@ export async function encryptFile(
 }
 
 function newHeader(options: Omit<Parameters<typeof encryptHeader>[0], 'dataKeys'> & { readonly random: Random }) {
-  const dataKey = options.random(DATA_KEY_BYTES);
+  const dataKey = options.random(dataKeyBytes);
   try {
     return { header: encryptHeader({ ...options, dataKeys: [dataKey] }), dataKey: prepareDataKey(dataKey) };
   } finally {
@@ -172,8 +172,8 @@ async function inJobs(
   segments: number,
   makeJob: (first: number, count: number) => FileJob,
 ): Promise<number | undefined> {
-  for (let first = 0; first < segments; first += JOB_SEGMENTS) {
-    const job = makeJob(first, Math.min(JOB_SEGMENTS, segments - first));
+  for (let first = 0; first < segments; first += jobSegments) {
+    const job = makeJob(first, Math.min(jobSegments, segments - first));
     const damaged = await workers.run(job, signal);
     if (damaged !== undefined) return first + damaged;
   }

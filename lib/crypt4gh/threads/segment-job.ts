@@ -2,7 +2,7 @@ import type { KeyObject } from 'node:crypto';
 import { SegmentDecryptor } from '../body/segment-decryptor.ts';
 import { asBuffer } from '../bytes.ts';
 import { release, sealInto } from '../sealed.ts';
-import { ENCRYPTED_SEGMENT_BYTES, NONCE_BYTES } from '../sizes.ts';
+import { ENCRYPTED_SEGMENT_BYTES, nonceBytes } from '../sizes.ts';
 
 /**
  * Some segments' worth of work for a worker thread. The memory goes to the thread and comes back with the result in
@@ -47,7 +47,7 @@ type Work = (place: Buffer, length: number, index: number) => boolean;
 
 function encryptor(dataKey: KeyObject, nonces: Uint8Array): Work {
   return (place, length, index) => {
-    const nonce = nonces.subarray(index * NONCE_BYTES, (index + 1) * NONCE_BYTES);
+    const nonce = nonces.subarray(index * nonceBytes, (index + 1) * nonceBytes);
     sealInto(place, place.subarray(0, length), dataKey, nonce);
     return true;
   };

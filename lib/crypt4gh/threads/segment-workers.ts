@@ -4,15 +4,15 @@ import { PieceCutter } from '../body/pieces.ts';
 import { damagedSegment, prepareDataKey, prepareDataKeys } from '../body/segment-decryptor.ts';
 import type { DecryptSegmentsOptions, EncryptSegmentsOptions, SegmentCipher } from '../body/segments.ts';
 import { type ByteSource, expectByteSource, systemRandom } from '../bytes.ts';
-import { ENCRYPTED_SEGMENT_BYTES, NONCE_BYTES, SEGMENT_BYTES, SEGMENT_OVERHEAD } from '../sizes.ts';
+import { ENCRYPTED_SEGMENT_BYTES, nonceBytes, SEGMENT_BYTES, segmentOverhead } from '../sizes.ts';
 import { type FileJob, shareFileJob, stopFileJob } from './file-job.ts';
 import { SegmentBatch } from './segment-batch.ts';
 import type { SegmentJob, SegmentJobResult } from './segment-job.ts';
 import { WorkerPool } from './worker-pool.ts';
 
-const DEFAULT_BATCH_SEGMENTS = 16;
+const defaultBatchSegments = 16;
 /** Batches under way for each thread: one it works on, one that waits, so that it never has to. */
-const BATCHES_PER_THREAD = 2;
+const batchesPerThread = 2;
 
 /**
  * Encrypts and decrypts bodies (Crypt4GH § 3.4.2) on several threads. Order, bytes and errors are those of one thread; so is the memory,
@@ -32,7 +32,7 @@ export class SegmentWorkers implements SegmentCipher, AsyncDisposable {
    * @throws RangeError when a number is not a whole one from 1 on.
    */
   constructor(options: { readonly threads?: number; readonly batchSegments?: number; readonly workerUrl?: URL } = {}) {
-    const { threads = availableParallelism(), batchSegments = DEFAULT_BATCH_SEGMENTS } = options;
+    const { threads = availableParallelism(), batchSegments = defaultBatchSegments } = options;
     if (!Number.isSafeInteger(batchSegments) || batchSegments < 1) {
       throw new RangeError(`expected at least one segment in a batch, got ${batchSegments}`);
     }
@@ -51,7 +51,7 @@ export class SegmentWorkers implements SegmentCipher, AsyncDisposable {
     expectByteSource(source);
     const dataKey = prepareDataKey(options.dataKey);
     const makeJob = ({ bytes, lengths }: SegmentBatch<undefined>): SegmentJob => {
-      const nonces = Buffer.concat(lengths.map(() => random(NONCE_BYTES)));
+      const nonces = Buffer.concat(lengths.map(() => random(nonceBytes)));
       return { kind: 'encrypt', dataKey, bytes, lengths, nonces };
     };
     const batches = this.#batches(plainPieces(source));
@@ -133,7 +133,7 @@ export class SegmentWorkers implements SegmentCipher, AsyncDisposable {
       // Awaited below, unless one before it fails or the reader gives up.
       done.catch(() => undefined);
       underWay.push(done);
-      if (underWay.length < this.#pool.size * BATCHES_PER_THREAD) continue;
+      if (underWay.length < this.#pool.size * batchesPerThread) continue;
       const [first] = underWay.splice(0, 1);
       if (first !== undefined) yield await first;
     }
@@ -187,7 +187,7 @@ async function* plannedSegments(
 function* segmentsOf({ batch, result }: Done<undefined>): Generator<Uint8Array, void, undefined> {
   for (const [position, length] of batch.lengths.entries()) {
     const start = position * ENCRYPTED_SEGMENT_BYTES;
-    yield result.bytes.subarray(start, start + length + SEGMENT_OVERHEAD);
+    yield result.bytes.subarray(start, start + length + segmentOverhead);
   }
 }
 

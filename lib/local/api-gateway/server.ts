@@ -36,15 +36,18 @@ export interface ApiServer {
 export async function listenForApi(ports: readonly number[]): Promise<ApiServer> {
   const opened = Promise.withResolvers<ApiServices>();
   let context: Promise<ExchangeContext & ApiServices> | undefined;
-  // The gateway refuses long headers itself, below.
-  const server = createServer({ maxHeaderSize: 128 * 1024 }, async (request, response) => {
+  const serve = async (request: IncomingMessage, response: ServerResponse) => {
     if (refuseForeign(request, response)) return;
     context ??= opened.promise.then((services) => ({
       ...services,
       authorizers: new AuthorizerRunner(services.functions, services.api),
       throttle: new Throttle(services.now),
     }));
-    await answer(await context, request, response).catch(() => response.destroy());
+    await answer(await context, request, response);
+  };
+  // The gateway refuses long headers itself, below.
+  const server = createServer({ maxHeaderSize: 128 * 1024 }, (request, response) => {
+    serve(request, response).catch(() => response.destroy());
   });
   const port = await listen(server, ports);
   return {

@@ -45,10 +45,13 @@ const lambdaLimit = 8 * 1024 * 1024;
  */
 export async function startAwsFront(): Promise<AwsFront> {
   const opened = Promise.withResolvers<AwsServices>();
-  const server = createServer(async (request, response) => {
+  const serve = async (request: IncomingMessage, response: ServerResponse) => {
     if (refuseForeign(request, response)) return;
     const services = await opened.promise;
     await new Exchange(services, request, response).run();
+  };
+  const server = createServer((request, response) => {
+    serve(request, response).catch(() => response.destroy());
   });
   server.keepAliveTimeout = 65_000;
   await new Promise<void>((resolve, reject) => {

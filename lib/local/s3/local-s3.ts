@@ -1,6 +1,7 @@
 import { chmodSync, mkdirSync, readdirSync } from 'node:fs';
 import type { IncomingMessage } from 'node:http';
 import { join } from 'node:path';
+import { bucketNameFault } from '../../contract/bucket-name.ts';
 import { AwsError } from '../endpoint/errors.ts';
 import { Bucket } from './bucket.ts';
 import { completeMultipartUpload } from './complete-upload.ts';
@@ -41,9 +42,6 @@ const operations: Readonly<Record<string, Operation>> = {
   UploadPart: uploadPart,
   UploadPartCopy: uploadPartCopy,
 };
-
-/** S3 user guide, "General purpose bucket naming rules". */
-const bucketName = /^(?!.*\.\.)[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/;
 
 /** S3 on the files of a folder, as functions and clients of presigned URLs see it. */
 export class LocalS3 {
@@ -88,7 +86,7 @@ export class LocalS3 {
         const message = 'Your previous request to create the named bucket succeeded and you already own it.';
         throw new AwsError(409, 'BucketAlreadyOwnedByYou', message, { BucketName: s3.bucket });
       }
-      if (!bucketName.test(s3.bucket)) {
+      if (bucketNameFault(s3.bucket) !== undefined) {
         throw new AwsError(400, 'InvalidBucketName', 'The specified bucket is not valid.', { BucketName: s3.bucket });
       }
       this.createBucket(s3.bucket);

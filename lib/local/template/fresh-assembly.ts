@@ -62,8 +62,8 @@ async function synthesize(root: string, signal: AbortSignal | undefined): Promis
   const cdk = join(root, 'node_modules/aws-cdk/bin/cdk');
   const flags = ['synth', '--quiet', '--no-notices', '--no-version-reporting'];
   // `cdk.json` starts `node`: the pinned one, also when npm did not start this process.
-  const PATH = [join(root, 'node_modules/.bin'), process.env['PATH']].join(delimiter);
-  const options = { cwd: root, env: { ...process.env, PATH }, ...(signal && { signal }) };
+  const searchPath = [join(root, 'node_modules/.bin'), process.env['PATH']].join(delimiter);
+  const options = { cwd: root, env: { ...process.env, PATH: searchPath }, ...(signal && { signal }) };
   const giveUp = Date.now() + patienceMs;
   for (;;) {
     try {

@@ -11,7 +11,7 @@ import type { FileDescriptions } from '../../direct/ports.ts';
 import { ArchiveDamagedError, TemporarilyUnavailableError } from '../../errors.ts';
 import { storeFailure } from '../aws-failure.ts';
 
-/** Longest wait for a description, in milliseconds: the caller's own caller gives up after 29 s. */
+/** Longest wait for a description, in milliseconds: API Gateway, which waits for the caller, gives up after 29 s. */
 const patienceMs = 22_000;
 
 /** Descriptions by the function that has the archive's keys. */
@@ -37,7 +37,7 @@ export class LambdaFileDescriptions implements FileDescriptions {
       .catch((error: unknown) => {
         throw storeFailure(error, 'the description of files');
       });
-    // Its payload is not repeated: that holds the text of an unforeseen error.
+    // Without the payload: it holds the text of an unforeseen error.
     if (answer.FunctionError) throw new Error(`the function that describes files failed: ${answer.FunctionError}`);
     return describeFileReply.parse(JSON.parse(answer.Payload?.transformToString() ?? ''));
   }
@@ -48,7 +48,7 @@ function errorOf(error: DescribeFileError, fileId: string): Error {
     case 'forbidden':
       return accessRefused();
     case 'archive_damaged':
-      return new ArchiveDamagedError(`file ${fileId} cannot be described; why is in the log of DescribeFile`);
+      return new ArchiveDamagedError(`file ${fileId} cannot be described: see the log of DescribeFile`);
     case 'temporarily_unavailable':
       return new TemporarilyUnavailableError('the file cannot be described now', error);
   }

@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { count, idRow, pageSize } from './columns.ts';
 import type { SqlExecutor } from './data-api.ts';
 import { newestEvent } from './dataset-events.ts';
 
@@ -9,7 +10,7 @@ export interface InventoryFile {
   readonly archiveFilePath: string;
   readonly archiveFileSize: number;
   readonly decryptedFileSize: number;
-  /** Hex SHA-256 of the plaintext; `undefined` when whoever entered the file kept none. */
+  /** Hex SHA-256 of the plaintext; `undefined` when the catalogue has none. */
   readonly unencryptedSha256: string | undefined;
   readonly datasetIds: readonly string[];
 }
@@ -25,11 +26,6 @@ export interface InventoryDataset {
   readonly bytes: number;
 }
 
-/** Rows of a keyset page: ids have at most 256 characters, so it stays far below the 1 MiB of a result. */
-const pageSize = 1000;
-
-const count = z.coerce.number().int().nonnegative().max(Number.MAX_SAFE_INTEGER);
-const idRow = z.object({ stable_id: z.string() });
 const fileRow = z.object({
   submission_file_path: z.string(),
   archive_file_path: z.string(),
@@ -45,7 +41,7 @@ const datasetColumns = `d.stable_id,
   (select cast(coalesce(sum(f.decrypted_file_size), 0) as bigint)
    from sda.file_dataset fd join sda.files f on f.id = fd.file_id where fd.dataset_id = d.id) as bytes`;
 
-/** What an operator asks the catalogue before and after filling it. */
+/** The operator's queries before and after filling the catalogue. */
 export class RdsArchiveInventory {
   readonly #db: SqlExecutor;
 

@@ -19,7 +19,7 @@ export class RdsArchiveUsers {
 
   /** The user; `undefined` when there is none or the user was disabled. */
   async find(username: string): Promise<ArchiveUser | undefined> {
-    // PostgreSQL text has no NUL: such a name is nobody's, and must not become a database error.
+    // No user has a NUL in the name: PostgreSQL text cannot hold it, and the query would fail.
     if (username.includes('\0')) return undefined;
     const [row] = await this.#db.query(
       userRow,

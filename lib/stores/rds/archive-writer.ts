@@ -1,19 +1,20 @@
 import * as z from 'zod';
 import { limits } from '../../contract/limits.ts';
 import { NotFoundError } from '../../errors.ts';
+import { idRow } from './columns.ts';
 import type { SqlExecutor } from './data-api.ts';
 import { newestEventFirst } from './dataset-events.ts';
 import { headerHex } from './header-hex.ts';
 
 /** A checksum of an archived file; `checksum` in lower-case hex. */
-export interface ArchiveChecksum {
+interface ArchiveChecksum {
   /** The file as submitted, the body as archived, or the plaintext. */
   readonly source: 'UPLOADED' | 'ARCHIVED' | 'UNENCRYPTED';
   readonly type: 'MD5' | 'SHA256' | 'SHA384' | 'SHA512';
   readonly checksum: string;
 }
 
-/** What the catalogue must know of a file whose body is already in the archive bucket. Sizes in bytes. */
+/** The catalogue's facts about a file whose body is already in the archive bucket. Sizes in bytes. */
 export interface ArchiveRegistration {
   /** Stable id, `EGAF…`. */
   readonly fileId: string;
@@ -39,7 +40,7 @@ export interface ArchiveRegistration {
 /** States that a dataset can be put into. */
 export type DatasetEvent = 'registered' | 'released' | 'deprecated';
 
-/** Somebody else's file has this stable id: choose another one, or add nothing. */
+/** A file with another body has this stable id: choose another id, or add nothing. */
 export class FileIdTakenError extends Error {
   constructor(fileId: string) {
     super(`file id ${fileId} is taken by a file with another body`);
@@ -72,8 +73,8 @@ export class RdsArchiveWriter {
   }
 
   /**
-   * Put a file into a dataset, in one statement, so that it is there wholly or not at all. The same registration again
-   * (same stable id, same body) replaces the first and leaves one row.
+   * Put a file into a dataset, in one statement, so that it is added as a whole or not at all. The same registration
+   * again (same stable id, same body) replaces the first and leaves one row.
    *
    * @throws FileIdTakenError when the stable id has another body; nothing is changed.
    * @throws RangeError when the header is over `limits.headerBytes`.
@@ -84,7 +85,7 @@ export class RdsArchiveWriter {
     }
     const entered = await this.#db.query(
       z.object({ id: z.string() }),
-      // All the rest selects from "file", which is empty when its stable id has another body.
+      // The other parts select from "file", which is empty when its stable id has another body.
       `with file as (
          insert into sda.files (stable_id, submission_file_path, submission_file_size, archive_file_path,
            archive_location, archive_file_size, decrypted_file_size, header, encryption_method, key_hash)
@@ -137,7 +138,7 @@ export class RdsArchiveWriter {
    */
   async addToDataset(fileId: string, datasetId: string): Promise<void> {
     const found = await this.#db.query(
-      z.object({ stable_id: z.string() }),
+      idRow,
       `with file as (
          select id, stable_id from sda.files where stable_id = :file_id
        ), ${intoDataset}
@@ -154,7 +155,7 @@ export class RdsArchiveWriter {
    */
   async appendDatasetEvent(datasetId: string, event: DatasetEvent): Promise<void> {
     const found = await this.#db.query(
-      z.object({ stable_id: z.string() }),
+      idRow,
       `with dataset as (
          select stable_id from sda.datasets where stable_id = :dataset_id
        ), newest as (

@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { count } from './columns.ts';
 import type { SqlExecutor } from './data-api.ts';
 
 /** One row of `data_out.export_log`, as an operator reads it. */
@@ -34,7 +35,6 @@ export interface AuditFilter {
 const pageSize = 400;
 
 const text = z.string().nullable();
-const count = z.coerce.number().int().nonnegative().max(Number.MAX_SAFE_INTEGER);
 const auditRow = z
   .object({
     id: count,
@@ -89,7 +89,7 @@ export class RdsAuditTrail {
   #page(filter: AuditFilter, before: number | null, limit: number): Promise<AuditRow[]> {
     const { requestId, datasetId, fileId } = filter;
     const conditions = [
-      // Not the column as text: the index has UUIDs.
+      // The parameter is cast, not the column: the index has UUIDs.
       ...(requestId === undefined ? [] : ['request_id = cast(:request_id as uuid)']),
       ...(datasetId === undefined ? [] : ['dataset_id = :dataset_id']),
       ...(fileId === undefined ? [] : ['file_id = :file_id']),
@@ -105,7 +105,7 @@ export class RdsAuditTrail {
        order by id desc
        limit ${limit}`,
       {
-        // Not in the text, where the Data API might take its colons for parameters.
+        // A parameter, because the Data API might take colons in a statement for parameters.
         time_format: 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"',
         ...(requestId !== undefined && { request_id: requestId }),
         ...(datasetId !== undefined && { dataset_id: datasetId }),

@@ -3,20 +3,17 @@ import * as z from 'zod';
 import type { ArchivedFile, Catalogue, FileReference, Finding, Wanted } from '../../archive/ports.ts';
 import { limits } from '../../contract/limits.ts';
 import { ArchiveDamagedError } from '../../errors.ts';
+import { count, idRow, pageSize } from './columns.ts';
 import type { SqlExecutor } from './data-api.ts';
 import { newestEvent } from './dataset-events.ts';
 import { decision, decisionRow } from './decision.ts';
 import { headerBytes } from './header-hex.ts';
 
-/** Rows of a keyset page. Identifiers have at most 256 characters, so a page stays far below the 1 MiB of a result. */
-const pageSize = 1000;
 /** Hex characters of a header in one row: with all other columns, below the 64 KiB that a row may have. */
 const headerSlice = 32 * 1024;
-/** Hex characters of the largest header. A longer column is not read, nor hashed, at all. */
+/** Hex characters of the largest header. A longer column is neither read nor hashed. */
 const longestHeader = 2 * limits.headerBytes;
 
-const count = z.coerce.number().int().nonnegative().max(Number.MAX_SAFE_INTEGER);
-const idRow = z.object({ stable_id: z.string() });
 const fileRow = z.object({
   submission_file_path: z.string(),
   archive_file_path: z.string().nullable(),
@@ -82,10 +79,10 @@ export class RdsCatalogue implements Catalogue {
   }
 
   /**
-   * One query for the file, its membership and the release, so that no dataset is withdrawn between two of them.
+   * One query for the file, its membership and the release, so that a dataset cannot be withdrawn between two queries.
    *
    * @throws ArchiveDamagedError when the file is released, but has no body, no size, no header, one over
-   * `limits.headerBytes` or one that is not hex.
+   *   `limits.headerBytes` or one that is not hex.
    */
   async findReleasedFile({ fileId, datasetId }: FileReference): Promise<ArchivedFile | undefined> {
     const [row] = await this.#db.query(
@@ -118,7 +115,7 @@ export class RdsCatalogue implements Catalogue {
     };
   }
 
-  /** The first slice and what a row has no room for. The digest shows whether all slices are of one header. */
+  /** The first slice, and the slices that did not fit into its row. The digest shows whether all are of one header. */
   async #wholeHeader(fileId: string, first: string, length: number, digest: string | null): Promise<string> {
     if (length > longestHeader) {
       throw new ArchiveDamagedError(

@@ -6,7 +6,7 @@ import {
   RollbackTransactionCommand,
 } from '@aws-sdk/client-rds-data';
 import type * as z from 'zod';
-import { isTransient, isTransientSqlState, storeFailure } from '../aws-failure.ts';
+import { isTransient, isTransientSqlState } from '../aws-failure.ts';
 import { type RetryEnvironment, retrying } from '../retry.ts';
 import { type SqlRow, type SqlValue, sqlParameters, sqlRows } from './data-api-values.ts';
 
@@ -24,7 +24,7 @@ export interface DataApiOptions extends RetryEnvironment {
 }
 
 /** Named parameters of a statement, `:name` in its text. */
-export type SqlParameters = Readonly<Record<string, SqlValue>>;
+type SqlParameters = Readonly<Record<string, SqlValue>>;
 
 /** Where statements go: the database, or one transaction of it. */
 export interface SqlExecutor {
@@ -34,15 +34,14 @@ export interface SqlExecutor {
   execute(sql: string, parameters?: SqlParameters): Promise<void>;
 }
 
-const what = 'the database';
 const isRetryable = (error: unknown): boolean => isTransient(error) || isTransientSqlState(error);
 
 /**
  * One database behind the RDS Data API.
  *
  * A resuming cluster, throttling, 5xx and lost answers are retried within the given time, then
- * `TemporarilyUnavailableError`. A lost answer may hide a write that was made, so every write must be one that may be
- * repeated (`ON CONFLICT`). Results are at most 1 MiB: callers page by key. One statement a call.
+ * `TemporarilyUnavailableError`. A write may have happened although its answer was lost, so every write must be
+ * repeatable (`ON CONFLICT`). Results are at most 1 MiB: callers page by key. One statement a call.
  */
 export class DataApi implements SqlExecutor {
   readonly #options: DataApiOptions;
@@ -96,19 +95,8 @@ export class DataApi implements SqlExecutor {
   }
 
   async #retrying<T>(attempt: (remainingMs: number) => Promise<T>): Promise<T> {
-    const { remainingMs = () => 40_000, now, sleep, random } = this.#options;
-    try {
-      return await retrying(attempt, {
-        ...(now && { now }),
-        ...(sleep && { sleep }),
-        ...(random && { random }),
-        budgetMs: remainingMs(),
-        isRetryable,
-        what,
-      });
-    } catch (error) {
-      throw storeFailure(error, what);
-    }
+    const { remainingMs = () => 40_000 } = this.#options;
+    return retrying(attempt, { ...this.#options, budgetMs: remainingMs(), isRetryable, what: 'the database' });
   }
 
   async #send(sql: string, parameters: SqlParameters, abort: Abort, transactionId?: string): Promise<SqlRow[]> {

@@ -18,7 +18,7 @@ const grants: Readonly<Record<DatabaseRole, readonly string[]>> = {
     // Not the number and the time of a row: the database gives those.
     `insert (request_id, event, reason, archive_kind, dataset_id, file_id, recipient, key_fingerprint, bytes)
        on data_out.export_log`,
-    // ON CONFLICT has to see whether the row is there, by what its index is made of.
+    // ON CONFLICT reads the columns of its index.
     'select (request_id, event, file_id) on data_out.export_log',
   ],
 };
@@ -36,12 +36,12 @@ export async function rolePassword(options: SecretOptions, role: DatabaseRole): 
 }
 
 /**
- * Make a role of functions, with its rights and its password: all of it may be there already. Not one of the migrations,
- * because a role belongs to the cluster, not to the database whose history they record, and because an operator may give the
- * role a secret, or the secret a new password, at any time.
+ * Make a role of functions, with its rights and its password. Doing it again is safe. It is no migration: a role
+ * belongs to the cluster, not to the database whose history the migrations record, and an operator may give the role a
+ * secret, or the secret a new password, at any time.
  *
- * The role of `db` needs CREATEROLE, and must have made `role` if that is there; and to grant, it must own the tables,
- * or have been given their rights with the right to grant them.
+ * The role of `db` needs CREATEROLE. If `role` exists, the role of `db` must have made it. To grant rights on the
+ * tables, it must own them or have these rights with GRANT OPTION.
  */
 export async function prepareRole(db: DataApi, role: DatabaseRole, password: string): Promise<void> {
   const verifier = scramVerifier(password);
@@ -57,8 +57,8 @@ export async function prepareRole(db: DataApi, role: DatabaseRole, password: str
        $$`,
     );
     for (const grant of grants[role]) await transaction.execute(`grant ${grant} to ${role}`);
-    // ALTER ROLE takes no parameter, and what is in the text of a statement may be logged: the verifier goes by a setting
-    // of this transaction. Where the database logs it all the same, it logs a salted hash.
+    // ALTER ROLE takes no parameter, and the text of a statement may be logged. So the verifier is passed in a setting
+    // of this transaction. If the database logs it all the same, the log holds a salted hash.
     await transaction.execute("select set_config('data_out.role_verifier', :verifier, true) is not null", {
       verifier,
     });

@@ -1,11 +1,9 @@
 import * as z from 'zod';
 import type { Wanted } from '../../archive/ports.ts';
+import { pageSize } from './columns.ts';
 import { newestEvent } from './dataset-events.ts';
 
-/** Rows of an answer at most. Ids have at most 256 characters, so that it stays below the 1 MiB of a result. */
-const mostRows = 1000;
-
-/** One row for each dataset that may be given out; one row with nulls where there is none. */
+/** One row for each dataset that may be given out; if there is none, one row with nulls. */
 export const decisionRow = z.object({
   known: z.boolean(),
   granted: z.boolean(),
@@ -18,8 +16,8 @@ export const decisionRow = z.object({
 });
 
 /**
- * Primary key of the dataset that the expression `id` names, null when there is none. Both look-ups are made in any case,
- * so that an id that is there takes no less time than another one.
+ * Primary key of the dataset that the expression `id` names, null when there is none. Both look-ups always run, so that
+ * a known id takes as long as an unknown one.
  */
 const datasetNamed = (id: string) => `(
   select coalesce(max(n.id) filter (where n.own), case when count(distinct n.id) = 1 then max(n.id) end)
@@ -30,7 +28,7 @@ const datasetNamed = (id: string) => `(
     where r.reference_id = ${id} and (r.expired_at is null or r.expired_at > now()) and d.stable_id is not null
   ) n)`;
 
-/** Primary keys of the datasets that are wanted; null for one that is not there. */
+/** Primary keys of the datasets that are wanted; null for an unknown one. */
 function candidates(wanted: Wanted | undefined): string {
   if (!wanted) return 'select g.id from granted g';
   if ('datasetId' in wanted) return `select ${datasetNamed(':id')} as id`;
@@ -41,11 +39,10 @@ function candidates(wanted: Wanted | undefined): string {
 }
 
 /**
- * The statement behind `Catalogue.decide`; its parameters are `granted`, a JSON list of ids, and `id` where something is
- * wanted.
+ * The statement behind `Catalogue.decide`; its parameters are `granted`, a JSON list of ids, and, with `wanted`, `id`.
  *
- * Aliases and releases are looked up for all that is granted, whatever is wanted: the table of it is made as a whole
- * (`materialized`) and read as a whole, because an aggregate counts over it. What is wanted adds its own look-up alone.
+ * Aliases and releases are looked up for every granted id, whatever is wanted: the table `granted` is `materialized`,
+ * and an aggregate reads all of it. Only the look-up of `wanted` comes on top.
  */
 export function decision(wanted: Wanted | undefined): string {
   return `with granted as materialized (
@@ -70,5 +67,5 @@ export function decision(wanted: Wanted | undefined): string {
      ) counted
      left join entitled on true
      order by entitled.stable_id collate "C"
-     limit ${mostRows}`;
+     limit ${pageSize}`;
 }

@@ -2,41 +2,44 @@ import * as z from 'zod';
 import { accessRefused } from '../../direct/access-refused.ts';
 import type { Checksum, DirectCatalogue, FileFacts, ListedFile } from '../../direct/ports.ts';
 import { RdsCatalogue } from './catalogue.ts';
+import { count, pageSize } from './columns.ts';
 import type { SqlExecutor } from './data-api.ts';
 import { newestEvent } from './dataset-events.ts';
 
-/** Most rows of a page. */
-const pageSize = 1000;
 /**
- * A result of the Data API has at most 1 MiB, and a path may have any length: a page ends before its texts pass this,
- * each row counted with what the Data API writes around its values.
+ * Most bytes of a page's texts: a result of the Data API has at most 1 MiB, and a path may have any length. Each row
+ * also counts `rowOverhead`, which the Data API writes around its values.
  */
 const pageBytes = 500_000;
 const rowOverhead = 256;
 /** Sorts before the id of every file. */
 const beforeEveryId = '00000000-0000-0000-0000-000000000000';
 
-/** In the order in which they are told: the one that every client knows comes first. */
+/** In order of preference: every client knows the first. */
 const checksumTypes: readonly Checksum['type'][] = ['SHA256', 'SHA512', 'SHA384', 'MD5'];
 
-const count = z.coerce.number().int().nonnegative().max(Number.MAX_SAFE_INTEGER).nullable();
 const text = z.string().nullable();
 const listedRow = z.object({
   id: z.string(),
   stable_id: z.string(),
   submission_file_path: text,
-  archive_file_size: count,
-  decrypted_file_size: count,
+  archive_file_size: count.nullable(),
+  decrypted_file_size: count.nullable(),
   plaintext: text,
 });
-const factsRow = z.object({ decrypted_file_size: count, created_ms: count, plaintext: text, archived: text });
+const factsRow = z.object({
+  decrypted_file_size: count.nullable(),
+  created_ms: count.nullable(),
+  plaintext: text,
+  archived: text,
+});
 
 /** Checksums of the file `f` as one text: `SHA256:<hex> MD5:<hex>`. */
 const checksumsOf = (source: 'UNENCRYPTED' | 'ARCHIVED') => `(
   select string_agg(cast(c.type as text) || ':' || c.checksum, ' ')
   from sda.checksums c where c.file_id = f.id and c.source = '${source}')`;
 
-/** What direct access asks the catalogue in Aurora PostgreSQL. */
+/** The queries of direct access on the catalogue in Aurora PostgreSQL. */
 export class RdsDirectCatalogue extends RdsCatalogue implements DirectCatalogue {
   readonly #db: SqlExecutor;
 
@@ -46,8 +49,8 @@ export class RdsDirectCatalogue extends RdsCatalogue implements DirectCatalogue 
   }
 
   /**
-   * In the order of the index on dataset and file, so that a page costs the same wherever it is and however many there are;
-   * the second bound on the file tells the planner to begin there in both tables.
+   * Pages follow the index on dataset and file, so each of them costs the same. The second bound on the file lets the
+   * planner begin there in both tables.
    */
   async *filesOfDataset(datasetId: string): AsyncGenerator<readonly ListedFile[]> {
     for (let after = beforeEveryId; ; ) {
@@ -79,7 +82,8 @@ export class RdsDirectCatalogue extends RdsCatalogue implements DirectCatalogue 
       yield rows.map(toListedFile);
       after = last.id;
     }
-    // No rows: the end, or a dataset that is no longer released. A listing cut short must not look whole.
+    // No rows mean the end, or that the dataset is no longer released. A listing that was cut short must not look
+    // complete.
     if (!(await this.isReleased(datasetId))) throw accessRefused();
   }
 
@@ -112,7 +116,7 @@ function toListedFile(row: z.infer<typeof listedRow>): ListedFile {
   };
 }
 
-/** What is not hexadecimal was no checksum of ours, and is left out. */
+/** A value that is not hexadecimal is no checksum, and is left out. */
 function parseChecksums(joined: string | null): readonly Checksum[] {
   const values = new Map((joined ?? '').split(' ').map((one) => one.split(':', 2) as [string, string]));
   return checksumTypes.flatMap((type) => {

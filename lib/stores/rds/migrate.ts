@@ -23,7 +23,7 @@ export class MigrationConflictError extends Error {
 export function migration(fileName: string, text: string): Migration {
   const [, version, name] = /^(\d{4})-([a-z0-9-]+)\.sql$/.exec(fileName) ?? [];
   if (!version || !name) throw new RangeError(`expected a migration named NNNN-name.sql, got ${fileName}`);
-  // Line ends differ between checkouts; the migration does not.
+  // Line ends differ between checkouts, and must not change the checksum.
   const normal = text.replaceAll('\r\n', '\n');
   return {
     version: Number(version),
@@ -39,8 +39,9 @@ export function migration(fileName: string, text: string): Migration {
 const appliedRow = z.object({ version: z.number(), name: z.string(), checksum: z.string() });
 
 /**
- * Takes the advisory lock that one run of the migrations holds, until the end of the transaction. The key is any constant
- * that nothing else in the database uses. The function returns void, which is no type for a result of the Data API.
+ * Takes the advisory lock that one run of the migrations holds, until the end of the transaction. The key is any
+ * constant that nothing else in the database uses. `is not null` makes a boolean of its void result, which the Data API
+ * cannot return.
  */
 export const takeMigrationLock = 'select pg_advisory_xact_lock(727202611) is not null';
 
@@ -49,7 +50,7 @@ export const takeMigrationLock = 'select pg_advisory_xact_lock(727202611) is not
  * second waits for the first, and finds nothing to do.
  *
  * @returns the names of the migrations that this run applied.
- * @throws MigrationConflictError when the recorded history is not a beginning of `migrations`.
+ * @throws MigrationConflictError when the recorded history is not the beginning of `migrations`.
  */
 export function migrate(db: DataApi, migrations: readonly Migration[]): Promise<string[]> {
   return db.transaction(async (transaction) => {
@@ -81,13 +82,13 @@ async function apply(transaction: SqlExecutor, one: Migration): Promise<void> {
   );
 }
 
-/** What is still to be applied. */
+/** The migrations that are still to be applied. */
 function afterHistory(migrations: readonly Migration[], applied: readonly z.infer<typeof appliedRow>[]): Migration[] {
   for (const [index, done] of applied.entries()) {
     const known = migrations[index];
     if (known?.version !== done.version || known.checksum !== done.checksum) {
       throw new MigrationConflictError(
-        `migration ${done.version} (${done.name}) was applied, and is missing or different now`,
+        `migration ${done.version} (${done.name}) was applied, and its file is missing or different now: restore the file, and add a new migration`,
       );
     }
   }

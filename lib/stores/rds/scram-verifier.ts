@@ -1,8 +1,9 @@
 import { createHash, createHmac, pbkdf2Sync, randomBytes } from 'node:crypto';
 
 /**
- * What PostgreSQL keeps of a password, `SCRAM-SHA-256$<iterations>:<salt>$<StoredKey>:<ServerKey>` (RFC 5803 with RFC
- * 7677's hash). `ALTER ROLE … PASSWORD` takes it in place of the password, which the server then never hears.
+ * The form in which PostgreSQL stores a password, `SCRAM-SHA-256$<iterations>:<salt>$<StoredKey>:<ServerKey>` (RFC 5803
+ * with RFC 7677's hash). `ALTER ROLE … PASSWORD` accepts it in place of the password, so the server never sees the
+ * password.
  *
  * @param password printable ASCII, which SASLprep (RFC 4013) leaves as it is
  * @param salt any bytes @default - 16 random ones

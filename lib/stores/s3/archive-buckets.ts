@@ -11,7 +11,7 @@ export function parseArchiveBuckets(text: string): ArchiveBuckets {
 
 /**
  * The bucket that a row of the catalogue names in `archive_location`. Ingestion pipelines write `<endpoint>/<bucket>`;
- * `s3://<bucket>` and `<bucket>` are understood, too. The endpoint does not matter: a bucket is known or not.
+ * `s3://<bucket>` and `<bucket>` are accepted, too. The endpoint is ignored.
  *
  * @param location `undefined` or empty: the default bucket
  * @throws ArchiveLocationUnknownError

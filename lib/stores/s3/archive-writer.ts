@@ -35,7 +35,8 @@ export class S3ArchiveWriter {
   /**
    * Store all bytes of `source` under `key`. On failure nothing becomes visible and what was sent is dropped.
    *
-   * @param options.expectedSize bytes to come; needed above 78 GiB, where 10,000 parts of 8 MiB end. A guess too low fails.
+   * @param options.expectedSize bytes to come; needed above 78 GiB, where 10,000 parts of 8 MiB end. If it is too low,
+   *   the upload fails.
    */
   async upload(
     key: string,
@@ -59,7 +60,7 @@ export class S3ArchiveWriter {
     }
   }
 
-  /** Remove a body. Removing what is not there is no error. */
+  /** Remove a body. A missing body is no error. */
   async remove(key: string): Promise<void> {
     await this.#client.send(new DeleteObjectCommand({ Bucket: this.#bucket, Key: key })).catch((error: unknown) => {
       throw storeFailure(error, what);

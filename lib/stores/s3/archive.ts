@@ -8,9 +8,9 @@ import { headObject } from './head.ts';
 
 /** Largest single read: keeps the memory of a function constant. */
 const maxReadBytes = 8 * 1024 * 1024;
-/** How often a range is asked for when its bytes stop coming; what comes before the first of them, the SDK tries again. */
+/** How often a range is requested when its bytes stop coming. The SDK itself retries failures before the first byte. */
 const readAttempts = 3;
-/** Milliseconds in which the bytes of one read must have come: at the least 140 kB a second. */
+/** Milliseconds in which all bytes of one read must arrive: at least 140 kB a second. */
 const defaultReadTimeoutMs = 60_000;
 const what = 'the archive bucket';
 
@@ -27,7 +27,7 @@ export class S3Archive implements Archive {
   readonly #buckets: ArchiveBuckets;
   readonly #readTimeoutMs: number;
 
-  /** @param options.readTimeoutMs after which a read that has not ended is begun anew. @default 60,000 */
+  /** @param options.readTimeoutMs after which an unfinished read is started again. @default 60,000 */
   constructor(options: {
     readonly client: S3Client;
     readonly buckets: ArchiveBuckets;
@@ -55,7 +55,7 @@ export class S3Archive implements Archive {
     if (range.start < 0 || length < 0 || length > maxReadBytes) {
       throw new RangeError(`expected a range of at most ${maxReadBytes} bytes, got [${range.start}, ${range.end})`);
     }
-    // HTTP has no way to ask for nothing.
+    // HTTP cannot request an empty range.
     if (length === 0) return new Uint8Array();
     const bytes = Buffer.allocUnsafeSlow(length);
     const present = await this.#get(address, range, bytes);
@@ -65,7 +65,7 @@ export class S3Archive implements Archive {
     return bytes;
   }
 
-  /** Fills `target`. @returns how many bytes came */
+  /** Fills `target`. @returns how many bytes arrived */
   async #get(address: BodyAddress, range: Range, target: Uint8Array): Promise<number> {
     for (let attempt = 1; ; attempt += 1) {
       const body = await this.#open(address, range);
@@ -95,7 +95,7 @@ export class S3Archive implements Archive {
   }
 }
 
-/** Fills `target` as the bytes come: to gather them first would take the memory twice. @returns how many came */
+/** Fills `target` as the bytes arrive: gathering them first would take the memory twice. @returns how many arrived */
 async function fill(target: Uint8Array, body: AsyncIterable<Uint8Array>): Promise<number> {
   let filled = 0;
   for await (const chunk of body) {
@@ -105,7 +105,7 @@ async function fill(target: Uint8Array, body: AsyncIterable<Uint8Array>): Promis
   return filled;
 }
 
-/** What a refusal by S3 says about an archived body; `undefined` when it says nothing about it. */
+/** The damage to an archived body that a refusal by S3 shows; `undefined` when it shows none. */
 export function bodyDamage(error: unknown): ArchiveDamagedError | undefined {
   const status = errorStatus(error);
   if (status === 404) return new ArchiveDamagedError('the archived body is not there');
@@ -115,7 +115,7 @@ export function bodyDamage(error: unknown): ArchiveDamagedError | undefined {
   return undefined;
 }
 
-/** How S3 refuses to copy a range past the end of the source: 400, where a read is answered with 416. */
+/** S3 refuses to copy a range past the end of the source with 400; a read of it is 416. */
 function isRangePastEnd(error: unknown): boolean {
   return errorName(error) === 'InvalidArgument' && error instanceof Error && /^Range specified/.test(error.message);
 }

@@ -5,8 +5,8 @@ import type { AwsClientOptions } from '../aws-client-options.ts';
 const maxSockets = 128;
 
 /**
- * Options of `send` for writes that may take long before S3 says anything: a copy of a large part, the joining of ten
- * thousand parts, a part on its way through a slow line.
+ * Options of `send` for writes that S3 may answer late: the copy of a large part, the joining of ten thousand parts, a
+ * part that is sent over a slow line.
  */
 export const patient = { requestTimeout: 600_000 } as const;
 
@@ -18,8 +18,8 @@ export const patient = { requestTimeout: 600_000 } as const;
  * requires one: the request's signature covers the SHA-256 of the bytes, and S3 itself attaches a CRC-64/NVME of the
  * whole object.
  *
- * Everything but the writes of {@link patient} answers within seconds or is tried again. Silence on a
- * connection ends it as late as the longest of them.
+ * All other calls answer within seconds or are tried again. A silent connection is closed only after the time-out of
+ * {@link patient}.
  */
 export function s3Client(options: AwsClientOptions = {}): S3Client {
   return new S3Client({

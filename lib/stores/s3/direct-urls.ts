@@ -5,13 +5,13 @@ import type { DirectUrls, SignedUrl } from '../../direct/ports.ts';
 import { type ArchiveBuckets, bucketAt } from './archive-buckets.ts';
 import { type PresignOptions, presignedGet } from './presigned-get.ts';
 
-export interface DirectUrlsOptions extends PresignOptions {
+interface DirectUrlsOptions extends PresignOptions {
   readonly client: S3Client;
   readonly archiveBuckets: ArchiveBuckets;
   readonly outboxBucket: string;
 }
 
-/** What direct access lets S3 serve: short-lived containers in the outbox bucket, and archived bodies as they are. */
+/** Presigned URLs of direct access: for short-lived containers in the outbox bucket, and for archived bodies as they are. */
 export class S3DirectUrls implements DirectUrls {
   readonly #options: DirectUrlsOptions;
 
@@ -19,7 +19,7 @@ export class S3DirectUrls implements DirectUrls {
     this.#options = options;
   }
 
-  /** @throws RangeError for a key outside the short-lived part: nobody's staged container is signed here. */
+  /** @throws RangeError for a key outside the short-lived part: containers of the outbox are never signed here. */
   async container(key: string): Promise<SignedUrl> {
     const parsed = parseDirectKey(key);
     if (!parsed) throw new RangeError('expected the key of a short-lived container');

@@ -17,7 +17,7 @@ import { condition, isConflict } from './condition.ts';
 import { copySource } from './copy-source.ts';
 import { headObject } from './head.ts';
 
-export interface MultipartUploadOptions {
+interface MultipartUploadOptions {
   readonly client: S3Client;
   readonly bucket: string;
   readonly archiveBuckets: ArchiveBuckets;
@@ -32,7 +32,7 @@ const what = 'the outbox bucket';
 /** One multipart upload to the outbox. Parts may be sent in any order and at the same time. */
 export class S3MultipartUpload implements MultipartUpload {
   readonly #options: MultipartUploadOptions;
-  /** Our own list of parts: S3 asks not to take it from ListParts. */
+  /** Our own list of parts: S3 advises against ListParts for that. */
   readonly #parts = new Map<number, CompletedPart>();
 
   constructor(options: MultipartUploadOptions) {
@@ -100,21 +100,21 @@ export class S3MultipartUpload implements MultipartUpload {
       return this.#settle(error, size);
     }
     const head = await this.#head();
-    // Another request's object, or none, was put there after ours: that is its affair.
+    // Later overwrites and deletions don't matter.
     if (head && this.#isOurs(head) && head.size !== size) {
       throw new Error(`S3 completed an upload with ${head.size} bytes, expected ${size}`);
     }
     return 'written';
   }
 
-  /** What a failed Complete means: done all the same, overtaken by another writer, or the error to throw. */
+  /** The outcome of a failed Complete: written all the same, or overtaken by another writer, or the error to throw. */
   async #settle(error: unknown, size: number): Promise<WriteResult> {
     const gone = errorName(error) === 'NoSuchUpload';
     const conflict = !gone && isConflict(error);
     if (!gone && !conflict && !isTransient(error)) throw error;
     const head = await this.#head();
     if (head && this.#isOurs(head) && head.size === size) {
-      // It may have been another delivery of the same message that wrote it: then our parts are still there.
+      // Another delivery of the same message may have written it. Then our parts are still there.
       await this.abort();
       return 'written';
     }
@@ -151,7 +151,7 @@ export class S3MultipartUpload implements MultipartUpload {
   }
 }
 
-/** An upload that is gone was aborted by another invocation of the same export: this one begins again, later. */
+/** A missing upload was aborted by another invocation of the same export. This one begins again later. */
 function partFailure(error: unknown): unknown {
   if (errorName(error) === 'NoSuchUpload') {
     return new TemporarilyUnavailableError('the multipart upload was aborted', { cause: error });

@@ -5,7 +5,7 @@ import { storeFailure } from '../aws-failure.ts';
 import { headObject } from './head.ts';
 import { presignedGet } from './presigned-get.ts';
 
-export interface OutboxReaderOptions {
+interface OutboxReaderOptions {
   readonly client: S3Client;
   readonly bucket: string;
   /** Life of a presigned URL, in seconds. */

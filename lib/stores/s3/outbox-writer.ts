@@ -15,7 +15,7 @@ import { condition, isConflict } from './condition.ts';
 import { headObject } from './head.ts';
 import { S3MultipartUpload } from './multipart-upload.ts';
 
-export interface OutboxWriterOptions {
+interface OutboxWriterOptions {
   readonly client: S3Client;
   readonly bucket: string;
   /** Buckets that server-side copies read from. */
@@ -91,8 +91,9 @@ export class S3OutboxWriter implements OutboxWriter {
   }
 
   /**
-   * Abort what earlier attempts to start `uploadId` may have started: their answers, and so their ids, were lost. What
-   * another delivery started in those seconds cannot be told from it, and is aborted too: that delivery begins again.
+   * Abort uploads that earlier attempts to start `uploadId` may have left: their answers, and so their ids, were lost.
+   * An upload that another delivery started in those seconds looks the same and is aborted, too; that delivery begins
+   * again.
    */
   async #abortLost(key: string, uploadId: string): Promise<void> {
     try {

@@ -13,8 +13,8 @@ export interface PresignOptions {
 /**
  * A presigned URL for GET, which serves the object as an attachment.
  *
- * Signing needs no request, so this does not say whether the object is there. `expiresAt` is the latest moment: S3 refuses
- * the URL from when the signing role's session ends, and Lambda does not tell a function when that is.
+ * Signing sends no request, so the object may be missing. `expiresAt` is the latest moment: S3 refuses the URL from
+ * when the signing role's session ends, and Lambda does not tell a function when that is.
  *
  * @throws RangeError when `fileName` is not one safe path segment
  */

@@ -17,14 +17,17 @@ export class MalformedSecretError extends Error {
   }
 }
 
-/** How soon {@link CachedSecret.refreshed} may read again: a stranger's name or key hash must not become a request each time. */
+/**
+ * How soon {@link CachedSecret.refreshed} may read again: an unknown name or key hash must not cause a request each
+ * time.
+ */
 const minRefreshMs = 10_000;
 
 interface Cached<Value> {
   readonly value: Promise<Value>;
   /** Milliseconds since 1970. */
   readonly readAt: number;
-  /** When it could not be read again. */
+  /** When reading it again failed, in milliseconds since 1970. */
   readonly failedAt?: number;
 }
 
@@ -76,7 +79,7 @@ export class CachedSecret<Shape, Value> {
     // While reading fails, most callers get the old value at once, and one in ten seconds tries again.
     if (serves && now - (before.failedAt ?? Number.NEGATIVE_INFINITY) < minRefreshMs) return before.value;
     const value = this.#read().catch((error: unknown) => {
-      // A failure is not kept, and takes nothing away.
+      // A failure is not kept and does not remove the old value.
       if (this.#cached === entry) this.#cached = before && { ...before, failedAt: now };
       if (serves) return before.value;
       throw error;

@@ -2,9 +2,9 @@ import { type DenyList, type DenyListDocument, denyListDocument, denyListOf } fr
 import { TemporarilyUnavailableError } from '../../errors.ts';
 import { CachedSecret, type SecretOptions } from './cached-secret.ts';
 
-/** What was denied is refused after this. */
+/** A new entry takes effect after this at the latest. */
 const lifetimeMs = 60_000;
-/** For so long after it was read, a list serves while it cannot be read again. */
+/** Greatest age of a list that is used while the secret cannot be read. */
 const servesMs = 5 * 60_000;
 
 /** The secret with the tokens and subjects that are denied; `denyListDocument` has its form. */
@@ -18,8 +18,8 @@ export class SecretDenyList {
   /**
    * The list, a minute old at most. While it cannot be read, the last good one, five minutes old at most.
    *
-   * @throws TemporarilyUnavailableError when there is no list that may serve, whatever the reason: without one, no token can
-   * be believed
+   * @throws TemporarilyUnavailableError when there is no such list, whatever the reason: no token can be accepted
+   *   without one
    */
   async current(): Promise<DenyList> {
     try {

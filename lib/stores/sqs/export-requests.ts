@@ -29,8 +29,8 @@ export class SqsExportRequests {
    * Publish one message; resolves only when the queue has taken it. The SDK repeats a send whose answer was lost, so
    * the queue may then hold it twice, with one request id: consumption is at least once anyway.
    *
-   * @throws TemporarilyUnavailableError on every failure, whatever its kind: the caller is told to come back (503). A
-   * missing grant or a wrong URL is seen in the cause, which the edge logs.
+   * @throws TemporarilyUnavailableError on every failure, whatever its kind: the caller gets a 503. The cause shows a
+   *   missing grant or a wrong URL, and the edge logs it.
    */
   async publish({ requestId, requestedAt, archiveKind, message }: ExportRequest): Promise<void> {
     try {

@@ -3,10 +3,10 @@ import { forEachConcurrently } from '../../archive/concurrency.ts';
 import type { FileExports } from '../../archive/ports.ts';
 import type { FileExportMessage } from '../../contract/messages.ts';
 import { TemporarilyUnavailableError } from '../../errors.ts';
-import { isTransient, storeFailure } from '../aws-failure.ts';
+import { isTransient } from '../aws-failure.ts';
 import { type RetryEnvironment, retrying } from '../retry.ts';
 
-export interface FileExportsOptions extends RetryEnvironment {
+interface FileExportsOptions extends RetryEnvironment {
   readonly client: SQSClient;
   readonly queueUrl: string;
   /** Milliseconds that one `send` may spend on repeating what the queue refused. @default 20 s */
@@ -17,7 +17,6 @@ export interface FileExportsOptions extends RetryEnvironment {
 const maxEntries = 10;
 const maxBytes = 1024 * 1024;
 const batchesInFlight = 8;
-const what = 'the queue of file exports';
 
 /** Messages in as few batches as the limits allow, in order. */
 export function batches(bodies: readonly string[]): string[][] {
@@ -46,8 +45,9 @@ export class SqsFileExports implements FileExports {
   }
 
   /**
-   * Entries that SQS refuses for reasons of its own are sent again; those it blames on the sender are a mistake of ours.
-   * A batch whose answer was lost is sent again too, so a message may arrive twice: staging is idempotent.
+   * Entries that SQS refuses for reasons of its own are sent again. An entry that it blames on the sender is a mistake
+   * of ours and fails. A batch whose answer was lost is sent again too, so a message may arrive twice: staging is
+   * idempotent.
    *
    * @throws TemporarilyUnavailableError when the queue has not taken every message in time. Some may be in it.
    */
@@ -57,26 +57,15 @@ export class SqsFileExports implements FileExports {
   }
 
   async #sendBatch(batch: readonly string[]): Promise<void> {
-    const { remainingMs = () => 20_000, now, sleep, random } = this.#options;
+    const { remainingMs = () => 20_000 } = this.#options;
     let entries = batch.map((body, index) => ({ Id: String(index), MessageBody: body }));
-    try {
-      await retrying(
-        async () => {
-          entries = await this.#refused(entries);
-          if (entries.length > 0) throw new TemporarilyUnavailableError(`${entries.length} messages were not taken`);
-        },
-        {
-          ...(now && { now }),
-          ...(sleep && { sleep }),
-          ...(random && { random }),
-          budgetMs: remainingMs(),
-          isRetryable: isTransient,
-          what,
-        },
-      );
-    } catch (error) {
-      throw storeFailure(error, what);
-    }
+    await retrying(
+      async () => {
+        entries = await this.#refused(entries);
+        if (entries.length > 0) throw new TemporarilyUnavailableError(`${entries.length} messages were not taken`);
+      },
+      { ...this.#options, budgetMs: remainingMs(), isRetryable: isTransient, what: 'the queue of file exports' },
+    );
   }
 
   /** Send once; the entries that are still to be sent. */

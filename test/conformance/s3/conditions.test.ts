@@ -10,7 +10,7 @@ import {
 import { afterAll, beforeAll, describe, expect } from 'vitest';
 import { documented, type S3UnderTest, s3UnderTest } from '../../helpers/s3-under-test.ts';
 
-/** What S3's documentation says of conditions, asked by the SDK of any server: see `s3-under-test.ts`. */
+/** The promises of S3's documentation about conditions, tested by the SDK on any server: see `s3-under-test.ts`. */
 let s3: S3UnderTest;
 beforeAll(async () => {
   s3 = await s3UnderTest();

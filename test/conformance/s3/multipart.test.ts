@@ -12,7 +12,7 @@ import {
 import { afterAll, beforeAll, describe, expect } from 'vitest';
 import { documented, type S3UnderTest, s3UnderTest } from '../../helpers/s3-under-test.ts';
 
-/** What S3's documentation says of multipart uploads and checksums, asked by the SDK of any server. */
+/** The promises of S3's documentation about multipart uploads and checksums, tested by the SDK on any server. */
 let s3: S3UnderTest;
 beforeAll(async () => {
   s3 = await s3UnderTest();
@@ -20,7 +20,7 @@ beforeAll(async () => {
 afterAll(() => s3?.[Symbol.asyncDispose]());
 
 const mebibyte = 1024 * 1024;
-/** Of a prime period, so that bytes out of place show. */
+/** The period is prime, so that bytes out of place show. */
 const pattern = (size: number, first = 0) =>
   Buffer.from(Uint8Array.from({ length: size }, (_, at) => (at + first) % 251));
 const refused = (name: string, status = 400) => ({ name, $metadata: { httpStatusCode: status } });

@@ -13,9 +13,9 @@ import { S3Server } from '../../helpers/s3-server.ts';
 import { documented } from '../../helpers/s3-under-test.ts';
 
 /**
- * What the stores need of S3, asked of any S3: the embedded one, or the one at `DATA_OUT_S3_ENDPOINT` with the
- * credentials and region of the environment. There the buckets are made anew, or named by `DATA_OUT_S3_BUCKET` (then it
- * serves as archive and outbox, under a prefix of this run).
+ * The promises of S3 that the stores need, tested on any server: the embedded one, or the one at `DATA_OUT_S3_ENDPOINT`
+ * with the credentials and region of the environment. There the buckets are made anew, or named by `DATA_OUT_S3_BUCKET`
+ * (then it serves as archive and outbox, under a prefix of this run).
  */
 const endpoint = process.env['DATA_OUT_S3_ENDPOINT'];
 const named = process.env['DATA_OUT_S3_BUCKET'];

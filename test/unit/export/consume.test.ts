@@ -39,7 +39,7 @@ beforeEach(() => {
   world.visas.set('good-visa', [grant('EGAD1')]);
 });
 
-test('seed rule 3: the visa is verified first, then the release; one message a file goes out, in the order of the design', async () => {
+test('the visa is verified first, then the release; one message a file goes out, in the order of the design', async () => {
   expect(await consume(request)).toEqual({ outcome: 'accepted', requestId, datasetId: 'EGAD1', files: 4 });
   expect(world.calls.names).toEqual([
     'verify',
@@ -77,7 +77,7 @@ test('no message to a file carries the visa', async () => {
   expect(JSON.stringify(world.fileExports.sent)).not.toContain('good-visa');
 });
 
-describe('seed rule 4: a request is rejected, nothing is staged, the reason is on record', () => {
+describe('a request is rejected, nothing is staged, the reason is on record', () => {
   const cases: [string, unknown, Record<string, string> | undefined][] = [
     ['malformed_message', '{"jwtToken":"secret-visa', undefined],
     ['malformed_message', 'null', undefined],
@@ -93,9 +93,9 @@ describe('seed rule 4: a request is rejected, nothing is staged, the reason is o
     ['malformed_message', request, { requestId, archiveKind: 'a\nb' }],
     ['unusable_public_key', { ...request, publicKey: 'AAAA' }, undefined],
     ['unusable_public_key', { ...request, publicKey: Buffer.alloc(32).toString('base64') }, undefined],
-    ['visa_malformed-token', { ...request, jwtToken: 'unknown' }, undefined],
+    ['visa_malformed_token', { ...request, jwtToken: 'unknown' }, undefined],
     ['visa_expired', { ...request, jwtToken: 'old' }, undefined],
-    ['visa_bad-signature', { ...request, jwtToken: 'forged' }, undefined],
+    ['visa_bad_signature', { ...request, jwtToken: 'forged' }, undefined],
     ['unknown_dataset', { ...request, datasetId: 'EGAD99' }, undefined],
     ['not_entitled', { ...request, datasetId: 'EGAD3' }, undefined],
     ['not_entitled', { ...request, jwtToken: 'other-type' }, undefined],
@@ -108,7 +108,7 @@ describe('seed rule 4: a request is rejected, nothing is staged, the reason is o
   ];
 
   test.each(cases)('%s: %j', async (reason, body, attributes) => {
-    world.visas.set('old', 'expired').set('forged', 'bad-signature').set('other-type', []);
+    world.visas.set('old', 'expired').set('forged', 'bad_signature').set('other-type', []);
     world.visas.set('longer-id', [grant('EGAD10'), grant('EGAD'), grant('egad1'), grant('EGAD1 ')]);
     world.visas.set(
       'all',

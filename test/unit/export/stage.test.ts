@@ -52,7 +52,7 @@ async function sha256Of(bytes: Uint8Array, reader: string): Promise<string> {
 }
 const staged = (key = outboxKey) => world.outbox.objects.get(key)?.bytes ?? new Uint8Array();
 
-test('seed rule 5: the container has a new header for the recipient, and decrypts with their key only', async () => {
+test('the container has a new header for the recipient, and decrypts with their key only', async () => {
   expect(await stageFile(message(), world.staging, fresh)).toEqual({
     outcome: 'staged',
     requestId: requestA,
@@ -63,7 +63,7 @@ test('seed rule 5: the container has a new header for the recipient, and decrypt
   await expect(sha256Of(staged(), 'alice')).rejects.toMatchObject({ code: 'no-decryptable-packet' });
 });
 
-test('seed rule 6: the body is copied unchanged', async () => {
+test('the body is copied unchanged', async () => {
   await stageFile(message(), world.staging, fresh);
   expect(Buffer.from(staged().subarray(124)).equals(vector('split/body.bin'))).toBe(true);
 });

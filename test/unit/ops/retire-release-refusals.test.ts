@@ -2,11 +2,10 @@ import { readFileSync } from 'node:fs';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { retirementExitCodes } from '../../../lib/ops/retirement-exit-codes.ts';
 import { initialState, packageToken, RegistryServer, repositoryToken } from '../../helpers/registry-server.ts';
-import { retireRelease, yieldAtOnce } from '../../helpers/retirement-world.ts';
+import { retireRelease } from '../../helpers/retirement-world.ts';
 
 let server: RegistryServer;
 beforeAll(async () => {
-  yieldAtOnce();
   server = await RegistryServer.start();
 });
 afterAll(() => server.stop());

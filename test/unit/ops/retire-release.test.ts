@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { InterruptedError } from '../../../lib/terminal/interrupted.ts';
 import { initialState, packageToken, RegistryServer, repositoryToken } from '../../helpers/registry-server.ts';
-import { names, retireRelease, yieldAtOnce } from '../../helpers/retirement-world.ts';
+import { names, retireRelease } from '../../helpers/retirement-world.ts';
 
 const deletion = 'DELETE /orgs/acme/packages/container/proxy/versions/105';
 const marking = 'PATCH /repos/acme/archive/releases/10';
@@ -13,7 +13,6 @@ const tagDeletion = 'DELETE /repos/acme/archive/git/refs/tags/proxy-1.2.0';
 let folder: string;
 let server: RegistryServer;
 beforeAll(async () => {
-  yieldAtOnce();
   folder = await mkdtemp(join(tmpdir(), 'data-out-retire-'));
   server = await RegistryServer.start();
 });

@@ -3,11 +3,10 @@ import * as z from 'zod';
 import { ApiClient, type ApiClientOptions } from '../../../lib/releases/api-client.ts';
 import type { CallRecord } from '../../../lib/releases/recorded-fetch.ts';
 import { RegistryServer, repositoryToken } from '../../helpers/registry-server.ts';
-import { fakeTiming, yieldAtOnce } from '../../helpers/retirement-world.ts';
+import { fakeTiming } from '../../helpers/retirement-world.ts';
 
 let server: RegistryServer;
 beforeAll(async () => {
-  yieldAtOnce();
   server = await RegistryServer.start();
 });
 afterAll(() => server.stop());
@@ -57,7 +56,7 @@ test('a write is never sent again by itself', async () => {
 test('two writes of one token are a second apart, as the platform asks', async () => {
   const { client, slept } = open();
   const write = (name: string) =>
-    client.write('PATCH', '/repos/acme/archive/releases/{release_id}', { release_id: 10, name });
+    client.write('PATCH', '/repos/acme/archive/releases/{release_id}', { release_id: 10 }, { name });
   await write('one');
   await write('two');
   expect(slept).toEqual([1000]);
@@ -79,4 +78,39 @@ test('after an interrupt nothing is sent', async () => {
   const { client, records } = open({ signal: AbortSignal.abort(reason) });
   await expect(client.get('/orgs/{org}', { org: 'acme' }, anything)).rejects.toBe(reason);
   expect(records).toEqual([]);
+});
+
+test('a read waits for a rate limit five times, and then stops', async () => {
+  const headers = { 'retry-after': '7' };
+  server.outage = { from: 0, fault: { status: 403, message: 'You have exceeded a secondary rate limit.', headers } };
+  const { client, records, slept } = open();
+  const read = client.get('/orgs/{org}', { org: 'acme' }, anything);
+  await expect(read).rejects.toMatchObject({ code: 'rate_limited', status: 403, retryAfterSeconds: 7 });
+  expect(slept).toEqual([7000, 7000, 7000, 7000, 7000]);
+  expect(records).toHaveLength(6);
+});
+
+test('a list is read page by page, and a slash in a parameter separates nothing', async () => {
+  server.maxPerPage = 2;
+  const { client, records } = open();
+  const listed = await client.list(
+    '/repos/{owner}/{repo}/releases',
+    { owner: 'acme', repo: 'archive' },
+    z.array(anything),
+  );
+  expect(listed.map(({ id }) => id)).toEqual([11, 10, 9]);
+  expect(records.map(({ path }) => path.replace('/api/v3', ''))).toEqual([
+    '/repos/acme/archive/releases?per_page=100',
+    '/repos/acme/archive/releases?per_page=100&page=2',
+  ]);
+  await expect(client.get('/orgs/{org}', { org: '../repos' }, anything)).rejects.toMatchObject({ status: 404 });
+  expect(records.at(-1)!.path.replace('/api/v3', '')).toBe('/orgs/..%2Frepos');
+});
+
+test('a reply that is no JSON is asked for again, and then told with its status', async () => {
+  server.outage = { from: 0, fault: { status: 200, text: '<html>' } };
+  const { client, slept } = open();
+  const read = client.get('/orgs/{org}', { org: 'acme' }, anything);
+  await expect(read).rejects.toMatchObject({ code: 'server_error', status: 200 });
+  expect(slept).toEqual([1000, 4000, 9000]);
 });

@@ -1,10 +1,9 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { type Fault, initialState, type PlatformState, RegistryServer } from '../../helpers/registry-server.ts';
-import { retireRelease, yieldAtOnce } from '../../helpers/retirement-world.ts';
+import { retireRelease } from '../../helpers/retirement-world.ts';
 
 let server: RegistryServer;
 beforeAll(async () => {
-  yieldAtOnce();
   server = await RegistryServer.start();
 });
 afterAll(() => server.stop());

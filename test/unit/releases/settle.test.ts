@@ -6,7 +6,7 @@ import { fakeTiming } from '../../helpers/retirement-world.ts';
 const lost = new RetirementError('network_failure', 'no answer');
 const refused = new RetirementError('access_denied', 'no');
 
-/** Looks and acts as scripted; whoever asks for more than the script has is refused. */
+/** Looks and acts as scripted. A call beyond the end of the script fails. */
 async function run(looks: boolean[], acts: (Error | undefined)[]) {
   const calls: string[] = [];
   const timing = fakeTiming();

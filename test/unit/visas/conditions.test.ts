@@ -33,21 +33,21 @@ const terms = { type: 'AcceptedTermsAndPolicies', value: 'const:https://terms.ex
 describe('alternatives of clauses (Passport 1.2, conditions)', () => {
   test.each([
     ['one clause that matches', [[matching]], 'granted'],
-    ['one that does not', [[other]], 'conditions-not-met'],
+    ['one that does not', [[other]], 'conditions_not_met'],
     ['the second alternative', [[other], [matching]], 'granted'],
     ['two clauses, met by two visas', [[matching, terms]], 'granted'],
-    ['two clauses, one not met', [[matching, other]], 'conditions-not-met'],
-    ['claims of one clause in two visas', [[{ ...matching, value: terms.value }]], 'conditions-not-met'],
-    ['an empty alternative', [[]], 'conditions-not-met'],
+    ['two clauses, one not met', [[matching, other]], 'conditions_not_met'],
+    ['claims of one clause in two visas', [[{ ...matching, value: terms.value }]], 'conditions_not_met'],
+    ['an empty alternative', [[]], 'conditions_not_met'],
     ['an empty alternative before a good one', [[], [matching]], 'granted'],
-    ['an alternative that is a clause', [matching], 'conditions-not-met'],
-    ['a clause that is text', [['AffiliationAndRole']], 'conditions-not-met'],
-    ['type alone', [[{ type: 'AffiliationAndRole' }]], 'conditions-not-met'],
-    ['no type', [[{ by: 'const:so' }]], 'conditions-not-met'],
-    ['type with a match type', [[{ ...matching, type: 'const:AffiliationAndRole' }]], 'conditions-not-met'],
-    ['a time', [[{ ...matching, asserted: 'pattern:*' }]], 'conditions-not-met'],
-    ['conditions of the other', [[{ ...matching, conditions: 'pattern:*' }]], 'conditions-not-met'],
-    ['a claim the visa lacks', [[{ ...terms, by: 'pattern:*' }]], 'conditions-not-met'],
+    ['an alternative that is a clause', [matching], 'conditions_not_met'],
+    ['a clause that is text', [['AffiliationAndRole']], 'conditions_not_met'],
+    ['type alone', [[{ type: 'AffiliationAndRole' }]], 'conditions_not_met'],
+    ['no type', [[{ by: 'const:so' }]], 'conditions_not_met'],
+    ['type with a match type', [[{ ...matching, type: 'const:AffiliationAndRole' }]], 'conditions_not_met'],
+    ['a time', [[{ ...matching, asserted: 'pattern:*' }]], 'conditions_not_met'],
+    ['conditions of the other', [[{ ...matching, conditions: 'pattern:*' }]], 'conditions_not_met'],
+    ['a claim the visa lacks', [[{ ...terms, by: 'pattern:*' }]], 'conditions_not_met'],
   ])('%s', async (_name, conditions, expected) => {
     expect(await outcome(conditions)).toBe(expected);
   });
@@ -56,24 +56,24 @@ describe('alternatives of clauses (Passport 1.2, conditions)', () => {
 describe('match types', () => {
   test.each([
     [`const:${value}`, 'granted'],
-    ['const:faculty@uni.example', 'conditions-not-met'],
-    ['const:*', 'conditions-not-met'],
+    ['const:faculty@uni.example', 'conditions_not_met'],
+    ['const:*', 'conditions_not_met'],
     ['pattern:*', 'granted'],
-    ['pattern:', 'conditions-not-met'],
+    ['pattern:', 'conditions_not_met'],
     ['pattern:faculty@*.example', 'granted'],
     ['pattern:*staff@*', 'granted'],
     ['pattern:*a*a*a*', 'granted'],
-    ['pattern:*z*', 'conditions-not-met'],
-    ['pattern:Faculty@*', 'conditions-not-met'],
-    ['pattern:faculty@*.exampl', 'conditions-not-met'],
+    ['pattern:*z*', 'conditions_not_met'],
+    ['pattern:Faculty@*', 'conditions_not_met'],
+    ['pattern:faculty@*.exampl', 'conditions_not_met'],
     ['split_pattern:staff@uni.example', 'granted'],
     ['split_pattern:?????@uni.example', 'granted'],
-    ['split_pattern:??????@uni.example', 'conditions-not-met'],
-    ['split_pattern:*;*', 'conditions-not-met'],
-    ['regex:.*', 'conditions-not-met'],
-    [value, 'conditions-not-met'],
-    ['', 'conditions-not-met'],
-    [7, 'conditions-not-met'],
+    ['split_pattern:??????@uni.example', 'conditions_not_met'],
+    ['split_pattern:*;*', 'conditions_not_met'],
+    ['regex:.*', 'conditions_not_met'],
+    [value, 'conditions_not_met'],
+    ['', 'conditions_not_met'],
+    [7, 'conditions_not_met'],
   ])('%s → %s', async (pattern, expected) => {
     expect(await outcome([[{ type: 'AffiliationAndRole', value: pattern }]])).toBe(expected);
   });
@@ -123,7 +123,7 @@ describe('which visas may meet conditions', () => {
       await issuer.visa({ sub: 'another', visa: affiliation }),
     );
     expect(grants).toEqual([]);
-    expect(ignored).toEqual([{ position: 0, reason: 'conditions-not-met', datasetId: 'D' }]);
+    expect(ignored).toEqual([{ position: 0, reason: 'conditions_not_met', datasetId: 'D' }]);
   });
 
   test('not one that has conditions itself, met or not', async () => {
@@ -138,13 +138,13 @@ describe('which visas may meet conditions', () => {
 
   test('a visa alone meets none', async () => {
     const visa = verifyVisa(await issuer.visa(conditional), { issuers: issuers(), denied, now });
-    await expect(visa).rejects.toMatchObject({ code: 'conditions-not-met' });
+    await expect(visa).rejects.toMatchObject({ code: 'conditions_not_met' });
   });
 });
 
 test('unless the operator asks for evaluation, conditions that are met grant nothing either', async () => {
   expect(await outcome([[matching]])).toBe('granted');
-  expect(await outcome([[matching]], 'refuse')).toBe('conditions-not-met');
+  expect(await outcome([[matching]], 'refuse')).toBe('conditions_not_met');
   const byDefault = parseTrustedIssuers([issuer.entry]);
   expect(byDefault.conditions).toBe('refuse');
 });

@@ -79,7 +79,7 @@ describe('identities', () => {
     const affiliation = await a.visa({ visa: { type: 'AffiliationAndRole' } });
     const verified = await open(broker.passport([affiliation], { sub: 'me' }));
     expect(verified).toMatchObject({ subject: { iss: brokerIss, sub: 'me' }, subjects: [], grants: [], ignored: [] });
-    expect(denialReason(verified, 'EGAD90000000001')).toBe('no-matching-visa');
+    expect(denialReason(verified, 'EGAD90000000001')).toBe('no_matching_visa');
   });
 
   test('an identity found with a visa alone is found with a passport around it', async () => {
@@ -126,12 +126,12 @@ describe('a visa that fails is left out alone', () => {
     const { datasetIds, ignored } = await open(broker.passport(visas));
     expect(datasetIds).toEqual(new Set(['good']));
     expect(ignored).toEqual([
-      { position: 0, reason: 'malformed-token' },
-      { position: 1, reason: 'malformed-token' },
-      { position: 2, reason: 'malformed-token' },
+      { position: 0, reason: 'malformed_token' },
+      { position: 1, reason: 'malformed_token' },
+      { position: 2, reason: 'malformed_token' },
       { position: 3, reason: 'expired' },
-      { position: 4, reason: 'untrusted-issuer' },
-      { position: 6, reason: 'bad-signature' },
+      { position: 4, reason: 'untrusted_issuer' },
+      { position: 6, reason: 'bad_signature' },
     ]);
   });
 
@@ -139,7 +139,7 @@ describe('a visa that fails is left out alone', () => {
     const inner = await broker.passport([await a.visa()]);
     expect(await open(broker.passport([inner]))).toMatchObject({
       grants: [],
-      ignored: [{ position: 0, reason: 'wrong-typ' }],
+      ignored: [{ position: 0, reason: 'wrong_typ' }],
     });
   });
 });
@@ -147,14 +147,14 @@ describe('a visa that fails is left out alone', () => {
 describe('a passport that fails is refused as a whole', () => {
   test.each([
     ['200 visas', () => broker.passport(Array(200).fill('x')), 'accepted'],
-    ['201 visas', () => broker.passport(Array(201).fill('x')), 'claim-too-long'],
-    ['no list', () => broker.passport({ length: 0 }), 'malformed-claim'],
-    ['no claim', () => broker.passport(undefined), 'missing-claim'],
-    ['typ JWT', () => broker.passport([], { header: { typ: 'JWT' } }), 'wrong-typ'],
-    ['no typ', () => broker.passport([], { header: { typ: undefined } }), 'wrong-typ'],
+    ['201 visas', () => broker.passport(Array(201).fill('x')), 'claim_too_long'],
+    ['no list', () => broker.passport({ length: 0 }), 'malformed_claim'],
+    ['no claim', () => broker.passport(undefined), 'missing_claim'],
+    ['typ JWT', () => broker.passport([], { header: { typ: 'JWT' } }), 'wrong_typ'],
+    ['no typ', () => broker.passport([], { header: { typ: undefined } }), 'wrong_typ'],
     ['expired', () => broker.passport([], { exp: inHours(-1) }), 'expired'],
-    ['of an issuer trusted for visas only', () => a.passport([]), 'untrusted-issuer'],
-    ['of a stranger', () => stranger.passport([]), 'untrusted-issuer'],
+    ['of an issuer trusted for visas only', () => a.passport([]), 'untrusted_issuer'],
+    ['of a stranger', () => stranger.passport([]), 'untrusted_issuer'],
   ])('%s', async (_name, passport, expected) => {
     expect(await reasonOf(passport())).toBe(expected);
   });
@@ -168,7 +168,7 @@ describe('a passport that fails is refused as a whole', () => {
         (error) => error.code,
       );
     expect(await lives(inHours(-0.5), inHours(0.5))).toEqual(['D']);
-    expect(await lives(inHours(-0.5), inHours(0.6))).toBe('lifetime-too-long');
+    expect(await lives(inHours(-0.5), inHours(0.6))).toBe('lifetime_too_long');
   });
 
   test('another jku than the configured one', async () => {
@@ -183,7 +183,7 @@ describe('a passport that fails is refused as a whole', () => {
     };
     expect(await verify({})).toBe('passport');
     expect(await verify({ jku })).toBe('passport');
-    expect(await verify({ jku: 'https://stranger.example.net/' })).toBe('untrusted-jku');
+    expect(await verify({ jku: 'https://stranger.example.net/' })).toBe('untrusted_jku');
   });
 });
 
@@ -236,7 +236,7 @@ describe('sizes', () => {
     const fitting = await passportOf(262_144);
     expect(fitting).toHaveLength(262_144);
     expect([...(await open(Promise.resolve(fitting))).datasetIds]).toEqual(['D']);
-    expect(await reasonOf(passportOf(262_145))).toBe('token-too-large');
+    expect(await reasonOf(passportOf(262_145))).toBe('token_too_large');
   });
 
   test('a passport holds 200 visas of usual size', async () => {
@@ -248,7 +248,7 @@ describe('sizes', () => {
     const padded = (letters: number) => a.visa({ dataset: 'D', claims: { padding: 'x'.repeat(letters) } });
     const { datasetIds, ignored } = await open(broker.passport([await padded(13_000), await padded(11_000)]));
     expect([...datasetIds]).toEqual(['D']);
-    expect(ignored).toEqual([{ position: 0, reason: 'token-too-large' }]);
+    expect(ignored).toEqual([{ position: 0, reason: 'token_too_large' }]);
   });
 });
 

@@ -48,7 +48,7 @@ async function violations(parts: RequestParts): Promise<readonly Violation[]> {
 const fields = async (parts: RequestParts) => (await violations(parts)).map(({ field }) => field);
 
 test.each([[{ isAdministrator: 'false' }], [{}], [{ isAdmitted: 'true' }], [{ isAdministrator: 'TRUE' }]])(
-  'seed rule 1: without the role, as %o says, nothing is published',
+  'without the role, as %o says, nothing is published',
   async (authorizer) => {
     const requests = new RecordingExportRequests();
     await expect(post({ body: valid, authorizer }, requests)).rejects.toThrow(ForbiddenError);
@@ -58,7 +58,7 @@ test.each([[{ isAdministrator: 'false' }], [{}], [{ isAdmitted: 'true' }], [{ is
   },
 );
 
-test('seed rule 2: the visa is not inspected, one message is published and the answer is 200 at once', async () => {
+test('the visa is not inspected, one message is published and the answer is 200 at once', async () => {
   const { reply, published } = await post({ body: valid });
   expect(reply.status).toBe(200);
   expect(JSON.parse(reply.body)).toEqual({ message: expect.any(String), requestId: uuid });
@@ -73,7 +73,7 @@ test('seed rule 2: the visa is not inspected, one message is published and the a
   ]);
 });
 
-test('seed § 7: a visa that will be rejected is answered 200 like any other', async () => {
+test('a visa that will be rejected is answered 200 like any other', async () => {
   const issuer = await makeTestIssuer();
   const visa = await issuer.visa();
   const visas = [

@@ -92,7 +92,7 @@ test('the reference of an entry leads from the URL of the listing to the file, b
   expect(resolve('https://api.example/files?inbox=false')).toBe(`https://api.example/${href}`);
 });
 
-test('seed § 7: an empty outbox is an empty listing, not an error', async () => {
+test('an empty outbox is an empty listing, not an error', async () => {
   expect(await listing({ query: outboxOnly })).toEqual({ statusCode: 200, statusText: 'OK', files: [], page: '0' });
 });
 

@@ -8,7 +8,7 @@ import { UnavailableError } from '../../../../lib/client/errors.ts';
 import { systemTiming } from '../../../../lib/client/timing.ts';
 import { Transport } from '../../../../lib/client/transport.ts';
 
-const MIB = 2 ** 20;
+const mib = 2 ** 20;
 const transport = new Transport({ userAgent: 'test', timing: { ...systemTiming, sleep: async () => undefined } });
 
 /** A remote file; each request may fail, or take its time. Later pieces come sooner. */
@@ -23,12 +23,12 @@ function remoteOf(content: Buffer, fault: (request: number) => Error | undefined
       seen.most = Math.max(seen.most, seen.open);
       const error = fault(seen.requests);
       const { start, end } = range ?? { start: 0, end: content.length };
-      seen.ranges.push(`${start / MIB}-${end / MIB} ${known?.etag ?? 'any'}`);
+      seen.ranges.push(`${start / mib}-${end / mib} ${known?.etag ?? 'any'}`);
       return {
         version: { size: content.length, etag: '"1"', lastModified: undefined },
         bytes: {
           async *[Symbol.asyncIterator]() {
-            await pause(1 + (content.length - start) / MIB, undefined, signal ? { signal } : {});
+            await pause(1 + (content.length - start) / mib, undefined, signal ? { signal } : {});
             yield content.subarray(start, start + 10);
             seen.open -= 1;
             if (error) throw error;
@@ -45,35 +45,35 @@ function remoteOf(content: Buffer, fault: (request: number) => Error | undefined
 const collect = (remote: RemoteFile, connections = 3) =>
   buffer(inOrder(remote, { connections, transport, signal: undefined }));
 
-test.each([0, 1, 5 * MIB, 5 * MIB + 1, 23 * MIB])('%i bytes come whole and in order', async (size) => {
+test.each([0, 1, 5 * mib, 5 * mib + 1, 23 * mib])('%i bytes come whole and in order', async (size) => {
   const content = randomBytes(size);
   const { remote } = remoteOf(content);
   expect((await collect(remote)).equals(content)).toBe(true);
 });
 
 test('the first piece says which version the others must be of, and then several are under way', async () => {
-  const { remote, seen } = remoteOf(randomBytes(23 * MIB));
+  const { remote, seen } = remoteOf(randomBytes(23 * mib));
   await collect(remote);
   expect(seen.ranges).toEqual(['0-5 any', '5-10 "1"', '10-15 "1"', '15-20 "1"', '20-23 "1"']);
   expect(seen.most).toBe(3);
 });
 
 test('a piece that breaks off is fetched again, and nothing of it is given out twice', async () => {
-  const content = randomBytes(12 * MIB);
+  const content = randomBytes(12 * mib);
   const { remote, seen } = remoteOf(content, (request) => (request === 2 ? new UnavailableError('cut') : undefined));
   expect((await collect(remote)).equals(content)).toBe(true);
   expect(seen.requests).toBe(4);
 });
 
 test('a file that is replaced meanwhile is an error', async () => {
-  const { remote } = remoteOf(randomBytes(12 * MIB), (request) =>
+  const { remote } = remoteOf(randomBytes(12 * mib), (request) =>
     request === 2 ? new ChangedError('file') : undefined,
   );
   await expect(collect(remote)).rejects.toBeInstanceOf(ChangedError);
 });
 
 test('whoever wants no more ends what is under way', async () => {
-  const { remote, seen } = remoteOf(randomBytes(40 * MIB));
+  const { remote, seen } = remoteOf(randomBytes(40 * mib));
   for await (const _ of inOrder(remote, { connections: 3, transport, signal: undefined })) break;
   const { requests } = seen;
   await pause(50);

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { diskError, LocalDiskError, makeFolder, onDisk } from '../../../../lib/client/download/local-disk.ts';
-import { PartFile, PRIVATE_MODE } from '../../../../lib/client/download/part-file.ts';
+import { PartFile, privateMode } from '../../../../lib/client/download/part-file.ts';
 
 const systemError = (code: string) => Object.assign(new Error(code), { code, syscall: 'write' });
 
@@ -70,7 +70,7 @@ describe('a part that somebody else has made', () => {
     ['private', me + 1, false],
     ['written after it has begun anew, were it our own and open to all', me, true],
   ])('gets nothing that is %s', async (_, user, beginsAnew) => {
-    await using part = await PartFile.open(path, PRIVATE_MODE, user);
+    await using part = await PartFile.open(path, privateMode, user);
     if (beginsAnew) await part.renew();
     await part.write([Buffer.from('a genome')], 0);
     const { buffer, bytesRead } = await theirs.read(Buffer.alloc(100), 0, 100, 0);
@@ -82,7 +82,7 @@ describe('a part that somebody else has made', () => {
   test('is gone on with when it is not private, as is one of our own', async () => {
     for (const [mode, user] of [
       [0o666, me + 1],
-      [PRIVATE_MODE, me],
+      [privateMode, me],
     ] as const) {
       await using part = await PartFile.open(path, mode, user);
       expect(await part.size()).toBe(6);

@@ -24,8 +24,8 @@ import {
 } from '../../../helpers/crypt4gh-vectors.ts';
 import { recordingSource } from '../../../helpers/recording-source.ts';
 
-const SEGMENT = 65_564;
-const HEADER = 124;
+const encryptedSegmentBytes = 65_564;
+const headerBytes = 124;
 const { privateKey, publicKey } = generateKeyPair();
 const privateKeys = [privateKey];
 const plaintext = generatedPlaintext('reader', 5 * 65_536 + 1_000);
@@ -61,7 +61,7 @@ describe('a source that gives less than it is asked for', () => {
   });
 
   test('and ends too early is truncated all the same', async () => {
-    const cut = container.subarray(0, HEADER + 2 * SEGMENT + 70);
+    const cut = container.subarray(0, headerBytes + 2 * encryptedSegmentBytes + 70);
     const { source } = recordingSource(cut, { mostBytes: 65_000, knowsSize: false });
     const reader = await openContainer(source, { privateKeys, expectedSize: plaintext.length });
     await expect(reader.read(0, plaintext.length)).rejects.toMatchObject({ code: 'truncated-body', segment: 2 });
@@ -94,7 +94,7 @@ describe('several ranges', () => {
         [66_000, 66_001],
         [131_000, 131_072],
       ]),
-    ).toEqual([[HEADER + SEGMENT, SEGMENT]]);
+    ).toEqual([[headerBytes + encryptedSegmentBytes, encryptedSegmentBytes]]);
   });
 
   test('in neighbouring segments are fetched in one go, others apart, each segment once', async () => {
@@ -106,8 +106,8 @@ describe('several ranges', () => {
       [0, 1],
     ]);
     expect(reads).toEqual([
-      [HEADER, 2 * SEGMENT],
-      [HEADER + 4 * SEGMENT, SEGMENT],
+      [headerBytes, 2 * encryptedSegmentBytes],
+      [headerBytes + 4 * encryptedSegmentBytes, encryptedSegmentBytes],
     ]);
   });
 
@@ -172,8 +172,8 @@ describe('what is fetched', () => {
     const read = await reader.read(check.start, check.length);
     expect(read.length).toBe(check.output_length);
     expect(sha256(read)).toBe(check.sha256);
-    const start = HEADER + check.first_segment * SEGMENT;
-    const end = Math.min(HEADER + (check.last_segment + 1) * SEGMENT, bytes.length);
+    const start = headerBytes + check.first_segment * encryptedSegmentBytes;
+    const end = Math.min(headerBytes + (check.last_segment + 1) * encryptedSegmentBytes, bytes.length);
     expect(reads).toEqual([[start, end - start]]);
   });
 
@@ -187,9 +187,9 @@ describe('what is fetched', () => {
     const { reader, reads } = await readerOf({ segmentsPerFetch: 2 });
     expect(await reader.read(10, 4 * 65_536)).toEqual(plaintext.subarray(10, 10 + 4 * 65_536));
     expect(reads).toEqual([
-      [HEADER, 2 * SEGMENT],
-      [HEADER + 2 * SEGMENT, 2 * SEGMENT],
-      [HEADER + 4 * SEGMENT, SEGMENT],
+      [headerBytes, 2 * encryptedSegmentBytes],
+      [headerBytes + 2 * encryptedSegmentBytes, 2 * encryptedSegmentBytes],
+      [headerBytes + 4 * encryptedSegmentBytes, encryptedSegmentBytes],
     ]);
   });
 
@@ -203,12 +203,12 @@ describe('what is fetched', () => {
     expect(await reader.read(0, 1_000)).toEqual(expected);
     const [header] = reads[0]!;
     expect(reads).toEqual([
-      [header, 2 * SEGMENT],
-      [header + 4 * SEGMENT, SEGMENT],
+      [header, 2 * encryptedSegmentBytes],
+      [header + 4 * encryptedSegmentBytes, encryptedSegmentBytes],
     ]);
     reads.length = 0;
     expect(await reader.read(18, 4)).toEqual(expected.subarray(18, 22));
-    expect(reads).toEqual([[header, 2 * SEGMENT]]);
+    expect(reads).toEqual([[header, 2 * encryptedSegmentBytes]]);
   });
 
   test('nothing for an empty range, or one past the end', async () => {
@@ -247,7 +247,9 @@ describe('reading ahead', () => {
     const { reader, reads } = await heldReader(3);
     const pieces = reader.stream();
     const first = pieces.next();
-    expect(reads.map(({ offset }) => offset)).toEqual([0, 1, 2].map((segment) => HEADER + segment * SEGMENT));
+    expect(reads.map(({ offset }) => offset)).toEqual(
+      [0, 1, 2].map((segment) => headerBytes + segment * encryptedSegmentBytes),
+    );
     reads[0]!.end();
     expect((await first).value).toEqual(plaintext.subarray(0, 65_536));
     expect(reads).toHaveLength(3);
@@ -265,7 +267,10 @@ describe('reading ahead', () => {
     const { source, reads } = recordingSource(container);
     const reader = await openContainer(source, { privateKeys, segmentsPerFetch: 2, fetchesInFlight: 4 });
     expect(await collect(reader.stream(70_000, 300_000))).toEqual(plaintext.subarray(70_000, 300_000));
-    expect(reads.slice(1).map(([offset]) => offset)).toEqual([HEADER + SEGMENT, HEADER + 3 * SEGMENT]);
+    expect(reads.slice(1).map(([offset]) => offset)).toEqual([
+      headerBytes + encryptedSegmentBytes,
+      headerBytes + 3 * encryptedSegmentBytes,
+    ]);
   });
 
   test('begins with a short fetch where that was asked for and several are needed', async () => {
@@ -274,15 +279,17 @@ describe('reading ahead', () => {
     const reader = await openContainer(source, options);
     reads.length = 0;
     expect(await collect(reader.stream())).toEqual(plaintext);
-    expect(reads.slice(0, 3).map(([offset]) => offset)).toEqual([0, 1, 3].map((segment) => HEADER + segment * SEGMENT));
+    expect(reads.slice(0, 3).map(([offset]) => offset)).toEqual(
+      [0, 1, 3].map((segment) => headerBytes + segment * encryptedSegmentBytes),
+    );
     reads.length = 0;
     expect(await collect(reader.stream(10, 65_536 + 10))).toEqual(plaintext.subarray(10, 65_536 + 10));
-    expect(reads).toEqual([[HEADER, 2 * SEGMENT]]);
+    expect(reads).toEqual([[headerBytes, 2 * encryptedSegmentBytes]]);
     // As short deep in the file.
     reads.length = 0;
     const deep = 3 * 65_536 + 10;
     expect(await collect(reader.stream(deep, deep + 65_536))).toEqual(plaintext.subarray(deep, deep + 65_536));
-    expect(reads).toEqual([[HEADER + 3 * SEGMENT, 2 * SEGMENT]]);
+    expect(reads).toEqual([[headerBytes + 3 * encryptedSegmentBytes, 2 * encryptedSegmentBytes]]);
   });
 
   test('gives the memory of what it fetched back only where it was given away', async () => {
@@ -300,7 +307,10 @@ describe('reading ahead', () => {
       given.length = 0;
       expect(await collect(reader.stream())).toEqual(plaintext);
       // The last one is too small to be worth it.
-      expect(given.map(({ length }) => length)).toEqual([...Array(5).fill(ownsReads ? 0 : SEGMENT), 1_028]);
+      expect(given.map(({ length }) => length)).toEqual([
+        ...Array(5).fill(ownsReads ? 0 : encryptedSegmentBytes),
+        1_028,
+      ]);
     }
   });
 
@@ -335,24 +345,26 @@ describe('sizes', () => {
   });
 
   test('known from elsewhere show a file that is cut between two segments, before anything is read', async () => {
-    const cut = bytesSource(container.subarray(0, HEADER + 2 * SEGMENT));
+    const cut = bytesSource(container.subarray(0, headerBytes + 2 * encryptedSegmentBytes));
     const expectedSize = plaintext.length;
     await expect(openContainer(cut, { privateKeys, expectedSize })).rejects.toMatchObject({
       code: 'truncated-body',
       segment: 2,
-      start: 2 * SEGMENT,
+      start: 2 * encryptedSegmentBytes,
     });
     await expect(
       openContainer(bytesSource(container), { privateKeys, expectedSize: 2 * 65_536 }),
     ).rejects.toMatchObject({ code: 'oversized-body' });
-    const unknown = recordingSource(container.subarray(0, HEADER + 2 * SEGMENT), { knowsSize: false });
+    const unknown = recordingSource(container.subarray(0, headerBytes + 2 * encryptedSegmentBytes), {
+      knowsSize: false,
+    });
     const reader = await openContainer(unknown.source, { privateKeys, expectedSize });
     expect(reader.size).toBe(expectedSize);
     await expect(reader.read(2 * 65_536 - 1, 2)).rejects.toMatchObject({ code: 'truncated-body', segment: 2 });
   });
 
   test('that no body can have are refused', async () => {
-    const cut = bytesSource(container.subarray(0, HEADER + SEGMENT + 5));
+    const cut = bytesSource(container.subarray(0, headerBytes + encryptedSegmentBytes + 5));
     await expect(openContainer(cut, { privateKeys })).rejects.toMatchObject({ code: 'truncated-segment', segment: 1 });
   });
 });
@@ -373,9 +385,9 @@ describe('containers', () => {
       keys.map((dataKey) => collect(encryptSegments([plaintext], { dataKey, random: (size) => Buffer.alloc(size) }))),
     );
     const body = Buffer.concat([
-      one!.subarray(0, SEGMENT),
-      two!.subarray(SEGMENT, 3 * SEGMENT),
-      one!.subarray(3 * SEGMENT),
+      one!.subarray(0, encryptedSegmentBytes),
+      two!.subarray(encryptedSegmentBytes, 3 * encryptedSegmentBytes),
+      one!.subarray(3 * encryptedSegmentBytes),
     ]);
     const reader = await openContainer(bytesSource(body), { privateKeys, header });
     for (let segment = 5; segment >= 0; segment -= 1) {
@@ -406,7 +418,7 @@ describe('containers', () => {
 describe('refused', () => {
   test('a damaged segment, and only when it is needed', async () => {
     const damaged = Buffer.from(container);
-    damaged[HEADER + SEGMENT + 20]! ^= 1;
+    damaged[headerBytes + encryptedSegmentBytes + 20]! ^= 1;
     const reader = await openContainer(bytesSource(damaged), { privateKeys });
     expect(await reader.read(0, 65_536)).toEqual(plaintext.subarray(0, 65_536));
     const { bytes, error } = await outcomeOf(reader.stream(65_000, 200_000));
@@ -414,8 +426,8 @@ describe('refused', () => {
     expect(error).toMatchObject({
       code: 'segment-authentication-failed',
       segment: 1,
-      start: SEGMENT,
-      end: 2 * SEGMENT,
+      start: encryptedSegmentBytes,
+      end: 2 * encryptedSegmentBytes,
     });
   });
 
@@ -467,7 +479,7 @@ describe('files', () => {
     writeFileSync(path, container);
     const file = await open(path);
     const reader = await openContainer(await fileSource(file), { privateKeys });
-    writeFileSync(path, container.subarray(0, HEADER + SEGMENT));
+    writeFileSync(path, container.subarray(0, headerBytes + encryptedSegmentBytes));
     await expect(reader.read(0, 100_000)).rejects.toMatchObject({ code: 'truncated-body', segment: 1 });
     await file.close();
   });

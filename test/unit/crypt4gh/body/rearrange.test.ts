@@ -13,7 +13,7 @@ import {
 import { collect, generatedPlaintext, inChunks } from '../../../helpers/crypt4gh-vectors.ts';
 import { recordingSource } from '../../../helpers/recording-source.ts';
 
-const SEGMENT = 65_564;
+const encryptedSegmentBytes = 65_564;
 const owner = generateKeyPair();
 const reader = generateKeyPair();
 const plaintext = generatedPlaintext('rearrange', 5 * 65_536 + 1_000);
@@ -58,7 +58,8 @@ describe('a container of ranges', () => {
       { start: 10, end: 20 },
     ]);
     const length = headerLength(result)!;
-    const segment = (index: number) => container.subarray(124 + index * SEGMENT, 124 + (index + 1) * SEGMENT);
+    const segment = (index: number) =>
+      container.subarray(124 + index * encryptedSegmentBytes, 124 + (index + 1) * encryptedSegmentBytes);
     expect(result.subarray(length)).toEqual(Buffer.concat([segment(0), segment(4)]));
     expect(openHeader(result, [reader.privateKey]).editList).toEqual([10n, 10n, 65_536n - 15n, 2n]);
     const parts = [plaintext.subarray(10, 20), plaintext.subarray(4 * 65_536 + 5, 4 * 65_536 + 7)];
@@ -97,7 +98,7 @@ describe('a container of ranges', () => {
     const result = await cut([{ start: 3, end: 8 }, { start: visible.length - 4 }], bytesSource(edited));
     expect(await read(result)).toEqual(Buffer.concat([visible.subarray(3, 8), visible.subarray(-4)]));
     // Segments 0, 1 and the last one.
-    expect(result.length - headerLength(result)!).toBe(2 * SEGMENT + 1_028);
+    expect(result.length - headerLength(result)!).toBe(2 * encryptedSegmentBytes + 1_028);
   });
 
   test('can be rearranged again', async () => {
@@ -116,7 +117,9 @@ describe('sources', () => {
   test.each([1_000, 65_564, 1_000_000])('that come in chunks of %d bytes give the same body', async (size) => {
     const ranges = [{ start: 65_536 + 5, end: 65_536 + 10 }, { start: 200_000 }];
     const [streamed, random] = [await cut(ranges, inChunks(container, size)), await cut(ranges)];
-    expect(streamed.subarray(-1_028 - 2 * SEGMENT - SEGMENT)).toEqual(random.subarray(-1_028 - 2 * SEGMENT - SEGMENT));
+    expect(streamed.subarray(-1_028 - 2 * encryptedSegmentBytes - encryptedSegmentBytes)).toEqual(
+      random.subarray(-1_028 - 2 * encryptedSegmentBytes - encryptedSegmentBytes),
+    );
     expect(await read(streamed)).toEqual(await read(random));
   });
 
@@ -125,7 +128,7 @@ describe('sources', () => {
     await cut([{ start: 2 * 65_536, end: 2 * 65_536 + 1 }], source);
     expect(reads).toEqual([
       [0, 4_096],
-      [124 + 2 * SEGMENT, SEGMENT],
+      [124 + 2 * encryptedSegmentBytes, encryptedSegmentBytes],
     ]);
   });
 
@@ -135,12 +138,15 @@ describe('sources', () => {
   });
 
   test('that end before the size they claim are told, not cut short in silence', async () => {
-    const source = { ...bytesSource(container.subarray(0, 124 + 3 * SEGMENT + 7)), size: container.length };
+    const source = {
+      ...bytesSource(container.subarray(0, 124 + 3 * encryptedSegmentBytes + 7)),
+      size: container.length,
+    };
     const ranges = [{ start: 5, end: 6 }, { start: 2 * 65_536 }];
     await expect(cut(ranges, source)).rejects.toMatchObject({
       code: 'truncated-body',
       segment: 3,
-      start: 3 * SEGMENT + 7,
+      start: 3 * encryptedSegmentBytes + 7,
       end: container.length - 124,
     });
   });
@@ -171,18 +177,18 @@ describe('a plan', () => {
         { start: 131_072, end: 131_073 },
         { start: 400_000, end: 400_001 },
       ],
-      bodySize: 7 * SEGMENT,
+      bodySize: 7 * encryptedSegmentBytes,
     });
     expect(plan.bodyRanges).toEqual([
-      { start: 0, end: 3 * SEGMENT },
-      { start: 6 * SEGMENT, end: 7 * SEGMENT },
+      { start: 0, end: 3 * encryptedSegmentBytes },
+      { start: 6 * encryptedSegmentBytes, end: 7 * encryptedSegmentBytes },
     ]);
     expect(plan.editList).toEqual([65_535n, 2n, 65_535n, 1n, 65_535n + 400_000n - 6n * 65_536n, 1n]);
   });
 
   test('is open where the end is not known', () => {
     expect(planRearrangement({ ranges: [{ start: 65_540 }] })).toEqual({
-      bodyRanges: [{ start: SEGMENT, end: undefined }],
+      bodyRanges: [{ start: encryptedSegmentBytes, end: undefined }],
       editList: [4n],
     });
     const whole = planRearrangement({ ranges: [{ start: 0 }] });

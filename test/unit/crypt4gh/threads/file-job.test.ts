@@ -14,7 +14,7 @@ import {
 } from '../../../../lib/crypt4gh/threads/file-job.ts';
 import { collect, generatedPlaintext } from '../../../helpers/crypt4gh-vectors.ts';
 
-const SEGMENT = 65_564;
+const encryptedSegmentBytes = 65_564;
 const directory = mkdtempSync(join(tmpdir(), 'crypt4gh-file-job-'));
 afterAll(() => rmSync(directory, { recursive: true }));
 
@@ -54,7 +54,7 @@ function jobFrom(next: number): { job: SharedFileJob; next: Int32Array } {
 }
 
 const written = () => readFileSync(join(directory, 'target'));
-const damage = (segment: number) => source.write(Buffer.alloc(16), 0, 16, segment * SEGMENT + 50);
+const damage = (segment: number) => source.write(Buffer.alloc(16), 0, 16, segment * encryptedSegmentBytes + 50);
 
 test('what other threads have taken is left to them', () => {
   const { job } = jobFrom(4);
@@ -87,7 +87,7 @@ test('a damaged segment stops this thread at once, and the others when they have
 });
 
 test('so does what the file system says', async () => {
-  await source.truncate(6 * SEGMENT);
+  await source.truncate(6 * encryptedSegmentBytes);
   const { job, next } = jobFrom(0);
   expect(() => runFileJob(job)).toThrow('the source became shorter while it was read');
   expect(next[0]).toBe(10);
@@ -96,5 +96,9 @@ test('so does what the file system says', async () => {
 test('there are no more threads than find something to take', () => {
   const job = jobFrom(0).job;
   const threads = (length: number) => shareFileJob({ ...job, length }, 8).length;
-  expect([0, 1, 4 * SEGMENT, 4 * SEGMENT + 1, body.length, 100 * SEGMENT].map(threads)).toEqual([0, 1, 1, 2, 3, 8]);
+  expect(
+    [0, 1, 4 * encryptedSegmentBytes, 4 * encryptedSegmentBytes + 1, body.length, 100 * encryptedSegmentBytes].map(
+      threads,
+    ),
+  ).toEqual([0, 1, 1, 2, 3, 8]);
 });

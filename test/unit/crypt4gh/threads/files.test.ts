@@ -20,8 +20,8 @@ import {
   sha256,
 } from '../../../helpers/crypt4gh-vectors.ts';
 
-const HEADER = 124;
-const SEGMENT = 65_564;
+const headerBytes = 124;
+const encryptedSegmentBytes = 65_564;
 const directory = mkdtempSync(join(tmpdir(), 'crypt4gh-files-'));
 const workers = new SegmentWorkers({ threads: 2 });
 afterAll(async () => {
@@ -204,14 +204,18 @@ describe('a file of more than one job, 64 MiB,', () => {
     expect(bytes.equals(expected)).toBe(true);
     const container = readFileSync(encrypted);
     const nonces = Array.from({ length: segments }, (_, index) =>
-      container.toString('hex', HEADER + index * SEGMENT, HEADER + index * SEGMENT + 12),
+      container.toString(
+        'hex',
+        headerBytes + index * encryptedSegmentBytes,
+        headerBytes + index * encryptedSegmentBytes + 12,
+      ),
     );
     expect(new Set(nonces).size).toBe(segments);
   });
 
   test('damaged in the second leaves what comes before it', async () => {
     const segment = 1_024 + 2;
-    const at = HEADER + segment * SEGMENT + 100;
+    const at = headerBytes + segment * encryptedSegmentBytes + 100;
     await using file = await open(encrypted, 'r+');
     const { buffer: before } = await file.read(Buffer.alloc(16), 0, 16, at);
     await file.write(
@@ -271,24 +275,28 @@ describe('a file of more than one job, 64 MiB,', () => {
 describe('a file that is', () => {
   test.each([0, 15, 16, 20, 35])('damaged in segment %d leaves what comes before it', async (segment) => {
     const damaged = Buffer.from(container);
-    damaged[HEADER + segment * SEGMENT + 20]! ^= 1;
+    damaged[headerBytes + segment * encryptedSegmentBytes + 20]! ^= 1;
     const { result, error } = await decrypted(damaged);
-    expect(error).toMatchObject({ code: 'segment-authentication-failed', segment, start: segment * SEGMENT });
+    expect(error).toMatchObject({
+      code: 'segment-authentication-failed',
+      segment,
+      start: segment * encryptedSegmentBytes,
+    });
     expect(result.equals(plaintext.subarray(0, segment * 65_536))).toBe(true);
   });
 
   test('damaged in two places names the first', async () => {
     const damaged = Buffer.from(container);
-    for (const segment of [3, 18]) damaged[HEADER + segment * SEGMENT + 20]! ^= 1;
+    for (const segment of [3, 18]) damaged[headerBytes + segment * encryptedSegmentBytes + 20]! ^= 1;
     expect((await decrypted(damaged)).error).toMatchObject({ segment: 3 });
   });
 
   test('cut is found before anything is written', async () => {
     const before = { result: Buffer.from('something longer than nothing') };
     const expectedSize = plaintext.length;
-    const cut = await decrypted(container.subarray(0, HEADER + 3 * SEGMENT), { expectedSize });
+    const cut = await decrypted(container.subarray(0, headerBytes + 3 * encryptedSegmentBytes), { expectedSize });
     expect(cut).toMatchObject({ error: { code: 'truncated-body', segment: 3 }, ...before });
-    const inside = await decrypted(container.subarray(0, HEADER + 3 * SEGMENT + 5));
+    const inside = await decrypted(container.subarray(0, headerBytes + 3 * encryptedSegmentBytes + 5));
     expect(inside).toMatchObject({ error: { code: 'truncated-segment', segment: 3 }, ...before });
   });
 

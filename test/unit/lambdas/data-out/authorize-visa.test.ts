@@ -67,7 +67,7 @@ describe('a refusal with its reason, which the gateway makes a 401, for', () => 
     [
       'no JWT',
       async () => 'Bearer abc',
-      'the visa was refused (malformed-token): the token is not a JWS in compact form',
+      'the visa was refused (malformed_token): the token is not a JWS in compact form',
     ],
     [
       'a denied visa',
@@ -82,12 +82,12 @@ describe('a refusal with its reason, which the gateway makes a 401, for', () => 
     [
       'a forged visa',
       async () => `Bearer ${(await issuer.visa()).slice(0, -4)}AAAA`,
-      'the visa was refused (bad-signature): the signature does not verify',
+      'the visa was refused (bad_signature): the signature does not verify',
     ],
     [
       'an issuer that is not trusted',
       async () => `Bearer ${await (await makeTestIssuer({ iss: 'https://x.example.org' })).visa()}`,
-      'the visa was refused (untrusted-issuer): the issuer is not trusted for this kind of token',
+      'the visa was refused (untrusted_issuer): the issuer is not trusted for this kind of token',
     ],
     [
       'a repeated header',

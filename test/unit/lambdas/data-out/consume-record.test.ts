@@ -47,22 +47,19 @@ test('accepted: messages, one audit row, metric and log line', async () => {
 
 test.each([
   ['malformed_message', '{"jwtToken":"good-visa","publicKey":'],
-  ['visa_malformed-token', { jwtToken: 'bad-visa', publicKey, datasetId: 'EGAD1' }],
+  ['visa_malformed_token', { jwtToken: 'bad-visa', publicKey, datasetId: 'EGAD1' }],
   ['unknown_dataset', { jwtToken: 'good-visa', publicKey, datasetId: 'EGAD9' }],
-])(
-  'seed rule 4: rejected with %s: message gone, row, metric with the reason, no secret in the log',
-  async (reason, body) => {
-    expect(await deliver(body)).toEqual({ batchItemFailures: [] });
-    expect(world.fileExports.sent).toEqual([]);
-    expect(world.rows).toEqual([expect.objectContaining({ requestId, event: 'rejected', reason })]);
-    expect(metricsOf(log.documents())).toEqual([{ ExportRejected: 1, reason }]);
-    expect(log.documents()).toContainEqual(
-      expect.objectContaining({ level: 'WARN', message: 'export rejected', requestId, reason }),
-    );
-    expect(log.text()).not.toMatch(/(good|bad)-visa/);
-    expect(log.text()).not.toContain(publicKey);
-  },
-);
+])('rejected with %s: message gone, row, metric with the reason, no secret in the log', async (reason, body) => {
+  expect(await deliver(body)).toEqual({ batchItemFailures: [] });
+  expect(world.fileExports.sent).toEqual([]);
+  expect(world.rows).toEqual([expect.objectContaining({ requestId, event: 'rejected', reason })]);
+  expect(metricsOf(log.documents())).toEqual([{ ExportRejected: 1, reason }]);
+  expect(log.documents()).toContainEqual(
+    expect.objectContaining({ level: 'WARN', message: 'export rejected', requestId, reason }),
+  );
+  expect(log.text()).not.toMatch(/(good|bad)-visa/);
+  expect(log.text()).not.toContain(publicKey);
+});
 
 test('failed: the message comes back, nothing is on record', async () => {
   world.calls.failAt(1, 'before', new TemporarilyUnavailableError('the database is resuming'));

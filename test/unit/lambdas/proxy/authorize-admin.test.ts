@@ -57,7 +57,7 @@ const answer = (effect: string, principalId: string, context: Record<string, str
   },
 });
 
-test('seed rule 1: an administrator may call export, and nothing else of the API', async () => {
+test('an administrator may call export, and nothing else of the API', async () => {
   const handler = await coldHandler();
   expect(await handler(authorizerEvent(basic('admin', 'correct:horse')))).toEqual(
     answer('Allow', 'admin', { isAdministrator: 'true' }),
@@ -104,7 +104,7 @@ test.each([
   expect(output.text()).not.toContain('correct:horse');
 });
 
-test('seed rule 1: neither password nor header is ever logged', async () => {
+test('neither password nor header is ever logged', async () => {
   const handler = await coldHandler();
   const right = basic('admin', 'correct:horse');
   await handler(authorizerEvent(right));

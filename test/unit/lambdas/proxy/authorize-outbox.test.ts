@@ -105,11 +105,11 @@ describe('a refusal with its reason', () => {
     );
     await refused(
       { 'X-GA4GH-Visa': await (await makeTestIssuer({ kid: 'other' })).visa(), Authorization: right },
-      'the visa was refused (unknown-kid): the issuer has no key of this id',
+      'the visa was refused (unknown_kid): the issuer has no key of this id',
     );
     await refused(
       { 'X-GA4GH-Visa': `${cut(visa)}AAAA`, Authorization: right },
-      'the visa was refused (bad-signature): the signature does not verify',
+      'the visa was refused (bad_signature): the signature does not verify',
     );
     expect(asked).toEqual([]);
   });

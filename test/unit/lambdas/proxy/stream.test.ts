@@ -36,7 +36,7 @@ const stream = (parts: RequestParts = {}) =>
     }),
   );
 
-test('seed § 4.2: the file’s bytes are read from the outbox, whole or in part, where the reply leads', async () => {
+test('the file’s bytes are read from the outbox, whole or in part, where the reply leads', async () => {
   const reply = await stream();
   expect(reply.statusCode).toBe(307);
   const location = String(reply.headers?.['Location']);

