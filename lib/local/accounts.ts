@@ -12,7 +12,7 @@ export interface Account {
   readonly password: string;
 }
 
-/** People of one engine, with passwords made up for it. */
+/** The accounts of one engine. Their passwords are random. */
 export interface Accounts {
   /** Administrator with the role ADMIN. */
   readonly admin: Account;

@@ -2,8 +2,8 @@ import { readFileSync } from 'node:fs';
 import { type Connection, connection, connectionVariable } from '../contract/connection.ts';
 import type { StackOutputs } from '../contract/outputs.ts';
 import type { Accounts } from './accounts.ts';
-import type { Principal } from './endpoint/credentials.ts';
 import { EngineError } from './errors.ts';
+import type { Principal } from './iam/credentials.ts';
 import { type KeyFiles, localIssuer } from './keys.ts';
 import { writePrivateFile } from './private-file.ts';
 
@@ -36,7 +36,7 @@ export function describeConnection(parts: {
 }
 
 /**
- * A second engine would take the file over, and its end would hide the first from every tool.
+ * A second engine would replace the file and remove it at its end: no tool would find the first one then.
  *
  * @throws EngineError when the engine that a connection file describes still answers.
  */
@@ -56,7 +56,7 @@ function proxyOf(path: string): string | undefined {
   try {
     return connection.parse(JSON.parse(readFileSync(path, 'utf8'))).proxyUrl;
   } catch {
-    // No file, or that of another version: then nothing is taken over that could be used.
+    // There is no file, or another version wrote it: no usable connection is lost.
     return undefined;
   }
 }

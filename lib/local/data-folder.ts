@@ -2,9 +2,9 @@ import { chmodSync, existsSync, lstatSync, mkdirSync, readdirSync, statSync } fr
 import { dirname, join } from 'node:path';
 import { EngineError } from './errors.ts';
 
-/** What an engine keeps in its data folder. Other files there are not the engine's, and left as they are. */
+/** The entries that the engine makes in its data folder. It leaves all others as they are. */
 const own = ['accounts.json', 'engine.lock', 'keys', 'logs', 'postgres', 'queues', 'secrets.json', 'tasks'];
-/** It may hold very many files. While it is its owner's alone, others reach none of them. */
+/** It may hold very many files. As long as the folder itself is its owner's alone, others reach none of them. */
 const objects = 's3';
 /** Where the version before this one kept objects and queues. */
 const formerFolder = 'aws';
@@ -18,7 +18,7 @@ const sticky = 0o1000;
  * engine has put into it.
  *
  * @param path absolute
- * @param warn told of parents in which others could put another folder in its place
+ * @param warn called for each parent in which other users could replace the folder
  * @throws EngineError when it is a link, another user's, or of an earlier version
  */
 export function prepareDataFolder(path: string, warn: (text: string) => void): void {
@@ -33,21 +33,22 @@ export function prepareDataFolder(path: string, warn: (text: string) => void): v
   }
   // Windows has no such users.
   if (process.getuid === undefined) return;
-  if (status.uid !== process.getuid()) throw new EngineError(`the data folder ${path} belongs to another user`);
+  if (status.uid !== process.getuid())
+    throw new EngineError(`the data folder ${path} belongs to another user: name a folder of your own`);
   takeFromOthers(path);
   tightenContent(path);
   for (let parent = dirname(path); ; parent = dirname(parent)) {
     const { mode } = statSync(parent);
     if ((mode & writableByOthers) !== 0 && (mode & sticky) === 0) {
-      warn(`other users may write ${parent}, and put another folder in the place of ${path}`);
+      warn(`other users may write to ${parent} and could replace ${path}: choose a folder that is yours alone`);
     }
     if (parent === dirname(parent)) return;
   }
 }
 
 /**
- * Takes the rights of others from all that an engine has put into its data folder. The umask is not enough: copied files
- * keep the modes that they had, and the database sets some itself.
+ * Takes the rights of others from all that an engine has put into its data folder. The umask is not enough: copied
+ * files keep the modes that they had, and the database sets some itself.
  */
 export function tightenContent(path: string): void {
   for (const name of own) tighten(join(path, name));

@@ -5,15 +5,15 @@ import { type Accounts, addArchiveUser, fillSecrets, prepareAccounts } from './a
 import type { GatewayBehaviour } from './api-gateway/exchange.ts';
 import { readApis } from './api-gateway/model.ts';
 import { type ApiServer, listenForApi } from './api-gateway/server.ts';
-import { cloudFormation, Protection, rds } from './cloudformation/protection.ts';
+import { cloudFormation } from './cloudformation/cloudformation.ts';
 import { describeConnection, refuseSecondEngine, writeConnection } from './connection-file.ts';
-import { Credentials } from './endpoint/credentials.ts';
-import { customerKeys } from './endpoint/customer-keys.ts';
-import { startAwsFront } from './endpoint/front.ts';
-import { fullAccess, parseDenials } from './endpoint/iam.ts';
+import { startAwsEndpoint } from './endpoint/endpoint.ts';
 import { Traffic } from './endpoint/traffic.ts';
 import { EngineError } from './errors.ts';
+import { Credentials } from './iam/credentials.ts';
+import { fullAccess, parseDenials } from './iam/policy.ts';
 import { prepareKeys, withLocalIssuer } from './keys.ts';
+import { keyUses } from './kms/key-uses.ts';
 import { EventSources } from './lambda/event-sources.ts';
 import { defineFunctions, type FunctionDefinition } from './lambda/function-definition.ts';
 import { Functions, type InspectedFunction, type OnLog } from './lambda/functions.ts';
@@ -22,10 +22,11 @@ import { attachSourceMap } from './lambda/source-map.ts';
 import { runTriggers } from './lambda/triggers.ts';
 import { freePort } from './listen.ts';
 import { Logs } from './logs.ts';
+import { protectedClusters, rds } from './rds/rds.ts';
 import { Database } from './rds-data/database.ts';
 import { rdsDataService } from './rds-data/rds-data.ts';
+import { createBuckets } from './s3/create-buckets.ts';
 import { LocalS3 } from './s3/local-s3.ts';
-import { createBuckets } from './s3/template-buckets.ts';
 import { Secrets, secretsManager } from './secrets-manager/secrets-manager.ts';
 import { createQueues } from './sqs/create-queues.ts';
 import { type QueueServer, startQueueServer } from './sqs/queue-server.ts';
@@ -34,8 +35,9 @@ import { type State, takeState } from './state.ts';
 import { loadAssembly } from './template/assembly.ts';
 import { type Addresses, type Deployment, deploy } from './template/deployment.ts';
 import { accountId, stackId } from './template/names.ts';
+import { whereOf } from './template/template.ts';
 
-/** Where debuggers look by themselves. */
+/** The port where debuggers look first. */
 const usualInspectorPort = 9229;
 
 export interface EngineOptions {
@@ -69,8 +71,8 @@ export interface Engine {
   readonly gateway: GatewayBehaviour;
   readonly database: Database;
   readonly s3: LocalS3;
-  /** What is protected against deletion. */
-  readonly protection: Protection;
+  /** Whether each stack and each database cluster is protected against deletion, by its ARN. */
+  readonly protection: { readonly stacks: Map<string, boolean>; readonly clusters: Map<string, boolean> };
   /** `host:port` of the inspector, when one was asked for. */
   readonly inspector: string | undefined;
   /** End everything and remove the connection file. Safe to call twice. */
@@ -118,11 +120,11 @@ async function start(
   cleanup: (() => unknown)[],
 ): Promise<Omit<Engine, 'stop'>> {
   const now = () => new Date();
-  const front = await startAwsFront();
-  cleanup.push(() => front.stop());
+  const aws = await startAwsEndpoint();
+  cleanup.push(() => aws.stop());
   const apiUrls = new Map<string, string>();
   const addresses: Addresses = {
-    queueUrl: (name) => `${front.url}/${accountId}/${name}`,
+    queueUrl: (name) => `${aws.url}/${accountId}/${name}`,
     apiUrl: (id) => apiUrls.get(id) ?? `http://${id}.invalid`,
   };
   const deployment = deploy(stacks, addresses);
@@ -163,10 +165,11 @@ async function start(
   const operator = credentials.issueForUser('operator', fullAccess);
 
   const traffic = new Traffic();
-  const protection = new Protection(
-    deployment,
-    stacks.map(({ name }) => stackId(name, deployment.region)),
-  );
+  const protection = {
+    // They are deployed without termination protection.
+    stacks: new Map(stacks.map(({ name }) => [stackId(name, deployment.region), false])),
+    clusters: protectedClusters(deployment),
+  };
   const cluster = {
     arn: outputs.DatabaseClusterArn,
     secretArn: outputs.DatabaseSecretArn,
@@ -178,28 +181,28 @@ async function start(
     deployment,
     credentials,
     tasksDir: join(state.workDir, 'tasks'),
-    endpoint: front.url,
+    endpoint: aws.url,
     trustedIssuers: (bundled) => withLocalIssuer(bundled, keys),
     extraEnvironment: options.environment ?? {},
   });
   const inspected = await inspectedFunction(options, definitions);
   const functions = new Functions(definitions, (name, line) => logs.write(name, line), inspected);
   cleanup.push(() => functions.stop());
-  front.open({
+  aws.open({
     credentials,
     s3,
-    json: {
+    buffered: {
       sqs: localSqs(queueServer, deployment.region, state.dataDir !== undefined),
       'rds-data': rdsDataService(database, cluster),
       secretsmanager: secretsManager(secrets),
-      cloudformation: cloudFormation(protection),
-      rds: rds(protection),
+      cloudformation: cloudFormation(protection.stacks),
+      rds: rds(protection.clusters),
       lambda: lambdaService(functions),
     },
     denials: deployment
       .resources('AWS::SQS::QueuePolicy')
-      .flatMap((policy) => parseDenials(policy.property('PolicyDocument'), `${policy.stackName}/${policy.logicalId}`)),
-    keyUses: customerKeys(deployment),
+      .flatMap((policy) => parseDenials(policy.property('PolicyDocument'), whereOf(policy))),
+    keyUses: keyUses(deployment),
     traffic,
     now,
   });
@@ -215,7 +218,7 @@ async function start(
   }
   const parts = {
     outputs,
-    endpoint: front.url,
+    endpoint: aws.url,
     region: deployment.region,
     operator,
     accounts,

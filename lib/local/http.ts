@@ -1,47 +1,19 @@
-import { Agent, type IncomingMessage, type OutgoingHttpHeaders, request, type ServerResponse } from 'node:http';
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 
-/** Connections to the embedded engines, kept open. */
-const agent = new Agent({ keepAlive: true });
-
-/** Send a request to an embedded engine; the body goes through as a stream, with back-pressure. */
-export function send(
-  port: number,
-  method: string,
-  path: string,
-  headers: OutgoingHttpHeaders,
-  body: Readable | Uint8Array | undefined,
-): Promise<IncomingMessage> {
-  return new Promise((resolve, reject) => {
-    const outgoing = request({ host: '127.0.0.1', port, method, path, headers, agent }, resolve);
-    outgoing.on('error', reject);
-    if (body === undefined || body instanceof Uint8Array) outgoing.end(body);
-    else pipeline(body, outgoing).catch(reject);
-  });
-}
-
-/** Headers that belong to one connection, RFC 9110 § 7.6.1. */
-const hopByHop = new Set([
-  'connection',
-  'keep-alive',
-  'te',
-  'trailer',
-  'transfer-encoding',
-  'upgrade',
-  'host',
-  'expect',
-]);
-
-export function endToEnd(headers: Readonly<Record<string, string | string[] | undefined>>): OutgoingHttpHeaders {
-  return Object.fromEntries(Object.entries(headers).filter(([name]) => !hopByHop.has(name)));
+/** Stop listening, end every connection, and wait until all of them are closed. */
+export async function stopServer(server: Server): Promise<void> {
+  const closed = new Promise((resolve) => server.close(resolve));
+  server.closeAllConnections();
+  await closed;
 }
 
 /**
  * Collect a body.
  *
- * @returns `undefined` when it is longer than `limit` bytes; the rest of it is read and forgotten, so that the connection
- * can still carry a reply.
+ * @returns `undefined` when it is longer than `limit` bytes. The rest is read and dropped, so that the connection can still
+ * carry a reply.
  */
 export async function readAll(stream: Readable, limit: number): Promise<Buffer | undefined> {
   const chunks: Uint8Array[] = [];
@@ -57,7 +29,7 @@ export async function readAll(stream: Readable, limit: number): Promise<Buffer |
   return Buffer.concat(chunks);
 }
 
-/** Write a body that may stop half-way; a broken source breaks the client's connection, too. */
+/** Write a body. If its source breaks, the client's connection is broken, too. */
 export async function writeBody(response: ServerResponse, body: Readable | string | Uint8Array): Promise<void> {
   if (typeof body === 'string' || body instanceof Uint8Array) {
     await new Promise<void>((resolve) => {
@@ -72,8 +44,8 @@ export async function writeBody(response: ServerResponse, body: Readable | strin
 const loopback = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])(?::\d{1,5})?$/i;
 
 /**
- * Refuse a request that a web page has sent: one for another host name, which leads here only after the page's own name was
- * bound to this machine, and one of another origin. Programs on this machine send neither.
+ * Refuse a request that a web page has sent. It has another host name, if the page's own name was bound to this machine
+ * (DNS rebinding), or another origin. Programs on this machine send neither.
  *
  * @returns whether it was refused
  */

@@ -1,5 +1,5 @@
 import { createServer, type Server } from 'node:net';
-import { EngineError } from './errors.ts';
+import { EngineError, isCode } from './errors.ts';
 
 /**
  * Listen on this machine's loopback address.
@@ -11,8 +11,8 @@ import { EngineError } from './errors.ts';
 export async function listen(server: Server, ports: readonly number[]): Promise<number> {
   for (const port of ports) {
     const bound = await new Promise<number | undefined>((resolve, reject) => {
-      const failed = (error: NodeJS.ErrnoException) => {
-        if (error.code === 'EADDRINUSE') resolve(undefined);
+      const failed = (error: Error) => {
+        if (isCode(error, 'EADDRINUSE')) resolve(undefined);
         else reject(new EngineError(`port ${port} cannot be used: ${error.message}`, { cause: error }));
       };
       server.once('error', failed);

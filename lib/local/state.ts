@@ -8,7 +8,7 @@ import { takeLock } from './process-lock.ts';
 
 /** Where one engine keeps what. All paths are absolute. */
 export interface State {
-  /** Kept between runs; `undefined`: everything that can be in memory is. */
+  /** Kept between runs. `undefined`: nothing is kept, and what can be in memory is there. */
   readonly dataDir: string | undefined;
   /** Keys, and task roots of functions. A temporary folder when nothing is kept. */
   readonly workDir: string;
@@ -23,14 +23,14 @@ export interface State {
 /**
  * Take the folders of an engine.
  *
- * @param warn told of what the user should change
+ * @param warn called with what the user should change
  * @throws EngineError when the data folder cannot be written, is not this user's own, or another engine uses it.
  */
 export function takeState(
   options: { dataDir?: string | undefined; connectionPath?: string | undefined },
   warn: (text: string) => void,
 ): State {
-  if (options.dataDir === '') throw new EngineError('the data folder has no name');
+  if (options.dataDir === '') throw new EngineError('the data folder has no name: give --data-dir a path');
   const dataDir = options.dataDir === undefined ? undefined : resolve(options.dataDir);
   const named = options.connectionPath ?? process.env[connectionVariable];
   const connectionPath = resolve(named ?? (dataDir ? join(dataDir, 'connection.json') : defaultConnectionFile));

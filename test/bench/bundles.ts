@@ -25,7 +25,7 @@ interface ColdStart {
   readonly process: number;
 }
 
-/** Size of each function's bundle, and what it takes to import and initialise it in a process that has just begun. */
+/** Size of each function's bundle, and the time and memory to import and initialise it in a fresh process. */
 export default async function bundles(report: Report): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), 'data-out-bench-'));
   const empty = join(folder, 'empty.mjs');
@@ -86,7 +86,7 @@ function readBundles(assemblyDir: string): Bundle[] {
     .map(({ Properties, Metadata }) => ({
       name: /Functions\/(\w+)\/Function/.exec(Metadata?.['aws:cdk:path'] ?? '')?.[1] ?? '',
       folder: join(assemblyDir, `asset.${Properties.Code?.S3Key?.replace('.zip', '')}`),
-      // Names of other resources are known at the deployment only; initialisation does not look into them.
+      // Names of other resources are known at the deployment only. Initialisation does not read them.
       environment: Object.fromEntries(
         Object.entries(Properties.Environment?.Variables ?? {}).map(([name, value]) => [
           name,

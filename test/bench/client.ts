@@ -11,12 +11,12 @@ const mebibyte = 2 ** 20;
 const largeBytes = Number(process.env['BENCH_CLIENT_MIB'] ?? 1024) * mebibyte;
 const smallFiles = Number(process.env['BENCH_CLIENT_FILES'] ?? 1000);
 const rounds = Number(process.env['BENCH_CLIENT_ROUNDS'] ?? 3);
-/** Milliseconds before each answer: none, and what a network and a service have at least. */
+/** Milliseconds before each answer: none, and the least of a real network and service. */
 const delays = [0, 10];
 
 const repeat = Buffer.alloc(mebibyte + 4093, 'data-out ').toString('base64');
 
-/** A program that downloads what it is told into a folder. */
+/** A program that downloads the named files into a folder. */
 interface Downloader {
   readonly name: string;
   readonly command: (job: Job) => readonly string[] | Promise<readonly string[]>;
@@ -36,7 +36,7 @@ interface Measured {
 
 /**
  * The client beside other programs, which get the same bytes from the same server in the same run. The server answers
- * faster than the embedded S3 of the local engine, which would be what is measured.
+ * faster than the embedded S3 of the local engine, whose speed would otherwise be measured.
  */
 export default async function clientSuite(report: Report): Promise<void> {
   const client = await InstalledClient.install();
@@ -137,7 +137,7 @@ interface Bout {
   readonly files: readonly ServedFile[];
 }
 
-/** Each in turn, several times, so that what else the machine does is on everybody's account. */
+/** Each in turn, several times, so that other work of the machine meets all of them. */
 async function inTurn(downloaders: readonly Downloader[], bout: Bout): Promise<ReadonlyMap<string, Measured>> {
   const all = new Map(downloaders.map(({ name }): [string, Measured[]] => [name, []]));
   for (let round = 0; round < rounds; round += 1) {
@@ -190,7 +190,7 @@ function ourselves(client: InstalledClient, url: string): Downloader {
   };
 }
 
-/** What `data-out` promises: the file is on the disk. */
+/** As `data-out` promises: the file is on the disk. */
 const syncedCurl: Downloader = {
   name: 'curl, then sync',
   command({ url, files }) {
@@ -217,7 +217,7 @@ async function available(root: string): Promise<readonly Downloader[]> {
   const all: readonly Downloader[] = [
     {
       name: 'curl',
-      // One call and one connection for all files: the best that can be had one after the other.
+      // One call and one connection for all files: the fastest way without parallel requests.
       async command(job) {
         const lines = job.files.map((file) => `url = "${from(job, file)}"\noutput = "${file.name}"`);
         await writeFile(list, lines.join('\n'));

@@ -24,13 +24,13 @@ import {
 import { importPrivateKey } from '../../lib/crypt4gh/keys/x25519.ts';
 import { chunksOf, writeAll } from './file-io.ts';
 
-/** What a job says about itself. */
+/** The figures of one job. */
 export interface JobResult {
   readonly seconds: number;
   /** Seconds of processor time, all threads. */
   readonly cpu: number;
   readonly peakBytes: number;
-  /** Operations, where it is not about a file. */
+  /** Number of operations, for a job without a file. */
   readonly done?: number;
 }
 
@@ -38,7 +38,7 @@ const mib = 2 ** 20;
 /** Beside the bundle of this file. */
 const workerUrl = new URL('./segment-worker.mjs', import.meta.url);
 
-/** @param threads 1: on this thread, as a stream; more: on threads that read and write by themselves. */
+/** @param threads 1: on this thread, as a stream. More: on threads that read and write by themselves. */
 async function encryptAll(key: Buffer, source: string, target: string, threads: number): Promise<void> {
   await using input = await open(source);
   await using output = await open(target, 'w');
@@ -57,7 +57,7 @@ async function decryptAll(key: Buffer, source: string, target: string, threads: 
   await decryptFile(input, output, { privateKeys, workers });
 }
 
-/** As a service or a pipe does it: the bytes come through the calling thread, from and to streams of Node. */
+/** As in a service or a pipe: the bytes pass the calling thread, from and to streams of Node. */
 async function throughStreams(
   job: string,
   key: Buffer,
@@ -99,7 +99,7 @@ function rebuildHeaders(seconds: number, writers: number): number {
   const derivation = { secret: archive.privateKey, context: 'EGAF00000000001' };
   const rebuild = (header: Uint8Array) =>
     reencryptHeader({ header, readerKeys: [archive.privateKey], recipients: [recipient.publicKey], derivation });
-  // Until the compiler has seen it.
+  // Runs first, so that the compiler has seen the code.
   headers.forEach(rebuild);
   restart();
   let done = 0;

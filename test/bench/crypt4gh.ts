@@ -25,7 +25,7 @@ type Side = (job: string, ...parameters: readonly string[]) => Promise<JobResult
 
 const here = (name: string) => fileURLToPath(new URL(name, import.meta.url));
 
-/** The job and the file of its threads as JavaScript, which is what the package ships: to strip types takes memory. */
+/** The job and the file of its threads as JavaScript, as in the package. Stripping types would take memory. */
 async function bundled(folder: string): Promise<string> {
   await build({
     entryPoints: [here('crypt4gh-job.ts'), here('../../lib/crypt4gh/threads/segment-worker.ts')],
@@ -45,7 +45,7 @@ function side(program: string, path: string): Side {
   return async (...parameters) => JSON.parse((await run(program, [path, ...parameters])).stdout) as JobResult;
 }
 
-/** Lines of the table. The reference has one thread only: each line is held against that. */
+/** Lines of the table. Each is compared with the reference, which has one thread only. */
 const fileJobs = [
   { name: 'encrypt, one thread', job: 'encrypt', threads: '1' },
   { name: 'encrypt, two threads', job: 'encrypt', threads: '2' },
@@ -96,7 +96,7 @@ async function files(
   await writeRandom(plain);
   await ours('encrypt', key, plain, container);
 
-  // Files of this size meet the machine's memory and disk, which only ever make a run slower.
+  // With files of this size the machine's memory and disk count, and they only make a run slower.
   const speed = (results: readonly JobResult[]) => fileMiB / Math.min(...results.map(({ seconds }) => seconds));
   const rows: string[][] = [];
   const add = (name: string, results: readonly JobResult[], others: readonly JobResult[]) => {
@@ -120,8 +120,8 @@ async function files(
       if (theirs !== undefined) others.push(await theirs(job, key, source, output));
     };
     for (let round = 0; round < fileRounds; round += 1) {
-      // In turn, so that whatever else the machine does meets both; and now the one first, now the other, since a run
-      // finds the machine's memory as the one before it has left it.
+      // In turn, so that other work of the machine meets both. They also take turns to be first, because a run finds the
+      // machine's memory as the run before has left it.
       for (const run of round % 2 === 0 ? [us, them] : [them, us]) {
         await run();
         await rm(output, { force: true });
@@ -133,7 +133,7 @@ async function files(
   add(
     `${rangeCount} random ranges of 1 MiB`,
     [{ ...ranges, seconds: (ranges.seconds * fileMiB) / rangeCount }],
-    // The reference has no yardstick for ranges: from the second segment on it returns other bytes (its --range).
+    // The reference is no yardstick for ranges: from the second segment on its --range returns other bytes.
     [],
   );
   report.text(
@@ -143,7 +143,7 @@ async function files(
   if (limit !== undefined) report.text(`The cipher alone (openssl speed, one thread): ${figure(limit)} MiB/s.`);
 }
 
-/** A submission mostly has one writer; an archive of files from tools that make a key for each has as many as files. */
+/** A submission mostly has one writer. If a tool makes a key for each file, an archive has as many writers as files. */
 const headerJobs = [
   { name: 'of one writer', writers: '1' },
   { name: 'each of another writer', writers: '2000' },

@@ -18,7 +18,7 @@ interface Staged {
   readonly peakMemory: number | undefined;
 }
 
-/** What an export costs the function that stages it, and how long it takes against a plain copy of the same bytes by S3. */
+/** What an export costs the function that stages it, and its time beside a plain copy of the same bytes by S3. */
 export default async function exportSuite(report: Report): Promise<void> {
   const service = await Service.start();
   try {
@@ -68,7 +68,7 @@ async function stage(service: Service, size: number): Promise<Staged> {
   const sum = (way: 'bytesIn' | 'bytesOut') => counters.reduce((bytes, [, counter]) => bytes + counter[way], 0);
   return {
     containerBytes: rows.at(-1)?.bytes ?? 0,
-    // The counters are the services': what comes in there, the function has sent.
+    // The counters are the services': the function has sent what comes in there.
     sent: sum('bytesIn'),
     received: sum('bytesOut'),
     milliseconds: await durationOf(service, linesBefore),

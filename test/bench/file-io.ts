@@ -5,11 +5,11 @@ import { release } from '../../lib/crypt4gh/sealed.ts';
 const readBytes = 2 ** 18;
 
 /*
- * Files read and written on the calling thread. Asynchronous calls of Node go to other threads, and wait for a processor
- * twice each time when there is something else to do; streams of Node take new memory for each chunk besides.
+ * Files read and written on the calling thread. Asynchronous calls of Node go to other threads: on a busy machine each waits
+ * for a processor twice. Streams of Node also take new memory for each chunk.
  */
 
-/** A file in chunks, all in the same memory: for whoever is done with a chunk when asking for the next. */
+/** A file in chunks, all in the same memory: the caller must be done with a chunk when it asks for the next. */
 export function* chunksOf(file: number): Generator<Buffer, void, undefined> {
   const memory = Buffer.allocUnsafeSlow(readBytes);
   for (;;) {
@@ -24,7 +24,7 @@ export async function writeAll(file: number, source: AsyncIterable<Uint8Array>):
   for await (const chunk of source) {
     const written = writeSync(file, chunk);
     if (written !== chunk.length) throw new Error(`wrote ${written} of ${chunk.length} bytes`);
-    // The chunk is ours alone: memory that is given back at once is still in the cache when the next chunk takes it.
+    // The chunk is ours alone. Memory that is freed at once is still in the cache when the next chunk takes it.
     release(asBuffer(chunk));
   }
 }

@@ -4,10 +4,10 @@ import { figure, type Report, ratio, verdict } from './report.ts';
 import { peakMemory } from './worker-memory.ts';
 
 const staged = Number(process.env['BENCH_LISTING_FILES'] ?? 50_000);
-/** Puts under way at once while the outbox is filled. */
+/** Number of puts at once while the outbox is filled. */
 const concurrency = 32;
 
-/** `GET /files` of a full page: when the first byte comes, in how many pages of S3, and what memory it takes. */
+/** `GET /files` of a full page: when the first byte comes, how many pages of S3 it takes, and how much memory. */
 export default async function listing(report: Report): Promise<void> {
   const service = await Service.start();
   try {

@@ -34,7 +34,7 @@ export function median(figures: readonly number[]): number {
   return sorted[Math.floor(sorted.length / 2)] ?? Number.NaN;
 }
 
-/** `1.23`, `12.3`, `123`: three digits that matter. */
+/** `1.23`, `12.3`, `123`: three significant digits. */
 export function figure(value: number): string {
   if (value >= 100 || value === 0) return value.toFixed(0);
   return value.toPrecision(3);

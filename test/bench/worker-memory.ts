@@ -1,8 +1,8 @@
 import { readdirSync, readFileSync } from 'node:fs';
 
 /**
- * The most memory that a process of a function has had, in bytes, for the local engine of this process. `undefined` when
- * there is no such process, or no `/proc`.
+ * Peak memory of a process of a function, in bytes, for the local engine of this process. `undefined` when there is no
+ * such process, or no `/proc`.
  */
 export function peakMemory(functionName: string): number | undefined {
   const peaks = ofProcesses(functionName, (pid) => field(read(pid, 'status'), 'VmHWM') * 1024);
@@ -12,7 +12,7 @@ export function peakMemory(functionName: string): number | undefined {
 /** Seconds of processor time that the processes of a function have taken so far; `undefined` as above. */
 export function processorTime(functionName: string): number | undefined {
   const times = ofProcesses(functionName, (pid) => {
-    // After the name of the program: the 12th and 13th field are user and system time, in hundredths on Linux.
+    // Behind the program's name, the 12th and 13th field are user and system time, in hundredths of a second on Linux.
     const fields = read(pid, 'stat')
       .replace(/^.*\) /s, '')
       .split(' ');

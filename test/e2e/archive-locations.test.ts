@@ -20,7 +20,9 @@ const files = { 'small.vcf': 1000, 'large.bam': 9 * 1024 * 1024 };
 const fileIds: Record<string, string> = {};
 let service: Service;
 
-/** The service with a second archive bucket in its settings: templates of its own around the bundles of the assembly. */
+/**
+ * The service with a second archive bucket in its settings: templates of its own around the bundles of the assembly.
+ */
 async function assemblyWithTwoBuckets(): Promise<string> {
   const made = await assembly();
   cpSync(made, folder, { recursive: true });
@@ -50,7 +52,7 @@ beforeAll(async () => {
       `select archive_file_path, archive_location from sda.files where stable_id = '${fileId}'`,
     );
     const [key = '', location = ''] = row ?? [];
-    // What the operator's tool enters is where it put the body.
+    // The operator's tool enters the place where it put the body.
     expect(location).toBe(`${service.connection.endpoints.s3}/${Bucket}`);
     const CopySource = `${Bucket}/${key}`;
     await service.s3.send(new CopyObjectCommand({ Bucket: second, Key: String(key), CopySource }));

@@ -15,7 +15,7 @@ import { readPlainly } from '../helpers/plain-crypt4gh.ts';
 
 const me = generateKeyPair();
 const other = generateKeyPair();
-/** Larger than what is done without threads. */
+/** Larger than the files that are handled without threads. */
 const large = bytesOf(9 * 1024 * 1024 + 123);
 /** Two segments and a bit. */
 const small = bytesOf(150_000);
@@ -36,7 +36,7 @@ beforeAll(async () => {
   container = Buffer.from(await collect(encrypt([small], { recipients })));
   largeContainer = Buffer.from(await collect(encrypt([large], { recipients })));
 });
-/** So many zero bytes, in pieces. */
+/** That many zero bytes, in pieces. */
 function* zeros(total: number): Generator<Buffer> {
   for (let size = 0; size < total; size += 65_536) yield Buffer.alloc(65_536);
 }
@@ -55,7 +55,7 @@ type Choices = Partial<PipeChoices>;
 const read = (name: string) => readFile(join(folder, name));
 const dataOut = (argv: readonly string[], choices: Choices = {}) => pipeProcess(argv, { folder, script, ...choices });
 
-/** As `dataOut`, where it must work. */
+/** As `dataOut`, for a command that must succeed. */
 async function done(argv: readonly string[], choices: Choices = {}): Promise<Buffer> {
   const { exitCode, stdout, stderr } = await dataOut(argv, choices);
   expect({ exitCode, stderr }).toMatchObject({ exitCode: 0 });
@@ -165,13 +165,13 @@ describe('decrypt', () => {
     expect(await readdir(folder)).toEqual(before);
   });
 
-  test('what is no container at all is damaged data', async () => {
+  test('a file that is no container is damaged data', async () => {
     const { exitCode, stderr } = await dataOut(['decrypt', '--key', 'me.sec.pem', 'prøve 1.bam', '-o', 'x']);
     expect({ exitCode, stderr }).toMatchObject({ exitCode: 8, stderr: expect.stringContaining('not a Crypt4GH') });
   });
 });
 
-describe('files that are there already', () => {
+describe('existing files', () => {
   beforeEach(async () => {
     await writeFile(join(folder, 'sample.bam.c4gh'), container);
     await writeFile(join(folder, 'sample.bam'), 'mine');
@@ -189,7 +189,7 @@ describe('files that are there already', () => {
     expect((await read('sample.bam')).equals(small)).toBe(true);
   });
 
-  test('are left alone also with --force while the new one is not whole', async () => {
+  test('are left alone even with --force until the new one is whole', async () => {
     await truncate(join(folder, 'sample.bam.c4gh'), 100_000);
     expect((await dataOut([...decrypt, '--force'])).exitCode).toBe(8);
     expect((await read('sample.bam')).toString()).toBe('mine');
@@ -299,7 +299,7 @@ describe('rearrange and inspect', () => {
     expect(text).toContain('Body:       not known\n');
   });
 
-  test('inspect looks at nothing of the body', async () => {
+  test('inspect does not look at the body', async () => {
     await writeFile(join(folder, 'mine.c4gh'), Buffer.from(container).fill(0, 124));
     expect((await done(['inspect', '--key', 'me.sec.pem', 'mine.c4gh'])).toString()).toContain('Opens with: ');
   });
@@ -313,7 +313,7 @@ describe('pipes', () => {
       env: { PATH: process.env['PATH'], HOME: folder },
     });
 
-  test('a reader that has enough ends the client, without a word', () => {
+  test('a reader that stops early ends the client, without a message', () => {
     const { status, stdout, stderr } = shell(`${node} encrypt -r me.pub.pem - < /dev/zero | head -c 100000 | wc -c`);
     expect({ status, stdout: stdout.toString().trim(), stderr: stderr.toString() }).toEqual({
       status: 0,
@@ -323,7 +323,7 @@ describe('pipes', () => {
   });
 
   test.each(['keys show me.pub.pem', 'decrypt --key me.sec.pem - < mine.c4gh', 'encrypt -r me.pub.pem - < mine.c4gh'])(
-    'a full disk behind standard output is told in a sentence: %s',
+    'a full disk behind standard output is reported in one sentence: %s',
     async (command) => {
       await writeFile(join(folder, 'mine.c4gh'), container);
       const { status, stderr } = shell(`${node} --quiet ${command} > /dev/full`);
@@ -334,11 +334,11 @@ describe('pipes', () => {
     },
   );
 
-  test('remarks that nobody can take are no failure', () => {
+  test('a full standard error is no failure', () => {
     expect(shell(`${node} keys show me.pub.pem 2> /dev/full`).status).toBe(0);
   });
 
-  test('a reader that takes its time holds the writer up: memory stays flat', async () => {
+  test('a slow reader slows the writer down: memory stays flat', async () => {
     const child = spawn(process.execPath, [script, 'encrypt', '-r', 'me.pub.pem', '-'], { cwd: folder });
     const total = 300 * 1024 * 1024;
     const written = pipeline(Readable.from(zeros(total)), child.stdin);
@@ -417,7 +417,7 @@ describe('everywhere', () => {
     expect(stderr).toContain(named);
   });
 
-  test('a full disk is said, and leaves no file', async () => {
+  test('a full disk is reported, and leaves no file', async () => {
     const line = `ulimit -f 1000; exec "$@"`;
     await writeFile(join(folder, 'noise'), randomBytes(3_000_000));
     const run = spawnSync(

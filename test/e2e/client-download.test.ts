@@ -126,7 +126,7 @@ describe('the outbox of the whole service', () => {
     expect(report.files.map(({ outcome }) => outcome)).toEqual(sources.map(() => 'skipped'));
   });
 
-  test('is gone on with after a stop, without what was there', async () => {
+  test('goes on after a stop, and fetches nothing again that was there', async () => {
     const stop = new AbortController();
     let kept = 0;
     const onEvent: DownloadFilesOptions['onEvent'] = (event) => {

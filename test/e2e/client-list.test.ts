@@ -101,7 +101,7 @@ describe('list', () => {
     expect(stdout.toString().trimEnd().split('\n')).toHaveLength(3);
   });
 
-  test('an empty outbox is said, and is no failure', async () => {
+  test('an empty outbox is reported, and is no failure', async () => {
     const visa = await service.visa({ subject: 'nobody' });
     const { exitCode, stdout, stderr } = await list([], { DATA_OUT_VISA: visa });
     expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: 'no files are staged\n' });
@@ -110,7 +110,7 @@ describe('list', () => {
 
   test.each([
     ['no visa', { DATA_OUT_VISA_FILE: '' }, 2, 'visa'],
-    ['a visa that nobody signed', { DATA_OUT_VISA: 'eyJhbGciOiJFUzI1NiJ9.e30.c2ln' }, 3, ''],
+    ['a visa without a valid signature', { DATA_OUT_VISA: 'eyJhbGciOiJFUzI1NiJ9.e30.c2ln' }, 3, ''],
     ['a wrong password', { DATA_OUT_PASSWORD: 'wrong-password' }, 3, ''],
     ['no address', { DATA_OUT_URL: '' }, 2, '--url'],
     ['http:// to another machine', { DATA_OUT_URL: 'http://data-out.example.org/' }, 2, '--insecure-http'],

@@ -71,7 +71,7 @@ describe('download', () => {
     expect(await readFile(join(folder, 'EGAF1-a.bam.c4gh'))).toEqual(content.container);
   });
 
-  test('decrypting, one file that is none: the others are whole, the exit code says partial', async () => {
+  test('decrypting, with one file that is no container: the others are whole, the exit code says partial', async () => {
     const folder = await world.folder();
     const argv = ['download', '--all', '--decrypt', '--key', world.keyPath, '-o', folder];
     const { exitCode, stderr } = await world.run(argv);
@@ -122,7 +122,7 @@ describe.concurrent('what goes wrong is told in a sentence with a way out', () =
     expect(run.stderr + run.stdout).not.toContain('not-this-one');
   });
 
-  test('no password, and nobody who could be asked', async () => {
+  test('no password, and no terminal to ask at', async () => {
     const run = await world.run(['download', '--all'], { env: { DATA_OUT_PASSWORD: '' }, within: ['setsid', '-w'] });
     expect(run.exitCode).toBe(2);
     expect(run.stderr).toContain('--password-file FILE or DATA_OUT_PASSWORD');
@@ -200,7 +200,7 @@ describe.concurrent('fetch', () => {
   });
 });
 
-// One after the other: of two requests for one file and recipient the older one may find nothing left to do.
+// In turn: of two requests for one file and recipient, the older one may find nothing left to do.
 describe('export', () => {
   const administrator = () => ({
     DATA_OUT_ADMIN_USERNAME: world.service.connection.admin.username,
@@ -236,7 +236,7 @@ describe('export', () => {
     expect(run.stderr).not.toContain('not-this-one');
   });
 
-  test('of a batch tells a line a row, and sends nothing twice', async () => {
+  test('of a batch prints a line for each row, and sends nothing twice', async () => {
     const batch = join(world.root, 'batch.csv');
     await writeFile(
       batch,

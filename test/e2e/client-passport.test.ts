@@ -6,7 +6,7 @@ import { runCli } from '../helpers/cli-run.ts';
 import { bytesOf } from '../helpers/made-files.ts';
 import { Service } from '../helpers/service.ts';
 
-/** A passport with 200 visas, as a whole never taken in a header, with the commands that a researcher gives. */
+/** A passport with 200 visas, which no header can hold as a whole, with the commands that a researcher gives. */
 
 let service: Service;
 let folder: string;
@@ -74,7 +74,7 @@ describe('a passport with 200 visas', () => {
     expect(stderr).toContain('one after the other');
   });
 
-  test('is refused before anything is sent where no visa of it will do', async () => {
+  test('is refused before anything is sent if none of its visas fits', async () => {
     const { exitCode, stderr } = await run('files', 'EGAD777');
     expect(exitCode).toBe(2);
     expect(stderr).toMatch(/authorization has \d+/);

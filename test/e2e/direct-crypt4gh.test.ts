@@ -7,7 +7,10 @@ import { readPlainly } from '../helpers/plain-crypt4gh.ts';
 import { expectProblem, type RawReply, type RawRequest } from '../helpers/raw-http.ts';
 import { Service } from '../helpers/service.ts';
 
-/** `GET|HEAD /files/{fileId}?destinationFormat=CRYPT4GH`, `…/header` and `…/content`, as a client of the field meets them. */
+/**
+ * `GET|HEAD /files/{fileId}?destinationFormat=CRYPT4GH`, `…/header` and `…/content`, as a client of the field meets
+ * them.
+ */
 
 const mebibyte = 1024 * 1024;
 const recipient = generateKeyPair();
@@ -108,7 +111,7 @@ describe('a small container', () => {
     expect(service.calls('direct-file s3 GetObject')).toBe(0);
   });
 
-  test('to who has it already is 304', async () => {
+  test('is 304 for a caller that has it already', async () => {
     const { headers } = await container(small, { method: 'HEAD' });
     const again = await container(small, { headers: { 'If-None-Match': String(headers.etag) } });
     expect([again.status, again.text]).toEqual([304, '']);
@@ -172,7 +175,7 @@ describe('a large container', () => {
     expect(service.calls('direct-file s3 CreateMultipartUpload')).toBe(0);
   });
 
-  test('is made inside S3 and fetched from there; for whoever asks again it is there', async () => {
+  test('is made inside S3 and fetched from there; the next call finds it there', async () => {
     service.engine.traffic.resetCounters();
     const response = await follow(await container(large));
     expect(response.status).toBe(200);
@@ -203,7 +206,7 @@ describe('a large container', () => {
     const whole = await bytesIn(await follow(await container(large)));
     const half = 9_000_001;
     const first = await follow(await container(large), { Range: `bytes=0-${half - 1}` });
-    // What `curl -L -C -` does: the call again, with the range, which goes along to S3.
+    // As `curl -L -C -` does: it repeats the call with a range, which it sends on to S3.
     const rest = await follow(await container(large, { headers: { Range: `bytes=${half}-` } }), {
       Range: `bytes=${half}-`,
     });
@@ -211,7 +214,7 @@ describe('a large container', () => {
     expect(Buffer.concat([await bytesIn(first), await bytesIn(rest)]).equals(whole)).toBe(true);
   });
 
-  test('is told as JSON to clients that cannot follow', async () => {
+  test('is given as JSON to clients that cannot follow a redirection', async () => {
     const reply = await container(large, {}, '&redirect=false');
     expect([reply.status, reply.headers['content-type']]).toEqual([200, 'application/json']);
     const { url, expiresAt, size } = JSON.parse(reply.text) as { url: string; expiresAt: string; size: number };

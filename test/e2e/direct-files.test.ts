@@ -100,7 +100,7 @@ describe('the whole', () => {
     });
     const ends = [...readStarts.slice(1), 48 * segment + 1028];
     const expected = readStarts.map((start, index) => `bytes=${start}-${(ends[index] ?? 0) - 1}`);
-    // They end in whatever order.
+    // They may end in any order.
     expect(ranges.toSorted()).toEqual(expected.toSorted());
   });
 
@@ -198,7 +198,7 @@ describe('HEAD', () => {
     expect(ranges).toEqual([]);
   });
 
-  test('of what is refused has its status', async () => {
+  test('of a refused request has its status', async () => {
     expect(await get({ method: 'HEAD' }, 'EGAF404')).toMatchObject({ status: 403, text: '', complete: true });
     const bad = await get({ method: 'HEAD' }, file.fileId, '?destinationFormat=zip');
     expect(bad).toMatchObject({ status: 400, text: '' });
@@ -221,7 +221,7 @@ describe('refused', () => {
     expect(answers.size).toBe(1);
   });
 
-  test('without a visa, or with one that is none: 401 and how to come back', async () => {
+  test('without a visa, or with a token that is none: 401 with a challenge', async () => {
     for (const token of [undefined, 'x.y.z']) {
       const reply = await service.direct(`files/${file.fileId}`, token);
       expectProblem(reply, 401, 'unauthenticated');
@@ -235,7 +235,7 @@ describe('refused', () => {
     expect(problem.violations?.map(({ field }) => field)).toEqual(['destinationFormat', 'endCoordinate', 'redirect']);
   });
 
-  test('more than 200 MB in one reply: 413 with what can be had; HEAD and ranges go on', async () => {
+  test('more than 200 MB in one reply: 413 with the sizes that are possible; HEAD and ranges still work', async () => {
     const reply = await get({}, largeFile.fileId);
     expect(expectProblem(reply, 413, 'reply_too_large')).toMatchObject({ maxRangeBytes: 200_000_000 });
     const head = await get({ method: 'HEAD' }, largeFile.fileId);
@@ -292,8 +292,8 @@ function socketBytes(fileId: string): Promise<{ readonly head: string; readonly 
   });
 }
 
-describe('what goes wrong in mid-reply breaks the connection', () => {
-  /** The reply began as if all were well, and ended in the middle of it: authentic bytes, then nothing. */
+describe('a failure in mid-reply breaks the connection', () => {
+  /** The reply began with success and ended in the middle: authentic bytes, then nothing. */
   async function expectBroken(fileId: string, bytes: Buffer, most: number) {
     const { head, body } = await socketBytes(fileId);
     expect(head).toMatch(/^HTTP\/1\.1 200 /);
@@ -390,7 +390,7 @@ describe('the file system', () => {
     expect(service.logs.filter(({ line }) => line.includes('ERR_ACCESS_DENIED'))).toEqual([]);
   });
 
-  test('is watched: a process that writes is refused and told of', () => {
+  test('is watched: a process that writes is refused and reported', () => {
     const script = `import { open, writeFile } from 'node:fs/promises'; import * as fs from 'node:fs';
       for (const write of [() => writeFile('/tmp/x', 'x'), () => open('/tmp/x', 'w'), async () => fs.writeFileSync('/tmp/x', 'x'),
         async () => fs.openSync('/tmp/x', 'a')]) await write().catch((error) => console.log(error.code));

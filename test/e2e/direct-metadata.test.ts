@@ -6,7 +6,7 @@ import { bytesOf } from '../helpers/made-files.ts';
 import { expectProblem, type RawReply } from '../helpers/raw-http.ts';
 import { basic, Service } from '../helpers/service.ts';
 
-/** `GET /metadata/datasets` and `…/{datasetId}/files`, and what stands before every route of the data-out API. */
+/** `GET /metadata/datasets` and `…/{datasetId}/files`, and the authorizer before every route of the data-out API. */
 
 let service: Service;
 let visa: string;
@@ -249,7 +249,7 @@ describe('without a good token, on every route behind the authorizer', () => {
   });
 });
 
-test('routes and methods that are not there are 404, service-info is for everybody', async () => {
+test('routes and methods that are not there are 404, service-info needs no token', async () => {
   for (const path of ['metadata', 'metadata/datasets/EGAD1', 'files', 'nothing']) {
     expectProblem(await service.direct(path, visa), 404, 'not_found');
   }

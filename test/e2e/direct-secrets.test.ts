@@ -8,7 +8,9 @@ import { Service } from '../helpers/service.ts';
 import { archivePrivateKey, derivedSenderKey, engineSecrets, tokenSecrets } from '../helpers/service-secrets.ts';
 import { TraceRecorder } from '../helpers/traces.ts';
 
-/** As `secrets.test.ts`, for direct access: what is served, refused or breaks, then a search for all that is secret. */
+/**
+ * As `secrets.test.ts`, for direct access: calls that succeed, are refused or break, then a search for every secret.
+ */
 
 const dataset = 'EGAD1';
 const drs = 'ga4gh/drs/v1/objects';
@@ -151,7 +153,7 @@ async function refused(): Promise<void> {
   }
 }
 
-/** Every call to AWS fails once for good and breaks off once; then a body that does not hold. */
+/** Every call to AWS fails once for good and breaks off once. Then a body is damaged. */
 async function broken(): Promise<void> {
   const token = await visa('a patient reader');
   const faults = [{ error: { status: 403, code: 'AccessDenied', message: 'denied on purpose' } }, { drop: true }];
@@ -172,7 +174,7 @@ async function broken(): Promise<void> {
         end();
         return fault;
       });
-      // Another container each time: what is there already is not made again.
+      // Another container each time, because an existing one is not made again.
       const range = path === container ? `&startCoordinate=0&endCoordinate=${8 * 2 ** 20 + index}` : '';
       await statusOf(`${path}${range}`, token, path === container ? { headers: key } : {});
       end();

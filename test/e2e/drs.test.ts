@@ -60,7 +60,7 @@ describe('the function that strangers reach', () => {
     expect(calls()).toEqual(['drs rds-data ExecuteStatement']);
   });
 
-  test('calls no other function for who may not have the object, nor for a URL', async () => {
+  test('calls no other function for a caller without access to the object, nor for a URL', async () => {
     const other = await service.visa({ datasetId: 'EGAD2' });
     expect((await posted([other])).status).toBe(403);
     expect((await posted(['a.b.c'])).status).toBe(401);
@@ -88,12 +88,12 @@ describe('the function that describes files', () => {
   }
   const inIt = (name: string) => (call: AwsCall) => call.caller === 'describe-file' && call.service === name;
 
-  test('is told as a fault when it fails in a way that nobody foresaw', async () => {
+  test('is reported as a fault when it fails in an unforeseen way', async () => {
     const denied = { error: { status: 403, code: 'AccessDenied' } };
     expect(await whileFailing(inIt('s3'), denied)).toMatchObject({ status: 500, code: 'internal_error' });
   });
 
-  test('tells that the archive contradicts itself; why is in its log, and the metric counts once', async () => {
+  test('says that the archive contradicts itself; the reason is in its log, and the metric counts once', async () => {
     const before = service.logs.length;
     await service.sql(`update sda.files set archive_file_size = archive_file_size + 1 where stable_id = '${fileId}'`);
     const reply = await posted([visa]);

@@ -236,12 +236,12 @@ describe('the database, with the secret of list and stream', () => {
     await expect(databaseAs(proxySecretArn(service)).execute(sql)).rejects.toThrow(/permission denied/);
   });
 
-  test('is closed to a secret that nobody made', async () => {
+  test('is closed to an unknown secret', async () => {
     const unknown = databaseAs('arn:aws:secretsmanager:eu-north-1:000000000000:secret:unknown-AbCdEf');
     await expect(unknown.execute('select 1')).rejects.toThrow();
   });
 
-  test('is all that their authorizer may use, and they themselves not even that; a migration that runs again changes nothing of that', async () => {
+  test('is the only one for their authorizer, and they themselves may not use it; a second migration does not change this', async () => {
     const { functions } = service.engine;
     const owner = service.connection.outputs.DatabaseSecretArn;
     const { environment } = functions.definition('authorize-outbox');

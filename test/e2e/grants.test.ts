@@ -10,7 +10,10 @@ import { SendMessageCommand, SQSClient } from '@aws-sdk/client-sqs';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { Service } from '../helpers/service.ts';
 
-/** What somebody who took a function over could do with its role: asked with its own credentials, of the whole service. */
+/**
+ * What an attacker in control of a function could do with its role: calls with its own credentials to the whole
+ * service.
+ */
 let service: Service;
 let Bucket: string;
 const direct = `direct/${'0a'.repeat(32)}/EGAF1-a.c4gh`;
@@ -93,7 +96,7 @@ describe('a queue', () => {
     'FileExportsQueueUrl',
     'ExportRequestsDeadLetterQueueUrl',
     'FileExportsDeadLetterQueueUrl',
-  ] as const)('%s takes none of an operator who may do everything', async (output) => {
+  ] as const)('%s takes none from an operator who may do everything', async (output) => {
     const QueueUrl = service.connection.outputs[output];
     const sent = service.sqs.send(new SendMessageCommand({ QueueUrl, MessageBody: 'x' }));
     await expect(sent).rejects.toMatchObject({ name: 'AccessDeniedException' });

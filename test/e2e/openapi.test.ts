@@ -26,8 +26,8 @@ import { basic, Service } from '../helpers/service.ts';
 import { show, stackTemplate } from '../helpers/template.ts';
 
 /**
- * Every status of every route of both APIs, held against docs/openapi: what is answered is in the documents, and what is in
- * the documents is answered.
+ * Every status of every route of both APIs, compared with docs/openapi: the documents have every answer, and the
+ * service gives every answer of the documents.
  */
 
 let service: Service;
@@ -67,7 +67,7 @@ describe('the proxy', () => {
 });
 
 describe('direct access', () => {
-  test('nobody comes in without a visa, and nobody sees what is not theirs', async () => {
+  test('a call without a visa is refused, and a caller sees only what a visa grants', async () => {
     const headers = { Authorization: `Bearer ${await service.visa({ datasetId: 'EGAD2' })}` };
     for (const operation of having(401)) {
       if (!operation.startsWith('data-out ') || operation.includes(' POST ')) continue;
@@ -125,7 +125,7 @@ describe('direct access', () => {
     await expectStatus(200, 'data-out GET /files/{fileId}/content', { path: `files/${small}/content?redirect=false` });
   });
 
-  test('what is for everybody', async () => {
+  test('what needs no credentials', async () => {
     for (const operation of Object.keys(good).filter((one) => /(service-info|openapi\.json)$|OPTIONS/.test(one))) {
       await expectStatus(200, operation);
     }
@@ -215,8 +215,8 @@ describe('what goes wrong', () => {
 });
 
 /**
- * What nobody can provoke here. 429: the engine has no throttle. 502: the functions answer in the form that the gateway
- * knows. 504: takes the 29 seconds that the gateway waits. They are the gateway's own, from the template.
+ * Statuses that no call can provoke here. 429: the engine has no throttle. 502: the functions answer in the form that
+ * the gateway knows. 504: takes the 29 seconds that the gateway waits. They are the gateway's own, from the template.
  */
 test.each([
   ['THROTTLED', 429],
@@ -260,8 +260,10 @@ test.each([
   }
 });
 
-/** Nothing brings the export function to a 500: whatever SQS says is a 503. What would be answered, by the same code. */
-test('an error that nobody foresaw is what export says of 500', async () => {
+/**
+ * No call brings the export function to a 500: every failure of SQS is a 503. So the same code makes the answer here.
+ */
+test('the answer to an unforeseen error is what export says of 500', async () => {
   const { status, headers, body } = problemReply(new Error('unforeseen'), 'r1', directChallenge);
   await apis.proxy.check({ method: 'POST', path: '/export/fega', status, headers: Object.entries(headers), body });
 });

@@ -114,7 +114,7 @@ describe('archive add', () => {
     expect(await sql("select 1 from sda.files where submission_file_path = 'big.bam'")).toEqual([]);
   });
 
-  test('a row that the database refuses takes its body along', async () => {
+  test('if the database refuses a row, its body is removed as well', async () => {
     const before = await archiveBucket();
     const end = engine.traffic.addFault(({ service, input }) =>
       service === 'rds-data' && String(input?.['sql']).includes('insert into sda.files')

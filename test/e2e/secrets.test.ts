@@ -15,8 +15,8 @@ import {
 import { TraceRecorder } from '../helpers/traces.ts';
 
 /**
- * One run of everything that goes well, is refused, or breaks; then a search of all that was written by anything for all
- * that is secret. `test/unit/helpers/secret-search.test.ts` proves that the search finds what is there.
+ * One run with calls that succeed, are refused or break. Then everything that was written is searched for every secret.
+ * `test/unit/helpers/secret-search.test.ts` proves that the search finds what is there.
  */
 
 const released = 'EGAD00000000001';
@@ -74,7 +74,7 @@ async function forged(name: string): Promise<string> {
   return token;
 }
 
-/** Let calls fail, each rule once; what refuses for good and what breaks off are both in it. */
+/** Let calls fail, each rule once: some are refused for good, some break off. */
 function once(matches: (call: Parameters<FaultRule>[0]) => boolean, fault: ReturnType<FaultRule>): () => void {
   const end = service.engine.traffic.addFault((call) => {
     if (!matches(call)) return undefined;
@@ -191,7 +191,7 @@ async function rejectedExports(): Promise<void> {
   ]);
 }
 
-/** Messages that others put into the queues: not to be understood, or always failing, to the dead-letter queues. */
+/** Messages of other senders. They cannot be parsed or always fail, and end in the dead-letter queues. */
 async function poisonMessages(): Promise<void> {
   const { outputs } = service.connection;
   const token = await visa('a message');
@@ -294,7 +294,7 @@ test('the run left something in every kind of place', () => {
   }
 });
 
-test('what names a request is found where it belongs: the search does look there', () => {
+test('the name of a request is found where it belongs: the search does look there', () => {
   const found = findSecrets([{ name: 'request id', value: lastStaged }], traces).map(({ source }) => source);
   expect(found).toEqual(
     expect.arrayContaining([
@@ -312,7 +312,7 @@ test('what names a request is found where it belongs: the search does look there
 describe('secrets are found nowhere', () => {
   const isAllowed = ({ secret, source }: Finding) =>
     secret.startsWith('visa of') || secret.startsWith('forged visa of')
-      ? // The export request is the visa's way to the data-out side; nobody but its consumer reads these queues.
+      ? // The export request carries the visa to the data-out side. Only its consumer reads these queues.
         source === 'call of export: sqs SendMessage' || source === 'message in ExportRequestsDeadLetterQueueUrl'
       : false;
 
@@ -320,7 +320,7 @@ describe('secrets are found nowhere', () => {
     expect(findings.filter((finding) => !isAllowed(finding))).toEqual([]);
   });
 
-  test('but the visa in the export request alone, also when that one ends in the dead-letter queue', () => {
+  test('except the visa in the export request, even in the dead-letter queue', () => {
     const places = new Set(findings.filter(isAllowed).map(({ source }) => source));
     expect([...places].sort()).toEqual([
       'call of export: sqs SendMessage',

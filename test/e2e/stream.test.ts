@@ -72,7 +72,7 @@ describe('GET and HEAD /stream', () => {
     'a'.repeat(1400),
   ];
 
-  test('names that cannot be, are not there, or are another’s: one and the same 404, and no key outside of the caller’s part', async () => {
+  test('impossible names, missing files and files of others: the same 404, and no key outside of the caller’s part', async () => {
     const keys: (string | undefined)[] = [];
     const stop = service.engine.traffic.observe((call) => {
       if (call.caller === 'stream' && call.service === 's3') keys.push(call.key);
@@ -186,7 +186,7 @@ describe('a presigned URL', () => {
     expect((await fetch(url, { headers: { Range: `bytes=${content.length}-` } })).status).toBe(416);
   });
 
-  test('does not mind the visa, which clients carry on to where they are sent', async () => {
+  test('ignores the visa, which clients send on to the redirection’s target', async () => {
     const headers = { 'X-GA4GH-Visa': visa, 'Proxy-Authorization': `Bearer ${visa}` };
     expect((await rawRequest(url.origin, `${url.pathname.slice(1)}${url.search}`, { headers })).text).toBe(content);
   });

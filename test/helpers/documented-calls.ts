@@ -14,7 +14,7 @@ import { basic, type Service } from './service.ts';
 export type ApiName = 'proxy' | 'data-out';
 export type Headers = NonNullable<RawRequest['headers']>;
 
-/** A call that is answered well. */
+/** A call that succeeds. */
 export interface GoodCall {
   readonly api: ApiName;
   readonly method: string;
@@ -57,7 +57,7 @@ export async function documentedService(around: Service): Promise<string> {
   return visa;
 }
 
-/** Give the archived body more than 200 MB of zeros, which nobody will read, as copies of one part. */
+/** Give the archived body more than 200 MB of zeros, as copies of one part. They are never read. */
 async function grow(fileId: string): Promise<void> {
   const [[path] = []] = await service.sql(`select archive_file_path from sda.files where stable_id = '${fileId}'`);
   const { s3 } = service;

@@ -1,5 +1,7 @@
 import { createServer, type IncomingMessage, request, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
+import { stopServer } from '../../lib/local/http.ts';
+import { listenLocally } from './loopback.ts';
 
 /** What goes wrong with a request. `bytes` count from the start of the reply's body, `at` from the start of the file. */
 export type FaultKind =
@@ -66,7 +68,7 @@ export class FaultProxy {
   /** @param target base URL of the API @param port where it is to listen; default: a free one */
   static async start(target: string, port = 0): Promise<FaultProxy> {
     const proxy = new FaultProxy(new URL(target));
-    await new Promise<void>((resolve) => proxy.#server.listen(port, '127.0.0.1', resolve));
+    await listenLocally(proxy.#server, port);
     return proxy;
   }
 
@@ -108,7 +110,7 @@ export class FaultProxy {
 
   async stop(): Promise<void> {
     this.cutAll();
-    await new Promise((resolve) => this.#server.close(resolve));
+    await stopServer(this.#server);
   }
 
   async #handle(incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> {

@@ -100,14 +100,6 @@ export class OpenApi {
     return output.valid ? [] : (output.errors ?? []).map((error) => `${error.instanceLocation} ${error.keyword}`);
   }
 
-  /** As {@link check}, for a reply of `fetch`, whose body is consumed. `url` is asked as `base` and the path. */
-  async checkResponse(method: string, path: string, response: Response): Promise<Uint8Array> {
-    const body = new Uint8Array(await response.arrayBuffer());
-    const [onlyPath = ''] = `/${path.replace(/^\//, '')}`.split('?');
-    await this.check({ method, path: onlyPath, status: response.status, headers: response.headers, body });
-    return body;
-  }
-
   /**
    * Hold a reply against what the document says of it: the status, every header, the media type and the body.
    *

@@ -1,9 +1,10 @@
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { type FauxqsServer, startFauxqs } from 'fauxqs';
 import { vi } from 'vitest';
 import { outboxPrefix } from '../../lib/contract/outbox-key.ts';
+import { stopServer } from '../../lib/local/http.ts';
 import { makeTestIssuer, type TestIssuer } from './issuer.ts';
+import { listenLocally } from './loopback.ts';
 import { secretsManagerServer } from './secrets-manager-server.ts';
 
 const denyListArn = 'arn:aws:secretsmanager:eu-north-1:111122223333:secret:denied-AbCdEf';
@@ -32,7 +33,7 @@ export async function outboxSurroundings(): Promise<OutboxSurroundings> {
     response.writeHead(403, { 'Content-Type': 'application/json', 'x-amzn-ErrorType': 'AccessDeniedException' });
     response.end(JSON.stringify({ message: 'not authorized to perform rds-data:ExecuteStatement' }));
   });
-  await new Promise<void>((resolve) => database.listen(0, '127.0.0.1', resolve));
+  const databaseUrl = await listenLocally(database);
   const secrets = await secretsManagerServer(denyListArn);
   secrets.state.secret = { denied: [] };
   const variables = {
@@ -40,7 +41,7 @@ export async function outboxSurroundings(): Promise<OutboxSurroundings> {
     AWS_ACCESS_KEY_ID: 'id',
     AWS_SECRET_ACCESS_KEY: 'key',
     AWS_ENDPOINT_URL_S3: s3.address,
-    AWS_ENDPOINT_URL_RDS_DATA: `http://127.0.0.1:${(database.address() as AddressInfo).port}`,
+    AWS_ENDPOINT_URL_RDS_DATA: databaseUrl,
     OUTBOX_BUCKET: 'outbox',
     OUTBOX_EXPIRY_DAYS: '30',
     URL_LIFETIME_SECONDS: '900',
@@ -62,8 +63,7 @@ export async function outboxSurroundings(): Promise<OutboxSurroundings> {
     },
     stop: async () => {
       vi.unstubAllEnvs();
-      database.closeAllConnections();
-      database.close();
+      await stopServer(database);
       await secrets.stop();
       await s3.stop();
     },

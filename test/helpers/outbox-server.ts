@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { stopServer } from '../../lib/local/http.ts';
+import { listenLocally } from './loopback.ts';
 
 interface Stored {
   content: Buffer;
@@ -27,6 +28,7 @@ export class OutboxServer {
   ranges = true;
   readonly #files = new Map<string, Stored>();
   readonly #server: Server;
+  #origin = '';
 
   private constructor() {
     this.#server = createServer((incoming, outgoing) => this.#handle(incoming, outgoing));
@@ -34,17 +36,16 @@ export class OutboxServer {
 
   static async start(): Promise<OutboxServer> {
     const server = new OutboxServer();
-    await new Promise<void>((resolve) => server.#server.listen(0, '127.0.0.1', resolve));
+    server.#origin = await listenLocally(server.#server);
     return server;
   }
 
-  async stop(): Promise<void> {
-    this.#server.closeAllConnections();
-    await new Promise((resolve) => this.#server.close(resolve));
+  stop(): Promise<void> {
+    return stopServer(this.#server);
   }
 
   get url(): string {
-    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}/v1/`;
+    return `${this.#origin}/v1/`;
   }
 
   put(name: string, content: Uint8Array): void {

@@ -1,6 +1,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import type { Json } from '@hyperjump/json-pointer';
+import { stopServer } from '../../lib/local/http.ts';
+import { listenLocally } from './loopback.ts';
 import { type DescribedRequest, PlatformDescription } from './platform-description.ts';
 
 /** One container package version of the test platform. */
@@ -106,6 +107,7 @@ export class RegistryServer {
   protectedTags = new Set<string>();
   #deleted: StoredVersion | undefined;
   readonly #server: Server;
+  #origin = '';
   readonly #description = PlatformDescription.read();
 
   private constructor() {
@@ -120,17 +122,16 @@ export class RegistryServer {
 
   static async start(): Promise<RegistryServer> {
     const server = new RegistryServer();
-    await new Promise<void>((resolve) => server.#server.listen(0, '127.0.0.1', resolve));
+    server.#origin = await listenLocally(server.#server);
     return server;
   }
 
-  async stop(): Promise<void> {
-    this.#server.closeAllConnections();
-    await new Promise((resolve) => this.#server.close(resolve));
+  stop(): Promise<void> {
+    return stopServer(this.#server);
   }
 
   get url(): string {
-    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}/api/v3`;
+    return `${this.#origin}/api/v3`;
   }
 
   /** As new, and without recorded calls. */

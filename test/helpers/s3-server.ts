@@ -4,11 +4,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { S3Client } from '@aws-sdk/client-s3';
 import { AwsError, errorReply } from '../../lib/local/endpoint/errors.ts';
+import { stopServer } from '../../lib/local/http.ts';
 import { LocalS3 } from '../../lib/local/s3/local-s3.ts';
 import { sendReply } from '../../lib/local/s3/s3-reply.ts';
 import { parseS3Request, type S3Request } from '../../lib/local/s3/s3-request.ts';
 import { s3Client } from '../../lib/stores/s3/client.ts';
 import { testClient } from './http-handler.ts';
+import { listenLocally } from './loopback.ts';
 
 /** What happens to the next request of an action: refused or dropped, before or after it was carried out. */
 export interface S3Fault {
@@ -47,12 +49,8 @@ export class S3Server implements AsyncDisposable {
         return sendReply(request, response, reply);
       });
     });
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-    const address = server.address();
-    const port = typeof address === 'object' && address ? address.port : 0;
-    const test: S3Server = new S3Server(`http://127.0.0.1:${port}`, async () => {
-      server.close();
-      server.closeAllConnections();
+    const test: S3Server = new S3Server(await listenLocally(server), async () => {
+      await stopServer(server);
       await rm(folder, { recursive: true, force: true });
     });
     return test;

@@ -1,5 +1,6 @@
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { stopServer } from '../../lib/local/http.ts';
+import { listenLocally } from './loopback.ts';
 
 /** Secrets Manager over HTTP with one secret. Knows `GetSecretValue` for its ARN only; anything else is an error. */
 export async function secretsManagerServer(secretArn: string) {
@@ -18,15 +19,10 @@ export async function secretsManagerServer(secretArn: string) {
     if (SecretId !== secretArn) return answer(400, { __type: 'ResourceNotFoundException' });
     return answer(200, { ARN: secretArn, SecretString: JSON.stringify(state.secret) });
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    url: await listenLocally(server),
     /** What is in the secret, and whether the service fails with a status. */
     state,
-    stop: () =>
-      new Promise<void>((resolve) => {
-        server.closeAllConnections();
-        server.close(() => resolve());
-      }),
+    stop: () => stopServer(server),
   };
 }

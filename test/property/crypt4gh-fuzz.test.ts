@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest';
 import { allKinds, runCases } from '../fuzz/campaign.ts';
 
-/** Enough of `npm run fuzz` to meet the outcomes that matter, in seconds. */
+/** Enough of `npm run fuzz` to reach the outcomes that matter within seconds. */
 const counts = { headers: 2_000, containers: 300, keyFiles: 1_000 } as const;
-/** What the cases must at least reach: a fuzzer that everything bounces off at the door proves nothing. */
+/** The least that the cases must reach: a fuzzer whose every case is refused at the first check proves nothing. */
 const reached = {
   headers: ['ok', 'multiple-edit-lists', 'malformed-edit-list', 'unknown-packet-type', 'malformed-packet'],
   containers: [

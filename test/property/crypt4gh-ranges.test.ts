@@ -53,7 +53,7 @@ function segmentsOf(visible: readonly number[]): number[] {
   return [...new Set(visible.map((place) => Math.floor(place / 65_536)))];
 }
 
-/** Where each byte that an edit list leaves stands in the plaintext. */
+/** Position in the plaintext of each byte that an edit list keeps. */
 function placesOf(editList: readonly bigint[] | undefined): number[] {
   const places: number[] = [];
   let kept = editList === undefined || editList.length === 0;
@@ -74,7 +74,7 @@ function placesOf(editList: readonly bigint[] | undefined): number[] {
 }
 
 describe('random access', () => {
-  test('gives what a plain array would, from exactly the segments needed', async () => {
+  test('gives the bytes that a plain array gives, from exactly the segments needed', async () => {
     await fc.assert(
       fc.asyncProperty(
         lists,
@@ -109,7 +109,7 @@ describe('random access', () => {
 });
 
 describe('rearranging', () => {
-  test('keeps what a plain array would, in no segment more than needed', async () => {
+  test('keeps the bytes that a plain array keeps, in no segment more than needed', async () => {
     await fc.assert(
       fc.asyncProperty(lists, fc.array(range, { maxLength: 5 }), fc.boolean(), async (editList, ranges, streamed) => {
         const container = containerWith(editList);
@@ -123,7 +123,7 @@ describe('rearranging', () => {
           0,
         );
         const copied = result.length - headerLength(result)!;
-        // Of a stream it shows only while copying where it ends: then the last segment may come along for nothing.
+        // The end of a stream shows only while it is copied, so the last segment may come without need.
         if (streamed) expect([size, size + ((body.length - 1) % encryptedSegmentBytes) + 1]).toContain(copied);
         else expect(copied).toBe(size);
         const read = await collect(decrypt([result], { privateKeys: [reader.privateKey] }));

@@ -60,7 +60,7 @@ describe('round trips', () => {
 
 describe('edit lists', () => {
   const dataKey = new Uint8Array(32).fill(9);
-  test('leave what a plain array would', async () => {
+  test('leave the bytes that a plain array leaves', async () => {
     const body = await collect(encryptSegments([source], { dataKey }));
     await fc.assert(
       fc.asyncProperty(editLists, chunkSizes, async (editList, chunk) => {

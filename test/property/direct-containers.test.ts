@@ -52,7 +52,7 @@ test('a part is read as exactly the bytes between its coordinates, whatever the 
     const bytes = await collect(part.stream(0, part.size));
     expect(bytes.length).toBe(part.size);
     expect(readPlainly(bytes, bob.privateKey).equals(visible.subarray(start, end))).toBe(true);
-    // Not more segments than there are, and none for nothing.
+    // Not more segments than there are, and none without need.
     expect(part.ranges.length).toBeLessThanOrEqual(start === end ? 0 : segments);
   });
   await fc.assert(property, { numRuns: numRuns * 2 });

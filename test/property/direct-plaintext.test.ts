@@ -16,7 +16,7 @@ const plaintext = generatedPlaintext('vectors/edit-body', 200_000);
 const owner = vectorKey('alice');
 const { dataKeys } = openHeader(vector('edit/plain.header.bin'), [owner.privateKey]);
 
-/** The file of the vectors with another edit list in its stored header, and what the list leaves by the plain way. */
+/** The file of the vectors with another edit list in its stored header, and the bytes that the list leaves. */
 async function fileWith(editList: readonly bigint[] | undefined) {
   const world = new ExportWorld();
   world.addFile('EGAF1', vector('edit/body.bin'));
@@ -47,7 +47,7 @@ async function received(body: ReplyBody): Promise<Buffer> {
   return collect(body as AsyncIterable<Uint8Array>);
 }
 
-test('any range of any edited file is what the plain way gives', async () => {
+test('any range of any edited file is that range of the whole edited file', async () => {
   await fc.assert(
     fc.asyncProperty(
       lists,
@@ -77,7 +77,7 @@ test('any range of any edited file is what the plain way gives', async () => {
   );
 });
 
-test('any coordinates of any edited file are what the plain way gives', async () => {
+test('any coordinates of any edited file give those bytes of the whole edited file', async () => {
   await fc.assert(
     fc.asyncProperty(lists, position, fc.integer({ min: 1, max: 150_000 }), async (editList, start, length) => {
       const { made, visible } = await fileWith(editList);

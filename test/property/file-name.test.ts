@@ -21,7 +21,7 @@ function expectSafe(name: string): void {
   expect(name.length).toBeGreaterThan(0);
   expect(new TextEncoder().encode(name).length).toBeLessThanOrEqual(255);
   expect(windowsDevices).not.toContain((name.split('.')[0] ?? '').trimEnd().toUpperCase());
-  // What our client refuses on any system is never given.
+  // A name that our client refuses on any system is never given.
   for (const platform of ['linux', 'darwin', 'win32'] as const) expect(nameProblem(name, platform)).toBeUndefined();
 }
 

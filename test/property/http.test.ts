@@ -8,7 +8,7 @@ import { parseBasic, parseBearer, visaToken } from '../../lib/http/authorization
 import { problemReply } from '../../lib/http/problem.ts';
 import { basic, httpRequest } from '../helpers/http-request.ts';
 
-/** What `run` throws on purpose, as the reply for it; `undefined` when it throws nothing. Any other error fails the test. */
+/** The reply to what `run` throws on purpose; `undefined` when it throws nothing. Any other error fails the test. */
 function problemFor(run: () => unknown): string | undefined {
   try {
     run();

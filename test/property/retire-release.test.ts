@@ -59,7 +59,7 @@ test('no run ever deletes a version that lacks the exact tag, or more than one',
           digest: `sha256:${String(index).repeat(64)}`,
           tags: [...each],
         }));
-        // What an operator would ask for, more often than chance would have it: else no run gets as far as deleting.
+        // More often than by chance, the request is one that an operator would make. Otherwise no run would delete anything.
         let alsoRemove = given;
         if (plausible) {
           give(versions[0], `${component}-${replacement}`);
@@ -89,7 +89,7 @@ test('no run ever deletes a version that lacks the exact tag, or more than one',
         deletions += deleted.length;
         for (const each of deleted) {
           expect(each.tags).toContain(wanted);
-          // And it takes no tag with it that was not said.
+          // And it removes no tag that was not announced.
           expect(each.tags.filter((one) => one !== wanted).sort()).toEqual([...alsoRemove].sort());
         }
         for (const ref of ['proxy-1.2.1', 'proxy-1.2.0-rc.1']) {

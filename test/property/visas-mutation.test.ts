@@ -16,7 +16,7 @@ beforeAll(async () => {
   tokens = { visa: visas[0]!, passport: await issuer.passport(visas) };
 });
 
-/** The dataset ids granted; nothing where the token is refused with a VisaError. Any other error fails the test. */
+/** The dataset ids granted; none if the token is refused with a VisaError. Any other error fails the test. */
 async function grantedBy(token: string): Promise<readonly string[]> {
   try {
     return [...(await verifyVisaOrPassport(token, options)).datasetIds];

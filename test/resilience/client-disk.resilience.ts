@@ -32,7 +32,7 @@ async function expectWhole(folder: string, file: ServedFile, name = file.name): 
   expect((await readFile(join(folder, name))).equals(servedBytes(file, 0, file.size))).toBe(true);
 }
 
-test('a disk that fills up is told, and when there is room again the same command goes on', async ({ skip }) => {
+test('a disk that fills up is reported, and when there is room again the same command goes on', async ({ skip }) => {
   const disk = await client.folder();
   try {
     execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=12m', 'tmpfs', disk], { stdio: 'pipe' });
@@ -40,7 +40,7 @@ test('a disk that fills up is told, and when there is room again the same comman
     skip('needs the right to mount a small disk');
   }
   try {
-    // Each has room, as far as the disk says when it begins; together they have not.
+    // Each file alone has room when it begins. Together they do not.
     const files = ['one', 'two', 'three'].map((name) => served(`${name}.c4gh`, 5 * mebibyte));
     const url = await serve(...files);
     const argv = ['download', '--all', '-o', join(disk, 'data'), '--parallel', '3'];
@@ -57,7 +57,7 @@ test('a disk that fills up is told, and when there is room again the same comman
     expect(again.exitCode, again.stderr).toBe(0);
     expect(await namesIn(join(disk, 'data'))).toEqual(['one.c4gh', 'three.c4gh', 'two.c4gh']);
     for (const file of files) await expectWhole(join(disk, 'data'), file);
-    // What can never have room is told before anything is fetched.
+    // A file that can never have room is reported before anything is fetched.
     const huge = await client.run(await serve(served('huge.c4gh', 900 * mebibyte)), argv);
     expect(huge.exitCode).toBe(6);
     expect(huge.stderr).toMatch(/has room for/);
@@ -66,7 +66,7 @@ test('a disk that fills up is told, and when there is room again the same comman
   }
 });
 
-test('a file larger than the disk takes is told, and goes on where it is taken', async () => {
+test('a file larger than the limit is reported, and goes on where the limit is higher', async () => {
   const file = served('limited.c4gh', 12 * mebibyte);
   const url = await serve(file);
   const folder = await client.folder();
@@ -83,24 +83,24 @@ test('a file larger than the disk takes is told, and goes on where it is taken',
   expect(await namesIn(folder)).toEqual(['limited.c4gh']);
 });
 
-test('a folder that must not be written to is told', async () => {
+test('a folder without the right to write is reported', async () => {
   const url = await serve(...Array.from({ length: 40 }, (_, index) => served(`${index}.c4gh`)));
   const folder = await client.folder();
   await chmod(folder, 0o555);
-  // Root may write everywhere: somebody else tries.
+  // Root may write everywhere, so another user tries.
   const uid = process.getuid?.() === 0 ? 65_534 : undefined;
   for (const target of [folder, join(folder, 'new')]) {
     const run = await client.run(url, ['download', '--all', '-o', target], uid === undefined ? {} : { uid });
     expect(run.exitCode, run.stderr).toBe(6);
     expect(run.stderr).toMatch(/you may not write/);
     expect(run.stderr).toMatch(/Choose another folder/);
-    // For those that were begun together, not for every file.
+    // One message for each file that was begun, not for every file.
     expect(run.stderr.match(/you may not write/g)?.length).toBeLessThan(12);
   }
   expect(await namesIn(folder)).toEqual([]);
 });
 
-test('names that are taken, clash, or are none: the others come, and each is told', async () => {
+test('names that are taken, clash, or are none: the other files come, and each such name is reported', async () => {
   const files = ['fine.c4gh', 'folder.c4gh', 'mine.c4gh', 'Twice.c4gh', 'twice.c4gh', '.hidden', 'a\u202eb.c4gh'];
   const url = await serve(...files.map((name) => served(name)));
   const folder = await client.folder();
@@ -129,7 +129,7 @@ test('folders with spaces and all letters, and names of all letters', async () =
   const run = await client.run(url, ['download', '--all', '-o', 'ma sortie/ü'], { folder });
   expect(run.exitCode, run.stderr).toBe(0);
   for (const file of files) await expectWhole(join(folder, 'ma sortie/ü'), file);
-  // By their names, too.
+  // Also when they are asked for by name.
   const named = await client.run(url, ['download', '試料 1.c4gh', 'prøve*', '-o', 'named'], { folder });
   expect(named.exitCode, named.stderr).toBe(0);
   expect(await namesIn(join(folder, 'named'))).toEqual(['prøve æøå.bam.c4gh', '試料 1.c4gh']);
@@ -169,8 +169,8 @@ test('on a narrow terminal no line of the progress is broken', async ({ skip }) 
   const argv = ['download', '--all', '-o', folder];
   const { exitCode, stdout } = await client.run(url, argv, { within, env: { TERM: 'xterm' } });
   expect(exitCode, stdout).toBe(0);
-  // Results are paths, and may be longer; progress is what is drawn and taken away.
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: what a terminal is told
+  // Results are paths and may be longer. Only progress is drawn and removed again.
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: what a terminal receives
   const drawn = stdout.split(/\r?\n|\x1b\[[0-9;?]*[A-Za-z]/).filter((line) => /\d %/.test(line));
   expect(drawn.length).toBeGreaterThan(4);
   for (const line of drawn) expect(line.length, JSON.stringify(line)).toBeLessThan(columns);

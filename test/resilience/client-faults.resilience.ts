@@ -36,7 +36,7 @@ function headerBytes(): number {
   return expected.container.length - plainBytes - 28 * Math.ceil(plainBytes / 65_536);
 }
 
-/** One run that brings the file whole over all that is broken. */
+/** One run that fetches the whole file in spite of all faults. */
 async function whole(broken: readonly Fault[], options: readonly string[] = []) {
   faults.break(...broken);
   const run = await world.run(command(...options), { url: faults.url });
@@ -56,7 +56,7 @@ test.for(forms)('connections that are cut after so many bytes are taken up: $for
     (bytes, skip): Fault => ({ on: 'storage', fault: { kind: 'cut', bytes }, skip }),
   );
   await whole(cuts, options);
-  // What came before a cut is not fetched again, but for a piece that was not whole.
+  // Bytes before a cut are not fetched again, except those of an unfinished piece.
   expect(bytesPassed(faults)).toBeLessThan(expected.container.length + 6 * 1_200_000);
 });
 
@@ -68,7 +68,7 @@ test('a proxy API that breaks off its answers is asked again', async () => {
   ]);
 });
 
-test('503 is waited for as long as it says', async () => {
+test('after a 503 the client waits as long as it says', async () => {
   const started = performance.now();
   await whole([
     { on: 'api', path: /stream/, fault: { kind: 'answer', status: 503, headers: { 'retry-after': '2' } } },
@@ -82,7 +82,7 @@ test('an address that expires in the middle is replaced', async () => {
   faults.onBytes = () => {
     if (!isExpired && bytesPassed(faults) > 2 ** 20) {
       isExpired = true;
-      // The next request finds it expired; this one is broken off, so that there is a next one.
+      // The next request finds it expired. This one is broken off, so that there is a next one.
       faults.break({ on: 'storage', fault: { kind: 'expire' } });
       faults.cutAll();
     }
@@ -146,7 +146,7 @@ test('a proxy that goes away for seconds and comes back does no harm', async () 
   await expectFile(folder, 'container');
 });
 
-test('a network that is gone is told soon', async () => {
+test('a network that is gone is reported soon', async () => {
   const { url } = faults;
   await faults.stop();
   const run = await world.run(command(), { url });
@@ -156,7 +156,7 @@ test('a network that is gone is told soon', async () => {
   faults = await world.faults();
 });
 
-test('a transfer on which nothing more comes is given up after half a minute, and taken up', async () => {
+test('a stalled transfer is given up after half a minute, and resumed', async () => {
   const { stderr } = await whole([{ on: 'storage', fault: { kind: 'stall', bytes: 2_000_000 } }]);
   expect(stderr).toMatch(/stalled/);
   expect(bytesPassed(faults)).toBeLessThan(expected.container.length + 2 * 2 ** 20);

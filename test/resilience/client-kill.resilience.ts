@@ -5,8 +5,8 @@ import { type Ending, killSwitch } from '../helpers/kill-switch.ts';
 import { forms, inLanes, LargeDownload } from '../helpers/large-download.ts';
 
 /**
- * The client is killed at every kind of step that it takes on the disk and run again, by the very same command. Whatever
- * happened, the final name never stands for anything but the whole file, and only a whole file is a success.
+ * The client is killed at every kind of step that it takes on the disk, and run again by the same command. The final
+ * name always stands for the whole file, and only a whole file is a success.
  */
 let download: LargeDownload;
 
@@ -32,7 +32,7 @@ test.for(forms)('killed before and after every step on the disk: $form', { timeo
     const folder = await dataFolder();
     const argv = download.command(folder, options);
     const killed = await world.run(argv, { env: killSwitch({ at: { step, ending }, fastClock: true }) });
-    // How many steps a run has depends on what comes when; one that never came to this step is whole.
+    // The number of steps depends on the order of arrival. A run that never came to this step is whole.
     if (killed.signal === 'SIGKILL') kills += 1;
     else expect(killed.exitCode).toBe(0);
     await download.expectNothingHalf(folder, name, bytes);
@@ -46,7 +46,9 @@ async function dataFolder(): Promise<string> {
   return join(await download.world.folder(), 'data');
 }
 
-/** Before and after the second time of each step, or its only one, and after the first; writes also in their middle. */
+/**
+ * Before and after the second time of each step (or its only one), and after the first. Writes also in their middle.
+ */
 function pointsOf(steps: readonly string[]): readonly { step: string; ending: Ending }[] {
   const byCall = Map.groupBy(steps, (step) => step.replace(/ \d+$/, ''));
   return [...byCall].flatMap(([call, all]) => {

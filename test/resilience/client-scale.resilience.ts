@@ -9,7 +9,7 @@ import { RangeServer, type ServedFile, servedBytes } from '../helpers/range-serv
 
 /** Many bytes and many files: the client as it is installed, against a server that makes bytes while it serves them. */
 const mebibyte = 2 ** 20;
-/** Whatever is downloaded; Node.js alone takes about 50 MiB, each decrypting thread about 20. */
+/** For any download. Node.js alone takes about 50 MiB, each decrypting thread about 20. */
 const mostMemory = 300 * mebibyte;
 let client: InstalledClient;
 let server: RangeServer | undefined;
@@ -23,7 +23,7 @@ afterEach(() => {
 });
 afterAll(() => client?.remove());
 
-/** Of no period that pieces or writes have: bytes in a wrong place are other bytes. */
+/** Its period is that of no piece and no write, so bytes in a wrong place are other bytes. */
 const repeat = randomBytes(mebibyte + 4093).toString('base64');
 
 async function fetchMeasured(file: ServedFile, folder: string, options: readonly string[] = []) {
@@ -37,7 +37,7 @@ async function fetchMeasured(file: ServedFile, folder: string, options: readonly
   return (await peak) ?? 0;
 }
 
-/** Holds every byte of a file against what was served. */
+/** Compares every byte of a file with the served one. */
 async function expectServed(
   path: string,
   size: number,
@@ -52,7 +52,7 @@ async function expectServed(
   }
 }
 
-test('a file of 2 GiB takes no more memory than one of 64 MiB, to speak of', async () => {
+test('a file of 2 GiB takes hardly more memory than one of 64 MiB', async () => {
   const folder = await client.folder();
   const peaks: number[] = [];
   for (const size of [64 * mebibyte, 2048 * mebibyte + 1]) {
@@ -69,7 +69,7 @@ test('nor does one that is decrypted', async () => {
   const plain = randomBytes(65_536);
   const container = await containerOf(plain, client.keys.publicKey);
   const header = container.subarray(0, container.length - 65_564);
-  // Each segment stands alone (Crypt4GH § 3.4.2): one of them again and again is a body.
+  // Each segment stands alone (Crypt4GH § 3.4.2), so one segment, repeated, is a body.
   const [head, segment] = [header.toString('base64'), container.subarray(header.length).toString('base64')];
   const peaks: number[] = [];
   for (const segments of [1024, 8192]) {

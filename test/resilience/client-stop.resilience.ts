@@ -6,7 +6,7 @@ import { namesIn } from '../helpers/client-world.ts';
 import { killSwitch } from '../helpers/kill-switch.ts';
 import { bytesPassed, forms, inLanes, journalled, killAfter, LargeDownload } from '../helpers/large-download.ts';
 
-/** The client is stopped while bytes come, by a kill or by its user, and run again by the very same command. */
+/** The client is stopped while bytes come, by a kill or by its user, and run again by the same command. */
 let download: LargeDownload;
 
 beforeAll(async () => {
@@ -31,7 +31,7 @@ test.for(forms)('killed when so many bytes have come: $form', async ({ form, nam
   });
 });
 
-test('one that is killed again and again comes to its end, and never loses what it had', async () => {
+test('a download that is killed again and again comes to its end, and never loses what it had', async () => {
   const { world } = download;
   const { container } = download.expected;
   const folder = await world.folder();
@@ -97,7 +97,7 @@ test.for(forms)('Ctrl-C keeps what is there and says how to go on: $form', async
   expect(stderr).toMatch(/same command/);
   expect(await download.expectNothingHalf(folder, name, download.expected[form])).toBe(false);
   expect(await namesIn(folder)).toEqual([`${name}.part`, `${name}.part.json`]);
-  // What stays speaks of no address and no credential.
+  // The files that stay hold no address and no credential.
   const journal = await readFile(join(folder, `${name}.part.json`), 'utf8');
   for (const secret of [world.visa, world.service.connection.archiveUser.password, 'X-Amz']) {
     expect(journal + stdout + stderr).not.toContain(secret);
@@ -107,7 +107,7 @@ test.for(forms)('Ctrl-C keeps what is there and says how to go on: $form', async
   expect(kept).toBeGreaterThan(size / 8);
   const before = bytesPassed(faults);
   await download.expectWholeNow(folder, name, download.expected[form], argv, faults.url);
-  // Of a container that is decrypted, the header is read again.
+  // If a container is decrypted on the way, its header is read again.
   expect(bytesPassed(faults) - before).toBeLessThanOrEqual(size - kept + 128 * 1024);
   await faults.stop();
 });

@@ -8,8 +8,8 @@ import { receive } from '../helpers/receive.ts';
 import { Service } from '../helpers/service.ts';
 
 /**
- * The crash points of an export: every AWS call that the consumers make, as recorded from exports, goes wrong in each of
- * five ways. A call that is added to the code is covered without a change here.
+ * The crash points of an export: every AWS call that the consumers make, as recorded from exports, goes wrong in each
+ * of five ways. A call that is added to the code is covered without a change here.
  */
 const datasetId = 'EGAD00000000001';
 const files = [
@@ -19,7 +19,7 @@ const files = [
 const recipient = generateKeyPair();
 let service: Service;
 let broken: BrokenExports;
-/** The containers of an export that nothing disturbed, in the order of `files`. */
+/** The containers of an undisturbed export, in the order of `files`. */
 let expected: readonly Buffer[];
 let plainCalls: readonly string[];
 
@@ -36,7 +36,7 @@ beforeAll(async () => {
 });
 afterAll(() => service?.stop());
 
-test('the export that nothing disturbs is whole, and opens with the key of its recipient alone', async () => {
+test('an undisturbed export is whole, and opens with the key of its recipient alone', async () => {
   for (const [at, { path, size }] of files.entries()) {
     const hash = createHash('sha256');
     for await (const chunk of bytesOf({ path, size })) hash.update(chunk);
@@ -50,18 +50,18 @@ test('every AWS call of an export fails, before and after its effect, or its fun
   expect(plainCalls.length).toBeGreaterThanOrEqual(22);
   const byMessage = [...Map.groupBy(plainCalls, (call) => call.split(':')[0]).values()];
   const runs = await broken.run([
-    // What a function survives happens to all its calls in one export.
+    // Faults that a function survives happen to all its calls in one export.
     ...byMessage.flatMap((calls) => inPlace.map((how) => calls.map((call): Point => ({ call, how })))),
-    // What it does not happens to one delivery after the other.
+    // Faults that it does not survive happen to one delivery after the other.
     ...plainCalls.map((call) => endings.map((how): Point => ({ call, how }))),
   ]);
   for (const run of runs) await expectWhole(run);
   expect(await unfinishedUploads(service)).toEqual([]);
 }, 120_000);
 
-test('so does every call that is made only after a failure', async () => {
+test('every call that is made only after a failure fails, too', async () => {
   const copy = 'large: s3 UploadPartCopy outbox 1';
-  // One function lives to clean up and put its message back; what the other leaves is found by the next.
+  // One function lives to clean up and put its message back. The other one leaves its upload to the next delivery.
   const setbacks: readonly Point[] = [
     { call: copy, how: 'refused' },
     { call: copy, how: 'killed after' },
@@ -83,7 +83,7 @@ test('so does every call that is made only after a failure', async () => {
   });
   const runs = await broken.run(queues);
   for (const run of [...recorded, ...runs]) await expectWhole(run);
-  // Cleaning up that is itself refused is left to the bucket's lifecycle rule.
+  // If the clean-up is refused, the bucket's lifecycle rule does it.
   const refused = queues.findIndex(
     ([setback, point]) => setback?.how === 'refused' && point?.call === abort && point.how === 'refused',
   );

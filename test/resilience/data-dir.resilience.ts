@@ -40,7 +40,7 @@ describe('a data folder', () => {
     await first.stop();
     expect(existsSync(join(dataDir, 'engine.lock'))).toBe(false);
 
-    // A lock of a process that died.
+    // The lock of a process that died.
     writeFileSync(join(dataDir, 'engine.lock'), '999999999');
     const second = await Service.start({ assemblyDir, dataDir });
     const now = second.connection;
@@ -80,7 +80,7 @@ describe('a data folder', () => {
     await second.stop();
   });
 
-  it('that cannot be written, or no assembly, is one sentence', async () => {
+  it('that cannot be written is reported in one sentence; so is a missing assembly', async () => {
     const file = join(folder, 'a-file');
     writeFileSync(file, '');
     await expect(startEngine({ assemblyDir, dataDir: join(file, 'data') })).rejects.toThrow(/cannot be written/);
@@ -89,7 +89,7 @@ describe('a data folder', () => {
     );
   });
 
-  it('and a port that is taken', async () => {
+  it('so is a port that is taken', async () => {
     const engine = await Service.start({ assemblyDir });
     const port = Number(new URL(engine.connection.proxyUrl).port);
     const connectionPath = join(folder, 'connection.json');

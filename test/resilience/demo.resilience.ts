@@ -95,7 +95,7 @@ describe('the demonstration fails, and names the step', () => {
       ...change,
     });
 
-  test('when a body is not the one that was archived', async () => {
+  test('when a body differs from the archived one', async () => {
     const target = localTarget(engine.connection);
     const bodies: Target['bodies'] = {
       location: target.bodies.location,
@@ -115,7 +115,7 @@ describe('the demonstration fails, and names the step', () => {
   });
 });
 
-/** The same bytes, but the first one. */
+/** The same bytes, except the first one. */
 async function* flipped(source: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
   let first = true;
   for await (const chunk of source) {

@@ -78,7 +78,7 @@ describe('the stand-ins for CloudFormation and RDS', () => {
   };
   const on = new UpdateTerminationProtectionCommand({ StackName: stackId, EnableTerminationProtection: true });
 
-  test('let nobody in without the permission', async () => {
+  test('refuse a caller without the permission', async () => {
     const { environment } = service.engine.functions.definition('stage-file');
     const { cloudFormation, rds } = clientsOf({
       accessKeyId: environment['AWS_ACCESS_KEY_ID'] ?? '',

@@ -5,7 +5,7 @@ import { makeTestIssuer } from '../helpers/issuer.ts';
 import { expectProblem, type RawReply, type RawRequest, rawRequest } from '../helpers/raw-http.ts';
 import { basic, Service, until } from '../helpers/service.ts';
 
-/** On whose word: the credentials of list and stream. Beside that, what needs an engine with other settings. */
+/** The credentials of list and stream, and tests that need an engine with other settings. */
 
 let service: Service;
 /** Archive credentials only when presented, URLs that live for a second. */
@@ -45,7 +45,7 @@ function requestExport(): Promise<RawReply> {
 function expectChallenge(reply: RawReply): void {
   const detail = expectProblem(reply, 401, 'unauthenticated').detail;
   expect(detail).toMatch(/visa|archive|Authorization/i);
-  // Alone, or Java's HttpClient would not answer it.
+  // The only challenge: Java's HttpClient does not answer one beside others.
   expect(reply.headers['www-authenticate']).toBe('Basic realm="data-out", charset="UTF-8"');
 }
 
@@ -70,7 +70,7 @@ describe('Secrets Manager, when an administrator calls', () => {
     expect(lenient.calls('export sqs SendMessage')).toBe(0);
   });
 
-  // Takes as long as all attempts of the function together; the other tests of this file run meanwhile.
+  // It takes as long as all attempts of the function together. The other tests of this file run meanwhile.
   afterAll(() => {
     const never = { delayMs: 20_000, drop: true };
     lenient.engine.traffic.addFault(({ action }) => (action === 'SendMessage' ? never : undefined));
@@ -148,7 +148,7 @@ describe('a visa that is refused: 401 on list, stream and HEAD, without a look a
       expect(reply.text).not.toContain(token.length > 20 ? token.slice(0, 20) : token + token);
     }
     expect(await call(`stream/${name}`, bearer, 'HEAD')).toMatchObject({ status: 401, text: '' });
-    // The deny list is read again after a minute, whatever is asked.
+    // The deny list is read again after a minute, whichever call comes then.
     const { 'authorize-outbox secretsmanager GetSecretValue': _denyList, ...looks } = service.engine.traffic.counters();
     expect(looks).toEqual({});
   });

@@ -7,7 +7,7 @@ import { expectProblem, type RawReply, type RawRequest, rawRequest } from '../he
 import { receive } from '../helpers/receive.ts';
 import { basic, Service, until } from '../helpers/service.ts';
 
-/** `POST /export`: everything that is refused is a problem document, and publishes nothing. */
+/** `POST /export`: every refusal is a problem document, and publishes nothing. */
 
 let service: Service;
 const json = { 'Content-Type': 'application/json' };
@@ -52,7 +52,7 @@ function error(status: number, code: string): Fault {
   return { error: { status, code, message: 'secret-cause' } };
 }
 
-/** The document padded with white space to so many bytes. */
+/** The document padded with white space to that many bytes. */
 const padded = (bytes: number) => JSON.stringify(valid).padEnd(bytes);
 const published = () => service.calls('export sqs SendMessage');
 
@@ -72,7 +72,7 @@ describe('before anything was accepted', () => {
       ['an empty header', () => ''],
       ['a wrong password', ({ username }) => encoded(`${username}:wrong`)],
       ['no password', ({ username }) => encoded(`${username}:`)],
-      ['the password and more', (admin) => `${basic(admin).replace(/=+$/, '')}x`],
+      ['the password and one more character', (admin) => `${basic(admin).replace(/=+$/, '')}x`],
       ['an unknown user', ({ password }) => encoded(`nobody:${password}`)],
       ['the user name in capitals', ({ username, password }) => encoded(`${username.toUpperCase()}:${password}`)],
       ['no colon', () => encoded('admin')],

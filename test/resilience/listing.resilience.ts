@@ -71,7 +71,7 @@ describe('an outbox of 2,500 files', () => {
     }
   });
 
-  // What clients in the field do: ask for pages until one is shorter than asked for.
+  // Clients in the field ask for pages until one is shorter than asked for.
   test.each([300, 999, 1000, 1001, 1250, 2499, 2500, 2501, 50_000])(
     'is listed exactly once over pages of %i, each page full but the last',
     async (perPage) => {
@@ -102,13 +102,13 @@ describe('an outbox of 2,500 files', () => {
     },
   );
 
-  test('a page far past the end is empty, and says which it is', async () => {
+  test('a page far past the end is empty, and says its number', async () => {
     for (const page of ['2500', '999999999']) {
       expect(await list(`&page=${page}`)).toEqual({ statusCode: 200, statusText: 'OK', files: [], page });
     }
   });
 
-  test('is asked of S3 only as far as the page goes', async () => {
+  test('S3 is asked only as far as the page goes', async () => {
     service.engine.traffic.resetCounters();
     await list('&per_page=1000');
     expect(service.calls('files s3 ListObjectsV2')).toBe(1);
@@ -146,7 +146,7 @@ describe('an outbox of 2,500 files', () => {
     expect(lines.some(({ line }) => line.includes('reply broke off'))).toBe(true);
   });
 
-  test('S3 failing on its first page: a problem; failing twice: nobody notices', async () => {
+  test('S3 failing on its first page: a problem; failing twice: retries hide it', async () => {
     let failures = Number.POSITIVE_INFINITY;
     const heal = service.engine.traffic.addFault((call) => {
       if (call.caller !== 'files' || call.service !== 's3' || failures === 0) return undefined;
@@ -159,7 +159,7 @@ describe('an outbox of 2,500 files', () => {
     heal();
   });
 
-  test('callers that go away in the middle, and many at once, disturb nobody', async () => {
+  test('callers that go away in the middle, and many at once, do not disturb others', async () => {
     const heal = service.engine.traffic.addFault((call) => (isSecondPage(call) ? { delayMs: 100 } : undefined));
     const gone = await Promise.all(Array.from({ length: 4 }, () => get('?inbox=false', { onText: () => false })));
     for (const reply of gone) expect(reply.complete).toBe(false);
@@ -240,7 +240,7 @@ describe('what is asked wrongly', () => {
   });
 });
 
-// Every user below is asked for the first time: what was right is remembered for a minute.
+// Each user below calls for the first time, because right credentials are remembered for a minute.
 describe('the database under the archive’s credentials', () => {
   const about = (call: AwsCall, username: string) =>
     call.caller === 'authorize-outbox' && call.service === 'rds-data' && JSON.stringify(call.input).includes(username);
@@ -275,7 +275,7 @@ describe('the database under the archive’s credentials', () => {
     const fault = { error: { status: 400, code: 'DatabaseErrorException', message: 'secret-cause; SQLState: 42501' } };
     const heal = service.engine.traffic.addFault((call) => (about(call, 'damaged') ? fault : undefined));
     const reply = await get('?inbox=false', {}, user).finally(heal);
-    // The authorizer failed: of the caller's credentials nothing is known.
+    // The authorizer failed, so nothing is known about the caller's credentials.
     expectProblem(reply, 503, 'temporarily_unavailable');
     expect(reply.text).not.toContain('secret-cause');
   });

@@ -143,7 +143,7 @@ interface Started {
   readonly child: ChildProcess;
   /** Folder for temporary files of its own. */
   readonly temporary: string;
-  /** Where it was started. */
+  /** Its working folder. */
   readonly cwd: string;
   readonly ended: Promise<{ code: number | null; stderr: string }>;
 }
@@ -182,7 +182,7 @@ function descendants(pid: number): number[] {
   return below(pid);
 }
 
-/** Whether a process exists; one that has ended and whose parent has not looked yet does not count. */
+/** Whether a process runs. One that has ended but still has an entry (a zombie) does not count. */
 function isRunning(pid: number): boolean {
   try {
     return !execFileSync('ps', ['-o', 'stat=', '-p', String(pid)], { encoding: 'utf8' }).startsWith('Z');
@@ -244,7 +244,7 @@ describe('bin/start.ts', () => {
     const earlier = await Service.start({ dataDir });
     await earlier.archive('EGAD00000000001', 'notes.txt', 5000);
     await earlier.stop();
-    // All that a process without a mask of its own can have left.
+    // The modes that a process without a mask of its own can have left.
     execFileSync('chmod', ['-R', 'a+rwX', dataDir]);
     const { child, ended } = await start(['--data-dir', dataDir]);
     const running = await connectionIn(join(dataDir, 'connection.json'));
@@ -254,7 +254,7 @@ describe('bin/start.ts', () => {
         (name) => !isOwnersOnly(join(dataDir, name)),
       );
     expect(readdirSync(join(dataDir, 'postgres')).length).toBeGreaterThan(0);
-    // A cache without data, which the database makes anew at any time with a mode of its own.
+    // A cache without data. The database makes it anew at any time, with a mode of its own.
     expect(loose().filter((name) => !name.endsWith('pg_internal.init'))).toEqual([]);
     child.kill('SIGTERM');
     expect(await ended).toEqual({ code: 0, stderr: '' });

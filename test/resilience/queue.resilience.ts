@@ -27,7 +27,7 @@ let subject: string;
 let datasetId: string;
 let datasets = 0;
 let undo: () => void;
-/** Log lines there were before. */
+/** Number of earlier log lines. */
 let logged: number;
 beforeEach(() => {
   subject = randomUUID();
@@ -56,7 +56,7 @@ test('a message that always fails ends in the dead-letter queue after five recei
   await ended(requestId);
   const dead = await deadFileExports();
 
-  // The others were there before the bad ones had been given up.
+  // The others were staged before the bad ones were given up.
   expect(before).toBeLessThan(10);
   const damage = failures().map(({ received, detail }) => {
     const what = /has no body under the key|archive has 99$/.exec(detail)?.[0] ?? detail;
@@ -65,7 +65,7 @@ test('a message that always fails ends in the dead-letter queue after five recei
   expect(damage.sort()).toEqual(
     [1, 2, 3, 4, 5].flatMap((received) => [`${received} archive has 99`, `${received} has no body under the key`]),
   );
-  // The role may list the bucket, so S3 says that the body is not there, and not that it is forbidden.
+  // The role may list the bucket, so S3 says that the body is missing, not that access is denied.
   expect([...statuses]).toEqual([404]);
   expect(dead.map((message) => [message.requestId, message.fileId])).toEqual([
     [requestId, fileIds.get('gone.vcf')],
@@ -152,7 +152,7 @@ test('a body that is replaced while it is copied is not mixed: the next delivery
   undo = onCall(({ action }) => {
     if (action !== 'UploadPart' || !once) return undefined;
     once = false;
-    // The first bytes have been read by now, the rest has not been copied.
+    // By now the first bytes have been read, and the rest has not been copied.
     return { action: () => service.s3.send(new PutObjectCommand({ ...body, Body: replaced })) };
   });
   const requestId = await exported();
@@ -187,7 +187,7 @@ test('a throttled and resuming database is waited for: the message is received o
 
 test('near its time limit a function stops cleanly, and the next delivery stages the file', async () => {
   await archived({ 'a.bam': large });
-  // Staging wants 20 s in hand for whatever it begins.
+  // Staging begins nothing with less than 20 s left.
   limitTime('stage-file', 22);
   undo = onCall(({ action }, { received }) =>
     action === 'UploadPart' && received === 1 ? { delayMs: 2500 } : undefined,
@@ -258,7 +258,7 @@ function limitTime(name: string, seconds = service.engine.functions.definition(n
   service.engine.functions.limitTime(name, seconds);
 }
 
-/** Wait until a request has left a row and nothing is on its way any more; it leaves nothing half done. */
+/** Wait until a request has left a row and no message is on its way. Then nothing is half done. */
 async function ended(requestId: string): Promise<void> {
   await until(
     async () => ((await service.audit(requestId)).length > 0 && (await areQueuesEmpty(service))) || undefined,

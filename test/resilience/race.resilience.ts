@@ -36,7 +36,7 @@ describe('redelivered and duplicated messages: the outbox ends right, each event
   test('the export request and every file export arrive twice, at the same time', async () => {
     const requestId = randomUUID();
     const { connection } = service;
-    // A queue may deliver twice what was sent once; here it does so with everything that the consumer sends.
+    // A queue may deliver a message twice. Here it does so with every message of the consumer.
     undo = service.engine.traffic.addFault(({ caller, action, input }) => {
       if (caller !== 'consume-export' || action !== 'SendMessageBatch') return undefined;
       const QueueUrl = connection.outputs.FileExportsQueueUrl;
@@ -65,7 +65,7 @@ describe('redelivered and duplicated messages: the outbox ends right, each event
       deliveries.add(`${delivery.fileId} ${delivery.received}`);
       if (!isWrite(call) || slow.has(delivery.fileId)) return undefined;
       slow.add(delivery.fileId);
-      // The first delivery stops before its write, until the second one has written.
+      // The first delivery stops before its write until the second one has written.
       return {
         action: async () => {
           await forceVisible(service, delivery);
@@ -108,7 +108,7 @@ describe('two exports of one dataset for one recipient at once: the newer one st
   async function exportTwice(order: Order, olderKey: Uint8Array, newerKey: Uint8Array): Promise<string> {
     const requests: string[] = [];
     const arrived = new Set<string>();
-    /** Both have seen what is there before one of them writes. */
+    /** Both have looked at the outbox before one of them writes. */
     const turn = (fileId: string | undefined, own: number) => async () => {
       if (!arrived.has(`${fileId} ${own === 0 ? 1 : 0}`)) return undefined;
       const first = { 'the older one ends last': 1, 'the newer one ends last': 0, 'both write at once': own }[order];
@@ -171,7 +171,7 @@ async function expectOutbox(requestId: string, privateKey: Uint8Array, notFor?: 
     expect(container.length).toBe(header.length + body.length);
     expect(container.subarray(-body.length).equals(body)).toBe(true);
   }
-  // A delivery whose message another one has settled may still be giving up its upload.
+  // A delivery may still be aborting its upload when another one has settled its message.
   await until(
     async () => ((await unfinishedUploads(service)).length === 0 ? true : undefined),
     'every upload to be finished or given up',

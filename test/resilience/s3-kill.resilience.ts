@@ -22,8 +22,8 @@ import { s3Client } from '../../lib/stores/s3/client.ts';
 import { testClient } from '../helpers/http-handler.ts';
 
 /**
- * The embedded S3 dies again and again while several writers put, complete and delete objects. Whatever it has acknowledged
- * must be there after the next start, byte by byte; what it has not may be there whole or not at all.
+ * The embedded S3 dies again and again while several writers put, complete and delete objects. Every acknowledged write
+ * must be there after the next start, byte by byte. Any other write may be there whole or not at all.
  */
 const Bucket = 'kept';
 const rounds = 12;
@@ -125,7 +125,7 @@ describe('the embedded S3, killed while it writes', () => {
     expect(checked).toBeGreaterThan(100);
   }, 180_000);
 
-  it('keeps no file of what was never finished', async () => {
+  it('keeps no file of an unfinished write', async () => {
     const { process: server, client } = await start();
     const { Contents = [] } = await client.send(new ListObjectsV2Command({ Bucket }));
     for (const { Key } of Contents) await client.send(new DeleteObjectCommand({ Bucket, Key }));

@@ -19,7 +19,7 @@ beforeAll(async () => {
 });
 afterAll(() => service?.stop());
 
-/** As an operator, at the tool; then in functions that have just started, whose list is not the one of a minute ago. */
+/** As an operator, with the tool. Then the functions start anew, so that none uses the list of a minute ago. */
 async function tool(...argv: string[]): Promise<string> {
   const { connectionPath } = service.engine;
   const { exitCode, stdout, stderr } = await opsProcess(['visa', ...argv], { connectionPath });
@@ -103,7 +103,7 @@ test('a denied subject is refused with every visa, a denied passport as a whole'
   expect((await service.direct('metadata/datasets', passport)).status).toBe(401);
 });
 
-test('a function that cannot read the list lets nobody through, and says that it is not for good', async () => {
+test('a function that cannot read the list refuses every caller, as a temporary failure', async () => {
   const visa = await service.visa();
   await service.engine.functions.recycle();
   const heal = service.engine.traffic.addFault((call) => (readsDenyList(call) ? unavailable : undefined));

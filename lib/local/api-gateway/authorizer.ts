@@ -1,5 +1,5 @@
-import { isAllowed, parsePolicy, type Statement } from '../endpoint/iam.ts';
 import { UnsupportedTemplateError } from '../errors.ts';
+import { isAllowed, parsePolicy, type Statement } from '../iam/policy.ts';
 import type { Functions } from '../lambda/functions.ts';
 import { accountId } from '../template/names.ts';
 import { record } from '../template/template.ts';
@@ -9,7 +9,7 @@ import { type GatewayError, gatewayError } from './gateway-response.ts';
 import type { Authorizer, RestApi } from './model.ts';
 import type { Route } from './router.ts';
 
-/** What an authorizer said of a caller. */
+/** An authorizer's answer about a caller. */
 interface Verdict {
   readonly principalId: string;
   readonly statements: readonly Statement[];
@@ -75,7 +75,7 @@ export class AuthorizerRunner {
   }
 }
 
-/** @returns `undefined` for what API Gateway would not take. */
+/** @returns `undefined` for an answer that API Gateway refuses. */
 function readVerdict(payload: unknown): Verdict | undefined {
   const { principalId, policyDocument, context } = record(payload);
   if (typeof principalId !== 'string' || policyDocument === undefined) return undefined;
@@ -93,7 +93,7 @@ function refused(error: GatewayError): Authorization {
   return { ok: false, error };
 }
 
-/** What an authorizer is asked about. */
+/** ARN of the method that a request calls. An authorizer's policy is about such ARNs. */
 export function methodArnOf(api: RestApi, { httpMethod, path }: Pick<ApiRequest, 'httpMethod' | 'path'>): string {
   return `arn:aws:execute-api:${api.region}:${accountId}:${api.id}/${api.stageName}/${httpMethod}${path}`;
 }

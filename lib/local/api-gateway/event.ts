@@ -4,7 +4,7 @@ import { accountId } from '../template/names.ts';
 import type { RestApi } from './model.ts';
 import type { Route } from './router.ts';
 
-/** What API Gateway knows of a request before it does anything with it. */
+/** A request as API Gateway receives it. */
 export interface ApiRequest {
   readonly requestId: string;
   readonly httpMethod: string;

@@ -25,18 +25,18 @@ export interface ExchangeContext {
   readonly throttle: Throttle;
 }
 
-/** What is not documented of API Gateway, and what one machine does without: a test may switch it. */
+/** What AWS does not document, and what one machine does without. A test may change it. */
 export interface GatewayBehaviour {
   /**
-   * What becomes of a function's `Content-Length` on a streamed reply without a body (HEAD, 304). `renamed`: to
-   * `x-amzn-Remapped-Content-Length`, as that of a buffered reply always is; `zero`: that, and 0 in its place.
+   * What happens to a function's `Content-Length` on a streamed reply without a body (HEAD, 304). `renamed`: to
+   * `x-amzn-Remapped-Content-Length`, as always with a buffered reply. `zero`: renamed, and 0 in its place.
    */
   contentLengthWithoutBody: 'kept' | 'dropped' | 'renamed' | 'zero';
-  /** Whether the limits of the template count. A person at one machine wants none. */
+  /** Whether the template's throttling limits apply. One machine usually needs none. */
   throttles: boolean;
 }
 
-/** What became of one request, for the access log. */
+/** The outcome of one request, for the access log. */
 export interface ExchangeResult {
   readonly resourcePath?: string | undefined;
   readonly principalId?: string | undefined;
@@ -103,14 +103,19 @@ export async function serve(
   return { resourcePath: method.resourcePath, principalId };
 }
 
-async function integrateBuffered(
-  { api, functions }: ExchangeContext,
+/**
+ * Invoke the function and send its reply. @returns the error in place of a reply; `undefined` when the reply is sent
+ */
+type Integration = (
+  context: ExchangeContext,
   request: ApiRequest,
-  { method }: Route,
+  route: Route,
   event: unknown,
   incoming: IncomingMessage,
   response: ServerResponse,
-): Promise<GatewayError | undefined> {
+) => Promise<GatewayError | undefined>;
+
+const integrateBuffered: Integration = async ({ api, functions }, request, { method }, event, incoming, response) => {
   const result = await within(method.timeoutMs, functions.invoke(method.functionArn, event));
   if (!result) return gatewayError('INTEGRATION_TIMEOUT');
   if (!result.ok && result.error.errorType === 'RequestTooLargeException') return gatewayError('REQUEST_TOO_LARGE');
@@ -124,21 +129,21 @@ async function integrateBuffered(
     decodeBody(parsed, api, request),
   );
   return undefined;
-}
+};
 
-async function integrateStreamed(
-  { functions, behaviour }: ExchangeContext,
-  request: ApiRequest,
-  { method }: Route,
-  event: unknown,
-  incoming: IncomingMessage,
-  response: ServerResponse,
-): Promise<GatewayError | undefined> {
+const integrateStreamed: Integration = async (
+  { functions, behaviour },
+  request,
+  { method },
+  event,
+  incoming,
+  response,
+) => {
   const until = Date.now() + method.timeoutMs;
   const chunks = functions.invokeStreaming(method.functionArn, event);
   const start = await within(method.timeoutMs, readStreamedReply(chunks));
   if (typeof start !== 'object') {
-    // Ends the reading, not the invocation.
+    // This ends the reading, not the invocation.
     void chunks.return();
     if (start === undefined) return gatewayError('INTEGRATION_TIMEOUT');
     // A function that does not begin with metadata and eight NUL bytes is a 500 (APIGW response-transfer-mode-lambda).
@@ -147,7 +152,7 @@ async function integrateStreamed(
   const hasBody = incoming.method !== 'HEAD' && start.status !== 304;
   const headers = hasBody ? start.headers : contentLength(start.headers, behaviour.contentLengthWithoutBody);
   sendHead(response, start.status, withRequestId(headers, request));
-  // The client hears them before the first byte, also of a reply that breaks off before it.
+  // The client gets the headers even if the reply breaks off before its first byte.
   response.flushHeaders();
   const limit = setTimeout(() => breakConnection(response), until - Date.now());
   try {
@@ -163,7 +168,7 @@ async function integrateStreamed(
     void chunks.return();
   }
   return undefined;
-}
+};
 
 /** Write with back-pressure. @throws Error when the client has gone. */
 async function write(response: ServerResponse, chunk: Uint8Array): Promise<void> {
@@ -180,7 +185,7 @@ async function write(response: ServerResponse, chunk: Uint8Array): Promise<void>
   });
 }
 
-/** What was written so far arrives; then the client sees that the reply is not whole. */
+/** What was written so far arrives. Then the client sees that the reply is not whole. */
 function breakConnection(response: ServerResponse): void {
   response.socket?.destroySoon();
 }
@@ -194,7 +199,7 @@ async function reply(
 ): Promise<void> {
   const isHead = incoming.method === 'HEAD';
   const sent = isHead ? '' : body;
-  // Counted by API Gateway itself, also of a reply to HEAD.
+  // API Gateway counts the length itself, also of a reply to HEAD.
   sendHead(response, status, { ...headers, 'Content-Length': String(Buffer.byteLength(sent)) });
   await writeBody(response, sent);
 }
@@ -220,7 +225,7 @@ function withRequestId(headers: ProxyReply['headers'], { requestId }: ApiRequest
   return { 'x-amzn-RequestId': requestId, ...headers };
 }
 
-/** Bytes only if the API lists the type that the client accepts first; else the base64 text goes out as it is. */
+/** Decoded only if the API lists the type that the client accepts first. Otherwise the base64 text is sent as it is. */
 function decodeBody({ body, isBase64Encoded }: ProxyReply, api: RestApi, request: ApiRequest): string | Uint8Array {
   const accepted = parameterOf(request, 'header.Accept')?.split(',')[0];
   return isBase64Encoded && matchesMediaType(api.binaryMediaTypes, accepted) ? Buffer.from(body, 'base64') : body;
@@ -236,7 +241,7 @@ function matchesMediaType(patterns: readonly string[], header: string | undefine
   );
 }
 
-/** The result, or `undefined` when it takes longer; the invocation itself goes on. */
+/** The result, or `undefined` when it takes longer. The invocation itself goes on. */
 async function within<T>(milliseconds: number, result: Promise<T>): Promise<T | undefined> {
   const { promise: late, resolve } = Promise.withResolvers<undefined>();
   const timer = setTimeout(() => resolve(undefined), milliseconds);

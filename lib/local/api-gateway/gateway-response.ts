@@ -1,13 +1,13 @@
 import type { GatewayResponse, RestApi } from './model.ts';
 
-/** A reply that API Gateway gives itself. */
+/** An error that API Gateway answers by itself. */
 export interface GatewayError {
   readonly type: string;
   readonly status: number;
   readonly message: string;
   /** `$context.error.validationErrorString`. */
   readonly validationError?: string;
-  /** `$context.authorizer.…`: what the authorizer said along with its refusal. */
+  /** `$context.authorizer.…`: what the authorizer said with its refusal. */
   readonly authorizer?: Readonly<Record<string, unknown>>;
 }
 

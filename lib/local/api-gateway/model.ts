@@ -1,7 +1,8 @@
 import { UnsupportedTemplateError } from '../errors.ts';
+import { glob } from '../iam/policy.ts';
 import type { Deployment } from '../template/deployment.ts';
 import { accountId, shortName } from '../template/names.ts';
-import { list, optionalNumber, optionalText, type Resource, record, text } from '../template/template.ts';
+import { list, optionalNumber, optionalText, type Resource, record, text, whereOf } from '../template/template.ts';
 
 /** A REST API as the template describes it. */
 export interface RestApi {
@@ -61,7 +62,10 @@ export interface GatewayResponse {
 
 const defaultTimeoutMs = 29_000;
 
-/** The REST APIs of the template. @throws UnsupportedTemplateError for what would behave differently when deployed. */
+/**
+ * The REST APIs of the template. @throws UnsupportedTemplateError for a part that would behave differently when
+ * deployed.
+ */
 export function readApis(deployment: Deployment): readonly RestApi[] {
   return deployment.resources('AWS::ApiGateway::RestApi').map((api) => {
     const ofApi = (type: string) =>
@@ -189,7 +193,7 @@ function readRequiredParameters(method: Resource, ofApi: OfApi, where: string): 
 function readGatewayResponse(resource: Resource): GatewayResponse {
   const headers = Object.entries(record(resource.property('ResponseParameters'))).map(([name, value]) => {
     const header = /^gatewayresponse\.header\.(.+)$/.exec(name)?.[1];
-    // Documented are literals in quotes and `method.request.…`, which no template of this service uses.
+    // A value is a literal in quotes, or `method.request.…`, which no template of this service uses.
     const literal = /^'([^']*)'$/.exec(String(value))?.[1];
     if (header === undefined || literal === undefined) {
       throw new UnsupportedTemplateError(whereOf(resource), `${name} cannot be set to ${String(value)}`);
@@ -210,18 +214,9 @@ function checkPermission(functionArn: string, sourceArn: string, where: string, 
     return (
       permission.property('FunctionName') === functionArn &&
       permission.property('Principal') === 'apigateway.amazonaws.com' &&
-      (source === undefined || covers(source, sourceArn))
+      (source === undefined || glob(source).test(sourceArn))
     );
   });
   if (!permitted)
     throw new UnsupportedTemplateError(where, `API Gateway may not invoke ${functionArn} for ${sourceArn}`);
-}
-
-function covers(pattern: string, arn: string): boolean {
-  const source = pattern.replace(/[.+^${}()|[\]\\]/g, '\\$&').replaceAll('*', '.*');
-  return new RegExp(`^${source}$`).test(arn);
-}
-
-function whereOf({ stackName, logicalId }: Resource): string {
-  return `${stackName}/${logicalId}`;
 }

@@ -38,14 +38,14 @@ export function readProxyReply(payload: unknown): ProxyReply | undefined {
 export interface StreamedReply {
   readonly status: number;
   readonly headers: Readonly<Record<string, string | readonly string[]>>;
-  /** What came with the metadata already; the rest is still in the stream. */
+  /** Bytes of the body that came with the metadata. The rest is still in the stream. */
   readonly firstBytes: Uint8Array;
 }
 
 /**
  * Read the metadata of a streamed reply: JSON, then eight NUL bytes. What follows stays in `chunks`.
  *
- * @returns `malformed` when it does not begin like this, `failed` when the function did.
+ * @returns `malformed`: it does not begin like this. `failed`: the function failed.
  */
 export async function readStreamedReply(
   chunks: AsyncIterator<Uint8Array, void, void>,
@@ -79,7 +79,7 @@ function readHeaders(reply: Readonly<Record<string, unknown>>): Record<string, s
     if (typeof value === 'object') return undefined;
     add(name, String(value));
   }
-  // A name in both: the values of the second count (developer guide, Lambda proxy integrations).
+  // If a name is in both, the values of the second count (developer guide, Lambda proxy integrations).
   for (const [name, values] of Object.entries(record(multiple))) {
     if (!Array.isArray(values)) return undefined;
     add(name, values.map(String));

@@ -7,7 +7,7 @@ export interface Route {
 }
 
 /**
- * The method that serves a path; literal segments win over parameters, and those over greedy ones.
+ * The method that serves a path. Literal segments win over parameters, and parameters over greedy ones.
  *
  * @param path raw, without the stage, beginning with a slash.
  * @returns `undefined` when there is none, which API Gateway calls a missing authentication token.
@@ -54,7 +54,7 @@ function compare(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0;
 }
 
-/** What is no valid percent-encoding stays as it is. */
+/** A segment with invalid percent-encoding stays as it is. */
 function decode(segment: string): string {
   try {
     return decodeURIComponent(segment);

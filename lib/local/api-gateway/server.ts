@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import { refuseForeign } from '../http.ts';
+import { refuseForeign, stopServer } from '../http.ts';
 import type { Functions } from '../lambda/functions.ts';
 import { listen } from '../listen.ts';
 import { AuthorizerRunner } from './authorizer.ts';
@@ -22,7 +22,7 @@ export interface ApiServices {
 export interface ApiServer {
   /** Without stage and final slash. */
   readonly url: string;
-  /** Serve from now on; until then callers wait. */
+  /** Serve from now on. Until then callers wait. */
   open(services: ApiServices): void;
   stop(): Promise<void>;
 }
@@ -53,11 +53,7 @@ export async function listenForApi(ports: readonly number[]): Promise<ApiServer>
   return {
     url: `http://127.0.0.1:${port}`,
     open: opened.resolve,
-    async stop() {
-      const closed = new Promise((resolve) => server.close(resolve));
-      server.closeAllConnections();
-      await closed;
-    },
+    stop: () => stopServer(server),
   };
 }
 

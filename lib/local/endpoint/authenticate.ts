@@ -1,4 +1,4 @@
-import type { Credentials, Principal } from './credentials.ts';
+import type { Credentials, Principal } from '../iam/credentials.ts';
 import { AwsError, type AwsService } from './errors.ts';
 import { parseSignature, type Signature, type SignedRequest, signedAt, verifySignature } from './sigv4.ts';
 
@@ -61,7 +61,10 @@ export function authenticate(request: SignedRequest, credentials: Credentials, n
   };
 }
 
-/** Who has a presigned URL may not change the request by a header of S3 (S3 API reference, SigV4 query parameters). */
+/**
+ * The holder of a presigned URL may not change the request by a header of S3 (S3 API reference, SigV4 query
+ * parameters).
+ */
 function refuseUnsignedHeaders({ headers }: SignedRequest, { signedHeaders }: Signature): void {
   const unsigned = Object.keys(headers).filter((name) => name.startsWith('x-amz-') && !signedHeaders.includes(name));
   if (unsigned.length === 0) return;

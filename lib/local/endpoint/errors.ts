@@ -1,12 +1,12 @@
 import { randomUUID } from 'node:crypto';
 
-/** Services behind the front, by the name in a signature's scope. */
+/** Services behind the endpoint, by the name in a signature's scope. */
 export type AwsService = 's3' | 'sqs' | 'rds-data' | 'secretsmanager' | 'cloudformation' | 'rds' | 'lambda';
 
-/** Those that answer in XML, and call a missing permission `AccessDenied` (403). */
+/** The services that answer in XML. They call a missing permission `AccessDenied` (403). */
 export const xmlServices: ReadonlySet<AwsService> = new Set(['s3', 'cloudformation', 'rds']);
 
-/** A refusal, before it takes the form of a service. */
+/** A refusal. {@link errorReply} gives it the form of its service. */
 export class AwsError extends Error {
   readonly status: number;
   readonly code: string;
@@ -35,7 +35,7 @@ export interface AwsReply {
   readonly body: string;
 }
 
-/** Give an error the form in which its service sends errors. */
+/** An error in the form in which the service sends errors. */
 export function errorReply(service: AwsService, { status, code, message, details, headers }: AwsError): AwsReply {
   const requestId = randomUUID();
   switch (service) {

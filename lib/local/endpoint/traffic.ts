@@ -1,6 +1,6 @@
 import type { AwsService } from './errors.ts';
 
-/** One call of an AWS service, as the front has understood it. */
+/** One call of an AWS service, as the endpoint has understood it. */
 export interface AwsCall {
   /** Short name of the function, `operator`, or `presigned` for a presigned URL. */
   readonly caller: string;
@@ -21,12 +21,12 @@ export interface AwsCall {
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
 }
 
-/** What a test lets go wrong with a call. */
+/** A fault that a test gives to a call. */
 export interface Fault {
-  /** `before` (default): the call has no effect. `after`: it has its effect, the answer is replaced or lost. */
+  /** `before` (default): the call has no effect. `after`: it has its effect, and its answer is replaced or lost. */
   readonly when?: 'before' | 'after';
   readonly delayMs?: number;
-  /** Done at that moment and waited for; without `error` and `drop` the call goes on as if nothing had been. */
+  /** Run and awaited at that moment. Without `error` and `drop` the call then goes on as usual. */
   readonly action?: () => unknown;
   /** Answer with this error. */
   readonly error?: { readonly status: number; readonly code: string; readonly message?: string };
@@ -37,7 +37,7 @@ export interface Fault {
 /** Returns the fault for a call, or `undefined` for none. */
 export type FaultRule = (call: AwsCall) => Fault | undefined;
 
-/** Called when a call is over; `status` 0: the connection broke. */
+/** Called when a call is over. `status` is 0 if the connection broke. */
 export type CallListener = (call: AwsCall, status: number) => void;
 
 /** Bytes are those of the bodies, without headers. */
@@ -47,13 +47,13 @@ export interface Counter {
   bytesOut: number;
 }
 
-/** What goes through the AWS front: counted, observed, and broken on purpose. */
+/** Counts the calls of the AWS endpoint, lets a test observe them, and breaks them on purpose. */
 export class Traffic {
   readonly #counters = new Map<string, Counter>();
   readonly #rules = new Set<FaultRule>();
   readonly #listeners = new Set<CallListener>();
 
-  /** Break calls from now on. @returns a function that takes the rule back. */
+  /** Break calls from now on. @returns a function that removes the rule. */
   addFault(rule: FaultRule): () => void {
     this.#rules.add(rule);
     return () => this.#rules.delete(rule);
@@ -70,7 +70,7 @@ export class Traffic {
     return Object.fromEntries([...this.#counters].map(([key, counter]) => [key, { ...counter }]));
   }
 
-  /** All bodies that one caller sent or received. @param service all services when absent. */
+  /** Bytes of all bodies that one caller sent or received. @param service all services when absent. */
   bytesOf(caller: string, service?: AwsService): number {
     let bytes = 0;
     for (const [key, { bytesIn, bytesOut }] of this.#counters) {
@@ -83,7 +83,7 @@ export class Traffic {
     this.#counters.clear();
   }
 
-  /** For the front: the counter of a call. */
+  /** For the endpoint: the counter of a call. */
   counterOf({ caller, service, action }: AwsCall): Counter {
     const key = `${caller} ${service} ${action}`;
     const counter = this.#counters.get(key) ?? { calls: 0, bytesIn: 0, bytesOut: 0 };
@@ -91,7 +91,7 @@ export class Traffic {
     return counter;
   }
 
-  /** For the front: the first fault that a rule has for this call. */
+  /** For the endpoint: the fault of the first rule that has one for this call. */
   faultFor(call: AwsCall): Fault | undefined {
     for (const rule of this.#rules) {
       const fault = rule(call);
@@ -100,7 +100,7 @@ export class Traffic {
     return undefined;
   }
 
-  /** For the front: tell that a call is over. */
+  /** For the endpoint: tell that a call is over. */
   ended(call: AwsCall, status: number): void {
     for (const listener of this.#listeners) listener(call, status);
   }

@@ -1,13 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { customerKeys } from '../endpoint/customer-keys.ts';
-import { isAllowed } from '../endpoint/iam.ts';
 import { EngineError, UnsupportedTemplateError } from '../errors.ts';
-import { type ReceivedMessage, succeeded, toRecord } from '../sqs/create-queues.ts';
+import { isAllowed } from '../iam/policy.ts';
+import { keyUses } from '../kms/key-uses.ts';
 import type { QueueServer } from '../sqs/queue-server.ts';
 import { shortestVisibility } from '../sqs/sqs.ts';
 import type { Deployment } from '../template/deployment.ts';
-import { list, optionalNumber, type Resource, record, text } from '../template/template.ts';
+import { list, optionalNumber, type Resource, record, text, whereOf } from '../template/template.ts';
 import type { Functions } from './functions.ts';
+import { type ReceivedMessage, succeeded, toRecord } from './sqs-event.ts';
 
 /** One event-source mapping from a queue to a function. */
 interface Mapping {
@@ -24,10 +24,10 @@ interface Mapping {
 const pollSeconds = 1;
 /** Lambda polls with five concurrent batches to begin with. */
 const defaultConcurrency = 5;
-/** What Lambda itself needs to poll in a function's name. */
+/** Permissions that Lambda needs to poll in a function's name. */
 const pollActions = ['sqs:ReceiveMessage', 'sqs:DeleteMessage', 'sqs:GetQueueAttributes'];
 
-/** Lambda's side of SQS: polls queues, invokes functions, deletes what they have handled. */
+/** Lambda's side of SQS: polls queues, invokes functions, deletes the messages that they have handled. */
 export class EventSources {
   readonly #queueServer: QueueServer;
   readonly #functions: Functions;
@@ -45,7 +45,7 @@ export class EventSources {
   }
 
   /**
-   * Stop polling; messages in flight become visible again soon, for the next start.
+   * Stop polling. Messages in flight become visible again soon, for the next start.
    *
    * @param afterPolling called when nothing is received any more, to end the invocations.
    */
@@ -96,7 +96,7 @@ export class EventSources {
         MessageAttributeNames: ['All'],
       });
     } catch {
-      // A queue that was deleted meanwhile, or a queue server that is going away: as Lambda does it, try again.
+      // The queue was deleted meanwhile, or the queue server is stopping. Try again, as Lambda does.
       if (!this.#stopping) await sleep(pollSeconds * 1000);
       return {};
     }
@@ -105,7 +105,7 @@ export class EventSources {
   async #process(mapping: Mapping, messages: readonly ReceivedMessage[]): Promise<void> {
     const Records = messages.map((message) => toRecord(message, mapping.queueArn, this.#region));
     const result = await this.#functions.invoke(mapping.functionArn, { Records });
-    // What was killed by stop() is given back there.
+    // stop() gives back the messages of the invocations that it kills.
     if (this.#stopping && !result.ok) return;
     const done = !result.ok ? [] : mapping.reportsFailures ? succeeded(messages, result.payload) : messages;
     for (const { ReceiptHandle } of done) {
@@ -129,7 +129,7 @@ function readMappings(deployment: Deployment, functions: Functions): readonly Ma
 }
 
 function readMapping(resource: Resource, deployment: Deployment, functions: Functions): Mapping {
-  const where = `${resource.stackName}/${resource.logicalId}`;
+  const where = whereOf(resource);
   const queueArn = text(resource, 'EventSourceArn');
   const queue = deployment.resources('AWS::SQS::Queue').find((candidate) => candidate.attribute('Arn') === queueArn);
   if (!queue) throw new UnsupportedTemplateError(where, `the event source ${queueArn} is no queue of the template`);
@@ -140,7 +140,7 @@ function readMapping(resource: Resource, deployment: Deployment, functions: Func
   if (!lambda) throw new UnsupportedTemplateError(where, `there is no function ${target}`);
   const definition = functions.definition(lambda.attribute('Arn'));
   const polling = pollActions.map((action) => ({ action, resource: queueArn }));
-  const needed = [...polling, ...customerKeys(deployment)('sqs', 'ReceiveMessage', polling)];
+  const needed = [...polling, ...keyUses(deployment)('sqs', 'ReceiveMessage', polling)];
   const refused = needed.find((permission) => !isAllowed(definition.principal.statements, permission));
   if (refused) throw new UnsupportedTemplateError(where, `the role of ${definition.name} lacks ${refused.action}`);
   if (definition.timeoutSeconds > (optionalNumber(queue, 'VisibilityTimeout') ?? 30)) {

@@ -1,13 +1,13 @@
 import { cpSync, existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { trustedIssuersFile } from '../../contract/environment.ts';
-import type { Credentials, Principal } from '../endpoint/credentials.ts';
-import { parsePolicy, type Statement } from '../endpoint/iam.ts';
 import { UnsupportedTemplateError } from '../errors.ts';
+import type { Credentials, Principal } from '../iam/credentials.ts';
+import { parsePolicy, type Statement } from '../iam/policy.ts';
 import type { Stack } from '../template/assembly.ts';
 import type { Deployment } from '../template/deployment.ts';
 import { accountId, shortName } from '../template/names.ts';
-import { list, optionalNumber, type Resource, record, text } from '../template/template.ts';
+import { list, optionalNumber, type Resource, record, text, whereOf } from '../template/template.ts';
 import { workerVariables } from './worker-protocol.ts';
 
 /** One function of the template, ready to run. */
@@ -27,18 +27,18 @@ export interface DefinitionContext {
   readonly credentials: Credentials;
   /** Folder in which every function gets its own task root. */
   readonly tasksDir: string;
-  /** URL of the AWS front. */
+  /** URL of the AWS endpoint. */
   readonly endpoint: string;
   /** The trusted issuers' file for this machine, given the one in the bundle. */
   readonly trustedIssuers: (bundled: string) => string;
-  /** Added to, and winning over, the template's variables. */
+  /** Added to the template's variables. They win over variables of the same name. */
   readonly extraEnvironment: Readonly<Record<string, string>>;
 }
 
 /** Runtimes whose bundles this engine's own Node.js runs. */
 const runtimes = new Set(['nodejs22.x', 'nodejs24.x']);
 
-/** Define the functions of the template, but those that only serve CloudFormation's custom resources. */
+/** Define the functions of the template, except those that only serve CloudFormation's custom resources. */
 export function defineFunctions(context: DefinitionContext): readonly FunctionDefinition[] {
   const { deployment } = context;
   const providers = new Set(deployment.resources('Custom::Trigger').map((trigger) => trigger.property('ServiceToken')));
@@ -55,7 +55,7 @@ export function defineFunctions(context: DefinitionContext): readonly FunctionDe
 }
 
 function define(resource: Resource, context: DefinitionContext): FunctionDefinition {
-  const where = `${resource.stackName}/${resource.logicalId}`;
+  const where = whereOf(resource);
   const runtime = text(resource, 'Runtime');
   if (!runtimes.has(runtime)) throw new UnsupportedTemplateError(where, `runtime ${runtime} cannot be run locally`);
   const name = shortName(resource.path);
@@ -83,7 +83,7 @@ function define(resource: Resource, context: DefinitionContext): FunctionDefinit
 function statementsOf(roleArn: string, deployment: Deployment): readonly Statement[] {
   const role = deployment.resources('AWS::IAM::Role').find((candidate) => candidate.attribute('Arn') === roleArn);
   if (!role) throw new UnsupportedTemplateError(roleArn, 'the role is not in the template');
-  const where = `${role.stackName}/${role.logicalId}`;
+  const where = whereOf(role);
   const inline = list(role.property('Policies')).map((policy) => record(policy)['PolicyDocument']);
   const attached = ['AWS::IAM::Policy', 'AWS::IAM::ManagedPolicy']
     .flatMap((type) => deployment.resources(type))

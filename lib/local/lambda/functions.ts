@@ -6,8 +6,8 @@ import type { FunctionError } from './worker-protocol.ts';
 /** Lambda's limit for a synchronous request or a buffered reply, in bytes. */
 export const payloadLimit = 6 * 1024 * 1024;
 /** Lambda's limit for a streamed reply, in bytes. */
-export const streamLimit = 200 * 1024 * 1024;
-/** Execution environments that one function may have on one machine; more invocations wait. */
+const streamLimit = 200 * 1024 * 1024;
+/** Execution environments that one function may have on one machine. More invocations than that wait. */
 const workersPerFunction = 4;
 
 /** Result of a buffered invocation. `durationMs` counts without waiting and initialisation. */
@@ -19,7 +19,7 @@ export type InvocationResult =
 export interface Invocation {
   /** JSON. */
   readonly event: string;
-  /** End its execution environment at once, as when the machine under it fails. */
+  /** End its execution environment at once, as if the machine under it failed. */
   kill(): void;
 }
 
@@ -80,8 +80,8 @@ export class Functions {
   }
 
   /**
-   * Invoke with a streamed reply, chunk by chunk. It throws when the function fails, or sends more than 200 MB. A reader
-   * that leaves does not end the invocation: the rest is dropped.
+   * Invoke with a streamed reply, chunk by chunk. It throws when the function fails or sends more than 200 MB. If the
+   * reader leaves, the invocation goes on and the rest of the reply is dropped.
    */
   async *invokeStreaming(name: string, event: unknown): AsyncGenerator<Uint8Array, void, void> {
     const arrived: { readonly data: Uint8Array; readonly taken: () => void }[] = [];
@@ -104,7 +104,7 @@ export class Functions {
     let sent = 0;
     try {
       while (!outcome || arrived.length > 0) {
-        // It stays in the list while it is read, so that a reader that leaves then does not keep the function waiting.
+        // It stays in the list while it is read. A reader that leaves then does not keep the function waiting.
         const [chunk] = arrived;
         if (chunk) {
           sent += chunk.data.byteLength;
@@ -126,7 +126,7 @@ export class Functions {
     if (outcome.type === 'result') yield Buffer.from(outcome.payload);
   }
 
-  /** @param requestId as Lambda gives it to the handler. @returns `undefined` when it is over, or never was. */
+  /** @param requestId as Lambda gives it to the handler. @returns `undefined` when it is over or unknown. */
   invocation(requestId: string): Invocation | undefined {
     for (const pool of this.#pools.values()) {
       const found = pool.running.get(requestId);
@@ -135,7 +135,7 @@ export class Functions {
     return undefined;
   }
 
-  /** Give up the execution environments that wait for work, as Lambda may at any time: what comes next starts cold. */
+  /** End the idle execution environments, as Lambda may at any time. The next invocation starts cold. */
   async recycle(): Promise<void> {
     await Promise.all([...this.#pools.values()].map((pool) => pool.recycle()));
   }

@@ -1,23 +1,27 @@
 import { randomUUID } from 'node:crypto';
+import type { BufferedService } from '../endpoint/buffered-service.ts';
 import { AwsError, type AwsReply } from '../endpoint/errors.ts';
-import type { JsonService } from '../endpoint/json-service.ts';
 import { type Functions, payloadLimit } from './functions.ts';
 
 /** `POST /2015-03-31/functions/{FunctionName}/invocations`, the name or the ARN percent-encoded. */
 const invocations = /^\/2015-03-31\/functions\/([^/]+)\/invocations$/;
 
 /** Lambda's own API as far as functions call each other: synchronous invocations of the latest version. */
-export function lambdaService(functions: Functions): JsonService {
+export function lambdaService(functions: Functions): BufferedService {
   return {
     parse(path, headers, body, query) {
       const name = invocations.exec(path)?.[1];
       if (name === undefined) throw new AwsError(404, 'UnknownOperationException', `no operation ${path}`);
       const type = headers['x-amz-invocation-type'] ?? 'RequestResponse';
       if (type !== 'RequestResponse' || query !== '') {
-        throw new AwsError(400, 'InvalidParameterValueException', 'the local Lambda invokes synchronously, no version');
+        throw new AwsError(
+          400,
+          'InvalidParameterValueException',
+          'the local Lambda knows only synchronous calls of the latest version',
+        );
       }
       if (headers['x-amz-log-type'] === 'Tail') {
-        throw new AwsError(400, 'InvalidParameterValueException', 'the local Lambda sends no log along');
+        throw new AwsError(400, 'InvalidParameterValueException', 'the local Lambda does not return logs');
       }
       if (body.byteLength > payloadLimit) {
         throw new AwsError(413, 'RequestTooLargeException', 'the request payload is larger than 6 MB');
@@ -31,7 +35,7 @@ export function lambdaService(functions: Functions): JsonService {
       const headers = { 'content-type': 'application/json', 'x-amzn-requestid': randomUUID() };
       return result.ok
         ? reply({ ...headers, 'x-amz-executed-version': '$LATEST' }, result.payload)
-        : // Lambda says Unhandled of every error since its runtimes speak one protocol.
+        : // Lambda reports every error of a function as Unhandled.
           reply({ ...headers, 'x-amz-function-error': 'Unhandled' }, result.error);
     },
   };
@@ -50,7 +54,7 @@ function arnOf(functions: Functions, name: string): string {
   }
 }
 
-/** @throws AwsError when it is no JSON. An empty one is an empty object. */
+/** An empty body is an empty object. @throws AwsError InvalidRequestContentException when it is no JSON */
 function eventOf(body: Uint8Array): unknown {
   const text = Buffer.from(body).toString('utf8');
   try {

@@ -11,12 +11,12 @@ export function isStreaming(handler: object): boolean {
   return streaming in handler;
 }
 
-/** Send one chunk; resolves when there is room for the next. */
+/** Send one chunk. The promise resolves when there is room for the next. */
 type SendChunk = (data: Uint8Array) => Promise<void>;
 
 /** The response stream of a streaming handler. */
 export class ResponseStream extends Writable {
-  /** Resolves when the stream has ended and everything was sent; rejects when it was destroyed with an error. */
+  /** Resolves when the stream has ended and everything was sent. Rejects when it was destroyed with an error. */
   readonly completed: Promise<void>;
   readonly #send: SendChunk;
   #prelude: Uint8Array | undefined;
@@ -34,14 +34,14 @@ export class ResponseStream extends Writable {
 
   setContentType(_contentType: string): void {}
 
-  /** For {@link HttpResponseStream}. As in Lambda's runtime it goes out with the first write, and not without one. */
+  /** For {@link HttpResponseStream}. It is sent with the first write, as in Lambda's runtime, and never without one. */
   setPrelude(prelude: Uint8Array): void {
     this.#prelude = prelude;
   }
 
   /**
-   * In Lambda's runtime the stream is a request to its API. When a function destroys it, the request fails, and with it two
-   * promises that no code waits for: the process ends. When a handler throws, the runtime itself ends the stream.
+   * In Lambda's runtime the stream is a request to Lambda's API. If a function destroys it, the request fails and two
+   * promises reject that no code awaits: the process ends. If a handler throws, the runtime itself ends the stream.
    */
   override _destroy(error: Error | null, callback: (error?: Error | null) => void): void {
     if (!this.writableFinished) void Promise.reject(error ?? new Error('socket hang up'));

@@ -1,5 +1,5 @@
 /**
- * The tracing header of an invocation, as Lambda puts it into `_X_AMZN_TRACE_ID` and the SDK sends it with every call.
+ * The tracing header of an invocation. Lambda puts it into `_X_AMZN_TRACE_ID`, and the SDK sends it with every call.
  * Its root is made of the request id here, so that a call can be traced to the invocation that makes it.
  *
  * @param requestId UUID of the invocation
@@ -9,7 +9,7 @@ export function traceHeader(requestId: string): string {
   return `Root=1-${digits.slice(0, 8)}-${digits.slice(8)};Sampled=0`;
 }
 
-/** Request id in a tracing header; `undefined` for a header of another origin, or none. */
+/** Request id in a tracing header. `undefined`: there is no header, or it is of another origin. */
 export function invocationOf(header: string | string[] | undefined): string | undefined {
   const [, first, rest = ''] = /^Root=1-([0-9a-f]{8})-([0-9a-f]{24});/.exec(String(header)) ?? [];
   return first && [first, rest.slice(0, 4), rest.slice(4, 8), rest.slice(8, 12), rest.slice(12)].join('-');

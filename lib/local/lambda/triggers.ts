@@ -4,8 +4,8 @@ import { text } from '../template/template.ts';
 import type { Functions } from './functions.ts';
 
 /**
- * Invoke the functions that run once at deployment, in template order (in which the CDK writes them by dependency). One
- * that fails would roll the deployment back: the engine does not start.
+ * Invoke the functions that run once at deployment, in template order: the CDK writes them by dependency. A failure
+ * would roll a deployment back, so the engine does not start.
  */
 export async function runTriggers(deployment: Deployment, functions: Functions): Promise<void> {
   for (const trigger of deployment.resources('Custom::Trigger')) {

@@ -13,8 +13,8 @@ import {
 } from './worker-protocol.ts';
 
 /**
- * Entry point of the process in which one function runs, as Lambda's Node.js runtime does it: load the bundle once, then
- * one invocation after another. A process and not a thread: environment, memory limit, exit code and death are the
+ * Entry point of the process in which one function runs, as Lambda's Node.js runtime does it: load the bundle once,
+ * then one invocation after another. A process and not a thread: environment, memory limit, exit code and death are the
  * function's own.
  */
 type Handler = (event: unknown, ...rest: unknown[]) => Promise<unknown>;
@@ -24,14 +24,14 @@ const functionArn = env[workerVariables.functionArn];
 delete process.env[workerVariables.functionArn];
 
 const post = (message: FromWorker) => process.send?.(message);
-/** Beside the messages, because those copy every byte several times. */
+/** The bytes of replies have a pipe of their own, because messages copy every byte several times. */
 const replies = new Socket({ fd: replyDescriptor, readable: false, writable: true });
 let invoke: (message: ToWorker) => Promise<void> = async () => {};
 /** Bytes of the streamed reply so far. */
 let bytes = 0;
 
 Object.assign(globalThis, { awslambda: { streamifyResponse, HttpResponseStream } });
-// A signal at the terminal reaches the whole group; the engine decides the order in which things stop.
+// A signal at the terminal reaches the whole group. The engine decides the order in which things stop.
 process.on('SIGINT', () => {});
 process.on('SIGTERM', () => {});
 process.on('disconnect', () => process.exit(0));
@@ -70,7 +70,7 @@ invoke = async ({ requestId, event, deadline }) => {
   } catch (error) {
     const described = describe(error);
     logError(described, requestId);
-    // Said at once: another invocation must not come before the end of the process.
+    // Reported at once, so that no other invocation comes before the process ends.
     const exits = stream?.destroyed && !stream.writableFinished ? ({ exits: true } as const) : {};
     post({ type: 'failed', error: described, bytes, ...exits });
   }

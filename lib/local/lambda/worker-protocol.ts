@@ -18,7 +18,7 @@ export type FromWorker =
   | { readonly type: 'failed'; readonly error: FunctionError; readonly exits?: true; readonly bytes?: number }
   /** JSON of what the handler returned. */
   | { readonly type: 'result'; readonly payload: string }
-  /** A streamed reply is over; `bytes`: how many of it are on the pipe. */
+  /** A streamed reply is over. `bytes`: how many bytes of it are on the pipe. */
   | { readonly type: 'end'; readonly bytes: number };
 
 /** An error as Lambda reports it to the invoker. */

@@ -13,7 +13,7 @@ export interface WorkerOptions {
   readonly inspectPort: number | undefined;
 }
 
-/** What becomes of one invocation. */
+/** The outcome of one invocation. */
 export type Outcome =
   | { readonly type: 'result'; readonly payload: string }
   | { readonly type: 'end' }
@@ -35,7 +35,7 @@ export class Worker {
   #settle: (outcome: Outcome) => void = () => {};
   #onChunk: OnChunk = async () => {};
   readonly #replies: Socket;
-  /** Bytes of the reply that have been passed on, and what to do when there are so many. */
+  /** Bytes of the reply that have been passed on. At `#ended.bytes` of them the invocation is over. */
   #passed = 0;
   #ended: { readonly bytes: number; readonly outcome: Outcome } | undefined;
 
@@ -57,7 +57,7 @@ export class Worker {
     const replies = this.#child.stdio[replyDescriptor];
     if (!(replies instanceof Socket)) throw new TypeError('expected a pipe for streamed replies');
     this.#replies = replies;
-    // A process that was killed breaks it; its exit says so.
+    // A killed process breaks the pipe. Its exit is what gets reported.
     replies.on('error', () => {});
     replies.on('data', (chunk: Uint8Array) => this.#passOn(chunk));
     this.#ready = this.#initialise(inspectPort === undefined ? initLimitMs : undefined);
@@ -86,7 +86,7 @@ export class Worker {
     return settled;
   }
 
-  /** End the process at once, in the middle of whatever it does. */
+  /** End the process at once, also in the middle of an invocation. */
   kill(): void {
     this.#ending = true;
     this.#child.kill('SIGKILL');
@@ -135,7 +135,7 @@ export class Worker {
     });
   }
 
-  /** The word that a reply is over may overtake its last bytes. */
+  /** The message that a reply is over may overtake its last bytes. */
   #settleWhenPassed(): void {
     if (this.#ended && this.#passed >= this.#ended.bytes) this.#settle(this.#ended.outcome);
   }

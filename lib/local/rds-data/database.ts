@@ -13,9 +13,9 @@ export interface SqlResult {
   readonly changed: number;
 }
 
-/** On whose behalf a statement runs. */
+/** The role and the transaction in which a statement runs. */
 export interface SqlSession {
-  /** @default - the owner of the database, whom no grant limits */
+  /** @default - the owner of the database, who may do everything */
   readonly login?: Login | undefined;
   readonly transactionId?: string | undefined;
 }
@@ -23,17 +23,16 @@ export interface SqlSession {
 /** What the Data API needs of a database. */
 export type SqlDatabase = Pick<Database, 'run' | 'begin' | 'end' | 'close'>;
 
-/** The role that the embedded engine begins as; it knows no other way back than the name. */
+/** The role with which the embedded engine begins. A session comes back to it by this name. */
 const owner = 'postgres';
-/** The Data API rolls a transaction back that was idle for this long. */
+/** The Data API rolls back a transaction that was idle for this long. */
 const idleMs = 3 * 60_000;
-/** The Data API ends a statement after this time; waiting for the connection counts. */
+/** The Data API ends a statement after this time, the wait for a connection included. */
 const statementMs = 45_000;
 
 /**
- * The embedded PostgreSQL, which has one connection. A transaction keeps it until it ends; whoever else wants it waits,
- * not longer than a statement may take, so that a function that calls outside its own transaction gets an error
- * instead of a deadlock.
+ * The embedded PostgreSQL, which has one connection. A transaction holds it until it ends. Other callers wait, at most
+ * as long as a statement may take: a function that calls outside its own transaction gets an error, not a deadlock.
  */
 export class Database {
   readonly #postgres: PGlite;
@@ -80,7 +79,7 @@ export class Database {
     await this.#take();
     try {
       await this.#postgres.exec('BEGIN');
-      // Undone by the end of the transaction, whichever it is.
+      // A commit undoes it, and so does a rollback.
       if (login) await this.#become(login, 'LOCAL');
     } catch (error) {
       await this.#postgres.exec('ROLLBACK').finally(() => this.#release());
@@ -103,7 +102,7 @@ export class Database {
     await this.#postgres.close();
   }
 
-  /** More than SET ROLE, after which a statement could be any other role again. */
+  /** After a mere SET ROLE, a statement could take any other role again. */
   async #become(login: Login, extent: 'SESSION' | 'LOCAL'): Promise<void> {
     await authenticate(this.#postgres, login);
     await this.#postgres.exec(`SET ${extent} SESSION AUTHORIZATION "${login.username.replaceAll('"', '""')}"`);
@@ -173,14 +172,14 @@ export class Database {
   }
 }
 
-/** Every type as the text that PostgreSQL sends and takes; the numbers are the OIDs of the usual array types. */
+/** Every type as the text that PostgreSQL sends and takes. */
 const asText = Object.fromEntries(
-  [...Object.values(types), 1000, 1001, 1005, 1007, 1009, 1015, 1016, 1021, 1022, 1115, 1182, 1185, 1231, 2951, 3807]
+  Object.values(types)
     .filter((type) => typeof type === 'number')
     .map((type) => [type, (value: string) => value]),
 );
 
-/** PostgreSQL's error as the Data API puts it; any other as it is. */
+/** PostgreSQL's error as the Data API puts it. Any other error stays as it is. */
 export function toAwsError(error: unknown): Error {
   if (!(error instanceof Error) || !('code' in error)) return error instanceof Error ? error : new Error(String(error));
   if (error.message.includes('multiple commands into a prepared statement')) {

@@ -9,16 +9,19 @@ import { PGlite } from '@electric-sql/pglite';
 // short: they gain nothing by it.
 for (const flag of ['--no-wasm-tier-up', '--no-wasm-dynamic-tiering']) setFlagsFromString(flag);
 
-/** Of PostgreSQL's own cache. Its default of 128 MB is taken at once, and the system caches the files anyway. */
+/**
+ * Size of PostgreSQL's own cache. The default of 128 MB is allocated at once, and the system caches the files anyway.
+ */
 const buffers = '8MB';
-/** Every database has it. */
+/** Every database folder has this file. */
 const version = 'PG_VERSION';
 
 /**
  * Open the embedded PostgreSQL. Making an empty database takes seconds; so the first one made on this machine is kept
  * beside the installed packages, and later ones begin as a copy of it.
  *
- * @param dataDir made when it is not there. On the disk also for one that is not kept: in memory it would be there twice.
+ * @param dataDir made when it is not there. A database that is not kept is on the disk, too: memory would hold it
+ * twice.
  */
 export async function openPostgres(dataDir: string): Promise<PGlite> {
   if (!existsSync(join(dataDir, version))) {
@@ -28,7 +31,7 @@ export async function openPostgres(dataDir: string): Promise<PGlite> {
   return await PGlite.create(dataDir);
 }
 
-/** The folder with an empty database; `undefined` where packages are installed read-only: every start makes its own. */
+/** The folder with an empty database. `undefined`: packages are installed read-only, so every start makes its own. */
 async function imageFolder(): Promise<string | undefined> {
   const image = imagePath();
   if (existsSync(join(image, version))) return image;
@@ -39,7 +42,7 @@ async function imageFolder(): Promise<string | undefined> {
     appendFileSync(join(unfinished, 'postgresql.conf'), `\nshared_buffers = ${buffers}\n`);
     renameSync(unfinished, image);
   } catch {
-    // Or another process has made it meanwhile.
+    // Another process may have made it meanwhile.
     return existsSync(join(image, version)) ? image : undefined;
   }
   return image;
@@ -52,7 +55,7 @@ async function copyFolder(from: string, to: string): Promise<void> {
   for (const entry of entries.filter((one) => one.isDirectory())) mkdirSync(target(entry), { recursive: true });
   const files = entries.filter((one) => one.isFile() && target(one) !== join(to, version));
   await Promise.all(files.map((entry) => copyFile(join(entry.parentPath, entry.name), target(entry))));
-  // Last, so that a copy that was broken off is not taken for a database.
+  // Last, so that an unfinished copy is not taken for a database.
   await copyFile(join(from, version), join(to, version));
 }
 

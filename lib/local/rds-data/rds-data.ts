@@ -1,10 +1,10 @@
+import { type BufferedService, type JsonObject, parseJson } from '../endpoint/buffered-service.ts';
 import { AwsError, type AwsReply } from '../endpoint/errors.ts';
-import { type JsonObject, type JsonService, parseJson } from '../endpoint/json-service.ts';
 import { list, record } from '../template/template.ts';
 import type { SqlDatabase, SqlResult, SqlSession } from './database.ts';
 import type { Login } from './database-login.ts';
 import { toPositional } from './sql-parameters.ts';
-import { columnMetadata, parseSqlValue, type ResultOptions, type SqlValue, toField } from './sql-values.ts';
+import { columnMetadata, parseSqlValue, type SqlValue, toField, unknownHere } from './sql-values.ts';
 
 /** The one cluster that the Data API serves. */
 export interface Cluster {
@@ -12,21 +12,25 @@ export interface Cluster {
   /** Secret of the owner of the database. */
   readonly secretArn: string;
   readonly databaseName: string;
-  /** What another secret holds; `undefined` when it is not there or holds no login. */
+  /** The login in another secret. `undefined`: there is no such secret, or it holds no login. */
   login(secretArn: string): Login | undefined;
 }
 
 const actions: Readonly<Record<string, string>> = {
   '/Execute': 'ExecuteStatement',
-  '/BatchExecute': 'BatchExecuteStatement',
   '/BeginTransaction': 'BeginTransaction',
   '/CommitTransaction': 'CommitTransaction',
   '/RollbackTransaction': 'RollbackTransaction',
 };
+/** What a request may carry, whichever its action. */
+const members: ReadonlySet<string> = new Set([
+  ...['resourceArn', 'secretArn', 'database', 'transactionId'],
+  ...['sql', 'parameters', 'includeResultMetadata', 'resultSetOptions'],
+]);
 const resultLimit = 1024 * 1024;
 
-/** The RDS Data API over the embedded PostgreSQL. */
-export function rdsDataService(database: SqlDatabase, cluster: Cluster): JsonService {
+/** The RDS Data API over the embedded PostgreSQL, as far as this service uses it. */
+export function rdsDataService(database: SqlDatabase, cluster: Cluster): BufferedService {
   return {
     parse(path, _headers, body) {
       const action = actions[path];
@@ -42,6 +46,8 @@ export function rdsDataService(database: SqlDatabase, cluster: Cluster): JsonSer
       };
     },
     async handle(action, input) {
+      const unknown = Object.keys(input).find((name) => !members.has(name));
+      if (unknown !== undefined) throw unknownHere(`the member ${unknown} of ${action}`);
       const login = loginOf(input, cluster);
       const operation = operations[action];
       if (!operation) throw new AwsError(404, 'UnknownOperationException', action);
@@ -61,14 +67,6 @@ const operations: Readonly<Record<string, Operation>> = {
     const [sql, values] = bind(String(input['sql']), input['parameters']);
     return shape(await database.run(sql, values, sessionOf(input, login)), input);
   },
-  async BatchExecuteStatement(database, input, login) {
-    const sets = list(input['parameterSets'] ?? [[]]);
-    for (const set of sets) {
-      const [sql, values] = bind(String(input['sql']), set);
-      await database.run(sql, values, sessionOf(input, login));
-    }
-    return { updateResults: sets.map(() => ({ generatedFields: [] })) };
-  },
   async BeginTransaction(database, _input, login) {
     return { transactionId: await database.begin(login) };
   },
@@ -82,7 +80,10 @@ const operations: Readonly<Record<string, Operation>> = {
   },
 };
 
-/** Who calls; `undefined` is the owner of the database. @throws AwsError for another cluster, secret or database. */
+/**
+ * The role that calls. `undefined` is the owner of the database. @throws AwsError for another cluster, secret or
+ * database.
+ */
 function loginOf(input: JsonObject, cluster: Cluster): Login | undefined {
   if (input['resourceArn'] !== cluster.arn) {
     throw new AwsError(
@@ -122,35 +123,26 @@ function sessionOf({ transactionId }: JsonObject, login: Login | undefined): Sql
 }
 
 function shape(result: SqlResult, input: JsonObject): JsonObject {
-  const resultSet = record(input['resultSetOptions']);
-  const options: ResultOptions = {
-    longsAsStrings: resultSet['longReturnType'] === 'STRING',
-    decimalsAsNumbers: resultSet['decimalReturnType'] === 'DOUBLE_OR_LONG',
-  };
-  const fields = result.rows.map((row) =>
-    row.map((value, at) => toField(value, result.columns[at]?.type ?? 25, options)),
-  );
+  const longsAsStrings = readResultSetOptions(record(input['resultSetOptions']));
   const output = { numberOfRecordsUpdated: result.changed, generatedFields: [] };
   if (result.columns.length === 0) return output;
-  if (input['formatRecordsAs'] === 'JSON') {
-    const names = result.columns.map(({ name }) => name);
-    if (new Set(names).size < names.length) {
-      throw new AwsError(400, 'UnsupportedResultException', 'column names must be unique with formatRecordsAs JSON');
-    }
-    const records = fields.map((row) => Object.fromEntries(row.map((field, at) => [names[at], plain(field)])));
-    return { ...output, formattedRecords: JSON.stringify(records) };
-  }
   return {
     ...output,
-    records: fields,
-    ...(input['includeResultMetadata'] === true
-      ? { columnMetadata: result.columns.map(({ name, type }) => columnMetadata(name, type)) }
-      : {}),
+    records: result.rows.map((row) =>
+      row.map((value, at) => toField(value, result.columns[at]?.type ?? 25, longsAsStrings)),
+    ),
+    ...(input['includeResultMetadata'] === true && {
+      columnMetadata: result.columns.map(({ name, type }) => columnMetadata(name, type)),
+    }),
   };
 }
 
-function plain(field: Readonly<Record<string, unknown>>): unknown {
-  return field['isNull'] === true ? null : Object.values(field)[0];
+/** @returns whether integers are wanted as text. @throws AwsError BadRequestException for numbers in another form */
+function readResultSetOptions({ longReturnType, decimalReturnType }: JsonObject): boolean {
+  if (decimalReturnType !== undefined && decimalReturnType !== 'STRING') {
+    throw unknownHere(`the decimalReturnType ${String(decimalReturnType)}`);
+  }
+  return longReturnType === 'STRING';
 }
 
 function reply(body: string): AwsReply {

@@ -7,7 +7,7 @@ const longestLine = 1024;
  * The bytes inside a body in `aws-chunked` form (S3 API reference, "Signature calculations: transferring payload in
  * multiple chunks"), without chunk signatures: what the SDK sends when a checksum follows the bytes.
  *
- * @param trailer told of each header behind the last chunk, its name in lower case
+ * @param trailer called with each header behind the last chunk, its name in lower case
  * @throws AwsError IncompleteBody, InvalidRequest
  */
 export async function* chunked(

@@ -3,18 +3,27 @@ import { mkdirSync, readdirSync, rmSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { contentsOf, type DataFiles } from './data-files.ts';
 import { readDocument, writeDocument } from './documents.ts';
-import type { LifecycleRule } from './lifecycle.ts';
 import { SortedKeys } from './sorted-keys.ts';
 import type { StoredObject } from './stored-object.ts';
 import { Uploads } from './uploads.ts';
 
+/** A rule of a bucket's lifecycle, as far as templates of this project use it. */
+export interface LifecycleRule {
+  /** The rule is for the keys that begin with it. */
+  readonly prefix: string;
+  /** Days after which an object is deleted. */
+  readonly expirationDays?: number | undefined;
+  /** Days after which an unfinished upload is aborted. */
+  readonly abortUploadsDays?: number | undefined;
+}
+
 /**
- * A bucket on the disk: `objects/` has a document for each object, named by the hash of its key, so that a key of any bytes
- * and length has a file; `uploads/` has what is unfinished. The bytes of all buckets are in {@link DataFiles}. A document is
- * written under another name and renamed, and only then is the reply sent: what was acknowledged survives the end of the
- * process at any moment.
+ * A bucket on the disk. `objects/` has a document for each object, named by the hash of its key: a key of any bytes and
+ * length gets a file. `uploads/` has the unfinished uploads. The bytes of all buckets are in {@link DataFiles}. A
+ * document is written under another name and renamed before the reply is sent, so an acknowledged write survives the
+ * end of the process.
  *
- * Conditions are looked at and documents replaced without a pause between, so that both are one step for everybody else.
+ * There is no `await` between the check of a condition and the write, so no other request comes between them.
  */
 export class Bucket {
   readonly name: string;

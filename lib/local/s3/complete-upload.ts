@@ -26,7 +26,7 @@ export const completeMultipartUpload: Operation = async (s3, request, { bucket }
   const crc = formatCrc(parts.reduce((sum, part) => combinedCrc(sum, crcOfPart(part), part.size), emptyCrc));
   checkChecksum(headers, crc);
   const extents = joined(parts.map((part) => part.extents));
-  // From here on without a pause: the conditions hold until the object is there.
+  // No `await` from here on: the conditions still hold when the object is written.
   checkWrite(s3.key, bucket.find(s3.key), headers);
   const { key, id: owner, initiated: lastModified } = upload;
   const etag = `${entityTag(bucket, digestOfDigests(parts)).slice(0, -1)}-${parts.length}"`;

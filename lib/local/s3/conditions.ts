@@ -6,9 +6,9 @@ import type { StoredObject } from './stored-object.ts';
 type Conditions = Readonly<Record<'match' | 'noneMatch' | 'modifiedSince' | 'unmodifiedSince', string | undefined>>;
 
 /**
- * Whether a writer's conditions hold for what is under the key now (S3 user guide, "Conditional writes").
+ * Whether a writer's conditions hold for the object under the key now (S3 user guide, "Conditional writes").
  *
- * @throws AwsError PreconditionFailed; NoSuchKey for If-Match where there is nothing
+ * @throws AwsError PreconditionFailed; NoSuchKey for If-Match without an object
  */
 export function checkWrite(key: string, present: StoredObject | undefined, headers: IncomingHttpHeaders): void {
   const { 'if-match': match, 'if-none-match': noneMatch } = headers;

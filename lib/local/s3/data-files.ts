@@ -32,7 +32,7 @@ export interface Stored {
 /** A file has a CRC for each block, so that the CRC of any range of it needs at most two of them read. */
 const blockBytes = 1024 * 1024;
 const crcBytes = 8;
-/** What is read at once. Less costs more calls than it saves memory. */
+/** Bytes of one read. Shorter reads cost more time than they save memory. */
 const pieceBytes = 1024 * 1024;
 
 /** A fresh id for an owner or a content. */
@@ -42,8 +42,8 @@ export function newId(): string {
 
 /**
  * The files that hold the bytes of objects and parts. A file is written once, under a name that nothing refers to yet.
- * What is copied inside S3 is no byte: the copy's owner gets a hard link of its own, so a file's bytes are freed when the
- * last owner lets go of it, also when the process dies between two steps.
+ * A copy inside S3 copies no bytes: its owner gets a hard link of its own. So the disk frees the bytes with the last
+ * link, even if the process dies between two steps.
  */
 export class DataFiles {
   readonly #folder: string;
@@ -75,7 +75,7 @@ export class DataFiles {
       this.remove(owner, [content]);
       throw error;
     }
-    // Nothing would refer to it.
+    // No extent refers to an empty file.
     if (size === 0) this.remove(owner, [content]);
     const crc = crcs.reduce(
       (sum, one, index) => combinedCrc(sum, one, Math.min(blockBytes, size - index * blockBytes)),
@@ -84,7 +84,7 @@ export class DataFiles {
     return { stored: { owner, extents: size === 0 ? [] : [{ content, start: 0, end: size }] }, size, crc };
   }
 
-  /** Let `owner` share files of another. Bytes are copied only where the disk knows no links. */
+  /** Let `owner` share files of another owner. Bytes are copied only on a disk without hard links. */
   share(from: Stored, owner: string): Stored {
     for (const content of contentsOf(from.extents)) {
       const [source, target] = [this.#path(from.owner, content), this.#path(owner, content)];
@@ -98,12 +98,12 @@ export class DataFiles {
     return { owner, extents: from.extents };
   }
 
-  /** Let go of all the files of an object or a part. */
+  /** Remove all the files of an object or a part. */
   discard({ owner, extents }: Stored): void {
     this.remove(owner, contentsOf(extents));
   }
 
-  /** Let go of files; of those that are being read, when the last reader is gone. */
+  /** Remove files. Those that are being read go when their last reader is gone. */
   remove(owner: string, contents: Iterable<string>): void {
     const held = this.#held.get(owner);
     if (held) {
@@ -170,7 +170,7 @@ export class DataFiles {
     return sum;
   }
 
-  /** Remove every file but these (`owner.content`): what a process left that died half-way. */
+  /** Remove every file but these (`owner.content`): a process that died may have left others. */
   sweep(owned: ReadonlySet<string>): void {
     for (const shard of readdirSync(this.#folder)) {
       for (const name of readdirSync(join(this.#folder, shard))) {
@@ -220,7 +220,7 @@ export function slice(extents: readonly Extent[], start: number, end: number): E
   return found;
 }
 
-/** The extents of all, one behind the other; those that follow on each other in a file become one. */
+/** The extents of all, one behind the other. Neighbours in one file become one extent. */
 export function joined(lists: Iterable<readonly Extent[]>): Extent[] {
   const all: Extent[] = [];
   for (const list of lists) {
@@ -234,7 +234,7 @@ export function joined(lists: Iterable<readonly Extent[]>): Extent[] {
   return all;
 }
 
-/** The pieces joined into blocks; only the last one may be shorter. */
+/** The pieces joined into blocks. Only the last one may be shorter. */
 async function* inBlocks(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
   let block: Uint8Array[] = [];
   let size = 0;

@@ -5,7 +5,7 @@ import { notImplemented } from './refusals.ts';
 import { emptyReply } from './s3-reply.ts';
 import { element, elements, malformedXml, textOf, xmlReply } from './xml.ts';
 
-/** One that is not there is deleted, too. */
+/** It succeeds for a missing object, too. */
 export const deleteObject: Operation = ({ key }, { headers }, { bucket }) => {
   if (headers['if-match'] !== undefined) throw notImplemented('If-Match on DeleteObject');
   bucket.delete(key);

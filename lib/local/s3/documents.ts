@@ -12,7 +12,7 @@ export function readDocument<T>(path: string): T {
   return JSON.parse(readFileSync(path, 'utf8')) as T;
 }
 
-/** Add a line to a file, whole or not at all: a disk that is full takes the beginning of one. */
+/** Add a line to a file, whole or not at all: a full disk may take only the beginning of one. */
 export function appendLine(path: string, content: unknown): void {
   const size = statSync(path, { throwIfNoEntry: false })?.size ?? 0;
   try {
@@ -23,7 +23,10 @@ export function appendLine(path: string, content: unknown): void {
   }
 }
 
-/** The lines of a file, without one that was torn when a process died; that one is cut off. None when there is no file. */
+/**
+ * The lines of a file, none if it is missing. A last line that is not whole, because a process died, is cut off the
+ * file.
+ */
 export function readLines<T>(path: string): readonly T[] {
   let text: string;
   try {

@@ -45,7 +45,7 @@ export const getObject: Operation = (s3, request, { bucket }) => {
 };
 
 /**
- * What a `Range` header selects; `undefined`: everything, also for a header that is to be ignored (RFC 9110 § 14.2).
+ * What a `Range` header selects. `undefined`: everything, also for a header that must be ignored (RFC 9110 § 14.2).
  *
  * @throws AwsError InvalidRange
  */
@@ -65,7 +65,7 @@ function rangeOf(header: string | undefined, size: number): { start: number; end
   );
 }
 
-/** @throws AwsError InvalidArgument for what no header can carry */
+/** @throws AwsError InvalidArgument for a value that no header can carry */
 function overrides({ parameters }: S3Request): Record<string, string> {
   return Object.fromEntries(
     Object.entries(overridable).flatMap(([parameter, header]) => {

@@ -1,15 +1,5 @@
 import type { Bucket } from './bucket.ts';
 
-/** A rule of a bucket's lifecycle, as far as templates of this project use them. */
-export interface LifecycleRule {
-  /** The keys that it is for. Empty: all. */
-  readonly prefix: string;
-  /** Days after which an object is deleted. */
-  readonly expirationDays?: number | undefined;
-  /** Days after which an unfinished upload is aborted. */
-  readonly abortUploadsDays?: number | undefined;
-}
-
 const dayMs = 24 * 60 * 60 * 1000;
 
 /** Carry out the rules of a bucket: S3 acts at the first midnight UTC after the days are over (S3 user guide, "Expiring objects"). */

@@ -13,7 +13,7 @@ export const listMultipartUploads: Operation = ({ parameters }, _, { bucket }) =
   const limit = pageLimit(parameters, 'max-uploads');
   const [keyMarker, idMarker] = [parameters.get('key-marker') ?? '', parameters.get('upload-id-marker') ?? ''];
   const all = bucket.uploads.list().filter(({ key }) => key.startsWith(prefix));
-  // Of uploads of the marker's own key, those behind the one that ended the last page; all, when that one has ended.
+  // Of the uploads of the marker's own key, those behind the marker. If that upload has ended, all of them.
   const marked = all.findIndex(({ key, id }) => key === keyMarker && id === idMarker);
   const rest = all.filter(({ key }, index) => {
     const order = compareUtf8(key, keyMarker);

@@ -3,12 +3,12 @@ import type { IncomingMessage } from 'node:http';
 import { join } from 'node:path';
 import { bucketNameFault } from '../../contract/bucket-name.ts';
 import { AwsError } from '../endpoint/errors.ts';
-import { Bucket } from './bucket.ts';
+import { Bucket, type LifecycleRule } from './bucket.ts';
 import { completeMultipartUpload } from './complete-upload.ts';
 import { DataFiles } from './data-files.ts';
 import { deleteObject, deleteObjects } from './delete-objects.ts';
 import { getObject } from './get-object.ts';
-import { applyLifecycle, type LifecycleRule } from './lifecycle.ts';
+import { applyLifecycle } from './lifecycle.ts';
 import { listObjectsV2 } from './list-objects.ts';
 import { listMultipartUploads, listParts } from './list-uploads.ts';
 import { abortMultipartUpload, createMultipartUpload, uploadPart, uploadPartCopy } from './multipart.ts';
@@ -50,12 +50,12 @@ export class LocalS3 {
   readonly #now: () => Date;
   readonly #buckets = new Map<string, Bucket>();
 
-  /** @param folder what an earlier run left there is found again */
+  /** @param folder an earlier run may have used it */
   constructor(folder: string, now: () => Date) {
     this.#now = now;
     this.#bucketsDir = join(folder, 'buckets');
     mkdirSync(this.#bucketsDir, { recursive: true });
-    // Enough for all that is in it.
+    // This protects all that is in it.
     chmodSync(folder, 0o700);
     this.#files = new DataFiles(join(folder, 'data'));
     for (const name of readdirSync(this.#bucketsDir)) this.#open(name);
@@ -74,7 +74,7 @@ export class LocalS3 {
     for (const bucket of this.#buckets.values()) applyLifecycle(bucket, this.#now());
   }
 
-  /** Let the unfinished uploads under a prefix have begun earlier: what a test does to let time pass. */
+  /** Backdate the unfinished uploads under a prefix, so that a test need not wait. */
   backdateUploads(prefix: string, milliseconds: number): void {
     for (const bucket of this.#buckets.values()) bucket.uploads.backdate(prefix, milliseconds);
   }

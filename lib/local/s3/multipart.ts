@@ -48,7 +48,7 @@ export const uploadPart: Operation = async (s3, request, { bucket, now }) => {
   return emptyReply(200, { etag, ...(upload.tellsChecksums && { 'x-amz-checksum-crc64nvme': formatCrc(crc) }) });
 };
 
-/** The part shares the files of its source: of a long one, only the edges are read, for the checksum. */
+/** The part shares the files of its source. Only the edges of a long range are read, for the checksum. */
 export const uploadPartCopy: Operation = async (s3, request, context) => {
   const { bucket, now } = context;
   const number = partNumber(s3);
@@ -59,10 +59,10 @@ export const uploadPartCopy: Operation = async (s3, request, context) => {
   const release = bucket.files.hold(source.owner);
   try {
     const crc = await bucket.files.crc(shared);
-    // From here on without a pause: an upload that has ended meanwhile gets no files.
+    // No `await` from here on: an upload that has ended meanwhile gets no files.
     bucket.uploads.get(upload.id, s3.key);
     const { extents } = bucket.files.share(shared, upload.id);
-    // Not the digest of the bytes, which would have to be read: clients may not take it for one.
+    // The digest of the bytes would need a read of them. Clients may not rely on it.
     const digest = createHash('md5').update(`${source.etag} ${start}-${end}`).digest('hex');
     const etag = entityTag(bucket, digest);
     const lastModified = wholeSeconds(now());

@@ -14,14 +14,14 @@ import type { S3Request } from './s3-request.ts';
 import { headersToKeep, type StoredObject } from './stored-object.ts';
 import { element, xmlReply } from './xml.ts';
 
-/** The digest of the bytes, or of an encrypted object anything else (S3 API reference, Object). With quotes. */
+/** The digest of the bytes, or any other value for an encrypted object (S3 API reference, Object). With quotes. */
 export function entityTag(bucket: Bucket, md5: string | undefined): string {
   return `"${bucket.isEncrypted || md5 === undefined ? randomBytes(16).toString('hex') : md5}"`;
 }
 
 export const putObject: Operation = async ({ key }, request, { bucket, now }) => {
   const headers = headersToKeep(request.headers);
-  // Refused before the bytes come where that is certain by then, and for good when they are there.
+  // Checked before the bytes come, to refuse early, and again when they are there.
   checkWrite(key, bucket.find(key), request.headers);
   const { stored, size, md5, crc } = await receiveBody(request, newId(), bucket.files, { md5: !bucket.isEncrypted });
   const object: StoredObject = {
@@ -77,7 +77,7 @@ export function copySource(
   return source;
 }
 
-/** Look at the conditions and write, in one step. Nothing is left of an object that is refused. */
+/** Check the conditions and write, in one step. A refused object leaves nothing behind. */
 function commit(bucket: Bucket, object: StoredObject, headers: IncomingHttpHeaders): void {
   try {
     checkWrite(object.key, bucket.find(object.key), headers);

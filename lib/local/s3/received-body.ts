@@ -14,18 +14,18 @@ import { malformedXml } from './xml.ts';
 export interface ReceivedBody {
   readonly stored: Stored;
   readonly size: number;
-  /** Hex; `undefined` when it was not asked for. */
+  /** Hex. `undefined` when it was not asked for. */
   readonly md5: string | undefined;
   readonly crc: bigint;
 }
 
-/** What a digest is made by. */
+/** An algorithm that makes a digest. */
 interface Digest {
   update(bytes: Uint8Array): unknown;
   digest(): Uint8Array | Promise<Uint8Array>;
 }
 
-/** Checksums of a body that a client may state, beside CRC64NVME, which is always made. By header. */
+/** Checksums that a client may state, by header. CRC64NVME is not among them: it is always made. */
 const digests: Readonly<Record<string, () => Digest>> = {
   'content-md5': () => createHash('md5'),
   'x-amz-checksum-crc32': () => new Crc32(),
@@ -36,8 +36,8 @@ const digests: Readonly<Record<string, () => Digest>> = {
 export const crcHeader = 'x-amz-checksum-crc64nvme';
 
 /**
- * Write the body of a request into a data file, and compare it with what the request says of it. Nothing is left of a body
- * that is refused.
+ * Write the body of a request into a data file, and compare it with what the request says of it. A refused body leaves
+ * nothing behind.
  *
  * @throws AwsError MissingContentLength, EntityTooLarge, IncompleteBody, BadDigest, XAmzContentSHA256Mismatch,
  * MalformedTrailerError, NotImplemented for a checksum that is not made here
@@ -51,7 +51,7 @@ export async function receiveBody(
   const { headers } = request;
   checkLength(headers);
   const stated = new Map(Object.entries(headers).map(([name, value]) => [name, String(value)]));
-  // A refusal half-way must still be answered on this connection.
+  // The connection stays open: it carries the reply to a refusal half-way.
   const raw: AsyncIterable<Uint8Array> = { [Symbol.asyncIterator]: () => request.iterator({ destroyOnReturn: false }) };
   const bytes = isChunked(headers) ? chunked(raw, (name, value) => stated.set(name, value)) : raw;
   const md5 = options.md5 ? createHash('md5') : undefined;
@@ -87,7 +87,7 @@ export async function receiveBody(
   return { stored, size, md5: md5?.digest('hex'), crc };
 }
 
-/** The XML that a request carries; one that is too long is none. @throws AwsError XAmzContentSHA256Mismatch */
+/** The XML of a request. @throws AwsError XAmzContentSHA256Mismatch; MalformedXML when it is too long */
 export async function receiveDocument(request: IncomingMessage): Promise<string> {
   const body = await readAll(request, s3Limits.documentBytes);
   if (!body) throw malformedXml();
@@ -133,7 +133,7 @@ function trailers(headers: IncomingHttpHeaders): readonly string[] {
   return names.split(',').flatMap((name) => name.trim() || []);
 }
 
-/** The digests to make, by the header that states their value; a trailer is announced. */
+/** The digests to make, by the header or the announced trailer that states their value. */
 function wantedDigests(headers: IncomingHttpHeaders): ReadonlyMap<string, Digest> {
   const names = [...Object.keys(headers), ...trailers(headers)].filter(
     (name) => name === 'content-md5' || /^x-amz-checksum-(?!algorithm|mode|type)/.test(name),
@@ -148,7 +148,7 @@ function wantedDigests(headers: IncomingHttpHeaders): ReadonlyMap<string, Digest
   return wanted;
 }
 
-/** Hold a stated checksum against the bytes. @throws AwsError BadDigest */
+/** Compare a stated checksum with the one of the bytes. @throws AwsError BadDigest */
 export function compareChecksum(header: string, stated: string | undefined, found: string): void {
   if (stated === undefined || stated === found) return;
   const name = header === 'content-md5' ? 'Content-MD5' : header.replace('x-amz-checksum-', '').toUpperCase();

@@ -1,6 +1,6 @@
 import { AwsError } from '../endpoint/errors.ts';
 
-/** Refusals of S3 that several operations have, in its own words. */
+/** Refusals that several operations share, in the words of S3. */
 
 export function noSuchKey(key: string): AwsError {
   return new AwsError(404, 'NoSuchKey', 'The specified key does not exist.', { Key: key });
@@ -23,7 +23,7 @@ export function invalidArgument(message: string, name?: string, value?: string):
   });
 }
 
-/** For what S3 has and this engine lacks: it says which. */
+/** For what S3 has and this engine lacks. */
 export function notImplemented(what: string): AwsError {
   return new AwsError(501, 'NotImplemented', `the local S3 does not know ${what}`);
 }

@@ -13,14 +13,14 @@ export function emptyReply(status: number, headers: OutgoingHttpHeaders = {}): S
   return { status, headers, body: '' };
 }
 
-/** Send a reply. @param count told of the bytes of the body as they are written */
+/** Send a reply. @param count called with the number of bytes of the body as they are written */
 export async function sendReply(
   request: IncomingMessage,
   response: ServerResponse,
   { status, headers, body }: S3Reply,
   count?: (bytes: number) => void,
 ): Promise<void> {
-  // A reply that comes before the request was read would leave the connection in the middle of a body.
+  // The whole request is read, so that the connection is ready for the next one.
   if (!request.complete) request.resume();
   response.writeHead(status, headers);
   if (body instanceof StoredBody) return await body.writeTo(response, count);

@@ -1,10 +1,10 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { AwsError } from '../endpoint/errors.ts';
-import type { Permission } from '../endpoint/iam.ts';
+import type { Permission } from '../iam/policy.ts';
 import { s3Limits } from './limits.ts';
 import { notImplemented } from './refusals.ts';
 
-/** An S3 request in path style, understood. */
+/** An S3 request in path style, parsed. */
 export interface S3Request {
   readonly action: string;
   readonly bucket: string;
@@ -16,7 +16,7 @@ export interface S3Request {
   readonly copySource: { readonly bucket: string; readonly key: string } | undefined;
 }
 
-/** @throws AwsError for a request that is no S3 action known here. */
+/** @throws AwsError for an action of S3 that is not known here. */
 export function parseS3Request(method: string, path: string, query: string, headers: IncomingHttpHeaders): S3Request {
   const parameters = new URLSearchParams(query);
   const [bucket = '', ...rest] = path.slice(1).split('/');
@@ -61,7 +61,7 @@ const parametersOf: Readonly<Record<string, readonly string[]>> = {
 };
 /** `response-content-type` and its like. */
 const replyHeader = /^response-(cache-control|content-(disposition|encoding|language|type)|expires)$/;
-/** Headers of S3 that mean something here, or nothing on one machine. */
+/** Headers of S3 that this engine obeys, or that have no effect on one machine. */
 const knownHeaders = [
   /^x-amz-(date|content-sha256|security-token|user-agent|te|trailer|decoded-content-length|expected-bucket-owner)$/,
   /^x-amz-(checksum-.+|sdk-checksum-algorithm|mp-object-size|metadata-directive|meta-.+|bucket-region)$/,
@@ -69,7 +69,7 @@ const knownHeaders = [
   /^x-amz-server-side-encryption(-aws-kms-key-id|-bucket-key-enabled)?$/,
 ];
 
-/** What is not modelled is refused by name, rather than passed over. @throws AwsError NotImplemented */
+/** Refuse by name what is not modelled. @throws AwsError NotImplemented */
 function refuseUnknown(action: string, parameters: URLSearchParams, headers: IncomingHttpHeaders): void {
   for (const name of parameters.keys()) {
     const own = parametersOf[action]?.includes(name) || (/^(Get|Head)Object$/.test(action) && replyHeader.test(name));

@@ -7,7 +7,7 @@ export class StoredBody {
   readonly #release: () => void;
 
   /**
-   * @param pieces a piece is overwritten when the next but one is asked for
+   * @param pieces asking for a piece overwrites the last but one
    * @param release called once, when the bytes are no longer needed
    */
   constructor(pieces: AsyncIterable<Uint8Array>, release: () => void) {
@@ -17,7 +17,7 @@ export class StoredBody {
 
   /** Write all and end the response. A broken source breaks the client's connection, too. */
   async writeTo(response: Writable, count?: (bytes: number) => void): Promise<void> {
-    // The callback of a write tells of it, too.
+    // The callback of a write reports the error as well.
     response.on('error', () => undefined);
     try {
       let earlier: Promise<void> | undefined;
@@ -25,7 +25,7 @@ export class StoredBody {
         // Piece n has left its buffer before piece n + 2 is read into it; piece n + 1 was read meanwhile.
         await earlier;
         earlier = written(response, piece);
-        // A client that leaves while the next piece is read.
+        // The client may leave while the next piece is read. The error is thrown at the next `await`.
         earlier.catch(() => undefined);
         count?.(piece.byteLength);
       }
@@ -39,7 +39,7 @@ export class StoredBody {
     }
   }
 
-  /** Give the bytes up, written or not. */
+  /** Release the bytes, written or not. */
   close(): void {
     this.#release();
   }

@@ -3,10 +3,10 @@ import { AwsError } from '../endpoint/errors.ts';
 import type { Extent } from './data-files.ts';
 import { s3Limits } from './limits.ts';
 
-/** An object, as its document beside the bytes says it. */
+/** An object, as its document describes it. */
 export interface StoredObject {
   readonly key: string;
-  /** Of the data files. */
+  /** Owner of its data files. */
   readonly owner: string;
   readonly extents: readonly Extent[];
   readonly size: number;
@@ -16,7 +16,7 @@ export interface StoredObject {
   readonly lastModified: number;
   /** Base64. */
   readonly crc64nvme: string;
-  /** What the writer said of it: `content-type` and its like, `x-amz-meta-…`. */
+  /** Headers of its writer that come back with it: `content-type`, `x-amz-meta-…` and others. */
   readonly headers: Readonly<Record<string, string>>;
 }
 

@@ -5,7 +5,7 @@ import { contentsOf, type DataFiles, type Extent, newId } from './data-files.ts'
 import { appendLine, readDocument, readLines, writeDocument } from './documents.ts';
 import { compareUtf8 } from './sorted-keys.ts';
 
-/** A part, as a line of the upload's list says it. */
+/** A part, as a line of the upload's list describes it. */
 export interface Part {
   readonly number: number;
   readonly extents: readonly Extent[];
@@ -30,7 +30,9 @@ export interface Upload {
   readonly parts: ReadonlyMap<number, Part>;
 }
 
-/** The unfinished uploads of a bucket: a document for each, and beside it a list with a line for each part that came. */
+/**
+ * The unfinished uploads of a bucket: a document for each, and beside it a list with a line for each part that came.
+ */
 export class Uploads {
   readonly #folder: string;
   readonly #files: DataFiles;
@@ -90,7 +92,10 @@ export class Uploads {
     );
   }
 
-  /** Take a part, in the place of one with the same number. @throws AwsError NoSuchUpload, when it has ended meanwhile */
+  /**
+   * Add a part. It replaces one with the same number. @throws AwsError NoSuchUpload, when the upload has ended
+   * meanwhile
+   */
   addPart({ id, key }: Upload, part: Part): void {
     this.get(id, key);
     const upload = this.#uploads.get(id);
@@ -98,7 +103,7 @@ export class Uploads {
     upload?.parts.set(part.number, part);
   }
 
-  /** Forget an upload. @param kept contents that have become those of an object */
+  /** Remove an upload. @param kept contents that now belong to an object */
   end({ id, parts }: Upload, kept: ReadonlySet<string>): void {
     this.#uploads.delete(id);
     const listed = readLines<Part>(this.#list(id));
@@ -118,7 +123,7 @@ export class Uploads {
     );
   }
 
-  /** Let the uploads under a prefix have begun earlier: what a test does to let time pass. */
+  /** Backdate the uploads under a prefix, so that a test need not wait. */
   backdate(prefix: string, milliseconds: number): void {
     for (const [id, upload] of this.#uploads) {
       if (!upload.key.startsWith(prefix)) continue;

@@ -1,12 +1,12 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { type BufferedService, type JsonObject, parseJson, targetAction } from '../endpoint/buffered-service.ts';
 import { AwsError } from '../endpoint/errors.ts';
-import { type JsonObject, type JsonService, parseJson, targetAction } from '../endpoint/json-service.ts';
 import type { Login } from '../rds-data/database-login.ts';
 import type { Deployment } from '../template/deployment.ts';
 import { record } from '../template/template.ts';
 
-/** Bytes of a secret. */
+/** Longest value of a secret, in bytes. */
 const longestSecret = 65_536;
 
 interface Version {
@@ -16,7 +16,7 @@ interface Version {
   readonly createdAt: string;
 }
 
-/** The secrets of the template, by ARN; kept in a file when one is named. */
+/** The secrets of the template, by ARN. They are kept in a file if one is named. */
 export class Secrets {
   readonly #versions: Map<string, Version>;
   readonly #file: string | undefined;
@@ -52,7 +52,7 @@ export class Secrets {
     return { ...version, arn };
   }
 
-  /** Name and password of a database role; `undefined` when the secret is not there or holds none. */
+  /** Name and password of a database role. `undefined`: there is no such secret, or it holds no login. */
   login(arn: string): Login | undefined {
     const value = this.#versions.get(arn)?.value;
     if (value === undefined) return undefined;
@@ -73,7 +73,7 @@ export class Secrets {
 }
 
 /** Secrets Manager, as far as this service uses it. */
-export function secretsManager(secrets: Secrets): JsonService {
+export function secretsManager(secrets: Secrets): BufferedService {
   return {
     parse(_path, headers, body) {
       const action = targetAction(headers, 'secretsmanager');

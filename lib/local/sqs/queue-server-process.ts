@@ -4,10 +4,10 @@ import { startFauxqs } from 'fauxqs';
 
 /**
  * Entry point of the process that holds the embedded SQS engine. The engine listens on all interfaces and checks no
- * credentials. Both are corrected here for everything in the process, so it has one of its own.
+ * credentials. This file corrects both for everything in the process. So the engine has a process of its own.
  */
 
-/** Sent by the parent as JSON. Not as an argument, which every user of the machine can read. */
+/** Sent by the parent as JSON in a variable, because every user of the machine can read arguments. */
 export interface QueueServerOptions {
   readonly region: string;
   /** A request must carry it. */
@@ -45,7 +45,7 @@ async function main({ region, secret, queuesDir }: QueueServerOptions): Promise<
     defaultRegion: region,
     ...(queuesDir !== undefined && { dataDir: queuesDir }),
   });
-  // A signal at the terminal reaches the whole group; the parent decides the order in which things stop.
+  // A signal at the terminal reaches the whole group. The parent decides the order in which things stop.
   process.on('SIGINT', () => {});
   process.on('SIGTERM', () => {});
   process.on('disconnect', () => void server.stop().then(() => process.exit(0)));

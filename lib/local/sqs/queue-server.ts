@@ -1,14 +1,13 @@
 import { fork } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import type { IncomingMessage, OutgoingHttpHeaders } from 'node:http';
+import { Agent, type IncomingMessage, type OutgoingHttpHeaders, request } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { EngineError } from '../errors.ts';
-import { send } from '../http.ts';
 import { optionsVariable, type QueueServerOptions, secretHeader } from './queue-server-process.ts';
 
-/** The embedded SQS engine. It takes requests of the AWS front and of the engine itself only, by a secret of this run. */
+/** The embedded SQS engine. A secret of this run keeps out every caller but the AWS endpoint and the engine itself. */
 export interface QueueServer {
   /** Send a request of the JSON protocol as it is. */
   forward(headers: OutgoingHttpHeaders, body: Uint8Array): Promise<IncomingMessage>;
@@ -20,8 +19,8 @@ export interface QueueServer {
 /**
  * Start the engine.
  *
- * @param queuesDir folder that keeps its state; `undefined`: memory.
- * @param onDeath called when its process ends without being asked to.
+ * @param queuesDir folder that keeps its state. `undefined`: it is kept in memory.
+ * @param onDeath called when its process ends by itself.
  */
 export async function startQueueServer(
   region: string,
@@ -38,10 +37,16 @@ export async function startQueueServer(
   const started = await Promise.race([once(child, 'message'), exited.then(() => undefined)]);
   if (!started) throw new EngineError('the embedded SQS engine did not start');
   const { port } = started[0] as { port: number };
+  const agent = new Agent({ keepAlive: true });
   let stopping = false;
   void exited.then(() => stopping || onDeath());
-  const forward: QueueServer['forward'] = (headers, body) =>
-    send(port, 'POST', '/', { ...headers, 'content-length': body.length, [secretHeader]: options.secret }, body);
+  const forward: QueueServer['forward'] = (given, body) =>
+    new Promise((resolve, reject) => {
+      const headers = { ...given, 'content-length': body.length, [secretHeader]: options.secret };
+      const outgoing = request({ host: '127.0.0.1', port, method: 'POST', path: '/', headers, agent }, resolve);
+      outgoing.on('error', reject);
+      outgoing.end(body);
+    });
   return {
     forward,
     async sqs(action, input) {

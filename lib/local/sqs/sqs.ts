@@ -1,5 +1,6 @@
-import { type JsonObject, type JsonService, parseJson, targetAction } from '../endpoint/json-service.ts';
-import { endToEnd, readAll } from '../http.ts';
+import type { OutgoingHttpHeaders } from 'node:http';
+import { type BufferedService, type JsonObject, parseJson, targetAction } from '../endpoint/buffered-service.ts';
+import { readAll } from '../http.ts';
 import { accountId } from '../template/names.ts';
 import type { QueueServer } from './queue-server.ts';
 
@@ -15,7 +16,7 @@ export function localSqs(
   queueServer: Pick<QueueServer, 'forward'>,
   region: string,
   isPersistent: boolean,
-): JsonService {
+): BufferedService {
   return {
     parse(_path, headers, body) {
       const action = targetAction(headers, 'AmazonSQS');
@@ -38,8 +39,8 @@ export function localSqs(
 }
 
 /**
- * Shortest visibility timeout, in seconds, that the embedded engine stores: with a timeout of 0 its update breaks a
- * constraint of its own database, and the message is gone until the next start.
+ * Shortest visibility timeout, in seconds, that the embedded engine stores. A timeout of 0 breaks a constraint of its
+ * own database, and the message is gone until the next start.
  */
 export const shortestVisibility = 1;
 
@@ -48,4 +49,20 @@ function neverAtOnce(input: JsonObject): Uint8Array {
     entry['VisibilityTimeout'] === 0 ? { ...entry, VisibilityTimeout: shortestVisibility } : entry;
   const { Entries: entries, ...single } = longer(input) as JsonObject & { Entries?: readonly JsonObject[] };
   return Buffer.from(JSON.stringify(entries === undefined ? single : { ...single, Entries: entries.map(longer) }));
+}
+
+/** Headers that belong to one connection, RFC 9110 § 7.6.1. */
+const hopByHop = new Set([
+  'connection',
+  'keep-alive',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+  'host',
+  'expect',
+]);
+
+function endToEnd(headers: Readonly<Record<string, string | string[] | undefined>>): OutgoingHttpHeaders {
+  return Object.fromEntries(Object.entries(headers).filter(([name]) => !hopByHop.has(name)));
 }

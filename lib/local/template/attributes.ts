@@ -1,6 +1,6 @@
 import { accountId, secretSuffix } from './names.ts';
 
-/** What a resource needs to know to tell its id and attributes. */
+/** What the id and the attributes of a resource are made of. */
 export interface Identity {
   readonly type: string;
   readonly name: string;

@@ -25,7 +25,7 @@ export interface Deployment {
 /**
  * Resolve the stacks' templates.
  *
- * @throws UnsupportedTemplateError when a resource's type is neither run nor known to be without local meaning.
+ * @throws UnsupportedTemplateError when the engine neither runs a resource's type nor knows that it may ignore it.
  */
 export function deploy(stacks: readonly Stack[], addresses: Addresses): Deployment {
   const region = stacks.find((stack) => stack.region !== undefined)?.region ?? defaultRegion;

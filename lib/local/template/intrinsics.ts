@@ -11,7 +11,7 @@ export interface Scope {
   stackOutput(stackName: string, outputName: string): string;
   condition(name: string): boolean;
   mapping(map: string, first: string, second: string): unknown;
-  /** Last touch on every assembled string. */
+  /** Called for every string that a function puts together. */
   finish(value: string): string;
 }
 
@@ -117,7 +117,7 @@ export function resolveCondition(value: unknown, scope: Scope): boolean {
 function reference(name: string, scope: Scope): unknown {
   if (name === 'AWS::NoValue') return noValue;
   const value = scope.ref(name);
-  if (value === undefined) throw new UnsupportedTemplateError(scope.where, `nothing is called ${name}`);
+  if (value === undefined) throw new UnsupportedTemplateError(scope.where, `there is no parameter or resource ${name}`);
   return value;
 }
 

@@ -49,7 +49,7 @@ function digest(value: string): string {
   return createHash('sha256').update(value).digest('hex');
 }
 
-/** Construct ids that say nothing about which one it is. */
+/** Construct ids that do not tell one construct from another. */
 const generic = new Set(['Api', 'Default', 'Function', 'Handler', 'Resource']);
 
 /** A name for people, from a construct's path: `Stack/Functions/StageFile/Function/Resource` → `stage-file`. */

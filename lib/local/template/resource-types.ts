@@ -26,8 +26,8 @@ export const supportedTypes: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Resource types without a meaning on one machine, whole services or single types: encryption, networks, observation,
- * deployment. Their names and ARNs resolve; nothing else of them does.
+ * Resource types that the engine ignores, whole services or single types: encryption, networks, observation,
+ * deployment. Only their names and ARNs resolve.
  */
 const ignored = [
   /^AWS::KMS::/,

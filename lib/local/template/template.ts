@@ -25,14 +25,21 @@ export interface Resource {
   readonly stackName: string;
   readonly logicalId: string;
   readonly type: string;
-  /** Path of the construct, `Stack/Construct/Resource`; the logical id when the template does not tell. */
+  /** Path of the construct, `Stack/Construct/Resource`; the logical id when the template has none. */
   readonly path: string;
   /** What `Ref` gives. */
   readonly id: string;
   /** What `Fn::GetAtt` gives. @throws UnsupportedTemplateError for an attribute this engine does not know. */
   attribute(name: string): string;
-  /** A property with its intrinsic functions resolved; `undefined` when absent. Others stay unresolved. */
+  /**
+   * A property with its intrinsic functions resolved; `undefined` when absent. The other properties stay unresolved.
+   */
   property(name: string): unknown;
+}
+
+/** Names a resource in an error: its stack and logical id. */
+export function whereOf({ stackName, logicalId }: Resource): string {
+  return `${stackName}/${logicalId}`;
 }
 
 /** A property that must be a string. @throws TypeError naming it. */

@@ -1,10 +1,10 @@
-/** The client of the benchmark, in a process of its own: what it does is not on the engine's account. */
+/** The client of the benchmark, in a process of its own: its work does not count as the engine's. */
 import { Agent, type IncomingMessage, request } from 'node:http';
 
 /** One request, with redirects followed to their end. */
 export interface Fetch {
   readonly url: string;
-  /** Left behind when a redirect is followed. */
+  /** Headers that a redirect does not take along. */
   readonly headers: Readonly<Record<string, string>>;
 }
 
@@ -41,7 +41,7 @@ async function fetched(wanted: Fetch): Promise<Fetched> {
   }
   let bytes = 0;
   let firstByteAt = Number.NaN;
-  // Not as an iteration: this client is to be no slower than it must.
+  // By events, because an iteration is slower.
   reply.on('data', (chunk: Uint8Array) => {
     if (bytes === 0) firstByteAt = now();
     bytes += chunk.length;

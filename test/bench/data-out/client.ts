@@ -3,13 +3,13 @@ import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import type { Job, JobReply } from './client-process.ts';
 
-/** How one job of the client went. */
+/** The figures of one job of the client. */
 export interface Transfer {
   readonly bytes: number;
   /** Milliseconds from the first request to the first byte of any body, and to the last byte of all. */
   readonly firstByteMs: number;
   readonly milliseconds: number;
-  /** Milliseconds since the epoch: to be held against what other processes saw. */
+  /** Milliseconds since the epoch, to compare with times of other processes. */
   readonly firstByteAt: number;
 }
 
@@ -17,7 +17,7 @@ export interface Transfer {
 export class Client {
   readonly #process: ChildProcess = fork(fileURLToPath(new URL('./client-process.ts', import.meta.url)));
 
-  /** @throws Error for an answer that is none of 200, 206 and 307, or is not whole */
+  /** @throws Error for a status other than 200, 206 and 307, or for a reply that is not whole */
   async run(job: Job): Promise<Transfer> {
     const replied = once(this.#process, 'message') as Promise<[JobReply]>;
     this.#process.send(job);

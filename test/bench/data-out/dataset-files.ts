@@ -5,11 +5,13 @@ import { figure, type Report, verdict } from '../report.ts';
 import type { Stage } from './stage.ts';
 
 const largest = Number(process.env['DATA_OUT_BENCH_FILES'] ?? 100_000);
-/** The database of the local engine runs in the engine's own process and keeps it busy: over a network it would not. */
+/** The database of the local engine runs in the engine's own process and keeps it busy. A remote one would not. */
 const pageMs = 20;
 const sizes = [1000, 10_000, largest].filter((files) => files <= largest);
 
-/** `GET /metadata/datasets/{datasetId}/files` of large datasets: when the first byte comes, and what memory it takes. */
+/**
+ * `GET /metadata/datasets/{datasetId}/files` of large datasets: when the first byte comes, and what memory it takes.
+ */
 export async function datasetFiles(report: Report, stage: Stage): Promise<void> {
   const rows: string[][] = [];
   for (const [index, files] of sizes.entries()) {
@@ -38,7 +40,7 @@ export async function datasetFiles(report: Report, stage: Stage): Promise<void> 
   );
 }
 
-/** Files that have no body: a listing does not look. */
+/** Files without bodies: a listing does not read them. */
 async function fill({ service }: Stage, datasetId: string, id: number, files: number): Promise<void> {
   await service.sql(`insert into sda.datasets (id, stable_id) values (${id}, '${datasetId}')`);
   await service.sql(`insert into sda.files (stable_id, submission_file_path, archive_file_path, archive_file_size, header)

@@ -6,8 +6,8 @@ import { figure, type Report, verdict } from '../report.ts';
 import type { Stage } from './stage.ts';
 
 /**
- * What S3 takes before a read has ended: nothing, as the embedded one does, or some milliseconds until it answers and then
- * some for every MiB, as over a network.
+ * How long S3 takes for a read: no time, as the embedded one, or some milliseconds until it answers and then some for
+ * every MiB, as over a network.
  */
 const lines = [
   { name: 'none', answerMs: 0, mebibyteMs: 0 },
@@ -17,7 +17,7 @@ const lines = [
 
 const mebibyte = 2 ** 20;
 
-/** Whether the first byte leaves before the second read of S3 has ended, and what reading ahead is worth. */
+/** Whether the first byte leaves before the second read of S3 has ended, and how much time reading ahead saves. */
 export async function firstByte(report: Report, stage: Stage, file: AddedFile): Promise<void> {
   const { traffic } = stage.service.engine;
   const rows: string[][] = [];

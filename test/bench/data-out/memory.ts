@@ -6,7 +6,9 @@ import type { Stage } from './stage.ts';
 const targetBytes = 128 * 2 ** 20;
 const timesMore = 5;
 
-/** The most memory that the function's process has had, after files of these sizes, the smallest first: a peak never falls. */
+/**
+ * Peak memory of the function's process after files of these sizes. The smallest is first, because a peak never falls.
+ */
 export async function memory(report: Report, stage: Stage, files: readonly AddedFile[]): Promise<void> {
   const rows: string[][] = [];
   const remember = (what: string) => {

@@ -7,7 +7,7 @@ import type { Fetch } from './client-process.ts';
 
 const datasetId = 'EGAD1';
 
-/** What every part of the suite plays on: the service, a client and a visa. */
+/** What every part of the suite uses: the service, a client and a visa. */
 export class Stage {
   readonly service: Service;
   readonly client: Client;
@@ -42,7 +42,7 @@ export class Stage {
     return this.file(file, '?destinationFormat=CRYPT4GH', { 'Public-Key': publicKey });
   }
 
-  /** A request for the archived body at S3 itself: nothing of this service is on the way. */
+  /** A request for the archived body at S3 itself, past this service. */
   async raw({ fileId }: AddedFile): Promise<Fetch> {
     const { url, headers } = this.#request(`files/${fileId}/content`, {});
     const reply = await fetch(url, { headers, redirect: 'manual' });
@@ -55,12 +55,12 @@ export class Stage {
     return { ...this.#request(`metadata/datasets/${dataset}/files`, {}), headers: { Authorization: `Bearer ${visa}` } };
   }
 
-  /** Most memory that a process of the function has had so far, in bytes; `undefined` where that is not told. */
+  /** Peak memory of a process of the function so far, in bytes. `undefined` on a system that does not report it. */
   peakMemory(functionName: string): number | undefined {
     return peakMemory(this.#lambdaName(functionName));
   }
 
-  /** Run a job, and see how much processor time the function took for it: seconds, `undefined` where that is not told. */
+  /** Run a job and measure the function's processor time: seconds, `undefined` on a system that does not report it. */
   async measured(
     job: readonly Fetch[],
     functionName: string,

@@ -9,7 +9,7 @@ import { Stage } from './stage.ts';
 import { transfers } from './transfers.ts';
 
 const mebibyte = 2 ** 20;
-/** What one reply may have at most is 200 MB. */
+/** One reply may have 200 MB at most. */
 const largeBytes = Number(process.env['DATA_OUT_BENCH_MIB'] ?? 190) * mebibyte;
 /** Its container is streamed, not assembled. */
 const smallBytes = 5.5 * mebibyte;
@@ -24,7 +24,7 @@ export default async function dataOut(report: Report): Promise<void> {
     const files = await stage.archive([mebibyte, smallBytes, Math.ceil(largeBytes / 4), largeBytes]);
     const [, small, medium, large] = files;
     if (!small || !medium || !large) throw new Error('not all files were archived');
-    // In this order: a peak never falls, and only the first part sends one request at a time.
+    // This order counts: a peak never falls, and only the first part sends one request at a time.
     await memory(report, stage, files);
     await firstByte(report, stage, medium);
     await transfers(report, stage, { small, large }, cipher);

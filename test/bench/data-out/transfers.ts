@@ -8,7 +8,7 @@ const parallelRanges = 64;
 const maxRangeBytes = 5 * 2 ** 20;
 const mebibyte = 2 ** 20;
 
-/** A line of the table: what a client asks this service for, and S3. */
+/** A line of the table: the requests of a client to this service and to S3. */
 interface Line {
   readonly name: string;
   readonly job: () => readonly Fetch[];
@@ -53,7 +53,7 @@ export async function transfers(
     },
     { name: 'the same container once more', job: whole(again), raw: [rawLarge] },
   ];
-  // The last line's container is there then. The client, and each process of the function, have done all this before.
+  // This makes the last line's container, and warms up the client and each process of the function.
   await stage.client.run([again, rawLarge]);
   for (let times = 0; times < 2; times += 1) for (const { job } of lines) await stage.client.run(job().slice(0, 16));
   const rows: string[][] = [];
@@ -97,7 +97,7 @@ async function measure(stage: Stage, { name, job, raw }: Line, cipher: number | 
   const [first, rawFirst] = [median(ours.map((one) => one.first)), median(theirs.map((one) => one.first))];
   const [speed, rawSpeed] = [median(ours.map((one) => one.speed)), median(theirs.map((one) => one.speed))];
   const share = (value: number) => (cipher === undefined ? '' : `${figure((100 * value) / cipher)} %`);
-  // Told in hundredths of a second: nothing can be said of short ones.
+  // The system counts hundredths of a second, which is too coarse for short runs.
   const isTold = cpu > 0.2;
   return [
     name,

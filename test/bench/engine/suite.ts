@@ -25,7 +25,7 @@ import { figure, median, type Report, ratio, verdict } from '../report.ts';
 const mebibyte = 2 ** 20;
 const fileBytes = Number(process.env['BENCH_ENGINE_MIB'] ?? 10 * 1024) * mebibyte;
 const listedFiles = Number(process.env['BENCH_ENGINE_FILES'] ?? 50_000);
-/** How much of the plaintext is fetched directly, and in which ranges: as our client asks for them, and large ones. */
+/** How much of the plaintext is fetched directly, and in which ranges: those of our client, and large ones. */
 const directBytes = Math.min(fileBytes, 1024 * mebibyte);
 const directRanges = [
   { size: 5 * mebibyte, atOnce: 8 },
@@ -34,7 +34,7 @@ const directRanges = [
 const rounds = 3;
 const targets = { memory: 400e6, presigned: 0.5, smallRangeMs: 10, plaintext: 150 };
 
-/** The engine with a real-sized file: how fast it takes one and gives it back, and what memory it needs for it. */
+/** The engine with a real-sized file: how fast it stores and returns the file, and how much memory that takes. */
 export default async function engineSuite(report: Report): Promise<void> {
   const folder = await mkdtemp(join(tmpdir(), 'data-out-bench-engine-'));
   const client = new Client();
@@ -108,7 +108,7 @@ export default async function engineSuite(report: Report): Promise<void> {
   }
 }
 
-/** What the suite does with a running engine. */
+/** The calls of the suite to a running engine. */
 class Stage {
   readonly #connection: Connection;
   readonly #s3: S3Client;
@@ -222,7 +222,7 @@ async function timed<T>(task: () => Promise<T>): Promise<{ value: T; millisecond
   return { value, milliseconds: performance.now() - started };
 }
 
-/** MiB a second, the best of some rounds: what else runs only takes away. */
+/** MiB a second, the best of some rounds: other work of the machine only slows a round down. */
 async function throughput(task: () => Promise<number>): Promise<number> {
   let best = 0;
   for (let round = 0; round < rounds; round += 1) {
@@ -239,7 +239,7 @@ async function readWhole(path: string): Promise<number> {
   return bytes;
 }
 
-/** Milliseconds of the middle one of many. */
+/** Median of many calls, in milliseconds. */
 async function smallRanges(client: Client, url: string, size: number): Promise<number> {
   const times: number[] = [];
   for (let index = 0; index < 51; index += 1) {
@@ -253,7 +253,7 @@ function rate(bytes: number, milliseconds: number): string {
   return `${figure(bytes / mebibyte / (milliseconds / 1000))} MiB/s`;
 }
 
-/** The most memory that the engine has had, in bytes: its own process, and that of the queues. Functions are not counted. */
+/** Peak memory of the engine in bytes: its own process, and that of the queues. Functions are not counted. */
 async function memoryOf({ pid = 0 }: ChildProcess): Promise<{ readonly own: number; readonly queues: number }> {
   const children = (await readFile(`/proc/${pid}/task/${pid}/children`, 'utf8')).trim().split(' ');
   let queues = 0;

@@ -208,7 +208,7 @@ describe('a REQUEST authorizer', () => {
     expect((await as(authorization)).status).toBe(status);
   });
 
-  it('that denies gives its context to the gateway response; what it did not say is empty there', async () => {
+  it('that denies gives its context to the gateway response; a missing value is empty there', async () => {
     const response = await as('denied');
     expect([response.status, await response.json()]).toEqual([403, { who: 'denied', level: '3', why: '' }]);
   });
@@ -286,7 +286,7 @@ describe('a queue', () => {
       .filter(({ message, record }) => message === 'received' && JSON.parse(record.body).key === key)
       .map(({ record }) => record);
 
-  it('feeds its function; what succeeds is deleted, and the role allows what it allows', async () => {
+  it('feeds its function; handled messages are deleted, and the role limits the function', async () => {
     const bucket = engine.connection.outputs.OutboxBucketName;
     await send({ do: 'put', bucket, key: 'allowed/file' });
     await until(
@@ -360,12 +360,12 @@ describe('the limits of API Gateway', () => {
     }
   });
 
-  it('on the length of a URL are kept, and on that of what an authorizer is asked about', async () => {
+  it('on the length of a URL and of a method ARN are kept', async () => {
     expect((await get(`/echo/${'x'.repeat(10_300)}`)).status).toBe(414);
     const { status } = await rawRequest(engine.connection.proxyUrl, `guarded?${'x'.repeat(1700)}`, {
       headers: { Authorization: 'someone' },
     });
-    // The query is no part of it.
+    // The query is no part of the ARN.
     expect(status).toBe(200);
   });
 });
@@ -382,7 +382,7 @@ describe('a web page', () => {
     }
   });
 
-  it('that is served from this machine is not', async () => {
+  it('that is served from this machine is answered', async () => {
     const { status } = await rawRequest(engine.connection.proxyUrl, 'echo', {
       headers: { Origin: 'http://localhost:3000' },
     });

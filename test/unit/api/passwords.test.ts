@@ -22,7 +22,7 @@ describe('scrypt in PHC form', () => {
     expect(await verifyPassword('pleaseletmein', phc('ln=13,r=8,p=1'))).toBe(false);
   });
 
-  test('the cost that is common advice is within the bounds', () => {
+  test('the commonly advised cost is within the bounds', () => {
     expect(parseScryptHash(phc('ln=17,r=8,p=1'))).toMatchObject({ ln: 17, r: 8, p: 1 });
   });
 

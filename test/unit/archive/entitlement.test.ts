@@ -68,7 +68,7 @@ test('several identities: the first grant counts', async () => {
   expect(entitlements[0]?.grants.map((one) => one.subject.sub)).toEqual(['r2', 'r1']);
 });
 
-test('nothing is remembered: a dataset withdrawn between two calls is not released in the second', async () => {
+test('no decision is kept: a dataset withdrawn between two calls is not released in the second', async () => {
   const { catalogue } = world();
   expect((await grantedAndReleased(catalogue, [grant('EGAD1')])).entitlements).toHaveLength(1);
   catalogue.setReleased('EGAD1', false);

@@ -70,7 +70,7 @@ describe('a container that is too large to be streamed', () => {
     expect(copied()).toBe(0);
   });
 
-  test('says whom and what it was made for, and nothing secret', async () => {
+  test('names its recipient and its file, and nothing secret', async () => {
     await assemble();
     expect(objects()[0]?.[1].metadata).toEqual({
       'request-id': plenty.requestId,
@@ -108,7 +108,7 @@ describe('asked for again, it', () => {
     expect(objects()).toHaveLength(3);
   });
 
-  test('at the same moment ends as one object, which both are given', async () => {
+  test('at the same moment ends as one object for both callers', async () => {
     const both = await Promise.all([assemble(), assemble(container(), { ...plenty, requestId: 'another' })]);
     expect(both[0]?.url).toBe(both[1]?.url);
     expect(both.map(({ reused }) => reused).sort()).toEqual([false, true]);
@@ -127,7 +127,7 @@ describe('asked for again, it', () => {
     expect((await assemble()).reused).toBe(true);
   });
 
-  test('is made again when what lies there has another size', async () => {
+  test('is made again when the object there has another size', async () => {
     await assemble();
     const [[key, object] = ['', undefined]] = objects();
     if (!object) throw new Error('no object');
@@ -136,7 +136,7 @@ describe('asked for again, it', () => {
     expect(objects()[0]?.[1].bytes.length).toBe(124 + large);
   });
 
-  test('is another one after the archived body was replaced', async () => {
+  test('is another object after the archived body was replaced', async () => {
     await assemble();
     world.archive.set('bodies/EGAF1', Buffer.alloc(large));
     expect((await assemble()).reused).toBe(false);
@@ -195,7 +195,7 @@ describe('nothing is visible, and no upload left,', () => {
   });
 });
 
-test('a crash at any call leaves nothing visible or the whole, and the next request is served', async () => {
+test('a crash at any call leaves either nothing visible or the whole object, and the next request is served', async () => {
   const whole = 124 + large;
   for (const when of ['before', 'after'] as const) {
     for (let call = 0; ; call += 1) {
@@ -215,7 +215,7 @@ test('a crash at any call leaves nothing visible or the whole, and the next requ
   }
 });
 
-test('a conflict that leaves no container behind is for another try, soon', async () => {
+test('a conflict that leaves no container behind is a temporary failure', async () => {
   world = worldWith(7 * MiB);
   const { outbox } = world;
   const made = await container();

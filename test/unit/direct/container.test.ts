@@ -45,7 +45,7 @@ describe('a container', () => {
     const tags = new Set([(await container()).etag, (await container(carol)).etag]);
     const other = { ...(await file()), fileId: 'EGAF2' };
     tags.add((await containerOf(other, bob.publicKey, world.staging)).etag);
-    // That the bytes are the same is not known without reading them.
+    // Without a read of the bytes it is unknown that they are the same.
     world.archive.set('bodies/EGAF1', vector('split/body.bin'));
     tags.add((await container()).etag);
     expect(tags.size).toBe(4);
@@ -94,7 +94,7 @@ describe('a container', () => {
 });
 
 describe('reading', () => {
-  test('goes ahead of what is taken, by at most four reads, in order', async () => {
+  test('runs ahead of its reader by at most four reads, in order', async () => {
     const body = Buffer.alloc(
       9 * MiB + 5,
       Uint8Array.from({ length: 251 }, (_, index) => index),

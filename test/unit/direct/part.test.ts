@@ -72,12 +72,15 @@ describe('a part of a file', () => {
     expect((await part({ start: 10, end: 300_000 })).fileName).toBe('EGAF1-sample.bam.10-200000.c4gh');
   });
 
-  test.each([200_000, 200_001, 9_007_199_254_740_990])('from %i on there is none: the size is said', async (start) => {
-    const { part } = worldWith();
-    const error: unknown = await part({ start, end: start + 1 }).catch((thrown: unknown) => thrown);
-    expect(error).toBeInstanceOf(RangeNotSatisfiableError);
-    expect(error).toMatchObject({ size: 200_000 });
-  });
+  test.each([200_000, 200_001, 9_007_199_254_740_990])(
+    'from %i on there is none: the refusal says the size',
+    async (start) => {
+      const { part } = worldWith();
+      const error: unknown = await part({ start, end: start + 1 }).catch((thrown: unknown) => thrown);
+      expect(error).toBeInstanceOf(RangeNotSatisfiableError);
+      expect(error).toMatchObject({ size: 200_000 });
+    },
+  );
 });
 
 describe('under a stored edit list', () => {
@@ -133,13 +136,13 @@ describe('under a stored edit list', () => {
     expect(isForAssembly(made)).toBe(false);
   });
 
-  test('that leaves nothing, no coordinates can be served', async () => {
+  test('that keeps nothing, no coordinates can be served', async () => {
     const { part } = worldWith('edit/pos-30-el-skip-beyond.header.bin');
     await expect(part({ start: 0, end: 1 })).rejects.toMatchObject({ size: 0 });
   });
 });
 
-test('a body of a size that no body has is damage', async () => {
+test('a body of an impossible size is damage', async () => {
   const { world, file } = worldWith();
   world.archive.set('bodies/EGAF1', vector('edit/body.bin').subarray(0, 65_564 + 20));
   const cut = { ...file, archiveFileSize: 65_564 + 20 };

@@ -83,7 +83,7 @@ describe('the plaintext of a file', () => {
 });
 
 describe('an edit list in the stored header', () => {
-  // What the makers of the vectors say that each one keeps.
+  // The bytes that each one keeps, by the makers of the vectors.
   test.each([
     ['edit/pos-20-el-single.header.bin', [[100, 600]]],
     ['edit/pos-25-el-multi-segment.header.bin', [[70_000, 170_000]]],
@@ -108,7 +108,7 @@ describe('an edit list in the stored header', () => {
 });
 
 describe('between coordinates', () => {
-  test('stands what the whole has there, as a representation of its own', async () => {
+  test('stand the bytes that the whole has there, as a representation of its own', async () => {
     const { world, open } = worldWith();
     const whole = await open();
     const part = between({ start: 65_000, end: 66_000 }, whole);
@@ -134,10 +134,10 @@ describe('between coordinates', () => {
   });
 });
 
-describe('what the archive contradicts itself in', () => {
+describe('an archive that contradicts itself', () => {
   test.each([
     ['another size than the catalogue says', { archiveFileSize: 200_111 }, vector('edit/body.bin')],
-    ['a size that no body has', { archiveFileSize: segment + 20 }, vector('edit/body.bin').subarray(0, segment + 20)],
+    ['an impossible size', { archiveFileSize: segment + 20 }, vector('edit/body.bin').subarray(0, segment + 20)],
     ['a header that is none', { header: Buffer.from('not a header') }, vector('edit/body.bin')],
     ['no body', { archiveFilePath: 'bodies/none' }, vector('edit/body.bin')],
   ])('%s: refused before the first byte', async (_, changes, body) => {
@@ -150,7 +150,7 @@ describe('what the archive contradicts itself in', () => {
     await expect(open()).rejects.toBeInstanceOf(ArchiveDamagedError);
   });
 
-  test('a damaged segment: what is before it comes, nothing of it', async () => {
+  test('a damaged segment: the bytes before it come, none of its own', async () => {
     const damaged = Buffer.from(vector('edit/body.bin'));
     damaged[2 * segment + 100]! ^= 1;
     const made = await worldWith({}, damaged).open();
@@ -168,7 +168,7 @@ describe('what the archive contradicts itself in', () => {
   });
 });
 
-test('what S3 is troubled with comes through as it is', async () => {
+test('a failure of S3 comes through as it is', async () => {
   const { world, open } = worldWith();
   const made = await open();
   const trouble = new TemporarilyUnavailableError('S3 is down');

@@ -123,7 +123,7 @@ describe('a request is rejected, nothing is staged, the reason is on record', ()
     expect(JSON.stringify(world.rows)).not.toMatch(/secret-visa|\\u0000/);
   });
 
-  test('the row of a rejected request says what is known by then', async () => {
+  test('the row of a rejected request says all that is known so far', async () => {
     await consume({ ...request, datasetId: 'EGAD3' });
     expect(world.rows).toEqual([
       {
@@ -138,7 +138,7 @@ describe('a request is rejected, nothing is staged, the reason is on record', ()
   });
 });
 
-test('a message without a request id goes by its message id', async () => {
+test('a message without a request id is known by its message id', async () => {
   expect(await consume(request, {})).toMatchObject({ outcome: 'accepted', requestId: messageId });
   expect(world.rows[0]).not.toHaveProperty('archiveKind');
 });
@@ -146,8 +146,8 @@ test('a message without a request id goes by its message id', async () => {
 describe('when the request was made', () => {
   const sentAt = new Date('2026-11-21T09:59:00.123Z');
   test.each([
-    ['what the proxy said', '2026-11-14T08:00:00.500Z', '2026-11-14T08:00:00.500Z'],
-    ['what the proxy said, its clock ahead of the queue by a minute', '2026-11-21T10:00:00.123Z', undefined],
+    ['the time that the proxy said', '2026-11-14T08:00:00.500Z', '2026-11-14T08:00:00.500Z'],
+    ['the time that the proxy said, its clock ahead of the queue by a minute', '2026-11-21T10:00:00.123Z', undefined],
     ['when the queue took it, for a time in the future', '2026-11-21T10:00:00.124Z', sentAt.toISOString()],
     ['when the queue took it, for no time', 'yesterday', sentAt.toISOString()],
     ['when the queue took it, for a date', '2026-11-14', sentAt.toISOString()],
@@ -189,7 +189,7 @@ test.each([
   expect(await consume({ ...request, datasetId })).toMatchObject({ outcome: 'accepted', datasetId: 'EGAD1', files: 4 });
 });
 
-test('an id in a visa that no database can hold is passed over', async () => {
+test('an id in a visa that no database can hold is ignored', async () => {
   world.visas.set('good-visa', [grant('EGAD\u0000'), grant('doi:1')]);
   expect(await consume(request)).toMatchObject({ outcome: 'accepted' });
   expect(world.calls.names.join()).not.toContain('\u0000');

@@ -80,7 +80,7 @@ test.each([
         const first = await stageFile(message, world.staging, fresh).catch((error: unknown) => error);
         expectNothingHalf(world, body);
         if (!world.calls.revive()) break;
-        // An upload that was started although the answer says otherwise is unknown to us: the next delivery finds it.
+        // We do not know an upload that began although the answer was a failure. The next delivery finds it.
         if (world.calls.names.at(-1) !== 'outbox.startUpload') expect(world.outbox.uploads.size).toBe(0);
         expect(first).toBe(failure);
         world.outbox.now = new Date(world.outbox.now.getTime() + 16 * 60_000);

@@ -13,7 +13,9 @@ const older = '2026-11-21T09:00:00.000Z';
 const newer = '2026-11-21T09:00:00.001Z';
 const requestA = '11111111-1111-4111-8111-111111111111';
 const requestB = '22222222-2222-4222-8222-222222222222';
-/** Of `split/body.bin` under `split/header.bin`: the sum the manifest gives for pos-07, made by another implementation. */
+/**
+ * Of `split/body.bin` under `split/header.bin`: the sum the manifest gives for pos-07, made by another implementation.
+ */
 const plaintextSha256 = '7fe21a19a553e1e2e1c6642c9abbbf848f01f43f61c3ba4e2f4ed6f596d277af';
 const outboxKey = `${recipient}/EGAF1-sample.bam.c4gh`;
 
@@ -38,7 +40,7 @@ beforeEach(() => {
   world = ExportWorld.of(vector('split/body.bin'));
 });
 
-/** Bytes that no two positions share for long, without the cost of a cipher. */
+/** Bytes without long repeats, made without the cost of a cipher. */
 function bodyOf(size: number): Buffer {
   const body = Buffer.alloc(size);
   for (let at = 0; at + 4 <= size; at += 4096) body.writeUInt32LE(at, at);
@@ -130,7 +132,7 @@ describe('bodies of every size', () => {
 });
 
 describe('again and at once', () => {
-  test('a redelivered message whose container is there does nothing but see that the audit row is', async () => {
+  test('a redelivered message whose container is there only makes sure of the audit row', async () => {
     await stageFile(message(), world.staging, fresh);
     world.log.rows.clear();
     const again = await stageFile(message(), world.staging, { ...fresh, redelivered: true });
@@ -198,7 +200,7 @@ describe('again and at once', () => {
       const body = size === 66_057 ? vector('split/body.bin') : bodyOf(size);
       const first = message();
       const second = message({ requestId: requestB, requestedAt: newer, publicKey: keyOf('dave') });
-      // The one begins up to a dozen port calls before the other: from side by side to one after the other.
+      // One begins up to a dozen port calls before the other: from quite parallel to in turn.
       for (let lead = 0; lead < 12; lead += 1) {
         for (const [ahead, behind] of [
           [first, second],
@@ -209,7 +211,7 @@ describe('again and at once', () => {
           for (let turn = 0; turn < lead; turn += 1) await new Promise((resolve) => setImmediate(resolve));
           const two = stageFile(behind, world.staging, fresh).catch((error: unknown) => error);
           const results = await Promise.all([one, two]);
-          // One that met the other at the last moment comes back, as the queue would bring it.
+          // A delivery that lost at the last moment comes back, as from the queue.
           for (const [index, retried] of [ahead, behind].entries()) {
             if (!(results[index] instanceof Error)) continue;
             expect(results[index]).toBeInstanceOf(TemporarilyUnavailableError);
@@ -225,7 +227,7 @@ describe('again and at once', () => {
     },
   );
 
-  test('what this service did not write is replaced', async () => {
+  test('an object that this service did not write is replaced', async () => {
     world.outbox.objects.set(outboxKey, {
       bytes: Buffer.from('?'),
       etag: '"x"',
@@ -336,7 +338,7 @@ describe('rejected: nothing is staged', () => {
   );
 });
 
-describe('a public key that nobody may encrypt to is rejected', () => {
+describe('an unusable public key is rejected', () => {
   test.each([
     ['all zeros', Buffer.alloc(32)],
     ['a point of small order', Buffer.from('01'.padEnd(64, '0'), 'hex')],
@@ -352,7 +354,7 @@ describe('a public key that nobody may encrypt to is rejected', () => {
   });
 });
 
-describe('archive and catalogue that contradict each other', () => {
+describe('archive and catalogue contradict each other', () => {
   const damaged = async () => {
     const error: unknown = await stageFile(message(), world.staging, fresh).catch((reason: unknown) => reason);
     expect(error).toBeInstanceOf(ArchiveDamagedError);

@@ -23,7 +23,7 @@ const range = { path: '/files/EGAF1', status: 416, body: JSON.stringify(problem)
 const problemType = { 'content-type': 'application/problem+json' };
 
 describe('a reply', () => {
-  test('as the document says passes, and is remembered', async () => {
+  test('that fits the document passes, and is remembered', async () => {
     await api.check(reply());
     await api.check(reply({ ...range, headers: { ...problemType, 'content-range': 'bytes */9' } }));
     expect([...api.seen]).toEqual(['GET /metadata/datasets 200', 'GET /files/{fileId} 416']);

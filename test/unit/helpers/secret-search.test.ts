@@ -64,6 +64,6 @@ test('a finding says what, how and where', () => {
   expect(findSecrets(secrets, traces)).toEqual([{ secret: 'one', form: 'hex', source: 'log' }]);
 });
 
-test('what would be found by chance is refused', () => {
+test('a secret that could be found by chance is refused', () => {
   expect(() => findSecrets([{ name: 'short', value: 'eleven char' }], [])).toThrow(RangeError);
 });

@@ -42,7 +42,7 @@ test('a header under two spellings was given twice', () => {
   expect(headersOf({ multiValueHeaders, headers: { authorization: 'b' } }).get('authorization')).toEqual(['a', 'b']);
 });
 
-test('without the multi-value map the single one counts', () => {
+test('without the multi-value map, the single-value map counts', () => {
   expect(headersOf({ multiValueHeaders: null, headers: { Authorization: 'a' } }).get('authorization')).toEqual(['a']);
   expect(headersOf({ headers: null }).size).toBe(0);
 });

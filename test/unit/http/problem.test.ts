@@ -60,18 +60,18 @@ test('every violation is in the problem', () => {
   expect(JSON.parse(reply.body)).toMatchObject({ violations });
 });
 
-test('a caller that may try again is told when', () => {
+test('a caller that may try again learns when', () => {
   const error = new TemporarilyUnavailableError('the database', { retryAfterSeconds: 30 });
   expect(problemReply(error, 'request-1', 'Bearer').headers['Retry-After']).toBe('30');
 });
 
-test('who asks for a range after the end is told where the end is (RFC 9110 § 15.5.17)', () => {
+test('a range after the end gets a 416 with the size (RFC 9110 § 15.5.17)', () => {
   expect(problemReply(new RangeNotSatisfiableError(47022), 'request-1', 'Bearer').headers['Content-Range']).toBe(
     'bytes */47022',
   );
 });
 
-test('who asks for too much is told how much can be had', () => {
+test('a request for too much gets the sizes that are possible', () => {
   const reply = problemReply(new ReplyTooLargeError(300_000_000, 200_000_000), 'request-1', 'Bearer');
   expect(JSON.parse(reply.body)).toMatchObject({ maxRangeBytes: 200_000_000 });
 });
@@ -80,7 +80,7 @@ test.each([
   [20, 20, undefined],
   [21, 21, '1 more broken rules are not listed'],
   [50_000, 21, '49980 more broken rules are not listed'],
-])('of %i violations %i entries are told', (count, told, last) => {
+])('of %i violations %i entries are listed', (count, told, last) => {
   const violations = Array.from({ length: count }, (_, at) => ({ field: `f${at}`, message: 'is not a known field' }));
   const { body } = problemReply(new InvalidRequestError(violations), 'request-1', 'Bearer');
   const problem = JSON.parse(body) as { violations: { field: string; message: string }[] };

@@ -58,7 +58,7 @@ describe('of 10,000 bytes (the examples of RFC 9110 § 14.1.2, and around them)'
   });
 });
 
-test('of nothing, a suffix is nothing, too, which no Content-Range can say', () => {
+test('a suffix of an empty file is empty, which no Content-Range can express', () => {
   expect(selectedRange('bytes=-5', 0)).toBeUndefined();
   expect(selectedRange('bytes=-0', 0)).toBe('unsatisfiable');
   expect(selectedRange('bytes=0-', 0)).toBe('unsatisfiable');

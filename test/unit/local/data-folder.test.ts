@@ -19,7 +19,7 @@ afterEach(() => {
 });
 
 const take = () => takeState({ dataDir }, (text) => warnings.push(text)).release();
-/** What a process without a mask may leave. */
+/** Write a file as a process without a mask does. */
 function loosen(path: string): void {
   writeFileSync(join(dataDir, path), '');
   chmodSync(join(dataDir, path), 0o666);
@@ -34,7 +34,7 @@ describe('a data folder', () => {
     expect(warnings).toEqual([]);
   });
 
-  test('that is there is taken from others, with all that an engine has put into it', () => {
+  test('that exists is closed to others, with all that an engine has put into it', () => {
     for (const path of ['data', 'data/queues', 'data/postgres', 'data/keys'])
       mkdirSync(join(folder, path), { recursive: true });
     const files = ['queues/sqs.db', 'postgres/1', 'keys/archive.pub.pem', 'accounts.json', 'secrets.json'];
@@ -50,7 +50,7 @@ describe('a data folder', () => {
     expect(take).toThrow(/is of an earlier version.*name a new folder, and archive the files again/);
   });
 
-  test('is taken from others again when the engine has started, and when it ends', () => {
+  test('is closed to others again when the engine has started, and when it ends', () => {
     const state = takeState({ dataDir }, () => undefined);
     for (const end of [() => state.tighten(), () => state.release()]) {
       loosen('secrets.json');
@@ -59,7 +59,7 @@ describe('a data folder', () => {
     }
   });
 
-  test('keeps what is none of the engine as it is, and what links lead to', () => {
+  test('leaves other files as they are, and the targets of links', () => {
     mkdirSync(join(dataDir, 'logs'), { recursive: true });
     for (const path of ['data/mine.txt', 'elsewhere']) {
       writeFileSync(join(folder, path), '');
@@ -82,7 +82,7 @@ describe('a data folder', () => {
     const other = (process.getuid?.() ?? 0) + 1;
     if (process.getuid?.() === 0) chownSync(dataDir, other, other);
     else vi.spyOn(process, 'getuid').mockReturnValue(other);
-    expect(take).toThrow(/data belongs to another user$/);
+    expect(take).toThrow(/data belongs to another user: name a folder of your own$/);
     expect(modeOf('data')).toBe(0o755);
   });
 
@@ -97,7 +97,7 @@ describe('a data folder', () => {
     expect(warnings).toEqual(
       Array.from(
         { length: times },
-        () => `other users may write ${folder}, and put another folder in the place of ${dataDir}`,
+        () => `other users may write to ${folder} and could replace ${dataDir}: choose a folder that is yours alone`,
       ),
     );
   });

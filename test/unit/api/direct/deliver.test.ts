@@ -21,7 +21,7 @@ beforeEach(() => {
   asked = [];
 });
 
-/** Gives its bytes in pieces of seven, or whatever `stream` gives. */
+/** Gives its bytes in pieces of seven, or the pieces of `stream`. */
 function representation(parts: Partial<Representation> = {}): Representation {
   return {
     size: bytes.length,
@@ -64,7 +64,7 @@ test('the whole, with its length', async () => {
   expect(deliveries).toEqual([{ status: 200, bytes: 36, complete: true }]);
 });
 
-test('a range: only that is asked of the representation', async () => {
+test('a range: only its bytes are read from the representation', async () => {
   const reply = await get({ Range: 'bytes=10-19' });
   expect(reply).toMatchObject({
     status: 206,
@@ -127,9 +127,9 @@ describe('HEAD', () => {
   });
 });
 
-describe('more than one reply can carry', () => {
+describe('a file that is too large for one reply', () => {
   const size = 200_000_001;
-  test('is refused, with what it can', async () => {
+  test('is refused, with the sizes that are possible', async () => {
     await expect(get({}, 'GET', { size })).rejects.toMatchObject({
       code: 'reply_too_large',
       maxRangeBytes: 200_000_000,
@@ -138,7 +138,7 @@ describe('more than one reply can carry', () => {
     expect(asked).toEqual([]);
   });
 
-  test('can be had in ranges of it', async () => {
+  test('is served in ranges', async () => {
     expect(await get({ Range: 'bytes=0-199999999' }, 'GET', { size })).toMatchObject({ status: 206 });
     expect(await get({ Range: 'bytes=1-' }, 'GET', { size })).toMatchObject({
       headers: { 'Content-Range': 'bytes 1-200000000/200000001', 'Content-Length': '200000000' },
@@ -155,7 +155,7 @@ test('an empty file is an empty reply', async () => {
   await expect(get({ Range: 'bytes=0-' }, 'GET', empty)).rejects.toMatchObject({ size: 0 });
 });
 
-describe('what goes wrong', () => {
+describe('a failure', () => {
   const broken = new TemporarilyUnavailableError('S3 is down');
 
   test('before the first byte is a status', async () => {
@@ -167,7 +167,7 @@ describe('what goes wrong', () => {
     expect(deliveries).toEqual([]);
   });
 
-  test('after it breaks the body off', async () => {
+  test('after the first byte breaks the body off', async () => {
     const reply = await get({}, 'GET', {
       async *stream() {
         yield bytes.subarray(0, 7);
@@ -178,7 +178,7 @@ describe('what goes wrong', () => {
     expect(deliveries).toEqual([{ status: 200, bytes: 7, complete: false }]);
   });
 
-  test('a source that ends early is no quiet end', async () => {
+  test('a source that ends early breaks the reply off', async () => {
     const reply = await get({}, 'GET', {
       async *stream() {
         yield bytes.subarray(0, 35);
@@ -191,7 +191,7 @@ describe('what goes wrong', () => {
     expect(deliveries).toEqual([{ status: 200, bytes: 35, complete: false }]);
   });
 
-  test('a source that goes on is cut: not a byte more than was promised', async () => {
+  test('a source that is too long is cut at the promised length', async () => {
     const reply = await get({}, 'GET', {
       async *stream() {
         yield bytes;

@@ -8,7 +8,7 @@ import { httpRequest, type RequestParts } from '../../../helpers/http-request.ts
 import { makeTestIssuer, rulesOf, type TestIssuer } from '../../../helpers/issuer.ts';
 import { PortCalls } from '../../../helpers/port-calls.ts';
 
-/** A catalogue whose pages a test gives; an error in the place of a page is thrown there. */
+/** A catalogue with the pages of a test. An error in the place of a page is thrown there. */
 class ListingCatalogue extends FakeCatalogue {
   pages: readonly (readonly ListedFile[] | Error)[] = [];
   read = 0;
@@ -189,7 +189,7 @@ describe('the files of a dataset', () => {
     ['percent-encoded', 'doi%2F1%20%2541'],
   ])('are found by an alias, %s, which is decoded once', async (_, id) => {
     catalogue.pages = [[file('EGAF1')]];
-    // A gateway that decodes hands over a percent sign that could be decoded again: then there is no such dataset.
+    // A gateway that decodes leaves a percent sign that could be decoded again. Then there is no such dataset.
     const outcome = reply(id);
     if (id.includes('%2F'))
       expect(JSON.parse(await textOf((await outcome).body))).toMatchObject([{ datasetId: 'EGAD1' }]);

@@ -4,7 +4,7 @@ import { InvalidRequestError, type Violation } from '../../../../lib/errors.ts';
 import { vectorFile } from '../../../helpers/crypt4gh-vectors.ts';
 import { httpRequest, type RequestParts } from '../../../helpers/http-request.ts';
 
-/** alice of the vectors: what the manifest says her public key is. */
+/** alice's public key, by the manifest of the vectors. */
 const alice = '314a62e623ac921d11b249d1e691f1640930ac26434cd48215e77428e3e5b84b';
 const base64 = 'MUpi5iOskh0RsknR5pHxZAkwrCZDTNSCFed0KOPluEs=';
 const pem = vectorFile('keys/alice.pub');
@@ -45,7 +45,7 @@ describe('the key', () => {
 
   test('may be an OpenSSH line', () => {
     const line = vectorFile('keys/ssh_plain.pub').toString().trim();
-    // What the manifest says for ssh_plain.
+    // By the manifest, for ssh_plain.
     expect(hex(recipientKey(httpRequest({ headers: { 'Public-Key': line } })))).toBe(
       '50d453df00a8920a587e7a85fc48fb512bacf94eb5bf72afd98021827e63434c',
     );
@@ -95,7 +95,7 @@ describe('the key', () => {
 });
 
 describe('the format', () => {
-  test('without format and key, the plaintext is meant', () => {
+  test('without format and key means the plaintext', () => {
     expect(requestedRecipient(httpRequest())).toBeUndefined();
   });
 
@@ -136,7 +136,7 @@ describe('the format', () => {
   });
 });
 
-test('where there must be a key, its absence names a header to send', () => {
+test('a missing key is refused with the header to send', () => {
   expect(fieldsOf(violationsOf({}, requiredRecipientKey))).toEqual(['Public-Key']);
   expect(hex(requiredRecipientKey(httpRequest({ headers: { 'Public-Key': base64 } })))).toBe(alice);
 });

@@ -66,7 +66,7 @@ const crypt4gh = { destinationFormat: 'CRYPT4GH' };
 const coordinates = { startCoordinate: '65000', endCoordinate: '66000' };
 
 describe('the plaintext', () => {
-  test('is what a visa alone gives, and who got it is told when it has gone out', async () => {
+  test('is what a visa alone gives, and its recipient is recorded when it has gone out', async () => {
     const { status, headers, body } = await get();
     expect([status, headers['Content-Length']]).toEqual([200, '200000']);
     expect(headers['Content-Disposition']).toBe('attachment; filename="EGAF1.bam"');
@@ -112,7 +112,7 @@ describe('a container', () => {
     expect(readPlainly(bytes, bob.privateKey).equals(plaintext.subarray(65_000, 66_000))).toBe(true);
   });
 
-  test('by Range it can be taken up where it broke off', async () => {
+  test('by Range it can be resumed where it broke off', async () => {
     const asked = { query: crypt4gh, headers: { 'Public-Key': publicKey } };
     const whole = await get(asked);
     const etag = whole.headers['ETag'] ?? '';
@@ -124,7 +124,7 @@ describe('a container', () => {
 });
 
 describe('a container too large to be streamed', () => {
-  // Six million bytes is the most; nobody looks into the segments.
+  // At most six million bytes are streamed. No code here opens the segments.
   const body = Buffer.alloc(92 * 65_564, 7);
   const asked = { query: crypt4gh, headers: { 'Public-Key': publicKey } };
   beforeEach(() => {
@@ -152,7 +152,7 @@ describe('a container too large to be streamed', () => {
     });
   });
 
-  test('that the caller has already is not made', async () => {
+  test('is not made for a caller that has it already', async () => {
     const etag = (await get({ ...asked, method: 'HEAD' })).headers['ETag'] ?? '';
     const headers = { ...asked.headers, 'If-None-Match': etag };
     expect(await get({ ...asked, headers })).toMatchObject({ status: 304, body: '' });
@@ -176,7 +176,7 @@ describe('refused', () => {
     expect(world.calls.names).not.toContain('archive.head');
   });
 
-  test('a visa that is none or has expired, before the database is asked', async () => {
+  test('a malformed or expired visa, before the database is asked', async () => {
     const expired = await issuer.visa({ dataset: 'EGAD1', exp: now.getTime() / 1000 - 3600 });
     for (const token of ['x.y.z', expired]) await expect(get({}, token)).rejects.toBeInstanceOf(UnauthenticatedError);
     expect(world.calls.names).toEqual([]);
@@ -201,7 +201,7 @@ describe('refused', () => {
     expect(world.calls.names).toEqual([]);
   });
 
-  test('what begins after the end, with the size', async () => {
+  test('a range after the end, with the size', async () => {
     const after = { startCoordinate: '200000', endCoordinate: '200001' };
     for (const parts of [{ headers: { Range: 'bytes=200000-' } }, { query: after }]) {
       await expect(get(parts)).rejects.toEqual(new RangeNotSatisfiableError(200_000));
@@ -209,13 +209,13 @@ describe('refused', () => {
   });
 });
 
-test('nothing is remembered between calls: a dataset withdrawn is refused at once', async () => {
+test('no decision is kept between calls: a withdrawn dataset is refused at once', async () => {
   expect((await get()).status).toBe(200);
   world.catalogue.setReleased('EGAD1', false);
   await expect(get()).rejects.toBeInstanceOf(ForbiddenError);
 });
 
-test('damage is told with the id of the file', async () => {
+test('damage is reported with the id of the file', async () => {
   world.archive.set('bodies/EGAF1', Buffer.alloc(100));
   const error: unknown = await get().catch((thrown: unknown) => thrown);
   expect(error).toBeInstanceOf(ArchiveDamagedError);

@@ -84,7 +84,7 @@ describe('the header', () => {
     ]);
   });
 
-  test('is the same on every call, and 304 to who has it', async () => {
+  test('is the same on every call, and 304 for a caller that has it', async () => {
     const first = await ask(serveHeader, 'EGAF1', { headers: key });
     const again = await ask(serveHeader, 'EGAF1', { headers: key });
     expect(again.headers).toEqual(first.headers);
@@ -99,7 +99,7 @@ describe('the header', () => {
     expect(error).toMatchObject({ violations: [{ field: 'Public-Key' }] });
   });
 
-  test('to HEAD is its length alone', async () => {
+  test('to HEAD: its length alone', async () => {
     const reply = await ask(serveHeader, 'EGAF1', { headers: key, method: 'HEAD' });
     expect(reply).toMatchObject({ status: 200, body: '', headers: { 'Content-Length': '124' } });
   });
@@ -127,7 +127,7 @@ describe('the content', () => {
     });
   });
 
-  test('to HEAD is size and tag of the object; nothing is signed', async () => {
+  test('to HEAD: size and tag of the object; nothing is signed', async () => {
     const reply = await ask(serveContent, 'EGAF1', { method: 'HEAD' });
     expect(reply).toMatchObject({
       status: 200,
@@ -141,7 +141,7 @@ describe('the content', () => {
     expect(urls.signed).toEqual([]);
   });
 
-  test('is 304 to who has it', async () => {
+  test('is 304 for a caller that has it', async () => {
     const reply = await ask(serveContent, 'EGAF1', { headers: { 'If-None-Match': '"archive-1"' } });
     expect(reply.status).toBe(304);
     expect(urls.signed).toEqual([]);
@@ -166,7 +166,7 @@ describe.each([
   ['content', serveContent],
 ] as const)('the %s', (_, half: Half) => {
   test.each([
-    ['that nobody has', 'EGAF9'],
+    ['that no dataset has', 'EGAF9'],
     ['of a dataset that is not granted', 'EGAF2'],
     ['whose id no catalogue can hold', 'EGAF\0'],
   ])('of a file %s is refused alike', async (_, fileId) => {

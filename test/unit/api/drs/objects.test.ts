@@ -67,7 +67,7 @@ describe('an object', () => {
 
   const etagOnly = [{ type: 'etag', checksum: expect.stringMatching(/^[0-9a-f]{64}$/) }];
 
-  test('behind an edit list has the size of what is left, and no checksum of what was there before', async () => {
+  test('behind an edit list has the size of the kept bytes, and no checksum of the bytes before the edit', async () => {
     world.facts = facts();
     world.edit([100n, 50n]);
     expect(await object(visa)).toMatchObject({ size: 50, checksums: etagOnly });
@@ -77,12 +77,12 @@ describe('an object', () => {
     ['recorded no checksum', facts({ plaintextChecksums: [] })],
     ['recorded another size', facts({ decryptedFileSize: 66_000 })],
     ['recorded nothing', undefined],
-  ])('of which ingestion %s has its entity tag for one', async (_, known) => {
+  ])('of which ingestion %s has its entity tag as checksum', async (_, known) => {
     world.facts = known;
     expect((await object(visa)).checksums).toEqual(etagOnly);
   });
 
-  test('was created when its body was, where the catalogue does not say', async () => {
+  test('was created when its body was, if the catalogue has no time', async () => {
     world.facts = facts({ createdAt: undefined });
     expect((await object(visa)).created_time).toBe('1970-01-01T00:00:00.000Z');
   });
@@ -109,7 +109,7 @@ describe('an access URL', () => {
     expect((await access(long)).headers).toEqual([`Authorization: Bearer ${long}`]);
   });
 
-  test('of another access method is not there, for those who may know', async () => {
+  test('of another access method is 404, for a caller with access', async () => {
     await expect(access(visa, 'EGAF1', 's3')).rejects.toThrow(NotFoundError);
     await expect(access({ passports: [visa] }, 'EGAF1', 's3')).rejects.toThrow(NotFoundError);
     await expect(access(await world.issuer.visa({ dataset: 'EGAD2' }), 'EGAF1', 's3')).rejects.toThrow(ForbiddenError);
@@ -117,7 +117,7 @@ describe('an access URL', () => {
 });
 
 describe('passports', () => {
-  test('the first that grants the object counts; those that are refused make it no worse', async () => {
+  test('the first that grants the object counts; refused ones do no harm', async () => {
     const good = await world.issuer.passport([visa]);
     const other = await world.issuer.passport([await world.issuer.visa({ dataset: 'EGAD2' })]);
     const { headers } = await access({ passports: ['a.b.c', other, good] });
@@ -125,7 +125,7 @@ describe('passports', () => {
     expect(await object({ passports: [good] })).toMatchObject({ id: 'EGAF1' });
   });
 
-  test('are decided upon together, the same one once, with one question to the catalogue', async () => {
+  test('are decided together, each once, with one query to the catalogue', async () => {
     const passports = await Promise.all(
       ['EGAD2', 'EGAD3', 'doi:1'].map(async (dataset, at) =>
         world.issuer.passport([await world.issuer.visa({ dataset, sub: `researcher-${at}` })]),

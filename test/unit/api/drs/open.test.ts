@@ -24,7 +24,7 @@ test('service-info is that of the standard, with what DRS 1.5.0 adds', () => {
 });
 
 describe('OPTIONS', () => {
-  test('names who issues visas, and all whose tokens count; the same for every id', async () => {
+  test('names the issuers of visas, and all trusted issuers; the same for every id', async () => {
     const broker = await makeTestIssuer({ iss: 'https://broker.example.org', entry: { issues: ['passports'] } });
     const dac = await makeTestIssuer({ iss: 'https://dac.example.org', entry: { issues: ['visas'] } });
     const issuers = parseTrustedIssuers([broker.entry, dac.entry]);
@@ -41,14 +41,14 @@ describe('OPTIONS', () => {
 });
 
 describe('an error', () => {
-  test('has DRS’s members, and the code by which programs go', () => {
+  test('has DRS’s members, and the code for programs', () => {
     const problem = problemReply(new ForbiddenError('no'), 'r1', 'Bearer');
     const reply = drsErrorReply(problem);
     expect(reply).toMatchObject({ status: 403, headers: { 'Content-Type': 'application/json', 'X-Request-Id': 'r1' } });
     expect(JSON.parse(reply.body)).toEqual({ status_code: 403, msg: 'no', code: 'forbidden', requestId: 'r1' });
   });
 
-  test('names every violation, and has a message also where nothing is told', () => {
+  test('names every violation, and has a message even without details', () => {
     const violations = [{ field: 'passports', message: 'must be a list' }];
     const bad = drsErrorReply(problemReply(new InvalidRequestError(violations), 'r1', 'Bearer'));
     expect(JSON.parse(bad.body)).toMatchObject({ status_code: 400, violations });

@@ -33,7 +33,7 @@ test.each([['reader'], ['nobody']])(
   },
 );
 
-describe('nobody is let in by', () => {
+describe('refused:', () => {
   test.each([
     ['no header', []],
     ['an empty header', ['']],

@@ -121,7 +121,7 @@ test.each([
   expect(Object.keys(published[0]?.message ?? {}).sort()).toEqual(['jwtToken', 'publicKey', member].sort());
 });
 
-describe('what is refused with 400, nothing published', () => {
+describe('refused with 400, and nothing published', () => {
   test.each([
     ['nothing', undefined, 'body'],
     ['no bytes', '', 'body'],
@@ -166,7 +166,7 @@ describe('what is refused with 400, nothing published', () => {
     ['userPublicKey', { userPublicKey: Buffer.alloc(31, 1).toString('base64') }],
     ['userPublicKey', { userPublicKey: Buffer.alloc(33, 1).toString('base64') }],
     ['userPublicKey', { userPublicKey: Buffer.alloc(32).toString('base64') }],
-    // A point of order 8 (RFC 7748 § 6.1 warns of them): the shared secret would be zero for everybody.
+    // A point of order 8 (RFC 7748 § 6.1 warns of them): every sender would get the shared secret zero.
     [
       'userPublicKey',
       {

@@ -36,7 +36,7 @@ function checker(policy: ArchiveCredentialsPolicy, store: ArchiveUsers = users) 
 }
 
 describe.each(['required', 'when-presented'] as const)('policy %s', (policy) => {
-  test('right credentials pass, and say who it is', async () => {
+  test('right credentials pass, and name the user', async () => {
     await expect(checker(policy)(basic('archive', 'correct:horse'))).resolves.toBe('archive');
   });
 
@@ -61,7 +61,7 @@ describe.each(['required', 'when-presented'] as const)('policy %s', (policy) => 
   });
 });
 
-test('without credentials only the policy decides', async () => {
+test('without credentials the policy alone decides', async () => {
   await expect(checker('required')()).rejects.toThrow(UnauthenticatedError);
   await expect(checker('when-presented')()).resolves.toBeUndefined();
   expect(users.lookups).toBe(0);
@@ -79,7 +79,7 @@ test('credentials that were right are believed for a minute, then looked up agai
   await expect(check(value)).rejects.toThrow(UnauthenticatedError);
 });
 
-test('what was wrong is never remembered as right, nor the other way round', async () => {
+test('wrong credentials are never remembered as right, nor right ones as wrong', async () => {
   const check = checker('required');
   await expect(check(basic('archive', 'wrong'))).rejects.toThrow(UnauthenticatedError);
   await check(basic('archive', 'correct:horse'));

@@ -93,7 +93,7 @@ test.each([
 
 describe('one and the same 404 for', () => {
   test.each([
-    ['what is not there', 'nothing.c4gh', {}],
+    ['a missing file', 'nothing.c4gh', {}],
     ['another recipient’s file', 'theirs.c4gh', {}],
     ['another recipient’s file by its key', `${'0'.repeat(64)}%2Ftheirs.c4gh`, {}],
     ['nothing', '', {}],
@@ -172,24 +172,24 @@ test('S3 that is down is 503, not 404', async () => {
   await expect(stream(name)).rejects.toThrow(TemporarilyUnavailableError);
 });
 
-describe('who was given what is told', () => {
+describe('a grant is recorded', () => {
   const known = { requestId: 'gateway-request', fileName: name };
 
   test.each([
     ['GET', {}],
     ['GET', { redirect: 'false' }],
     ['HEAD', {}],
-  ])('%s %o: the file and the part of the outbox it is in', async (method, query) => {
+  ])('%s %o: with the file and its part of the outbox', async (method, query) => {
     await stream(name, { method, query });
     expect(served).toEqual([{ ...known, method, recipients: [mine] }]);
   });
 
-  test('the user of the central archive, never the password, the visa or the URL', async () => {
+  test('with the user of the central archive, never the password, the visa or the URL', async () => {
     await stream(name, { authorizer: { isAdmitted: 'true', archiveUser: 'ana@archive' } });
     expect(served).toEqual([{ ...known, method: 'GET', recipients: [mine], archiveUser: 'ana@archive' }]);
   });
 
-  test('nothing of a request that was refused', async () => {
+  test('not for a refused request', async () => {
     await stream('theirs.c4gh').catch(() => {});
     await stream(name, { headers: {} }).catch(() => {});
     expect(served).toEqual([]);

@@ -181,7 +181,7 @@ describe('an outbox of 2,500 files', () => {
   });
 });
 
-describe('who is not let in', () => {
+describe('a caller is refused', () => {
   const hour = 3600;
   const now = requestTime.getTime() / 1000;
 
@@ -213,7 +213,7 @@ describe('who is not let in', () => {
     expect(outbox.pagesRead).toBe(0);
   });
 
-  test('the reason is told, the visa is not repeated', async () => {
+  test('with the reason, and without the visa', async () => {
     const visa = await world.issuer.visa({ exp: now - hour });
     const error: unknown = await list({ headers: { 'X-GA4GH-Visa': visa }, query: outboxOnly }).catch(
       (reason) => reason,
@@ -226,13 +226,13 @@ describe('who is not let in', () => {
     ['nothing', {}],
     ['a user', { archiveUser: 'ana@archive' }],
     ['another word', { isAdmitted: 'false' }],
-  ])('with a good visa, of whom the authorizer said %s: 401 and no listing', async (_, authorizer) => {
+  ])('with a good visa, if the authorizer said %s: 401 and no listing', async (_, authorizer) => {
     await expect(list({ authorizer, query: outboxOnly })).rejects.toThrow(UnauthenticatedError);
     expect(outbox.pagesRead).toBe(0);
   });
 
   test.each(['Authorization', 'Proxy-Authorization', 'X-GA4GH-Visa'])(
-    'with %s twice: 400, also when the authorizer was not told more',
+    'with %s twice: 400, even if the authorizer said nothing',
     async (name) => {
       const headers = { ...(await world.headers()), [name]: ['x', 'x'] };
       await expect(list({ authorizer: {}, headers, query: outboxOnly })).rejects.toThrow(InvalidRequestError);
@@ -256,28 +256,28 @@ test.each([
   expect(expiryDate(new Date(created), days).toISOString()).toBe(expected);
 });
 
-describe('who listed what is told', () => {
-  test('the parts of the outbox, the page and the rows that were sent, once', async () => {
+describe('a listing is recorded', () => {
+  test('once, with the parts of the outbox, the page and the rows that were sent', async () => {
     outbox.stage(mine, ...names(5).map((name) => ({ name })));
     await listing({ query: { ...outboxOnly, page: '1', per_page: '3' } });
     expect(served).toEqual([{ requestId: 'gateway-request', recipients: [mine], page: 1, rows: 2 }]);
   });
 
-  test('the user of the central archive, never the password or the visa', async () => {
+  test('with the user of the central archive, never the password or the visa', async () => {
     await listing({ query: outboxOnly, authorizer: { isAdmitted: 'true', archiveUser: 'ana@archive' } });
     expect(served).toEqual([
       { requestId: 'gateway-request', recipients: [mine], archiveUser: 'ana@archive', page: 0, rows: 0 },
     ]);
   });
 
-  test('a listing that breaks off, as far as it went', async () => {
+  test('as far as it went, if it breaks off', async () => {
     outbox.stage(mine, ...names(2500).map((name) => ({ name })));
     const { body } = await list({ query: outboxOnly });
     for await (const piece of body) if (piece.includes('f00999')) break;
     expect(served).toMatchObject([{ rows: 1000 }]);
   });
 
-  test('nothing of a request that was refused', async () => {
+  test('not for a refused request', async () => {
     await list({ query: {} }).catch(() => {});
     await list({ query: outboxOnly, headers: {} }).catch(() => {});
     expect(served).toEqual([]);

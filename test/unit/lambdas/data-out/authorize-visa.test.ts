@@ -105,7 +105,7 @@ describe('a refusal with its reason, which the gateway makes a 401, for', () => 
   });
 });
 
-test('a failure of its own is no refusal', async () => {
+test('a failure of the authorizer is no refusal', async () => {
   const event = {
     ...authorizerEvent(undefined),
     get multiValueHeaders(): never {

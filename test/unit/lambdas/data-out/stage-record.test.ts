@@ -56,7 +56,7 @@ test('delivered again: nothing is written or counted a second time', async () =>
   expect(metricsOf(log.documents())).toEqual([{ FileStaged: 1, BytesStaged: 66_181 }]);
 });
 
-test('only a message that was received before looks for what a dead invocation left', async () => {
+test('only a redelivered message looks for what a dead invocation left', async () => {
   await deliver([{ body: fileExport('F1') }]);
   expect(world.calls.names).not.toContain('outbox.abortUploads');
   await deliver([{ body: fileExport('F2'), received: 2 }]);
@@ -123,7 +123,7 @@ test('no key of archive, file or recipient is in the log', async () => {
   }
 });
 
-test('a message that claims to be from the future is as old as its place in the queue', async () => {
+test('a message with a time in the future is as old as its place in the queue', async () => {
   const body = JSON.stringify({ ...JSON.parse(fileExport('F1')), requestedAt: '2099-01-01T00:00:00.000Z' });
   await deliver([{ body }]);
   const [staged] = world.outbox.objects.values();

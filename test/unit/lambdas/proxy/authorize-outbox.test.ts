@@ -94,7 +94,7 @@ describe('a refusal with its reason', () => {
   const refused = async (headers: Record<string, string>, detail: string) =>
     expect(await authorize(headers)).toEqual(answer('Deny', 'refused', { detail }));
 
-  test('before anybody is looked up: no visa, one that is no token, an expired one, an unknown key', async () => {
+  test('before a user is looked up: no visa, a visa that is no token, an expired one, an unknown key', async () => {
     const cut = (token: string) => token.slice(0, -4);
     await refused({}, missing);
     await refused({ Authorization: right }, missing);

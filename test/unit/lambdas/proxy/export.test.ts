@@ -95,7 +95,7 @@ test.each([
   expect(output.text()).not.toContain('ExportRequested');
 });
 
-test('nothing of a request but its outcome is logged', async () => {
+test('the log has the outcome of a request, and nothing else of it', async () => {
   await post({ body });
   await post({ body: { ...body, id: 5 } });
   await post({ body: `{"visaToken":${visa}}` });

@@ -8,7 +8,7 @@ import { gatewayEvent } from '../../../helpers/gateway-event.ts';
 import type { RequestParts } from '../../../helpers/http-request.ts';
 import { type OutboxSurroundings, outboxSurroundings } from '../../../helpers/outbox-function.ts';
 
-/** A reply as the runtime would stream it: what came first, then the bytes. `onWrite` may slow it down. */
+/** A reply as the runtime would stream it: its first piece, then the bytes. `onWrite` may slow it down. */
 class ReplyStream extends Writable {
   metadata: Record<string, unknown> | undefined;
   text = '';
@@ -100,7 +100,7 @@ test.each([
   expect(output.text()).not.toContain(visa);
 });
 
-test('S3 that goes away after the first page breaks the reply off; before it, it is a 503', async () => {
+test('an S3 failure after the first page breaks the reply off; before it, it is a 503', async () => {
   const names = Array.from({ length: 1001 }, (_, index) => `f${String(index).padStart(4, '0')}.c4gh`);
   for (let start = 0; start < names.length; start += 50) {
     await Promise.all(names.slice(start, start + 50).map((name) => world.stage('researcher-1', name)));

@@ -9,7 +9,7 @@ beforeEach(() => {
 });
 afterEach(() => log.restore());
 
-test('a metric tells its deployment from others of the account, as the alarm asks for it', () => {
+test('a metric names its deployment, so that the alarm tells it from others of the account', () => {
   reportDamage(new ArchiveDamagedError('the body is missing'));
   const [line] = log.documents();
   expect(line).toMatchObject({ ArchiveDamaged: 1, deployment: 'DataOutService-test', service: 'data-out' });

@@ -34,7 +34,7 @@ function handler(handle: (body: string) => Promise<void>) {
   });
 }
 
-test('messages that are done with are not reported', async () => {
+test('finished messages are not reported', async () => {
   const seen: string[] = [];
   const event = sqsEvent(sqsRecord({ body: 'a' }), sqsRecord({ body: 'b' }));
   const result = await handler(async (body) => {
@@ -86,7 +86,7 @@ test('the report does not depend on the visibility timeout', async () => {
   });
 });
 
-test('metric and log say what failed, and nothing of the message', async () => {
+test('metric and log say what failed, and quote nothing of the message', async () => {
   const error = Object.assign(new TemporarilyUnavailableError('the database is resuming'), { payload: 'secret-visa' });
   const failing = handler(() => Promise.reject(error));
   await failing(

@@ -7,7 +7,7 @@ import { sendBody } from '../../../../lambdas/shared/send-body.ts';
 
 const segment = 65_536;
 
-/** Takes one piece at a time, and keeps it until the test lets it go. */
+/** Takes one piece at a time, and holds it until the test releases it. */
 class HeldStream extends Writable {
   readonly texts: string[] = [];
   leave: () => void = () => {};
@@ -19,7 +19,7 @@ class HeldStream extends Writable {
 
 const settled = () => new Promise((resolve) => setImmediate(resolve));
 
-test('the memory of a piece is given back when it has left, not before; the next is asked for then', async () => {
+test('the memory of a piece is freed when the piece has left, not before; then the next one is asked for', async () => {
   const pieces = ['a', 'b'].map((letter) => Buffer.alloc(segment, letter));
   let asked = 0;
   async function* body() {
@@ -40,7 +40,7 @@ test('the memory of a piece is given back when it has left, not before; the next
   expect(stream.writableFinished).toBe(true);
 });
 
-test('memory that holds more than the piece is left alone', async () => {
+test('memory that holds more than the piece is not freed', async () => {
   const whole = Buffer.alloc(2 * segment, 'a');
   const stream = new Writable({ write: (_chunk, _encoding, callback) => callback() });
   async function* body() {
@@ -70,7 +70,7 @@ test('a reader that goes away ends the body, also while a piece is on its way', 
   }
 });
 
-test('a reader that is not done in time ends the body, while there still is time to say so', async () => {
+test('a reader that is not done in time ends the body, with enough time left to log it', async () => {
   let ended = false;
   async function* body() {
     try {
@@ -81,11 +81,11 @@ test('a reader that is not done in time ends the body, while there still is time
   }
   const stream = new HeldStream();
   await expect(sendBody(body(), stream, 20)).rejects.toThrow('the reply was not taken in time');
-  // Ending it is the runtime's: a destroyed stream costs the function its process.
+  // The runtime ends the stream: a destroyed stream costs the function its process.
   expect([ended, stream.destroyed, stream.writableEnded]).toEqual([true, false, false]);
 });
 
-test('Lambda’s stream is an HTTP request: all has been sent when that has ended, whatever becomes of its reply', async () => {
+test('Lambda’s stream is an HTTP request: all is sent when the request has ended, with or without a reply to it', async () => {
   let received = '';
   const server = createServer(async (incoming) => {
     received = await text(incoming);
@@ -102,7 +102,7 @@ test('Lambda’s stream is an HTTP request: all has been sent when that has ende
   }
 });
 
-test('an end that is never taken is not waited for either', async () => {
+test('an end that is never taken is not awaited either', async () => {
   const stream = new Writable({ write: (_chunk, _encoding, callback) => callback(), final: () => {} });
   await expect(sendBody('x', stream, 20)).rejects.toThrow('the reply was not taken in time');
 });

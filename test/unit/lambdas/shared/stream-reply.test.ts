@@ -5,7 +5,7 @@ import type { HttpReply, ReplyBody } from '../../../../lib/http/reply.ts';
 import { captureOutput } from '../../../helpers/captured-output.ts';
 import { gatewayEvent } from '../../../helpers/gateway-event.ts';
 
-/** Lambda's response stream: status and headers go out with the first write, whatever is in it. */
+/** Lambda's response stream: status and headers go out with the first write, even an empty one. */
 class LambdaStream extends Writable {
   readonly sent: string[] = [];
   metadata: unknown;

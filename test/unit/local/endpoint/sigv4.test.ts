@@ -2,9 +2,9 @@ import { GetObjectCommand, S3Client } from '@aws-sdk/client-s3';
 import { getSignedUrl } from '@aws-sdk/s3-request-presigner';
 import { describe, expect, it } from 'vitest';
 import { authenticate } from '../../../../lib/local/endpoint/authenticate.ts';
-import { Credentials } from '../../../../lib/local/endpoint/credentials.ts';
 import { AwsError } from '../../../../lib/local/endpoint/errors.ts';
 import { parseSignature, verifySignature } from '../../../../lib/local/endpoint/sigv4.ts';
+import { Credentials } from '../../../../lib/local/iam/credentials.ts';
 
 /** Amazon S3 API reference, "Authenticating Requests: Using Query Parameters", the published example. */
 const published = {

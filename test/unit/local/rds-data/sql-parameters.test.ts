@@ -13,7 +13,6 @@ describe('named parameters', () => {
     ['select ":a" from t where x=:b', 'select ":a" from t where x=$1', ['b']],
     ['select $$ :a $$, $x$ :b $$ $x$, :c', 'select $$ :a $$, $x$ :b $$ $x$, $1', ['c']],
     ['select 1 -- :a\n, :b', 'select 1 -- :a\n, $1', ['b']],
-    ['select /* :a /* :b */ :c */ :d', 'select /* :a /* :b */ :c */ $1', ['d']],
     ['select a[1:2], :b', 'select a[1:2], $1', ['b']],
   ])('%s', (sql, positional, names) => {
     expect(toPositional(sql)).toEqual({ sql: positional, names });

@@ -24,7 +24,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(folder, { recursive: true }));
 
-/** One request, as the front hands it on. */
+/** One request, as the endpoint hands it on. */
 async function send(method: string, url: string, headers: Record<string, string> = {}, body: string | Buffer = '') {
   const [path = '', query = ''] = url.split('?');
   const request = new IncomingMessage(new Socket());
@@ -38,12 +38,12 @@ async function ask(...call: Parameters<typeof send>) {
   const content = reply.body;
   return { ...reply, text: content instanceof StoredBody ? String(await written(content)) : String(content) };
 }
-/** What a client receives that needs `milliseconds` for each piece. */
+/** The bytes that a client receives which needs `milliseconds` for each piece. */
 async function written(body: StoredBody, milliseconds = 0): Promise<Buffer> {
   const received: Buffer[] = [];
   const client = new Writable({
     write(piece: Buffer, _encoding, done) {
-      // As a socket does: the bytes are taken late, and those of that moment.
+      // As a socket does: it takes the bytes late, as they are at that moment.
       void sleep(milliseconds).then(() => {
         received.push(Buffer.from(piece));
         done();
@@ -81,7 +81,7 @@ describe('what is written', () => {
     expect((await ask('HEAD', '/sealed/k')).headers['x-amz-server-side-encryption']).toBe('aws:kms');
   });
 
-  test('comes back without aws-chunked, which is only how it travelled', async () => {
+  test('comes back without aws-chunked, which is only the form of the transfer', async () => {
     const chunks = '4\r\nbody\r\n0\r\nx-amz-checksum-crc64nvme:rosUhgp5mIg=\r\n\r\n';
     const chunked = (decoded: string, trailer = chunks) =>
       ask(
@@ -114,7 +114,7 @@ describe('what is written', () => {
     expect(await refusal(ask('HEAD', '/b/k'))).toEqual([404, 'NoSuchKey']);
   });
 
-  test('is found again by the next engine, but for what nothing refers to', async () => {
+  test('is found again by the next engine, except files that nothing refers to', async () => {
     await ask('PUT', '/b/k', { 'x-amz-meta-a': '1' }, 'first');
     await ask('PUT', '/b/k', { 'x-amz-meta-a': '2' }, 'second');
     s3 = new LocalS3(folder, () => now);
@@ -142,7 +142,7 @@ describe('the bytes of an object', () => {
     }
   });
 
-  test('are let go of by a reader that leaves before it has read anything', async () => {
+  test('are released by a reader that leaves before it has read anything', async () => {
     await ask('PUT', '/b/k', {}, 'first');
     const body = await read('/b/k');
     await ask('DELETE', '/b/k');
@@ -151,7 +151,7 @@ describe('the bytes of an object', () => {
     expect(dataFiles()).toEqual([]);
   });
 
-  test('are let go of by a reader that leaves half-way', async () => {
+  test('are released by a reader that leaves half-way', async () => {
     await ask('PUT', '/b/k', {}, 'x'.repeat(5 * 2 ** 20));
     const body = await read('/b/k');
     await ask('DELETE', '/b/k');

@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
 import { optionsVariable, secretHeader } from '../../../../lib/local/sqs/queue-server-process.ts';
 
-test('the embedded SQS engine answers on this machine alone, and only who knows the secret of the run', async () => {
+test('the embedded SQS engine answers on this machine alone, and only a caller with the secret of the run', async () => {
   const child = fork(fileURLToPath(new URL('../../../../lib/local/sqs/queue-server-process.ts', import.meta.url)), [], {
     env: { ...process.env, [optionsVariable]: JSON.stringify({ region: 'eu-north-1', secret: 'of this run' }) },
     stdio: ['ignore', 'ignore', 'inherit', 'ipc'],

@@ -68,7 +68,7 @@ describe('intrinsic functions', () => {
   });
 
   it.each([
-    [{ Ref: 'Missing' }, /S0: nothing is called Missing/],
+    [{ Ref: 'Missing' }, /S0: there is no parameter or resource Missing/],
     [{ 'Fn::GetAtt': ['Missing', 'Arn'] }, /no resource Missing/],
     [{ 'Fn::ImportValue': 'x' }, /Fn::ImportValue is not supported/],
     [{ 'Fn::Transform': {} }, /Fn::Transform is not supported/],

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { succeeded } from '../../../../lib/local/sqs/create-queues.ts';
+import { succeeded } from '../../../../lib/local/lambda/sqs-event.ts';
 
 const messages = ['a', 'b', 'c'].map((MessageId) => ({ MessageId, ReceiptHandle: MessageId, Body: '', MD5OfBody: '' }));
 const done = (reply: unknown) => succeeded(messages, reply).map(({ MessageId }) => MessageId);

@@ -226,7 +226,7 @@ describe('a presigned URL', () => {
       expiresIn: 60,
     });
 
-  it('serves anybody, ranges too, with the headers it names', async () => {
+  it('serves any client, ranges too, with the headers it names', async () => {
     await put('signed/a b', 'hello world');
     const url = await presign('signed/a b');
     const whole = await fetch(url);
@@ -261,7 +261,7 @@ describe('a presigned URL', () => {
     ]);
   });
 
-  it('is all there is for a client without credentials', async () => {
+  it('is the only way for a client without credentials', async () => {
     const response = await fetch(`${engine.connection.endpoints.s3}/${Bucket}/signed/c`);
     expect([response.status, await response.text()]).toEqual([403, expect.stringContaining('AccessDenied')]);
   });

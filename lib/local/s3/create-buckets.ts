@@ -1,7 +1,7 @@
 import { environment } from '../../contract/environment.ts';
 import type { Deployment } from '../template/deployment.ts';
 import { list, type Resource, record } from '../template/template.ts';
-import type { LifecycleRule } from './lifecycle.ts';
+import type { LifecycleRule } from './bucket.ts';
 import type { LocalS3 } from './local-s3.ts';
 
 /**

@@ -1,7 +1,7 @@
 import { UnsupportedTemplateError } from '../errors.ts';
 import { list, record } from '../template/template.ts';
 
-/** One statement of a policy: of an identity's, or of a resource's that is meant for everybody. */
+/** One statement of an identity's policy, or of a resource's policy that applies to every caller. */
 export interface Statement {
   readonly effect: 'Allow' | 'Deny';
   readonly actions: readonly RegExp[];
@@ -49,8 +49,8 @@ export function parsePolicy(document: unknown, where: string): readonly Statemen
 }
 
 /**
- * Read the policy of a resource. Everybody here is of one account, where an identity's own policies allow what they name;
- * so a resource's policy can only take away.
+ * Read the policy of a resource. All callers here belong to one account, where an identity's own policy is enough to
+ * allow a call. So a resource's policy can only deny.
  *
  * @throws UnsupportedTemplateError for a statement that allows, or that names principals.
  */
@@ -60,7 +60,7 @@ export function parseDenials(document: unknown, where: string): readonly Stateme
     if (effect !== 'Deny' || (principal !== '*' && record(principal)['AWS'] !== '*')) {
       throw new UnsupportedTemplateError(
         where,
-        'a resource policy that does not deny everybody cannot be evaluated locally',
+        'a resource policy that does more than deny every caller cannot be evaluated locally',
       );
     }
   }
@@ -110,7 +110,8 @@ const operators: Readonly<Record<string, Operator>> = {
   StringNotEquals: (value, expected) => !equals(value, expected),
 };
 
-function glob(pattern: string, flags = ''): RegExp {
+/** A pattern of a policy: `*` stands for any text, `?` for one character. */
+export function glob(pattern: string, flags = ''): RegExp {
   const source = pattern
     .replace(/[.+^${}()|[\]\\]/g, '\\$&')
     .replaceAll('*', '[\\s\\S]*')

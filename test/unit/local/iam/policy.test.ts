@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { isAllowed, parseDenials, parsePolicy } from '../../../../lib/local/endpoint/iam.ts';
+import { isAllowed, parseDenials, parsePolicy } from '../../../../lib/local/iam/policy.ts';
 
 const policy = (...Statement: unknown[]) => parsePolicy({ Version: '2012-10-17', Statement }, 'here');
 const allow = (Action: unknown, Resource: unknown, rest: object = {}) => ({
@@ -54,7 +54,7 @@ describe('a policy', () => {
     expect(isAllowed(statements, { action: 'kms:Decrypt', resource: 'arn:aws:kms:key' })).toBe(false);
   });
 
-  it('holds a negated condition for met where the request has no such key, as IAM does', () => {
+  it('takes a negated condition as met if the request has no such key, as IAM does', () => {
     const condition = { ArnNotEquals: { 'aws:PrincipalArn': 'arn:aws:iam::1:role/sender' } };
     const statements = policy(allow('sqs:*', '*'), {
       ...allow('sqs:SendMessage', '*', { Condition: condition }),
@@ -67,7 +67,7 @@ describe('a policy', () => {
     expect(allowed({})).toBe(false);
   });
 
-  it('of a resource may only take away, from everybody', () => {
+  it('of a resource may only deny, and only every caller', () => {
     const denial = {
       Effect: 'Deny',
       Principal: { AWS: '*' },

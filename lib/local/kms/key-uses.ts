@@ -1,16 +1,19 @@
+import type { AwsService } from '../endpoint/errors.ts';
+import type { Permission } from '../iam/policy.ts';
 import type { Deployment } from '../template/deployment.ts';
 import { list, record } from '../template/template.ts';
-import type { AwsService } from './errors.ts';
-import type { Permission } from './iam.ts';
 
-/** What a call needs of customer keys, given the permissions that it needs of the resources under them. */
+/** The permissions on customer keys that a call needs, given those on the resources that these keys encrypt. */
 export type KeyUses = (
   service: AwsService,
   action: string,
   permissions: readonly Permission[],
 ) => readonly Permission[];
 
-/** Uses of the key of the resource that an API action is about. S3 user guide, multipart uploads and SSE-KMS; SQS guide, key management. */
+/**
+ * Uses of the key of the resource that an API action is about. S3 user guide, multipart uploads and SSE-KMS; SQS guide,
+ * key management.
+ */
 const uses: Readonly<Record<string, readonly string[]>> = {
   GetObject: ['Decrypt'],
   PutObject: ['GenerateDataKey'],
@@ -26,10 +29,10 @@ const uses: Readonly<Record<string, readonly string[]>> = {
 };
 
 /**
- * The customer keys of the template's buckets, queues and secrets. Nothing is encrypted on this machine; but a role that
- * could not use a key on AWS is refused here, too.
+ * The customer keys of the template's buckets, queues and secrets. Nothing is encrypted on this machine, but a role
+ * that may not use a key is refused as on AWS.
  */
-export function customerKeys(deployment: Deployment): KeyUses {
+export function keyUses(deployment: Deployment): KeyUses {
   const keys = new Map<string, string>();
   const add = (arn: string, key: unknown) => key !== undefined && keys.set(arn, String(key));
   for (const bucket of deployment.resources('AWS::S3::Bucket')) {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { customerKeys } from '../../../../lib/local/endpoint/customer-keys.ts';
+import { keyUses } from '../../../../lib/local/kms/key-uses.ts';
 import { deploy } from '../../../../lib/local/template/deployment.ts';
 
 const key = (id: string) => ({ 'Fn::GetAtt': [id, 'Arn'] });
@@ -39,7 +39,7 @@ const arnOf = (type: string, id: string) =>
     .resources(type)
     .find(({ logicalId }) => logicalId === id)!
     .attribute('Arn');
-const uses = customerKeys(deployment);
+const uses = keyUses(deployment);
 const shown = (...[service, action, permissions]: Parameters<typeof uses>) =>
   uses(service, action, permissions).map((use) => `${use.action} ${/S-(\w+)-/.exec(use.resource)?.[1]}`);
 

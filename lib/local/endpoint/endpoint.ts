@@ -1,49 +1,51 @@
 import { createHash } from 'node:crypto';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { readAll, refuseForeign } from '../http.ts';
+import { readAll, refuseForeign, stopServer } from '../http.ts';
+import type { Credentials, Principal } from '../iam/credentials.ts';
+import { isAllowed, type Permission, type Statement } from '../iam/policy.ts';
+import type { KeyUses } from '../kms/key-uses.ts';
 import { invocationOf } from '../lambda/trace-header.ts';
+import { listen } from '../listen.ts';
 import type { LocalS3 } from '../s3/local-s3.ts';
 import { type S3Reply, sendReply } from '../s3/s3-reply.ts';
 import { parseS3Request, type S3Request } from '../s3/s3-request.ts';
 import { StoredBody } from '../s3/stored-body.ts';
 import { authenticate } from './authenticate.ts';
-import type { Credentials, Principal } from './credentials.ts';
-import type { KeyUses } from './customer-keys.ts';
+import type { BufferedService } from './buffered-service.ts';
 import { AwsError, type AwsReply, type AwsService, errorReply, xmlServices } from './errors.ts';
-import { isAllowed, type Permission, type Statement } from './iam.ts';
-import type { JsonService } from './json-service.ts';
 import type { AwsCall, Fault, Traffic } from './traffic.ts';
 
-/** What the front needs to serve; the others than S3 by their name in a signature's scope. */
+/** What the endpoint needs to serve. The services other than S3 are listed by their name in a signature's scope. */
 export interface AwsServices {
   readonly credentials: Credentials;
   readonly s3: LocalS3;
-  readonly json: Readonly<Record<Exclude<AwsService, 's3'>, JsonService>>;
-  /** Statements of the resources' own policies, which apply to every call. */
+  readonly buffered: Readonly<Record<Exclude<AwsService, 's3'>, BufferedService>>;
+  /** Statements of the resources' own policies. They apply to every call. */
   readonly denials: readonly Statement[];
   readonly keyUses: KeyUses;
   readonly traffic: Traffic;
   readonly now: () => Date;
 }
 
-export interface AwsFront {
+export interface AwsEndpoint {
   /** One endpoint for all services, without a final slash. */
   readonly url: string;
-  /** Serve from now on; until then callers wait. */
+  /** Serve from now on. Until then callers wait. */
   open(services: AwsServices): void;
   stop(): Promise<void>;
 }
 
-/** Most bytes of a request: of the RDS Data API, and more than Lambda's limit, which Lambda itself keeps. */
+/** Longest request of the RDS Data API, in bytes. */
 const dataApiLimit = 4 * 1024 * 1024;
+/** More than Lambda takes: the local Lambda itself refuses what is too long. */
 const lambdaLimit = 8 * 1024 * 1024;
 
 /**
- * The one door to the AWS services: every request is authenticated by its signature, authorised by the policies of the
- * caller's role, counted, and broken when a test asks for it.
+ * One endpoint for all AWS services. Every request is authenticated by its signature and authorised by the policies of the
+ * caller's role. It is counted, and a test can break it.
  */
-export async function startAwsFront(): Promise<AwsFront> {
+export async function startAwsEndpoint(): Promise<AwsEndpoint> {
   const opened = Promise.withResolvers<AwsServices>();
   const serve = async (request: IncomingMessage, response: ServerResponse) => {
     if (refuseForeign(request, response)) return;
@@ -54,19 +56,11 @@ export async function startAwsFront(): Promise<AwsFront> {
     serve(request, response).catch(() => response.destroy());
   });
   server.keepAliveTimeout = 65_000;
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject);
-    server.listen(0, '127.0.0.1', resolve);
-  });
-  const address = server.address();
+  const port = await listen(server, [0]);
   return {
-    url: `http://127.0.0.1:${typeof address === 'object' && address ? address.port : 0}`,
+    url: `http://127.0.0.1:${port}`,
     open: opened.resolve,
-    async stop() {
-      const closed = new Promise((resolve) => server.close(resolve));
-      server.closeAllConnections();
-      await closed;
-    },
+    stop: () => stopServer(server),
   };
 }
 
@@ -110,19 +104,19 @@ class Exchange {
     const body = await readAll(request, service === 'lambda' ? lambdaLimit : dataApiLimit);
     if (!body) throw new AwsError(413, 'RequestEntityTooLargeException', 'the request is too large');
     authentication.verify(createHash('sha256').update(body).digest('hex'));
-    const json = this.#services.json[service];
-    const { action, input, permissions } = json.parse(path, request.headers, body, query);
+    const buffered = this.#services.buffered[service];
+    const { action, input, permissions } = buffered.parse(path, request.headers, body, query);
     const call = { ...this.#call(caller, action), input };
     this.#authorise(principal, action, permissions);
     this.#services.traffic.counterOf(call).bytesIn += body.length;
-    await this.#carryOut(call, async () => json.handle(action, input, body, request.headers));
+    await this.#carryOut(call, async () => buffered.handle(action, input, body, request.headers));
   }
 
   async #answerS3(s3: S3Request, principal: Principal, call: AwsCall): Promise<void> {
     this.#authorise(principal, s3.action, s3.permissions);
     const counter = this.#services.traffic.counterOf(call);
     const request = this.#request;
-    // Pausing the request pauses this listener, too: counting does not defeat back-pressure.
+    // A pause of the request pauses this listener, too, so counting keeps back-pressure.
     request.on('data', (chunk: Uint8Array) => {
       counter.bytesIn += chunk.byteLength;
     });
@@ -132,7 +126,7 @@ class Exchange {
         return await this.#services.s3.handle(s3, request);
       } catch (error) {
         if (!(error instanceof AwsError) || error.code !== 'NoSuchKey') throw error;
-        // Without the right to list, S3 does not tell a missing key from a forbidden one. It takes the key for the prefix.
+        // S3 hides from a caller who may not list whether a key is missing or forbidden. It takes the key as the prefix.
         const { bucket, key } = s3.copySource ?? s3;
         const context = { 's3:prefix': key };
         const readable = { action: 's3:ListBucket', resource: `arn:aws:s3:::${bucket}`, context };
@@ -193,7 +187,7 @@ class Exchange {
   async #fail({ action, drop, error }: Fault): Promise<boolean> {
     await action?.();
     if (drop) {
-      // Not the request: once its body has been read, destroying it leaves the connection open.
+      // The response, because the connection stays open if a request is destroyed whose body has been read.
       this.#response.destroy();
       return true;
     }

@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { accountId } from '../template/names.ts';
-import type { Statement } from './iam.ts';
+import type { Statement } from './policy.ts';
 
-/** Who may call the AWS front, and what for. */
+/** A caller of the AWS endpoint, and what it may do. */
 export interface Principal {
   /** Short name of the function, or `operator`. */
   readonly name: string;
