@@ -7,8 +7,8 @@ import { createSteps, StepFailure } from '../lib/demo/steps.ts';
 import { type Engine, startEngine } from '../lib/local/engine.ts';
 import { EngineError } from '../lib/local/errors.ts';
 import { freshAssembly } from '../lib/local/template/fresh-assembly.ts';
-import { exitCodes } from '../lib/ops/errors.ts';
 import { localTarget } from '../lib/ops/target.ts';
+import { exitCodes } from '../lib/terminal/exit-codes.ts';
 import { formatDuration } from '../lib/terminal/output.ts';
 import { processTerminal } from '../lib/terminal/process-terminal.ts';
 
@@ -45,7 +45,7 @@ async function main(): Promise<number> {
     if (!(error instanceof StepFailure || error instanceof EngineError)) throw error;
     report(`${error.message}\n`);
     if (engine) report(`logs of the functions: ${engine.connection.logsDir}\n`);
-    return exitCodes.failure;
+    return exitCodes.unexpected;
   } finally {
     await engine?.stop();
     // The logs of the functions say why it failed.

@@ -1,23 +1,9 @@
 import type { ExportRequestMessage } from '../contract/messages.ts';
-
-/** Someone who may call administrative endpoints. */
-export interface Administrator {
-  readonly username: string;
-  /** Scrypt in PHC form, or bcrypt. */
-  readonly passwordHash: string;
-  readonly roles: readonly string[];
-}
+import type { Administrator, ArchiveUser } from '../contract/users.ts';
 
 /** The administrators' secret. May throw TemporarilyUnavailableError. */
 export interface Administrators {
   find(username: string): Promise<Administrator | undefined>;
-}
-
-/** A user of the central archive. */
-export interface ArchiveUser {
-  readonly username: string;
-  /** Scrypt in PHC form, or bcrypt as the central archive hands it out. */
-  readonly passwordHash: string;
 }
 
 /** Table `data_out.archive_users`. May throw TemporarilyUnavailableError. */

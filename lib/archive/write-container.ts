@@ -19,6 +19,9 @@ export interface Container {
   readonly replaces: string | undefined;
 }
 
+/** Milliseconds that a function keeps for a clean end: the copies in flight, the abort, the reply. */
+export const cleanUpMs = 20_000;
+
 export interface WriteDependencies {
   readonly archive: Archive;
   readonly outbox: OutboxWriter;

@@ -1,7 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { parse, TomlError } from 'smol-toml';
-import { ClientError } from '../client/errors.ts';
-import { usageError } from './errors.ts';
+import { UsageError, usageError } from '../terminal/errors.ts';
 
 /** `config.toml`. Paths begin at the folder of the file. */
 export interface ConfigFile {
@@ -33,17 +32,17 @@ const expected: Readonly<Record<Kind, string>> = {
   boolean: 'expected true or false',
   list: 'expected a list of texts: ["first", "second"]',
 };
-/** Secrets are kept in files of their own, which can be protected and renewed. */
+/** Secrets are not settings: they are in files of their own, which can be protected and renewed. */
 const secretNames: readonly string[] = ['visa', 'password', 'passphrase', 'token', 'key'];
 
-/** @throws ClientError `usage`, which names the file and the line or the setting; never repeats a value. */
+/** Reads the configuration file. @throws UsageError that names the file and the line or setting, never a value */
 export async function readConfigFile(
   path: string,
   { mustExist }: { readonly mustExist: boolean },
 ): Promise<ConfigFile> {
   const text = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT' && !mustExist) return '';
-    throw new ClientError('usage', `the configuration file ${path} cannot be read (${error.code ?? error.message})`, {
+    throw new UsageError(`the configuration file ${path} cannot be read (${error.code ?? error.message})`, {
       cause: error,
     });
   });
@@ -55,7 +54,7 @@ function parsed(path: string, text: string): Record<string, unknown> {
     return parse(text);
   } catch (error) {
     if (!(error instanceof TomlError)) throw error;
-    // The message of the parser quotes the line, which may hold what is nobody's business.
+    // Without the parser's message: it quotes the line, which may hold a secret.
     throw usageError(`${path}, line ${error.line}, column ${error.column}`, 'this is not TOML', example);
   }
 }

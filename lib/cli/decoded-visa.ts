@@ -1,7 +1,7 @@
 import { type UnverifiedClaims, unverifiedClaims } from '../contract/unverified-token.ts';
 import { grantType } from '../contract/visa-type.ts';
 
-/** A visa as its token says it. Nothing of it has been verified: only the service knows whose signatures it trusts. */
+/** The claims of a visa. Not verified: only the service knows which issuers it trusts. */
 export interface DecodedVisa {
   readonly issuer: string;
   readonly subject: string;
@@ -9,11 +9,11 @@ export interface DecodedVisa {
   readonly notBefore: Date | undefined;
   /** Such as `ControlledAccessGrants`. */
   readonly type: string;
-  /** With `ControlledAccessGrants`: the dataset, by the name that the issuer has for it. */
+  /** With `ControlledAccessGrants`: the issuer's name of the dataset. */
   readonly value: string;
 }
 
-/** A token that is one visa, or a passport with several. Nothing of it has been verified. */
+/** The claims of a visa, or of a passport with several visas. Not verified. */
 export interface DecodedToken {
   readonly kind: 'visa' | 'passport';
   /** Of the token itself. */
@@ -21,11 +21,11 @@ export interface DecodedToken {
   readonly expires: Date | undefined;
   readonly notBefore: Date | undefined;
   readonly visas: readonly DecodedVisa[];
-  /** Tokens in a passport that are no visas. */
+  /** Number of tokens in a passport that are no visas. */
   readonly unreadable: number;
 }
 
-/** What the token says; `undefined` when it is neither a visa nor a passport. */
+/** Decodes a token; `undefined` for a token that is neither a visa nor a passport. */
 export function decodeVisaOrPassport(token: string): DecodedToken | undefined {
   const claims = unverifiedClaims(token);
   if (claims === undefined) return undefined;
@@ -47,7 +47,7 @@ export function datasetsOf(token: DecodedToken): readonly string[] {
   return [...new Set(granted.map(({ value }) => value))];
 }
 
-/** When the last of it ends: a passport is of no use once it has expired, or all of its visas have. */
+/** When the token stops being of use: a passport when it expires, or when the last of its visas does. */
 export function expiryOf({ expires, visas }: DecodedToken): Date | undefined {
   const ends = visas.flatMap((visa) => (visa.expires ? [visa.expires.getTime()] : []));
   const last = ends.length === 0 ? undefined : new Date(Math.max(...ends));

@@ -2,8 +2,8 @@ import { formatDuration } from '../terminal/output.ts';
 import { type DecodedToken, decodeVisaOrPassport, expiryOf } from './decoded-visa.ts';
 
 /**
- * The warning for a visa or passport that has expired by this machine's clock. It may still be good: only the service's clock
- * counts. `undefined` for one that has not expired, or says no time.
+ * The warning for a visa or passport that has expired by this machine's clock. It may still be valid: only the
+ * service's clock counts. `undefined` for a token that has not expired, or has no time of expiry.
  */
 export function expiryWarning(token: DecodedToken, now: Date): string | undefined {
   const expires = expiryOf(token);
@@ -15,7 +15,7 @@ export function expiryWarning(token: DecodedToken, now: Date): string | undefine
   );
 }
 
-/** Reads the token by `read`, and calls `warn` once for each one that has expired when it is read. */
+/** Reads the token by `read`, and calls `warn` once for each expired token. */
 export function warningOfExpiry(
   read: () => Promise<string>,
   warn: (text: string) => void,

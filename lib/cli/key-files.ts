@@ -2,17 +2,21 @@ import { stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { ClientError } from '../client/errors.ts';
 import { Crypt4ghError, PassphraseError, parsePrivateKey, parsePublicKey } from '../crypt4gh/index.ts';
+import { UsageError } from '../terminal/errors.ts';
+import type { Output } from '../terminal/output.ts';
 import { printable } from '../terminal/output.ts';
+import { askSecret } from '../terminal/prompts.ts';
 import type { Terminal } from '../terminal/terminal.ts';
-import type { Output } from './output.ts';
-import { askSecret } from './prompts.ts';
 import { readSmallFile } from './secrets.ts';
 import type { Settings } from './settings.ts';
 
-/** Real key files have a few hundred bytes. */
+/** Bytes. Real key files have a few hundred. */
 const maxKeyFileBytes = 65_536;
-/** How often a person may mistype a passphrase. */
+/** Times that a person may type a passphrase. */
 const attempts = 3;
+
+/** What to do without a passphrase. */
+export const passphraseRemedy = 'Give the passphrase with --passphrase-file FILE or DATA_OUT_PASSPHRASE.';
 
 /** A private key and the file it comes from. */
 export interface PrivateKeyFile {
@@ -25,12 +29,12 @@ type KeyReader = { readonly terminal: Terminal; readonly output: Output; readonl
 
 /**
  * The private keys that the settings name.
- * @throws ClientError `usage` when there is none; of a key file: `not_found`, `usage`, `forbidden`
+ * @throws UsageError for no key, or an unusable one; ClientError `not_found`, or `forbidden` for a wrong passphrase
  */
 export async function readPrivateKeys(reader: KeyReader): Promise<readonly PrivateKeyFile[]> {
   const { keyFiles } = reader.settings;
   if (keyFiles.length === 0) {
-    throw new ClientError('usage', 'there is no private key', {
+    throw new UsageError('there is no private key', {
       remedy: 'Name yours with --key FILE; data-out keys generate makes one.',
     });
   }
@@ -52,8 +56,7 @@ export async function readPrivateKey(path: string, reader: KeyReader): Promise<U
     if (!(error instanceof PassphraseError) || given !== undefined) throw keyFileError(path, error);
   }
   for (let attempt = 1; ; attempt += 1) {
-    const remedy = 'Give the passphrase with --passphrase-file FILE or DATA_OUT_PASSPHRASE.';
-    const passphrase = await askSecret(terminal, `Passphrase of ${printable(path)}: `, remedy);
+    const passphrase = await askSecret(terminal, `Passphrase of ${printable(path)}: `, passphraseRemedy);
     try {
       return await parsePrivateKey(text, passphrase);
     } catch (error) {
@@ -80,15 +83,14 @@ export async function readPublicKey(source: string, path: string, { folder }: Te
 
 function keyFileError(path: string, error: unknown): unknown {
   if (!(error instanceof Crypt4ghError)) return error;
-  if (!(error instanceof PassphraseError))
-    return new ClientError('usage', `${path}: ${error.message}`, { cause: error });
+  if (!(error instanceof PassphraseError)) return new UsageError(`${path}: ${error.message}`, { cause: error });
   const remedy =
     'Look at --passphrase-file and DATA_OUT_PASSPHRASE, or give neither to be asked. A forgotten passphrase cannot be ' +
     'recovered: make a new key with data-out keys generate, and ask for an export to that one.';
   return new ClientError('forbidden', `${path}: ${error.message}`, { remedy, cause: error });
 }
 
-/** As OpenSSH does, but the key is used all the same: on shared file systems the owner may have no choice. */
+/** OpenSSH refuses such a key. Here it is used: on a shared file system its owner may have no choice. */
 async function warnWhenOthersCanRead(path: string, output: Output): Promise<void> {
   if (process.platform === 'win32') return;
   const { mode } = await stat(path);

@@ -1,7 +1,5 @@
-import { Command, CommanderError } from 'commander';
-import { InterruptedError } from '../terminal/interrupted.ts';
-import { jsonLine, printable } from '../terminal/output.ts';
-import { registerCompletion } from './commands/completion.ts';
+import type { Command } from 'commander';
+import { createProgram, runProgram } from '../terminal/program.ts';
 import { registerDatasets, registerFiles } from './commands/datasets.ts';
 import { registerDecrypt } from './commands/decrypt.ts';
 import { registerDoctor } from './commands/doctor.ts';
@@ -14,10 +12,8 @@ import { registerKeys } from './commands/keys.ts';
 import { registerList } from './commands/list.ts';
 import { registerRearrange } from './commands/rearrange.ts';
 import { registerReencrypt } from './commands/reencrypt.ts';
-import { exitCodes, exitCodesHelp } from './exit-codes.ts';
-import { type Failure, failureOf } from './failure.ts';
+import { clientFailure } from './failure.ts';
 import type { CommandContext } from './session.ts';
-import { createStyle } from './style.ts';
 
 /** In the order of `--help`. */
 const registrations: readonly ((program: Command, context: CommandContext) => void)[] = [
@@ -34,11 +30,9 @@ const registrations: readonly ((program: Command, context: CommandContext) => vo
   registerInspect,
   registerDoctor,
   registerExport,
-  registerCompletion,
 ];
 
-const afterHelp = `
-Settings, the first that is found:
+const help = `Settings, the first that is found:
   options; the environment; ~/.config/data-out/config.toml.
   Secrets come from files, the environment or a question, never from the command line.
 
@@ -49,9 +43,7 @@ Environment:
   DATA_OUT_KEY_FILE, DATA_OUT_PASSPHRASE     your private key; also C4GH_PASSPHRASE
   DATA_OUT_CA_FILE, DATA_OUT_CONFIG          certificate authority, configuration file
   DATA_OUT_ADMIN_USERNAME, DATA_OUT_ADMIN_PASSWORD, DATA_OUT_ADMIN_PASSWORD_FILE   of administrators, for export
-  HTTPS_PROXY, NO_PROXY, NODE_EXTRA_CA_CERTS, NO_COLOR   as elsewhere
-
-${exitCodesHelp}`;
+  HTTPS_PROXY, NO_PROXY, NODE_EXTRA_CA_CERTS, NO_COLOR   as elsewhere`;
 
 /**
  * Run the client.
@@ -59,61 +51,18 @@ ${exitCodesHelp}`;
  * @returns the exit code, see `exitCodes`
  */
 export async function runClient(argv: readonly string[], context: CommandContext): Promise<number> {
-  const { terminal } = context;
-  const program = createProgram(context);
-  try {
-    await program.parseAsync(argv, { from: 'user' });
-    await terminal.flush?.();
-    return exitCodes.ok;
-  } catch (error) {
-    const failure = terminal.signal.aborted ? failureOf(new InterruptedError()) : tell(error);
-    if (failure) report(failure, context, argv.includes('--json'));
-    return failure?.exitCode ?? exitCodes.ok;
-  }
+  return await runProgram(clientProgram(context), argv, context.terminal, clientFailure);
 }
 
 /** The commands, their options and their help, without running anything. */
-export function createProgram(context: CommandContext): Command {
-  const { terminal, version } = context;
-  const program = new Command('data-out')
-    .description('List, download, encrypt and decrypt files of a data-out archive.')
-    .version(version, '-V, --version', 'print the version')
-    .helpOption('-h, --help', 'print this help')
-    .option('--json', 'results as one JSON object a line; no progress')
-    .option('-q, --quiet', 'results, warnings and errors only')
-    .option('--config <file>', 'configuration file (default: ~/.config/data-out/config.toml)')
-    .addHelpText('after', afterHelp)
-    .configureHelp({ showGlobalOptions: true, minWidthToWrap: 20 })
-    .showSuggestionAfterError()
-    .exitOverride()
-    .configureOutput({
-      writeOut: terminal.write,
-      writeErr: terminal.report,
-      getOutHelpWidth: () => terminal.size()?.columns ?? 80,
-      getErrHelpWidth: () => terminal.size()?.columns ?? 80,
-      // Reported by `runClient`, in the form that was asked for.
-      outputError: () => {},
-    });
-  for (const register of registrations) register(program, context);
-  return program;
-}
-
-/** The failure to report; `undefined` when help or the version was asked for and given. */
-function tell(error: unknown): Failure | undefined {
-  if (!(error instanceof CommanderError)) return failureOf(error);
-  if (error.exitCode === 0) return undefined;
-  const message =
-    error.code === 'commander.help' ? 'a command is missing; see above' : error.message.replace(/^error: /, '');
-  return { exitCode: exitCodes.usage, code: 'usage', message };
-}
-
-function report({ code, message, remedy }: Failure, { terminal }: CommandContext, json: boolean): void {
-  if (json) {
-    terminal.report(`${jsonLine({ error: { code, message, remedy } })}\n`);
-    return;
-  }
-  const name = createStyle(terminal, terminal.isTerminal).bad('data-out:');
-  // A suggestion of the parser is on a line of its own.
-  const text = message.split('\n').map(printable).join(' ');
-  terminal.report(`${name} ${text}\n${remedy === undefined ? '' : `${printable(remedy)}\n`}`);
+export function clientProgram(context: CommandContext): Command {
+  return createProgram(context.terminal, {
+    name: 'data-out',
+    description: 'List, download, encrypt and decrypt files of a data-out archive.',
+    version: context.version,
+    help,
+    withOptions: (program) =>
+      program.option('--config <file>', 'configuration file (default: ~/.config/data-out/config.toml)'),
+    commands: registrations.map((register) => (program) => register(program, context)),
+  });
 }

@@ -1,21 +1,35 @@
 import type { Command } from 'commander';
-import { usageError } from './errors.ts';
+import { usageError } from '../terminal/errors.ts';
 
-/** Options of commands that talk to a service: how to find it and who asks. */
+/** Options of commands that talk to a service: its addresses and the user's credentials. */
 export function withServiceOptions(command: Command): Command {
-  return command
-    .option('--url <url>', 'address of the proxy API (DATA_OUT_URL)')
-    .option('--direct-url <url>', 'address of the data-out API, for direct access (DATA_OUT_DIRECT_URL)')
-    .option('--visa <file>', 'file with your visa or passport (DATA_OUT_VISA_FILE; DATA_OUT_VISA is the token itself)')
-    .option('--username <name>', 'user name for the service (DATA_OUT_USERNAME)')
-    .option('--password-file <file>', 'file with the password (DATA_OUT_PASSWORD_FILE; default: ask)')
-    .option('--ca <file>', 'PEM file of a certificate authority to trust as well (DATA_OUT_CA_FILE)')
-    .option('--insecure-http', 'allow http:// to other machines: anybody on the way can read everything');
+  return withConnectionOptions(
+    command
+      .option('--url <url>', 'address of the proxy API (DATA_OUT_URL)')
+      .option('--direct-url <url>', 'address of the data-out API, for direct access (DATA_OUT_DIRECT_URL)')
+      .option(
+        '--visa <file>',
+        'file with your visa or passport (DATA_OUT_VISA_FILE; DATA_OUT_VISA is the token itself)',
+      )
+      .option('--username <name>', 'user name for the service (DATA_OUT_USERNAME)')
+      .option('--password-file <file>', 'file with the password (DATA_OUT_PASSWORD_FILE; default: ask)'),
+  );
 }
 
-const readerKey = 'your private key: Crypt4GH or OpenSSH ed25519; may be given several times';
+/** Options of commands that open connections. */
+export function withConnectionOptions(command: Command): Command {
+  return command
+    .option('--ca <file>', 'PEM file of a certificate authority to trust as well (DATA_OUT_CA_FILE)')
+    .option('--insecure-http', 'allow http:// to other machines: anyone on the network can read visa and files');
+}
 
-/** Options of commands that open something with the private key of the user. @param text what another key is for */
+/** The key files that users may give, for help texts. */
+export const privateKeyForms = 'Crypt4GH or OpenSSH ed25519';
+export const publicKeyForms = 'Crypt4GH, OpenSSH ed25519 or X25519';
+
+const readerKey = `your private key: ${privateKeyForms}; may be given several times`;
+
+/** Options of commands that use a private key. @param text help for `--key`, if it is not a reader's key */
 export function withKeyOptions(command: Command, text = readerKey): Command {
   return command
     .option('--key <file>', text, collect)
@@ -27,16 +41,13 @@ export function collect(value: string, before: readonly string[] | undefined): r
   return [...(before ?? []), value];
 }
 
-/** A range of bytes [start, end); no `end`: to the end. */
+/** A range of bytes [start, end); without `end` up to the end of the file. */
 export interface ByteRangeOption {
   readonly start: number;
   readonly end: number | undefined;
 }
 
-/**
- * `a-b`: bytes a to b, the byte b not among them; `a-` to the end. Counted from 0.
- * @throws ClientError `usage`
- */
+/** Parses `a-b`, the bytes from a to b without b, counted from 0. `a-` is all bytes from a on. @throws UsageError */
 export function parseRange(source: string, text: string): ByteRangeOption {
   const [, first = '', second = ''] = /^(\d{1,16})-(\d{0,16})$/.exec(text) ?? [];
   const start = Number(first);
@@ -48,7 +59,7 @@ export function parseRange(source: string, text: string): ByteRangeOption {
   return { start, end };
 }
 
-/** A whole number. @throws ClientError `usage` */
+/** Parses a whole number. @throws UsageError */
 export function parseCount(
   source: string,
   text: string,

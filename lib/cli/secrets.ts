@@ -1,21 +1,18 @@
 import { open } from 'node:fs/promises';
 import { ClientError } from '../client/errors.ts';
 import { limits } from '../contract/limits.ts';
-import { usageError } from './errors.ts';
+import { UsageError, usageError } from '../terminal/errors.ts';
 
-/** Bytes beyond which a file is not read for a secret: a passport is the largest. */
+/** Bytes of the largest file with a secret: a passport is the largest secret. */
 const maxBytes = limits.passportBytes + 1024;
 
-/** The text of a file that holds one secret, without the line end that editors add. @param source names it in errors */
+/** The secret in a file, without the line end that editors add. @param source names the file in errors */
 export async function readSecretFile(source: string, path: string): Promise<string> {
   const bytes = await readSmallFile(source, path, maxBytes);
   return bytes.toString('utf8').replace(/\r?\n$/, '');
 }
 
-/**
- * A small file, whole.
- * @throws ClientError that names `source` and the path: `not_found`, `usage`
- */
+/** Reads a small file whole. @throws UsageError, ClientError `not_found`: both name `source` and the path */
 export async function readSmallFile(source: string, path: string, limit: number): Promise<Buffer> {
   if (/-----BEGIN [A-Z0-9 ]+-----/.test(path)) {
     throw usageError(source, 'expected the name of a file, got the key itself', saveIt('key'));
@@ -34,14 +31,14 @@ export async function readSmallFile(source: string, path: string, limit: number)
       await file.close();
     }
   } catch (error) {
-    if (error instanceof ClientError || !(error instanceof Error)) throw error;
+    if (error instanceof UsageError || !(error instanceof Error)) throw error;
     const code = 'code' in error ? String(error.code) : '';
     if (code === 'ENOENT') throw new ClientError('not_found', `${source}: there is no file ${path}`, { cause: error });
-    throw new ClientError('usage', `${source}: ${path} cannot be read (${code || error.message})`, { cause: error });
+    throw new UsageError(`${source}: ${path} cannot be read (${code || error.message})`, { cause: error });
   }
 }
 
-/** Where a file is named: a token must get into no error text. @throws ClientError `usage` */
+/** Refuses a token in place of a file name: the name would be repeated in errors. @throws UsageError */
 export function refuseToken(source: string, value: string): void {
   if (!/^\s*eyJ[\w-]+\.[\w-]+\./.test(value)) return;
   throw usageError(source, 'expected the name of a file, got a token', saveIt('token'));
@@ -51,7 +48,7 @@ function saveIt(what: string): string {
   return `Other users of this machine can read command lines: save the ${what} in a file and name that.`;
 }
 
-/** A visa or passport as it goes into a header. @throws ClientError `usage` when it cannot be one; never repeats it */
+/** A visa or passport as it goes into a header. @throws UsageError for other text, without repeating it */
 export function checkedVisa(source: string, value: string): string {
   const token = value.trim();
   if (/^[\w-]+\.[\w-]+\.[\w-]+$/.test(token)) return token;

@@ -3,12 +3,11 @@ import { connect, type ServiceConnection } from '../client/connection.ts';
 import type { RetryPolicy } from '../client/retry.ts';
 import type { Transport } from '../client/transport.ts';
 import { printable } from '../terminal/output.ts';
+import { openSession as openTerminalSession, type Session as TerminalSession } from '../terminal/session.ts';
 import type { Terminal } from '../terminal/terminal.ts';
 import { warningOfExpiry } from './expired-visa.ts';
-import { createOutput, type Output } from './output.ts';
-import { createProgress, noProgress, type Progress } from './progress.ts';
 import { readSmallFile } from './secrets.ts';
-import { type GlobalOptions, type KeyOptions, readSettings, type ServiceOptions, type Settings } from './settings.ts';
+import { readSettings, type Settings } from './settings.ts';
 
 /** What `register…` functions need to open a session when their command runs. */
 export interface CommandContext {
@@ -17,11 +16,8 @@ export interface CommandContext {
   readonly version: string;
 }
 
-/** What one run of one command works with. Dispose of it at the end: it takes progress away and ends connections. */
-export interface Session extends AsyncDisposable {
-  readonly terminal: Terminal;
-  readonly output: Output;
-  readonly progress: Progress;
+/** What one run of one command works with. Its disposal removes the progress and closes connections. */
+export interface Session extends TerminalSession, AsyncDisposable {
   readonly settings: Settings;
   /** The service that the settings name, with the user's credentials. */
   service(): Promise<ServiceConnection>;
@@ -30,26 +26,21 @@ export interface Session extends AsyncDisposable {
 const maxAuthorityBytes = 4 * 1024 * 1024;
 
 /**
- * @param patience with the network, where it is another one than usual
- * @throws ClientError `usage` for a wrong setting
+ * @param patience with the network; default: that of the client
+ * @throws UsageError for a wrong setting
  */
 export async function openSession(
   { terminal, version }: CommandContext,
   command: Command,
   patience?: RetryPolicy,
 ): Promise<Session> {
-  const options = command.optsWithGlobals<GlobalOptions & ServiceOptions & KeyOptions>();
-  const json = options.json === true;
-  const quiet = options.quiet === true;
-  const progress = json || quiet ? noProgress : createProgress(terminal);
-  const settings = await readSettings(options, terminal);
-  const output = createOutput(terminal, { json, quiet }, progress.around);
+  const session = openTerminalSession(terminal, command);
+  const { output, progress } = session;
+  const settings = await readSettings(command.optsWithGlobals(), terminal);
   const visa = settings.visa && warningOfExpiry(settings.visa, output.warn, terminal.now);
   let transport: Transport | undefined;
   return {
-    terminal,
-    output,
-    progress,
+    ...session,
     settings,
     async service() {
       transport ??= await openTransport(settings, terminal, version, patience);
@@ -72,11 +63,12 @@ async function openTransport(
 ): Promise<Transport> {
   const { caFile, insecureHttp } = settings;
   const authorities = caFile && (await readSmallFile('certificate authority', caFile, maxAuthorityBytes));
-  // Loaded on first use: commands on local files need no HTTP client, the largest part of the bundle.
+  // Loaded on first use: the HTTP client is the largest part of the bundle, and commands on local files do not need
+  // it.
   const { Transport } = await import('../client/transport.ts');
   const variable = (name: string) => env[name] || env[name.toLowerCase()] || undefined;
   return new Transport({
-    // In upper case HTTP_PROXY could be a header of a request, where this runs in a CGI script: only HTTPS_PROXY is.
+    // HTTP_PROXY in upper case is not read: in a CGI script it is the header `Proxy` of a request.
     proxies: { https: variable('HTTPS_PROXY'), http: env['http_proxy'] || undefined, none: variable('NO_PROXY') },
     extraAuthorities: authorities?.toString('utf8'),
     insecureHttp,

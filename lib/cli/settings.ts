@@ -1,17 +1,14 @@
 import { resolve } from 'node:path';
-import { ClientError } from '../client/errors.ts';
+import { UsageError, usageError } from '../terminal/errors.ts';
 import { printable } from '../terminal/output.ts';
+import { askSecret } from '../terminal/prompts.ts';
 import type { Terminal } from '../terminal/terminal.ts';
 import type { ConfigFile } from './config-file.ts';
-import { usageError } from './errors.ts';
-import { askSecret } from './prompts.ts';
 import { checkedVisa } from './secrets.ts';
 import { type Found, pathOf, Sources, secretOf } from './sources.ts';
 
 /** Options of every command. */
 export interface GlobalOptions {
-  readonly json?: boolean;
-  readonly quiet?: boolean;
   readonly config?: string;
 }
 
@@ -33,21 +30,21 @@ export interface KeyOptions {
 }
 
 /**
- * What the user has set: by option, else in the environment, else in the configuration file. Secrets are not read before
- * they are asked for; their errors name where they come from, never what is in it.
+ * The user's settings: from options, else from the environment, else from the configuration file. A secret is read when
+ * it is needed. Errors name its source and never its value.
  */
 export interface Settings {
   /** Base URL of the proxy API: listing, download, export. */
   readonly proxyUrl: URL | undefined;
   /** Base URL of the data-out API: direct access. */
   readonly directUrl: URL | undefined;
-  /** The visa or passport; a file is read anew each time, because visas are renewed. */
+  /** The visa or passport. A file is read again each time, because visas are renewed. */
   readonly visa: (() => Promise<string>) | undefined;
-  /** Credentials of HTTP Basic; a password that nobody wrote down is asked for, once. */
+  /** Credentials of HTTP Basic. A password that is in no setting is asked for, once. */
   readonly basic: (() => Promise<{ readonly username: string; readonly password: string }>) | undefined;
   /** Private key files, absolute. */
   readonly keyFiles: readonly string[];
-  /** Passphrase of the key files, where one was set. */
+  /** Passphrase of the key files; `undefined`: a person is asked. */
   readonly passphrase: (() => Promise<string>) | undefined;
   /** Certificate authorities to trust besides the usual ones: PEM, absolute path. */
   readonly caFile: string | undefined;
@@ -55,10 +52,7 @@ export interface Settings {
   readonly insecureHttp: boolean;
 }
 
-/**
- * @param options as given on the command line.
- * @throws ClientError `usage`, which names the option, variable or file that is wrong.
- */
+/** Reads the settings. @throws UsageError that names the wrong option, variable or file */
 export async function readSettings(
   options: GlobalOptions & ServiceOptions & KeyOptions,
   terminal: Terminal,
@@ -110,14 +104,14 @@ function urlOf(found: Found | undefined): URL | undefined {
     throw usageError(source, 'expected the address of the service, as in https://data-out.example.org/v1/');
   }
   if (url.username !== '' || url.password !== '') {
-    throw usageError(source, 'an address with a user name or password in it would end up in logs');
+    throw usageError(source, 'an address must not hold a user name or password: addresses end up in logs');
   }
   if (url.search !== '' || url.hash !== '') throw usageError(source, 'expected an address without ? and #');
   return url;
 }
 
 /**
- * Credentials of HTTP Basic from what was found of them; a password that nobody wrote down is asked for, once.
+ * Credentials of HTTP Basic. A password that is in no setting is asked for, once.
  * @param variables that users set them with, for errors
  */
 export function basicOf(
@@ -128,8 +122,8 @@ export function basicOf(
 ): Settings['basic'] {
   if (username === undefined) {
     if (password === undefined) return undefined;
-    const remedy = `Say it with --username or ${variables.username}.`;
-    return () => Promise.reject(new ClientError('usage', 'there is a password, but no user name', { remedy }));
+    const remedy = `Give it with --username or ${variables.username}.`;
+    return () => Promise.reject(new UsageError('there is a password, but no user name', { remedy }));
   }
   const name = username.value;
   if (name.includes(':')) throw usageError(username.source, 'a user name cannot hold a colon (RFC 7617)');

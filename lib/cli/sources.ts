@@ -6,10 +6,10 @@ import { readSecretFile, refuseToken } from './secrets.ts';
 
 /** A setting and where it was found. */
 export interface Found {
-  /** As the user knows it, for errors: `--url`, `DATA_OUT_URL`, `/home/…/config.toml: url`. */
+  /** Its name for the user, in errors: `--url`, `DATA_OUT_URL`, `/home/…/config.toml: url`. */
   readonly source: string;
   readonly value: string;
-  /** Where relative paths begin. */
+  /** Folder that relative paths begin at. */
   readonly folder: string;
   readonly rank: 'option' | 'environment' | 'file';
 }
@@ -26,7 +26,7 @@ export class Sources {
     this.config = config;
   }
 
-  /** @param named the file that the user names: it must exist, that of the default place need not */
+  /** @param named file that the user names. It must exist; the file at the default place need not. */
   static async open(terminal: Pick<Terminal, 'env' | 'folder'>, named: string | undefined): Promise<Sources> {
     const { env, folder } = terminal;
     const name = named ?? (env['DATA_OUT_CONFIG'] || undefined);
@@ -35,7 +35,7 @@ export class Sources {
     return new Sources(terminal, path, await readConfigFile(path, { mustExist: name !== undefined }));
   }
 
-  /** What was given as an option. */
+  /** The value of an option. */
   option(source: string, value: string | undefined): Found | undefined {
     return value === undefined ? undefined : { source, value, folder: this.#terminal.folder, rank: 'option' };
   }
@@ -49,7 +49,7 @@ export class Sources {
     return undefined;
   }
 
-  /** What the configuration file says. */
+  /** The value in the configuration file. */
   configured(key: keyof ConfigFile): Found | undefined {
     const value = this.config[key];
     return typeof value === 'string' ? this.inConfig(key, value) : undefined;
@@ -66,9 +66,9 @@ export function pathOf({ value, folder }: Found): string {
 }
 
 /**
- * A secret: from a file, which is read anew each time, or from the environment; an option beats the environment, which
- * beats the configuration file.
- * @param check throws an error that names the source, and never repeats the value
+ * A secret from a file or from the environment. An option beats the environment, and the environment beats the
+ * configuration file. A file is read again each time.
+ * @param check throws an error that names the source and never the value
  */
 export function secretOf(
   file: Found | undefined,

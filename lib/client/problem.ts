@@ -18,7 +18,7 @@ export async function refusal(reply: TransportReply, what: string, now: Date): P
   const { status } = reply;
   const { code: problemCode, requestId = reply.header('x-request-id') ?? reply.header('x-amzn-requestid') } = problem;
   const said = status === 431 ? headersTooLarge : wordsOf(problem);
-  const message = `${what}: ${said ?? `the service answered with status ${status}`}${requestId ? ` (request ${printable(requestId)})` : ''}`;
+  const message = `${what}: ${said ?? `the service answered with status ${status}`}${requestId ? ` (request ${oneLine(requestId)})` : ''}`;
   if (later.has(status)) {
     return new UnavailableError(message, {
       retryAfterMs: retryAfterMs(reply.header('retry-after'), now),
@@ -90,7 +90,7 @@ async function problemIn(reply: TransportReply): Promise<Problem> {
     if (typeof parsed !== 'object' || parsed === null) return {};
     const text = (name: string) => {
       const value = (parsed as Record<string, unknown>)[name];
-      return typeof value === 'string' && value !== '' ? printable(value) : undefined;
+      return typeof value === 'string' && value !== '' ? oneLine(value) : undefined;
     };
     const violations = (parsed as { violations?: unknown }).violations;
     return {
@@ -109,14 +109,14 @@ async function problemIn(reply: TransportReply): Promise<Problem> {
 function violationOf(violation: unknown): string[] {
   if (typeof violation !== 'object' || violation === null) return [];
   const { field, message } = violation as { field?: unknown; message?: unknown };
-  return typeof field === 'string' && typeof message === 'string' ? [printable(`${field} ${message}`)] : [];
+  return typeof field === 'string' && typeof message === 'string' ? [oneLine(`${field} ${message}`)] : [];
 }
 
 function wordsOf({ detail, title, violations = [] }: Problem): string | undefined {
   return violations.length > 0 ? violations.join('; ') : (detail ?? title);
 }
 
-/** What comes over the network is shown on a terminal: without control characters, and not for ever. */
-function printable(text: string): string {
+/** Text from the network, for one line of a message: without control characters, at most 500 characters. */
+function oneLine(text: string): string {
   return text.replaceAll(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, ' ').slice(0, 500);
 }

@@ -1,5 +1,5 @@
+import type { Timing } from '../contract/timing.ts';
 import { interrupted, throwIfInterrupted, UnavailableError } from './errors.ts';
-import type { Timing } from './timing.ts';
 
 /** How often and how soon something is tried again. */
 export interface RetryPolicy {

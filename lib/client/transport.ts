@@ -1,12 +1,12 @@
 import tls from 'node:tls';
 import { Agent, type Dispatcher, ProxyAgent } from 'undici';
+import { systemTiming, type Timing } from '../contract/timing.ts';
 import { chunksOf } from './chunks-of.ts';
 import { ClientError, interrupted, throwIfInterrupted } from './errors.ts';
 import { type ForwardProxies, isLoopback, proxyFor } from './forward-proxy.ts';
 import { largeReads } from './large-reads.ts';
 import { networkError } from './network-error.ts';
 import { Backoff, defaultRetryPolicy, type RetryPolicy } from './retry.ts';
-import { systemTiming, type Timing } from './timing.ts';
 
 export interface TransportSettings {
   /** Default: none. */

@@ -1,5 +1,5 @@
 import type { Archive, Catalogue, Clock, ObjectHead, OutboxWriter } from '../archive/ports.ts';
-import { writeContainer } from '../archive/write-container.ts';
+import { cleanUpMs, writeContainer } from '../archive/write-container.ts';
 import { directExpiryDays, directKey } from '../contract/direct-key.ts';
 import { outboxMetadata } from '../contract/outbox-key.ts';
 import { TemporarilyUnavailableError } from '../errors.ts';
@@ -7,8 +7,6 @@ import { accessRefused } from './access-refused.ts';
 import type { Container } from './container.ts';
 import type { DirectUrls, SignedUrl } from './ports.ts';
 
-/** Time that is left for ending cleanly: the copies in flight, the abort, the reply. */
-const cleanUpMs = 20_000;
 /** By how much our clock and that of S3 may differ, and what the date of an upload may be before its end. */
 const slackMs = 15 * 60_000;
 const dayMs = 24 * 60 * 60_000;

@@ -2,10 +2,10 @@ import type { ArchivedFile } from '../archive/ports.ts';
 import { safeFileName } from '../contract/file-name.ts';
 
 /**
- * What the plaintext of a file is called: what follows the last separator of the submitter's path, without the ending that
- * tells of the encryption, as a name under which every system can save it.
+ * The name of a file's plaintext: the last segment of the submitter's path without `.c4gh`, as a name under which every
+ * system can save it.
  */
-export function plaintextName({
+export function displayFileName({
   fileId,
   submissionFilePath,
 }: Pick<ArchivedFile, 'fileId' | 'submissionFilePath'>): string {

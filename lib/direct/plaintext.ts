@@ -3,7 +3,7 @@ import { bodySource } from '../archive/body-source.ts';
 import type { Archive, ArchivedFile, ArchiveKeys, ContainerSource } from '../archive/ports.ts';
 import { type ContainerReader, Crypt4ghError, openContainer } from '../crypt4gh/index.ts';
 import { ArchiveDamagedError, RangeNotSatisfiableError } from '../errors.ts';
-import { plaintextName } from './file-name.ts';
+import { displayFileName } from './file-name.ts';
 import type { Coordinates } from './part.ts';
 import type { Representation } from './representation.ts';
 
@@ -51,7 +51,7 @@ export async function plaintextOf(file: ArchivedFile, dependencies: PlaintextDep
       source.archiveEtag,
     ]),
     mediaType: 'application/octet-stream',
-    fileName: plaintextName(file),
+    fileName: displayFileName(file),
     stream: (start, end) => pieces(reader, start, end),
   };
 }

@@ -8,7 +8,7 @@ export interface Checksum {
 }
 
 /** A file of a dataset, as its listing shows it. Sizes in bytes; what ingestion did not record is `undefined`. */
-export interface ListedFile {
+export interface DatasetFile {
   /** Stable id, `EGAF…`. */
   readonly fileId: string;
   /** Path the submitter gave; untrusted text. */
@@ -39,7 +39,7 @@ export interface DirectCatalogue extends Catalogue {
    *
    * @throws ForbiddenError when the dataset is withdrawn before the last page
    */
-  filesOfDataset(datasetId: string): AsyncIterable<readonly ListedFile[]>;
+  filesOfDataset(datasetId: string): AsyncIterable<readonly DatasetFile[]>;
   /** `undefined` when there is no such file. Decides nothing about access. */
   factsOf(fileId: string): Promise<FileFacts | undefined>;
 }

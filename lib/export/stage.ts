@@ -13,7 +13,7 @@ import type {
   ObjectHead,
   OutboxWriter,
 } from '../archive/ports.ts';
-import { writeContainer } from '../archive/write-container.ts';
+import { cleanUpMs, writeContainer } from '../archive/write-container.ts';
 import type { DenyList } from '../contract/deny-list.ts';
 import type { FileExportMessage } from '../contract/messages.ts';
 import { outboxKey, outboxMetadata } from '../contract/outbox-key.ts';
@@ -25,8 +25,6 @@ import { compareRequests } from './request-order.ts';
 
 /** Longest time a function may run: an upload begun longer ago than this belongs to no one any more. */
 const longestInvocationMs = 15 * 60 * 1000;
-/** Time that is left for ending cleanly: the copies in flight, the abort, the reply. */
-const cleanUpMs = 20 * 1000;
 
 export interface StageDependencies {
   readonly catalogue: Catalogue;

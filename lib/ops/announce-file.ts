@@ -1,9 +1,9 @@
 import { access, constants, stat } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
+import { usageError } from '../terminal/errors.ts';
 import { printable } from '../terminal/output.ts';
-import { usageError } from './errors.ts';
 
-/** Before anything is deleted: what is said afterwards must have a place. @throws InvalidRequestError */
+/** Checks, before anything is deleted, that the text for the team can be written afterwards. @throws UsageError */
 export async function checkAnnounceFile(folder: string, name: string): Promise<void> {
   const path = resolve(folder, name);
   try {

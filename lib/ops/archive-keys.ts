@@ -1,6 +1,6 @@
-import * as z from 'zod';
 import type { ArchiveKey } from '../archive/ports.ts';
 import { keyHashOf } from '../contract/key-hash.ts';
+import { type ArchiveKeysDocument, archiveKeysDocument } from '../contract/secrets.ts';
 import {
   formatPrivateKey,
   formatPublicKey,
@@ -11,22 +11,17 @@ import {
 import { NotFoundError } from '../errors.ts';
 import { OpsError } from './errors.ts';
 import type { EditableSecret } from './ports.ts';
+import { readDocument } from './secret-document.ts';
 
-/** The secret with the archive's key pairs, newest first. */
-const archiveKeysSecret = z.object({
-  keys: z.array(z.object({ privateKey: z.string(), passphrase: z.string().optional() })).default([]),
-});
-type Stored = z.infer<typeof archiveKeysSecret>;
-
-/** One key pair as it may be shown. */
+/** The public facts of a key pair. */
 export interface ShownArchiveKey {
   /** Crypt4GH PEM. */
   readonly publicKey: string;
   /** Hex SHA-256 of the 32 bytes. */
   readonly fingerprint: string;
-  /** What `sda.files.key_hash` holds for headers to this key. */
+  /** Value of `sda.files.key_hash` for headers to this key. */
   readonly keyHash: string;
-  /** New files are encrypted to this one. */
+  /** Whether new files are encrypted to this key. */
   readonly newest: boolean;
 }
 
@@ -38,8 +33,8 @@ export async function readArchiveKeys(secret: EditableSecret): Promise<readonly 
 }
 
 /**
- * Put a key before all others. It is stored without a passphrase: the secret is encrypted by KMS, and a passphrase kept
- * beside the key would only cost every cold start its derivation.
+ * Put a key before all others. It is stored without a passphrase: KMS encrypts the secret, and a passphrase beside the
+ * key would only slow down every cold start.
  * @throws OpsError `conflict` when the archive has that key already
  */
 export async function addArchiveKey(secret: EditableSecret, privateKey: Uint8Array): Promise<ShownArchiveKey> {
@@ -59,15 +54,12 @@ export async function showArchiveKeys(secret: EditableSecret): Promise<readonly 
   return keys.map((key, index) => show(key.publicKey, index === 0));
 }
 
-async function readStored(secret: EditableSecret): Promise<Stored> {
-  const { success, data } = archiveKeysSecret.safeParse((await secret.read()) ?? {});
-  // The parser's own words could quote a key.
-  if (!success)
-    throw new OpsError('unusable_input', 'the secret with the archive keys is not of the form {"keys":[...]}');
-  return data;
+function readStored(secret: EditableSecret): Promise<ArchiveKeysDocument> {
+  const about = { name: 'the secret with the archive keys', form: '{"keys":[...]}', empty: { keys: [] } };
+  return readDocument(secret, archiveKeysDocument, about);
 }
 
-async function keysOf({ keys }: Stored): Promise<readonly ArchiveKey[]> {
+async function keysOf({ keys }: ArchiveKeysDocument): Promise<readonly ArchiveKey[]> {
   const parsed: ArchiveKey[] = [];
   for (const { privateKey: text, passphrase } of keys) {
     const privateKey = await parsePrivateKey(text, passphrase);

@@ -3,18 +3,18 @@ import { unverifiedClaims, visasIn } from '../contract/unverified-token.ts';
 import { NotFoundError } from '../errors.ts';
 import { OpsError } from './errors.ts';
 import type { EditableSecret } from './ports.ts';
+import { readDocument } from './secret-document.ts';
 
-/** What is denied, in the order in which it was. @throws OpsError `unusable_input` for another document */
+/** The entries of the list, oldest first. @throws OpsError `unusable_input` for another document */
 export async function readDenyList(secret: EditableSecret): Promise<readonly DenyListEntry[]> {
-  const { success, data } = denyListDocument.safeParse((await secret.read()) ?? { denied: [] });
-  if (success) return data.denied;
-  throw new OpsError('unusable_input', 'the deny list is not of the form {"denied":[{"iss","jti"},{"iss","sub"}]}');
+  const form = '{"denied":[{"iss","jti"},{"iss","sub"}]}';
+  const about = { name: 'the deny list', form, empty: { denied: [] } };
+  return (await readDocument(secret, denyListDocument, about)).denied;
 }
 
 /**
- * Put entries on the list. One that is there already is replaced. Entries of tokens that expired long ago are dropped:
- * those tokens are refused without them.
- *
+ * Put entries on the list. An entry that is there already is replaced. Entries of tokens that expired long ago are
+ * dropped: such tokens are refused without them.
  * @throws OpsError `too_large` when the secret cannot hold the list, which then stays as it was
  */
 export async function deny(secret: EditableSecret, entries: readonly DenyListEntry[], now: Date): Promise<void> {
@@ -40,9 +40,9 @@ export async function allow(secret: EditableSecret, entry: DenyListEntry): Promi
 }
 
 /**
- * The entries that deny a token: its own, and of a passport those of its visas too, because each visa is good by itself.
- *
- * @throws OpsError `unusable_input` when it is no token, or one without `iss` or `jti`
+ * The entries that deny a token. A passport has one for itself and one for each of its visas, because each visa can be
+ * used by itself.
+ * @throws OpsError `unusable_input` for a text that is no token, or a token without `iss` or `jti`
  */
 export function entriesOf(token: string): readonly DenyListEntry[] {
   return [token, ...(visasIn(token) ?? [])].map(entryOf);
@@ -59,8 +59,8 @@ function entryOf(token: string): TokenId & DenyListEntry {
 }
 
 /**
- * How long an entry is of use after its token has expired, in milliseconds: 30 days. The export of a file that was accepted
- * before looks at the list, and no more at the token's time. Its message may wait for 14 days, and 14 more after a redrive.
+ * Milliseconds that an entry is kept after its token has expired: 30 days. The export of an accepted file still checks
+ * the list, but no longer the token's expiry. Its message may wait for 14 days, and for 14 more after a redrive.
  */
 const usefulMs = 30 * 86_400_000;
 /** The end of the year 9999, the last that ISO 8601 writes with four digits. */
@@ -75,7 +75,7 @@ function hasEnded(entry: DenyListEntry, now: Date): boolean {
   return 'jti' in entry && entry.until !== undefined && new Date(entry.until) < now;
 }
 
-/** An entry for people. */
+/** An entry in words. */
 export function nameOf(entry: DenyListEntry): string {
   return 'sub' in entry ? `subject ${entry.sub} of ${entry.iss}` : `token ${entry.jti} of ${entry.iss}`;
 }

@@ -1,17 +1,19 @@
-import { Crypt4ghError } from '../crypt4gh/index.ts';
+import { Crypt4ghError, DamagedBodyError, MalformedHeaderError, UnusableKeyError } from '../crypt4gh/index.ts';
 import {
+  ArchiveDamagedError,
   DataOutError,
   ForbiddenError,
   InvalidRequestError,
   NotFoundError,
-  TemporarilyUnavailableError,
   UnauthenticatedError,
 } from '../errors.ts';
 import { RetirementError } from '../releases/errors.ts';
-import { InterruptedError } from '../terminal/interrupted.ts';
-import { retirementExitCodes } from './retirement-exit-codes.ts';
+import { errorName, errorStatus, isTransient } from '../stores/aws-failure.ts';
+import { MalformedSecretError } from '../stores/secrets/cached-secret.ts';
+import { exitCodes, retirementExitCodes } from '../terminal/exit-codes.ts';
+import type { Failure } from '../terminal/failure.ts';
 
-/** What went wrong in the operator's tool alone; every other code comes from `lib/errors.ts`. */
+/** Codes of the operator's tool alone; every other code comes from `lib/errors.ts`. */
 export type OpsErrorCode = 'conflict' | 'too_large' | 'unusable_input' | 'verification_failed';
 
 /** A mistake or refusal that the tool itself found. `message` says what to do about it, and holds no secret. */
@@ -26,29 +28,14 @@ export class OpsError extends Error {
   }
 }
 
-/** A wrong argument or option: one line that names it. */
-export function usageError(field: string, message: string): InvalidRequestError {
-  return new InvalidRequestError([{ field, message }]);
-}
+const exitCodeOf: Readonly<Record<OpsErrorCode, number>> = {
+  conflict: exitCodes.conflict,
+  too_large: exitCodes.usage,
+  unusable_input: exitCodes.usage,
+  verification_failed: exitCodes.unexpected,
+};
 
-/** Exit codes of the tool: a script can tell what to do next. `retire-release` has finer ones beside them. */
-export const exitCodes = {
-  ok: 0,
-  failure: 1,
-  usage: 2,
-  notFound: 3,
-  noAccess: 4,
-  unavailable: 5,
-  interrupted: 130,
-} as const;
-
-/** A failure as the tool reports it: the exit code, a stable code, and one line for people. */
-export interface Failure {
-  readonly exitCode: number;
-  readonly code: string;
-  readonly message: string;
-}
-
+/** Names of errors by which AWS and its SDK refuse credentials. */
 const noAccess = new Set([
   'AccessDenied',
   'AccessDeniedException',
@@ -61,48 +48,54 @@ const noAccess = new Set([
   'TokenProviderError',
   'UnrecognizedClientException',
 ]);
-const unreachable = new Set(['ECONNREFUSED', 'ECONNRESET', 'ENOTFOUND', 'EAI_AGAIN', 'ETIMEDOUT', 'EHOSTUNREACH']);
 
-/** The failure that `error` is. Errors of the AWS SDK and of the file system are told by their names and codes. */
-export function failureOf(error: unknown): Failure {
-  if (error instanceof OpsError) {
-    return { exitCode: exitCodes.failure, ...textOf(error) };
-  }
+/** The failure of an error of the tool, the service, the format or AWS; `undefined` for any other error. */
+export function opsFailure(error: unknown): Failure | undefined {
+  if (error instanceof OpsError) return { exitCode: exitCodeOf[error.code], ...textOf(error) };
   if (error instanceof RetirementError) return { exitCode: retirementExitCodes[error.code], ...textOf(error) };
-  if (error instanceof InterruptedError) return { exitCode: exitCodes.interrupted, ...textOf(error) };
-  if (error instanceof Crypt4ghError) return { exitCode: exitCodes.failure, ...textOf(error) };
-  if (error instanceof DataOutError) return { exitCode: exitCodeOf(error), ...textOf(error) };
+  if (error instanceof Crypt4ghError) return { exitCode: crypt4ghExitCode(error), ...textOf(error) };
+  if (error instanceof InvalidRequestError) return { exitCode: exitCodes.usage, ...textOf(error), code: 'usage' };
+  if (error instanceof MalformedSecretError) {
+    return { exitCode: exitCodes.usage, code: 'unusable_input', message: error.message };
+  }
+  if (error instanceof DataOutError) return { exitCode: serviceExitCode(error), ...textOf(error) };
   for (const cause of causesOf(error)) {
-    if (noAccess.has(cause.name)) {
-      return { exitCode: exitCodes.noAccess, code: 'forbidden', message: `AWS refused the credentials: ${cause.name}` };
+    const name = errorName(cause);
+    if (noAccess.has(name)) {
+      const remedy = 'Look at AWS_PROFILE, at the region, and at the rights of these credentials.';
+      return { exitCode: exitCodes.denied, code: 'forbidden', message: `AWS refused the credentials: ${name}`, remedy };
     }
-    const code = systemCode(cause);
-    if (code === 'ENOENT') return { exitCode: exitCodes.notFound, code: 'not_found', message: cause.message };
-    if (code === 'EACCES' || code === 'EPERM') {
-      return { exitCode: exitCodes.noAccess, code: 'forbidden', message: cause.message };
+    if (isTransient(cause)) {
+      const code = 'code' in cause ? String(cause.code) : name;
+      const remedy = 'Look whether the local engine or the network is up, then run the same command again.';
+      return {
+        exitCode: exitCodes.unavailable,
+        code: 'temporarily_unavailable',
+        message: `no answer (${code})`,
+        remedy,
+      };
     }
-    if (unreachable.has(code)) {
-      const message = `no answer (${code}); is the local engine, or the network, up?`;
-      return { exitCode: exitCodes.unavailable, code: 'temporarily_unavailable', message };
+    if (errorStatus(cause) !== undefined) {
+      return { exitCode: exitCodes.unexpected, code: 'failure', message: `AWS answered ${name}: ${cause.message}` };
     }
   }
-  const message = error instanceof Error ? `${error.name}: ${error.message}` : String(error);
-  return { exitCode: exitCodes.failure, code: 'failure', message };
+  return undefined;
 }
 
-function textOf(error: OpsError | RetirementError | InterruptedError | DataOutError | Crypt4ghError): {
-  code: string;
-  message: string;
-} {
-  return { code: error.code, message: error.message };
+function textOf({ code, message }: OpsError | RetirementError | DataOutError | Crypt4ghError) {
+  return { code, message };
 }
 
-function exitCodeOf(error: DataOutError): number {
-  if (error instanceof InvalidRequestError) return exitCodes.usage;
+function crypt4ghExitCode(error: Crypt4ghError): number {
+  if (error instanceof MalformedHeaderError || error instanceof DamagedBodyError) return exitCodes.damaged;
+  return error instanceof UnusableKeyError ? exitCodes.usage : exitCodes.denied;
+}
+
+function serviceExitCode(error: DataOutError): number {
   if (error instanceof NotFoundError) return exitCodes.notFound;
-  if (error instanceof ForbiddenError || error instanceof UnauthenticatedError) return exitCodes.noAccess;
-  if (error instanceof TemporarilyUnavailableError) return exitCodes.unavailable;
-  return exitCodes.failure;
+  if (error instanceof ForbiddenError || error instanceof UnauthenticatedError) return exitCodes.denied;
+  if (error instanceof ArchiveDamagedError) return exitCodes.damaged;
+  return isTransient(error) ? exitCodes.unavailable : exitCodes.unexpected;
 }
 
 /** The error and what caused it, outermost first; several addresses of one host make an AggregateError. */
@@ -111,8 +104,4 @@ function* causesOf(error: unknown): Generator<Error> {
     yield current;
     if (current instanceof AggregateError) yield* current.errors.flatMap((each) => [...causesOf(each)]);
   }
-}
-
-function systemCode(error: Error): string {
-  return 'code' in error && typeof error.code === 'string' ? error.code : '';
 }

@@ -11,7 +11,7 @@ const signingKey = z.looseObject({ kty: z.string(), alg: z.enum(['RS256', 'ES256
 export interface VisaRequest {
   /** The claim `sub`. */
   readonly subject: string;
-  /** One dataset makes a visa, several make a passport with a visa each. */
+  /** One dataset makes a visa. Several make a passport with one visa each. */
   readonly datasetIds: readonly string[];
   readonly issuedAt: Date;
   readonly expiresAt: Date;

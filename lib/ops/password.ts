@@ -2,20 +2,21 @@ import { randomBytes } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { type Command, Option } from 'commander';
+import { usageError } from '../terminal/errors.ts';
+import { askNewSecret, askSecret } from '../terminal/prompts.ts';
 import type { Terminal } from '../terminal/terminal.ts';
 import { abortable } from './archive/streams.ts';
-import { usageError } from './errors.ts';
 
-/** Where a new password comes from. Never from the command line: other users of the machine can read that. */
+/** Where a new password comes from. Never the command line: other users of the machine can read it. */
 export interface PasswordOptions {
   readonly generate?: boolean;
   readonly passwordFile?: string;
 }
 
-/** Characters of a password: at least what slows down guessing, at most what is still a password. */
+/** Characters of a password. A shorter one is guessed; a longer one is most likely another file. */
 const shortest = 10;
 const longest = 256;
-/** Bytes of standard input that are looked at. */
+/** Most bytes that are read from standard input. */
 const maxInputBytes = 4096;
 
 /** Add the options of {@link newPassword} to a command. */
@@ -25,7 +26,7 @@ export function withPasswordOptions(command: Command): Command {
     .option('--password-file <file>', 'read it from a file (default: ask, or read standard input)');
 }
 
-/** A user name that HTTP Basic can carry (RFC 7617 § 2). @throws InvalidRequestError */
+/** A user name that HTTP Basic can carry (RFC 7617 § 2). @throws UsageError */
 export function checkUsername(name: string): string {
   if (!/^[^:\p{Cc}\p{Cs}]{1,128}$/u.test(name) || name.trim() !== name) {
     throw usageError('<name>', 'expected 1 to 128 characters, no colon, no control characters, no spaces around');
@@ -35,14 +36,15 @@ export function checkUsername(name: string): string {
 
 /**
  * The new password, from where the options say.
- * @throws InvalidRequestError when it is too short or too long, or typed differently the second time
+ * @throws UsageError when it is too short or too long, or typed differently the second time
  */
 export async function newPassword(
   options: PasswordOptions,
   terminal: Terminal,
 ): Promise<{ readonly password: string; readonly generated: boolean }> {
   if (options.generate) return { password: randomBytes(24).toString('base64url'), generated: true };
-  const password = await readSecret(options.passwordFile, 'password', terminal, { twice: true });
+  const ask = () => askNewSecret(terminal, 'New password', 'Give it with --password-file FILE, or take --generate.');
+  const password = await readSecret(options.passwordFile, terminal, ask);
   const { length } = Array.from(password);
   if (length < shortest || length > longest || /\p{Cc}/u.test(password)) {
     throw usageError('password', `expected one line of ${shortest} to ${longest} characters`);
@@ -50,20 +52,16 @@ export async function newPassword(
   return { password, generated: false };
 }
 
-/** A secret from a file, from a person, or from standard input; without the line end that editors add. */
-export async function readSecret(
-  file: string | undefined,
-  what: string,
-  terminal: Terminal,
-  { twice = false } = {},
-): Promise<string> {
+/** The passphrase of a key file, from a file, a person or standard input. */
+export function readPassphrase(file: string | undefined, terminal: Terminal): Promise<string> {
+  return readSecret(file, terminal, () => askSecret(terminal, 'Passphrase: ', 'Give it with --passphrase-file FILE.'));
+}
+
+/** A secret from a file, by `ask`, or from standard input; without the line end that editors add. */
+async function readSecret(file: string | undefined, terminal: Terminal, ask: () => Promise<string>): Promise<string> {
   if (file !== undefined) return withoutLineEnd(await readFile(resolve(terminal.folder, file), 'utf8'));
-  if (!terminal.ask) return withoutLineEnd(await readAll(abortable(terminal.input, terminal.signal)));
-  const typed = await terminal.ask(`${what}: `);
-  if (twice && (await terminal.ask(`${what} again: `)) !== typed) {
-    throw usageError(what, 'the two were not the same');
-  }
-  return typed;
+  if (terminal.ask) return await ask();
+  return withoutLineEnd(await readAll(abortable(terminal.input, terminal.signal)));
 }
 
 async function readAll(input: AsyncIterable<Uint8Array>): Promise<string> {

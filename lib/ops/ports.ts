@@ -5,12 +5,12 @@ import type { AuditFilter, AuditRow } from '../stores/rds/audit-trail.ts';
 
 /** Write access to archived bodies. */
 export interface ArchiveBodies {
-  /** Where `upload` puts them, for the catalogue: `<endpoint>/<bucket>`. */
+  /** Location of the bodies, for the catalogue: `<endpoint>/<bucket>`. */
   readonly location: string;
   /**
-   * Store all bytes of `source` under `key`, in constant memory. When the source fails, nothing becomes visible and
-   * what was sent is dropped. `expectedSize` in bytes sets the size of the parts: it is needed above 78 GiB, and a guess
-   * too low fails.
+   * Store all bytes of `source` under `key`, in constant memory. When the source fails, nothing becomes visible, and
+   * the parts that were sent are dropped. `expectedSize`, in bytes, sets the size of the parts. Above 78 GiB it is
+   * needed, and a guess that is too low fails.
    */
   upload(
     key: string,
@@ -25,11 +25,11 @@ export interface ArchiveBodies {
 export interface ArchiveCatalogue {
   findFile(fileId: string): Promise<InventoryFile | undefined>;
   /**
-   * Enter a file, its checksums and its dataset (made when it is new), all or nothing; doing it twice changes nothing.
-   * @throws FileIdTakenError when the file id has another body.
+   * Enter a file, its checksums and its dataset, all or nothing. A new dataset is made. A second call changes nothing.
+   * @throws FileIdTakenError when the file id has another body
    */
   registerFile(file: ArchiveRegistration): Promise<void>;
-  /** Put a known file into one more dataset (made when it is new). Doing it twice changes nothing. */
+  /** Put a known file into one more dataset. A new dataset is made. A second call changes nothing. */
   addToDataset(fileId: string, datasetId: string): Promise<void>;
   findDataset(datasetId: string): Promise<InventoryDataset | undefined>;
   /** All datasets, in the order of their ids. */
@@ -40,14 +40,14 @@ export interface ArchiveCatalogue {
 
 /** The central archive's users, who may list and stream. */
 export interface ArchiveUsers {
-  /** The user, unless there is none or the user was disabled. */
+  /** The user; `undefined` for an unknown or disabled one. */
   find(username: string): Promise<{ readonly username: string } | undefined>;
   /** Add a user, give a user another password, or enable a disabled one. `passwordHash` in PHC form. */
   save(username: string, passwordHash: string): Promise<void>;
   disable(username: string): Promise<void>;
 }
 
-/** What became of export requests. */
+/** The outcomes of export requests. */
 export interface AuditTrail {
   /** At most `limit` rows, newest first. */
   newest(filter: AuditFilter, limit: number): AsyncIterable<AuditRow>;
@@ -60,9 +60,9 @@ export interface EditableSecret {
   write(value: unknown): Promise<void>;
 }
 
-/** One deployment: everything the tool changes, and how to name it to people. */
+/** One deployment: everything that the tool reads and changes, and its name for people. */
 export interface Target {
-  /** For people: `local engine http://…`, `stacks … in eu-north-1`. */
+  /** Its name: `local engine http://…`, `stacks … in eu-north-1`. */
   readonly description: string;
   /** The local engine's connection file; `undefined` for a deployed stack. */
   readonly connection: Connection | undefined;

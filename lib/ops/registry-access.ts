@@ -1,26 +1,28 @@
 import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { ApiClient, type ApiClientOptions } from '../releases/api-client.ts';
+import { usageError } from '../terminal/errors.ts';
 import type { Terminal } from '../terminal/terminal.ts';
-import { usageError } from './errors.ts';
 
-/** Where the tokens and the address come from. A token is never an option: other users of a machine can read those. */
+/**
+ * Variables with the tokens and the address. A token is never an option: other users of the machine can read options.
+ */
 export const registryVariables = {
   apiUrl: 'REGISTRY_API_URL',
   packageToken: 'REGISTRY_PACKAGE_TOKEN',
   repositoryToken: 'REGISTRY_REPO_TOKEN',
 } as const;
 
-/** The scope that each token needs (seed § 5), as the platform spells it. */
+/** The scope that each token needs, as the platform spells it. */
 const scopes = {
   [registryVariables.packageToken]: 'delete:packages',
   [registryVariables.repositoryToken]: 'repo',
 } as const;
 
-/** Hosts that a token may go to without TLS: this machine. */
+/** Names of this machine. Only to these may a token go without TLS. */
 const loopback = new Set(['127.0.0.1', 'localhost', '[::1]']);
 
-/** The API's base address, without a final slash. @throws InvalidRequestError */
+/** The API's base address, without a final slash. @throws UsageError */
 export function registryApiUrl(option: string | undefined, terminal: Terminal): string {
   const text = option ?? terminal.env[registryVariables.apiUrl] ?? '';
   const field = option === undefined ? registryVariables.apiUrl : '--api-url';
@@ -36,7 +38,7 @@ export function registryApiUrl(option: string | undefined, terminal: Terminal): 
   return url.href.replace(/\/+$/, '');
 }
 
-/** A client with each of the two tokens. @throws InvalidRequestError when one is missing */
+/** A client with each of the two tokens. @throws UsageError when one is missing */
 export async function registryClients(
   options: Omit<ApiClientOptions, 'token' | 'tokenName' | 'scope' | 'userAgent' | 'timeoutMs'>,
   terminal: Terminal,

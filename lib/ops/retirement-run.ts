@@ -1,5 +1,6 @@
 import { writeFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
+import type { Timing } from '../contract/timing.ts';
 import { announcement } from '../releases/announcement.ts';
 import { type ChecklistPoint, checklist } from '../releases/checklist.ts';
 import { RetirementError } from '../releases/errors.ts';
@@ -11,11 +12,12 @@ import { Repository } from '../releases/repository.ts';
 import type { Retirement } from '../releases/request.ts';
 import { retire } from '../releases/retire.ts';
 import type { StepResult } from '../releases/steps.ts';
-import type { Timing } from '../releases/timing.ts';
+import { failureOf } from '../terminal/failure.ts';
 import { type Output, printable } from '../terminal/output.ts';
+import { confirm as confirmed } from '../terminal/prompts.ts';
 import type { Terminal } from '../terminal/terminal.ts';
 import { checkAnnounceFile } from './announce-file.ts';
-import { failureOf } from './errors.ts';
+import { opsFailure } from './errors.ts';
 import { registryClients } from './registry-access.ts';
 import { checklistText, planText, stepText } from './retirement-text.ts';
 
@@ -23,8 +25,6 @@ export interface RetirementRunOptions {
   readonly terminal: Terminal;
   readonly timing: Timing;
   readonly output: Output;
-  /** One object on standard output, with every call; text for people goes to standard error. */
-  readonly json: boolean;
   readonly apiUrl: string;
   readonly apply: boolean;
   readonly yes: boolean;
@@ -33,7 +33,7 @@ export interface RetirementRunOptions {
   readonly maxWaitSeconds: number;
 }
 
-/** What a run has found and done so far: it is reported however the run ends. */
+/** Findings and steps of a run so far. They are reported also when the run fails. */
 interface Progress {
   plan?: Plan;
   checklist?: readonly ChecklistPoint[];
@@ -41,20 +41,20 @@ interface Progress {
   readonly calls: CallRecord[];
 }
 
-/** Plan, and with `apply` carry out, one retirement; tell everything. @throws RetirementError, InvalidRequestError */
+/** Plan one retirement, and with `apply` carry it out. @throws RetirementError, UsageError */
 export async function runRetirement(retirement: Retirement, options: RetirementRunOptions): Promise<void> {
-  const { terminal, output, json } = options;
+  const { terminal, output } = options;
   const progress: Progress = { steps: [], calls: [] };
   try {
     await proceed(retirement, options, progress);
-    if (json) output.result(record(retirement, progress), '');
+    if (output.json) output.result(record(retirement, progress), '');
   } catch (error) {
-    if (json && progress.calls.length > 0) {
-      const { code, message } = failureOf(terminal.signal.aborted ? terminal.signal.reason : error);
+    if (output.json && progress.calls.length > 0) {
+      const { code, message } = failureOf(terminal.signal.aborted ? terminal.signal.reason : error, opsFailure);
       output.result({ ...record(retirement, progress), status: 'stopped', error: { code, message } }, '');
     }
     if (progress.steps.length > 0) {
-      output.note('what is listed above stays done; the same command goes on from there');
+      output.note('the steps above stay done; the same command goes on from there');
     }
     throw error;
   }
@@ -63,7 +63,7 @@ export async function runRetirement(retirement: Retirement, options: RetirementR
 async function proceed(retirement: Retirement, options: RetirementRunOptions, progress: Progress): Promise<void> {
   const { terminal, timing, output, apply, announceFile } = options;
   if (announceFile !== undefined) await checkAnnounceFile(terminal.folder, announceFile);
-  const say = (text: string) => (options.json ? output.note(text) : output.result({}, text));
+  const say = (text: string) => (output.json ? output.note(text) : output.result({}, text));
   const note = (text: string) => output.note(printable(text));
   const wait = { timing, signal: terminal.signal, maxWaitSeconds: options.maxWaitSeconds, note };
   const record = (call: CallRecord) => void progress.calls.push(call);
@@ -81,7 +81,7 @@ async function proceed(retirement: Retirement, options: RetirementRunOptions, pr
     progress.checklist = checklist(retirement, findings, options.teamTold);
   } else if (apply) {
     await confirm(retirement, options);
-    const askToMark = asking(options, note);
+    const askToMark = asking(options);
     const work = { ...wait, retirement, plan, registry, repository, askToMark };
     progress.checklist = await retire(work, options.teamTold, (step) => {
       progress.steps.push(step);
@@ -98,19 +98,19 @@ async function proceed(retirement: Retirement, options: RetirementRunOptions, pr
 /** @throws RetirementError `not_confirmed` */
 async function confirm({ component, version, imageTag }: Retirement, { terminal, yes }: RetirementRunOptions) {
   if (yes) return;
-  if (!terminal.askShown) {
-    throw new RetirementError('not_confirmed', 'nobody can be asked here: add --yes; nothing was changed');
-  }
-  const typed = await terminal.askShown(`To retire ${component} ${version} for good, type ${imageTag}: `);
-  if (typed.trim() !== imageTag) throw new RetirementError('not_confirmed', 'not confirmed; nothing was changed');
+  const question = `To retire ${component} ${version} for good, type ${imageTag}: `;
+  const answer = await confirmed(terminal, question, imageTag);
+  if (answer) return;
+  const why = answer === undefined ? 'there is no terminal to ask on: add --yes' : 'not confirmed';
+  throw new RetirementError('not_confirmed', `${why}; nothing was changed`);
 }
 
-/** Shows what to click and waits for the person; `undefined` in automation. */
-function asking({ terminal, yes }: RetirementRunOptions, note: (text: string) => void) {
+/** Shows what to click, also with `--quiet`, and waits for the person; `undefined` in automation. */
+function asking({ terminal, yes }: RetirementRunOptions) {
   const { askShown } = terminal;
   if (yes || !askShown) return undefined;
   return async (instructions: readonly string[]) => {
-    for (const line of instructions) note(line);
+    for (const line of instructions) terminal.report(`${printable(line)}\n`);
     await askShown('Press Enter when it is done: ');
   };
 }

@@ -5,7 +5,7 @@ import type { Retirement } from '../releases/request.ts';
 import type { StepResult } from '../releases/steps.ts';
 import { printable } from '../terminal/output.ts';
 
-/** The plan for people. Titles and tags come from the platform: they are made printable. */
+/** The plan in words. Titles and tags come from the platform, so they are made printable. */
 export function planText(retirement: Retirement, plan: Plan): string {
   const { component, version, replacement, org, repository } = retirement;
   const lines = [
@@ -32,7 +32,7 @@ function imageText(retirement: Retirement, { image, obstacles }: Plan): string {
 }
 
 function releaseText({ gitTag, releaseMarked }: Retirement, { release, newTitle }: Plan): string {
-  if (!release) return `there is no one release entry for ${gitTag}`;
+  if (!release) return `there is not exactly one release entry for ${gitTag}`;
   if (newTitle === undefined) return `done: its title reads "${release.title}"`;
   return releaseMarked
     ? `verify the title: it reads "${release.title}", not "${newTitle}"`

@@ -1,12 +1,11 @@
 import type { Command } from 'commander';
-import type { Timing } from '../releases/timing.ts';
-import { createOutput, type Output } from '../terminal/output.ts';
+import type { Timing } from '../contract/timing.ts';
+import { openSession as openTerminalSession, type Session as TerminalSession } from '../terminal/session.ts';
 import type { Terminal } from '../terminal/terminal.ts';
 import type { Target } from './ports.ts';
 
 /** Options that every command takes, before or after its own. */
 export interface GlobalOptions {
-  readonly json?: boolean;
   /** Work on a deployed stack. @default - the local engine */
   readonly aws?: boolean;
   /** The local engine's connection file. */
@@ -15,14 +14,12 @@ export interface GlobalOptions {
   readonly region?: string;
 }
 
-/** Finds what the options name. @throws NotFoundError, InvalidRequestError */
+/** Finds the deployment that the options name. @throws NotFoundError, UsageError */
 export type Connect = (options: GlobalOptions, terminal: Terminal) => Promise<Target>;
 
 /** What one run of one command works with. */
-export interface Session {
-  readonly terminal: Terminal;
-  readonly output: Output;
-  /** The deployment to work on, said aloud on standard error. */
+export interface Session extends TerminalSession {
+  /** The deployment to work on. A note on standard error names it. */
   target(): Promise<Target>;
 }
 
@@ -35,14 +32,12 @@ export interface CommandContext {
 }
 
 export function openSession({ terminal, connect }: CommandContext, command: Command): Session {
-  const options = command.optsWithGlobals<GlobalOptions>();
-  const output = createOutput(terminal, { json: options.json === true });
+  const session = openTerminalSession(terminal, command);
   return {
-    terminal,
-    output,
+    ...session,
     async target() {
-      const target = await connect(options, terminal);
-      output.note(`target: ${target.description}`);
+      const target = await connect(command.optsWithGlobals(), terminal);
+      session.output.note(`target: ${target.description}`);
       return target;
     },
   };

@@ -15,17 +15,19 @@ import { s3Client } from '../stores/s3/client.ts';
 import { secretsManagerClient } from '../stores/secrets/client.ts';
 import { JsonSecret } from '../stores/secrets/json-secret.ts';
 import { MissingRegionError, readStackOutputs } from '../stores/stack-outputs.ts';
+import { usageError } from '../terminal/errors.ts';
 import type { Terminal } from '../terminal/terminal.ts';
-import { OpsError, usageError } from './errors.ts';
+import { OpsError } from './errors.ts';
 import type { ArchiveCatalogue, Target } from './ports.ts';
 import type { GlobalOptions } from './session.ts';
 
-/** Milliseconds to wait for an engine that does not answer: it never sleeps, so it is gone. A cluster may resume. */
+/** Milliseconds to wait for the answer of a local engine. Unlike a cluster, it never has to resume first. */
 const localPatience = 3000;
 
 /**
- * The deployment that the options name: the local engine, or with `--aws` deployed stacks. There is no silent choice:
- * without a connection file and without `--aws` it is an error.
+ * The deployment that the options name: the local engine, or with `--aws` deployed stacks. Without `--aws` and without
+ * a connection file it fails, so that no command ever works on the wrong one.
+ * @throws NotFoundError, TemporarilyUnavailableError, UsageError
  */
 export async function connectTarget(options: GlobalOptions, terminal: Terminal): Promise<Target> {
   if (!options.aws) {
@@ -57,7 +59,7 @@ async function deployedTarget(options: GlobalOptions): Promise<Target> {
   const given = options.region === undefined ? {} : { region: options.region };
   const stacks = await readStackOutputs(names, given).catch((error: unknown) => {
     throw error instanceof MissingRegionError
-      ? usageError('--aws', 'in which region? say --region or AWS_REGION')
+      ? usageError('--aws', 'the region is missing: say --region or AWS_REGION')
       : error;
   });
   for (const name of Object.values(outputs)) {
@@ -80,20 +82,20 @@ async function readConnection(options: GlobalOptions, terminal: Terminal): Promi
     }
     if (error.code !== 'ENOENT') throw error;
     const missing = named === undefined ? 'no local engine runs from this folder' : 'no local engine runs';
-    throw new NotFoundError(`${missing} (there is no ${file}): begin one with npm start, or say --aws`);
+    throw new NotFoundError(`${missing} (there is no ${file}): start one with npm start, or say --aws`);
   });
   const parsed = connection.safeParse(jsonOf(text));
   if (!parsed.success) throw new OpsError('unusable_input', `${file} is not the connection file of a local engine`);
   return parsed.data;
 }
 
-/** An engine that was killed leaves its connection file. Any answer will do. */
+/** A killed engine leaves its connection file behind, so the engine must answer first. Any answer will do. */
 async function expectAnswer({ proxyUrl }: Connection, terminal: Terminal): Promise<void> {
   const signal = AbortSignal.any([terminal.signal, AbortSignal.timeout(localPatience)]);
   await fetch(proxyUrl, { signal, redirect: 'manual' }).then(
     (response) => response.body?.cancel(),
     (cause: unknown) => {
-      throw new TemporarilyUnavailableError(`the engine at ${proxyUrl} does not answer; begin it with npm start`, {
+      throw new TemporarilyUnavailableError(`the engine at ${proxyUrl} does not answer; start it with npm start`, {
         cause,
       });
     },

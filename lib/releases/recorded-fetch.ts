@@ -1,5 +1,5 @@
+import type { Timing } from '../contract/timing.ts';
 import { RetirementError } from './errors.ts';
-import type { Timing } from './timing.ts';
 
 /** Version of the platform's API that the replies are read by; sent with every call. */
 export const apiVersion = '2022-11-28';

@@ -1,5 +1,5 @@
+import type { Timing } from '../contract/timing.ts';
 import { isTransient, RetirementError } from './errors.ts';
-import type { Timing } from './timing.ts';
 
 /** Seconds before each look but the first. */
 const delays = [0, 1, 2, 4, 8] as const;

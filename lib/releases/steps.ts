@@ -1,3 +1,4 @@
+import type { Timing } from '../contract/timing.ts';
 import { RetirementError } from './errors.ts';
 import { type ImageVersion, sameTags, versionsTagged } from './image-tags.ts';
 import { markedByHand } from './mark-by-hand.ts';
@@ -6,7 +7,6 @@ import type { Registry } from './registry.ts';
 import { brokenSuffix, isMarked, type Repository } from './repository.ts';
 import type { Retirement } from './request.ts';
 import { type Settled, settle } from './settle.ts';
-import type { Timing } from './timing.ts';
 
 /** What the steps work with. */
 export interface Work {

@@ -1,20 +1,52 @@
+import { createStyle, type Style } from './style.ts';
+import { type Column, formatTable } from './table.ts';
 import type { Terminal } from './terminal.ts';
 
-/** Where a command puts what it has to say. */
+/** Where a command writes its results and remarks. */
 export interface Output {
+  readonly json: boolean;
+  /** Whether remarks and progress are left out. */
+  readonly quiet: boolean;
+  /** For texts on standard output. */
+  readonly style: Style;
   /** One result: a JSON object on one line with `--json`, else the text. On standard output. */
-  result(record: Readonly<Record<string, unknown>>, text: string): void;
-  /** A remark for people, on standard error. */
+  result(record: object, text: string): void;
+  /** Results in columns that fit the terminal; with `--json` one object a line. On standard output. */
+  table<T extends object>(columns: readonly Column[], rows: readonly T[], cells: (row: T) => readonly string[]): void;
+  /** A remark for people, on standard error; not with `--quiet`. */
   note(text: string): void;
+  /** Something that the user should change, on standard error, also with `--quiet`. */
+  warn(text: string): void;
 }
 
-export function createOutput(terminal: Terminal, options: { readonly json: boolean }): Output {
+/** @param around runs what writes to the terminal while no progress is shown there */
+export function createOutput(
+  terminal: Terminal,
+  options: { readonly json: boolean; readonly quiet: boolean },
+  around: (write: () => void) => void = (write) => write(),
+): Output {
+  const style = createStyle(terminal, terminal.outputIsTerminal);
+  const warning = createStyle(terminal, terminal.isTerminal).doubtful('warning:');
+  const write = (text: string) => around(() => terminal.write(`${text}\n`));
+  const report = (text: string) => around(() => terminal.report(`${text}\n`));
   return {
+    ...options,
+    style,
     result(record, text) {
-      terminal.write(`${options.json ? jsonLine(record) : text}\n`);
+      write(options.json ? jsonLine(record) : text);
+    },
+    table(columns, rows, cells) {
+      const width = terminal.outputIsTerminal ? terminal.size()?.columns : undefined;
+      const lines = options.json
+        ? rows.map(jsonLine)
+        : formatTable(columns, rows.map(cells), width).map((line, index) => (index === 0 ? style.strong(line) : line));
+      for (const line of lines) write(line);
     },
     note(text) {
-      terminal.report(`${text}\n`);
+      if (!options.quiet) report(text);
+    },
+    warn(text) {
+      report(`${warning} ${text}`);
     },
   };
 }
@@ -42,15 +74,15 @@ export function formatDuration(milliseconds: number): string {
   return `${Math.floor(minutes / 60)} h ${String(minutes % 60).padStart(2, '0')} min`;
 }
 
-/** What a terminal obeys or does not show: controls, bidi and other format characters, line separators, invisible ones. */
+/** Characters that a terminal obeys or hides: controls, bidi and other format characters, line separators. */
 const notShown = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/gu;
 
-/** Text from elsewhere, made safe for a terminal: such characters are shown, not obeyed. */
+/** Text from elsewhere, made safe for a terminal: characters that it would obey or hide become `\u{…}`. */
 export function printable(text: string): string {
   return text.replace(notShown, (character) => `\\u{${character.codePointAt(0)?.toString(16)}}`);
 }
 
-/** A value as JSON on one line, which may hold text from elsewhere and go to a terminal: such characters are escaped. */
+/** A value as JSON on one line, safe for a terminal: characters that it would obey or hide are escaped. */
 export function jsonLine(value: unknown): string {
   return JSON.stringify(value).replace(notShown, (character) =>
     character

@@ -1,13 +1,12 @@
 import { closeSync, openSync } from 'node:fs';
 import { ReadStream, WriteStream } from 'node:tty';
-import { askHidden } from './ask-hidden.ts';
-import { askShown } from './ask-shown.ts';
-import { InterruptedError } from './interrupted.ts';
+import { InterruptedError } from './errors.ts';
+import { askHidden, askShown } from './prompts.ts';
 import type { Terminal } from './terminal.ts';
 
 /**
- * The terminal of this process. The first SIGINT or SIGTERM aborts its signal, so that what was begun is undone; a
- * second one ends the process at once.
+ * The terminal of this process. The first SIGINT or SIGTERM aborts its signal, and commands clean up. A second one ends
+ * the process at once.
  */
 export function processTerminal(): Terminal {
   const interrupted = new AbortController();
@@ -15,11 +14,11 @@ export function processTerminal(): Terminal {
   for (const name of ['SIGINT', 'SIGTERM'] as const) process.once(name, interrupt);
   const { stdin, stdout, stderr } = process;
   let lost: Error | undefined;
-  // A reader that closes the pipe (head, grep -q) wants no more: no failure, and no reason to leave work half done.
+  // A reader that closes the pipe (head, grep -q) is no failure, and the work still goes to its end.
   stdout.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code !== 'EPIPE') lost ??= error;
   });
-  // There is no other place to complain.
+  // Standard error itself failed: there is nowhere to report that.
   stderr.on('error', () => undefined);
   const asking = { signal: interrupted.signal, interrupt };
   const person = stdin.isTTY && stderr.isTTY ? { input: stdin, output: stderr } : undefined;
@@ -54,7 +53,7 @@ function sizeOf({ isTTY, columns, rows }: NodeJS.WriteStream) {
 
 type Asking = (question: string, terminal: { input: ReadStream; output: WriteStream }) => Promise<string>;
 
-/** Asks on `/dev/tty`; `undefined` in a process that has none: a service, a scheduled job, Windows. */
+/** Asks on `/dev/tty`; `undefined` in a process without one: a service, a scheduled job, Windows. */
 function controllingTerminal(asking: Asking): ((question: string) => Promise<string>) | undefined {
   const open = () => openSync('/dev/tty', 'r+');
   try {

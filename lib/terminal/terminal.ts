@@ -1,32 +1,32 @@
 import type { Writable } from 'node:stream';
 
-/** What a command touches of the process. Tests give their own; only `bin/` knows the real one. */
+/** The parts of the process that a command uses. Tests give their own; only `bin/` knows the real one. */
 export interface Terminal {
   /** Standard input: bytes of a piped file, or keys typed by a person. */
   readonly input: AsyncIterable<Uint8Array>;
   /** Standard output: results alone, so that they can be piped. */
   readonly write: (text: string) => void;
-  /** The same as a stream, for results that are files: bytes, with back-pressure. */
+  /** The same as a stream with back-pressure, for results that are files. */
   readonly output: Writable;
   /**
-   * Resolves when standard output has taken everything. A reader that went away is no failure.
+   * Resolves when standard output has taken everything. A closed pipe is no failure.
    * @default - it takes everything at once
-   * @throws what it failed with: a full disk, for one
+   * @throws the error of standard output, such as a full disk
    */
   readonly flush?: (() => Promise<void>) | undefined;
-  /** Whether standard output is a terminal, where the bytes of a file do not belong. */
+  /** Whether standard output is a terminal, which must not get the bytes of a file. */
   readonly outputIsTerminal: boolean;
   /** Standard error: everything else. */
   readonly report: (text: string) => void;
-  /** Whether standard error is a terminal, where a line can be written over. */
+  /** Whether standard error is a terminal, whose lines can be overwritten. */
   readonly isTerminal: boolean;
-  /** Columns and rows of the terminal, as they are now; `undefined` without one. */
+  /** Current columns and rows of the terminal; `undefined` without one. */
   readonly size: () => { readonly columns: number; readonly rows: number } | undefined;
-  /** Ask for a secret without showing it; `undefined` where standard input is not a person. */
+  /** Ask for a secret, without an echo; `undefined` when standard input is not a person. */
   readonly ask: ((question: string) => Promise<string>) | undefined;
-  /** The same where standard input may be data: asks on the terminal that controls the process, if there is one. */
+  /** The same while standard input is data, on the terminal that controls the process; `undefined` without one. */
   readonly askAside: ((question: string) => Promise<string>) | undefined;
-  /** Ask for something that may be seen, such as a name to confirm. @default - standard input is not a person */
+  /** Ask for text that may be shown, such as a name to confirm. @default - standard input is not a person */
   readonly askShown?: ((question: string) => Promise<string>) | undefined;
   readonly env: Readonly<Record<string, string | undefined>>;
   /** Folder that relative paths begin at. */

@@ -188,7 +188,7 @@ describe('a deployment from nothing', () => {
       ['deprecated'],
       ['released'],
     ]);
-    expect(await run(['dataset', 'release', 'EGAD-nowhere'])).toMatchObject({ exitCode: 3, stdout: '' });
+    expect(await run(['dataset', 'release', 'EGAD-nowhere'])).toMatchObject({ exitCode: 4, stdout: '' });
   });
 
   test('several datasets in one passport are all granted', async () => {
@@ -208,7 +208,7 @@ test('an engine that is gone is "unavailable", soon', async () => {
   const endpoints = { s3: nowhere, sqs: nowhere, rdsData: nowhere, secretsManager: nowhere };
   await writeFile(path, JSON.stringify({ ...engine.connection, endpoints }));
   const started = performance.now();
-  expect(await opsProcess(['dataset', 'list'], { connectionPath: path })).toMatchObject({ exitCode: 5, stdout: '' });
-  expect(await opsProcess(['archive-key', 'show'], { connectionPath: path })).toMatchObject({ exitCode: 5 });
+  expect(await opsProcess(['dataset', 'list'], { connectionPath: path })).toMatchObject({ exitCode: 7, stdout: '' });
+  expect(await opsProcess(['archive-key', 'show'], { connectionPath: path })).toMatchObject({ exitCode: 7 });
   expect(performance.now() - started).toBeLessThan(15_000);
 });

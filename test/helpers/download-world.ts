@@ -9,8 +9,8 @@ import {
 } from '../../lib/client/download/download-files.ts';
 import type { DownloadEvent } from '../../lib/client/download/events.ts';
 import { ProxyApi } from '../../lib/client/proxy.ts';
-import { systemTiming } from '../../lib/client/timing.ts';
 import { Transport, type TransportSettings } from '../../lib/client/transport.ts';
+import { systemTiming } from '../../lib/contract/timing.ts';
 import { FaultProxy } from './fault-proxy.ts';
 import { OutboxServer } from './outbox-server.ts';
 

@@ -3,7 +3,7 @@ import { connection } from '../../lib/contract/connection.ts';
 import { formatPrivateKey, generateKeyPair, type KeyPair } from '../../lib/crypt4gh/index.ts';
 import { NotFoundError } from '../../lib/errors.ts';
 import type { ArchiveCatalogue, Target } from '../../lib/ops/ports.ts';
-import { runProgram } from '../../lib/ops/program.ts';
+import { runOps } from '../../lib/ops/program.ts';
 import { type ArchiveRegistration, FileIdTakenError } from '../../lib/stores/rds/archive-writer.ts';
 import type { AuditRow } from '../../lib/stores/rds/audit-trail.ts';
 import type { Terminal } from '../../lib/terminal/terminal.ts';
@@ -190,7 +190,7 @@ export async function runTool(
   choices: Partial<Terminal> = {},
 ): Promise<ToolRun> {
   const { terminal, said } = makeTerminal(choices);
-  const exitCode = await runProgram(argv, terminal, async () => target);
+  const exitCode = await runOps(argv, terminal, async () => target);
   return { exitCode, ...said };
 }
 

@@ -1,5 +1,5 @@
-import { runProgram } from '../../lib/ops/program.ts';
-import type { Timing } from '../../lib/releases/timing.ts';
+import type { Timing } from '../../lib/contract/timing.ts';
+import { runOps } from '../../lib/ops/program.ts';
 import type { Terminal } from '../../lib/terminal/terminal.ts';
 import { makeTerminal, type ToolRun } from './ops-world.ts';
 import { packageToken, type RegistryServer, repositoryToken } from './registry-server.ts';
@@ -11,8 +11,9 @@ export function fakeTiming(): Timing & { readonly slept: number[] } {
   return {
     slept,
     now: () => new Date(now),
+    random: () => 0,
     async sleep(milliseconds, signal) {
-      signal.throwIfAborted();
+      signal?.throwIfAborted();
       slept.push(milliseconds);
       now += milliseconds;
     },
@@ -51,6 +52,6 @@ export async function retireRelease(
   const timing = fakeTiming();
   const options = Object.entries({ ...names, ...named }).flatMap(([name, value]) => [`--${name}`, value]);
   const noTarget = () => Promise.reject(new Error('a retirement needs no deployment'));
-  const exitCode = await runProgram(['retire-release', ...options, ...argv], terminal, noTarget, timing);
+  const exitCode = await runOps(['retire-release', ...options, ...argv], terminal, noTarget, timing);
   return { exitCode, ...said, slept: timing.slept.map((milliseconds) => milliseconds / 1000) };
 }

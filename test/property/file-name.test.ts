@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { nameProblem } from '../../lib/client/download/local-name.ts';
 import { safeFileName } from '../../lib/contract/file-name.ts';
-import { plaintextName } from '../../lib/direct/file-name.ts';
+import { displayFileName } from '../../lib/direct/file-name.ts';
 import { attachment } from '../../lib/http/content-disposition.ts';
 
 /** The documentation of Windows, word for word: reserved names and characters. */
@@ -39,7 +39,7 @@ test('every text becomes a name that every system can save; a second time change
 test('so does what a submitter called a file, in the listing and in Content-Disposition', () => {
   fc.assert(
     fc.property(anyName, anyName, (fileId, submissionFilePath) => {
-      const name = plaintextName({ fileId, submissionFilePath });
+      const name = displayFileName({ fileId, submissionFilePath });
       expectSafe(name);
       const [, plain = '', encoded] = /^attachment; filename="([^"]*)"(?:; filename\*=UTF-8''(.*))?$/.exec(
         attachment(submissionFilePath),

@@ -1,6 +1,6 @@
 import { entitledDataset, grantsOf } from '../../direct/access.ts';
-import { plaintextName } from '../../direct/file-name.ts';
-import type { DirectCatalogue, ListedFile } from '../../direct/ports.ts';
+import { displayFileName } from '../../direct/file-name.ts';
+import type { DatasetFile, DirectCatalogue } from '../../direct/ports.ts';
 import { bearerToken } from '../../http/authorization.ts';
 import { commonHeaders, type HttpReply } from '../../http/reply.ts';
 import type { HttpRequest } from '../../http/request.ts';
@@ -46,8 +46,8 @@ export async function listDatasetFiles(
 
 async function* listing(
   datasetId: string,
-  first: IteratorResult<readonly ListedFile[], unknown>,
-  rest: AsyncIterator<readonly ListedFile[]>,
+  first: IteratorResult<readonly DatasetFile[], unknown>,
+  rest: AsyncIterator<readonly DatasetFile[]>,
   ended: (rows: number) => void,
 ): AsyncGenerator<string> {
   let rows = 0;
@@ -68,13 +68,13 @@ async function* listing(
 }
 
 /** Members that are not known are null, not absent: clients in the field read them all. */
-function entry(datasetId: string, file: ListedFile) {
+function entry(datasetId: string, file: DatasetFile) {
   const [checksum] = file.plaintextChecksums;
   const md5 = file.plaintextChecksums.find(({ type }) => type === 'MD5');
   return {
     fileId: file.fileId,
     datasetId,
-    displayFileName: plaintextName(file),
+    displayFileName: displayFileName(file),
     fileName: file.submissionFilePath,
     fileSize: file.archiveFileSize ?? null,
     // The member that older clients compare, always as MD5.

@@ -1,6 +1,7 @@
 import { Crypt4ghError, parsePublicKey } from '../../crypt4gh/index.ts';
 import { InvalidRequestError, type Violation } from '../../errors.ts';
 import { type HttpRequest, singleQuery } from '../../http/request.ts';
+import { unusablePublicKey } from '../recipient-public-key.ts';
 
 /** Headers that carry the recipient's key; clients in the field send one or the other. */
 export const keyHeaders = ['Public-Key', 'X-C4GH-Public-Key', 'Htsget-Context-Public-Key'] as const;
@@ -67,13 +68,7 @@ export function recipientKey(request: HttpRequest): Uint8Array | undefined {
     return parsePublicKey(only.value);
   } catch (error) {
     if (!(error instanceof Crypt4ghError)) throw error;
-    throw new InvalidRequestError([
-      {
-        field: only.name,
-        message:
-          'is not a usable X25519 public key; accepted: Crypt4GH PEM, its base64, base64 of 32 bytes, X25519 SPKI, ssh-ed25519',
-      },
-    ]);
+    throw new InvalidRequestError([{ field: only.name, message: unusablePublicKey }]);
   }
 }
 

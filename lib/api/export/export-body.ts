@@ -5,6 +5,7 @@ import { Crypt4ghError, formatPublicKey, parsePublicKey } from '../../crypt4gh/i
 import { InvalidRequestError, type Violation } from '../../errors.ts';
 import { jsonBody } from '../../http/json-body.ts';
 import type { HttpRequest } from '../../http/request.ts';
+import { unusablePublicKey } from '../recipient-public-key.ts';
 
 /** SQS takes the characters of XML 1.0 only; JSON escapes the control characters, not these. */
 const transportable = (text: string) => text.isWellFormed() && !/[\ufffe\uffff]/.test(text);
@@ -26,11 +27,7 @@ const publicKey = text(limits.exportBodyBytes).transform((value, context) => {
     return formatPublicKey(parsePublicKey(value));
   } catch (error) {
     if (!(error instanceof Crypt4ghError)) throw error;
-    context.addIssue({
-      code: 'custom',
-      message:
-        'is not a usable X25519 public key; accepted: Crypt4GH PEM, its base64, base64 of 32 bytes, X25519 SPKI, ssh-ed25519',
-    });
+    context.addIssue({ code: 'custom', message: unusablePublicKey });
     return z.NEVER;
   }
 });
@@ -67,10 +64,10 @@ export function parseExportRequest(request: HttpRequest): ExportRequestMessage {
 
 function violationsOf(issue: z.core.$ZodIssue): Violation[] {
   if (issue.code !== 'unrecognized_keys') return [{ field: issue.path.join('.') || 'body', message: issue.message }];
-  return issue.keys.map((key) => ({ field: printable(key), message: 'is not a known field' }));
+  return issue.keys.map((key) => ({ field: fieldNameOf(key), message: 'is not a known field' }));
 }
 
 /** A name of a field, unless it may be a value that went into the wrong place. */
-function printable(key: string): string {
+function fieldNameOf(key: string): string {
   return /^[A-Za-z0-9_-]{1,40}$/.test(key) ? key : 'body';
 }

@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
+import { plaintextName } from '../../client/download/local-name.ts';
 import { decrypt, decryptFile, openContainer } from '../../crypt4gh/index.ts';
-import { usageError } from '../errors.ts';
+import { usageError } from '../../terminal/errors.ts';
 import { type ContainerInput, openContainerInput } from '../files/container.ts';
 import { filesHelp, type OutputFileOptions, outputOf, reportWritten, withOutputOptions } from '../files/options.ts';
 import { type Sink, writeOutput } from '../files/output-file.ts';
@@ -16,14 +17,12 @@ interface DecryptOptions extends OutputFileOptions {
   readonly sender?: string;
 }
 
-const suffix = /\.c4gh$/i;
-
 const afterHelp = `${filesHelp}
 
-A damaged segment is named; what comes after it is not given out, and no file is left behind.
+A damaged segment is reported. Nothing after it is written, and no file is left behind.
 
 With --sender a file is refused unless its header was written with the private key that belongs to that public key, as
-data-out encrypt --key does it. That is no signature of the content: every reader of the file has its data key, and could
+data-out encrypt --key writes it. This is no signature of the content: every reader of the file has its data key, and could
 write another body that passes.
 
 Examples:
@@ -56,7 +55,7 @@ export function registerDecrypt(program: Command, context: CommandContext): void
         options.sender === undefined ? {} : { sender: await readPublicKey('--sender', options.sender, terminal) };
       const name = options.output ?? defaultName(file);
       await using container = await openContainerInput(file, options.header, terminal);
-      // Plaintext is its owner's alone, as with download --decrypt.
+      // Only the owner can read the plaintext, as with download --decrypt.
       const output = { ...outputOf(name, options, terminal), mode: 0o600 };
       await writeOutput(output, async (sink) => {
         const keys = await readPrivateKeys(session);
@@ -73,7 +72,8 @@ export function registerDecrypt(program: Command, context: CommandContext): void
 
 function defaultName(file: string): string {
   if (file === '-') return '-';
-  if (suffix.test(file)) return file.replace(suffix, '');
+  const name = plaintextName(file);
+  if (name !== file) return name;
   throw usageError('--output', 'say where to: the name of the input does not end in .c4gh');
 }
 

@@ -16,26 +16,26 @@ interface DoctorOptions {
   readonly staged?: string;
 }
 
-/** Somebody waits, and wants to know what is the matter now. */
+/** A person waits for the answer: few retries, short pauses. */
 const impatient = { attempts: 2, firstDelayMs: 500, longestDelayMs: 1_000 };
 
 const refused = 'Correct what the service names: get a new visa, or look at --username and the password.';
 
 const afterHelp = `
-Each line has a verdict, what was looked at, what was found; below it what to do. Visas are decoded, not verified: only the
-service knows whom it trusts. The exit code is that of the first check that failed; 0 if none did.
+Each line has a verdict, the check and its finding. The line below says what to do. Visas are decoded, not verified: only the
+service knows which issuers it trusts. The exit code is that of the first failed check, and 0 if none failed.
 
 Examples:
   data-out doctor
   data-out doctor --key me.sec.pem --key old.sec.pem --header sample.bam.c4gh
   data-out doctor --key me.sec.pem --staged EGAF00000000001-sample.bam.c4gh`;
 
-/** `doctor`: what works and what does not, and what to do about it. */
+/** `doctor`: checks the settings, the service and the keys, and says what to do about each failure. */
 export function registerDoctor(program: Command, context: CommandContext): void {
-  const command = program.command('doctor').description('look for what is wrong, one thing after the other');
+  const command = program.command('doctor').description('check the settings, the service and your keys');
   withKeyOptions(command)
     .option('--header <file>', 'say which of your keys opens this Crypt4GH file, or header')
-    .option('--staged <name>', 'the same of a file in your outbox, without downloading it');
+    .option('--staged <name>', 'the same for a file in your outbox, without downloading it');
   withServiceOptions(command)
     .addHelpText('after', afterHelp)
     .action(async (options: DoctorOptions, self: Command) => {
@@ -52,7 +52,7 @@ async function* examine(session: Session, options: DoctorOptions): AsyncGenerato
   yield* visa(session, seen);
   const proxy = seen && service && new ProxyApi(service);
   if (proxy) yield* credentials(session, proxy);
-  else yield { check: 'credentials', verdict: 'skipped', text: 'the service cannot be asked' };
+  else yield { check: 'credentials', verdict: 'skipped', text: 'not tried: the address of the service does not work' };
   if (service?.dataOutUrl) yield* direct(session, service, service.dataOutUrl);
   else yield { check: 'direct', verdict: 'skipped', text: 'no address of a data-out API is set: --direct-url' };
   yield* keysAndHeaders(session, options, proxy);
@@ -84,11 +84,11 @@ async function* visa({ settings, terminal }: Session, seen: Probe | undefined): 
   if (token !== undefined) yield checkVisa(token, seen?.date ?? terminal.now());
 }
 
-/** Whether the listing works: it needs all that a download needs. */
+/** Whether the listing works. It needs the same credentials as a download. */
 async function* credentials({ settings, terminal }: Session, proxy: ProxyApi): AsyncGenerator<CheckResult, void> {
   const check = 'credentials';
   if (settings.visa === undefined) {
-    yield { check, verdict: 'skipped', text: 'without a visa they cannot be tried' };
+    yield { check, verdict: 'skipped', text: 'not tried: no visa is set' };
     return;
   }
   const list = () => proxy.listPage({ page: 0, perPage: 1, signal: terminal.signal });
@@ -111,8 +111,8 @@ async function* direct(session: Session, service: ServiceConnection, url: URL): 
     yield { check: 'datasets', verdict: 'ok', text: `granted and released: ${ids.join(', ')}`, details };
     return;
   }
-  const remedy = 'Ask whoever decides about access whether the dataset is released.';
-  yield { check: 'datasets', verdict: 'warning', text: 'none is granted and released', remedy, details };
+  const remedy = 'Ask the data access committee whether the dataset is released.';
+  yield { check: 'datasets', verdict: 'warning', text: 'no dataset is both granted and released', remedy, details };
 }
 
 async function* keysAndHeaders(
@@ -128,7 +128,11 @@ async function* keysAndHeaders(
       if (bytes) yield checkHeader(header, bytes, keys);
     }
     if (staged !== undefined && proxy === undefined) {
-      yield { check: 'header', verdict: 'skipped', text: `${staged}: the service cannot be asked for it` };
+      yield {
+        check: 'header',
+        verdict: 'skipped',
+        text: `${staged}: not tried, because the address of the service does not work`,
+      };
     } else if (staged !== undefined && proxy) {
       const bytes = yield* attempt('header', () => readStagedHeader(proxy, staged, session.terminal.signal));
       if (bytes) yield checkHeader(staged, bytes, keys);
@@ -138,7 +142,7 @@ async function* keysAndHeaders(
   }
 }
 
-/** Does something; when it goes wrong, that is the result. */
+/** Does `work`. Yields a failed check when it throws. */
 async function* attempt<T>(
   check: string,
   work: () => Promise<T>,

@@ -3,9 +3,9 @@ import type { Command } from 'commander';
 import { downloadFiles } from '../../client/download/download-files.ts';
 import type { Existing } from '../../client/download/existing.ts';
 import { type ListedFile, ProxyApi } from '../../client/proxy.ts';
+import { usageError } from '../../terminal/errors.ts';
 import { DownloadReporter } from '../download/download-reporter.ts';
 import { selectFiles } from '../download/select-files.ts';
-import { usageError } from '../errors.ts';
 import { threadsFor } from '../files/threads.ts';
 import { readPrivateKeys } from '../key-files.ts';
 import { parseCount, withKeyOptions, withServiceOptions } from '../options.ts';
@@ -23,12 +23,12 @@ interface DownloadOptions {
 }
 
 const afterHelp = `
-A file gets its name only when it is whole. Until then it is NAME.part, and the same command goes on with it: after
-Ctrl-C, a lost network, a full disk or a crash. When the file was replaced meanwhile, it begins again. With --decrypt what
-is written has been authenticated; a damaged segment is fetched again once, then named.
+A file gets its name when it is whole. Until then it is NAME.part. After Ctrl-C, a lost network, a full disk or a crash the
+same command goes on with it. If the file was replaced meanwhile, its download starts again. With --decrypt only authenticated
+bytes are written. A damaged segment is fetched again once, then reported.
 
-A file that is there is kept when it has the same bytes, as after a repeated export: one with another time is compared with
-the remote file, which reads all of it. A file with other content is left alone.
+An existing file with the same bytes is kept, as after a repeated export. If its time differs, it is compared with the remote
+file, which reads all of it. A file with other content is not touched.
 
 The exit code is 0 only when every file is whole.
 
@@ -68,7 +68,7 @@ interface Wanted {
   readonly existing: Existing;
 }
 
-/** @throws ClientError `usage` */
+/** @throws UsageError */
 function checked(names: readonly string[], options: DownloadOptions): Wanted {
   const { all, decrypt = false, overwrite, skipExisting } = options;
   if (names.length > 0 && all) throw usageError('--all', 'give names or --all, not both');
@@ -93,7 +93,7 @@ async function download(session: Session, names: readonly string[], wanted: Want
   const { signal } = terminal;
   const started = terminal.now().getTime();
   const proxy = new ProxyApi(await session.service());
-  // A wrong key or passphrase is told before anything is fetched.
+  // A wrong key or passphrase fails before the first download.
   const privateKeys = wanted.decrypt ? (await readPrivateKeys(session)).map(({ privateKey }) => privateKey) : [];
   try {
     const listed: ListedFile[] = [];
@@ -118,7 +118,7 @@ async function download(session: Session, names: readonly string[], wanted: Want
     });
     progress.end();
     reporter.summarize(terminal.now().getTime() - started);
-    if (error?.code === 'interrupted') output.note('What is there is kept: the same command goes on with it.');
+    if (error?.code === 'interrupted') output.note('Downloaded bytes are kept: run the same command again to go on.');
     if (error) throw error;
   } finally {
     for (const key of privateKeys) key.fill(0);

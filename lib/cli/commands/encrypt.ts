@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { encrypt, encryptedBodySize, encryptFile } from '../../crypt4gh/index.ts';
-import { usageError } from '../errors.ts';
+import { usageError } from '../../terminal/errors.ts';
 import { type Input, openInput } from '../files/input.ts';
 import {
   filesHelp,
@@ -15,7 +15,7 @@ import { type OutputOptions, type Sink, writeOutput } from '../files/output-file
 import { beyondEnd, counted, sliced } from '../files/streams.ts';
 import { threadsFor, whileGrowing } from '../files/threads.ts';
 import { readPrivateKey } from '../key-files.ts';
-import { type ByteRangeOption, parseRange, withKeyOptions } from '../options.ts';
+import { type ByteRangeOption, parseRange, publicKeyForms, withKeyOptions } from '../options.ts';
 import { type CommandContext, openSession, type Session } from '../session.ts';
 
 interface EncryptOptions extends OutputFileOptions {
@@ -27,8 +27,8 @@ interface EncryptOptions extends OutputFileOptions {
 
 const afterHelp = `${filesHelp}
 
-With --key the readers can see who wrote the file: data-out decrypt --sender. Without it the header is written with a new
-key that is forgotten at once, whatever key the environment or the configuration file names.
+With --key the readers can check who wrote the file, with data-out decrypt --sender. Without it the header is written with a
+new key that is discarded at once. Keys of the environment and the configuration file are not used.
 
 Examples:
   data-out encrypt -r alice.pub.pem sample.bam               (writes sample.bam.c4gh)
@@ -44,7 +44,7 @@ export function registerEncrypt(program: Command, context: CommandContext): void
     .command('encrypt')
     .description('encrypt a file for one or more readers (Crypt4GH)')
     .argument('[file]', 'what to encrypt', '-');
-  withRecipients(command, "a reader's public key: Crypt4GH or OpenSSH ed25519; may be given several times");
+  withRecipients(command, `a reader's public key: ${publicKeyForms}; may be given several times`);
   withKeyOptions(command, 'your private key, by which readers know the sender (default: one made for this file)');
   withOutputOptions(command, 'where to (default: the name with .c4gh; standard output for standard input)')
     .option('--range <a-b>', 'only bytes a to b of the input, b not among them; a- for all from a on')
@@ -76,19 +76,19 @@ function headerOf(output: OutputOptions, { header }: EncryptOptions): OutputOpti
   return header === undefined ? undefined : { ...output, name: header, toTerminal: false };
 }
 
-/** Only `--key` counts, no other setting: a writer shows who they are on purpose, never by accident. */
+/** The key of `--key` alone: a key in the settings must not reveal the writer by accident. */
 async function senderKeyOf(session: Session, { key }: EncryptOptions): Promise<Uint8Array | undefined> {
   const [path] = key === undefined ? [] : session.settings.keyFiles;
   return path === undefined ? undefined : await readPrivateKey(path, session);
 }
 
 interface Part {
-  /** Bytes; `undefined` for a pipe, whose length is unknown. */
+  /** Bytes; `undefined` for a pipe. */
   readonly size: number | undefined;
   stream(): AsyncIterable<Uint8Array>;
 }
 
-/** The bytes of the input that are wanted. @throws ClientError `usage` when the range begins after the end */
+/** The bytes of the input in `range`. @throws UsageError when the range begins after the end */
 function partOf(input: Input, range: ByteRangeOption | undefined): Part {
   if (range === undefined) return { size: input.size, stream: () => input.stream() };
   const { start, end } = range;
@@ -133,7 +133,7 @@ async function encryptTo(
     const { value: header } = await container.next();
     await writeOutput(headerOutput, async (headerSink) => {
       await headerSink.write(header ? [header] : []);
-      // The header gets its name when the body is written, too: neither is of use without the other.
+      // The header gets its name after the body is written: neither is of use without the other.
       await sink.write(container);
     });
   } finally {

@@ -1,11 +1,12 @@
 import type { Command } from 'commander';
 import { ProxyApi } from '../../client/proxy.ts';
+import { usageError } from '../../terminal/errors.ts';
+import { problemOf } from '../../terminal/failure.ts';
 import { printable } from '../../terminal/output.ts';
-import { described } from '../described.ts';
-import { usageError } from '../errors.ts';
 import { administratorOf } from '../export/administrator.ts';
 import { type BatchResult, runBatch } from '../export/batch.ts';
 import { type ExportOrder, readOrder, sendOrder } from '../export/export-order.ts';
+import { publicKeyForms, withConnectionOptions } from '../options.ts';
 import { type CommandContext, openSession, type Session } from '../session.ts';
 
 interface ExportOptions {
@@ -21,12 +22,12 @@ interface ExportOptions {
 }
 
 const afterHelp = `
-The service answers at once and decides afterwards: whether the visa is good and the dataset released, its operator sees in
-the audit trail by the request id. What is staged, the recipient sees with data-out list.
+The service answers at once, and checks afterwards whether the visa is valid and the dataset released. The operator finds the
+outcome in the audit trail, by the request id. The recipient sees the staged files with data-out list.
 
 A batch is a CSV file whose first line is id,type,visa,public_key. Paths begin at the folder of the CSV file; an empty type
-means a dataset. What became of each row is written to FILE.csv.results.jsonl, and what was accepted is not sent again
-when the same command is given a second time.
+means a dataset. The outcome of each row is written to FILE.csv.results.jsonl. A second run of the same command does
+not send accepted rows again.
 
 Examples:
   data-out export EGAD00000000001 --visa jane.jwt --public-key jane.pub.pem
@@ -35,22 +36,21 @@ Examples:
 
 /** `export <id>` and `export --batch <file>`, for administrators. */
 export function registerExport(program: Command, context: CommandContext): void {
-  program
+  const command = program
     .command('export')
     .description('administrators: stage a dataset or a file for a recipient')
     .argument('[id]', 'dataset, or with --file the file')
     .option('--visa <file>', "file with the recipient's visa or passport")
-    .option('--public-key <file>', "the recipient's public key: Crypt4GH, OpenSSH ed25519 or X25519")
+    .option('--public-key <file>', `the recipient's public key: ${publicKeyForms}`)
     .option('--file', 'the id is that of a single file')
     .option('--kind <kind>', 'archive kind, as the operator set it', 'fega')
     .option('--batch <file>', 'many exports from a CSV file')
-    .option('--again', 'with --batch: send also what was accepted before')
-    .option('--dry-run', 'look at everything here, send nothing')
+    .option('--again', 'with --batch: send accepted rows again')
+    .option('--dry-run', 'check everything on this machine, send nothing')
     .option('--url <url>', 'address of the proxy API (DATA_OUT_URL)')
     .option('--username <name>', 'user name of the administrator (DATA_OUT_ADMIN_USERNAME)')
-    .option('--password-file <file>', 'file with the password (DATA_OUT_ADMIN_PASSWORD_FILE; default: ask)')
-    .option('--ca <file>', 'PEM file of a certificate authority to trust as well (DATA_OUT_CA_FILE)')
-    .option('--insecure-http', 'allow http:// to other machines: anybody on the way can read everything')
+    .option('--password-file <file>', 'file with the password (DATA_OUT_ADMIN_PASSWORD_FILE; default: ask)');
+  withConnectionOptions(command)
     .addHelpText('after', afterHelp)
     .action(async (id: string | undefined, options: ExportOptions, self: Command) => {
       const batch = checkedBatch(id, options);
@@ -64,7 +64,7 @@ export function registerExport(program: Command, context: CommandContext): void 
     });
 }
 
-/** @returns the batch, if it is one. @throws ClientError `usage` when it is something else as well */
+/** The batch, if `--batch` is given. @throws UsageError when other options say the same */
 function checkedBatch(id: string | undefined, options: ExportOptions): string | undefined {
   const { batch, visa, publicKey, file, again } = options;
   if (batch === undefined) {
@@ -77,7 +77,7 @@ function checkedBatch(id: string | undefined, options: ExportOptions): string | 
   return batch;
 }
 
-/** @throws ClientError `usage` */
+/** @throws UsageError */
 function checkedOne(id: string | undefined, { visa, publicKey, kind, file }: ExportOptions) {
   if (id === undefined) throw usageError('id', 'say which dataset', 'Give its id, or --batch FILE.csv.');
   if (visa === undefined) throw usageError('--visa', "give the file with the recipient's visa");
@@ -120,7 +120,7 @@ async function exportBatch(
       requestId,
       time,
       ...(order && recordOf(order)),
-      ...(error && { error: described(error) }),
+      ...(error && { error: problemOf(error) }),
     };
     for (const doubt of order?.doubts ?? []) output.warn(`line ${row.line}: ${printable(doubt)}`);
     output.result(record, `line ${row.line}: ${printable(row.id)}: ${printable(textOf(result))}`);
@@ -154,7 +154,7 @@ function recordOf({ request, fingerprint, recipient, visaExpires, doubts }: Expo
   };
 }
 
-/** An order in lines for people. */
+/** The lines for people about an order. */
 function describe({ request, fingerprint, recipient, visaExpires }: ExportOrder): string[] {
   const { id, type = 'datasetId', kind = '' } = request;
   const who = recipient ? `${recipient.subject} (${recipient.issuer})` : 'not named by the visa';

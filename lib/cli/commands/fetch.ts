@@ -7,10 +7,10 @@ import type { Existing } from '../../client/download/existing.ts';
 import { inOrder } from '../../client/download/in-order.ts';
 import type { RemoteFile } from '../../client/download/remote-file.ts';
 import { ChecksumError } from '../../client/errors.ts';
+import { usageError } from '../../terminal/errors.ts';
 import { printable } from '../../terminal/output.ts';
 import { DownloadReporter } from '../download/download-reporter.ts';
 import { localTarget } from '../download/local-target.ts';
-import { usageError } from '../errors.ts';
 import { writeOutput } from '../files/output-file.ts';
 import { counted } from '../files/streams.ts';
 import { readPublicKey } from '../key-files.ts';
@@ -28,12 +28,12 @@ interface FetchOptions {
 }
 
 const afterHelp = `
-Without --crypt4gh the service decrypts, and what comes is the plaintext: fetch it to a place that may hold it. With
---crypt4gh comes a Crypt4GH file for the key that you name. A download that was broken off goes on when the same command is
-given again; to standard output it cannot.
+Without --crypt4gh the service decrypts the file and sends the plaintext: store it only where it may be. With --crypt4gh it
+sends a Crypt4GH file for your key. After an interruption the same command goes on where it stopped, unless the output is
+standard output.
 
-The whole plaintext is compared with the SHA-256 of the catalogue, where there is one. With another one the exit code is 8,
-and no file is left; on standard output the bytes are then out already.
+The whole plaintext is compared with the SHA-256 of the catalogue, if it has one. If the two differ, the exit code is 8 and no
+file is left. On standard output the bytes have been written by then.
 
 Examples:
   data-out datasets
@@ -41,7 +41,7 @@ Examples:
   data-out fetch EGAF00000000001 --crypt4gh --public-key me.pub.pem
   data-out fetch EGAF00000000001 --range 0-65536 -o - | xxd | head`;
 
-/** `fetch <fileId>`: a file straight from the archive. */
+/** `fetch <fileId>`: downloads a file straight from the archive. */
 export function registerFetch(program: Command, context: CommandContext): void {
   const command = program
     .command('fetch')
@@ -60,7 +60,7 @@ export function registerFetch(program: Command, context: CommandContext): void {
       const wanted = checked(options);
       await using session = await openSession(context, self);
       const { terminal } = session;
-      // Before anything is asked for: a wrong key file is the user's to correct.
+      // A wrong key file fails before the first request.
       const key = wanted.publicKey && (await readPublicKey('--public-key', wanted.publicKey, terminal));
       const api = new DataOutApi(await session.service());
       const file = await remoteFile(api, { fileId, key, range: wanted.range }, terminal.signal);
@@ -77,14 +77,14 @@ interface Wanted {
   readonly existing: Existing;
 }
 
-/** @throws ClientError `usage` */
+/** @throws UsageError */
 function checked(options: FetchOptions): Wanted {
   const { crypt4gh, publicKey, range, connections, overwrite, skipExisting } = options;
   if (crypt4gh && publicKey === undefined) {
     throw usageError('--public-key', 'say for which key', 'Give the file with your public key.');
   }
   if (!crypt4gh && publicKey !== undefined) {
-    throw usageError('--public-key', 'this goes with --crypt4gh', 'Without it the plaintext would come.');
+    throw usageError('--public-key', 'this goes with --crypt4gh', 'Add --crypt4gh, or leave --public-key out.');
   }
   if (overwrite && skipExisting) throw usageError('--overwrite', 'give this or --skip-existing, not both');
   return {
@@ -95,13 +95,13 @@ function checked(options: FetchOptions): Wanted {
   };
 }
 
-/** A remote file, and what the service says of the whole of it. */
+/** A remote file, with the name and the checksum that the service lists. */
 interface NamedFile {
   readonly remote: RemoteFile;
   readonly name: string;
-  /** SHA-256 in hex that the bytes must have. */
+  /** SHA-256 in hex that the bytes must have; `undefined`: they are not compared. */
   readonly sha256?: string | undefined;
-  /** Why there is none, where that is to be said. */
+  /** Why the bytes are not compared, for the user. */
   readonly doubt?: string;
 }
 
@@ -116,7 +116,7 @@ async function remoteFile(
 ): Promise<NamedFile> {
   const { fileId, key, range } = file;
   if (key) {
-    // The service cuts an end that lies past the file's.
+    // The service cuts an end that lies past the end of the file.
     const coordinates = range && { start: range.start, end: range.end ?? Number.MAX_SAFE_INTEGER };
     const query = { publicKey: Buffer.from(key).toString('base64'), coordinates };
     const remote = await directContainer(api, { fileId, query }, { signal });
@@ -140,7 +140,7 @@ function partName(name: string, range: ByteRangeOption | undefined): string {
   return range === undefined ? name : `${name}.${range.start}-${range.end ?? ''}`;
 }
 
-/** The same bytes. @throws ChecksumError after the last one, when all of them together are others */
+/** The same bytes. @throws ChecksumError after the last one, when their SHA-256 is not `listed` */
 async function* verified(source: AsyncIterable<Uint8Array>, name: string, listed: string): AsyncGenerator<Uint8Array> {
   const hash = createHash('sha256');
   for await (const chunk of source) {
@@ -181,7 +181,7 @@ async function toFile(
   const started = terminal.now().getTime();
   const reporter = new DownloadReporter(output, progress, 1);
   const { onEvent } = reporter;
-  // The service names a part of a container itself.
+  // For a part of a container, the service already names the range.
   const named = (each: string) => (wanted.publicKey === undefined ? partName(each, wanted.range) : each);
   const paths = await localTarget(folder, wanted.output, { name: named(name), fallback: named(fileId) });
   const { transport } = api.connection;

@@ -16,30 +16,30 @@ import { withKeyOptions } from '../options.ts';
 import { type CommandContext, openSession } from '../session.ts';
 
 const afterHelp = `
-Nothing of the body is decrypted or checked. Without a key the command says what anybody can see.
+The body is neither decrypted nor checked. Without a key the command shows only what the header tells everyone.
 
 Examples:
   data-out inspect sample.bam.c4gh
   data-out inspect --key me.sec.pem --key old.sec.pem sample.bam.c4gh
   curl -s https://... | data-out inspect --key me.sec.pem -`;
 
-/** What `inspect` found. Sizes in bytes; `null`: not known, because the input is a pipe or no key opens the header. */
+/** What `inspect` found. Sizes in bytes. `null` is not known: the input is a pipe, or no key opens the header. */
 interface Inspection extends Readonly<Record<string, unknown>> {
   readonly file: string;
   readonly headerBytes: number;
   readonly packets: number;
-  /** Readers that the header can be for. */
+  /** Most readers that the header can be for. */
   readonly recipientsAtMost: number | null;
   readonly bodyBytes: number | null;
   readonly segments: number | null;
   readonly plaintextBytes: number | null;
   readonly keysTried: number;
-  /** The files of the keys that open it. */
+  /** The files of the keys that open the header. */
   readonly opensWith: readonly string[];
   readonly dataKeys: number | null;
-  /** Lengths to skip and to keep in turn, in decimal: they may exceed what JSON numbers hold. */
+  /** Lengths to skip and to keep in turn, in decimal: a JSON number cannot hold all of them. */
   readonly editList: readonly string[] | null;
-  /** What the reader sees, after the edit list. */
+  /** Bytes of the plaintext after the edit list. */
   readonly visibleBytes: number | null;
 }
 

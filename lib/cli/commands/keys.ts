@@ -1,7 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { type Command, Option } from 'commander';
-import { ClientError } from '../../client/errors.ts';
 import {
   formatPrivateKey,
   formatPublicKey,
@@ -10,16 +9,16 @@ import {
   publicKeyFingerprint,
   publicKeyOf,
 } from '../../crypt4gh/index.ts';
+import { UsageError, usageError } from '../../terminal/errors.ts';
 import { printable } from '../../terminal/output.ts';
-import { usageError } from '../errors.ts';
+import { askNewSecret } from '../../terminal/prompts.ts';
 import { writeOutput } from '../files/output-file.ts';
 import { readPrivateKey, readPublicKey } from '../key-files.ts';
-import { askNewSecret } from '../prompts.ts';
 import { readSecretFile } from '../secrets.ts';
 import { type CommandContext, openSession, type Session } from '../session.ts';
 
 interface NewPassphraseOptions {
-  /** Read by the settings, too. */
+  /** The settings read this option, too. */
   readonly passphraseFile?: string;
   readonly newPassphraseFile?: string;
   /** `false` with `--no-passphrase`. */
@@ -33,7 +32,7 @@ interface GenerateOptions extends NewPassphraseOptions {
 
 const generateHelp = `
 Writes <name>.sec.pem, which is yours alone, and <name>.pub.pem, which you give to others. Keep the passphrase apart from
-the key: without it nobody can open what was encrypted for you.
+the key: without it, files that were encrypted for you cannot be opened.
 
 Examples:
   data-out keys generate me
@@ -56,13 +55,13 @@ export function registerKeys(program: Command, context: CommandContext): void {
   keys
     .command('generate')
     .description('make a new pair of keys')
-    .argument('<name>', 'what the names of the two files begin with')
+    .argument('<name>', 'first part of the names of the two files')
     .addOption(
       new Option('--passphrase-file <file>', 'file with the passphrase (default: ask)').conflicts('passphrase'),
     )
-    .option('--no-passphrase', 'do not protect the private key: whoever reads the file has it')
+    .option('--no-passphrase', 'do not protect the private key: anyone who can read the file can use it')
     .option('--comment <text>', 'kept in clear in the file of the private key')
-    .option('--force', 'replace the files if there are some')
+    .option('--force', 'replace existing files')
     .addHelpText('after', generateHelp)
     .action(async (name: string, options: GenerateOptions, self: Command) => {
       await using session = await openSession(context, self);
@@ -107,7 +106,7 @@ async function generate(session: Session, name: string, options: GenerateOptions
   const files = { privateKey: `${name}.sec.pem`, publicKey: `${name}.pub.pem` };
   const force = options.force === true;
   await writeOutput({ name: files.privateKey, terminal, force, mode: 0o600 }, async (secretSink) => {
-    // Both names are looked at before anybody types a passphrase.
+    // A name that is taken fails before the user types a passphrase.
     await writeOutput({ name: files.publicKey, terminal, force }, async (publicSink) => {
       const passphrase = unprotected
         ? undefined
@@ -139,9 +138,9 @@ async function changePassphrase(session: Session, file: string, options: NewPass
   }
   const privateKey = await readPrivateKey(path, session);
   const { comment } = inspectPrivateKey(bytes);
-  // One that is no text cannot be written back as it was.
+  // A comment that is not UTF-8 cannot be written back as it was.
   const kept = comment?.includes('\ufffd') ? undefined : comment;
-  if (kept !== comment) output.note('the comment in the file is no text: it is left out');
+  if (kept !== comment) output.note('the comment in the file is not UTF-8: it is left out');
   try {
     await writeOutput({ name: file, terminal, force: true, mode: 0o600 }, async (sink) => {
       const passphrase = await newPassphrase(session, options);
@@ -170,12 +169,12 @@ function askNewPassphrase({ terminal }: Session): Promise<string> {
 
 function notEmpty(passphrase: string): string {
   if (passphrase !== '') return passphrase;
-  throw new ClientError('usage', 'the passphrase is empty', {
-    remedy: 'A key without protection takes --no-passphrase.',
+  throw new UsageError('the passphrase is empty', {
+    remedy: 'Type one, or leave the key unprotected with --no-passphrase.',
   });
 }
 
-/** Of a public key file, or of the private key in the file. */
+/** The public key in a file, or the one that belongs to the private key in it. */
 async function anyPublicKey(session: Session, file: string): Promise<Uint8Array> {
   const path = resolve(session.terminal.folder, file);
   const text = await readFile(path, 'latin1').catch(() => '');

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { publicKeyOf, rearrange } from '../../crypt4gh/index.ts';
-import { usageError } from '../errors.ts';
+import { usageError } from '../../terminal/errors.ts';
 import { openContainerInput } from '../files/container.ts';
 import {
   filesHelp,
@@ -25,7 +25,7 @@ interface RearrangeOptions extends OutputFileOptions {
 const afterHelp = `${filesHelp}
 
 The segments are copied as they are; an edit list in the new header makes the ranges exact. The new readers get the data
-keys of the old file: whoever of them also has the old body can read all of it.
+keys of the old file. A reader who also has the old body can read all of it.
 
 Examples:
   data-out rearrange --key me.sec.pem --range 0-1000 -o head.c4gh sample.bam.c4gh
@@ -35,7 +35,7 @@ Examples:
 export function registerRearrange(program: Command, context: CommandContext): void {
   const command = program
     .command('rearrange')
-    .description('make a smaller Crypt4GH file of ranges of one, without decrypting the body')
+    .description('make a smaller Crypt4GH file from ranges of a file, without decrypting its body')
     .argument('[file]', 'the container', '-')
     .option('--range <a-b>', 'bytes a to b of the plaintext, b not among them; may be given several times', collect);
   withRecipients(command, "a reader's public key (default: yours); may be given several times");

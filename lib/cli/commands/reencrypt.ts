@@ -26,8 +26,8 @@ interface ReencryptOptions extends OutputFileOptions {
 
 const afterHelp = `${filesHelp}
 
-The body is copied as it is: nothing of it is decrypted. Without --add you lose access yourself, unless you are one of
-the recipients. Packets for others, which your key does not open, are kept unless --trim says otherwise.
+The body is copied as it is, without decryption. Without --add you lose access yourself, unless you are one of
+the recipients. Packets for others, which your key does not open, are kept unless --trim is given.
 
 Examples:
   data-out reencrypt --key me.sec.pem -r bob.pub.pem -o for-bob.c4gh sample.bam.c4gh
@@ -43,7 +43,7 @@ export function registerReencrypt(program: Command, context: CommandContext): vo
   withRecipients(command, "a reader's public key; may be given several times");
   withKeyOptions(command);
   withOutputOptions(command, 'where to (default: standard output)')
-    .option('--add', 'keep every reader that there is, you among them')
+    .option('--add', 'keep all present readers, you included')
     .option('--trim', 'drop the packets that your key does not open')
     .option('--header-only', 'write the new header alone, without the body')
     .addHelpText('after', afterHelp);

@@ -1,12 +1,14 @@
 import { ClientError, type ClientErrorCode } from '../../client/errors.ts';
 import { Crypt4ghError, MalformedHeaderError, PassphraseError } from '../../crypt4gh/index.ts';
+import { UsageError } from '../../terminal/errors.ts';
+import { failureOf } from '../../terminal/failure.ts';
+import type { Output } from '../../terminal/output.ts';
 import { printable } from '../../terminal/output.ts';
-import { failureOf } from '../failure.ts';
-import type { Output } from '../output.ts';
+import { clientFailure } from '../failure.ts';
 
 export type Verdict = 'ok' | 'warning' | 'failed' | 'skipped';
 
-/** What one look has shown. */
+/** The result of one check. */
 export interface CheckResult {
   /** Such as `certificate`. */
   readonly check: string;
@@ -15,31 +17,32 @@ export interface CheckResult {
   readonly text: string;
   /** What to do, in a sentence. */
   readonly remedy?: string | undefined;
-  /** With `failed`: what the whole command ends with. */
+  /** With `failed`: code of the error that the whole command ends with. */
   readonly code?: ClientErrorCode;
-  /** The same for programs. */
+  /** What was found, for programs. */
   readonly details?: Readonly<Record<string, unknown>>;
 }
 
 /**
- * The check that could not be made, or went wrong, as a result. Errors that are nobody's fault but ours are thrown on.
- *
- * @param remedies instead of the errors' own, which send people here
+ * The result of a check that failed or could not be made. Rethrows defects and interruptions.
+ * @param remedies in place of the errors' own, which tell the user to run this very command
  */
 export function failed(
   check: string,
   error: unknown,
   remedies: Partial<Record<ClientErrorCode, string>> = {},
 ): CheckResult {
-  const code = error instanceof ClientError ? error.code : error instanceof Crypt4ghError ? codeOf(error) : undefined;
+  const code = codeOf(error);
   if (code === undefined || code === 'interrupted') throw error;
-  const { message, remedy } = failureOf(error);
+  const { message, remedy } = failureOf(error, clientFailure);
   return { check, verdict: 'failed', text: message, remedy: remedies[code] ?? remedy, code };
 }
 
-function codeOf(error: Crypt4ghError): ClientErrorCode {
+function codeOf(error: unknown): ClientErrorCode | undefined {
+  if (error instanceof ClientError || error instanceof UsageError) return error.code;
   if (error instanceof MalformedHeaderError) return 'damaged';
-  return error instanceof PassphraseError ? 'forbidden' : 'usage';
+  if (error instanceof PassphraseError) return 'forbidden';
+  return error instanceof Crypt4ghError ? 'usage' : undefined;
 }
 
 /** Shows results as they come, and keeps count. */
@@ -67,9 +70,8 @@ export class CheckList {
   }
 
   /**
-   * The whole as an error: that of the first check that failed, because those after it often follow from it.
-   *
-   * @returns `undefined` when none failed
+   * The error of the whole command: that of the first failed check, which is often the cause of the others. `undefined`
+   * when no check failed.
    */
   get error(): ClientError | undefined {
     const [first] = this.#failed;

@@ -9,6 +9,7 @@ import {
   publicKeyFingerprint,
   publicKeyOf,
 } from '../../crypt4gh/index.ts';
+import { UsageError } from '../../terminal/errors.ts';
 import { type PrivateKeyFile, readPrivateKey } from '../key-files.ts';
 import type { Session } from '../session.ts';
 import { type CheckResult, failed } from './check.ts';
@@ -40,12 +41,12 @@ export async function checkKeys(
   return { results, keys };
 }
 
-/** Says which of the keys opens a header. @param name of what it belongs to */
+/** Says which of the keys opens a header. @param name of the file with the header */
 export function checkHeader(name: string, header: Uint8Array, keys: readonly PrivateKeyFile[]): CheckResult {
   const check = 'header';
   try {
     if (keys.length === 0) {
-      throw new ClientError('usage', `there is no key to open ${name} with`, { remedy: 'Name yours with --key FILE.' });
+      throw new UsageError(`there is no key to open ${name} with`, { remedy: 'Name yours with --key FILE.' });
     }
     const found = keys.find(({ privateKey }) => opens(header, privateKey));
     if (found) {
@@ -73,7 +74,10 @@ function opens(header: Uint8Array, privateKey: Uint8Array): boolean {
   }
 }
 
-/** The header at the start of a local file: of a container, or a header alone. @throws MalformedHeaderError */
+/**
+ * The header at the start of a local file, which is a container or a header alone. @throws ClientError,
+ * MalformedHeaderError
+ */
 export async function readLocalHeader(path: string, folder: string): Promise<Uint8Array> {
   const absolute = resolve(folder, path);
   await using file = await open(absolute, 'r').catch((error: NodeJS.ErrnoException) => {
@@ -90,9 +94,8 @@ export async function readLocalHeader(path: string, folder: string): Promise<Uin
 }
 
 /**
- * As much of the beginning as the header has, or all there is.
- *
- * @param read gives the first bytes; fewer when there are no more
+ * The first bytes of a file, at least the whole header if the file has one.
+ * @param read reads the first `size` bytes, or the whole file if it is shorter
  */
 export async function growing(read: (size: number) => Promise<Uint8Array>): Promise<Uint8Array> {
   for (let size = firstBytes; ; size *= 4) {

@@ -6,20 +6,20 @@ import { formatDuration } from '../../terminal/output.ts';
 import { type CheckResult, failed } from './check.ts';
 
 const dayMs = 86_400_000;
-/** A certificate that ends so soon is the operator's to renew. */
+/** Days. The operator should renew a certificate that ends sooner. */
 const soonDays = 7;
-/** Visas are judged with a leeway of 60 seconds. */
+/** Milliseconds: half of the leeway of 60 seconds that the service gives a visa. */
 const skewMs = 30_000;
 
 const unreachable = 'Look at the address; then at the network, at firewalls, and at HTTPS_PROXY.';
 
-/** One of the service's two APIs, and what it serves to anybody. */
+/** One of the service's two APIs, and a document that it serves without credentials. */
 export interface Api {
   readonly check: 'address' | 'direct';
   readonly url: URL;
-  /** Below the address. */
+  /** Path below the address. */
   readonly document: string;
-  /** Whether the document is what a data-out service has there. */
+  /** Whether a data-out service serves this document there. */
   readonly isExpected: (json: Readonly<Record<string, unknown>>) => boolean;
 }
 
@@ -38,7 +38,7 @@ export const directApi = (url: URL): Api => ({
   isExpected: ({ id, type }) => typeof id === 'string' && typeof type === 'object',
 });
 
-/** Whether there is an API at its address, with its certificate; what was seen, when it answered. */
+/** Checks the address and the certificate of an API. `seen` is its answer. */
 export async function checkApi(
   { check, url, document, isExpected }: Api,
   { transport }: ServiceConnection,
@@ -78,10 +78,10 @@ function checkCertificate(url: URL, { certificate, date, localDate }: Probe): Ch
           check,
           verdict: 'warning',
           text,
-          remedy: 'Use the https:// address: anybody on the way reads your credentials.',
+          remedy: 'Use the https:// address: anyone on the network can read your credentials.',
         };
   }
-  if (certificate === undefined) return { check, verdict: 'ok', text: `that of ${url.host} is trusted` };
+  if (certificate === undefined) return { check, verdict: 'ok', text: `the certificate of ${url.host} is trusted` };
   const { subject, issuer, validUntil } = certificate;
   const days = Math.floor((validUntil.getTime() - (date ?? localDate).getTime()) / dayMs);
   const text = `for ${subject}, by ${issuer}, until ${validUntil.toISOString().slice(0, 10)} (${days} days)`;
@@ -95,16 +95,16 @@ function checkCertificate(url: URL, { certificate, date, localDate }: Probe): Ch
 export function checkClock({ date, localDate }: Probe): CheckResult {
   const check = 'clock';
   if (date === undefined) return { check, verdict: 'skipped', text: 'the service does not say what time it is' };
-  // `Date` has no fractions of seconds.
+  // The header `Date` has whole seconds: on average, it is half a second behind.
   const ahead = localDate.getTime() - date.getTime() - 500;
   const seconds = Math.round(ahead / 1000);
   const details = { secondsAhead: seconds };
   if (Math.abs(ahead) < skewMs)
-    return { check, verdict: 'ok', text: `as the service's, to ${Math.abs(seconds)} s`, details };
+    return { check, verdict: 'ok', text: `within ${Math.abs(seconds)} s of the service's clock`, details };
   return {
     check,
     verdict: 'warning',
-    text: `this machine's is ${formatDuration(Math.abs(ahead))} ${ahead > 0 ? 'ahead of' : 'behind'} the service's`,
+    text: `this machine's clock is ${formatDuration(Math.abs(ahead))} ${ahead > 0 ? 'ahead of' : 'behind'} the service's`,
     remedy: 'Switch on automatic time (NTP): times of expiry are shown wrong, and certificates may be refused.',
     details,
   };

@@ -3,17 +3,16 @@ import { formatDuration } from '../../terminal/output.ts';
 import { datasetsOf, decodeVisaOrPassport, expiryOf } from '../decoded-visa.ts';
 import type { CheckResult } from './check.ts';
 
-/** Of `limits.requestHeaderBytes` for all headers, the others need about 1,200. */
+/** Characters of the longest token: the other headers need about 1,200 of the `limits.requestHeaderBytes`. */
 const longestToken = 9_000;
-/** A visa that ends so soon may end within a download's first requests. */
+/** A visa that ends sooner may end within the first requests of a download. */
 const soonMs = 300_000;
-/** Datasets named in the line for people. */
+/** Most datasets that the line for people names. */
 const shown = 5;
 
 /**
- * What a visa or passport says of itself. It is decoded, not verified: only the service knows whom it trusts.
- *
- * @param now by the service's clock, where it is known
+ * Checks the claims of a visa or passport. They are not verified: only the service knows which issuers it trusts.
+ * @param now by the service's clock if it is known, else by this machine's
  */
 export function checkVisa(token: string, now: Date): CheckResult {
   const check = 'visa';
@@ -28,7 +27,7 @@ export function checkVisa(token: string, now: Date): CheckResult {
   const datasets = datasetsOf(decoded);
   const subject = visas[0]?.subject;
   const details = { kind, issuer, subject, expires: expires?.toISOString(), datasets, verified: false };
-  const about = `${kind} of ${issuer} for ${subject ?? 'nobody'}`;
+  const about = `${kind} of ${issuer} for ${subject ?? 'no subject'}`;
   const fail = (text: string, remedy: string): CheckResult => ({
     check,
     verdict: 'failed',
@@ -37,7 +36,7 @@ export function checkVisa(token: string, now: Date): CheckResult {
     remedy,
     details,
   });
-  if (expires === undefined) return fail('it says no time at which it expires', renew);
+  if (expires === undefined) return fail('it has no time of expiry', renew);
   const left = expires.getTime() - now.getTime();
   if (left <= 0) return fail(`expired at ${expires.toISOString()}`, renew);
   if (notBefore && notBefore > now) return fail(`not valid before ${notBefore.toISOString()}`, 'Wait until then.');
@@ -48,7 +47,7 @@ export function checkVisa(token: string, now: Date): CheckResult {
       `Ask for a passport with fewer visas, or for a single visa: at most about ${longestToken} bytes.`,
     );
   }
-  if (datasets.length === 0) return fail('it grants no dataset', 'Ask whoever decides about access.');
+  if (datasets.length === 0) return fail('it grants no dataset', 'Ask the data access committee.');
   const more = datasets.length > shown ? ` and ${datasets.length - shown} more` : '';
   const odd = unreadable > 0 ? `; ${unreadable} tokens in it are no visas` : '';
   const grants = `grants ${datasets.slice(0, shown).join(', ')}${more}${odd}`;
@@ -60,7 +59,7 @@ export function checkVisa(token: string, now: Date): CheckResult {
       check,
       verdict: 'warning',
       text: `${text}; ${size}`,
-      remedy: 'A passport with fewer visas needs no such choice.',
+      remedy: 'Ask for a passport with fewer visas, so that all of them can be sent.',
       details,
     };
   }

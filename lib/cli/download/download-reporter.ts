@@ -1,11 +1,11 @@
 import type { DownloadEvent, FileResult } from '../../client/download/events.ts';
 import type { ClientError } from '../../client/errors.ts';
+import { problemOf } from '../../terminal/failure.ts';
+import type { Output } from '../../terminal/output.ts';
 import { formatBytes, formatDuration, printable } from '../../terminal/output.ts';
-import { described } from '../described.ts';
-import type { Output } from '../output.ts';
-import type { Progress, ProgressTask } from '../progress.ts';
+import type { Progress, ProgressTask } from '../../terminal/progress.ts';
 
-/** What a whole run did. */
+/** Counts of a whole run. */
 export interface DownloadSummary {
   readonly files: number;
   readonly downloaded: number;
@@ -15,29 +15,29 @@ export interface DownloadSummary {
   readonly bytes: number;
 }
 
-/** Shows a user what happens to files that are downloaded: progress, remarks, one result each, and a summary. */
+/** Shows a user the downloads of a run: progress, remarks, one result for each file, and a summary. */
 export class DownloadReporter {
   readonly #output: Output;
   readonly #progress: Progress;
   readonly #isSingle: boolean;
   readonly #tasks = new Map<string, ProgressTask>();
-  /** Several connections fail together: the user needs to hear of it once. */
+  /** The last remark about each file: several connections fail together, and the user reads it once. */
   readonly #remarks = new Map<string, string>();
   readonly #told = new Set<ClientError>();
   readonly #counts = { files: 0, downloaded: 0, skipped: 0, failed: 0, bytes: 0 };
 
-  /** @param files that there are: of a single one the command itself tells what went wrong */
+  /** @param files number of files. The error of a single file is that of the command, which reports it. */
   constructor(output: Output, progress: Progress, files: number) {
     this.#output = output;
     this.#isSingle = files === 1;
     this.#progress = progress;
   }
 
-  /** @param event as the download tells it */
+  /** Takes an event of the download. */
   readonly onEvent = (event: DownloadEvent): void => {
     switch (event.type) {
       case 'comparing':
-        this.#remark(event.name, 'it is there with another time; comparing it with what is staged');
+        this.#remark(event.name, 'there is a file with another time; comparing it with the staged file');
         break;
       case 'started':
         this.#started(event.name, event.size, event.kept);
@@ -49,7 +49,7 @@ export class DownloadReporter {
         this.#remark(event.name, `${event.error.message}; trying again`);
         break;
       case 'restarted':
-        this.#remark(event.name, 'the file was replaced meanwhile; beginning again');
+        this.#remark(event.name, 'the file was replaced meanwhile; starting again');
         break;
       case 'refetching':
         this.#remark(event.name, `segment ${event.segment} does not authenticate; fetching it again`);
@@ -73,7 +73,7 @@ export class DownloadReporter {
       this.#output.result({ summary: this.summary }, '');
       return;
     }
-    // Of these the command has something better to say.
+    // For these, the command itself says what happened.
     if (files === 0 || (this.#isSingle && failed > 0)) return;
     const parts = [
       `${downloaded} downloaded (${formatBytes(bytes)} in ${formatDuration(elapsed)})`,
@@ -83,7 +83,7 @@ export class DownloadReporter {
     this.#output.note(`${files === 1 ? '1 file' : `${files} files`}: ${parts.join(', ')}`);
   }
 
-  /** A file that is begun again is still the same piece of work. */
+  /** A file that starts again keeps its progress bar. */
   #started(name: string, size: number, kept: number): void {
     const task = this.#tasks.get(name);
     task?.setTotal(size);
@@ -98,11 +98,11 @@ export class DownloadReporter {
     const task = this.#tasks.get(name) ?? this.#progress.task(printable(name), size, outcome === 'skipped' ? size : 0);
     task.end();
     this.#tasks.delete(name);
-    const record = { name, outcome, size, path, sha256, ...(error && { error: described(error) }) };
+    const record = { name, outcome, size, path, sha256, ...(error && { error: problemOf(error) }) };
     if (outcome !== 'failed' || this.#output.json) {
       this.#output.result(record, `${outcome === 'skipped' ? 'kept ' : ''}${printable(path)}`);
     } else if (error && !this.#isSingle && error.code !== 'interrupted' && !this.#told.has(error)) {
-      // What stopped the whole run is the error of every file that was not begun.
+      // An error that stopped the whole run is the error of every file that did not start: it is shown once.
       this.#told.add(error);
       const { message } = error;
       this.#output.warn(printable(message.startsWith(name) ? message : `${name}: ${message}`));

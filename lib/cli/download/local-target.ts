@@ -3,11 +3,10 @@ import { isFolder } from '../../client/download/local-disk.ts';
 import { type LocalPaths, localPaths, nameProblem } from '../../client/download/local-name.ts';
 
 /**
- * Where one file goes.
- *
- * @param output as the user wrote it: a file, or a folder that is there; `undefined`: the folder itself
- * @param name that the service gives the file; not used when it is no good name here
- * @param fallback a name for that case
+ * The paths for one downloaded file.
+ * @param output as the user wrote it: a file or an existing folder. @default - `folder`
+ * @param name of the file at the service
+ * @param fallback in place of a `name` that this disk cannot hold
  */
 export async function localTarget(
   folder: string,
@@ -18,7 +17,7 @@ export async function localTarget(
   if (output === undefined) return localPaths(folder, good);
   const path = resolve(folder, output);
   if (output.endsWith('/') || (await isFolder(path))) return localPaths(path, good);
-  // The user may choose names that no service may.
+  // A user may choose a name that is refused from a service, such as one with a dot at its start.
   return chosenPaths(path);
 }
 

@@ -3,17 +3,16 @@ import { ClientError } from '../../client/errors.ts';
 import type { ListedFile } from '../../client/proxy.ts';
 import { printable } from '../../terminal/output.ts';
 
-/** Shown of many names in an error. */
+/** Most names that an error shows. */
 const shown = 5;
-/** What is longer is no pattern to the matcher, and no name either. */
+/** The matcher refuses longer patterns. No name is that long. */
 const longestPattern = 65_536;
 
 /**
- * The files that names and patterns mean, each once, in the order of the listing. A name that is listed means that file,
- * whatever characters it has; any other may be a pattern, such as `EGAF0001*` or `*.{bam,cram}.c4gh`. Letters count with
- * their case.
- *
- * @throws ClientError `not_found` when one of them means nothing: then nothing at all is begun
+ * The files that names and patterns select, each once, in the order of the listing. A listed name selects that file,
+ * whatever characters it has. Any other text is a pattern, such as `EGAF0001*` or `*.{bam,cram}.c4gh`. Upper and lower
+ * case differ.
+ * @throws ClientError `not_found` when a name or pattern selects no file: no download starts then
  */
 export function selectFiles(files: readonly ListedFile[], wanted: readonly string[]): readonly ListedFile[] {
   const names = new Set(files.map(({ name }) => name));
@@ -30,7 +29,7 @@ export function selectFiles(files: readonly ListedFile[], wanted: readonly strin
 
 function matching(names: ReadonlySet<string>, pattern: string): readonly string[] {
   if (pattern === '' || pattern.length > longestPattern) return [];
-  // Names that begin with a dot are never listed, and a name has no folders.
+  // The service lists no name with a dot at its start, and no name has folders.
   const matches = picomatch(pattern, { dot: true, nonegate: true });
   return [...names].filter((name) => matches(name));
 }
@@ -41,7 +40,7 @@ function nothingOf(missing: readonly string[], names: ReadonlySet<string>): Clie
   const close = missing.flatMap((text) => [...names].filter((name) => text !== '' && name.includes(text)))[0];
   const remedy =
     names.size === 0
-      ? 'Your outbox is empty: ask whoever decides about access for an export.'
+      ? 'Your outbox is empty: ask the data access committee for an export.'
       : close === undefined
         ? 'data-out list shows the names; put patterns in quotes.'
         : `Did you mean ${printable(close)}? data-out list shows the names; put patterns in quotes.`;

@@ -1,5 +1,5 @@
 import type { ServiceConnection } from '../../client/connection.ts';
-import { ClientError } from '../../client/errors.ts';
+import { UsageError } from '../../terminal/errors.ts';
 import type { Terminal } from '../../terminal/terminal.ts';
 import { basicOf } from '../settings.ts';
 import { Sources, secretOf } from '../sources.ts';
@@ -7,10 +7,9 @@ import { Sources, secretOf } from '../sources.ts';
 const variables = { username: 'DATA_OUT_ADMIN_USERNAME', password: 'DATA_OUT_ADMIN_PASSWORD' };
 
 /**
- * The credentials of the administrator: by option, else in the environment. Those of a researcher are others, and are
- * never tried in their place; nor is anything in the configuration file, which both may share.
- *
- * @throws ClientError `usage` when there is no user name
+ * The administrator's credentials: from the options, else from the environment. The configuration file and a
+ * researcher's variables are not read: a researcher's credentials must not be tried in their place.
+ * @throws UsageError when there is no user name
  */
 export async function administratorOf(
   options: { readonly username?: string; readonly passwordFile?: string; readonly config?: string },
@@ -24,7 +23,7 @@ export async function administratorOf(
   );
   const basic = username && basicOf(username, password, terminal, variables);
   if (basic) return basic;
-  throw new ClientError('usage', 'there is no user name of an administrator', {
-    remedy: `Say it with --username or ${variables.username}.`,
+  throw new UsageError('there is no user name of an administrator', {
+    remedy: `Give it with --username or ${variables.username}.`,
   });
 }

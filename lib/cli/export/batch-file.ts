@@ -1,15 +1,14 @@
 import { CsvError, parse } from 'csv-parse/sync';
-import { ClientError } from '../../client/errors.ts';
-import { usageError } from '../errors.ts';
+import { usageError } from '../../terminal/errors.ts';
 import { readSmallFile } from '../secrets.ts';
 
 /** A row of a batch. */
 export interface BatchRow {
-  /** In the file, from 1. */
+  /** Line in the file, counted from 1. */
   readonly line: number;
   readonly id: string;
   readonly type: 'datasetId' | 'fileId';
-  /** Paths, from the folder of the batch. */
+  /** Paths, relative to the folder of the batch. */
   readonly visa: string;
   readonly publicKey: string;
 }
@@ -18,7 +17,7 @@ const required = ['id', 'visa', 'public_key'] as const;
 const optional = ['type', 'comment'] as const;
 const known: readonly string[] = [...required, ...optional];
 
-/** As the service has them: `DATASET_ID` and `datasetId` are the same. */
+/** The service's spellings: `DATASET_ID` and `datasetId` are the same. */
 const types: Readonly<Record<string, BatchRow['type']>> = {
   '': 'datasetId',
   datasetid: 'datasetId',
@@ -27,14 +26,13 @@ const types: Readonly<Record<string, BatchRow['type']>> = {
   file_id: 'fileId',
 };
 
-/** 100,000 rows are far less. */
+/** Bytes. A batch of 100,000 rows is far smaller. */
 const maxBytes = 32 * 1024 * 1024;
 
 /**
- * The rows of a CSV file (RFC 4180, in UTF-8; commas or semicolons) whose first line names the columns `id`, `visa`,
- * `public_key`, and if they are there `type` (default: a dataset) and `comment`. Empty lines are passed over.
- *
- * @throws ClientError `usage`, which names the line; `not_found`
+ * The rows of a CSV file (RFC 4180, in UTF-8, with commas or semicolons). Its first line names the columns `id`,
+ * `visa`, `public_key`, and optionally `type` (default: a dataset) and `comment`. Empty lines are skipped.
+ * @throws UsageError that names the line; ClientError `not_found`
  */
 export async function readBatch(path: string): Promise<readonly BatchRow[]> {
   const bytes = await readSmallFile('--batch', path, maxBytes);
@@ -49,7 +47,7 @@ export async function readBatch(path: string): Promise<readonly BatchRow[]> {
       trim: true,
     });
   } catch (error) {
-    if (error instanceof ClientError || !(error instanceof CsvError)) throw error;
+    if (!(error instanceof CsvError)) throw error;
     throw usageError('--batch', `${path}, line ${String(error['lines'] ?? '?')}: ${problemOf(error)}`);
   }
   if (records.length === 0) throw usageError('--batch', `${path} has no rows`);
@@ -77,7 +75,7 @@ function row(path: string, line: number, record: Readonly<Record<string, string>
   return { line, id, type, visa, publicKey };
 }
 
-/** The parser's own words quote the line, which may hold what somebody pasted into the wrong place. */
+/** In place of the parser's message, which quotes the line: a secret may have been pasted there. */
 function problemOf({ code }: CsvError): string {
   if (code.startsWith('CSV_RECORD_INCONSISTENT')) return 'another number of values than the first line has';
   if (code.includes('QUOTE')) return 'quotes are not in pairs';

@@ -1,7 +1,7 @@
 import { type FileHandle, open } from 'node:fs/promises';
 import { LocalDiskError, onDisk } from '../../client/download/local-disk.ts';
 
-/** What became of one order. */
+/** The outcome of one order. */
 export interface JournalEntry {
   /** See `orderDigest`. */
   readonly digest: string;
@@ -19,9 +19,9 @@ export interface Accepted {
 }
 
 /**
- * What became of the orders of a batch, one JSON object a line, beside the batch: it is how a second run knows what needs
- * not be sent. Holds no visa and no password. An order whose answer was never written down is sent again, which does no
- * harm: the same export writes the same files.
+ * The outcomes of a batch's orders, in a file beside the batch, one JSON object a line. A second run reads which orders
+ * were accepted, and does not send them again. The file holds no visa and no password. An order whose answer was not
+ * written down is sent again, which does no harm: the same export writes the same files.
  */
 export class BatchJournal implements AsyncDisposable {
   readonly path: string;
@@ -34,7 +34,7 @@ export class BatchJournal implements AsyncDisposable {
     this.#accepted = accepted;
   }
 
-  /** Opens the journal of a batch, or begins one. @throws LocalDiskError */
+  /** Opens the journal of a batch, or makes a new one. @throws LocalDiskError */
   static async open(batchPath: string): Promise<BatchJournal> {
     const path = `${batchPath}.results.jsonl`;
     const opened = onDisk(path, async () => {
@@ -51,7 +51,8 @@ export class BatchJournal implements AsyncDisposable {
     });
     return await opened.catch((error: unknown) => {
       if (!(error instanceof LocalDiskError)) throw error;
-      const remedy = 'It is written beside the CSV file: copy all of them to a folder in which you may write.';
+      const remedy =
+        'It is written beside the CSV file: copy that file with its visas and keys to a folder in which you may write.';
       throw new LocalDiskError(`the journal of the batch: ${error.message}`, { remedy, cause: error });
     });
   }
@@ -60,7 +61,7 @@ export class BatchJournal implements AsyncDisposable {
     return this.#accepted.get(digest);
   }
 
-  /** Writes one result down: it is on the disk when this resolves. @throws LocalDiskError */
+  /** Writes one outcome. It is on the disk when this resolves. @throws LocalDiskError */
   async append(entry: JournalEntry, now: Date): Promise<void> {
     const time = now.toISOString();
     await onDisk(this.path, async () => {

@@ -1,6 +1,7 @@
 import { dirname, resolve } from 'node:path';
 import { ClientError } from '../../client/errors.ts';
 import type { ProxyApi } from '../../client/proxy.ts';
+import { UsageError } from '../../terminal/errors.ts';
 import type { Terminal } from '../../terminal/terminal.ts';
 import { type BatchRow, readBatch } from './batch-file.ts';
 import { BatchJournal } from './batch-journal.ts';
@@ -9,29 +10,32 @@ import { type ExportOrder, orderDigest, readOrder, sendOrder } from './export-or
 export interface BatchOptions {
   readonly path: string;
   readonly kind: string;
-  /** Whether what was accepted before is sent again. */
+  /** Whether orders that were accepted before are sent again. */
   readonly again: boolean;
-  /** `undefined`: nothing is sent, and nothing written down. */
+  /** `undefined`: nothing is sent, and no journal is written. */
   readonly proxy: ProxyApi | undefined;
   readonly proxyUrl: URL | undefined;
   readonly terminal: Terminal;
-  /** Told of each row once it is settled, in their order. */
+  /** Called with the outcome of each row, in their order. */
   readonly onResult: (result: BatchResult) => void;
 }
 
-/** What became of a row. */
+/** Why a row failed. */
+export type RowError = ClientError | UsageError;
+
+/** The outcome of a row. */
 export interface BatchResult {
   readonly row: BatchRow;
   readonly outcome: 'accepted' | 'accepted-before' | 'would-send' | 'failed';
   readonly requestId?: string | undefined;
-  /** With `accepted-before`: when, ISO 8601. */
+  /** With `accepted-before`: time of that, ISO 8601. */
   readonly time?: string;
   readonly order?: ExportOrder;
   /** With `failed`. */
-  readonly error?: ClientError;
+  readonly error?: RowError;
 }
 
-/** What would refuse every other row, too. */
+/** Codes of errors that every other row would meet, too. */
 const stopping: ReadonlySet<string> = new Set([
   'unauthenticated',
   'forbidden',
@@ -43,20 +47,19 @@ const stopping: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Sends the orders of a batch one after the other; the service takes a few a second.
- *
- * @returns what the whole run is: `undefined` when every row is accepted
- * @throws ClientError about the batch itself
+ * Sends the orders of a batch one after the other: the service takes a few a second.
+ * @returns the error of the whole run; `undefined` when every row is accepted
+ * @throws UsageError, ClientError about the batch itself
  */
-export async function runBatch(options: BatchOptions): Promise<ClientError | undefined> {
+export async function runBatch(options: BatchOptions): Promise<RowError | undefined> {
   const path = resolve(options.terminal.folder, options.path);
   const rows = await readBatch(path);
   await using journal = options.proxy && (await BatchJournal.open(path));
-  const errors: ClientError[] = [];
+  const errors: RowError[] = [];
   for (const row of rows) {
     const result = await settle(row, { ...options, path }, journal);
     const { error } = result;
-    // Of a row that the user stopped nothing is known.
+    // The outcome of a row that the user interrupted is not known.
     if (error?.code === 'interrupted') return error;
     options.onResult(result);
     if (error === undefined) continue;
@@ -82,7 +85,7 @@ async function settle(row: BatchRow, options: BatchOptions, journal: BatchJourna
     await journal.append({ digest, line, id, outcome: 'accepted', requestId }, terminal.now());
     return { row, outcome: 'accepted', requestId, order };
   } catch (error) {
-    if (!(error instanceof ClientError)) throw error;
+    if (!(error instanceof ClientError || error instanceof UsageError)) throw error;
     const { message } = error;
     if (error.code !== 'interrupted' && error.code !== 'local_disk') {
       const digest = order ? orderDigest(order, proxyUrl) : '';
@@ -92,12 +95,8 @@ async function settle(row: BatchRow, options: BatchOptions, journal: BatchJourna
   }
 }
 
-/** @param stoppedAt the row after which the others were not tried */
-function summed(
-  errors: readonly ClientError[],
-  rows: number,
-  stoppedAt: BatchRow | undefined,
-): ClientError | undefined {
+/** @param stoppedAt the last row that was tried, if the run stopped there */
+function summed(errors: readonly RowError[], rows: number, stoppedAt: BatchRow | undefined): RowError | undefined {
   const [first] = errors;
   const last = errors.at(-1);
   if (first === undefined || last === undefined) return undefined;
@@ -109,7 +108,7 @@ function summed(
   }
   const isAlike = errors.length === rows && errors.every(({ code }) => code === first.code);
   return new ClientError(isAlike ? first.code : 'partial', `${errors.length} of ${rows} rows were not accepted`, {
-    remedy: 'Correct them and run the same command again: what was accepted is not sent twice.',
+    remedy: 'Correct them and run the same command again: accepted rows are not sent twice.',
     cause: first,
   });
 }

@@ -4,14 +4,14 @@ import { ClientError } from '../../client/errors.ts';
 import type { ExportRequest, ProxyApi } from '../../client/proxy.ts';
 import { namesDataset } from '../../client/visa-choice.ts';
 import { formatPublicKey, publicKeyFingerprint } from '../../crypt4gh/index.ts';
+import { UsageError, usageError } from '../../terminal/errors.ts';
 import type { Terminal } from '../../terminal/terminal.ts';
 import { datasetsOf, decodeVisaOrPassport, expiryOf } from '../decoded-visa.ts';
-import { usageError } from '../errors.ts';
 import { expiryWarning } from '../expired-visa.ts';
 import { readPublicKey } from '../key-files.ts';
 import { checkedVisa, readSecretFile, refuseToken } from '../secrets.ts';
 
-/** What an administrator orders: what goes to whom. Paths begin at the terminal's folder. */
+/** An administrator's order, as typed. Paths are relative to the terminal's folder. */
 export interface ExportWords {
   readonly id: string;
   readonly type: 'datasetId' | 'fileId';
@@ -20,16 +20,16 @@ export interface ExportWords {
   readonly publicKey: string;
 }
 
-/** An order that can be sent, with what is worth knowing of it before. */
+/** An order that can be sent, and its facts for the administrator. */
 export interface ExportOrder {
   readonly request: ExportRequest;
   /** Hex SHA-256 of the recipient's public key. */
   readonly fingerprint: string;
-  /** Who the visa says it is for. Not verified. */
+  /** Subject of the visa. Not verified. */
   readonly recipient: { readonly issuer: string; readonly subject: string } | undefined;
   /** Not verified. */
   readonly visaExpires: Date | undefined;
-  /** What will probably make the service refuse, though only the service can know. */
+  /** Warnings: reasons for which the service will probably refuse. */
   readonly doubts: readonly string[];
 }
 
@@ -40,15 +40,15 @@ export interface ExportSources {
 }
 
 /**
- * Clocks differ: a visa that expired a moment ago may still be good for the service, so there is only a warning. The service
- * would accept an older one, too, and reject it later, when the administrator no longer hears of it.
+ * Milliseconds. Clocks differ: a visa that expired this recently may still be valid at the service, so there is only a
+ * warning. An older visa is refused here. The service would accept the request and reject it later, when the
+ * administrator gets no answer any more.
  */
 const clockSkewMs = 300_000;
 
 /**
- * Reads the files of an order and looks at them as far as that is possible here: the service answers before it has looked.
- *
- * @throws ClientError `usage`, `not_found`: the key is none, the visa is none, or has expired
+ * Reads the files of an order and checks the visa and the key here, because the service answers before it checks them.
+ * @throws UsageError for an unusable key, or an unusable or expired visa; ClientError `not_found`
  */
 export async function readOrder(words: ExportWords, sources: ExportSources, terminal: Terminal): Promise<ExportOrder> {
   const { id, type, kind } = words;
@@ -69,7 +69,7 @@ export async function readOrder(words: ExportWords, sources: ExportSources, term
   }
   const expires = expiryOf(token);
   if (expires && expires.getTime() + clockSkewMs < terminal.now().getTime()) {
-    throw new ClientError('usage', `${sources.visa}: the visa in ${path} expired at ${expires.toISOString()}`, {
+    throw new UsageError(`${sources.visa}: the visa in ${path} expired at ${expires.toISOString()}`, {
       remedy: 'Ask the recipient for a new one; data-out doctor says whether this clock is right.',
     });
   }
@@ -100,11 +100,7 @@ const remedies: Readonly<Record<string, string>> = {
   not_found: 'Look at --kind, and at the address.',
 };
 
-/**
- * Sends an order. That the service takes it does not mean that it will be carried out.
- *
- * @throws ClientError
- */
+/** Sends an order. The service may accept it now and reject it later. @throws ClientError */
 export async function sendOrder(
   proxy: ProxyApi,
   { request }: ExportOrder,
@@ -113,14 +109,17 @@ export async function sendOrder(
   try {
     return await proxy.export(request, { signal });
   } catch (error) {
-    // What researchers can do about it is something else.
+    // The remedies of the error are for researchers.
     const remedy = error instanceof ClientError ? remedies[error.code] : undefined;
     if (!(error instanceof ClientError) || remedy === undefined) throw error;
     throw new ClientError(error.code, error.message, { remedy, cause: error });
   }
 }
 
-/** Names an order by all that is sent, and where to: the same again has the same digest. Tells nothing of the visa. */
+/**
+ * Digest of everything that is sent, and of the address: the same order has the same digest. It reveals nothing of the
+ * visa.
+ */
 export function orderDigest({ request }: ExportOrder, proxyUrl: URL | undefined): string {
   const { id, type, kind, visa, publicKey } = request;
   const parts = [proxyUrl?.href ?? '', kind, type, id, publicKey, visa];

@@ -5,18 +5,18 @@ import { readSmallFile } from '../secrets.ts';
 import { type Input, openInput } from './input.ts';
 import { joined, joinedSource } from './streams.ts';
 
-/** A container that a command reads: one file, a pipe, or a body with its header apart. */
+/** A container that a command reads: one file, a pipe, or a body with its header in a file of its own. */
 export interface ContainerInput extends AsyncDisposable {
   readonly input: Input;
-  /** Bytes of the header where it is apart. */
+  /** Bytes of a header that is in a file of its own. */
   readonly header: Uint8Array | undefined;
   /** Header and body, from the start. */
   stream(): AsyncIterable<Uint8Array>;
-  /** Header and body, by position; `undefined` for pipes. */
+  /** Header and body, read by position; `undefined` for pipes. */
   source(): Promise<RandomAccessSource | undefined>;
 }
 
-/** @param headerFile the header, where `name` is the body alone */
+/** Opens a container. @param headerFile the header, if `name` is the body alone */
 export async function openContainerInput(
   name: string,
   headerFile: string | undefined,
@@ -37,7 +37,7 @@ export async function openContainerInput(
   };
 }
 
-/** Exactly the header: what follows it in the file is not taken for the start of the body. */
+/** Exactly the header: bytes that follow it in its file are not the start of the body. */
 async function readHeaderFile(file: string, { folder }: Terminal): Promise<Uint8Array> {
   const bytes = await readSmallFile('--header', resolve(folder, file), headerLimits.bytes);
   return (await splitContainer([bytes])).header;

@@ -1,9 +1,9 @@
 import { type FileHandle, open } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { ClientError } from '../../client/errors.ts';
+import { usageError } from '../../terminal/errors.ts';
 import { printable } from '../../terminal/output.ts';
 import type { Terminal } from '../../terminal/terminal.ts';
-import { usageError } from '../errors.ts';
 
 const chunkBytes = 1_048_576;
 
@@ -13,17 +13,17 @@ export interface Input extends AsyncDisposable {
   readonly label: string;
   /** Absolute; `undefined` for standard input. */
   readonly path: string | undefined;
-  /** Open at its start; `undefined` for what has no positions: pipes, devices. */
+  /** Open at its start; `undefined` for pipes and devices, which have no positions. */
   readonly handle: FileHandle | undefined;
   /** Bytes of a regular file. */
   readonly size: number | undefined;
-  /** The bytes from `start` on; of a pipe this can be asked for once, from 0. */
+  /** The bytes from `start` on. A pipe can be read once, from 0. */
   stream(start?: number): AsyncIterable<Uint8Array>;
 }
 
 /**
  * @param name a path, or `-` for standard input
- * @throws ClientError `not_found`, `local_disk`
+ * @throws UsageError for a folder; ClientError `not_found`, `local_disk`
  */
 export async function openInput(name: string, terminal: Terminal): Promise<Input> {
   if (name === '-') {
@@ -54,7 +54,7 @@ export async function openInput(name: string, terminal: Terminal): Promise<Input
   };
 }
 
-/** @param start position in a regular file; `null`: what has no positions, as it comes */
+/** @param start position in a regular file; `null` for a pipe or device, which is read as it comes */
 async function* chunksOf(handle: FileHandle, start: number | null): AsyncGenerator<Uint8Array> {
   for (let position = start; ; ) {
     const { bytesRead, buffer } = await handle.read(Buffer.allocUnsafeSlow(chunkBytes), 0, chunkBytes, position);

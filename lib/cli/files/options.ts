@@ -1,10 +1,10 @@
 import type { Command } from 'commander';
+import { usageError } from '../../terminal/errors.ts';
+import type { Output } from '../../terminal/output.ts';
 import { printable } from '../../terminal/output.ts';
 import type { Terminal } from '../../terminal/terminal.ts';
-import { usageError } from '../errors.ts';
 import { readPublicKey } from '../key-files.ts';
 import { collect } from '../options.ts';
-import type { Output } from '../output.ts';
 import type { OutputOptions } from './output-file.ts';
 
 /** Options of commands that write one file. */
@@ -14,10 +14,10 @@ export interface OutputFileOptions {
 }
 
 export function withOutputOptions(command: Command, text: string): Command {
-  return command.option('-o, --output <file>', text).option('--force', 'replace the output file if there is one');
+  return command.option('-o, --output <file>', text).option('--force', 'replace an existing output file');
 }
 
-/** Where the output of a command goes that is called `name`, by `--output` or without it. */
+/** Where the output called `name` goes. `--output -` allows a terminal. */
 export function outputOf(name: string, { output, force }: OutputFileOptions, terminal: Terminal): OutputOptions {
   return { name, terminal, force: force === true, toTerminal: output === '-' };
 }
@@ -32,21 +32,21 @@ export async function readRecipients(files: readonly string[], terminal: Termina
   return await Promise.all(files.map((file) => readPublicKey('--recipient', file, terminal)));
 }
 
-/** As {@link readRecipients}. @throws ClientError `usage` when there is none */
+/** As {@link readRecipients}. @throws UsageError when there is none */
 export async function readSomeRecipients(files: readonly string[] | undefined, terminal: Terminal) {
   if (!files?.length)
     throw usageError('--recipient', 'say for whom', 'Give the public key of a reader, or of several.');
   return await readRecipients(files, terminal);
 }
 
-/** Say what was written. The file is the result: only for programs it is told on standard output, too. */
+/** Reports the file that was written. The file is the result: standard output has a record of it with `--json` only. */
 export function reportWritten(output: Output, record: { readonly output: string } & Record<string, unknown>): void {
   if (record.output === '-') return;
   if (output.json) output.result(record, '');
   else output.note(`wrote ${printable(record.output)}`);
 }
 
-/** What every command of files says about its input and output. */
+/** Help on input and output, for every command on files. */
 export const filesHelp = `
-The input is a file, or - for standard input. A file gets its name only when it is whole; one that is there already is
-not replaced without --force.`;
+The input is a file, or - for standard input. A file gets its name when it is whole. An existing file is not
+replaced without --force.`;

@@ -3,9 +3,9 @@ import { type FileHandle, link, lstat, open, realpath, rename, rm, stat } from '
 import { dirname, join, resolve } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { ClientError } from '../../client/errors.ts';
+import { usageError } from '../../terminal/errors.ts';
 import { printable } from '../../terminal/output.ts';
 import type { Terminal } from '../../terminal/terminal.ts';
-import { usageError } from '../errors.ts';
 
 export interface OutputOptions {
   /** A path, or `-` for standard output. */
@@ -15,7 +15,7 @@ export interface OutputOptions {
   readonly force?: boolean;
   /** Permissions of a new file, less the umask; default 0o666. */
   readonly mode?: number;
-  /** Whether the user chose standard output by name: only then may the bytes go to a terminal. */
+  /** Whether the user named standard output. Only then may the bytes go to a terminal. */
   readonly toTerminal?: boolean;
 }
 
@@ -23,15 +23,15 @@ export interface OutputOptions {
 export interface Sink {
   /** Open for writing at any position; `undefined` for pipes and devices. */
   readonly handle: FileHandle | undefined;
-  /** Writes all of it, at the pace of whoever reads. */
+  /** Writes all of it, at the pace of the reader. */
   write(source: AsyncIterable<Uint8Array> | Iterable<Uint8Array>): Promise<void>;
 }
 
 /**
- * Gives `work` somewhere to write. A file has its name only when it is whole: until then it has another one in the same
- * folder, and when `work` fails it is removed.
- *
- * @throws ClientError `local_disk` when there is such a file and no `force`, before anything is read or asked for.
+ * Gives `work` somewhere to write. A file gets its name when it is whole. Until then it has a temporary name in the
+ * same folder, and it is removed when `work` fails.
+ * @throws ClientError `local_disk` when the file exists and `force` is not set, before `work` begins
+ * @throws UsageError for a folder, or for a terminal that the user did not name
  */
 export async function writeOutput<T>(options: OutputOptions, work: (sink: Sink) => Promise<T>): Promise<T> {
   const { name, terminal } = options;
@@ -50,7 +50,7 @@ export async function writeOutput<T>(options: OutputOptions, work: (sink: Sink) 
   return await writeFile(target, options, work);
 }
 
-/** A reader that has enough (head) is no failure: nothing more is made for it. */
+/** A reader that closes the pipe (head) is no failure: the writing stops. */
 async function writePipe(source: Parameters<Sink['write']>[0], { output, signal }: Terminal): Promise<void> {
   try {
     await pipeline(source, output, { end: false, signal });
@@ -59,7 +59,7 @@ async function writePipe(source: Parameters<Sink['write']>[0], { output, signal 
   }
 }
 
-/** A link stays a link: what it points to is replaced. */
+/** A link stays a link: its target is replaced. */
 async function resolveTarget(path: string): Promise<string> {
   const link = await lstat(path).catch(() => undefined);
   return link?.isSymbolicLink() ? await realpath(path).catch(() => path) : path;
@@ -110,7 +110,7 @@ async function writeFile<T>(target: string, options: OutputOptions, work: (sink:
   }
 }
 
-/** Writes where the file stands. A stream on the handle would keep it from closing. */
+/** Writes at the file's current position. A stream on the handle would keep it from closing. */
 async function writeAll(handle: FileHandle, source: Parameters<Sink['write']>[0], signal: AbortSignal): Promise<void> {
   for await (const chunk of source) {
     signal.throwIfAborted();
@@ -120,7 +120,7 @@ async function writeAll(handle: FileHandle, source: Parameters<Sink['write']>[0]
   }
 }
 
-/** Names the file, unless something has taken the name since: `rename` alone would replace it. */
+/** Names the file, unless another file has got that name since. `rename` alone would replace it. */
 async function publish(temporary: string, target: string, name: string): Promise<void> {
   try {
     await link(temporary, target);

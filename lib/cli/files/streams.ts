@@ -1,10 +1,10 @@
 import type { RandomAccessSource } from '../../crypt4gh/index.ts';
-import { usageError } from '../errors.ts';
+import { usageError } from '../../terminal/errors.ts';
 import type { ByteRangeOption } from '../options.ts';
 
 type Chunks = AsyncIterable<Uint8Array>;
 
-/** The same chunks; `onBytes` hears how many pass. */
+/** The same chunks; `onBytes` gets the size of each. */
 export async function* counted(source: Chunks, onBytes: (bytes: number) => void): AsyncGenerator<Uint8Array> {
   for await (const chunk of source) {
     onBytes(chunk.length);
@@ -12,13 +12,13 @@ export async function* counted(source: Chunks, onBytes: (bytes: number) => void)
   }
 }
 
-/** One after the other. */
+/** `first`, then `rest`. */
 export async function* joined(first: Uint8Array, rest: Chunks): AsyncGenerator<Uint8Array> {
   yield first;
   yield* rest;
 }
 
-/** The same, read by position. */
+/** `first`, then `rest`, read by position. */
 export function joinedSource(first: Uint8Array, rest: RandomAccessSource): RandomAccessSource {
   return {
     size: rest.size === undefined ? undefined : first.length + rest.size,
@@ -31,7 +31,10 @@ export function joinedSource(first: Uint8Array, rest: RandomAccessSource): Rando
   };
 }
 
-/** The bytes of a range; the source is read no further. @throws ClientError `usage` when it ends before the range begins */
+/**
+ * The bytes of a range. The source is read no further than its end. @throws UsageError when it ends before the range
+ * begins
+ */
 export async function* sliced(source: Chunks, { start, end }: ByteRangeOption): AsyncGenerator<Uint8Array> {
   let position = 0;
   for await (const chunk of source) {
@@ -46,7 +49,7 @@ export async function* sliced(source: Chunks, { start, end }: ByteRangeOption): 
   if (position <= start) throw beyondEnd(position);
 }
 
-/** What to say about a range that begins where there is nothing. */
+/** The error for a range that begins after the end. @param size bytes that there are */
 export function beyondEnd(size: number): Error {
   return usageError('--range', `the range begins after the end: there are ${size} bytes`);
 }

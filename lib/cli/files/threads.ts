@@ -1,14 +1,15 @@
 import type { FileHandle } from 'node:fs/promises';
 import { SegmentWorkers } from '../../crypt4gh/index.ts';
-import type { Progress } from '../progress.ts';
+import type { Progress } from '../../terminal/progress.ts';
 
-/** Smaller files are done before threads have started. */
+/** Bytes. Smaller files are done before threads have started. */
 const smallBytes = 8 * 1024 * 1024;
 const pollMilliseconds = 200;
 
 /**
- * Threads for the segments of an input of so many bytes; `undefined`: not worth it. They end when the user interrupts.
- * @param size `undefined` for a pipe, of which nobody knows
+ * Threads for the segments of an input; `undefined` for an input that is too small for them. They end when the user
+ * interrupts.
+ * @param size bytes of the input; `undefined` for a pipe
  */
 export function threadsFor(size: number | undefined, signal: AbortSignal): SegmentWorkers | undefined {
   if (size !== undefined && size < smallBytes) return undefined;
@@ -17,7 +18,7 @@ export function threadsFor(size: number | undefined, signal: AbortSignal): Segme
   return workers;
 }
 
-/** Show how a file grows while threads write it by themselves. @param total bytes that it will have, about */
+/** Shows how a file grows while threads write it. @param total bytes that it will have, about */
 export async function whileGrowing<T>(
   target: FileHandle,
   { progress, label, total }: { readonly progress: Progress; readonly label: string; readonly total: number },

@@ -1,4 +1,4 @@
-import type { Timing } from '../timing.ts';
+import type { Timing } from '../../contract/timing.ts';
 import { bootId } from './boot.ts';
 import { type Form, removeJournal, writeJournal } from './journal.ts';
 import type { PartFile } from './part-file.ts';

@@ -10,22 +10,22 @@ import { encryptForArchive, isContainer, type SplitContainer, splitForArchive } 
 import type { Input } from './input.ts';
 import { abortable, Counter, peekable } from './streams.ts';
 
-/** Bytes of the largest body: with a header before it, it must fit one S3 object (10,000 parts of 5 GiB). */
+/** Bytes of the largest body: header and body must fit one S3 object (10,000 parts of 5 GiB). */
 export const maxBodyBytes = 10_000 * 5 * 2 ** 30 - limits.headerBytes;
 
 export interface AddFileRequest {
   readonly datasetId: string;
   /** Stable id; by default a new local one. */
   readonly fileId?: string;
-  /** What the researcher sees as the file's path; by default the input's name. */
+  /** The file's path, as researchers see it. */
   readonly path: string;
   readonly input: Pick<Input, 'label' | 'size' | 'bytes'>;
-  /** The archive's keys, newest first: a plaintext is encrypted to the first. */
+  /** The archive's keys, newest first. A plaintext is encrypted to the first. */
   readonly keys: readonly [ArchiveKey, ...ArchiveKey[]];
   readonly signal?: AbortSignal;
   /** Proposes ids for files without one. @default - `EGAF9` and ten random digits */
   readonly makeFileId?: () => string;
-  /** Told the size of every chunk read. */
+  /** Called with the size of every chunk that was read. */
   readonly onRead?: (bytes: number) => void;
 }
 
@@ -34,8 +34,8 @@ export interface AddedFile {
   readonly datasetId: string;
   readonly path: string;
   /**
-   * `added`: a new file; `linked`: the archive had this very file, now it is in this dataset too; `unchanged`: it was
-   * there already.
+   * `added`: a new file. `linked`: the archive had this file, and now it is in this dataset, too. `unchanged`: it was
+   * in this dataset already.
    */
   readonly status: 'added' | 'linked' | 'unchanged';
   /** Bytes and hex SHA-256 of the plaintext. */
@@ -48,11 +48,11 @@ export interface AddedFile {
 }
 
 /**
- * Add one file to the archive, in constant memory. The catalogue learns of it only when its body is whole in the bucket,
- * and a body that the catalogue refused is removed again: whatever fails, nothing is half there.
- *
- * A known file id is no second copy: the same path and the same plaintext are linked to the dataset, others are refused.
- * @throws OpsError `conflict`, `too_large`, `unusable_input`; InterruptedError; Crypt4ghError for a malformed container.
+ * Add one file to the archive, in constant memory. The catalogue gets a row when the body is whole in the bucket, and a
+ * body that the catalogue refuses is removed again: a failure leaves nothing half done.
+ * A file id that is known is never stored twice. With the same path and plaintext the file is linked to the dataset;
+ * with others it is refused.
+ * @throws OpsError `conflict`, `too_large`, `unusable_input`; InterruptedError; Crypt4ghError for a malformed container
  */
 export async function addFile(
   target: Pick<Target, 'bodies' | 'catalogue'>,
@@ -101,7 +101,7 @@ async function prepare(request: AddFileRequest): Promise<SplitContainer> {
   return encryptForArchive(peeked, request.keys[0]);
 }
 
-/** The same bytes, told to `onRead`; a file that grows or shrinks while it is read is refused. */
+/** The same bytes, reported to `onRead`. A file that grows or shrinks while it is read is refused. */
 async function* counted(
   source: AsyncIterable<Uint8Array>,
   { input, onRead }: AddFileRequest,
@@ -149,7 +149,7 @@ async function linkKnown(
   return { ...outcome({ ...known, datasetId }, unencrypted), status: there ? 'unchanged' : 'linked' };
 }
 
-/** Enter the file, or take its body back. */
+/** Enter the file in the catalogue, or remove its body. */
 async function enter(
   { bodies, catalogue }: Pick<Target, 'bodies' | 'catalogue'>,
   file: ArchiveRegistration,
@@ -159,7 +159,7 @@ async function enter(
     request.signal?.throwIfAborted();
     await catalogue.registerFile(file);
   } catch (error) {
-    // A lost answer is no refusal: if the row is there, the file was added.
+    // A lost answer is no refusal. If the row is there, the file was added.
     const left = (why: string) => () => {
       const message = `${why}; body ${file.archiveFilePath} is left in the archive bucket`;
       throw new OpsError('conflict', message, { cause: error });
@@ -167,7 +167,7 @@ async function enter(
     const entered = await catalogue.findFile(file.fileId).catch(left('whether the file is catalogued is not known'));
     if (entered?.archiveFilePath === file.archiveFilePath) return;
     await bodies.remove(file.archiveFilePath).catch(left('the file is not catalogued'));
-    // Not known when the upload began: somebody else was quicker.
+    // Another process has taken the id since the upload began.
     if (error instanceof FileIdTakenError) throw new OpsError('conflict', error.message, { cause: error });
     throw error;
   }
@@ -190,7 +190,7 @@ function outcome(
   };
 }
 
-/** A stable id nobody uses yet. */
+/** A stable id that is not in the catalogue yet. */
 async function newFileId(catalogue: ArchiveCatalogue, makeFileId = localFileId): Promise<string> {
   for (;;) {
     const id = makeFileId();
@@ -198,7 +198,7 @@ async function newFileId(catalogue: ArchiveCatalogue, makeFileId = localFileId):
   }
 }
 
-/** A local id: the central archive hands out its own. */
+/** A local id, which is none of the central archive's. */
 function localFileId(): string {
   return `EGAF9${String(randomInt(10 ** 10)).padStart(10, '0')}`;
 }

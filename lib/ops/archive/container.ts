@@ -14,7 +14,7 @@ import { OpsError } from '../errors.ts';
 import type { PeekableBytes } from './streams.ts';
 import { Counter, tee } from './streams.ts';
 
-/** What is known of a file once its body has been read to the end. */
+/** Sizes and digests of a file, known when its body has been read to the end. */
 export interface Digests {
   /** Bytes of the plaintext. */
   readonly decryptedSize: number;
@@ -29,11 +29,11 @@ export interface Digests {
 /** A Crypt4GH container for an archive key, taken apart. */
 export interface SplitContainer {
   readonly header: Uint8Array;
-  /** `keyHashOf` the archive's public key that opens the header. */
+  /** `keyHashOf` the archive's public key that the header is for. */
   readonly keyHash: string;
   /** To be read once, to the end. */
   readonly body: AsyncIterable<Uint8Array>;
-  /** Only after the body has been read to the end. */
+  /** To be called after the body has been read to the end. */
   digests(): Digests;
 }
 
@@ -61,10 +61,10 @@ export function encryptForArchive(bytes: PeekableBytes, key: Pick<ArchiveKey, 'p
 }
 
 /**
- * Take apart a container that is already encrypted to an archive key. Its body passes unchanged, and is decrypted on the
- * way: a body that no recipient could read is refused here, not found out later.
- * @throws OpsError `unusable_input` when no archive key opens the header, `too_large` for a header beyond the limit.
- * @throws Crypt4ghError for a malformed container; while the body is read, for one that does not decrypt.
+ * Take apart a container that is already encrypted to an archive key. Its body passes unchanged. It is decrypted on the
+ * way, so that a body that no recipient could read is refused here.
+ * @throws OpsError `unusable_input` when no archive key opens the header, `too_large` for a header beyond the limit
+ * @throws Crypt4ghError for a malformed container; while the body is read, for a body that does not decrypt
  */
 export async function splitForArchive(bytes: PeekableBytes, keys: readonly ArchiveKey[]): Promise<SplitContainer> {
   const { header, body } = await splitContainer(bytes.all());

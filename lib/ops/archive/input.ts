@@ -1,29 +1,29 @@
 import { open } from 'node:fs/promises';
 import { basename, resolve } from 'node:path';
 import { NotFoundError } from '../../errors.ts';
+import { usageError } from '../../terminal/errors.ts';
 import type { Terminal } from '../../terminal/terminal.ts';
-import { usageError } from '../errors.ts';
 
-/** Bytes to be archived, before anybody looked at them. */
+/** The file to archive, unread. */
 export interface Input {
-  /** As messages name it. */
+  /** Its name in messages. */
   readonly label: string;
   /** Base name of the file; `undefined` for standard input. */
   readonly name: string | undefined;
-  /** Bytes, where the size is known beforehand. */
+  /** Bytes; `undefined` when the size is not known before the end. */
   readonly size: number | undefined;
   /** To be read once. */
   readonly bytes: AsyncIterable<Uint8Array>;
-  /** Let go of the file, whether it was read or not. */
+  /** Close the file, whether it was read or not. */
   close(): void;
 }
 
 const chunkBytes = 1 << 20;
 
 /**
- * Open the file to archive; `-` is standard input. A named pipe is opened once only, so it works as well.
- * @param statedSize bytes that will come from something without a size of its own
- * @throws NotFoundError when there is no such file; InvalidRequestError for a directory.
+ * Open the file to archive; `-` is standard input. A named pipe works, too: it is opened once only.
+ * @param statedSize bytes that will come from an input without a size of its own
+ * @throws NotFoundError when there is no such file; UsageError for a directory
  */
 export async function openInput(path: string, terminal: Terminal, statedSize?: number): Promise<Input> {
   if (path === '-') {

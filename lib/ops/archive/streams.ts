@@ -2,7 +2,7 @@ import { createHash, type Hash } from 'node:crypto';
 import { once } from 'node:events';
 import { PassThrough } from 'node:stream';
 
-/** Size and SHA-256 of what passes. */
+/** Size and SHA-256 of the bytes that pass. */
 export class Counter {
   size = 0;
   readonly #hash: Hash = createHash('sha256');
@@ -20,7 +20,7 @@ export class Counter {
     }
   }
 
-  /** Hex; nothing can be added afterwards. */
+  /** Hex. Nothing can be added afterwards. */
   get digest(): string {
     this.#digest ??= this.#hash.digest('hex');
     return this.#digest;
@@ -28,8 +28,8 @@ export class Counter {
 }
 
 /**
- * Pass `source` on while `watch` reads the same bytes. At most about a MiB is held, however differently fast the two
- * are; the end is passed on only after `watch` was content with all it read, and its error ends the stream.
+ * Pass `source` on while `watch` reads the same bytes. At most about a MiB is held, whatever the two speeds. The end is
+ * passed on after `watch` has resolved. An error of `watch` ends the stream.
  */
 export async function* tee(
   source: AsyncIterable<Uint8Array>,
@@ -60,9 +60,9 @@ export async function* tee(
   }
   await watching;
 }
-/** A stream of bytes whose beginning can be looked at before it is read. */
+/** A stream whose first bytes can be looked at before they are read. */
 export interface PeekableBytes {
-  /** At least the first `length` bytes, or all there are; they are still to be read. */
+  /** At least the first `length` bytes, or all bytes of a shorter stream. They are still to be read. */
   peek(length: number): Promise<Uint8Array>;
   /** All of it, from the first byte on. To be read once. */
   all(): AsyncIterableIterator<Uint8Array>;
@@ -102,7 +102,7 @@ export function peekable(source: AsyncIterable<Uint8Array>): PeekableBytes {
   };
 }
 
-/** The same bytes until `signal` aborts: then its reason, even while the source is silent. */
+/** The same bytes until `signal` aborts. Then it throws the reason, even while the source is silent. */
 export async function* abortable(source: AsyncIterable<Uint8Array>, signal: AbortSignal): AsyncGenerator<Uint8Array> {
   const iterator = source[Symbol.asyncIterator]();
   let abort: () => void = () => undefined;
@@ -111,7 +111,7 @@ export async function* abortable(source: AsyncIterable<Uint8Array>, signal: Abor
   try {
     for (;;) {
       signal.throwIfAborted();
-      // One promise a chunk: a race against one that lives as long as the stream would keep every chunk in memory.
+      // One promise a chunk. A race against one promise for the whole stream would keep every chunk in memory.
       const { promise, resolve, reject } = Promise.withResolvers<IteratorResult<Uint8Array>>();
       abort = () => reject(signal.reason);
       iterator.next().then(resolve, reject);

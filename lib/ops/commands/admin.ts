@@ -1,17 +1,12 @@
 import type { Command } from 'commander';
-import * as z from 'zod';
 import { hashPassword } from '../../contract/password-hash.ts';
+import { type AdministratorsDocument, administratorsDocument } from '../../contract/secrets.ts';
 import { NotFoundError } from '../../errors.ts';
 import { OpsError } from '../errors.ts';
 import { checkUsername, newPassword, type PasswordOptions, withPasswordOptions } from '../password.ts';
 import type { EditableSecret } from '../ports.ts';
+import { readDocument } from '../secret-document.ts';
 import { type CommandContext, openSession } from '../session.ts';
-
-/** The administrators' secret. `password` is a hash. */
-const administratorsSecret = z.object({
-  users: z.array(z.object({ username: z.string(), password: z.string(), roles: z.array(z.string()) })).default([]),
-});
-type Administrators = z.infer<typeof administratorsSecret>;
 
 /** `admin add <name>` and `admin remove <name>`: who may call administrative endpoints. */
 export function registerAdmin(program: Command, context: CommandContext): void {
@@ -22,6 +17,7 @@ export function registerAdmin(program: Command, context: CommandContext): void {
     .argument('<name>', 'user name')
     .option('--role <role...>', 'roles; POST /export asks for ADMIN', ['ADMIN'])
     .option('--replace', 'give a known user another password and other roles')
+    .addHelpText('after', '\nExample:\n  data-out-ops admin add helen --generate')
     .action(
       async (name: string, options: PasswordOptions & { role: string[]; replace?: boolean }, command: Command) => {
         const session = openSession(context, command);
@@ -43,6 +39,7 @@ export function registerAdmin(program: Command, context: CommandContext): void {
     .command('remove')
     .description('remove a user')
     .argument('<name>', 'user name')
+    .addHelpText('after', '\nExample:\n  data-out-ops admin remove helen')
     .action(async (name: string, _options: unknown, command: Command) => {
       const session = openSession(context, command);
       const { administrators } = await session.target();
@@ -66,14 +63,12 @@ export async function addAdministrator(
   await secret.write({ users: [...others, added] });
 }
 
-async function readAdministrators(secret: EditableSecret): Promise<Administrators> {
-  const { success, data } = administratorsSecret.safeParse((await secret.read()) ?? {});
-  // The parser's own words could quote a hash.
-  if (!success) throw new OpsError('unusable_input', 'the administrators\' secret is not of the form {"users":[...]}');
-  return data;
+function readAdministrators(secret: EditableSecret): Promise<AdministratorsDocument> {
+  const about = { name: "the administrators' secret", form: '{"users":[...]}', empty: { users: [] } };
+  return readDocument(secret, administratorsDocument, about);
 }
 
-function refuseKnown({ users }: Administrators, username: string, replace: boolean): void {
+function refuseKnown({ users }: AdministratorsDocument, username: string, replace: boolean): void {
   if (!replace && users.some((user) => user.username === username)) {
     throw new OpsError('conflict', `there is a user ${username}; --replace gives another password and roles`);
   }

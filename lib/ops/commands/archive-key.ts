@@ -2,16 +2,21 @@ import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { type Command, Option } from 'commander';
 import { generateKeyPair, PassphraseError, parsePrivateKey } from '../../crypt4gh/index.ts';
+import { usageError } from '../../terminal/errors.ts';
 import type { Terminal } from '../../terminal/terminal.ts';
 import { addArchiveKey, type ShownArchiveKey, showArchiveKeys } from '../archive-keys.ts';
-import { usageError } from '../errors.ts';
-import { readSecret } from '../password.ts';
+import { readPassphrase } from '../password.ts';
 import { type CommandContext, openSession } from '../session.ts';
 
 interface AddOptions {
   readonly generate?: boolean;
   readonly passphraseFile?: string;
 }
+
+const addHelp = `
+Examples:
+  data-out-ops archive-key add --generate
+  data-out-ops archive-key add archive.sec.pem --passphrase-file archive.passphrase`;
 
 /** `archive-key add` and `archive-key show`: the archive's Crypt4GH key pairs. */
 export function registerArchiveKey(program: Command, context: CommandContext): void {
@@ -23,6 +28,7 @@ export function registerArchiveKey(program: Command, context: CommandContext): v
     .argument('[file]', 'private key: Crypt4GH, or OpenSSH ed25519')
     .addOption(new Option('--generate', 'make a new key pair').conflicts('passphraseFile'))
     .option('--passphrase-file <file>', 'read the passphrase from a file (default: ask, or read standard input)')
+    .addHelpText('after', addHelp)
     .action(async (file: string | undefined, options: AddOptions, command: Command) => {
       const session = openSession(context, command);
       if ((file === undefined) === (options.generate !== true)) {
@@ -38,7 +44,8 @@ export function registerArchiveKey(program: Command, context: CommandContext): v
 
   archiveKey
     .command('show')
-    .description('the public keys, newest first')
+    .description('show the public keys, newest first')
+    .addHelpText('after', '\nExample:\n  data-out-ops archive-key show')
     .action(async (_options: unknown, command: Command) => {
       const session = openSession(context, command);
       const { archiveKeys } = await session.target();
@@ -54,7 +61,7 @@ async function readKey(file: string, { passphraseFile }: AddOptions, terminal: T
     return await parsePrivateKey(text);
   } catch (error) {
     if (!(error instanceof PassphraseError)) throw error;
-    return await parsePrivateKey(text, await readSecret(passphraseFile, 'passphrase', terminal));
+    return await parsePrivateKey(text, await readPassphrase(passphraseFile, terminal));
   }
 }
 

@@ -1,11 +1,10 @@
 import { type Command, Option } from 'commander';
 import { identifier } from '../../contract/messages.ts';
+import { usageError } from '../../terminal/errors.ts';
 import { formatBytes, formatDuration, printable } from '../../terminal/output.ts';
-import { startProgress } from '../../terminal/progress.ts';
 import { type AddedFile, addFile } from '../archive/add-file.ts';
 import { openInput } from '../archive/input.ts';
 import { readArchiveKeys } from '../archive-keys.ts';
-import { usageError } from '../errors.ts';
 import { type CommandContext, openSession } from '../session.ts';
 
 interface AddOptions {
@@ -19,7 +18,11 @@ const afterHelp = `
 A file that begins with "crypt4gh" is taken as a container: it must open with an archive key and decrypt to its end.
 
 A file id that is known is never replaced. With the same path and the same plaintext the file is put into the dataset as
-well, if it is not there; with others the command fails.`;
+well, if it is not there; with others the command fails.
+
+Examples:
+  data-out-ops archive add sample.bam --dataset EGAD00000000001
+  data-out-ops archive add sample.bam.c4gh --dataset EGAD00000000001 --file-id EGAF00000000001 --path study/sample.bam.c4gh`;
 
 /** `archive add <file>`. */
 export function registerArchive(program: Command, context: CommandContext): void {
@@ -36,7 +39,7 @@ export function registerArchive(program: Command, context: CommandContext): void
     .addHelpText('after', afterHelp)
     .action(async (file: string, options: AddOptions, command: Command) => {
       const session = openSession(context, command);
-      const { terminal, output } = session;
+      const { terminal, output, progress } = session;
       const datasetId = checkIdentifier('--dataset', options.dataset, 'EGAF');
       const fileId = options.fileId === undefined ? undefined : checkIdentifier('--file-id', options.fileId, 'EGAD');
       const input = await openInput(file, terminal, checkSize(options.size));
@@ -44,7 +47,7 @@ export function registerArchive(program: Command, context: CommandContext): void
         const path = checkPath(options.path ?? input.name);
         const target = await session.target();
         const keys = await readArchiveKeys(target.archiveKeys);
-        const progress = startProgress(terminal, printable(input.label), input.size);
+        const task = progress.task(printable(input.label), input.size);
         const started = terminal.now().getTime();
         const added = await addFile(target, {
           datasetId,
@@ -53,7 +56,7 @@ export function registerArchive(program: Command, context: CommandContext): void
           input,
           keys,
           signal: terminal.signal,
-          onRead: progress.add,
+          onRead: task.add,
         }).finally(progress.end);
         const took = formatDuration(terminal.now().getTime() - started);
         output.result({ ...added }, `${describe(added)}, ${took}`);
@@ -74,7 +77,9 @@ function describe({ fileId, datasetId, path, status, decryptedSize, sha256 }: Ad
   return `${fileId} ${happened[status]} ${datasetId}: ${printable(path)}, ${formatBytes(decryptedSize)}, SHA-256 ${sha256}`;
 }
 
-/** A stable id that the service can look up; `other` begins ids of the other kind, which are easily swapped. */
+/**
+ * A stable id that the service can look up. `other` is the prefix of the other kind of ids: the two are easily swapped.
+ */
 function checkIdentifier(field: string, value: string, other: string): string {
   if (!identifier.safeParse(value).success || value.trim() !== value) {
     throw usageError(field, 'expected 1 to 256 characters, no control characters, no spaces around');

@@ -1,8 +1,9 @@
 import type { Command } from 'commander';
 import * as z from 'zod';
 import type { AuditRow } from '../../stores/rds/audit-trail.ts';
+import { usageError } from '../../terminal/errors.ts';
 import { formatBytes, printable } from '../../terminal/output.ts';
-import { usageError } from '../errors.ts';
+import { showRows } from '../listing.ts';
 import { type CommandContext, openSession } from '../session.ts';
 
 interface AuditOptions {
@@ -12,21 +13,37 @@ interface AuditOptions {
   readonly limit: string;
 }
 
-/** `audit`: what became of export requests. The requester never learns the reason; here an operator does. */
+const columns = [
+  { title: 'TIME' },
+  { title: 'REQUEST' },
+  { title: 'EVENT' },
+  { title: 'REASON' },
+  { title: 'DATASET' },
+  { title: 'FILE' },
+  { title: 'SIZE', align: 'right' },
+] as const;
+
+const afterHelp = `
+Examples:
+  data-out-ops audit --limit 20
+  data-out-ops audit --request a8ae4a8b-6dd3-4d1b-a2a4-0c0f0f8d3c5e`;
+
+/** `audit`: the outcomes of export requests. An operator sees the reasons here; the requester never does. */
 export function registerAudit(program: Command, context: CommandContext): void {
   program
     .command('audit')
-    .description('what became of export requests, newest first')
-    .option('--request <id>', 'of one request: the requestId that POST /export answered')
+    .description('list the outcomes of export requests, newest first')
+    .option('--request <id>', 'of one request: the requestId in the answer of POST /export')
     .option('--dataset <id>', 'of one dataset')
     .option('--file <id>', 'of one file')
     .option('--limit <rows>', 'rows at most', '100')
+    .addHelpText('after', afterHelp)
     .action(async (options: AuditOptions, command: Command) => {
       const session = openSession(context, command);
       const limit = Number(options.limit);
       if (!Number.isSafeInteger(limit) || limit < 1) throw usageError('--limit', 'expected a whole number above 0');
       if (options.request !== undefined && !z.guid().safeParse(options.request).success) {
-        throw usageError('--request', 'expected the UUID that POST /export answered');
+        throw usageError('--request', 'expected the UUID in the answer of POST /export');
       }
       const { audit } = await session.target();
       const filter = {
@@ -34,19 +51,19 @@ export function registerAudit(program: Command, context: CommandContext): void {
         ...(options.dataset === undefined ? {} : { datasetId: options.dataset }),
         ...(options.file === undefined ? {} : { fileId: options.file }),
       };
-      for await (const row of audit.newest(filter, limit)) session.output.result({ ...row }, describe(row));
+      const none = 'note: there is no such request';
+      await showRows(session.output, columns, audit.newest(filter, limit), { cells: cellsOf, none });
     });
 }
 
-function describe({ recordedAt, requestId, event, reason, datasetId, fileId, bytes }: AuditRow): string {
-  const parts = [
+function cellsOf({ recordedAt, requestId, event, reason, datasetId, fileId, bytes }: AuditRow): string[] {
+  return [
     recordedAt,
     requestId,
     event,
-    reason,
-    datasetId && printable(datasetId),
-    fileId && printable(fileId),
-    bytes === null ? null : formatBytes(bytes),
+    reason ?? '',
+    printable(datasetId ?? ''),
+    printable(fileId ?? ''),
+    bytes === null ? '' : formatBytes(bytes),
   ];
-  return parts.filter((part) => part !== null && part !== '').join('  ');
 }

@@ -2,8 +2,16 @@ import type { Command } from 'commander';
 import { NotFoundError } from '../../errors.ts';
 import type { InventoryDataset } from '../../stores/rds/archive-inventory.ts';
 import { formatBytes, printable } from '../../terminal/output.ts';
+import { showRows } from '../listing.ts';
 import type { Target } from '../ports.ts';
 import { type CommandContext, openSession } from '../session.ts';
+
+const columns = [
+  { title: 'DATASET' },
+  { title: 'STATE' },
+  { title: 'FILES', align: 'right' },
+  { title: 'SIZE', align: 'right' },
+] as const;
 
 /** `dataset release|deprecate|show <id>` and `dataset list`. */
 export function registerDataset(program: Command, context: CommandContext): void {
@@ -11,12 +19,13 @@ export function registerDataset(program: Command, context: CommandContext): void
 
   for (const [verb, event, effect] of [
     ['release', 'released', 'let a dataset be exported'],
-    ['deprecate', 'deprecated', 'stop exports of a dataset; what is staged stays until it expires'],
+    ['deprecate', 'deprecated', 'stop exports of a dataset; staged files stay until they expire'],
   ] as const) {
     dataset
       .command(verb)
       .description(effect)
       .argument('<id>', 'stable id, EGAD...')
+      .addHelpText('after', `\nExample:\n  data-out-ops dataset ${verb} EGAD00000000001`)
       .action(async (datasetId: string, _options: unknown, command: Command) => {
         const session = openSession(context, command);
         const summary = await setDatasetEvent(await session.target(), datasetId, event);
@@ -29,24 +38,27 @@ export function registerDataset(program: Command, context: CommandContext): void
     .command('show')
     .description('one dataset')
     .argument('<id>', 'stable id, EGAD...')
+    .addHelpText('after', '\nExample:\n  data-out-ops dataset show EGAD00000000001')
     .action(async (datasetId: string, _options: unknown, command: Command) => {
       const session = openSession(context, command);
       const summary = await findDataset(await session.target(), datasetId);
-      session.output.result({ ...summary }, describe(summary));
+      session.output.table(columns, [summary], cellsOf);
     });
 
   dataset
     .command('list')
-    .description('all datasets')
+    .description('list all datasets')
+    .addHelpText('after', '\nExample:\n  data-out-ops dataset list --json')
     .action(async (_options: unknown, command: Command) => {
       const session = openSession(context, command);
       const { catalogue } = await session.target();
-      for await (const summary of catalogue.datasets()) session.output.result({ ...summary }, describe(summary));
+      const none = 'note: there is no dataset yet';
+      await showRows(session.output, columns, catalogue.datasets(), { cells: cellsOf, none });
     });
 }
 
 /**
- * Make `event` the newest of a dataset; a state it already has is not recorded twice.
+ * Make `event` the newest of a dataset. A state that the dataset has already is not recorded twice.
  * @throws NotFoundError when the catalogue has no such dataset
  */
 export async function setDatasetEvent(
@@ -64,8 +76,8 @@ async function findDataset({ catalogue }: Pick<Target, 'catalogue'>, datasetId: 
   return summary;
 }
 
-function describe(summary: InventoryDataset): string {
-  return `${printable(summary.datasetId)}  ${summary.newestEvent ?? 'no event'}  ${describeFiles(summary)}`;
+function cellsOf({ datasetId, newestEvent, files, bytes }: InventoryDataset): string[] {
+  return [printable(datasetId), newestEvent ?? 'no event', String(files), formatBytes(bytes)];
 }
 
 function describeFiles({ files, bytes }: InventoryDataset): string {

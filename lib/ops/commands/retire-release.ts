@@ -1,10 +1,10 @@
 import type { Command } from 'commander';
 import { checkRetirement, type RetirementOptions } from '../../releases/request.ts';
-import { usageError } from '../errors.ts';
+import { usageError } from '../../terminal/errors.ts';
+import { retirementExitCodes } from '../../terminal/exit-codes.ts';
 import { registryApiUrl } from '../registry-access.ts';
-import { retirementExitCodes } from '../retirement-exit-codes.ts';
 import { runRetirement } from '../retirement-run.ts';
-import { type CommandContext, type GlobalOptions, openSession } from '../session.ts';
+import { type CommandContext, openSession } from '../session.ts';
 
 interface Options extends Omit<RetirementOptions, 'noRelease'> {
   /** `false` with `--no-release`. */
@@ -18,7 +18,7 @@ interface Options extends Omit<RetirementOptions, 'noRelease'> {
 }
 
 const afterHelp = `
-Without --apply nothing is changed: the plan is shown. A run that stopped half-way is begun again with the same command.
+Without --apply nothing is changed: the plan is shown. After a run that stopped half-way, give the same command again.
 With --json, standard output gets one object with the plan, the steps, the checklist and every call that was made: keep it.
 
 Environment:
@@ -26,7 +26,11 @@ Environment:
   REGISTRY_REPO_TOKEN      another one with the scope repo, or REGISTRY_REPO_TOKEN_FILE
   REGISTRY_API_URL         base URL of the platform's API, unless --api-url says it
 
-Exit codes, beside those of every command:
+Example:
+  data-out-ops retire-release --org acme --repository archive --package proxy \\
+    --component proxy --version 1.2.0 --replacement 1.2.1
+
+Exit codes, beside those of every command; the first digit is the class, as there:
 ${exitCodeTable()}`;
 
 function exitCodeTable(): string {
@@ -34,7 +38,7 @@ function exitCodeTable(): string {
   return entries.map(([code, exitCode]) => `  ${exitCode} ${code}`).join('\n');
 }
 
-/** `retire-release`: the registry procedure of the seed's § 4.4. */
+/** `retire-release`: deletes a broken release's image and Git tag, and marks its release entry. */
 export function registerRetireRelease(program: Command, context: CommandContext): void {
   program
     .command('retire-release')
@@ -48,29 +52,27 @@ export function registerRetireRelease(program: Command, context: CommandContext)
     .option('--tag <name>', 'Git tag (default: <component>-<version>)')
     .option(
       '--also-remove-tags <tags>',
-      'other tags that vanish with the image, with commas: exactly those it carries',
+      'other tags of the image, with commas: they vanish with it, and all must be named',
       list,
     )
-    .option('--no-release', 'there never was a release entry')
+    .option('--no-release', 'the version never had a release entry')
     .option('--release-marked', 'the title was changed by hand: read it, do not write it')
     .option('--api-url <url>', "base URL of the platform's API (default: $REGISTRY_API_URL)")
     .option('--apply', 'carry the plan out')
     .option('--yes', 'with --apply: do not ask')
     .option('--announce-file <file>', 'write the text for the team to a file, too')
-    .option('--team-told', 'the team was told: tick the last point of the checklist')
+    .option('--team-told', 'the team has been told: tick the last point of the checklist')
     .option('--max-wait <minutes>', 'longest wait for a rate limit', '65')
     .addHelpText('after', afterHelp)
     .action(async (options: Options, command: Command) => {
       const { release, ...rest } = options;
       const retirement = checkRetirement({ ...rest, noRelease: !release });
       const { output } = openSession(context, command);
-      const { json } = command.optsWithGlobals<GlobalOptions>();
       const { terminal, timing } = context;
       await runRetirement(retirement, {
         terminal,
         timing,
         output,
-        json: json === true,
         apiUrl: registryApiUrl(options.apiUrl, terminal),
         apply: options.apply === true,
         yes: options.yes === true,

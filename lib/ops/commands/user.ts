@@ -14,6 +14,7 @@ export function registerUser(program: Command, context: CommandContext): void {
     .description('add a user, or enable a disabled one')
     .argument('<name>', 'user name')
     .option('--replace', 'give a known user another password')
+    .addHelpText('after', '\nExample:\n  data-out-ops user add jane --generate')
     .action(async (name: string, options: PasswordOptions & { replace?: boolean }, command: Command) => {
       const session = openSession(context, command);
       const username = checkUsername(name);
@@ -31,6 +32,7 @@ export function registerUser(program: Command, context: CommandContext): void {
     .command('disable')
     .description("refuse a user's credentials from now on")
     .argument('<name>', 'user name')
+    .addHelpText('after', '\nExample:\n  data-out-ops user disable jane')
     .action(async (name: string, _options: unknown, command: Command) => {
       const session = openSession(context, command);
       const username = checkUsername(name);

@@ -2,9 +2,9 @@ import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import type { Command } from 'commander';
 import type { DenyListEntry } from '../../contract/deny-list.ts';
+import { usageError } from '../../terminal/errors.ts';
 import { printable } from '../../terminal/output.ts';
 import { allow, deny, entriesOf, nameOf, readDenyList } from '../deny-list.ts';
-import { usageError } from '../errors.ts';
 import { type CommandContext, openSession } from '../session.ts';
 
 interface EntryOptions {
@@ -13,7 +13,17 @@ interface EntryOptions {
   readonly subject?: string;
 }
 
-const issuerHelp = 'claim iss of the token itself, character by character';
+const issuerHelp = 'claim iss of the token itself, exactly';
+const columns = [{ title: 'DENIED' }, { title: 'ID' }, { title: 'ISSUER' }, { title: 'KEPT UNTIL' }] as const;
+
+const denyHelp = `
+Examples:
+  data-out-ops visa deny stolen.jwt
+  data-out-ops visa deny --issuer https://issuer.example.org/ --subject jane`;
+
+const allowHelp = `
+Example:
+  data-out-ops visa allow --issuer https://issuer.example.org/ --subject jane`;
 
 /** `visa deny`, `visa allow`, `visa denied`: tokens and subjects that are refused although they verify. */
 export function registerVisaDenial(visa: Command, context: CommandContext): void {
@@ -24,13 +34,14 @@ export function registerVisaDenial(visa: Command, context: CommandContext): void
     .option('--issuer <iss>', issuerHelp)
     .option('--jti <id>', 'claim jti of the token')
     .option('--subject <sub>', 'claim sub: every token of the issuer about it')
+    .addHelpText('after', denyHelp)
     .action(async (file: string | undefined, options: EntryOptions, command: Command) => {
       const session = openSession(context, command);
       const entries = file === undefined ? [entryOf(options)] : await entriesIn(file, options, context);
       const { visaDenyList } = await session.target();
       await deny(visaDenyList, entries, session.terminal.now());
       for (const entry of entries) session.output.result({ ...entry }, `denied: ${printable(nameOf(entry))}`);
-      session.output.note('note: functions read the list again within a minute; what is staged stays in the outbox');
+      session.output.note('note: functions read the list again within a minute; staged files stay in the outbox');
     });
 
   visa
@@ -39,6 +50,7 @@ export function registerVisaDenial(visa: Command, context: CommandContext): void
     .requiredOption('--issuer <iss>', issuerHelp)
     .option('--jti <id>', 'claim jti of the token')
     .option('--subject <sub>', 'claim sub')
+    .addHelpText('after', allowHelp)
     .action(async (options: EntryOptions, command: Command) => {
       const session = openSession(context, command);
       const entry = entryOf(options);
@@ -50,19 +62,23 @@ export function registerVisaDenial(visa: Command, context: CommandContext): void
   visa
     .command('denied')
     .description('list what is denied')
+    .addHelpText('after', '\nExample:\n  data-out-ops visa denied --json')
     .action(async (_options: unknown, command: Command) => {
       const session = openSession(context, command);
       const { visaDenyList } = await session.target();
       const denied = await readDenyList(visaDenyList);
-      for (const entry of denied) {
-        const until = 'until' in entry ? `, kept until ${entry.until}` : '';
-        session.output.result({ ...entry }, printable(`${nameOf(entry)}${until}`));
-      }
       if (denied.length === 0) session.output.note('note: nothing is denied');
+      else session.output.table(columns, denied, cellsOf);
     });
 }
 
-/** @throws InvalidRequestError */
+function cellsOf(entry: DenyListEntry): string[] {
+  const cells =
+    'sub' in entry ? ['subject', entry.sub, entry.iss, ''] : ['token', entry.jti, entry.iss, entry.until ?? ''];
+  return cells.map(printable);
+}
+
+/** @throws UsageError */
 function entryOf({ issuer, jti, subject }: EntryOptions): DenyListEntry {
   if (!issuer) throw usageError('--issuer', 'expected the claim iss, or the file of a token');
   if (jti !== undefined && subject !== undefined) throw usageError('--jti', 'expected this or --subject, not both');
@@ -71,7 +87,7 @@ function entryOf({ issuer, jti, subject }: EntryOptions): DenyListEntry {
   throw usageError('--jti', 'expected this or --subject');
 }
 
-/** @throws InvalidRequestError */
+/** @throws UsageError */
 async function entriesIn(
   file: string,
   options: EntryOptions,

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { usageError } from '../errors.ts';
+import { usageError } from '../../terminal/errors.ts';
 import { issueVisa } from '../local-issuer.ts';
 import { type CommandContext, openSession } from '../session.ts';
 import { registerVisaDenial } from './visa-denial.ts';
@@ -10,7 +10,11 @@ interface IssueOptions {
   readonly expires: string;
 }
 
-/** `visa issue`, and what `registerVisaDenial` adds. */
+const issueHelp = `
+Example:
+  data-out-ops visa issue --subject me@example.org --dataset EGAD00000000001 > visa.jwt`;
+
+/** `visa issue`, beside the commands of `registerVisaDenial`. */
 export function registerVisa(program: Command, context: CommandContext): void {
   const visa = program.command('visa').description('visas and passports: issue local ones, deny stolen ones');
   registerVisaDenial(visa, context);
@@ -19,9 +23,10 @@ export function registerVisa(program: Command, context: CommandContext): void {
   visa
     .command('issue')
     .description('print a visa of the local test issuer; with several datasets a passport')
-    .requiredOption('--subject <subject>', 'whom it is about')
+    .requiredOption('--subject <subject>', 'claim sub: the person it is about')
     .requiredOption('--dataset <id...>', 'stable id of a dataset, EGAD...')
     .option('--expires <duration>', 'how long it is valid: 90s, 30m, 1h, 7d', '1h')
+    .addHelpText('after', issueHelp)
     .action(async (options: IssueOptions, command: Command) => {
       const session = openSession(context, command);
       if (options.subject === '') throw usageError('--subject', 'expected a subject');
@@ -42,7 +47,7 @@ export function registerVisa(program: Command, context: CommandContext): void {
 const milliseconds = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
 const longestDays = 366;
 
-/** A duration such as `90s`, `30m`, `1h`, `7d`, in milliseconds. @throws InvalidRequestError */
+/** A duration such as `90s`, `30m`, `1h`, `7d`, in milliseconds. @throws UsageError */
 export function parseDuration(field: string, text: string): number {
   const [, number, unit] = /^([1-9]\d{0,8})([smhd])$/.exec(text) ?? [];
   const duration = Number(number) * (milliseconds[unit as keyof typeof milliseconds] ?? Number.NaN);

@@ -1,11 +1,6 @@
 import * as z from 'zod';
+import type { ArchiveUser } from '../../contract/users.ts';
 import type { SqlExecutor } from './data-api.ts';
-
-/** A user of the central archive. `passwordHash`: scrypt in PHC form, or bcrypt. */
-export interface ArchiveUser {
-  readonly username: string;
-  readonly passwordHash: string;
-}
 
 const userRow = z.object({ username: z.string(), password_hash: z.string() });
 

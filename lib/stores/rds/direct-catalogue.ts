@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { accessRefused } from '../../direct/access-refused.ts';
-import type { Checksum, DirectCatalogue, FileFacts, ListedFile } from '../../direct/ports.ts';
+import type { Checksum, DatasetFile, DirectCatalogue, FileFacts } from '../../direct/ports.ts';
 import { RdsCatalogue } from './catalogue.ts';
 import { count, pageSize } from './columns.ts';
 import type { SqlExecutor } from './data-api.ts';
@@ -52,7 +52,7 @@ export class RdsDirectCatalogue extends RdsCatalogue implements DirectCatalogue 
    * Pages follow the index on dataset and file, so each of them costs the same. The second bound on the file lets the
    * planner begin there in both tables.
    */
-  async *filesOfDataset(datasetId: string): AsyncGenerator<readonly ListedFile[]> {
+  async *filesOfDataset(datasetId: string): AsyncGenerator<readonly DatasetFile[]> {
     for (let after = beforeEveryId; ; ) {
       const rows = await this.#db.query(
         listedRow,
@@ -79,7 +79,7 @@ export class RdsDirectCatalogue extends RdsCatalogue implements DirectCatalogue 
       );
       const last = rows.at(-1);
       if (!last) break;
-      yield rows.map(toListedFile);
+      yield rows.map(toDatasetFile);
       after = last.id;
     }
     // No rows mean the end, or that the dataset is no longer released. A listing that was cut short must not look
@@ -106,7 +106,7 @@ export class RdsDirectCatalogue extends RdsCatalogue implements DirectCatalogue 
   }
 }
 
-function toListedFile(row: z.infer<typeof listedRow>): ListedFile {
+function toDatasetFile(row: z.infer<typeof listedRow>): DatasetFile {
   return {
     fileId: row.stable_id,
     submissionFilePath: row.submission_file_path ?? '',

@@ -1,34 +1,17 @@
-import * as z from 'zod';
+import { type AdministratorsDocument, administratorsDocument } from '../../contract/secrets.ts';
+import type { Administrator } from '../../contract/users.ts';
 import { CachedSecret, type SecretOptions } from './cached-secret.ts';
-
-const secret = z.object({
-  users: z.array(
-    z.object({
-      username: z.string().min(1),
-      /** A hash: scrypt in PHC form, or bcrypt. */
-      password: z.string().min(1),
-      roles: z.array(z.string()),
-    }),
-  ),
-});
-
-/** Somebody who may call the administrative endpoints. */
-export interface Administrator {
-  readonly username: string;
-  readonly passwordHash: string;
-  readonly roles: readonly string[];
-}
 
 /** An administrator whose rights were taken away is out after this. */
 const lifetimeMs = 60_000;
 
-/** The administrators' secret: `{"users":[{"username","password":"$scrypt$…","roles":["ADMIN"]}]}`. */
+/** The administrators' secret; `administratorsDocument` has its form. */
 export class SecretAdministrators {
-  readonly #secret: CachedSecret<z.infer<typeof secret>, ReadonlyMap<string, Administrator>>;
+  readonly #secret: CachedSecret<AdministratorsDocument, ReadonlyMap<string, Administrator>>;
 
   constructor(options: SecretOptions) {
     this.#secret = new CachedSecret(options, {
-      shape: secret,
+      shape: administratorsDocument,
       parse: ({ users }) =>
         new Map(
           users.map(({ username, password: passwordHash, roles }) => [username, { username, passwordHash, roles }]),

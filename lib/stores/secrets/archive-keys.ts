@@ -1,12 +1,8 @@
-import * as z from 'zod';
 import type { ArchiveKey, ArchiveKeys } from '../../archive/ports.ts';
 import { keyHashOf } from '../../contract/key-hash.ts';
+import { type ArchiveKeysDocument, archiveKeysDocument } from '../../contract/secrets.ts';
 import { parsePrivateKey, publicKeyFingerprint, publicKeyOf } from '../../crypt4gh/index.ts';
 import { CachedSecret, MalformedSecretError, type SecretOptions } from './cached-secret.ts';
-
-const secret = z.object({
-  keys: z.array(z.object({ privateKey: z.string().min(1), passphrase: z.string().optional() })),
-});
 
 const lifetimeMs = 5 * 60_000;
 
@@ -15,14 +11,14 @@ interface HashedKey extends ArchiveKey {
   readonly hashes: readonly string[];
 }
 
-/** The archive's key pairs: `{"keys":[{"privateKey":"-----BEGIN CRYPT4GH PRIVATE KEY-----…","passphrase":"…"}]}`. */
+/** The archive's key pairs; `archiveKeysDocument` has the form of their secret. */
 export class SecretArchiveKeys implements ArchiveKeys {
-  readonly #secret: CachedSecret<z.infer<typeof secret>, readonly HashedKey[]>;
+  readonly #secret: CachedSecret<ArchiveKeysDocument, readonly HashedKey[]>;
 
   constructor(options: SecretOptions) {
     const { secretArn } = options;
     this.#secret = new CachedSecret(options, {
-      shape: secret,
+      shape: archiveKeysDocument,
       parse: async ({ keys }) => {
         if (keys.length === 0) throw new MalformedSecretError(`the secret ${secretArn} has no archive key yet`);
         return Promise.all(keys.map((key, index) => hashedKey(key, `${secretArn}: keys.${index}`)));

@@ -192,7 +192,7 @@ describe('secrets are in no error', () => {
 
   test('an address with a password is refused without being repeated', async () => {
     const message = await messageOf(settings({ url: 'https://me:hunter2@example.org/' }));
-    expect(message).toContain('would end up in logs');
+    expect(message).toContain('addresses end up in logs');
     expect(message).not.toContain('hunter2');
   });
 

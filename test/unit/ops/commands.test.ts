@@ -47,7 +47,7 @@ describe('user add', () => {
   test('a known user is left alone without --replace', async () => {
     world.users.set('central', 'old');
     const refused = await run(['user', 'add', 'central', '--password-file', 'password']);
-    expect(refused.exitCode).toBe(1);
+    expect(refused.exitCode).toBe(9);
     expect(world.users.get('central')).toBe('old');
     const replaced = await run(['user', 'add', 'central', '--password-file', 'password', '--replace']);
     expect(replaced.exitCode).toBe(0);
@@ -71,7 +71,7 @@ describe('user add', () => {
     world.users.set('central', 'hash');
     expect((await run(['user', 'disable', 'central'])).exitCode).toBe(0);
     expect(world.users.size).toBe(0);
-    expect((await run(['user', 'disable', 'central'])).exitCode).toBe(3);
+    expect((await run(['user', 'disable', 'central'])).exitCode).toBe(4);
   });
 });
 
@@ -97,19 +97,19 @@ describe('admin', () => {
   test('a known one is refused, replaced or removed', async () => {
     await run(['admin', 'add', 'first', '--generate']);
     const before = structuredClone(world.secrets.administrators);
-    expect((await run(['admin', 'add', 'first', '--generate'])).exitCode).toBe(1);
+    expect((await run(['admin', 'add', 'first', '--generate'])).exitCode).toBe(9);
     expect(world.secrets.administrators).toEqual(before);
     expect((await run(['admin', 'add', 'first', '--generate', '--replace'])).exitCode).toBe(0);
     expect(world.secrets.administrators).not.toEqual(before);
     expect((await run(['admin', 'remove', 'first'])).exitCode).toBe(0);
     expect(world.secrets.administrators).toEqual({ users: [] });
-    expect((await run(['admin', 'remove', 'first'])).exitCode).toBe(3);
+    expect((await run(['admin', 'remove', 'first'])).exitCode).toBe(4);
   });
 
   test('a malformed secret is not overwritten, and nothing of it is shown', async () => {
     world.secrets.administrators = { users: 'hunter2hunter2' };
     const { exitCode, stderr } = await run(['admin', 'add', 'first', '--generate']);
-    expect(exitCode).toBe(1);
+    expect(exitCode).toBe(2);
     expect(stderr).not.toContain('hunter2');
     expect(world.secrets.administrators).toEqual({ users: 'hunter2hunter2' });
   });
@@ -142,7 +142,7 @@ describe('archive-key', () => {
     expect(JSON.parse(stdout)).toMatchObject({ keyHash: keyVector('alice').public_key_hex, newest: true });
     expect(JSON.stringify(world.secrets.archiveKeys)).not.toContain('passphrase');
     const again = await run(['archive-key', 'add', 'alice.sec', '--passphrase-file', 'passphrase']);
-    expect(again).toMatchObject({ exitCode: 1, stderr: expect.stringContaining('already') });
+    expect(again).toMatchObject({ exitCode: 9, stderr: expect.stringContaining('already') });
   });
 
   test.each([[[]], [['alice.sec', '--generate']]])('%j is wrong usage', async (argv) => {
@@ -155,7 +155,7 @@ describe('archive-key', () => {
     const before = structuredClone(world.secrets.archiveKeys);
     const { exitCode, stderr } = await run(['archive-key', 'add', 'locked.sec'], { input: inputOf('not this one') });
     expect(stderr).toContain('passphrase is wrong');
-    expect(exitCode).toBe(1);
+    expect(exitCode).toBe(3);
     expect(world.secrets.archiveKeys).toEqual(before);
   });
 });
@@ -190,8 +190,23 @@ describe('audit', () => {
   test('tells the reason that the requester never learns', async () => {
     const { stdout } = await run(['audit', '--request', row.requestId, '--dataset', 'EGAD1']);
     expect(stdout).toBe(
-      '2026-11-21T10:00:00.000Z  a8ae4a8b-6dd3-4d1b-a2a4-0c0f0f8d3c5e  rejected  not_released  EGAD1\n',
+      'TIME                      REQUEST                               EVENT     REASON        DATASET  FILE  SIZE\n' +
+        '2026-11-21T10:00:00.000Z  a8ae4a8b-6dd3-4d1b-a2a4-0c0f0f8d3c5e  rejected  not_released  EGAD1\n',
     );
+  });
+
+  test('without a row there is no table, and a note says so', async () => {
+    const { exitCode, stdout, stderr } = await run(['audit', '--file', 'EGAF404']);
+    expect({ exitCode, stdout }).toEqual({ exitCode: 0, stdout: '' });
+    expect(stderr).toContain('there is no such request');
+    expect((await run(['audit', '--file', 'EGAF404', '--quiet'])).stderr).toBe('');
+  });
+
+  test('text from the catalogue gives the terminal no orders', async () => {
+    world.audit.push({ ...row, id: 3, datasetId: 'EGAD\u001b[2J' });
+    const { stdout } = await run(['audit', '--limit', '1']);
+    expect(stdout).toContain('EGAD\\u{1b}[2J');
+    expect(stdout).not.toContain('\u001b');
   });
 
   test('newest first, one object a line', async () => {

@@ -4,7 +4,8 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { encrypt, generateKeyPair } from '../../../lib/crypt4gh/index.ts';
 import { ForbiddenError, TemporarilyUnavailableError } from '../../../lib/errors.ts';
-import { InterruptedError } from '../../../lib/terminal/interrupted.ts';
+import { MalformedSecretError } from '../../../lib/stores/secrets/cached-secret.ts';
+import { InterruptedError } from '../../../lib/terminal/errors.ts';
 import { collect } from '../../helpers/crypt4gh-vectors.ts';
 import { inputOf, makeOpsWorld, type OpsWorld, runTool } from '../../helpers/ops-world.ts';
 
@@ -79,7 +80,7 @@ describe('archive add', () => {
     const argv = ['archive', 'add', '-', '--dataset', 'EGAD1', '--path', 'a', '--size'];
     const { exitCode, stderr } = await run([...argv, '4'], { input: inputOf('abc') });
     expect(stderr).toContain('3 bytes, not 4');
-    expect(exitCode).toBe(1);
+    expect(exitCode).toBe(2);
     expect(world.bodies.size).toBe(0);
     expect((await run([...argv, '3'], { input: inputOf('abc') })).exitCode).toBe(0);
     expect((await run([...argv, '3k'], { input: inputOf('abc') })).exitCode).toBe(2);
@@ -91,14 +92,14 @@ describe('archive add', () => {
   });
 
   test.each([
-    ['no such file', ['nothing.bam', '--dataset', 'EGAD1'], 3, 'there is no file nothing.bam'],
+    ['no such file', ['nothing.bam', '--dataset', 'EGAD1'], 4, 'there is no file nothing.bam'],
     ['a directory', ['.', '--dataset', 'EGAD1'], 2, 'is a directory'],
     ['no dataset', ['sample.bam'], 2, '--dataset'],
     ['an empty dataset id', ['sample.bam', '--dataset', ''], 2, '--dataset'],
     ['a control character in an id', ['sample.bam', '--dataset', 'EGAD\n1'], 2, '--dataset'],
     ['identifiers swapped', ['sample.bam', '--dataset', 'EGAF1', '--file-id', 'EGAD1'], 2, 'EGAF1 is an identifier'],
     ['a control character in the path', ['sample.bam', '--dataset', 'EGAD1', '--path', 'a\u0000b'], 2, '--path'],
-    ['a container for somebody else', ['foreign.c4gh', '--dataset', 'EGAD1'], 1, 'not for the archive key'],
+    ['a container for somebody else', ['foreign.c4gh', '--dataset', 'EGAD1'], 2, 'not for the archive key'],
     ['an unknown option', ['sample.bam', '--dataset', 'EGAD1', '--fast'], 2, "unknown option '--fast'"],
   ])('%s', async (_what, argv, code, message) => {
     const { exitCode, stdout, stderr } = await run(['archive', 'add', ...argv]);
@@ -114,7 +115,7 @@ describe('archive add', () => {
     container[container.length - 1]! ^= 1;
     const argv = ['archive', 'add', '-', '--path', 'a', '--dataset', 'EGAD1', '--json'];
     const { exitCode, stderr } = await run(argv, { input: inputOf(container) });
-    expect(exitCode).toBe(1);
+    expect(exitCode).toBe(8);
     expect(JSON.parse(stderr.trim().split('\n').at(-1)!).error.code).toBe('segment-authentication-failed');
   });
 
@@ -122,7 +123,7 @@ describe('archive add', () => {
     world.secrets.archiveKeys = { keys: [] };
     const { exitCode, stderr } = await run(['archive', 'add', 'sample.bam', '--dataset', 'EGAD1']);
     expect(stderr).toContain('archive-key add --generate');
-    expect(exitCode).toBe(3);
+    expect(exitCode).toBe(4);
   });
 
   test('an interrupt ends with 130 and leaves nothing', async () => {
@@ -152,7 +153,7 @@ describe('dataset', () => {
   test.each(['release', 'deprecate', 'show'])('%s of an unknown one is "not found"', async (verb) => {
     const { exitCode, stderr } = await run(['dataset', verb, 'EGAD404']);
     expect(stderr).toContain('no dataset EGAD404');
-    expect(exitCode).toBe(3);
+    expect(exitCode).toBe(4);
     expect(world.events.has('EGAD404')).toBe(false);
   });
 
@@ -168,19 +169,31 @@ describe('dataset', () => {
       { datasetId: 'EGAD0', newestEvent: 'released', files: 0, bytes: 0 },
       { datasetId: 'EGAD1', newestEvent: 'registered', files: 1, bytes: 3 },
     ]);
-    expect((await run(['dataset', 'show', 'EGAD1'])).stdout).toBe('EGAD1  registered  1 file, 3 B\n');
+    expect((await run(['dataset', 'list'])).stdout).toBe(
+      'DATASET  STATE       FILES  SIZE\nEGAD0    released        0   0 B\nEGAD1    registered      1   3 B\n',
+    );
+    expect((await run(['dataset', 'show', 'EGAD1'])).stdout).toBe(
+      'DATASET  STATE       FILES  SIZE\nEGAD1    registered      1   3 B\n',
+    );
   });
 });
 
 describe('what went wrong is told by the exit code', () => {
   test.each([
-    ['throttled', new TemporarilyUnavailableError('the database is temporarily unavailable'), 5],
-    ['not allowed', new ForbiddenError('no'), 4],
-    ['refused credentials', Object.assign(new Error('denied'), { name: 'AccessDeniedException' }), 4],
-    ['no credentials', Object.assign(new Error('none found'), { name: 'CredentialsProviderError' }), 4],
-    ['nothing listens', Object.assign(new Error('connect'), { code: 'ECONNREFUSED' }), 5],
-    ['nothing listens, wrapped', new Error('x', { cause: Object.assign(new Error('y'), { code: 'ECONNREFUSED' }) }), 5],
-    ['on every address', new AggregateError([Object.assign(new Error('y'), { code: 'ECONNREFUSED' })]), 5],
+    ['throttled', new TemporarilyUnavailableError('the database is temporarily unavailable'), 7],
+    ['not allowed', new ForbiddenError('no'), 3],
+    ['refused credentials', Object.assign(new Error('denied'), { name: 'AccessDeniedException' }), 3],
+    ['no credentials', Object.assign(new Error('none found'), { name: 'CredentialsProviderError' }), 3],
+    ['nothing listens', Object.assign(new Error('connect'), { code: 'ECONNREFUSED' }), 7],
+    ['nothing listens, wrapped', new Error('x', { cause: Object.assign(new Error('y'), { code: 'ECONNREFUSED' }) }), 7],
+    ['on every address', new AggregateError([Object.assign(new Error('y'), { code: 'ECONNREFUSED' })]), 7],
+    ['a secret that is not JSON', new MalformedSecretError('the secret arn is not JSON'), 2],
+    ['a full disk', Object.assign(new Error('write'), { code: 'ENOSPC', syscall: 'write' }), 6],
+    [
+      'an answer of AWS that is not in the table',
+      Object.assign(new Error('odd'), { $metadata: { httpStatusCode: 400 } }),
+      1,
+    ],
     ['anything else', new Error('odd'), 1],
   ])('%s', async (_what, error, code) => {
     world.failures.set('findDataset', { error });
@@ -188,7 +201,7 @@ describe('what went wrong is told by the exit code', () => {
     expect(exitCode).toBe(code);
     expect(stdout).toBe('');
     const last = JSON.parse(stderr.trim().split('\n').at(-1)!);
-    expect(last).toEqual({ error: { code: expect.any(String), message: expect.any(String) } });
+    expect(last).toMatchObject({ error: { code: expect.any(String), message: expect.any(String) } });
   });
 
   test('help is no failure, and goes to standard output', async () => {

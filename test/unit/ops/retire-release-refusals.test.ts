@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { retirementExitCodes } from '../../../lib/ops/retirement-exit-codes.ts';
+import { retirementExitCodes } from '../../../lib/terminal/exit-codes.ts';
 import { initialState, packageToken, RegistryServer, repositoryToken } from '../../helpers/registry-server.ts';
 import { retireRelease } from '../../helpers/retirement-world.ts';
 
@@ -32,70 +32,70 @@ describe('refused before anything is changed', () => {
     ['a Git tag of another version', 22, 'not one of proxy 1.2.0', none, ['--tag', 'proxy-1.2.1']],
     ['a Git tag of another component', 22, 'not one of proxy 1.2.0', none, ['--tag', 'auth-1.2.0']],
     ['a Git tag with more before the version', 22, 'not one of proxy 1.2.0', none, ['--tag', 'proxy-11.2.0']],
-    ['no such organization', 31, 'no organization nobody', none, [], { org: 'nobody' }],
-    ['no such package', 32, 'no container package proxi', none, [], { package: 'proxi' }],
-    ['no such repository', 33, 'no repository archiv', none, [], { repository: 'archiv' }],
-    ['nothing of that version', 34, 'nothing of proxy-9.9.9', none, ['--no-release'], { version: '9.9.9' }],
-    ['a version that begins as another', 34, 'nothing of proxy-1.2.0-rc', none, [], { version: '1.2.0-rc' }],
-    ['no release entry', 35, '--no-release', () => void server.state.releases.splice(1, 1)],
-    ['no such replacement', 36, 'proxy-1.3.0 is not in the package', none, [], { replacement: '1.3.0' }],
+    ['no such organization', 44, 'no organization nobody', none, [], { org: 'nobody' }],
+    ['no such package', 45, 'no container package proxi', none, [], { package: 'proxi' }],
+    ['no such repository', 46, 'no repository archiv', none, [], { repository: 'archiv' }],
+    ['nothing of that version', 47, 'nothing of proxy-9.9.9', none, ['--no-release'], { version: '9.9.9' }],
+    ['a version that begins as another', 47, 'nothing of proxy-1.2.0-rc', none, [], { version: '1.2.0-rc' }],
+    ['no release entry', 48, '--no-release', () => void server.state.releases.splice(1, 1)],
+    ['no such replacement', 49, 'proxy-1.3.0 is not in the package', none, [], { replacement: '1.3.0' }],
     [
       'an unknown package token',
-      41,
+      37,
       'REGISTRY_PACKAGE_TOKEN: Bad credentials',
       () => void server.tokens.delete(packageToken),
     ],
-    ['an unknown repository token', 41, 'REGISTRY_REPO_TOKEN: Bad', () => void server.tokens.delete(repositoryToken)],
+    ['an unknown repository token', 37, 'REGISTRY_REPO_TOKEN: Bad', () => void server.tokens.delete(repositoryToken)],
     [
       'a package token that may only read',
-      42,
+      38,
       'REGISTRY_PACKAGE_TOKEN lacks the scope delete:packages (it has: read:packages)',
       () => void server.tokens.set(packageToken, { scopes: ['read:packages'], push: false }),
     ],
     [
       'the repository token in the place of the package token',
-      42,
+      38,
       'REGISTRY_PACKAGE_TOKEN lacks the scope delete:packages (it has: repo)',
       () => void server.tokens.set(packageToken, { scopes: ['repo'], push: true }),
     ],
     [
       'the package token in the place of the repository token',
-      42,
+      38,
       'REGISTRY_REPO_TOKEN lacks the scope repo (it has: delete:packages)',
       () => void server.tokens.set(repositoryToken, { scopes: ['delete:packages'], push: true }),
     ],
     [
       'an account that may only read the repository',
-      43,
+      39,
       'the account of REGISTRY_REPO_TOKEN may only read',
       () => void server.tokens.set(repositoryToken, { push: false }),
     ],
     [
       'a token without single sign-on',
-      43,
+      39,
       'single sign-on first: https://platform.example.org/sso',
       () => void server.tokens.set(packageToken, { push: false, singleSignOn: 'https://platform.example.org/sso' }),
     ],
     [
       'two versions with the tag',
-      61,
+      91,
       '2 versions carry the tag proxy-1.2.0: 106',
       () => void server.state.versions[1]!.tags.push('proxy-1.2.0'),
     ],
     [
       'other tags',
-      62,
+      92,
       'version 105 carries also auth-1.0.0, latest (floating); say --also-remove-tags',
       () => void broken().tags.push('latest', 'auth-1.0.0'),
     ],
     [
       'fewer tags said than there are',
-      62,
+      92,
       '--also-remove-tags names latest',
       () => void broken().tags.push('latest', 'auth-1.0.0'),
       ['--also-remove-tags', 'latest'],
     ],
-    ['more tags said than there are', 62, 'carries no other tag', none, ['--also-remove-tags', 'latest']],
+    ['more tags said than there are', 92, 'carries no other tag', none, ['--also-remove-tags', 'latest']],
     [
       'the replacement is a tag of the broken image',
       21,
@@ -108,13 +108,13 @@ describe('refused before anything is changed', () => {
     ],
     [
       'two release entries',
-      65,
+      95,
       '2 release entries',
       () => void server.state.releases.push({ id: 12, tag: 'proxy-1.2.0', name: 'Draft', draft: true }),
     ],
     [
       'a replacement that is broken itself',
-      66,
+      96,
       'the release of 1.2.1 is marked as broken itself',
       () => {
         server.state.releases[0]!.name = 'Proxy 1.2.1-verified-broken';
@@ -122,7 +122,7 @@ describe('refused before anything is changed', () => {
     ],
     [
       'a repository that has moved',
-      69,
+      99,
       'leads to https://platform.example.org/repositories/7',
       () =>
         void server.faults.set(1, {
@@ -187,7 +187,7 @@ describe('refused by the platform at a step: the steps after it do not run', () 
     Object.assign(broken(), { overDownloaded: true });
     const { exitCode, stderr } = await apply();
     expect(stderr).toContain('more than 5000 downloads');
-    expect(exitCode).toBe(63);
+    expect(exitCode).toBe(93);
     expect(server.writes).toHaveLength(1);
     expect(server.state.tags).toEqual(initialState().tags);
   });
@@ -197,7 +197,7 @@ describe('refused by the platform at a step: the steps after it do not run', () 
     const { exitCode, stderr } = await apply();
     expect(stderr).toContain('Cannot delete this tag');
     expect(stderr).toContain('the same command goes on from there');
-    expect(exitCode).toBe(67);
+    expect(exitCode).toBe(97);
     expect(server.writes).toHaveLength(3);
     server.protectedTags.clear();
     expect((await apply()).exitCode).toBe(0);
@@ -218,7 +218,7 @@ describe('refused by the platform at a step: the steps after it do not run', () 
     server.faults.set(6, { status: 404, message: 'Not Found' });
     const { exitCode, stderr } = await apply();
     expect(stderr).toContain('REGISTRY_PACKAGE_TOKEN may see it and not change it');
-    expect(exitCode).toBe(43);
+    expect(exitCode).toBe(39);
     expect(server.writes).toHaveLength(1);
   });
 
@@ -236,7 +236,7 @@ describe('refused by the platform at a step: the steps after it do not run', () 
     server.onCall = (index) => void (index === 5 && change());
     const { exitCode, stderr } = await apply();
     expect(stderr).toContain('not what the plan said');
-    expect(exitCode).toBe(68);
+    expect(exitCode).toBe(98);
     expect(server.writes).toEqual([]);
   });
 
@@ -244,7 +244,7 @@ describe('refused by the platform at a step: the steps after it do not run', () 
     server.onCall = (index) => void (index === 4 && broken().tags.pop());
     const { exitCode, stderr } = await apply();
     expect(stderr).toContain('version 105 carries no tag now');
-    expect(exitCode).toBe(68);
+    expect(exitCode).toBe(98);
     expect(server.writes).toEqual([]);
   });
 
@@ -254,7 +254,7 @@ describe('refused by the platform at a step: the steps after it do not run', () 
     };
     const { exitCode, stderr } = await apply();
     expect(stderr).toContain('has the Git tag proxy-1.3.0 now');
-    expect(exitCode).toBe(68);
+    expect(exitCode).toBe(98);
     expect(server.writes).toHaveLength(1);
     expect(server.state.releases[1]!.name).toBe('Proxy 1.2.0');
   });
@@ -264,7 +264,7 @@ describe('refused by the platform at a step: the steps after it do not run', () 
       if (index === 12) server.state.tags['proxy-1.2.0'] = '9'.repeat(40);
     };
     const { exitCode } = await apply();
-    expect(exitCode).toBe(68);
+    expect(exitCode).toBe(98);
     expect(server.state.tags['proxy-1.2.0']).toBe('9'.repeat(40));
   });
 
@@ -273,13 +273,13 @@ describe('refused by the platform at a step: the steps after it do not run', () 
       if (index === 18) server.state.tags['proxy-1.2.0'] = '2'.repeat(40);
     };
     const { exitCode, stderr } = await apply();
-    expect(exitCode).toBe(73);
+    expect(exitCode).toBe(55);
     expect(stderr).toContain('Git tag deleted');
   });
 
   test('the last version of a package', async () => {
     server.faults.set(6, { status: 400, message: 'You cannot delete the last version of a package.' });
-    expect((await apply()).exitCode).toBe(64);
+    expect((await apply()).exitCode).toBe(94);
   });
 });
 
@@ -325,7 +325,7 @@ describe('rate limits and failures', () => {
     server.faults.set(0, limited(1800));
     const { exitCode, stderr, slept } = await apply(['--max-wait', '10']);
     expect(stderr).toMatch(/try again in 180\d s/);
-    expect(exitCode).toBe(51);
+    expect(exitCode).toBe(74);
     expect(slept).toEqual([]);
   });
 
@@ -334,7 +334,7 @@ describe('rate limits and failures', () => {
     const { exitCode, stderr, slept } = await apply();
     expect(slept).toEqual([1, 4, 9]);
     expect(stderr).toContain('answered 502');
-    expect(exitCode).toBe(52);
+    expect(exitCode).toBe(75);
     expect(server.calls).toHaveLength(4);
   });
 
@@ -343,7 +343,7 @@ describe('rate limits and failures', () => {
     const { exitCode, stdout, stderr } = await apply();
     expect(stdout).toContain('image: done');
     expect(stderr).toContain('no answer to');
-    expect(exitCode).toBe(53);
+    expect(exitCode).toBe(76);
   });
 
   test.each([
@@ -355,7 +355,7 @@ describe('rate limits and failures', () => {
   ])('%s is never read as the end of the list', async (_what, fault) => {
     for (const call of [0, 1, 2, 3]) server.faults.set(call, fault);
     const { exitCode } = await apply();
-    expect([52, 53, 60]).toContain(exitCode);
+    expect([75, 76, 90]).toContain(exitCode);
     expect(server.writes).toEqual([]);
   });
 
@@ -365,7 +365,7 @@ describe('rate limits and failures', () => {
     server.faults.set(0, { status: 200, text: '[]', headers: { link } });
     const { exitCode, stderr } = await apply();
     expect(stderr).toContain('which is not');
-    expect(exitCode).toBe(60);
+    expect(exitCode).toBe(90);
   });
 });
 

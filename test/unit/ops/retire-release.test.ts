@@ -2,7 +2,7 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { InterruptedError } from '../../../lib/terminal/interrupted.ts';
+import { InterruptedError } from '../../../lib/terminal/errors.ts';
 import { initialState, packageToken, RegistryServer, repositoryToken } from '../../helpers/registry-server.ts';
 import { names, retireRelease } from '../../helpers/retirement-world.ts';
 
@@ -142,7 +142,7 @@ describe('--apply', () => {
     server.reset();
     server.lag = 99;
     const unproven = await apply();
-    expect(unproven.exitCode).toBe(73);
+    expect(unproven.exitCode).toBe(55);
     expect(unproven.stderr).toContain('proxy-1.2.0 is still listed');
     expect(server.writes).toEqual([deletion]);
   });
@@ -215,7 +215,7 @@ describe('--apply', () => {
 
   test('without a release entry --no-release goes on', async () => {
     server.state.releases = server.state.releases.filter(({ id }) => id !== 10);
-    expect((await apply()).exitCode).toBe(35);
+    expect((await apply()).exitCode).toBe(48);
     expect(server.writes).toEqual([]);
     const { exitCode, stdout } = await apply(['--no-release']);
     expect(exitCode).toBe(0);
@@ -245,14 +245,14 @@ describe('confirmation', () => {
 
   test.each(['', 'y', 'yes', 'proxy-1.2', 'proxy-1.2.1', 'PROXY-1.2.0'])('%j is no yes', async (typed) => {
     const { exitCode, stderr } = await run(['--apply'], { askShown: person(typed).askShown });
-    expect(exitCode).toBe(72);
+    expect(exitCode).toBe(23);
     expect(stderr).toContain('nothing was changed');
     expect(server.state).toEqual(initialState());
   });
 
   test('where nobody can be asked, --yes is needed', async () => {
     const { exitCode, stderr } = await run(['--apply']);
-    expect(exitCode).toBe(72);
+    expect(exitCode).toBe(23);
     expect(stderr).toContain('--yes');
     expect(server.writes).toEqual([]);
   });
@@ -277,11 +277,11 @@ describe('confirmation', () => {
   test('in automation it stops there, says what to click, and goes on with --release-marked', async () => {
     server.tokens.set(repositoryToken, { scopes: ['repo'], push: true, noTitles: true });
     const stopped = await apply();
-    expect(stopped.exitCode).toBe(71);
+    expect(stopped.exitCode).toBe(54);
     expect(stopped.stderr).toContain('Press the pencil');
     expect(server.state.tags['proxy-1.2.0']).toBeDefined();
     const early = await apply(['--release-marked']);
-    expect(early.exitCode).toBe(71);
+    expect(early.exitCode).toBe(54);
     expect(server.state.tags['proxy-1.2.0']).toBeDefined();
     server.state.releases[1]!.name = 'Proxy 1.2.0-verified-broken';
     expect((await apply(['--release-marked'])).exitCode).toBe(0);
@@ -322,7 +322,7 @@ describe('--json', () => {
   test('is kept when the run stops, with the reason', async () => {
     server.outage = { from: 9, fault: 'reset-before' };
     const { exitCode, stdout } = await apply(['--json']);
-    expect(exitCode).toBe(53);
+    expect(exitCode).toBe(76);
     const report = JSON.parse(stdout);
     expect(report).toMatchObject({ status: 'stopped', error: { code: 'network_failure' }, steps: [{ step: 'image' }] });
     expect(report.calls.at(-1)).toMatchObject({ status: null, requestId: null, failure: expect.any(String) });
@@ -352,7 +352,7 @@ describe('tokens', () => {
 
   test('a file that is not there is "not found"', async () => {
     const env = { REGISTRY_REPO_TOKEN: '', REGISTRY_REPO_TOKEN_FILE: 'nothing' };
-    expect((await run([], { env })).exitCode).toBe(3);
+    expect((await run([], { env })).exitCode).toBe(4);
   });
 
   test('are no option, and are not repeated when the platform repeats them', async () => {

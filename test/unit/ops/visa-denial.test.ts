@@ -70,7 +70,7 @@ describe('visa deny', () => {
     const token = await issuer.visa({ sub: 'ana' });
     await writeFile(join(folder, 'nameless.jwt'), token);
     const { exitCode, stderr } = await run('deny', 'nameless.jwt');
-    expect(exitCode).toBe(1);
+    expect(exitCode).toBe(2);
     expect(stderr).toContain(`--issuer ${iss} --subject ana`);
     for (const part of token.split('.')) expect(stderr).not.toContain(part);
     expect(world.calls).toEqual([]);
@@ -98,7 +98,7 @@ describe('visa deny', () => {
     const full = { denied: [{ iss, jti: 'x'.repeat(65_000) }] };
     world.secrets.visaDenyList = full;
     const { exitCode, stderr } = await run('deny', '--issuer', iss, '--jti', 'y'.repeat(500));
-    expect(exitCode).toBe(1);
+    expect(exitCode).toBe(2);
     expect(stderr).toMatch(/would have \d+ bytes, a secret holds 65536/);
     expect(world.secrets.visaDenyList).toBe(full);
     expect((await run('deny', '--issuer', iss, '--jti', 'y'.repeat(300))).exitCode).toBe(0);
@@ -120,7 +120,7 @@ describe('visa deny', () => {
   test('a list of another form is not written over', async () => {
     world.secrets.visaDenyList = { denied: [{ iss, subject: 'ana' }] };
     const { exitCode, stderr } = await run('deny', '--issuer', iss, '--jti', 'v1');
-    expect(exitCode).toBe(1);
+    expect(exitCode).toBe(2);
     expect(stderr).toContain('the deny list is not of the form');
     expect(world.calls).toEqual(['read visaDenyList']);
   });
@@ -132,7 +132,7 @@ test('visa allow takes an entry off the list, and says when there is none', asyn
   expect((await run('allow', '--issuer', iss, '--jti', 'v1')).exitCode).toBe(0);
   expect(world.secrets.visaDenyList).toEqual({ denied: [other] });
   const { exitCode, stderr } = await run('allow', '--issuer', iss, '--jti', 'v1');
-  expect(exitCode).toBe(3);
+  expect(exitCode).toBe(4);
   expect(stderr).toContain(`the deny list has no token v1 of ${iss}`);
 });
 
@@ -145,7 +145,9 @@ test('visa denied lists what is denied', async () => {
     ],
   };
   const { stdout } = await run('denied');
-  expect(stdout).toContain(`token v1 of ${iss}, kept until 2099-01-01T00:00:00Z`);
+  const cells = stdout.split('\n').map((line) => line.split(/\s{2,}/));
+  expect(cells[0]).toEqual(['DENIED', 'ID', 'ISSUER', 'KEPT UNTIL']);
+  expect(cells[2]).toEqual(['token', 'v1', iss, '2099-01-01T00:00:00Z']);
   expect(stdout).not.toContain('\u001b');
   expect((await run('denied', '--json')).stdout.split('\n')[1]).toBe(
     JSON.stringify({ iss, jti: 'v1', until: '2099-01-01T00:00:00Z' }),

@@ -65,7 +65,7 @@ describe.each<Fault>(['reset-before', 'reset-after'])('from one call on every ca
   test.each(calls)('call %i: the run stops, and the next one finishes', async (call) => {
     server.outage = { from: call, fault };
     const stopped = await apply();
-    expect(stopped.exitCode).toBe(53);
+    expect(stopped.exitCode).toBe(76);
     const taken = stepsTaken();
     expect(taken).toEqual([...taken].sort((a, b) => Number(b) - Number(a)));
     server.outage = undefined;

@@ -1,8 +1,8 @@
 import { PassThrough } from 'node:stream';
 import { stripVTControlCharacters } from 'node:util';
 import { expect, test } from 'vitest';
-import { askHidden } from '../../../lib/terminal/ask-hidden.ts';
-import { InterruptedError } from '../../../lib/terminal/interrupted.ts';
+import { InterruptedError } from '../../../lib/terminal/errors.ts';
+import { askHidden } from '../../../lib/terminal/prompts.ts';
 
 /** A terminal that nobody sits at yet. */
 function fakeTerminal() {

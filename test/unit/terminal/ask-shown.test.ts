@@ -1,7 +1,7 @@
 import { PassThrough } from 'node:stream';
 import { describe, expect, test } from 'vitest';
-import { askShown } from '../../../lib/terminal/ask-shown.ts';
-import { InterruptedError } from '../../../lib/terminal/interrupted.ts';
+import { InterruptedError } from '../../../lib/terminal/errors.ts';
+import { askShown } from '../../../lib/terminal/prompts.ts';
 
 /** Somebody who types on a terminal of 80 columns. */
 function person() {

@@ -1,6 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import { formatBytes, formatDuration, jsonLine, printable } from '../../../lib/terminal/output.ts';
-import { startProgress } from '../../../lib/terminal/progress.ts';
+import { createOutput, formatBytes, formatDuration, jsonLine, printable } from '../../../lib/terminal/output.ts';
+import { createStyle } from '../../../lib/terminal/style.ts';
+import { formatTable } from '../../../lib/terminal/table.ts';
+import { terminalOf } from '../../helpers/cli-run.ts';
 import { makeTerminal } from '../../helpers/ops-world.ts';
 
 test.each([
@@ -54,35 +56,67 @@ describe('a line of JSON', () => {
   });
 });
 
-describe('progress', () => {
-  function progressOf(isTerminal: boolean, total: number | undefined) {
-    const clock = { ms: 0 };
-    const { terminal, said } = makeTerminal({ isTerminal, now: () => new Date(clock.ms) });
-    const progress = startProgress(terminal, 'big.bam', total);
-    return { progress, said, clock };
-  }
+const columns = [{ title: 'NAME' }, { title: 'SIZE', align: 'right' }] as const;
+const rows = [
+  ['sample.bam', '1.0 MiB'],
+  ['标本.bam', '12 B'],
+];
 
-  test('on a terminal one line is written over, and taken away at the end', () => {
-    const { progress, said, clock } = progressOf(true, 4 * 1024 * 1024);
-    clock.ms = 1000;
-    progress.add(1024 * 1024);
-    expect(said.stderr).toBe('\rbig.bam: 1.0 MiB of 4.0 MiB (25 %), 1.0 MiB/s, 3.0 s left\u001b[K');
-    progress.end();
-    expect(said.stderr.endsWith('\r\u001b[K')).toBe(true);
-    expect(said.stderr).not.toContain('\n');
+describe('a table', () => {
+  test('aligns cells, those of wide characters too', () => {
+    expect(formatTable(columns, rows, undefined)).toEqual([
+      'NAME           SIZE',
+      'sample.bam  1.0 MiB',
+      '标本.bam       12 B',
+    ]);
   });
 
-  test('elsewhere it is a plain line every ten seconds', () => {
-    const { progress, said, clock } = progressOf(false, undefined);
-    for (clock.ms = 1000; clock.ms <= 25_000; clock.ms += 1000) progress.add(1024);
-    progress.end();
-    expect(said.stderr).toBe('big.bam: 10.0 KiB, 1.0 KiB/s\nbig.bam: 20.0 KiB, 1.0 KiB/s\n');
+  test('that does not fit is shown below one another, and nothing is cut', () => {
+    expect(formatTable(columns, rows, 15)).toEqual(['sample.bam', '  SIZE: 1.0 MiB', '标本.bam', '  SIZE: 12 B']);
   });
 
-  test('short work says nothing', () => {
-    const { progress, said } = progressOf(true, 10);
-    progress.add(10);
-    progress.end();
-    expect(said.stderr).toBe('');
+  test('fits when it is exactly as wide as the terminal', () => {
+    expect(formatTable(columns, rows, 19)).toHaveLength(3);
+    expect(formatTable(columns, rows, 18)).toHaveLength(4);
   });
+
+  test('is one JSON object a line with --json, whatever the terminal', () => {
+    const { terminal, said } = makeTerminal(terminalOf(10));
+    createOutput(terminal, { json: true, quiet: false }).table(columns, [{ name: 'a\nb' }], ({ name }) => [name, '']);
+    expect(said.stdout).toBe('{"name":"a\\nb"}\n');
+  });
+
+  test('gives no terminal orders as JSON either, nor does a result', () => {
+    const { terminal, said } = makeTerminal({});
+    const output = createOutput(terminal, { json: true, quiet: false });
+    output.table(columns, [{ name: '\u009b2J' }], ({ name }) => [name, '']);
+    output.result({ name: '\u202e' }, '');
+    expect(said.stdout).toBe('{"name":"\\u009b2J"}\n{"name":"\\u202e"}\n');
+  });
+});
+
+describe('colours', () => {
+  const bold = (env: Record<string, string>, isTerminal: boolean) => createStyle({ env }, isTerminal).strong('text');
+
+  test('are for terminals', () => {
+    expect(bold({}, true)).toBe('\u001b[1mtext\u001b[22m');
+    expect(bold({}, false)).toBe('text');
+  });
+
+  test.each([{ NO_COLOR: '1' }, { NO_COLOR: 'false' }, { TERM: 'dumb' }])('are off with %j', (env) => {
+    expect(bold(env as Record<string, string>, true)).toBe('text');
+  });
+
+  test('an empty NO_COLOR says nothing', () => {
+    expect(bold({ NO_COLOR: '' }, true)).toContain('\u001b[1m');
+  });
+});
+
+test('--quiet leaves results and warnings', () => {
+  const { terminal, said } = makeTerminal();
+  const output = createOutput(terminal, { json: false, quiet: true });
+  output.note('a remark');
+  output.warn('a warning');
+  output.result({}, 'a result');
+  expect(said).toEqual({ stdout: 'a result\n', stderr: 'warning: a warning\n' });
 });

@@ -1,7 +1,7 @@
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { type DatasetListing, listDatasetFiles } from '../../../../lib/api/direct/list-dataset-files.ts';
 import { listDatasets } from '../../../../lib/api/direct/list-datasets.ts';
-import type { ListedFile } from '../../../../lib/direct/ports.ts';
+import type { DatasetFile } from '../../../../lib/direct/ports.ts';
 import { ForbiddenError, InvalidRequestError, UnauthenticatedError } from '../../../../lib/errors.ts';
 import { FakeCatalogue } from '../../../helpers/fake-catalogue.ts';
 import { httpRequest, type RequestParts } from '../../../helpers/http-request.ts';
@@ -10,11 +10,11 @@ import { PortCalls } from '../../../helpers/port-calls.ts';
 
 /** A catalogue with the pages of a test. An error in the place of a page is thrown there. */
 class ListingCatalogue extends FakeCatalogue {
-  pages: readonly (readonly ListedFile[] | Error)[] = [];
+  pages: readonly (readonly DatasetFile[] | Error)[] = [];
   read = 0;
   ended = false;
 
-  async *filesOfDataset(): AsyncGenerator<readonly ListedFile[]> {
+  async *filesOfDataset(): AsyncGenerator<readonly DatasetFile[]> {
     try {
       for (const page of this.pages) {
         this.read += 1;
@@ -99,7 +99,7 @@ describe('the files of a dataset', () => {
     for await (const piece of body) text += piece;
     return text;
   };
-  const file = (fileId: string, more: Partial<ListedFile> = {}): ListedFile => ({
+  const file = (fileId: string, more: Partial<DatasetFile> = {}): DatasetFile => ({
     fileId,
     submissionFilePath: 'dir/a "b".txt',
     archiveFileSize: 128,

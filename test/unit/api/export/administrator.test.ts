@@ -1,7 +1,8 @@
 import { beforeAll, describe, expect, test } from 'vitest';
 import { authenticateAdministrator } from '../../../../lib/api/export/administrator.ts';
-import type { Administrator, Administrators } from '../../../../lib/api/ports.ts';
+import type { Administrators } from '../../../../lib/api/ports.ts';
 import { hashPassword } from '../../../../lib/contract/password-hash.ts';
+import type { Administrator } from '../../../../lib/contract/users.ts';
 import { TemporarilyUnavailableError, UnauthenticatedError } from '../../../../lib/errors.ts';
 import { basic } from '../../../helpers/http-request.ts';
 

@@ -1,8 +1,9 @@
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { ArchiveCredentials } from '../../../../lib/api/outbox/archive-credentials.ts';
-import type { ArchiveUser, ArchiveUsers } from '../../../../lib/api/ports.ts';
+import type { ArchiveUsers } from '../../../../lib/api/ports.ts';
 import type { ArchiveCredentialsPolicy } from '../../../../lib/contract/archive-credentials.ts';
 import { hashPassword } from '../../../../lib/contract/password-hash.ts';
+import type { ArchiveUser } from '../../../../lib/contract/users.ts';
 import { InvalidRequestError, TemporarilyUnavailableError, UnauthenticatedError } from '../../../../lib/errors.ts';
 import { basic, httpRequest } from '../../../helpers/http-request.ts';
 

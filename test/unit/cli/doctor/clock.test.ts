@@ -12,15 +12,20 @@ const at = (local: string, date: string | undefined) =>
   });
 
 test.each([
-  ['2026-11-21T10:00:00.400Z', '2026-11-21T10:00:00Z', 'ok', "as the service's, to 0 s"],
-  ['2026-11-21T10:00:29Z', '2026-11-21T10:00:00Z', 'ok', "as the service's, to 29 s"],
+  ['2026-11-21T10:00:00.400Z', '2026-11-21T10:00:00Z', 'ok', "within 0 s of the service's clock"],
+  ['2026-11-21T10:00:29Z', '2026-11-21T10:00:00Z', 'ok', "within 29 s of the service's clock"],
   [
     '2026-11-21T10:10:00.500Z',
     '2026-11-21T10:00:00Z',
     'warning',
-    "this machine's is 10 min 00 s ahead of the service's",
+    "this machine's clock is 10 min 00 s ahead of the service's",
   ],
-  ['2026-11-21T08:00:00.500Z', '2026-11-21T10:00:00Z', 'warning', "this machine's is 2 h 00 min behind the service's"],
+  [
+    '2026-11-21T08:00:00.500Z',
+    '2026-11-21T10:00:00Z',
+    'warning',
+    "this machine's clock is 2 h 00 min behind the service's",
+  ],
   ['2026-11-21T08:00:00Z', undefined, 'skipped', 'the service does not say what time it is'],
 ])('a clock at %s against %s is %s', (local, date, verdict, text) => {
   expect(at(local, date)).toMatchObject({ verdict, text });

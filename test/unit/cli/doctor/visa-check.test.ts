@@ -18,7 +18,7 @@ test('a good visa says whose it is, until when, for what, and that nobody verifi
 
 test.each([
   ['has expired', { exp: 1_795_251_600 - 1 }, 'expired at 2026-11-21T08:59:59.000Z'],
-  ['does not say until when', { exp: undefined }, 'it says no time at which it expires'],
+  ['does not say until when', { exp: undefined }, 'it has no time of expiry'],
   ['is not valid yet', { nbf: 1_795_255_199 }, 'not valid before 2026-11-21T09:59:59.000Z'],
   ['is of another type', { ga4gh_visa_v1: { type: 'ResearcherStatus', value: 'x' } }, 'it grants no dataset'],
   ['is too long for a header', { padding: 'x'.repeat(9_000) }, "bytes are more than the service's headers take"],

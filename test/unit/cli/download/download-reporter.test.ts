@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
 import { DownloadReporter } from '../../../../lib/cli/download/download-reporter.ts';
-import { createOutput } from '../../../../lib/cli/output.ts';
-import type { Progress } from '../../../../lib/cli/progress.ts';
 import { ClientError, UnavailableError } from '../../../../lib/client/errors.ts';
+import { createOutput } from '../../../../lib/terminal/output.ts';
+import type { Progress } from '../../../../lib/terminal/progress.ts';
 import { makeTerminal } from '../../../helpers/ops-world.ts';
 
 /** A reporter, what it said, and what its progress was told. */

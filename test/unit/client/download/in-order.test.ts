@@ -5,8 +5,8 @@ import { expect, test } from 'vitest';
 import { inOrder } from '../../../../lib/client/download/in-order.ts';
 import { ChangedError, type RemoteFile } from '../../../../lib/client/download/remote-file.ts';
 import { UnavailableError } from '../../../../lib/client/errors.ts';
-import { systemTiming } from '../../../../lib/client/timing.ts';
 import { Transport } from '../../../../lib/client/transport.ts';
+import { systemTiming } from '../../../../lib/contract/timing.ts';
 
 const mib = 2 ** 20;
 const transport = new Transport({ userAgent: 'test', timing: { ...systemTiming, sleep: async () => undefined } });

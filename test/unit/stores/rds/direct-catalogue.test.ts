@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { ListedFile } from '../../../../lib/direct/ports.ts';
+import type { DatasetFile } from '../../../../lib/direct/ports.ts';
 import { ForbiddenError } from '../../../../lib/errors.ts';
 import { RdsDirectCatalogue } from '../../../../lib/stores/rds/direct-catalogue.ts';
 import { TestDatabase } from '../../../helpers/data-api.ts';
@@ -46,8 +46,8 @@ beforeAll(async () => {
 });
 afterAll(() => test[Symbol.asyncDispose]());
 
-async function pagesOf(datasetId: string): Promise<(readonly ListedFile[])[]> {
-  const pages: (readonly ListedFile[])[] = [];
+async function pagesOf(datasetId: string): Promise<(readonly DatasetFile[])[]> {
+  const pages: (readonly DatasetFile[])[] = [];
   for await (const page of catalogue.filesOfDataset(datasetId)) pages.push(page);
   return pages;
 }

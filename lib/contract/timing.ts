@@ -1,9 +1,9 @@
 import { setTimeout as pause } from 'node:timers/promises';
 
-/** Time and chance, for whoever waits; a test gives its own. */
+/** Time and chance for code that waits; tests give their own. */
 export interface Timing {
   now(): Date;
-  /** @throws when the signal is given before */
+  /** @throws the reason of the signal, as soon as it is given */
   sleep(milliseconds: number, signal: AbortSignal | undefined): Promise<void>;
   /** From 0 to less than 1. */
   random(): number;
@@ -11,6 +11,11 @@ export interface Timing {
 
 export const systemTiming: Timing = {
   now: () => new Date(),
-  sleep: (milliseconds, signal) => pause(milliseconds, undefined, signal === undefined ? {} : { signal }),
+  async sleep(milliseconds, signal) {
+    await pause(milliseconds, undefined, signal && { signal }).catch((error: unknown) => {
+      signal?.throwIfAborted();
+      throw error;
+    });
+  },
   random: Math.random,
 };

@@ -1,7 +1,7 @@
 import { styleText } from 'node:util';
-import type { Terminal } from '../terminal/terminal.ts';
+import type { Terminal } from './terminal.ts';
 
-/** What a text stands for; colours are an addition, never the only sign. */
+/** Styles by meaning. A colour is never the only sign of it. */
 export interface Style {
   good(text: string): string;
   bad(text: string): string;
@@ -13,8 +13,8 @@ export interface Style {
 type Format = 'green' | 'red' | 'yellow' | 'bold' | 'dim';
 
 /**
- * Colours where a terminal shows them: not when `NO_COLOR` is set and not empty (no-color.org), not on a dumb terminal.
- * @param isTerminal of the stream that is written to
+ * Colours on a terminal, unless it is dumb or `NO_COLOR` is set and not empty (no-color.org).
+ * @param isTerminal whether the stream that is written to is a terminal
  */
 export function createStyle({ env }: Pick<Terminal, 'env'>, isTerminal: boolean): Style {
   const coloured = isTerminal && !env['NO_COLOR'] && env['TERM'] !== 'dumb';

@@ -10,9 +10,9 @@ export interface Column {
 const gap = '  ';
 
 /**
- * Rows under their titles, in columns. Where the width does not take the widest row, the first cell of each stands on a
- * line of its own and the others below it: nothing is cut, because names are there to be copied.
- * @param width columns of the terminal; `undefined`: as wide as it gets
+ * Rows under their titles, in columns. When the widest row does not fit, each row becomes a block: its first cell on a
+ * line, the others below it. No cell is cut, because users copy names.
+ * @param width columns of the terminal; `undefined`: no limit
  */
 export function formatTable(
   columns: readonly Column[],

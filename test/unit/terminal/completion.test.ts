@@ -3,30 +3,29 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { grammarOf } from '../../../lib/cli/completion/grammar.ts';
-import { createProgram } from '../../../lib/cli/main.ts';
-import { runCli } from '../../helpers/cli-run.ts';
-import { makeTerminal } from '../../helpers/ops-world.ts';
+import { grammarOf } from '../../../lib/terminal/completion/grammar.ts';
+import { type CommandLine, client, ops } from '../../helpers/command-lines.ts';
+
+const shells = ['bash', 'zsh', 'fish'] as const;
+const scriptOf = async ({ run }: CommandLine, shell: string) => (await run(['completion', shell])).stdout;
 
 let folder: string;
-const scripts: Record<string, string> = {};
 beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), 'data-out-completion-'));
   mkdirSync(join(folder, 'sub folder'));
   writeFileSync(join(folder, 'sample one.bam'), '');
   writeFileSync(join(folder, 'prøve.bam'), '');
-  for (const shell of ['bash', 'zsh', 'fish']) {
-    scripts[shell] = (await runCli(['completion', shell])).stdout.toString();
-    writeFileSync(join(folder, shell), scripts[shell]);
-  }
+  for (const each of [client, ops]) writeFileSync(join(folder, each.name), await scriptOf(each, 'bash'));
 });
 afterAll(() => rmSync(folder, { recursive: true }));
 
+const offered = (...words: string[]) => offeredBy('data-out', ...words);
+
 /** What bash offers for the last of these words. */
-function offered(...words: string[]): string[] {
-  const script = `source ./bash
-COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _data_out 2> /dev/null; printf '%s\\n' "\${COMPREPLY[@]}"`;
-  const run = execFileSync('bash', ['--norc', '-c', script, 'bash', 'data-out', ...words], { cwd: folder });
+function offeredBy(name: string, ...words: string[]): string[] {
+  const script = `source ./${name}
+COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _${name.replaceAll('-', '_')} 2> /dev/null; printf '%s\\n' "\${COMPREPLY[@]}"`;
+  const run = execFileSync('bash', ['--norc', '-c', script, 'bash', name, ...words], { cwd: folder });
   return run
     .toString()
     .split('\n')
@@ -73,26 +72,39 @@ describe('completion in bash', () => {
   });
 });
 
-describe('every shell', () => {
-  test.each(['bash', 'zsh', 'fish'])('%s knows every command and option of the help', (shell) => {
-    const grammar = grammarOf(createProgram({ terminal: makeTerminal().terminal, version: '1.2.3' }));
+test("bash completes the operator's tool, too", () => {
+  expect(offeredBy('data-out-ops', '')).toEqual([
+    ...['admin', 'archive', 'archive-key', 'audit', 'completion', 'dataset', 'retire-release', 'user', 'visa'],
+  ]);
+  expect(offeredBy('data-out-ops', 'visa', 'de')).toEqual(['denied', 'deny']);
+  expect(offeredBy('data-out-ops', '--aws', 'dataset', '')).toEqual(['deprecate', 'list', 'release', 'show']);
+  expect(offeredBy('data-out-ops', 'archive', 'add', 'sam')).toEqual(['sample one.bam']);
+  expect(offeredBy('data-out-ops', 'archive', 'add', '--da')).toEqual(['--dataset']);
+  expect(offeredBy('data-out-ops', 'completion', '')).toEqual(['bash', 'fish', 'zsh']);
+});
+
+describe.each([client, ops])('every shell, for $name', (each) => {
+  test.each(shells)('%s knows every command and option of the help', async (shell) => {
+    const script = await scriptOf(each, shell);
+    const grammar = grammarOf(each.program());
     expect(grammar.length).toBeGreaterThan(10);
     for (const { path, options } of grammar) {
-      for (const word of path) expect(scripts[shell]).toContain(word);
+      for (const word of path) expect(script).toContain(word);
       const long = options.flatMap(({ flags }) => flags).filter((flag) => flag.startsWith('--'));
-      for (const flag of long) expect(scripts[shell]).toContain(shell === 'fish' ? `-l ${flag.slice(2)}` : flag);
+      for (const flag of long) expect(script).toContain(shell === 'fish' ? `-l ${flag.slice(2)}` : flag);
     }
   });
 
-  test('zsh: quotes are balanced, and the function is registered both ways it can be loaded', () => {
-    const outsideQuotes = scripts['zsh']!.replaceAll(/^ *#.*$/gm, '').replaceAll(/'[^']*'|\\'/g, '');
+  test('zsh: quotes are balanced, and the function is registered both ways it can be loaded', async () => {
+    const script = await scriptOf(each, 'zsh');
+    const outsideQuotes = script.replaceAll(/^ *#.*$/gm, '').replaceAll(/'[^']*'|\\'/g, '');
     expect(outsideQuotes).not.toContain("'");
-    expect(scripts['zsh']).toMatch(/^#compdef data-out\n/);
-    expect(scripts['zsh']).toContain('compdef _data_out data-out');
+    expect(script.startsWith(`#compdef ${each.name}\n`)).toBe(true);
+    expect(script).toContain(`compdef _${each.name.replaceAll('-', '_')} ${each.name}`);
   });
 
   test('an unknown shell is wrong usage', async () => {
-    const { exitCode, stderr } = await runCli(['completion', 'tcsh']);
+    const { exitCode, stderr } = await each.run(['completion', 'tcsh']);
     expect(exitCode).toBe(2);
     expect(stderr).toContain('bash, zsh, fish');
   });

@@ -1,15 +1,15 @@
 import type { Argument, Command, Option } from 'commander';
 
-/** What may stand in a place of the command line. */
+/** The kind of word that a place of the command line takes. */
 export type Expected =
   | { readonly kind: 'file' | 'folder' | 'text' }
   | { readonly kind: 'choice'; readonly choices: readonly string[] };
 
 export interface OptionGrammar {
-  /** With their dashes: `-o`, `--output`. */
+  /** All spellings: `-o`, `--output`. */
   readonly flags: readonly string[];
   readonly description: string;
-  /** What follows it; `undefined` for a switch. */
+  /** Its value; `undefined` for a switch. */
   readonly value: Expected | undefined;
   readonly repeatable: boolean;
 }
@@ -20,11 +20,11 @@ export interface CommandGrammar {
   readonly description: string;
   readonly options: readonly OptionGrammar[];
   readonly commands: readonly { readonly name: string; readonly description: string }[];
-  /** What the arguments are; the last may stand any number of times when it is variadic. */
+  /** The arguments. A variadic one is the last. */
   readonly args: readonly Expected[];
 }
 
-/** Every command with what may follow it, from the declarations that the help is made of; the program itself first. */
+/** The grammar of every command, the program itself first, from the same declarations as the help. */
 export function grammarOf(program: Command): CommandGrammar[] {
   const globals = visibleOptions(program).filter(({ flags }) => !flags.includes('--version'));
   return [...commandsBelow(program, [])].map(({ path, command }) => {

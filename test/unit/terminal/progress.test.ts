@@ -1,75 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { createOutput } from '../../../lib/cli/output.ts';
-import { createProgress } from '../../../lib/cli/progress.ts';
-import { createStyle } from '../../../lib/cli/style.ts';
-import { formatTable } from '../../../lib/cli/table.ts';
+import { createProgress } from '../../../lib/terminal/progress.ts';
 import { terminalOf } from '../../helpers/cli-run.ts';
 import { makeTerminal } from '../../helpers/ops-world.ts';
-
-const columns = [{ title: 'NAME' }, { title: 'SIZE', align: 'right' }] as const;
-const rows = [
-  ['sample.bam', '1.0 MiB'],
-  ['标本.bam', '12 B'],
-];
-
-describe('a table', () => {
-  test('aligns cells, those of wide characters too', () => {
-    expect(formatTable(columns, rows, undefined)).toEqual([
-      'NAME           SIZE',
-      'sample.bam  1.0 MiB',
-      '标本.bam       12 B',
-    ]);
-  });
-
-  test('that does not fit is shown below one another, and nothing is cut', () => {
-    expect(formatTable(columns, rows, 15)).toEqual(['sample.bam', '  SIZE: 1.0 MiB', '标本.bam', '  SIZE: 12 B']);
-  });
-
-  test('fits when it is exactly as wide as the terminal', () => {
-    expect(formatTable(columns, rows, 19)).toHaveLength(3);
-    expect(formatTable(columns, rows, 18)).toHaveLength(4);
-  });
-
-  test('is one JSON object a line with --json, whatever the terminal', () => {
-    const { terminal, said } = makeTerminal(terminalOf(10));
-    createOutput(terminal, { json: true, quiet: false }).table(columns, [{ name: 'a\nb' }], ({ name }) => [name, '']);
-    expect(said.stdout).toBe('{"name":"a\\nb"}\n');
-  });
-
-  test('gives no terminal orders as JSON either, nor does a result', () => {
-    const { terminal, said } = makeTerminal({});
-    const output = createOutput(terminal, { json: true, quiet: false });
-    output.table(columns, [{ name: '\u009b2J' }], ({ name }) => [name, '']);
-    output.result({ name: '\u202e' }, '');
-    expect(said.stdout).toBe('{"name":"\\u009b2J"}\n{"name":"\\u202e"}\n');
-  });
-});
-
-describe('colours', () => {
-  const bold = (env: Record<string, string>, isTerminal: boolean) => createStyle({ env }, isTerminal).strong('text');
-
-  test('are for terminals', () => {
-    expect(bold({}, true)).toBe('\u001b[1mtext\u001b[22m');
-    expect(bold({}, false)).toBe('text');
-  });
-
-  test.each([{ NO_COLOR: '1' }, { NO_COLOR: 'false' }, { TERM: 'dumb' }])('are off with %j', (env) => {
-    expect(bold(env as Record<string, string>, true)).toBe('text');
-  });
-
-  test('an empty NO_COLOR says nothing', () => {
-    expect(bold({ NO_COLOR: '' }, true)).toContain('\u001b[1m');
-  });
-});
-
-test('--quiet leaves results and warnings', () => {
-  const { terminal, said } = makeTerminal();
-  const output = createOutput(terminal, { json: false, quiet: true });
-  output.note('a remark');
-  output.warn('a warning');
-  output.result({}, 'a result');
-  expect(said).toEqual({ stdout: 'a result\n', stderr: 'warning: a warning\n' });
-});
 
 describe('progress', () => {
   const MiB = 1024 * 1024;
@@ -145,5 +77,38 @@ describe('progress', () => {
     clock.ms += 10_000;
     task.add(MiB);
     expect(said.stderr).toBe('one: 3.0 MiB of 4.0 MiB (75 %), 102.4 KiB/s, 10.0 s left\n');
+  });
+
+  test('of unknown size it is a plain line without a share', () => {
+    const { progress, said, clock } = progressOn({});
+    const task = progress.task('big.bam', undefined);
+    for (let step = 1; step <= 25; step += 1) {
+      clock.ms += 1000;
+      task.add(1024);
+    }
+    progress.end();
+    expect(said.stderr).toBe('big.bam: 10.0 KiB, 1.0 KiB/s\nbig.bam: 20.0 KiB, 1.0 KiB/s\n');
+  });
+
+  test('short work says nothing, on a terminal neither', () => {
+    for (const choices of [{}, terminalOf(80)]) {
+      const { progress, said, clock } = progressOn(choices);
+      const task = progress.task('big.bam', 10);
+      clock.ms += 499;
+      task.add(10);
+      task.end();
+      progress.end();
+      expect(said.stderr).toBe('');
+    }
+  });
+
+  test('on a terminal it is taken away at the end', () => {
+    const { progress, said, clock } = progressOn(terminalOf(80));
+    const task = progress.task('big.bam', 2 * MiB);
+    clock.ms += 1000;
+    task.add(MiB);
+    expect(lastFrame(said.stderr).join('\n')).toContain('big.bam');
+    progress.end();
+    expect(lastFrame(said.stderr).join('')).not.toContain('big.bam');
   });
 });

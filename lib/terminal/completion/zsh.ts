@@ -47,7 +47,7 @@ ${cases.join('\n')}
 }`;
 }
 
-/** One for each spelling. */
+/** The option, once for each spelling. */
 function specs({ flags, description, value, repeatable }: OptionGrammar): string[] {
   const exclusive = repeatable ? '*' : `(${flags.join(' ')})`;
   const text = `[${description.replaceAll(/[\\[\]:]/g, '\\$&')}]`;

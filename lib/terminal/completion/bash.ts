@@ -1,6 +1,6 @@
 import type { CommandGrammar, Expected } from './grammar.ts';
 
-/** Completion for bash 3.2 and later: no other program, no eval, nothing but what bash itself brings. */
+/** Completion for bash 3.2 and later. It needs bash alone, and evaluates nothing that was typed. */
 export function bashCompletion(program: string, grammar: readonly CommandGrammar[]): string {
   const paths = grammar.filter(({ path }) => path.length > 0).map(({ path }) => `'${path.join(' ')}'`);
   return `# bash completion for ${program}
@@ -48,7 +48,7 @@ function wordCase({ path, options, commands, args }: CommandGrammar): string {
   return `    '${path.join(' ')}') if [[ $current == -* ]]; then ${reply({ kind: 'choice', choices: flags }, '')}; else ${other}; fi ;;`;
 }
 
-/** File names come line by line, so that those with spaces stay whole; \`filenames\` makes bash quote them. */
+/** File names come line by line, so that names with spaces stay whole. \`filenames\` makes bash quote them. */
 function reply(expected: Expected, indent: string): string {
   if (expected.kind === 'text') return `${indent}:`;
   if (expected.kind === 'choice') {

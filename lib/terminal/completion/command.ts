@@ -1,0 +1,26 @@
+import { Argument, type Command } from 'commander';
+import type { Terminal } from '../terminal.ts';
+import { bashCompletion } from './bash.ts';
+import { fishCompletion } from './fish.ts';
+import { grammarOf } from './grammar.ts';
+import { zshCompletion } from './zsh.ts';
+
+const scripts = { bash: bashCompletion, zsh: zshCompletion, fish: fishCompletion } as const;
+
+/** `completion <shell>`: prints a script that the shell reads once. */
+export function registerCompletion(program: Command, terminal: Terminal): void {
+  const name = program.name();
+  program
+    .command('completion')
+    .description('print a script that makes the shell complete commands, options and file names')
+    .addArgument(new Argument('<shell>', 'the shell').choices(Object.keys(scripts)))
+    .addHelpText(
+      'after',
+      `
+Examples:
+  bash  echo 'source <(${name} completion bash)' >> ~/.bashrc
+  zsh   ${name} completion zsh > "\${fpath[1]}/_${name}"
+  fish  ${name} completion fish > ~/.config/fish/completions/${name}.fish`,
+    )
+    .action((shell: keyof typeof scripts) => terminal.write(scripts[shell](name, grammarOf(program))));
+}

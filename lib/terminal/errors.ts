@@ -1,0 +1,28 @@
+/** The user ended the program by Ctrl-C or a signal. Begun work is undone or can be resumed. */
+export class InterruptedError extends Error {
+  readonly code = 'interrupted';
+  constructor() {
+    super('interrupted');
+  }
+  override get name(): string {
+    return 'InterruptedError';
+  }
+}
+
+/** The user must correct the command line or a setting. `message` says what is wrong, `remedy` what to do. No secrets. */
+export class UsageError extends Error {
+  readonly code = 'usage';
+  readonly remedy: string | undefined;
+  constructor(message: string, options: { readonly remedy?: string | undefined; readonly cause?: unknown } = {}) {
+    super(message, options.cause === undefined ? {} : { cause: options.cause });
+    this.remedy = options.remedy;
+  }
+  override get name(): string {
+    return 'UsageError';
+  }
+}
+
+/** A wrong argument, option or setting. @param source its name, as the user wrote it: `--range`, `DATA_OUT_URL` */
+export function usageError(source: string, message: string, remedy?: string): UsageError {
+  return new UsageError(`${source}: ${message}`, { remedy });
+}

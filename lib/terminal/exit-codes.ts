@@ -1,0 +1,65 @@
+/** Exit codes of `data-out` and `data-out-ops`: a script can tell what to do next. `docs/client.md` has the same table. */
+export const exitCodes = {
+  ok: 0,
+  /** A defect, or something that no other code names. */
+  unexpected: 1,
+  /** Correct the command line, the environment, the configuration file or a key file. */
+  usage: 2,
+  /** Give other credentials, another visa, key or passphrase. */
+  denied: 3,
+  notFound: 4,
+  /** A part of the work is done; the same command again does the rest. */
+  partial: 5,
+  /** Make room, or choose another folder or name. */
+  localDisk: 6,
+  /** The network or the service failed; the same command may work later. */
+  unavailable: 7,
+  /** The data are not what their writer sealed. */
+  damaged: 8,
+  /** What is already there forbids this; a person must decide. */
+  conflict: 9,
+  interrupted: 130,
+} as const;
+
+/**
+ * Exit codes of `data-out-ops retire-release`, one for each reason. The first digit is the code of {@link exitCodes}, the
+ * second the reason. `docs/retire-release.md` has the same table.
+ */
+export const retirementExitCodes = {
+  replacement_equal: 21,
+  tag_mismatch: 22,
+  not_confirmed: 23,
+  token_refused: 37,
+  scope_missing: 38,
+  access_denied: 39,
+  organization_not_found: 44,
+  package_not_found: 45,
+  repository_not_found: 46,
+  version_not_found: 47,
+  release_not_found: 48,
+  replacement_missing: 49,
+  not_marked: 54,
+  not_proven: 55,
+  rate_limited: 74,
+  server_error: 75,
+  network_failure: 76,
+  refused: 90,
+  ambiguous_version: 91,
+  other_tags: 92,
+  too_many_downloads: 93,
+  last_version: 94,
+  ambiguous_release: 95,
+  replacement_broken: 96,
+  tag_protected: 97,
+  changed_meanwhile: 98,
+  moved: 99,
+} as const;
+
+/** The codes as `--help` shows them. */
+export const exitCodesHelp = `Exit codes:
+  0 done                          6 local disk
+  1 unexpected                    7 network or service unavailable
+  2 wrong usage or settings       8 damaged data
+  3 not allowed, or wrong key     9 something stands in the way
+  4 not found                     130 interrupted
+  5 partly done, run it again`;

@@ -1,0 +1,72 @@
+import { InterruptedError, UsageError } from './errors.ts';
+import { exitCodes } from './exit-codes.ts';
+
+/** An error in the words of a command: a stable code, one line for people, and what to do. */
+export interface Problem {
+  readonly code: string;
+  readonly message: string;
+  readonly remedy?: string | undefined;
+}
+
+/** What a failed command ends with. */
+export interface Failure extends Problem {
+  readonly exitCode: number;
+}
+
+/** The failure of an error that a program knows; `undefined` for any other error. */
+export type Translate = (error: unknown) => Failure | undefined;
+
+/** What the file system can say, and what to do about it. */
+const diskProblems: Readonly<Record<string, readonly [problem: string, remedy: string]>> = {
+  ENOSPC: ['the disk is full', 'Make room, or choose a folder on another disk.'],
+  EDQUOT: ['your disk quota is used up', 'Make room, or choose a folder on another disk.'],
+  EFBIG: ['the file would be larger than this file system takes', 'Choose a folder on another disk.'],
+  EROFS: ['the file system is read-only', 'Choose another folder.'],
+  EACCES: ['permission denied', 'Choose another file or folder, or ask its owner.'],
+  EPERM: ['the operation is not allowed', 'Choose another file or folder, or ask its owner.'],
+  EISDIR: ['this is a folder', 'Give the name of a file.'],
+  ENOTDIR: ['a part of the path is a file, not a folder', 'Choose another folder.'],
+  EEXIST: ['it exists already', 'Choose another name.'],
+  ENAMETOOLONG: ['the name is too long for this file system', 'Choose a shorter name.'],
+  EMFILE: ['too many open files', 'Raise the limit with ulimit -n.'],
+  EIO: ['the disk reports an error', 'Look at the disk; try another one.'],
+};
+
+/** The failure that `error` is. @param translate knows the errors of the program; the kit knows those of the system */
+export function failureOf(error: unknown, translate: Translate): Failure {
+  if (error instanceof InterruptedError) {
+    return { exitCode: exitCodes.interrupted, code: 'interrupted', message: 'interrupted' };
+  }
+  if (error instanceof UsageError) return { exitCode: exitCodes.usage, ...problemOf(error) };
+  const known = translate(error);
+  if (known) return known;
+  if (isSystemError(error)) return diskFailure(error);
+  const message = error instanceof Error ? `${error.name}: ${error.message}` : String(error);
+  const remedy = 'This is a defect: please report it with the command that you gave.';
+  return { exitCode: exitCodes.unexpected, code: 'unexpected', message, remedy };
+}
+
+/** The parts of an error that users see, as `--json` has them. */
+export function problemOf({ code, message, remedy }: Problem): Problem {
+  return { code, message, ...(remedy !== undefined && { remedy }) };
+}
+
+interface SystemError extends Error {
+  readonly code: string;
+  readonly path?: string;
+}
+
+function isSystemError(error: unknown): error is SystemError {
+  // An error that comes from a thread has lost all but its code.
+  if (!(error instanceof Error) || !('code' in error) || typeof error.code !== 'string') return false;
+  return 'syscall' in error || error.code in diskProblems;
+}
+
+function diskFailure({ code, path, message }: SystemError): Failure {
+  const named = path === undefined ? '' : `${path}: `;
+  if (code === 'ENOENT') {
+    return { exitCode: exitCodes.notFound, code: 'not_found', message: `${named}there is no such file or folder` };
+  }
+  const [problem, remedy] = diskProblems[code] ?? [message, undefined];
+  return { exitCode: exitCodes.localDisk, code: 'local_disk', message: `${named}${problem}`, remedy };
+}

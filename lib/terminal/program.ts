@@ -1,0 +1,95 @@
+import { Command, CommanderError } from 'commander';
+import { registerCompletion } from './completion/command.ts';
+import { InterruptedError } from './errors.ts';
+import { exitCodes, exitCodesHelp } from './exit-codes.ts';
+import { type Failure, failureOf, problemOf, type Translate } from './failure.ts';
+import { jsonLine, printable } from './output.ts';
+import { createStyle } from './style.ts';
+import type { Terminal } from './terminal.ts';
+
+/** What sets one program apart from another. */
+export interface ProgramOptions {
+  readonly name: string;
+  readonly description: string;
+  /** For `--version`. @default - there is no such option */
+  readonly version?: string;
+  /** Help below the commands; the exit codes follow it. */
+  readonly help: string;
+  /** Adds the program's own options, which every command takes. */
+  readonly withOptions: (program: Command) => Command;
+  /** Adds one command each, in the order of `--help`. `completion` comes last. */
+  readonly commands: readonly ((program: Command) => void)[];
+}
+
+/** A program with its commands, options and help. Nothing runs yet. */
+export function createProgram(terminal: Terminal, options: ProgramOptions): Command {
+  const { name, description, version, help, withOptions, commands } = options;
+  const width = () => terminal.size()?.columns ?? 80;
+  const program = new Command(name).description(description);
+  if (version !== undefined) program.version(version, '-V, --version', 'print the version');
+  program
+    .helpOption('-h, --help', 'print this help')
+    .helpCommand('help [command]', 'print the help of a command')
+    .option('--json', 'results as one JSON object a line; no progress')
+    .option('-q, --quiet', 'results, warnings and errors only');
+  withOptions(program)
+    .addHelpText('after', `\n${help}\n\n${exitCodesHelp}`)
+    .configureHelp({ showGlobalOptions: true, minWidthToWrap: 20 })
+    .showSuggestionAfterError()
+    .exitOverride()
+    .configureOutput({
+      writeOut: terminal.write,
+      writeErr: terminal.report,
+      getOutHelpWidth: width,
+      getErrHelpWidth: width,
+      // `runProgram` reports errors, in the form that was asked for.
+      outputError: () => {},
+    });
+  for (const register of commands) register(program);
+  registerCompletion(program, terminal);
+  return program;
+}
+
+/**
+ * Runs a program to its end, and reports a failure on standard error.
+ * @param argv the arguments alone, without the names of the interpreter and the script
+ * @returns the exit code, see `exitCodes`
+ */
+export async function runProgram(
+  program: Command,
+  argv: readonly string[],
+  terminal: Terminal,
+  translate: Translate,
+): Promise<number> {
+  try {
+    await program.parseAsync(argv, { from: 'user' });
+    await terminal.flush?.();
+    return exitCodes.ok;
+  } catch (error) {
+    if (error instanceof CommanderError && error.exitCode === 0) return exitCodes.ok;
+    const failure = terminal.signal.aborted
+      ? failureOf(new InterruptedError(), translate)
+      : (parserFailure(error) ?? failureOf(error, translate));
+    report(program.name(), failure, terminal, argv.includes('--json'));
+    return failure.exitCode;
+  }
+}
+
+/** The failure of the command-line parser, which says what it expected. */
+function parserFailure(error: unknown): Failure | undefined {
+  if (!(error instanceof CommanderError)) return undefined;
+  const message =
+    error.code === 'commander.help' ? 'a command is missing; see above' : error.message.replace(/^error: /, '');
+  // A suggestion is on a line of its own.
+  return { exitCode: exitCodes.usage, code: 'usage', message: message.replaceAll('\n', ' ') };
+}
+
+function report(name: string, failure: Failure, terminal: Terminal, json: boolean): void {
+  if (json) {
+    terminal.report(`${jsonLine({ error: problemOf(failure) })}\n`);
+    return;
+  }
+  const { message, remedy } = failure;
+  const head = createStyle(terminal, terminal.isTerminal).bad(`${name}:`);
+  terminal.report(`${head} ${printable(message)}\n${remedy === undefined ? '' : `${printable(remedy)}\n`}`);
+}

@@ -1,0 +1,71 @@
+import type { Readable, Writable } from 'node:stream';
+import { isCancel, PasswordPrompt, TextPrompt } from '@clack/core';
+import { UsageError } from './errors.ts';
+import type { Terminal } from './terminal.ts';
+
+/** Streams of a terminal where a person types. */
+interface Keyboard {
+  readonly input: Readable;
+  readonly output: Writable;
+}
+
+/** How a prompt ends early. */
+export interface Interruption {
+  readonly signal: AbortSignal;
+  /** Called for Ctrl-C. While a terminal is read key by key, Ctrl-C is a key and no signal. */
+  readonly interrupt: () => void;
+}
+
+/** One line from a terminal, without an echo: not even its length shows. @throws the reason of the signal */
+export async function askHidden(question: string, keyboard: Keyboard, interruption: Interruption): Promise<string> {
+  const { signal } = interruption;
+  const prompt = new PasswordPrompt({ ...keyboard, signal, mask: '', render: () => question });
+  return await answerTo(prompt, interruption);
+}
+
+/** One line from a terminal, shown as it is typed. @throws the reason of the signal */
+export async function askShown(question: string, keyboard: Keyboard, interruption: Interruption): Promise<string> {
+  const prompt = new TextPrompt({
+    ...keyboard,
+    signal: interruption.signal,
+    render() {
+      return `${question}${this.state === 'active' ? this.userInputWithCursor : this.userInput}`;
+    },
+  });
+  return await answerTo(prompt, interruption);
+}
+
+async function answerTo(
+  prompt: { prompt(): Promise<string | symbol | undefined> },
+  { signal, interrupt }: Interruption,
+): Promise<string> {
+  const answer = await prompt.prompt();
+  if (isCancel(answer)) interrupt();
+  signal.throwIfAborted();
+  return typeof answer === 'string' ? answer : '';
+}
+
+/**
+ * A secret typed by a person. Works also while standard input is data, on the terminal that controls the process.
+ * @param remedy what to do without a terminal
+ * @throws UsageError without a terminal
+ */
+export async function askSecret(terminal: Terminal, question: string, remedy: string): Promise<string> {
+  const ask = terminal.ask ?? terminal.askAside;
+  if (!ask) throw new UsageError(`there is no terminal to ask on: ${question.replace(/:\s*$/, '')}`, { remedy });
+  return await ask(question);
+}
+
+/** A new secret, typed twice. @throws UsageError without a terminal, or when the two differ */
+export async function askNewSecret(terminal: Terminal, what: string, remedy: string): Promise<string> {
+  const secret = await askSecret(terminal, `${what}: `, remedy);
+  if (secret !== '' && (await askSecret(terminal, `${what}, again: `, remedy)) !== secret) {
+    throw new UsageError('the two were not the same', { remedy: 'Run the command again.' });
+  }
+  return secret;
+}
+
+/** Whether a person typed `expected`, spaces around it aside. `undefined`: there is no terminal to ask on. */
+export async function confirm(terminal: Terminal, question: string, expected: string): Promise<boolean | undefined> {
+  return terminal.askShown && (await terminal.askShown(question)).trim() === expected;
+}

@@ -1,0 +1,60 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { grammarOf } from '../../../lib/terminal/completion/grammar.ts';
+import { exitCodes, retirementExitCodes } from '../../../lib/terminal/exit-codes.ts';
+import { client, ops } from '../../helpers/command-lines.ts';
+
+const root = join(import.meta.dirname, '../../..');
+const page = readFileSync(join(root, 'docs/client.md'), 'utf8');
+
+describe.each([client, ops])('$name', ({ name, program, run }) => {
+  test.each([
+    ['a command', name === 'data-out' ? ['lst'] : ['audt'], name === 'data-out' ? 'list' : 'audit'],
+    [
+      'a command below one',
+      name === 'data-out' ? ['keys', 'shw'] : ['archive', 'ad'],
+      name === 'data-out' ? 'show' : 'add',
+    ],
+    ['an option', ['completion', '--qiet', 'bash'], '--quiet'],
+  ])('suggests %s on the same line', async (_what, argv, meant) => {
+    const { exitCode, stderr } = await run(argv);
+    expect(stderr).toMatch(new RegExp(`^${name}: unknown .* \\(Did you mean ${meant}\\?\\)\n$`));
+    expect(exitCode).toBe(2);
+  });
+
+  test('tells wrong usage to a program by the same code', async () => {
+    const { exitCode, stdout, stderr } = await run(['--json', 'no-such-command']);
+    expect(JSON.parse(stderr)).toEqual({ error: { code: 'usage', message: "unknown command 'no-such-command'" } });
+    expect({ exitCode, stdout }).toEqual({ exitCode: 2, stdout: '' });
+  });
+
+  test('has an example in the help of every command', async () => {
+    const leaves = grammarOf(program()).filter(({ path, commands }) => path.length > 0 && commands.length === 0);
+    expect(leaves.length).toBeGreaterThan(10);
+    for (const { path } of leaves) {
+      const { stdout } = await run([...path, '--help']);
+      const [, examples = ''] = stdout.split(/^Examples?:$/m);
+      expect(examples, path.join(' ')).toContain(`${name} ${path.join(' ')}`);
+    }
+  });
+
+  test('tells every exit code in its help', async () => {
+    const { stdout } = await run(['--help']);
+    for (const code of Object.values(exitCodes)) expect(stdout).toMatch(new RegExp(`(^|\\s{2})${code} [a-z]`, 'm'));
+  });
+
+  test('takes --quiet', async () => {
+    expect((await run(['completion', 'bash', '--quiet'])).exitCode).toBe(0);
+  });
+});
+
+test('the page has every exit code, once', () => {
+  const rows = [...page.matchAll(/^\| (\d+) \|/gm)].map(([, code]) => Number(code));
+  expect(rows).toEqual(Object.values(exitCodes));
+});
+
+test('a finer code of a retirement begins with a class of the one table', () => {
+  const classes = new Set<number>(Object.values(exitCodes));
+  for (const code of Object.values(retirementExitCodes)) expect(classes).toContain(Math.floor(code / 10));
+});
