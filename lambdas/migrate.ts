@@ -11,9 +11,9 @@ import dataOut from '../lib/stores/rds/migrations/0003-data-out.sql';
 import auditIndexes from '../lib/stores/rds/migrations/0004-audit-indexes.sql';
 import archiveLocation from '../lib/stores/rds/migrations/0005-archive-location.sql';
 import { secretsManagerClient } from '../lib/stores/secrets/client.ts';
-import { required } from './shared/environment.ts';
+import { settled, workingMs } from './shared/deployment.ts';
 import { logger } from './shared/observability.ts';
-import { settled, workingMs } from './shared/settled.ts';
+import { required } from './shared/runtime.ts';
 
 /** Imported one by one, so that the bundle holds their text and a changed file makes another function version. */
 const migrations = [

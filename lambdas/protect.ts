@@ -3,9 +3,9 @@ import { RDSClient } from '@aws-sdk/client-rds';
 import type { Context } from 'aws-lambda';
 import { environment } from '../lib/contract/environment.ts';
 import { protectStorage } from '../lib/stores/protection.ts';
-import { required } from './shared/environment.ts';
+import { settled } from './shared/deployment.ts';
 import { logger } from './shared/observability.ts';
-import { settled } from './shared/settled.ts';
+import { required } from './shared/runtime.ts';
 
 const requestHandler = { connectionTimeout: 3000, requestTimeout: 10_000, throwOnRequestTimeout: true };
 const storage = {

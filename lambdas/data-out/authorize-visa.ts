@@ -1,17 +1,17 @@
+import { verifiedToken } from '../../lib/api/verified-token.ts';
 import { outboxPrefix } from '../../lib/contract/outbox-key.ts';
-import { verifiedToken } from '../../lib/direct/access.ts';
 import { InvalidRequestError, UnauthenticatedError } from '../../lib/errors.ts';
 import { headersOf } from '../../lib/http/api-gateway.ts';
 import { bearerToken } from '../../lib/http/authorization.ts';
 import { requestAuthorizer } from '../shared/authorizer.ts';
-import { deployedVisaRules } from '../shared/visa-rules.ts';
+import { deployedVisaRules } from '../shared/wiring.ts';
 
 const rules = deployedVisaRules();
 
 /**
- * Request authorizer of direct access: whether the token is a visa or passport in force. It decides about no dataset: the
- * functions behind it do, by the same token. It is here because only API Gateway itself can send `WWW-Authenticate`; of a
- * function's reply it renames that header.
+ * Request authorizer of direct access: whether the token is a visa or passport in force. It does not decide about datasets:
+ * the functions behind it do, by the same token. Only API Gateway itself can send `WWW-Authenticate`, which takes an
+ * authorizer: in a function's reply it renames that header.
  */
 export const handler = requestAuthorizer(['*'], async (event) => {
   const { subject } = await verifiedToken(theToken(headersOf(event)), rules);

@@ -1,13 +1,16 @@
+import { MetricUnit } from '@aws-lambda-powertools/metrics';
+import type { SQSRecord } from 'aws-lambda';
 import { environment } from '../../lib/contract/environment.ts';
+import { metrics as names } from '../../lib/contract/metrics.ts';
+import { type ConsumeDependencies, consumeExportRequest } from '../../lib/export/consume.ts';
 import { RdsCatalogue } from '../../lib/stores/rds/catalogue.ts';
 import { RdsExportLog } from '../../lib/stores/rds/export-log.ts';
 import { sqsClient } from '../../lib/stores/sqs/client.ts';
 import { SqsFileExports } from '../../lib/stores/sqs/file-exports.ts';
-import { consumeRecord } from '../shared/consume-record.ts';
-import { database } from '../shared/database.ts';
-import { required } from '../shared/environment.ts';
-import { queueHandler } from '../shared/queue.ts';
-import { deployedVisaRules } from '../shared/visa-rules.ts';
+import { logger, metrics } from '../shared/observability.ts';
+import { queueHandler, receivedMessage, reportRejection } from '../shared/queue.ts';
+import { required } from '../shared/runtime.ts';
+import { database, deployedVisaRules } from '../shared/wiring.ts';
 
 const sqs = sqsClient();
 const data = database();
@@ -21,6 +24,24 @@ export const handler = queueHandler({
     catalogue: new RdsCatalogue(data),
     fileExports: new SqsFileExports({ client: sqs, queueUrl: required(environment.fileExportsQueueUrl) }),
     log: new RdsExportLog(data),
-    verify: deployedVisaRules().verify,
+    rules: deployedVisaRules(),
   }),
 });
+
+/** Handles one record of `export-requests`: carried out or rejected, and reported. A throw brings the message back. */
+export function consumeRecord(dependencies: ConsumeDependencies): (record: SQSRecord) => Promise<void> {
+  return async (record) => {
+    const strings = Object.entries(record.messageAttributes).map(([name, value]) => [name, value.stringValue]);
+    const result = await consumeExportRequest(
+      { ...receivedMessage(record), attributes: Object.fromEntries(strings) },
+      dependencies,
+    );
+    if (result.outcome === 'rejected') {
+      reportRejection(result);
+      return;
+    }
+    const { requestId, datasetId, files } = result;
+    metrics.addMetric(names.exportAccepted, MetricUnit.Count, 1);
+    logger.info('export accepted', { requestId, datasetId, files });
+  };
+}

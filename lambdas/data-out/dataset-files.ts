@@ -1,9 +1,9 @@
 import { type DatasetListing, listDatasetFiles } from '../../lib/api/direct/list-dataset-files.ts';
 import { directChallenge } from '../../lib/contract/challenges.ts';
-import { directAccess } from '../shared/direct-access.ts';
+import { streamedHandler } from '../shared/http.ts';
 import { logger } from '../shared/observability.ts';
-import { keepMemorySmall } from '../shared/small-memory.ts';
-import { streamedHandler } from '../shared/stream-reply.ts';
+import { keepMemorySmall } from '../shared/runtime.ts';
+import { directAccess } from '../shared/wiring.ts';
 
 keepMemorySmall();
 

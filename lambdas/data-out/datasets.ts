@@ -2,8 +2,8 @@ import type { APIGatewayProxyEvent, APIGatewayProxyResult } from 'aws-lambda';
 import { listDatasets } from '../../lib/api/direct/list-datasets.ts';
 import { directChallenge } from '../../lib/contract/challenges.ts';
 import { resultOf } from '../../lib/http/api-gateway.ts';
-import { directAccess } from '../shared/direct-access.ts';
 import { answer } from '../shared/http.ts';
+import { directAccess } from '../shared/wiring.ts';
 
 const endpoint = directAccess();
 

@@ -7,10 +7,8 @@ import { describeFile } from '../../lib/direct/description.ts';
 import { ArchiveDamagedError, DataOutError, ForbiddenError, TemporarilyUnavailableError } from '../../lib/errors.ts';
 import { RdsDirectCatalogue } from '../../lib/stores/rds/direct-catalogue.ts';
 import { s3Client } from '../../lib/stores/s3/client.ts';
-import { deployedArchive } from '../shared/archive.ts';
-import { promptDatabase } from '../shared/database.ts';
-import { describeError } from '../shared/describe-error.ts';
-import { logger } from '../shared/observability.ts';
+import { describeError, logger } from '../shared/observability.ts';
+import { deployedArchive, promptDatabase } from '../shared/wiring.ts';
 
 const dependencies = { catalogue: new RdsDirectCatalogue(promptDatabase()), ...deployedArchive(s3Client()) };
 

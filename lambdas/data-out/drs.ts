@@ -1,7 +1,9 @@
 import type { APIGatewayProxyEvent, APIGatewayProxyResult } from 'aws-lambda';
 import { objectAuthorizations } from '../../lib/api/drs/authorizations.ts';
+import { describeObject } from '../../lib/api/drs/describe-object.ts';
 import { drsErrorReply } from '../../lib/api/drs/error.ts';
-import { type DrsAccess, describeObject, giveAccessUrl } from '../../lib/api/drs/objects.ts';
+import { giveAccessUrl } from '../../lib/api/drs/give-access-url.ts';
+import type { DrsAccess } from '../../lib/api/drs/granted-object.ts';
 import { drsServiceInfo } from '../../lib/api/drs/service-info.ts';
 import { directChallenge } from '../../lib/contract/challenges.ts';
 import { environment } from '../../lib/contract/environment.ts';
@@ -11,11 +13,10 @@ import type { HttpReply } from '../../lib/http/reply.ts';
 import type { HttpRequest } from '../../lib/http/request.ts';
 import { lambdaClient } from '../../lib/stores/lambda/client.ts';
 import { LambdaFileDescriptions } from '../../lib/stores/lambda/file-descriptions.ts';
-import { directAccess } from '../shared/direct-access.ts';
-import { required } from '../shared/environment.ts';
 import { answer } from '../shared/http.ts';
 import { logger } from '../shared/observability.ts';
-import { serviceInfo } from '../shared/service-info.ts';
+import { required } from '../shared/runtime.ts';
+import { directAccess, serviceInfo } from '../shared/wiring.ts';
 
 const endpoint = {
   ...directAccess(),

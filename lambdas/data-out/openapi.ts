@@ -1,4 +1,4 @@
-import { openApiHandler } from '../shared/openapi.ts';
+import { openApiHandler } from '../shared/http.ts';
 
 /** `GET /openapi.json` of the data-out API. */
 export const handler = openApiHandler();

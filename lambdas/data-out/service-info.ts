@@ -1,11 +1,11 @@
 import type { APIGatewayProxyEvent, APIGatewayProxyResult } from 'aws-lambda';
 import { serviceInfoReply } from '../../lib/api/direct/service-info.ts';
 import { resultOf } from '../../lib/http/api-gateway.ts';
-import { serviceInfo } from '../shared/service-info.ts';
+import { serviceInfo } from '../shared/wiring.ts';
 
 const info = serviceInfo();
 
-/** `GET /service-info` of the data-out API: GA4GH service-info, for everybody. */
+/** `GET /service-info` of the data-out API: GA4GH service-info, without credentials. */
 export async function handler(event: APIGatewayProxyEvent): Promise<APIGatewayProxyResult> {
   return resultOf(serviceInfoReply(event.requestContext.requestId, info));
 }

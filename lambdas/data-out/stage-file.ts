@@ -1,15 +1,18 @@
+import { MetricUnit } from '@aws-lambda-powertools/metrics';
+import type { Context, SQSRecord } from 'aws-lambda';
 import { environment } from '../../lib/contract/environment.ts';
+import { metrics as names } from '../../lib/contract/metrics.ts';
+import { ArchiveDamagedError } from '../../lib/errors.ts';
+import { type StageDependencies, type StageOutcome, stageFile } from '../../lib/export/stage.ts';
 import { RdsCatalogue } from '../../lib/stores/rds/catalogue.ts';
 import { RdsExportLog } from '../../lib/stores/rds/export-log.ts';
 import { s3Client } from '../../lib/stores/s3/client.ts';
 import { S3OutboxWriter } from '../../lib/stores/s3/outbox-writer.ts';
 import { sqsClient } from '../../lib/stores/sqs/client.ts';
-import { deployedArchive } from '../shared/archive.ts';
-import { database } from '../shared/database.ts';
-import { visaDenyList } from '../shared/deny-list.ts';
-import { required } from '../shared/environment.ts';
-import { queueHandler } from '../shared/queue.ts';
-import { stageRecord } from '../shared/stage-record.ts';
+import { logger, metrics } from '../shared/observability.ts';
+import { queueHandler, receiveCount, receivedMessage, reportRejection } from '../shared/queue.ts';
+import { required } from '../shared/runtime.ts';
+import { database, deployedArchive, visaDenyList } from '../shared/wiring.ts';
 
 const client = s3Client();
 const { archiveBuckets, archive, archiveKeys } = deployedArchive(client);
@@ -31,3 +34,32 @@ export const handler = queueHandler({
     now: () => new Date(),
   }),
 });
+
+/** Handles one record of `file-exports`: staged or rejected, and reported. A throw brings the message back. */
+export function stageRecord(dependencies: StageDependencies): (record: SQSRecord, context: Context) => Promise<void> {
+  return async (record, context) => {
+    const delivery = {
+      redelivered: receiveCount(record) > 1,
+      remainingMs: () => context.getRemainingTimeInMillis(),
+    };
+    try {
+      report(await stageFile(receivedMessage(record), dependencies, delivery));
+    } catch (error) {
+      if (error instanceof ArchiveDamagedError) metrics.addMetric(names.archiveDamaged, MetricUnit.Count, 1);
+      throw error;
+    }
+  };
+}
+
+function report(result: StageOutcome): void {
+  const { requestId, fileId, outcome } = result;
+  if (outcome === 'rejected') {
+    reportRejection(result);
+    return;
+  }
+  if (outcome === 'staged') {
+    metrics.addMetric(names.fileStaged, MetricUnit.Count, 1);
+    metrics.addMetric(names.bytesStaged, MetricUnit.Bytes, result.bytes);
+  }
+  logger.info(outcome, { requestId, fileId, ...('bytes' in result && { bytes: result.bytes }) });
+}

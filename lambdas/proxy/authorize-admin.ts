@@ -1,10 +1,10 @@
-import { authenticateAdministrator } from '../../lib/api/export/administrator.ts';
+import { authenticateAdministrator } from '../../lib/api/export/authenticate-administrator.ts';
 import { environment } from '../../lib/contract/environment.ts';
 import { headersOf } from '../../lib/http/api-gateway.ts';
 import { SecretAdministrators } from '../../lib/stores/secrets/administrators.ts';
 import { secretsManagerClient } from '../../lib/stores/secrets/client.ts';
 import { requestAuthorizer } from '../shared/authorizer.ts';
-import { required } from '../shared/environment.ts';
+import { required } from '../shared/runtime.ts';
 
 const administrators = new SecretAdministrators({
   client: secretsManagerClient(),

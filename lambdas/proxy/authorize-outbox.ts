@@ -1,8 +1,13 @@
-import { admitToOutbox } from '../../lib/api/outbox/recipients.ts';
+import { admitToOutbox, type OutboxAccess } from '../../lib/api/outbox/admit-to-outbox.ts';
+import { ArchiveCredentials } from '../../lib/api/outbox/archive-credentials.ts';
+import { archiveCredentialsPolicies } from '../../lib/contract/archive-credentials.ts';
+import { environment } from '../../lib/contract/environment.ts';
 import { InvalidRequestError } from '../../lib/errors.ts';
 import { headersOf } from '../../lib/http/api-gateway.ts';
+import { RdsArchiveUsers } from '../../lib/stores/rds/archive-users.ts';
 import { requestAuthorizer } from '../shared/authorizer.ts';
-import { outboxAccess } from '../shared/outbox-access.ts';
+import { required } from '../shared/runtime.ts';
+import { deployedVisaRules, promptDatabase } from '../shared/wiring.ts';
 
 const access = outboxAccess();
 
@@ -21,3 +26,16 @@ export const handler = requestAuthorizer(['GET/files', 'GET/stream/*', 'HEAD/str
     return { principalId: 'unverified' };
   }
 });
+
+function outboxAccess(): OutboxAccess {
+  const value = required(environment.archiveCredentials);
+  const policy = archiveCredentialsPolicies.find((name) => name === value);
+  if (!policy) {
+    throw new Error(
+      `environment variable ${environment.archiveCredentials} is not one of ${archiveCredentialsPolicies}`,
+    );
+  }
+  const users = new RdsArchiveUsers(promptDatabase());
+  const archiveCredentials = new ArchiveCredentials({ users, policy, clock: () => new Date() });
+  return { rules: deployedVisaRules(), archiveCredentials };
+}

@@ -8,9 +8,9 @@ import { metrics as names } from '../../lib/contract/metrics.ts';
 import { resultOf } from '../../lib/http/api-gateway.ts';
 import { sqsClient } from '../../lib/stores/sqs/client.ts';
 import { SqsExportRequests } from '../../lib/stores/sqs/export-requests.ts';
-import { required } from '../shared/environment.ts';
 import { answer } from '../shared/http.ts';
 import { logger, metrics } from '../shared/observability.ts';
+import { required } from '../shared/runtime.ts';
 
 const endpoint = {
   archiveKind: required(environment.archiveKind),

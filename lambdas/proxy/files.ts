@@ -3,11 +3,10 @@ import { proxyChallenge } from '../../lib/contract/challenges.ts';
 import { environment } from '../../lib/contract/environment.ts';
 import { s3Client } from '../../lib/stores/s3/client.ts';
 import { S3OutboxReader } from '../../lib/stores/s3/outbox-reader.ts';
-import { required, requiredNumber } from '../shared/environment.ts';
+import { streamedHandler } from '../shared/http.ts';
 import { logger } from '../shared/observability.ts';
-import { keepMemorySmall } from '../shared/small-memory.ts';
-import { streamedHandler } from '../shared/stream-reply.ts';
-import { deployedVisaRules } from '../shared/visa-rules.ts';
+import { keepMemorySmall, required, requiredNumber } from '../shared/runtime.ts';
+import { deployedVisaRules } from '../shared/wiring.ts';
 
 keepMemorySmall();
 

@@ -1,4 +1,4 @@
-import { openApiHandler } from '../shared/openapi.ts';
+import { openApiHandler } from '../shared/http.ts';
 
 /** `GET /openapi.json` of the proxy. */
 export const handler = openApiHandler();

@@ -1,14 +1,14 @@
 import type { APIGatewayProxyEvent, APIGatewayProxyResult } from 'aws-lambda';
-import { type FileAccess, streamFile } from '../../lib/api/outbox/grant-download.ts';
+import { type FileAccess, grantDownload } from '../../lib/api/outbox/grant-download.ts';
 import { proxyChallenge } from '../../lib/contract/challenges.ts';
 import { environment } from '../../lib/contract/environment.ts';
 import { resultOf } from '../../lib/http/api-gateway.ts';
 import { s3Client } from '../../lib/stores/s3/client.ts';
 import { S3OutboxReader } from '../../lib/stores/s3/outbox-reader.ts';
-import { required, requiredNumber } from '../shared/environment.ts';
 import { answer } from '../shared/http.ts';
 import { logger } from '../shared/observability.ts';
-import { deployedVisaRules } from '../shared/visa-rules.ts';
+import { required, requiredNumber } from '../shared/runtime.ts';
+import { deployedVisaRules } from '../shared/wiring.ts';
 
 const endpoint = {
   rules: deployedVisaRules(),
@@ -20,7 +20,7 @@ const endpoint = {
   served: (access: FileAccess) => logger.info('stream granted', { ...access }),
 };
 
-/** `GET|HEAD /stream/{file}`: where S3 serves the file, or how large it is. No byte of it passes through here. */
+/** `GET|HEAD /stream/{file}`: the URL at which S3 serves the file, or its size. No byte of it passes through here. */
 export async function handler(event: APIGatewayProxyEvent): Promise<APIGatewayProxyResult> {
-  return resultOf(await answer(event, proxyChallenge, (request) => streamFile(request, endpoint)));
+  return resultOf(await answer(event, proxyChallenge, (request) => grantDownload(request, endpoint)));
 }

@@ -1,21 +1,20 @@
 import type { APIGatewayAuthorizerResult, APIGatewayRequestAuthorizerEvent } from 'aws-lambda';
 import type { AuthorizerContext } from '../../lib/contract/authorizer-context.ts';
 import { UnauthenticatedError } from '../../lib/errors.ts';
-import { describeError } from './describe-error.ts';
-import { logger } from './observability.ts';
+import { describeError, logger } from './observability.ts';
 
-/** A caller who is let through to the function. */
+/** A caller who may go on to the function. */
 export interface Admission {
-  /** Names the caller in the access log; no secret. */
+  /** The caller's name in the access log; no secret. */
   readonly principalId: string;
   /** What the function may know of the caller. */
   readonly context?: AuthorizerContext;
 }
 
 /**
- * The handler of a request authorizer. What API Gateway makes of the outcome: `Allow` goes on to the function; `Deny` is the
- * gateway response `ACCESS_DENIED`, here a 401 with the real `WWW-Authenticate` and the reason in `context.detail`; an error
- * is a 503. The error `Unauthorized`, which would be a 401 too, cannot carry a reason.
+ * The handler of a request authorizer. API Gateway passes an `Allow` on to the function. It answers a `Deny` with the gateway
+ * response `ACCESS_DENIED`, here a 401 with the real `WWW-Authenticate` and the reason in `context.detail`, and an error with
+ * a 503. The error `Unauthorized` would also be a 401, but cannot carry a reason.
  *
  * @param resources what the caller may then invoke, below `<api>/<stage>/`: `GET/files`
  */
@@ -51,8 +50,8 @@ function arnsOf(methodArn: string, resources: readonly string[]): string[] {
 }
 
 /**
- * A gateway response puts variables into its JSON as they are. No sentence of this service needs escaping; one that did would
- * be left out rather than break the document.
+ * A gateway response puts variables into its JSON as they are. A sentence that needs escaping is left out rather than break the
+ * document; this service has none.
  */
 function plain(sentence: string): string {
   return /^[\x20-\x7e]*$/.test(sentence) && !/["\\]/.test(sentence) ? sentence : 'the credentials were refused';

@@ -1,16 +1,26 @@
-import type { APIGatewayProxyEvent } from 'aws-lambda';
+import { finished, type Writable } from 'node:stream';
+import type { APIGatewayProxyEvent, APIGatewayProxyResult } from 'aws-lambda';
+import { type OpenApiDocument, openApiReply } from '../../lib/api/openapi.ts';
+import { openApiFile } from '../../lib/contract/environment.ts';
 import { UnauthenticatedError } from '../../lib/errors.ts';
-import { requestOf } from '../../lib/http/api-gateway.ts';
+import { requestOf, resultOf } from '../../lib/http/api-gateway.ts';
+import { baseUrlOf } from '../../lib/http/base-url.ts';
 import { problemOf, problemReply } from '../../lib/http/problem.ts';
 import type { HttpReply, ReplyBody } from '../../lib/http/reply.ts';
 import type { HttpRequest } from '../../lib/http/request.ts';
-import { describeError } from './describe-error.ts';
-import { logger } from './observability.ts';
-import { reportDamage } from './report-damage.ts';
+import { describeError, logger, reportDamage } from './observability.ts';
+import { bundledJson } from './runtime.ts';
+
+/** Milliseconds that are kept for the log line of a reply that took too long. */
+const cleanUpMs = 2000;
+/** Below this, giving memory back costs more than it is worth. */
+const releasedFromBytes = 4096;
 
 /**
  * Run the logic of an endpoint: its reply, or the problem that its error is for the caller. Logs the outcome by request
  * id, never the event: its headers and body hold credentials.
+ *
+ * @param challenge `WWW-Authenticate` of a 401
  */
 export async function answer<Body extends ReplyBody>(
   event: APIGatewayProxyEvent,
@@ -25,7 +35,7 @@ export async function answer<Body extends ReplyBody>(
     return reply;
   } catch (error) {
     const { status, code } = problemOf(error, requestId);
-    // Why credentials were refused is what operators are asked; the text of this error names rules, never values.
+    // Callers ask operators why their credentials were refused. The text of this error names rules, never values.
     const detail = error instanceof UnauthenticatedError && { detail: error.message };
     if (status < 500) logger.info('refused', { requestId, status, code, ...detail });
     else logger.error('failed', { requestId, status, code, ...describeError(error) });
@@ -33,4 +43,97 @@ export async function answer<Body extends ReplyBody>(
     const reply = problemReply(error, requestId, challenge);
     return request.method === 'HEAD' ? { ...reply, body: '' } : reply;
   }
+}
+
+/** The handler of `GET /openapi.json`, which takes no credentials. */
+export function openApiHandler(): (event: APIGatewayProxyEvent) => Promise<APIGatewayProxyResult> {
+  const document = bundledJson(openApiFile) as OpenApiDocument;
+  return async (event) => resultOf(openApiReply(event.requestContext.requestId, document, baseUrlOf(event)));
+}
+
+/** What an endpoint may know of its invocation, beside the request. */
+export interface Invocation {
+  /** The route, with the names of its variable segments: `/files/{fileId}`. */
+  readonly resource: string;
+  /** Milliseconds until the invocation ends. */
+  readonly remainingMs: () => number;
+}
+
+/**
+ * The handler of an endpoint whose reply goes out piece by piece. Neither the size limit of a buffered reply nor memory bounds
+ * it.
+ *
+ * @param challenge `WWW-Authenticate` of a 401
+ */
+export function streamedHandler(
+  challenge: string,
+  endpoint: (request: HttpRequest, invocation: Invocation) => Promise<HttpReply<ReplyBody>>,
+) {
+  return awslambda.streamifyResponse<APIGatewayProxyEvent>(async (event, responseStream, context) => {
+    const invocation = { resource: event.resource, remainingMs: () => context.getRemainingTimeInMillis() };
+    const { status, headers, body } = await answer(event, challenge, (request) => endpoint(request, invocation));
+    const stream = awslambda.HttpResponseStream.from(responseStream, { statusCode: status, headers });
+    try {
+      // Status and headers go out with the first write, and a body may be empty.
+      stream.write('');
+      await sendBody(body, stream, Math.max(0, invocation.remainingMs() - cleanUpMs));
+    } catch (error) {
+      logger.error('reply broke off', { requestId: event.requestContext.requestId, ...describeError(error) });
+      reportDamage(error);
+      throw new Error('the reply broke off');
+    }
+  });
+}
+
+/**
+ * Writes a body piece by piece. The next piece is asked for when the last one has left. Resolves when all has been sent.
+ *
+ * If the body fails, or the reader takes too long, this throws and leaves the stream as it is: Lambda's runtime then ends the
+ * reply with an error in its trailers, so that the client sees a broken reply, not one that ends early. A destroyed stream
+ * would look the same to the client, but the runtime leaves two rejections of it unhandled, and its process ends.
+ *
+ * @param patienceMs most milliseconds that sending may take. Default: no limit
+ * @throws what the body throws; the stream's error, when it breaks or is closed from the other side
+ */
+export async function sendBody(body: ReplyBody, stream: Writable, patienceMs?: number): Promise<void> {
+  const sent = Promise.withResolvers<void>();
+  sent.promise.catch(() => {});
+  let forget: (error: Error) => void = () => {};
+  const giveUp = (error: Error) => {
+    // A destroyed stream drops pending write callbacks.
+    forget(error);
+    sent.reject(error);
+  };
+  // Lambda's stream is an HTTP request, which also counts as readable. Its reply does not matter here.
+  finished(stream, { readable: false }, (error) => {
+    if (!error) sent.resolve();
+    giveUp(error ?? new Error('the reply was closed'));
+  });
+  const write = (piece: string | Uint8Array) =>
+    new Promise<void>((resolve, reject) => {
+      forget = reject;
+      // Lambda's stream takes the callback as the third argument.
+      stream.write(piece, 'utf8', (error) => (error ? reject(error) : resolve()));
+    });
+  const late = () => giveUp(new Error('the reply was not taken in time'));
+  const timer = patienceMs === undefined ? undefined : setTimeout(late, patienceMs);
+  try {
+    for await (const piece of typeof body === 'string' ? [body] : body) {
+      await write(piece);
+      if (typeof piece !== 'string') release(piece);
+    }
+    stream.end();
+    await sent.promise;
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/**
+ * Gives the memory of a piece back at once, if the buffer holds nothing else. The garbage collector would take as much
+ * processor time to find it as all the rest of a large reply takes.
+ */
+function release({ buffer, byteLength }: Uint8Array): void {
+  const isAlone = buffer instanceof ArrayBuffer && buffer.byteLength === byteLength;
+  if (isAlone && byteLength >= releasedFromBytes) buffer.transfer(0);
 }

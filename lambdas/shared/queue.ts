@@ -2,15 +2,18 @@ import { BatchProcessor, EventType, processPartialResponse } from '@aws-lambda-p
 import { MetricUnit } from '@aws-lambda-powertools/metrics';
 import { ChangeMessageVisibilityCommand, type SQSClient } from '@aws-sdk/client-sqs';
 import type { Context, SQSBatchResponse, SQSEvent, SQSRecord } from 'aws-lambda';
+import * as z from 'zod';
+import { exportRequestAttributes, exportRequestMessage, fileExportMessage } from '../../lib/contract/messages.ts';
 import { metrics as names } from '../../lib/contract/metrics.ts';
 import { DataOutError } from '../../lib/errors.ts';
-import type { ReceivedMessage } from '../../lib/export/received.ts';
-import { describeError } from './describe-error.ts';
-import { describeRecord } from './describe-record.ts';
-import { logger, metrics } from './observability.ts';
+import { parseJson, type ReceivedMessage } from '../../lib/export/received.ts';
+import { describeError, logger, metrics } from './observability.ts';
 
 /** Longest visibility timeout that SQS takes, in seconds (12 h). */
 const longestDelaySeconds = 43_200;
+
+const uuid = z.uuid();
+const anyMessage = z.union([exportRequestMessage, fileExportMessage]);
 
 export interface QueueHandlerOptions {
   readonly sqs: Pick<SQSClient, 'send'>;
@@ -18,7 +21,7 @@ export interface QueueHandlerOptions {
   readonly queueUrl: string;
   /** Comma-separated seconds before the 2nd, 3rd, … receive of a message that failed; the last one repeats. */
   readonly retryDelaysSeconds: string;
-  /** Resolves when the message is done with (carried out or rejected). A throw brings it back. */
+  /** Resolves when the message was carried out or rejected. A throw brings it back. */
   readonly handle: (record: SQSRecord, context: Context) => Promise<void>;
 }
 
@@ -44,9 +47,9 @@ export function queueHandler(options: QueueHandlerOptions): QueueHandler {
       };
       return await processPartialResponse(event, handle, processor, {
         context,
-        // One after the other: what a function holds in memory and in flight stays that of one message.
+        // One after the other: memory and calls in flight stay those of one message.
         processInParallel: false,
-        // A batch that failed as a whole is reported like any other: an error would be a second, louder report of it.
+        // An error would report a batch that failed as a whole a second time.
         throwOnFullBatchFailure: false,
       });
     } finally {
@@ -55,7 +58,7 @@ export function queueHandler(options: QueueHandlerOptions): QueueHandler {
   };
 }
 
-/** The message of a record, as the domain takes it. */
+/** A record as the export takes its message. */
 export function receivedMessage({ messageId, body, attributes }: SQSRecord): ReceivedMessage {
   return { messageId, body, sentAt: new Date(Number(attributes.SentTimestamp)) };
 }
@@ -101,7 +104,38 @@ async function putBack(
       }),
     );
   } catch (failure) {
-    // The message comes back all the same, only later: when the queue's own visibility timeout ends.
+    // The message still comes back, only later: when the queue's own visibility timeout ends.
     logger.warn('visibility timeout not changed', { messageId: record.messageId, ...describeError(failure) });
   }
+}
+
+/**
+ * The ids of a record, as fields of a log line. They are read from messages of the known form alone, because visas and keys
+ * stand beside them. The request id is the one in the audit trail.
+ */
+function describeRecord({ messageId, messageAttributes, body }: SQSRecord): Record<string, string> {
+  const named = uuid.safeParse(messageAttributes[exportRequestAttributes.requestId]?.stringValue).data;
+  const parsed = anyMessage.safeParse(parseJson(body)).data;
+  const inBody = parsed && 'requestId' in parsed ? parsed.requestId : undefined;
+  return {
+    requestId: named ?? inBody ?? messageId,
+    ...(parsed?.datasetId !== undefined && { datasetId: parsed.datasetId }),
+    ...(parsed?.fileId !== undefined && { fileId: parsed.fileId }),
+  };
+}
+
+/** A request that was rejected. */
+export interface Rejection {
+  readonly requestId: string;
+  readonly fileId?: string;
+  readonly reason: string;
+  /** For operators, beside the reason. Holds no token and no key. */
+  readonly detail: string;
+}
+
+/** Log line and metric of a rejected request; the audit row has been written by then. */
+export function reportRejection({ requestId, fileId, reason, detail }: Rejection): void {
+  // A metric of its own: its dimension must not spread to the other metrics of the invocation.
+  metrics.singleMetric().addDimension('reason', reason).addMetric(names.exportRejected, MetricUnit.Count, 1);
+  logger.warn('export rejected', { requestId, ...(fileId !== undefined && { fileId }), reason, detail });
 }

@@ -5,7 +5,7 @@ export interface OpenApiDocument {
   readonly servers: readonly { readonly url: string }[];
 }
 
-/** `GET /openapi.json`: the document with the address under which it was asked for, so that tools call that one. */
+/** `GET /openapi.json`: the document with the address that the caller used, so that tools call that one. */
 export function openApiReply(requestId: string, document: OpenApiDocument, baseUrl: string): HttpReply {
   return jsonReply(requestId, { ...document, servers: [{ url: baseUrl }] });
 }

@@ -5,21 +5,22 @@ import { deriveScrypt, parseScryptHash, scryptCost } from '../contract/password-
 /** bcrypt as the central archive and common libraries write it; a cost above 13 would take seconds of a function. */
 const bcrypt = /^\$2[aby]\$(?:0[4-9]|1[0-3])\$[./A-Za-z0-9]{53}$/;
 
-/** bcrypt takes no more of a password; whatever stands behind them would fit as well. */
+/** bcrypt ignores the bytes of a password after these, so any ending would fit. */
 const bcryptBytes = 72;
 
-/** Stands for users that do not exist: the same work as for a stored hash, no password fits. */
-const nobody = { ...scryptCost, salt: new Uint8Array(16) };
+/** The hash of users that do not exist: it takes the work of a stored one, and no password fits. */
+const unknownUser = { ...scryptCost, salt: new Uint8Array(16) };
 
 /**
- * Whether the password belongs to the stored hash (scrypt in PHC form, or bcrypt). Comparing takes the same time
- * wherever the two differ; a password over 72 bytes (UTF-8) fits no bcrypt hash. Without a stored hash (unknown user) it takes the time of a new one and is false.
+ * Whether the password belongs to the stored hash (scrypt in PHC form, or bcrypt). Comparing takes the
+ * same time wherever the two differ. A password over 72 bytes (UTF-8) fits no bcrypt hash. Without a stored hash (unknown
+ * user) the result is false, after the time that a new hash takes.
  * @throws Error when the stored hash has another form or a cost out of bounds: an operator's mistake, never a fallback to
  * comparing plain text.
  */
 export async function verifyPassword(password: string, stored: string | undefined): Promise<boolean> {
   if (stored === undefined) {
-    await deriveScrypt(password, nobody, 32);
+    await deriveScrypt(password, unknownUser, 32);
     return false;
   }
   if (bcrypt.test(stored)) return (await compare(password, stored)) && Buffer.byteLength(password) <= bcryptBytes;

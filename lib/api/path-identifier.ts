@@ -3,13 +3,13 @@ import { accessRefused } from '../direct/access-refused.ts';
 import type { HttpRequest } from '../http/request.ts';
 
 /**
- * The identifier in a variable segment of the route, decoded once. What the front door has decoded already, or what is no
- * percent-encoding, stays as it is.
+ * The identifier in a variable segment of the route, decoded once. A segment that the front door has decoded already, or that
+ * is no percent-encoding, stays as it is.
  *
  * An id that no catalogue can hold is refused before the database is asked, and so earlier than others. That tells the
- * caller nothing: the rule is public, and looks at the id alone.
+ * caller nothing: the rule is public, and depends on the id alone.
  *
- * @throws ForbiddenError as for one that is unknown, when no catalogue can hold it
+ * @throws ForbiddenError for an id that no catalogue can hold, the same as for an unknown one
  */
 export function pathIdentifier(request: HttpRequest, name: string): string {
   const id = decode(request.pathParameters.get(name) ?? '');

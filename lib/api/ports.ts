@@ -1,3 +1,5 @@
+import type { FileReference, SignedUrl } from '../archive/ports.ts';
+import type { FileDescription } from '../contract/describe-file.ts';
 import type { ExportRequestMessage } from '../contract/messages.ts';
 import type { Administrator, ArchiveUser } from '../contract/users.ts';
 
@@ -11,14 +13,43 @@ export interface ArchiveUsers {
   find(username: string): Promise<ArchiveUser | undefined>;
 }
 
+/** An accepted call to the export endpoint. */
+export interface ExportRequest {
+  /** UUID. */
+  readonly requestId: string;
+  /** Now: decides which of two exports of one file to one recipient stays. */
+  readonly requestedAt: Date;
+  readonly archiveKind: string;
+  readonly message: ExportRequestMessage;
+}
+
 /** The queue `export-requests`. */
 export interface ExportRequests {
   /** Resolves only when the queue has taken the message. @throws TemporarilyUnavailableError when it has not. */
-  publish(request: {
-    readonly requestId: string;
-    /** Now: decides which of two exports of one file to one recipient stays. */
-    readonly requestedAt: Date;
-    readonly archiveKind: string;
-    readonly message: ExportRequestMessage;
-  }): Promise<void>;
+  publish(request: ExportRequest): Promise<void>;
+}
+
+/** A staged container as the listing shows it. */
+export interface StagedFile {
+  readonly name: string;
+  readonly size: number;
+  readonly lastModified: Date;
+}
+
+/** Read access to one recipient's part of the outbox. */
+export interface OutboxReader {
+  /** Staged containers in name order, one S3 page (≤ 1,000) at a time. */
+  list(prefix: string): AsyncIterable<readonly StagedFile[]>;
+  find(prefix: string, name: string): Promise<(StagedFile & { readonly etag: string }) | undefined>;
+  presign(prefix: string, name: string): Promise<SignedUrl>;
+}
+
+/** Facts about files that only their headers tell. Opening those takes the archive's keys. */
+export interface FileDescriptions {
+  /**
+   * Describe a file that the caller may have. The release is checked once more.
+   *
+   * @throws ForbiddenError when its dataset was withdrawn meanwhile; ArchiveDamagedError, TemporarilyUnavailableError
+   */
+  describe(reference: FileReference): Promise<FileDescription>;
 }

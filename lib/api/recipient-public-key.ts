@@ -1,3 +1,15 @@
-/** The violation of a recipient's key that is refused. It names every form that `parsePublicKey` takes. */
+import { Crypt4ghError, parsePublicKey } from '../crypt4gh/index.ts';
+
+/** What a caller is told of a public key that cannot be used, after the name of its field. */
 export const unusablePublicKey =
-  'is not a usable X25519 public key; accepted: Crypt4GH PEM, its base64, base64 of 32 bytes, X25519 SPKI, ssh-ed25519';
+  'is not a usable X25519 public key: send Crypt4GH PEM, its base64, base64 of the 32 bytes, X25519 SPKI or ssh-ed25519';
+
+/** The raw public key in any accepted form; `undefined` when it has none of them, or is a point of low order. */
+export function usablePublicKey(text: string): Uint8Array | undefined {
+  try {
+    return parsePublicKey(text);
+  } catch (error) {
+    if (error instanceof Crypt4ghError) return undefined;
+    throw error;
+  }
+}

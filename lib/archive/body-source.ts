@@ -2,9 +2,9 @@ import { ArchiveDamagedError } from '../errors.ts';
 import type { Archive, ArchivedFile, BodyAddress, ContainerSource } from './ports.ts';
 
 /**
- * The file's body as the archive has it now: its ETag makes sure that everything read or copied later is of this one.
+ * The file's body as the archive has it now. Later reads and copies give its ETag, so they cannot take another body.
  *
- * @throws ArchiveDamagedError when it is not there, or not of the size that the catalogue says; ArchiveLocationUnknownError
+ * @throws ArchiveDamagedError when the body is missing or differs in size from the catalogue; ArchiveLocationUnknownError
  */
 export async function bodySource(
   file: BodyAddress & Pick<ArchivedFile, 'archiveFileSize'>,

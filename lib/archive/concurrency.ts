@@ -1,6 +1,6 @@
 /**
- * Run `task` for every item, at most `limit` at a time. After the first failure nothing new is started; what is in
- * flight is waited for, then that failure is thrown. So when this returns or throws, nothing runs any more.
+ * Run `task` for every item, at most `limit` at a time. After the first failure no task starts. Those in flight
+ * end, then that failure is thrown. So nothing runs any more when this returns or throws.
  */
 export async function forEachConcurrently<T>(
   items: Iterable<T>,

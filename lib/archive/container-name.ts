@@ -3,9 +3,9 @@ import { isDeviceName } from '../contract/file-name.ts';
 import { limits } from '../contract/limits.ts';
 
 const suffix = '.c4gh';
-/** Longest id part; a longer one is replaced by its hash, so that the base name keeps most of the 255 characters. */
+/** Longest id part. A hash replaces a longer one, so that the base name keeps most of the 255 characters. */
 const longestId = 128;
-/** Characters kept from the end of a base name that must be cut: the part with its extensions. */
+/** Characters that a base name keeps from its end when it is cut: they hold its extensions. */
 const keptEnding = 24;
 
 /**
@@ -15,9 +15,9 @@ const keptEnding = 24;
  * name), and no two ids share an id part. Ids of the form `EGAF…` appear as they are.
  *
  * @param fileId stable id of the file
- * @param submissionFilePath what the submitter called it: any text; only what follows the last `/` or `\` is used, and
- *   a final `.c4gh` of it is dropped. Characters outside the safe set become `_` (after NFC, so that an accented
- *   letter is one character however it was typed), as do dots at either end.
+ * @param submissionFilePath the submitter's path, which may be any text. Its last segment is used, without a final `.c4gh`.
+ *   Characters outside the safe set become `_` (after NFC, so that an accented letter is one character in both of its
+ *   encodings), as do dots at either end.
  */
 export function outboxFileName(fileId: string, submissionFilePath: string): string {
   const id = idPart(fileId);
@@ -28,9 +28,9 @@ export function outboxFileName(fileId: string, submissionFilePath: string): stri
 }
 
 /**
- * The id with every character but letters, digits and inner dots as `_` and the two hex digits of each UTF-8 byte; the
- * first character also where Windows would take the id for a device. It can be decoded, so two ids never meet; `__`, which
- * no encoded id contains, marks an id too long to be spelt out.
+ * The id with every character but letters, digits and inner dots as `_` and the two hex digits of each UTF-8 byte. The first
+ * character is also encoded where Windows would take the id for a device. The encoding can be reversed, so no two ids share
+ * one. `__`, which no encoded id contains, marks the hash of an id that is too long.
  */
 function idPart(fileId: string): string {
   const special = isDeviceName(fileId) ? /^.|[^A-Za-z0-9.]/gu : /^\.|[^A-Za-z0-9.]/gu;
@@ -41,10 +41,14 @@ function idPart(fileId: string): string {
   return `__${createHash('sha256').update(fileId).digest('hex')}`;
 }
 
-function baseName(path: string): string {
-  const segment = path.slice(Math.max(path.lastIndexOf('/'), path.lastIndexOf('\\')) + 1);
-  return segment
-    .replace(/\.c4gh$/i, '')
+/** The last segment of a submitter's path, without a final `.c4gh`. Untrusted text; may be empty. */
+export function submittedName(submissionFilePath: string): string {
+  const separator = Math.max(submissionFilePath.lastIndexOf('/'), submissionFilePath.lastIndexOf('\\'));
+  return submissionFilePath.slice(separator + 1).replace(/\.c4gh$/i, '');
+}
+
+function baseName(submissionFilePath: string): string {
+  return submittedName(submissionFilePath)
     .normalize('NFC')
     .replace(/[^A-Za-z0-9._-]/gu, '_')
     .replace(/^\.+|\.+$/g, (dots) => '_'.repeat(dots.length));

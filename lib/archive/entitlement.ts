@@ -2,11 +2,11 @@ import { identifier } from '../contract/messages.ts';
 import type { DatasetGrant } from '../visas/index.ts';
 import type { Catalogue, Wanted } from './ports.ts';
 
-/** A dataset that may be handed out, and what says so. */
+/** A dataset that the caller may have, and the grants that say so. */
 export interface Entitlement<Grant extends DatasetGrant = DatasetGrant> {
   /** Stable id, `EGAD…`. */
   readonly datasetId: string;
-  /** Every grant that names the dataset, by its id or an alias, in their order. The first counts: it is about the recipient. */
+  /** Every grant that names the dataset, by its id or an alias, in their order. The subject of the first is the recipient. */
   readonly grants: readonly [Grant, ...Grant[]];
 }
 
@@ -20,8 +20,8 @@ export interface Decision<Grant extends DatasetGrant = DatasetGrant> {
 }
 
 /**
- * The one decision behind every way out of the archive: which of the datasets that are wanted are granted by a verified
- * visa **and** released at this moment. The catalogue decides in one statement. Nothing is remembered between calls.
+ * The one decision behind every way out of the archive: which of the wanted datasets are granted by a verified visa **and**
+ * released at this moment. The catalogue decides in one statement. Nothing is remembered between calls.
  *
  * @param grants of visas that have been verified; their dataset ids may be stable ids or aliases
  * @param wanted absent: every dataset that is granted
@@ -32,7 +32,7 @@ export async function grantedAndReleased<Grant extends DatasetGrant>(
   grants: readonly Grant[],
   wanted?: Wanted,
 ): Promise<Decision<Grant>> {
-  // An id that no catalogue can hold names nothing, and the database would fail on it rather than answer.
+  // No catalogue can hold such an id, and the database would fail on it rather than answer.
   const usable = grants.filter(({ datasetId }) => identifier.safeParse(datasetId).success);
   const ids = usable.map(({ datasetId }) => datasetId);
   const { known, granted, entitled } = await catalogue.decide(ids, wanted);

@@ -10,7 +10,7 @@ type StoredHeader = Pick<ArchivedFile, 'fileId' | 'header'>;
  *
  * @param candidates archive keys to try, best match first
  * @param editList takes the place of the stored one, over the whole plaintext; `null`: none. Default: the stored one
- * @throws ArchiveDamagedError when no key opens the header, or it is not a header
+ * @throws ArchiveDamagedError when no key opens the header, or its bytes are no header
  */
 export function headerFor(
   file: StoredHeader,
@@ -47,11 +47,11 @@ export function storedEditList(
 }
 
 /**
- * What `use` gives with the first archive key that it does not fail with.
+ * The result of `use` with the first archive key that fits.
  *
  * @param candidates archive keys to try, best match first
  * @param use opens a stored header with the private key
- * @throws ArchiveDamagedError when every key fails with an error of the format; other errors of `use` pass
+ * @throws ArchiveDamagedError when every key fails with a Crypt4GH error. Other errors of `use` pass
  */
 export function withArchiveKey<T>(candidates: readonly ArchiveKey[], use: (privateKey: Uint8Array) => T): T {
   const failures = new Set<string>();

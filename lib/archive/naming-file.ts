@@ -1,6 +1,6 @@
 import { ArchiveDamagedError } from '../errors.ts';
 
-/** Runs `task`. Damage that it meets in the archive gets the file's name: bodies and headers know nothing of files. */
+/** Runs `task`. An ArchiveDamagedError of it then names the file: code that reads bodies and headers knows none. */
 export async function namingFile<T>(fileId: string, task: () => Promise<T>): Promise<T> {
   try {
     return await task();

@@ -1,3 +1,5 @@
+import type { ByteRange } from '../contract/byte-range.ts';
+
 const mebibyte = 1024 * 1024;
 
 /** S3's rules for multipart uploads, in bytes and parts. */
@@ -5,29 +7,27 @@ const smallestPart = 5 * mebibyte;
 const largestPart = 5 * 1024 * mebibyte;
 const mostParts = 10_000;
 
-/** Bodies up to this many bytes are read and sent in one PutObject. Above it S3 copies, and a range copy is allowed. */
+/** Bodies up to this many bytes are read and sent in one PutObject. Larger ones are copied by S3, which allows range copies. */
 export const largestSmallBody = 8 * mebibyte;
 
-/** Ranges of the body are copied in pieces of this many bytes, or more where 10,000 parts would not reach. */
+/** Bytes of one copied part. Parts are larger where 10,000 of this size would not hold the body. */
 const usualCopy = 64 * mebibyte;
 
 /** Bytes [start, end) of the body as one part that S3 copies. */
-export interface CopyPart {
+export interface CopyPart extends ByteRange {
   readonly partNumber: number;
-  readonly start: number;
-  readonly end: number;
 }
 
 /** How a container of `header' || body` is written. */
 export type ContainerPlan =
   /** Read the whole body, send everything at once. */
   | { readonly kind: 'put' }
-  /** Part 1 is the header and the first `sent` bytes of the body, the copies are the rest of the body, in order. */
+  /** Part 1 is the header and the first `sent` bytes of the body. The copies are the rest of the body, in order. */
   | { readonly kind: 'multipart'; readonly sent: number; readonly copies: readonly CopyPart[] };
 
 /**
- * Plan a container. All but `sent` ≤ 5 MiB of a body over 8 MiB stay inside S3: part 1 is filled up to exactly S3's
- * minimum (a header beyond it goes alone), everything else is copied.
+ * Plan a container. Of a body over 8 MiB at most 5 MiB leave S3: part 1 is filled up to exactly S3's minimum (a larger header
+ * goes alone), and the rest is copied.
  *
  * @param headerSize bytes of the rebuilt header
  * @param bodySize bytes of the archived body

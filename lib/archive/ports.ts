@@ -1,14 +1,14 @@
-import type { FileExportMessage } from '../contract/messages.ts';
+import type { ByteRange } from '../contract/byte-range.ts';
 
-/** A file of the archive as the consumer sees it before anything is staged. */
+/** A file of the archive, and the dataset through which it is given out. */
 export interface FileReference {
   /** Stable id, `EGAF…`. */
   readonly fileId: string;
-  /** Stable id of the dataset through which it is exported, `EGAD…`. */
+  /** Stable id of that dataset, `EGAD…`. */
   readonly datasetId: string;
 }
 
-/** Where an archived body lies. */
+/** The place of an archived body. */
 export interface BodyAddress {
   /** `sda.files.archive_location`: names the bucket. `undefined`: the default bucket. */
   readonly archiveLocation: string | undefined;
@@ -16,7 +16,7 @@ export interface BodyAddress {
   readonly archiveFilePath: string;
 }
 
-/** Everything staging needs to know of one archived file. */
+/** Everything that serving or staging one archived file takes. */
 export interface ArchivedFile extends FileReference, BodyAddress {
   /** Path the submitter gave; untrusted text, used only to derive the outbox name. */
   readonly submissionFilePath: string;
@@ -24,20 +24,20 @@ export interface ArchivedFile extends FileReference, BodyAddress {
   readonly archiveFileSize: number;
   /** The whole Crypt4GH header, for one of the archive's keys. */
   readonly header: Uint8Array;
-  /** Which archive key opens the header, as the ingestion pipeline recorded it; `undefined` when it did not. */
+  /** Hash of the archive key that opens the header. `undefined`: the ingestion pipeline recorded none. */
   readonly keyHash: string | undefined;
 }
 
 /** What a caller asks for: a dataset by its stable id or an alias, or a file by its stable id. */
 export type Wanted = { readonly datasetId: string } | { readonly fileId: string };
 
-/** What the catalogue finds when it compares what is wanted with what is granted. */
+/** The catalogue's answer to {@link Catalogue.decide}. */
 export interface Finding {
   /** Whether the catalogue has such a dataset, or a dataset that holds such a file. */
   readonly known: boolean;
   /** Whether any of these datasets is granted, released or not. */
   readonly granted: boolean;
-  /** Those that are granted and released, in the order of their stable ids; the first 1,000. */
+  /** The wanted datasets that are granted and released, in the order of their stable ids. At most 1,000. */
   readonly entitled: readonly {
     /** Stable id, `EGAD…`. */
     readonly datasetId: string;
@@ -49,8 +49,8 @@ export interface Finding {
 /** The catalogue (`sda` schema). Every method may throw TemporarilyUnavailableError. */
 export interface Catalogue {
   /**
-   * Compare what is wanted with what is granted, in one statement. It does the same work for what is unknown, not granted
-   * and not released: how long it takes must not tell them apart.
+   * Compare the wanted with the granted, in one statement. It does the same work for the unknown, the not granted and the not
+   * released: its duration must not tell them apart.
    *
    * A dataset's own id wins over an alias. An alias that has expired, or that names several datasets, names none.
    *
@@ -60,13 +60,11 @@ export interface Catalogue {
   decide(granted: readonly string[], wanted?: Wanted): Promise<Finding>;
   /** Whether the newest event of the dataset is `released`. */
   isReleased(datasetId: string): Promise<boolean>;
-  /** Stable ids of the dataset's files in keyset order, page after page; memory is bounded by one page. */
-  fileIdsOfDataset(datasetId: string): AsyncIterable<readonly string[]>;
   /** The file, only if it belongs to the dataset and the dataset is released at this moment. */
   findReleasedFile(reference: FileReference): Promise<ArchivedFile | undefined>;
 }
 
-/** Facts about an object, without its bytes. */
+/** An object without its bytes. */
 export interface ObjectHead {
   readonly size: number;
   readonly etag: string;
@@ -80,10 +78,7 @@ export interface Archive {
   /** @throws ArchiveDamagedError when the body is not there; ArchiveLocationUnknownError */
   head(address: BodyAddress): Promise<ObjectHead>;
   /** Bytes [start, end) of the body while its ETag is `etag`. Never more than 8 MiB at a time. The memory is the caller's. */
-  read(
-    address: BodyAddress,
-    range: { readonly start: number; readonly end: number; readonly etag: string },
-  ): Promise<Uint8Array>;
+  read(address: BodyAddress, range: ByteRange & { readonly etag: string }): Promise<Uint8Array>;
 }
 
 /** The archived body that parts of a container are copied from. */
@@ -94,8 +89,8 @@ export interface ContainerSource {
 }
 
 /**
- * What a conditional write met. `conflict`: the key no longer holds what the writer saw before, nothing was written (S3
- * answers 412, 409, or 404 to If-Match). After a lost answer it may also mean that the write itself did succeed: look.
+ * The result of a conditional write. `conflict`: the key no longer holds the object that the writer saw, and nothing was
+ * written (S3 answers 412, 409, or 404 to If-Match). After a lost answer, the write itself may have succeeded: look.
  */
 export type WriteResult = 'written' | 'conflict';
 
@@ -114,7 +109,7 @@ export interface OutboxWriter {
   ): Promise<WriteResult>;
   /** Start a multipart upload; the bytes of every part stay invisible until `complete`. */
   startUpload(key: string, metadata: Readonly<Record<string, string>>): Promise<MultipartUpload>;
-  /** Abort unfinished uploads of this key that were begun before `olderThan`: what a dead invocation left. */
+  /** Abort unfinished uploads of this key that began before `olderThan`: their invocations have ended. */
   abortUploads(key: string, olderThan: Date): Promise<number>;
 }
 
@@ -123,40 +118,14 @@ export interface MultipartUpload {
   /** Send bytes as a part (≥ 5 MiB unless it is the last). */
   uploadPart(partNumber: number, bytes: Uint8Array): Promise<void>;
   /** Let S3 copy bytes [start, end) of the archived body as a part, while its ETag is the source's. */
-  copyPart(
-    partNumber: number,
-    source: ContainerSource,
-    range: { readonly start: number; readonly end: number },
-  ): Promise<void>;
+  copyPart(partNumber: number, source: ContainerSource, range: ByteRange): Promise<void>;
   /**
    * Make the object visible. `size` is checked by S3 (MpuObjectSize); a lost answer is settled by a HEAD. `replaces` as
    * in `OutboxWriter.put`; after a conflict the parts are still there, to be aborted.
    */
   complete(size: number, replaces: string | undefined): Promise<WriteResult>;
-  /** Drop all parts. Never throws: the lifecycle rule removes what is left. */
+  /** Drop all parts. Never throws: the lifecycle rule removes any that stay. */
   abort(): Promise<void>;
-}
-
-/** A staged container as the listing shows it. */
-export interface StagedFile {
-  readonly name: string;
-  readonly size: number;
-  readonly lastModified: Date;
-}
-
-/** Read access to one recipient's part of the outbox. */
-export interface OutboxReader {
-  /** Staged containers in name order, one S3 page (≤ 1,000) at a time. */
-  list(prefix: string): AsyncIterable<readonly StagedFile[]>;
-  find(prefix: string, name: string): Promise<(StagedFile & { readonly etag: string }) | undefined>;
-  /** Presigned GET. `expiresAt` is never later than the end of the signing credentials, where that is known. */
-  presign(prefix: string, name: string): Promise<{ readonly url: string; readonly expiresAt: Date }>;
-}
-
-/** The queue `file-exports`. */
-export interface FileExports {
-  /** Send all messages, in batches; resolves only when the queue has taken every one. */
-  send(messages: readonly FileExportMessage[]): Promise<void>;
 }
 
 /** One of the archive's Crypt4GH private keys. */
@@ -171,27 +140,12 @@ export interface ArchiveKeys {
   candidates(keyHash: string | undefined): Promise<readonly ArchiveKey[]>;
 }
 
-/** One row of the audit table `data_out.export_log`. */
-export interface ExportEvent {
-  readonly requestId: string;
-  readonly event: 'accepted' | 'rejected' | 'staged';
-  /** Reason code, for `rejected`. */
-  readonly reason?: string;
-  readonly archiveKind?: string;
-  readonly datasetId?: string;
-  readonly fileId?: string;
-  /** Outbox prefix. */
-  readonly recipient?: string;
-  /** Fingerprint of the recipient's public key. */
-  readonly keyFingerprint?: string;
-  /** Container size, for `staged`. */
-  readonly bytes?: number;
+/** A presigned URL for GET. */
+export interface SignedUrl {
+  readonly url: string;
+  /** Never later than the end of the signing credentials, where that is known. */
+  readonly expiresAt: Date;
 }
 
-/** The audit trail. Recording the same event of the same request and file twice leaves one row. */
-export interface ExportLog {
-  record(event: ExportEvent): Promise<void>;
-}
-
-/** Injected time. */
+/** The current time. */
 export type Clock = () => Date;

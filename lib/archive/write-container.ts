@@ -1,41 +1,48 @@
-import { ArchiveDamagedError } from '../errors.ts';
+import { ArchiveDamagedError, TemporarilyUnavailableError } from '../errors.ts';
 import { forEachConcurrently } from './concurrency.ts';
 import { type CopyPart, planContainer } from './plan.ts';
 import type { Archive, ContainerSource, MultipartUpload, OutboxWriter, WriteResult } from './ports.ts';
 
-/** Copies in flight at once: S3 works on each alone, so the sum is what makes a large file quick. */
+/** Copies in flight at once. S3 works on each alone, so many at once make a large file quick. */
 const copiesInFlight = 32;
 
-export interface Container {
+/** Time that is kept for ending cleanly: the copies in flight, the abort, the reply. */
+const cleanUpMs = 20_000;
+
+/** A container on its way to the outbox. */
+export interface OutboxContainer {
   /** Outbox key. */
   readonly key: string;
   readonly metadata: Readonly<Record<string, string>>;
   /** The header for the recipient. */
   readonly header: Uint8Array;
   readonly body: ContainerSource;
-  /** Where in the archived body that of the container begins, whose size is `body.bodySize`. @default 0 */
+  /** First byte of the archived body that the container takes. It takes `body.bodySize` bytes from there. @default 0 */
   readonly bodyStart?: number;
   /** ETag of the container that this one replaces; `undefined` when there is none. */
   readonly replaces: string | undefined;
 }
 
-/** Milliseconds that a function keeps for a clean end: the copies in flight, the abort, the reply. */
-export const cleanUpMs = 20_000;
-
 export interface WriteDependencies {
   readonly archive: Archive;
   readonly outbox: OutboxWriter;
-  /** Called before each step that takes time. @throws when there is not enough of it left */
-  readonly checkTime: () => void;
-  /** Called when all copies are made, which may take minutes, and nothing is visible yet. @throws when nothing may be */
+  /** Milliseconds until the invocation ends. */
+  readonly remainingMs: () => number;
+  /** Called when all copies are made, which may take minutes, and nothing is visible yet. @throws when nothing may become visible */
   readonly confirm: () => Promise<void>;
 }
 
 /**
  * Write `header || body` to the outbox. The container becomes visible in one step, when it is whole; on any error, and on
  * a conflict, nothing of it is left behind.
+ *
+ * @throws TemporarilyUnavailableError also when the invocation ends too soon for the next step; ArchiveDamagedError; what
+ * `confirm` throws
  */
-export async function writeContainer(container: Container, dependencies: WriteDependencies): Promise<WriteResult> {
+export async function writeContainer(
+  container: OutboxContainer,
+  dependencies: WriteDependencies,
+): Promise<WriteResult> {
   const { key, header, body, metadata, replaces } = container;
   const plan = planContainer(header.length, body.bodySize);
   if (plan.kind === 'put') {
@@ -44,11 +51,12 @@ export async function writeContainer(container: Container, dependencies: WriteDe
   }
   const upload = await dependencies.outbox.startUpload(key, metadata);
   let result: WriteResult | undefined;
+  const checkTime = () => checkTimeLeft(dependencies.remainingMs);
   try {
-    dependencies.checkTime();
+    checkTime();
     await upload.uploadPart(1, await headerAndBody(container, plan.sent, dependencies.archive));
-    await copyAll(upload, container, plan.copies, dependencies.checkTime);
-    dependencies.checkTime();
+    await copyAll(upload, container, plan.copies, checkTime);
+    checkTime();
     await dependencies.confirm();
     result = await upload.complete(header.length + body.bodySize, replaces);
     return result;
@@ -57,9 +65,16 @@ export async function writeContainer(container: Container, dependencies: WriteDe
   }
 }
 
+/** @throws TemporarilyUnavailableError when the invocation ends too soon for another step */
+export function checkTimeLeft(remainingMs: () => number): void {
+  if (remainingMs() < cleanUpMs) {
+    throw new TemporarilyUnavailableError('the invocation ends soon, the container needs another one');
+  }
+}
+
 async function copyAll(
   upload: MultipartUpload,
-  { body, bodyStart = 0 }: Container,
+  { body, bodyStart = 0 }: OutboxContainer,
   copies: readonly CopyPart[],
   checkTime: () => void,
 ): Promise<void> {
@@ -69,9 +84,9 @@ async function copyAll(
   });
 }
 
-/** The header and the first `count` bytes of the body. An empty range is not asked for: S3 answers it with 416. */
+/** The header and the first `count` bytes of the body. S3 answers an empty range with 416, so none is read. */
 async function headerAndBody(
-  { header, body, bodyStart: start = 0 }: Container,
+  { header, body, bodyStart: start = 0 }: OutboxContainer,
   count: number,
   archive: Archive,
 ): Promise<Uint8Array> {

@@ -1,15 +1,22 @@
 import * as z from 'zod';
 import { limits } from './limits.ts';
 
+/** Text of 1 to `max` characters. The messages name the rule and never repeat a value. One broken rule is named. */
+function text(max: number) {
+  return z
+    .string({ error: ({ input }) => (input === undefined ? 'is missing' : 'must be a string') })
+    .refine((value) => value !== '', { error: 'must not be empty', abort: true })
+    .refine((value) => value.length <= max, { error: `must not be longer than ${max} characters`, abort: true });
+}
+
 /**
  * Dataset or file identifier, any text but control characters and lone surrogates: PostgreSQL's `text` cannot hold NUL
  * or a lone surrogate, so looking up such a value would fail every time.
  */
-export const identifier = z
-  .string()
-  .min(1)
-  .max(limits.identifierLength)
-  .regex(/^[^\p{Cc}\p{Cs}]*$/u, 'no control characters');
+export const identifier = text(limits.identifierLength).refine((value) => !/[\p{Cc}\p{Cs}]/u.test(value), {
+  error: 'must not hold control characters or half a surrogate pair',
+  abort: true,
+});
 
 /**
  * Body of a message on `export-requests`: the message that export consumers of Federated EGA read. Exactly one of
@@ -17,8 +24,8 @@ export const identifier = z
  */
 export const exportRequestMessage = z
   .strictObject({
-    jwtToken: z.string().min(1).max(limits.visaBytes),
-    publicKey: z.string().min(1).max(limits.exportBodyBytes),
+    jwtToken: text(limits.visaBytes),
+    publicKey: text(limits.exportBodyBytes),
     datasetId: identifier.optional(),
     fileId: identifier.optional(),
   })

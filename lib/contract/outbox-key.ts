@@ -38,7 +38,31 @@ export function parseOutboxKey(key: string): { prefix: string; name: string } | 
   return prefix && name && isOutboxFileName(name) ? { prefix, name } : undefined;
 }
 
-/** S3 object metadata (`x-amz-meta-…`) of a staged container. */
+/** What the metadata of a container in the outbox says of it. */
+export interface OutboxFacts {
+  readonly requestId: string;
+  /** ISO 8601. */
+  readonly requestedAt: string;
+  /** Stable id, `EGAF…`. */
+  readonly fileId: string;
+  /** Stable id, `EGAD…`. */
+  readonly datasetId: string;
+  /** Fingerprint of the recipient's public key. */
+  readonly keyFingerprint: string;
+}
+
+/** The S3 object metadata of a container. It travels in HTTP headers, so an id outside ASCII is percent-encoded. */
+export function outboxMetadataOf(facts: OutboxFacts): Readonly<Record<string, string>> {
+  return {
+    [outboxMetadata.requestId]: facts.requestId,
+    [outboxMetadata.requestedAt]: facts.requestedAt,
+    [outboxMetadata.fileId]: encodeURIComponent(facts.fileId),
+    [outboxMetadata.datasetId]: encodeURIComponent(facts.datasetId),
+    [outboxMetadata.keyFingerprint]: facts.keyFingerprint,
+  };
+}
+
+/** Names of the S3 object metadata (`x-amz-meta-…`) of a container. */
 export const outboxMetadata = {
   requestId: 'request-id',
   requestedAt: 'requested-at',

@@ -1,48 +1,12 @@
 import { type Entitlement, grantedAndReleased } from '../archive/entitlement.ts';
 import type { ArchivedFile, Catalogue, Wanted } from '../archive/ports.ts';
-import { UnauthenticatedError } from '../errors.ts';
-import { type DatasetGrant, type VerifiedGrants, VisaError, type VisaRules } from '../visas/index.ts';
+import type { DatasetGrant } from '../visas/index.ts';
 import { accessRefused } from './access-refused.ts';
 
 /**
- * What a caller's token says at this moment. Called for every request: nothing is remembered between them.
+ * The datasets through which the caller may have what is wanted now, in the order of their ids.
  *
- * @param token a visa or a passport
- * @throws UnauthenticatedError when the token is refused; TemporarilyUnavailableError
- */
-export async function verifiedToken(token: string, rules: VisaRules): Promise<VerifiedGrants> {
-  try {
-    return await rules.verify(token);
-  } catch (error) {
-    if (!(error instanceof VisaError)) throw error;
-    throw new UnauthenticatedError(`the visa was refused (${error.code}): ${error.message}`);
-  }
-}
-
-/** What a Bearer token grants. @throws UnauthenticatedError as {@link verifiedToken} */
-export async function grantsOf(token: string, rules: VisaRules): Promise<readonly DatasetGrant[]> {
-  return (await verifiedToken(token, rules)).grants;
-}
-
-/**
- * Stable id of the dataset, if the caller may see it now.
- *
- * @param id stable id or alias
- * @throws ForbiddenError, alike for a dataset that is unknown, not released and not granted
- */
-export async function entitledDataset(
-  id: string,
-  grants: readonly DatasetGrant[],
-  catalogue: Pick<Catalogue, 'decide'>,
-): Promise<string> {
-  const [{ datasetId }] = await entitlementsTo({ datasetId: id }, grants, catalogue);
-  return datasetId;
-}
-
-/**
- * Through which datasets the caller may have what is wanted, the first by id first.
- *
- * @throws ForbiddenError, alike for what is unknown, not released and not granted
+ * @throws ForbiddenError, the same for what is unknown, not released or not granted
  */
 export async function entitlementsTo<Grant extends DatasetGrant>(
   wanted: Wanted,
@@ -55,7 +19,7 @@ export async function entitlementsTo<Grant extends DatasetGrant>(
 }
 
 /**
- * The file, if the caller may have it now; release is looked at once more in the query that reads the header.
+ * The file, if the caller may have it now. The query that reads the header checks the release once more.
  *
  * @throws ForbiddenError as {@link entitlementsTo}; ArchiveDamagedError, TemporarilyUnavailableError
  */

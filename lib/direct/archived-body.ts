@@ -1,11 +1,11 @@
 import { bodySource } from '../archive/body-source.ts';
 import { outboxFileName } from '../archive/container-name.ts';
-import type { Archive, ArchivedFile } from '../archive/ports.ts';
+import type { Archive, ArchivedFile, SignedUrl } from '../archive/ports.ts';
 import { bodyBytes } from './body-bytes.ts';
-import type { DirectUrls, SignedUrl } from './ports.ts';
+import type { DirectUrls } from './ports.ts';
 import type { Representation } from './representation.ts';
 
-/** The body of a file as it lies in the archive: what follows every header that is made for it. */
+/** The body of a file as the archive stores it. It follows every header that is made for the file. */
 export interface ArchivedBody extends Representation {
   /** A URL of the stored object itself, which serves ranges. */
   readonly url: () => Promise<SignedUrl>;
@@ -14,7 +14,7 @@ export interface ArchivedBody extends Representation {
 /**
  * The unchanged archived body. Its entity tag is that of the stored object, as S3 gives it too.
  *
- * @throws ArchiveDamagedError when the archive and the catalogue disagree about it; TemporarilyUnavailableError
+ * @throws ArchiveDamagedError when the archive and the catalogue disagree about the body; TemporarilyUnavailableError
  */
 export async function archivedBodyOf(
   file: ArchivedFile,

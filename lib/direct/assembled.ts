@@ -1,13 +1,13 @@
-import type { Archive, Catalogue, Clock, ObjectHead, OutboxWriter } from '../archive/ports.ts';
-import { cleanUpMs, writeContainer } from '../archive/write-container.ts';
+import type { Archive, Catalogue, Clock, ObjectHead, OutboxWriter, SignedUrl } from '../archive/ports.ts';
+import { writeContainer } from '../archive/write-container.ts';
 import { directExpiryDays, directKey } from '../contract/direct-key.ts';
-import { outboxMetadata } from '../contract/outbox-key.ts';
+import { outboxMetadataOf } from '../contract/outbox-key.ts';
 import { TemporarilyUnavailableError } from '../errors.ts';
 import { accessRefused } from './access-refused.ts';
 import type { Container } from './container.ts';
-import type { DirectUrls, SignedUrl } from './ports.ts';
+import type { DirectUrls } from './ports.ts';
 
-/** By how much our clock and that of S3 may differ, and what the date of an upload may be before its end. */
+/** How far our clock and that of S3 may differ, plus the longest time from the start of an upload, which dates its object. */
 const slackMs = 15 * 60_000;
 const dayMs = 24 * 60 * 60_000;
 
@@ -19,7 +19,7 @@ export interface AssemblyDependencies {
   readonly now: Clock;
 }
 
-/** The request for which a container is made. */
+/** The request that takes the container. */
 export interface AssemblyRequest {
   readonly requestId: string;
   /** Milliseconds until the invocation ends. */
@@ -27,14 +27,14 @@ export interface AssemblyRequest {
 }
 
 export interface Assembled extends SignedUrl {
-  /** Whether the container was there already. */
+  /** Whether the container was already there. */
   readonly reused: boolean;
 }
 
 /**
  * The container as an object of its own, made inside S3 as staged ones are, and a URL of it. Its key follows from its
- * bytes: whoever asks for the same container, again or at the same moment, is given the same object. It becomes visible
- * when it is whole; until then, and after any failure, there is nothing.
+ * bytes: requests for the same container, also at the same moment, share one object. The object becomes visible when it is
+ * whole. Until then, and after any failure, there is nothing.
  *
  * @throws ForbiddenError when the dataset is withdrawn meanwhile; TemporarilyUnavailableError, also when the invocation
  * ends too soon; ArchiveDamagedError
@@ -58,7 +58,7 @@ export async function assembled(
   });
 }
 
-/** A URL of the object, if the object stays for as long. The lifecycle rule counts days from its date, and may be late. */
+/** A URL of the object, if the object outlives the URL. The lifecycle rule counts days from its date, and may be late. */
 async function lastingUrl(
   key: string,
   object: ObjectHead | undefined,
@@ -81,26 +81,19 @@ function assemble(
 ) {
   const [range, ...others] = ranges;
   if (!range || others.length > 0) throw new RangeError('expected a container of one range of the body');
-  const metadata = {
-    // Tells this attempt's object from that of another one, if the answer to the last call is lost.
-    [outboxMetadata.requestId]: requestId,
-    [outboxMetadata.requestedAt]: now().toISOString(),
-    [outboxMetadata.fileId]: encodeURIComponent(file.fileId),
-    [outboxMetadata.datasetId]: encodeURIComponent(file.datasetId),
-    [outboxMetadata.keyFingerprint]: keyFingerprint,
-  };
+  const { fileId, datasetId } = file;
+  // The request id tells this attempt's object from that of another one, if the answer to the last call is lost.
+  const metadata = outboxMetadataOf({ requestId, requestedAt: now().toISOString(), fileId, datasetId, keyFingerprint });
   const body = { ...source, bodySize: range.end - range.start };
   return writeContainer(
-    // One that is about to be removed is replaced, by the same bytes: a download of it under way does not notice.
+    // An object that is about to be removed is replaced by the same bytes: a download of it goes on.
     { key, metadata, header, body, bodyStart: range.start, replaces: present?.etag },
     {
       archive,
       outbox,
-      checkTime: () => {
-        if (remainingMs() < cleanUpMs) throw new TemporarilyUnavailableError('the container needs more time');
-      },
+      remainingMs,
       confirm: async () => {
-        if (!(await catalogue.isReleased(file.datasetId))) throw accessRefused();
+        if (!(await catalogue.isReleased(datasetId))) throw accessRefused();
       },
     },
   );

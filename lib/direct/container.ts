@@ -1,12 +1,13 @@
-import { createHash } from 'node:crypto';
 import { bodySource } from '../archive/body-source.ts';
 import { outboxFileName } from '../archive/container-name.ts';
 import { headerFor } from '../archive/header.ts';
 import type { Archive, ArchivedFile, ArchiveKeys, ContainerSource } from '../archive/ports.ts';
+import type { ByteRange } from '../contract/byte-range.ts';
 import { limits } from '../contract/limits.ts';
 import { publicKeyFingerprint } from '../crypt4gh/index.ts';
-import { type BodyRange, bodyBytes } from './body-bytes.ts';
+import { bodyBytes } from './body-bytes.ts';
 import type { Representation } from './representation.ts';
+import { sha256 } from './sha256.ts';
 
 /** A Crypt4GH container: a header for the caller's key, and segments of the archived body as they are. */
 export interface Container extends Representation {
@@ -17,9 +18,9 @@ export interface Container extends Representation {
   readonly header: Uint8Array;
   /** The archived body. */
   readonly source: ContainerSource;
-  /** What of the archived body follows the header: ascending, not empty, not touching. */
-  readonly ranges: readonly BodyRange[];
-  /** SHA-256 over what decides every byte, in lower-case hex. */
+  /** The ranges of the archived body behind the header: ascending, not empty, not touching. */
+  readonly ranges: readonly ByteRange[];
+  /** SHA-256 over everything that decides the bytes, in lower-case hex. */
   readonly digest: string;
 }
 
@@ -29,8 +30,8 @@ export interface ContainerDependencies {
 }
 
 /**
- * The whole file as a container for `recipient`: a new header, the body unchanged. Every call gives the same bytes, so a
- * download that broke off can be taken up by another call.
+ * The whole file as a container for `recipient`: a new header, the body unchanged. Every call gives the same bytes, so another
+ * call can resume a download that broke off.
  *
  * @param recipient raw public key
  * @throws ArchiveDamagedError, TemporarilyUnavailableError
@@ -48,8 +49,8 @@ export async function containerOf(
 }
 
 /**
- * Whether the container is to be made inside S3 and fetched from there, rather than streamed. One whose segments come from
- * several places of the body cannot be: it is streamed, as far as a streamed reply reaches.
+ * Whether the container is made inside S3 and fetched from there, rather than streamed. A container with segments from several
+ * places of the body is always streamed, as far as a streamed reply reaches.
  */
 export function isForAssembly({ size, ranges }: Container): boolean {
   return size > limits.streamedContainerBytes && ranges.length === 1;
@@ -61,7 +62,7 @@ export function headerAlone({ header, fileName }: Container): Representation {
     size: header.length,
     etag: `"${sha256(header)}"`,
     mediaType: 'application/octet-stream',
-    fileName: `${fileName.replace(/\.c4gh$/, '')}.header`,
+    fileName: fileName.replace(/\.c4gh$/, '.header'),
     async *stream(start, end) {
       yield header.subarray(start, end);
     },
@@ -70,7 +71,7 @@ export function headerAlone({ header, fileName }: Container): Representation {
 
 type Composition = Pick<Container, 'file' | 'keyFingerprint' | 'header' | 'source' | 'ranges' | 'fileName'>;
 
-/** The container `header || ranges of the body`, to be read from the archive. */
+/** The container `header || ranges of the body`, read from the archive when it is served. */
 export function composed(composition: Composition, archive: Archive): Container {
   const { header, source, ranges } = composition;
   const digest = digestOf(composition);
@@ -83,7 +84,7 @@ export function composed(composition: Composition, archive: Archive): Container 
     async *stream(start, end) {
       const body = bodyBytes(archive, source, [...cut(ranges, start - header.length, end - header.length)]);
       if (start < header.length) {
-        // Whether the archive answers shows before the first byte goes out: a failure is still a status.
+        // Read before the first byte goes out, so that a failing archive still becomes a status.
         const { value: first } = await body.next();
         yield Buffer.concat([header.subarray(start, end), first ?? new Uint8Array()]);
       }
@@ -92,8 +93,8 @@ export function composed(composition: Composition, archive: Archive): Container 
   };
 }
 
-/** What stands at [start, end) of the ranges put together. */
-function* cut(ranges: readonly BodyRange[], start: number, end: number): Generator<BodyRange> {
+/** The parts of the ranges that hold [start, end) of their concatenation. */
+function* cut(ranges: readonly ByteRange[], start: number, end: number): Generator<ByteRange> {
   let position = 0;
   for (const range of ranges) {
     const shift = range.start - position;
@@ -104,7 +105,7 @@ function* cut(ranges: readonly BodyRange[], start: number, end: number): Generat
   }
 }
 
-/** File and key are in the header already, through its derivation; named here so that this does not rest on it. */
+/** The header already depends on file and key. Both are here too, so that the digest does not rely on that. */
 function digestOf({ file, keyFingerprint, header, source, ranges }: Composition): string {
   const parts = [
     'container',
@@ -116,8 +117,4 @@ function digestOf({ file, keyFingerprint, header, source, ranges }: Composition)
     ...ranges.map(({ start, end }) => `${start}-${end}`),
   ];
   return sha256(JSON.stringify(parts));
-}
-
-function sha256(bytes: Uint8Array | string): string {
-  return createHash('sha256').update(bytes).digest('hex');
 }

@@ -12,8 +12,8 @@ export interface DescriptionDependencies {
 }
 
 /**
- * Describe a file's plaintext: no body is read, but its header is opened. Decides nothing about grants; the release is looked
- * at in the query that reads the header.
+ * Describe a file's plaintext. Opens its header and reads no body. Decides nothing about grants; the query that reads the header
+ * checks the release.
  *
  * @throws ForbiddenError when the dataset is not released or does not hold the file; ArchiveDamagedError,
  * TemporarilyUnavailableError

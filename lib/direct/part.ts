@@ -1,7 +1,8 @@
 import { bodySource } from '../archive/body-source.ts';
-import { outboxFileName } from '../archive/container-name.ts';
+import { outboxFileName, submittedName } from '../archive/container-name.ts';
 import { headerFor, storedEditList } from '../archive/header.ts';
 import type { ArchivedFile } from '../archive/ports.ts';
+import type { ByteRange } from '../contract/byte-range.ts';
 import {
   DamagedBodyError,
   decryptedSize,
@@ -12,16 +13,13 @@ import {
 import { ArchiveDamagedError, RangeNotSatisfiableError } from '../errors.ts';
 import { type Container, type ContainerDependencies, composed } from './container.ts';
 
-/** Plaintext bytes [start, end) of a file, after the edit list of its stored header. */
-export interface Coordinates {
-  readonly start: number;
-  /** At least `start`; may lie beyond the file. */
-  readonly end: number;
-}
+/** Bytes of a file's plaintext, after the edit list of its stored header. `end` may lie beyond the file. */
+export type Coordinates = ByteRange;
 
 /**
  * The bytes between the coordinates as a container for `recipient`: the segments they lie in, unchanged, and an edit list
- * that cuts off the rest (Crypt4GH § 4.2). Whatever reads it gets exactly these bytes; the same bytes on every call.
+ * that cuts off the rest (Crypt4GH § 4.2). Every reader gets exactly these plaintext bytes, and every call gives the
+ * same container.
  *
  * @param recipient raw public key
  * @throws RangeNotSatisfiableError when the plaintext ends before the first of them; ArchiveDamagedError,
@@ -54,9 +52,9 @@ export async function partOf(
   );
 }
 
-/** Like the name of the whole container, so that parts lie beside it and not in its place. */
+/** Differs from the name of the whole container, so that a saved part does not replace it. */
 function partName({ fileId, submissionFilePath }: ArchivedFile, start: number, end: number): string {
-  return outboxFileName(fileId, `${submissionFilePath.replace(/\.c4gh$/i, '')}.${start}-${end}`);
+  return outboxFileName(fileId, `${submittedName(submissionFilePath)}.${start}-${end}`);
 }
 
 function plainSizeOf(bodySize: number): number {

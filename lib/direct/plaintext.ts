@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto';
 import { bodySource } from '../archive/body-source.ts';
 import type { Archive, ArchivedFile, ArchiveKeys, ContainerSource } from '../archive/ports.ts';
 import { type ContainerReader, Crypt4ghError, openContainer } from '../crypt4gh/index.ts';
@@ -6,14 +5,15 @@ import { ArchiveDamagedError, RangeNotSatisfiableError } from '../errors.ts';
 import { displayFileName } from './file-name.ts';
 import type { Coordinates } from './part.ts';
 import type { Representation } from './representation.ts';
+import { sha256 } from './sha256.ts';
 
 /**
- * Reads from S3 under way or being decrypted, of 1 MiB each: a read waits for S3 longer than its bytes take to decrypt.
- * Also what bounds the memory.
+ * Reads of 1 MiB each that are under way or being decrypted: a read waits for S3 longer than its bytes take to decrypt. This
+ * also bounds the memory.
  */
 const fetchesInFlight = 4;
 const segmentsPerFetch = 16;
-/** The first of them is shorter: it does not have to share the line for long, and the reply begins. */
+/** The first read is shorter, so that the reply begins sooner. */
 const segmentsInFirstFetch = 1;
 
 export interface PlaintextDependencies {
@@ -22,8 +22,8 @@ export interface PlaintextDependencies {
 }
 
 /**
- * The file decrypted, as the edit list of its stored header leaves it. Only the segments that hold wanted bytes are read;
- * plaintext exists in memory only, some segments at a time.
+ * The file decrypted, as the edit list of its stored header leaves it. Only the segments that hold wanted bytes are read.
+ * Plaintext exists in memory only, some segments at a time.
  *
  * @throws ArchiveDamagedError, TemporarilyUnavailableError
  */
@@ -46,7 +46,7 @@ export async function plaintextOf(file: ArchivedFile, dependencies: PlaintextDep
     etag: entityTag([
       'plaintext',
       file.fileId,
-      digestOf(file.header),
+      sha256(file.header),
       source.address.archiveFilePath,
       source.archiveEtag,
     ]),
@@ -95,15 +95,11 @@ async function asDamage<T>(open: () => Promise<T>): Promise<T> {
   }
 }
 
-/** What the format says of header and body is about the archive here: they never were the caller's. */
+/** Header and body are the archive's, so an error of their format is damage of the archive. */
 function damageOf(error: unknown): unknown {
   return error instanceof Crypt4ghError ? new ArchiveDamagedError(error.message, { cause: error }) : error;
 }
 
-function digestOf(bytes: Uint8Array): string {
-  return createHash('sha256').update(bytes).digest('hex');
-}
-
 function entityTag(parts: readonly string[]): string {
-  return `"${createHash('sha256').update(JSON.stringify(parts)).digest('hex')}"`;
+  return `"${sha256(JSON.stringify(parts))}"`;
 }

@@ -1,5 +1,4 @@
-import type { BodyAddress, Catalogue, FileReference } from '../archive/ports.ts';
-import type { FileDescription } from '../contract/describe-file.ts';
+import type { BodyAddress, Catalogue, SignedUrl } from '../archive/ports.ts';
 
 /** A checksum as ingestion recorded it: lower-case hex. */
 export interface Checksum {
@@ -20,10 +19,10 @@ export interface DatasetFile {
   readonly plaintextChecksums: readonly Checksum[];
 }
 
-/** What ingestion recorded of one file, beside what it takes to serve it. */
+/** What ingestion recorded of one file, without what serving it takes. */
 export interface FileFacts {
   readonly decryptedFileSize: number | undefined;
-  /** When the catalogue took the file up. */
+  /** When the file was entered in the catalogue. */
   readonly createdAt: Date | undefined;
   /** Of the plaintext, SHA-256 before all others. */
   readonly plaintextChecksums: readonly Checksum[];
@@ -31,11 +30,11 @@ export interface FileFacts {
   readonly archivedChecksums: readonly Checksum[];
 }
 
-/** What direct access asks the catalogue beside what the export does. Every method may throw TemporarilyUnavailableError. */
+/** The catalogue, with what direct access alone asks. Every method may throw TemporarilyUnavailableError. */
 export interface DirectCatalogue extends Catalogue {
   /**
-   * Files of the dataset that can be served, each once, in an order of the catalogue's own that stays the same; page
-   * after page, memory is bounded by one. Every page is read only while the dataset is released.
+   * Files of the dataset that can be served, each once, in a stable order of the catalogue's own. They come page after page:
+   * memory is bounded by one. Every page is read only while the dataset is released.
    *
    * @throws ForbiddenError when the dataset is withdrawn before the last page
    */
@@ -44,24 +43,7 @@ export interface DirectCatalogue extends Catalogue {
   factsOf(fileId: string): Promise<FileFacts | undefined>;
 }
 
-/** What can be told of files only by opening their headers, which takes the archive's keys. */
-export interface FileDescriptions {
-  /**
-   * Of a file that the caller may have. The release is looked at once more.
-   *
-   * @throws ForbiddenError when it is withdrawn meanwhile; ArchiveDamagedError, TemporarilyUnavailableError
-   */
-  describe(reference: FileReference): Promise<FileDescription>;
-}
-
-/** A presigned URL for GET. */
-export interface SignedUrl {
-  readonly url: string;
-  /** Never later than the end of the signing credentials, where that is known. */
-  readonly expiresAt: Date;
-}
-
-/** Presigned URLs of objects. Signing asks S3 nothing: it does not say whether the object is there. */
+/** Presigned URLs of objects. Signing sends nothing to S3, so the object may be missing. */
 export interface DirectUrls {
   /** Of a short-lived container. @param key of the grammar in `lib/contract/direct-key.ts` */
   container(key: string): Promise<SignedUrl>;

@@ -1,6 +1,6 @@
 /**
- * Bytes that can be served whole or by range: a plaintext, a container, part of one. Nothing has been read yet when there
- * is one of these; size and ETag come from arithmetic and from the catalogue.
+ * Bytes that can be served whole or by range: a plaintext, a container, part of one. To make one reads no body: size and ETag
+ * come from arithmetic and from the catalogue.
  */
 export interface Representation {
   /** Bytes of the whole. */
@@ -9,11 +9,11 @@ export interface Representation {
   readonly etag: string;
   /** Media type of the bytes. */
   readonly mediaType: string;
-  /** What a browser should call the file: the submitter's base name, untrusted text. */
+  /** The name under which a browser saves the file: the submitter's base name, untrusted text. */
   readonly fileName: string;
   /**
-   * Bytes [start, end), in order, in pieces of not much more than 1 MiB. Reads from the archive ahead of what is taken,
-   * and stops reading when the iteration is ended early.
+   * Bytes [start, end), in order, in pieces of not much more than 1 MiB. Reads ahead of the consumer, and stops reading
+   * when the iteration ends early.
    *
    * @throws ArchiveDamagedError, TemporarilyUnavailableError: also after some bytes; the reply must then break off
    */

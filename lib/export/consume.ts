@@ -1,22 +1,21 @@
 import { type Entitlement, grantedAndReleased } from '../archive/entitlement.ts';
-import type { Catalogue, ExportEvent, ExportLog, FileExports } from '../archive/ports.ts';
 import type { ExportRequestMessage, FileExportMessage } from '../contract/messages.ts';
 import { outboxPrefix } from '../contract/outbox-key.ts';
 import { publicKeyFingerprint } from '../crypt4gh/index.ts';
 import { RequestRejectedError } from '../errors.ts';
-import { type DatasetGrant, type VerifiedGrants, VisaError } from '../visas/index.ts';
+import { type DatasetGrant, VisaError, type VisaRules } from '../visas/index.ts';
+import type { ExportCatalogue, ExportEvent, ExportLog, FileExports } from './ports.ts';
 import { identityOf, parseExportRequest, parseRecipientKey, type ReceivedExportRequest } from './received.ts';
 import { rejection } from './rejection.ts';
 
 export interface ConsumeDependencies {
-  readonly catalogue: Catalogue;
+  readonly catalogue: ExportCatalogue;
   readonly fileExports: FileExports;
   readonly log: ExportLog;
-  /** Verification of a visa or passport against the trusted issuers, now. @throws VisaError */
-  readonly verify: (token: string) => Promise<VerifiedGrants>;
+  readonly rules: Pick<VisaRules, 'verify'>;
 }
 
-/** What became of the request; both are final, the message can go. */
+/** The outcome of a request. Both are final: the message can go. */
 export type ConsumeOutcome = { readonly requestId: string } & (
   | { readonly outcome: 'accepted'; readonly datasetId: string; readonly files: number }
   | { readonly outcome: 'rejected'; readonly reason: string; readonly detail: string }
@@ -28,12 +27,12 @@ type Facts = { -readonly [K in keyof Known]: Known[K] };
 
 /**
  * Carry out one export request: parse → verify the visa → resolve the identifier → entitled? → released? → one message
- * for each file. Doing it again sends the same messages again, and staging is idempotent.
+ * for each file. A repeated run sends the same messages again, and staging is idempotent.
  *
- * The audit row is written before the first message is sent: whatever is staged has a row, and a request whose row
- * cannot be written is tried again rather than carried out unseen.
+ * The audit row is written before the first message is sent. So every staged file has a row, and a request whose row cannot
+ * be written is tried again rather than carried out unseen.
  *
- * @throws TemporarilyUnavailableError and what else the ports throw: the message must be delivered again
+ * @throws TemporarilyUnavailableError and other errors of the ports: the message must be delivered again
  */
 export async function consumeExportRequest(
   received: ReceivedExportRequest,
@@ -51,7 +50,7 @@ export async function consumeExportRequest(
 
 async function carryOut(
   received: ReceivedExportRequest,
-  { catalogue, fileExports, log, verify }: ConsumeDependencies,
+  { catalogue, fileExports, log, rules }: ConsumeDependencies,
   facts: Facts,
 ): Promise<ConsumeOutcome> {
   const { requestId, requestedAt, archiveKind } = identityOf(received);
@@ -63,7 +62,7 @@ async function carryOut(
   const publicKey = parseRecipientKey(message.publicKey);
   facts.keyFingerprint = publicKeyFingerprint(publicKey);
 
-  const grants = await verified(message.jwtToken, verify);
+  const grants = await grantsOf(message.jwtToken, rules);
   const {
     datasetId,
     grants: [{ subject, restsOn }],
@@ -90,9 +89,9 @@ async function carryOut(
   return { outcome: 'accepted', requestId, datasetId, files };
 }
 
-async function verified(token: string, verify: ConsumeDependencies['verify']): Promise<readonly DatasetGrant[]> {
+async function grantsOf(token: string, rules: ConsumeDependencies['rules']): Promise<readonly DatasetGrant[]> {
   try {
-    return (await verify(token)).grants;
+    return (await rules.verify(token)).grants;
   } catch (error) {
     if (error instanceof VisaError) throw rejection(`visa_${error.code}`, error.message);
     throw error;
@@ -100,13 +99,13 @@ async function verified(token: string, verify: ConsumeDependencies['verify']): P
 }
 
 /**
- * The dataset through which the request is served. A file may be in several: any that is granted and released will do,
- * the first by id is taken, so that every delivery of the message takes the same.
+ * The dataset through which the request is served. A file may be in several that are granted and released. The first by id
+ * counts, so that every delivery of the message takes the same one.
  */
 async function entitlementTo(
   { datasetId, fileId }: ExportRequestMessage,
   grants: readonly DatasetGrant[],
-  catalogue: Catalogue,
+  catalogue: ExportCatalogue,
 ): Promise<Entitlement> {
   const wanted = fileId === undefined ? { datasetId: datasetId ?? '' } : { fileId };
   const { known, granted, entitlements } = await grantedAndReleased(catalogue, grants, wanted);
@@ -118,7 +117,7 @@ async function entitlementTo(
   return entitlement;
 }
 
-async function* fileIdsOf({ fileId }: ExportRequestMessage, datasetId: string, catalogue: Catalogue) {
+async function* fileIdsOf({ fileId }: ExportRequestMessage, datasetId: string, catalogue: ExportCatalogue) {
   if (fileId === undefined) yield* catalogue.fileIdsOfDataset(datasetId);
   else yield [fileId];
 }

@@ -9,7 +9,7 @@ import {
 import { Crypt4ghError, parsePublicKey } from '../crypt4gh/index.ts';
 import { rejection } from './rejection.ts';
 
-/** A message as a queue delivers it. Nothing in it has been looked at. */
+/** A message as a queue delivers it. Nothing in it has been checked. */
 export interface ReceivedMessage {
   readonly messageId: string;
   readonly body: string;
@@ -26,11 +26,11 @@ export interface ReceivedExportRequest extends ReceivedMessage {
 const uuid = z.uuid();
 const archiveKind = z.string().regex(/^[A-Za-z0-9._-]{1,64}$/);
 
-/** By how much a sender's clock may be ahead of the queue's. */
+/** How far a sender's clock may be ahead of the queue's. */
 const clockSkewMs = 60_000;
 const instant = z.iso.datetime();
 
-/** What the attributes say of a request: its id and archive kind name it in every trace, its time ranks it. */
+/** The identity of a request, from the attributes: id and archive kind name it in every trace, its time ranks it. */
 export interface RequestIdentity {
   readonly requestId: string;
   readonly requestedAt: Date;
@@ -38,8 +38,8 @@ export interface RequestIdentity {
 }
 
 /**
- * Who asked, and when. A message that did not come through the proxy carries no `requestId`; its message id serves, which
- * is a UUID and stays the same at every delivery, until a redrive.
+ * Id, time and archive kind of a request. A message that did not come through the proxy carries no `requestId`. Its message
+ * id serves: that is a UUID, and stays the same at every delivery until a redrive.
  *
  * @throws RequestRejectedError `malformed_message`
  */
@@ -53,8 +53,8 @@ export function identityOf({ messageId, attributes, sentAt }: ReceivedExportRequ
 }
 
 /**
- * When the request was made, unless the message says no time, or one after the queue took it: a request from the future
- * would win over every later one. A redrive renews the queue's time, which only leaves more room below it.
+ * When the request was made. Without a time, or with one later than the queue's, the queue's counts: a request from the future
+ * would win over every later one. A redrive renews the queue's time, so an older time of the message still counts then.
  */
 function timeOfRequest(text: string | undefined, sentAt: Date): Date {
   const requestedAt = new Date(instant.safeParse(text).data ?? sentAt);
@@ -82,7 +82,7 @@ export function parseRecipientKey(text: string): Uint8Array {
   }
 }
 
-/** The error's text names fields, never their values. */
+/** @throws RequestRejectedError `malformed_message`, which names fields and never their values */
 function parseBody<T>(schema: z.ZodType<T>, body: string): T {
   const parsed = schema.safeParse(parseJson(body));
   if (parsed.success) return parsed.data;
@@ -90,8 +90,8 @@ function parseBody<T>(schema: z.ZodType<T>, body: string): T {
   throw rejection('malformed_message', `malformed: ${[...new Set(fields)].join(', ')}`);
 }
 
-/** The parser's own error text quotes the input, which holds the visa; so it goes no further. */
-function parseJson(text: string): unknown {
+/** `undefined` for what is no JSON. The parser's own error goes no further: its text quotes the input, which holds the visa. */
+export function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {

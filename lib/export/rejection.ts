@@ -2,15 +2,15 @@ import { RequestRejectedError } from '../errors.ts';
 import type { VisaErrorCode } from '../visas/index.ts';
 
 /**
- * Why an export request was rejected: log, metric dimension and audit row carry these words, so they stay stable. The
- * requester sees none of them.
+ * Why an export request was rejected. Log, metric dimension and audit row carry these words, so they stay stable. The
+ * requester does not see them.
  */
 export type RejectionReason =
   /** The message is not an export request. */
   | 'malformed_message'
-  /** The public key has no known form, or is a point that nobody may encrypt to. */
+  /** The public key has no known form, or is a point of low order. */
   | 'unusable_public_key'
-  /** The visa or passport was refused by verification; the rest of the word says why. */
+  /** Verification refused the visa or passport; the rest of the word says why. */
   | `visa_${VisaErrorCode}`
   /** The catalogue has no dataset of that id or alias. */
   | 'unknown_dataset'

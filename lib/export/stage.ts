@@ -8,22 +8,20 @@ import type {
   ArchiveKeys,
   Catalogue,
   Clock,
-  ExportEvent,
-  ExportLog,
   ObjectHead,
   OutboxWriter,
 } from '../archive/ports.ts';
-import { cleanUpMs, writeContainer } from '../archive/write-container.ts';
+import { checkTimeLeft, writeContainer } from '../archive/write-container.ts';
 import type { DenyList } from '../contract/deny-list.ts';
 import type { FileExportMessage } from '../contract/messages.ts';
-import { outboxKey, outboxMetadata } from '../contract/outbox-key.ts';
+import { outboxKey, outboxMetadata, outboxMetadataOf } from '../contract/outbox-key.ts';
 import { publicKeyFingerprint } from '../crypt4gh/index.ts';
 import { RequestRejectedError, TemporarilyUnavailableError } from '../errors.ts';
+import type { ExportEvent, ExportLog } from './ports.ts';
 import { parseFileExport, parseRecipientKey, type ReceivedMessage } from './received.ts';
 import { rejection } from './rejection.ts';
-import { compareRequests } from './request-order.ts';
 
-/** Longest time a function may run: an upload begun longer ago than this belongs to no one any more. */
+/** Longest time a function may run. The invocation of an older upload has ended. */
 const longestInvocationMs = 15 * 60 * 1000;
 
 export interface StageDependencies {
@@ -37,21 +35,22 @@ export interface StageDependencies {
   readonly now: Clock;
 }
 
-/** What is known of the delivery and of the invocation it came in. */
+/** One delivery of a message, and the invocation that handles it. */
 export interface Delivery {
   /** Whether the message may have been delivered before (receive count over 1). */
   readonly redelivered: boolean;
+  /** Milliseconds until the invocation ends. */
   readonly remainingMs: () => number;
 }
 
 type Written =
   | { readonly outcome: 'staged'; readonly bytes: number }
-  /** An earlier delivery of the same message has done it. */
+  /** An earlier delivery of the same message has staged it. */
   | { readonly outcome: 'already_staged'; readonly bytes: number }
   /** The recipient's container of this file comes from a newer request. */
   | { readonly outcome: 'superseded' };
 
-/** What became of the file; all of these are final, the message can go. */
+/** The outcome of a file. Each is final: the message can go. */
 export type StageOutcome = { readonly requestId: string; readonly fileId?: string } & (
   | Written
   | { readonly outcome: 'rejected'; readonly reason: string; readonly detail: string }
@@ -62,7 +61,7 @@ export type StageOutcome = { readonly requestId: string; readonly fileId?: strin
  * twice at once: the outbox ends with the whole container of the newest request.
  *
  * @param received a message of the queue `file-exports`
- * @throws TemporarilyUnavailableError, ArchiveDamagedError and what else the ports throw: to be delivered again
+ * @throws TemporarilyUnavailableError, ArchiveDamagedError and other errors of the ports: to be delivered again
  */
 export async function stageFile(
   received: ReceivedMessage,
@@ -70,7 +69,7 @@ export async function stageFile(
   delivery: Delivery,
 ): Promise<StageOutcome> {
   const { catalogue, log, denied } = dependencies;
-  checkTime(delivery);
+  checkTimeLeft(delivery.remainingMs);
   let facts: Omit<ExportEvent, 'event' | 'reason'> = { requestId: received.messageId };
   try {
     const message = parseFileExport(received);
@@ -83,7 +82,7 @@ export async function stageFile(
     const file = await catalogue.findReleasedFile({ fileId, datasetId });
     if (!file) throw rejection('not_released', 'the dataset is not released, or no longer holds the file');
     const written = await namingFile(fileId, () => stage({ message, publicKey, file }, dependencies, delivery));
-    // Also when an earlier delivery staged it: that one may have ended before it could say so.
+    // Also when an earlier delivery staged it: that one may have ended before it wrote the row.
     if (written.outcome !== 'superseded') await log.record({ ...facts, event: 'staged', bytes: written.bytes });
     return { requestId, fileId, ...written };
   } catch (error) {
@@ -108,8 +107,8 @@ async function stage(
 ): Promise<Written> {
   const { catalogue, archive, outbox, archiveKeys, denied, now } = dependencies;
   const key = outboxKey(message.recipient, outboxFileName(file.fileId, file.submissionFilePath));
-  // An invocation that died could not abort, whoever has written the container since. One that may still live began
-  // later than this.
+  // An invocation that died could not abort its upload, even where another one has written the container since. An
+  // invocation that may still run began later than this.
   if (delivery.redelivered) await outbox.abortUploads(key, new Date(now().getTime() - longestInvocationMs));
   const present = await outbox.head(key);
   const settled = settledBy(present, message);
@@ -117,20 +116,13 @@ async function stage(
 
   const body = await bodySource(file, archive);
   const header = headerFor(file, await archiveKeys.candidates(file.keyHash), publicKey);
-  const metadata = {
-    [outboxMetadata.requestId]: message.requestId,
-    [outboxMetadata.requestedAt]: message.requestedAt,
-    // Metadata travels in HTTP headers, so an id outside ASCII is percent-encoded.
-    [outboxMetadata.fileId]: encodeURIComponent(message.fileId),
-    [outboxMetadata.datasetId]: encodeURIComponent(message.datasetId),
-    [outboxMetadata.keyFingerprint]: publicKeyFingerprint(publicKey),
-  };
+  const metadata = outboxMetadataOf({ ...message, keyFingerprint: publicKeyFingerprint(publicKey) });
   const result = await writeContainer(
     { key, metadata, header, body, replaces: present?.etag },
     {
       archive,
       outbox,
-      checkTime: () => checkTime(delivery),
+      remainingMs: delivery.remainingMs,
       confirm: async () => {
         if (!(await catalogue.isReleased(file.datasetId))) {
           throw rejection('not_released', 'the dataset was withdrawn while the file was staged');
@@ -145,7 +137,7 @@ async function stage(
   throw new TemporarilyUnavailableError('another request wrote this container at the same time');
 }
 
-/** @throws RequestRejectedError `visa_denied` when what the grant rests on has been denied since it was verified */
+/** @throws RequestRejectedError `visa_denied` when a visa or subject of the grant was denied after its verification */
 async function refuseDenied(
   { recipient, restsOn = [] }: FileExportMessage,
   denied: StageDependencies['denied'],
@@ -156,7 +148,7 @@ async function refuseDenied(
   }
 }
 
-/** What there is nothing left to do for: the container of this request or of a newer one is in its place. */
+/** The outcome if the outbox already holds this request's container or a newer one. */
 function settledBy(present: ObjectHead | undefined, message: FileExportMessage): Written | undefined {
   if (!present) return undefined;
   const order = compareRequests(present.metadata, message);
@@ -164,8 +156,19 @@ function settledBy(present: ObjectHead | undefined, message: FileExportMessage):
   return order === 0 ? { outcome: 'already_staged', bytes: present.size } : { outcome: 'superseded' };
 }
 
-function checkTime(delivery: Delivery): void {
-  if (delivery.remainingMs() < cleanUpMs) {
-    throw new TemporarilyUnavailableError('the invocation ends soon, the file needs another one');
-  }
+/**
+ * Whether the container in the outbox comes from an older (< 0), the same (0) or a newer request (> 0) than the message:
+ * by the time of the request, then by its id. A container without that metadata counts as older.
+ */
+function compareRequests(
+  metadata: Readonly<Record<string, string>>,
+  message: Pick<FileExportMessage, 'requestId' | 'requestedAt'>,
+): number {
+  const requestId = metadata[outboxMetadata.requestId];
+  const requestedAt = Date.parse(metadata[outboxMetadata.requestedAt] ?? '');
+  if (requestId === message.requestId) return 0;
+  if (requestId === undefined || Number.isNaN(requestedAt)) return -1;
+  const difference = requestedAt - Date.parse(message.requestedAt);
+  if (difference !== 0) return difference;
+  return requestId < message.requestId ? -1 : 1;
 }

@@ -19,7 +19,7 @@ export function requestOf(event: APIGatewayProxyEvent): HttpRequest {
   };
 }
 
-/** Header values by lower-case name; what came twice under two spellings came twice. */
+/** Header values by lower-case name. Two spellings of one name are two values. */
 export function headersOf(event: { multiValueHeaders?: Multi; headers?: Single }): Map<string, readonly string[]> {
   const headers = new Map<string, readonly string[]>();
   for (const [name, values] of valuesByName(event.multiValueHeaders, event.headers)) {
@@ -29,7 +29,7 @@ export function headersOf(event: { multiValueHeaders?: Multi; headers?: Single }
   return headers;
 }
 
-/** The gateway gives both maps, the single one with the last value only; other callers may give just that one. */
+/** The gateway sends both maps, the single one with the last value only. Other callers may send that one alone. */
 function valuesByName(multi: Multi, single: Single): Map<string, readonly string[]> {
   const values = new Map<string, readonly string[]>();
   for (const [name, all] of Object.entries(multi ?? {})) if (all) values.set(name, all);

@@ -1,13 +1,13 @@
 import type { APIGatewayProxyEvent } from 'aws-lambda';
 
-/** What of an event says where the API is. */
+/** The parts of an event that tell the address of the API. */
 export type AddressedEvent = Pick<APIGatewayProxyEvent, 'headers' | 'resource'> & {
   readonly requestContext: Pick<APIGatewayProxyEvent['requestContext'], 'domainName' | 'path'>;
 };
 
 /**
- * URL of the API that a request came to, as its caller sees it: stage or base path included, without a slash at the end.
- * Always https, but for a local engine.
+ * URL of the API as the caller of this request sees it: stage or base path included, without a slash at the end. Always https,
+ * except on a local engine.
  *
  * `path` of the context begins with the stage, or with the base path of a custom domain (the event's own `path` has only
  * the second); the resource begins where the API does.
@@ -21,7 +21,7 @@ export function baseUrlOf({ headers, resource, requestContext }: AddressedEvent)
 
 const loopback = /^(localhost|127\.0\.0\.1|\[::1\])$/;
 
-/** The gateway knows its name, and leaves out the port of an engine on one machine, which `Host` has. */
+/** The gateway's domain name lacks the port of a local engine, which `Host` has. */
 function originOf(domainName: string, headers: AddressedEvent['headers']): string {
   if (!loopback.test(domainName)) return `https://${domainName}`;
   const header = (name: string) =>

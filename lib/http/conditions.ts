@@ -7,11 +7,11 @@ import type { HttpRequest } from './request.ts';
 const entityTags = /(?:W\/)?"[\x21\x23-\x7e\x80-\xff]*"/g;
 
 /**
- * The answer that the caller's conditions call for before anything is sent, in the order of RFC 9110 § 13.2.2. Those with
- * dates are not looked at: without `Last-Modified` there is nothing to compare.
+ * The answer that the caller's conditions call for, in the order of RFC 9110 § 13.2.2. Conditions with dates are ignored:
+ * replies carry no `Last-Modified` to compare.
  *
- * @param sent strong entity tag and bytes of what would be sent
- * @returns 304, or `undefined` when the request is to go on
+ * @param sent strong entity tag and size, in bytes, of the representation
+ * @returns 304, or `undefined` when the request goes on
  * @throws PreconditionFailedError
  */
 export function notModified(
@@ -22,7 +22,7 @@ export function notModified(
   const ifMatch = listHeader(request, 'if-match');
   // Compared strongly (RFC 9110 § 13.1.1), If-None-Match weakly (§ 13.1.2).
   if (ifMatch !== undefined && !named(ifMatch, etag, (tag) => tag)) {
-    throw new PreconditionFailedError('The file is not the one that If-Match names.');
+    throw new PreconditionFailedError('The file is not the one that If-Match names. Begin again without If-Match.');
   }
   const ifNoneMatch = listHeader(request, 'if-none-match');
   if (ifNoneMatch === undefined || !named(ifNoneMatch, etag, (tag) => tag.replace(/^W\//, ''))) return undefined;
@@ -33,7 +33,7 @@ export function notModified(
   };
 }
 
-/** Whether `Range` counts: without `If-Range`, or when that names these very bytes (RFC 9110 § 13.1.5). */
+/** Whether `Range` counts: without `If-Range`, or when `If-Range` names this entity tag (RFC 9110 § 13.1.5). */
 export function rangeIsMeant(request: HttpRequest, etag: string): boolean {
   const ifRange = listHeader(request, 'if-range');
   return ifRange === undefined || ifRange.trim() === etag;
@@ -43,7 +43,7 @@ function named(value: string, etag: string, form: (tag: string) => string): bool
   return value.trim() === '*' || (value.match(entityTags) ?? []).some((tag) => form(tag) === etag);
 }
 
-/** A list that came in several headers is one list (RFC 9110 § 5.3). */
+/** A list in several headers is one list (RFC 9110 § 5.3). */
 function listHeader(request: HttpRequest, name: string): string | undefined {
   return request.headers.get(name)?.join(', ');
 }

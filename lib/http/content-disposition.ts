@@ -1,8 +1,8 @@
 import { safeFileName } from '../contract/file-name.ts';
 
 /**
- * `Content-Disposition` under which a browser saves a file (RFC 6266 § 4.3): with what is not ASCII in the extended form
- * of RFC 8187, beside a plain one for who does not know it.
+ * `Content-Disposition` under which a browser saves a file (RFC 6266 § 4.3). A name outside ASCII has the extended form of
+ * RFC 8187 beside a plain one, for clients that do not know the first.
  *
  * @param fileName untrusted text, made safe as `safeFileName` does
  */

@@ -3,7 +3,7 @@ import { type HttpRequest, singleHeader } from './request.ts';
 
 /**
  * The JSON document in the body of a request.
- * @throws InvalidRequestError for another media type, no body, more than `maxBytes` or no JSON; never repeats a part of it
+ * @throws InvalidRequestError for another media type, no body, more than `maxBytes` or no JSON. It never repeats the body
  */
 export function jsonBody(request: HttpRequest, maxBytes: number): unknown {
   const invalid = (field: string, message: string) => new InvalidRequestError([{ field, message }]);

@@ -25,7 +25,7 @@ export interface Problem {
   readonly maxRangeBytes?: number;
 }
 
-/** What callers are told per code: the only place where an error becomes a status. */
+/** Status and text of each code: the only place where an error becomes a status. */
 const reactions: Record<
   Problem['code'],
   { status: number; title: string; detail: (error: Error) => string | undefined }
@@ -49,7 +49,7 @@ const reactions: Record<
   internal_error: { status: 500, title: 'Internal Server Error', detail: () => undefined },
 };
 
-/** The problem an error is for the caller. Whatever was not raised on purpose says nothing about itself. */
+/** The problem that an error is for the caller. An unforeseen error tells nothing but its status. */
 export function problemOf(error: unknown, requestId: string): Problem {
   const known = error instanceof DataOutError ? error : undefined;
   const code = known?.code ?? 'internal_error';

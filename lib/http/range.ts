@@ -1,14 +1,10 @@
-/** Bytes [start, end). */
-export interface ByteRange {
-  readonly start: number;
-  readonly end: number;
-}
+import type { ByteRange } from '../contract/byte-range.ts';
 
 /**
- * What the value of a `Range` header selects of `size` bytes (RFC 9110 § 14.1.2, § 14.2).
+ * The bytes that a `Range` header selects of `size` bytes (RFC 9110 § 14.1.2, § 14.2).
  *
- * @returns `undefined` when the header is to be ignored and the whole goes out: there is none, another unit, several
- * ranges, not well-formed, or a suffix of nothing; `unsatisfiable` when the range begins after the end.
+ * @returns `undefined` when the header is ignored and the whole goes out: no header, another unit, several ranges, a malformed
+ * one, or a suffix of an empty file; `unsatisfiable` when the range begins after the end, or is a suffix of 0 bytes
  */
 export function selectedRange(value: string | undefined, size: number): ByteRange | 'unsatisfiable' | undefined {
   const set = /^bytes=(.*)$/is.exec(value ?? '')?.[1];
@@ -21,7 +17,7 @@ export function selectedRange(value: string | undefined, size: number): ByteRang
   const [, first, last] = /^(\d*)-(\d*)$/.exec(specs.length === 1 ? (specs[0] ?? '') : '') ?? [];
   if (first === undefined || last === undefined || (first === '' && last === '')) return undefined;
   if (first === '') return suffix(Number(last), size);
-  // Compared as numbers of any size: a last position may be given as "all there is" in as many digits as one likes.
+  // BigInt: a client may ask for everything by a last position of many digits.
   if (last !== '' && BigInt(last) < BigInt(first)) return undefined;
   const start = Number(first);
   if (start >= size) return 'unsatisfiable';

@@ -2,7 +2,7 @@ import { InvalidRequestError } from '../errors.ts';
 import { commonHeaders, type HttpReply, jsonReply } from './reply.ts';
 import { type HttpRequest, singleQuery } from './request.ts';
 
-/** Where S3 serves an object. */
+/** A URL at which S3 serves an object. */
 export interface Location {
   readonly url: string;
   readonly expiresAt: Date;
@@ -13,8 +13,8 @@ export interface Location {
 }
 
 /**
- * Whether the client follows a redirection; with `redirect=false` it is told the URL instead: for clients that cannot
- * follow, or that carry `Authorization` on to S3, which refuses it.
+ * Whether the reply is a redirection. With `redirect=false` it is the URL as JSON, for clients that cannot follow a redirection,
+ * or that send `Authorization` on to S3, which refuses it.
  * @throws InvalidRequestError
  */
 export function redirectWanted(request: HttpRequest): boolean {

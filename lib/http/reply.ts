@@ -1,10 +1,10 @@
 /**
- * What a reply carries: text, or pieces as they come. The memory of a piece of bytes goes with it: who sends it gives it
- * back, and whoever made it must not use it again.
+ * The body of a reply: text, or pieces as they come. A piece of bytes passes its memory on to the sender, which frees it: the
+ * maker must not use the piece again.
  */
 export type ReplyBody = string | AsyncIterable<string | Uint8Array>;
 
-/** A reply as the logic makes it. A body that is iterated is sent piece by piece; if it throws, the reply breaks off. */
+/** A reply as the logic makes it. An iterable body is sent piece by piece. If it throws, the reply breaks off. */
 export interface HttpReply<Body extends ReplyBody = string> {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
@@ -12,8 +12,7 @@ export interface HttpReply<Body extends ReplyBody = string> {
 }
 
 /**
- * Headers of every reply. Nothing here may be kept by a cache: listings, locations and even the outcome of a request
- * belong to one caller.
+ * Headers of every reply. No cache may keep a reply: listings, locations and even the outcome of a request belong to one caller.
  */
 export function commonHeaders(requestId: string): Record<string, string> {
   return { 'X-Request-Id': requestId, 'Cache-Control': 'no-store', 'X-Content-Type-Options': 'nosniff' };

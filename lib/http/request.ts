@@ -1,7 +1,7 @@
 import type { AuthorizerContext } from '../contract/authorizer-context.ts';
 import { InvalidRequestError } from '../errors.ts';
 
-/** A request as the logic sees it, whatever the front door. */
+/** A request as the logic sees it, from any front door. */
 export interface HttpRequest {
   /** Id the front door gave to this request; goes into every reply. */
   readonly requestId: string;
@@ -12,10 +12,10 @@ export interface HttpRequest {
   readonly headers: ReadonlyMap<string, readonly string[]>;
   /** Decoded query values in order of arrival, by name. */
   readonly query: ReadonlyMap<string, readonly string[]>;
-  /** Variable segments of the route; the front door may or may not have decoded them. */
+  /** Variable segments of the route. Some front doors have decoded them, some have not. */
   readonly pathParameters: ReadonlyMap<string, string>;
   readonly body: Uint8Array | undefined;
-  /** What the front door's authorizer said of the caller; empty where there is none. Nothing of it comes from the caller. */
+  /** What the front door's authorizer said of the caller; empty without an authorizer. The caller cannot set any of it. */
   readonly authorizer: AuthorizerContext;
 }
 

@@ -84,7 +84,7 @@ test('an administrator without the role is 403 from the function, without a chal
     headers: { Authorization: basic(service.engine.accounts.withoutRole) },
     body: '{}',
   });
-  expect(expectProblem(reply, 403, 'forbidden').detail).toBe('This takes the role ADMIN.');
+  expect(expectProblem(reply, 403, 'forbidden').detail).toBe('This takes the role ADMIN. Use an account that has it.');
   expect(reply.headers['www-authenticate']).toBeUndefined();
   expect(service.engine.traffic.counters()).not.toHaveProperty('export sqs SendMessage');
 });

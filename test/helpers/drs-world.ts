@@ -1,4 +1,4 @@
-import type { DrsAccess, DrsEndpoint } from '../../lib/api/drs/objects.ts';
+import type { DrsAccess, DrsEndpoint } from '../../lib/api/drs/granted-object.ts';
 import { encryptHeader } from '../../lib/crypt4gh/index.ts';
 import { describeFile } from '../../lib/direct/description.ts';
 import type { FileFacts } from '../../lib/direct/ports.ts';

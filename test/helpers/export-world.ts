@@ -1,8 +1,9 @@
 import { readFileSync } from 'node:fs';
-import type { ArchiveKey, ExportEvent, ExportLog, FileExports } from '../../lib/archive/ports.ts';
+import type { ArchiveKey } from '../../lib/archive/ports.ts';
 import { type DenyListEntry, denyListOf } from '../../lib/contract/deny-list.ts';
 import { type FileExportMessage, fileExportMessage } from '../../lib/contract/messages.ts';
 import type { ConsumeDependencies } from '../../lib/export/consume.ts';
+import type { ExportEvent, ExportLog, FileExports } from '../../lib/export/ports.ts';
 import type { StageDependencies } from '../../lib/export/stage.ts';
 import { type DatasetGrant, VisaError, type VisaErrorCode } from '../../lib/visas/index.ts';
 import { FakeArchive } from './fake-archive.ts';
@@ -92,7 +93,7 @@ export class ExportWorld {
 
   get consuming(): ConsumeDependencies {
     const { catalogue, fileExports, log } = this;
-    return { catalogue, fileExports, log, verify: (token) => this.#verify(token) };
+    return { catalogue, fileExports, log, rules: { verify: (token) => this.#verify(token) } };
   }
 
   get staging(): StageDependencies {
@@ -102,7 +103,7 @@ export class ExportWorld {
     return { catalogue, archive, outbox, log, denied, archiveKeys: { candidates }, now: () => this.outbox.now };
   }
 
-  #verify(token: string): ReturnType<ConsumeDependencies['verify']> {
+  #verify(token: string): ReturnType<ConsumeDependencies['rules']['verify']> {
     return this.calls.run('verify', () => {
       const result = this.visas.get(token) ?? 'malformed_token';
       if (result instanceof Error) throw result;

@@ -1,4 +1,5 @@
-import type { ArchivedFile, Catalogue, FileReference, Finding, Wanted } from '../../lib/archive/ports.ts';
+import type { ArchivedFile, FileReference, Finding, Wanted } from '../../lib/archive/ports.ts';
+import type { ExportCatalogue } from '../../lib/export/ports.ts';
 import type { PortCalls } from './port-calls.ts';
 
 interface Dataset {
@@ -8,7 +9,7 @@ interface Dataset {
 }
 
 /** A catalogue in memory. Pages hold three ids, so that small datasets have several. */
-export class FakeCatalogue implements Catalogue {
+export class FakeCatalogue implements ExportCatalogue {
   readonly datasets = new Map<string, Dataset>();
   readonly files = new Map<string, Omit<ArchivedFile, 'datasetId'>>();
   readonly #calls: PortCalls;

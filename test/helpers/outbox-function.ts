@@ -22,8 +22,8 @@ export interface OutboxSurroundings {
 }
 
 /**
- * Set the environment of the functions `files` and `stream`. Import them after this, with the module
- * `lambdas/shared/trusted-issuers.ts` replaced: only a bundle has the file of issuers beside it.
+ * Set the environment of the functions `files` and `stream`. Import them after this, with the trust list of the issuer
+ * as their bundled JSON.
  */
 export async function outboxSurroundings(): Promise<OutboxSurroundings> {
   const s3 = await startFauxqs({ port: 0, logger: false, defaultRegion: 'eu-north-1' });

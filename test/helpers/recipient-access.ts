@@ -1,6 +1,6 @@
 import { hash } from 'bcryptjs';
+import type { OutboxAccess } from '../../lib/api/outbox/admit-to-outbox.ts';
 import { ArchiveCredentials } from '../../lib/api/outbox/archive-credentials.ts';
-import type { OutboxAccess } from '../../lib/api/outbox/recipients.ts';
 import type { ArchiveUsers } from '../../lib/api/ports.ts';
 import type { Subject } from '../../lib/contract/outbox-key.ts';
 import { makeTestIssuer, rulesOf, type TestIssuer, type VisaChoices } from './issuer.ts';

@@ -1,20 +1,13 @@
-import type { ExportRequests } from '../../lib/api/ports.ts';
-import { type ExportRequestMessage, exportRequestMessage } from '../../lib/contract/messages.ts';
-
-interface Published {
-  readonly requestId: string;
-  readonly requestedAt: Date;
-  readonly archiveKind: string;
-  readonly message: ExportRequestMessage;
-}
+import type { ExportRequest, ExportRequests } from '../../lib/api/ports.ts';
+import { exportRequestMessage } from '../../lib/contract/messages.ts';
 
 /** The queue `export-requests` in memory: takes what SQS and the message's schema take, refuses the rest. */
 export class RecordingExportRequests implements ExportRequests {
-  readonly published: Published[] = [];
+  readonly published: ExportRequest[] = [];
   /** When set, every message is refused with this error. */
   failure: Error | undefined;
 
-  async publish(request: Published): Promise<void> {
+  async publish(request: ExportRequest): Promise<void> {
     if (this.failure) throw this.failure;
     const body = JSON.stringify(exportRequestMessage.parse(request.message));
     // https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_SendMessage.html

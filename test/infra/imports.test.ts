@@ -17,8 +17,10 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   archive: ['crypt4gh', 'visas'],
   export: ['archive', 'crypt4gh', 'visas'],
   direct: ['archive', 'crypt4gh', 'visas'],
-  stores: ['archive', 'export', 'direct', 'crypt4gh'],
-  api: ['http', 'archive', 'direct', 'visas', 'crypt4gh'],
+  // Of the API, the stores know what it asks of them, and no route.
+  stores: ['lib/api/ports.ts', 'archive', 'export', 'direct', 'crypt4gh'],
+  'lib/api/ports.ts': ['archive'],
+  api: ['lib/api/ports.ts', 'http', 'archive', 'direct', 'visas', 'crypt4gh'],
   terminal: [],
   releases: [],
   ops: ['archive', 'crypt4gh', 'stores', 'terminal', 'releases'],
@@ -67,9 +69,10 @@ function violations(file: string, source: string): string[] {
 
 /** `lib/http/reply.ts` → `http`, `lambdas/proxy/files.ts` → `lambdas`, `bin/app.ts` → itself. */
 function areaOf(path: string): string {
+  if (path in allowed) return path;
   const [top = '', second = ''] = path.split('/');
   if (top === 'lib') return second === 'errors.ts' ? 'errors' : second;
-  return path in allowed ? path : top;
+  return top;
 }
 
 /** What a file imports or exports from elsewhere. Biome keeps strings in single quotes, so this need not parse. */
@@ -145,6 +148,7 @@ describe('import rules', () => {
     ['lib/api/export/request-export.ts', "import { stage } from '../../export/stage.ts';"],
     ['lib/infra/functions.ts', "import '../../lambdas/proxy/files.ts';"],
     ['lib/local/engine.ts', "const handler = await import('../../lambdas/migrate.ts');"],
+    ['lib/stores/s3.ts', "import { listFiles } from '../api/outbox/list-files.ts';"],
     ['lib/stores/s3.ts', "export { logger } from '@aws-lambda-powertools/logger';"],
     ['lambdas/migrate.ts', "import { Duration } from 'aws-cdk-lib';"],
     ['lib/ops/add.ts', "import { PGlite } from '@electric-sql/pglite';"],
@@ -164,7 +168,7 @@ describe('import rules', () => {
 
   test('allow what is listed', () => {
     expect(violations('lib/stores/a.ts', "import { S3Client } from '@aws-sdk/client-s3';")).toEqual([]);
-    expect(violations('lambdas/proxy/a.ts', "import { required } from '../shared/environment.ts';")).toEqual([]);
+    expect(violations('lambdas/proxy/a.ts', "import { required } from '../shared/runtime.ts';")).toEqual([]);
     expect(violations('lib/http/a.ts', "// import { x } from '../stores/y.ts';\nimport { z } from 'zod';")).toEqual([]);
   });
 });

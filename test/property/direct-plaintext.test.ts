@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { serve } from '../../lib/api/direct/deliver.ts';
+import { representationReply } from '../../lib/api/direct/representation-reply.ts';
 import { encryptHeader, openHeader } from '../../lib/crypt4gh/index.ts';
 import { between, plaintextOf } from '../../lib/direct/plaintext.ts';
 import { RangeNotSatisfiableError } from '../../lib/errors.ts';
@@ -58,7 +58,7 @@ test('any range of any edited file is that range of the whole edited file', asyn
         const { made, visible } = await fileWith(editList);
         const wanted = expected(visible, first, last);
         const headers = { Range: `bytes=${first ?? ''}-${last ?? ''}` };
-        const reply = serve(httpRequest({ headers }), made, () => {});
+        const reply = representationReply(httpRequest({ headers }), made, () => {});
         if (wanted === 'none') {
           await expect(reply).rejects.toEqual(new RangeNotSatisfiableError(visible.length));
           return;
@@ -87,7 +87,7 @@ test('any coordinates of any edited file give those bytes of the whole edited fi
       }
       const part = between({ start, end: start + length }, made);
       const bytes = visible.subarray(start, start + length);
-      const { headers, body } = await serve(httpRequest(), part, () => {});
+      const { headers, body } = await representationReply(httpRequest(), part, () => {});
       expect(headers['Content-Length']).toBe(String(bytes.length));
       expect((await received(body)).equals(bytes)).toBe(true);
     }),
@@ -102,7 +102,7 @@ test('ranges side by side are the whole', async () => {
       const parts: Buffer[] = [];
       for (let start = 0; start < visible.length; start += step) {
         const headers = { Range: `bytes=${start}-${start + step - 1}`, 'If-Range': made.etag };
-        const { status, body } = await serve(httpRequest({ headers }), made, () => {});
+        const { status, body } = await representationReply(httpRequest({ headers }), made, () => {});
         expect(status).toBe(206);
         parts.push(await received(body));
       }

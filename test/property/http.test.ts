@@ -1,10 +1,11 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { parseExportRequest } from '../../lib/api/export/export-body.ts';
-import { slice } from '../../lib/api/outbox/outbox-rows.ts';
+import { exportMessageOf } from '../../lib/api/export/request-export.ts';
+import { slice } from '../../lib/api/outbox/merged-listing.ts';
 import { parsePage } from '../../lib/api/outbox/paging.ts';
+import { visaToken } from '../../lib/api/outbox/visa-token.ts';
 import { DataOutError } from '../../lib/errors.ts';
-import { parseBasic, parseBearer, visaToken } from '../../lib/http/authorization.ts';
+import { parseBasic, parseBearer } from '../../lib/http/authorization.ts';
 import { problemReply } from '../../lib/http/problem.ts';
 import { basic, httpRequest } from '../helpers/http-request.ts';
 
@@ -58,7 +59,7 @@ test('export bodies: any bytes are refused on purpose', () => {
         noise.map((text) => Buffer.from(text)),
       ),
       (body) => {
-        expect(problemFor(() => parseExportRequest(httpRequest({ body })))).toBeDefined();
+        expect(problemFor(() => exportMessageOf(httpRequest({ body })))).toBeDefined();
       },
     ),
   );
@@ -72,7 +73,7 @@ test('export bodies: any JSON, also about the known fields, is read or refused o
   );
   fc.assert(
     fc.property(fc.oneof(value, fields), (body) => {
-      problemFor(() => parseExportRequest(httpRequest({ body: JSON.stringify(body) })));
+      problemFor(() => exportMessageOf(httpRequest({ body: JSON.stringify(body) })));
     }),
   );
 });
@@ -86,7 +87,7 @@ test('export bodies: a visa or key is never in the problem, wherever it was put'
         where === 'broken JSON'
           ? `{"visaToken": ${hidden}}`
           : { ...valid, [where === 'name of a field' ? hidden : where]: hidden };
-      const problem = problemFor(() => parseExportRequest(httpRequest({ body })));
+      const problem = problemFor(() => exportMessageOf(httpRequest({ body })));
       expect(problem).toBeDefined();
       expect(problem).not.toContain(hidden);
     }),

@@ -7,8 +7,8 @@ const names = { start: 'startCoordinate', end: 'endCoordinate' } as const;
 /**
  * The bytes [`startCoordinate`, `endCoordinate`) of the plaintext that are asked for; `undefined` when neither is given.
  *
- * @throws InvalidRequestError for one without the other, for what is no whole number, for no bytes at all, and beside a
- * `Range` header: they would be two different ways to say which bytes
+ * @throws InvalidRequestError for one without the other, for what is no whole number, for an empty range, and beside a
+ * `Range` header, which also selects bytes
  */
 export function requestedCoordinates(request: HttpRequest): Coordinates | undefined {
   const violations: Violation[] = [];

@@ -1,4 +1,4 @@
-import { entitledDataset, grantsOf } from '../../direct/access.ts';
+import { entitlementsTo } from '../../direct/access.ts';
 import { displayFileName } from '../../direct/file-name.ts';
 import type { DatasetFile, DirectCatalogue } from '../../direct/ports.ts';
 import { bearerToken } from '../../http/authorization.ts';
@@ -6,12 +6,13 @@ import { commonHeaders, type HttpReply } from '../../http/reply.ts';
 import type { HttpRequest } from '../../http/request.ts';
 import type { VisaRules } from '../../visas/index.ts';
 import { pathIdentifier } from '../path-identifier.ts';
+import { verifiedToken } from '../verified-token.ts';
 
 /** What `GET /metadata/datasets/{datasetId}/files` needs. */
 export interface DatasetFilesEndpoint {
   readonly rules: VisaRules;
   readonly catalogue: Pick<DirectCatalogue, 'decide' | 'filesOfDataset'>;
-  /** Told once the listing has ended, also by breaking off. */
+  /** Called once, when the listing has ended or has broken off. */
   readonly served: (access: DatasetListing) => void;
 }
 
@@ -33,8 +34,9 @@ export async function listDatasetFiles(
   request: HttpRequest,
   { rules, catalogue, served }: DatasetFilesEndpoint,
 ): Promise<HttpReply<AsyncIterable<string>>> {
-  const grants = await grantsOf(bearerToken(request), rules);
-  const datasetId = await entitledDataset(pathIdentifier(request, 'datasetId'), grants, catalogue);
+  const { grants } = await verifiedToken(bearerToken(request), rules);
+  const wanted = { datasetId: pathIdentifier(request, 'datasetId') };
+  const [{ datasetId }] = await entitlementsTo(wanted, grants, catalogue);
   const pages = catalogue.filesOfDataset(datasetId)[Symbol.asyncIterator]();
   const first = await pages.next();
   return {

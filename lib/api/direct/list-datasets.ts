@@ -1,10 +1,10 @@
 import { grantedAndReleased } from '../../archive/entitlement.ts';
 import type { Catalogue } from '../../archive/ports.ts';
-import { grantsOf } from '../../direct/access.ts';
 import { bearerToken } from '../../http/authorization.ts';
 import { type HttpReply, jsonReply } from '../../http/reply.ts';
 import type { HttpRequest } from '../../http/request.ts';
 import type { VisaRules } from '../../visas/index.ts';
+import { verifiedToken } from '../verified-token.ts';
 
 /** What `GET /metadata/datasets` needs. */
 export interface DatasetsEndpoint {
@@ -13,14 +13,14 @@ export interface DatasetsEndpoint {
 }
 
 /**
- * `GET /metadata/datasets`: stable ids of the datasets that are granted and released at this moment, in their order.
+ * `GET /metadata/datasets`: stable ids of the datasets that are granted and released at this moment, sorted.
  * @throws UnauthenticatedError, InvalidRequestError, TemporarilyUnavailableError
  */
 export async function listDatasets(
   request: HttpRequest,
   { rules, catalogue }: DatasetsEndpoint,
 ): Promise<HttpReply<string>> {
-  const grants = await grantsOf(bearerToken(request), rules);
+  const { grants } = await verifiedToken(bearerToken(request), rules);
   const { entitlements } = await grantedAndReleased(catalogue, grants);
   return jsonReply(
     request.requestId,

@@ -1,7 +1,7 @@
-import { Crypt4ghError, parsePublicKey } from '../../crypt4gh/index.ts';
 import { InvalidRequestError, type Violation } from '../../errors.ts';
 import { type HttpRequest, singleQuery } from '../../http/request.ts';
-import { unusablePublicKey } from '../recipient-public-key.ts';
+import { collected } from '../../http/violations.ts';
+import { unusablePublicKey, usablePublicKey } from '../recipient-public-key.ts';
 
 /** Headers that carry the recipient's key; clients in the field send one or the other. */
 export const keyHeaders = ['Public-Key', 'X-C4GH-Public-Key', 'Htsget-Context-Public-Key'] as const;
@@ -9,10 +9,10 @@ export const keyHeaders = ['Public-Key', 'X-C4GH-Public-Key', 'Htsget-Context-Pu
 const format = 'destinationFormat';
 
 /**
- * What a file is asked for as: the key that a Crypt4GH container is to be made for, or `undefined` for the plaintext.
+ * The key of the Crypt4GH container that the caller asks for; `undefined` when the caller asks for the plaintext.
  *
- * The two go together: `destinationFormat=CRYPT4GH` (in any case of letters) without a key has no reader, and a key
- * without it would be answered with a plaintext that nobody expects.
+ * A container takes both `destinationFormat=CRYPT4GH` (in any case of letters) and a key. One without the other is refused:
+ * a container without a key has no reader, and a caller who sends a key does not expect plaintext.
  *
  * @returns raw public key
  * @throws InvalidRequestError with every broken rule; it never repeats a value
@@ -21,7 +21,7 @@ export function requestedRecipient(request: HttpRequest): Uint8Array | undefined
   const violations: Violation[] = [];
   const key = collected(violations, () => recipientKey(request));
   const asked = collected(violations, () => requestedFormat(request));
-  // What is broken already is said once.
+  // A part that is broken by itself is named once.
   if (violations.length === 0 && asked === 'crypt4gh' && !key) violations.push(missingKey);
   if (violations.length === 0 && asked === 'plaintext' && key) {
     violations.push({ field: format, message: 'must be CRYPT4GH when a public key is given' });
@@ -47,10 +47,10 @@ export function requiredRecipientKey(request: HttpRequest): Uint8Array {
 }
 
 /**
- * The public key of whichever header is given; `undefined` when none is.
+ * The public key in one of the key headers; `undefined` when there is none.
  *
  * @returns raw public key
- * @throws InvalidRequestError when more than one is given, even with the same value, or it is no key to encrypt to
+ * @throws InvalidRequestError for more than one header, even with the same value, and for a key that cannot be used
  */
 export function recipientKey(request: HttpRequest): Uint8Array | undefined {
   const given = keyHeaders.flatMap((name) =>
@@ -64,20 +64,7 @@ export function recipientKey(request: HttpRequest): Uint8Array | undefined {
       Array.from(names, (field) => ({ field, message: `is one of ${given.length} public keys: send one` })),
     );
   }
-  try {
-    return parsePublicKey(only.value);
-  } catch (error) {
-    if (!(error instanceof Crypt4ghError)) throw error;
-    throw new InvalidRequestError([{ field: only.name, message: unusablePublicKey }]);
-  }
-}
-
-function collected<T>(violations: Violation[], read: () => T | undefined): T | undefined {
-  try {
-    return read();
-  } catch (error) {
-    if (!(error instanceof InvalidRequestError)) throw error;
-    violations.push(...error.violations);
-    return undefined;
-  }
+  const key = usablePublicKey(only.value);
+  if (!key) throw new InvalidRequestError([{ field: only.name, message: unusablePublicKey }]);
+  return key;
 }

@@ -1,42 +1,28 @@
-import { namingFile } from '../../archive/naming-file.ts';
 import type { ArchivedFile, ArchiveKeys, Catalogue } from '../../archive/ports.ts';
-import { entitledFile, grantsOf } from '../../direct/access.ts';
 import { type AssemblyDependencies, assembled } from '../../direct/assembled.ts';
 import { containerOf, isForAssembly } from '../../direct/container.ts';
 import { type Coordinates, partOf } from '../../direct/part.ts';
 import { between, plaintextOf } from '../../direct/plaintext.ts';
 import { InvalidRequestError, type Violation } from '../../errors.ts';
-import { bearerToken } from '../../http/authorization.ts';
 import { notModified } from '../../http/conditions.ts';
 import { locationReply, redirectWanted } from '../../http/redirect.ts';
 import type { HttpReply, ReplyBody } from '../../http/reply.ts';
 import type { HttpRequest } from '../../http/request.ts';
-import type { VisaRules } from '../../visas/index.ts';
-import { pathIdentifier } from '../path-identifier.ts';
+import { collected } from '../../http/violations.ts';
 import { requestedCoordinates } from './coordinates.ts';
-import { type Delivery, serve } from './deliver.ts';
+import { type EntitledFileEndpoint, entitledFileReply } from './entitled-file.ts';
 import { requestedRecipient } from './recipient-key.ts';
+import { type ReplyOutcome, representationReply } from './representation-reply.ts';
 
 /** What `GET|HEAD /files/{fileId}` needs. */
-export interface FileEndpoint extends AssemblyDependencies {
-  readonly rules: VisaRules;
+export interface FileEndpoint extends EntitledFileEndpoint, AssemblyDependencies {
   readonly catalogue: Pick<Catalogue, 'decide' | 'isReleased' | 'findReleasedFile'>;
   readonly archiveKeys: ArchiveKeys;
-  /** Told of every file that was handed over, when its reply has ended. */
-  readonly served: (file: ServedFile) => void;
 }
 
-/** Which file was handed over, and how that went. `bytes` of a redirection: what lies behind the URL. */
-export interface ServedFile extends Delivery {
-  readonly requestId: string;
-  readonly fileId: string;
-  readonly datasetId: string;
-  readonly kind: 'plaintext' | 'container' | 'header' | 'content';
-}
-
-/** What a request asks for. */
-interface Wanted {
-  /** Raw public key to make a container for; `undefined`: plaintext. */
+interface Parts {
+  readonly kind: 'plaintext' | 'container';
+  /** Raw public key of the container's reader; `undefined`: plaintext. */
   readonly recipient: Uint8Array | undefined;
   readonly coordinates: Coordinates | undefined;
   readonly redirect: boolean;
@@ -51,38 +37,34 @@ interface Wanted {
  * @throws UnauthenticatedError, InvalidRequestError, ForbiddenError, RangeNotSatisfiableError, PreconditionFailedError,
  * ReplyTooLargeError, ArchiveDamagedError, TemporarilyUnavailableError
  */
-export async function serveFile(
+export function serveFile(
   request: HttpRequest,
   endpoint: FileEndpoint,
   invocation: { readonly remainingMs: () => number },
 ): Promise<HttpReply<ReplyBody>> {
-  const grants = await grantsOf(bearerToken(request), endpoint.rules);
-  const wanted = wantedOf(request);
-  const file = await entitledFile(pathIdentifier(request, 'fileId'), grants, endpoint.catalogue);
-  const { recipient, coordinates } = wanted;
-  const { fileId, datasetId } = file;
-  const kind = recipient ? 'container' : 'plaintext';
-  const ended = (delivery: Delivery) =>
-    endpoint.served({ requestId: request.requestId, fileId, datasetId, kind, ...delivery });
-  return namingFile(fileId, async () => {
-    if (recipient) return serveContainer(request, { ...wanted, recipient }, file, endpoint, invocation, ended);
+  return entitledFileReply(request, endpoint, partsOf, async (file, { recipient, coordinates, redirect }, ended) => {
+    if (recipient) {
+      const wanted = { recipient, coordinates, redirect };
+      return serveContainer(request, wanted, file, endpoint, invocation, ended);
+    }
     const whole = await plaintextOf(file, endpoint);
-    return serve(request, coordinates ? between(coordinates, whole) : whole, ended);
+    return representationReply(request, coordinates ? between(coordinates, whole) : whole, ended);
   });
 }
 
 async function serveContainer(
   request: HttpRequest,
-  { recipient, coordinates, redirect }: Wanted & { readonly recipient: Uint8Array },
+  wanted: Pick<Parts, 'coordinates' | 'redirect'> & { readonly recipient: Uint8Array },
   file: ArchivedFile,
   endpoint: FileEndpoint,
   { remainingMs }: { readonly remainingMs: () => number },
-  ended: (delivery: Delivery) => void,
+  ended: (outcome: ReplyOutcome) => void,
 ): Promise<HttpReply<ReplyBody>> {
+  const { recipient, coordinates, redirect } = wanted;
   const container = coordinates
     ? await partOf(file, recipient, coordinates, endpoint)
     : await containerOf(file, recipient, endpoint);
-  if (request.method === 'HEAD' || !isForAssembly(container)) return serve(request, container, ended);
+  if (request.method === 'HEAD' || !isForAssembly(container)) return representationReply(request, container, ended);
   const { requestId } = request;
   const reply =
     notModified(request, container) ??
@@ -96,20 +78,11 @@ async function serveContainer(
 }
 
 /** @throws InvalidRequestError with every broken rule */
-function wantedOf(request: HttpRequest): Wanted {
+function partsOf(request: HttpRequest): Parts {
   const violations: Violation[] = [];
-  const read = <T>(parse: (request: HttpRequest) => T): T | undefined => {
-    try {
-      return parse(request);
-    } catch (error) {
-      if (!(error instanceof InvalidRequestError)) throw error;
-      violations.push(...error.violations);
-      return undefined;
-    }
-  };
-  const recipient = read(requestedRecipient);
-  const coordinates = read(requestedCoordinates);
-  const redirect = read(redirectWanted);
+  const recipient = collected(violations, () => requestedRecipient(request));
+  const coordinates = collected(violations, () => requestedCoordinates(request));
+  const redirect = collected(violations, () => redirectWanted(request));
   if (violations.length > 0 || redirect === undefined) throw new InvalidRequestError(violations);
-  return { recipient, coordinates, redirect };
+  return { kind: recipient ? 'container' : 'plaintext', recipient, coordinates, redirect };
 }

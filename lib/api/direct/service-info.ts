@@ -1,6 +1,6 @@
 import { type HttpReply, jsonReply } from '../../http/reply.ts';
 
-/** What a deployment says of itself. */
+/** The facts of a deployment in its service-info. */
 export interface ServiceInfo {
   /** Reverse-domain name, unique for this deployment. */
   readonly id: string;
@@ -10,8 +10,7 @@ export interface ServiceInfo {
 }
 
 /**
- * GA4GH service-info 1.0.0. `type.group` is the namespace of the id: this API is no GA4GH standard, so `org.ga4gh`, which
- * is kept for those, would be untrue.
+ * GA4GH service-info 1.0.0. `type.group` is the namespace of the id. `org.ga4gh` is for GA4GH standards, and this API is none.
  */
 export function serviceInfoReply(requestId: string, { id, organization, version }: ServiceInfo): HttpReply {
   const group = id.includes('.') ? id.slice(0, id.lastIndexOf('.')) : id;

@@ -5,7 +5,7 @@ import type { TrustedIssuers } from '../../visas/index.ts';
 import { pathIdentifier } from '../path-identifier.ts';
 import type { DrsAuthorizations } from './model.ts';
 
-/** How to ask for an object and for its access URL: the same for every object. */
+/** How to ask for an object and for its access URL. It is the same for every object. */
 export function authorizationsFor(objectId: string, { issuers }: TrustedIssuers): DrsAuthorizations {
   const all = [...issuers.values()];
   return {
@@ -17,7 +17,7 @@ export function authorizationsFor(objectId: string, { issuers }: TrustedIssuers)
 }
 
 /**
- * `OPTIONS /ga4gh/drs/v1/objects/{object_id}`, for everybody. The catalogue is not asked, so that the reply says nothing about
+ * `OPTIONS /ga4gh/drs/v1/objects/{object_id}`, without credentials. The catalogue is not asked, so the reply does not tell
  * whether there is such an object.
  *
  * @throws NotFoundError for an id that no catalogue can hold: DRS has no 403 for a request without credentials

@@ -8,7 +8,7 @@ import type { HttpRequest } from '../../http/request.ts';
 /** Room for the passports, and for their names and quotes: 2.6 MB, of the 6 MB that AWS Lambda takes. */
 const maxBodyBytes = limits.passportsPerRequest * (limits.passportBytes + 16) + 1024;
 
-/** Other members are not looked at: `expand` is about bundles, which there are none of. */
+/** Other members are ignored: `expand` is about bundles, and there are none here. */
 const body = z.object(
   {
     passports: z

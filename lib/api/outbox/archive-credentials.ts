@@ -7,7 +7,7 @@ import { type HttpRequest, singleHeader } from '../../http/request.ts';
 import { verifyPassword } from '../passwords.ts';
 import type { ArchiveUsers } from '../ports.ts';
 
-/** How long a password that was right is believed: a withdrawn user is out after this. */
+/** How long a right password is remembered. A withdrawn user is refused after this. */
 const trustMilliseconds = 60_000;
 const remembered = 1000;
 

@@ -1,10 +1,10 @@
-import type { OutboxReader } from '../../archive/ports.ts';
 import { commonHeaders, type HttpReply } from '../../http/reply.ts';
 import type { HttpRequest } from '../../http/request.ts';
 import type { VisaRules } from '../../visas/index.ts';
-import { type OutboxRow, outboxRows, slice } from './outbox-rows.ts';
+import type { OutboxReader } from '../ports.ts';
+import { type Access, accessOf, callerOf } from './caller.ts';
+import { mergedListing, type OutboxRow, slice } from './merged-listing.ts';
 import { type Page, parsePage } from './paging.ts';
-import { type Access, accessOf, callerOf } from './recipients.ts';
 
 /** What `GET /files` needs. */
 export interface FilesEndpoint {
@@ -12,11 +12,11 @@ export interface FilesEndpoint {
   readonly outbox: Pick<OutboxReader, 'list'>;
   /** Days after which the bucket's lifecycle rule removes a container. */
   readonly expiryDays: number;
-  /** Told once the listing has ended, also by breaking off. */
+  /** Called once, when the listing has ended or has broken off. */
   readonly served: (access: ListingAccess) => void;
 }
 
-/** Who was given which listing. */
+/** A listing and its caller, for the log. */
 export interface ListingAccess extends Access {
   readonly page: number;
   /** Rows that were handed over. */
@@ -25,8 +25,8 @@ export interface ListingAccess extends Access {
 
 /**
  * `GET /files?inbox=false[&page][&per_page]`: the caller's outbox, as the field's clients read it. The first rows are
- * read before this resolves, so that an S3 failure still is a status; one after that makes the body throw, and the
- * reply must then break off rather than end as valid JSON.
+ * read before this resolves, so that an S3 failure still becomes a status. A later failure makes the body throw: the reply
+ * must then break off rather than end as valid JSON.
  * @throws UnauthenticatedError, InvalidRequestError, TemporarilyUnavailableError
  */
 export async function listFiles(
@@ -36,7 +36,7 @@ export async function listFiles(
   const caller = await callerOf(request, rules);
   const { recipients } = caller;
   const page = parsePage(request);
-  const rows = slice(outboxRows(outbox, recipients), page.page * page.perPage, page.perPage);
+  const rows = slice(mergedListing(outbox, recipients), page.page * page.perPage, page.perPage);
   const first = await rows.next();
   return {
     status: 200,
@@ -74,7 +74,7 @@ function entry(row: OutboxRow, expiryDays: number) {
     fileName: row.name,
     size: row.size,
     modifiedDate: row.lastModified.toISOString(),
-    // A relative reference (RFC 3986 § 4.2): resolves against the URL of the listing, whatever stage or domain is before it.
+    // A relative reference (RFC 3986 § 4.2): resolves against the URL of the listing, under any stage or domain.
     href: `stream/${encodeURIComponent(row.name)}`,
     exportable: true,
     reason: null,
@@ -84,7 +84,7 @@ function entry(row: OutboxRow, expiryDays: number) {
   };
 }
 
-/** When S3 removes an object by a rule of `days`: so many days after it was made, rounded up to midnight UTC. */
+/** When a lifecycle rule removes an object: `days` after it was made, rounded up to midnight UTC. */
 export function expiryDate(created: Date, days: number): Date {
   const day = 24 * 60 * 60 * 1000;
   return new Date(Math.ceil((created.getTime() + days * day) / day) * day);

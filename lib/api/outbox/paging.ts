@@ -1,6 +1,7 @@
 import { limits } from '../../contract/limits.ts';
 import { InvalidRequestError, type Violation } from '../../errors.ts';
 import { type HttpRequest, singleQuery } from '../../http/request.ts';
+import { collected } from '../../http/violations.ts';
 
 /** Which rows of a listing are wanted: `perPage` rows after `page * perPage`. */
 export interface Page {
@@ -12,24 +13,15 @@ export interface Page {
 
 /**
  * `inbox`, `page` and `per_page` of `GET /files`. The stock client of the field sends `page=-1&per_page=0` when it means
- * the defaults, so they are read as such. A page size above the limit is refused, not cut: clients take a page that is
- * shorter than they asked for to be the last.
+ * the defaults, so it gets them. A page size above the limit is refused, not cut: clients take a page that is shorter than
+ * they asked for as the last one.
  * @throws InvalidRequestError with every broken rule.
  */
 export function parsePage(request: HttpRequest): Page {
   const violations: Violation[] = [];
-  const take = <T>(read: () => T, otherwise: T): T => {
-    try {
-      return read();
-    } catch (error) {
-      if (!(error instanceof InvalidRequestError)) throw error;
-      violations.push(...error.violations);
-      return otherwise;
-    }
-  };
-  take(() => requireOutbox(request), undefined);
-  const page = take(() => wholeNumber(request, 'page'), 0);
-  const perPage = take(() => wholeNumber(request, 'per_page'), 0);
+  collected(violations, () => requireOutbox(request));
+  const page = collected(violations, () => wholeNumber(request, 'page')) ?? 0;
+  const perPage = collected(violations, () => wholeNumber(request, 'per_page')) ?? 0;
   if (perPage > limits.filesPerPage) {
     violations.push({ field: 'per_page', message: `must not be greater than ${limits.filesPerPage}` });
   }

@@ -1,8 +1,6 @@
-/** Bytes [start, end). */
-export interface ByteRange {
-  readonly start: number;
-  readonly end: number;
-}
+import type { ByteRange } from '../../contract/byte-range.ts';
+
+export type { ByteRange };
 
 /** Bytes of a file, as few ranges in ascending order. Of a download there are never many at once. */
 export class RangeSet {

@@ -1,4 +1,5 @@
 import { InvokeCommand, type LambdaClient } from '@aws-sdk/client-lambda';
+import type { FileDescriptions } from '../../api/ports.ts';
 import {
   type DescribeFileError,
   type DescribeFileReply,
@@ -7,7 +8,6 @@ import {
   type FileDescription,
 } from '../../contract/describe-file.ts';
 import { accessRefused } from '../../direct/access-refused.ts';
-import type { FileDescriptions } from '../../direct/ports.ts';
 import { ArchiveDamagedError, TemporarilyUnavailableError } from '../../errors.ts';
 import { storeFailure } from '../aws-failure.ts';
 

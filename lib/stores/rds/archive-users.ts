@@ -1,11 +1,12 @@
 import * as z from 'zod';
+import type { ArchiveUsers } from '../../api/ports.ts';
 import type { ArchiveUser } from '../../contract/users.ts';
 import type { SqlExecutor } from './data-api.ts';
 
 const userRow = z.object({ username: z.string(), password_hash: z.string() });
 
 /** The central archive's Basic credentials, in `data_out.archive_users`. */
-export class RdsArchiveUsers {
+export class RdsArchiveUsers implements ArchiveUsers {
   readonly #db: SqlExecutor;
 
   constructor(db: SqlExecutor) {

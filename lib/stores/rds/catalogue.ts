@@ -1,8 +1,9 @@
 import { createHash } from 'node:crypto';
 import * as z from 'zod';
-import type { ArchivedFile, Catalogue, FileReference, Finding, Wanted } from '../../archive/ports.ts';
+import type { ArchivedFile, FileReference, Finding, Wanted } from '../../archive/ports.ts';
 import { limits } from '../../contract/limits.ts';
 import { ArchiveDamagedError } from '../../errors.ts';
+import type { ExportCatalogue } from '../../export/ports.ts';
 import { count, idRow, pageSize } from './columns.ts';
 import type { SqlExecutor } from './data-api.ts';
 import { newestEvent } from './dataset-events.ts';
@@ -26,7 +27,7 @@ const fileRow = z.object({
 });
 
 /** The catalogue in Aurora PostgreSQL, with the table names of the neicnordic `sda` schema. */
-export class RdsCatalogue implements Catalogue {
+export class RdsCatalogue implements ExportCatalogue {
   readonly #db: SqlExecutor;
 
   constructor(db: SqlExecutor) {

@@ -1,4 +1,4 @@
-import type { ExportEvent, ExportLog } from '../../archive/ports.ts';
+import type { ExportEvent, ExportLog } from '../../export/ports.ts';
 import type { SqlExecutor } from './data-api.ts';
 
 /** The audit trail in `data_out.export_log`: one row for each event of a request and file, however often it is recorded. */

@@ -1,6 +1,7 @@
 import { addAbortSignal, Readable } from 'node:stream';
 import { GetObjectCommand, type S3Client } from '@aws-sdk/client-s3';
 import type { Archive, BodyAddress, ObjectHead } from '../../archive/ports.ts';
+import type { ByteRange } from '../../contract/byte-range.ts';
 import { ArchiveDamagedError } from '../../errors.ts';
 import { errorName, errorStatus, isTransient, storeFailure } from '../aws-failure.ts';
 import { type ArchiveBuckets, bucketAt } from './archive-buckets.ts';
@@ -15,9 +16,7 @@ const defaultReadTimeoutMs = 60_000;
 const what = 'the archive bucket';
 
 /** Bytes of a body, while its ETag is this one. */
-interface Range {
-  readonly start: number;
-  readonly end: number;
+interface Range extends ByteRange {
   readonly etag: string;
 }
 

@@ -1,7 +1,7 @@
 import type { S3Client } from '@aws-sdk/client-s3';
-import type { BodyAddress } from '../../archive/ports.ts';
+import type { BodyAddress, SignedUrl } from '../../archive/ports.ts';
 import { parseDirectKey } from '../../contract/direct-key.ts';
-import type { DirectUrls, SignedUrl } from '../../direct/ports.ts';
+import type { DirectUrls } from '../../direct/ports.ts';
 import { type ArchiveBuckets, bucketAt } from './archive-buckets.ts';
 import { type PresignOptions, presignedGet } from './presigned-get.ts';
 

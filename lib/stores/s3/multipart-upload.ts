@@ -7,6 +7,7 @@ import {
   UploadPartCopyCommand,
 } from '@aws-sdk/client-s3';
 import type { ContainerSource, MultipartUpload, ObjectHead, WriteResult } from '../../archive/ports.ts';
+import type { ByteRange } from '../../contract/byte-range.ts';
 import { outboxMetadata } from '../../contract/outbox-key.ts';
 import { TemporarilyUnavailableError } from '../../errors.ts';
 import { errorName, isTransient, storeFailure } from '../aws-failure.ts';
@@ -52,11 +53,7 @@ export class S3MultipartUpload implements MultipartUpload {
   }
 
   /** @throws ArchiveDamagedError when the body is gone, was replaced or is shorter than the range; ArchiveLocationUnknownError */
-  async copyPart(
-    partNumber: number,
-    source: ContainerSource,
-    { start, end }: { readonly start: number; readonly end: number },
-  ): Promise<void> {
+  async copyPart(partNumber: number, source: ContainerSource, { start, end }: ByteRange): Promise<void> {
     const { archiveLocation, archiveFilePath } = source.address;
     const bucket = bucketAt(archiveLocation, this.#options.archiveBuckets);
     try {

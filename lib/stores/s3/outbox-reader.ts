@@ -1,5 +1,6 @@
 import { ListObjectsV2Command, type S3Client } from '@aws-sdk/client-s3';
-import type { Clock, OutboxReader, StagedFile } from '../../archive/ports.ts';
+import type { OutboxReader, StagedFile } from '../../api/ports.ts';
+import type { Clock } from '../../archive/ports.ts';
 import { isOutboxFileName, outboxKey, parseOutboxKey } from '../../contract/outbox-key.ts';
 import { storeFailure } from '../aws-failure.ts';
 import { headObject } from './head.ts';

@@ -1,6 +1,6 @@
 import { GetObjectCommand, type S3Client } from '@aws-sdk/client-s3';
 import { getSignedUrl } from '@aws-sdk/s3-request-presigner';
-import type { Clock } from '../../archive/ports.ts';
+import type { Clock, SignedUrl } from '../../archive/ports.ts';
 import { isOutboxFileName } from '../../contract/outbox-key.ts';
 
 export interface PresignOptions {
@@ -22,7 +22,7 @@ export async function presignedGet(
   client: S3Client,
   object: { readonly bucket: string; readonly key: string; readonly fileName: string },
   { urlLifetimeSeconds, clock = () => new Date() }: PresignOptions,
-): Promise<{ url: string; expiresAt: Date }> {
+): Promise<SignedUrl> {
   if (!isOutboxFileName(object.fileName)) throw new RangeError('expected a file name of [A-Za-z0-9._-]');
   const now = clock();
   const command = new GetObjectCommand({

@@ -1,3 +1,4 @@
+import type { Administrators } from '../../api/ports.ts';
 import { type AdministratorsDocument, administratorsDocument } from '../../contract/secrets.ts';
 import type { Administrator } from '../../contract/users.ts';
 import { CachedSecret, type SecretOptions } from './cached-secret.ts';
@@ -6,7 +7,7 @@ import { CachedSecret, type SecretOptions } from './cached-secret.ts';
 const lifetimeMs = 60_000;
 
 /** The administrators' secret; `administratorsDocument` has its form. */
-export class SecretAdministrators {
+export class SecretAdministrators implements Administrators {
   readonly #secret: CachedSecret<AdministratorsDocument, ReadonlyMap<string, Administrator>>;
 
   constructor(options: SecretOptions) {

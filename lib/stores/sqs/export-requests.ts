@@ -1,22 +1,14 @@
 import { type MessageAttributeValue, SendMessageCommand, type SQSClient } from '@aws-sdk/client-sqs';
-import { type ExportRequestMessage, exportRequestAttributes } from '../../contract/messages.ts';
+import type { ExportRequest, ExportRequests } from '../../api/ports.ts';
+import { exportRequestAttributes } from '../../contract/messages.ts';
 import { TemporarilyUnavailableError } from '../../errors.ts';
-
-/** An accepted call to the export endpoint. */
-export interface ExportRequest {
-  readonly requestId: string;
-  /** When the proxy took the call. */
-  readonly requestedAt: Date;
-  readonly archiveKind: string;
-  readonly message: ExportRequestMessage;
-}
 
 function attribute(value: string): MessageAttributeValue {
   return { DataType: 'String', StringValue: value };
 }
 
 /** The queue `export-requests`. */
-export class SqsExportRequests {
+export class SqsExportRequests implements ExportRequests {
   readonly #client: SQSClient;
   readonly #queueUrl: string;
 
@@ -26,8 +18,8 @@ export class SqsExportRequests {
   }
 
   /**
-   * Publish one message; resolves only when the queue has taken it. The SDK repeats a send whose answer was lost, so
-   * the queue may then hold it twice, with one request id: consumption is at least once anyway.
+   * Publish one message; resolves only when the queue has taken it. The SDK repeats a send whose answer was lost. The
+   * queue then holds the message twice, with one request id, and its consumer expects that.
    *
    * @throws TemporarilyUnavailableError on every failure, whatever its kind: the caller gets a 503. The cause shows a
    *   missing grant or a wrong URL, and the edge logs it.

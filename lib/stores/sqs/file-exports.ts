@@ -1,8 +1,8 @@
 import { SendMessageBatchCommand, type SendMessageBatchRequestEntry, type SQSClient } from '@aws-sdk/client-sqs';
 import { forEachConcurrently } from '../../archive/concurrency.ts';
-import type { FileExports } from '../../archive/ports.ts';
 import type { FileExportMessage } from '../../contract/messages.ts';
 import { TemporarilyUnavailableError } from '../../errors.ts';
+import type { FileExports } from '../../export/ports.ts';
 import { isTransient } from '../aws-failure.ts';
 import { type RetryEnvironment, retrying } from '../retry.ts';
 

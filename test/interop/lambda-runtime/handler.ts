@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { APIGatewayProxyEvent } from 'aws-lambda';
-import { streamedHandler } from '../../../lambdas/shared/stream-reply.ts';
+import { streamedHandler } from '../../../lambdas/shared/http.ts';
 import type { ReplyBody } from '../../../lib/http/reply.ts';
 
 const piece = 65_536;

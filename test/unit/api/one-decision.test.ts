@@ -1,9 +1,11 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { listDatasetFiles } from '../../../lib/api/direct/list-dataset-files.ts';
 import { listDatasets } from '../../../lib/api/direct/list-datasets.ts';
+import { serveContent } from '../../../lib/api/direct/serve-content.ts';
 import { serveFile } from '../../../lib/api/direct/serve-file.ts';
-import { serveContent, serveHeader } from '../../../lib/api/direct/serve-halves.ts';
-import { describeObject, giveAccessUrl } from '../../../lib/api/drs/objects.ts';
+import { serveHeader } from '../../../lib/api/direct/serve-header.ts';
+import { describeObject } from '../../../lib/api/drs/describe-object.ts';
+import { giveAccessUrl } from '../../../lib/api/drs/give-access-url.ts';
 import { ForbiddenError } from '../../../lib/errors.ts';
 import type { HttpRequest } from '../../../lib/http/request.ts';
 import { RdsDirectCatalogue } from '../../../lib/stores/rds/direct-catalogue.ts';

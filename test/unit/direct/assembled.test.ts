@@ -165,7 +165,9 @@ describe('nothing is visible, and no upload left,', () => {
     await made;
     world.catalogue.setReleased('EGAD1', false);
     await expect(assemble(made)).rejects.toEqual(
-      new ForbiddenError('No visa that was presented gives access to this.'),
+      new ForbiddenError(
+        'No visa that was presented gives access to this. Present one for the dataset, once it is released.',
+      ),
     );
     nothingLeft();
   });

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { InvalidRequestError, UnauthenticatedError } from '../../../lib/errors.ts';
-import { bearerToken, parseBasic, parseBearer, visaToken } from '../../../lib/http/authorization.ts';
+import { bearerToken, parseBasic, parseBearer } from '../../../lib/http/authorization.ts';
 import { httpRequest } from '../../helpers/http-request.ts';
 
 const base64 = (text: string | Uint8Array) => Buffer.from(text as string).toString('base64');
@@ -68,39 +68,7 @@ describe('Bearer', () => {
   });
 });
 
-describe('the visa of a list or stream request', () => {
-  test.each([
-    [{ 'Proxy-Authorization': 'Bearer a.b.c' }],
-    [{ 'proxy-authorization': 'bearer a.b.c' }],
-    [{ 'X-GA4GH-Visa': 'a.b.c' }],
-    [{ 'X-GA4GH-Visa': ' a.b.c ' }],
-    [{ 'Proxy-Authorization': 'Bearer a.b.c', 'X-GA4GH-Visa': 'a.b.c' }],
-    [{ 'Proxy-Authorization': '', 'X-GA4GH-Visa': 'a.b.c' }],
-  ])('%j carries it', (headers) => {
-    expect(visaToken(httpRequest({ headers }))).toBe('a.b.c');
-  });
-
-  test.each([
-    [{}],
-    [{ 'Proxy-Authorization': '' }],
-    [{ Authorization: 'Bearer a.b.c' }],
-    [{ 'Proxy-Authorization': 'Basic YTpi' }],
-    [{ 'X-GA4GH-Visa': 'Bearer a.b.c' }],
-    [{ 'Proxy-Authorization': 'Bearer', 'X-GA4GH-Visa': 'a.b.c' }],
-  ])('%j carries none', (headers) => {
-    expect(() => visaToken(httpRequest({ headers }))).toThrow(UnauthenticatedError);
-  });
-
-  test.each([
-    [{ 'Proxy-Authorization': 'Bearer a.b.c', 'X-GA4GH-Visa': 'a.b.d' }],
-    [{ 'Proxy-Authorization': ['Bearer a.b.c', 'Bearer a.b.c'] }],
-    [{ 'X-GA4GH-Visa': ['a.b.c', 'a.b.d'] }],
-  ])('%j is ambiguous', (headers) => {
-    expect(() => visaToken(httpRequest({ headers }))).toThrow(InvalidRequestError);
-  });
-});
-
-describe('the visa of a direct request', () => {
+describe('the token of Authorization: Bearer', () => {
   test.each([[{ Authorization: 'Bearer a.b.c' }], [{ authorization: 'bearer   a.b.c ' }]])(
     '%j carries it',
     (headers) => {

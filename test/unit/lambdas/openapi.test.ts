@@ -1,4 +1,5 @@
 import { afterEach, expect, test, vi } from 'vitest';
+import { mockBundledJson } from '../../helpers/bundled-json.ts';
 import { gatewayEvent } from '../../helpers/gateway-event.ts';
 import { OpenApi } from '../../helpers/openapi.ts';
 
@@ -8,7 +9,7 @@ afterEach(() => {
 
 test.each(['proxy', 'data-out'] as const)('%s: the document with the address that the caller used', async (name) => {
   const api = OpenApi.read(name);
-  vi.doMock('../../../lambdas/shared/openapi-document.ts', () => ({ openApiDocument: () => api.document }));
+  mockBundledJson(() => api.document);
   const { handler } = await import(`../../../lambdas/${name}/openapi.ts`);
   const event = gatewayEvent({ path: '/openapi.json' });
   const requestContext = { ...event.requestContext, domainName: 'api.example.org', path: '/v1/openapi.json' };

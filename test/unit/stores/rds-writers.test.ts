@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import type { ExportEvent } from '../../../lib/archive/ports.ts';
 import { NotFoundError } from '../../../lib/errors.ts';
+import type { ExportEvent } from '../../../lib/export/ports.ts';
 import { RdsArchiveUsers } from '../../../lib/stores/rds/archive-users.ts';
 import {
   type ArchiveRegistration,

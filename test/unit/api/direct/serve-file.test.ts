@@ -1,5 +1,6 @@
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { type FileEndpoint, type ServedFile, serveFile } from '../../../../lib/api/direct/serve-file.ts';
+import type { ServedFile } from '../../../../lib/api/direct/entitled-file.ts';
+import { type FileEndpoint, serveFile } from '../../../../lib/api/direct/serve-file.ts';
 import {
   ArchiveDamagedError,
   ForbiddenError,
@@ -172,7 +173,9 @@ describe('refused', () => {
     const asGranted = await issuer.passport([visa, await issuer.visa({ dataset: 'EGAD3' })]);
     const error: unknown = await get({ pathParameters: { fileId } }, asGranted).catch((thrown: unknown) => thrown);
     expect(error).toBeInstanceOf(ForbiddenError);
-    expect((error as ForbiddenError).message).toBe('No visa that was presented gives access to this.');
+    expect((error as ForbiddenError).message).toBe(
+      'No visa that was presented gives access to this. Present one for the dataset, once it is released.',
+    );
     expect(world.calls.names).not.toContain('archive.head');
   });
 

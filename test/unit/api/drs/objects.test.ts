@@ -1,5 +1,6 @@
 import { beforeEach, describe, expect, test } from 'vitest';
-import { describeObject, giveAccessUrl } from '../../../../lib/api/drs/objects.ts';
+import { describeObject } from '../../../../lib/api/drs/describe-object.ts';
+import { giveAccessUrl } from '../../../../lib/api/drs/give-access-url.ts';
 import type { FileFacts } from '../../../../lib/direct/ports.ts';
 import { ForbiddenError, InvalidRequestError, NotFoundError, UnauthenticatedError } from '../../../../lib/errors.ts';
 import { DrsWorld } from '../../../helpers/drs-world.ts';

@@ -1,5 +1,5 @@
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { type FileAccess, streamFile } from '../../../../lib/api/outbox/grant-download.ts';
+import { type FileAccess, grantDownload } from '../../../../lib/api/outbox/grant-download.ts';
 import { outboxPrefix } from '../../../../lib/contract/outbox-key.ts';
 import {
   InvalidRequestError,
@@ -36,7 +36,7 @@ async function stream(file: string, parts: RequestParts = {}) {
     pathParameters: { file },
     ...parts,
   });
-  return await streamFile(request, { rules: world.access.rules, outbox, served: (one) => served.push(one) });
+  return await grantDownload(request, { rules: world.access.rules, outbox, served: (one) => served.push(one) });
 }
 
 test('GET leads to a presigned URL, which no cache may keep', async () => {
@@ -127,7 +127,7 @@ describe('one and the same 404 for', () => {
       type: 'about:blank',
       title: 'Not Found',
       status: 404,
-      detail: 'there is no such file in your outbox',
+      detail: 'there is no such file in your outbox: GET /files?inbox=false lists your files',
       code: 'not_found',
       requestId: 'gateway-request',
     });

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { outboxPrefix } from '../../../../lib/contract/outbox-key.ts';
+import { mockBundledJson, unmockBundledJson } from '../../../helpers/bundled-json.ts';
 import { captureOutput } from '../../../helpers/captured-output.ts';
 import { authorizerEvent } from '../../../helpers/gateway-event.ts';
 import { makeTestIssuer, type TestIssuer } from '../../../helpers/issuer.ts';
@@ -20,11 +21,11 @@ beforeAll(async () => {
   vi.stubEnv('AWS_ACCESS_KEY_ID', 'id');
   vi.stubEnv('AWS_SECRET_ACCESS_KEY', 'key');
   vi.stubEnv('AWS_ENDPOINT_URL_SECRETS_MANAGER', secrets.url);
-  vi.doMock('../../../../lambdas/shared/trusted-issuers.ts', () => ({ trustedIssuers: () => issuer.trusted }));
+  mockBundledJson(() => [issuer.entry]);
   ({ handler } = await import('../../../../lambdas/data-out/authorize-visa.ts'));
 });
 afterAll(async () => {
-  vi.doUnmock('../../../../lambdas/shared/trusted-issuers.ts');
+  unmockBundledJson();
   vi.unstubAllEnvs();
   await secrets.stop();
 });
@@ -63,7 +64,11 @@ test.each([
 describe('a refusal with its reason, which the gateway makes a 401, for', () => {
   test.each([
     ['no header', async () => undefined, 'a visa or a passport is missing: send Authorization: Bearer'],
-    ['another scheme', async () => 'Basic YTpi', 'Authorization is not a well-formed Bearer header'],
+    [
+      'another scheme',
+      async () => 'Basic YTpi',
+      'Authorization is not a well-formed Bearer header: send Bearer and the token',
+    ],
     [
       'no JWT',
       async () => 'Bearer abc',

@@ -1,7 +1,7 @@
-import { afterEach, beforeEach, expect, test } from 'vitest';
-import { consumeRecord } from '../../../../lambdas/shared/consume-record.ts';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from 'vitest';
 import { queueHandler } from '../../../../lambdas/shared/queue.ts';
 import { TemporarilyUnavailableError } from '../../../../lib/errors.ts';
+import { mockBundledJson, unmockBundledJson } from '../../../helpers/bundled-json.ts';
 import { captureOutput } from '../../../helpers/captured-output.ts';
 import { ExportWorld, vectorKey } from '../../../helpers/export-world.ts';
 import { lambdaContext, metricsOf, sqsEvent, sqsRecord } from '../../../helpers/sqs-event.ts';
@@ -9,6 +9,29 @@ import { lambdaContext, metricsOf, sqsEvent, sqsRecord } from '../../../helpers/
 const requestId = '6f1d7a9e-3b1c-4d0e-9a57-0c5a4f2b8e11';
 const publicKey = Buffer.from(vectorKey('bob').publicKey).toString('base64');
 const subject = { iss: 'https://issuer.example', sub: 'r1' };
+
+/** What the function itself starts with. These tests give `consumeRecord` a world of their own. */
+const variables = {
+  AWS_REGION: 'eu-north-1',
+  VISA_DENY_LIST_SECRET_ARN: 'arn:aws:secretsmanager:eu-north-1:123456789012:secret:denied',
+  DATABASE_CLUSTER_ARN: 'arn:aws:rds:eu-north-1:123456789012:cluster:c',
+  DATABASE_SECRET_ARN: 'arn:aws:secretsmanager:eu-north-1:123456789012:secret:db',
+  DATABASE_NAME: 'sda',
+  EXPORT_REQUESTS_QUEUE_URL: 'https://sqs.example/123456789012/export-requests',
+  FILE_EXPORTS_QUEUE_URL: 'https://sqs.example/123456789012/file-exports',
+  RETRY_DELAYS_SECONDS: '10,60,300,900',
+};
+
+let consumeRecord: typeof import('../../../../lambdas/data-out/consume-export.ts').consumeRecord;
+beforeAll(async () => {
+  for (const [name, value] of Object.entries(variables)) vi.stubEnv(name, value);
+  mockBundledJson(() => []);
+  ({ consumeRecord } = await import('../../../../lambdas/data-out/consume-export.ts'));
+});
+afterAll(() => {
+  unmockBundledJson();
+  vi.unstubAllEnvs();
+});
 
 let world: ExportWorld;
 let log: ReturnType<typeof captureOutput>;

@@ -1,5 +1,6 @@
 import type { APIGatewayProxyEvent, APIGatewayProxyResult } from 'aws-lambda';
 import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest';
+import { mockBundledJson } from '../../../helpers/bundled-json.ts';
 import { captureOutput } from '../../../helpers/captured-output.ts';
 import { gatewayEvent } from '../../../helpers/gateway-event.ts';
 import type { RequestParts } from '../../../helpers/http-request.ts';
@@ -24,7 +25,7 @@ beforeAll(async () => {
     ORGANIZATION_URL: 'https://archive.example.org',
   };
   for (const [name, value] of Object.entries(variables)) vi.stubEnv(name, value);
-  vi.doMock('../../../../lambdas/shared/trusted-issuers.ts', () => ({ trustedIssuers: () => world.issuer.trusted }));
+  mockBundledJson(() => [world.issuer.entry]);
   ({ handler } = await import('../../../../lambdas/data-out/drs.ts'));
 });
 afterAll(() => world.stop());

@@ -1,9 +1,9 @@
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from 'vitest';
 import { queueHandler } from '../../../../lambdas/shared/queue.ts';
-import { stageRecord } from '../../../../lambdas/shared/stage-record.ts';
 import { captureOutput } from '../../../helpers/captured-output.ts';
 import { ExportWorld, vector, vectorKey } from '../../../helpers/export-world.ts';
 import { lambdaContext, metricsOf, sqsEvent, sqsRecord } from '../../../helpers/sqs-event.ts';
+import { stageFileEnvironment } from '../../../helpers/stage-file-environment.ts';
 
 const requestId = '6f1d7a9e-3b1c-4d0e-9a57-0c5a4f2b8e11';
 const recipient = 'ab'.repeat(32);
@@ -16,6 +16,15 @@ const fileExport = (fileId: string) =>
     recipient,
     publicKey: Buffer.from(vectorKey('bob').publicKey).toString('base64'),
   });
+
+let stageRecord: typeof import('../../../../lambdas/data-out/stage-file.ts').stageRecord;
+beforeAll(async () => {
+  for (const [name, value] of Object.entries(stageFileEnvironment)) vi.stubEnv(name, value);
+  ({ stageRecord } = await import('../../../../lambdas/data-out/stage-file.ts'));
+});
+afterAll(() => {
+  vi.unstubAllEnvs();
+});
 
 let world: ExportWorld;
 let log: ReturnType<typeof captureOutput>;

@@ -73,15 +73,23 @@ test('a known user without the role is let through as one, so that the function 
 
 describe('a refusal with its reason, which the gateway makes a 401, for', () => {
   test.each([
-    ['no header', undefined, 'expected one Authorization header'],
-    ['a malformed header', 'Basic !', 'Authorization is not well-formed HTTP Basic'],
-    ['another scheme', 'Bearer a.b.c', 'Authorization is not well-formed HTTP Basic'],
+    ['no header', undefined, 'administrator credentials are missing or sent twice: send one Authorization: Basic'],
+    [
+      'a malformed header',
+      'Basic !',
+      'Authorization is not well-formed HTTP Basic: send Basic and the base64 of user:password',
+    ],
+    [
+      'another scheme',
+      'Bearer a.b.c',
+      'Authorization is not well-formed HTTP Basic: send Basic and the base64 of user:password',
+    ],
     ['a wrong password', basic('admin', 'wrong'), 'user name or password is wrong'],
     ['an unknown user', basic('root', 'correct:horse'), 'user name or password is wrong'],
     [
       'a repeated header',
       [basic('admin', 'correct:horse'), basic('admin', 'correct:horse')],
-      'expected one Authorization header',
+      'administrator credentials are missing or sent twice: send one Authorization: Basic',
     ],
   ])('%s', async (_, authorization, detail) => {
     const handler = await coldHandler();

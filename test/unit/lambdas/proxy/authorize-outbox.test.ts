@@ -1,5 +1,6 @@
 import { hash } from 'bcryptjs';
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
+import type { ArchiveUsers } from '../../../../lib/api/ports.ts';
 import type { ArchiveCredentialsPolicy } from '../../../../lib/contract/archive-credentials.ts';
 import { outboxPrefix } from '../../../../lib/contract/outbox-key.ts';
 import { TemporarilyUnavailableError } from '../../../../lib/errors.ts';
@@ -23,7 +24,11 @@ beforeAll(async () => {
   visa = await issuer.visa({ sub: 'ana' });
   passwordHash = await hash('correct:horse', 4);
 });
-afterAll(() => vi.doUnmock('../../../../lambdas/shared/outbox-access.ts'));
+afterAll(() => {
+  vi.doUnmock('../../../../lambdas/shared/wiring.ts');
+  vi.doUnmock('../../../../lib/stores/rds/archive-users.ts');
+  vi.unstubAllEnvs();
+});
 beforeEach(() => {
   asked = [];
   policy = 'required';
@@ -36,22 +41,20 @@ beforeEach(() => {
 async function authorize(headers: Readonly<Record<string, string | readonly string[]>>) {
   vi.resetModules();
   // Loaded anew with the function: its errors are to be the function's.
-  const { ArchiveCredentials } = await import('../../../../lib/api/outbox/archive-credentials.ts');
   const { rulesOf } = await import('../../../helpers/issuer.ts');
-  const clock = () => new Date();
-  const users = {
-    find: async (username: string) => {
+  class RdsArchiveUsers implements ArchiveUsers {
+    async find(username: string) {
       asked.push(username);
       if (isDown) throw new TemporarilyUnavailableError('the database is paused');
       return username === 'ana@archive' ? { username, passwordHash } : undefined;
-    },
-  };
-  vi.doMock('../../../../lambdas/shared/outbox-access.ts', () => ({
-    outboxAccess: () => ({
-      rules: rulesOf(issuer, clock),
-      archiveCredentials: new ArchiveCredentials({ users, policy, clock }),
-    }),
+    }
+  }
+  vi.stubEnv('ARCHIVE_CREDENTIALS', policy);
+  vi.doMock('../../../../lambdas/shared/wiring.ts', () => ({
+    deployedVisaRules: () => rulesOf(issuer, () => new Date()),
+    promptDatabase: () => ({}),
   }));
+  vi.doMock('../../../../lib/stores/rds/archive-users.ts', () => ({ RdsArchiveUsers }));
   const { handler } = await import('../../../../lambdas/proxy/authorize-outbox.ts');
   return await handler(authorizerEventOf(headers));
 }
@@ -98,7 +101,7 @@ describe('a refusal with its reason', () => {
     const cut = (token: string) => token.slice(0, -4);
     await refused({}, missing);
     await refused({ Authorization: right }, missing);
-    await refused({ 'X-GA4GH-Visa': 'a b', Authorization: right }, 'X-GA4GH-Visa is not a token');
+    await refused({ 'X-GA4GH-Visa': 'a b', Authorization: right }, 'X-GA4GH-Visa is not a token: send the visa alone');
     await refused(
       { 'X-GA4GH-Visa': await issuer.visa({ exp: 1000 }), Authorization: right },
       'the visa was refused (expired): the token has expired',

@@ -3,6 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { APIGatewayProxyEvent, Context, StreamifyHandler } from 'aws-lambda';
 import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest';
 import { outboxPrefix } from '../../../../lib/contract/outbox-key.ts';
+import { mockBundledJson } from '../../../helpers/bundled-json.ts';
 import { captureOutput } from '../../../helpers/captured-output.ts';
 import { gatewayEvent } from '../../../helpers/gateway-event.ts';
 import type { RequestParts } from '../../../helpers/http-request.ts';
@@ -32,7 +33,7 @@ let output: ReturnType<typeof captureOutput>;
 beforeAll(async () => {
   world = await outboxSurroundings();
   visa = await world.issuer.visa();
-  vi.doMock('../../../../lambdas/shared/trusted-issuers.ts', () => ({ trustedIssuers: () => world.issuer.trusted }));
+  mockBundledJson(() => [world.issuer.entry]);
   vi.stubGlobal('awslambda', {
     streamifyResponse: (inner: unknown) => inner,
     HttpResponseStream: {

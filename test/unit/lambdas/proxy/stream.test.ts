@@ -1,6 +1,7 @@
 import type { APIGatewayProxyEvent, APIGatewayProxyResult } from 'aws-lambda';
-import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { outboxPrefix } from '../../../../lib/contract/outbox-key.ts';
+import { mockBundledJson } from '../../../helpers/bundled-json.ts';
 import { captureOutput } from '../../../helpers/captured-output.ts';
 import { gatewayEvent } from '../../../helpers/gateway-event.ts';
 import type { RequestParts } from '../../../helpers/http-request.ts';
@@ -16,7 +17,7 @@ beforeAll(async () => {
   world = await outboxSurroundings();
   visa = await world.issuer.visa();
   await world.stage('researcher-1', name, 'header and body');
-  vi.doMock('../../../../lambdas/shared/trusted-issuers.ts', () => ({ trustedIssuers: () => world.issuer.trusted }));
+  mockBundledJson(() => [world.issuer.entry]);
   ({ handler } = await import('../../../../lambdas/proxy/stream.ts'));
 });
 afterAll(() => world.stop());

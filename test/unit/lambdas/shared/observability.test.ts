@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { reportDamage } from '../../../../lambdas/shared/report-damage.ts';
+import { reportDamage } from '../../../../lambdas/shared/observability.ts';
 import { ArchiveDamagedError } from '../../../../lib/errors.ts';
 import { captureOutput } from '../../../helpers/captured-output.ts';
 

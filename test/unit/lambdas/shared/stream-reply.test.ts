@@ -32,7 +32,7 @@ beforeEach(() => {
 });
 
 async function replyWith(body: ReplyBody): Promise<LambdaStream> {
-  const { streamedHandler } = await import('../../../../lambdas/shared/stream-reply.ts');
+  const { streamedHandler } = await import('../../../../lambdas/shared/http.ts');
   const handler = streamedHandler(
     'Bearer',
     async (): Promise<HttpReply<ReplyBody>> => ({ status: 200, headers: { A: 'b' }, body }),

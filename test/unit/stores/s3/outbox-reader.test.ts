@@ -1,6 +1,6 @@
 import { PutObjectCommand, S3Client } from '@aws-sdk/client-s3';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { StagedFile } from '../../../../lib/archive/ports.ts';
+import type { StagedFile } from '../../../../lib/api/ports.ts';
 import { TemporarilyUnavailableError } from '../../../../lib/errors.ts';
 import { S3OutboxReader } from '../../../../lib/stores/s3/outbox-reader.ts';
 import { testClient } from '../../../helpers/http-handler.ts';

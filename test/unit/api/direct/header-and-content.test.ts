@@ -1,6 +1,7 @@
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import type { ServedFile } from '../../../../lib/api/direct/serve-file.ts';
-import { serveContent, serveHeader } from '../../../../lib/api/direct/serve-halves.ts';
+import type { ServedFile } from '../../../../lib/api/direct/entitled-file.ts';
+import { type ContentEndpoint, serveContent } from '../../../../lib/api/direct/serve-content.ts';
+import { type HeaderEndpoint, serveHeader } from '../../../../lib/api/direct/serve-header.ts';
 import {
   ArchiveDamagedError,
   ForbiddenError,
@@ -8,6 +9,7 @@ import {
   UnauthenticatedError,
 } from '../../../../lib/errors.ts';
 import type { HttpReply, ReplyBody } from '../../../../lib/http/reply.ts';
+import type { HttpRequest } from '../../../../lib/http/request.ts';
 import { collect, generatedPlaintext } from '../../../helpers/crypt4gh-vectors.ts';
 import { ExportWorld, vector, vectorKey } from '../../../helpers/export-world.ts';
 import { FakeDirectUrls } from '../../../helpers/fake-direct-urls.ts';
@@ -37,7 +39,7 @@ beforeEach(() => {
   served = [];
 });
 
-type Half = typeof serveHeader;
+type Half = (request: HttpRequest, endpoint: HeaderEndpoint & ContentEndpoint) => Promise<HttpReply<ReplyBody>>;
 
 async function ask(half: Half, fileId: string, parts: RequestParts = {}): Promise<HttpReply<ReplyBody>> {
   const headers = { Authorization: `Bearer ${await issuer.visa({ dataset: 'EGAD1' })}`, ...parts.headers };
@@ -171,7 +173,11 @@ describe.each([
     ['whose id no catalogue can hold', 'EGAF\0'],
   ])('of a file %s is refused alike', async (_, fileId) => {
     const error: unknown = await ask(half, fileId, { headers: key }).catch((thrown: unknown) => thrown);
-    expect(error).toEqual(new ForbiddenError('No visa that was presented gives access to this.'));
+    expect(error).toEqual(
+      new ForbiddenError(
+        'No visa that was presented gives access to this. Present one for the dataset, once it is released.',
+      ),
+    );
     expect(served).toEqual([]);
   });
 
@@ -182,8 +188,8 @@ describe.each([
   });
 
   test('needs a visa', async () => {
-    const nobody = ask(half, 'EGAF1', { headers: { ...key, Authorization: 'Bearer nonsense' } });
-    await expect(nobody).rejects.toBeInstanceOf(UnauthenticatedError);
+    const refused = ask(half, 'EGAF1', { headers: { ...key, Authorization: 'Bearer nonsense' } });
+    await expect(refused).rejects.toBeInstanceOf(UnauthenticatedError);
   });
 
   test('of a damaged archive names the file for the operator', async () => {

@@ -1,16 +1,17 @@
-import type { OutboxReader, StagedFile } from '../../archive/ports.ts';
-import type { Recipient } from './recipients.ts';
+import type { OutboxReader, StagedFile } from '../ports.ts';
+import type { Recipient } from './caller.ts';
 
-/** A staged container and whose it is. */
+/** A staged container and its owner. */
 export interface OutboxRow extends StagedFile {
   readonly owner: string;
 }
 
 /**
- * All containers of the recipients in name order, a name once (the first recipient's, as `findRow` does), in batches as
- * S3 delivers them: a batch is handed on before the next S3 page is asked for, so memory holds one page a recipient.
+ * All containers of the recipients in name order. A name that several recipients have appears once, with the container of
+ * the first, which a download also gets. Each batch goes out before the next S3 page is read: memory holds one page a
+ * recipient.
  */
-export async function* outboxRows(
+export async function* mergedListing(
   outbox: Pick<OutboxReader, 'list'>,
   recipients: readonly Recipient[],
 ): AsyncGenerator<readonly OutboxRow[]> {
@@ -33,15 +34,6 @@ export async function* outboxRows(
   }
 }
 
-/** The container of that name in the caller's parts of the outbox, and the part it is in. */
-export async function findRow(outbox: Pick<OutboxReader, 'find'>, recipients: readonly Recipient[], name: string) {
-  for (const { prefix } of recipients) {
-    const file = await outbox.find(prefix, name);
-    if (file) return { prefix, file };
-  }
-  return undefined;
-}
-
 /** Rows [skip, skip + count) of the batches; stops asking for more once it has them. */
 export async function* slice<T>(
   batches: AsyncIterable<readonly T[]>,
@@ -57,7 +49,7 @@ export async function* slice<T>(
   }
 }
 
-/** The row with the least name; of equal names the first recipient's. Names are ASCII, so code units order as S3 does. */
+/** The row with the least name; of equal names the first recipient's. Names are ASCII, so S3 sorts them by code units too. */
 function firstOf(cursors: readonly Cursor[]): OutboxRow | undefined {
   let first: OutboxRow | undefined;
   for (const { row } of cursors) if (row && (!first || row.name < first.name)) first = row;

@@ -3,10 +3,10 @@ import { parseBasic } from '../../http/authorization.ts';
 import { verifyPassword } from '../passwords.ts';
 import type { Administrators } from '../ports.ts';
 
-/** The role that export asks for. */
+/** The role that an export takes. */
 const administratorRole = 'ADMIN';
 
-/** A user whose password was right. */
+/** A user with the right password. */
 export interface AuthenticatedUser {
   readonly username: string;
   /** Whether the user has the role ADMIN: without it the answer is 403, not 401. */
@@ -15,7 +15,7 @@ export interface AuthenticatedUser {
 
 /**
  * Who calls an administrative endpoint, from the values of its `Authorization` headers.
- * @throws UnauthenticatedError for no, several, malformed or wrong credentials, all alike. Errors of the store pass.
+ * @throws UnauthenticatedError for no, several, malformed or wrong credentials. Errors of the store pass.
  */
 export async function authenticateAdministrator(
   authorization: readonly string[],
@@ -23,7 +23,9 @@ export async function authenticateAdministrator(
 ): Promise<AuthenticatedUser> {
   const [value] = authorization;
   if (value === undefined || authorization.length > 1) {
-    throw new UnauthenticatedError('expected one Authorization header');
+    throw new UnauthenticatedError(
+      'administrator credentials are missing or sent twice: send one Authorization: Basic',
+    );
   }
   const { username, password } = parseBasic(value.trim());
   const user = await administrators.find(username);

@@ -1,7 +1,6 @@
 import type { Context } from 'aws-lambda';
 import { whenSettled } from '../../lib/stores/settling.ts';
-import { describeError } from './describe-error.ts';
-import { logger } from './observability.ts';
+import { describeError, logger } from './observability.ts';
 
 /** Time that is kept to report a failure before Lambda ends the invocation. */
 const reserveMs = 3000;

@@ -1,5 +1,6 @@
 import { beforeEach, expect, test } from 'vitest';
-import { findRow, outboxRows, slice } from '../../../../lib/api/outbox/outbox-rows.ts';
+import { findFile } from '../../../../lib/api/outbox/grant-download.ts';
+import { mergedListing, slice } from '../../../../lib/api/outbox/merged-listing.ts';
 import { FakeOutboxReader } from '../../../helpers/fake-outbox-reader.ts';
 
 const first = { prefix: 'a'.repeat(64), sub: 'first' };
@@ -23,7 +24,7 @@ async function collect<T>(batches: AsyncIterable<readonly T[]>): Promise<T[]> {
 test('a batch is handed on before the next S3 page is asked for', async () => {
   outbox.stage(first.prefix, ...numbered(2500));
   const sizes: number[] = [];
-  for await (const batch of outboxRows(outbox, [first])) {
+  for await (const batch of mergedListing(outbox, [first])) {
     sizes.push(batch.length);
     expect(outbox.pagesRead).toBe(sizes.length);
   }
@@ -33,7 +34,7 @@ test('a batch is handed on before the next S3 page is asked for', async () => {
 test('several recipients are merged in name order, a name once and the first recipient’s', async () => {
   outbox.stage(first.prefix, { name: 'a' }, { name: 'c' }, { name: 'e', size: 1 });
   outbox.stage(second.prefix, { name: 'B' }, { name: 'd' }, { name: 'e', size: 2 }, { name: 'f' });
-  const rows = await collect(outboxRows(outbox, [first, second, third]));
+  const rows = await collect(mergedListing(outbox, [first, second, third]));
   expect(rows.map(({ name, owner, size }) => `${name} ${owner} ${size}`)).toEqual([
     'B second 1',
     'a first 1',
@@ -42,22 +43,25 @@ test('several recipients are merged in name order, a name once and the first rec
     'e first 1',
     'f second 1',
   ]);
-  expect(await findRow(outbox, [first, second, third], 'e')).toMatchObject({ prefix: first.prefix, file: { size: 1 } });
-  expect(await findRow(outbox, [third, second], 'e')).toMatchObject({ prefix: second.prefix, file: { size: 2 } });
-  expect(await findRow(outbox, [third], 'e')).toBeUndefined();
+  expect(await findFile(outbox, [first, second, third], 'e')).toMatchObject({
+    prefix: first.prefix,
+    file: { size: 1 },
+  });
+  expect(await findFile(outbox, [third, second], 'e')).toMatchObject({ prefix: second.prefix, file: { size: 2 } });
+  expect(await findFile(outbox, [third], 'e')).toBeUndefined();
 });
 
 test('large parts are merged without loss over S3 pages', async () => {
   outbox.stage(first.prefix, ...numbered(2100));
   outbox.stage(second.prefix, ...numbered(3050));
   outbox.stage(third.prefix, ...numbered(10, 'z'));
-  const names = (await collect(outboxRows(outbox, [first, second, third]))).map(({ name }) => name);
+  const names = (await collect(mergedListing(outbox, [first, second, third]))).map(({ name }) => name);
   expect(names).toEqual([...numbered(3050), ...numbered(10, 'z')].map(({ name }) => name));
 });
 
-test('nobody has nothing', async () => {
-  expect(await collect(outboxRows(outbox, []))).toEqual([]);
-  expect(await collect(outboxRows(outbox, [first]))).toEqual([]);
+test('no recipient, and a recipient without files, have an empty listing', async () => {
+  expect(await collect(mergedListing(outbox, []))).toEqual([]);
+  expect(await collect(mergedListing(outbox, [first]))).toEqual([]);
 });
 
 test.each([
@@ -79,7 +83,7 @@ test.each([
 
 test('no S3 page is read beyond the rows that are wanted, and the listing is closed', async () => {
   outbox.stage(first.prefix, ...numbered(5000));
-  await collect(slice(outboxRows(outbox, [first]), 1000, 1000));
+  await collect(slice(mergedListing(outbox, [first]), 1000, 1000));
   expect(outbox.pagesRead).toBe(2);
   expect(outbox.openListings).toBe(0);
 });

@@ -1,35 +1,36 @@
+import type { ByteRange } from '../../contract/byte-range.ts';
 import { fileSizeHeader } from '../../contract/headers.ts';
 import { limits } from '../../contract/limits.ts';
 import type { Representation } from '../../direct/representation.ts';
 import { ArchiveDamagedError, RangeNotSatisfiableError, ReplyTooLargeError } from '../../errors.ts';
 import { notModified, rangeIsMeant } from '../../http/conditions.ts';
 import { attachment } from '../../http/content-disposition.ts';
-import { type ByteRange, selectedRange } from '../../http/range.ts';
+import { selectedRange } from '../../http/range.ts';
 import { commonHeaders, type HttpReply, type ReplyBody } from '../../http/reply.ts';
 import { type HttpRequest, singleHeader } from '../../http/request.ts';
 
 /** How a reply went. */
-export interface Delivery {
+export interface ReplyOutcome {
   readonly status: number;
   /** Bytes of the representation that were handed over. */
   readonly bytes: number;
-  /** Whether all that was promised was handed over. */
+  /** Whether all bytes that were promised were handed over. */
   readonly complete: boolean;
 }
 
 /**
- * The reply to `GET` or `HEAD` of a representation: whole or the range that was asked for, under the caller's conditions
- * (RFC 9110 § 13, § 14). Its first bytes are read before this resolves, so that whatever fails until then still is a
- * status; after that the body throws, and the reply must then break off.
+ * The reply to `GET` or `HEAD` of a representation: the whole or one range, under the caller's conditions (RFC 9110 § 13,
+ * § 14). Its first bytes are read before this resolves, so that a failure until then still becomes a status. A later failure
+ * makes the body throw: the reply must then break off.
  *
- * @param ended told once, when the reply has ended, also by breaking off
+ * @param ended called once, when the reply has ended or has broken off
  * @throws PreconditionFailedError, RangeNotSatisfiableError, ReplyTooLargeError, InvalidRequestError; what the
  * representation throws
  */
-export async function serve(
+export async function representationReply(
   request: HttpRequest,
   representation: Representation,
-  ended: (delivery: Delivery) => void,
+  ended: (outcome: ReplyOutcome) => void,
 ): Promise<HttpReply<ReplyBody>> {
   const { size, etag } = representation;
   const unchanged = notModified(request, { etag, size });
@@ -60,7 +61,7 @@ export async function serve(
   if (length > limits.streamedReplyBytes) throw new ReplyTooLargeError(length, limits.streamedReplyBytes);
   const pieces = representation.stream(start, end)[Symbol.asyncIterator]();
   const first = await pieces.next();
-  return { status, headers, body: exactly(length, first, pieces, (delivery) => ended({ status, ...delivery })) };
+  return { status, headers, body: exactly(length, first, pieces, (outcome) => ended({ status, ...outcome })) };
 }
 
 function rangeOf(request: HttpRequest, { size, etag }: Representation): ByteRange | undefined {
@@ -70,19 +71,19 @@ function rangeOf(request: HttpRequest, { size, etag }: Representation): ByteRang
   return range;
 }
 
-/** The pieces, as long as they are what `Content-Length` promised: not a byte more, and no quiet end before the last. */
+/** The pieces. @throws ArchiveDamagedError when they have more or fewer bytes than `Content-Length` promised */
 async function* exactly(
   length: number,
   first: IteratorResult<Uint8Array>,
   rest: AsyncIterator<Uint8Array>,
-  ended: (delivery: Omit<Delivery, 'status'>) => void,
+  ended: (outcome: Omit<ReplyOutcome, 'status'>) => void,
 ): AsyncGenerator<Uint8Array, void, undefined> {
   let bytes = 0;
   try {
     for (let next = first; !next.done; next = await rest.next()) {
+      // Counted before the piece goes out: its memory may then be gone.
       const piece = next.value.length;
       if (bytes + piece > length) throw wrongLength(length);
-      // Afterwards it is no longer there.
       yield next.value;
       bytes += piece;
     }

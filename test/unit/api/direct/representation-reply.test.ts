@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, test } from 'vitest';
-import { type Delivery, serve } from '../../../../lib/api/direct/deliver.ts';
+import { type ReplyOutcome, representationReply } from '../../../../lib/api/direct/representation-reply.ts';
 import type { Representation } from '../../../../lib/direct/representation.ts';
 import {
   ArchiveDamagedError,
@@ -14,7 +14,7 @@ import { httpRequest } from '../../../helpers/http-request.ts';
 
 const bytes = Buffer.from('0123456789abcdefghijklmnopqrstuvwxyz');
 const etag = '"of-these-bytes"';
-let deliveries: Delivery[];
+let deliveries: ReplyOutcome[];
 let asked: [number, number][];
 beforeEach(() => {
   deliveries = [];
@@ -37,7 +37,9 @@ function representation(parts: Partial<Representation> = {}): Representation {
 }
 
 function get(headers: Record<string, string> = {}, method = 'GET', parts: Partial<Representation> = {}) {
-  return serve(httpRequest({ method, headers }), representation(parts), (delivery) => deliveries.push(delivery));
+  return representationReply(httpRequest({ method, headers }), representation(parts), (delivery) =>
+    deliveries.push(delivery),
+  );
 }
 
 async function sent(body: ReplyBody) {

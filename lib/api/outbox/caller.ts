@@ -1,22 +1,15 @@
 import { outboxPrefix } from '../../contract/outbox-key.ts';
-import { verifiedToken } from '../../direct/access.ts';
 import { UnauthenticatedError } from '../../errors.ts';
-import { visaToken } from '../../http/authorization.ts';
 import { type HttpRequest, singleHeader } from '../../http/request.ts';
 import type { VisaRules } from '../../visas/index.ts';
-import type { ArchiveCredentials } from './archive-credentials.ts';
+import { verifiedToken } from '../verified-token.ts';
+import { visaToken } from './visa-token.ts';
 
 /** One part of the outbox that belongs to the caller. */
 export interface Recipient {
   readonly prefix: string;
   /** The visa's `sub`, shown as the owner of the files. */
   readonly sub: string;
-}
-
-/** What the authorizer of list and stream knows about credentials. */
-export interface OutboxAccess {
-  readonly rules: VisaRules;
-  readonly archiveCredentials: ArchiveCredentials;
 }
 
 /** Who calls list or stream. */
@@ -46,35 +39,19 @@ export function accessOf(
 }
 
 /**
- * The authorizer's part: whether the credentials are right. The visa is checked first, in memory: a caller without one must
- * not make the database work.
- *
- * @returns `principalId`: the outbox prefix of the visa's subject; `archiveUser`: see {@link Caller}
- * @throws UnauthenticatedError without a valid visa or right archive credentials. @throws InvalidRequestError
- */
-export async function admitToOutbox(
-  request: Pick<HttpRequest, 'headers'>,
-  { rules, archiveCredentials }: OutboxAccess,
-): Promise<{ principalId: string; archiveUser: string | undefined }> {
-  const { subject } = await verifiedToken(visaToken(request), rules);
-  const archiveUser = await archiveCredentials.check(request);
-  return { principalId: outboxPrefix(subject), archiveUser };
-}
-
-/**
- * The function's part: the caller, and their own parts of the outbox: usually one, more when a passport carries visas of
- * several identities, which are all the caller's. The visa is verified once more; for the archive credentials the authorizer's
- * word counts.
+ * The caller of a function behind the authorizer, with the caller's own parts of the outbox: usually one, more when a passport
+ * carries visas of several identities, which are all the caller's. The visa is verified once more. The archive credentials
+ * are not: the authorizer has checked them.
  *
  * @throws UnauthenticatedError without a valid visa, or when the authorizer did not admit the caller.
  * @throws InvalidRequestError
  */
 export async function callerOf(request: HttpRequest, rules: VisaRules): Promise<Caller> {
   const { subjects } = await verifiedToken(visaToken(request), rules);
-  // Only its number is checked: the authorizer lets a header that is given twice pass, so that the answer is 400.
+  // The authorizer lets a header that is given twice pass, so that this answers 400.
   singleHeader(request, 'Authorization');
   const { isAdmitted, archiveUser } = request.authorizer;
-  if (isAdmitted !== 'true') throw new UnauthenticatedError('the credentials were not accepted');
+  if (isAdmitted !== 'true') throw new UnauthenticatedError('the credentials were not accepted: send the right ones');
   const bySubject = new Map(subjects.map((subject) => [outboxPrefix(subject), subject.sub]));
   const recipients = Array.from(bySubject, ([prefix, sub]) => ({ prefix, sub }));
   return { recipients, ...(archiveUser !== undefined && { archiveUser }) };

@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, test } from 'vitest';
-import { authenticateAdministrator } from '../../../../lib/api/export/administrator.ts';
+import { authenticateAdministrator } from '../../../../lib/api/export/authenticate-administrator.ts';
 import type { Administrators } from '../../../../lib/api/ports.ts';
 import { hashPassword } from '../../../../lib/contract/password-hash.ts';
 import type { Administrator } from '../../../../lib/contract/users.ts';

@@ -1,0 +1,79 @@
+import type { S3Client } from '@aws-sdk/client-s3';
+import type { ServiceInfo } from '../../lib/api/direct/service-info.ts';
+import { environment, trustedIssuersFile } from '../../lib/contract/environment.ts';
+import { rdsDataClient } from '../../lib/stores/rds/client.ts';
+import { DataApi, type DataApiOptions } from '../../lib/stores/rds/data-api.ts';
+import { RdsDirectCatalogue } from '../../lib/stores/rds/direct-catalogue.ts';
+import { S3Archive } from '../../lib/stores/s3/archive.ts';
+import { parseArchiveBuckets } from '../../lib/stores/s3/archive-buckets.ts';
+import { SecretArchiveKeys } from '../../lib/stores/secrets/archive-keys.ts';
+import { impatientSecretsManagerClient, secretsManagerClient } from '../../lib/stores/secrets/client.ts';
+import { SecretDenyList } from '../../lib/stores/secrets/deny-list.ts';
+import { parseTrustedIssuers, type VisaRules, visaRules } from '../../lib/visas/index.ts';
+import software from '../../package.json' with { type: 'json' };
+import { bundledJson, required } from './runtime.ts';
+
+// What the functions are made of, from their environment. Everything throws at start-up when the deployment is incomplete.
+// A bundle holds only what its function calls: no module of this repository acts on import (`sideEffects` in package.json).
+
+/** Milliseconds that a query may take while a caller waits. */
+const databasePatienceMs = 8000;
+
+/**
+ * The catalogue's database. A call may wait for a paused cluster to resume, unless `remainingMs` gives it less time.
+ */
+export function database(options: Pick<DataApiOptions, 'remainingMs'> = {}): DataApi {
+  return new DataApi({
+    client: rdsDataClient(),
+    clusterArn: required(environment.databaseClusterArn),
+    secretArn: required(environment.databaseSecretArn),
+    database: required(environment.databaseName),
+    ...options,
+  });
+}
+
+/**
+ * The same for functions that answer callers. A paused cluster needs longer to resume: the caller gets a 503, and the cluster
+ * is awake for the next try.
+ */
+export function promptDatabase(): DataApi {
+  return database({ remainingMs: () => databasePatienceMs });
+}
+
+/** The archived bodies, their buckets and the archive's keys. */
+export function deployedArchive(client: S3Client) {
+  const archiveBuckets = parseArchiveBuckets(required(environment.archiveBuckets));
+  const secretArn = required(environment.archiveKeysSecretArn);
+  return {
+    archiveBuckets,
+    archive: new S3Archive({ client, buckets: archiveBuckets }),
+    archiveKeys: new SecretArchiveKeys({ client: secretsManagerClient(), secretArn }),
+  };
+}
+
+/** The deny list of visas and subjects. */
+export function visaDenyList(): SecretDenyList {
+  const secretArn = required(environment.visaDenyListSecretArn);
+  return new SecretDenyList({ client: impatientSecretsManagerClient(), secretArn });
+}
+
+/** The one set-up of everything that verifies: the trusted issuers, the deny list, the clock. */
+export function deployedVisaRules(): VisaRules {
+  const denyList = visaDenyList();
+  const issuers = parseTrustedIssuers(bundledJson(trustedIssuersFile));
+  return visaRules({ issuers, denied: () => denyList.current(), now: () => new Date() });
+}
+
+/** What direct access verifies tokens with, and the catalogue that it asks. */
+export function directAccess(): { readonly rules: VisaRules; readonly catalogue: RdsDirectCatalogue } {
+  return { rules: deployedVisaRules(), catalogue: new RdsDirectCatalogue(promptDatabase()) };
+}
+
+/** What the operator's settings and this software's version say of the deployment. */
+export function serviceInfo(): ServiceInfo {
+  return {
+    id: required(environment.serviceId),
+    organization: { name: required(environment.organizationName), url: required(environment.organizationUrl) },
+    version: software.version,
+  };
+}
