@@ -1,8 +1,17 @@
 import { defineConfig } from 'vitest/config';
 
+/** Files that mock modules or change what a whole process has: each runs in a process of its own. */
+export const alone = [
+  'test/unit/crypt4gh/header/open-header.test.ts',
+  'test/unit/crypt4gh/keys/kdf.test.ts',
+  'test/unit/lambdas/**/*.test.ts',
+  'test/unit/local/s3/documents.test.ts',
+  'test/unit/ops/target.test.ts',
+  'test/unit/releases/api-client.test.ts',
+];
+
 export default defineConfig({
   test: {
-    include: ['test/**/*.test.ts'],
     // Of the functions that unit tests import.
     env: { STACK_NAME: 'DataOutService-test' },
     testTimeout: 60_000,
@@ -17,5 +26,19 @@ export default defineConfig({
       // Percent; two below what a whole run measured: 94 and 86.
       thresholds: { lines: 92, branches: 84 },
     },
+    projects: [
+      {
+        extends: true,
+        test: {
+          name: 'parts',
+          include: ['test/{unit,property,conformance,infra}/**/*.test.ts'],
+          exclude: alone,
+          isolate: false,
+        },
+      },
+      { extends: true, test: { name: 'alone', include: alone } },
+      // The files of a worker share one engine (`Service.shared`).
+      { extends: true, test: { name: 'service', include: ['test/e2e/**/*.test.ts'], isolate: false } },
+    ],
   },
 });

@@ -13,7 +13,7 @@ let service: Service;
 let visa: string;
 
 beforeAll(async () => {
-  service = await Service.start();
+  service = await Service.shared();
   await service.putStaged('researcher', name, 'container');
   visa = await service.visa();
 });
@@ -67,17 +67,6 @@ describe.each(routes)('%s %s, refused', (method, path) => {
       expect(reply.headers.location).toBeUndefined();
       if (method !== 'HEAD') expectProblem(reply, 400, 'invalid_request');
     }
-  });
-
-  test('a database that is down is 503 without a challenge', async () => {
-    await service.engine.functions.recycle();
-    const heal = service.engine.traffic.addFault(({ action }) =>
-      action === 'ExecuteStatement' ? { error: { status: 400, code: 'DatabaseResumingException' } } : undefined,
-    );
-    const reply = await call(method, path, { 'X-GA4GH-Visa': visa, ...password() }).finally(heal);
-    expect(reply.status).toBe(503);
-    expect(reply.headers['retry-after']).toMatch(/^\d+$/);
-    expect(reply.headers['www-authenticate']).toBeUndefined();
   });
 });
 

@@ -7,8 +7,8 @@ import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { buildPackage } from '../../bin/build.ts';
 import { encrypt, formatPrivateKey, formatPublicKey, generateKeyPair } from '../../lib/crypt4gh/index.ts';
+import { builtPackage } from '../helpers/built-package.ts';
 import { collect } from '../helpers/crypt4gh-vectors.ts';
 import { type PipeChoices, pipeProcess } from '../helpers/pipe-process.ts';
 import { readPlainly } from '../helpers/plain-crypt4gh.ts';
@@ -28,11 +28,10 @@ function bytesOf(size: number): Buffer {
 let folder: string;
 /** The client as it is installed. */
 const root = mkdtempSync(join(tmpdir(), 'data-out-client-commands-'));
-const script = join(root, 'package/bin/data-out.js');
+const script = join(await builtPackage(), 'bin/data-out.js');
 let container: Buffer;
 let largeContainer: Buffer;
 beforeAll(async () => {
-  await buildPackage(join(root, 'package'));
   const recipients = [me.publicKey];
   container = Buffer.from(await collect(encrypt([small], { recipients })));
   largeContainer = Buffer.from(await collect(encrypt([large], { recipients })));

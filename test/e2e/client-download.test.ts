@@ -36,7 +36,7 @@ let visa = '';
 const transport = new Transport({ userAgent: 'test', stallMs: 2_000 });
 
 beforeAll(async () => {
-  service = await Service.start();
+  service = await Service.shared();
   faults = await FaultProxy.start(`${service.connection.proxyUrl}/`);
   for (const { path, size } of sources) await service.archive(datasetId, path, size);
   await service.setDataset(datasetId, 'released');

@@ -14,7 +14,7 @@ const script = join(import.meta.dirname, '../../bin/data-out.ts');
 const names = ['EGAF1-first.bam.c4gh', 'EGAF2-second.bam.c4gh', 'EGAF3-third.bam.c4gh'];
 
 beforeAll(async () => {
-  service = await Service.start();
+  service = await Service.shared();
   folder = await mkdtemp(join(tmpdir(), 'data-out-client-list-'));
   const { proxyUrl, archiveUser, outputs } = service.connection;
   await writeFile(join(folder, 'visa.jwt'), await service.visa({ subject: 'researcher' }));

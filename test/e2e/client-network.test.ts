@@ -8,6 +8,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { formatPublicKey } from '../../lib/crypt4gh/index.ts';
 import { ClientWorld, namesIn } from '../helpers/client-world.ts';
 import { bytesOf } from '../helpers/made-files.ts';
+import { Service } from '../helpers/service.ts';
 
 /** The commands of the client that talk to a service, as processes of their own, against the whole service. */
 let world: ClientWorld;
@@ -18,7 +19,7 @@ const archived = { path: 'study/sample one.bam', size: 7_000_000 };
 let plaintext: Buffer;
 
 beforeAll(async () => {
-  world = await ClientWorld.start();
+  world = await ClientWorld.of(await Service.shared());
   const { service } = world;
   plaintext = await buffer(bytesOf(archived));
   ({ fileId } = await service.archive('EGAD1', archived.path, archived.size));

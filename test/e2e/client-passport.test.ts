@@ -16,7 +16,7 @@ let passport: string;
 const staged = 'EGAF1-first.bam.c4gh';
 
 beforeAll(async () => {
-  service = await Service.start();
+  service = await Service.shared();
   folder = await mkdtemp(join(tmpdir(), 'data-out-client-passport-'));
   ({ fileId } = await service.archive('EGAD150', 'study/sample.bam', 5000));
   await service.setDataset('EGAD150', 'released');

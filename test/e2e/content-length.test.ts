@@ -16,7 +16,7 @@ let folder: string;
 let staged: string;
 
 beforeAll(async () => {
-  service = await Service.start();
+  service = await Service.shared();
   folder = await mkdtemp(join(tmpdir(), 'data-out-length-'));
   ({ fileId } = await service.archive('EGAD1', 'dir/sample.bam', size));
   await service.setDataset('EGAD1', 'released');

@@ -33,7 +33,7 @@ async function sample(datasetId: string, path: string, size: number): Promise<Sa
 }
 
 beforeAll(async () => {
-  service = await Service.start();
+  service = await Service.shared();
   small = await sample('EGAD1', 'run 1/small.vcf', 3_000_000);
   large = await sample('EGAD1', 'run 1/large.bam', 20 * mebibyte + 12_345);
   await service.setDataset('EGAD1', 'released');
@@ -277,18 +277,6 @@ describe('an assembly that is not finished', () => {
     }
     await nothingLeft();
     expect((await container(large)).status).toBe(307);
-  });
-
-  test('because S3 fails: 503 with Retry-After, nothing is left, and the next request is served', async () => {
-    await removeContainers();
-    const heal = service.engine.traffic.addFault(({ caller, action }) =>
-      caller === 'direct-file' && action === 'UploadPartCopy'
-        ? { error: { status: 503, code: 'SlowDown' } }
-        : undefined,
-    );
-    expectProblem(await container(large).finally(heal), 503, 'temporarily_unavailable');
-    await nothingLeft();
-    expect(plaintextIn(await bytesIn(await follow(await container(large)))).equals(large.plaintext)).toBe(true);
   });
 });
 

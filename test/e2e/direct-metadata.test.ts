@@ -14,7 +14,7 @@ let added: AddedFile;
 const many = 2500;
 
 beforeAll(async () => {
-  service = await Service.start();
+  service = await Service.shared();
   added = await service.archive('EGAD1', 'study/räw data.bam', 100_000);
   await service.archive('EGAD2', 'other.txt', 10);
   await service.sql(`insert into sda.datasets (id, stable_id) values (100, 'EGAD100'), (101, 'EGAD101')`);
@@ -255,19 +255,6 @@ test('routes and methods that are not there are 404, service-info needs no token
   }
   expectProblem(await service.direct('metadata/datasets', visa, { method: 'POST' }), 404, 'not_found');
   expect((await service.direct('service-info')).status).toBe(200);
-});
-
-test('a database that resumes: 503 with Retry-After, well before the gateway gives up', async () => {
-  const heal = service.engine.traffic.addFault(({ service: name }) =>
-    name === 'rds-data' ? { error: { status: 400, code: 'DatabaseResumingException' } } : undefined,
-  );
-  const started = performance.now();
-  const replies = await Promise.all([
-    service.direct('metadata/datasets', visa),
-    service.direct('metadata/datasets/EGAD1/files', visa),
-  ]).finally(heal);
-  for (const reply of replies) expectProblem(reply, 503, 'temporarily_unavailable');
-  expect(performance.now() - started).toBeLessThan(12_000);
 });
 
 test('no log line holds a token', () => {

@@ -30,7 +30,7 @@ const ids = new Map<string, string>();
 const idOf = ({ path }: { path: string }) => ids.get(path) ?? '';
 
 beforeAll(async () => {
-  service = await Service.start();
+  service = await Service.shared();
   const plaintexts: Secret[] = [];
   for (const file of [small, large, damaged]) {
     ids.set(file.path, (await service.archive(dataset, file.path, file.size)).fileId);

@@ -7,7 +7,7 @@ let service: Service;
 let fileId: string;
 let visa: string;
 beforeAll(async () => {
-  service = await Service.start();
+  service = await Service.shared();
   ({ fileId } = await service.archive('EGAD1', 'a.vcf', 1000));
   await service.setDataset('EGAD1', 'released');
   visa = await service.visa();
@@ -87,18 +87,6 @@ describe('the function that describes files', () => {
     return { status: reply.status, code: JSON.parse(reply.text).code, headers: reply.headers };
   }
   const inIt = (name: string) => (call: AwsCall) => call.caller === 'describe-file' && call.service === name;
-
-  test('is reported as busy when its database resumes or its concurrency is used up', async () => {
-    const resuming = { error: { status: 400, code: 'DatabaseResumingException' } };
-    expect(await whileFailing(inIt('rds-data'), resuming)).toMatchObject({
-      status: 503,
-      code: 'temporarily_unavailable',
-      headers: { 'retry-after': '15' },
-    });
-    const throttled = { error: { status: 429, code: 'TooManyRequestsException' } };
-    const called = (call: AwsCall) => call.service === 'lambda';
-    expect(await whileFailing(called, throttled)).toMatchObject({ status: 503, code: 'temporarily_unavailable' });
-  });
 
   test('is reported as a fault when it fails in an unforeseen way', async () => {
     const denied = { error: { status: 403, code: 'AccessDenied' } };

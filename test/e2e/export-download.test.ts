@@ -14,7 +14,7 @@ let service: Service;
 const recipient = generateKeyPair();
 
 beforeAll(async () => {
-  service = await Service.start();
+  service = await Service.shared();
 });
 afterAll(() => service?.stop());
 

@@ -1,21 +1,27 @@
 import { createHash } from 'node:crypto';
-import {
-  CompleteMultipartUploadCommand,
-  CreateMultipartUploadCommand,
-  PutObjectCommand,
-  UploadPartCopyCommand,
-} from '@aws-sdk/client-s3';
-import { GetSecretValueCommand, PutSecretValueCommand } from '@aws-sdk/client-secrets-manager';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { directChallenge } from '../../lib/contract/challenges.ts';
-import { hashPassword } from '../../lib/contract/password-hash.ts';
-import { generateKeyPair } from '../../lib/crypt4gh/index.ts';
 import { problemReply } from '../../lib/http/problem.ts';
 import { gatewayError, renderGatewayResponse } from '../../lib/local/api-gateway/gateway-response.ts';
 import type { RestApi } from '../../lib/local/api-gateway/model.ts';
-import type { AwsCall, Fault } from '../../lib/local/endpoint/traffic.ts';
-import { OpenApi } from '../helpers/openapi.ts';
-import { type RawReply, type RawRequest, rawRequest } from '../helpers/raw-http.ts';
+import type { AwsCall } from '../../lib/local/endpoint/traffic.ts';
+import {
+  apis,
+  call,
+  crypt4gh,
+  documentedService,
+  drs,
+  expectStatus,
+  good,
+  having,
+  headersOf,
+  huge,
+  key,
+  large,
+  small,
+  staged,
+  whileFailing,
+} from '../helpers/documented-calls.ts';
 import { basic, Service } from '../helpers/service.ts';
 import { show, stackTemplate } from '../helpers/template.ts';
 
@@ -24,160 +30,13 @@ import { show, stackTemplate } from '../helpers/template.ts';
  * service gives every answer of the documents.
  */
 
-type ApiName = 'proxy' | 'data-out';
-type Headers = NonNullable<RawRequest['headers']>;
-
-/** A call that succeeds. */
-interface GoodCall {
-  readonly api: ApiName;
-  readonly method: string;
-  /** With query. */
-  readonly path: string;
-  readonly headers?: Headers;
-  readonly body?: string | Uint8Array;
-}
-
-const apis = { proxy: OpenApi.read('proxy'), 'data-out': OpenApi.read('data-out') };
-const key = Buffer.from(generateKeyPair().publicKey).toString('base64');
-const staged = 'EGAF00000000001-sample.bam.c4gh';
-const small = 'EGAF00000000011';
-/** Its container is larger than what is streamed. */
-const large = 'EGAF00000000012';
-/** Its plaintext is larger than what one reply carries. */
-const huge = 'EGAF00000000013';
-const withoutRole = { username: 'clerk', password: 'correct horse battery staple' };
-const crypt4gh = 'destinationFormat=CRYPT4GH';
-const drs = 'ga4gh/drs/v1';
-
 let service: Service;
-let visa: string;
-let good: Readonly<Record<string, GoodCall>>;
 
 beforeAll(async () => {
-  service = await Service.start();
-  visa = await service.visa();
-  await service.archive('EGAD1', 'study/a.vcf', 100_000, small);
-  await service.archive('EGAD1', 'study/b.bam', 6_100_000, large);
-  await service.archive('EGAD1', 'study/c.bam', 10, huge);
-  await Promise.all([
-    grow(huge),
-    service.setDataset('EGAD1', 'released'),
-    service.putStaged('researcher', staged, 'header and body'),
-    addAdministrator(),
-  ]);
-  good = goodCalls();
+  service = await Service.shared();
+  await documentedService(service);
 });
 afterAll(() => service?.stop());
-
-/** Give the archived body more than 200 MB of zeros, as copies of one part. They are never read. */
-async function grow(fileId: string): Promise<void> {
-  const [[path] = []] = await service.sql(`select archive_file_path from sda.files where stable_id = '${fileId}'`);
-  const { s3 } = service;
-  const target = { Bucket: service.connection.outputs.ArchiveBucketName, Key: path ?? '' };
-  const part = 10 * 1024 * 1024;
-  await s3.send(new PutObjectCommand({ ...target, Body: Buffer.alloc(part) }));
-  const { UploadId } = await s3.send(new CreateMultipartUploadCommand(target));
-  const Parts = await Promise.all(
-    Array.from({ length: 20 }, async (_, index) => {
-      const CopySource = `${target.Bucket}/${target.Key}`;
-      const copy = { ...target, UploadId, PartNumber: index + 1, CopySource };
-      const { CopyPartResult } = await s3.send(new UploadPartCopyCommand(copy));
-      return { PartNumber: index + 1, ETag: CopyPartResult?.ETag };
-    }),
-  );
-  await s3.send(new CompleteMultipartUploadCommand({ ...target, UploadId, MultipartUpload: { Parts } }));
-  await service.sql(`update sda.files set archive_file_size = ${20 * part} where stable_id = '${fileId}'`);
-}
-
-async function addAdministrator(): Promise<void> {
-  const SecretId = service.connection.outputs.AdminSecretArn;
-  const { SecretString = '' } = await service.secretsManager.send(new GetSecretValueCommand({ SecretId }));
-  const { users } = JSON.parse(SecretString) as { users: unknown[] };
-  const { username, password } = withoutRole;
-  users.push({ username, password: await hashPassword(password), roles: [] });
-  await service.secretsManager.send(new PutSecretValueCommand({ SecretId, SecretString: JSON.stringify({ users }) }));
-}
-
-/** One for each operation of the documents. */
-function goodCalls(): Record<string, GoodCall> {
-  const calls: Record<string, GoodCall> = {};
-  const add = (api: ApiName, operation: string, path: string, init: RawRequest = {}) => {
-    const [method = ''] = operation.split(' ');
-    calls[`${api} ${operation}`] = { api, method, path, ...init };
-  };
-  const { admin } = service.connection;
-  const outbox = { headers: service.researcher(visa) };
-  const direct = { headers: { Authorization: `Bearer ${visa}` } };
-  const forKey = { headers: { ...direct.headers, 'Public-Key': key } };
-  const posted = { body: JSON.stringify({ passports: [visa] }), headers: { 'Content-Type': 'application/json' } };
-  add('proxy', 'POST /export/{archive_kind}', 'export/fega', {
-    headers: { Authorization: basic(admin), 'Content-Type': 'application/json' },
-    body: JSON.stringify({ id: 'EGAD404', visaToken: 'opaque', userPublicKey: key }),
-  });
-  add('proxy', 'GET /files', 'files?inbox=false', outbox);
-  for (const method of ['GET', 'HEAD']) add('proxy', `${method} /stream/{file}`, `stream/${staged}`, outbox);
-  add('data-out', 'GET /metadata/datasets', 'metadata/datasets', direct);
-  add('data-out', 'GET /metadata/datasets/{datasetId}/files', 'metadata/datasets/EGAD1/files', direct);
-  for (const method of ['GET', 'HEAD']) {
-    add('data-out', `${method} /files/{fileId}`, `files/${small}`, direct);
-    add('data-out', `${method} /files/{fileId}/header`, `files/${small}/header`, forKey);
-    add('data-out', `${method} /files/{fileId}/content`, `files/${small}/content`, direct);
-  }
-  const [object, access] = ['/objects/{object_id}', '/objects/{object_id}/access/{access_id}'];
-  for (const [method, init] of [['GET', direct] as const, ['POST', posted] as const]) {
-    add('data-out', `${method} /${drs}${object}`, `${drs}/objects/${small}`, init);
-    add('data-out', `${method} /${drs}${access}`, `${drs}/objects/${small}/access/plaintext`, init);
-  }
-  add('data-out', `OPTIONS /${drs}${object}`, `${drs}/objects/${small}`);
-  add('data-out', `GET /${drs}/service-info`, `${drs}/service-info`);
-  add('data-out', 'GET /service-info', 'service-info');
-  for (const api of ['proxy', 'data-out'] as const) add(api, 'GET /openapi.json', 'openapi.json');
-  return calls;
-}
-
-/** Make the call of an operation with changes, and check the reply against the document. */
-async function call(operation: string, changes: Partial<GoodCall> = {}): Promise<RawReply> {
-  const { api, method, path, headers, body } = { ...good[operation]!, ...changes };
-  const { proxyUrl, dataOutUrl } = service.connection;
-  const reply = await rawRequest(api === 'proxy' ? proxyUrl : dataOutUrl, path, {
-    method,
-    headers: headers ?? {},
-    ...(body !== undefined && { body }),
-  });
-  const [pathAlone = ''] = `/${path}`.split('?');
-  const entries = Object.entries(reply.headers).map(([name, value]) => [name, String(value)] as const);
-  expect(reply.complete).toBe(true);
-  await apis[api].check({ method, path: pathAlone, status: reply.status, headers: entries, body: reply.bytes });
-  return reply;
-}
-
-async function expectStatus(status: number, operation: string, changes: Partial<GoodCall> = {}): Promise<RawReply> {
-  const reply = await call(operation, changes);
-  expect([operation, changes.path, reply.status]).toEqual([operation, changes.path, status]);
-  return reply;
-}
-
-/** With `more` beside or instead of the headers of the good call. */
-function headersOf(operation: string, more: Headers): { headers: Headers } {
-  return { headers: { ...good[operation]?.headers, ...more } };
-}
-
-/** Operations of the documents that have this status. */
-function having(status: number): string[] {
-  return (['proxy', 'data-out'] as const).flatMap((api) =>
-    apis[api].statuses.filter((one) => one.endsWith(` ${status}`)).map((one) => `${api} ${one.slice(0, -4)}`),
-  );
-}
-
-async function whileFailing(
-  fault: Fault,
-  matches: (call: AwsCall) => boolean,
-  operations: readonly string[],
-  status: number,
-) {
-  const heal = service.engine.traffic.addFault((one) => (matches(one) ? fault : undefined));
-  await Promise.all(operations.map((operation) => expectStatus(status, operation))).finally(heal);
-}
 
 describe('the proxy', () => {
   test('export', async () => {
@@ -185,7 +44,7 @@ describe('the proxy', () => {
     await expectStatus(200, post);
     await expectStatus(400, post, { body: '{"id": ""}' });
     await expectStatus(401, post, headersOf(post, { Authorization: [] }));
-    await expectStatus(403, post, headersOf(post, { Authorization: basic(withoutRole) }));
+    await expectStatus(403, post, headersOf(post, { Authorization: basic(service.engine.accounts.withoutRole) }));
     await expectStatus(404, post, { path: 'export/other' });
     await expectStatus(413, post, { body: Buffer.alloc(10 * 1024 * 1024 + 1, 32) });
   });
@@ -349,16 +208,6 @@ describe('what goes wrong', () => {
     ]);
   });
 
-  test('the database resumes, S3 or SQS is down: 503', async () => {
-    const down = { error: { status: 500, code: 'InternalError' } };
-    const resuming = { error: { status: 400, code: 'DatabaseResumingException' } };
-    await Promise.all([
-      whileFailing(resuming, fromCatalogue, databases(), 503),
-      whileFailing(down, fromS3, outboxRoutes, 503),
-      whileFailing(down, ({ action }) => action === 'SendMessage', ['proxy POST /export/{archive_kind}'], 503),
-    ]);
-  });
-
   test('headers of more than 10,240 bytes: 431', async () => {
     const headers = { 'X-Long': 'x'.repeat(10_240) };
     for (const operation of Object.keys(good)) await expectStatus(431, operation, headersOf(operation, headers));
@@ -419,6 +268,9 @@ test('the answer to an unforeseen error is what export says of 500', async () =>
   await apis.proxy.check({ method: 'POST', path: '/export/fega', status, headers: Object.entries(headers), body });
 });
 
-test('that was every status of every route', () => {
-  for (const api of Object.values(apis)) expect(api.statuses.filter((status) => !api.seen.has(status))).toEqual([]);
+test('that was every status of every route, but 503, which a suite of its own provokes', () => {
+  for (const api of Object.values(apis)) {
+    const unseen = api.statuses.filter((status) => !api.seen.has(status));
+    expect(unseen.filter((status) => !status.endsWith(' 503'))).toEqual([]);
+  }
 });

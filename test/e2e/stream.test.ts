@@ -10,7 +10,7 @@ const theirs = 'EGAF00000000002-sample.bam.c4gh';
 const content = 'crypt4gh: header and body';
 
 beforeAll(async () => {
-  service = await Service.start();
+  service = await Service.shared();
   await service.putStaged('researcher', name, content);
   await service.putStaged('somebody else', theirs, 'theirs');
   visa = await service.visa();

@@ -8,9 +8,9 @@ import {
   PutObjectCommand,
   UploadPartCommand,
 } from '@aws-sdk/client-s3';
-import { buildPackage } from '../../bin/build.ts';
 import { encrypt, formatPrivateKey, generateKeyPair } from '../../lib/crypt4gh/index.ts';
 import type { EngineOptions } from '../../lib/local/engine.ts';
+import { builtPackage } from './built-package.ts';
 import { type ClientChoices, type ClientRun, startClient } from './client-process.ts';
 import { FaultProxy } from './fault-proxy.ts';
 import { Service } from './service.ts';
@@ -26,21 +26,32 @@ export class ClientWorld {
   /** Of everything on this side; folders of tests are in it. */
   readonly root: string;
   readonly subject: string;
+  readonly #script: string;
   #folders = 0;
 
-  private constructor(service: Service, root: string, subject: string, visa: string) {
+  private constructor(service: Service, root: string, subject: string, visa: string, script: string) {
     this.service = service;
     this.root = root;
     this.subject = subject;
     this.visa = visa;
+    this.#script = script;
   }
 
   static async start(options: Partial<EngineOptions> = {}): Promise<ClientWorld> {
-    const service = await Service.start(options);
+    return await ClientWorld.of(await Service.start(options));
+  }
+
+  /** The same around a service that runs. */
+  static async of(service: Service): Promise<ClientWorld> {
     const root = await mkdtemp(join(tmpdir(), 'data-out-client-'));
     const subject = 'researcher';
-    const world = new ClientWorld(service, root, subject, await service.visa({ subject }));
-    await buildPackage(join(root, 'package'));
+    const world = new ClientWorld(
+      service,
+      root,
+      subject,
+      await service.visa({ subject }),
+      join(await builtPackage(), 'bin/data-out.js'),
+    );
     await writeFile(world.visaPath, world.visa, { mode: 0o600 });
     await writeFile(world.keyPath, await formatPrivateKey(world.keys.privateKey), { mode: 0o600 });
     return world;
@@ -115,8 +126,7 @@ export class ClientWorld {
 
   start(argv: readonly string[], choices: Partial<ClientChoices> & { readonly url?: string } = {}) {
     const { url, env, ...rest } = choices;
-    const script = join(this.root, 'package/bin/data-out.js');
-    return startClient(argv, { script, ...rest, env: { ...this.env(url), ...env } });
+    return startClient(argv, { script: this.#script, ...rest, env: { ...this.env(url), ...env } });
   }
 
   run(argv: readonly string[], choices: Partial<ClientChoices> & { readonly url?: string } = {}): Promise<ClientRun> {

@@ -1,23 +1,27 @@
 import { chmod, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { buildPackage } from '../../bin/build.ts';
 import { formatPrivateKey, generateKeyPair } from '../../lib/crypt4gh/index.ts';
+import { builtPackage } from './built-package.ts';
 import { type ClientChoices, type ClientRun, startClient } from './client-process.ts';
 
 /** The client as it is installed, with a key, for servers that ignore credentials. */
 export class InstalledClient {
   readonly root: string;
+  readonly script: string;
   readonly keys = generateKeyPair();
   #folders = 0;
 
-  private constructor(root: string) {
+  private constructor(root: string, script: string) {
     this.root = root;
+    this.script = script;
   }
 
   static async install(): Promise<InstalledClient> {
-    const client = new InstalledClient(await mkdtemp(join(tmpdir(), 'data-out-installed-')));
-    await buildPackage(join(client.root, 'package'));
+    const client = new InstalledClient(
+      await mkdtemp(join(tmpdir(), 'data-out-installed-')),
+      join(await builtPackage(), 'bin/data-out.js'),
+    );
     // Other users may run it.
     await chmod(client.root, 0o755);
     await writeFile(client.keyPath, await formatPrivateKey(client.keys.privateKey), { mode: 0o600 });
@@ -26,10 +30,6 @@ export class InstalledClient {
 
   async remove(): Promise<void> {
     await rm(this.root, { recursive: true, force: true });
-  }
-
-  get script(): string {
-    return join(this.root, 'package/bin/data-out.js');
   }
 
   get keyPath(): string {

@@ -2,7 +2,13 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import { GetObjectCommand, ListObjectsV2Command, PutObjectCommand, S3Client } from '@aws-sdk/client-s3';
+import {
+  DeleteObjectsCommand,
+  GetObjectCommand,
+  ListObjectsV2Command,
+  PutObjectCommand,
+  S3Client,
+} from '@aws-sdk/client-s3';
 import { SecretsManagerClient } from '@aws-sdk/client-secrets-manager';
 import { GetQueueAttributesCommand, ReceiveMessageCommand, SQSClient } from '@aws-sdk/client-sqs';
 import { importJWK, type JWTPayload, SignJWT } from 'jose';
@@ -42,6 +48,9 @@ export interface ListedFile {
   readonly expiryDate: string;
 }
 
+/** One for each worker: its test files run in one after the other. */
+let shared: Promise<Service> | undefined;
+
 export interface VisaChoices {
   readonly subject?: string;
   readonly datasetId?: string;
@@ -56,13 +65,13 @@ export interface VisaChoices {
  */
 export class Service {
   readonly engine: Engine;
-  readonly logs: readonly LogLine[];
+  readonly logs: LogLine[];
   readonly s3: S3Client;
   readonly sqs: SQSClient;
   readonly secretsManager: SecretsManagerClient;
   readonly #folder: string;
 
-  private constructor(engine: Engine, logs: readonly LogLine[], folder: string) {
+  private constructor(engine: Engine, logs: LogLine[], folder: string) {
     this.engine = engine;
     this.logs = logs;
     this.#folder = folder;
@@ -86,7 +95,44 @@ export class Service {
     return new Service(engine, logs, folder);
   }
 
+  /**
+   * The service that all files of one worker share, empty again: no file of the archive, no container, no audit row, no
+   * message. For tests that put no engine out of order and change no secret. Its end is the worker's end.
+   */
+  static async shared(): Promise<Service> {
+    shared ??= Service.start();
+    const service = await shared;
+    await service.#empty();
+    return service;
+  }
+
+  async #empty(): Promise<void> {
+    const { archiveUser, outputs } = this.connection;
+    await until(async () => {
+      const depths = await Promise.all(
+        [outputs.ExportRequestsQueueUrl, outputs.FileExportsQueueUrl].map((url) => this.queueDepth(url)),
+      );
+      return depths.every((depth) => depth === 0) ? true : undefined;
+    }, 'the queues to be empty');
+    const catalogue = ['files', 'datasets', 'file_dataset', 'dataset_references', 'checksums', 'dataset_event_log'];
+    await this.sql(`truncate ${catalogue.map((table) => `sda.${table}`).join(', ')} restart identity cascade`);
+    await this.sql('truncate data_out.export_log restart identity');
+    await this.sql(`delete from data_out.archive_users where username <> '${archiveUser.username}'`);
+    for (const Bucket of [outputs.ArchiveBucketName, outputs.OutboxBucketName]) {
+      for (;;) {
+        const { Contents = [] } = await this.s3.send(new ListObjectsV2Command({ Bucket }));
+        if (Contents.length === 0) break;
+        const Objects = Contents.map(({ Key }) => ({ Key }));
+        await this.s3.send(new DeleteObjectsCommand({ Bucket, Delete: { Objects } }));
+      }
+    }
+    this.engine.traffic.resetCounters();
+    this.logs.length = 0;
+  }
+
+  /** A shared service goes on. */
   async stop(): Promise<void> {
+    if (this === (await shared)) return;
     this.s3.destroy();
     this.sqs.destroy();
     this.secretsManager.destroy();

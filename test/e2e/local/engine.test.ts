@@ -308,24 +308,28 @@ describe('a queue', () => {
     expect(engine.traffic.counters()['work s3 PutObject']).toEqual({ calls: 1, bytesIn: 4, bytesOut: 0 });
   });
 
-  it.each(['fail', 'throw'])('gives a message that fails (%s) to the dead letters after its receives', async (how) => {
-    await send({ do: how, key: how });
-    const dead = await until(
-      async () => {
-        const { Messages } = await service.sqs.send(
-          new ReceiveMessageCommand({
-            QueueUrl: engine.connection.outputs.ExportRequestsDeadLetterQueueUrl,
-            WaitTimeSeconds: 1,
-          }),
-        );
-        return Messages?.find(({ Body }) => JSON.parse(Body ?? '{}').key === how);
-      },
-      'the dead letter',
-      25_000,
-    );
-    expect(dead.Body).toContain(how);
-    expect(received(how).map(({ attributes }) => attributes['ApproximateReceiveCount'])).toEqual(['1', '2']);
-  });
+  // Each takes two visibility timeouts: side by side.
+  it.concurrent.each(['fail', 'throw'])(
+    'gives a message that fails (%s) to the dead letters after its receives',
+    async (how) => {
+      await send({ do: how, key: how });
+      const dead = await until(
+        async () => {
+          const { Messages } = await service.sqs.send(
+            new ReceiveMessageCommand({
+              QueueUrl: engine.connection.outputs.ExportRequestsDeadLetterQueueUrl,
+              WaitTimeSeconds: 1,
+            }),
+          );
+          return Messages?.find(({ Body }) => JSON.parse(Body ?? '{}').key === how);
+        },
+        'the dead letter',
+        25_000,
+      );
+      expect(dead.Body).toContain(how);
+      expect(received(how).map(({ attributes }) => attributes['ApproximateReceiveCount'])).toEqual(['1', '2']);
+    },
+  );
 
   it('has the attributes of the template', async () => {
     const { Attributes } = await service.sqs.send(

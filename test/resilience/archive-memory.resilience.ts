@@ -2,11 +2,12 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { beforeAll, expect, test } from 'vitest';
-import { encrypt } from '../../../../lib/crypt4gh/index.ts';
-import { addFile } from '../../../../lib/ops/archive/add-file.ts';
-import type { ArchiveBodies } from '../../../../lib/ops/ports.ts';
-import { bytesOf } from '../../../helpers/made-files.ts';
-import { makeOpsWorld } from '../../../helpers/ops-world.ts';
+
+import { encrypt } from '../../lib/crypt4gh/index.ts';
+import { addFile } from '../../lib/ops/archive/add-file.ts';
+import type { ArchiveBodies } from '../../lib/ops/ports.ts';
+import { bytesOf } from '../helpers/made-files.ts';
+import { makeOpsWorld } from '../helpers/ops-world.ts';
 
 const mebibyte = 1 << 20;
 const size = 192 * mebibyte;
