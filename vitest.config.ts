@@ -18,7 +18,7 @@ export default defineConfig({
     hookTimeout: 120_000,
     // Two cores: more workers only fight over them.
     maxWorkers: 2,
-    reporters: ['default', ['json', { outputFile: process.env['TEST_REPORT'] ?? 'coverage/test-results.json' }]],
+    reporters: ['default', ['json', { outputFile: process.env.TEST_REPORT ?? 'coverage/test-results.json' }]],
     coverage: {
       provider: 'istanbul',
       include: ['lib/**/*.ts', 'lambdas/**/*.ts', 'bin/**/*.ts'],

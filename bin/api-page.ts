@@ -93,7 +93,7 @@ function rowsOf({ paths, components }: Document, kind: string, of: string): read
     if (place === 'path') continue;
     const row = { in: place, ...described({ ...schema, ...(description !== undefined && { description }) }) };
     const key = JSON.stringify(row);
-    const alike = rows.get(key)?.['parameter'];
+    const alike = rows.get(key)?.parameter;
     rows.set(key, { parameter: alike === undefined ? code(name) : `${alike}, ${code(name)}`, ...row });
   }
   return [...rows.values()];

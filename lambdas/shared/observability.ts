@@ -6,7 +6,7 @@ import { ArchiveDamagedError } from '../../lib/errors.ts';
 import { required } from './runtime.ts';
 
 /** JSON logs. Events, headers and bodies are never logged: they hold visas, passwords and keys. */
-export const logger = new Logger({ serviceName: process.env['AWS_LAMBDA_FUNCTION_NAME'] ?? 'data-out' });
+export const logger = new Logger({ serviceName: process.env.AWS_LAMBDA_FUNCTION_NAME ?? 'data-out' });
 
 /** CloudWatch metrics in EMF, written through stdout. */
 export const metrics = new Metrics({

@@ -29,10 +29,10 @@ export interface DecodedToken {
 export function decodeVisaOrPassport(token: string): DecodedToken | undefined {
   const claims = unverifiedClaims(token);
   if (claims === undefined) return undefined;
-  const about = { issuer: text(claims['iss']), expires: date(claims['exp']), notBefore: date(claims['nbf']) };
+  const about = { issuer: text(claims.iss), expires: date(claims.exp), notBefore: date(claims.nbf) };
   const single = visaIn(claims);
   if (single) return { kind: 'visa', ...about, visas: [single], unreadable: 0 };
-  const held: unknown = claims['ga4gh_passport_v1'];
+  const held: unknown = claims.ga4gh_passport_v1;
   if (!Array.isArray(held)) return undefined;
   const visas = held.flatMap((each: unknown) => {
     const inner = typeof each === 'string' ? unverifiedClaims(each) : undefined;
@@ -56,14 +56,14 @@ export function expiryOf({ expires, visas }: DecodedToken): Date | undefined {
 }
 
 function visaIn(claims: UnverifiedClaims): DecodedVisa | undefined {
-  const visa: unknown = claims['ga4gh_visa_v1'];
+  const visa: unknown = claims.ga4gh_visa_v1;
   if (typeof visa !== 'object' || visa === null) return undefined;
   const { type, value } = visa as UnverifiedClaims;
   return {
-    issuer: text(claims['iss']),
-    subject: text(claims['sub']),
-    expires: date(claims['exp']),
-    notBefore: date(claims['nbf']),
+    issuer: text(claims.iss),
+    subject: text(claims.sub),
+    expires: date(claims.exp),
+    notBefore: date(claims.nbf),
     type: text(type),
     value: text(value),
   };

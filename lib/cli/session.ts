@@ -69,7 +69,7 @@ async function openTransport(
   const variable = (name: string) => env[name] || env[name.toLowerCase()] || undefined;
   return new Transport({
     // HTTP_PROXY in upper case is not read: in a CGI script it is the header `Proxy` of a request.
-    proxies: { https: variable('HTTPS_PROXY'), http: env['http_proxy'] || undefined, none: variable('NO_PROXY') },
+    proxies: { https: variable('HTTPS_PROXY'), http: env.http_proxy || undefined, none: variable('NO_PROXY') },
     extraAuthorities: authorities?.toString('utf8'),
     insecureHttp,
     userAgent: `data-out/${version}`,

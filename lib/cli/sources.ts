@@ -29,8 +29,8 @@ export class Sources {
   /** @param named file that the user names. It must exist; the file at the default place need not. */
   static async open(terminal: Pick<Terminal, 'env' | 'folder'>, named: string | undefined): Promise<Sources> {
     const { env, folder } = terminal;
-    const name = named ?? (env['DATA_OUT_CONFIG'] || undefined);
-    const base = env['XDG_CONFIG_HOME'] || join(env['HOME'] || homedir(), '.config');
+    const name = named ?? (env.DATA_OUT_CONFIG || undefined);
+    const base = env.XDG_CONFIG_HOME || join(env.HOME || homedir(), '.config');
     const path = name === undefined ? join(base, 'data-out', 'config.toml') : resolve(folder, name);
     return new Sources(terminal, path, await readConfigFile(path, { mustExist: name !== undefined }));
   }

@@ -15,6 +15,6 @@ export function unverifiedClaims(token: string): UnverifiedClaims | undefined {
 
 /** The visas of a passport, in its order; `undefined` for anything else. */
 export function visasIn(token: string): readonly string[] | undefined {
-  const held = unverifiedClaims(token)?.['ga4gh_passport_v1'];
+  const held = unverifiedClaims(token)?.ga4gh_passport_v1;
   return Array.isArray(held) ? held.filter((visa) => typeof visa === 'string') : undefined;
 }

@@ -1,6 +1,7 @@
 import { DamagedBodyError } from './errors.ts';
 
 /** Plaintext bytes of a full segment (Crypt4GH § 3.4.2). */
+// biome-ignore lint/style/useNamingConvention: users of the package import this name.
 export const SEGMENT_BYTES = 65_536;
 /** Bytes of a data key (Crypt4GH § 3.2.3). */
 export const dataKeyBytes = 32;
@@ -10,6 +11,7 @@ export const macBytes = 16;
 /** Bytes that encryption adds to a segment or a packet. */
 export const segmentOverhead = nonceBytes + macBytes;
 /** Bytes of a full segment in the body (Crypt4GH § 3.4.2). */
+// biome-ignore lint/style/useNamingConvention: users of the package import this name.
 export const ENCRYPTED_SEGMENT_BYTES = SEGMENT_BYTES + segmentOverhead;
 
 /** The size as a bigint. @throws RangeError if it is negative, not a whole number, or a number above 2^53 - 1. */

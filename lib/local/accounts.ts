@@ -43,11 +43,11 @@ export async function fillSecrets(
   { archivePrivateKey }: KeyFiles,
 ): Promise<void> {
   const { AdminSecretArn: adminSecret, ArchiveKeysSecretArn: keysSecret } = outputs;
-  if (list(contentOf(secrets, adminSecret)['users']).length === 0) {
+  if (list(contentOf(secrets, adminSecret).users).length === 0) {
     const users = await Promise.all([user(admin, ['ADMIN']), user(withoutRole, [])]);
     secrets.put(adminSecret, JSON.stringify({ users }));
   }
-  if (list(contentOf(secrets, keysSecret)['keys']).length === 0) {
+  if (list(contentOf(secrets, keysSecret).keys).length === 0) {
     secrets.put(keysSecret, JSON.stringify({ keys: [{ privateKey: archivePrivateKey }] }));
   }
 }

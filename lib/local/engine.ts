@@ -254,7 +254,7 @@ async function inspectedFunction(
     const names = definitions.map((definition) => definition.name).sort();
     throw new EngineError(`there is no function ${name} to inspect: choose one of ${names.join(', ')}`);
   }
-  attachSourceMap(assemblyDir, name, String(found.environment['LAMBDA_TASK_ROOT']));
+  attachSourceMap(assemblyDir, name, String(found.environment.LAMBDA_TASK_ROOT));
   return { name, port: await freePort([usualInspectorPort, 0]) };
 }
 

@@ -17,7 +17,7 @@ type Format = 'green' | 'red' | 'yellow' | 'bold' | 'dim';
  * @param isTerminal whether the stream that is written to is a terminal
  */
 export function createStyle({ env }: Pick<Terminal, 'env'>, isTerminal: boolean): Style {
-  const coloured = isTerminal && !env['NO_COLOR'] && env['TERM'] !== 'dumb';
+  const coloured = isTerminal && !env.NO_COLOR && env.TERM !== 'dumb';
   const as = (format: Format) => (text: string) =>
     coloured ? styleText(format, text, { validateStream: false }) : text;
   return { good: as('green'), bad: as('red'), doubtful: as('yellow'), strong: as('bold'), faint: as('dim') };

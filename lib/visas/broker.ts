@@ -33,5 +33,5 @@ export async function verifyAccessToken(token: string, options: VerifyOptions): 
  */
 export async function judgeUserInfo(body: unknown, options: VerifyOptions): Promise<JudgedVisas> {
   if (!isObject(body)) throw new VisaError('malformed_token');
-  return judgeVisas(body['ga4gh_passport_v1'] ?? [], options);
+  return judgeVisas(body.ga4gh_passport_v1 ?? [], options);
 }

@@ -96,21 +96,21 @@ export async function verifyToken(
   if (Buffer.byteLength(token.compact) > rules.maxBytes) throw new VisaError('token_too_large');
   // No extension is understood, so none may be critical; an empty list is not allowed either (RFC 7515 § 4.1.11).
   if ('crit' in header) throw new VisaError('crit_unsupported');
-  if (header['alg'] !== 'RS256' && header['alg'] !== 'ES256') throw new VisaError('alg_not_allowed');
+  if (header.alg !== 'RS256' && header.alg !== 'ES256') throw new VisaError('alg_not_allowed');
   const typ = typOf(header);
   if (!rules.typ.includes(typ)) throw new VisaError('wrong_typ');
   const issuer = issuers.get(text(claims, 'iss'));
   if (!issuer?.issues.has(rules.role)) throw new VisaError('untrusted_issuer');
   // AAI 1.2, Passport Clearinghouses 5.3: the pair (iss, jku) is what is trusted.
-  if ('jku' in header && issuer.jku !== undefined && header['jku'] !== issuer.jku) throw new VisaError('untrusted_jku');
-  const key = typeof header['kid'] === 'string' ? issuer.keys.get(header['kid']) : undefined;
+  if ('jku' in header && issuer.jku !== undefined && header.jku !== issuer.jku) throw new VisaError('untrusted_jku');
+  const key = typeof header.kid === 'string' ? issuer.keys.get(header.kid) : undefined;
   if (!key) throw new VisaError('unknown_kid');
-  if (key.alg !== header['alg']) throw new VisaError('alg_not_allowed');
+  if (key.alg !== header.alg) throw new VisaError('alg_not_allowed');
   await verifySignature(token, key);
-  if (issuer.audience && 'aud' in claims) checkAudience(claims['aud'], issuer.audience);
+  if (issuer.audience && 'aud' in claims) checkAudience(claims.aud, issuer.audience);
   const { sub, expiresAt } = checkRegisteredClaims(claims, { now, maxLifetimeSeconds: issuer.maxLifetimeSeconds });
   const { iss } = issuer;
-  const jti = claims['jti'];
+  const jti = claims.jti;
   const restsOn = [entryHash({ iss, sub }), ...(typeof jti === 'string' ? [entryHash({ iss, jti })] : [])];
   if (restsOn.some((hash) => denied.has(hash))) throw new VisaError('denied');
   return { issuer, header, claims, sub, expiresAt, restsOn };
@@ -126,7 +126,7 @@ function checkAudience(aud: unknown, audience: ReadonlySet<string>): void {
 /** `typ` as RFC 7515 § 4.1.9 compares it; an empty string, which no kind allows, when it is not a string. */
 export function typOf(header: Claims): string | undefined {
   if (!('typ' in header)) return undefined;
-  return typeof header['typ'] === 'string' ? header['typ'].toLowerCase().replace(/^application\//, '') : '';
+  return typeof header.typ === 'string' ? header.typ.toLowerCase().replace(/^application\//, '') : '';
 }
 
 async function verifySignature({ compact, signature }: UnverifiedToken, { key, alg }: IssuerKey): Promise<void> {

@@ -49,6 +49,6 @@ async function visaGrants(token: UnverifiedToken, options: VerifyOptions): Promi
 async function passportGrants(token: UnverifiedToken, options: VerifyOptions): Promise<VerifiedGrants> {
   const { issuer, claims, sub, expiresAt, restsOn } = await verifyToken(token, passportRules, options);
   if (!('ga4gh_passport_v1' in claims)) throw new VisaError('missing_claim');
-  const { visas, ignored } = await judgeVisas(claims['ga4gh_passport_v1'], options);
+  const { visas, ignored } = await judgeVisas(claims.ga4gh_passport_v1, options);
   return collectGrants(visas, { kind: 'passport', subject: { iss: issuer.iss, sub }, expiresAt, restsOn, ignored });
 }

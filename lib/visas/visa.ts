@@ -49,7 +49,7 @@ export async function verifyVisaToken(token: UnverifiedToken, options: VerifyOpt
   checkDocumentForm(verified);
   const { issuer, claims, sub, expiresAt, restsOn } = verified;
   if (!('ga4gh_visa_v1' in claims)) throw new VisaError('missing_claim');
-  const visa = claims['ga4gh_visa_v1'];
+  const visa = claims.ga4gh_visa_v1;
   if (!isObject(visa)) throw new VisaError('malformed_claim');
 
   // Passport 1.2, Visa Object Claims: type, asserted, value and source are required.
@@ -95,7 +95,7 @@ function urlClaim(visa: Claims, name: string): string {
 
 function conditionsOf(visa: Claims): readonly unknown[] | undefined {
   if (!('conditions' in visa)) return undefined;
-  const conditions: unknown = visa['conditions'];
+  const conditions: unknown = visa.conditions;
   if (!Array.isArray(conditions)) throw new VisaError('malformed_claim');
   // Only the empty list restricts nothing; [[]] is not empty and is never met.
   return conditions.length === 0 ? undefined : conditions;

@@ -59,7 +59,7 @@ export default async function bundles(report: Report): Promise<void> {
 /** Median of several fresh processes, one after the other. */
 async function coldStart(file: string, environment: Readonly<Record<string, string>>): Promise<ColdStart> {
   const env = {
-    PATH: process.env['PATH'],
+    PATH: process.env.PATH,
     AWS_REGION: 'eu-north-1',
     AWS_ACCESS_KEY_ID: 'none',
     AWS_SECRET_ACCESS_KEY: 'none',

@@ -8,9 +8,9 @@ import { RangeServer, type ServedFile } from '../helpers/range-server.ts';
 import { figure, median, type Report, ratio, verdict } from './report.ts';
 
 const mebibyte = 2 ** 20;
-const largeBytes = Number(process.env['BENCH_CLIENT_MIB'] ?? 1024) * mebibyte;
-const smallFiles = Number(process.env['BENCH_CLIENT_FILES'] ?? 1000);
-const rounds = Number(process.env['BENCH_CLIENT_ROUNDS'] ?? 3);
+const largeBytes = Number(process.env.BENCH_CLIENT_MIB ?? 1024) * mebibyte;
+const smallFiles = Number(process.env.BENCH_CLIENT_FILES ?? 1000);
+const rounds = Number(process.env.BENCH_CLIENT_ROUNDS ?? 3);
 /** Milliseconds before each answer: none, and the least of a real network and service. */
 const delays = [0, 10];
 
@@ -163,7 +163,7 @@ async function run({ name, command, env = {} }: Downloader, { client, server, fi
     const started = performance.now();
     const child = spawn(program, args, {
       cwd: folder,
-      env: { PATH: process.env['PATH'] ?? '', HOME: client.root, ...env },
+      env: { PATH: process.env.PATH ?? '', HOME: client.root, ...env },
       stdio: ['ignore', 'ignore', 'pipe'],
     });
     let said = '';

@@ -14,7 +14,7 @@ import { figure, median, type Report, ratio } from './report.ts';
 const run = promisify(execFile);
 const mib = 2 ** 20;
 /** MiB of plaintext: `CRYPT4GH_BENCH_MIB`, default 1 GiB. */
-const fileMiB = Number(process.env['CRYPT4GH_BENCH_MIB'] ?? 1024);
+const fileMiB = Number(process.env.CRYPT4GH_BENCH_MIB ?? 1024);
 const rounds = 3;
 const fileRounds = 7;
 const rangeCount = 200;

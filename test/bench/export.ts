@@ -6,7 +6,7 @@ import { figure, type Report, ratio, verdict } from './report.ts';
 import { peakMemory } from './worker-memory.ts';
 
 const target = 0.005;
-const largeBytes = Number(process.env['BENCH_EXPORT_MIB'] ?? 1024) * 2 ** 20;
+const largeBytes = Number(process.env.BENCH_EXPORT_MIB ?? 1024) * 2 ** 20;
 
 interface Staged {
   readonly containerBytes: number;
@@ -77,7 +77,7 @@ async function stage(service: Service, size: number): Promise<Staged> {
 }
 
 function stageFileName(service: Service): string {
-  return service.engine.functions.definition('stage-file').environment['AWS_LAMBDA_FUNCTION_NAME'] ?? '';
+  return service.engine.functions.definition('stage-file').environment.AWS_LAMBDA_FUNCTION_NAME ?? '';
 }
 
 /** The report that ends the invocation follows the audit row by a moment. */

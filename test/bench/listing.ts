@@ -3,7 +3,7 @@ import { Service } from '../helpers/service.ts';
 import { figure, type Report, ratio, verdict } from './report.ts';
 import { peakMemory } from './worker-memory.ts';
 
-const staged = Number(process.env['BENCH_LISTING_FILES'] ?? 50_000);
+const staged = Number(process.env.BENCH_LISTING_FILES ?? 50_000);
 /** Number of puts at once while the outbox is filled. */
 const concurrency = 32;
 
@@ -24,7 +24,7 @@ export default async function listing(report: Report): Promise<void> {
     report.text(`Filling an outbox with ${staged} objects took ${formatDuration(performance.now() - fill)}.`);
 
     const visa = await service.visa({ subject });
-    const name = service.engine.functions.definition('files').environment['AWS_LAMBDA_FUNCTION_NAME'] ?? '';
+    const name = service.engine.functions.definition('files').environment.AWS_LAMBDA_FUNCTION_NAME ?? '';
     const memory: (readonly [string, string])[] = [];
     const remember = (what: string) => {
       const peak = peakMemory(name);

@@ -96,7 +96,7 @@ test('they are served directly, and a URL of one is of the second bucket', async
   const { status, bytes } = await service.direct(`files/${fileIds['small.vcf']}`, visa);
   expect([status, bytes.equals(await contentOf('small.vcf'))]).toEqual([200, true]);
   const { headers } = await service.direct(`files/${fileIds['small.vcf']}/content`, visa);
-  expect(new URL(String(headers['location'])).pathname).toMatch(new RegExp(`^/${second}/`));
+  expect(new URL(String(headers.location)).pathname).toMatch(new RegExp(`^/${second}/`));
   const described = await service.direct(`ga4gh/drs/v1/objects/${fileIds['small.vcf']}`, visa);
   expect(JSON.parse(described.text)).toMatchObject({ size: 1000 });
 });

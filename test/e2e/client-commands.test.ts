@@ -310,7 +310,7 @@ describe('pipes', () => {
   const shell = (line: string) =>
     spawnSync('bash', ['-c', `set -o pipefail; ${line}`], {
       cwd: folder,
-      env: { PATH: process.env['PATH'], HOME: folder },
+      env: { PATH: process.env.PATH, HOME: folder },
     });
 
   test('a reader that stops early ends the client, without a message', () => {
@@ -425,7 +425,7 @@ describe('everywhere', () => {
       ['-c', line, 'bash', process.execPath, script, 'encrypt', '-r', 'me.pub.pem', 'noise'],
       {
         cwd: folder,
-        env: { PATH: process.env['PATH'], HOME: folder },
+        env: { PATH: process.env.PATH, HOME: folder },
       },
     );
     expect({ status: run.status, stderr: run.stderr.toString() }).toMatchObject({

@@ -91,10 +91,10 @@ describe('list', () => {
 
   test('the names that clients in the field use work', async () => {
     const field = {
-      LOCAL_EGA_INSTANCE_URL: env['DATA_OUT_URL']!,
+      LOCAL_EGA_INSTANCE_URL: env.DATA_OUT_URL!,
       ELIXIR_AAI_TOKEN: await service.visa({ subject: 'researcher' }),
-      CENTRAL_EGA_USERNAME: env['DATA_OUT_USERNAME']!,
-      CENTRAL_EGA_PASSWORD: env['DATA_OUT_PASSWORD']!,
+      CENTRAL_EGA_USERNAME: env.DATA_OUT_USERNAME!,
+      CENTRAL_EGA_PASSWORD: env.DATA_OUT_PASSWORD!,
     };
     const { exitCode, stdout } = await runCli(['list', '--json'], { folder, env: field });
     expect(exitCode).toBe(0);
@@ -118,6 +118,6 @@ describe('list', () => {
     const { exitCode, stdout, stderr } = await list([], more);
     expect({ exitCode, stderr }).toMatchObject({ exitCode: code, stderr: expect.stringContaining(named) });
     expect(stdout.length).toBe(0);
-    for (const secret of ['wrong-password', 'c2ln', env['DATA_OUT_PASSWORD']!]) expect(stderr).not.toContain(secret);
+    for (const secret of ['wrong-password', 'c2ln', env.DATA_OUT_PASSWORD!]) expect(stderr).not.toContain(secret);
   });
 });

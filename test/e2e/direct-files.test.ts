@@ -65,7 +65,7 @@ async function readsOf<T>(
   const ranges: unknown[] = [];
   // As it begins: that it is over may be noticed after the reply.
   const stop = service.engine.traffic.addFault((call) => {
-    if (isRead(call)) ranges.push(call.headers['range']);
+    if (isRead(call)) ranges.push(call.headers.range);
     return undefined;
   });
   const result = await task().finally(stop);
@@ -79,7 +79,7 @@ function isRead({ caller, service: name, action }: AwsCall): boolean {
 /** Break the read that begins at this byte of the body, and no other. */
 function whenReading(start: number, fault: Fault): () => void {
   return service.engine.traffic.addFault((call) =>
-    isRead(call) && String(call.headers['range']).startsWith(`bytes=${start}-`) ? fault : undefined,
+    isRead(call) && String(call.headers.range).startsWith(`bytes=${start}-`) ? fault : undefined,
   );
 }
 

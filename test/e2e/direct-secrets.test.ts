@@ -215,7 +215,7 @@ describe('secrets are found nowhere', () => {
   test('nor the session tokens of functions, but in the URLs that need one', () => {
     const tokens = service.engine.functions.names.map((name) => ({
       name: `session token of ${name}`,
-      value: service.engine.functions.definition(name).environment['AWS_SESSION_TOKEN'] ?? '',
+      value: service.engine.functions.definition(name).environment.AWS_SESSION_TOKEN ?? '',
     }));
     const found = findSecrets(tokens, traces);
     expect(new Set(found.map(({ secret }) => secret))).toEqual(new Set(['session token of direct-file']));

@@ -31,7 +31,7 @@ describe('the function that strangers reach', () => {
   test('has no key of the archive and sees no bucket: another one opens the header', async () => {
     const secrets = new Set<unknown>();
     const end = service.engine.traffic.observe(({ caller, service: of, input }) => {
-      if (caller === 'drs' && of === 'secretsmanager') secrets.add(input?.['SecretId']);
+      if (caller === 'drs' && of === 'secretsmanager') secrets.add(input?.SecretId);
     });
     const reply = await posted([visa]);
     end();

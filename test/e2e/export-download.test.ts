@@ -246,7 +246,7 @@ describe('the database, with the secret of list and stream', () => {
     const owner = service.connection.outputs.DatabaseSecretArn;
     const { environment } = functions.definition('authorize-outbox');
     expect(Object.values(environment)).not.toContain(owner);
-    expect(environment['DATABASE_SECRET_ARN']).toBe(proxySecretArn(service));
+    expect(environment.DATABASE_SECRET_ARN).toBe(proxySecretArn(service));
     for (const name of ['files', 'stream']) {
       const names = Object.keys(functions.definition(name).environment);
       expect(names.filter((variable) => variable.startsWith('DATABASE_'))).toEqual([]);

@@ -117,7 +117,7 @@ describe('archive add', () => {
   test('if the database refuses a row, its body is removed as well', async () => {
     const before = await archiveBucket();
     const end = engine.traffic.addFault(({ service, input }) =>
-      service === 'rds-data' && String(input?.['sql']).includes('insert into sda.files')
+      service === 'rds-data' && String(input?.sql).includes('insert into sda.files')
         ? { error: { status: 400, code: 'BadRequestException', message: 'refused on purpose' } }
         : undefined,
     );

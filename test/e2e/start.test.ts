@@ -102,7 +102,7 @@ describe('the printed commands', () => {
 
   /** As pasted into a shell in the same folder. */
   async function run(commands: readonly string[]): Promise<string> {
-    const searchPath = [join(root, 'node_modules/.bin'), process.env['PATH']].join(delimiter);
+    const searchPath = [join(root, 'node_modules/.bin'), process.env.PATH].join(delimiter);
     const script = ['set -e', ...commands].join('\n');
     // Nothing of this machine's own settings may help them.
     const env = { PATH: searchPath, HOME: folder, XDG_CONFIG_HOME: folder };

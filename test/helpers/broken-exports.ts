@@ -178,7 +178,7 @@ class CallNames {
   #what({ service, action, bucket, input }: AwsCall): string {
     const { OutboxBucketName } = this.#service.connection.outputs;
     const object = bucket && (bucket === OutboxBucketName ? 'outbox' : 'archive');
-    const table = /(?:from|into) ((?:sda|data_out)\.\w+)/.exec(String(input?.['sql']))?.[1];
+    const table = /(?:from|into) ((?:sda|data_out)\.\w+)/.exec(String(input?.sql))?.[1];
     return [service, action, object ?? table].filter(Boolean).join(' ');
   }
 }

@@ -32,7 +32,7 @@ export function startClient(
   const { env, folder, within = [], uid } = choices;
   const [command = '', ...args] = [...within, process.execPath, choices.script ?? script, ...argv];
   const child = spawn(command, args, {
-    env: { PATH: process.env['PATH'] ?? '', ...env },
+    env: { PATH: process.env.PATH ?? '', ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
     ...(folder !== undefined && { cwd: folder }),
     ...(uid !== undefined && { uid, gid: uid }),

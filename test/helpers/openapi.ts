@@ -68,7 +68,7 @@ export class OpenApi {
 
   /** `GET /files`, … */
   get operations(): readonly string[] {
-    return Object.entries(this.document['paths'] as Node).flatMap(([path, item]) =>
+    return Object.entries(this.document.paths as Node).flatMap(([path, item]) =>
       Object.keys(item as Node)
         .filter((key) => key !== 'parameters')
         .map((method) => `${method.toUpperCase()} ${path}`),
@@ -77,7 +77,7 @@ export class OpenApi {
 
   /** Names of the security schemes of an operation, in any combination; none for one that is open. */
   security(operation: string): readonly string[] {
-    const own = this.#at(...pointerOf(operation))['security'] ?? this.document['security'];
+    const own = this.#at(...pointerOf(operation)).security ?? this.document.security;
     return (own as readonly Node[] | undefined)?.flatMap((schemes) => Object.keys(schemes)) ?? [];
   }
 
@@ -88,7 +88,7 @@ export class OpenApi {
     const [, path = ''] = operation.split(' ');
     const places: readonly Pointer[] = [['paths', path], pointerOf(operation)];
     return places.flatMap((place) =>
-      Object.keys((this.#at(...place)['parameters'] as readonly unknown[] | undefined) ?? []).map(
+      Object.keys((this.#at(...place).parameters as readonly unknown[] | undefined) ?? []).map(
         (index) => this.#at(...(this.#resolve([...place, 'parameters', index]) ?? [])) as never,
       ),
     );
@@ -120,17 +120,17 @@ export class OpenApi {
   }
 
   async #wrongHeaders(response: Pointer, headers: ReadonlyMap<string, string>): Promise<string[]> {
-    const described = Object.keys((this.#at(...response)['headers'] as Node | undefined) ?? {});
+    const described = Object.keys((this.#at(...response).headers as Node | undefined) ?? {});
     const wrong: string[] = [];
     for (const name of described) {
       const pointer = this.#resolve([...response, 'headers', name]) ?? [];
       const value = headers.get(name.toLowerCase());
       if (value === undefined) {
-        if (this.#at(...pointer)['required'] === true) wrong.push(`no header ${name}`);
+        if (this.#at(...pointer).required === true) wrong.push(`no header ${name}`);
         continue;
       }
       const schema = this.#at(...pointer, 'schema');
-      const typed = schema['type'] === 'integer' && /^-?\d+$/.test(value) ? Number(value) : value;
+      const typed = schema.type === 'integer' && /^-?\d+$/.test(value) ? Number(value) : value;
       for (const problem of await this.#invalid([...pointer, 'schema'], typed))
         wrong.push(`header ${name}: ${problem}`);
     }
@@ -142,7 +142,7 @@ export class OpenApi {
   }
 
   async #wrongBody(response: Pointer, headers: ReadonlyMap<string, string>, reply: LiveReply): Promise<string[]> {
-    const content = this.#at(...response)['content'] as Node | undefined;
+    const content = this.#at(...response).content as Node | undefined;
     const mediaType = headers.get('content-type')?.split(';')[0] ?? '';
     // A HEAD or an empty reply has no body that its media type could describe wrongly.
     if (reply.method === 'HEAD') return reply.body.length === 0 ? [] : ['a HEAD has a body'];
@@ -185,7 +185,7 @@ export class OpenApi {
   #resolve(pointer: Pointer): Pointer | undefined {
     const node = this.#at(...pointer);
     if (node === undefined) return undefined;
-    const ref = node['$ref'];
+    const ref = node.$ref;
     return typeof ref === 'string' ? this.#resolve(ref.replace(/^#\//, '').split('/')) : pointer;
   }
 

@@ -121,7 +121,7 @@ export class PageWorld {
   ): Promise<string> {
     const { proxyUrl, dataOutUrl } = this.connection;
     const env = {
-      PATH: `${join(process.execPath, '..')}:${process.env['PATH']}`,
+      PATH: `${join(process.execPath, '..')}:${process.env.PATH}`,
       HOME: this.path(person),
       TREE: root,
       CLIENT: this.#client.script,

@@ -27,7 +27,7 @@ export async function pipeProcess(argv: readonly string[], choices: PipeChoices)
   const { folder, script, env, input, onStart } = choices;
   const child = spawn(process.execPath, [script, ...argv], {
     cwd: folder,
-    env: { PATH: process.env['PATH'] ?? '', HOME: folder, ...env },
+    env: { PATH: process.env.PATH ?? '', HOME: folder, ...env },
     stdio: 'pipe',
     detached: true,
   });

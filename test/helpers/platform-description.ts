@@ -60,10 +60,10 @@ export class PlatformDescription {
       ['query', query],
     ] as const) {
       for (const [name, text] of Object.entries(given)) {
-        const place = known.find((each) => this.#at(each)['name'] === name && this.#at(each)['in'] === where);
+        const place = known.find((each) => this.#at(each).name === name && this.#at(each).in === where);
         if (!place) throw new Error(`${operation}: no ${where} parameter ${name}`);
         const schema = [...place, 'schema'];
-        const value = this.#at(schema)['type'] === 'integer' ? Number(text) : text;
+        const value = this.#at(schema).type === 'integer' ? Number(text) : text;
         await this.#expect(schema, value, `${operation}: ${name}`);
       }
     }
@@ -152,8 +152,8 @@ function close(node: unknown): void {
   if (typeof node !== 'object' || node === null) return;
   const schema = node as Record<string, unknown>;
   const combined = ['allOf', 'anyOf', 'oneOf'].some((key) => key in schema);
-  if (schema['type'] === 'object' && 'properties' in schema && !('additionalProperties' in schema) && !combined) {
-    schema['additionalProperties'] = false;
+  if (schema.type === 'object' && 'properties' in schema && !('additionalProperties' in schema) && !combined) {
+    schema.additionalProperties = false;
   }
   Object.values(schema).forEach(close);
 }

@@ -16,7 +16,7 @@ export type Reference = { readonly python: string } | { readonly missing: string
  * the directory for temporary files.
  */
 export async function findReference(): Promise<Reference> {
-  const named = process.env['CRYPT4GH_PYTHON'];
+  const named = process.env.CRYPT4GH_PYTHON;
   if (named !== undefined && named !== '') {
     return (await succeeds(named, ['-c', 'import crypt4gh']))
       ? { python: named }

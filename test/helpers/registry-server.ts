@@ -224,10 +224,10 @@ export class RegistryServer {
       return this.#packages(operation, path, token, url);
     }
     if (operation === 'GET /orgs/{org}') {
-      if (path['org'] !== 'acme') return failure(404, 'Not Found');
+      if (path.org !== 'acme') return failure(404, 'Not Found');
       return { status: 200, body: { ...this.#description.example(operation), login: 'acme', archived_at: null } };
     }
-    if (path['owner'] !== 'acme' || path['repo'] !== 'archive') return failure(404, 'Not Found');
+    if (path.owner !== 'acme' || path.repo !== 'archive') return failure(404, 'Not Found');
     return this.#repository(operation, path, token, url, body);
   }
 
@@ -237,11 +237,11 @@ export class RegistryServer {
       ...failure(403, `You need at least ${scope} scope to do this.`),
       headers: { 'x-accepted-oauth-scopes': scope },
     });
-    if (path['org'] !== 'acme' || path['package_type'] !== 'container' || path['package_name'] !== 'proxy') {
+    if (path.org !== 'acme' || path.package_type !== 'container' || path.package_name !== 'proxy') {
       return failure(404, 'Package not found.');
     }
     if (!may('read:packages') && !may('delete:packages')) return without('read:packages');
-    if (path['package_version_id'] === undefined) {
+    if (path.package_version_id === undefined) {
       if (!operation.endsWith('/versions')) {
         return {
           status: 200,
@@ -254,7 +254,7 @@ export class RegistryServer {
         url,
       );
     }
-    const version = this.state.versions.find(({ id }) => String(id) === path['package_version_id']);
+    const version = this.state.versions.find(({ id }) => String(id) === path.package_version_id);
     if (operation.startsWith('GET')) {
       return version ? { status: 200, body: this.#version(version) } : failure(404, 'Package not found.');
     }
@@ -284,8 +284,8 @@ export class RegistryServer {
         url,
       );
     }
-    const release = this.state.releases.find(({ id }) => String(id) === path['release_id']);
-    if (path['release_id'] !== undefined) {
+    const release = this.state.releases.find(({ id }) => String(id) === path.release_id);
+    if (path.release_id !== undefined) {
       if (!release || (release.draft && !writes)) return failure(404, 'Not Found');
       if (operation.startsWith('PATCH')) {
         if (!writes || token.noTitles || this.archived) return failure(403, 'Resource not accessible by this token');
@@ -293,7 +293,7 @@ export class RegistryServer {
       }
       return { status: 200, body: this.#release(release) };
     }
-    const name = path['ref']?.replace(/^tags\//, '') ?? '';
+    const name = path.ref?.replace(/^tags\//, '') ?? '';
     const commit = this.state.tags[name];
     if (operation.startsWith('GET')) {
       if (!commit) return failure(404, 'Not Found');

@@ -14,8 +14,8 @@ export interface S3UnderTest extends AsyncDisposable {
   readonly bucket: string;
 }
 
-const endpoint = process.env['DATA_OUT_S3_ENDPOINT'];
-const server = endpoint === undefined ? 'embedded' : (process.env['DATA_OUT_S3_SERVER'] ?? 'other');
+const endpoint = process.env.DATA_OUT_S3_ENDPOINT;
+const server = endpoint === undefined ? 'embedded' : (process.env.DATA_OUT_S3_SERVER ?? 'other');
 
 export async function s3UnderTest(): Promise<S3UnderTest> {
   const bucket = `data-out-conformance-${randomBytes(6).toString('hex')}`;
@@ -23,7 +23,7 @@ export async function s3UnderTest(): Promise<S3UnderTest> {
     const embedded = await S3Server.start(bucket);
     return { client: embedded.client(), bucket, [Symbol.asyncDispose]: () => embedded[Symbol.asyncDispose]() };
   }
-  const own = process.env['AWS_ACCESS_KEY_ID'] ? { region: process.env['AWS_REGION'] ?? 'us-east-1' } : testClient;
+  const own = process.env.AWS_ACCESS_KEY_ID ? { region: process.env.AWS_REGION ?? 'us-east-1' } : testClient;
   const client = s3Client({ ...own, endpoint });
   const elsewhere = own.region !== 'us-east-1';
   await client.send(

@@ -43,7 +43,7 @@ export async function engineSecrets(service: Service): Promise<Secret[]> {
     { name: 'AWS secret key of the operator', value: connection.credentials.secretAccessKey },
     ...functions.names.map((name) => ({
       name: `AWS secret key of ${name}`,
-      value: functions.definition(name).environment['AWS_SECRET_ACCESS_KEY'] ?? '',
+      value: functions.definition(name).environment.AWS_SECRET_ACCESS_KEY ?? '',
     })),
     ...(await dataKeys(service, archiveKey)).map(({ fileId, dataKey }) => ({
       name: `session key of ${fileId}`,
@@ -79,17 +79,17 @@ export function derivedSenderKey(options: { archiveKey: Uint8Array; recipient: U
 
 /** The database secret of list and stream. */
 export function proxySecretArn({ engine }: Service): string {
-  return engine.functions.definition('authorize-outbox').environment['DATABASE_SECRET_ARN'] ?? '';
+  return engine.functions.definition('authorize-outbox').environment.DATABASE_SECRET_ARN ?? '';
 }
 
 /** The database secret of direct access. */
 export function readerSecretArn({ engine }: Service): string {
-  return engine.functions.definition('direct-file').environment['DATABASE_SECRET_ARN'] ?? '';
+  return engine.functions.definition('direct-file').environment.DATABASE_SECRET_ARN ?? '';
 }
 
 /** The database secret of the queues' consumers. */
 export function workerSecretArn({ engine }: Service): string {
-  return engine.functions.definition('stage-file').environment['DATABASE_SECRET_ARN'] ?? '';
+  return engine.functions.definition('stage-file').environment.DATABASE_SECRET_ARN ?? '';
 }
 
 async function passwordIn({ connection }: Service, secretArn: string): Promise<string> {

@@ -327,8 +327,8 @@ export class Service {
       new GetQueueAttributesCommand({ QueueUrl: queueUrl, AttributeNames: ['All'] }),
     );
     return (
-      Number(Attributes['ApproximateNumberOfMessages'] ?? 0) +
-      Number(Attributes['ApproximateNumberOfMessagesNotVisible'] ?? 0)
+      Number(Attributes.ApproximateNumberOfMessages ?? 0) +
+      Number(Attributes.ApproximateNumberOfMessagesNotVisible ?? 0)
     );
   }
 

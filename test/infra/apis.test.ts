@@ -252,8 +252,8 @@ test('the account has a role for access logs before a stage is made', () => {
 
 test('the base URLs and queues are in the outputs', () => {
   const { Outputs } = service.template;
-  expect(show(Outputs['ProxyUrl']?.Value)).toContain('ProxyApi');
-  expect(show(Outputs['DataOutUrl']?.Value)).toContain('DataOutApi');
-  expect(show(Outputs['ExportRequestsQueueUrl']?.Value)).toBe('ExportRequestsQueue');
-  expect(show(Outputs['FileExportsQueueUrl']?.Value)).toBe('FileExportsQueue');
+  expect(show(Outputs.ProxyUrl?.Value)).toContain('ProxyApi');
+  expect(show(Outputs.DataOutUrl?.Value)).toContain('DataOutApi');
+  expect(show(Outputs.ExportRequestsQueueUrl?.Value)).toBe('ExportRequestsQueue');
+  expect(show(Outputs.FileExportsQueueUrl?.Value)).toBe('FileExportsQueue');
 });

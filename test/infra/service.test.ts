@@ -113,7 +113,7 @@ describe('the protection of the storage stack', () => {
     const { Environment } = service.at('Functions/Protect/Function').Properties;
     expect(show(Environment.Variables.STORAGE_STACK_ID)).toBe('AWSStackId');
     expect(show(Environment.Variables.DATABASE_CLUSTER_ARN)).toMatch(/:cluster:CatalogueCluster$/);
-    const trigger = service.template.Resources['Protection'];
+    const trigger = service.template.Resources.Protection;
     expect(trigger).toMatchObject({ Type: 'Custom::Trigger', Properties: { InvocationType: 'RequestResponse' } });
     expect(show(trigger?.Properties.HandlerArn)).toBe('FunctionsProtectFunctionCurrentVersion');
     const { ScheduleExpression, State, Targets } = service.at('ProtectionSchedule').Properties;
@@ -234,7 +234,7 @@ describe('alarms', () => {
         Condition: { StringEquals: { 'aws:SourceAccount': { Ref: 'AWS::AccountId' } } },
       }),
     ]);
-    expect(service.template.Outputs['AlarmTopicArn']?.Value).toEqual({ Ref: id });
+    expect(service.template.Outputs.AlarmTopicArn?.Value).toEqual({ Ref: id });
     // No e-mail is sent unless the operator sets an address.
     expect(service.all('AWS::SNS::Subscription')).toEqual([]);
   });

@@ -7,6 +7,6 @@ export default defineConfig({
     include: ['test/interop/**/*.interop.ts'],
     testTimeout: 60_000,
     hookTimeout: 120_000,
-    reporters: ['default', ['json', { outputFile: process.env['TEST_REPORT'] ?? 'coverage/interop.json' }]],
+    reporters: ['default', ['json', { outputFile: process.env.TEST_REPORT ?? 'coverage/interop.json' }]],
   },
 });

@@ -45,24 +45,24 @@ export function cut(whole: Node, wanted: readonly (readonly [method: string, pat
     schemas[name] = {};
     schemas[name] = withoutProse(at('components', 'schemas', name), takeSchema);
   };
-  const schemaIn = (node: Node) => withoutProse(node['schema'] as Node, takeSchema);
-  const jsonOf = (node: Node) => (node['content'] as Node | undefined)?.['application/json'] as Node | undefined;
+  const schemaIn = (node: Node) => withoutProse(node.schema as Node, takeSchema);
+  const jsonOf = (node: Node) => (node.content as Node | undefined)?.['application/json'] as Node | undefined;
 
   // OpenAPI asks for a description of every reply.
   const description = '';
   const takeReply = (reply: Node): Node => {
     const json = jsonOf(reply);
     if (json === undefined) return { description };
-    const [example] = Object.values((json['examples'] ?? {}) as Readonly<Record<string, Node>>);
-    const value = example && resolve(example)['value'];
+    const [example] = Object.values((json.examples ?? {}) as Readonly<Record<string, Node>>);
+    const value = example && resolve(example).value;
     const kept =
-      value !== undefined && !Array.isArray(value) ? { example: pruned(value, json['schema'] as Node, resolve) } : {};
+      value !== undefined && !Array.isArray(value) ? { example: pruned(value, json.schema as Node, resolve) } : {};
     return { description, content: { 'application/json': { schema: schemaIn(json), ...kept } } };
   };
   const takeOperation = (operation: Node): Node => {
-    const parameters = ((operation['parameters'] ?? []) as readonly Node[]).map(resolve);
-    const body = jsonOf((operation['requestBody'] ?? {}) as Node);
-    const replies = Object.entries(operation['responses'] as Node);
+    const parameters = ((operation.parameters ?? []) as readonly Node[]).map(resolve);
+    const body = jsonOf((operation.requestBody ?? {}) as Node);
+    const replies = Object.entries(operation.responses as Node);
     return {
       parameters: parameters.map(({ name, in: place, required, schema }) => ({
         name,
@@ -80,7 +80,7 @@ export function cut(whole: Node, wanted: readonly (readonly [method: string, pat
     paths[path] = { ...paths[path], [method]: takeOperation(at('paths', path, method)) };
   }
   takeSchema(errorSchema);
-  return { openapi: whole['openapi'], paths, components: { schemas } };
+  return { openapi: whole.openapi, paths, components: { schemas } };
 }
 
 /** A schema without prose, examples, defaults and extensions; `onReference` is told each schema it refers to. */

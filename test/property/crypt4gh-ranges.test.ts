@@ -21,7 +21,7 @@ import { applyPlainly, editLists } from '../helpers/edit-lists.ts';
 import { recordingSource } from '../helpers/recording-source.ts';
 
 const encryptedSegmentBytes = 65_564;
-const numRuns = process.env['SLOW'] === '1' ? 2_000 : 60;
+const numRuns = process.env.SLOW === '1' ? 2_000 : 60;
 const owner = generateKeyPair();
 const reader = generateKeyPair();
 const keys = [1, 2].map((value) => new Uint8Array(32).fill(value));

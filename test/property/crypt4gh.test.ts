@@ -24,7 +24,7 @@ import { applyPlainly, editLists } from '../helpers/edit-lists.ts';
 
 const reader = generateKeyPair();
 const source = generatedPlaintext('property', 300_000);
-const slow = process.env['SLOW'] === '1';
+const slow = process.env.SLOW === '1';
 const numRuns = slow ? 1_000 : 25;
 
 const sizes = fc.integer({ min: 0, max: source.length });

@@ -14,7 +14,7 @@ const [alice, bob] = [vectorKey('alice'), vectorKey('bob')];
 const dataKey = new Uint8Array(32).fill(7);
 const plaintext = generatedPlaintext('direct containers', 200_000);
 const segments = 4;
-const numRuns = process.env['SLOW'] === '1' ? 2_000 : 80;
+const numRuns = process.env.SLOW === '1' ? 2_000 : 80;
 
 let body: Buffer;
 beforeAll(async () => {

@@ -10,7 +10,7 @@ import { applyPlainly, editLists } from '../helpers/edit-lists.ts';
 import { ExportWorld, vector, vectorKey } from '../helpers/export-world.ts';
 import { httpRequest } from '../helpers/http-request.ts';
 
-const numRuns = process.env['SLOW'] === '1' ? 2_000 : 80;
+const numRuns = process.env.SLOW === '1' ? 2_000 : 80;
 /** The plaintext of `edit/body.bin`, by its makers. */
 const plaintext = generatedPlaintext('vectors/edit-body', 200_000);
 const owner = vectorKey('alice');

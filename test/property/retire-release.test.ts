@@ -78,7 +78,7 @@ test('no run ever deletes a version that lacks the exact tag, or more than one',
             give(to, moved.tag);
           }
           if (!operation.startsWith('DELETE /orgs')) return;
-          const found = server.state.versions.find(({ id }) => String(id) === path['package_version_id']);
+          const found = server.state.versions.find(({ id }) => String(id) === path.package_version_id);
           if (found) deleted.push({ tags: [...found.tags] });
         };
         const others = ['--also-remove-tags', alsoRemove.join(',')];
@@ -97,7 +97,7 @@ test('no run ever deletes a version that lacks the exact tag, or more than one',
         }
       },
     ),
-    { numRuns: process.env['SLOW'] ? 2000 : 100 },
+    { numRuns: process.env.SLOW ? 2000 : 100 },
   );
   // The property says something only when runs do delete.
   expect(deletions).toBeGreaterThan(9);

@@ -81,9 +81,9 @@ describe('the stand-ins for CloudFormation and RDS', () => {
   test('refuse a caller without the permission', async () => {
     const { environment } = service.engine.functions.definition('stage-file');
     const { cloudFormation, rds } = clientsOf({
-      accessKeyId: environment['AWS_ACCESS_KEY_ID'] ?? '',
-      secretAccessKey: environment['AWS_SECRET_ACCESS_KEY'] ?? '',
-      sessionToken: environment['AWS_SESSION_TOKEN'] ?? '',
+      accessKeyId: environment.AWS_ACCESS_KEY_ID ?? '',
+      secretAccessKey: environment.AWS_SECRET_ACCESS_KEY ?? '',
+      sessionToken: environment.AWS_SESSION_TOKEN ?? '',
     });
     const denied = { name: 'AccessDenied', $metadata: { httpStatusCode: 403 } };
     await expect(cloudFormation.send(on)).rejects.toMatchObject(denied);

@@ -132,7 +132,7 @@ describe('a visa that is refused: 401 on list, stream and HEAD, without a look a
     [
       'with conditions that nothing meets',
       () => {
-        const claims = claimsOf(visa)['ga4gh_visa_v1'] as Record<string, unknown>;
+        const claims = claimsOf(visa).ga4gh_visa_v1 as Record<string, unknown>;
         return service.visa({ claims: { ga4gh_visa_v1: { ...claims, conditions: [[{ type: 'ResearcherStatus' }]] } } });
       },
     ],

@@ -170,7 +170,7 @@ test('a throttled and resuming database is waited for: the message is received o
   const met = new Map<string, number>();
   undo = onCall(({ service: api, input }, { received }) => {
     expect(received).toBe(1);
-    const sql = String(input?.['sql']);
+    const sql = String(input?.sql);
     const times = met.get(sql) ?? 0;
     const code = answers[times];
     if (api !== 'rds-data' || !code) return undefined;

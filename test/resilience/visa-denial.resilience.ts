@@ -48,7 +48,7 @@ const shut = [401, 401, 401, 401, 401];
 const stolen = () => service.visa({ claims: { jti: 'stolen' } });
 /** Whether a call reads the deny list. */
 const readsDenyList = ({ action, input }: AwsCall) =>
-  action === 'GetSecretValue' && String(input?.['SecretId']).includes('VisaDenyList');
+  action === 'GetSecretValue' && String(input?.SecretId).includes('VisaDenyList');
 const unavailable = { error: { status: 500, code: 'InternalServiceError' } };
 
 describe('a visa on the deny list', () => {

@@ -8,6 +8,6 @@ export default defineConfig({
     testTimeout: 60_000,
     hookTimeout: 120_000,
     maxWorkers: 2,
-    reporters: ['default', ['json', { outputFile: process.env['TEST_REPORT'] ?? 'coverage/resilience.json' }]],
+    reporters: ['default', ['json', { outputFile: process.env.TEST_REPORT ?? 'coverage/resilience.json' }]],
   },
 });

@@ -48,7 +48,7 @@ export async function readBatch(path: string): Promise<readonly BatchRow[]> {
     });
   } catch (error) {
     if (!(error instanceof CsvError)) throw error;
-    throw usageError('--batch', `${path}, line ${String(error['lines'] ?? '?')}: ${problemOf(error)}`);
+    throw usageError('--batch', `${path}, line ${String(error.lines ?? '?')}: ${problemOf(error)}`);
   }
   if (records.length === 0) throw usageError('--batch', `${path} has no rows`);
   return records.map(({ info, record }) => row(path, info.lines, record));
@@ -68,7 +68,7 @@ function columnsOf(path: string, names: readonly string[]): string[] {
 
 function row(path: string, line: number, record: Readonly<Record<string, string>>): BatchRow {
   const { id = '', visa = '', public_key: publicKey = '' } = record;
-  const type = types[(record['type'] ?? '').toLowerCase()];
+  const type = types[(record.type ?? '').toLowerCase()];
   const where = `${path}, line ${line}`;
   for (const name of required) if (!record[name]) throw usageError('--batch', `${where}: ${name} is empty`);
   if (type === undefined) throw usageError('--batch', `${where}: type is neither datasetId nor fileId`);

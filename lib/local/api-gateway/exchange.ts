@@ -98,7 +98,7 @@ export async function serve(
   };
   const integrate = method.streamed ? integrateStreamed : integrateBuffered;
   const error = await integrate(context, request, route, event, incoming, response);
-  const principalId = typeof authorizer?.['principalId'] === 'string' ? authorizer['principalId'] : undefined;
+  const principalId = typeof authorizer?.principalId === 'string' ? authorizer.principalId : undefined;
   if (error) return { ...(await fail(error, route)), principalId };
   return { resourcePath: method.resourcePath, principalId };
 }

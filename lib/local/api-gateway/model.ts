@@ -79,7 +79,7 @@ export function readApis(deployment: Deployment): readonly RestApi[] {
       name: shortName(api.path),
       stageName,
       region: deployment.region,
-      accessLogFormat: record(stage.property('AccessLogSetting'))['Format']?.toString(),
+      accessLogFormat: record(stage.property('AccessLogSetting')).Format?.toString(),
       binaryMediaTypes: list(api.property('BinaryMediaTypes')).map(String),
       methods: ofApi('Method').map((method) => readMethod(method, api, stage, ofApi, deployment)),
       gatewayResponses: new Map(
@@ -95,12 +95,12 @@ function readMethod(method: Resource, api: Resource, stage: Resource, ofApi: OfA
   const stageName = text(stage, 'StageName');
   const where = whereOf(method);
   const integration = record(method.property('Integration'));
-  if (integration['Type'] !== 'AWS_PROXY') {
-    throw new UnsupportedTemplateError(where, `integration ${String(integration['Type'])} cannot be run locally`);
+  if (integration.Type !== 'AWS_PROXY') {
+    throw new UnsupportedTemplateError(where, `integration ${String(integration.Type)} cannot be run locally`);
   }
   const segments = pathOf(text(method, 'ResourceId'), api, ofApi, where);
-  const { functionArn, streaming } = readUri(String(integration['Uri']), where);
-  const streamed = integration['ResponseTransferMode'] === 'STREAM';
+  const { functionArn, streaming } = readUri(String(integration.Uri), where);
+  const streamed = integration.ResponseTransferMode === 'STREAM';
   if (streamed !== streaming) {
     throw new UnsupportedTemplateError(where, 'ResponseTransferMode and the URI of the integration do not agree');
   }
@@ -122,7 +122,7 @@ function readMethod(method: Resource, api: Resource, stage: Resource, ofApi: OfA
     resourceId: text(method, 'ResourceId'),
     functionArn,
     streamed,
-    timeoutMs: Number(integration['TimeoutInMillis'] ?? defaultTimeoutMs),
+    timeoutMs: Number(integration.TimeoutInMillis ?? defaultTimeoutMs),
     authorizer,
     requiredParameters: readRequiredParameters(method, ofApi, where),
     throttling: readThrottling(stage, `/${segments.join('/')}`, httpMethod),

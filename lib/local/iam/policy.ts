@@ -31,7 +31,7 @@ export interface Permission {
  * @throws UnsupportedTemplateError for a form that would be evaluated wrongly here.
  */
 export function parsePolicy(document: unknown, where: string): readonly Statement[] {
-  return list(record(document)['Statement']).map((entry) => {
+  return list(record(document).Statement).map((entry) => {
     const statement = record(entry);
     const { Effect: effect, Action: action, Resource: resource, Condition: conditions } = statement;
     if ((effect !== 'Allow' && effect !== 'Deny') || action === undefined || resource === undefined) {
@@ -55,9 +55,9 @@ export function parsePolicy(document: unknown, where: string): readonly Statemen
  * @throws UnsupportedTemplateError for a statement that allows, or that names principals.
  */
 export function parseDenials(document: unknown, where: string): readonly Statement[] {
-  for (const entry of list(record(document)['Statement'])) {
+  for (const entry of list(record(document).Statement)) {
     const { Effect: effect, Principal: principal } = record(entry);
-    if (effect !== 'Deny' || (principal !== '*' && record(principal)['AWS'] !== '*')) {
+    if (effect !== 'Deny' || (principal !== '*' && record(principal).AWS !== '*')) {
       throw new UnsupportedTemplateError(
         where,
         'a resource policy that does more than deny every caller cannot be evaluated locally',

@@ -36,8 +36,8 @@ export function keyUses(deployment: Deployment): KeyUses {
   const keys = new Map<string, string>();
   const add = (arn: string, key: unknown) => key !== undefined && keys.set(arn, String(key));
   for (const bucket of deployment.resources('AWS::S3::Bucket')) {
-    const [rule] = list(record(bucket.property('BucketEncryption'))['ServerSideEncryptionConfiguration']);
-    add(bucket.attribute('Arn'), record(record(rule)['ServerSideEncryptionByDefault'])['KMSMasterKeyID']);
+    const [rule] = list(record(bucket.property('BucketEncryption')).ServerSideEncryptionConfiguration);
+    add(bucket.attribute('Arn'), record(record(rule).ServerSideEncryptionByDefault).KMSMasterKeyID);
   }
   for (const queue of deployment.resources('AWS::SQS::Queue')) {
     add(queue.attribute('Arn'), queue.property('KmsMasterKeyId'));

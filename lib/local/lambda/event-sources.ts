@@ -154,7 +154,7 @@ function readMapping(resource: Resource, deployment: Deployment, functions: Func
   if (batchSize > 10 && windowSeconds < 1) {
     throw new UnsupportedTemplateError(where, 'a batch of more than 10 messages needs a batching window');
   }
-  const concurrency = Number(record(resource.property('ScalingConfig'))['MaximumConcurrency'] ?? defaultConcurrency);
+  const concurrency = Number(record(resource.property('ScalingConfig')).MaximumConcurrency ?? defaultConcurrency);
   return {
     queueArn,
     queueUrl: queue.id,

@@ -74,7 +74,7 @@ function define(resource: Resource, context: DefinitionContext): FunctionDefinit
       ...lambdaVariables(resource, runtime, memoryMb, taskRoot, context.deployment.region),
       ...endpointVariables(context.endpoint, principal),
       [workerVariables.functionArn]: arn,
-      ...variables(record(resource.property('Environment'))['Variables']),
+      ...variables(record(resource.property('Environment')).Variables),
       ...context.extraEnvironment,
     },
   };
@@ -84,7 +84,7 @@ function statementsOf(roleArn: string, deployment: Deployment): readonly Stateme
   const role = deployment.resources('AWS::IAM::Role').find((candidate) => candidate.attribute('Arn') === roleArn);
   if (!role) throw new UnsupportedTemplateError(roleArn, 'the role is not in the template');
   const where = whereOf(role);
-  const inline = list(role.property('Policies')).map((policy) => record(policy)['PolicyDocument']);
+  const inline = list(role.property('Policies')).map((policy) => record(policy).PolicyDocument);
   const attached = ['AWS::IAM::Policy', 'AWS::IAM::ManagedPolicy']
     .flatMap((type) => deployment.resources(type))
     .filter(
@@ -97,7 +97,7 @@ function statementsOf(roleArn: string, deployment: Deployment): readonly Stateme
 }
 
 function prepareTaskRoot(resource: Resource, name: string, where: string, context: DefinitionContext): string {
-  const key = String(record(resource.property('Code'))['S3Key']);
+  const key = String(record(resource.property('Code')).S3Key);
   const source = context.stacks.find((stack) => stack.name === resource.stackName)?.assets.get(key);
   if (!source || !existsSync(source))
     throw new UnsupportedTemplateError(where, `its bundle ${key} is not in the assembly`);
@@ -111,7 +111,7 @@ function prepareTaskRoot(resource: Resource, name: string, where: string, contex
 
 function lambdaVariables(resource: Resource, runtime: string, memoryMb: number, taskRoot: string, region: string) {
   const logging = record(resource.property('LoggingConfig'));
-  const level = logging['ApplicationLogLevel'];
+  const level = logging.ApplicationLogLevel;
   return {
     _HANDLER: text(resource, 'Handler'),
     AWS_DEFAULT_REGION: region,
@@ -120,9 +120,9 @@ function lambdaVariables(resource: Resource, runtime: string, memoryMb: number, 
     AWS_LAMBDA_FUNCTION_NAME: resource.id,
     AWS_LAMBDA_FUNCTION_VERSION: '$LATEST',
     AWS_LAMBDA_INITIALIZATION_TYPE: 'on-demand',
-    AWS_LAMBDA_LOG_FORMAT: String(logging['LogFormat'] ?? 'Text'),
+    AWS_LAMBDA_LOG_FORMAT: String(logging.LogFormat ?? 'Text'),
     ...(level === undefined ? {} : { AWS_LAMBDA_LOG_LEVEL: String(level) }),
-    AWS_LAMBDA_LOG_GROUP_NAME: String(logging['LogGroup'] ?? `/aws/lambda/${resource.id}`),
+    AWS_LAMBDA_LOG_GROUP_NAME: String(logging.LogGroup ?? `/aws/lambda/${resource.id}`),
     AWS_LAMBDA_LOG_STREAM_NAME: 'local',
     AWS_REGION: region,
     LAMBDA_TASK_ROOT: taskRoot,

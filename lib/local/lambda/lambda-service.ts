@@ -31,7 +31,7 @@ export function lambdaService(functions: Functions): BufferedService {
       return { action: 'Invoke', input: { FunctionName: resource }, permissions };
     },
     async handle(_action, input, body) {
-      const result = await functions.invoke(String(input['FunctionName']), eventOf(body));
+      const result = await functions.invoke(String(input.FunctionName), eventOf(body));
       const headers = { 'content-type': 'application/json', 'x-amzn-requestid': randomUUID() };
       return result.ok
         ? reply({ ...headers, 'x-amz-executed-version': '$LATEST' }, result.payload)

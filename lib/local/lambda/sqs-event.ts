@@ -46,7 +46,7 @@ export function succeeded(messages: readonly ReceivedMessage[], reply: unknown):
   if (reply === null || reply === undefined || reply === '') return messages;
   const { batchItemFailures } = record(reply);
   if (batchItemFailures === undefined || batchItemFailures === null) return messages;
-  const failures = list(batchItemFailures).map((failure) => record(failure)['itemIdentifier']);
+  const failures = list(batchItemFailures).map((failure) => record(failure).itemIdentifier);
   const known = new Set<unknown>(messages.map(({ MessageId }) => MessageId));
   // An empty, missing or unknown identifier fails the whole batch (LDG services-sqs-errorhandling).
   if (failures.some((id) => !known.has(id))) return [];

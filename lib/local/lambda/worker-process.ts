@@ -50,7 +50,7 @@ const started = performance.now();
 const handler = await loadHandler();
 invoke = async ({ requestId, event, deadline }) => {
   const context = contextOf(requestId, deadline);
-  process.env['_X_AMZN_TRACE_ID'] = traceHeader(requestId);
+  process.env._X_AMZN_TRACE_ID = traceHeader(requestId);
   bytes = 0;
   let stream: ResponseStream | undefined;
   try {
@@ -78,26 +78,26 @@ invoke = async ({ requestId, event, deadline }) => {
 post({ type: 'ready', initMs: performance.now() - started });
 
 async function loadHandler(): Promise<Handler> {
-  const [file = '', name = ''] = (env['_HANDLER'] ?? '').split(/\.(?=[^.]+$)/);
+  const [file = '', name = ''] = (env._HANDLER ?? '').split(/\.(?=[^.]+$)/);
   const path = ['.mjs', '.js', '.cjs']
-    .map((ending) => join(env['LAMBDA_TASK_ROOT'] ?? '', file + ending))
+    .map((ending) => join(env.LAMBDA_TASK_ROOT ?? '', file + ending))
     .find(existsSync);
   if (!path) throw Object.assign(new Error(`Cannot find module '${file}'`), { name: 'Runtime.ImportModuleError' });
   const loaded = (await import(pathToFileURL(path).href)) as Readonly<Record<string, unknown>>;
-  const found = loaded[name] ?? (loaded['default'] as Readonly<Record<string, unknown>> | undefined)?.[name];
+  const found = loaded[name] ?? (loaded.default as Readonly<Record<string, unknown>> | undefined)?.[name];
   if (typeof found === 'function') return found as Handler;
   throw Object.assign(new Error(`${file}.${name} is undefined or not exported`), { name: 'Runtime.HandlerNotFound' });
 }
 
 function contextOf(requestId: string, deadline: number) {
   return {
-    functionName: env['AWS_LAMBDA_FUNCTION_NAME'],
+    functionName: env.AWS_LAMBDA_FUNCTION_NAME,
     functionVersion: '$LATEST',
     invokedFunctionArn: functionArn,
-    memoryLimitInMB: env['AWS_LAMBDA_FUNCTION_MEMORY_SIZE'],
+    memoryLimitInMB: env.AWS_LAMBDA_FUNCTION_MEMORY_SIZE,
     awsRequestId: requestId,
-    logGroupName: env['AWS_LAMBDA_LOG_GROUP_NAME'],
-    logStreamName: env['AWS_LAMBDA_LOG_STREAM_NAME'],
+    logGroupName: env.AWS_LAMBDA_LOG_GROUP_NAME,
+    logStreamName: env.AWS_LAMBDA_LOG_STREAM_NAME,
     callbackWaitsForEmptyEventLoop: true,
     getRemainingTimeInMillis: () => Math.max(0, deadline - Date.now()),
   };

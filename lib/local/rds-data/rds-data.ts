@@ -40,8 +40,8 @@ export function rdsDataService(database: SqlDatabase, cluster: Cluster): Buffere
         action,
         input,
         permissions: [
-          { action: `rds-data:${action}`, resource: String(input['resourceArn']) },
-          { action: 'secretsmanager:GetSecretValue', resource: String(input['secretArn']) },
+          { action: `rds-data:${action}`, resource: String(input.resourceArn) },
+          { action: 'secretsmanager:GetSecretValue', resource: String(input.secretArn) },
         ],
       };
     },
@@ -64,18 +64,18 @@ type Operation = (database: SqlDatabase, input: JsonObject, login: Login | undef
 
 const operations: Readonly<Record<string, Operation>> = {
   async ExecuteStatement(database, input, login) {
-    const [sql, values] = bind(String(input['sql']), input['parameters']);
+    const [sql, values] = bind(String(input.sql), input.parameters);
     return shape(await database.run(sql, values, sessionOf(input, login)), input);
   },
   async BeginTransaction(database, _input, login) {
     return { transactionId: await database.begin(login) };
   },
   async CommitTransaction(database, input) {
-    await database.end(String(input['transactionId']), 'COMMIT');
+    await database.end(String(input.transactionId), 'COMMIT');
     return { transactionStatus: 'Transaction Committed' };
   },
   async RollbackTransaction(database, input) {
-    await database.end(String(input['transactionId']), 'ROLLBACK');
+    await database.end(String(input.transactionId), 'ROLLBACK');
     return { transactionStatus: 'Rollback Complete' };
   },
 };
@@ -85,7 +85,7 @@ const operations: Readonly<Record<string, Operation>> = {
  * database.
  */
 function loginOf(input: JsonObject, cluster: Cluster): Login | undefined {
-  if (input['resourceArn'] !== cluster.arn) {
+  if (input.resourceArn !== cluster.arn) {
     throw new AwsError(
       400,
       'BadRequestException',
@@ -109,7 +109,7 @@ function loginOf(input: JsonObject, cluster: Cluster): Login | undefined {
 
 function bind(statement: string, parameters: unknown): readonly [string, readonly SqlValue[]] {
   const { sql, names } = toPositional(statement);
-  const given = new Map(list(parameters).map((entry) => [String(record(entry)['name']), record(entry)]));
+  const given = new Map(list(parameters).map((entry) => [String(record(entry).name), record(entry)]));
   const values = names.map((name) => {
     const parameter = given.get(name);
     if (!parameter) throw new AwsError(400, 'BadRequestException', `Cannot find parameter: ${name}`);
@@ -123,7 +123,7 @@ function sessionOf({ transactionId }: JsonObject, login: Login | undefined): Sql
 }
 
 function shape(result: SqlResult, input: JsonObject): JsonObject {
-  const longsAsStrings = readResultSetOptions(record(input['resultSetOptions']));
+  const longsAsStrings = readResultSetOptions(record(input.resultSetOptions));
   const output = { numberOfRecordsUpdated: result.changed, generatedFields: [] };
   if (result.columns.length === 0) return output;
   return {
@@ -131,7 +131,7 @@ function shape(result: SqlResult, input: JsonObject): JsonObject {
     records: result.rows.map((row) =>
       row.map((value, at) => toField(value, result.columns[at]?.type ?? 25, longsAsStrings)),
     ),
-    ...(input['includeResultMetadata'] === true && {
+    ...(input.includeResultMetadata === true && {
       columnMetadata: result.columns.map(({ name, type }) => columnMetadata(name, type)),
     }),
   };

@@ -15,7 +15,7 @@ export function protectedClusters(deployment: Deployment): Map<string, boolean> 
 export function rds(clusters: Map<string, boolean>): BufferedService {
   const action = 'ModifyDBCluster';
   const arnOf = (input: JsonObject) => {
-    const identifier = String(input['DBClusterIdentifier']);
+    const identifier = String(input.DBClusterIdentifier);
     const arn = [...clusters.keys()].find((known) => known.split(':')[6] === identifier.toLowerCase());
     if (!arn) throw new AwsError(404, 'DBClusterNotFoundFault', `DBCluster ${identifier} not found.`);
     return arn;

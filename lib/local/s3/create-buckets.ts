@@ -16,7 +16,7 @@ export function createBuckets(deployment: Deployment, s3: LocalS3): void {
 }
 
 function archiveBuckets(definition: Resource): readonly string[] {
-  const variables = record(record(definition.property('Environment'))['Variables']);
+  const variables = record(record(definition.property('Environment')).Variables);
   const names = variables[environment.archiveBuckets];
   return names === undefined ? [] : String(names).split(',');
 }
@@ -24,19 +24,19 @@ function archiveBuckets(definition: Resource): readonly string[] {
 function isUnderKey(bucket: Resource): boolean {
   const { ServerSideEncryptionConfiguration: rules } = record(bucket.property('BucketEncryption'));
   return list(rules).some((rule) => {
-    const { SSEAlgorithm: algorithm } = record(record(rule)['ServerSideEncryptionByDefault']);
+    const { SSEAlgorithm: algorithm } = record(record(rule).ServerSideEncryptionByDefault);
     return algorithm === 'aws:kms';
   });
 }
 
 function lifecycleOf(bucket: Resource): readonly LifecycleRule[] {
-  return list(record(bucket.property('LifecycleConfiguration'))['Rules'])
+  return list(record(bucket.property('LifecycleConfiguration')).Rules)
     .map(record)
     .filter(({ Status: status }) => status === 'Enabled')
     .map((rule) => ({
-      prefix: String(rule['Prefix'] ?? ''),
-      expirationDays: numberOrNone(rule['ExpirationInDays']),
-      abortUploadsDays: numberOrNone(record(rule['AbortIncompleteMultipartUpload'])['DaysAfterInitiation']),
+      prefix: String(rule.Prefix ?? ''),
+      expirationDays: numberOrNone(rule.ExpirationInDays),
+      abortUploadsDays: numberOrNone(record(rule.AbortIncompleteMultipartUpload).DaysAfterInitiation),
     }));
 }
 

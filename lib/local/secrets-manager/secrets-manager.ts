@@ -78,7 +78,7 @@ export function secretsManager(secrets: Secrets): BufferedService {
     parse(_path, headers, body) {
       const action = targetAction(headers, 'secretsmanager');
       const input = parseJson(body);
-      const resource = secrets.get(String(input['SecretId'])).arn;
+      const resource = secrets.get(String(input.SecretId)).arn;
       return { action, input, permissions: [{ action: `secretsmanager:${action}`, resource }] };
     },
     async handle(action, input) {
@@ -92,7 +92,7 @@ export function secretsManager(secrets: Secrets): BufferedService {
 }
 
 function perform(secrets: Secrets, action: string, input: JsonObject): JsonObject {
-  const { arn, value, versionId, createdAt } = secrets.get(String(input['SecretId']));
+  const { arn, value, versionId, createdAt } = secrets.get(String(input.SecretId));
   const CreatedDate = Date.parse(createdAt) / 1000;
   switch (action) {
     case 'GetSecretValue':
@@ -107,13 +107,13 @@ function perform(secrets: Secrets, action: string, input: JsonObject): JsonObjec
     case 'DescribeSecret':
       return { ARN: arn, Name: nameOf(arn), CreatedDate, VersionIdsToStages: { [versionId]: ['AWSCURRENT'] } };
     case 'PutSecretValue': {
-      if (typeof input['SecretString'] !== 'string') {
+      if (typeof input.SecretString !== 'string') {
         throw new AwsError(400, 'InvalidParameterException', 'the local Secrets Manager keeps a SecretString only');
       }
-      if (Buffer.byteLength(input['SecretString']) > longestSecret) {
+      if (Buffer.byteLength(input.SecretString) > longestSecret) {
         throw new AwsError(400, 'ValidationException', `secretString has at most ${longestSecret} bytes`);
       }
-      const version = secrets.put(arn, input['SecretString']);
+      const version = secrets.put(arn, input.SecretString);
       return { ARN: arn, Name: nameOf(arn), VersionId: version.versionId, VersionStages: ['AWSCURRENT'] };
     }
     default:

@@ -54,7 +54,7 @@ export async function startQueueServer(
       const response = await forward(headers, Buffer.from(JSON.stringify(input)));
       const output = JSON.parse((await text(response)) || '{}') as Record<string, unknown>;
       if (response.statusCode !== 200) {
-        throw new EngineError(`${action}: ${String(output['__type'])} ${String(output['message'])}`);
+        throw new EngineError(`${action}: ${String(output.__type)} ${String(output.message)}`);
       }
       return output;
     },

@@ -21,7 +21,7 @@ export function localSqs(
     parse(_path, headers, body) {
       const action = targetAction(headers, 'AmazonSQS');
       const input = parseJson(body);
-      const queue = String(input['QueueUrl'] ?? input['QueueName'] ?? '*')
+      const queue = String(input.QueueUrl ?? input.QueueName ?? '*')
         .split('/')
         .at(-1);
       const resource = `arn:aws:sqs:${region}:${accountId}:${queue}`;
@@ -46,7 +46,7 @@ export const shortestVisibility = 1;
 
 function neverAtOnce(input: JsonObject): Uint8Array {
   const longer = (entry: JsonObject) =>
-    entry['VisibilityTimeout'] === 0 ? { ...entry, VisibilityTimeout: shortestVisibility } : entry;
+    entry.VisibilityTimeout === 0 ? { ...entry, VisibilityTimeout: shortestVisibility } : entry;
   const { Entries: entries, ...single } = longer(input) as JsonObject & { Entries?: readonly JsonObject[] };
   return Buffer.from(JSON.stringify(entries === undefined ? single : { ...single, Entries: entries.map(longer) }));
 }

@@ -52,7 +52,7 @@ function loadStacks(directory: string): Stack[] {
     visited.add(id);
     for (const dependency of artifact.dependencies ?? []) visit(dependency);
     if (artifact.type === 'cdk:cloud-assembly') {
-      ordered.push(...loadStacks(join(directory, String(artifact.properties?.['directoryName']))));
+      ordered.push(...loadStacks(join(directory, String(artifact.properties?.directoryName))));
     } else if (artifact.type === 'aws:cloudformation:stack') {
       ordered.push(loadStack(directory, id, artifact, artifacts));
     }
@@ -81,11 +81,11 @@ function loadStack(
   const assets = new Map<string, string>();
   for (const dependency of artifact.dependencies ?? []) {
     const manifest = artifacts[dependency];
-    if (manifest?.type === 'cdk:asset-manifest') readAssets(directory, String(manifest.properties?.['file']), assets);
+    if (manifest?.type === 'cdk:asset-manifest') readAssets(directory, String(manifest.properties?.file), assets);
   }
   return {
-    name: typeof properties['stackName'] === 'string' ? properties['stackName'] : id,
-    template: readJson(join(directory, String(properties['templateFile']))) as Template,
+    name: typeof properties.stackName === 'string' ? properties.stackName : id,
+    template: readJson(join(directory, String(properties.templateFile))) as Template,
     region: region === 'unknown-region' ? undefined : region,
     assets,
   };

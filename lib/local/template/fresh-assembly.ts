@@ -62,7 +62,7 @@ async function synthesize(root: string, signal: AbortSignal | undefined): Promis
   const cdk = join(root, 'node_modules/aws-cdk/bin/cdk');
   const flags = ['synth', '--quiet', '--no-notices', '--no-version-reporting'];
   // `cdk.json` starts `node`: the pinned one, also when npm did not start this process.
-  const searchPath = [join(root, 'node_modules/.bin'), process.env['PATH']].join(delimiter);
+  const searchPath = [join(root, 'node_modules/.bin'), process.env.PATH].join(delimiter);
   const options = { cwd: root, env: { ...process.env, PATH: searchPath }, ...(signal && { signal }) };
   const giveUp = Date.now() + patienceMs;
   for (;;) {

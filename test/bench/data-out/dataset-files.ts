@@ -4,7 +4,7 @@ import { until } from '../../helpers/service.ts';
 import { figure, type Report, verdict } from '../report.ts';
 import type { Stage } from './stage.ts';
 
-const largest = Number(process.env['DATA_OUT_BENCH_FILES'] ?? 100_000);
+const largest = Number(process.env.DATA_OUT_BENCH_FILES ?? 100_000);
 /** The database of the local engine runs in the engine's own process and keeps it busy. A remote one would not. */
 const pageMs = 20;
 const sizes = [1000, 10_000, largest].filter((files) => files <= largest);
@@ -82,5 +82,5 @@ async function list(stage: Stage, datasetId: string, visa: string, files: number
 }
 
 function isPage({ caller, input }: AwsCall): boolean {
-  return caller === 'dataset-files' && String(input?.['sql']).includes('row_number');
+  return caller === 'dataset-files' && String(input?.sql).includes('row_number');
 }

@@ -53,6 +53,6 @@ function isRead({ caller, service, action }: AwsCall): boolean {
 }
 
 function lengthOf({ headers }: AwsCall): number {
-  const [, first, last] = /^bytes=(\d+)-(\d+)$/.exec(String(headers['range'])) ?? [];
+  const [, first, last] = /^bytes=(\d+)-(\d+)$/.exec(String(headers.range)) ?? [];
   return Number(last) - Number(first) + 1;
 }

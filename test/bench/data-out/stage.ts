@@ -78,6 +78,6 @@ export class Stage {
   }
 
   #lambdaName(functionName: string): string {
-    return this.service.engine.functions.definition(functionName).environment['AWS_LAMBDA_FUNCTION_NAME'] ?? '';
+    return this.service.engine.functions.definition(functionName).environment.AWS_LAMBDA_FUNCTION_NAME ?? '';
   }
 }

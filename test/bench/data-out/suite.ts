@@ -10,7 +10,7 @@ import { transfers } from './transfers.ts';
 
 const mebibyte = 2 ** 20;
 /** One reply may have 200 MB at most. */
-const largeBytes = Number(process.env['DATA_OUT_BENCH_MIB'] ?? 190) * mebibyte;
+const largeBytes = Number(process.env.DATA_OUT_BENCH_MIB ?? 190) * mebibyte;
 /** Its container is streamed, not assembled. */
 const smallBytes = 5.5 * mebibyte;
 

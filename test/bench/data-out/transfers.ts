@@ -3,7 +3,7 @@ import { figure, median, type Report, ratio } from '../report.ts';
 import type { Fetch } from './client-process.ts';
 import type { Stage } from './stage.ts';
 
-const rounds = Number(process.env['DATA_OUT_BENCH_ROUNDS'] ?? 3);
+const rounds = Number(process.env.DATA_OUT_BENCH_ROUNDS ?? 3);
 const parallelRanges = 64;
 const maxRangeBytes = 5 * 2 ** 20;
 const mebibyte = 2 ** 20;

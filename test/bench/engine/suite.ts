@@ -23,8 +23,8 @@ import { Client } from '../data-out/client.ts';
 import { figure, median, type Report, ratio, verdict } from '../report.ts';
 
 const mebibyte = 2 ** 20;
-const fileBytes = Number(process.env['BENCH_ENGINE_MIB'] ?? 10 * 1024) * mebibyte;
-const listedFiles = Number(process.env['BENCH_ENGINE_FILES'] ?? 50_000);
+const fileBytes = Number(process.env.BENCH_ENGINE_MIB ?? 10 * 1024) * mebibyte;
+const listedFiles = Number(process.env.BENCH_ENGINE_FILES ?? 50_000);
 /** How much of the plaintext is fetched directly, and in which ranges: those of our client, and large ones. */
 const directBytes = Math.min(fileBytes, 1024 * mebibyte);
 const directRanges = [

@@ -17,8 +17,8 @@ import { documented } from '../../helpers/s3-under-test.ts';
  * with the credentials and region of the environment. There the buckets are made anew, or named by `DATA_OUT_S3_BUCKET`
  * (then it serves as archive and outbox, under a prefix of this run).
  */
-const endpoint = process.env['DATA_OUT_S3_ENDPOINT'];
-const named = process.env['DATA_OUT_S3_BUCKET'];
+const endpoint = process.env.DATA_OUT_S3_ENDPOINT;
+const named = process.env.DATA_OUT_S3_BUCKET;
 const run = randomBytes(6).toString('hex');
 const archiveBucket = named ?? `data-out-archive-${run}`;
 const outboxBucket = named ?? `data-out-outbox-${run}`;
@@ -38,7 +38,7 @@ beforeAll(async () => {
     server = await S3Server.start(archiveBucket, outboxBucket);
     client = server.client();
   } else {
-    const own = process.env['AWS_ACCESS_KEY_ID'] ? { region: process.env['AWS_REGION'] ?? 'us-east-1' } : testClient;
+    const own = process.env.AWS_ACCESS_KEY_ID ? { region: process.env.AWS_REGION ?? 'us-east-1' } : testClient;
     client = s3Client({ ...own, endpoint });
     if (named === undefined) {
       const LocationConstraint = testClient.region;

@@ -48,9 +48,9 @@ afterAll(async () => {
 
 describe('a function', () => {
   it('gets the variables of the template, of Lambda and of the test, and none of the developer', async () => {
-    process.env['DEVELOPER_SECRET'] = 'mine';
+    process.env.DEVELOPER_SECRET = 'mine';
     const { env } = await echo();
-    delete process.env['DEVELOPER_SECRET'];
+    delete process.env.DEVELOPER_SECRET;
     expect(env).toMatchObject({
       COLOUR: 'from-test',
       EXTRA: 'yes',
@@ -60,8 +60,8 @@ describe('a function', () => {
       AWS_ENDPOINT_URL_S3: engine.connection.endpoints.s3,
       _HANDLER: 'index.handler',
     });
-    expect(env['AWS_SESSION_TOKEN']).not.toBe('');
-    expect(env['AWS_ACCESS_KEY_ID']).not.toBe(engine.connection.credentials.accessKeyId);
+    expect(env.AWS_SESSION_TOKEN).not.toBe('');
+    expect(env.AWS_ACCESS_KEY_ID).not.toBe(engine.connection.credentials.accessKeyId);
     expect(env).not.toHaveProperty('DEVELOPER_SECRET');
     expect(env).not.toHaveProperty('HOME');
   });
@@ -125,14 +125,14 @@ describe('API Gateway', () => {
         identity: { sourceIp: '127.0.0.1' },
       },
     });
-    expect(response.headers.get('x-amzn-requestid')).toBe(event.requestContext['requestId']);
+    expect(response.headers.get('x-amzn-requestid')).toBe(event.requestContext.requestId);
     expect(Object.keys(event.headers)).not.toContain('te');
   });
 
   it('prefers a literal segment, and takes the body as text', async () => {
-    expect((await echo('/fixed')).event['resource']).toBe('/echo/fixed');
+    expect((await echo('/fixed')).event.resource).toBe('/echo/fixed');
     const { event } = await echo('', { method: 'POST', body: 'é' });
-    expect(event['body']).toBe('é');
+    expect(event.body).toBe('é');
   });
 
   it('answers an unknown path or method 403, and another stage Forbidden', async () => {
@@ -195,7 +195,7 @@ describe('a REQUEST authorizer', () => {
 
   it('lets through with its context', async () => {
     const { event } = await echoOf(await as('someone'));
-    expect(event.requestContext['authorizer']).toEqual({ principalId: 'someone', level: 3 });
+    expect(event.requestContext.authorizer).toEqual({ principalId: 'someone', level: 3 });
   });
 
   it.each([
@@ -327,7 +327,7 @@ describe('a queue', () => {
         25_000,
       );
       expect(dead.Body).toContain(how);
-      expect(received(how).map(({ attributes }) => attributes['ApproximateReceiveCount'])).toEqual(['1', '2']);
+      expect(received(how).map(({ attributes }) => attributes.ApproximateReceiveCount)).toEqual(['1', '2']);
     },
   );
 
@@ -339,7 +339,7 @@ describe('a queue', () => {
       }),
     );
     expect(Attributes).toMatchObject({ VisibilityTimeout: '4' });
-    expect(JSON.parse(Attributes?.['RedrivePolicy'] ?? '')).toEqual({
+    expect(JSON.parse(Attributes?.RedrivePolicy ?? '')).toEqual({
       deadLetterTargetArn: 'arn:aws:sqs:eu-north-1:000000000000:dead',
       maxReceiveCount: 2,
     });

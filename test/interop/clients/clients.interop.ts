@@ -43,7 +43,7 @@ async function follow(recipe: Recipe, service: Service): Promise<{ stdout: strin
   const cwd = await mkdtemp(join(folder, 'run-'));
   const { proxyUrl, dataOutUrl, archiveUser } = service.connection;
   const env = {
-    PATH: process.env['PATH'],
+    PATH: process.env.PATH,
     HOME: cwd,
     PROXY: proxyUrl.replace(/\/$/, ''),
     DIRECT: dataOutUrl.replace(/\/$/, ''),

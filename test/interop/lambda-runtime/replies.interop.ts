@@ -7,7 +7,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { Runtime } from './runtime.ts';
 
 /** Folder with one folder for each version of the package `aws-lambda-ric`: see `.ci/interop-lambda-runtime`. */
-const clients = process.env['LAMBDA_RUNTIME_CLIENTS'] ?? '';
+const clients = process.env.LAMBDA_RUNTIME_CLIENTS ?? '';
 const piece = 65_536;
 let task: string;
 let runtime: Runtime;

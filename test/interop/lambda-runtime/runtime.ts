@@ -53,7 +53,7 @@ export class Runtime {
     const child = spawn(process.execPath, ['--require', preload, join(client.folder, client.entry), handler], {
       cwd: task,
       env: {
-        PATH: process.env['PATH'],
+        PATH: process.env.PATH,
         AWS_LAMBDA_RUNTIME_API: `127.0.0.1:${(server.address() as AddressInfo).port}`,
         _HANDLER: handler,
         LAMBDA_TASK_ROOT: task,

@@ -9,7 +9,7 @@ import { generatedPlaintext } from '../../helpers/crypt4gh-vectors.ts';
 import { inputOf } from '../../helpers/ops-world.ts';
 
 /** Senders and ranges between the two command lines. */
-const python = process.env['CRYPT4GH_PYTHON'];
+const python = process.env.CRYPT4GH_PYTHON;
 if (python === undefined) throw new Error('CRYPT4GH_PYTHON names a Python that has the package crypt4gh');
 
 const folder = mkdtempSync(join(tmpdir(), 'data-out-interop-'));

@@ -20,7 +20,7 @@ import { collect, generatedPlaintext, inChunks, keyVector, vectorFile } from '..
 import { applyPlainly } from '../../helpers/edit-lists.ts';
 import { Peer } from './peer.ts';
 
-const python = process.env['CRYPT4GH_PYTHON'];
+const python = process.env.CRYPT4GH_PYTHON;
 if (python === undefined) throw new Error('CRYPT4GH_PYTHON names a Python that has the package crypt4gh');
 const peer = new Peer(python);
 afterAll(() => peer.close());

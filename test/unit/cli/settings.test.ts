@@ -30,7 +30,7 @@ beforeAll(async () => {
 afterAll(() => rm(folder, { recursive: true }));
 
 async function settings(options: Parameters<typeof readSettings>[0], env: Record<string, string> = {}) {
-  const home = env['DATA_OUT_CONFIG'] === undefined ? join(folder, 'home') : join(folder, 'no home');
+  const home = env.DATA_OUT_CONFIG === undefined ? join(folder, 'home') : join(folder, 'no home');
   const { terminal } = makeTerminal({ folder, env: { HOME: home, ...env } });
   return await readSettings(options, terminal);
 }

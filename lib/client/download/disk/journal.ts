@@ -76,7 +76,7 @@ function parseJournal(text: string): Journal | undefined {
     if (format !== currentFormat || typeof name !== 'string' || (form !== 'container' && form !== 'plaintext'))
       return undefined;
     if (!isSize(size) || ![etag, lastModified, boot].every(isOptionalText)) return undefined;
-    const [done, synced] = [rangesIn(lists['done'], size), rangesIn(lists['synced'], size)];
+    const [done, synced] = [rangesIn(lists.done, size), rangesIn(lists.synced, size)];
     if (done === undefined || synced === undefined) return undefined;
     const version = { size, etag, lastModified } as ObjectVersion;
     return { name, form, version, done, synced, boot: boot as string | undefined };

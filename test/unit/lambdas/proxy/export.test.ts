@@ -60,7 +60,7 @@ test('one accepted call is one message with the request id of the reply', async 
     archiveKind: { StringValue: 'fega' },
     requestedAt: { StringValue: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/) },
   });
-  const requestedAt = Date.parse(message?.messageAttributes?.['requestedAt']?.StringValue ?? '');
+  const requestedAt = Date.parse(message?.messageAttributes?.requestedAt?.StringValue ?? '');
   expect(Math.abs(Date.now() - requestedAt)).toBeLessThan(60_000);
   expect(output.documents()).toContainEqual(expect.objectContaining({ ExportRequested: 1 }));
   expect(output.documents()).toContainEqual(expect.objectContaining({ exportRequestId: requestId }));

@@ -40,7 +40,7 @@ const stream = (parts: RequestParts = {}) =>
 test('the file’s bytes are read from the outbox, whole or in part, where the reply leads', async () => {
   const reply = await stream();
   expect(reply.statusCode).toBe(307);
-  const location = String(reply.headers?.['Location']);
+  const location = String(reply.headers?.Location);
   const whole = await fetch(location);
   expect(await whole.text()).toBe('header and body');
   expect(new URL(location).searchParams.get('response-content-disposition')).toBe(`attachment; filename="${name}"`);
@@ -102,5 +102,5 @@ test('neither visa nor presigned URL is logged', async () => {
     expect.objectContaining({ message: 'refused', status: 401 }),
   ]);
   for (const part of visa.split('.')) expect(output.text()).not.toContain(part);
-  expect(output.text()).not.toContain(new URL(String(reply.headers?.['Location'])).search);
+  expect(output.text()).not.toContain(new URL(String(reply.headers?.Location)).search);
 });

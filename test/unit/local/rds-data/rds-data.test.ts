@@ -55,7 +55,7 @@ describe('ExecuteStatement', () => {
     const inserted = await run(`insert into t values (:id, :n, :label, :doc, :at, decode('0102', 'hex'))`, row);
     expect(inserted).toEqual({ numberOfRecordsUpdated: 1, generatedFields: [] });
     const selected = await run('select * from t where id = :id', row.slice(0, 1), { includeResultMetadata: true });
-    expect(selected['records']).toEqual([
+    expect(selected.records).toEqual([
       [
         { stringValue: id },
         { longValue: 5 },
@@ -65,7 +65,7 @@ describe('ExecuteStatement', () => {
         { blobValue: 'AQI=' },
       ],
     ]);
-    const columns = selected['columnMetadata'] as { name: string; typeName: string }[];
+    const columns = selected.columnMetadata as { name: string; typeName: string }[];
     expect(columns.map(({ name, typeName }) => [name, typeName]).slice(0, 5)).toEqual([
       ['id', 'uuid'],
       ['n', 'int4'],
@@ -77,7 +77,7 @@ describe('ExecuteStatement', () => {
 
   it('gives numbers in the form that was asked for', async () => {
     const sql = 'select 9007199254740993::bigint, 1.50::numeric, 0.5::float8, true';
-    expect((await run(sql, [], { resultSetOptions: { longReturnType: 'STRING' } }))['records']).toEqual([
+    expect((await run(sql, [], { resultSetOptions: { longReturnType: 'STRING' } })).records).toEqual([
       [{ stringValue: '9007199254740993' }, { stringValue: '1.50' }, { doubleValue: 0.5 }, { booleanValue: true }],
     ]);
   });
@@ -88,7 +88,7 @@ describe('ExecuteStatement', () => {
       'DatabaseErrorException',
       'ERROR: operator does not exist: uuid = character varying; SQLState: 42883',
     ]);
-    expect((await run('select 1 from t where id = :id::uuid', [text]))['records']).toEqual([[{ longValue: 1 }]]);
+    expect((await run('select 1 from t where id = :id::uuid', [text])).records).toEqual([[{ longValue: 1 }]]);
   });
 
   it.each([
@@ -124,8 +124,8 @@ describe('ExecuteStatement', () => {
 });
 
 describe('transactions', () => {
-  const begin = async () => String((await call('BeginTransaction', {}))['transactionId']);
-  const count = async () => (await run('select count(*)::int from t'))['records'];
+  const begin = async () => String((await call('BeginTransaction', {})).transactionId);
+  const count = async () => (await run('select count(*)::int from t')).records;
   const insert = 'insert into t (n) values (:n)';
   const n = [{ name: 'n', value: { longValue: 1 } }];
 
@@ -174,27 +174,27 @@ describe('the secret of another role', () => {
   });
 
   it('runs statements as that role, and the next one as the owner again', async () => {
-    expect((await as(who))['records']).toEqual(isReader);
+    expect((await as(who)).records).toEqual(isReader);
     expect(await refusal(as('select * from hidden'))).toEqual(denied);
-    expect((await as('select * from shown'))['records']).toEqual([]);
-    expect((await run('select * from hidden'))['records']).toEqual([]);
+    expect((await as('select * from shown')).records).toEqual([]);
+    expect((await run('select * from hidden')).records).toEqual([]);
   });
 
   it('runs transactions as that role, whichever way they end', async () => {
-    const begin = async () => String((await call('BeginTransaction', { secretArn }))['transactionId']);
+    const begin = async () => String((await call('BeginTransaction', { secretArn })).transactionId);
     const committed = await begin();
-    expect((await as(who, { transactionId: committed }))['records']).toEqual(isReader);
+    expect((await as(who, { transactionId: committed })).records).toEqual(isReader);
     await as('insert into shown values (1)', { transactionId: committed });
     await call('CommitTransaction', { secretArn, transactionId: committed });
     const failed = await begin();
     expect(await refusal(as('select * from hidden', { transactionId: failed }))).toEqual(denied);
     await call('RollbackTransaction', { secretArn, transactionId: failed });
-    expect((await run('select * from shown'))['records']).toEqual([[{ longValue: 1 }]]);
-    expect((await run('select * from hidden'))['records']).toEqual([]);
+    expect((await run('select * from shown')).records).toEqual([[{ longValue: 1 }]]);
+    expect((await run('select * from hidden')).records).toEqual([]);
   });
 
   it('cannot speak in a transaction that others began', async () => {
-    const transactionId = String((await call('BeginTransaction', {}))['transactionId']);
+    const transactionId = String((await call('BeginTransaction', {})).transactionId);
     expect((await refusal(as(who, { transactionId })))?.[0]).toBe('BadRequestException');
     await call('RollbackTransaction', { transactionId });
   });
@@ -206,7 +206,7 @@ describe('the secret of another role', () => {
       expect(code).toBe('DatabaseErrorException');
       expect(message).toMatch(/^FATAL: password authentication failed for user ".*"; SQLState: 28P01$/);
       expect((await refusal(call('BeginTransaction', { secretArn: wrong })))?.[0]).toBe('DatabaseErrorException');
-      expect((await run('select 1'))['records']).toEqual([[{ longValue: 1 }]]);
+      expect((await run('select 1')).records).toEqual([[{ longValue: 1 }]]);
     },
   );
 });

@@ -14,7 +14,7 @@ const outputsOf = (template: Template, ...others: Template[]) =>
     [...others, template].map((each, at) => stack(`S${at}`, each)),
     addresses,
   ).outputs();
-const value = (Value: unknown, rest: Template = {}) => outputsOf({ ...rest, Outputs: { X: { Value } } })['X'];
+const value = (Value: unknown, rest: Template = {}) => outputsOf({ ...rest, Outputs: { X: { Value } } }).X;
 
 describe('intrinsic functions', () => {
   it.each([
@@ -50,7 +50,7 @@ describe('intrinsic functions', () => {
       Conditions: { Never: { 'Fn::Equals': ['a', 'b'] } },
     };
     const read = (argument: Readonly<Record<string, unknown>>) =>
-      outputsOf({ Outputs: { X: { Value: { 'Fn::GetStackOutput': argument } } } }, producing)['X'];
+      outputsOf({ Outputs: { X: { Value: { 'Fn::GetStackOutput': argument } } } }, producing).X;
 
     it.each([{}, { Region: { Ref: 'AWS::Region' } }, { Region: 'eu-north-1' }])('with %j', (place) => {
       expect(read({ StackName: 'S0', OutputName: 'Q', ...place })).toBe('arn:aws:sqs:eu-north-1:000000000000:jobs');

@@ -238,7 +238,7 @@ describe('multipart upload', () => {
       { status: 204 },
     ]);
     await scriptedOutbox(handler, 2).startUpload('p/x', metadata);
-    expect(requests.map(({ method, query }) => `${method} ${query?.['uploadId'] ?? ''}`)).toEqual([
+    expect(requests.map(({ method, query }) => `${method} ${query?.uploadId ?? ''}`)).toEqual([
       'POST ',
       'POST ',
       'GET ',
@@ -331,7 +331,7 @@ describe('abortUploads', () => {
     ]);
     expect(await scriptedOutbox(handler).abortUploads('p/x', new Date('2026-01-02'))).toBe(1);
     expect(requests[1]?.query).toMatchObject({ prefix: 'p/x', 'key-marker': 'p/x', 'upload-id-marker': 'u1' });
-    expect(requests.map(({ query }) => query?.['uploadId'])).toEqual([undefined, undefined, 'u1', 'u2']);
+    expect(requests.map(({ query }) => query?.uploadId)).toEqual([undefined, undefined, 'u1', 'u2']);
     expect(left).toEqual([]);
   });
 });
