@@ -7,7 +7,6 @@ export interface BasicCredentials {
   readonly password: string;
 }
 
-const malformedBasic = 'Authorization is not well-formed HTTP Basic: send Basic and the base64 of user:password';
 const base64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
 /** `token68` (RFC 9110 § 11.2): the form of a Bearer token. */
 export const token68 = /^[A-Za-z0-9\-._~+/]+=*$/;
@@ -19,14 +18,14 @@ export const token68 = /^[A-Za-z0-9\-._~+/]+=*$/;
  */
 export function parseBasic(value: string): BasicCredentials {
   const encoded = /^basic +([^ ]+) *$/i.exec(value)?.[1];
-  if (!encoded || !base64.test(encoded)) throw new UnauthenticatedError(malformedBasic);
+  if (!encoded || !base64.test(encoded)) throw malformedBasic();
   const bytes = Buffer.from(encoded, 'base64');
   // A second spelling of the same bytes (stray bits before the padding) is no base64 of RFC 4648 § 3.5.
   const text = bytes.toString('base64') === encoded ? decodeUtf8(bytes) : undefined;
   const colon = text?.indexOf(':') ?? -1;
   // RFC 7617 § 2: no control characters in either.
   if (text === undefined || colon < 1 || /\p{Cc}/u.test(text)) {
-    throw new UnauthenticatedError(malformedBasic);
+    throw malformedBasic();
   }
   return { username: text.slice(0, colon), password: text.slice(colon + 1) };
 }
@@ -58,4 +57,10 @@ function decodeUtf8(bytes: Uint8Array): string | undefined {
   } catch {
     return undefined;
   }
+}
+
+function malformedBasic(): UnauthenticatedError {
+  return new UnauthenticatedError(
+    'Authorization is not well-formed HTTP Basic: send Basic and the base64 of user:password',
+  );
 }
