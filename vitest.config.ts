@@ -1,3 +1,4 @@
+import { fileURLToPath } from 'node:url';
 import { defineConfig } from 'vitest/config';
 
 /** Files that mock modules or change what a whole process has: each runs in a process of its own. */
@@ -12,8 +13,12 @@ export const alone = [
 
 export default defineConfig({
   test: {
-    // Of the functions that unit tests import.
-    env: { STACK_NAME: 'DataOutService-test' },
+    env: {
+      // Of the functions that unit tests import.
+      STACK_NAME: 'DataOutService-test',
+      // Processes that tests start compile the same sources again and again.
+      NODE_COMPILE_CACHE: fileURLToPath(new URL('node_modules/.cache/compiled', import.meta.url)),
+    },
     testTimeout: 60_000,
     hookTimeout: 120_000,
     // Two cores: more workers only fight over them.

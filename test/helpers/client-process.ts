@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { join } from 'node:path';
+import { environmentOfTools } from './environment-of-tools.ts';
 
 const script = join(import.meta.dirname, '../../bin/data-out.ts');
 
@@ -32,7 +33,7 @@ export function startClient(
   const { env, folder, within = [], uid } = choices;
   const [command = '', ...args] = [...within, process.execPath, choices.script ?? script, ...argv];
   const child = spawn(command, args, {
-    env: { PATH: process.env.PATH ?? '', ...env },
+    env: { ...environmentOfTools(), ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
     ...(folder !== undefined && { cwd: folder }),
     ...(uid !== undefined && { uid, gid: uid }),

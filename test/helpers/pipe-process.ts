@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import type { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
+import { environmentOfTools } from './environment-of-tools.ts';
 
 /** The outcome of a process of the client. */
 export interface PipeRun {
@@ -27,7 +28,7 @@ export async function pipeProcess(argv: readonly string[], choices: PipeChoices)
   const { folder, script, env, input, onStart } = choices;
   const child = spawn(process.execPath, [script, ...argv], {
     cwd: folder,
-    env: { PATH: process.env.PATH ?? '', HOME: folder, ...env },
+    env: { ...environmentOfTools(), HOME: folder, ...env },
     stdio: 'pipe',
     detached: true,
   });

@@ -11,7 +11,7 @@ import { until } from '../helpers/service.ts';
  */
 const blocks = pages
   .flatMap((page) => blocksOf(page))
-  .filter(({ comment }) => comment === 'run by test/e2e/pages.test.ts');
+  .filter(({ comment }) => comment === 'run by test/resilience/pages.resilience.ts');
 
 let world: PageWorld;
 beforeAll(async () => {
