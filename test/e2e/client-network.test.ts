@@ -138,7 +138,7 @@ describe.concurrent('what goes wrong is told in a sentence with a way out', () =
     expect(run.stderr).toContain(text);
   });
 
-  test('Ctrl-C ends a command at once, and keeps what is there', async () => {
+  test('Ctrl-C ends a command at once, and keeps the bytes it has', async () => {
     await using faults = await disposable();
     faults.proxy.break({ on: 'storage', fault: { kind: 'stall', bytes: 1_000 }, times: 100 });
     const folder = await world.folder();

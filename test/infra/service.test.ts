@@ -247,6 +247,6 @@ test('the security rules and the validation of the template find nothing', async
   );
   // An operator who trusts no issuer is warned that every visa will be refused.
   const issuers = JSON.parse(readFileSync(join(root, 'config/trusted-issuers.json'), 'utf8'));
-  const nobody = Array.isArray(issuers) && issuers.length === 0;
-  expect(findings).toEqual(nobody ? ['Annotation::data-out:nobody-is-trusted'] : []);
+  const trustsNone = Array.isArray(issuers) && issuers.length === 0;
+  expect(findings).toEqual(trustsNone ? ['Annotation::data-out:nobody-is-trusted'] : []);
 });

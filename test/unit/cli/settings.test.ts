@@ -95,7 +95,7 @@ describe('where settings come from', () => {
     expect(await (await settings({ visa: 'visa.jwt' }, { DATA_OUT_VISA: otherVisa })).visa?.()).toBe(visa);
   });
 
-  test('a password that nobody wrote down is asked for, once', async () => {
+  test('a password without a file or variable is asked for, once', async () => {
     const questions: string[] = [];
     const askAside = async (question: string) => {
       questions.push(question);
@@ -109,7 +109,7 @@ describe('where settings come from', () => {
     expect(questions).toEqual(['Password of me: ']);
   });
 
-  test('where nobody can be asked the error says how to give the password', async () => {
+  test('without a person to ask, the error says how to give the password', async () => {
     const { basic } = await settings({ username: 'me' }, {});
     await expect(basic?.()).rejects.toMatchObject({
       code: 'usage',

@@ -24,7 +24,7 @@ afterAll(() => rm(folder, { recursive: true }));
 describe('what cannot be done is said, and leaves nothing behind', () => {
   test.each([
     ['no recipient', ['encrypt', 'sample.bam'], 2, '--recipient'],
-    ['no such recipient', ['encrypt', '-r', 'nobody.pem', 'sample.bam'], 4, 'nobody.pem'],
+    ['no such recipient', ['encrypt', '-r', 'missing.pem', 'sample.bam'], 4, 'missing.pem'],
     ['a private key as recipient', ['encrypt', '-r', 'me.sec.pem', 'sample.bam'], 2, 'me.sec.pem'],
     ['a very large key file', ['encrypt', '-r', '/dev/zero', 'sample.bam'], 2, 'too large'],
     ['no such file', ['encrypt', '-r', 'me.pub.pem', 'missing'], 4, 'missing'],
@@ -35,7 +35,7 @@ describe('what cannot be done is said, and leaves nothing behind', () => {
     ['an unknown option', ['encrypt', '--recipent', 'me.pub.pem'], 2, 'Did you mean --recipient?'],
     ['an unknown command', ['encypt'], 2, 'Did you mean encrypt?'],
     ['no key', ['decrypt', 'mine.c4gh'], 2, '--key'],
-    ['no such key', ['decrypt', '--key', 'nobody.pem', 'mine.c4gh'], 4, 'nobody.pem'],
+    ['no such key', ['decrypt', '--key', 'missing.pem', 'mine.c4gh'], 4, 'missing.pem'],
     ['a public key as key', ['decrypt', '--key', 'me.pub.pem', 'mine.c4gh'], 2, 'me.pub.pem'],
     ['no name for the output', ['decrypt', '--key', 'me.sec.pem', 'sample.bam'], 2, '--output'],
     ['no range', ['rearrange', '--key', 'me.sec.pem', 'mine.c4gh'], 2, '--range'],

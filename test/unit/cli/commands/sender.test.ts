@@ -79,8 +79,8 @@ describe('a file with a sender', () => {
   });
 
   test('needs the key that is named', async () => {
-    expect(await encrypted('--key', 'nobody.sec', '-o', 'x', 'sample')).toMatchObject({ exitCode: 4 });
-    expect(await decrypted('--sender', 'nobody.pub', 'known.c4gh')).toMatchObject({ exitCode: 4 });
+    expect(await encrypted('--key', 'missing.sec', '-o', 'x', 'sample')).toMatchObject({ exitCode: 4 });
+    expect(await decrypted('--sender', 'missing.pub', 'known.c4gh')).toMatchObject({ exitCode: 4 });
   });
 });
 

@@ -6,7 +6,7 @@ const now = new Date('2026-11-21T09:00:00Z');
 const check = (more: Readonly<Record<string, unknown>> = {}) =>
   checkVisa(unverifiedToken(visaClaims('EGAD1', more)), now);
 
-test('a good visa says whose it is, until when, for what, and that nobody verified it', () => {
+test('a good visa: subject, expiry, datasets, and a note that it was not verified', () => {
   expect(check()).toMatchObject({
     verdict: 'ok',
     text:
