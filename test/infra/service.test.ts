@@ -35,7 +35,7 @@ describe('functions', () => {
     expect(service.at(`Functions/${name}/Logs`).Properties.RetentionInDays).toBe(90);
   });
 
-  test('are told what the operator decided', () => {
+  test('get the settings of the operator', () => {
     const variables = (name: string) => service.at(`Functions/${name}/Function`).Properties.Environment.Variables;
     expect(variables('Export')).toMatchObject({ ARCHIVE_KIND: 'fega' });
     expect(variables('AuthorizeOutbox')).toMatchObject({ ARCHIVE_CREDENTIALS: 'required' });
@@ -77,7 +77,7 @@ describe('functions', () => {
     for (const { Properties } of own) expect(Properties.Environment.Variables.STACK_NAME).toBe('DataOutService');
   });
 
-  test('that verify or stage are told where the deny list is', () => {
+  test('that verify or stage get the address of the deny list', () => {
     const verifying = [
       'AuthorizeOutbox',
       'Files',

@@ -260,7 +260,7 @@ describe('before anything was accepted', () => {
   });
 });
 
-describe('what is accepted', () => {
+describe('accepted requests', () => {
   const file = { path: 'sample.vcf', size: 3000 };
   beforeAll(async () => {
     await service.archive(valid.id, file.path, file.size);

@@ -129,7 +129,7 @@ describe('where settings come from', () => {
   });
 });
 
-describe('what is wrong is named by its source', () => {
+describe('an error names the source of the wrong value', () => {
   test.each([
     [{ url: 'data-out.example.org' }, {}, '--url'],
     [{ url: 'ftp://data-out.example.org/' }, {}, '--url'],
@@ -183,7 +183,7 @@ describe('secrets are in no error', () => {
     expect(message).not.toContain(visa.slice(3, 20));
   });
 
-  test('what is no visa is refused without being repeated', async () => {
+  test('a text that is no visa is refused and not repeated', async () => {
     const { visa: read } = await settings({}, { DATA_OUT_VISA: 'my secret token' });
     const message = await messageOf(read?.() ?? Promise.resolve());
     expect(message).toContain('DATA_OUT_VISA: expected one visa');

@@ -21,7 +21,7 @@ beforeAll(async () => {
 });
 afterAll(() => rm(folder, { recursive: true }));
 
-describe('what cannot be done is said, and leaves nothing behind', () => {
+describe('a failed command says why, and leaves no file', () => {
   test.each([
     ['no recipient', ['encrypt', 'sample.bam'], 2, '--recipient'],
     ['no such recipient', ['encrypt', '-r', 'missing.pem', 'sample.bam'], 4, 'missing.pem'],
@@ -76,7 +76,7 @@ test('a key in the place of the name of its file is not repeated', async () => {
   }
 });
 
-test('a wrong passphrase is told with what to do', async () => {
+test('a wrong passphrase is reported with a remedy', async () => {
   await writeFile(join(folder, 'mine.sec'), await formatPrivateKey(me.privateKey, { passphrase: 'right' }), {
     mode: 0o600,
   });

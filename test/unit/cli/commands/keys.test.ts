@@ -97,7 +97,7 @@ describe('keys show', () => {
     expect(JSON.parse(stdout.toString())).toMatchObject({ file: 'me.pub.pem', fingerprint: digest });
   });
 
-  test('what is no key is wrong usage, and names the file', async () => {
+  test('a file without a key is wrong usage, and is named', async () => {
     await writeFile(join(folder, 'notes.txt'), 'not a key');
     const { exitCode, stderr } = await runCli(['keys', 'show', 'notes.txt'], { folder });
     expect({ exitCode, stderr }).toMatchObject({ exitCode: 2, stderr: expect.stringContaining('notes.txt') });

@@ -61,7 +61,7 @@ describe('a batch is refused', () => {
     );
   });
 
-  test('without repeating what is in it', async () => {
+  test('without repeating its content', async () => {
     const failure = read('id,visa,public_key\nEGAD1,eyJhbGciOi.secret\n');
     await expect(failure).rejects.toThrow(expect.not.stringContaining('secret'));
   });
