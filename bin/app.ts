@@ -5,7 +5,7 @@ import { AwsSolutionsChecks } from 'cdk-nag';
 import { trustedIssuersFile } from '../lib/contract/environment.ts';
 import { repository } from '../lib/infra/bundling.ts';
 import { addStacks } from '../lib/infra/stacks.ts';
-import { warnThatNobodyIsTrusted } from '../lib/infra/trust-warning.ts';
+import { warnThatNoIssuerIsTrusted } from '../lib/infra/trust-warning.ts';
 import { parseTrustedIssuers } from '../lib/visas/index.ts';
 import { settings } from './settings.ts';
 
@@ -17,4 +17,4 @@ const { service } = addStacks(app, settings);
 
 // The functions read this file when they start: a mistake in it must stop the deployment, not every request after it.
 const { issuers } = parseTrustedIssuers(JSON.parse(readFileSync(join(repository, trustedIssuersFile), 'utf8')));
-if (issuers.size === 0) warnThatNobodyIsTrusted(service);
+if (issuers.size === 0) warnThatNoIssuerIsTrusted(service);

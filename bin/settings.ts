@@ -5,9 +5,10 @@ import type { Settings } from '../lib/infra/settings.ts';
  *
  * To use resources that you already have, name them. For example:
  *
- * database: { clusterArn: 'arn:aws:rds:…', secretArn: 'arn:aws:secretsmanager:…', databaseName: 'lega' },
- * archiveBucket: { bucketName: 'my-archive', keyArn: 'arn:aws:kms:…' }, otherArchiveBuckets: [{ bucketName:
- * 'my-archive-2', keyArn: 'arn:aws:kms:…' }], archiveKeysSecret: { secretArn: 'arn:aws:secretsmanager:…' },
+ *     database: { clusterArn: 'arn:aws:rds:…', secretArn: 'arn:aws:secretsmanager:…', databaseName: 'lega' },
+ *     archiveBucket: { bucketName: 'my-archive', keyArn: 'arn:aws:kms:…' },
+ *     otherArchiveBuckets: [{ bucketName: 'my-archive-2', keyArn: 'arn:aws:kms:…' }],
+ *     archiveKeysSecret: { secretArn: 'arn:aws:secretsmanager:…' },
  */
 export const settings: Settings = {
   archiveKind: 'fega',

@@ -7,7 +7,7 @@ import { describeError, logger } from './observability.ts';
 export interface Admission {
   /** The caller's name in the access log; no secret. */
   readonly principalId: string;
-  /** What the function may know of the caller. */
+  /** What the function learns about the caller. */
   readonly context?: AuthorizerContext;
 }
 

@@ -9,8 +9,8 @@ import type { StorageStack } from './storage-stack.ts';
 const apiTimeout = Duration.seconds(29);
 
 /**
- * A streamed reply may take longer. 200 MB at the 2 MB/s that Lambda allows after the first 6 MB take 100 seconds, and
- * before its first byte API Gateway waits five minutes, in which S3 assembles the container of a large file.
+ * A streamed reply may take longer. 200 MB take 100 seconds at the 2 MB/s that Lambda allows after the first 6 MB. API
+ * Gateway waits up to five minutes for the first byte; meanwhile S3 assembles the container of a large file.
  */
 const streamTimeout = Duration.minutes(5);
 

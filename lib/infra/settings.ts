@@ -40,8 +40,8 @@ export interface Settings {
     readonly fileExports: number;
     /**
      * How many direct files are streamed at once, 1–1,000. A stream holds its function for up to five minutes, so
-     * without a limit one caller can take what all functions of the account share. It is reserved from the account's
-     * limit, of which 100 must stay unreserved. @default - no limit but the account's
+     * without a limit one caller can use up the concurrency of the whole account. The number is reserved from the
+     * account's limit, of which 100 must stay unreserved. @default - no limit but the account's
      */
     readonly directFiles?: number;
   };
@@ -49,13 +49,13 @@ export interface Settings {
   /** The catalogue's Aurora Serverless v2 cluster, or an existing one. */
   readonly database: NewDatabase | ExistingDatabase;
   /**
-   * Bucket with the archived bodies, in the region of the deployment: where `data-out-ops archive add` puts them, and where
-   * a body is whose catalogue row has no `sda.files.archive_location`. @default - a new bucket under a new key
+   * Bucket with the archived bodies, in the region of the deployment. `data-out-ops archive add` writes there. Bodies whose
+   * catalogue row has no `sda.files.archive_location` are read from there. @default - a new bucket under a new key
    */
   readonly archiveBucket?: ExistingBucket;
   /**
-   * More buckets with archived bodies, of which rows of the catalogue name one in `archive_location`: `<endpoint>/<bucket>`,
-   * `s3://<bucket>` or `<bucket>`; only the bucket is looked at. A file whose row names a bucket outside these settings
+   * More buckets with archived bodies. A row of the catalogue names one in `archive_location`, as `<endpoint>/<bucket>`,
+   * `s3://<bucket>` or `<bucket>`; only the bucket counts. A file whose row names a bucket outside these settings
    * cannot be exported or fetched. @default - none
    */
   readonly otherArchiveBuckets?: readonly ExistingBucket[];
@@ -122,26 +122,26 @@ export interface ExistingDatabase {
   readonly secretKeyArn?: string;
   /**
    * Secret with `username` `data_out_proxy` and a `password` of at least 16 printable ASCII characters, for the
-   * authorizer of list and stream. The migration makes that role, which reads the archive users and nothing else; for that, the role in
-   * `secretArn` needs CREATEROLE. After a change of the password, invoke the function `Migrate`.
-   * @default - the authorizer uses `secretArn`, and can do in the database what it can
+   * authorizer of list and stream. The migration makes that role, which reads the archive users and nothing else. To make it,
+   * the role in `secretArn` needs CREATEROLE. After a change of the password, invoke the function `Migrate`.
+   * @default - the authorizer uses `secretArn`, with all rights of that role
    */
   readonly proxySecretArn?: string;
   /** Customer key of `proxySecretArn`. @default - that secret is under the AWS managed key */
   readonly proxySecretKeyArn?: string;
   /**
    * The same with `username` `data_out_reader`, for direct access. The migration makes that role, which reads datasets and
-   * files and nothing else; for that, the role in `secretArn` must own the tables of the schema `sda`, too, or have been
-   * given SELECT on them with the right to grant it.
-   * @default - direct access uses `secretArn`, and can do in the database what it can
+   * files and nothing else. To make it, the role in `secretArn` needs CREATEROLE. It must also own the tables of the schema
+   * `sda`, or have SELECT on them with the right to grant it.
+   * @default - direct access uses `secretArn`, with all rights of that role
    */
   readonly readerSecretArn?: string;
   /** Customer key of `readerSecretArn`. @default - that secret is under the AWS managed key */
   readonly readerSecretKeyArn?: string;
   /**
    * The same with `username` `data_out_worker`, for the consumers of the queues. The migration makes that role, which reads
-   * datasets and files, appends to the audit trail and does nothing else; it takes what `readerSecretArn` takes.
-   * @default - the consumers use `secretArn`, and can do in the database what it can
+   * datasets and files, appends to the audit trail and does nothing else. The role in `secretArn` needs the same rights as for
+   * `readerSecretArn`. @default - the consumers use `secretArn`, with all rights of that role
    */
   readonly workerSecretArn?: string;
   /** Customer key of `workerSecretArn`. @default - that secret is under the AWS managed key */

@@ -2,7 +2,7 @@ import { Annotations, type Stack } from 'aws-cdk-lib';
 import { trustedIssuersFile } from '../contract/environment.ts';
 
 /** Warn at synth that no issuer is trusted: the service would start, and refuse every visa. */
-export function warnThatNobodyIsTrusted(stack: Stack): void {
+export function warnThatNoIssuerIsTrusted(stack: Stack): void {
   Annotations.of(stack).addWarningV2(
     'data-out:nobody-is-trusted',
     `${trustedIssuersFile} names no issuer: every visa will be refused. See docs/trusted-issuers.md.`,

@@ -38,7 +38,7 @@ describe.each(routes)('%s %s, refused', (method, path) => {
     ],
     [
       'a wrong password',
-      async () => ({ 'X-GA4GH-Visa': visa, Authorization: basic({ username: 'nobody', password: 'x' }) }),
+      async () => ({ 'X-GA4GH-Visa': visa, Authorization: basic({ username: 'stranger', password: 'x' }) }),
       "the central archive's user name or password is wrong",
     ],
     [

@@ -144,8 +144,8 @@ describe('decrypt', () => {
     const input = await read('sample.bam.c4gh');
     expect((await done([...argv, '--passphrase-file', 'passphrase'], { input })).equals(small)).toBe(true);
     expect((await done(argv, { input, env: { C4GH_PASSPHRASE: 'tøff' } })).equals(small)).toBe(true);
-    const nobody = await dataOut(argv, { input });
-    expect(nobody).toMatchObject({ exitCode: 2, stderr: expect.stringContaining('--passphrase-file') });
+    const withoutPassphrase = await dataOut(argv, { input });
+    expect(withoutPassphrase).toMatchObject({ exitCode: 2, stderr: expect.stringContaining('--passphrase-file') });
     const wrong = await dataOut(argv, { input, env: { DATA_OUT_PASSPHRASE: 'svak' } });
     expect(wrong).toMatchObject({ exitCode: 3, stderr: expect.stringContaining('passphrase is wrong') });
     expect(wrong.stderr).not.toContain('svak');

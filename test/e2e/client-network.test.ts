@@ -114,7 +114,7 @@ describe('download', () => {
   });
 });
 
-describe.concurrent('what goes wrong is told in a sentence with a way out', () => {
+describe.concurrent('an error is one sentence with a remedy', () => {
   test('wrong password', async () => {
     const run = await world.run(['download', '--all'], { env: { DATA_OUT_PASSWORD: 'not-this-one' } });
     expect(run.exitCode).toBe(3);
@@ -138,7 +138,7 @@ describe.concurrent('what goes wrong is told in a sentence with a way out', () =
     expect(run.stderr).toContain(text);
   });
 
-  test('Ctrl-C ends a command at once, and keeps what is there', async () => {
+  test('Ctrl-C ends a command at once, and keeps the bytes it has', async () => {
     await using faults = await disposable();
     faults.proxy.break({ on: 'storage', fault: { kind: 'stall', bytes: 1_000 }, times: 100 });
     const folder = await world.folder();
@@ -289,7 +289,7 @@ describe.concurrent('doctor', () => {
     expect(run.stderr).toBe('data-out: 2 of 6 checks failed, first: credentials\n');
   });
 
-  test('finds that what answers is no data-out service', async () => {
+  test('finds that another service answers', async () => {
     const server = createServer((_request, response) => response.end('<html>hello</html>')).listen(0, '127.0.0.1');
     await once(server, 'listening');
     const run = await world.run(['doctor'], { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/` });

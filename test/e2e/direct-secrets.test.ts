@@ -136,7 +136,7 @@ async function refused(): Promise<void> {
     for (const each of bad) expect(await statusOf(path, each)).toBe(401);
     expect(await statusOf(path, token, { headers: { Authorization: `Basic ${token}` } })).toBe(401);
   }
-  const other = await visa('somebody else', { datasetId: 'EGAD9' });
+  const other = await visa('another recipient', { datasetId: 'EGAD9' });
   for (const path of [file, `${file}/content`, `metadata/datasets/${dataset}/files`, `${drs}/${idOf(small)}`]) {
     expect(await statusOf(path, other)).toBe(403);
   }

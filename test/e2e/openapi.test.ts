@@ -263,12 +263,12 @@ test.each([
 /**
  * No call brings the export function to a 500: every failure of SQS is a 503. So the same code makes the answer here.
  */
-test('the answer to an unforeseen error is what export says of 500', async () => {
+test('an unforeseen error gets the 500 that the document describes for export', async () => {
   const { status, headers, body } = problemReply(new Error('unforeseen'), 'r1', directChallenge);
   await apis.proxy.check({ method: 'POST', path: '/export/fega', status, headers: Object.entries(headers), body });
 });
 
-test('that was every status of every route, but 503, which a suite of its own provokes', () => {
+test('the tests above met every status of every route except 503, which has a suite of its own', () => {
   for (const api of Object.values(apis)) {
     const unseen = api.statuses.filter((status) => !api.seen.has(status));
     expect(unseen.filter((status) => !status.endsWith(' 503'))).toEqual([]);

@@ -12,7 +12,7 @@ const content = 'crypt4gh: header and body';
 beforeAll(async () => {
   service = await Service.shared();
   await service.putStaged('researcher', name, content);
-  await service.putStaged('somebody else', theirs, 'theirs');
+  await service.putStaged('another recipient', theirs, 'theirs');
   visa = await service.visa();
 });
 afterAll(() => service?.stop());
@@ -51,8 +51,8 @@ describe('GET and HEAD /stream', () => {
     '.',
     '%2e%2e',
     '%2E',
-    `${up}${service.prefix('somebody else')}%2f${theirs}`,
-    `${service.prefix('somebody else')}%2F${theirs}`,
+    `${up}${service.prefix('another recipient')}%2f${theirs}`,
+    `${service.prefix('another recipient')}%2F${theirs}`,
     `..%5c${name}`,
     `.%2f${name}`,
     `x%2f${up}${name}`,
@@ -217,7 +217,7 @@ describe('a presigned URL', () => {
       ({ searchParams }) => searchParams.delete('X-Amz-Signature'),
       (copy) => Object.assign(copy, { search: '' }),
       (copy) => Object.assign(copy, { pathname: copy.pathname.replace(name, 'other.c4gh') }),
-      (copy) => Object.assign(copy, { pathname: `/${bucket}/${service.prefix('somebody else')}/${theirs}` }),
+      (copy) => Object.assign(copy, { pathname: `/${bucket}/${service.prefix('another recipient')}/${theirs}` }),
     ];
     for (const change of changes) {
       const refused = await fetch(changed(change));

@@ -111,7 +111,7 @@ export class ExportWorld {
       const subjects = result.map((grant) => grant.subject);
       return {
         kind: 'visa' as const,
-        subject: subjects[0] ?? { iss: 'https://issuer.example', sub: 'nobody' },
+        subject: subjects[0] ?? { iss: 'https://issuer.example', sub: 'stranger' },
         subjects,
         grants: result,
         datasetIds: new Set(result.map((grant) => grant.datasetId)),

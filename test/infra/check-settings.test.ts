@@ -48,7 +48,7 @@ describe('settings', () => {
       'archiveKeysSecret.secretArn',
       { archiveKeysSecret: { secretArn: 'arn:aws:secretsmanager:eu-north-1:1:secret:x' } },
     ],
-    ['alarmEmail', { alarmEmail: 'nobody' }],
+    ['alarmEmail', { alarmEmail: 'no-address' }],
     ['logRetentionDays', { logRetentionDays: 91 }],
     ['logsOnDestroy', { logsOnDestroy: 'archive' as 'keep' }],
     ['apiGatewayLogRole', { apiGatewayLogRole: 'mine' as 'create' }],

@@ -149,7 +149,7 @@ function lines(statements: readonly Statement[]): string[] {
     .sort();
 }
 
-describe('each function may do what it needs and nothing else', () => {
+describe('each function has the permissions it needs and no other', () => {
   const documents = ['Proxy/OpenApi/ProxyOpenApi', 'DataOut/OpenApi/DataOutOpenApi'];
   const all = [
     ...Object.entries(expected).map(([name, permissions]) => [`Functions/${name}`, permissions] as const),

@@ -35,7 +35,7 @@ describe('functions', () => {
     expect(service.at(`Functions/${name}/Logs`).Properties.RetentionInDays).toBe(90);
   });
 
-  test('are told what the operator decided', () => {
+  test('get the settings of the operator', () => {
     const variables = (name: string) => service.at(`Functions/${name}/Function`).Properties.Environment.Variables;
     expect(variables('Export')).toMatchObject({ ARCHIVE_KIND: 'fega' });
     expect(variables('AuthorizeOutbox')).toMatchObject({ ARCHIVE_CREDENTIALS: 'required' });
@@ -77,7 +77,7 @@ describe('functions', () => {
     for (const { Properties } of own) expect(Properties.Environment.Variables.STACK_NAME).toBe('DataOutService');
   });
 
-  test('that verify or stage are told where the deny list is', () => {
+  test('that verify or stage get the address of the deny list', () => {
     const verifying = [
       'AuthorizeOutbox',
       'Files',
@@ -247,6 +247,6 @@ test('the security rules and the validation of the template find nothing', async
   );
   // An operator who trusts no issuer is warned that every visa will be refused.
   const issuers = JSON.parse(readFileSync(join(root, 'config/trusted-issuers.json'), 'utf8'));
-  const nobody = Array.isArray(issuers) && issuers.length === 0;
-  expect(findings).toEqual(nobody ? ['Annotation::data-out:nobody-is-trusted'] : []);
+  const trustsNone = Array.isArray(issuers) && issuers.length === 0;
+  expect(findings).toEqual(trustsNone ? ['Annotation::data-out:nobody-is-trusted'] : []);
 });

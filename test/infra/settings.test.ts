@@ -220,7 +220,7 @@ describe('logs', () => {
     for (const policy of policies) expect(policy).toEqual([expect.any(String), 'Retain']);
   });
 
-  test('go with it when the operator says so, but for those of what can roll a deployment back', () => {
+  test('are deleted with it if the operator says so, except those of functions that can roll a deployment back', () => {
     const policies = policiesOf({ logsOnDestroy: 'delete' });
     const kept = policies.filter(([, policy]) => policy !== 'Delete');
     expect(kept).toEqual([

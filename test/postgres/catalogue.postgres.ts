@@ -216,7 +216,7 @@ describe('the operator', () => {
     checksums: [{ source: 'UNENCRYPTED', type: 'SHA256', checksum: 'ab' }],
   } as const;
 
-  it('fills the catalogue beside the pipeline, twice without harm, and finds what is there', async () => {
+  it('fills the catalogue beside the pipeline, twice without harm, and finds existing rows', async () => {
     const writer = new RdsArchiveWriter(as());
     const inventory = new RdsArchiveInventory(as());
     await writer.registerFile(file);

@@ -84,7 +84,7 @@ test('many files: each is whole or not there, and the same command fetches the o
   });
 });
 
-test.for(forms)('Ctrl-C keeps what is there and says how to go on: $form', async ({ form, name, options }) => {
+test.for(forms)('Ctrl-C keeps the bytes that came and says how to go on: $form', async ({ form, name, options }) => {
   const { world } = download;
   const folder = await world.folder();
   const faults = await world.faults();

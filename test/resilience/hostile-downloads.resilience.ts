@@ -22,7 +22,7 @@ beforeAll(async () => {
   [service, lenient] = await Promise.all([Service.start(), Service.start({ environment })]);
   for (const one of [service, lenient]) {
     await one.putStaged('researcher', name, content);
-    await one.putStaged('somebody else', theirs, 'theirs');
+    await one.putStaged('another recipient', theirs, 'theirs');
   }
   visa = await service.visa();
   lenientVisa = await lenient.visa();
@@ -109,7 +109,7 @@ describe('a visa that is refused: 401 on list, stream and HEAD, without a look a
       'forged: another subject',
       () => {
         const [header, , signature] = visa.split('.');
-        return [header, encode({ ...claimsOf(visa), sub: 'somebody else' }), signature].join('.');
+        return [header, encode({ ...claimsOf(visa), sub: 'another recipient' }), signature].join('.');
       },
     ],
     ['forged: another key under that name and kid', async () => await (await stranger()).visa({ sub: 'researcher' })],
@@ -176,7 +176,7 @@ test('both ways of sending the visa serve; both at once must agree, and neither 
   const bearer = { ...credentials(), 'Proxy-Authorization': `bearer  ${visa}` };
   const both = { ...bearer, 'X-GA4GH-Visa': visa };
   for (const headers of [bearer, both]) expect(namesIn(await call(listing, headers))).toEqual([name]);
-  const other = await service.visa({ subject: 'somebody else' });
+  const other = await service.visa({ subject: 'another recipient' });
   const refused: readonly (readonly [RawRequest['headers'], string])[] = [
     [{ ...bearer, 'X-GA4GH-Visa': other }, 'X-GA4GH-Visa'],
     [{ ...credentials(), 'X-GA4GH-Visa': [visa, other] }, 'X-GA4GH-Visa'],
@@ -212,7 +212,7 @@ test('a valid visa of another type opens no outbox; a token too long for the hea
 describe('the central archive’s credentials', () => {
   const wrong = () => [
     basic({ ...service.connection.archiveUser, password: 'wrong' }),
-    basic({ username: 'nobody', password: service.connection.archiveUser.password }),
+    basic({ username: 'stranger', password: service.connection.archiveUser.password }),
     basic({ username: 'disabled', password: 'once right' }),
     basic(service.connection.admin),
     'Basic !!!',

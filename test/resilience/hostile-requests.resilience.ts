@@ -73,7 +73,7 @@ describe('before anything was accepted', () => {
       ['a wrong password', ({ username }) => encoded(`${username}:wrong`)],
       ['no password', ({ username }) => encoded(`${username}:`)],
       ['the password and one more character', (admin) => `${basic(admin).replace(/=+$/, '')}x`],
-      ['an unknown user', ({ password }) => encoded(`nobody:${password}`)],
+      ['an unknown user', ({ password }) => encoded(`stranger:${password}`)],
       ['the user name in capitals', ({ username, password }) => encoded(`${username.toUpperCase()}:${password}`)],
       ['no colon', () => encoded('admin')],
       ['no user', ({ password }) => encoded(`:${password}`)],
@@ -82,7 +82,7 @@ describe('before anything was accepted', () => {
       ['clear text', ({ username, password }) => `Basic ${username}:${password}`],
       ['another scheme', (admin) => basic(admin).replace('Basic', 'Bearer')],
       ['the right ones twice', (admin) => [basic(admin), basic(admin)]],
-      ['the right ones after wrong ones', (admin) => [encoded('nobody:x'), basic(admin)]],
+      ['the right ones after wrong ones', (admin) => [encoded('stranger:x'), basic(admin)]],
       ['a NUL before the colon', ({ username, password }) => encoded(`${username}\0:${password}`)],
       ['a researcher’s', () => basic(service.connection.archiveUser)],
     ];
@@ -260,7 +260,7 @@ describe('before anything was accepted', () => {
   });
 });
 
-describe('what is accepted', () => {
+describe('accepted requests', () => {
   const file = { path: 'sample.vcf', size: 3000 };
   beforeAll(async () => {
     await service.archive(valid.id, file.path, file.size);

@@ -206,7 +206,7 @@ describe('whose files', () => {
   });
 });
 
-describe('what is asked wrongly', () => {
+describe('malformed questions', () => {
   test('no inbox: refused by the gateway, before anything runs', async () => {
     service.engine.traffic.resetCounters();
     for (const query of ['', '?page=0', '?inbox', '?inbox=', '?Inbox=false']) {

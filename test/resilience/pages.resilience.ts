@@ -122,7 +122,7 @@ const steps: readonly Step[] = [
   },
   {
     page: 'README.md',
-    section: 'Have files directly (programs with a visa)',
+    section: 'Read files directly (programs with a visa)',
     async run(block) {
       await world.give(['visa.jwt', 'me.pub.pem'], 'researcher', 'program');
       expect(await world.follow(block, 'program')).toContain('EGAF00000000001');
@@ -132,7 +132,7 @@ const steps: readonly Step[] = [
   },
   {
     page: 'README.md',
-    section: 'Have files directly (programs with a visa)',
+    section: 'Read files directly (programs with a visa)',
     index: 1,
     async run(block) {
       await world.follow(block, 'program');

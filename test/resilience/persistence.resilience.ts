@@ -52,7 +52,7 @@ describe('an engine with a data folder', () => {
       resolve();
       return { delayMs: 60_000 };
     });
-    const laterVisa = await service.visa({ datasetId, subject: 'somebody else' });
+    const laterVisa = await service.visa({ datasetId, subject: 'another recipient' });
     const unfinished = await service.exported({ id: datasetId, visa: laterVisa, publicKey: recipient.publicKey });
     await begun;
 

@@ -16,7 +16,7 @@ import { TraceRecorder } from '../helpers/traces.ts';
 
 /**
  * One run with calls that succeed, are refused or break. Then everything that was written is searched for every secret.
- * `test/unit/helpers/secret-search.test.ts` proves that the search finds what is there.
+ * `test/unit/helpers/secret-search.test.ts` proves that the search finds planted secrets.
  */
 
 const released = 'EGAD00000000001';

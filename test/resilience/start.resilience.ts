@@ -127,7 +127,7 @@ describe('the printed commands', () => {
 
     await stop();
     const second = commandsOf(await ready());
-    // Without what is there already: the dataset and the key.
+    // Without the steps that are done already: the dataset and the key.
     expect(first.filter((line) => !second.includes(line))).toEqual([
       expect.stringContaining('archive add'),
       expect.stringContaining('dataset release'),

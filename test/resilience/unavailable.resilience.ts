@@ -79,7 +79,7 @@ describe('a database that is down', () => {
     expect(performance.now() - started).toBeLessThan(12_000);
   });
 
-  test('DRS: the function that describes files is told as busy, as it is when its concurrency is used up', async () => {
+  test('DRS: a describing function without free concurrency is reported as busy', async () => {
     const body = JSON.stringify({ passports: [visa] });
     const object = () =>
       service.direct(`ga4gh/drs/v1/objects/${small}`, undefined, {

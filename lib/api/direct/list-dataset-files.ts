@@ -26,8 +26,8 @@ export interface DatasetListing {
 
 /**
  * `GET /metadata/datasets/{datasetId}/files`: the dataset's files, as the field's clients read them. The first page is
- * read before this resolves, so that a failing database still is a status; a failure after that makes the body throw, and
- * the reply must then break off rather than end as valid JSON.
+ * read before this resolves, so that a failing database still becomes a status. A later failure makes the body throw. The
+ * reply must then break off rather than end as valid JSON.
  * @throws UnauthenticatedError, ForbiddenError, InvalidRequestError, TemporarilyUnavailableError
  */
 export async function listDatasetFiles(

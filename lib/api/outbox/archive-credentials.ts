@@ -13,8 +13,8 @@ const remembered = 1000;
 
 /**
  * The central archive's Basic credentials on list and stream. A password hash is slow by design, and a client that
- * streams a thousand files sends the same credentials a thousand times, so success (never failure) is remembered for a
- * minute, as an HMAC under a key that lives and dies with this process.
+ * streams a thousand files sends the same credentials a thousand times. So a success is remembered for a minute, as an HMAC
+ * under a key that only this process has. A failure is never remembered.
  */
 export class ArchiveCredentials {
   readonly #users: ArchiveUsers;

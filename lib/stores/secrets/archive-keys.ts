@@ -28,8 +28,8 @@ export class SecretArchiveKeys implements ArchiveKeys {
   }
 
   /**
-   * The key with that hash alone; all keys when the hash is unknown even after the secret was read again, because the
-   * hash may be of a form that this service does not know.
+   * The key with that hash alone. All keys, if the hash is still unknown after the secret was read again: the hash may
+   * have a form that this service does not know.
    *
    * @throws MalformedSecretError when the secret has no keys, or one that cannot be read.
    */

@@ -10,7 +10,7 @@ export interface SecretOptions {
   readonly clock?: Clock;
 }
 
-/** The operator must correct a secret. The message says where it is wrong and never what is there. */
+/** The operator must correct a secret. The message names the place of the mistake and never repeats the value. */
 export class MalformedSecretError extends Error {
   override get name(): string {
     return 'MalformedSecretError';

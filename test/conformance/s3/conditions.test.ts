@@ -175,7 +175,7 @@ describe('UploadPartCopy', () => {
       await expect(copying).rejects.toThrow(`Range specified is not valid for source object of size: ${body.length}`);
       await copy('copy/exact', { key: 'copy/short', range: `bytes=0-${body.length - 1}` });
     },
-    { moto: 'it copies what there is' },
+    { moto: 'it copies the bytes that exist' },
   );
 
   documented(

@@ -131,7 +131,7 @@ describe('the outbox', () => {
       await expect(copy).rejects.toBeInstanceOf(ArchiveDamagedError);
       await upload.abort();
     },
-    { moto: 'it copies what there is' },
+    { moto: 'it copies the bytes that exist' },
   );
 
   it('aborts what a dead invocation left, and nothing else', async () => {

@@ -199,7 +199,7 @@ describe('a REQUEST authorizer', () => {
   });
 
   it.each([
-    ['nobody', 401],
+    ['unknown', 401],
     ['denied', 403],
     ['elsewhere', 403],
     ['broken', 500],

@@ -39,7 +39,7 @@ describe('a passport', () => {
     'no token',
   ];
 
-  test('holds the visas in it, and counts what is none', () => {
+  test('holds its visas, and counts entries that are no visa', () => {
     const passport = decodeVisaOrPassport(
       unverifiedToken({ iss: 'https://broker.example.org', ga4gh_passport_v1: inner }),
     );

@@ -88,8 +88,8 @@ test('a visa that has expired long ago is sent by a researcher', async () => {
   expect(stderr).toContain('24 h 00 min ago');
 });
 
-// The service would say yes now, and reject it when nobody looks.
-test('and not by an administrator, whom the service would not tell', async () => {
+// The service would accept the request now, and reject it later without a reply.
+test('and no administrator sends it: the service would not report the rejection', async () => {
   const argv = ['export', 'EGAD1', '--visa', 'jane.jwt', '--public-key', 'jane.pub'];
   const { stderr, isSent, exitCode } = await runWith(argv, now - 301);
   expect({ exitCode, isSent }).toEqual({ exitCode: 2, isSent: false });

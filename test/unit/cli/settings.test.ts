@@ -95,7 +95,7 @@ describe('where settings come from', () => {
     expect(await (await settings({ visa: 'visa.jwt' }, { DATA_OUT_VISA: otherVisa })).visa?.()).toBe(visa);
   });
 
-  test('a password that nobody wrote down is asked for, once', async () => {
+  test('a password without a file or variable is asked for, once', async () => {
     const questions: string[] = [];
     const askAside = async (question: string) => {
       questions.push(question);
@@ -109,7 +109,7 @@ describe('where settings come from', () => {
     expect(questions).toEqual(['Password of me: ']);
   });
 
-  test('where nobody can be asked the error says how to give the password', async () => {
+  test('without a person to ask, the error says how to give the password', async () => {
     const { basic } = await settings({ username: 'me' }, {});
     await expect(basic?.()).rejects.toMatchObject({
       code: 'usage',
@@ -129,7 +129,7 @@ describe('where settings come from', () => {
   });
 });
 
-describe('what is wrong is named by its source', () => {
+describe('an error names the source of the wrong value', () => {
   test.each([
     [{ url: 'data-out.example.org' }, {}, '--url'],
     [{ url: 'ftp://data-out.example.org/' }, {}, '--url'],
@@ -183,7 +183,7 @@ describe('secrets are in no error', () => {
     expect(message).not.toContain(visa.slice(3, 20));
   });
 
-  test('what is no visa is refused without being repeated', async () => {
+  test('a text that is no visa is refused and not repeated', async () => {
     const { visa: read } = await settings({}, { DATA_OUT_VISA: 'my secret token' });
     const message = await messageOf(read?.() ?? Promise.resolve());
     expect(message).toContain('DATA_OUT_VISA: expected one visa');

@@ -162,7 +162,7 @@ test('a redirection is a reply, not followed', async () => {
   expect(seen).toHaveLength(1);
 });
 
-test('what the user stops is "interrupted", before and while it comes', async () => {
+test('a request that the user stops is "interrupted", before and during the reply', async () => {
   await expect(transport().send({ url: url(), signal: AbortSignal.abort() })).rejects.toMatchObject({
     code: 'interrupted',
   });

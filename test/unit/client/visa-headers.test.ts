@@ -77,7 +77,7 @@ describe('a passport that does not fit the headers', () => {
   const [first, second] = visas;
   const passport = unverifiedToken({ iss: 'https://b.example.org/', sub: 'b', ga4gh_passport_v1: visas });
 
-  test('is left at home: a listing goes with one of its visas, and the user is told once', async () => {
+  test('is not sent: the listing has one of its visas, and the user is told once', async () => {
     const { seen, notes } = await exchange(passport, async (service) => {
       await list(service);
       await list(service);

@@ -28,7 +28,7 @@ const run = (argv: string[], choices = {}) => runTool(argv, world.target, { fold
 const digest = 'ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad';
 
 describe('archive add', () => {
-  test('says in one line what is there now, and on which deployment', async () => {
+  test('says in one line what it has now, and on which deployment', async () => {
     const { exitCode, stdout, stderr } = await run([
       'archive',
       'add',
@@ -99,7 +99,7 @@ describe('archive add', () => {
     ['a control character in an id', ['sample.bam', '--dataset', 'EGAD\n1'], 2, '--dataset'],
     ['identifiers swapped', ['sample.bam', '--dataset', 'EGAF1', '--file-id', 'EGAD1'], 2, 'EGAF1 is an identifier'],
     ['a control character in the path', ['sample.bam', '--dataset', 'EGAD1', '--path', 'a\u0000b'], 2, '--path'],
-    ['a container for somebody else', ['foreign.c4gh', '--dataset', 'EGAD1'], 2, 'not for the archive key'],
+    ['a container for another key', ['foreign.c4gh', '--dataset', 'EGAD1'], 2, 'not for the archive key'],
     ['an unknown option', ['sample.bam', '--dataset', 'EGAD1', '--fast'], 2, "unknown option '--fast'"],
   ])('%s', async (_what, argv, code, message) => {
     const { exitCode, stdout, stderr } = await run(['archive', 'add', ...argv]);

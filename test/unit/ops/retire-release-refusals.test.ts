@@ -32,7 +32,7 @@ describe('refused before anything is changed', () => {
     ['a Git tag of another version', 22, 'not one of proxy 1.2.0', none, ['--tag', 'proxy-1.2.1']],
     ['a Git tag of another component', 22, 'not one of proxy 1.2.0', none, ['--tag', 'auth-1.2.0']],
     ['a Git tag with more before the version', 22, 'not one of proxy 1.2.0', none, ['--tag', 'proxy-11.2.0']],
-    ['no such organization', 44, 'no organization nobody', none, [], { org: 'nobody' }],
+    ['no such organization', 44, 'no organization missing', none, [], { org: 'missing' }],
     ['no such package', 45, 'no container package proxi', none, [], { package: 'proxi' }],
     ['no such repository', 46, 'no repository archiv', none, [], { repository: 'archiv' }],
     ['nothing of that version', 47, 'nothing of proxy-9.9.9', none, ['--no-release'], { version: '9.9.9' }],

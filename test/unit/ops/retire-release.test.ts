@@ -147,7 +147,7 @@ describe('--apply', () => {
     expect(server.writes).toEqual([deletion]);
   });
 
-  /** Let somebody change the versions between the first two pages of a listing, from 1. */
+  /** Change the versions as another operator would, between the first two pages of a listing, from 1. */
   function betweenPages(listing: number, change: () => void): void {
     let seen = 0;
     server.onCall = (_index, { operation }) => {
@@ -250,7 +250,7 @@ describe('confirmation', () => {
     expect(server.state).toEqual(initialState());
   });
 
-  test('where nobody can be asked, --yes is needed', async () => {
+  test('without a person to ask, --yes is needed', async () => {
     const { exitCode, stderr } = await run(['--apply']);
     expect(exitCode).toBe(23);
     expect(stderr).toContain('--yes');

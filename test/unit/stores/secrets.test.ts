@@ -55,7 +55,7 @@ describe('SecretAdministrators', () => {
   it('reads the secret once a minute, alone or at once', async () => {
     const { state, options } = secretsManager({ users });
     const administrators = new SecretAdministrators(options);
-    await Promise.all(['root', 'nobody', 'reader'].map((name) => administrators.find(name)));
+    await Promise.all(['root', 'unknown', 'reader'].map((name) => administrators.find(name)));
     state.now = 59 * seconds;
     await administrators.find('reader');
     expect(state.reads).toBe(1);
@@ -75,7 +75,7 @@ describe('SecretAdministrators', () => {
     expect(state.reads).toBe(1);
     state.now = 10 * seconds;
     expect((await administrators.find('root'))?.roles).toEqual(['ADMIN']);
-    for (const name of ['stranger', 'stranger', 'nobody']) await administrators.find(name);
+    for (const name of ['stranger', 'stranger', 'unknown']) await administrators.find(name);
     expect(state.reads).toBe(2);
   });
 
@@ -93,7 +93,7 @@ describe('SecretAdministrators', () => {
     expect(state.reads).toBe(2);
   });
 
-  it('lets nobody down whom it knows when a stranger makes it ask at a bad time', async () => {
+  it('still finds a known user if an unknown name makes it read a secret that fails', async () => {
     const { state, options, fail } = secretsManager({ users });
     const administrators = new SecretAdministrators(options);
     await administrators.find('root');
@@ -112,7 +112,7 @@ describe('SecretAdministrators', () => {
       { users: [{ username: 'a', password: ['hunter2'], roles: [] }] },
       'users.0.password',
     ],
-  ])('names the place of a problem and not what is there: %s', async (_name, value, problem) => {
+  ])('names the place of a problem and not the value: %s', async (_name, value, problem) => {
     const failure = await new SecretAdministrators(secretsManager(value).options).find('a').catch((error) => error);
     expect(failure).toBeInstanceOf(MalformedSecretError);
     expect(failure.message).toContain(problem);

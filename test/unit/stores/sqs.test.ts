@@ -64,7 +64,7 @@ describe('SqsExportRequests', () => {
     ['the grant is missing', [refusal('com.amazonaws.sqs#AccessDeniedException')]],
     ['SQS throttles', [refusal('com.amazonaws.sqs#ThrottlingException')]],
     ['SQS is down', [{ status: 503, body: '{}' }]],
-    ['nobody answers', [brokenConnection()]],
+    ['there is no answer', [brokenConnection()]],
   ])('says "come back" and nothing of the visa when %s', async (_name, replies) => {
     const { handler } = scripted(replies);
     const failing = new SqsExportRequests({

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import { InterruptedError } from '../../../lib/terminal/errors.ts';
 import { askHidden } from '../../../lib/terminal/prompts.ts';
 
-/** A terminal that nobody sits at yet. */
+/** A terminal without input yet. */
 function fakeTerminal() {
   const input = Object.assign(new PassThrough(), { isTTY: true, setRawMode: () => undefined });
   const output = new PassThrough();

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { InterruptedError } from '../../../lib/terminal/errors.ts';
 import { askShown } from '../../../lib/terminal/prompts.ts';
 
-/** Somebody who types on a terminal of 80 columns. */
+/** A person who types on a terminal of 80 columns. */
 function person() {
   const input = Object.assign(new PassThrough(), { isTTY: true, setRawMode: () => input });
   const output = Object.assign(new PassThrough(), { isTTY: true, columns: 80, rows: 24 });

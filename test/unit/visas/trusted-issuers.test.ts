@@ -28,7 +28,7 @@ function rsa(modulusLength: number): Record<string, unknown> {
 
 const withKeys = (...keys: unknown[]) => [{ iss: issuer.iss, jwks: { keys } }];
 
-test('the list that is shipped trusts nobody', () => {
+test('the list that is shipped trusts no issuer', () => {
   const shipped = readFileSync(new URL('../../../config/trusted-issuers.json', import.meta.url), 'utf8');
   expect(parseTrustedIssuers(JSON.parse(shipped)).issuers.size).toBe(0);
 });
@@ -75,7 +75,7 @@ describe('refused at start-up, with the field named', () => {
       () => [{ ...issuer.entry, datasetIdFrom: 'prefix:https://archive.example.org' }],
       'issuers[0].datasetIdFrom: a prefix must end in one of / : # = ?',
     ],
-    ['an audience of nobody', () => [{ ...issuer.entry, audience: [] }], 'issuers[0].audience: '],
+    ['an empty audience', () => [{ ...issuer.entry, audience: [] }], 'issuers[0].audience: '],
     ['an empty audience', () => [{ ...issuer.entry, audience: '' }], 'issuers[0].audience: '],
     ['no lifetime', () => [{ ...issuer.entry, maxLifetimeSeconds: 0 }], 'issuers[0].maxLifetimeSeconds: '],
     ['half a second', () => [{ ...issuer.entry, maxLifetimeSeconds: 0.5 }], 'issuers[0].maxLifetimeSeconds: '],

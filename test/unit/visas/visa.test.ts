@@ -244,7 +244,7 @@ describe('audience (RFC 7519 § 4.1.3)', () => {
     ['another aud', { audience: us }, 'https://elsewhere.example.org', 'wrong_audience'],
     ['only other aud', { audience: several }, ['https://elsewhere.example.org'], 'wrong_audience'],
     ['a longer aud', { audience: us }, `${us}/`, 'wrong_audience'],
-    ['aud of nobody', { audience: us }, [], 'wrong_audience'],
+    ['an empty aud', { audience: us }, [], 'wrong_audience'],
     ['aud that is no text', { audience: us }, 7, 'malformed_claim'],
     ['aud with something else in it', { audience: us }, [us, 7], 'malformed_claim'],
     ['aud that is null', { audience: us }, null, 'malformed_claim'],

@@ -13,7 +13,7 @@ beforeAll(async () => {
   const passwordHash = await hashPassword('correct:horse');
   users.set('admin', { username: 'admin', passwordHash, roles: ['ADMIN'] });
   users.set('reader', { username: 'reader', passwordHash, roles: ['READER', 'admin'] });
-  users.set('nobody', { username: 'nobody', passwordHash, roles: [] });
+  users.set('guest', { username: 'guest', passwordHash, roles: [] });
   users.set('broken', { username: 'broken', passwordHash: 'correct:horse', roles: ['ADMIN'] });
 });
 
@@ -24,7 +24,7 @@ test('HTTP Basic with the role ADMIN opens the export endpoint', async () => {
   });
 });
 
-test.each([['reader'], ['nobody']])(
+test.each([['reader'], ['guest']])(
   'a known user without the role (%s) is known, and no administrator',
   async (name) => {
     expect(await authenticateAdministrator([basic(name, 'correct:horse')], administrators)).toEqual({

@@ -126,7 +126,7 @@ describe('standard output', () => {
   });
 });
 
-describe('what cannot be compared is said', () => {
+describe('says so if nothing can be compared', () => {
   test.each([
     ['no SHA-256', [{ type: 'etag', checksum: '1' }]],
     ['no text', [{ type: 'sha-256', checksum: 7 }]],

@@ -21,10 +21,10 @@ beforeAll(async () => {
 });
 afterAll(() => rm(folder, { recursive: true }));
 
-describe('what cannot be done is said, and leaves nothing behind', () => {
+describe('a failed command says why, and leaves no file', () => {
   test.each([
     ['no recipient', ['encrypt', 'sample.bam'], 2, '--recipient'],
-    ['no such recipient', ['encrypt', '-r', 'nobody.pem', 'sample.bam'], 4, 'nobody.pem'],
+    ['no such recipient', ['encrypt', '-r', 'missing.pem', 'sample.bam'], 4, 'missing.pem'],
     ['a private key as recipient', ['encrypt', '-r', 'me.sec.pem', 'sample.bam'], 2, 'me.sec.pem'],
     ['a very large key file', ['encrypt', '-r', '/dev/zero', 'sample.bam'], 2, 'too large'],
     ['no such file', ['encrypt', '-r', 'me.pub.pem', 'missing'], 4, 'missing'],
@@ -35,7 +35,7 @@ describe('what cannot be done is said, and leaves nothing behind', () => {
     ['an unknown option', ['encrypt', '--recipent', 'me.pub.pem'], 2, 'Did you mean --recipient?'],
     ['an unknown command', ['encypt'], 2, 'Did you mean encrypt?'],
     ['no key', ['decrypt', 'mine.c4gh'], 2, '--key'],
-    ['no such key', ['decrypt', '--key', 'nobody.pem', 'mine.c4gh'], 4, 'nobody.pem'],
+    ['no such key', ['decrypt', '--key', 'missing.pem', 'mine.c4gh'], 4, 'missing.pem'],
     ['a public key as key', ['decrypt', '--key', 'me.pub.pem', 'mine.c4gh'], 2, 'me.pub.pem'],
     ['no name for the output', ['decrypt', '--key', 'me.sec.pem', 'sample.bam'], 2, '--output'],
     ['no range', ['rearrange', '--key', 'me.sec.pem', 'mine.c4gh'], 2, '--range'],
@@ -76,7 +76,7 @@ test('a key in the place of the name of its file is not repeated', async () => {
   }
 });
 
-test('a wrong passphrase is told with what to do', async () => {
+test('a wrong passphrase is reported with a remedy', async () => {
   await writeFile(join(folder, 'mine.sec'), await formatPrivateKey(me.privateKey, { passphrase: 'right' }), {
     mode: 0o600,
   });

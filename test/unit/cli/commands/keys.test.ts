@@ -22,7 +22,7 @@ function person(...answers: string[]) {
   const askAside = async (question: string) => {
     questions.push(question);
     const answer = answers[questions.length - 1];
-    if (answer === undefined) throw new Error(`nobody expected the question ${question}`);
+    if (answer === undefined) throw new Error(`the test expects no question ${question}`);
     return answer;
   };
   return { askAside, questions };
@@ -57,7 +57,7 @@ describe('keys generate', () => {
     expect(await readdir(folder)).toEqual([]);
   });
 
-  test('where nobody can be asked, says how to go on', async () => {
+  test('without a person to ask, says how to go on', async () => {
     const { exitCode, stderr } = await runCli(['keys', 'generate', 'me'], { folder });
     expect(exitCode).toBe(2);
     expect(stderr).toContain('--no-passphrase');
@@ -97,7 +97,7 @@ describe('keys show', () => {
     expect(JSON.parse(stdout.toString())).toMatchObject({ file: 'me.pub.pem', fingerprint: digest });
   });
 
-  test('what is no key is wrong usage, and names the file', async () => {
+  test('a file without a key is wrong usage, and is named', async () => {
     await writeFile(join(folder, 'notes.txt'), 'not a key');
     const { exitCode, stderr } = await runCli(['keys', 'show', 'notes.txt'], { folder });
     expect({ exitCode, stderr }).toMatchObject({ exitCode: 2, stderr: expect.stringContaining('notes.txt') });

@@ -79,8 +79,8 @@ describe('a file with a sender', () => {
   });
 
   test('needs the key that is named', async () => {
-    expect(await encrypted('--key', 'nobody.sec', '-o', 'x', 'sample')).toMatchObject({ exitCode: 4 });
-    expect(await decrypted('--sender', 'nobody.pub', 'known.c4gh')).toMatchObject({ exitCode: 4 });
+    expect(await encrypted('--key', 'missing.sec', '-o', 'x', 'sample')).toMatchObject({ exitCode: 4 });
+    expect(await decrypted('--sender', 'missing.pub', 'known.c4gh')).toMatchObject({ exitCode: 4 });
   });
 });
 
@@ -118,7 +118,7 @@ describe('a range of the input', () => {
   });
 });
 
-test('a key that does not fit is told with what to do', async () => {
+test('a key that does not fit is reported with a remedy', async () => {
   await encrypted('--range', '0-5', '-o', 'mine.c4gh', 'sample');
   const { exitCode, stderr } = await run(['decrypt', '--key', 'alice.sec', '-o', '-', 'mine.c4gh']);
   expect(exitCode).toBe(3);

@@ -6,7 +6,7 @@ const now = new Date('2026-11-21T09:00:00Z');
 const check = (more: Readonly<Record<string, unknown>> = {}) =>
   checkVisa(unverifiedToken(visaClaims('EGAD1', more)), now);
 
-test('a good visa says whose it is, until when, for what, and that nobody verified it', () => {
+test('a good visa: subject, expiry, datasets, and a note that it was not verified', () => {
   expect(check()).toMatchObject({
     verdict: 'ok',
     text:
@@ -45,7 +45,7 @@ test('warns of a visa that ends within minutes', () => {
   });
 });
 
-test('what is no visa fails, and is not repeated', () => {
+test('a text that is no visa fails, and is not repeated', () => {
   const result = checkVisa('super-secret', now);
   expect(result).toMatchObject({ verdict: 'failed', text: 'the token is neither a GA4GH visa nor a passport' });
 });

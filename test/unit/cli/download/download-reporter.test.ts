@@ -51,7 +51,7 @@ test('the same remark is made once, though several connections meet it', () => {
   expect(said.stderr).toBe('a: no network; trying again\n');
 });
 
-test('what stops a run with thousands of files is told once; Ctrl-C not at all', () => {
+test('an error that stops thousands of files is reported once; Ctrl-C is not reported', () => {
   const { reporter, said } = reporterOf({ files: 5000 });
   const stopped = new ClientError('local_disk', 'the disk is full');
   for (let file = 0; file < 5000; file += 1) reporter.onEvent(failed(`${file}`, stopped));

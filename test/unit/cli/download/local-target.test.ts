@@ -30,7 +30,7 @@ test.each(['../../etc/passwd', '.bashrc', 'a\u202eb', ''])(
   },
 );
 
-test('what is not whole is beside the file', async () => {
+test('an unfinished part is beside the file', async () => {
   const { part, journal } = await localTarget(folder, '.hidden', names);
   expect([part, journal]).toEqual([join(folder, '.hidden.part'), join(folder, '.hidden.part.json')]);
 });

@@ -33,7 +33,7 @@ describe('names and patterns', () => {
   });
 });
 
-describe('what matches nothing', () => {
+describe('a pattern without a match', () => {
   test('is named, and nothing is selected', () => {
     expect(() => select('EGAF1*', 'nothing', 'never*')).toThrow(
       expect.objectContaining({

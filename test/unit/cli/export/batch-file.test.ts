@@ -48,7 +48,7 @@ describe('a batch', () => {
 describe('a batch is refused', () => {
   test.each([
     ['without a column', 'id,visa\nEGAD1,a.jwt\n', 'has no column public_key'],
-    ['with a column that nobody knows', 'id,tpye,visa,public_key\n', 'has an unknown column tpye'],
+    ['with an unknown column', 'id,tpye,visa,public_key\n', 'has an unknown column tpye'],
     ['with a column twice', 'id,id,visa,public_key\n', 'has the column id twice'],
     ['without rows', 'id,visa,public_key\n', 'has no rows'],
     ['with an empty value', 'id,visa,public_key\nEGAD1,,a.pub\n', 'line 2: visa is empty'],
@@ -61,7 +61,7 @@ describe('a batch is refused', () => {
     );
   });
 
-  test('without repeating what is in it', async () => {
+  test('without repeating its content', async () => {
     const failure = read('id,visa,public_key\nEGAD1,eyJhbGciOi.secret\n');
     await expect(failure).rejects.toThrow(expect.not.stringContaining('secret'));
   });

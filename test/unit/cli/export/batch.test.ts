@@ -61,7 +61,7 @@ test('every row is sent once, in order', async () => {
   expect(sent).toEqual(['EGAD1', 'EGAD2', 'EGAD3']);
 });
 
-test('a second run sends nothing, and says what was sent before', async () => {
+test('a second run sends nothing, and lists the rows that were sent before', async () => {
   await run();
   const { error, outcomes, results } = await run();
   expect(error).toBeUndefined();
@@ -108,7 +108,7 @@ test('a dry run sends nothing and writes nothing', async () => {
   await expect(stat(`${path}.results.jsonl`)).rejects.toMatchObject({ code: 'ENOENT' });
 });
 
-test('an expired visa is told and not sent', async () => {
+test('an expired visa is reported and not sent', async () => {
   await writeVisa({ exp: 1_795_000_000 });
   const { error, results } = await run();
   expect(results[0]?.error?.message).toMatch(/^visa: the visa in .* expired at 2026-11-18T11:06:40.000Z$/);

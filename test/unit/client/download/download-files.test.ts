@@ -285,7 +285,7 @@ describe('a run that is stopped', () => {
     expect(await world.names()).toEqual(['large.c4gh']);
   });
 
-  test('journals as it goes: what a journal says is in the part', async () => {
+  test('writes its journal while it downloads: each byte in the journal is in the part file', async () => {
     world.server.put('large.c4gh', large);
     world.clockStepMs = 4_000;
     const seen: Promise<void>[] = [];
@@ -306,7 +306,7 @@ describe('a run that is stopped', () => {
   });
 });
 
-describe('what is on the disk already', () => {
+describe('files that are on the disk already', () => {
   const path = () => join(world.folder, 'a.c4gh');
 
   test('is not touched without being told', async () => {

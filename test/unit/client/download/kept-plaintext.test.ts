@@ -32,7 +32,7 @@ test('pieces in any order put every kept byte where the edit list wants it', () 
   );
 });
 
-test('lengths above 2^64 keep or skip what is there', () => {
+test('lengths above 2^64 keep or skip all the rest', () => {
   expect(new KeptPlaintext(10, [2n, 1n << 70n]).size).toBe(8);
   expect(new KeptPlaintext(10, [1n << 70n, 5n]).size).toBe(0);
 });

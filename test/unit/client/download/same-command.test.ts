@@ -85,7 +85,7 @@ describe('a repeated export of the same bytes', () => {
     expect((await world.read('one.c4gh')).equals(copy)).toBe(true);
   });
 
-  test('leaves what was decrypted, too', async () => {
+  test('leaves the decrypted part, too', async () => {
     const me = generateKeyPair();
     const decrypt = { privateKeys: [me.privateKey] };
     world.server.put('one.c4gh', await collect(encrypt([large], { recipients: [me.publicKey] })));

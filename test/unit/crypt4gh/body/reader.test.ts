@@ -431,7 +431,7 @@ describe('refused', () => {
     });
   });
 
-  test('what are no positions', async () => {
+  test('invalid positions', async () => {
     const { reader } = await readerOf();
     for (const [offset, length] of [
       [-1, 5],

@@ -6,7 +6,7 @@ function sshLine(hex: string): string {
   const name = Buffer.from('ssh-ed25519');
   const length = (size: number) => Buffer.of(0, 0, 0, size);
   const blob = Buffer.concat([length(name.length), name, length(32), Buffer.from(hex, 'hex')]);
-  return `ssh-ed25519 ${blob.toString('base64')} somebody`;
+  return `ssh-ed25519 ${blob.toString('base64')} comment`;
 }
 
 // RFC 8032 § 7.1, tests 1 to 3; X25519 by libsodium 1.0.18 (crypto_sign_ed25519_pk_to_curve25519).

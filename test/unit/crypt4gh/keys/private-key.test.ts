@@ -95,7 +95,7 @@ describe('PKCS#8', () => {
     expect(Buffer.from(await parsePrivateKey(text))).toEqual(expected);
   });
 
-  test('another type is told', async () => {
+  test('another type is named', async () => {
     const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
     expect(await codeOf(privateKey.export({ format: 'pem', type: 'pkcs8' }).toString())).toBe('unsupported-key-type');
   });

@@ -46,7 +46,7 @@ function spki(type: 'rsa' | 'ec' | 'ed25519'): string {
   return publicKey.export({ format: 'pem', type: 'spki' }).toString();
 }
 
-describe('what is no usable public key', () => {
+describe('an unusable public key', () => {
   test.each<[string, string | Uint8Array, string]>([
     ['nothing', '', 'invalid-key-format'],
     ['prose', 'not a key at all!', 'invalid-key-format'],

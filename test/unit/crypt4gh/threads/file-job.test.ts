@@ -56,7 +56,7 @@ function jobFrom(next: number): { job: SharedFileJob; next: Int32Array } {
 const written = () => readFileSync(join(directory, 'target'));
 const damage = (segment: number) => source.write(Buffer.alloc(16), 0, 16, segment * encryptedSegmentBytes + 50);
 
-test('what other threads have taken is left to them', () => {
+test('segments that other threads have taken are left to them', () => {
   const { job } = jobFrom(4);
   expect(runFileJob(job)).toEqual({});
   expect(
@@ -86,7 +86,7 @@ test('a damaged segment stops this thread at once, and the others when they have
   expect(next[0]).toBe(10);
 });
 
-test('so does what the file system says', async () => {
+test('an error of the file system stops it, too', async () => {
   await source.truncate(6 * encryptedSegmentBytes);
   const { job, next } = jobFrom(0);
   expect(() => runFileJob(job)).toThrow('the source became shorter while it was read');

@@ -120,7 +120,7 @@ describe('a refusal with its reason', () => {
   test('archive credentials that are missing or wrong', async () => {
     await refused({ 'X-GA4GH-Visa': visa }, "the central archive's credentials are missing: send Authorization: Basic");
     expect(asked).toEqual([]);
-    for (const wrong of [basic('ana@archive', 'wrong'), basic('nobody', 'correct:horse')]) {
+    for (const wrong of [basic('ana@archive', 'wrong'), basic('stranger', 'correct:horse')]) {
       await refused(
         { 'X-GA4GH-Visa': visa, Authorization: wrong },
         "the central archive's user name or password is wrong",
@@ -128,7 +128,7 @@ describe('a refusal with its reason', () => {
     }
     policy = 'when-presented';
     await refused(
-      { 'X-GA4GH-Visa': visa, Authorization: basic('nobody', 'x') },
+      { 'X-GA4GH-Visa': visa, Authorization: basic('stranger', 'x') },
       "the central archive's user name or password is wrong",
     );
   });

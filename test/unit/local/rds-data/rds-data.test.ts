@@ -10,7 +10,7 @@ const reader = { username: 'The Reader', password: 'made by PostgreSQL' };
 const logins = new Map([
   ['arn:reader', reader],
   ['arn:stale', { ...reader, password: 'an older one' }],
-  ['arn:nobody', { username: 'nobody', password: 'x' }],
+  ['arn:stranger', { username: 'stranger', password: 'x' }],
 ]);
 let database: SqlDatabase;
 let service: BufferedService;
@@ -199,7 +199,7 @@ describe('the secret of another role', () => {
     await call('RollbackTransaction', { transactionId });
   });
 
-  it.each(['arn:stale', 'arn:nobody'])(
+  it.each(['arn:stale', 'arn:stranger'])(
     '%s with a wrong login is refused, and blocks no other caller',
     async (wrong) => {
       const [code, message] = (await refusal(run('select 1', [], { secretArn: wrong }))) ?? [];

@@ -72,7 +72,7 @@ describe('a new file', () => {
     expect(file.decryptedFileSize).toBe(70_000);
   });
 
-  test('without an id gets one that nobody has', async () => {
+  test('without an id gets an unused one', async () => {
     const first = await addFile(world.target, request(Buffer.from('a')));
     const second = await addFile(world.target, request(Buffer.from('b')));
     expect(first.fileId).toMatch(/^EGAF9\d{10}$/);
@@ -128,7 +128,7 @@ describe('nothing is half there', () => {
     expect(world.bodies.size).toBe(1);
   });
 
-  test('when nobody can say whether the row is there, the body stays and is named', async () => {
+  test('if it is unknown whether the row exists, the body stays and is named', async () => {
     world.failures.set('registerFile', { error: new TemporarilyUnavailableError('no answer') });
     let asked = 0;
     const findFile = async () => {
@@ -241,7 +241,7 @@ describe('a file id that is known', () => {
     expect((await addFile(world.target, request(container, { fileId: 'EGAF1' }))).status).toBe('unchanged');
   });
 
-  test('of a file without a digest is refused: nobody can tell whether it is the same', async () => {
+  test('of a file without a digest is refused: it cannot be compared', async () => {
     world.files.set('EGAF1', { ...world.files.get('EGAF1')!, checksums: [] });
     await expect(addFile(world.target, request(Buffer.from('the same'), { fileId: 'EGAF1' }))).rejects.toMatchObject({
       code: 'conflict',

@@ -54,7 +54,7 @@ describe('newest', () => {
     });
   });
 
-  it('has no colon in its statement but those of parameters, whoever parses it', async () => {
+  it('has no colon in its statement but those of parameters, for any parser', async () => {
     test.bodies.length = 0;
     await rows({ requestId: first });
     const { sql, parameters } = JSON.parse(test.bodies[0] ?? '');

@@ -51,7 +51,7 @@ describe('S3Archive', () => {
   });
 
   it.each([
-    ['is not there', 'nobody', 0, 1, '"781e5e245d69b566979b86e28d23f2c7"'],
+    ['is not there', 'missing', 0, 1, '"781e5e245d69b566979b86e28d23f2c7"'],
     ['was replaced', 'a dir/b+ö%', 0, 1, '"00000000000000000000000000000000"'],
     ['ends before the range', 'a dir/b+ö%', 10, 11, '"781e5e245d69b566979b86e28d23f2c7"'],
     ['ends inside the range', 'a dir/b+ö%', 5, 11, '"781e5e245d69b566979b86e28d23f2c7"'],
@@ -73,7 +73,7 @@ describe('S3Archive', () => {
   });
 
   it('calls the archive damaged when there is no body to look at', async () => {
-    await expect(archive().head(at('nobody'))).rejects.toThrow(ArchiveDamagedError);
+    await expect(archive().head(at('missing'))).rejects.toThrow(ArchiveDamagedError);
   });
 
   it.each([

@@ -120,7 +120,7 @@ describe('multipart upload', () => {
 
   it.each([
     ['was replaced', { archiveEtag: '"00000000000000000000000000000000"' }],
-    ['is not there', { address: at('nobody') }],
+    ['is not there', { address: at('missing') }],
   ])('calls the archive damaged when the body to copy %s', async (_name, difference) => {
     const { source } = await archived('to copy', 6 * mebibyte);
     const upload = await outbox.startUpload('p/damaged', metadata);

@@ -67,7 +67,7 @@ describe.each([
     expect(secret.reads).toBe(3);
   });
 
-  test('and was never read: nobody is let through', async () => {
+  test('and was never read: no token is accepted', async () => {
     break_();
     await expect(list.current()).rejects.toThrow(TemporarilyUnavailableError);
     await expect(list.current()).rejects.toThrow(TemporarilyUnavailableError);

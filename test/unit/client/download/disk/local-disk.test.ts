@@ -7,7 +7,7 @@ import { PartFile, privateMode } from '../../../../../lib/client/download/disk/p
 
 const systemError = (code: string) => Object.assign(new Error(code), { code, syscall: 'write' });
 
-describe('what the disk refuses is said with what to do', () => {
+describe('an error of the disk is reported with a remedy', () => {
   test.each([
     ['ENOSPC', /disk .* is full/, /Make room/, true],
     ['EDQUOT', /quota/, /Make room/, true],
