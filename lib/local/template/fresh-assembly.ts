@@ -89,7 +89,7 @@ async function acquire(path: string, signal: AbortSignal | undefined): Promise<(
     if ('release' in lock) return lock.release;
     if (Date.now() > giveUp) {
       throw new EngineError(
-        `process ${lock.owner} has held ${path} for 3 minutes: end it if it is an npm start, or remove the file if it is none`,
+        `process ${lock.owner} has held ${path} for 3 minutes: if it is another start, end it; if not, remove the file`,
       );
     }
     await pause(200, undefined, { signal });
