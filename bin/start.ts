@@ -58,7 +58,7 @@ async function main(options: Options): Promise<void> {
   });
   if (engine === undefined || ending.signal.aborted) return;
   const { connection, connectionPath } = engine;
-  const { files, remove } = writeClientFiles(dirname(connectionPath), connection);
+  const { files, remove } = await clientFilesOf(engine);
   removeFiles = remove;
   const seconds = (performance.now() - started) / 1000;
   const commands = quickStart({
@@ -106,6 +106,15 @@ function readArguments(): Options {
     return { port, dataDir: values['data-dir'], archiveCredentials, inspect: values.inspect };
   } catch (error) {
     throw new EngineError(`${error instanceof Error ? error.message : String(error)}\nUsage: ${usage}`);
+  }
+}
+
+async function clientFilesOf(engine: Engine): Promise<ReturnType<typeof writeClientFiles>> {
+  try {
+    return writeClientFiles(dirname(engine.connectionPath), engine.connection);
+  } catch (error) {
+    await engine.stop();
+    throw error;
   }
 }
 
