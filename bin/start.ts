@@ -57,18 +57,24 @@ async function main(options: Options): Promise<void> {
     throw error;
   });
   if (engine === undefined || ending.signal.aborted) return;
-  const { connection, connectionPath } = engine;
-  const { files, remove } = writeClientFiles(dirname(connectionPath), connection);
-  removeFiles = remove;
-  const seconds = (performance.now() - started) / 1000;
-  const commands = quickStart({
-    files,
-    connectionPath: connectionPath === resolve(defaultConnectionFile) ? undefined : connectionPath,
-    admin: connection.admin.username,
-    released: dataDir === undefined ? undefined : await releasedDataset(connection),
-    hasKey: existsSync(files.privateKeyPath),
-  });
-  process.stdout.write(`${summary(engine, options, seconds)}\n${commands}`);
+  try {
+    const { connection, connectionPath } = engine;
+    const { files, remove } = writeClientFiles(dirname(connectionPath), connection);
+    removeFiles = remove;
+    const seconds = (performance.now() - started) / 1000;
+    const commands = quickStart({
+      files,
+      connectionPath: connectionPath === resolve(defaultConnectionFile) ? undefined : connectionPath,
+      admin: connection.admin.username,
+      released: dataDir === undefined ? undefined : await releasedDataset(connection),
+      hasKey: existsSync(files.privateKeyPath),
+    });
+    process.stdout.write(`${summary(engine, options, seconds)}\n${commands}`);
+  } catch (error) {
+    removeFiles();
+    await engine.stop();
+    if (!ending.signal.aborted) throw error;
+  }
 }
 
 interface Options {

@@ -24,7 +24,7 @@ export function withConnectionOptions(command: Command): Command {
 }
 
 /** The key files that users may give, for help texts. */
-export const privateKeyForms = 'Crypt4GH or OpenSSH ed25519';
+const privateKeyForms = 'Crypt4GH or OpenSSH ed25519';
 export const publicKeyForms = 'Crypt4GH, OpenSSH ed25519 or X25519';
 
 const readerKey = `your private key: ${privateKeyForms}; may be given several times`;

@@ -1,7 +1,12 @@
+import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { stringify } from 'smol-toml';
-import type { Connection } from '../contract/connection.ts';
+import { type Connection, connectionVariable } from '../contract/connection.ts';
+import { EngineError } from './errors.ts';
 import { writePrivateFile } from './private-file.ts';
+
+/** First line of the configuration file. A file without it is the user's own. */
+const mark = '# Written by npm start, which removes it at its end.\n';
 
 /** Files beside the connection file, with which `data-out` needs no option. All paths are absolute. */
 export interface ClientFiles {
@@ -20,6 +25,7 @@ export interface ClientFiles {
  *
  * @param folder absolute, that of the connection file
  * @returns the paths, and a function that removes what was written
+ * @throws EngineError for a configuration file that no engine wrote
  */
 export function writeClientFiles(folder: string, connection: Connection): { files: ClientFiles; remove: () => void } {
   const { proxyUrl, dataOutUrl, admin, archiveUser } = connection;
@@ -31,6 +37,12 @@ export function writeClientFiles(folder: string, connection: Connection): { file
     publicKeyPath: join(folder, 'me.pub.pem'),
     downloadsDir: join(folder, 'downloads'),
   };
+  const { configPath } = files;
+  if (existsSync(configPath) && !readFileSync(configPath, 'utf8').startsWith(mark)) {
+    throw new EngineError(
+      `${configPath} is not of npm start: move it, or name a connection file elsewhere with ${connectionVariable}`,
+    );
+  }
   const config = {
     url: proxyUrl,
     direct_url: dataOutUrl,
@@ -42,7 +54,7 @@ export function writeClientFiles(folder: string, connection: Connection): { file
   const written = [
     writePrivateFile(join(folder, config.password_file), archiveUser.password),
     writePrivateFile(files.adminPasswordPath, admin.password),
-    writePrivateFile(files.configPath, stringify(config)),
+    writePrivateFile(configPath, mark + stringify(config)),
   ];
   const remove = () => {
     for (const each of written) each();

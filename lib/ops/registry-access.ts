@@ -7,7 +7,7 @@ import type { Terminal } from '../terminal/terminal.ts';
 /**
  * Variables with the tokens and the address. A token is never an option: other users of the machine can read options.
  */
-export const registryVariables = {
+const registryVariables = {
   apiUrl: 'REGISTRY_API_URL',
   packageToken: 'REGISTRY_PACKAGE_TOKEN',
   repositoryToken: 'REGISTRY_REPO_TOKEN',

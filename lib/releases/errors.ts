@@ -1,6 +1,6 @@
 /**
  * Why a retirement stopped, as one code for each thing an operator does next. `data-out-ops` gives every code an exit
- * code of its own (`lib/ops/retirement-exit-codes.ts`).
+ * code of its own (`lib/terminal/exit-codes.ts`).
  */
 export type RetirementErrorCode =
   // The request contradicts itself.

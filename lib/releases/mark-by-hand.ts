@@ -5,7 +5,7 @@ import { brokenSuffix, isMarked, type Release } from './repository.ts';
 const asks = 3;
 
 /** What to click, line by line. The title may hold anything: the caller makes each line printable. */
-export function markingInstructions(release: Release): readonly string[] {
+function markingInstructions(release: Release): readonly string[] {
   return [
     `1. Open ${release.url} with an account that may edit releases.`,
     '2. Press the pencil ("Edit").',

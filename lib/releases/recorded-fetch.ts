@@ -2,10 +2,10 @@ import type { Timing } from '../contract/timing.ts';
 import { RetirementError } from './errors.ts';
 
 /** Version of the platform's API that the replies are read by; sent with every call. */
-export const apiVersion = '2022-11-28';
+const apiVersion = '2022-11-28';
 
 /** What the platform calls its JSON. */
-export const vendorMediaType = 'application/vnd.github+json';
+const vendorMediaType = 'application/vnd.github+json';
 
 /** One call, as it is kept for evidence. No token, no body. */
 export interface CallRecord {

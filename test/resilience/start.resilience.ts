@@ -1,7 +1,7 @@
 /** Starts the engine in the ways that docs/local-engine.md shows. */
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -145,6 +145,16 @@ describe('the printed commands', () => {
     await stop();
     expect(files.filter(existsSync)).toEqual([]);
   });
+});
+
+test("a configuration file of the user's own is not replaced", async () => {
+  const config = join(folder, 'config.toml');
+  writeFileSync(config, 'url = "https://data-out.example.org/v1"\n');
+  const { code, said } = await refused('--data-dir', folder);
+  expect([code, said]).toEqual([1, expect.stringContaining(`${config} is not of npm start: move it`)]);
+  expect(readFileSync(config, 'utf8')).toBe('url = "https://data-out.example.org/v1"\n');
+  // The engine has ended in order.
+  expect(['connection.json', 'engine.lock'].filter((name) => existsSync(join(folder, name)))).toEqual([]);
 });
 
 describe('--inspect', () => {

@@ -4,7 +4,7 @@ import { collected } from '../../http/violations.ts';
 import { unusablePublicKey, usablePublicKey } from '../recipient-public-key.ts';
 
 /** Headers that carry the recipient's key; clients in the field send one or the other. */
-export const keyHeaders = ['Public-Key', 'X-C4GH-Public-Key', 'Htsget-Context-Public-Key'] as const;
+const keyHeaders = ['Public-Key', 'X-C4GH-Public-Key', 'Htsget-Context-Public-Key'] as const;
 
 const format = 'destinationFormat';
 

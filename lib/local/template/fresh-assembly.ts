@@ -88,7 +88,9 @@ async function acquire(path: string, signal: AbortSignal | undefined): Promise<(
     const lock = takeLock(path);
     if ('release' in lock) return lock.release;
     if (Date.now() > giveUp) {
-      throw new EngineError(`process ${lock.owner} has held ${path} for 3 minutes: end it, then start again`);
+      throw new EngineError(
+        `process ${lock.owner} has held ${path} for 3 minutes: if it is another start, end it; if not, remove the file`,
+      );
     }
     await pause(200, undefined, { signal });
   }

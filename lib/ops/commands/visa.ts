@@ -48,7 +48,7 @@ const milliseconds = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 } as cons
 const longestDays = 366;
 
 /** A duration such as `90s`, `30m`, `1h`, `7d`, in milliseconds. @throws UsageError */
-export function parseDuration(field: string, text: string): number {
+function parseDuration(field: string, text: string): number {
   const [, number, unit] = /^([1-9]\d{0,8})([smhd])$/.exec(text) ?? [];
   const duration = Number(number) * (milliseconds[unit as keyof typeof milliseconds] ?? Number.NaN);
   if (!(duration <= longestDays * milliseconds.d)) {
