@@ -319,6 +319,9 @@ describe('a queue', () => {
             new ReceiveMessageCommand({
               QueueUrl: engine.connection.outputs.ExportRequestsDeadLetterQueueUrl,
               WaitTimeSeconds: 1,
+              MaxNumberOfMessages: 10,
+              // The other test's message is soon in sight again.
+              VisibilityTimeout: 1,
             }),
           );
           return Messages?.find(({ Body }) => JSON.parse(Body ?? '{}').key === how);
