@@ -41,10 +41,7 @@ export async function whileGrowing<T>(
     }
   };
   // The system reports a failed write once only, so an error of this sync counts.
-  const [watched, worked] = await Promise.allSettled([
-    watch(),
-    work().finally(() => ended.abort()),
-  ]);
+  const [watched, worked] = await Promise.allSettled([watch(), work().finally(() => ended.abort())]);
   task.end();
   if (worked.status === 'rejected') throw worked.reason;
   if (watched.status === 'rejected') throw watched.reason;
