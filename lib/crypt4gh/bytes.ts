@@ -8,7 +8,10 @@ export type Random = (size: number) => Uint8Array;
 
 export const systemRandom: Random = randomBytes;
 
-/** Bytes in pieces of any size: a Node stream, a Web stream, a generator, an array of buffers. */
+/**
+ * Bytes in pieces of any size: a Node stream, a Web stream, a generator, an array of buffers. A piece is not used after the
+ * next one was asked for, so a source may use its memory again.
+ */
 export type ByteSource = AsyncIterable<Uint8Array> | Iterable<Uint8Array>;
 
 /** @throws TypeError if it is not a source. A single `Uint8Array` is not one: it would be read number by number. */

@@ -2,6 +2,7 @@ import { closeSync, openSync } from 'node:fs';
 import { ReadStream, WriteStream } from 'node:tty';
 import { InterruptedError } from './errors.ts';
 import { askHidden, askShown } from './prompts.ts';
+import { standardInput } from './standard-input.ts';
 import type { Terminal } from './terminal.ts';
 
 /**
@@ -25,6 +26,7 @@ export function processTerminal(): Terminal {
   const ask = person && ((question: string) => askHidden(question, person, asking));
   return {
     input: stdin,
+    passingInput: { [Symbol.asyncIterator]: () => standardInput(stdin, interrupted.signal) },
     write: (text) => void stdout.write(text),
     output: stdout,
     async flush() {

@@ -4,6 +4,11 @@ import type { Writable } from 'node:stream';
 export interface Terminal {
   /** Standard input: bytes of a piped file, or keys typed by a person. */
   readonly input: AsyncIterable<Uint8Array>;
+  /**
+   * The same for much data: a chunk is valid until the next one is asked for. An interrupt ends it.
+   * @default - `input`
+   */
+  readonly passingInput?: AsyncIterable<Uint8Array> | undefined;
   /** Standard output: results alone, so that they can be piped. */
   readonly write: (text: string) => void;
   /** The same as a stream with back-pressure, for results that are files. */

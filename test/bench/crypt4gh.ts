@@ -8,6 +8,7 @@ import { promisify } from 'node:util';
 import { build } from 'esbuild';
 import { findReference } from '../helpers/reference.ts';
 import { cipherSpeed } from './cipher-speed.ts';
+import { commands } from './crypt4gh-commands.ts';
 import type { JobResult } from './crypt4gh-job.ts';
 import { figure, median, type Report, ratio } from './report.ts';
 
@@ -72,6 +73,7 @@ export default async function crypt4gh(report: Report): Promise<void> {
     const ours = side(process.execPath, await bundled(folder));
     await files(report, { folder, ours, theirs, limit });
     await headers(report, ours, theirs);
+    await commands(report, { folder, python: 'python' in reference ? reference.python : undefined, fileMiB, limit });
   } finally {
     await rm(folder, { recursive: true });
   }

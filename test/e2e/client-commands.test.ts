@@ -359,6 +359,29 @@ describe('pipes', () => {
     expect(status).toBe(0);
   });
 
+  test.each([
+    ['a large file', '< large.c4gh'],
+    ['the rest of a file', '< behind.c4gh'],
+    ['a pipe', '< <(cat large.c4gh)'],
+  ])('standard input may be %s', async (_, redirection) => {
+    await writeFile(join(folder, 'large'), large);
+    await writeFile(join(folder, 'large.c4gh'), largeContainer);
+    await writeFile(join(folder, 'behind.c4gh'), Buffer.concat([Buffer.alloc(1000), largeContainer]));
+    const skip = redirection.includes('behind') ? 'dd bs=1000 count=1 status=none of=skipped; ' : '';
+    const { status, stderr } = shell(`{ ${skip}${node} decrypt --key me.sec.pem - | cmp - large; } ${redirection}`);
+    expect({ status, stderr: stderr.toString() }).toEqual({ status: 0, stderr: '' });
+  });
+
+  test('Ctrl-C ends the wait for a silent pipe', async () => {
+    const silent = new Readable({ read() {} });
+    const { exitCode, stderr } = await dataOut(['decrypt', '--key', 'me.sec.pem', '-'], {
+      input: silent,
+      onStart: (child) => setTimeout(() => child.kill('SIGINT'), 800),
+    });
+    silent.destroy();
+    expect({ exitCode, stderr }).toEqual({ exitCode: 130, stderr: expect.stringContaining('interrupted') });
+  });
+
   test('Ctrl-C leaves no file', async () => {
     const { exitCode, stderr } = await dataOut(['encrypt', '-r', 'me.pub.pem', '/dev/zero', '-o', 'endless.c4gh'], {
       onStart: (child) => setTimeout(() => child.kill('SIGINT'), 800),

@@ -120,6 +120,21 @@ export async function outcomeOf(output: AsyncIterable<Uint8Array>): Promise<Outc
   }
 }
 
+/** The same chunks, all in one memory, as a reader of a file may give them. */
+export function* inOneMemory(chunks: Iterable<Uint8Array>): Generator<Uint8Array, void, undefined> {
+  const memory = new Uint8Array(1_000_000);
+  for (const chunk of chunks) {
+    memory.set(chunk);
+    yield memory.subarray(0, chunk.length);
+    memory.fill(0);
+  }
+}
+
+/** Copies of chunks that are valid only until the next one is asked for. */
+export async function* copied(output: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+  for await (const chunk of output) yield Uint8Array.from(chunk);
+}
+
 /** All bytes of an iterable. */
 export async function collect(output: AsyncIterable<Uint8Array>): Promise<Buffer> {
   const { bytes, error } = await outcomeOf(output);

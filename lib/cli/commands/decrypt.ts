@@ -105,7 +105,11 @@ async function decryptTo(sink: Sink, { session, container, range, opening }: Job
   }
   const task = progress.task(input.label, input.size);
   try {
-    const plaintext = decrypt(counted(container.stream(), task.add), { ...opening, ...(workers && { workers }) });
+    const plaintext = decrypt(counted(container.stream(), task.add), {
+      ...opening,
+      ...(workers && { workers }),
+      reuseMemory: true,
+    });
     await sink.write(range ? sliced(plaintext, range) : plaintext);
   } finally {
     task.end();

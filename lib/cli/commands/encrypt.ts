@@ -125,7 +125,7 @@ async function encryptTo(
   const task = progress.task(input.label, part.size);
   try {
     const plaintext = counted(part.stream(), task.add);
-    const container = encrypt(plaintext, { recipients, senderKey, ...(workers && { workers }) });
+    const container = encrypt(plaintext, { recipients, senderKey, ...(workers && { workers }), reuseMemory: true });
     if (headerOutput === undefined) {
       await sink.write(container);
       return;

@@ -5,7 +5,8 @@ import { usageError } from '../../terminal/errors.ts';
 import { printable } from '../../terminal/output.ts';
 import type { Terminal } from '../../terminal/terminal.ts';
 
-const chunkBytes = 1_048_576;
+/** Bytes of one read. A larger one leaves the processor's cache before it is worked on. */
+const chunkBytes = 512 * 1024;
 
 /** What a command reads: a file, or a pipe. */
 export interface Input extends AsyncDisposable {
@@ -17,7 +18,7 @@ export interface Input extends AsyncDisposable {
   readonly handle: FileHandle | undefined;
   /** Bytes of a regular file. */
   readonly size: number | undefined;
-  /** The bytes from `start` on. A pipe can be read once, from 0. */
+  /** The bytes from `start` on. A pipe can be read once, from 0. A chunk is valid until the next one is asked for. */
   stream(start?: number): AsyncIterable<Uint8Array>;
 }
 
@@ -32,7 +33,7 @@ export async function openInput(name: string, terminal: Terminal): Promise<Input
       path: undefined,
       handle: undefined,
       size: undefined,
-      stream: () => terminal.input,
+      stream: () => terminal.passingInput ?? terminal.input,
       [Symbol.asyncDispose]: async () => {},
     };
   }
@@ -56,11 +57,12 @@ export async function openInput(name: string, terminal: Terminal): Promise<Input
 
 /** @param start position in a regular file; `null` for a pipe or device, which is read as it comes */
 async function* chunksOf(handle: FileHandle, start: number | null): AsyncGenerator<Uint8Array> {
+  const memory = Buffer.allocUnsafeSlow(chunkBytes);
   for (let position = start; ; ) {
-    const { bytesRead, buffer } = await handle.read(Buffer.allocUnsafeSlow(chunkBytes), 0, chunkBytes, position);
+    const { bytesRead } = await handle.read(memory, 0, chunkBytes, position);
     if (bytesRead === 0) return;
     if (position !== null) position += bytesRead;
-    yield buffer.subarray(0, bytesRead);
+    yield memory.subarray(0, bytesRead);
   }
 }
 

@@ -1,7 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { type FileHandle, link, lstat, open, realpath, rename, rm, stat } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
-import { pipeline } from 'node:stream/promises';
 import { ClientError } from '../../client/errors.ts';
 import { usageError } from '../../terminal/errors.ts';
 import { printable } from '../../terminal/output.ts';
@@ -23,7 +22,7 @@ export interface OutputOptions {
 export interface Sink {
   /** Open for writing at any position; `undefined` for pipes and devices. */
   readonly handle: FileHandle | undefined;
-  /** Writes all of it, at the pace of the reader. */
+  /** Writes all of it, at the pace of the reader. A chunk is written before the next one is asked for. */
   write(source: AsyncIterable<Uint8Array> | Iterable<Uint8Array>): Promise<void>;
 }
 
@@ -52,10 +51,25 @@ export async function writeOutput<T>(options: OutputOptions, work: (sink: Sink) 
 
 /** A reader that closes the pipe (head) is no failure: the writing stops. */
 async function writePipe(source: Parameters<Sink['write']>[0], { output, signal }: Terminal): Promise<void> {
+  let interrupt: (reason: unknown) => void = () => {};
+  const onAbort = () => interrupt(signal.reason);
+  const ignore = () => {};
+  signal.addEventListener('abort', onAbort, { once: true });
+  // The callback of each write gets the error, too.
+  output.on('error', ignore);
   try {
-    await pipeline(source, output, { end: false, signal });
+    for await (const chunk of source) {
+      signal.throwIfAborted();
+      await new Promise<void>((resolve, reject) => {
+        interrupt = reject;
+        output.write(chunk, (error) => (error ? reject(error) : resolve()));
+      });
+    }
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EPIPE') throw error;
+  } finally {
+    signal.removeEventListener('abort', onAbort);
+    output.off('error', ignore);
   }
 }
 

@@ -27,6 +27,8 @@ export interface EncryptOptions {
   readonly random?: Random;
   /** Threads that encrypt the body, from `SegmentWorkers`. Default: the calling thread. The container is the same. */
   readonly workers?: SegmentCipher;
+  /** As in {@link EncryptSegmentsOptions}. */
+  readonly reuseMemory?: boolean;
 }
 
 /** Options of {@link decrypt}. */
@@ -42,6 +44,8 @@ export interface DecryptOptions {
   readonly expectedSize?: number | undefined;
   /** Threads that decrypt the body, from `SegmentWorkers`. Default: the calling thread. */
   readonly workers?: SegmentCipher;
+  /** As in {@link DecryptSegmentsOptions}. */
+  readonly reuseMemory?: boolean;
 }
 
 const oneThread: SegmentCipher = { encryptSegments, decryptSegments };
@@ -56,12 +60,12 @@ export async function* encrypt(
   source: ByteSource,
   options: EncryptOptions,
 ): AsyncGenerator<Uint8Array, void, undefined> {
-  const { recipients, editList, senderKey, random = systemRandom, workers = oneThread } = options;
+  const { recipients, editList, senderKey, random = systemRandom, workers = oneThread, reuseMemory = false } = options;
   expectByteSource(source);
   const dataKey = random(dataKeyBytes);
   try {
     yield encryptHeader({ dataKeys: [dataKey], editList, recipients, senderKey, random });
-    yield* workers.encryptSegments(source, { dataKey, random });
+    yield* workers.encryptSegments(source, { dataKey, random, reuseMemory });
   } finally {
     wipe(dataKey);
   }
@@ -78,14 +82,14 @@ export async function* decrypt(
   source: ByteSource,
   options: DecryptOptions,
 ): AsyncGenerator<Uint8Array, void, undefined> {
-  const { privateKeys, expectedSize, workers = oneThread, ...headerOptions } = options;
+  const { privateKeys, expectedSize, workers = oneThread, reuseMemory = false, ...headerOptions } = options;
   const { header, body } = await splitContainer(source);
   let dataKeys: readonly Uint8Array[] = [];
   try {
     expectSome(privateKeys, 'private key');
     const opened = openHeader(header, privateKeys, headerOptions);
     dataKeys = opened.dataKeys;
-    yield* workers.decryptSegments(body, { dataKeys, editList: opened.editList, expectedSize });
+    yield* workers.decryptSegments(body, { dataKeys, editList: opened.editList, expectedSize, reuseMemory });
   } finally {
     wipe(...dataKeys);
     await body.return?.();
@@ -110,6 +114,8 @@ export async function splitContainer(source: ByteSource): Promise<SplitContainer
         const rest = bytes.subarray(length, filled);
         return { header: Uint8Array.from(bytes.subarray(0, length)), body: continued(rest, iterator) };
       }
+      // A source may use the memory of its chunk again, so the first chunk is copied before the next one is asked for.
+      if (filled === bytes.length) bytes = grown(bytes, filled, filled);
       const { done, value } = await iterator.next();
       if (done === true) throw new MalformedHeaderError('truncated-header', 'the input ends inside the header');
       if (filled === 0) {

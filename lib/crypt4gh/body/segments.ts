@@ -1,5 +1,5 @@
 import { type ByteSource, expectByteSource, type Random, systemRandom } from '../bytes.ts';
-import { seal } from '../sealed.ts';
+import { release, seal } from '../sealed.ts';
 import { ENCRYPTED_SEGMENT_BYTES, nonceBytes, SEGMENT_BYTES } from '../sizes.ts';
 import { BodyPlan } from './body-plan.ts';
 import { PieceCutter } from './pieces.ts';
@@ -11,6 +11,11 @@ export interface EncryptSegmentsOptions {
   readonly dataKey: Uint8Array;
   /** Gives the nonce of each segment; default: the system's. */
   readonly random?: Random;
+  /**
+   * Whether a chunk is valid only until the next one is asked for: its memory is then used again or given back, which saves
+   * memory and time. A chunk may hold several segments then. Default: false, the chunks belong to the caller.
+   */
+  readonly reuseMemory?: boolean;
 }
 
 /** Options of {@link decryptSegments} (Crypt4GH § 4.1, § 4.2). */
@@ -24,6 +29,11 @@ export interface DecryptSegmentsOptions {
    * edit list are not read, so they are not checked either.
    */
   readonly expectedSize?: number | undefined;
+  /**
+   * Whether a chunk is valid only until the next one is asked for: its memory is then used again or given back, which saves
+   * memory and time. Default: false, the chunks belong to the caller.
+   */
+  readonly reuseMemory?: boolean;
 }
 
 /**
@@ -36,7 +46,7 @@ export interface SegmentCipher {
 
 /**
  * Encrypts a plaintext of any length to the segments of a body (Crypt4GH § 3.4.2), in constant memory. Each yield is one whole
- * segment. An empty plaintext has an empty body.
+ * segment, unless `reuseMemory` is set. An empty plaintext has an empty body.
  *
  * @throws RangeError if the key is not 32 bytes; TypeError if `source` is not a source.
  */
@@ -44,12 +54,16 @@ export async function* encryptSegments(
   source: ByteSource,
   options: EncryptSegmentsOptions,
 ): AsyncGenerator<Uint8Array, void, undefined> {
-  const { random = systemRandom } = options;
+  const { random = systemRandom, reuseMemory = false } = options;
   expectByteSource(source);
   const dataKey = prepareDataKey(options.dataKey);
   const cutter = new PieceCutter(SEGMENT_BYTES);
   for await (const chunk of source) {
-    for (const piece of cutter.push(chunk)) yield seal(piece, dataKey, random(nonceBytes));
+    for (const piece of cutter.push(chunk)) {
+      const segment = seal(piece, dataKey, random(nonceBytes));
+      yield segment;
+      if (reuseMemory) release(segment);
+    }
   }
   const rest = cutter.rest();
   if (rest.length > 0) yield seal(rest, dataKey, random(nonceBytes));
@@ -75,18 +89,18 @@ export async function* decryptSegments(
   const decryptor = new SegmentDecryptor(options.dataKeys);
   const plan = new BodyPlan(options);
   const cutter = new PieceCutter(ENCRYPTED_SEGMENT_BYTES);
+  function* plaintextOf(segment: Buffer) {
+    const planned = plan.next(segment.length);
+    if (planned === undefined) return;
+    const plaintext = decryptor.open(segment, planned.index);
+    for (const { from, to } of planned.slices) if (to > from) yield plaintext.subarray(from, to);
+    if (options.reuseMemory) release(plaintext);
+  }
   for await (const chunk of source) {
-    for (const segment of cutter.push(chunk)) yield* decryptPlanned(segment, plan, decryptor);
+    for (const segment of cutter.push(chunk)) yield* plaintextOf(segment);
     if (plan.finished) return;
   }
   const rest = cutter.rest();
-  if (rest.length > 0) yield* decryptPlanned(rest, plan, decryptor);
+  if (rest.length > 0) yield* plaintextOf(rest);
   plan.end();
-}
-
-function* decryptPlanned(segment: Buffer, plan: BodyPlan, decryptor: SegmentDecryptor) {
-  const planned = plan.next(segment.length);
-  if (planned === undefined) return;
-  const plaintext = decryptor.open(segment, planned.index);
-  for (const { from, to } of planned.slices) if (to > from) yield plaintext.subarray(from, to);
 }

@@ -2,7 +2,7 @@ import type { KeyObject } from 'node:crypto';
 import { SegmentDecryptor } from '../body/segment-decryptor.ts';
 import { asBuffer } from '../bytes.ts';
 import { release, sealInto } from '../sealed.ts';
-import { ENCRYPTED_SEGMENT_BYTES, nonceBytes } from '../sizes.ts';
+import { ENCRYPTED_SEGMENT_BYTES, nonceBytes, SEGMENT_BYTES } from '../sizes.ts';
 
 /**
  * Work on some segments for a worker thread. The memory is transferred to the thread and comes back with the result in place of
@@ -25,7 +25,7 @@ export type SegmentJob = {
 
 /** The result of a job. */
 export interface SegmentJobResult {
-  /** The memory of the job, with segments or their plaintext, each where its piece was. */
+  /** The memory of the job, with segments or their plaintext, each behind the one before it. */
   readonly bytes: Uint8Array<ArrayBuffer>;
   /** Number of pieces that are done: all of them, or those before the first that does not authenticate. */
   readonly done: number;
@@ -34,7 +34,7 @@ export interface SegmentJobResult {
 /** Does the job. It runs on a worker thread, but does not depend on that. */
 export function runSegmentJob(job: SegmentJob): SegmentJobResult {
   const bytes = asBuffer(job.bytes);
-  const work = job.kind === 'encrypt' ? encryptor(job.dataKey, job.nonces) : decryptor(job.dataKeys);
+  const work = job.kind === 'encrypt' ? encryptor(job.dataKey, job.nonces) : decryptor(bytes, job.dataKeys);
   for (const [index, length] of job.lengths.entries()) {
     const place = bytes.subarray(index * ENCRYPTED_SEGMENT_BYTES, (index + 1) * ENCRYPTED_SEGMENT_BYTES);
     if (!work(place, length, index)) return { bytes: job.bytes, done: index };
@@ -42,7 +42,7 @@ export function runSegmentJob(job: SegmentJob): SegmentJobResult {
   return { bytes: job.bytes, done: job.lengths.length };
 }
 
-/** Writes the result over the first `length` bytes; `false` if they do not authenticate. */
+/** Writes the result of the first `length` bytes to the memory; `false` if they do not authenticate. */
 type Work = (place: Buffer, length: number, index: number) => boolean;
 
 function encryptor(dataKey: KeyObject, nonces: Uint8Array): Work {
@@ -53,12 +53,13 @@ function encryptor(dataKey: KeyObject, nonces: Uint8Array): Work {
   };
 }
 
-function decryptor(dataKeys: readonly KeyObject[]): Work {
+function decryptor(bytes: Buffer, dataKeys: readonly KeyObject[]): Work {
   const segments = new SegmentDecryptor(dataKeys);
-  return (place, length) => {
+  return (place, length, index) => {
     const plaintext = segments.tryOpen(place.subarray(0, length));
     if (plaintext === undefined) return false;
-    place.set(plaintext);
+    // This never reaches the next segment, since plaintext is shorter.
+    bytes.set(plaintext, index * SEGMENT_BYTES);
     release(plaintext);
     return true;
   };

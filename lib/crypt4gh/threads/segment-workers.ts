@@ -6,7 +6,7 @@ import type { DecryptSegmentsOptions, EncryptSegmentsOptions, SegmentCipher } fr
 import { type ByteSource, expectByteSource, systemRandom } from '../bytes.ts';
 import { ENCRYPTED_SEGMENT_BYTES, nonceBytes, SEGMENT_BYTES, segmentOverhead } from '../sizes.ts';
 import { type FileJob, shareFileJob, stopFileJob } from './file-job.ts';
-import { SegmentBatch } from './segment-batch.ts';
+import { type BatchMemory, SegmentBatch } from './segment-batch.ts';
 import type { SegmentJob, SegmentJobResult } from './segment-job.ts';
 import { WorkerPool } from './worker-pool.ts';
 
@@ -47,15 +47,23 @@ export class SegmentWorkers implements SegmentCipher, AsyncDisposable {
     source: ByteSource,
     options: EncryptSegmentsOptions,
   ): AsyncGenerator<Uint8Array, void, undefined> {
-    const { random = systemRandom } = options;
+    const { random = systemRandom, reuseMemory = false } = options;
     expectByteSource(source);
     const dataKey = prepareDataKey(options.dataKey);
     const makeJob = ({ bytes, lengths }: SegmentBatch<undefined>): SegmentJob => {
       const nonces = Buffer.concat(lengths.map(() => random(nonceBytes)));
       return { kind: 'encrypt', dataKey, bytes, lengths, nonces };
     };
-    const batches = this.#batches(plainPieces(source));
-    for await (const done of this.#inOrder(batches, makeJob)) yield* segmentsOf(done);
+    const free: BatchMemory[] = [];
+    const batches = this.#batches(plainPieces(source), free);
+    for await (const done of this.#inOrder(batches, makeJob)) {
+      if (!reuseMemory) {
+        yield* segmentsOf(done);
+        continue;
+      }
+      yield allSegmentsOf(done);
+      free.push(done.result.bytes);
+    }
   }
 
   /** As the function of that name, with the same errors. Plaintext before a damaged segment is given out. */
@@ -69,8 +77,12 @@ export class SegmentWorkers implements SegmentCipher, AsyncDisposable {
     const makeJob = ({ bytes, lengths }: SegmentBatch<PlannedSegment>): SegmentJob => {
       return { kind: 'decrypt', dataKeys, bytes, lengths };
     };
-    const batches = this.#batches(segments);
-    for await (const done of this.#inOrder(batches, makeJob)) yield* keptOf(done);
+    const free: BatchMemory[] = [];
+    const batches = this.#batches(segments, free);
+    for await (const done of this.#inOrder(batches, makeJob)) {
+      yield* keptOf(done);
+      if (options.reuseMemory) free.push(done.result.bytes);
+    }
   }
 
   /**
@@ -105,15 +117,15 @@ export class SegmentWorkers implements SegmentCipher, AsyncDisposable {
     return this.close();
   }
 
-  /** Joins pieces to batches. An error of the source follows the pieces before it. */
-  async *#batches<Note>(pieces: AsyncIterable<Piece<Note>>): AsyncGenerator<Batch<Note>> {
-    let batch = new SegmentBatch<Note>(this.#batchSegments);
+  /** Joins pieces to batches. An error of the source follows the pieces before it. @param free memory to use again */
+  async *#batches<Note>(pieces: AsyncIterable<Piece<Note>>, free: BatchMemory[]): AsyncGenerator<Batch<Note>> {
+    let batch = new SegmentBatch<Note>(this.#batchSegments, free.pop());
     try {
       for await (const { piece, note } of pieces) {
         batch.add(piece, note);
         if (!batch.full) continue;
         yield batch;
-        batch = new SegmentBatch<Note>(this.#batchSegments);
+        batch = new SegmentBatch<Note>(this.#batchSegments, free.pop());
       }
     } catch (error) {
       if (!batch.empty) yield batch;
@@ -191,13 +203,32 @@ function* segmentsOf({ batch, result }: Done<undefined>): Generator<Uint8Array, 
   }
 }
 
-/** The wanted plaintext of a batch. @throws DamagedBodyError after the plaintext before the damaged segment. */
+/** All segments of a batch in one piece: each but the last of the body is full. */
+function allSegmentsOf({ batch, result }: Done<undefined>): Uint8Array {
+  const last = batch.lengths.length - 1;
+  return result.bytes.subarray(0, last * ENCRYPTED_SEGMENT_BYTES + (batch.lengths[last] ?? 0) + segmentOverhead);
+}
+
+/**
+ * The wanted plaintext of a batch, neighbouring parts in one piece.
+ *
+ * @throws DamagedBodyError after the plaintext before the damaged segment.
+ */
 function* keptOf({ batch, result }: Done<PlannedSegment>): Generator<Uint8Array, void, undefined> {
-  for (const [position, { index, slices }] of batch.notes.entries()) {
-    if (position >= result.done) {
-      throw damagedSegment('segment-authentication-failed', index, batch.lengths[position] ?? 0);
+  let start = 0;
+  let end = 0;
+  for (const [position, { slices }] of batch.notes.slice(0, result.done).entries()) {
+    for (const { from, to } of slices) {
+      const begin = position * SEGMENT_BYTES + from;
+      if (begin !== end) {
+        if (end > start) yield result.bytes.subarray(start, end);
+        start = begin;
+      }
+      end = position * SEGMENT_BYTES + to;
     }
-    const start = position * ENCRYPTED_SEGMENT_BYTES;
-    for (const { from, to } of slices) if (to > from) yield result.bytes.subarray(start + from, start + to);
   }
+  if (end > start) yield result.bytes.subarray(start, end);
+  const damaged = batch.notes[result.done];
+  if (damaged === undefined) return;
+  throw damagedSegment('segment-authentication-failed', damaged.index, batch.lengths[result.done] ?? 0);
 }

@@ -9,7 +9,7 @@ import {
   generateKeyPair,
   splitContainer,
 } from '../../../../lib/crypt4gh/index.ts';
-import { collect, generatedPlaintext, inChunks } from '../../../helpers/crypt4gh-vectors.ts';
+import { collect, generatedPlaintext, inChunks, inOneMemory } from '../../../helpers/crypt4gh-vectors.ts';
 
 const { privateKey, publicKey } = generateKeyPair();
 const stranger = generateKeyPair();
@@ -65,6 +65,13 @@ describe('taking a container apart', () => {
     expect(Buffer.concat([header, await collect(body)])).toEqual(container);
     // What was given stays untouched.
     expect(Buffer.concat(chunks)).toEqual(container);
+  });
+
+  test.each([1, 64, 124, 1_000_000])('in chunks of %d bytes that share one memory', async (size) => {
+    const { header, body } = await splitContainer(inOneMemory(inChunks(container, size)));
+    const parts: Uint8Array[] = [header];
+    for await (const chunk of body) parts.push(Uint8Array.from(chunk));
+    expect(Buffer.concat(parts)).toEqual(container);
   });
 
   test('empty chunks are nothing', async () => {

@@ -16,8 +16,10 @@ import {
 import {
   collect,
   containerOf,
+  copied,
   generatedPlaintext,
   inChunks,
+  inOneMemory,
   manifest,
   outcomeOf,
   privateKeyOf,
@@ -84,6 +86,46 @@ describe('several threads', () => {
   test('take an empty body', async () => {
     expect((await collect(workers.encryptSegments([], { dataKey }))).length).toBe(0);
     expect((await collect(workers.decryptSegments([], { dataKeys: [dataKey] }))).length).toBe(0);
+  });
+});
+
+describe('in memory that is used again', () => {
+  const source = (bytes: Buffer) => inOneMemory(inChunks(bytes, 50_000));
+  const reuse = { reuseMemory: true };
+
+  test.each([
+    ['several threads', workers],
+    ['one thread', { encryptSegments, decryptSegments }],
+  ])('%s make the same bytes', async (_, cipher) => {
+    const encrypted = cipher.encryptSegments(source(plaintext), { dataKey, random: counting(), ...reuse });
+    expect((await collect(copied(encrypted))).equals(body)).toBe(true);
+    const decrypted = cipher.decryptSegments(source(body), { dataKeys: [dataKey], ...reuse });
+    expect((await collect(copied(decrypted))).equals(plaintext)).toBe(true);
+  });
+
+  test.each([
+    ['several threads', workers],
+    ['one thread', { encryptSegments, decryptSegments }],
+  ])('%s give out what an edit list keeps, and nothing from a damaged segment on', async (_, cipher) => {
+    const damaged = Buffer.from(body);
+    damaged[5 * 65_564 + 20]! ^= 1;
+    const options = { dataKeys: [dataKey], editList: [10n, 65_536n, 20n, 300_000n], ...reuse };
+    const { bytes, error } = await outcomeOf(copied(cipher.decryptSegments(source(damaged), options)));
+    const kept = [plaintext.subarray(10, 65_546), plaintext.subarray(65_566, 5 * 65_536)];
+    expect(bytes.equals(Buffer.concat(kept))).toBe(true);
+    expect(error).toMatchObject({ code: 'segment-authentication-failed', segment: 5 });
+  });
+
+  test('a chunk is gone when the next one was asked for, and stays without that option', async () => {
+    for (const [options, length] of [
+      [reuse, 0],
+      [{}, 65_536],
+    ] as const) {
+      const chunks = decryptSegments([body], { dataKeys: [dataKey], ...options });
+      const first = (await chunks.next()).value as Uint8Array;
+      await chunks.next();
+      expect(first.length).toBe(length);
+    }
   });
 });
 
