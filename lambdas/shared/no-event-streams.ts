@@ -1,7 +1,7 @@
 /**
  * Takes the place of `@smithy/core/event-streams` in the bundles (`lib/infra/bundling.ts`). No operation that the functions call
- * has an event stream. The SDK imports the module dynamically, and for that esbuild keeps all of `@smithy/core`, unshaken and
- * in wrappers that run at each cold start.
+ * has an event stream. The SDK imports the module dynamically. For that, esbuild keeps all of `@smithy/core`, in wrappers that
+ * run at each cold start.
  *
  * @throws Error with the first use. No client is expected to get there.
  */
