@@ -40,6 +40,7 @@ export function bundling(options: {
       '--sources-content': 'false',
       '--metafile': join(options.outdir, metafiles, `${options.name}.json`),
       '--alias:@aws-sdk/credential-provider-node': join(repository, 'lambdas/shared/role-credentials.ts'),
+      '--alias:@smithy/core/event-streams': join(repository, 'lambdas/shared/no-event-streams.ts'),
     },
     commandHooks: {
       beforeInstall: () => [],

@@ -6,6 +6,7 @@ const suites: Readonly<Record<string, () => Promise<{ default: Suite }>>> = {
   crypt4gh: () => import('./crypt4gh.ts'),
   bundles: () => import('./bundles.ts'),
   export: () => import('./export.ts'),
+  capacity: () => import('./capacity.ts'),
   engine: () => import('./engine/suite.ts'),
   listing: () => import('./listing.ts'),
   'data-out': () => import('./data-out/suite.ts'),

@@ -87,6 +87,11 @@ describe.each(names)('%s', (name) => {
     expect(imports.filter(({ path, kind }) => path === 'node:http' && kind === 'import-statement')).toEqual([]);
   });
 
+  test('holds no event streams, for which esbuild would keep the whole core of the SDK', () => {
+    const sources = sourcesOf(name).filter((source) => source.includes('@smithy/core/dist-es/submodules/'));
+    expect(sources.filter((source) => /\/submodules\/(event-streams|cbor)\//.test(source))).toEqual([]);
+  });
+
   test('has the trusted issuers beside it exactly when it verifies visas', () => {
     expect(existsSync(join(assetOf(name), 'config/trusted-issuers.json'))).toBe(verifying.includes(name));
     const library = sourcesOf(name).some((source) => source.startsWith('lib/visas/verify'));

@@ -8,7 +8,7 @@ export const payloadLimit = 6 * 1024 * 1024;
 /** Lambda's limit for a streamed reply, in bytes. */
 const streamLimit = 200 * 1024 * 1024;
 /** Execution environments that one function may have on one machine. More invocations than that wait. */
-const workersPerFunction = 4;
+export const workersPerFunction = 4;
 
 /** Result of a buffered invocation. `durationMs` counts without waiting and initialisation. */
 export type InvocationResult =
