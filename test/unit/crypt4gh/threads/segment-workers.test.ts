@@ -265,12 +265,12 @@ describe('a job over files', () => {
     ['whose thread dies', 'if (isFirst) { sleep(20); throw new Error("out of memory"); }', false],
     ['whose threads are closed', '', true],
   ])('%s is over when no thread does anything any more', async (_, dies, closes) => {
-    await using threads = stubs(`${dies} sleep(300); writeFileSync(${JSON.stringify(late)}, '');`);
+    await using threads = stubs(`${dies} sleep(1_500); writeFileSync(${JSON.stringify(late)}, '');`);
     const running = threads.run(job);
     running.catch(() => undefined);
     if (closes) setTimeout(() => void threads.close(), 100);
     await expect(running).rejects.toThrow(closes ? 'have been closed' : 'out of memory');
-    await new Promise((resolve) => setTimeout(resolve, 400));
+    await new Promise((resolve) => setTimeout(resolve, 1_600));
     expect(existsSync(late)).toBe(false);
   });
 });
