@@ -75,10 +75,8 @@ test('the order of the steps, metadata and audit row', async () => {
   expect(world.calls.names).toEqual([
     'denyList.current',
     'catalogue.findReleasedFile',
-    'outbox.head',
-    'archive.head',
     'archiveKeys.candidates',
-    'archive.read',
+    'archive.readWhole',
     'outbox.put',
     'log.record staged',
   ]);
