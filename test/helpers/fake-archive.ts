@@ -54,7 +54,9 @@ export class FakeArchive implements ExportArchive {
   readWhole(address: BodyAddress, size: number, header: Uint8Array): Promise<Uint8Array> {
     return this.#calls.run('archive.readWhole', () => {
       const { bytes } = this.object(address);
-      if (bytes.length !== size) throw new ArchiveDamagedError(`${bytes.length} bytes of body`);
+      if (bytes.length !== size) {
+        throw new ArchiveDamagedError(`the catalogue says ${size} bytes of body, the archive has ${bytes.length}`);
+      }
       if (size > 8 * 1024 * 1024) throw new Error('more than 8 MiB at a time');
       this.bytesRead += size;
       return Buffer.concat([header, bytes]);

@@ -3,9 +3,9 @@ import { beforeEach, describe, expect, test } from 'vitest';
 import { limits } from '../../../lib/contract/limits.ts';
 import { TemporarilyUnavailableError } from '../../../lib/errors.ts';
 import { consumeExportRequest } from '../../../lib/export/consume.ts';
-import { stageFile } from '../../../lib/export/stage.ts';
 import { ExportWorld, vector, vectorKey } from '../../helpers/export-world.ts';
 import { CrashError } from '../../helpers/port-calls.ts';
+import { stageFile } from '../../helpers/stage-one.ts';
 
 const requestId = '6f1d7a9e-3b1c-4d0e-9a57-0c5a4f2b8e11';
 const messageId = 'b2c1f0de-7777-4aaa-8bbb-1234567890ab';
@@ -44,11 +44,14 @@ test('the visa is verified first, then the release; one message a file goes out,
   expect(world.calls.names).toEqual([
     'verify',
     'catalogue.decide',
-    'catalogue.fileIdsOfDataset',
+    'fanOuts.progressOf',
+    'catalogue.exportableFiles',
     'log.record accepted',
     'fileExports.send',
-    'catalogue.fileIdsOfDataset',
+    'fanOuts.save',
+    'catalogue.exportableFiles',
     'fileExports.send',
+    'fanOuts.save',
   ]);
   const common = {
     requestId,
@@ -170,7 +173,7 @@ describe('when the request was made', () => {
     await consume({ ...wanted, publicKey: key }, made(requestId, '2026-11-14T00:00:00.000Z'), days(20));
     const delivery = { redelivered: false, remainingMs: () => 900_000 };
     const outcomes = [];
-    for (const message of world.fileExports.sent) {
+    for (const message of world.smallFileExports.sent) {
       outcomes.push(
         await stageFile({ messageId, body: JSON.stringify(message), sentAt: days(20) }, world.staging, delivery),
       );
@@ -210,24 +213,29 @@ test('a file in several datasets is exported through one that is granted and rel
   expect(world.rows).toEqual([expect.objectContaining({ event: 'accepted', fileId: 'F9', datasetId: 'EGAD3' })]);
 });
 
-test.each(['verify', 'catalogue.decide', 'catalogue.fileIdsOfDataset', 'log.record accepted', 'fileExports.send'])(
-  'a failure of %s is no rejection: the message fails and is delivered again',
-  async (name) => {
-    const order = [
-      'verify',
-      'catalogue.decide',
-      'catalogue.fileIdsOfDataset',
-      'log.record accepted',
-      'fileExports.send',
-    ];
-    const failure = new TemporarilyUnavailableError('down');
-    world.calls.failAt(order.indexOf(name), 'before', failure);
-    await expect(consume(request)).rejects.toBe(failure);
-    expect(world.rows.filter((row) => row.event === 'rejected')).toEqual([]);
-    world.calls.revive();
-    expect(await consume(request)).toMatchObject({ outcome: 'accepted', files: 4 });
-  },
-);
+test.each([
+  'verify',
+  'catalogue.decide',
+  'fanOuts.progressOf',
+  'catalogue.exportableFiles',
+  'log.record accepted',
+  'fileExports.send',
+])('a failure of %s is no rejection: the message fails and is delivered again', async (name) => {
+  const order = [
+    'verify',
+    'catalogue.decide',
+    'fanOuts.progressOf',
+    'catalogue.exportableFiles',
+    'log.record accepted',
+    'fileExports.send',
+  ];
+  const failure = new TemporarilyUnavailableError('down');
+  world.calls.failAt(order.indexOf(name), 'before', failure);
+  await expect(consume(request)).rejects.toBe(failure);
+  expect(world.rows.filter((row) => row.event === 'rejected')).toEqual([]);
+  world.calls.revive();
+  expect(await consume(request)).toMatchObject({ outcome: 'accepted', files: 4 });
+});
 
 test('a rejection whose audit row cannot be written is tried again', async () => {
   const failure = new TemporarilyUnavailableError('down');
@@ -250,7 +258,7 @@ test('a crash at any call, before or after its effect: the redelivery sends ever
       // Nothing is sent before the row is there.
       if (fresh.fileExports.sent.length > 0) expect(fresh.rows).toHaveLength(1);
       if (!fresh.calls.revive()) {
-        expect(at).toBe(7);
+        expect(at).toBe(10);
         break;
       }
       expect(first).toBeInstanceOf(CrashError);
