@@ -270,3 +270,93 @@ test('a crash at any call, before or after its effect: the redelivery sends ever
     }
   }
 });
+
+describe('the queue of a file', () => {
+  const MiB = 1024 * 1024;
+  const sizes: [string, number][] = [
+    ['F1', 0],
+    ['F2', 8 * MiB],
+    ['F3', 8 * MiB + 1],
+  ];
+
+  test('is that of small files up to 8 MiB; an unknown size counts as large', async () => {
+    for (const [id, archiveFileSize] of sizes) {
+      world.addFile(id, Buffer.alloc(0));
+      world.catalogue.files.set(id, { ...world.catalogue.files.get(id)!, archiveFileSize });
+    }
+    await consume(request);
+    expect(world.smallFileExports.sent.map(({ fileId }) => fileId)).toEqual(['F1', 'F2']);
+    expect(world.fileExports.sent.map(({ fileId }) => fileId)).toEqual(['F3', 'F4']);
+  });
+
+  test('follows from the size of a single file, too', async () => {
+    world.addFile('F1', vector('split/body.bin'));
+    await consume({ ...request, datasetId: undefined, fileId: 'F1' });
+    await consume({ ...request, datasetId: undefined, fileId: 'F2' }, { requestId: messageId });
+    expect(world.smallFileExports.sent.map(({ fileId }) => fileId)).toEqual(['F1']);
+    expect(world.fileExports.sent.map(({ fileId }) => fileId)).toEqual(['F2']);
+    expect(world.fanOuts.rows.size).toBe(0);
+  });
+});
+
+describe('a fan-out that is delivered again', () => {
+  const fileIds = Array.from({ length: 100 }, (_, n) => `G${String(n).padStart(3, '0')}`);
+  beforeEach(() => {
+    world.catalogue.addDataset('EGAD1', { released: true, fileIds });
+    for (const id of fileIds.slice(50)) world.addFile(id, Buffer.alloc(1));
+  });
+  const sent = () => [...world.fileExports.sent, ...world.smallFileExports.sent].map(({ fileId }) => fileId).sort();
+
+  test('goes on behind the last page that is known to be sent, wherever it broke', async () => {
+    // Verify, decide, progress, page, row; then page, send, save for each three files.
+    for (let at = 0; at < 100; at += 1) {
+      world.calls.crashAt(at, at % 2 ? 'before' : 'after');
+      await expect(consume(request)).rejects.toThrow(CrashError);
+      world.calls.revive();
+      const saved = [...world.fanOuts.rows.values()][0];
+      const before = sent().length;
+      expect(await consume(request)).toMatchObject({ outcome: 'accepted', files: 100 });
+      const expected = fileIds.filter((id) => id > (saved?.sentTo ?? ''));
+      expect(sent().length - before).toBe(expected.length);
+      expect([...new Set(sent())]).toEqual(fileIds);
+      expect(world.rows).toHaveLength(1);
+      world.fanOuts.rows.clear();
+      world.log.rows.clear();
+      world.fileExports.sent.length = 0;
+      world.smallFileExports.sent.length = 0;
+    }
+  });
+
+  test('sends nothing once everything is sent, and is accepted all the same', async () => {
+    await consume(request);
+    world.calls.names.length = 0;
+    expect(await consume(request)).toEqual({ outcome: 'accepted', requestId, datasetId: 'EGAD1', files: 100 });
+    expect(world.calls.names).toEqual([
+      'verify',
+      'catalogue.decide',
+      'fanOuts.progressOf',
+      'catalogue.exportableFiles',
+    ]);
+    expect(sent()).toEqual(fileIds);
+  });
+
+  test('is asked for the rights anew: a dataset that was withdrawn meanwhile gets no more messages', async () => {
+    world.calls.crashAt(30, 'before');
+    await expect(consume(request)).rejects.toThrow(CrashError);
+    world.calls.revive();
+    const before = sent();
+    world.catalogue.setReleased('EGAD1', false);
+    expect(await consume(request)).toMatchObject({ outcome: 'rejected', reason: 'not_released' });
+    expect(sent()).toEqual(before);
+  });
+
+  test('stops in time, and another delivery sends the rest, each file once', async () => {
+    let asked = 0;
+    const soonOver = () => (++asked > 10 ? 19_999 : 300_000);
+    const first = consumeExportRequest(received(request), world.consuming, soonOver);
+    await expect(first).rejects.toThrow(TemporarilyUnavailableError);
+    expect(sent()).toHaveLength(30);
+    expect(await consume(request)).toMatchObject({ outcome: 'accepted', files: 100 });
+    expect(sent()).toEqual(fileIds);
+  });
+});
