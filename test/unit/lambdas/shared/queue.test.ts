@@ -70,6 +70,18 @@ test.each([
   expect(changes).toEqual([{ QueueUrl: queueUrl, ReceiptHandle: 'receipt of m', VisibilityTimeout }]);
 });
 
+test('a message goes back to the queue that it came from', async () => {
+  const failing = queueHandler({
+    sqs,
+    queueUrls: ['https://sqs.example/123456789012/file-queue', queueUrl],
+    retryDelaysSeconds: '10',
+    handle: oneByOne(() => Promise.reject(new Error('no'))),
+  });
+  const other = { ...sqsRecord({ body: 'y' }), eventSourceARN: 'arn:aws:sqs:eu-north-1:123456789012:file-queue' };
+  await failing(sqsEvent(sqsRecord({ body: 'x' }), other), lambdaContext());
+  expect(changes).toMatchObject([{ QueueUrl: queueUrl }, { QueueUrl: 'https://sqs.example/123456789012/file-queue' }]);
+});
+
 test('all messages failing is a report, not an error', async () => {
   const failing = handler(() => Promise.reject(new Error('no')));
   const event = sqsEvent(sqsRecord({ body: 'x', messageId: 'm' }), sqsRecord({ body: 'y', messageId: 'n' }));
