@@ -14,9 +14,14 @@ import type { ServiceFunction } from './service-function.ts';
  * Names of the work queues of a deployment: the dead-letter queues, which are in the other stack, accept messages of
  * these queues only, and are made before them.
  */
-export function workQueueNames(stage: string | undefined): { exportRequests: string; fileExports: string } {
+export function workQueueNames(stage: string | undefined) {
   const { service } = stackNames(stage);
-  return { exportRequests: `${service}-ExportRequests`, fileExports: `${service}-FileExports` };
+  return {
+    exportRequests: `${service}-ExportRequests`,
+    // Files over 8 MiB. It was the queue of all files once: messages that wait during that update may be of any size.
+    fileExports: `${service}-FileExports`,
+    smallFileExports: `${service}-SmallFileExports`,
+  };
 }
 
 /**
@@ -85,7 +90,9 @@ interface WorkQueueProps {
   readonly deadLetters: IQueue;
   /** Customer key of the queue and its dead letters. @default - SSE-SQS */
   readonly key?: Key;
-  /** Messages that are worked on at once, 2–1,000. */
+  /** Messages of one invocation, 1–10. They share its time limit. */
+  readonly batchSize: number;
+  /** Invocations at once, 2–1,000. */
   readonly maxConcurrency: number;
   /** Variable that names the queue to its worker and to its sender. */
   readonly variable: EnvironmentVariable;
@@ -126,11 +133,9 @@ export class WorkQueue extends Construct {
     allowKey(worker, this, keyUse(['kms:Decrypt']));
     worker.configure(props.variable, queueUrl);
     worker.configure(environment.retryDelaysSeconds, props.retryDelaysSeconds.join(','));
-    // One message an invocation: a request may fan out into 100,000 files and a file may be a terabyte, so two of them
-    // must not share one time limit, nor one spend the other's receives.
     worker.function.addEventSourceMapping(`SqsEventSource:${Names.nodeUniqueId(this.queue.node)}`, {
       eventSourceArn: queueArn,
-      batchSize: 1,
+      batchSize: props.batchSize,
       reportBatchItemFailures: true,
       maxConcurrency: props.maxConcurrency,
     });

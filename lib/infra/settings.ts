@@ -32,12 +32,15 @@ export interface Settings {
     readonly export: Throttling;
   };
   /**
-   * How many messages of each queue are worked on at once, 2–1,000. Leave room below the account's limit of concurrent
+   * How many invocations work on each queue at once, 2–1,000. Leave room below the account's limit of concurrent
    * functions (as low as 10 in new accounts) for the functions that answer requests.
    */
   readonly concurrency: {
     readonly exportRequests: number;
+    /** Files over 8 MiB, one an invocation. */
     readonly fileExports: number;
+    /** Files of at most 8 MiB, up to ten an invocation. @default - as `fileExports` */
+    readonly smallFileExports?: number;
     /**
      * How many direct files are streamed at once, 1–1,000. A stream holds its function for up to five minutes, so
      * without a limit one caller can use up the concurrency of the whole account. The number is reserved from the
@@ -140,7 +143,7 @@ export interface ExistingDatabase {
   readonly readerSecretKeyArn?: string;
   /**
    * The same with `username` `data_out_worker`, for the consumers of the queues. The migration makes that role, which reads
-   * datasets and files, appends to the audit trail and does nothing else. The role in `secretArn` needs the same rights as for
+   * datasets and files, appends to the audit trail, keeps the progress of fan-outs and does nothing else. The role in `secretArn` needs the same rights as for
    * `readerSecretArn`. @default - the consumers use `secretArn`, with all rights of that role
    */
   readonly workerSecretArn?: string;

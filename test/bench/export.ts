@@ -9,6 +9,7 @@ import { formatBytes, formatDuration } from '../../lib/terminal/output.ts';
 import { Service } from '../helpers/service.ts';
 import { secondsToStage } from './capacity-formula.ts';
 import { figure, type Report, ratio, verdict } from './report.ts';
+import { smallFiles } from './small-files.ts';
 import type { StraightCopyInput, StraightCopyOutput } from './straight-copy.ts';
 import { peakMemory, processorTime } from './worker-memory.ts';
 
@@ -16,7 +17,7 @@ const target = 0.005;
 const largeBytes = Number(process.env.BENCH_EXPORT_MIB ?? 1024) * 2 ** 20;
 const sizes = [1000, 1_000_000, 100_000_000, largeBytes];
 const warmUpBytes = 999;
-const smallFiles = Number(process.env.BENCH_EXPORT_FILES ?? 200);
+const delayedFiles = Number(process.env.BENCH_EXPORT_DELAYED ?? 200);
 
 /** What one way to stage one file cost. Times in milliseconds. */
 export interface Cost {
@@ -39,13 +40,14 @@ export interface Compared {
 
 /**
  * What an export costs the function that stages it. Beside it a straight implementation of the same on the same endpoint, one
- * `CopyObject` by S3, and the formula of `capacity-formula.ts` against an export of many files.
+ * `CopyObject` by S3, what a dataset of small files takes, and the formula of `capacity-formula.ts` against an export of many files.
  */
 export default async function exportSuite(report: Report): Promise<void> {
   const service = await Service.start();
   try {
     // Starts the function and opens its connections, which no size shall pay for.
     await stage(service, warmUpBytes);
+    await smallFiles(service, report);
     const compared: Compared[] = [];
     for (const size of sizes) compared.push(await compare(service, size));
     if (process.env.BENCH_EXPORT_JSON)
@@ -211,7 +213,7 @@ async function plainCopy(service: Service, size: number): Promise<number> {
  */
 async function reportMany(report: Report, service: Service): Promise<void> {
   const datasetId = 'EGADmany';
-  for (let index = 0; index < smallFiles; index += 1) await service.archive(datasetId, `small-${index}.bin`, 1000);
+  for (let index = 0; index < delayedFiles; index += 1) await service.archive(datasetId, `small-${index}.bin`, 1000);
   await service.setDataset(datasetId, 'released');
   const { publicKey } = generateKeyPair();
   const exportTo = async (subject: string) => {
@@ -219,7 +221,7 @@ async function reportMany(report: Report, service: Service): Promise<void> {
     service.engine.traffic.resetCounters();
     const linesBefore = service.logs.length;
     const started = performance.now();
-    await service.settled(await service.exported({ id: datasetId, visa, publicKey }), smallFiles, 600_000);
+    await service.settled(await service.exported({ id: datasetId, visa, publicKey }), delayedFiles, 600_000);
     const seconds = (performance.now() - started) / 1000;
     const durations = await durationsOf(service, linesBefore, 1);
     const mean = durations.reduce((sum, duration) => sum + duration, 0) / durations.length / 1000;
@@ -228,7 +230,7 @@ async function reportMany(report: Report, service: Service): Promise<void> {
   await exportTo('warm-up');
   const plain = await exportTo('many');
   const callsOf = (name: string) =>
-    trafficOf(service, (key) => key.startsWith(`stage-file ${name}`)).calls / smallFiles;
+    trafficOf(service, (key) => key.startsWith(`stage-file ${name}`)).calls / delayedFiles;
   const [s3, dataApi] = [callsOf('s3'), callsOf('rds-data')];
   const restore = service.engine.traffic.addFault(({ caller, service }) =>
     caller === 'stage-file' && service === 'rds-data' ? { delayMs: 1000 } : undefined,
@@ -237,10 +239,10 @@ async function reportMany(report: Report, service: Service): Promise<void> {
   restore();
   const predicted = predictedSeconds(delayed);
   report.table(
-    [`${smallFiles} files of 1 KB in one export`, 'figure'],
+    [`${delayedFiles} files of 1 KB in one export`, 'figure'],
     [
       ['from the request to the last audit row', formatDuration(plain.seconds * 1000)],
-      ['files a second', figure(smallFiles / plain.seconds)],
+      ['files a second', figure(delayedFiles / plain.seconds)],
       ['S3 calls, Data API calls a file', `${figure(s3)}, ${figure(dataApi)}`],
       ['the same export, each Data API call 1 s later', formatDuration(delayed.seconds * 1000)],
       ['its invocations, mean time', `${delayed.invocations}, ${formatDuration(delayed.secondsPerInvocation * 1000)}`],
@@ -255,8 +257,8 @@ function predictedSeconds(measured: { readonly invocations: number; readonly sec
   const free = Number.POSITIVE_INFINITY;
   return secondsToStage(
     {
-      files: smallFiles,
-      filesPerInvocation: smallFiles / measured.invocations,
+      files: delayedFiles,
+      filesPerInvocation: delayedFiles / measured.invocations,
       secondsPerInvocation: measured.secondsPerInvocation,
       callsPerFile: { s3Writes: 1, s3Reads: 3, dataApi: 2, kms: 0 },
     },

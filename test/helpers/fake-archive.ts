@@ -1,9 +1,10 @@
-import type { Archive, BodyAddress, ObjectHead } from '../../lib/archive/ports.ts';
+import type { BodyAddress, ObjectHead } from '../../lib/archive/ports.ts';
 import { ArchiveDamagedError, ArchiveLocationUnknownError } from '../../lib/errors.ts';
+import type { ExportArchive } from '../../lib/export/ports.ts';
 import type { PortCalls } from './port-calls.ts';
 
 /** Archived bodies in memory, all in one bucket, the default. Counts what is read; refuses what S3 or the port's contract refuses. */
-export class FakeArchive implements Archive {
+export class FakeArchive implements ExportArchive {
   bytesRead = 0;
   #versions = 0;
   readonly #calls: PortCalls;
@@ -47,6 +48,18 @@ export class FakeArchive implements Archive {
       if (end - start > 8 * 1024 * 1024) throw new Error('more than 8 MiB at a time');
       this.bytesRead += end - start;
       return body.bytes.slice(start, end);
+    });
+  }
+
+  readWhole(address: BodyAddress, size: number, header: Uint8Array): Promise<Uint8Array> {
+    return this.#calls.run('archive.readWhole', () => {
+      const { bytes } = this.object(address);
+      if (bytes.length !== size) {
+        throw new ArchiveDamagedError(`the catalogue says ${size} bytes of body, the archive has ${bytes.length}`);
+      }
+      if (size > 8 * 1024 * 1024) throw new Error('more than 8 MiB at a time');
+      this.bytesRead += size;
+      return Buffer.concat([header, bytes]);
     });
   }
 }

@@ -1,8 +1,9 @@
 import { addAbortSignal, Readable } from 'node:stream';
 import { GetObjectCommand, type S3Client } from '@aws-sdk/client-s3';
-import type { Archive, BodyAddress, ObjectHead } from '../../archive/ports.ts';
+import type { BodyAddress, ObjectHead } from '../../archive/ports.ts';
 import type { ByteRange } from '../../contract/byte-range.ts';
 import { ArchiveDamagedError } from '../../errors.ts';
+import type { ExportArchive } from '../../export/ports.ts';
 import { errorName, errorStatus, isTransient, storeFailure } from '../aws-failure.ts';
 import { type ArchiveBuckets, bucketAt } from './archive-buckets.ts';
 import { headObject } from './head.ts';
@@ -20,8 +21,13 @@ interface Range extends ByteRange {
   readonly etag: string;
 }
 
+/** A whole body of this size. */
+interface Whole {
+  readonly size: number;
+}
+
 /** Archived bodies in S3. */
-export class S3Archive implements Archive {
+export class S3Archive implements ExportArchive {
   readonly #client: S3Client;
   readonly #buckets: ArchiveBuckets;
   readonly #readTimeoutMs: number;
@@ -57,31 +63,52 @@ export class S3Archive implements Archive {
     // HTTP cannot request an empty range.
     if (length === 0) return new Uint8Array();
     const bytes = Buffer.allocUnsafeSlow(length);
-    const present = await this.#get(address, range, bytes);
-    if (present !== length) {
-      throw new ArchiveDamagedError(`the archived body is shorter than expected: ${present} of ${length} bytes`);
-    }
+    await this.#get(address, range, bytes);
     return bytes;
   }
 
-  /** Fills `target`. @returns how many bytes arrived */
-  async #get(address: BodyAddress, range: Range, target: Uint8Array): Promise<number> {
+  /** @throws RangeError for a size over 8 MiB */
+  async readWhole(address: BodyAddress, size: number, header: Uint8Array): Promise<Uint8Array> {
+    if (size > maxReadBytes) throw new RangeError(`expected a body of at most ${maxReadBytes} bytes, got ${size}`);
+    const bytes = Buffer.allocUnsafeSlow(header.length + size);
+    bytes.set(header);
+    await this.#get(address, { size }, bytes.subarray(header.length));
+    return bytes;
+  }
+
+  /** Fills `target`. */
+  async #get(address: BodyAddress, wanted: Range | Whole, target: Uint8Array): Promise<void> {
     for (let attempt = 1; ; attempt += 1) {
-      const body = await this.#open(address, range);
+      const body = await this.#open(address, wanted);
       try {
-        return await fill(target, addAbortSignal(AbortSignal.timeout(this.#readTimeoutMs), body));
+        const present = await fill(target, addAbortSignal(AbortSignal.timeout(this.#readTimeoutMs), body));
+        if (present === target.length) return;
+        throw new ArchiveDamagedError(
+          `the archived body is shorter than expected: ${present} of ${target.length} bytes`,
+        );
       } catch (error) {
         if (attempt === readAttempts || !isTransient(error)) throw storeFailure(error, what);
       }
     }
   }
 
-  async #open(address: BodyAddress, { start, end, etag }: Range): Promise<Readable> {
+  async #open(address: BodyAddress, wanted: Range | Whole): Promise<Readable> {
+    const body = await this.#request(address, wanted);
+    if (!('size' in wanted) || body.length === wanted.size) return body.stream;
+    body.stream.destroy();
+    throw new ArchiveDamagedError(
+      `the catalogue says ${wanted.size} bytes of body, the archive has ${body.length ?? 'an unknown number'}`,
+    );
+  }
+
+  async #request(address: BodyAddress, wanted: Range | Whole): Promise<{ stream: Readable; length?: number }> {
+    const part = 'size' in wanted ? {} : { Range: `bytes=${wanted.start}-${wanted.end - 1}`, IfMatch: wanted.etag };
     try {
-      const { Body } = await this.#client.send(
-        new GetObjectCommand({ ...this.#object(address), Range: `bytes=${start}-${end - 1}`, IfMatch: etag }),
+      const { Body, ContentLength: length } = await this.#client.send(
+        new GetObjectCommand({ ...this.#object(address), ...part }),
       );
-      return Body instanceof Readable ? Body : Readable.from([]);
+      const stream = Body instanceof Readable ? Body : Readable.from([]);
+      return { stream, ...(length !== undefined && { length }) };
     } catch (error) {
       const damage = bodyDamage(error);
       if (damage) throw damage;

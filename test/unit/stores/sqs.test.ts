@@ -101,6 +101,29 @@ describe('SqsFileExports', () => {
     if (count > 0) expect(Object.keys(JSON.parse(found[0]?.Body ?? ''))).not.toContain('jwtToken');
   });
 
+  it('names the recipient as the message group', async () => {
+    const groups: unknown[] = [];
+    const handler = httpHandler((request) => {
+      const { Entries: entries } = JSON.parse(textOf(request)) as { Entries: Record<string, string>[] };
+      groups.push(
+        ...entries.map(({ MessageGroupId, MessageBody = '' }) => [MessageGroupId, JSON.parse(MessageBody).fileId]),
+      );
+      return reply(
+        entries.map(({ Id = '' }) => Id),
+        [],
+      );
+    });
+    const sending = new SqsFileExports({
+      client: inProcess(handler),
+      queueUrl: 'https://sqs.eu-north-1.amazonaws.com/1/q',
+    });
+    await sending.send([message(1), { ...message(2), recipient: 'b'.repeat(64) }]);
+    expect(groups).toEqual([
+      ['a'.repeat(64), 'EGAF1'],
+      ['b'.repeat(64), 'EGAF2'],
+    ]);
+  });
+
   /** A queue that answers each batch by `answer`, and counts what it took. */
   function queue(answer: (ids: readonly string[], call: number) => SdkReply | Error) {
     const taken: string[] = [];
@@ -171,7 +194,7 @@ describe('SqsFileExports', () => {
   });
 
   it('keeps batches within 10 entries and 1 MiB', () => {
-    const sizes = (bodies: readonly string[]) => batches(bodies).map((batch) => batch.length);
+    const sizes = (bodies: readonly string[]) => batches(bodies.map((body) => ({ body }))).map((batch) => batch.length);
     expect(sizes(Array.from({ length: 25 }, () => 'x'))).toEqual([10, 10, 5]);
     // Two of 400 KiB fit into a MiB, three do not; bytes count, not characters.
     expect(sizes(Array.from({ length: 5 }, () => 'ä'.repeat(200 * 1024)))).toEqual([2, 2, 1]);

@@ -1,6 +1,6 @@
 import { ChangeMessageVisibilityCommand } from '@aws-sdk/client-sqs';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { parseRetryDelays, queueHandler } from '../../../../lambdas/shared/queue.ts';
+import { oneByOne, parseRetryDelays, queueHandler } from '../../../../lambdas/shared/queue.ts';
 import { TemporarilyUnavailableError } from '../../../../lib/errors.ts';
 import { captureOutput } from '../../../helpers/captured-output.ts';
 import { lambdaContext, metricsOf, sqsEvent, sqsRecord } from '../../../helpers/sqs-event.ts';
@@ -28,9 +28,9 @@ const sqs = {
 function handler(handle: (body: string) => Promise<void>) {
   return queueHandler({
     sqs,
-    queueUrl,
+    queueUrls: [queueUrl],
     retryDelaysSeconds: '10,60,300,900',
-    handle: (record) => handle(record.body),
+    handle: oneByOne((record) => handle(record.body)),
   });
 }
 
@@ -68,6 +68,18 @@ test.each([
   const failing = handler(() => Promise.reject(new Error('no')));
   await failing(sqsEvent(sqsRecord({ body: 'x', messageId: 'm', received })), lambdaContext());
   expect(changes).toEqual([{ QueueUrl: queueUrl, ReceiptHandle: 'receipt of m', VisibilityTimeout }]);
+});
+
+test('a message goes back to the queue that it came from', async () => {
+  const failing = queueHandler({
+    sqs,
+    queueUrls: ['https://sqs.example/123456789012/file-queue', queueUrl],
+    retryDelaysSeconds: '10',
+    handle: oneByOne(() => Promise.reject(new Error('no'))),
+  });
+  const other = { ...sqsRecord({ body: 'y' }), eventSourceARN: 'arn:aws:sqs:eu-north-1:123456789012:file-queue' };
+  await failing(sqsEvent(sqsRecord({ body: 'x' }), other), lambdaContext());
+  expect(changes).toMatchObject([{ QueueUrl: queueUrl }, { QueueUrl: 'https://sqs.example/123456789012/file-queue' }]);
 });
 
 test('all messages failing is a report, not an error', async () => {

@@ -106,9 +106,26 @@ describe('S3Archive', () => {
     unsteady.closeAllConnections();
   });
 
+  it('reads a whole body behind a header, by one request', async () => {
+    const whole = await archive().readWhole(at('a dir/b+ö%'), 10, Buffer.from('header '));
+    expect(Buffer.from(whole).toString()).toBe('header 0123456789');
+    expect(server.requests.map(({ action }) => action)).toEqual(['GetObject']);
+    await client.send(new PutObjectCommand({ Bucket: 'archive', Key: 'empty', Body: '' }));
+    expect(Buffer.from(await archive().readWhole(at('empty'), 0, Buffer.from('header'))).toString()).toBe('header');
+  });
+
+  it.each([
+    ['is not there', 'no such body', 10],
+    ['is longer', 'a dir/b+ö%', 9],
+    ['is shorter', 'a dir/b+ö%', 11],
+  ])('calls the archive damaged when a whole body %s', async (_name, key, size) => {
+    await expect(archive().readWhole(at(key), size, Buffer.alloc(124))).rejects.toThrow(ArchiveDamagedError);
+  });
+
   it('never reads more than 8 MiB at once', async () => {
     await expect(archive().read(at('x'), { start: 0, end: 8 * mebibyte + 1, etag: '"x"' })).rejects.toThrow(RangeError);
     await expect(archive().read(at('x'), { start: -1, end: 1, etag: '"x"' })).rejects.toThrow(RangeError);
+    await expect(archive().readWhole(at('x'), 8 * mebibyte + 1, Buffer.alloc(124))).rejects.toThrow(RangeError);
   });
 
   it('repeats a throttled request', async () => {

@@ -1,0 +1,32 @@
+import { headerFor } from '../archive/header.ts';
+import { checkTimeLeft } from '../archive/write-container.ts';
+import { TemporarilyUnavailableError } from '../errors.ts';
+import { type Delivery, metadataOf, type Order, type StageDependencies, settledBy, type Written } from './order.ts';
+
+/**
+ * Stage a file of at most 8 MiB: one GetObject, one PutObject. The write says on which condition it may happen, so the
+ * outbox is looked at only when S3 refuses it.
+ *
+ * @throws ArchiveDamagedError when the body is missing or differs in size from the catalogue; errors of the ports
+ */
+export async function stageSmall(
+  { key, message, publicKey, file }: Order,
+  { archive, outbox, archiveKeys }: Pick<StageDependencies, 'archive' | 'outbox' | 'archiveKeys'>,
+  { remainingMs }: Pick<Delivery, 'remainingMs'>,
+): Promise<Written> {
+  const header = headerFor(file, await archiveKeys.candidates(file.keyHash), publicKey);
+  const container = await archive.readWhole(file, file.archiveFileSize, header);
+  const metadata = metadataOf({ message, publicKey });
+  let replaces: string | undefined;
+  for (const _ of ['nothing is there', 'an older container is there']) {
+    checkTimeLeft(remainingMs);
+    if ((await outbox.put(key, container, metadata, replaces)) === 'written') {
+      return { outcome: 'staged', bytes: container.length };
+    }
+    const present = await outbox.head(key);
+    const settled = settledBy(present, message);
+    if (settled) return settled;
+    replaces = present?.etag;
+  }
+  throw new TemporarilyUnavailableError('another request wrote this container at the same time');
+}
