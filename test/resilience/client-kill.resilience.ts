@@ -41,6 +41,36 @@ test.for(forms)('killed before and after every step on the disk: $form', { timeo
   expect(kills).toBeGreaterThanOrEqual(30);
 });
 
+test('a small file: killed before and after every step on the disk', { timeout: 150_000 }, async () => {
+  const { world } = download;
+  const name = 'small.bam.c4gh';
+  const bytes = await world.stageContainer(name, 20_000).then(({ container }) => container);
+  const command = (folder: string) => ['download', name, '-o', folder];
+  const stepsFile = join(world.root, 'steps-small.json');
+  const env = killSwitch({ stepsFile });
+  const undisturbed = await world.run(command(await dataFolder()), { env });
+  expect(undisturbed, undisturbed.stderr).toMatchObject({ exitCode: 0 });
+  const steps = (JSON.parse(await readFile(stepsFile, 'utf8')) as string[]).filter((step) =>
+    /Sync|fdatasync/.test(step),
+  );
+  expect(steps.map((step) => step.split(' ')[0])).toEqual([
+    'writeFileSync',
+    'openSync',
+    'writeSync',
+    'futimesSync',
+    'fdatasync',
+    'renameSync',
+    'unlinkSync',
+  ]);
+  await inLanes(2, pointsOf(steps), async ({ step, ending }) => {
+    const folder = await dataFolder();
+    const killed = await world.run(command(folder), { env: killSwitch({ at: { step, ending } }) });
+    expect(killed.signal).toBe('SIGKILL');
+    await download.expectNothingHalf(folder, name, bytes);
+    await download.expectWholeNow(folder, name, bytes, command(folder));
+  });
+});
+
 /** Always of the same name, and made by the client. */
 async function dataFolder(): Promise<string> {
   return join(await download.world.folder(), 'data');
