@@ -117,7 +117,8 @@ class Run {
       const paths = localPaths(folder, name);
       this.#clashes.claim(file.name, paths);
       if (this.stopped === undefined && file.size <= aheadBytes) {
-        const isNeeded = !(await wouldSkip({ paths, existing, remote: file, decrypt }));
+        const isNew = this.#smallFiles.suits(file.size, paths);
+        const isNeeded = isNew || !(await wouldSkip({ paths, existing, remote: file, decrypt }));
         if (isNeeded) this.#locations.prepare([file.name], signal);
       }
       return { file, paths, problem: undefined };
