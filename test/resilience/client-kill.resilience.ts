@@ -68,6 +68,22 @@ test('a small file: killed before and after every step on the disk', { timeout: 
   });
 });
 
+test('with --no-sync no file waits for the disk; without it, large and small ones do', async () => {
+  const { world } = download;
+  await world.stageContainer('tiny.bam.c4gh', 2_000);
+  const syncs = async (options: readonly string[]) => {
+    const stepsFile = join(world.root, `syncs${options.join('')}.json`);
+    const argv = ['download', 'large.bam.c4gh', 'tiny.bam.c4gh', '-o', await dataFolder(), ...options];
+    const run = await world.run(argv, { env: killSwitch({ stepsFile, fastClock: true }) });
+    expect(run, run.stderr).toMatchObject({ exitCode: 0 });
+    return (JSON.parse(await readFile(stepsFile, 'utf8')) as string[]).filter((step) => /sync /.test(step));
+  };
+  const usual = await syncs([]);
+  expect(usual).toContain('datasync large.bam.c4gh.part 1');
+  expect(usual).toContain('fdatasync  1');
+  expect(await syncs(['--no-sync'])).toEqual([]);
+});
+
 /** Always of the same name, and made by the client. */
 async function dataFolder(): Promise<string> {
   return join(await download.world.folder(), 'data');

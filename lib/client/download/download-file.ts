@@ -88,7 +88,7 @@ async function downloadAtOnce(options: DownloadFileOptions): Promise<boolean> {
   const { name, size } = remote;
   const isPlain = decrypt === undefined && sha256 === undefined;
   if (!isPlain || !smallFiles?.suits(size, paths)) return false;
-  const bytes = Buffer.allocUnsafe(size);
+  const bytes = Buffer.alloc(size);
   const memory: Target = {
     async write(buffers, position) {
       let at = position;

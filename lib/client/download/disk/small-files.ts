@@ -16,7 +16,7 @@ import type { LocalPaths } from './local-name.ts';
 import { FileLock } from './lock.ts';
 
 /** A file up to this size is kept in memory until it is whole: 1 MiB. */
-export const mostSmallBytes = 1024 * 1024;
+const mostSmallBytes = 1024 * 1024;
 /**
  * A disk is slow if none of so many files took less than so many milliseconds, as on a network. Calls to it had better wait
  * side by side, on threads.
