@@ -35,7 +35,8 @@ const watch = (owner, name, pathOf) => {
 const watchSync = (name) => {
   const original = fs[name];
   fs[name] = (...args) => {
-    const isIt = step(name, typeof args[0] === 'number' ? '' : args[0]);
+    if (name === 'openSync' && (args[1] ?? 'r') === 'r') return original(...args);
+    const isIt = step(name.replace('Sync', ''), typeof args[0] === 'number' ? '' : args[0]);
     if (isIt && how === 'before') die();
     const result = original(...args);
     if (isIt) die();

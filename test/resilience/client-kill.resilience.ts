@@ -52,12 +52,12 @@ test('a small file: killed before and after every step on the disk', { timeout: 
   expect(undisturbed, undisturbed.stderr).toMatchObject({ exitCode: 0 });
   const all = JSON.parse(await readFile(stepsFile, 'utf8')) as string[];
   // What is before the lock only reads.
-  const steps = all.slice(all.indexOf(`writeFileSync ${name}.part.lock 1`));
+  const steps = all.slice(all.indexOf(`writeFile ${name}.part.lock 1`));
   expect(steps.map((step) => step.split(' ')[0])).toEqual([
-    'writeFileSync',
-    ...['openSync', 'writeSync'],
-    ...['openSync', 'writeSync', 'futimesSync', 'fdatasync'],
-    ...['renameSync', 'unlinkSync'],
+    'writeFile',
+    ...['open', 'write'],
+    ...['open', 'write', 'futimes', 'fdatasync'],
+    ...['rename', 'unlink'],
   ]);
   await inLanes(2, pointsOf(steps), async ({ step, ending }) => {
     const folder = await dataFolder();
