@@ -32,6 +32,19 @@ const watch = (owner, name, pathOf) => {
     return result;
   };
 };
+const watchSync = (name) => {
+  const original = fs[name];
+  fs[name] = (...args) => {
+    if (name === 'openSync' && (args[1] ?? 'r') === 'r') return original(...args);
+    const isIt = step(name.replace('Sync', ''), typeof args[0] === 'number' ? '' : args[0]);
+    if (isIt && how === 'before') die();
+    const result = original(...args);
+    if (isIt) die();
+    return result;
+  };
+};
+const writeFileSync = fs.writeFileSync;
+for (const name of ['openSync', 'writeSync', 'writeFileSync', 'futimesSync', 'renameSync', 'unlinkSync', 'fdatasync']) watchSync(name);
 const paths = new WeakMap();
 const handle = await fs.promises.open('/dev/null');
 const FileHandle = Object.getPrototypeOf(handle);
@@ -51,7 +64,7 @@ fs.promises.open = async (path, flags, ...rest) => {
   return opened;
 };
 syncBuiltinESMExports();
-if (stepsFile) process.on('exit', () => fs.writeFileSync(stepsFile, JSON.stringify(steps)));
+if (stepsFile) process.on('exit', () => writeFileSync(stepsFile, JSON.stringify(steps)));
 if (fast) {
   const Clock = Date;
   let late = 0;

@@ -41,6 +41,49 @@ test.for(forms)('killed before and after every step on the disk: $form', { timeo
   expect(kills).toBeGreaterThanOrEqual(30);
 });
 
+test('a small file: killed before and after every step on the disk', { timeout: 150_000 }, async () => {
+  const { world } = download;
+  const name = 'small.bam.c4gh';
+  const bytes = await world.stageContainer(name, 20_000).then(({ container }) => container);
+  const command = (folder: string) => ['download', name, '-o', folder];
+  const stepsFile = join(world.root, 'steps-small.json');
+  const env = killSwitch({ stepsFile });
+  const undisturbed = await world.run(command(await dataFolder()), { env });
+  expect(undisturbed, undisturbed.stderr).toMatchObject({ exitCode: 0 });
+  const all = JSON.parse(await readFile(stepsFile, 'utf8')) as string[];
+  // What is before the lock only reads.
+  const steps = all.slice(all.indexOf(`writeFile ${name}.part.lock 1`));
+  expect(steps.map((step) => step.split(' ')[0])).toEqual([
+    'writeFile',
+    ...['open', 'write'],
+    ...['open', 'write', 'futimes', 'fdatasync'],
+    ...['rename', 'unlink'],
+  ]);
+  await inLanes(2, pointsOf(steps), async ({ step, ending }) => {
+    const folder = await dataFolder();
+    const killed = await world.run(command(folder), { env: killSwitch({ at: { step, ending } }) });
+    expect(killed.signal).toBe('SIGKILL');
+    await download.expectNothingHalf(folder, name, bytes);
+    await download.expectWholeNow(folder, name, bytes, command(folder));
+  });
+});
+
+test('with --no-sync no file waits for the disk; without it, large and small ones do', async () => {
+  const { world } = download;
+  await world.stageContainer('tiny.bam.c4gh', 2_000);
+  const syncs = async (options: readonly string[]) => {
+    const stepsFile = join(world.root, `syncs${options.join('')}.json`);
+    const argv = ['download', 'large.bam.c4gh', 'tiny.bam.c4gh', '-o', await dataFolder(), ...options];
+    const run = await world.run(argv, { env: killSwitch({ stepsFile, fastClock: true }) });
+    expect(run, run.stderr).toMatchObject({ exitCode: 0 });
+    return (JSON.parse(await readFile(stepsFile, 'utf8')) as string[]).filter((step) => /sync /.test(step));
+  };
+  const usual = await syncs([]);
+  expect(usual).toContain('datasync large.bam.c4gh.part 1');
+  expect(usual).toContain('fdatasync  1');
+  expect(await syncs(['--no-sync'])).toEqual([]);
+});
+
 /** Always of the same name, and made by the client. */
 async function dataFolder(): Promise<string> {
   return join(await download.world.folder(), 'data');

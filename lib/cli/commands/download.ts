@@ -20,6 +20,7 @@ interface DownloadOptions {
   readonly key?: readonly string[];
   readonly overwrite?: boolean;
   readonly skipExisting?: boolean;
+  readonly sync: boolean;
 }
 
 const afterHelp = `
@@ -50,7 +51,11 @@ export function registerDownload(program: Command, context: CommandContext): voi
     .option('--decrypt', 'keep the plaintext instead of the Crypt4GH file, without .c4gh in the name');
   withKeyOptions(command)
     .option('--overwrite', 'replace files that are there')
-    .option('--skip-existing', 'keep files that are there and have the right size');
+    .option('--skip-existing', 'keep files that are there and have the right size')
+    .option(
+      '--no-sync',
+      'do not wait for the disk: after a power cut a file may have its name but not all of its bytes',
+    );
   withServiceOptions(command)
     .addHelpText('after', afterHelp)
     .action(async (names: string[], options: DownloadOptions, self: Command) => {
@@ -66,6 +71,7 @@ interface Wanted {
   readonly connections: number;
   readonly decrypt: boolean;
   readonly existing: Existing;
+  readonly sync: boolean;
 }
 
 /** @throws UsageError */
@@ -85,6 +91,7 @@ function checked(names: readonly string[], options: DownloadOptions): Wanted {
     connections: parseCount('--connections', options.connections, { from: 1, to: 32 }),
     decrypt,
     existing: overwrite ? 'overwrite' : skipExisting ? 'skip' : 'fail',
+    sync: options.sync,
   };
 }
 
@@ -104,7 +111,7 @@ async function download(session: Session, names: readonly string[], wanted: Want
     progress.expect(bytes, files.length);
     const reporter = new DownloadReporter(output, progress, files.length);
     await using workers = wanted.decrypt ? threadsFor(bytes, signal) : undefined;
-    const { parallel, connections, existing } = wanted;
+    const { parallel, connections, existing, sync } = wanted;
     const { error } = await downloadFiles({
       proxy,
       files,
@@ -112,6 +119,7 @@ async function download(session: Session, names: readonly string[], wanted: Want
       parallel,
       connections,
       existing,
+      sync,
       decrypt: wanted.decrypt ? { privateKeys, ...(workers && { cipher: workers }) } : undefined,
       onEvent: reporter.onEvent,
       signal,

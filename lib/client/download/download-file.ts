@@ -13,8 +13,9 @@ import { LocalDiskError, onDisk } from './disk/local-disk.ts';
 import type { LocalPaths } from './disk/local-name.ts';
 import { FileLock } from './disk/lock.ts';
 import { PartDigest } from './disk/part-digest.ts';
-import { PartFile, privateMode, type Target } from './disk/part-file.ts';
+import { PartFile, privateMode, publicMode, type Target } from './disk/part-file.ts';
 import { bootId } from './disk/processes.ts';
+import type { SmallFiles } from './disk/small-files.ts';
 import type { DownloadEvent } from './events.ts';
 import { ChangedError, isRecognizable, type ObjectVersion, type RemoteFile } from './remote/remote-file.ts';
 import { ContainerSink } from './sink.ts';
@@ -35,6 +36,10 @@ export interface DownloadFileOptions {
   readonly decrypt?: Decryption | undefined;
   /** Whether only its owner may read the file; default: no. Files that are decrypted here are always private. */
   readonly isPrivate?: boolean;
+  /** Whether the file is on the disk before it gets its name; default: yes. */
+  readonly sync?: boolean | undefined;
+  /** Writes small files of the run; default: they are written as large ones. */
+  readonly smallFiles?: SmallFiles;
   /** Expected SHA-256 of the whole file in lower-case hex; default: not compared. Not together with `decrypt`. */
   readonly sha256?: string | undefined;
   readonly transport: Transport;
@@ -54,18 +59,56 @@ const mostRestarts = 3;
  * @throws ClientError
  */
 export async function downloadFile(options: DownloadFileOptions): Promise<'downloaded' | 'skipped'> {
-  const { paths, remote } = options;
-  await using _lock = await FileLock.acquire(paths.lock);
+  if (await restarted(options, downloadAtOnce)) return 'downloaded';
+  await using _lock = await FileLock.acquire(options.paths.lock);
   if (await isWhole(options, () => isCopy(options))) return 'skipped';
+  await restarted(options, downloadVersion);
+  return 'downloaded';
+}
+
+/** Does the work, again if the remote file was replaced meanwhile. */
+async function restarted<T>(
+  options: DownloadFileOptions,
+  work: (options: DownloadFileOptions) => Promise<T>,
+): Promise<T> {
+  const { name } = options.remote;
   for (let restarts = 0; ; restarts += 1) {
     try {
-      await downloadVersion(options);
-      return 'downloaded';
+      return await work(options);
     } catch (error) {
-      if (!(error instanceof ChangedError) || restarts >= mostRestarts) throw described(error, remote.name);
-      options.onEvent({ type: 'restarted', name: remote.name });
+      if (!(error instanceof ChangedError) || restarts >= mostRestarts) throw described(error, name);
+      options.onEvent({ type: 'restarted', name });
     }
   }
+}
+
+/** Downloads a small new file into memory, then writes it. @returns whether it did */
+async function downloadAtOnce(options: DownloadFileOptions): Promise<boolean> {
+  const { remote, paths, smallFiles, decrypt, sha256, isPrivate, onEvent } = options;
+  const { name, size } = remote;
+  const isPlain = decrypt === undefined && sha256 === undefined;
+  if (!isPlain || !smallFiles?.suits(size, paths)) return false;
+  const bytes = Buffer.alloc(size);
+  const memory: Target = {
+    async write(buffers, position) {
+      let at = position;
+      for (const buffer of buffers) {
+        bytes.set(buffer, at);
+        at += buffer.length;
+      }
+    },
+  };
+  onEvent({ type: 'started', name, size, kept: 0 });
+  const kept = (count: number) => onEvent({ type: 'progress', name, bytes: count });
+  const transfer = transferTo(memory, { ...options, connections: 1 }, { resumed: undefined, kept });
+  await transfer.run();
+  const modified = modifiedOf(transfer.state?.version);
+  return await smallFiles.write(paths, bytes, { mode: isPrivate ? privateMode : publicMode, modified });
+}
+
+function modifiedOf(version: ObjectVersion | undefined): Date | undefined {
+  const modified = new Date(version?.lastModified ?? Number.NaN);
+  return Number.isNaN(modified.getTime()) ? undefined : modified;
 }
 
 /** Whether the local file has the bytes of the remote one. Reads all of the remote file and writes nothing. */
@@ -110,12 +153,12 @@ function transferTo(
 }
 
 async function downloadVersion(options: DownloadFileOptions): Promise<void> {
-  const { remote, paths, decrypt, transport, onEvent } = options;
+  const { remote, paths, decrypt, transport, onEvent, sync = true } = options;
   const { name } = remote;
   const form: Form = decrypt ? 'plaintext' : 'container';
   // This process has just made the lock, so it shows the owner of new files on this disk.
   const { uid } = await onDisk(paths.lock, () => stat(paths.lock));
-  await using part = await PartFile.open(paths.part, decrypt || options.isPrivate ? privateMode : 0o666, uid);
+  await using part = await PartFile.open(paths.part, decrypt || options.isPrivate ? privateMode : publicMode, uid);
   const { resumed, exists, synced } = await leftOver(part, paths, { name, form, size: remote.size });
   const checkpoints = new Checkpoints({
     part,
@@ -125,6 +168,7 @@ async function downloadVersion(options: DownloadFileOptions): Promise<void> {
     form,
     exists,
     synced,
+    sync,
   });
   if (resumed === undefined) {
     await checkpoints.forget();
@@ -148,7 +192,7 @@ async function downloadVersion(options: DownloadFileOptions): Promise<void> {
     const found = await digest?.hex(options.signal);
     if (listed !== undefined && found !== undefined && found !== listed)
       throw new ChecksumError(name, { found, listed });
-    await finish(part, { size, lastModified: transfer.state?.version.lastModified }, options, checkpoints);
+    await finish(part, { size, modified: modifiedOf(transfer.state?.version) }, options, checkpoints);
   } catch (error) {
     const { state } = transfer;
     const isWrong = error instanceof ChangedError || error instanceof ChecksumError;
@@ -196,13 +240,12 @@ async function discard(part: PartFile, checkpoints: Checkpoints): Promise<void> 
  */
 async function finish(
   part: PartFile,
-  { size, lastModified }: { readonly size: number; readonly lastModified: string | undefined },
-  { paths, existing }: DownloadFileOptions,
+  { size, modified }: { readonly size: number; readonly modified: Date | undefined },
+  { paths, existing, sync = true }: DownloadFileOptions,
   checkpoints: Checkpoints,
 ): Promise<void> {
-  const modified = new Date(lastModified ?? Number.NaN);
-  if (!Number.isNaN(modified.getTime())) await part.setModified(modified);
-  await part.sync();
+  if (modified) await part.setModified(modified);
+  if (sync) await part.sync();
   if ((await part.size()) !== size) {
     await checkpoints.forget();
     throw new LocalDiskError(`${part.path} was changed by another program`, {
@@ -212,7 +255,7 @@ async function finish(
   if (existing !== 'overwrite') await refuseExisting(paths.final);
   await onDisk(paths.final, () => rename(part.path, paths.final));
   if (!checkpoints.exists) return;
-  await syncFolder(dirname(paths.final));
+  if (sync) await syncFolder(dirname(paths.final));
   await removeJournal(paths.journal);
 }
 

@@ -3,6 +3,7 @@ import type { ListedFile, ProxyApi } from '../proxy.ts';
 import { type Existing, wouldSkip } from './disk/existing.ts';
 import { LocalDiskError, makeFolder } from './disk/local-disk.ts';
 import { type LocalPaths, localPaths, NameClashes, plaintextName } from './disk/local-name.ts';
+import { SmallFiles } from './disk/small-files.ts';
 import { type Decryption, downloadFile } from './download-file.ts';
 import type { DownloadEvent, FileResult } from './events.ts';
 import { Locations } from './remote/locations.ts';
@@ -21,6 +22,8 @@ export interface DownloadFilesOptions {
   readonly existing: Existing;
   /** Keeps the plaintext, under the name without `.c4gh`. Default: keeps the container. */
   readonly decrypt?: Decryption | undefined;
+  /** Whether a file is on the disk before it gets its name; default: yes. */
+  readonly sync?: boolean;
   readonly onEvent?: (event: DownloadEvent) => void;
   readonly signal?: AbortSignal | undefined;
 }
@@ -76,6 +79,7 @@ class Run {
   readonly #results: Map<ListedFile, FileResult>;
   readonly #locations: Locations;
   readonly #clashes = new NameClashes();
+  readonly #smallFiles: SmallFiles;
   #unavailable = 0;
   /** Set if no further file is begun, with the reason. */
   stopped: ClientError | undefined;
@@ -84,6 +88,7 @@ class Run {
     this.#options = options;
     this.#results = results;
     this.#locations = new Locations(options.proxy);
+    this.#smallFiles = new SmallFiles({ sync: options.sync ?? true });
   }
 
   stop(error: ClientError): void {
@@ -112,7 +117,8 @@ class Run {
       const paths = localPaths(folder, name);
       this.#clashes.claim(file.name, paths);
       if (this.stopped === undefined && file.size <= aheadBytes) {
-        const isNeeded = !(await wouldSkip({ paths, existing, remote: file, decrypt }));
+        const isNew = this.#smallFiles.suits(file.size, paths);
+        const isNeeded = isNew || !(await wouldSkip({ paths, existing, remote: file, decrypt }));
         if (isNeeded) this.#locations.prepare([file.name], signal);
       }
       return { file, paths, problem: undefined };
@@ -123,7 +129,7 @@ class Run {
   }
 
   async one({ file, paths, problem }: Job): Promise<void> {
-    const { proxy, connections, existing, decrypt, signal } = this.#options;
+    const { proxy, connections, existing, decrypt, sync, signal } = this.#options;
     const onEvent = this.#options.onEvent ?? (() => undefined);
     const { name } = file;
     const { transport } = proxy.connection;
@@ -133,7 +139,8 @@ class Run {
     let result: FileResult;
     try {
       if (problem ?? this.stopped) throw problem ?? this.stopped;
-      const options = { remote, paths, connections, existing, decrypt, transport, onEvent, signal };
+      const smallFiles = this.#smallFiles;
+      const options = { remote, paths, connections, existing, decrypt, sync, smallFiles, transport, onEvent, signal };
       const outcome = await downloadFile(options);
       this.#unavailable = 0;
       result = { name, size: remote.size, path: paths.final, outcome };

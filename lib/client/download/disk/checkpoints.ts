@@ -19,6 +19,7 @@ export class Checkpoints {
   readonly #path: string;
   readonly #timing: Timing;
   readonly #about: { readonly name: string; readonly form: Form };
+  readonly #syncs: boolean;
   #bytes = 0;
   #last: number;
   #unsyncedBytes = 0;
@@ -37,13 +38,16 @@ export class Checkpoints {
     readonly exists: boolean;
     /** Bytes that earlier runs have synced. */
     readonly synced: readonly ByteRange[];
+    /** Whether {@link note} syncs the part. */
+    readonly sync: boolean;
   }) {
-    const { part, path, timing, name, form, exists } = options;
+    const { part, path, timing, name, form, exists, sync } = options;
     this.#part = part;
     this.#path = path;
     this.#timing = timing;
     this.#about = { name, form };
     this.#written = exists;
+    this.#syncs = sync;
     this.#synced = options.synced;
     this.#last = timing.now().getTime();
     this.#lastSync = this.#last;
@@ -55,7 +59,7 @@ export class Checkpoints {
     this.#unsyncedBytes += bytes;
     const now = this.#timing.now().getTime();
     if (this.#running || (this.#bytes < noteBytes && now - this.#last < noteMs)) return;
-    const sync = this.#unsyncedBytes >= syncBytes || now - this.#lastSync >= syncMs;
+    const sync = this.#syncs && (this.#unsyncedBytes >= syncBytes || now - this.#lastSync >= syncMs);
     this.#last = now;
     if (sync) this.#lastSync = now;
     this.#running = this.#save(version, done, sync).finally(() => {

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { readFileSync, unlinkSync, writeFileSync } from 'node:fs';
 import { readFile, rm, stat, utimes, writeFile } from 'node:fs/promises';
 import { setTimeout as pause } from 'node:timers/promises';
 import { hasCode, LocalDiskError, onDisk } from './local-disk.ts';
@@ -63,18 +64,58 @@ export class FileLock implements AsyncDisposable {
     });
   }
 
+  /**
+   * Takes the lock without a pause, for a short time. Takes none over.
+   *
+   * @returns `undefined` if there is a lock
+   * @throws errors of the file system
+   */
+  static acquireNew(path: string): FileLock | undefined {
+    const token = randomUUID();
+    const content = JSON.stringify({ ...thisProcess, token } satisfies Owner);
+    own.add(token);
+    try {
+      writeFileSync(path, content, { flag: 'wx', mode: 0o600 });
+      // As in `created`: a process that was held up may have lost it.
+      if (readFileSync(path, 'utf8') === content) return new FileLock(path, token);
+    } catch (error) {
+      own.delete(token);
+      if (!hasCode(error, 'EEXIST')) throw error;
+    }
+    own.delete(token);
+    return undefined;
+  }
+
+  /** As {@link release}, without a pause. */
+  releaseNow(): void {
+    if (!this.#isFresh()) return void this.release();
+    this.#forget();
+    try {
+      unlinkSync(this.#path);
+    } catch {
+      // As in `release`. The next run takes it over.
+    }
+  }
+
   async release(): Promise<void> {
+    this.#forget();
+    if (await this.#isOurs()) await rm(this.#path, { force: true }).catch(() => undefined);
+  }
+
+  #forget(): void {
     clearInterval(this.#timer);
     own.delete(this.#token);
-    if (await this.#isOurs()) await rm(this.#path, { force: true }).catch(() => undefined);
   }
 
   /** A machine that was suspended for long may have lost it to another one. */
   async #isOurs(): Promise<boolean> {
+    return this.#isFresh() || (await contentOf(this.#path))?.includes(this.#token) === true;
+  }
+
+  /** Whether no other machine can have taken it over yet. Saves the look for a small file. */
+  #isFresh(): boolean {
     const heldMs = Date.now() - this.#since;
-    // Saves the look for a small file.
-    if (heldMs >= 0 && heldMs < leftOverMs / 2) return true;
-    return (await contentOf(this.#path))?.includes(this.#token) === true;
+    return heldMs >= 0 && heldMs < leftOverMs / 2;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

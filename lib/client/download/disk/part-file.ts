@@ -4,6 +4,8 @@ import { onDisk } from './local-disk.ts';
 
 /** Only the owner may read and write. */
 export const privateMode = 0o600;
+/** The user's mask says who may read. */
+export const publicMode = 0o666;
 /** Windows has no such flag. */
 const noFollow = constants.O_NOFOLLOW ?? 0;
 const flags = constants.O_RDWR | constants.O_CREAT | noFollow;
