@@ -9,6 +9,12 @@ export function peakMemory(functionName: string): number | undefined {
   return peaks.length === 0 ? undefined : Math.max(...peaks);
 }
 
+/** Resident memory of the largest process of a function, in bytes; `undefined` as above. */
+export function residentMemory(functionName: string): number | undefined {
+  const sizes = ofProcesses(functionName, (pid) => field(read(pid, 'status'), 'VmRSS') * 1024);
+  return sizes.length === 0 ? undefined : Math.max(...sizes);
+}
+
 /** Seconds of processor time that the processes of a function have taken so far; `undefined` as above. */
 export function processorTime(functionName: string): number | undefined {
   const times = ofProcesses(functionName, (pid) => {
