@@ -4,7 +4,7 @@ import { Crc32, Crc32c } from '@aws-sdk/checksums/crc';
 import { AwsError } from '../endpoint/errors.ts';
 import { readAll } from '../http.ts';
 import { chunked } from './aws-chunked.ts';
-import { formatCrc } from './crc64nvme.ts';
+import { formatCrc } from '../../contract/crc64nvme.ts';
 import type { DataFiles, Stored } from './data-files.ts';
 import { s3Limits } from './limits.ts';
 import { notImplemented } from './refusals.ts';
