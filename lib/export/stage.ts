@@ -9,7 +9,7 @@ import { type Delivery, refuseDenied, type StageDependencies, type Written } fro
 import type { ExportEvent } from './ports.ts';
 import { parseFileExport, parseRecipientKey, type ReceivedMessage } from './received.ts';
 import { rejection } from './rejection.ts';
-import { stageLarge } from './stage-large.ts';
+import { dropCopy, stageLarge } from './stage-large.ts';
 import { stageSmall } from './stage-small.ts';
 
 /** The outcome of a file. Each is final: the message can go. */
@@ -47,13 +47,18 @@ export async function stageFile(
     const stage = file.archiveFileSize <= largestSmallBody ? stageSmall : stageLarge;
     const written = await namingFile(fileId, () => stage({ key, message, publicKey, file }, dependencies, delivery));
     // Also when an earlier delivery staged it: that one may have ended before it wrote the row.
-    if (written.outcome !== 'superseded') await log.record({ ...facts, event: 'staged', bytes: written.bytes });
+    if (written.outcome !== 'superseded') {
+      const { bytes } = written;
+      const checksum = 'checksum' in written ? { checksum: written.checksum } : {};
+      await log.record({ ...facts, event: 'staged', bytes, ...checksum });
+    }
     return { requestId, fileId, ...written };
   } catch (error) {
     if (!(error instanceof RequestRejectedError)) throw error;
     const { reason, message: detail } = error;
     await log.record({ ...facts, event: 'rejected', reason });
     const { requestId, fileId } = facts;
+    if (fileId !== undefined && delivery.redelivered) await dropCopy({ requestId, fileId }, dependencies);
     return { requestId, ...(fileId !== undefined && { fileId }), outcome: 'rejected', reason, detail };
   }
 }

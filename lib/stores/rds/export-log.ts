@@ -12,10 +12,10 @@ export class RdsExportLog implements ExportLog {
   async record(event: ExportEvent): Promise<void> {
     await this.#db.execute(
       `insert into data_out.export_log
-         (request_id, event, reason, archive_kind, dataset_id, file_id, recipient, key_fingerprint, bytes)
+         (request_id, event, reason, archive_kind, dataset_id, file_id, recipient, key_fingerprint, bytes, checksum)
        values (cast(:request_id as uuid), :event, cast(:reason as text), cast(:archive_kind as text),
          cast(:dataset_id as text), cast(:file_id as text), cast(:recipient as text),
-         cast(:key_fingerprint as text), cast(:bytes as bigint))
+         cast(:key_fingerprint as text), cast(:bytes as bigint), cast(:checksum as text))
        on conflict (request_id, event, (coalesce(file_id, ''))) do nothing`,
       {
         request_id: { uuid: event.requestId },
@@ -27,6 +27,7 @@ export class RdsExportLog implements ExportLog {
         recipient: event.recipient ?? null,
         key_fingerprint: event.keyFingerprint ?? null,
         bytes: event.bytes ?? null,
+        checksum: event.checksum ?? null,
       },
     );
   }

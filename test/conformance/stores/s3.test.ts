@@ -110,13 +110,13 @@ describe('the outbox', () => {
       const key = `${prefix}/${createHash('sha256').update(name).digest('hex')}.c4gh`;
       const upload = await writer.startUpload(key, metadata);
       const first = Buffer.concat([Buffer.from('header'), body.subarray(0, 5 * mebibyte)]);
-      await upload.uploadPart(1, first);
-      await Promise.all([
+      const sent = await upload.uploadPart(1, first);
+      const [third, second] = await Promise.all([
         upload.copyPart(3, source, { start: 10 * mebibyte, end: body.length }),
         upload.copyPart(2, source, { start: 5 * mebibyte, end: 10 * mebibyte }),
       ]);
       expect(await writer.head(key)).toBeUndefined();
-      expect(await upload.complete(6 + body.length, undefined)).toBe('written');
+      expect(await upload.complete([sent, second, third], 6 + body.length, undefined)).toBe('written');
       expect(await writer.head(key)).toMatchObject({ size: 6 + body.length, metadata });
       expect((await staged(key)).equals(Buffer.concat([Buffer.from('header'), body]))).toBe(true);
     },
@@ -143,8 +143,8 @@ describe('the outbox', () => {
     expect(await writer.abortUploads(key, new Date('2006-01-01'))).toBe(0);
     expect(await writer.abortUploads(key, new Date(Date.now() + 3_600_000))).toBe(2);
     expect(await writer.abortUploads(key, new Date(Date.now() + 3_600_000))).toBe(0);
-    await other.uploadPart(1, bytes(10));
-    expect(await other.complete(10, undefined)).toBe('written');
+    const part = await other.uploadPart(1, bytes(10));
+    expect(await other.complete([part], 10, undefined)).toBe('written');
   });
 
   it('lists each of 1,100 containers once, in name order', async () => {

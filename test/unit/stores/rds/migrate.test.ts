@@ -44,7 +44,7 @@ const pipeline = `
   insert into sda.datasets (stable_id) values ('EGAD1');
   insert into sda.dataset_event_log (dataset_id, event) values ('EGAD1', 'released')`;
 
-const names = ['catalogue', 'catalogue-indexes', 'data-out', 'audit-indexes', 'archive-location'];
+const names = ['catalogue', 'catalogue-indexes', 'data-out', 'audit-indexes', 'archive-location', 'uploads'];
 const tables = `select table_schema || '.' || table_name from information_schema.tables
   where table_schema in ('sda', 'data_out') order by 1`;
 const indexes = "select indexname from pg_indexes where schemaname in ('sda', 'data_out') order by 1";
@@ -57,6 +57,7 @@ describe('the migrations', () => {
       'data_out.archive_users',
       'data_out.export_log',
       'data_out.schema_migrations',
+      'data_out.uploads',
       'sda.checksums',
       'sda.dataset_event_log',
       'sda.dataset_events',
@@ -112,7 +113,7 @@ describe('the migrations', () => {
       migrate(test.dataApi(), readMigrations()),
     ]);
     expect(applied.flat()).toEqual(names);
-    expect(await test.sql('select count(*) from data_out.schema_migrations')).toEqual([['5']]);
+    expect(await test.sql('select count(*) from data_out.schema_migrations')).toEqual([[String(names.length)]]);
   });
 
   it('wait for a cluster that resumes', async () => {
