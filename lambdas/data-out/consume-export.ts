@@ -1,14 +1,15 @@
 import { MetricUnit } from '@aws-lambda-powertools/metrics';
-import type { SQSRecord } from 'aws-lambda';
+import type { Context, SQSRecord } from 'aws-lambda';
 import { environment } from '../../lib/contract/environment.ts';
 import { metrics as names } from '../../lib/contract/metrics.ts';
 import { type ConsumeDependencies, consumeExportRequest } from '../../lib/export/consume.ts';
 import { RdsCatalogue } from '../../lib/stores/rds/catalogue.ts';
 import { RdsExportLog } from '../../lib/stores/rds/export-log.ts';
+import { RdsFanOuts } from '../../lib/stores/rds/fan-outs.ts';
 import { sqsClient } from '../../lib/stores/sqs/client.ts';
 import { SqsFileExports } from '../../lib/stores/sqs/file-exports.ts';
 import { logger, metrics } from '../shared/observability.ts';
-import { queueHandler, receivedMessage, reportRejection } from '../shared/queue.ts';
+import { oneByOne, queueHandler, receivedMessage, reportRejection } from '../shared/queue.ts';
 import { required } from '../shared/runtime.ts';
 import { database, deployedVisaRules } from '../shared/wiring.ts';
 
@@ -18,23 +19,30 @@ const data = database();
 /** Consumer of `export-requests`: decides on one export request and fans it out into files. */
 export const handler = queueHandler({
   sqs,
-  queueUrl: required(environment.exportRequestsQueueUrl),
+  queueUrls: [required(environment.exportRequestsQueueUrl)],
   retryDelaysSeconds: required(environment.retryDelaysSeconds),
-  handle: consumeRecord({
-    catalogue: new RdsCatalogue(data),
-    fileExports: new SqsFileExports({ client: sqs, queueUrl: required(environment.fileExportsQueueUrl) }),
-    log: new RdsExportLog(data),
-    rules: deployedVisaRules(),
-  }),
+  handle: oneByOne(
+    consumeRecord({
+      catalogue: new RdsCatalogue(data),
+      fileExports: new SqsFileExports({ client: sqs, queueUrl: required(environment.fileExportsQueueUrl) }),
+      smallFileExports: new SqsFileExports({ client: sqs, queueUrl: required(environment.smallFileExportsQueueUrl) }),
+      fanOuts: new RdsFanOuts(data),
+      log: new RdsExportLog(data),
+      rules: deployedVisaRules(),
+    }),
+  ),
 });
 
 /** Handles one record of `export-requests`: carried out or rejected, and reported. A throw brings the message back. */
-export function consumeRecord(dependencies: ConsumeDependencies): (record: SQSRecord) => Promise<void> {
-  return async (record) => {
+export function consumeRecord(
+  dependencies: ConsumeDependencies,
+): (record: SQSRecord, context: Context) => Promise<void> {
+  return async (record, context) => {
     const strings = Object.entries(record.messageAttributes).map(([name, value]) => [name, value.stringValue]);
     const result = await consumeExportRequest(
       { ...receivedMessage(record), attributes: Object.fromEntries(strings) },
       dependencies,
+      () => context.getRemainingTimeInMillis(),
     );
     if (result.outcome === 'rejected') {
       reportRejection(result);

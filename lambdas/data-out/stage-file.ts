@@ -1,10 +1,9 @@
 import { MetricUnit } from '@aws-lambda-powertools/metrics';
-import type { Context, SQSRecord } from 'aws-lambda';
 import { environment } from '../../lib/contract/environment.ts';
 import { metrics as names } from '../../lib/contract/metrics.ts';
 import { ArchiveDamagedError } from '../../lib/errors.ts';
 import type { StageDependencies } from '../../lib/export/order.ts';
-import { type StageOutcome, stageFile } from '../../lib/export/stage.ts';
+import { type StageOutcome, stageFiles } from '../../lib/export/stage.ts';
 import { RdsCatalogue } from '../../lib/stores/rds/catalogue.ts';
 import { RdsCopyRecords } from '../../lib/stores/rds/copy-records.ts';
 import { RdsExportLog } from '../../lib/stores/rds/export-log.ts';
@@ -12,7 +11,7 @@ import { s3Client } from '../../lib/stores/s3/client.ts';
 import { S3OutboxWriter } from '../../lib/stores/s3/outbox-writer.ts';
 import { sqsClient } from '../../lib/stores/sqs/client.ts';
 import { logger, metrics } from '../shared/observability.ts';
-import { queueHandler, receiveCount, receivedMessage, reportRejection } from '../shared/queue.ts';
+import { type HandleRecords, queueHandler, receiveCount, receivedMessage, reportRejection } from '../shared/queue.ts';
 import { required } from '../shared/runtime.ts';
 import { database, deployedArchive, visaDenyList } from '../shared/wiring.ts';
 
@@ -21,12 +20,12 @@ const { archiveBuckets, archive, archiveKeys } = deployedArchive(client);
 const data = database();
 const denyList = visaDenyList();
 
-/** Consumer of `file-exports`: stages one file for one recipient. */
+/** Consumer of both queues of file exports: stages files, each for one recipient. */
 export const handler = queueHandler({
   sqs: sqsClient(),
-  queueUrl: required(environment.fileExportsQueueUrl),
+  queueUrls: [required(environment.fileExportsQueueUrl), required(environment.smallFileExportsQueueUrl)],
   retryDelaysSeconds: required(environment.retryDelaysSeconds),
-  handle: stageRecord({
+  handle: stageRecords({
     catalogue: new RdsCatalogue(data),
     archive,
     outbox: new S3OutboxWriter({ client, bucket: required(environment.outboxBucket), archiveBuckets }),
@@ -38,19 +37,16 @@ export const handler = queueHandler({
   }),
 });
 
-/** Handles one record of `file-exports`: staged or rejected, and reported. A throw brings the message back. */
-export function stageRecord(dependencies: StageDependencies): (record: SQSRecord, context: Context) => Promise<void> {
-  return async (record, context) => {
-    const delivery = {
-      redelivered: receiveCount(record) > 1,
-      remainingMs: () => context.getRemainingTimeInMillis(),
-    };
-    try {
-      report(await stageFile(receivedMessage(record), dependencies, delivery));
-    } catch (error) {
-      if (error instanceof ArchiveDamagedError) metrics.addMetric(names.archiveDamaged, MetricUnit.Count, 1);
-      throw error;
+/** Handles records of file exports: each is staged or rejected, and reported, or comes back. */
+export function stageRecords(dependencies: StageDependencies): HandleRecords {
+  return async (records, context) => {
+    const messages = records.map((record) => ({ ...receivedMessage(record), redelivered: receiveCount(record) > 1 }));
+    const ends = await stageFiles(messages, dependencies, () => context.getRemainingTimeInMillis());
+    for (const end of ends) {
+      if (end.status === 'fulfilled') report(end.value);
+      else if (end.reason instanceof ArchiveDamagedError) metrics.addMetric(names.archiveDamaged, MetricUnit.Count, 1);
     }
+    return ends;
   };
 }
 

@@ -1,4 +1,3 @@
-import { BatchProcessor, EventType, processPartialResponse } from '@aws-lambda-powertools/batch';
 import { MetricUnit } from '@aws-lambda-powertools/metrics';
 import { ChangeMessageVisibilityCommand, type SQSClient } from '@aws-sdk/client-sqs';
 import type { Context, SQSBatchResponse, SQSEvent, SQSRecord } from 'aws-lambda';
@@ -17,44 +16,50 @@ const anyMessage = z.union([exportRequestMessage, fileExportMessage]);
 
 export interface QueueHandlerOptions {
   readonly sqs: Pick<SQSClient, 'send'>;
-  /** The queue that the function consumes. */
-  readonly queueUrl: string;
+  /** The queues that the function consumes. */
+  readonly queueUrls: readonly [string, ...string[]];
   /** Comma-separated seconds before the 2nd, 3rd, … receive of a message that failed; the last one repeats. */
   readonly retryDelaysSeconds: string;
-  /** Resolves when the message was carried out or rejected. A throw brings it back. */
-  readonly handle: (record: SQSRecord, context: Context) => Promise<void>;
+  /** How each record ended, in their order. One that was carried out, or refused for good, is fulfilled. */
+  readonly handle: HandleRecords;
 }
+
+export type HandleRecords = (
+  records: readonly SQSRecord[],
+  context: Context,
+) => Promise<readonly PromiseSettledResult<unknown>[]>;
 
 export type QueueHandler = (event: SQSEvent, context: Context) => Promise<SQSBatchResponse>;
 
 /**
- * An SQS function with partial batch failures: a message whose handling throws is reported alone, and comes back after
- * the delay that its receive count calls for (at once, when the error says so), until the queue's redrive policy moves it to the dead-letter queue.
+ * An SQS function with partial batch failures: a message whose handling fails is reported alone, and comes back after
+ * the delay that its receive count calls for, until the queue's redrive policy moves it to the dead-letter queue. An
+ * error with `retryAfterSeconds` 0 brings it back at once.
  */
 export function queueHandler(options: QueueHandlerOptions): QueueHandler {
   const delays = parseRetryDelays(options.retryDelaysSeconds);
-  const processor = new BatchProcessor(EventType.SQS);
   return async (event, context) => {
     logger.addContext(context);
     try {
-      const handle = async (record: SQSRecord) => {
-        try {
-          await options.handle(record, context);
-        } catch (error) {
-          await putBack(record, error, delays, options);
-          throw error;
-        }
-      };
-      return await processPartialResponse(event, handle, processor, {
-        context,
-        // One after the other: memory and calls in flight stay those of one message.
-        processInParallel: false,
-        // An error would report a batch that failed as a whole a second time.
-        throwOnFullBatchFailure: false,
+      const ends = await options.handle(event.Records, context);
+      const failed = event.Records.flatMap((record, index) => {
+        const end = ends[index];
+        return end?.status === 'fulfilled' ? [] : [{ record, reason: end?.reason }];
       });
+      await Promise.all(failed.map(({ record, reason }) => putBack(record, reason, delays, options)));
+      return { batchItemFailures: failed.map(({ record }) => ({ itemIdentifier: record.messageId })) };
     } finally {
       if (metrics.hasStoredMetrics()) metrics.publishStoredMetrics();
     }
+  };
+}
+
+/** Handles records one after the other, so that memory and calls in flight stay those of one message. */
+export function oneByOne(handle: (record: SQSRecord, context: Context) => Promise<void>): HandleRecords {
+  return async (records, context) => {
+    const ends: PromiseSettledResult<void>[] = [];
+    for (const record of records) ends.push(...(await Promise.allSettled([handle(record, context)])));
+    return ends;
   };
 }
 
@@ -82,7 +87,7 @@ async function putBack(
   record: SQSRecord,
   error: unknown,
   delays: readonly [number, ...number[]],
-  { sqs, queueUrl }: QueueHandlerOptions,
+  { sqs, queueUrls }: QueueHandlerOptions,
 ): Promise<void> {
   const received = receiveCount(record);
   const atOnce = error instanceof TemporarilyUnavailableError && error.retryAfterSeconds === 0;
@@ -99,7 +104,7 @@ async function putBack(
   try {
     await sqs.send(
       new ChangeMessageVisibilityCommand({
-        QueueUrl: queueUrl,
+        QueueUrl: queueOf(record, queueUrls),
         ReceiptHandle: record.receiptHandle,
         VisibilityTimeout: delaySeconds,
       }),
@@ -108,6 +113,12 @@ async function putBack(
     // The message still comes back, only later: when the queue's own visibility timeout ends.
     logger.warn('visibility timeout not changed', { messageId: record.messageId, ...describeError(failure) });
   }
+}
+
+/** The queue that a record came from: ARN and URL end in the queue's name. */
+function queueOf({ eventSourceARN }: SQSRecord, queueUrls: QueueHandlerOptions['queueUrls']): string {
+  const name = eventSourceARN.split(':').at(-1) ?? '';
+  return queueUrls.find((url) => url.endsWith(`/${name}`)) ?? queueUrls[0];
 }
 
 /**

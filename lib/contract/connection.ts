@@ -44,6 +44,8 @@ export const connection = z.object({
     [outputs.exportRequestsDeadLetterQueueUrl]: output,
     [outputs.fileExportsQueueUrl]: output,
     [outputs.fileExportsDeadLetterQueueUrl]: output,
+    [outputs.smallFileExportsQueueUrl]: output,
+    [outputs.smallFileExportsDeadLetterQueueUrl]: output,
   }),
   /** Folder with one log file a function: the JSON lines it wrote. */
   logsDir: z.string().min(1),

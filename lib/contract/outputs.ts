@@ -25,6 +25,8 @@ export const outputs = {
   exportRequestsDeadLetterQueueUrl: 'ExportRequestsDeadLetterQueueUrl',
   fileExportsQueueUrl: 'FileExportsQueueUrl',
   fileExportsDeadLetterQueueUrl: 'FileExportsDeadLetterQueueUrl',
+  smallFileExportsQueueUrl: 'SmallFileExportsQueueUrl',
+  smallFileExportsDeadLetterQueueUrl: 'SmallFileExportsDeadLetterQueueUrl',
 } as const;
 
 type StackOutput = (typeof outputs)[keyof typeof outputs];

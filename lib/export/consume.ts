@@ -1,21 +1,27 @@
 import { type Entitlement, grantedAndReleased } from '../archive/entitlement.ts';
+import { largestSmallBody } from '../archive/plan.ts';
+import { checkTimeLeft } from '../archive/write-container.ts';
 import type { ExportRequestMessage, FileExportMessage } from '../contract/messages.ts';
 import { outboxPrefix } from '../contract/outbox-key.ts';
 import { publicKeyFingerprint } from '../crypt4gh/index.ts';
 import { RequestRejectedError } from '../errors.ts';
 import { type DatasetGrant, VisaError, type VisaRules } from '../visas/index.ts';
-import type { ExportCatalogue, ExportEvent, ExportLog, FileExports } from './ports.ts';
+import type { ExportableFile, ExportCatalogue, ExportEvent, ExportLog, FanOuts, FileExports } from './ports.ts';
 import { identityOf, parseExportRequest, parseRecipientKey, type ReceivedExportRequest } from './received.ts';
 import { rejection } from './rejection.ts';
 
 export interface ConsumeDependencies {
   readonly catalogue: ExportCatalogue;
+  /** The queue of large files, and of those whose size the catalogue does not say. */
   readonly fileExports: FileExports;
+  /** The queue of files of at most 8 MiB. */
+  readonly smallFileExports: FileExports;
+  readonly fanOuts: FanOuts;
   readonly log: ExportLog;
   readonly rules: Pick<VisaRules, 'verify'>;
 }
 
-/** The outcome of a request. Both are final: the message can go. */
+/** The outcome of a request. Both are final: the message can go. `files` counts the messages of all deliveries. */
 export type ConsumeOutcome = { readonly requestId: string } & (
   | { readonly outcome: 'accepted'; readonly datasetId: string; readonly files: number }
   | { readonly outcome: 'rejected'; readonly reason: string; readonly detail: string }
@@ -27,20 +33,23 @@ type Facts = { -readonly [K in keyof Known]: Known[K] };
 
 /**
  * Carry out one export request: parse → verify the visa → resolve the identifier → entitled? → released? → one message
- * for each file. A repeated run sends the same messages again, and staging is idempotent.
+ * for each file. A repeated run goes on behind the last page of files that is known to be sent. It may send that page
+ * again, and staging is idempotent.
  *
  * The audit row is written before the first message is sent. So every staged file has a row, and a request whose row cannot
  * be written is tried again rather than carried out unseen.
  *
+ * @param remainingMs milliseconds until the invocation ends; asked before each page. @default - no limit
  * @throws TemporarilyUnavailableError and other errors of the ports: the message must be delivered again
  */
 export async function consumeExportRequest(
   received: ReceivedExportRequest,
   dependencies: ConsumeDependencies,
+  remainingMs: () => number = () => Number.POSITIVE_INFINITY,
 ): Promise<ConsumeOutcome> {
   const facts: Facts = { requestId: received.messageId };
   try {
-    return await carryOut(received, dependencies, facts);
+    return await carryOut(received, dependencies, { facts, remainingMs });
   } catch (error) {
     if (!(error instanceof RequestRejectedError)) throw error;
     await dependencies.log.record({ ...facts, event: 'rejected', reason: error.reason });
@@ -50,9 +59,10 @@ export async function consumeExportRequest(
 
 async function carryOut(
   received: ReceivedExportRequest,
-  { catalogue, fileExports, log, rules }: ConsumeDependencies,
-  facts: Facts,
+  dependencies: ConsumeDependencies,
+  { facts, remainingMs }: { readonly facts: Facts; readonly remainingMs: () => number },
 ): Promise<ConsumeOutcome> {
+  const { catalogue, fanOuts, log, rules } = dependencies;
   const { requestId, requestedAt, archiveKind } = identityOf(received);
   facts.requestId = requestId;
   if (archiveKind !== undefined) facts.archiveKind = archiveKind;
@@ -78,15 +88,34 @@ async function carryOut(
     publicKey: Buffer.from(publicKey).toString('base64'),
     restsOn: restsOn.filter((hash) => hash !== recipient),
   };
-  let files = 0;
-  for await (const fileIds of fileIdsOf(message, datasetId, catalogue)) {
-    if (fileIds.length === 0) continue;
+  const isDataset = message.fileId === undefined;
+  const progress = isDataset ? await fanOuts.progressOf(requestId, datasetId) : undefined;
+  let files = progress?.files ?? 0;
+  for await (const page of filesOf(message, datasetId, progress?.sentTo ?? '', catalogue)) {
+    const sentTo = page.at(-1)?.fileId;
+    if (sentTo === undefined) continue;
+    checkTimeLeft(remainingMs);
     if (files === 0) await log.record({ ...facts, event: 'accepted' });
-    await fileExports.send(fileIds.map((fileId): FileExportMessage => ({ ...common, fileId })));
-    files += fileIds.length;
+    await sendPage(page, common, dependencies);
+    files += page.length;
+    if (isDataset) await fanOuts.save(requestId, datasetId, { sentTo, files });
   }
   if (files === 0) throw rejection('nothing_to_export', 'the dataset holds no file');
   return { outcome: 'accepted', requestId, datasetId, files };
+}
+
+/** Small files are staged ten at a time, large ones each by itself. */
+async function sendPage(
+  page: readonly ExportableFile[],
+  common: Omit<FileExportMessage, 'fileId'>,
+  { fileExports, smallFileExports }: ConsumeDependencies,
+): Promise<void> {
+  const isSmall = ({ archiveFileSize }: ExportableFile) =>
+    archiveFileSize !== undefined && archiveFileSize <= largestSmallBody;
+  const messages = (files: readonly ExportableFile[]) => files.map(({ fileId }) => ({ ...common, fileId }));
+  const [small, large] = [page.filter(isSmall), page.filter((file) => !isSmall(file))];
+  if (small.length > 0) await smallFileExports.send(messages(small));
+  if (large.length > 0) await fileExports.send(messages(large));
 }
 
 async function grantsOf(token: string, rules: ConsumeDependencies['rules']): Promise<readonly DatasetGrant[]> {
@@ -117,7 +146,12 @@ async function entitlementTo(
   return entitlement;
 }
 
-async function* fileIdsOf({ fileId }: ExportRequestMessage, datasetId: string, catalogue: ExportCatalogue) {
-  if (fileId === undefined) yield* catalogue.fileIdsOfDataset(datasetId);
-  else yield [fileId];
+async function* filesOf(
+  { fileId }: ExportRequestMessage,
+  datasetId: string,
+  after: string,
+  catalogue: ExportCatalogue,
+): AsyncGenerator<readonly ExportableFile[]> {
+  if (fileId === undefined) yield* catalogue.exportableFiles(datasetId, after);
+  else yield [{ fileId, archiveFileSize: await catalogue.archiveFileSize(fileId) }];
 }

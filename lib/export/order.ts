@@ -1,13 +1,13 @@
-import type { ArchivedFile, ArchiveKeys, Catalogue, Clock, ObjectHead, OutboxWriter } from '../archive/ports.ts';
+import type { ArchivedFile, ArchiveKeys, Clock, ObjectHead, OutboxWriter } from '../archive/ports.ts';
 import type { DenyList } from '../contract/deny-list.ts';
 import type { FileExportMessage } from '../contract/messages.ts';
 import { outboxMetadata, outboxMetadataOf } from '../contract/outbox-key.ts';
 import { publicKeyFingerprint } from '../crypt4gh/index.ts';
-import type { CopyRecords, ExportArchive, ExportLog } from './ports.ts';
+import type { CopyRecords, ExportArchive, ExportCatalogue, ExportLog } from './ports.ts';
 import { rejection } from './rejection.ts';
 
 export interface StageDependencies {
-  readonly catalogue: Catalogue;
+  readonly catalogue: ExportCatalogue;
   readonly archive: ExportArchive;
   readonly outbox: OutboxWriter;
   readonly archiveKeys: ArchiveKeys;

@@ -1,10 +1,49 @@
-import type { Archive, BodyAddress, Catalogue, UploadedPart } from '../archive/ports.ts';
+import type { Archive, ArchivedFile, BodyAddress, Catalogue, FileReference, UploadedPart } from '../archive/ports.ts';
 import type { FileExportMessage } from '../contract/messages.ts';
 
 /** The catalogue, with what the export alone asks. Every method may throw TemporarilyUnavailableError. */
 export interface ExportCatalogue extends Catalogue {
-  /** Stable ids of the dataset's files in keyset order, page after page; memory is bounded by one page. */
-  fileIdsOfDataset(datasetId: string): AsyncIterable<readonly string[]>;
+  /**
+   * The dataset's files that ingestion has finished, in the order of their stable ids, page after page; memory is bounded
+   * by one page.
+   *
+   * @param after stable id; the pages begin with the next one. Empty: with the first
+   */
+  exportableFiles(datasetId: string, after: string): AsyncIterable<readonly ExportableFile[]>;
+  /** Bytes of a file's archived body; `undefined` when the catalogue does not say. */
+  archiveFileSize(fileId: string): Promise<number | undefined>;
+  /**
+   * The files by one query, as `findReleasedFile` finds each. A file that contradicts the catalogue is rejected with an
+   * ArchiveDamagedError, by itself.
+   *
+   * @param references at most ten, so that the answer stays below the Data API's 1 MiB
+   */
+  findReleasedFiles(
+    references: readonly FileReference[],
+  ): Promise<readonly PromiseSettledResult<ArchivedFile | undefined>[]>;
+}
+
+export interface ExportableFile {
+  /** Stable id, `EGAF…`. */
+  readonly fileId: string;
+  /** Bytes of the archived body; `undefined` when the catalogue does not say. */
+  readonly archiveFileSize: number | undefined;
+}
+
+/** How far the fan-out of a request has come. */
+export interface FanOutProgress {
+  /** Highest stable id whose message was sent. */
+  readonly sentTo: string;
+  /** Messages sent. */
+  readonly files: number;
+}
+
+/** Remembers how far fan-outs have come. Every method may throw TemporarilyUnavailableError. */
+export interface FanOuts {
+  /** @returns `undefined` for a fan-out that has sent nothing yet */
+  progressOf(requestId: string, datasetId: string): Promise<FanOutProgress | undefined>;
+  /** Progress that is behind what is saved changes nothing. */
+  save(requestId: string, datasetId: string, progress: FanOutProgress): Promise<void>;
 }
 
 /** The archived bodies, with the read that the export alone makes. */
@@ -68,8 +107,8 @@ export interface CopyRecords {
   begin(id: CopyId, holder: string, upload: UploadFacts & { readonly uploadId: string }): Promise<boolean>;
   /** Save more parts. `false` as in `begin`. */
   save(id: CopyId, holder: string, parts: readonly UploadedPart[]): Promise<boolean>;
-  /** Let no delivery go on before the message was in the dead letters. */
-  giveUp(id: CopyId): Promise<void>;
+  /** Set the number of fruitless deliveries: the parts of this one were of no use. */
+  setFruitless(id: CopyId, fruitless: number): Promise<void>;
   /** The upload of this copy, if one is recorded. */
   find(id: CopyId): Promise<{ readonly key: string; readonly uploadId: string } | undefined>;
   /** The copy is done with. Records that are older than any message are removed, too. */
@@ -78,7 +117,7 @@ export interface CopyRecords {
   uploadsTo(key: string): Promise<ReadonlySet<string>>;
 }
 
-/** The queue `file-exports`. */
+/** One of the two queues of file exports. */
 export interface FileExports {
   /** Send all messages, in batches; resolves only when the queue has taken every one. */
   send(messages: readonly FileExportMessage[]): Promise<void>;
@@ -108,5 +147,6 @@ export interface ExportEvent {
 
 /** The audit trail. Recording the same event of the same request and file twice leaves one row. */
 export interface ExportLog {
-  record(event: ExportEvent): Promise<void>;
+  /** All rows are written, or none. */
+  record(...events: readonly ExportEvent[]): Promise<void>;
 }

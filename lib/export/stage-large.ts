@@ -40,7 +40,7 @@ export async function stageLarge(order: Order, dependencies: StageDependencies, 
   if (delivery.redelivered && !upload) await abortUnrecorded(key, dependencies);
   const present = await outbox.head(key);
   const settled = settledBy(present, message);
-  if (!settled) return copyFile({ ...order, id, holder, upload, present }, dependencies, delivery);
+  if (!settled) return copyFile({ ...order, id, holder, fruitless, upload, present }, dependencies, delivery);
   await dropCopy(id, dependencies);
   return settled;
 }
@@ -68,6 +68,8 @@ interface Copy extends Order {
   readonly id: CopyId;
   /** Of the record, in this delivery. */
   readonly holder: string;
+  /** Deliveries without a new part, this one included. */
+  readonly fruitless: number;
   /** The upload of an earlier delivery. */
   readonly upload: RecordedUpload | undefined;
   /** The object that the container replaces. */
@@ -91,6 +93,7 @@ async function copyFile(copy: Copy, dependencies: StageDependencies, { remaining
     await upload.abort();
     if (isRecorded) await copies.forget(id);
   };
+  let countIfDamaged = copy.fruitless;
   try {
     const parts = await sendParts(upload, { header, body }, plan, { archive, remainingMs }, record).finally(() =>
       record.flush(),
@@ -99,11 +102,9 @@ async function copyFile(copy: Copy, dependencies: StageDependencies, { remaining
     await confirmReleased({ message, file }, dependencies);
     const crc64nvme = await containerCrc(header, body);
     const bytes = header.length + body.bodySize;
-    const result = await upload.complete(parts, bytes, present?.etag, crc64nvme).catch(async (error: unknown) => {
-      // The same bytes would be refused again.
-      if (error instanceof ArchiveDamagedError) await copies.giveUp(id);
-      throw error;
-    });
+    // The same bytes would be refused again.
+    countIfDamaged = mostFruitless;
+    const result = await upload.complete(parts, bytes, present?.etag, crc64nvme);
     if (result === 'written') {
       if (isRecorded) await copies.forget(id);
       return { outcome: 'staged', bytes, checksum: checksumOf(crc64nvme) };
@@ -114,7 +115,10 @@ async function copyFile(copy: Copy, dependencies: StageDependencies, { remaining
     return other;
   } catch (error) {
     if (!isRecorded || error instanceof RequestRejectedError) await drop();
-    else if (record.hasProgress && endsSoon()) throw unfinished(error);
+    else if (error instanceof ArchiveDamagedError) {
+      await upload.abort();
+      await copies.setFruitless(id, countIfDamaged);
+    } else if (record.hasProgress && endsSoon()) throw unfinished(error);
     throw error;
   }
 }

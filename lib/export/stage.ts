@@ -4,61 +4,218 @@ import { largestSmallBody } from '../archive/plan.ts';
 import { checkTimeLeft } from '../archive/write-container.ts';
 import { outboxKey } from '../contract/outbox-key.ts';
 import { publicKeyFingerprint } from '../crypt4gh/index.ts';
-import { RequestRejectedError } from '../errors.ts';
-import { type Delivery, refuseDenied, type StageDependencies, type Written } from './order.ts';
+import { RequestRejectedError, TemporarilyUnavailableError } from '../errors.ts';
+import { type Order, refuseDenied, type StageDependencies, type Written } from './order.ts';
 import type { ExportEvent } from './ports.ts';
 import { parseFileExport, parseRecipientKey, type ReceivedMessage } from './received.ts';
 import { rejection } from './rejection.ts';
 import { dropCopy, stageLarge } from './stage-large.ts';
 import { stageSmall } from './stage-small.ts';
 
+/** Longest time for one small file. It takes less than a second, so a file that takes longer waits for a lost answer. */
+const smallFileMs = 3 * 60_000;
+/** Time that is kept for the audit rows and the reply. */
+const recordMs = 10_000;
+
+/** A message of a queue of file exports. */
+export interface DeliveredMessage extends ReceivedMessage {
+  /** Whether the message may have been delivered before (receive count over 1). */
+  readonly redelivered: boolean;
+}
+
 /** The outcome of a file. Each is final: the message can go. */
-export type StageOutcome = { readonly requestId: string; readonly fileId?: string } & (
-  | Written
-  | { readonly outcome: 'rejected'; readonly reason: string; readonly detail: string }
-);
+export type StageOutcome = { readonly requestId: string; readonly fileId?: string } & Verdict;
+
+type Verdict = Written | { readonly outcome: 'rejected'; readonly reason: string; readonly detail: string };
+
+/** One message on its way. */
+interface Task {
+  readonly delivered: DeliveredMessage;
+  /** What is known so far, for the audit row. */
+  facts: Omit<ExportEvent, 'event' | 'reason' | 'bytes'>;
+  /** What is staged, as far as it is known. */
+  order: Partial<Order>;
+  /** How it ended. */
+  end?: { readonly verdict: Verdict } | { readonly error: unknown };
+}
 
 /**
- * Stage one file for one recipient: the header rebuilt for their key, the body copied as it is. Safe to repeat and to run
- * twice at once: the outbox ends with the whole container of the newest request.
+ * Stage files, each for one recipient: the header rebuilt for their key, the body copied as it is. One query finds all
+ * files, one statement writes all audit rows, and S3 is called for all files side by side.
  *
- * @param received a message of the queue `file-exports`
- * @throws TemporarilyUnavailableError, ArchiveDamagedError and other errors of the ports: to be delivered again
+ * Staging is safe to repeat and to run twice at once: the outbox ends with the whole container of the newest request. The
+ * catalogue's size decides how a file is written, whichever queue its message came by.
+ *
+ * @param messages at most ten
+ * @param remainingMs milliseconds until the invocation ends
+ * @returns how each message ended, in the same order. A message that is rejected here must be delivered again: the reason
+ *   is a TemporarilyUnavailableError, an ArchiveDamagedError or another error of the ports.
  */
-export async function stageFile(
-  received: ReceivedMessage,
+export async function stageFiles(
+  messages: readonly DeliveredMessage[],
   dependencies: StageDependencies,
-  delivery: Delivery,
-): Promise<StageOutcome> {
-  const { catalogue, log, denied } = dependencies;
-  checkTimeLeft(delivery.remainingMs);
-  let facts: Omit<ExportEvent, 'event' | 'reason'> = { requestId: received.messageId };
-  try {
-    const message = parseFileExport(received);
-    const { requestId, fileId, datasetId, recipient } = message;
-    facts = { requestId, fileId, datasetId, recipient };
-    const publicKey = parseRecipientKey(message.publicKey);
-    facts = { ...facts, keyFingerprint: publicKeyFingerprint(publicKey) };
+  remainingMs: () => number,
+): Promise<readonly PromiseSettledResult<StageOutcome>[]> {
+  const tasks = messages.map(
+    (delivered): Task => ({ delivered, facts: { requestId: delivered.messageId }, order: {} }),
+  );
+  await step(tasks, async (task) => {
+    checkTimeLeft(remainingMs);
+    await readMessage(task, dependencies);
+  });
+  await findFiles(tasks, dependencies);
+  await step(tasks, async (task) => {
+    task.end = { verdict: await write(task, dependencies, remainingMs) };
+  });
+  await dropCopies(tasks, dependencies);
+  await recordAll(tasks, dependencies);
+  return tasks.map(resultOf);
+}
 
-    await refuseDenied(message, denied);
-    const file = await catalogue.findReleasedFile({ fileId, datasetId });
+/** Run `work` for every task that has not ended, side by side. A throw ends its task alone. */
+async function step(tasks: readonly Task[], work: (task: Task) => Promise<void>): Promise<void> {
+  await Promise.all(
+    tasks.filter(isOpen).map(async (task) => {
+      try {
+        await work(task);
+      } catch (error) {
+        task.end = endedBy(error);
+      }
+    }),
+  );
+}
+
+const isOpen = ({ end }: Task): boolean => end === undefined;
+
+function endedBy(error: unknown): NonNullable<Task['end']> {
+  if (!(error instanceof RequestRejectedError)) return { error };
+  return { verdict: { outcome: 'rejected', reason: error.reason, detail: error.message } };
+}
+
+/** @throws RequestRejectedError; TemporarilyUnavailableError when the deny list cannot be read */
+async function readMessage(task: Task, { denied }: StageDependencies): Promise<void> {
+  const message = parseFileExport(task.delivered);
+  const { requestId, fileId, datasetId, recipient } = message;
+  task.facts = { requestId, fileId, datasetId, recipient };
+  const publicKey = parseRecipientKey(message.publicKey);
+  task.facts = { ...task.facts, keyFingerprint: publicKeyFingerprint(publicKey) };
+  task.order = { message, publicKey };
+  await refuseDenied(message, denied);
+}
+
+/** One query for the files of all open tasks. */
+async function findFiles(tasks: readonly Task[], { catalogue }: StageDependencies): Promise<void> {
+  const wanted = tasks.filter(isOpen).flatMap(({ order: { message } }) => message ?? []);
+  if (wanted.length === 0) return;
+  const finding = catalogue.findReleasedFiles(wanted);
+  await step(tasks, async (task) => {
+    const { message } = task.order;
+    const found = message && (await finding)[wanted.indexOf(message)];
+    if (found?.status === 'rejected') throw found.reason;
+    const file = found?.value;
     if (!file) throw rejection('not_released', 'the dataset is not released, or no longer holds the file');
-    const key = outboxKey(recipient, outboxFileName(fileId, file.submissionFilePath));
-    const stage = file.archiveFileSize <= largestSmallBody ? stageSmall : stageLarge;
-    const written = await namingFile(fileId, () => stage({ key, message, publicKey, file }, dependencies, delivery));
-    // Also when an earlier delivery staged it: that one may have ended before it wrote the row.
-    if (written.outcome !== 'superseded') {
-      const { bytes } = written;
-      const checksum = 'checksum' in written ? { checksum: written.checksum } : {};
-      await log.record({ ...facts, event: 'staged', bytes, ...checksum });
-    }
-    return { requestId, fileId, ...written };
-  } catch (error) {
-    if (!(error instanceof RequestRejectedError)) throw error;
-    const { reason, message: detail } = error;
-    await log.record({ ...facts, event: 'rejected', reason });
-    const { requestId, fileId } = facts;
-    if (fileId !== undefined && delivery.redelivered) await dropCopy({ requestId, fileId }, dependencies);
-    return { requestId, ...(fileId !== undefined && { fileId }), outcome: 'rejected', reason, detail };
+    task.order = { ...task.order, file };
+  });
+}
+
+/** @throws errors of the ports, and TemporarilyUnavailableError when the file takes too long */
+async function write(
+  { delivered: { redelivered }, order }: Task,
+  dependencies: StageDependencies,
+  remainingMs: () => number,
+): Promise<Written> {
+  const { message, publicKey, file } = order as Pick<Order, 'message' | 'publicKey' | 'file'>;
+  const key = outboxKey(message.recipient, outboxFileName(file.fileId, file.submissionFilePath));
+  const isSmall = file.archiveFileSize <= largestSmallBody;
+  const limitMs = Math.min(remainingMs() - recordMs, isSmall ? smallFileMs : Number.POSITIVE_INFINITY);
+  const stage = isSmall ? stageSmall : stageLarge;
+  return within(limitMs, remainingMs, (leftMs) =>
+    namingFile(file.fileId, () =>
+      stage({ key, message, publicKey, file }, dependencies, { redelivered, remainingMs: leftMs }),
+    ),
+  );
+}
+
+/**
+ * Run `work` for at most `limitMs`. After that it is told that no time is left, so that it starts nothing more, and one
+ * file that waits for an answer keeps no other from its audit row.
+ */
+async function within<T>(
+  limitMs: number,
+  remainingMs: () => number,
+  work: (remainingMs: () => number) => Promise<T>,
+): Promise<T> {
+  let isOver = false;
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => {
+      isOver = true;
+      reject(new TemporarilyUnavailableError('the file was not staged in time'));
+    }, limitMs);
+  });
+  try {
+    return await Promise.race([work(() => (isOver ? 0 : remainingMs())), late]);
+  } finally {
+    clearTimeout(timer);
   }
+}
+
+/** Leave nothing of an earlier delivery behind for a file that is rejected now. */
+async function dropCopies(tasks: readonly Task[], dependencies: StageDependencies): Promise<void> {
+  for (const task of tasks) {
+    const { requestId, fileId } = task.facts;
+    const isRejected = task.end && 'verdict' in task.end && task.end.verdict.outcome === 'rejected';
+    if (!isRejected || fileId === undefined || !task.delivered.redelivered) continue;
+    await dropCopy({ requestId, fileId }, dependencies).catch((error: unknown) => {
+      task.end = { error };
+    });
+  }
+}
+
+/**
+ * One statement for all rows. If the database refuses it for good, each row is written by itself. A task whose row is
+ * not written fails, also when its container is staged: the next delivery finds the container and writes the row.
+ */
+async function recordAll(tasks: readonly Task[], { log }: StageDependencies): Promise<void> {
+  const rows = tasks.flatMap((task) => {
+    const event = eventOf(task);
+    return event ? [{ task, event }] : [];
+  });
+  if (rows.length === 0) return;
+  const write = async (some: typeof rows) => {
+    try {
+      await log.record(...some.map(({ event }) => event));
+    } catch (error) {
+      if (some.length > 1 && !(error instanceof TemporarilyUnavailableError))
+        for (const row of some) await write([row]);
+      else for (const { task } of some) task.end = { error };
+    }
+  };
+  await write(rows);
+}
+
+/**
+ * The audit row of a task. Also for a container of an earlier delivery, which may have ended before it wrote the row. A
+ * superseded file has none.
+ */
+function eventOf({ facts, end }: Task): ExportEvent | undefined {
+  if (!end || 'error' in end || end.verdict.outcome === 'superseded') return undefined;
+  const { verdict } = end;
+  return verdict.outcome === 'rejected'
+    ? { ...facts, event: 'rejected', reason: verdict.reason }
+    : {
+        ...facts,
+        event: 'staged',
+        bytes: verdict.bytes,
+        ...('checksum' in verdict && { checksum: verdict.checksum }),
+      };
+}
+
+function resultOf({ facts: { requestId, fileId }, end }: Task): PromiseSettledResult<StageOutcome> {
+  if (!end) throw new Error('a message was left without a verdict');
+  if ('error' in end) return { status: 'rejected', reason: end.error };
+  return {
+    status: 'fulfilled',
+    value: { requestId, ...(fileId !== undefined && { fileId }), ...end.verdict },
+  };
 }

@@ -83,6 +83,7 @@ const schema = (database: z.ZodType) =>
     concurrency: fields<Settings['concurrency']>({
       exportRequests: whole(2, 1_000),
       fileExports: whole(2, 1_000),
+      smallFileExports: whole(2, 1_000).optional(),
       directFiles: whole(1, 1_000).optional(),
     }),
     database,

@@ -14,9 +14,14 @@ import type { ServiceFunction } from './service-function.ts';
  * Names of the work queues of a deployment: the dead-letter queues, which are in the other stack, accept messages of
  * these queues only, and are made before them.
  */
-export function workQueueNames(stage: string | undefined): { exportRequests: string; fileExports: string } {
+export function workQueueNames(stage: string | undefined) {
   const { service } = stackNames(stage);
-  return { exportRequests: `${service}-ExportRequests`, fileExports: `${service}-FileExports` };
+  return {
+    exportRequests: `${service}-ExportRequests`,
+    // Files over 8 MiB. It was the queue of all files once: messages that wait during that update may be of any size.
+    fileExports: `${service}-FileExports`,
+    smallFileExports: `${service}-SmallFileExports`,
+  };
 }
 
 /**
@@ -47,7 +52,12 @@ function refuseMessages(queue: Queue, conditions: Record<string, Record<string, 
 }
 
 /** Receives after which a message is put aside: the 2nd to 5th attempt follow the settings' delays. */
-const maxReceiveCount = 5;
+const usualReceives = 5;
+/**
+ * The same where a copy may take many deliveries: a day of invocations of 15 minutes. The function gives up a copy itself
+ * after five deliveries without a new part.
+ */
+export const receivesOfLongCopies = 100;
 
 interface DeadLettersProps {
   /** Name of the work queue whose messages end here. */
@@ -85,7 +95,11 @@ interface WorkQueueProps {
   readonly deadLetters: IQueue;
   /** Customer key of the queue and its dead letters. @default - SSE-SQS */
   readonly key?: Key;
-  /** Messages that are worked on at once, 2–1,000. */
+  /** Receives after which a message is put aside. @default 5 */
+  readonly maxReceiveCount?: number;
+  /** Messages of one invocation, 1–10. They share its time limit. */
+  readonly batchSize: number;
+  /** Invocations at once, 2–1,000. */
   readonly maxConcurrency: number;
   /** Variable that names the queue to its worker and to its sender. */
   readonly variable: EnvironmentVariable;
@@ -99,7 +113,7 @@ export class WorkQueue extends Construct {
 
   constructor(scope: Construct, id: string, props: WorkQueueProps) {
     super(scope, id);
-    const { sender, worker, redrive, deadLetters, key } = props;
+    const { sender, worker, redrive, deadLetters, key, maxReceiveCount = usualReceives } = props;
     this.queue = new Queue(this, 'Queue', {
       ...common(key),
       queueName: props.name,
@@ -126,11 +140,9 @@ export class WorkQueue extends Construct {
     allowKey(worker, this, keyUse(['kms:Decrypt']));
     worker.configure(props.variable, queueUrl);
     worker.configure(environment.retryDelaysSeconds, props.retryDelaysSeconds.join(','));
-    // One message an invocation: a request may fan out into 100,000 files and a file may be a terabyte, so two of them
-    // must not share one time limit, nor one spend the other's receives.
     worker.function.addEventSourceMapping(`SqsEventSource:${Names.nodeUniqueId(this.queue.node)}`, {
       eventSourceArn: queueArn,
-      batchSize: 1,
+      batchSize: props.batchSize,
       reportBatchItemFailures: true,
       maxConcurrency: props.maxConcurrency,
     });

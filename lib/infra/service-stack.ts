@@ -10,7 +10,7 @@ import { ApiGatewayLogRole } from './api-gateway-log-role.ts';
 import { DataOutApi } from './data-out-api.ts';
 import { Functions } from './functions.ts';
 import { ProxyApi } from './proxy-api.ts';
-import { WorkQueue, workQueueNames } from './queues.ts';
+import { receivesOfLongCopies, WorkQueue, workQueueNames } from './queues.ts';
 import { Redrive } from './redrive.ts';
 import type { Settings } from './settings.ts';
 import type { StorageStack } from './storage-stack.ts';
@@ -47,26 +47,43 @@ export class ServiceStack extends Stack {
 
     const redrive = new Redrive(this, 'Redrive');
     const names = workQueueNames(settings.stage);
-    const { retryDelaysSeconds } = settings;
+    const { retryDelaysSeconds, concurrency } = settings;
+    // One message an invocation: a request may fan out into 100,000 files and a file may be a terabyte, so two of them
+    // must not share one time limit, nor one spend the other's receives.
     const exportRequests = new WorkQueue(this, 'ExportRequests', {
+      batchSize: 1,
       name: names.exportRequests,
       sender: functions.exportRequest,
       worker: functions.consumeExport,
       redrive,
       deadLetters: storage.exportRequestsDeadLetters.queue,
       key: storage.exportRequestsKey,
-      maxConcurrency: settings.concurrency.exportRequests,
+      maxConcurrency: concurrency.exportRequests,
       variable: environment.exportRequestsQueueUrl,
       retryDelaysSeconds,
     });
     const fileExports = new WorkQueue(this, 'FileExports', {
+      batchSize: 1,
+      maxReceiveCount: receivesOfLongCopies,
       name: names.fileExports,
       sender: functions.consumeExport,
       worker: functions.stageFile,
       redrive,
       deadLetters: storage.fileExportsDeadLetters.queue,
-      maxConcurrency: settings.concurrency.fileExports,
+      maxConcurrency: concurrency.fileExports,
       variable: environment.fileExportsQueueUrl,
+      retryDelaysSeconds,
+    });
+    // Files of at most 8 MiB: ten of them take a second, one query and one insert.
+    const smallFileExports = new WorkQueue(this, 'SmallFileExports', {
+      batchSize: 10,
+      name: names.smallFileExports,
+      sender: functions.consumeExport,
+      worker: functions.stageFile,
+      redrive,
+      deadLetters: storage.smallFileExportsDeadLetters.queue,
+      maxConcurrency: concurrency.smallFileExports ?? concurrency.fileExports,
+      variable: environment.smallFileExportsQueueUrl,
       retryDelaysSeconds,
     });
 
@@ -81,8 +98,10 @@ export class ServiceStack extends Stack {
     const alarms = new Alarms(this, 'Alarms', { email: settings.alarmEmail });
     alarms.deadLetters('ExportRequests', storage.exportRequestsDeadLetters.queue);
     alarms.deadLetters('FileExports', storage.fileExportsDeadLetters.queue);
+    alarms.deadLetters('SmallFileExports', storage.smallFileExportsDeadLetters.queue);
     alarms.age('ExportRequests', exportRequests.queue, Duration.hours(1));
     alarms.age('FileExports', fileExports.queue, Duration.hours(6));
+    alarms.age('SmallFileExports', smallFileExports.queue, Duration.hours(6));
     alarms.functions('RequestFunctions', functions.answeringRequests);
     alarms.functions('DirectFunctions', functions.servingDirectly);
     alarms.functions('WorkerFunctions', functions.workingOnQueues);
@@ -96,6 +115,7 @@ export class ServiceStack extends Stack {
     this.#output(outputs.dataOutUrl, dataOut.api.url);
     this.#output(outputs.exportRequestsQueueUrl, exportRequests.queue.queueUrl);
     this.#output(outputs.fileExportsQueueUrl, fileExports.queue.queueUrl);
+    this.#output(outputs.smallFileExportsQueueUrl, smallFileExports.queue.queueUrl);
     // For people: no tool needs these two.
     this.#output('AlarmTopicArn', alarms.topic.topicArn);
     this.#output('RedriveRoleArn', redrive.roleArn);

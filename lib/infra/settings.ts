@@ -32,12 +32,15 @@ export interface Settings {
     readonly export: Throttling;
   };
   /**
-   * How many messages of each queue are worked on at once, 2–1,000. Leave room below the account's limit of concurrent
+   * How many invocations work on each queue at once, 2–1,000. Leave room below the account's limit of concurrent
    * functions (as low as 10 in new accounts) for the functions that answer requests.
    */
   readonly concurrency: {
     readonly exportRequests: number;
+    /** Files over 8 MiB, one an invocation. */
     readonly fileExports: number;
+    /** Files of at most 8 MiB, up to ten an invocation. @default - as `fileExports` */
+    readonly smallFileExports?: number;
     /**
      * How many direct files are streamed at once, 1–1,000. A stream holds its function for up to five minutes, so
      * without a limit one caller can take what all functions of the account share. It is reserved from the account's

@@ -25,6 +25,7 @@ export class StorageStack extends Stack {
   readonly visaDenyList: OperatorSecret;
   readonly exportRequestsDeadLetters: DeadLetters;
   readonly fileExportsDeadLetters: DeadLetters;
+  readonly smallFileExportsDeadLetters: DeadLetters;
 
   constructor(scope: Construct, id: string, props: StackProps & { readonly settings: Settings }) {
     super(scope, id, props);
@@ -76,6 +77,9 @@ export class StorageStack extends Stack {
       key: this.exportRequestsKey,
     });
     this.fileExportsDeadLetters = new DeadLetters(this, 'FileExportsDeadLetters', { source: sources.fileExports });
+    this.smallFileExportsDeadLetters = new DeadLetters(this, 'SmallFileExportsDeadLetters', {
+      source: sources.smallFileExports,
+    });
     this.visaDenyList = new OperatorSecret(this, 'VisaDenyList', {
       description: 'Visas, passports and subjects that are denied',
       emptyDocument: '{"denied":[]}',
@@ -93,6 +97,7 @@ export class StorageStack extends Stack {
     this.#output(outputs.databaseName, this.catalogue.databaseName);
     this.#output(outputs.exportRequestsDeadLetterQueueUrl, this.exportRequestsDeadLetters.queue.queueUrl);
     this.#output(outputs.fileExportsDeadLetterQueueUrl, this.fileExportsDeadLetters.queue.queueUrl);
+    this.#output(outputs.smallFileExportsDeadLetterQueueUrl, this.smallFileExportsDeadLetters.queue.queueUrl);
   }
 
   /** Switch on what the template leaves off: termination protection of this stack, deletion protection of a new cluster. */

@@ -3,6 +3,7 @@ import { generateKeyPair } from '../../lib/crypt4gh/index.ts';
 import { formatBytes, formatDuration } from '../../lib/terminal/output.ts';
 import { Service } from '../helpers/service.ts';
 import { figure, type Report, ratio, verdict } from './report.ts';
+import { smallFiles } from './small-files.ts';
 import { peakMemory } from './worker-memory.ts';
 
 const target = 0.005;
@@ -18,11 +19,15 @@ interface Staged {
   readonly peakMemory: number | undefined;
 }
 
-/** What an export costs the function that stages it, and its time beside a plain copy of the same bytes by S3. */
+/**
+ * What an export costs the function that stages it, its time beside a plain copy of the same bytes by S3, and what a
+ * dataset of small files takes.
+ */
 export default async function exportSuite(report: Report): Promise<void> {
   const service = await Service.start();
   try {
     const sizes = [1000, largeBytes];
+    await smallFiles(service, report);
     const staged: Staged[] = [];
     for (const size of sizes) staged.push(await stage(service, size));
     // Both ways of S3 to copy, warmed up by the export.

@@ -85,6 +85,7 @@ describe('a queue', () => {
   test.each([
     ['ExportRequestsQueueUrl', 'export', ['consume-export', 'stage-file', 'stream']],
     ['FileExportsQueueUrl', 'consume-export', ['export', 'stage-file', 'stream']],
+    ['SmallFileExportsQueueUrl', 'consume-export', ['export', 'stage-file', 'stream']],
   ] as const)('%s takes messages of %s only', async (output, sender, others) => {
     const url = service.connection.outputs[output];
     expect(await as(sender).send(url)).toBe(200);
@@ -94,8 +95,10 @@ describe('a queue', () => {
   test.each([
     'ExportRequestsQueueUrl',
     'FileExportsQueueUrl',
+    'SmallFileExportsQueueUrl',
     'ExportRequestsDeadLetterQueueUrl',
     'FileExportsDeadLetterQueueUrl',
+    'SmallFileExportsDeadLetterQueueUrl',
   ] as const)('%s takes none from an operator who may do everything', async (output) => {
     const QueueUrl = service.connection.outputs[output];
     const sent = service.sqs.send(new SendMessageCommand({ QueueUrl, MessageBody: 'x' }));

@@ -4,7 +4,7 @@ import { type DenyListEntry, denyListOf } from '../../lib/contract/deny-list.ts'
 import { type FileExportMessage, fileExportMessage } from '../../lib/contract/messages.ts';
 import type { ConsumeDependencies } from '../../lib/export/consume.ts';
 import type { StageDependencies } from '../../lib/export/order.ts';
-import type { ExportEvent, ExportLog, FileExports } from '../../lib/export/ports.ts';
+import type { ExportEvent, ExportLog, FanOutProgress, FanOuts, FileExports } from '../../lib/export/ports.ts';
 import { type DatasetGrant, VisaError, type VisaErrorCode } from '../../lib/visas/index.ts';
 import { FakeArchive } from './fake-archive.ts';
 import { FakeCatalogue } from './fake-catalogue.ts';
@@ -26,14 +26,36 @@ export function vectorKey(id: string): ArchiveKey {
 
 class FakeLog implements ExportLog {
   readonly rows = new Map<string, ExportEvent>();
+  /** Ids of files whose rows the database refuses. */
+  readonly refused = new Set<string>();
   readonly #calls: PortCalls;
   constructor(calls: PortCalls) {
     this.#calls = calls;
   }
-  record(event: ExportEvent): Promise<void> {
-    return this.#calls.run(`log.record ${event.event}`, () => {
-      const key = `${event.requestId} ${event.event} ${event.fileId ?? ''}`;
-      if (!this.rows.has(key)) this.rows.set(key, { ...event });
+  record(...events: readonly ExportEvent[]): Promise<void> {
+    return this.#calls.run(`log.record ${events.map(({ event }) => event).join(' ')}`, () => {
+      if (events.some(({ fileId = '' }) => this.refused.has(fileId))) throw new Error('the database refuses a row');
+      for (const event of events) {
+        const key = `${event.requestId} ${event.event} ${event.fileId ?? ''}`;
+        if (!this.rows.has(key)) this.rows.set(key, { ...event });
+      }
+    });
+  }
+}
+
+class FakeFanOuts implements FanOuts {
+  readonly rows = new Map<string, FanOutProgress>();
+  readonly #calls: PortCalls;
+  constructor(calls: PortCalls) {
+    this.#calls = calls;
+  }
+  progressOf(requestId: string, datasetId: string): Promise<FanOutProgress | undefined> {
+    return this.#calls.run('fanOuts.progressOf', () => this.rows.get(`${requestId} ${datasetId}`));
+  }
+  save(requestId: string, datasetId: string, progress: FanOutProgress): Promise<void> {
+    return this.#calls.run('fanOuts.save', () => {
+      const key = `${requestId} ${datasetId}`;
+      if (progress.sentTo > (this.rows.get(key)?.sentTo ?? '')) this.rows.set(key, progress);
     });
   }
 }
@@ -41,11 +63,13 @@ class FakeLog implements ExportLog {
 class FakeFileExports implements FileExports {
   readonly sent: FileExportMessage[] = [];
   readonly #calls: PortCalls;
-  constructor(calls: PortCalls) {
+  readonly #name: string;
+  constructor(calls: PortCalls, name: string) {
     this.#calls = calls;
+    this.#name = name;
   }
   send(messages: readonly FileExportMessage[]): Promise<void> {
-    return this.#calls.run('fileExports.send', () => {
+    return this.#calls.run(`${this.#name}.send`, () => {
       if (messages.length === 0) throw new Error('EmptyBatchRequest');
       this.sent.push(...messages.map((message) => fileExportMessage.parse(JSON.parse(JSON.stringify(message)))));
     });
@@ -60,7 +84,9 @@ export class ExportWorld {
   readonly outbox = new FakeOutbox(this.calls, this.archive);
   readonly log = new FakeLog(this.calls);
   readonly copies = new FakeCopyRecords(this.calls);
-  readonly fileExports = new FakeFileExports(this.calls);
+  readonly fanOuts = new FakeFanOuts(this.calls);
+  readonly fileExports = new FakeFileExports(this.calls, 'fileExports');
+  readonly smallFileExports = new FakeFileExports(this.calls, 'smallFileExports');
   archiveKeys: readonly ArchiveKey[] = [vectorKey('alice')];
   readonly deniedEntries: DenyListEntry[] = [];
   /** The result of verification by token; every other token is malformed. */
@@ -94,8 +120,15 @@ export class ExportWorld {
   }
 
   get consuming(): ConsumeDependencies {
-    const { catalogue, fileExports, log } = this;
-    return { catalogue, fileExports, log, rules: { verify: (token) => this.#verify(token) } };
+    const { catalogue, fileExports, smallFileExports, fanOuts, log } = this;
+    return {
+      catalogue,
+      fileExports,
+      smallFileExports,
+      fanOuts,
+      log,
+      rules: { verify: (token) => this.#verify(token) },
+    };
   }
 
   get staging(): StageDependencies {

@@ -48,7 +48,7 @@ export class FakeArchive implements ExportArchive {
   ): Promise<Uint8Array> {
     return this.#calls.run('archive.read', () => {
       const body = this.object(address);
-      if (body.etag !== etag) throw new Error('PreconditionFailed');
+      if (body.etag !== etag) throw new ArchiveDamagedError('PreconditionFailed');
       if (start < 0 || start >= end || end > body.bytes.length) throw new Error('InvalidRange');
       if (end - start > 8 * 1024 * 1024) throw new Error('more than 8 MiB at a time');
       this.bytesRead += end - start;
@@ -63,7 +63,9 @@ export class FakeArchive implements ExportArchive {
   ): Promise<{ container: Uint8Array; bodyCrc?: string }> {
     return this.#calls.run('archive.readWhole', () => {
       const { bytes, crc64nvme } = this.object(address);
-      if (bytes.length !== size) throw new ArchiveDamagedError(`${bytes.length} bytes of body`);
+      if (bytes.length !== size) {
+        throw new ArchiveDamagedError(`the catalogue says ${size} bytes of body, the archive has ${bytes.length}`);
+      }
       if (size > 8 * 1024 * 1024) throw new Error('more than 8 MiB at a time');
       this.bytesRead += size;
       return { container: Buffer.concat([header, bytes]), ...(crc64nvme !== undefined && { bodyCrc: crc64nvme }) };

@@ -1,5 +1,6 @@
 import type { ArchivedFile, FileReference, Finding, Wanted } from '../../lib/archive/ports.ts';
-import type { ExportCatalogue } from '../../lib/export/ports.ts';
+import { ArchiveDamagedError } from '../../lib/errors.ts';
+import type { ExportableFile, ExportCatalogue } from '../../lib/export/ports.ts';
 import type { PortCalls } from './port-calls.ts';
 
 interface Dataset {
@@ -12,6 +13,8 @@ interface Dataset {
 export class FakeCatalogue implements ExportCatalogue {
   readonly datasets = new Map<string, Dataset>();
   readonly files = new Map<string, Omit<ArchivedFile, 'datasetId'>>();
+  /** Ids of files whose rows hold no header. */
+  readonly damaged = new Set<string>();
   readonly #calls: PortCalls;
 
   constructor(calls: PortCalls) {
@@ -64,18 +67,40 @@ export class FakeCatalogue implements ExportCatalogue {
     return this.#calls.run(`catalogue.isReleased ${datasetId}`, () => this.datasets.get(datasetId)?.released ?? false);
   }
 
-  async *fileIdsOfDataset(datasetId: string): AsyncGenerator<readonly string[]> {
-    const ids = this.datasets.get(datasetId)?.fileIds.toSorted() ?? [];
+  async *exportableFiles(datasetId: string, after: string): AsyncGenerator<readonly ExportableFile[]> {
+    const ids = (this.datasets.get(datasetId)?.fileIds.toSorted() ?? []).filter((id) => id > after);
     for (let start = 0; start === 0 || start < ids.length; start += 3) {
-      yield await this.#calls.run('catalogue.fileIdsOfDataset', () => ids.slice(start, start + 3));
+      yield await this.#calls.run('catalogue.exportableFiles', () =>
+        ids.slice(start, start + 3).map((fileId) => ({ fileId, archiveFileSize: this.#sizeOf(fileId) })),
+      );
     }
   }
 
-  findReleasedFile({ fileId, datasetId }: FileReference): Promise<ArchivedFile | undefined> {
-    return this.#calls.run('catalogue.findReleasedFile', () => {
-      const dataset = this.datasets.get(datasetId);
-      const file = this.files.get(fileId);
-      return file && dataset?.released && dataset.fileIds.includes(fileId) ? { ...file, datasetId } : undefined;
+  archiveFileSize(fileId: string): Promise<number | undefined> {
+    return this.#calls.run('catalogue.archiveFileSize', () => this.#sizeOf(fileId));
+  }
+
+  #sizeOf(fileId: string): number | undefined {
+    return this.files.get(fileId)?.archiveFileSize;
+  }
+
+  findReleasedFile(reference: FileReference): Promise<ArchivedFile | undefined> {
+    return this.#calls.run('catalogue.findReleasedFile', () => this.#released(reference));
+  }
+
+  findReleasedFiles(
+    references: readonly FileReference[],
+  ): Promise<readonly PromiseSettledResult<ArchivedFile | undefined>[]> {
+    return this.#calls.run('catalogue.findReleasedFiles', () => {
+      if (references.length === 0 || references.length > 10) throw new Error('one to ten files at a time');
+      return Promise.allSettled(references.map(async (reference) => this.#released(reference)));
     });
+  }
+
+  #released({ fileId, datasetId }: FileReference): ArchivedFile | undefined {
+    if (this.damaged.has(fileId)) throw new ArchiveDamagedError(`the header of file ${fileId} is not hexadecimal`);
+    const dataset = this.datasets.get(datasetId);
+    const file = this.files.get(fileId);
+    return file && dataset?.released && dataset.fileIds.includes(fileId) ? { ...file, datasetId } : undefined;
   }
 }

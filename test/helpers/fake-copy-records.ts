@@ -51,10 +51,10 @@ export class FakeCopyRecords implements CopyRecords {
     });
   }
 
-  giveUp(id: CopyId): Promise<void> {
-    return this.#calls.run('copies.giveUp', () => {
+  setFruitless(id: CopyId, fruitless: number): Promise<void> {
+    return this.#calls.run('copies.setFruitless', () => {
       const row = this.rows.get(nameOf(id));
-      if (row) row.fruitless = 1000;
+      if (row) row.fruitless = fruitless;
     });
   }
 

@@ -164,7 +164,7 @@ export class FakeOutbox implements OutboxWriter {
 
   #copied(source: ContainerSource, { start, end }: { readonly start: number; readonly end: number }): Uint8Array {
     const { bytes, etag } = this.#archive.object(source.address);
-    if (etag !== source.archiveEtag) throw new Error('PreconditionFailed');
+    if (etag !== source.archiveEtag) throw new ArchiveDamagedError('PreconditionFailed');
     if (bytes.length <= 5 * MiB) throw new Error('InvalidRequest: not supported as a byte-range copy source');
     if (start < 0 || start >= end || end > bytes.length) throw new Error('InvalidRange');
     this.bytesCopied += end - start;

@@ -227,6 +227,8 @@ export const exampleConnection = connection.parse({
     ExportRequestsDeadLetterQueueUrl: 'http://127.0.0.1:9/export-requests-dead',
     FileExportsQueueUrl: 'http://127.0.0.1:9/file-exports',
     FileExportsDeadLetterQueueUrl: 'http://127.0.0.1:9/file-exports-dead',
+    SmallFileExportsQueueUrl: 'http://127.0.0.1:9/small-file-exports',
+    SmallFileExportsDeadLetterQueueUrl: 'http://127.0.0.1:9/small-file-exports-dead',
   },
   logsDir: '/nowhere/logs',
 });

@@ -109,9 +109,7 @@ export class Service {
   async #empty(): Promise<void> {
     const { archiveUser, outputs } = this.connection;
     await until(async () => {
-      const depths = await Promise.all(
-        [outputs.ExportRequestsQueueUrl, outputs.FileExportsQueueUrl].map((url) => this.queueDepth(url)),
-      );
+      const depths = await Promise.all(workQueueUrls(outputs).map((url) => this.queueDepth(url)));
       return depths.every((depth) => depth === 0) ? true : undefined;
     }, 'the queues to be empty');
     const catalogue = ['files', 'datasets', 'file_dataset', 'dataset_references', 'checksums', 'dataset_event_log'];
@@ -370,4 +368,9 @@ export async function until<T>(
     if (Date.now() > deadline) throw new Error(`waited ${patienceMs} ms for ${what}`);
     await pause(100);
   }
+}
+
+/** URLs of the queues that functions work on. */
+export function workQueueUrls(outputs: Service['connection']['outputs']): readonly string[] {
+  return [outputs.ExportRequestsQueueUrl, outputs.FileExportsQueueUrl, outputs.SmallFileExportsQueueUrl];
 }

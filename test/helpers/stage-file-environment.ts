@@ -9,5 +9,6 @@ export const stageFileEnvironment = {
   DATABASE_SECRET_ARN: 'arn:aws:secretsmanager:eu-north-1:123456789012:secret:db',
   DATABASE_NAME: 'sda',
   FILE_EXPORTS_QUEUE_URL: 'https://sqs.example/123456789012/file-exports',
+  SMALL_FILE_EXPORTS_QUEUE_URL: 'https://sqs.example/123456789012/small-file-exports',
   RETRY_DELAYS_SECONDS: '10,60,300,900',
 };

@@ -256,4 +256,5 @@ test('the base URLs and queues are in the outputs', () => {
   expect(show(Outputs.DataOutUrl?.Value)).toContain('DataOutApi');
   expect(show(Outputs.ExportRequestsQueueUrl?.Value)).toBe('ExportRequestsQueue');
   expect(show(Outputs.FileExportsQueueUrl?.Value)).toBe('FileExportsQueue');
+  expect(show(Outputs.SmallFileExportsQueueUrl?.Value)).toBe('SmallFileExportsQueue');
 });

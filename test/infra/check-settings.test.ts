@@ -26,6 +26,7 @@ describe('settings', () => {
       { throttling: { ...settings.throttling, export: { requestsPerSecond: 0, burst: 10 } } },
     ],
     ['concurrency.fileExports', { concurrency: { exportRequests: 2, fileExports: 1 } }],
+    ['concurrency.smallFileExports', { concurrency: { exportRequests: 2, fileExports: 2, smallFileExports: 1 } }],
     ['concurrency.directFiles', { concurrency: { exportRequests: 2, fileExports: 2, directFiles: 0 } }],
     ['database.minCapacity', { database: { minCapacity: 0.3, maxCapacity: 1, backupDays: 1 } }],
     ['database.maxCapacity', { database: { minCapacity: 4, maxCapacity: 2, backupDays: 1 } }],

@@ -90,10 +90,12 @@ const expected: Readonly<Record<string, readonly string[]>> = {
     ...consume('ExportRequestsQueue'),
     `kms:Decrypt ExportRequestsKey ${through('sqs')}`,
     'sqs:SendMessage FileExportsQueue',
+    'sqs:SendMessage SmallFileExportsQueue',
   ],
   StageFile: [
     ...exporting,
     ...consume('FileExportsQueue'),
+    ...consume('SmallFileExportsQueue'),
     `kms:Decrypt ArchiveBucketKey ${through('s3')}`,
     `kms:Decrypt ArchiveKeysKey ${throughSecretsManager}`,
     `kms:Decrypt OutboxKey ${through('s3')}`,
@@ -104,6 +106,7 @@ const expected: Readonly<Record<string, readonly string[]>> = {
     's3:ListBucket ArchiveBucketArn',
     `s3:ListBucket OutboxBucketArn ${under(ofRecipients)}`,
     's3:ListBucketMultipartUploads OutboxBucketArn',
+    `s3:ListMultipartUploadParts OutboxBucketArn/${ofRecipients}`,
     `s3:PutObject OutboxBucketArn/${ofRecipients}`,
     'secretsmanager:GetSecretValue ArchiveKeysSecret',
   ],
@@ -212,6 +215,7 @@ describe('queues', () => {
   test.each([
     ['ExportRequestsQueue', 'FunctionsExportRole'],
     ['FileExportsQueue', 'FunctionsConsumeExportRole'],
+    ['SmallFileExportsQueue', 'FunctionsConsumeExportRole'],
   ])('%s takes messages of %s and of the role for redrives only', (queue, sender) => {
     const [refusal, ...others] = refusals(service, queue);
     expect(others).toEqual([]);
@@ -222,7 +226,7 @@ describe('queues', () => {
     expect(ArnNotEquals['aws:PrincipalArn'].map(show)).toEqual([sender, 'RedriveRole']);
   });
 
-  test.each(['ExportRequests', 'FileExports'])(
+  test.each(['ExportRequests', 'FileExports', 'SmallFileExports'])(
     'the dead letters of %s take what SQS moves there, and no more',
     (name) => {
       const [refusal, ...others] = refusals(storage, `${name}DeadLettersQueue`);
@@ -245,7 +249,7 @@ describe('queues', () => {
   test('the role for redrives moves dead letters back, and can do nothing else', () => {
     const { Properties } = service.at('Redrive/Role/DefaultPolicy');
     const move = ['Cancel', 'List', 'Start'].map((verb) => `${verb}MessageMoveTask${verb === 'List' ? 's' : ''}`);
-    const moved = ['ExportRequests', 'FileExports'].flatMap((name) => [
+    const moved = ['ExportRequests', 'FileExports', 'SmallFileExports'].flatMap((name) => [
       ...[...move, 'DeleteMessage', 'GetQueueAttributes', 'ReceiveMessage'].map(
         (action) => `sqs:${action} ${name}DeadLettersQueue`,
       ),

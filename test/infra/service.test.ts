@@ -43,6 +43,7 @@ describe('functions', () => {
     expect(variables('Stream')).toMatchObject({ URL_LIFETIME_SECONDS: '900' });
     expect(variables('ConsumeExport')).toMatchObject({ RETRY_DELAYS_SECONDS: '10,60,300,900', DATABASE_NAME: 'sda' });
     expect(show(variables('StageFile').FILE_EXPORTS_QUEUE_URL)).toBe('FileExportsQueue');
+    expect(show(variables('StageFile').SMALL_FILE_EXPORTS_QUEUE_URL)).toBe('SmallFileExportsQueue');
     expect(show(variables('StageFile').ARCHIVE_BUCKETS)).toBe('ArchiveBucket');
     expect(show(variables('StageFile').OUTBOX_BUCKET)).toBe('OutboxBucket');
   });
@@ -124,9 +125,11 @@ describe('the protection of the storage stack', () => {
 
 describe('queues', () => {
   test.each([
-    ['ExportRequests', 'ConsumeExport', 2],
-    ['FileExports', 'StageFile', 10],
-  ])('%s gives %s one message at a time, time to finish, and five receives', (name, worker, concurrency) => {
+    ['ExportRequests', 'ConsumeExport', 1, 2],
+    ['FileExports', 'StageFile', 1, 10],
+    ['SmallFileExports', 'StageFile', 10, 10],
+  ])('%s gives %s its messages (%i at a time), time to finish, and enough receives', (...row) => {
+    const [name, worker, batchSize, concurrency] = row;
     const { Properties } = service.at(`${name}/Queue`);
     const { Timeout } = service.at(`Functions/${worker}/Function`).Properties;
     expect(Properties.VisibilityTimeout).toBeGreaterThanOrEqual(6 * Timeout);
@@ -134,14 +137,15 @@ describe('queues', () => {
       MessageRetentionPeriod: 14 * 24 * 3600,
       MaximumMessageSize: 1_048_576,
     });
-    expect(Properties.RedrivePolicy.maxReceiveCount).toBe(5);
+    // A large file may be copied for a day: 96 invocations of 15 minutes.
+    expect(Properties.RedrivePolicy.maxReceiveCount).toBe(name === 'FileExports' ? 100 : 5);
     expect(show(Properties.RedrivePolicy.deadLetterTargetArn)).toBe(`${name}DeadLettersQueue`);
 
     const mappings = service.all('AWS::Lambda::EventSourceMapping').map((mapping) => mapping.Properties);
     const mapping = mappings.find(({ EventSourceArn }) => show(EventSourceArn) === `${name}Queue`);
     expect(show(mapping.FunctionName)).toBe(`Functions${worker}Function`);
     expect(mapping).toMatchObject({
-      BatchSize: 1,
+      BatchSize: batchSize,
       FunctionResponseTypes: ['ReportBatchItemFailures'],
       ScalingConfig: { MaximumConcurrency: concurrency },
     });
@@ -152,13 +156,15 @@ describe('queues', () => {
     expect(show(requests.KmsMasterKeyId)).toBe('ExportRequestsKey');
     expect(requests.KmsDataKeyReusePeriodSeconds).toBe(300);
     expect(requests.SqsManagedSseEnabled).toBeUndefined();
-    expect(service.at('FileExports/Queue').Properties.SqsManagedSseEnabled).toBe(true);
+    for (const name of ['FileExports', 'SmallFileExports']) {
+      expect(service.at(`${name}/Queue`).Properties.SqsManagedSseEnabled).toBe(true);
+    }
   });
 
   test('refuse plain HTTP', async () => {
     const storage = await stackTemplate('DataOutStorage');
     const policies = [...service.all('AWS::SQS::QueuePolicy'), ...storage.all('AWS::SQS::QueuePolicy')];
-    expect(policies).toHaveLength(4);
+    expect(policies).toHaveLength(6);
     for (const { Properties } of policies) {
       expect(Properties.PolicyDocument.Statement).toContainEqual(
         expect.objectContaining({ Effect: 'Deny', Condition: { Bool: { 'aws:SecureTransport': 'false' } } }),
@@ -185,7 +191,12 @@ describe('alarms', () => {
 
   test('go off at the first dead letter and the first damaged file', () => {
     const alarm = (name: string) => service.at(`Alarms/${name}`).Properties;
-    for (const name of ['ExportRequestsDeadLetters', 'FileExportsDeadLetters', 'ArchiveDamaged']) {
+    for (const name of [
+      'ExportRequestsDeadLetters',
+      'FileExportsDeadLetters',
+      'SmallFileExportsDeadLetters',
+      'ArchiveDamaged',
+    ]) {
       expect(alarm(name)).toMatchObject({
         Threshold: 1,
         EvaluationPeriods: 1,

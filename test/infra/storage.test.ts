@@ -125,7 +125,7 @@ test('secrets start empty or are made up, and are under keys of their own', () =
 
 test('dead letters are sealed and kept for 14 days, those with visas under a key of their own', () => {
   const queues = storage.all('AWS::SQS::Queue');
-  expect(queues).toHaveLength(2);
+  expect(queues).toHaveLength(3);
   for (const { Properties } of queues) {
     expect(Properties.MessageRetentionPeriod).toBe(14 * 24 * 3600);
   }
@@ -133,7 +133,9 @@ test('dead letters are sealed and kept for 14 days, those with visas under a key
   expect(show(requests.KmsMasterKeyId)).toBe('ExportRequestsKey');
   expect(requests.KmsDataKeyReusePeriodSeconds).toBe(300);
   expect(requests.SqsManagedSseEnabled).toBeUndefined();
-  expect(storage.at('FileExportsDeadLetters/Queue').Properties.SqsManagedSseEnabled).toBe(true);
+  for (const name of ['FileExportsDeadLetters', 'SmallFileExportsDeadLetters']) {
+    expect(storage.at(`${name}/Queue`).Properties.SqsManagedSseEnabled).toBe(true);
+  }
 });
 
 test('what the tool and the local engine look for is in the outputs', () => {
@@ -149,6 +151,7 @@ test('what the tool and the local engine look for is in the outputs', () => {
       'DatabaseName',
       'ExportRequestsDeadLetterQueueUrl',
       'FileExportsDeadLetterQueueUrl',
+      'SmallFileExportsDeadLetterQueueUrl',
     ]),
   );
 });

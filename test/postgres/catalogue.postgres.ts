@@ -111,7 +111,8 @@ describe.each([databaseRoles.reader, databaseRoles.worker])('%s', (role) => {
 
   it('reads releases, ids and a header that is longer than a row', async () => {
     expect([await catalogue().isReleased('EGAD1'), await catalogue().isReleased('EGAD2')]).toEqual([true, false]);
-    expect(await all(catalogue().fileIdsOfDataset('EGAD1'))).toEqual(['EGAF1', 'EGAF2']);
+    const files = await all(catalogue().exportableFiles('EGAD1', ''));
+    expect(files.map(({ fileId }) => fileId)).toEqual(['EGAF1', 'EGAF2']);
     const file = await catalogue().findReleasedFile({ fileId: 'EGAF1', datasetId: 'EGAD1' });
     expect(file).toMatchObject({ submissionFilePath: 'u/ä b.vcf.c4gh', archiveFilePath: 'body-1', keyHash: 'cafe' });
     expect(Buffer.from(file?.header ?? []).equals(Buffer.alloc(50_000, Buffer.from([0x0a, 0x1b])))).toBe(true);

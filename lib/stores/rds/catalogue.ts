@@ -3,7 +3,7 @@ import * as z from 'zod';
 import type { ArchivedFile, FileReference, Finding, Wanted } from '../../archive/ports.ts';
 import { limits } from '../../contract/limits.ts';
 import { ArchiveDamagedError } from '../../errors.ts';
-import type { ExportCatalogue } from '../../export/ports.ts';
+import type { ExportableFile, ExportCatalogue } from '../../export/ports.ts';
 import { count, idRow, pageSize } from './columns.ts';
 import type { SqlExecutor } from './data-api.ts';
 import { newestEvent } from './dataset-events.ts';
@@ -14,6 +14,8 @@ import { headerBytes } from './header-hex.ts';
 const headerSlice = 32 * 1024;
 /** Hex characters of the largest header. A longer column is neither read nor hashed. */
 const longestHeader = 2 * limits.headerBytes;
+
+const exportableRow = idRow.extend({ archive_file_size: count.nullable() });
 
 const fileRow = z.object({
   submission_file_path: z.string(),
@@ -58,11 +60,11 @@ export class RdsCatalogue implements ExportCatalogue {
   }
 
   /** Files that ingestion has finished: those with a stable id, a header and an archived body. */
-  async *fileIdsOfDataset(datasetId: string): AsyncGenerator<readonly string[]> {
-    for (let after = ''; ; ) {
+  async *exportableFiles(datasetId: string, from: string): AsyncGenerator<readonly ExportableFile[]> {
+    for (let after = from; ; ) {
       const rows = await this.#db.query(
-        idRow,
-        `select f.stable_id
+        exportableRow,
+        `select f.stable_id, f.archive_file_size
          from sda.datasets d
          join sda.file_dataset fd on fd.dataset_id = d.id
          join sda.files f on f.id = fd.file_id
@@ -73,33 +75,66 @@ export class RdsCatalogue implements ExportCatalogue {
       );
       const last = rows.at(-1);
       if (!last) return;
-      yield rows.map((row) => row.stable_id);
+      yield rows.map((row) => ({ fileId: row.stable_id, archiveFileSize: row.archive_file_size ?? undefined }));
       if (rows.length < pageSize) return;
       after = last.stable_id;
     }
   }
 
+  async archiveFileSize(fileId: string): Promise<number | undefined> {
+    const [row] = await this.#db.query(
+      z.object({ archive_file_size: count.nullable() }),
+      'select f.archive_file_size from sda.files f where f.stable_id = :file',
+      { file: fileId },
+    );
+    return row?.archive_file_size ?? undefined;
+  }
+
   /**
-   * One query for the file, its membership and the release, so that a dataset cannot be withdrawn between two queries.
-   *
    * @throws ArchiveDamagedError when the file is released, but has no body, no size, no header, one over
    *   `limits.headerBytes` or one that is not hex.
    */
-  async findReleasedFile({ fileId, datasetId }: FileReference): Promise<ArchivedFile | undefined> {
-    const [row] = await this.#db.query(
-      fileRow,
-      `select f.submission_file_path, f.archive_file_path, f.archive_file_size, f.archive_location, f.key_hash,
+  async findReleasedFile(reference: FileReference): Promise<ArchivedFile | undefined> {
+    const [found] = await this.findReleasedFiles([reference]);
+    if (found?.status === 'rejected') throw found.reason;
+    return found?.value;
+  }
+
+  /**
+   * One query for the files, their membership and the release, so that a dataset cannot be withdrawn between two queries.
+   * The rest of a large header is read by queries of its own, one file after the other.
+   */
+  async findReleasedFiles(
+    references: readonly FileReference[],
+  ): Promise<readonly PromiseSettledResult<ArchivedFile | undefined>[]> {
+    const rows = await this.#db.query(
+      z.looseObject({ position: z.number() }),
+      `select w.position, f.submission_file_path, f.archive_file_path, f.archive_file_size, f.archive_location, f.key_hash,
          substring(f.header from 1 for ${headerSlice}) as header,
          length(f.header) as header_length,
          case when length(f.header) between ${headerSlice + 1} and ${longestHeader}
            then encode(sha256(convert_to(f.header, 'UTF8')), 'hex') end as header_digest
-       from sda.files f
+       from jsonb_to_recordset(cast(:wanted as jsonb)) as w (position integer, file text, dataset text)
+       join sda.files f on f.stable_id = w.file
        join sda.file_dataset fd on fd.file_id = f.id
        join sda.datasets d on d.id = fd.dataset_id
-       where f.stable_id = :file and d.stable_id = :dataset and ${newestEvent} = 'released'`,
-      { file: fileId, dataset: datasetId },
+       where d.stable_id = w.dataset and ${newestEvent} = 'released'`,
+      {
+        wanted: {
+          json: references.map(({ fileId, datasetId }, position) => ({ position, file: fileId, dataset: datasetId })),
+        },
+      },
     );
-    if (!row) return undefined;
+    const found: PromiseSettledResult<ArchivedFile | undefined>[] = [];
+    for (const [position, reference] of references.entries()) {
+      const row = rows.find((candidate) => candidate.position === position);
+      found.push(...(await Promise.allSettled([row && this.#archivedFile(reference, row)])));
+    }
+    return found;
+  }
+
+  async #archivedFile({ fileId, datasetId }: FileReference, columns: unknown): Promise<ArchivedFile> {
+    const row = fileRow.parse(columns);
     if (!row.archive_file_path || row.archive_file_size === null || !row.header) {
       throw new ArchiveDamagedError(`the catalogue has no body, no size or no header for file ${fileId}`);
     }

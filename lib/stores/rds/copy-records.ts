@@ -90,8 +90,11 @@ export class RdsCopyRecords implements CopyRecords {
     return rows.length > 0;
   }
 
-  async giveUp(id: CopyId): Promise<void> {
-    await this.#db.execute(`update data_out.uploads set fruitless = 1000 where ${ofCopy}`, keyOf(id));
+  async setFruitless(id: CopyId, fruitless: number): Promise<void> {
+    await this.#db.execute(`update data_out.uploads set fruitless = :fruitless where ${ofCopy}`, {
+      ...keyOf(id),
+      fruitless,
+    });
   }
 
   async find(id: CopyId): Promise<{ key: string; uploadId: string } | undefined> {

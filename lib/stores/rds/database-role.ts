@@ -20,6 +20,8 @@ const grants: Readonly<Record<DatabaseRole, readonly string[]>> = {
        checksum) on data_out.export_log`,
     // ON CONFLICT reads the columns of its index.
     'select (request_id, event, file_id) on data_out.export_log',
+    // Not the time of a row.
+    'select, insert (request_id, dataset_id, sent_to, files), update (sent_to, files) on data_out.fan_outs',
     'select, insert, update, delete on data_out.uploads',
   ],
 };

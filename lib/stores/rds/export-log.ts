@@ -9,26 +9,33 @@ export class RdsExportLog implements ExportLog {
     this.#db = db;
   }
 
-  async record(event: ExportEvent): Promise<void> {
+  async record(...events: readonly ExportEvent[]): Promise<void> {
+    // In order, so that two statements with the same rows cannot wait for each other.
     await this.#db.execute(
       `insert into data_out.export_log
          (request_id, event, reason, archive_kind, dataset_id, file_id, recipient, key_fingerprint, bytes, checksum)
-       values (cast(:request_id as uuid), :event, cast(:reason as text), cast(:archive_kind as text),
-         cast(:dataset_id as text), cast(:file_id as text), cast(:recipient as text),
-         cast(:key_fingerprint as text), cast(:bytes as bigint), cast(:checksum as text))
+       select request_id, event, reason, archive_kind, dataset_id, file_id, recipient, key_fingerprint, bytes, checksum
+       from jsonb_to_recordset(cast(:events as jsonb)) as e
+         (request_id uuid, event text, reason text, archive_kind text, dataset_id text, file_id text, recipient text,
+          key_fingerprint text, bytes bigint, checksum text)
+       order by request_id, event, file_id
        on conflict (request_id, event, (coalesce(file_id, ''))) do nothing`,
-      {
-        request_id: { uuid: event.requestId },
-        event: event.event,
-        reason: event.reason ?? null,
-        archive_kind: event.archiveKind ?? null,
-        dataset_id: event.datasetId ?? null,
-        file_id: event.fileId ?? null,
-        recipient: event.recipient ?? null,
-        key_fingerprint: event.keyFingerprint ?? null,
-        bytes: event.bytes ?? null,
-        checksum: event.checksum ?? null,
-      },
+      { events: { json: events.map(rowOf) } },
     );
   }
+}
+
+function rowOf(event: ExportEvent) {
+  return {
+    request_id: event.requestId,
+    event: event.event,
+    reason: event.reason,
+    archive_kind: event.archiveKind,
+    dataset_id: event.datasetId,
+    file_id: event.fileId,
+    recipient: event.recipient,
+    key_fingerprint: event.keyFingerprint,
+    bytes: event.bytes,
+    checksum: event.checksum,
+  };
 }

@@ -18,25 +18,35 @@ const maxEntries = 10;
 const maxBytes = 1024 * 1024;
 const batchesInFlight = 8;
 
+/** A message as it is sent. */
+interface Outgoing {
+  readonly body: string;
+  /** Message group. */
+  readonly group: string;
+}
+
 /** Messages in as few batches as the limits allow, in order. */
-export function batches(bodies: readonly string[]): string[][] {
-  const result: string[][] = [];
+export function batches<T extends Pick<Outgoing, 'body'>>(messages: readonly T[]): T[][] {
+  const result: T[][] = [];
   let bytes = 0;
-  for (const body of bodies) {
-    const size = Buffer.byteLength(body);
+  for (const message of messages) {
+    const size = Buffer.byteLength(message.body);
     const batch = result.at(-1);
     if (batch && batch.length < maxEntries && bytes + size <= maxBytes) {
-      batch.push(body);
+      batch.push(message);
       bytes += size;
     } else {
-      result.push([body]);
+      result.push([message]);
       bytes = size;
     }
   }
   return result;
 }
 
-/** The queue `file-exports`. */
+/**
+ * One of the two queues of file exports. The recipient is the message group: in a standard queue that asks SQS to keep
+ * the waiting times of one group short while another has many messages (fair queues). It orders nothing.
+ */
 export class SqsFileExports implements FileExports {
   readonly #options: FileExportsOptions;
 
@@ -52,13 +62,17 @@ export class SqsFileExports implements FileExports {
    * @throws TemporarilyUnavailableError when the queue has not taken every message in time. Some may be in it.
    */
   async send(messages: readonly FileExportMessage[]): Promise<void> {
-    const bodies = messages.map((message) => JSON.stringify(message));
-    await forEachConcurrently(batches(bodies), batchesInFlight, (batch) => this.#sendBatch(batch));
+    const outgoing = messages.map((message) => ({ body: JSON.stringify(message), group: message.recipient }));
+    await forEachConcurrently(batches(outgoing), batchesInFlight, (batch) => this.#sendBatch(batch));
   }
 
-  async #sendBatch(batch: readonly string[]): Promise<void> {
+  async #sendBatch(batch: readonly Outgoing[]): Promise<void> {
     const { remainingMs = () => 20_000 } = this.#options;
-    let entries = batch.map((body, index) => ({ Id: String(index), MessageBody: body }));
+    let entries = batch.map(({ body, group }, index) => ({
+      Id: String(index),
+      MessageBody: body,
+      MessageGroupId: group,
+    }));
     await retrying(
       async () => {
         entries = await this.#refused(entries);

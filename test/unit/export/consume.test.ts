@@ -3,9 +3,9 @@ import { beforeEach, describe, expect, test } from 'vitest';
 import { limits } from '../../../lib/contract/limits.ts';
 import { TemporarilyUnavailableError } from '../../../lib/errors.ts';
 import { consumeExportRequest } from '../../../lib/export/consume.ts';
-import { stageFile } from '../../../lib/export/stage.ts';
 import { ExportWorld, vector, vectorKey } from '../../helpers/export-world.ts';
 import { CrashError } from '../../helpers/port-calls.ts';
+import { stageFile } from '../../helpers/stage-one.ts';
 
 const requestId = '6f1d7a9e-3b1c-4d0e-9a57-0c5a4f2b8e11';
 const messageId = 'b2c1f0de-7777-4aaa-8bbb-1234567890ab';
@@ -44,11 +44,14 @@ test('the visa is verified first, then the release; one message a file goes out,
   expect(world.calls.names).toEqual([
     'verify',
     'catalogue.decide',
-    'catalogue.fileIdsOfDataset',
+    'fanOuts.progressOf',
+    'catalogue.exportableFiles',
     'log.record accepted',
     'fileExports.send',
-    'catalogue.fileIdsOfDataset',
+    'fanOuts.save',
+    'catalogue.exportableFiles',
     'fileExports.send',
+    'fanOuts.save',
   ]);
   const common = {
     requestId,
@@ -170,7 +173,7 @@ describe('when the request was made', () => {
     await consume({ ...wanted, publicKey: key }, made(requestId, '2026-11-14T00:00:00.000Z'), days(20));
     const delivery = { redelivered: false, remainingMs: () => 900_000 };
     const outcomes = [];
-    for (const message of world.fileExports.sent) {
+    for (const message of world.smallFileExports.sent) {
       outcomes.push(
         await stageFile({ messageId, body: JSON.stringify(message), sentAt: days(20) }, world.staging, delivery),
       );
@@ -210,24 +213,29 @@ test('a file in several datasets is exported through one that is granted and rel
   expect(world.rows).toEqual([expect.objectContaining({ event: 'accepted', fileId: 'F9', datasetId: 'EGAD3' })]);
 });
 
-test.each(['verify', 'catalogue.decide', 'catalogue.fileIdsOfDataset', 'log.record accepted', 'fileExports.send'])(
-  'a failure of %s is no rejection: the message fails and is delivered again',
-  async (name) => {
-    const order = [
-      'verify',
-      'catalogue.decide',
-      'catalogue.fileIdsOfDataset',
-      'log.record accepted',
-      'fileExports.send',
-    ];
-    const failure = new TemporarilyUnavailableError('down');
-    world.calls.failAt(order.indexOf(name), 'before', failure);
-    await expect(consume(request)).rejects.toBe(failure);
-    expect(world.rows.filter((row) => row.event === 'rejected')).toEqual([]);
-    world.calls.revive();
-    expect(await consume(request)).toMatchObject({ outcome: 'accepted', files: 4 });
-  },
-);
+test.each([
+  'verify',
+  'catalogue.decide',
+  'fanOuts.progressOf',
+  'catalogue.exportableFiles',
+  'log.record accepted',
+  'fileExports.send',
+])('a failure of %s is no rejection: the message fails and is delivered again', async (name) => {
+  const order = [
+    'verify',
+    'catalogue.decide',
+    'fanOuts.progressOf',
+    'catalogue.exportableFiles',
+    'log.record accepted',
+    'fileExports.send',
+  ];
+  const failure = new TemporarilyUnavailableError('down');
+  world.calls.failAt(order.indexOf(name), 'before', failure);
+  await expect(consume(request)).rejects.toBe(failure);
+  expect(world.rows.filter((row) => row.event === 'rejected')).toEqual([]);
+  world.calls.revive();
+  expect(await consume(request)).toMatchObject({ outcome: 'accepted', files: 4 });
+});
 
 test('a rejection whose audit row cannot be written is tried again', async () => {
   const failure = new TemporarilyUnavailableError('down');
@@ -250,7 +258,7 @@ test('a crash at any call, before or after its effect: the redelivery sends ever
       // Nothing is sent before the row is there.
       if (fresh.fileExports.sent.length > 0) expect(fresh.rows).toHaveLength(1);
       if (!fresh.calls.revive()) {
-        expect(at).toBe(7);
+        expect(at).toBe(10);
         break;
       }
       expect(first).toBeInstanceOf(CrashError);
@@ -261,4 +269,94 @@ test('a crash at any call, before or after its effect: the redelivery sends ever
       expect(fresh.rows).toEqual([expect.objectContaining({ event: 'accepted' })]);
     }
   }
+});
+
+describe('the queue of a file', () => {
+  const MiB = 1024 * 1024;
+  const sizes: [string, number][] = [
+    ['F1', 0],
+    ['F2', 8 * MiB],
+    ['F3', 8 * MiB + 1],
+  ];
+
+  test('is that of small files up to 8 MiB; an unknown size counts as large', async () => {
+    for (const [id, archiveFileSize] of sizes) {
+      world.addFile(id, Buffer.alloc(0));
+      world.catalogue.files.set(id, { ...world.catalogue.files.get(id)!, archiveFileSize });
+    }
+    await consume(request);
+    expect(world.smallFileExports.sent.map(({ fileId }) => fileId)).toEqual(['F1', 'F2']);
+    expect(world.fileExports.sent.map(({ fileId }) => fileId)).toEqual(['F3', 'F4']);
+  });
+
+  test('follows from the size of a single file, too', async () => {
+    world.addFile('F1', vector('split/body.bin'));
+    await consume({ ...request, datasetId: undefined, fileId: 'F1' });
+    await consume({ ...request, datasetId: undefined, fileId: 'F2' }, { requestId: messageId });
+    expect(world.smallFileExports.sent.map(({ fileId }) => fileId)).toEqual(['F1']);
+    expect(world.fileExports.sent.map(({ fileId }) => fileId)).toEqual(['F2']);
+    expect(world.fanOuts.rows.size).toBe(0);
+  });
+});
+
+describe('a fan-out that is delivered again', () => {
+  const fileIds = Array.from({ length: 100 }, (_, n) => `G${String(n).padStart(3, '0')}`);
+  beforeEach(() => {
+    world.catalogue.addDataset('EGAD1', { released: true, fileIds });
+    for (const id of fileIds.slice(50)) world.addFile(id, Buffer.alloc(1));
+  });
+  const sent = () => [...world.fileExports.sent, ...world.smallFileExports.sent].map(({ fileId }) => fileId).sort();
+
+  test('goes on behind the last page that is known to be sent, wherever it broke', async () => {
+    // Verify, decide, progress, page, row; then page, send, save for each three files.
+    for (let at = 0; at < 100; at += 1) {
+      world.calls.crashAt(at, at % 2 ? 'before' : 'after');
+      await expect(consume(request)).rejects.toThrow(CrashError);
+      world.calls.revive();
+      const saved = [...world.fanOuts.rows.values()][0];
+      const before = sent().length;
+      expect(await consume(request)).toMatchObject({ outcome: 'accepted', files: 100 });
+      const expected = fileIds.filter((id) => id > (saved?.sentTo ?? ''));
+      expect(sent().length - before).toBe(expected.length);
+      expect([...new Set(sent())]).toEqual(fileIds);
+      expect(world.rows).toHaveLength(1);
+      world.fanOuts.rows.clear();
+      world.log.rows.clear();
+      world.fileExports.sent.length = 0;
+      world.smallFileExports.sent.length = 0;
+    }
+  });
+
+  test('sends nothing once everything is sent, and is accepted all the same', async () => {
+    await consume(request);
+    world.calls.names.length = 0;
+    expect(await consume(request)).toEqual({ outcome: 'accepted', requestId, datasetId: 'EGAD1', files: 100 });
+    expect(world.calls.names).toEqual([
+      'verify',
+      'catalogue.decide',
+      'fanOuts.progressOf',
+      'catalogue.exportableFiles',
+    ]);
+    expect(sent()).toEqual(fileIds);
+  });
+
+  test('is asked for the rights anew: a dataset that was withdrawn meanwhile gets no more messages', async () => {
+    world.calls.crashAt(30, 'before');
+    await expect(consume(request)).rejects.toThrow(CrashError);
+    world.calls.revive();
+    const before = sent();
+    world.catalogue.setReleased('EGAD1', false);
+    expect(await consume(request)).toMatchObject({ outcome: 'rejected', reason: 'not_released' });
+    expect(sent()).toEqual(before);
+  });
+
+  test('stops in time, and another delivery sends the rest, each file once', async () => {
+    let asked = 0;
+    const soonOver = () => (++asked > 10 ? 19_999 : 300_000);
+    const first = consumeExportRequest(received(request), world.consuming, soonOver);
+    await expect(first).rejects.toThrow(TemporarilyUnavailableError);
+    expect(sent()).toHaveLength(30);
+    expect(await consume(request)).toMatchObject({ outcome: 'accepted', files: 100 });
+    expect(sent()).toEqual(fileIds);
+  });
 });

@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest';
 import { crcOf, formatCrc } from '../../../lib/contract/crc64nvme.ts';
 import { ArchiveDamagedError, TemporarilyUnavailableError } from '../../../lib/errors.ts';
-import { stageFile } from '../../../lib/export/stage.ts';
 import { ExportWorld, vector, vectorKey } from '../../helpers/export-world.ts';
 import { CrashError } from '../../helpers/port-calls.ts';
+import { stageFile } from '../../helpers/stage-one.ts';
 
 const MiB = 1024 * 1024;
 const recipient = 'ab'.repeat(32);

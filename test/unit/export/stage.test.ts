@@ -4,8 +4,8 @@ import { entryHash } from '../../../lib/contract/deny-list.ts';
 import { outboxPrefix } from '../../../lib/contract/outbox-key.ts';
 import { decrypt, publicKeyFingerprint } from '../../../lib/crypt4gh/index.ts';
 import { ArchiveDamagedError, TemporarilyUnavailableError } from '../../../lib/errors.ts';
-import { stageFile } from '../../../lib/export/stage.ts';
 import { ExportWorld, vector, vectorKey } from '../../helpers/export-world.ts';
+import { stageFile } from '../../helpers/stage-one.ts';
 
 const MiB = 1024 * 1024;
 const recipient = 'ab'.repeat(32);
@@ -75,7 +75,7 @@ test('the order of the steps, metadata and audit row', async () => {
   await stageFile(message(), world.staging, fresh);
   expect(world.calls.names).toEqual([
     'denyList.current',
-    'catalogue.findReleasedFile',
+    'catalogue.findReleasedFiles',
     'archiveKeys.candidates',
     'archive.readWhole',
     'outbox.put',
@@ -246,7 +246,7 @@ describe('rejected: nothing is staged', () => {
       reason: 'not_released',
     });
     expect(world.outbox.objects.size).toBe(0);
-    expect(world.calls.names).toEqual(['denyList.current', 'catalogue.findReleasedFile', 'log.record rejected']);
+    expect(world.calls.names).toEqual(['denyList.current', 'catalogue.findReleasedFiles', 'log.record rejected']);
     expect(world.rows).toEqual([
       expect.objectContaining({ event: 'rejected', reason: 'not_released', requestId: requestA, fileId: 'EGAF1' }),
     ]);

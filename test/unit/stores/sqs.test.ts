@@ -171,7 +171,7 @@ describe('SqsFileExports', () => {
   });
 
   it('keeps batches within 10 entries and 1 MiB', () => {
-    const sizes = (bodies: readonly string[]) => batches(bodies).map((batch) => batch.length);
+    const sizes = (bodies: readonly string[]) => batches(bodies.map((body) => ({ body }))).map((batch) => batch.length);
     expect(sizes(Array.from({ length: 25 }, () => 'x'))).toEqual([10, 10, 5]);
     // Two of 400 KiB fit into a MiB, three do not; bytes count, not characters.
     expect(sizes(Array.from({ length: 5 }, () => 'ä'.repeat(200 * 1024)))).toEqual([2, 2, 1]);

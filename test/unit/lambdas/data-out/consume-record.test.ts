@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from 'vitest';
-import { queueHandler } from '../../../../lambdas/shared/queue.ts';
+import { oneByOne, queueHandler } from '../../../../lambdas/shared/queue.ts';
 import { TemporarilyUnavailableError } from '../../../../lib/errors.ts';
 import { mockBundledJson, unmockBundledJson } from '../../../helpers/bundled-json.ts';
 import { captureOutput } from '../../../helpers/captured-output.ts';
@@ -19,6 +19,7 @@ const variables = {
   DATABASE_NAME: 'sda',
   EXPORT_REQUESTS_QUEUE_URL: 'https://sqs.example/123456789012/export-requests',
   FILE_EXPORTS_QUEUE_URL: 'https://sqs.example/123456789012/file-exports',
+  SMALL_FILE_EXPORTS_QUEUE_URL: 'https://sqs.example/123456789012/small-file-exports',
   RETRY_DELAYS_SECONDS: '10,60,300,900',
 };
 
@@ -47,9 +48,9 @@ afterEach(() => log.restore());
 function deliver(body: unknown, attributes: Record<string, string> = { requestId, archiveKind: 'fega' }) {
   const handler = queueHandler({
     sqs: { send: () => Promise.resolve({}) },
-    queueUrl: 'https://sqs.example/1/q',
+    queueUrls: ['https://sqs.example/1/q'],
     retryDelaysSeconds: '10',
-    handle: consumeRecord(world.consuming),
+    handle: oneByOne(consumeRecord(world.consuming)),
   });
   const text = typeof body === 'string' ? body : JSON.stringify(body);
   return handler(sqsEvent(sqsRecord({ body: text, attributes })), lambdaContext());

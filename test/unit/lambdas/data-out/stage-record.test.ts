@@ -17,10 +17,10 @@ const fileExport = (fileId: string) =>
     publicKey: Buffer.from(vectorKey('bob').publicKey).toString('base64'),
   });
 
-let stageRecord: typeof import('../../../../lambdas/data-out/stage-file.ts').stageRecord;
+let stageRecords: typeof import('../../../../lambdas/data-out/stage-file.ts').stageRecords;
 beforeAll(async () => {
   for (const [name, value] of Object.entries(stageFileEnvironment)) vi.stubEnv(name, value);
-  ({ stageRecord } = await import('../../../../lambdas/data-out/stage-file.ts'));
+  ({ stageRecords } = await import('../../../../lambdas/data-out/stage-file.ts'));
 });
 afterAll(() => {
   vi.unstubAllEnvs();
@@ -40,9 +40,9 @@ afterEach(() => log.restore());
 function deliver(records: readonly { body: string; received?: number }[], remainingMs?: number) {
   const handler = queueHandler({
     sqs: { send: () => Promise.resolve({}) },
-    queueUrl: 'https://sqs.example/1/q',
+    queueUrls: ['https://sqs.example/1/q'],
     retryDelaysSeconds: '10',
-    handle: stageRecord(world.staging),
+    handle: stageRecords(world.staging),
   });
   const event = sqsEvent(...records.map((record, index) => sqsRecord({ ...record, messageId: `m${index}` })));
   return handler(event, lambdaContext(remainingMs));
@@ -66,6 +66,7 @@ test('delivered again: nothing is written or counted a second time', async () =>
 });
 
 test('only a redelivered message looks for what a dead invocation left', async () => {
+  for (const fileId of ['F1', 'F2']) world.addFile(fileId, Buffer.alloc(9 * 1024 * 1024));
   await deliver([{ body: fileExport('F1') }]);
   expect(world.calls.names).not.toContain('outbox.abortUploads');
   await deliver([{ body: fileExport('F2'), received: 2 }]);

@@ -1,6 +1,6 @@
 import { ChangeMessageVisibilityCommand } from '@aws-sdk/client-sqs';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { parseRetryDelays, queueHandler } from '../../../../lambdas/shared/queue.ts';
+import { oneByOne, parseRetryDelays, queueHandler } from '../../../../lambdas/shared/queue.ts';
 import { TemporarilyUnavailableError } from '../../../../lib/errors.ts';
 import { captureOutput } from '../../../helpers/captured-output.ts';
 import { lambdaContext, metricsOf, sqsEvent, sqsRecord } from '../../../helpers/sqs-event.ts';
@@ -28,9 +28,9 @@ const sqs = {
 function handler(handle: (body: string) => Promise<void>) {
   return queueHandler({
     sqs,
-    queueUrl,
+    queueUrls: [queueUrl],
     retryDelaysSeconds: '10,60,300,900',
-    handle: (record) => handle(record.body),
+    handle: oneByOne((record) => handle(record.body)),
   });
 }
 

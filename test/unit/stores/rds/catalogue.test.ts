@@ -124,10 +124,10 @@ describe('decide', () => {
   });
 });
 
-describe('fileIdsOfDataset', () => {
-  const pages = async (id: string) => {
+describe('exportableFiles', () => {
+  const pages = async (id: string, after = '') => {
     const found: (readonly string[])[] = [];
-    for await (const page of catalogue.fileIdsOfDataset(id)) found.push(page);
+    for await (const page of catalogue.exportableFiles(id, after)) found.push(page.map(({ fileId }) => fileId));
     return found;
   };
 

@@ -160,7 +160,8 @@ describe('the role of the queues’ consumers', () => {
     const catalogue = new RdsCatalogue(worker());
     expect(await catalogue.decide(['x'], { datasetId: 'EGAD1' })).toMatchObject({ entitled: [{ datasetId: 'EGAD1' }] });
     expect(await catalogue.isReleased('EGAD1')).toBe(true);
-    expect((await catalogue.fileIdsOfDataset('EGAD1').next()).value).toEqual(['F']);
+    expect((await catalogue.exportableFiles('EGAD1', '').next()).value).toEqual([{ fileId: 'F', archiveFileSize: 1 }]);
+    expect(await catalogue.archiveFileSize('F')).toBe(1);
     expect(await catalogue.findReleasedFile({ fileId: 'F', datasetId: 'EGAD1' })).toMatchObject({ fileId: 'F' });
   });
 

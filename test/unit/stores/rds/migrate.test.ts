@@ -44,7 +44,15 @@ const pipeline = `
   insert into sda.datasets (stable_id) values ('EGAD1');
   insert into sda.dataset_event_log (dataset_id, event) values ('EGAD1', 'released')`;
 
-const names = ['catalogue', 'catalogue-indexes', 'data-out', 'audit-indexes', 'archive-location', 'uploads'];
+const names = [
+  'catalogue',
+  'catalogue-indexes',
+  'data-out',
+  'audit-indexes',
+  'archive-location',
+  'fan-outs',
+  'uploads',
+];
 const tables = `select table_schema || '.' || table_name from information_schema.tables
   where table_schema in ('sda', 'data_out') order by 1`;
 const indexes = "select indexname from pg_indexes where schemaname in ('sda', 'data_out') order by 1";
@@ -56,6 +64,7 @@ describe('the migrations', () => {
     expect(made[0]?.flat()).toEqual([
       'data_out.archive_users',
       'data_out.export_log',
+      'data_out.fan_outs',
       'data_out.schema_migrations',
       'data_out.uploads',
       'sda.checksums',

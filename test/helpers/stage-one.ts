@@ -1,0 +1,14 @@
+import type { Delivery, StageDependencies } from '../../lib/export/order.ts';
+import type { ReceivedMessage } from '../../lib/export/received.ts';
+import { type StageOutcome, stageFiles } from '../../lib/export/stage.ts';
+
+/** Stage one file, a batch of its own. @throws what brings its message back */
+export async function stageFile(
+  message: ReceivedMessage,
+  dependencies: StageDependencies,
+  { redelivered, remainingMs }: Delivery,
+): Promise<StageOutcome> {
+  const [end] = await stageFiles([{ ...message, redelivered }], dependencies, remainingMs);
+  if (end?.status !== 'fulfilled') throw end?.reason;
+  return end.value;
+}
