@@ -1,5 +1,5 @@
-import type { PartRecord } from '../archive/write-container.ts';
 import type { Clock, UploadedPart } from '../archive/ports.ts';
+import type { PartRecord } from '../archive/write-container.ts';
 import { TemporarilyUnavailableError } from '../errors.ts';
 
 /** Parts that one write of the record saves, and the longest time, in milliseconds, that a part waits for it. */

@@ -1,6 +1,8 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { CreateBucketCommand, GetObjectCommand, type S3Client } from '@aws-sdk/client-s3';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { containerCrc } from '../../../lib/archive/write-container.ts';
+import { crcOf, formatCrc } from '../../../lib/contract/crc64nvme.ts';
 import { outboxMetadata } from '../../../lib/contract/outbox-key.ts';
 import { ArchiveDamagedError } from '../../../lib/errors.ts';
 import { S3Archive } from '../../../lib/stores/s3/archive.ts';
@@ -133,6 +135,50 @@ describe('the outbox', () => {
     },
     { moto: 'it copies what there is' },
   );
+
+  documented(
+    'refuses a container whose checksum does not follow from that of its body, and shows the one that does',
+    async () => {
+      const body = bytes(12 * mebibyte);
+      const address = { archiveLocation: undefined, archiveFilePath: `${run}/checked.bin` };
+      const into = new S3ArchiveWriter({ client, bucket: archiveBucket, location: '' });
+      await into.upload(address.archiveFilePath, inPieces(body, 1_000_003));
+      const { etag, crc64nvme } = await archive.head(address, { checksum: true });
+      expect(crc64nvme).toBe(formatCrc(await crcOf(body)));
+      const source = { address, archiveEtag: etag, bodySize: body.length, ...(crc64nvme && { crc64nvme }) };
+      const header = Buffer.from('header');
+      const copy = async (start: number) => {
+        const upload = await writer.startUpload(`${prefix}/checked.c4gh`, metadata);
+        const first = Buffer.concat([header, body.subarray(0, 5 * mebibyte)]);
+        // The checksum of each part is told where the upload began with one.
+        const parts = [
+          await upload.uploadPart(1, first),
+          await upload.copyPart(2, source, { start, end: start + 7 * mebibyte }),
+        ];
+        return upload.complete(parts, 6 + body.length, undefined, await containerCrc(header, source));
+      };
+      // Bytes from another place of the body, as a copy that was resumed wrongly would have.
+      await expect(copy(4 * mebibyte)).rejects.toBeInstanceOf(ArchiveDamagedError);
+      expect(await writer.head(`${prefix}/checked.c4gh`)).toBeUndefined();
+      expect(await copy(5 * mebibyte)).toBe('written');
+      const put = (bytesToPut: Buffer, key: string) =>
+        writer.put(`${prefix}/${key}.c4gh`, bytesToPut, metadata, undefined, crc64nvme);
+      await expect(put(bytes(10), 'wrong')).rejects.toBeInstanceOf(ArchiveDamagedError);
+      expect(await put(body, 'right')).toBe('written');
+    },
+    { moto: 'it compares no checksum' },
+  );
+
+  it('goes on with an upload by its id, and tells when it is gone', async () => {
+    const key = `${prefix}/resumed.c4gh`;
+    const begun = await writer.startUpload(key, metadata);
+    const part = await begun.uploadPart(1, bytes(10));
+    const resumed = await writer.resumeUpload(key, metadata, begun.uploadId);
+    expect(await resumed?.complete([part], 10, undefined)).toBe('written');
+    const aborted = await writer.startUpload(key, metadata);
+    await aborted.abort();
+    expect(await writer.resumeUpload(key, metadata, aborted.uploadId)).toBeUndefined();
+  });
 
   it('aborts what a dead invocation left, and nothing else', async () => {
     const key = `${prefix}/left.c4gh`;
