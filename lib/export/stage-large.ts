@@ -144,7 +144,11 @@ async function uploadFor(
     await outbox.abortUpload(earlier.key, earlier.uploadId);
   }
   const upload = await outbox.startUpload(key, metadata, () => copies.uploadsTo(key));
-  const isRecorded = await copies.begin(id, holder, { ...facts, uploadId: upload.uploadId });
+  const begun = copies.begin(id, holder, { ...facts, uploadId: upload.uploadId });
+  const isRecorded = await begun.catch(async (error: unknown) => {
+    await upload.abort();
+    throw error;
+  });
   return { upload, isRecorded, done: [] };
 }
 
