@@ -3,6 +3,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import {
   ArchiveDamagedError,
   ArchiveLocationUnknownError,
+  SlowDownError,
   TemporarilyUnavailableError,
 } from '../../../../lib/errors.ts';
 import { S3OutboxWriter } from '../../../../lib/stores/s3/outbox-writer.ts';
@@ -300,6 +301,18 @@ describe('multipart upload', () => {
     const copy = upload.copyPart(1, source, { start: 0, end: 9 });
     await expect(copy).rejects.toThrow(TemporarilyUnavailableError);
     expect(left).toEqual([]);
+  });
+
+  it('tells a request to slow down from other failures that pass', async () => {
+    const { handler } = scripted([
+      { status: 200, body: '<InitiateMultipartUploadResult><UploadId>u</UploadId></InitiateMultipartUploadResult>' },
+      { status: 503, body: '<Error><Code>SlowDown</Code></Error>' },
+      { status: 503, body: '<Error><Code>InternalError</Code></Error>' },
+    ]);
+    const upload = await scriptedOutbox(handler).startUpload('p/x', metadata);
+    const copy = () => upload.copyPart(1, { address: at('k'), archiveEtag: '"e"', bodySize: 9 }, { start: 0, end: 9 });
+    await expect(copy()).rejects.toBeInstanceOf(SlowDownError);
+    await expect(copy()).rejects.not.toBeInstanceOf(SlowDownError);
   });
 
   it('waits minutes, not seconds, for what S3 does in silence: copying and joining', async () => {
