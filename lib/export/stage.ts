@@ -1,3 +1,4 @@
+import { forEachConcurrently } from '../archive/concurrency.ts';
 import { outboxFileName } from '../archive/container-name.ts';
 import { namingFile } from '../archive/naming-file.ts';
 import { largestSmallBody } from '../archive/plan.ts';
@@ -14,6 +15,8 @@ import { stageSmall } from './stage-small.ts';
 
 /** Longest time for one small file. It takes less than a second, so a file that takes longer waits for a lost answer. */
 const smallFileMs = 3 * 60_000;
+/** Bytes of small bodies that a batch holds at once: memory stays the same for all sizes. */
+const bytesInFlight = 32 * 1024 * 1024;
 /** Time that is kept for the audit rows and the reply. */
 const recordMs = 10_000;
 
@@ -64,25 +67,33 @@ export async function stageFiles(
     await readMessage(task, dependencies);
   });
   await findFiles(tasks, dependencies);
-  await step(tasks, async (task) => {
-    task.end = { verdict: await write(task, dependencies, remainingMs) };
-  });
+  await step(
+    tasks,
+    async (task) => {
+      task.end = { verdict: await write(task, dependencies, remainingMs) };
+    },
+    atOnce(tasks),
+  );
   await dropCopies(tasks, dependencies);
   await recordAll(tasks, dependencies);
   return tasks.map(resultOf);
 }
 
-/** Run `work` for every task that has not ended, side by side. A throw ends its task alone. */
-async function step(tasks: readonly Task[], work: (task: Task) => Promise<void>): Promise<void> {
-  await Promise.all(
-    tasks.filter(isOpen).map(async (task) => {
-      try {
-        await work(task);
-      } catch (error) {
-        task.end = endedBy(error);
-      }
-    }),
-  );
+/** Run `work` for every task that has not ended, at most `limit` at a time. A throw ends its task alone. */
+async function step(tasks: readonly Task[], work: (task: Task) => Promise<void>, limit = tasks.length): Promise<void> {
+  await forEachConcurrently(tasks.filter(isOpen), limit, async (task) => {
+    try {
+      await work(task);
+    } catch (error) {
+      task.end = endedBy(error);
+    }
+  });
+}
+
+/** How many files may be in memory at once, by the largest of them. */
+function atOnce(tasks: readonly Task[]): number {
+  const largest = Math.max(...tasks.map(({ order: { file } }) => file?.archiveFileSize ?? 0), 1);
+  return Math.max(1, Math.min(tasks.length, Math.floor(bytesInFlight / largest)));
 }
 
 const isOpen = ({ end }: Task): boolean => end === undefined;

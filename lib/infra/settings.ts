@@ -143,7 +143,8 @@ export interface ExistingDatabase {
   readonly readerSecretKeyArn?: string;
   /**
    * The same with `username` `data_out_worker`, for the consumers of the queues. The migration makes that role, which reads
-   * datasets and files, appends to the audit trail and does nothing else; it takes what `readerSecretArn` takes.
+   * datasets and files, appends to the audit trail, keeps the progress of fan-outs and does nothing else; it takes what
+   * `readerSecretArn` takes.
    * @default - the consumers use `secretArn`, and can do in the database what it can
    */
   readonly workerSecretArn?: string;

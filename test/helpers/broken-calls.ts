@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { ListMultipartUploadsCommand } from '@aws-sdk/client-s3';
 import { ChangeMessageVisibilityCommand } from '@aws-sdk/client-sqs';
 import type { AwsCall, Fault } from '../../lib/local/endpoint/traffic.ts';
-import type { Service } from './service.ts';
+import { type Service, workQueueUrls } from './service.ts';
 
 /** The message that a function works on while it makes a call. */
 export interface Delivery {
@@ -22,16 +22,19 @@ export function deliveryOf(service: Service, { invocation = '' }: AwsCall): Deli
   const event = service.engine.functions.invocation(invocation)?.event;
   const record = event === undefined ? undefined : JSON.parse(event).Records?.[0];
   if (!record) return undefined;
-  const { ExportRequestsQueueUrl, FileExportsQueueUrl } = service.connection.outputs;
+  const { outputs } = service.connection;
+  const queueUrl = workQueueUrls(outputs).find((url) => nameOf(url) === record.eventSourceARN.split(':').at(-1)) ?? '';
   const common = { invocation, received: Number(record.attributes.ApproximateReceiveCount) };
   const { receiptHandle, messageAttributes, body } = record;
-  if (record.eventSourceARN.endsWith(FileExportsQueueUrl.split('/').at(-1))) {
+  if (queueUrl !== outputs.ExportRequestsQueueUrl) {
     const { requestId, fileId } = JSON.parse(body);
-    return { ...common, requestId, fileId, receiptHandle, queueUrl: FileExportsQueueUrl };
+    return { ...common, requestId, fileId, receiptHandle, queueUrl };
   }
   const requestId = messageAttributes.requestId?.stringValue;
-  return { ...common, requestId, fileId: undefined, receiptHandle, queueUrl: ExportRequestsQueueUrl };
+  return { ...common, requestId, fileId: undefined, receiptHandle, queueUrl };
 }
+
+const nameOf = (queueUrl: string) => queueUrl.split('/').at(-1);
 
 /** Receive a message again now rather than when its visibility timeout ends. */
 export async function forceVisible(service: Service, { queueUrl, receiptHandle }: Delivery): Promise<void> {
@@ -50,10 +53,9 @@ export async function passVisibilityTimeout(service: Service, delivery: Delivery
   await forceVisible(service, delivery);
 }
 
-/** Whether both work queues hold nothing, waiting or in flight. */
+/** Whether the work queues hold nothing, waiting or in flight. */
 export async function areQueuesEmpty(service: Service): Promise<boolean> {
-  const { ExportRequestsQueueUrl, FileExportsQueueUrl } = service.connection.outputs;
-  const depths = await Promise.all([ExportRequestsQueueUrl, FileExportsQueueUrl].map((url) => service.queueDepth(url)));
+  const depths = await Promise.all(workQueueUrls(service.connection.outputs).map((url) => service.queueDepth(url)));
   return depths.every((depth) => depth === 0);
 }
 

@@ -1,6 +1,10 @@
 import { createHash } from 'node:crypto';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { generateKeyPair } from '../../lib/crypt4gh/index.ts';
+import { copyWithoutBatches } from '../helpers/assembly.ts';
 import { endings, inPlace, unfinishedUploads } from '../helpers/broken-calls.ts';
 import { BrokenExports, type Point, type Run } from '../helpers/broken-exports.ts';
 import { bytesOf } from '../helpers/made-files.ts';
@@ -18,13 +22,17 @@ const files = [
 ] as const;
 const recipient = generateKeyPair();
 let service: Service;
+let assemblyDir: string;
 let broken: BrokenExports;
 /** The containers of an undisturbed export, in the order of `files`. */
 let expected: readonly Buffer[];
 let plainCalls: readonly string[];
 
 beforeAll(async () => {
-  service = await Service.start();
+  // Faults and kills are of one message: none shares an invocation.
+  assemblyDir = mkdtempSync(join(tmpdir(), 'data-out-assembly-'));
+  await copyWithoutBatches(assemblyDir);
+  service = await Service.start({ assemblyDir });
   for (const { path, size, fileId } of files) await service.archive(datasetId, path, size, fileId);
   await service.setDataset(datasetId, 'released');
   const messages = Object.fromEntries(files.map(({ fileId, message }) => [fileId, message]));
@@ -34,7 +42,10 @@ beforeAll(async () => {
   const keys = await service.outboxKeys(run?.subject);
   expected = await Promise.all(keys.map((key) => service.object('OutboxBucketName', key)));
 });
-afterAll(() => service?.stop());
+afterAll(async () => {
+  await service?.stop();
+  rmSync(assemblyDir, { recursive: true, force: true });
+});
 
 test('an undisturbed export is whole, and opens with the key of its recipient alone', async () => {
   for (const [at, { path, size }] of files.entries()) {
@@ -83,9 +94,11 @@ test('every call that is made only after a failure fails, too', async () => {
 }, 120_000);
 
 test('no message was lost on the way', async () => {
-  const { ExportRequestsDeadLetterQueueUrl, FileExportsDeadLetterQueueUrl } = service.connection.outputs;
+  const { outputs } = service.connection;
+  const { ExportRequestsDeadLetterQueueUrl, FileExportsDeadLetterQueueUrl } = outputs;
   expect(await service.queueDepth(ExportRequestsDeadLetterQueueUrl)).toBe(0);
   expect(await service.queueDepth(FileExportsDeadLetterQueueUrl)).toBe(0);
+  expect(await service.queueDepth(outputs.SmallFileExportsDeadLetterQueueUrl)).toBe(0);
 });
 
 /** The containers are there byte for byte, and nothing else; each event was recorded once. */

@@ -59,11 +59,11 @@ test('a message that always fails ends in the dead-letter queue after five recei
   // The others were staged before the bad ones were given up.
   expect(before).toBeLessThan(10);
   const damage = failures().map(({ received, detail }) => {
-    const what = /has no body under the key|archive has 99$/.exec(detail)?.[0] ?? detail;
+    const what = /the archived body is not there|archive has 99$/.exec(detail)?.[0] ?? detail;
     return `${received} ${what}`;
   });
   expect(damage.sort()).toEqual(
-    [1, 2, 3, 4, 5].flatMap((received) => [`${received} archive has 99`, `${received} has no body under the key`]),
+    [1, 2, 3, 4, 5].flatMap((received) => [`${received} archive has 99`, `${received} the archived body is not there`]),
   );
   // The role may list the bucket, so S3 says that the body is missing, not that access is denied.
   expect([...statuses]).toEqual([404]);
@@ -201,16 +201,17 @@ test('near its time limit a function stops cleanly, and the next delivery stages
 
 test('a function that is stopped by its time limit: the message comes back', async () => {
   await archived({ 'a.vcf': 10 });
+  // Before the first page: with less than 20 s left, none is sent.
   limitTime('consume-export', 2);
   let revival: Promise<void> | undefined;
   undo = onCall((call, delivery) => {
-    if (call.action !== 'SendMessageBatch' || revival) return undefined;
+    if (call.action !== 'ExecuteStatement' || revival) return undefined;
     limitTime('consume-export');
     revival = passVisibilityTimeout(service, delivery, service.prefix(subject));
     return { when: 'after', action: () => pause(3000), drop: true };
   });
   const requestId = await exported();
-  await until(async () => (revival ? true : undefined), 'the messages to be sent');
+  await until(async () => (revival ? true : undefined), 'the first query');
   await revival;
   await ended(requestId);
   const line = service.logs
@@ -269,6 +270,7 @@ async function ended(requestId: string): Promise<void> {
   expect(await service.queueDepth(service.connection.outputs.ExportRequestsDeadLetterQueueUrl)).toBe(0);
   if (failures().length < 5) {
     expect(await service.queueDepth(service.connection.outputs.FileExportsDeadLetterQueueUrl)).toBe(0);
+    expect(await service.queueDepth(service.connection.outputs.SmallFileExportsDeadLetterQueueUrl)).toBe(0);
   }
 }
 
@@ -294,7 +296,7 @@ async function stagedPaths(requestId: string): Promise<readonly string[]> {
 
 /** Take all dead file exports out of their queue, in the order of their files. */
 async function deadFileExports(): Promise<readonly FileExportMessage[]> {
-  const QueueUrl = service.connection.outputs.FileExportsDeadLetterQueueUrl;
+  const QueueUrl = service.connection.outputs.SmallFileExportsDeadLetterQueueUrl;
   const { Messages = [] } = await service.sqs.send(new ReceiveMessageCommand({ QueueUrl, MaxNumberOfMessages: 10 }));
   for (const { ReceiptHandle } of Messages)
     await service.sqs.send(new DeleteMessageCommand({ QueueUrl, ReceiptHandle }));

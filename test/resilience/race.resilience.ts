@@ -39,8 +39,7 @@ describe('redelivered and duplicated messages: the outbox ends right, each event
     // A queue may deliver a message twice. Here it does so with every message of the consumer.
     undo = service.engine.traffic.addFault(({ caller, action, input }) => {
       if (caller !== 'consume-export' || action !== 'SendMessageBatch') return undefined;
-      const QueueUrl = connection.outputs.FileExportsQueueUrl;
-      const { Entries } = input as { Entries: { MessageBody: string }[] };
+      const { QueueUrl, Entries } = input as { QueueUrl: string; Entries: { MessageBody: string }[] };
       return { action: () => Promise.all(Entries.map(({ MessageBody }) => service.enqueue(QueueUrl, MessageBody))) };
     });
     const MessageBody = JSON.stringify({
@@ -52,8 +51,9 @@ describe('redelivered and duplicated messages: the outbox ends right, each event
     const before = service.calls('stage-file rds-data ExecuteStatement');
     await Promise.all([1, 2].map(() => service.enqueue(ExportRequestsQueueUrl, MessageBody, { requestId })));
     await ended([requestId]);
-    // Each of two requests made two messages of each of two files; each message takes two statements.
-    expect(service.calls('stage-file rds-data ExecuteStatement') - before).toBeGreaterThanOrEqual(16);
+    // One request at least made two messages of each of two files. Each takes two statements, but messages of small files
+    // may share them.
+    expect(service.calls('stage-file rds-data ExecuteStatement') - before).toBeGreaterThanOrEqual(6);
     await expectOutbox(requestId, newer.privateKey);
     expect(await staged(requestId)).toEqual(files.map(({ fileId }) => fileId));
   });
@@ -176,7 +176,10 @@ async function expectOutbox(requestId: string, privateKey: Uint8Array, notFor?: 
     async () => ((await unfinishedUploads(service)).length === 0 ? true : undefined),
     'every upload to be finished or given up',
   );
-  expect(await service.queueDepth(service.connection.outputs.FileExportsDeadLetterQueueUrl)).toBe(0);
+  const { FileExportsDeadLetterQueueUrl, SmallFileExportsDeadLetterQueueUrl } = service.connection.outputs;
+  for (const url of [FileExportsDeadLetterQueueUrl, SmallFileExportsDeadLetterQueueUrl]) {
+    expect(await service.queueDepth(url)).toBe(0);
+  }
 }
 
 async function* once(bytes: Buffer) {

@@ -10,6 +10,7 @@ import {
 import { RdsCatalogue } from '../../../lib/stores/rds/catalogue.ts';
 import { RdsCopyRecords } from '../../../lib/stores/rds/copy-records.ts';
 import { RdsExportLog } from '../../../lib/stores/rds/export-log.ts';
+import { RdsFanOuts } from '../../../lib/stores/rds/fan-outs.ts';
 import { TestDatabase } from '../../helpers/data-api.ts';
 import { brokenConnection } from '../../helpers/http-handler.ts';
 
@@ -181,6 +182,23 @@ describe('RdsArchiveUsers', () => {
   });
 });
 
+describe('RdsFanOuts', () => {
+  const [request, other] = ['6f2c3d1e-0000-4000-8000-000000000001', '6f2c3d1e-0000-4000-8000-000000000002'] as const;
+
+  it('remembers for each request and dataset how far it has come, and never goes back', async () => {
+    const fanOuts = new RdsFanOuts(test.dataApi());
+    expect(await fanOuts.progressOf(request, 'EGAD1')).toBeUndefined();
+    lostAnswer();
+    await fanOuts.save(request, 'EGAD1', { sentTo: 'EGAF2', files: 1000 });
+    await fanOuts.save(request, 'EGAD1', { sentTo: 'EGAF3', files: 2000 });
+    await fanOuts.save(request, 'EGAD1', { sentTo: 'EGAF2', files: 1000 });
+    await fanOuts.save(other, 'EGAD1', { sentTo: 'EGAF1', files: 1 });
+    expect(await fanOuts.progressOf(request, 'EGAD1')).toEqual({ sentTo: 'EGAF3', files: 2000 });
+    expect(await fanOuts.progressOf(request, 'EGAD2')).toBeUndefined();
+    expect(await fanOuts.progressOf(other, 'EGAD1')).toEqual({ sentTo: 'EGAF1', files: 1 });
+  });
+});
+
 describe('RdsExportLog', () => {
   const event: ExportEvent = {
     requestId: '6f2c3d1e-0000-4000-8000-000000000001',
@@ -207,6 +225,16 @@ describe('RdsExportLog', () => {
       ['staged', null, 'EGAD1', 'EGAF2', '9007199254740991'],
       ['rejected', 'visa_expired', null, null, null],
     ]);
+  });
+
+  it('writes many rows by one statement, all or none', async () => {
+    const log = new RdsExportLog(test.dataApi());
+    const ten = Array.from({ length: 10 }, (_, n) => ({ ...event, fileId: `EGAF${n}` }));
+    await log.record(...ten, ...ten);
+    expect(await rows()).toHaveLength(10);
+    const refused = { ...event, event: 'forgotten' as 'staged' };
+    await expect(log.record({ ...event, fileId: 'EGAF11' }, refused)).rejects.toThrow('violates check constraint');
+    expect(await rows()).toHaveLength(10);
   });
 
   it('keeps rows of different requests apart', async () => {

@@ -101,6 +101,29 @@ describe('SqsFileExports', () => {
     if (count > 0) expect(Object.keys(JSON.parse(found[0]?.Body ?? ''))).not.toContain('jwtToken');
   });
 
+  it('names the recipient as the message group', async () => {
+    const groups: unknown[] = [];
+    const handler = httpHandler((request) => {
+      const { Entries: entries } = JSON.parse(textOf(request)) as { Entries: Record<string, string>[] };
+      groups.push(
+        ...entries.map(({ MessageGroupId, MessageBody = '' }) => [MessageGroupId, JSON.parse(MessageBody).fileId]),
+      );
+      return reply(
+        entries.map(({ Id = '' }) => Id),
+        [],
+      );
+    });
+    const sending = new SqsFileExports({
+      client: inProcess(handler),
+      queueUrl: 'https://sqs.eu-north-1.amazonaws.com/1/q',
+    });
+    await sending.send([message(1), { ...message(2), recipient: 'b'.repeat(64) }]);
+    expect(groups).toEqual([
+      ['a'.repeat(64), 'EGAF1'],
+      ['b'.repeat(64), 'EGAF2'],
+    ]);
+  });
+
   /** A queue that answers each batch by `answer`, and counts what it took. */
   function queue(answer: (ids: readonly string[], call: number) => SdkReply | Error) {
     const taken: string[] = [];

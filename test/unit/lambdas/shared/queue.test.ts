@@ -57,6 +57,14 @@ test('a message that fails is reported alone, the others are worked on', async (
   expect(seen).toEqual(['a', 'b', 'c']);
 });
 
+test('an error that says so brings the message back at once', async () => {
+  const failing = handler(() =>
+    Promise.reject(new TemporarilyUnavailableError('unfinished', { retryAfterSeconds: 0 })),
+  );
+  await failing(sqsEvent(sqsRecord({ body: 'x', messageId: 'm', received: 40 })), lambdaContext());
+  expect(changes).toEqual([{ QueueUrl: queueUrl, ReceiptHandle: 'receipt of m', VisibilityTimeout: 0 }]);
+});
+
 test.each([
   [1, 10],
   [2, 60],
@@ -68,6 +76,18 @@ test.each([
   const failing = handler(() => Promise.reject(new Error('no')));
   await failing(sqsEvent(sqsRecord({ body: 'x', messageId: 'm', received })), lambdaContext());
   expect(changes).toEqual([{ QueueUrl: queueUrl, ReceiptHandle: 'receipt of m', VisibilityTimeout }]);
+});
+
+test('a message goes back to the queue that it came from', async () => {
+  const failing = queueHandler({
+    sqs,
+    queueUrls: ['https://sqs.example/123456789012/file-queue', queueUrl],
+    retryDelaysSeconds: '10',
+    handle: oneByOne(() => Promise.reject(new Error('no'))),
+  });
+  const other = { ...sqsRecord({ body: 'y' }), eventSourceARN: 'arn:aws:sqs:eu-north-1:123456789012:file-queue' };
+  await failing(sqsEvent(sqsRecord({ body: 'x' }), other), lambdaContext());
+  expect(changes).toMatchObject([{ QueueUrl: queueUrl }, { QueueUrl: 'https://sqs.example/123456789012/file-queue' }]);
 });
 
 test('all messages failing is a report, not an error', async () => {

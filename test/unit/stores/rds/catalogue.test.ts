@@ -141,6 +141,15 @@ describe('exportableFiles', () => {
     expect(found.flat()).toEqual(Array.from({ length: 2001 }, (_, n) => `EGAG${String(n + 1).padStart(5, '0')}`));
   });
 
+  it('goes on behind any file, and says how large each is', async () => {
+    expect(await pages('EGAD5', 'EGAG01999')).toEqual([['EGAG02000', 'EGAG02001']]);
+    expect(await pages('EGAD5', 'EGAG02001')).toEqual([]);
+    const first = await catalogue.exportableFiles('EGAD1', '').next();
+    expect(first.value).toContainEqual({ fileId: 'EGAF1', archiveFileSize: 9007199254740991 });
+    expect(await catalogue.archiveFileSize('EGAF1')).toBe(9007199254740991);
+    expect(await catalogue.archiveFileSize('EGAF9')).toBeUndefined();
+  });
+
   it('is empty for an unknown or empty dataset', async () => {
     expect(await pages('EGAD9')).toEqual([]);
     expect(await pages('EGAD3')).toEqual([]);
@@ -218,6 +227,36 @@ describe('findReleasedFile', () => {
     test.actions.length = 0;
     await find('EGAF8');
     expect(test.actions).toEqual(['ExecuteStatement']);
+  });
+
+  it('finds ten files by one query, each as it is found by itself', async () => {
+    const wanted = [
+      ...['EGAF1', 'EGAF2', 'EGAF3', 'EGAF4', 'EGAF7', 'EGAF8', 'EGAF9', 'EGAF1', 'EGAF11'].map((fileId) => ({
+        fileId,
+        datasetId: 'EGAD1',
+      })),
+      { fileId: 'EGAF8', datasetId: 'EGAD2' },
+    ];
+    test.actions.length = 0;
+    const together = await catalogue.findReleasedFiles(wanted);
+    expect(test.actions).toEqual(['ExecuteStatement']);
+    const alone = await Promise.allSettled(wanted.map(({ fileId, datasetId }) => find(fileId, datasetId)));
+    expect(together).toEqual(alone);
+    expect(together.map(({ status }) => status[0])).toEqual(['f', 'r', 'r', 'r', 'r', 'f', 'f', 'f', 'r', 'f']);
+  });
+
+  it('answers for ten large headers within the limit of a result', async () => {
+    const wanted = Array.from({ length: 10 }, () => ({ fileId: 'EGAF5', datasetId: 'EGAD1' }));
+    const found = await catalogue.findReleasedFiles(wanted);
+    expect(found.map((one) => one.status === 'fulfilled' && one.value?.header.length)).toEqual(Array(10).fill(50_000));
+  });
+
+  it('calls a row of another shape an error of that file alone', async () => {
+    await test.sql("update sda.files set archive_file_size = -1 where stable_id = 'EGAF8'");
+    const wanted = ['EGAF8', 'EGAF1'].map((fileId) => ({ fileId, datasetId: 'EGAD1' }));
+    const found = await catalogue.findReleasedFiles(wanted);
+    expect(found.map(({ status }) => status)).toEqual(['rejected', 'fulfilled']);
+    await test.sql("update sda.files set archive_file_size = 1 where stable_id = 'EGAF8'");
   });
 
   it.each([

@@ -6,6 +6,7 @@ import { RdsCatalogue } from '../../../../lib/stores/rds/catalogue.ts';
 import { prepareRole, rolePassword } from '../../../../lib/stores/rds/database-role.ts';
 import { RdsDirectCatalogue } from '../../../../lib/stores/rds/direct-catalogue.ts';
 import { RdsExportLog } from '../../../../lib/stores/rds/export-log.ts';
+import { RdsFanOuts } from '../../../../lib/stores/rds/fan-outs.ts';
 import { migrate } from '../../../../lib/stores/rds/migrate.ts';
 import { MalformedSecretError } from '../../../../lib/stores/secrets/cached-secret.ts';
 import { TestDatabase } from '../../../helpers/data-api.ts';
@@ -165,6 +166,13 @@ describe('the role of the queues’ consumers', () => {
     expect(await catalogue.findReleasedFile({ fileId: 'F', datasetId: 'EGAD1' })).toMatchObject({ fileId: 'F' });
   });
 
+  it('keeps the progress of fan-outs', async () => {
+    const requestId = '7d4cbd3e-6f3e-4df5-9d9a-1c9b6e9d0e3c';
+    const fanOuts = new RdsFanOuts(worker());
+    for (const sentTo of ['F', 'G']) await fanOuts.save(requestId, 'EGAD1', { sentTo, files: 1 });
+    expect(await fanOuts.progressOf(requestId, 'EGAD1')).toEqual({ sentTo: 'G', files: 1 });
+  });
+
   it('writes the audit trail, each event once', async () => {
     const requestId = '7d4cbd3e-6f3e-4df5-9d9a-1c9b6e9d0e3c';
     const event = { requestId, event: 'staged', fileId: 'F', datasetId: 'EGAD1', bytes: 7 } as const;
@@ -178,6 +186,8 @@ describe('the role of the queues’ consumers', () => {
     ['select reason from data_out.export_log', 'permission denied for table export_log'],
     ["update data_out.export_log set reason = 'x'", 'permission denied for table export_log'],
     ['delete from data_out.export_log', 'permission denied for table export_log'],
+    ['delete from data_out.fan_outs', 'permission denied for table fan_outs'],
+    ["update data_out.fan_outs set dataset_id = 'x'", 'permission denied for table fan_outs'],
     ['truncate data_out.export_log', 'permission denied for table export_log'],
     [
       "insert into data_out.export_log (request_id, event, recorded_at) values (gen_random_uuid(), 'staged', now())",
