@@ -119,6 +119,9 @@ export class TemporarilyUnavailableError extends DataOutError {
   }
 }
 
+/** A dependency wants fewer calls at once: the same call may succeed later, and more slowly. */
+export class SlowDownError extends TemporarilyUnavailableError {}
+
 /** The archive contradicts itself (no such body, wrong size, header that no archive key opens): an operator must look. */
 export class ArchiveDamagedError extends DataOutError {
   readonly code: 'archive_damaged' | 'archive_location_unknown' = 'archive_damaged';

@@ -5,6 +5,7 @@ import { ArchiveDamagedError } from '../../lib/errors.ts';
 import type { StageDependencies } from '../../lib/export/order.ts';
 import { type StageOutcome, stageFiles } from '../../lib/export/stage.ts';
 import { RdsCatalogue } from '../../lib/stores/rds/catalogue.ts';
+import { RdsCopyRecords } from '../../lib/stores/rds/copy-records.ts';
 import { RdsExportLog } from '../../lib/stores/rds/export-log.ts';
 import { s3Client } from '../../lib/stores/s3/client.ts';
 import { S3OutboxWriter } from '../../lib/stores/s3/outbox-writer.ts';
@@ -30,6 +31,7 @@ export const handler = queueHandler({
     outbox: new S3OutboxWriter({ client, bucket: required(environment.outboxBucket), archiveBuckets }),
     archiveKeys,
     log: new RdsExportLog(data),
+    copies: new RdsCopyRecords(data),
     denied: () => denyList.current(),
     now: () => new Date(),
   }),

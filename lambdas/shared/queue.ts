@@ -4,7 +4,7 @@ import type { Context, SQSBatchResponse, SQSEvent, SQSRecord } from 'aws-lambda'
 import * as z from 'zod';
 import { exportRequestAttributes, exportRequestMessage, fileExportMessage } from '../../lib/contract/messages.ts';
 import { metrics as names } from '../../lib/contract/metrics.ts';
-import { DataOutError } from '../../lib/errors.ts';
+import { DataOutError, TemporarilyUnavailableError } from '../../lib/errors.ts';
 import { parseJson, type ReceivedMessage } from '../../lib/export/received.ts';
 import { describeError, logger, metrics } from './observability.ts';
 
@@ -33,7 +33,8 @@ export type QueueHandler = (event: SQSEvent, context: Context) => Promise<SQSBat
 
 /**
  * An SQS function with partial batch failures: a message whose handling fails is reported alone, and comes back after
- * the delay that its receive count calls for, until the queue's redrive policy moves it to the dead-letter queue.
+ * the delay that its receive count calls for, until the queue's redrive policy moves it to the dead-letter queue. An
+ * error with `retryAfterSeconds` 0 brings it back at once.
  */
 export function queueHandler(options: QueueHandlerOptions): QueueHandler {
   const delays = parseRetryDelays(options.retryDelaysSeconds);
@@ -89,7 +90,8 @@ async function putBack(
   { sqs, queueUrls }: QueueHandlerOptions,
 ): Promise<void> {
   const received = receiveCount(record);
-  const delaySeconds = delays[received - 1] ?? delays.at(-1) ?? delays[0];
+  const atOnce = error instanceof TemporarilyUnavailableError && error.retryAfterSeconds === 0;
+  const delaySeconds = atOnce ? 0 : (delays[received - 1] ?? delays.at(-1) ?? delays[0]);
   metrics.addMetric(names.messageFailed, MetricUnit.Count, 1);
   logger.error('message failed', {
     ...describeRecord(record),

@@ -18,30 +18,45 @@ export interface CopyPart extends ByteRange {
   readonly partNumber: number;
 }
 
-/** How a container of `header' || body` is written. */
-export type ContainerPlan =
-  /** Read the whole body, send everything at once. */
-  | { readonly kind: 'put' }
-  /** Part 1 is the header and the first `sent` bytes of the body. The copies are the rest of the body, in order. */
-  | { readonly kind: 'multipart'; readonly sent: number; readonly copies: readonly CopyPart[] };
+/**
+ * A container of `header' || body` as a multipart upload. Part 1 is the header and the first `sent` bytes of the body. The
+ * copies are the rest of the body, in order, each of `copySize` bytes but for the last.
+ */
+export interface MultipartPlan {
+  readonly kind: 'multipart';
+  readonly sent: number;
+  readonly copySize: number;
+  readonly copies: readonly CopyPart[];
+}
+
+/** How a container of `header' || body` is written. `put`: read the whole body, send everything at once. */
+export type ContainerPlan = { readonly kind: 'put' } | MultipartPlan;
 
 /**
- * Plan a container. Of a body over 8 MiB at most 5 MiB leave S3: part 1 is filled up to exactly S3's minimum (a larger header
- * goes alone), and the rest is copied.
+ * Plan a container of any size.
  *
  * @param headerSize bytes of the rebuilt header
  * @param bodySize bytes of the archived body
  * @throws RangeError when S3 cannot hold the container (more than about 48.8 TiB)
  */
 export function planContainer(headerSize: number, bodySize: number): ContainerPlan {
-  if (bodySize <= largestSmallBody) return { kind: 'put' };
+  return bodySize <= largestSmallBody ? { kind: 'put' } : planMultipart(headerSize, bodySize);
+}
+
+/**
+ * Plan a container whose body is over 8 MiB. At most 5 MiB of it leave S3: part 1 is filled up to exactly S3's minimum (a
+ * larger header goes alone), and the rest is copied. The same sizes always give the same parts.
+ *
+ * @throws RangeError as {@link planContainer}
+ */
+export function planMultipart(headerSize: number, bodySize: number): MultipartPlan {
   const sent = Math.max(0, smallestPart - headerSize);
   const copySize = sizeOfCopies(bodySize - sent);
   const copies: CopyPart[] = [];
   for (let start = sent; start < bodySize; start += copySize) {
     copies.push({ partNumber: copies.length + 2, start, end: Math.min(start + copySize, bodySize) });
   }
-  return { kind: 'multipart', sent, copies };
+  return { kind: 'multipart', sent, copySize, copies };
 }
 
 /** Whole MiB, so that part borders are easy to follow in logs and inventories. */

@@ -71,12 +71,17 @@ export interface ObjectHead {
   readonly lastModified: Date;
   /** Object metadata, keys of `outboxMetadata`. */
   readonly metadata: Readonly<Record<string, string>>;
+  /** CRC-64/NVME of the whole object, base64 of its 8 bytes. Absent: it was not asked for, or S3 has none. */
+  readonly crc64nvme?: string;
 }
 
 /** Read access to archived bodies. */
 export interface Archive {
-  /** @throws ArchiveDamagedError when the body is not there; ArchiveLocationUnknownError */
-  head(address: BodyAddress): Promise<ObjectHead>;
+  /**
+   * @param options.checksum ask for the CRC-64/NVME, too. S3 then wants the right to decrypt the body
+   * @throws ArchiveDamagedError when the body is not there; ArchiveLocationUnknownError
+   */
+  head(address: BodyAddress, options?: { readonly checksum: boolean }): Promise<ObjectHead>;
   /** Bytes [start, end) of the body while its ETag is `etag`. Never more than 8 MiB at a time. The memory is the caller's. */
   read(address: BodyAddress, range: ByteRange & { readonly etag: string }): Promise<Uint8Array>;
 }
@@ -86,6 +91,8 @@ export interface ContainerSource {
   readonly address: BodyAddress;
   readonly archiveEtag: string;
   readonly bodySize: number;
+  /** CRC-64/NVME of these bytes, base64. Absent: not known. */
+  readonly crc64nvme?: string;
 }
 
 /**
@@ -99,31 +106,68 @@ export interface OutboxWriter {
   head(key: string): Promise<ObjectHead | undefined>;
   /**
    * One PutObject. `replaces` is the ETag of the object that it may replace (If-Match); `undefined`: there must be none
-   * (If-None-Match: *).
+   * (If-None-Match: *). `crc64nvme` is the CRC-64/NVME that the bytes must have, base64; `undefined`: S3 compares nothing.
+   *
+   * @throws ArchiveDamagedError when the bytes have another CRC
    */
   put(
     key: string,
     bytes: Uint8Array,
     metadata: Readonly<Record<string, string>>,
     replaces: string | undefined,
+    crc64nvme?: string,
   ): Promise<WriteResult>;
-  /** Start a multipart upload; the bytes of every part stay invisible until `complete`. */
-  startUpload(key: string, metadata: Readonly<Record<string, string>>): Promise<MultipartUpload>;
-  /** Abort unfinished uploads of this key that began before `olderThan`: their invocations have ended. */
-  abortUploads(key: string, olderThan: Date): Promise<number>;
+  /**
+   * Start a multipart upload; the bytes of every part stay invisible until `complete`. If the start had to be repeated,
+   * uploads of this key that the first try may have left are aborted.
+   *
+   * @param kept ids of uploads that others go on with. @default - none
+   */
+  startUpload(
+    key: string,
+    metadata: Readonly<Record<string, string>>,
+    kept?: () => Promise<ReadonlySet<string>>,
+  ): Promise<MultipartUpload>;
+  /** An upload that began earlier, with the same metadata; `undefined` when S3 no longer has it. */
+  resumeUpload(
+    key: string,
+    metadata: Readonly<Record<string, string>>,
+    uploadId: string,
+  ): Promise<MultipartUpload | undefined>;
+  /** Abort unfinished uploads of this key that began before `olderThan`, except those of `kept`. */
+  abortUploads(key: string, olderThan: Date, kept?: ReadonlySet<string>): Promise<number>;
+  /** Drop the parts of one upload. Never throws: the lifecycle rule removes any that stay. */
+  abortUpload(key: string, uploadId: string): Promise<void>;
+}
+
+/** A part that S3 has taken. */
+export interface UploadedPart {
+  readonly partNumber: number;
+  readonly etag: string;
+  /** CRC-64/NVME of the part, base64. `undefined`: the server told none. */
+  readonly crc64nvme: string | undefined;
 }
 
 /** One multipart upload in progress. Part numbers begin at 1. */
 export interface MultipartUpload {
-  /** Send bytes as a part (≥ 5 MiB unless it is the last). */
-  uploadPart(partNumber: number, bytes: Uint8Array): Promise<void>;
-  /** Let S3 copy bytes [start, end) of the archived body as a part, while its ETag is the source's. */
-  copyPart(partNumber: number, source: ContainerSource, range: ByteRange): Promise<void>;
+  readonly uploadId: string;
+  /** Send bytes as a part (≥ 5 MiB unless it is the last). @throws SlowDownError */
+  uploadPart(partNumber: number, bytes: Uint8Array): Promise<UploadedPart>;
+  /** Let S3 copy bytes [start, end) of the archived body as a part, while its ETag is the source's. @throws SlowDownError */
+  copyPart(partNumber: number, source: ContainerSource, range: ByteRange): Promise<UploadedPart>;
   /**
-   * Make the object visible. `size` is checked by S3 (MpuObjectSize); a lost answer is settled by a HEAD. `replaces` as
-   * in `OutboxWriter.put`; after a conflict the parts are still there, to be aborted.
+   * Make the object of exactly these parts visible. `size` is checked by S3 (MpuObjectSize); a lost answer is settled by a
+   * HEAD. `replaces` and `crc64nvme` as in `OutboxWriter.put`. After a conflict the parts are still there, to be aborted. An
+   * upload that S3 cannot complete is aborted.
+   *
+   * @throws ArchiveDamagedError when the object would have another CRC
    */
-  complete(size: number, replaces: string | undefined): Promise<WriteResult>;
+  complete(
+    parts: readonly UploadedPart[],
+    size: number,
+    replaces: string | undefined,
+    crc64nvme?: string,
+  ): Promise<WriteResult>;
   /** Drop all parts. Never throws: the lifecycle rule removes any that stay. */
   abort(): Promise<void>;
 }

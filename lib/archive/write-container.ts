@@ -1,13 +1,13 @@
+import { combinedCrc, crcOf, formatCrc, parseCrc } from '../contract/crc64nvme.ts';
+import { systemTiming, type Timing } from '../contract/timing.ts';
 import { ArchiveDamagedError, TemporarilyUnavailableError } from '../errors.ts';
 import { forEachConcurrently } from './concurrency.ts';
-import { type CopyPart, planContainer } from './plan.ts';
-import type { Archive, ContainerSource, MultipartUpload, OutboxWriter, WriteResult } from './ports.ts';
+import { Pace } from './pace.ts';
+import { type MultipartPlan, planContainer } from './plan.ts';
+import type { Archive, ContainerSource, MultipartUpload, OutboxWriter, UploadedPart, WriteResult } from './ports.ts';
 
-/** Copies in flight at once. S3 works on each alone, so many at once make a large file quick. */
-const copiesInFlight = 32;
-
-/** Time that is kept for ending cleanly: the copies in flight, the abort, the reply. */
-const cleanUpMs = 20_000;
+/** Time that is kept for ending cleanly: the copies in flight, the abort or the record of the parts, the reply. */
+export const cleanUpMs = 20_000;
 
 /** A container on its way to the outbox. */
 export interface OutboxContainer {
@@ -25,7 +25,7 @@ export interface OutboxContainer {
 
 export interface WriteDependencies {
   readonly archive: Archive;
-  readonly outbox: OutboxWriter;
+  readonly outbox: Pick<OutboxWriter, 'put' | 'startUpload'>;
   /** Milliseconds until the invocation ends. */
   readonly remainingMs: () => number;
   /** Called when all copies are made, which may take minutes, and nothing is visible yet. @throws when nothing may become visible */
@@ -45,20 +45,18 @@ export async function writeContainer(
 ): Promise<WriteResult> {
   const { key, header, body, metadata, replaces } = container;
   const plan = planContainer(header.length, body.bodySize);
+  const crc64nvme = await containerCrc(header, body);
   if (plan.kind === 'put') {
     const bytes = await headerAndBody(container, body.bodySize, dependencies.archive);
-    return dependencies.outbox.put(key, bytes, metadata, replaces);
+    return dependencies.outbox.put(key, bytes, metadata, replaces, crc64nvme);
   }
   const upload = await dependencies.outbox.startUpload(key, metadata);
   let result: WriteResult | undefined;
-  const checkTime = () => checkTimeLeft(dependencies.remainingMs);
   try {
-    checkTime();
-    await upload.uploadPart(1, await headerAndBody(container, plan.sent, dependencies.archive));
-    await copyAll(upload, container, plan.copies, checkTime);
-    checkTime();
+    const parts = await sendParts(upload, container, plan, dependencies);
+    checkTimeLeft(dependencies.remainingMs);
     await dependencies.confirm();
-    result = await upload.complete(header.length + body.bodySize, replaces);
+    result = await upload.complete(parts, header.length + body.bodySize, replaces, crc64nvme);
     return result;
   } finally {
     if (result !== 'written') await upload.abort();
@@ -72,21 +70,71 @@ export function checkTimeLeft(remainingMs: () => number): void {
   }
 }
 
-async function copyAll(
+/**
+ * The CRC-64/NVME of `header || body`, base64, from the one that S3 has of the body: no byte of the body is read.
+ * `undefined` when S3 has none.
+ */
+export async function containerCrc(
+  header: Uint8Array,
+  { bodySize, crc64nvme }: Pick<ContainerSource, 'bodySize' | 'crc64nvme'>,
+): Promise<string | undefined> {
+  if (crc64nvme === undefined) return undefined;
+  return formatCrc(combinedCrc(await crcOf(header), parseCrc(crc64nvme), bodySize));
+}
+
+/** What a copy that was interrupted goes on from. */
+export interface PartRecord {
+  /** Parts that S3 has. */
+  readonly done: readonly UploadedPart[];
+  /** Called with each further part as soon as S3 has it. */
+  readonly add: (part: UploadedPart) => Promise<void>;
+}
+
+/**
+ * Send and copy every part that is not in the record. When this throws, nothing is in flight any more.
+ *
+ * @returns all parts, in order
+ * @throws as {@link writeContainer}
+ */
+export async function sendParts(
   upload: MultipartUpload,
-  { body, bodyStart = 0 }: OutboxContainer,
-  copies: readonly CopyPart[],
-  checkTime: () => void,
-): Promise<void> {
-  await forEachConcurrently(copies, copiesInFlight, async ({ partNumber, start, end }) => {
+  container: Pick<OutboxContainer, 'header' | 'body' | 'bodyStart'>,
+  plan: MultipartPlan,
+  {
+    archive,
+    remainingMs,
+    timing = systemTiming,
+  }: Pick<WriteDependencies, 'archive' | 'remainingMs'> & { timing?: Timing },
+  record: PartRecord = { done: [], add: async () => {} },
+): Promise<readonly UploadedPart[]> {
+  const { body, bodyStart = 0 } = container;
+  const parts = new Map(record.done.map((part) => [part.partNumber, part]));
+  const pace = new Pace(timing);
+  const checkTime = () => checkTimeLeft(remainingMs);
+  const send = async (call: () => Promise<UploadedPart>) => {
     checkTime();
-    await upload.copyPart(partNumber, body, { start: bodyStart + start, end: bodyStart + end });
-  });
+    const part = await pace.run(call, checkTime);
+    parts.set(part.partNumber, part);
+    await record.add(part);
+  };
+  if (!parts.has(1)) {
+    checkTime();
+    const bytes = await headerAndBody(container, plan.sent, archive);
+    await send(() => upload.uploadPart(1, bytes));
+  }
+  const missing = plan.copies.filter(({ partNumber }) => !parts.has(partNumber));
+  await forEachConcurrently(
+    missing,
+    () => pace.limit,
+    ({ partNumber, start, end }) =>
+      send(() => upload.copyPart(partNumber, body, { start: bodyStart + start, end: bodyStart + end })),
+  );
+  return [...parts.values()].sort((a, b) => a.partNumber - b.partNumber);
 }
 
 /** The header and the first `count` bytes of the body. S3 answers an empty range with 416, so none is read. */
 async function headerAndBody(
-  { header, body, bodyStart: start = 0 }: OutboxContainer,
+  { header, body, bodyStart: start = 0 }: Pick<OutboxContainer, 'header' | 'body' | 'bodyStart'>,
   count: number,
   archive: Archive,
 ): Promise<Uint8Array> {

@@ -13,7 +13,7 @@ const dayMs = 24 * 60 * 60_000;
 
 export interface AssemblyDependencies {
   readonly archive: Archive;
-  readonly outbox: OutboxWriter;
+  readonly outbox: Pick<OutboxWriter, 'head' | 'put' | 'startUpload'>;
   readonly catalogue: Pick<Catalogue, 'isReleased'>;
   readonly urls: Pick<DirectUrls, 'container'>;
   readonly now: Clock;

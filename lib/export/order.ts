@@ -3,7 +3,7 @@ import type { DenyList } from '../contract/deny-list.ts';
 import type { FileExportMessage } from '../contract/messages.ts';
 import { outboxMetadata, outboxMetadataOf } from '../contract/outbox-key.ts';
 import { publicKeyFingerprint } from '../crypt4gh/index.ts';
-import type { ExportArchive, ExportCatalogue, ExportLog } from './ports.ts';
+import type { CopyRecords, ExportArchive, ExportCatalogue, ExportLog } from './ports.ts';
 import { rejection } from './rejection.ts';
 
 export interface StageDependencies {
@@ -12,6 +12,7 @@ export interface StageDependencies {
   readonly outbox: OutboxWriter;
   readonly archiveKeys: ArchiveKeys;
   readonly log: ExportLog;
+  readonly copies: CopyRecords;
   /** The deny list as it is now. @throws TemporarilyUnavailableError */
   readonly denied: () => Promise<DenyList>;
   readonly now: Clock;
@@ -27,7 +28,7 @@ export interface Delivery {
 
 /** What became of a file that the catalogue gives out. Each outcome is final: the message can go. */
 export type Written =
-  | { readonly outcome: 'staged'; readonly bytes: number }
+  | { readonly outcome: 'staged'; readonly bytes: number; readonly checksum: string }
   /** An earlier delivery of the same message has staged it. */
   | { readonly outcome: 'already_staged'; readonly bytes: number }
   /** The recipient's container of this file comes from a newer request. */
@@ -95,4 +96,9 @@ function compareRequests(
   const difference = requestedAt - Date.parse(message.requestedAt);
   if (difference !== 0) return difference;
   return requestId < message.requestId ? -1 : 1;
+}
+
+/** What the audit trail says of the checksum that S3 compared. */
+export function checksumOf(crc64nvme: string | undefined): string {
+  return crc64nvme === undefined ? 'none' : `crc64nvme:${crc64nvme}`;
 }

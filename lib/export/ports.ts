@@ -1,4 +1,4 @@
-import type { Archive, ArchivedFile, BodyAddress, Catalogue, FileReference } from '../archive/ports.ts';
+import type { Archive, ArchivedFile, BodyAddress, Catalogue, FileReference, UploadedPart } from '../archive/ports.ts';
 import type { FileExportMessage } from '../contract/messages.ts';
 
 /** The catalogue, with what the export alone asks. Every method may throw TemporarilyUnavailableError. */
@@ -50,11 +50,71 @@ export interface FanOuts {
 export interface ExportArchive extends Archive {
   /**
    * `header` and the whole body in one piece, by one request. `size` is the body's by the catalogue, at most 8 MiB. The
-   * memory is the caller's.
+   * memory is the caller's. `bodyCrc` is the CRC-64/NVME that the archive keeps of the body, base64; absent when it keeps
+   * none. A body that differs from it is not given out.
    *
    * @throws ArchiveDamagedError when the body is missing or has another size; ArchiveLocationUnknownError
    */
-  readWhole(address: BodyAddress, size: number, header: Uint8Array): Promise<Uint8Array>;
+  readWhole(
+    address: BodyAddress,
+    size: number,
+    header: Uint8Array,
+  ): Promise<{ readonly container: Uint8Array; readonly bodyCrc?: string }>;
+}
+
+/** A large file of a request: its copy may take several deliveries of the message. */
+export interface CopyId {
+  readonly requestId: string;
+  readonly fileId: string;
+}
+
+/** What a multipart upload is begun for. If any of it changes, the upload is of no use. */
+export interface UploadFacts {
+  /** Outbox key. */
+  readonly key: string;
+  readonly sourceEtag: string;
+  /** SHA-256 of the header for the recipient, hex. */
+  readonly headerDigest: string;
+  /** Bytes of each copied part but the last. */
+  readonly partSize: number;
+}
+
+/** An upload that a delivery began. */
+export interface RecordedUpload extends UploadFacts {
+  readonly uploadId: string;
+  /** The parts that were saved. S3 may have more. */
+  readonly parts: readonly UploadedPart[];
+}
+
+/**
+ * The records of unfinished copies. One delivery holds a record at a time. The others can no longer change it. Every
+ * method may throw TemporarilyUnavailableError.
+ */
+export interface CopyRecords {
+  /**
+   * Hold the record of a copy from now on; make it if there is none.
+   *
+   * @param holder a UUID of this delivery
+   * @param isFirst whether the message came for the first time, or anew from the dead letters: the count begins again
+   * @returns `fruitless`: how many deliveries, with this one, have saved no part since the last that did
+   */
+  take(
+    id: CopyId,
+    holder: string,
+    isFirst: boolean,
+  ): Promise<{ readonly fruitless: number; readonly upload: RecordedUpload | undefined }>;
+  /** Record a new upload in place of the old one. `false`: another delivery holds the record, and nothing was changed. */
+  begin(id: CopyId, holder: string, upload: UploadFacts & { readonly uploadId: string }): Promise<boolean>;
+  /** Save more parts. `false` as in `begin`. */
+  save(id: CopyId, holder: string, parts: readonly UploadedPart[]): Promise<boolean>;
+  /** Set the number of fruitless deliveries: the parts of this one were of no use. */
+  setFruitless(id: CopyId, fruitless: number): Promise<void>;
+  /** The upload of this copy, if one is recorded. */
+  find(id: CopyId): Promise<{ readonly key: string; readonly uploadId: string } | undefined>;
+  /** The copy is done with. Records that are older than any message are removed, too. */
+  forget(id: CopyId): Promise<void>;
+  /** Ids of the recorded uploads to this outbox key, of all requests. */
+  uploadsTo(key: string): Promise<ReadonlySet<string>>;
 }
 
 /** One of the two queues of file exports. */
@@ -78,6 +138,11 @@ export interface ExportEvent {
   readonly keyFingerprint?: string;
   /** Container size, for `staged`. */
   readonly bytes?: number;
+  /**
+   * For `staged`: `crc64nvme:` and the base64 of the CRC that S3 found as expected, or `none`: the archive has no checksum of
+   * the body. Absent: the delivery that wrote the container ended before it wrote the row.
+   */
+  readonly checksum?: string;
 }
 
 /** The audit trail. Recording the same event of the same request and file twice leaves one row. */

@@ -1,8 +1,12 @@
+import { createHash, randomUUID } from 'node:crypto';
 import { bodySource } from '../archive/body-source.ts';
 import { headerFor } from '../archive/header.ts';
-import { writeContainer } from '../archive/write-container.ts';
-import { TemporarilyUnavailableError } from '../errors.ts';
+import { planMultipart } from '../archive/plan.ts';
+import type { MultipartUpload, ObjectHead } from '../archive/ports.ts';
+import { checkTimeLeft, cleanUpMs, containerCrc, sendParts } from '../archive/write-container.ts';
+import { ArchiveDamagedError, RequestRejectedError, TemporarilyUnavailableError } from '../errors.ts';
 import {
+  checksumOf,
   confirmReleased,
   type Delivery,
   metadataOf,
@@ -11,41 +15,162 @@ import {
   settledBy,
   type Written,
 } from './order.ts';
+import type { CopyId, RecordedUpload, UploadFacts } from './ports.ts';
+import { SavedParts } from './saved-parts.ts';
 
 /** Longest time a function may run. The invocation of an older upload has ended. */
 const longestInvocationMs = 15 * 60 * 1000;
+/** Deliveries without a new part after which the message is put aside. */
+const mostFruitless = 5;
 
 /**
- * Stage a file over 8 MiB: a multipart upload, of which S3 copies all but the first part.
+ * Stage a file over 8 MiB: a multipart upload, of which S3 copies all but the first part. A copy that one invocation does not
+ * finish leaves its upload, and the parts in the record of the copy. The next delivery goes on from there.
  *
- * @throws RequestRejectedError when the release or the visa was withdrawn meanwhile; errors of the ports
+ * @throws RequestRejectedError when the release or the visa was withdrawn meanwhile; errors of the ports;
+ * TemporarilyUnavailableError with `retryAfterSeconds` 0 when the message has to come back at once
  */
-export async function stageLarge(
-  { key, message, publicKey, file }: Order,
-  dependencies: StageDependencies,
-  delivery: Delivery,
-): Promise<Written> {
-  const { archive, outbox, archiveKeys, now } = dependencies;
-  // An invocation that died could not abort its upload, even where another one has written the container since. An
-  // invocation that may still run began later than this.
-  if (delivery.redelivered) await outbox.abortUploads(key, new Date(now().getTime() - longestInvocationMs));
+export async function stageLarge(order: Order, dependencies: StageDependencies, delivery: Delivery): Promise<Written> {
+  const { key, message } = order;
+  const { outbox, copies } = dependencies;
+  const holder = randomUUID();
+  const id: CopyId = { requestId: message.requestId, fileId: message.fileId };
+  const { fruitless, upload } = await copies.take(id, holder, !delivery.redelivered);
+  if (fruitless > mostFruitless) throw givenUp();
+  if (delivery.redelivered && !upload) await abortUnrecorded(key, dependencies);
   const present = await outbox.head(key);
   const settled = settledBy(present, message);
-  if (settled) return settled;
+  if (!settled) return copyFile({ ...order, id, holder, fruitless, upload, present }, dependencies, delivery);
+  await dropCopy(id, dependencies);
+  return settled;
+}
 
-  const body = await bodySource(file, archive);
+/** Abort the upload of a copy that no delivery will go on with, and forget the copy. */
+export async function dropCopy(
+  id: CopyId,
+  { copies, outbox }: Pick<StageDependencies, 'copies' | 'outbox'>,
+): Promise<void> {
+  const upload = await copies.find(id);
+  if (upload) await outbox.abortUpload(upload.key, upload.uploadId);
+  await copies.forget(id);
+}
+
+/**
+ * Abort what an invocation left that died before it could record its upload. An invocation that may still run began later
+ * than this.
+ */
+async function abortUnrecorded(key: string, { outbox, copies, now }: StageDependencies): Promise<void> {
+  const recorded = await copies.uploadsTo(key);
+  await outbox.abortUploads(key, new Date(now().getTime() - longestInvocationMs), recorded);
+}
+
+interface Copy extends Order {
+  readonly id: CopyId;
+  /** Of the record, in this delivery. */
+  readonly holder: string;
+  /** Deliveries without a new part, this one included. */
+  readonly fruitless: number;
+  /** The upload of an earlier delivery. */
+  readonly upload: RecordedUpload | undefined;
+  /** The object that the container replaces. */
+  readonly present: ObjectHead | undefined;
+}
+
+async function copyFile(copy: Copy, dependencies: StageDependencies, { remainingMs }: Delivery): Promise<Written> {
+  const { key, message, publicKey, file, id, present } = copy;
+  const { archive, outbox, archiveKeys, copies, now } = dependencies;
+  const body = await bodySource(file, archive, { checksum: true });
   const header = headerFor(file, await archiveKeys.candidates(file.keyHash), publicKey);
-  const result = await writeContainer(
-    { key, metadata: metadataOf({ message, publicKey }), header, body, replaces: present?.etag },
-    {
-      archive,
-      outbox,
-      remainingMs: delivery.remainingMs,
-      confirm: () => confirmReleased({ message, file }, dependencies),
-    },
+  const plan = planMultipart(header.length, body.bodySize);
+  const headerDigest = createHash('sha256').update(header).digest('hex');
+  const facts: UploadFacts = { key, sourceEtag: body.archiveEtag, headerDigest, partSize: plan.copySize };
+
+  const { upload, isRecorded, done } = await uploadFor(copy, facts, dependencies);
+  const save = (parts: RecordedUpload['parts']) => copies.save(id, copy.holder, parts);
+  const endsSoon = () => remainingMs() < cleanUpMs;
+  const record = new SavedParts({ done, save: isRecorded ? save : async () => true, endsSoon, now });
+  const drop = async () => {
+    await upload.abort();
+    if (isRecorded) await copies.forget(id);
+  };
+  let countIfDamaged = copy.fruitless;
+  try {
+    const parts = await sendParts(upload, { header, body }, plan, { archive, remainingMs }, record).finally(() =>
+      record.flush(),
+    );
+    checkTimeLeft(remainingMs);
+    await confirmReleased({ message, file }, dependencies);
+    const crc64nvme = await containerCrc(header, body);
+    const bytes = header.length + body.bodySize;
+    // The same bytes would be refused again.
+    countIfDamaged = mostFruitless;
+    const result = await upload.complete(parts, bytes, present?.etag, crc64nvme);
+    if (result === 'written') {
+      if (isRecorded) await copies.forget(id);
+      return { outcome: 'staged', bytes, checksum: checksumOf(crc64nvme) };
+    }
+    const other = settledBy(await outbox.head(key), message);
+    if (!other) throw new TemporarilyUnavailableError('another request wrote this container at the same time');
+    await drop();
+    return other;
+  } catch (error) {
+    if (!isRecorded || error instanceof RequestRejectedError) await drop();
+    else if (error instanceof ArchiveDamagedError) {
+      await upload.abort();
+      await copies.setFruitless(id, countIfDamaged);
+    } else if (record.hasProgress && endsSoon()) throw unfinished(error);
+    throw error;
+  }
+}
+
+interface CurrentUpload {
+  readonly upload: MultipartUpload;
+  /** `false` when another delivery holds the record: this one copies for itself, and leaves nothing behind. */
+  readonly isRecorded: boolean;
+  readonly done: RecordedUpload['parts'];
+}
+
+/** The upload of an earlier delivery, if S3 still has it and it was begun for the same bytes. Otherwise a new one. */
+async function uploadFor(
+  { key, message, publicKey, id, holder, upload: earlier }: Copy,
+  facts: UploadFacts,
+  { outbox, copies }: StageDependencies,
+): Promise<CurrentUpload> {
+  const metadata = metadataOf({ message, publicKey });
+  if (earlier && isFor(earlier, facts)) {
+    const upload = await outbox.resumeUpload(key, metadata, earlier.uploadId);
+    if (upload) return { upload, isRecorded: true, done: earlier.parts };
+  } else if (earlier) {
+    await outbox.abortUpload(earlier.key, earlier.uploadId);
+  }
+  const upload = await outbox.startUpload(key, metadata, () => copies.uploadsTo(key));
+  const begun = copies.begin(id, holder, { ...facts, uploadId: upload.uploadId });
+  const isRecorded = await begun.catch(async (error: unknown) => {
+    await upload.abort();
+    throw error;
+  });
+  return { upload, isRecorded, done: [] };
+}
+
+function isFor(upload: UploadFacts, facts: UploadFacts): boolean {
+  return (
+    upload.key === facts.key &&
+    upload.sourceEtag === facts.sourceEtag &&
+    upload.headerDigest === facts.headerDigest &&
+    upload.partSize === facts.partSize
   );
-  if (result === 'written') return { outcome: 'staged', bytes: header.length + body.bodySize };
-  const other = settledBy(await outbox.head(key), message);
-  if (other) return other;
-  throw new TemporarilyUnavailableError('another request wrote this container at the same time');
+}
+
+function unfinished(cause: unknown): TemporarilyUnavailableError {
+  return new TemporarilyUnavailableError('the invocation ends soon, the next one goes on with the copy', {
+    retryAfterSeconds: 0,
+    cause,
+  });
+}
+
+/** Only SQS puts a message into the dead letters, when its receives are used up. So it comes back until they are. */
+function givenUp(): TemporarilyUnavailableError {
+  return new TemporarilyUnavailableError(`${mostFruitless} deliveries brought no new part: the copy is given up`, {
+    retryAfterSeconds: 0,
+  });
 }

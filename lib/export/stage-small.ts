@@ -1,7 +1,15 @@
 import { headerFor } from '../archive/header.ts';
-import { checkTimeLeft } from '../archive/write-container.ts';
+import { checkTimeLeft, containerCrc } from '../archive/write-container.ts';
 import { TemporarilyUnavailableError } from '../errors.ts';
-import { type Delivery, metadataOf, type Order, type StageDependencies, settledBy, type Written } from './order.ts';
+import {
+  checksumOf,
+  type Delivery,
+  metadataOf,
+  type Order,
+  type StageDependencies,
+  settledBy,
+  type Written,
+} from './order.ts';
 
 /**
  * Stage a file of at most 8 MiB: one GetObject, one PutObject. The write says on which condition it may happen, so the
@@ -15,13 +23,15 @@ export async function stageSmall(
   { remainingMs }: Pick<Delivery, 'remainingMs'>,
 ): Promise<Written> {
   const header = headerFor(file, await archiveKeys.candidates(file.keyHash), publicKey);
-  const container = await archive.readWhole(file, file.archiveFileSize, header);
+  const { container, bodyCrc } = await archive.readWhole(file, file.archiveFileSize, header);
+  const body = { bodySize: file.archiveFileSize, ...(bodyCrc && { crc64nvme: bodyCrc }) };
+  const crc64nvme = await containerCrc(header, body);
   const metadata = metadataOf({ message, publicKey });
   let replaces: string | undefined;
   for (const _ of ['nothing is there', 'an older container is there']) {
     checkTimeLeft(remainingMs);
-    if ((await outbox.put(key, container, metadata, replaces)) === 'written') {
-      return { outcome: 'staged', bytes: container.length };
+    if ((await outbox.put(key, container, metadata, replaces, crc64nvme)) === 'written') {
+      return { outcome: 'staged', bytes: container.length, checksum: checksumOf(crc64nvme) };
     }
     const present = await outbox.head(key);
     const settled = settledBy(present, message);

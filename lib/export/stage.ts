@@ -10,7 +10,7 @@ import { type Order, refuseDenied, type StageDependencies, type Written } from '
 import type { ExportEvent } from './ports.ts';
 import { parseFileExport, parseRecipientKey, type ReceivedMessage } from './received.ts';
 import { rejection } from './rejection.ts';
-import { stageLarge } from './stage-large.ts';
+import { dropCopy, stageLarge } from './stage-large.ts';
 import { stageSmall } from './stage-small.ts';
 
 /** Longest time for one small file. It takes less than a second, so a file that takes longer waits for a lost answer. */
@@ -74,6 +74,7 @@ export async function stageFiles(
     },
     atOnce(tasks),
   );
+  await dropCopies(tasks, dependencies);
   await recordAll(tasks, dependencies);
   return tasks.map(resultOf);
 }
@@ -170,6 +171,18 @@ async function within<T>(
   }
 }
 
+/** Leave nothing of an earlier delivery behind for a file that is rejected now. */
+async function dropCopies(tasks: readonly Task[], dependencies: StageDependencies): Promise<void> {
+  for (const task of tasks) {
+    const { requestId, fileId } = task.facts;
+    const isRejected = task.end && 'verdict' in task.end && task.end.verdict.outcome === 'rejected';
+    if (!isRejected || fileId === undefined || !task.delivered.redelivered) continue;
+    await dropCopy({ requestId, fileId }, dependencies).catch((error: unknown) => {
+      task.end = { error };
+    });
+  }
+}
+
 /**
  * One statement for all rows. If the database refuses it for good, each row is written by itself. A task whose row is
  * not written fails, also when its container is staged: the next delivery finds the container and writes the row.
@@ -201,7 +214,12 @@ function eventOf({ facts, end }: Task): ExportEvent | undefined {
   const { verdict } = end;
   return verdict.outcome === 'rejected'
     ? { ...facts, event: 'rejected', reason: verdict.reason }
-    : { ...facts, event: 'staged', bytes: verdict.bytes };
+    : {
+        ...facts,
+        event: 'staged',
+        bytes: verdict.bytes,
+        ...('checksum' in verdict && { checksum: verdict.checksum }),
+      };
 }
 
 function resultOf({ facts: { requestId, fileId }, end }: Task): PromiseSettledResult<StageOutcome> {

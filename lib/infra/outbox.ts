@@ -67,10 +67,12 @@ export class Outbox extends Construct {
 
   /**
    * Write containers, also by multipart upload and copy: S3 decrypts finished parts, hence kms:Decrypt. IAM has no prefix
-   * for the listing of unfinished uploads, which tells their names.
+   * for the listing of unfinished uploads, which tells their names. A delivery that goes on with an upload asks for one of its
+   * parts, to see that it lives.
    */
   grantWrite(grantee: Grantee): void {
     this.#allowWriting(grantee, ofARecipient);
+    grantee.allow({ actions: ['s3:ListMultipartUploadParts'], ...this.#objects(ofARecipient) });
     grantee.allow({ actions: ['s3:ListBucketMultipartUploads'], resources: [this.#arn] });
   }
 

@@ -52,7 +52,12 @@ function refuseMessages(queue: Queue, conditions: Record<string, Record<string, 
 }
 
 /** Receives after which a message is put aside: the 2nd to 5th attempt follow the settings' delays. */
-const maxReceiveCount = 5;
+const usualReceives = 5;
+/**
+ * The same where a copy may take many deliveries: a day of invocations of 15 minutes. The function gives up a copy itself
+ * after five deliveries without a new part.
+ */
+export const receivesOfLongCopies = 100;
 
 interface DeadLettersProps {
   /** Name of the work queue whose messages end here. */
@@ -90,6 +95,8 @@ interface WorkQueueProps {
   readonly deadLetters: IQueue;
   /** Customer key of the queue and its dead letters. @default - SSE-SQS */
   readonly key?: Key;
+  /** Receives after which a message is put aside. @default 5 */
+  readonly maxReceiveCount?: number;
   /** Messages of one invocation, 1–10. They share its time limit. */
   readonly batchSize: number;
   /** Invocations at once, 2–1,000. */
@@ -106,7 +113,7 @@ export class WorkQueue extends Construct {
 
   constructor(scope: Construct, id: string, props: WorkQueueProps) {
     super(scope, id);
-    const { sender, worker, redrive, deadLetters, key } = props;
+    const { sender, worker, redrive, deadLetters, key, maxReceiveCount = usualReceives } = props;
     this.queue = new Queue(this, 'Queue', {
       ...common(key),
       queueName: props.name,

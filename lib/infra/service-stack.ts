@@ -10,7 +10,7 @@ import { ApiGatewayLogRole } from './api-gateway-log-role.ts';
 import { DataOutApi } from './data-out-api.ts';
 import { Functions } from './functions.ts';
 import { ProxyApi } from './proxy-api.ts';
-import { WorkQueue, workQueueNames } from './queues.ts';
+import { receivesOfLongCopies, WorkQueue, workQueueNames } from './queues.ts';
 import { Redrive } from './redrive.ts';
 import type { Settings } from './settings.ts';
 import type { StorageStack } from './storage-stack.ts';
@@ -64,6 +64,7 @@ export class ServiceStack extends Stack {
     });
     const fileExports = new WorkQueue(this, 'FileExports', {
       batchSize: 1,
+      maxReceiveCount: receivesOfLongCopies,
       name: names.fileExports,
       sender: functions.consumeExport,
       worker: functions.stageFile,

@@ -1,4 +1,4 @@
-import { TemporarilyUnavailableError } from '../errors.ts';
+import { SlowDownError, TemporarilyUnavailableError } from '../errors.ts';
 
 /** Names of errors that pass, whatever the HTTP status: throttling, a service that is not ready, the SDK's own time-outs. */
 const transientNames = new Set([
@@ -84,5 +84,6 @@ export function isTransientSqlState(error: unknown): boolean {
  */
 export function storeFailure(error: unknown, what: string): unknown {
   if (error instanceof TemporarilyUnavailableError || !isTransient(error)) return error;
-  return new TemporarilyUnavailableError(`${what} is temporarily unavailable`, { cause: error });
+  const Failure = errorName(error) === 'SlowDown' ? SlowDownError : TemporarilyUnavailableError;
+  return new Failure(`${what} is temporarily unavailable`, { cause: error });
 }

@@ -8,6 +8,7 @@ import type { ExportEvent, ExportLog, FanOutProgress, FanOuts, FileExports } fro
 import { type DatasetGrant, VisaError, type VisaErrorCode } from '../../lib/visas/index.ts';
 import { FakeArchive } from './fake-archive.ts';
 import { FakeCatalogue } from './fake-catalogue.ts';
+import { FakeCopyRecords } from './fake-copy-records.ts';
 import { FakeOutbox } from './fake-outbox.ts';
 import { PortCalls } from './port-calls.ts';
 
@@ -82,6 +83,7 @@ export class ExportWorld {
   readonly archive = new FakeArchive(this.calls);
   readonly outbox = new FakeOutbox(this.calls, this.archive);
   readonly log = new FakeLog(this.calls);
+  readonly copies = new FakeCopyRecords(this.calls);
   readonly fanOuts = new FakeFanOuts(this.calls);
   readonly fileExports = new FakeFileExports(this.calls, 'fileExports');
   readonly smallFileExports = new FakeFileExports(this.calls, 'smallFileExports');
@@ -130,10 +132,10 @@ export class ExportWorld {
   }
 
   get staging(): StageDependencies {
-    const { catalogue, archive, outbox, log } = this;
+    const { catalogue, archive, outbox, log, copies } = this;
     const candidates = () => this.calls.run('archiveKeys.candidates', () => this.archiveKeys);
     const denied = () => this.calls.run('denyList.current', () => denyListOf({ denied: this.deniedEntries }));
-    return { catalogue, archive, outbox, log, denied, archiveKeys: { candidates }, now: () => this.outbox.now };
+    return { catalogue, archive, outbox, log, copies, denied, archiveKeys: { candidates }, now: () => this.outbox.now };
   }
 
   #verify(token: string): ReturnType<ConsumeDependencies['rules']['verify']> {

@@ -3,37 +3,42 @@ import { ArchiveDamagedError, ArchiveLocationUnknownError } from '../../lib/erro
 import type { ExportArchive } from '../../lib/export/ports.ts';
 import type { PortCalls } from './port-calls.ts';
 
+interface Body {
+  readonly bytes: Uint8Array;
+  readonly etag: string;
+  readonly crc64nvme: string | undefined;
+}
+
 /** Archived bodies in memory, all in one bucket, the default. Counts what is read; refuses what S3 or the port's contract refuses. */
 export class FakeArchive implements ExportArchive {
   bytesRead = 0;
   #versions = 0;
   readonly #calls: PortCalls;
-  readonly #bodies = new Map<string, { readonly bytes: Uint8Array; readonly etag: string }>();
+  readonly #bodies = new Map<string, Body>();
 
   constructor(calls: PortCalls) {
     this.#calls = calls;
   }
 
-  set(key: string, bytes: Uint8Array): void {
+  /** @param crc64nvme the checksum that the archive keeps of the body, base64. @default - it keeps none */
+  set(key: string, bytes: Uint8Array, crc64nvme?: string): void {
     this.#versions += 1;
-    this.#bodies.set(key, { bytes, etag: `"archive-${this.#versions}"` });
+    this.#bodies.set(key, { bytes, etag: `"archive-${this.#versions}"`, crc64nvme });
   }
 
   /** What a server-side copy reads; not a call of the function. */
-  object({ archiveLocation, archiveFilePath: key }: BodyAddress): {
-    readonly bytes: Uint8Array;
-    readonly etag: string;
-  } {
+  object({ archiveLocation, archiveFilePath: key }: BodyAddress): Body {
     if (archiveLocation !== undefined) throw new ArchiveLocationUnknownError(archiveLocation);
     const body = this.#bodies.get(key);
     if (!body) throw new ArchiveDamagedError('no such body');
     return body;
   }
 
-  head(address: BodyAddress): Promise<ObjectHead> {
-    return this.#calls.run('archive.head', () => {
-      const { bytes, etag } = this.object(address);
-      return { size: bytes.length, etag, lastModified: new Date(0), metadata: {} };
+  head(address: BodyAddress, options = { checksum: false }): Promise<ObjectHead> {
+    return this.#calls.run('archive.head', async () => {
+      const { bytes, etag, crc64nvme } = this.object(address);
+      const told = options.checksum && crc64nvme !== undefined ? { crc64nvme } : {};
+      return { size: bytes.length, etag, lastModified: new Date(0), metadata: {}, ...told };
     });
   }
 
@@ -43,7 +48,7 @@ export class FakeArchive implements ExportArchive {
   ): Promise<Uint8Array> {
     return this.#calls.run('archive.read', () => {
       const body = this.object(address);
-      if (body.etag !== etag) throw new Error('PreconditionFailed');
+      if (body.etag !== etag) throw new ArchiveDamagedError('PreconditionFailed');
       if (start < 0 || start >= end || end > body.bytes.length) throw new Error('InvalidRange');
       if (end - start > 8 * 1024 * 1024) throw new Error('more than 8 MiB at a time');
       this.bytesRead += end - start;
@@ -51,15 +56,19 @@ export class FakeArchive implements ExportArchive {
     });
   }
 
-  readWhole(address: BodyAddress, size: number, header: Uint8Array): Promise<Uint8Array> {
+  readWhole(
+    address: BodyAddress,
+    size: number,
+    header: Uint8Array,
+  ): Promise<{ container: Uint8Array; bodyCrc?: string }> {
     return this.#calls.run('archive.readWhole', () => {
-      const { bytes } = this.object(address);
+      const { bytes, crc64nvme } = this.object(address);
       if (bytes.length !== size) {
         throw new ArchiveDamagedError(`the catalogue says ${size} bytes of body, the archive has ${bytes.length}`);
       }
       if (size > 8 * 1024 * 1024) throw new Error('more than 8 MiB at a time');
       this.bytesRead += size;
-      return Buffer.concat([header, bytes]);
+      return { container: Buffer.concat([header, bytes]), ...(crc64nvme !== undefined && { bodyCrc: crc64nvme }) };
     });
   }
 }

@@ -3,10 +3,13 @@ import type {
   MultipartUpload,
   ObjectHead,
   OutboxWriter,
+  UploadedPart,
   WriteResult,
 } from '../../lib/archive/ports.ts';
+import { crcOf, formatCrc } from '../../lib/contract/crc64nvme.ts';
 import { parseDirectKey } from '../../lib/contract/direct-key.ts';
 import { outboxMetadata, parseOutboxKey } from '../../lib/contract/outbox-key.ts';
+import { ArchiveDamagedError, TemporarilyUnavailableError } from '../../lib/errors.ts';
 import type { FakeArchive } from './fake-archive.ts';
 import type { PortCalls } from './port-calls.ts';
 
@@ -21,10 +24,11 @@ interface StoredObject {
 }
 
 interface Upload {
+  readonly uploadId: string;
   readonly key: string;
   readonly startedAt: Date;
   readonly metadata: Readonly<Record<string, string>>;
-  readonly parts: Map<number, Uint8Array>;
+  readonly parts: Map<number, { readonly bytes: Uint8Array; readonly etag: string }>;
 }
 
 /**
@@ -44,6 +48,8 @@ export class FakeOutbox implements OutboxWriter {
   readonly #calls: PortCalls;
   readonly #archive: FakeArchive;
   #copiesInFlight = 0;
+  #started = 0;
+  #stored = 0;
 
   constructor(calls: PortCalls, archive: FakeArchive) {
     this.#calls = calls;
@@ -57,10 +63,17 @@ export class FakeOutbox implements OutboxWriter {
     });
   }
 
-  put(key: string, bytes: Uint8Array, metadata: Record<string, string>, replaces?: string): Promise<WriteResult> {
-    return this.#calls.run('outbox.put', () => {
+  put(
+    key: string,
+    bytes: Uint8Array,
+    metadata: Record<string, string>,
+    replaces?: string,
+    crc64nvme?: string,
+  ): Promise<WriteResult> {
+    return this.#calls.run('outbox.put', async () => {
       if (bytes.length > 5 * 1024 * MiB) throw new Error('EntityTooLarge');
       this.bytesReceived += bytes.length;
+      await checkCrc(bytes, crc64nvme);
       return this.#write(key, bytes.slice(), checkedMetadata(metadata), replaces, '');
     });
   }
@@ -68,43 +81,74 @@ export class FakeOutbox implements OutboxWriter {
   startUpload(key: string, metadata: Record<string, string>): Promise<MultipartUpload> {
     return this.#calls.run('outbox.startUpload', () => {
       checkedKey(key);
-      const upload: Upload = { key, startedAt: this.now, metadata: checkedMetadata(metadata), parts: new Map() };
+      this.#started += 1;
+      const uploadId = `upload-${this.#started}`;
+      const upload: Upload = {
+        uploadId,
+        key,
+        startedAt: this.now,
+        metadata: checkedMetadata(metadata),
+        parts: new Map(),
+      };
       this.uploads.add(upload);
       return this.#multipart(upload);
     });
   }
 
-  abortUploads(key: string, olderThan: Date): Promise<number> {
+  resumeUpload(key: string, _: Record<string, string>, uploadId: string): Promise<MultipartUpload | undefined> {
+    return this.#calls.run('outbox.resumeUpload', () => {
+      const upload = [...this.uploads].find((one) => one.uploadId === uploadId && one.key === key);
+      return upload && this.#multipart(upload);
+    });
+  }
+
+  abortUpload(key: string, uploadId: string): Promise<void> {
+    return this.#calls.run('outbox.abortUpload', () => {
+      for (const upload of this.uploads) {
+        if (upload.uploadId === uploadId && upload.key === key) this.uploads.delete(upload);
+      }
+    });
+  }
+
+  abortUploads(key: string, olderThan: Date, kept: ReadonlySet<string> = new Set()): Promise<number> {
     return this.#calls.run('outbox.abortUploads', () => {
-      const old = [...this.uploads].filter((upload) => upload.key === key && upload.startedAt < olderThan);
+      const old = [...this.uploads].filter(
+        (upload) => upload.key === key && upload.startedAt < olderThan && !kept.has(upload.uploadId),
+      );
       for (const upload of old) this.uploads.delete(upload);
       return old.length;
     });
   }
 
   #multipart(upload: Upload): MultipartUpload {
-    const store = (partNumber: number, bytes: Uint8Array) => {
-      if (!this.uploads.has(upload)) throw new Error('NoSuchUpload');
+    const store = (partNumber: number, bytes: Uint8Array): UploadedPart => {
+      if (!this.uploads.has(upload)) throw new TemporarilyUnavailableError('NoSuchUpload');
       if (!Number.isInteger(partNumber) || partNumber < 1 || partNumber > 10_000) throw new Error('InvalidArgument');
       if (bytes.length > 5 * 1024 * MiB) throw new Error('EntityTooLarge');
-      upload.parts.set(partNumber, bytes);
+      this.#stored += 1;
+      // As with SSE-KMS: the same part sent again has another ETag.
+      const etag = `"part-${this.#stored}"`;
+      upload.parts.set(partNumber, { bytes, etag });
+      return { partNumber, etag, crc64nvme: undefined };
     };
     return {
+      uploadId: upload.uploadId,
       uploadPart: (partNumber, bytes) =>
         this.#calls.run('upload.uploadPart', () => {
-          store(partNumber, bytes.slice());
           this.bytesReceived += bytes.length;
+          return store(partNumber, bytes.slice());
         }),
       copyPart: async (partNumber, source, range) => {
         this.#copiesInFlight += 1;
         this.mostCopiesInFlight = Math.max(this.mostCopiesInFlight, this.#copiesInFlight);
         try {
-          await this.#calls.run('upload.copyPart', () => store(partNumber, this.#copied(source, range)));
+          return await this.#calls.run('upload.copyPart', () => store(partNumber, this.#copied(source, range)));
         } finally {
           this.#copiesInFlight -= 1;
         }
       },
-      complete: (size, replaces) => this.#calls.run('upload.complete', () => this.#complete(upload, size, replaces)),
+      complete: (parts, size, replaces, crc64nvme) =>
+        this.#calls.run('upload.complete', () => this.#complete(upload, parts, size, replaces, crc64nvme)),
       abort: () =>
         this.#calls
           .run('upload.abort', () => {
@@ -120,22 +164,36 @@ export class FakeOutbox implements OutboxWriter {
 
   #copied(source: ContainerSource, { start, end }: { readonly start: number; readonly end: number }): Uint8Array {
     const { bytes, etag } = this.#archive.object(source.address);
-    if (etag !== source.archiveEtag) throw new Error('PreconditionFailed');
+    if (etag !== source.archiveEtag) throw new ArchiveDamagedError('PreconditionFailed');
     if (bytes.length <= 5 * MiB) throw new Error('InvalidRequest: not supported as a byte-range copy source');
     if (start < 0 || start >= end || end > bytes.length) throw new Error('InvalidRange');
     this.bytesCopied += end - start;
     return bytes.subarray(start, end);
   }
 
-  #complete(upload: Upload, size: number, replaces: string | undefined): WriteResult {
-    if (!this.uploads.has(upload)) throw new Error('NoSuchUpload');
-    const numbers = [...upload.parts.keys()].sort((a, b) => a - b);
-    const parts = numbers.map((number) => upload.parts.get(number) ?? new Uint8Array());
-    if (numbers.length === 0 || numbers.some((number, index) => number !== index + 1))
+  async #complete(
+    upload: Upload,
+    named: readonly UploadedPart[],
+    size: number,
+    replaces: string | undefined,
+    crc64nvme: string | undefined,
+  ): Promise<WriteResult> {
+    if (!this.uploads.has(upload)) throw new TemporarilyUnavailableError('NoSuchUpload');
+    if (named.length === 0 || named.some(({ partNumber }, index) => partNumber !== index + 1))
       throw new Error('InvalidPartOrder');
+    const parts = named.map(({ partNumber, etag }) => {
+      const part = upload.parts.get(partNumber);
+      if (part?.etag === etag) return part.bytes;
+      this.uploads.delete(upload);
+      throw new TemporarilyUnavailableError('InvalidPart');
+    });
     if (parts.slice(0, -1).some((part) => part.length < 5 * MiB)) throw new Error('EntityTooSmall');
     const bytes = Buffer.concat(parts);
     if (bytes.length !== size) throw new Error('InvalidRequest: MpuObjectSize');
+    await checkCrc(bytes, crc64nvme).catch((error: unknown) => {
+      this.uploads.delete(upload);
+      throw error;
+    });
     const result = this.#write(upload.key, bytes, upload.metadata, replaces, `-${parts.length}`);
     if (result === 'written') this.uploads.delete(upload);
     return result;
@@ -168,4 +226,9 @@ function checkedMetadata(metadata: Record<string, string>): StoredObject['metada
     if (!/^[\x21-\x7e]+$/.test(value)) throw new Error(`metadata ${key} is not header text`);
   }
   return { ...metadata };
+}
+
+async function checkCrc(bytes: Uint8Array, crc64nvme: string | undefined): Promise<void> {
+  if (crc64nvme === undefined || crc64nvme === formatCrc(await crcOf(bytes))) return;
+  throw new ArchiveDamagedError('BadDigest');
 }

@@ -106,6 +106,7 @@ const expected: Readonly<Record<string, readonly string[]>> = {
     's3:ListBucket ArchiveBucketArn',
     `s3:ListBucket OutboxBucketArn ${under(ofRecipients)}`,
     's3:ListBucketMultipartUploads OutboxBucketArn',
+    `s3:ListMultipartUploadParts OutboxBucketArn/${ofRecipients}`,
     `s3:PutObject OutboxBucketArn/${ofRecipients}`,
     'secretsmanager:GetSecretValue ArchiveKeysSecret',
   ],

@@ -40,8 +40,9 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
 
 /** Packages that only some areas may import, as a type or as a value. */
 const reserved: readonly { readonly packages: RegExp; readonly areas: readonly string[] }[] = [
-  // Checksums are arithmetic: the engine's S3 computes those that a client states. The first rule that fits counts.
-  { packages: /^@aws-sdk\/checksums\//, areas: ['local'] },
+  // Checksums are arithmetic: the engine's S3 computes those that a client states, an export those that S3 must find. The first
+  // rule that fits counts.
+  { packages: /^@aws-sdk\/checksums\//, areas: ['local', 'contract'] },
   { packages: /^@(aws-sdk|smithy|aws-crypto)\//, areas: ['stores', 'lambdas'] },
   { packages: /^(aws-cdk-lib|constructs|cdk-nag)(\/|$)/, areas: ['infra', 'bin/app.ts'] },
   { packages: /^@aws-lambda-powertools\//, areas: ['lambdas'] },

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
+import { combinedCrc, emptyCrc, formatCrc } from '../../contract/crc64nvme.ts';
 import { AwsError } from '../endpoint/errors.ts';
 import { bareTag, checkWrite } from './conditions.ts';
-import { combinedCrc, emptyCrc, formatCrc } from './crc64nvme.ts';
 import { contentsOf, joined } from './data-files.ts';
 import { s3Limits } from './limits.ts';
 import { crcOfPart, uploadId } from './multipart.ts';

@@ -11,8 +11,8 @@ import {
 } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { join } from 'node:path';
+import { combinedCrc, crcOf, emptyCrc } from '../../contract/crc64nvme.ts';
 import { isCode } from '../errors.ts';
-import { combinedCrc, crcOf, emptyCrc } from './crc64nvme.ts';
 import { StoredBody } from './stored-body.ts';
 
 /** Bytes [start, end) of a data file. */

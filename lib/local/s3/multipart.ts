@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
+import { formatCrc } from '../../contract/crc64nvme.ts';
 import { AwsError } from '../endpoint/errors.ts';
-import { formatCrc } from './crc64nvme.ts';
 import { slice } from './data-files.ts';
 import { s3Limits } from './limits.ts';
 import { type Operation, wholeSeconds } from './operation.ts';

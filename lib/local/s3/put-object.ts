@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
+import { formatCrc } from '../../contract/crc64nvme.ts';
 import { AwsError } from '../endpoint/errors.ts';
 import type { Bucket } from './bucket.ts';
 import { checkCopySource, checkWrite } from './conditions.ts';
-import { formatCrc } from './crc64nvme.ts';
 import { newId } from './data-files.ts';
 import { s3Limits } from './limits.ts';
 import { type Context, type Operation, wholeSeconds } from './operation.ts';

@@ -19,6 +19,11 @@ export interface AuditRow {
   readonly keyFingerprint: string | null;
   /** Container size, for `staged`. */
   readonly bytes: number | null;
+  /**
+   * For `staged`: `crc64nvme:` and the base64 of the CRC that S3 found as expected, or `none`: the archive has no checksum of the
+   * body. `null` in rows of earlier versions, too.
+   */
+  readonly checksum: string | null;
   /** ISO 8601, UTC. */
   readonly recordedAt: string;
 }
@@ -47,6 +52,7 @@ const auditRow = z
     recipient: text,
     key_fingerprint: text,
     bytes: count.nullable(),
+    checksum: text,
     recorded_at: z.string(),
   })
   .transform(
@@ -61,6 +67,7 @@ const auditRow = z
       recipient: row.recipient,
       keyFingerprint: row.key_fingerprint,
       bytes: row.bytes,
+      checksum: row.checksum,
       recordedAt: row.recorded_at,
     }),
   );
@@ -98,7 +105,7 @@ export class RdsAuditTrail {
     return this.#db.query(
       auditRow,
       `select id, cast(request_id as text) as request_id, event, reason, archive_kind, dataset_id, file_id, recipient,
-         key_fingerprint, bytes,
+         key_fingerprint, bytes, checksum,
          to_char(recorded_at at time zone 'UTC', :time_format) as recorded_at
        from data_out.export_log
        ${conditions.length === 0 ? '' : `where ${conditions.join(' and ')}`}

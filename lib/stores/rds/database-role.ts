@@ -16,12 +16,13 @@ const grants: Readonly<Record<DatabaseRole, readonly string[]>> = {
     'usage on schema sda, data_out',
     'select on sda.files, sda.datasets, sda.file_dataset, sda.dataset_references, sda.dataset_event_log',
     // Not the number and the time of a row: the database gives those.
-    `insert (request_id, event, reason, archive_kind, dataset_id, file_id, recipient, key_fingerprint, bytes)
-       on data_out.export_log`,
+    `insert (request_id, event, reason, archive_kind, dataset_id, file_id, recipient, key_fingerprint, bytes,
+       checksum) on data_out.export_log`,
     // ON CONFLICT reads the columns of its index.
     'select (request_id, event, file_id) on data_out.export_log',
     // Not the time of a row.
     'select, insert (request_id, dataset_id, sent_to, files), update (sent_to, files) on data_out.fan_outs',
+    'select, insert, update, delete on data_out.uploads',
   ],
 };
 

@@ -13,11 +13,11 @@ export class RdsExportLog implements ExportLog {
     // In order, so that two statements with the same rows cannot wait for each other.
     await this.#db.execute(
       `insert into data_out.export_log
-         (request_id, event, reason, archive_kind, dataset_id, file_id, recipient, key_fingerprint, bytes)
-       select request_id, event, reason, archive_kind, dataset_id, file_id, recipient, key_fingerprint, bytes
+         (request_id, event, reason, archive_kind, dataset_id, file_id, recipient, key_fingerprint, bytes, checksum)
+       select request_id, event, reason, archive_kind, dataset_id, file_id, recipient, key_fingerprint, bytes, checksum
        from jsonb_to_recordset(cast(:events as jsonb)) as e
          (request_id uuid, event text, reason text, archive_kind text, dataset_id text, file_id text, recipient text,
-          key_fingerprint text, bytes bigint)
+          key_fingerprint text, bytes bigint, checksum text)
        order by request_id, event, file_id
        on conflict (request_id, event, (coalesce(file_id, ''))) do nothing`,
       { events: { json: events.map(rowOf) } },
@@ -36,5 +36,6 @@ function rowOf(event: ExportEvent) {
     recipient: event.recipient,
     key_fingerprint: event.keyFingerprint,
     bytes: event.bytes,
+    checksum: event.checksum,
   };
 }

@@ -17,6 +17,8 @@ const defaultPartSize = 8 * 1024 * 1024;
 const maxParts = 10_000;
 /** Parts on their way at once. Memory is bounded by this many parts and the one being filled. */
 const partsInFlight = 4;
+/** S3 keeps this checksum of the whole body. An export derives the one of the container from it. */
+const checksums = { ChecksumAlgorithm: 'CRC64NVME' } as const;
 const what = 'the archive bucket';
 
 /** The operator's side of the archive bucket: uploads bodies, in constant memory. */
@@ -49,7 +51,10 @@ export class S3ArchiveWriter {
       const first = await chunks.next();
       const bytes = first.done ? new Uint8Array() : first.value;
       if (bytes.length < partSize) {
-        await this.#client.send(new PutObjectCommand({ Bucket: this.#bucket, Key: key, Body: bytes }), patient);
+        await this.#client.send(
+          new PutObjectCommand({ Bucket: this.#bucket, Key: key, Body: bytes, ...checksums }),
+          patient,
+        );
         return { size: bytes.length };
       }
       return { size: await this.#multipart(key, bytes, chunks) };
@@ -69,16 +74,18 @@ export class S3ArchiveWriter {
 
   async #multipart(key: string, first: Uint8Array, rest: AsyncIterator<Uint8Array>): Promise<number> {
     const upload = { Bucket: this.#bucket, Key: key };
-    const { UploadId } = await this.#client.send(new CreateMultipartUploadCommand(upload));
+    const { UploadId } = await this.#client.send(
+      new CreateMultipartUploadCommand({ ...upload, ...checksums, ChecksumType: 'FULL_OBJECT' }),
+    );
     const parts: CompletedPart[] = [];
     const inFlight = new Set<Promise<unknown>>();
     const failures: unknown[] = [];
     const send = async (partNumber: number, bytes: Uint8Array): Promise<void> => {
-      const { ETag } = await this.#client.send(
-        new UploadPartCommand({ ...upload, UploadId, PartNumber: partNumber, Body: bytes }),
+      const { ETag, ChecksumCRC64NVME } = await this.#client.send(
+        new UploadPartCommand({ ...upload, UploadId, PartNumber: partNumber, Body: bytes, ...checksums }),
         patient,
       );
-      parts[partNumber - 1] = { PartNumber: partNumber, ETag };
+      parts[partNumber - 1] = { PartNumber: partNumber, ETag, ChecksumCRC64NVME };
     };
     try {
       let size = 0;

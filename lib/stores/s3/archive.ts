@@ -26,6 +26,12 @@ interface Whole {
   readonly size: number;
 }
 
+interface Opened {
+  readonly stream: Readable;
+  readonly length: number | undefined;
+  readonly crc64nvme: string | undefined;
+}
+
 /** Archived bodies in S3. */
 export class S3Archive implements ExportArchive {
   readonly #client: S3Client;
@@ -43,9 +49,9 @@ export class S3Archive implements ExportArchive {
     this.#readTimeoutMs = options.readTimeoutMs ?? defaultReadTimeoutMs;
   }
 
-  async head(address: BodyAddress): Promise<ObjectHead> {
+  async head(address: BodyAddress, { checksum } = { checksum: false }): Promise<ObjectHead> {
     const { Bucket: bucket, Key: key } = this.#object(address);
-    const head = await headObject(this.#client, { bucket, key, what });
+    const head = await headObject(this.#client, { bucket, key, what, checksum });
     if (!head) throw new ArchiveDamagedError('the archive bucket has no body under the key that the catalogue names');
     return head;
   }
@@ -68,21 +74,25 @@ export class S3Archive implements ExportArchive {
   }
 
   /** @throws RangeError for a size over 8 MiB */
-  async readWhole(address: BodyAddress, size: number, header: Uint8Array): Promise<Uint8Array> {
+  async readWhole(
+    address: BodyAddress,
+    size: number,
+    header: Uint8Array,
+  ): Promise<{ container: Uint8Array; bodyCrc?: string }> {
     if (size > maxReadBytes) throw new RangeError(`expected a body of at most ${maxReadBytes} bytes, got ${size}`);
     const bytes = Buffer.allocUnsafeSlow(header.length + size);
     bytes.set(header);
-    await this.#get(address, { size }, bytes.subarray(header.length));
-    return bytes;
+    const bodyCrc = await this.#get(address, { size }, bytes.subarray(header.length));
+    return { container: bytes, ...(bodyCrc && { bodyCrc }) };
   }
 
-  /** Fills `target`. */
-  async #get(address: BodyAddress, wanted: Range | Whole, target: Uint8Array): Promise<void> {
+  /** Fills `target`. @returns the CRC-64/NVME of a whole body, where S3 has one */
+  async #get(address: BodyAddress, wanted: Range | Whole, target: Uint8Array): Promise<string | undefined> {
     for (let attempt = 1; ; attempt += 1) {
-      const body = await this.#open(address, wanted);
+      const { stream, crc64nvme } = await this.#open(address, wanted);
       try {
-        const present = await fill(target, addAbortSignal(AbortSignal.timeout(this.#readTimeoutMs), body));
-        if (present === target.length) return;
+        const present = await fill(target, addAbortSignal(AbortSignal.timeout(this.#readTimeoutMs), stream));
+        if (present === target.length) return crc64nvme;
         throw new ArchiveDamagedError(
           `the archived body is shorter than expected: ${present} of ${target.length} bytes`,
         );
@@ -92,23 +102,29 @@ export class S3Archive implements ExportArchive {
     }
   }
 
-  async #open(address: BodyAddress, wanted: Range | Whole): Promise<Readable> {
+  async #open(address: BodyAddress, wanted: Range | Whole): Promise<Opened> {
     const body = await this.#request(address, wanted);
-    if (!('size' in wanted) || body.length === wanted.size) return body.stream;
+    if (!('size' in wanted) || body.length === wanted.size) return body;
     body.stream.destroy();
     throw new ArchiveDamagedError(
       `the catalogue says ${wanted.size} bytes of body, the archive has ${body.length ?? 'an unknown number'}`,
     );
   }
 
-  async #request(address: BodyAddress, wanted: Range | Whole): Promise<{ stream: Readable; length?: number }> {
-    const part = 'size' in wanted ? {} : { Range: `bytes=${wanted.start}-${wanted.end - 1}`, IfMatch: wanted.etag };
+  async #request(address: BodyAddress, wanted: Range | Whole): Promise<Opened> {
+    // The SDK compares the bytes of a whole body with the checksum that comes with them.
+    const part =
+      'size' in wanted
+        ? { ChecksumMode: 'ENABLED' as const }
+        : { Range: `bytes=${wanted.start}-${wanted.end - 1}`, IfMatch: wanted.etag };
     try {
-      const { Body, ContentLength: length } = await this.#client.send(
-        new GetObjectCommand({ ...this.#object(address), ...part }),
-      );
+      const {
+        Body,
+        ContentLength: length,
+        ChecksumCRC64NVME: crc64nvme,
+      } = await this.#client.send(new GetObjectCommand({ ...this.#object(address), ...part }));
       const stream = Body instanceof Readable ? Body : Readable.from([]);
-      return { stream, ...(length !== undefined && { length }) };
+      return { stream, length, crc64nvme };
     } catch (error) {
       const damage = bodyDamage(error);
       if (damage) throw damage;

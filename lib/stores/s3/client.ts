@@ -13,10 +13,9 @@ export const patient = { requestTimeout: 600_000 } as const;
 /**
  * Client for S3.
  *
- * Checksums: since 2025 the SDK adds a CRC-32 to every part it sends, while it starts the multipart upload without
- * naming an algorithm; S3 and its stand-ins do not agree on what that means. So none is sent unless the operation
- * requires one: the request's signature covers the SHA-256 of the bytes, and S3 itself attaches a CRC-64/NVME of the
- * whole object.
+ * Checksums: left alone, the SDK adds a CRC-32 to every part it sends, while it starts the multipart upload without naming
+ * an algorithm; S3 and its stand-ins do not agree on what that means. So none is sent unless the operation asks for one, as
+ * the writes of bodies and containers do.
  *
  * All other calls answer within seconds or are tried again. A silent connection is closed only after the time-out of
  * {@link patient}.

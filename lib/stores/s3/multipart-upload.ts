@@ -1,12 +1,11 @@
 import {
   AbortMultipartUploadCommand,
-  type CompletedPart,
   CompleteMultipartUploadCommand,
   type S3Client,
   UploadPartCommand,
   UploadPartCopyCommand,
 } from '@aws-sdk/client-s3';
-import type { ContainerSource, MultipartUpload, ObjectHead, WriteResult } from '../../archive/ports.ts';
+import type { ContainerSource, MultipartUpload, ObjectHead, UploadedPart, WriteResult } from '../../archive/ports.ts';
 import type { ByteRange } from '../../contract/byte-range.ts';
 import { outboxMetadata } from '../../contract/outbox-key.ts';
 import { TemporarilyUnavailableError } from '../../errors.ts';
@@ -14,7 +13,7 @@ import { errorName, isTransient, storeFailure } from '../aws-failure.ts';
 import { bodyDamage } from './archive.ts';
 import { type ArchiveBuckets, bucketAt } from './archive-buckets.ts';
 import { patient } from './client.ts';
-import { condition, isConflict } from './condition.ts';
+import { checksumDamage, condition, isConflict } from './condition.ts';
 import { copySource } from './copy-source.ts';
 import { headObject } from './head.ts';
 
@@ -29,31 +28,35 @@ interface MultipartUploadOptions {
 }
 
 const what = 'the outbox bucket';
+/** The checksum of the bytes that a part is sent with. The upload began with the same algorithm. */
+const checksums = { ChecksumAlgorithm: 'CRC64NVME' } as const;
 
 /** One multipart upload to the outbox. Parts may be sent in any order and at the same time. */
 export class S3MultipartUpload implements MultipartUpload {
   readonly #options: MultipartUploadOptions;
-  /** Our own list of parts: S3 advises against ListParts for that. */
-  readonly #parts = new Map<number, CompletedPart>();
 
   constructor(options: MultipartUploadOptions) {
     this.#options = options;
   }
 
-  async uploadPart(partNumber: number, bytes: Uint8Array): Promise<void> {
+  get uploadId(): string {
+    return this.#options.uploadId;
+  }
+
+  async uploadPart(partNumber: number, bytes: Uint8Array): Promise<UploadedPart> {
     try {
-      const { ETag } = await this.#options.client.send(
-        new UploadPartCommand({ ...this.#address(), PartNumber: partNumber, Body: bytes }),
+      const result = await this.#options.client.send(
+        new UploadPartCommand({ ...this.#address(), PartNumber: partNumber, Body: bytes, ...checksums }),
         patient,
       );
-      this.#remember(partNumber, ETag);
+      return uploadedPart(partNumber, result);
     } catch (error) {
       throw partFailure(error);
     }
   }
 
   /** @throws ArchiveDamagedError when the body is gone, was replaced or is shorter than the range; ArchiveLocationUnknownError */
-  async copyPart(partNumber: number, source: ContainerSource, { start, end }: ByteRange): Promise<void> {
+  async copyPart(partNumber: number, source: ContainerSource, { start, end }: ByteRange): Promise<UploadedPart> {
     const { archiveLocation, archiveFilePath } = source.address;
     const bucket = bucketAt(archiveLocation, this.#options.archiveBuckets);
     try {
@@ -67,7 +70,7 @@ export class S3MultipartUpload implements MultipartUpload {
         }),
         patient,
       );
-      this.#remember(partNumber, result?.ETag);
+      return uploadedPart(partNumber, result);
     } catch (error) {
       // NoSuchUpload is a 404 too, and says nothing about the body.
       const damage = errorName(error) === 'NoSuchUpload' ? undefined : bodyDamage(error);
@@ -82,14 +85,26 @@ export class S3MultipartUpload implements MultipartUpload {
    *
    * @throws TemporarilyUnavailableError when the upload was not completed and a new one may succeed.
    */
-  async complete(size: number, replaces: string | undefined): Promise<WriteResult> {
+  async complete(
+    parts: readonly UploadedPart[],
+    size: number,
+    replaces: string | undefined,
+    crc64nvme?: string,
+  ): Promise<WriteResult> {
     try {
       await this.#options.client.send(
         new CompleteMultipartUploadCommand({
           ...this.#address(),
           ...condition(replaces),
           MpuObjectSize: size,
-          MultipartUpload: { Parts: this.#partsInOrder() },
+          ...(crc64nvme && { ChecksumCRC64NVME: crc64nvme, ChecksumType: 'FULL_OBJECT' }),
+          MultipartUpload: {
+            Parts: parts.map((part) => ({
+              PartNumber: part.partNumber,
+              ETag: part.etag,
+              ...(part.crc64nvme && { ChecksumCRC64NVME: part.crc64nvme }),
+            })),
+          },
         }),
         patient,
       );
@@ -108,7 +123,11 @@ export class S3MultipartUpload implements MultipartUpload {
   async #settle(error: unknown, size: number): Promise<WriteResult> {
     const gone = errorName(error) === 'NoSuchUpload';
     const conflict = !gone && isConflict(error);
-    if (!gone && !conflict && !isTransient(error)) throw error;
+    if (!gone && !conflict && !isTransient(error)) {
+      // No other delivery can complete these parts.
+      await this.abort();
+      throw checksumDamage(error) ?? partFailure(error);
+    }
     const head = await this.#head();
     if (head && this.#isOurs(head) && head.size === size) {
       // Another delivery of the same message may have written it. Then our parts are still there.
@@ -121,10 +140,6 @@ export class S3MultipartUpload implements MultipartUpload {
 
   async abort(): Promise<void> {
     await this.#options.client.send(new AbortMultipartUploadCommand(this.#address())).catch(() => undefined);
-  }
-
-  #partsInOrder(): CompletedPart[] {
-    return [...this.#parts.entries()].sort(([a], [b]) => a - b).map(([, part]) => part);
   }
 
   #head(): Promise<ObjectHead | undefined> {
@@ -141,17 +156,24 @@ export class S3MultipartUpload implements MultipartUpload {
     const { bucket, key, uploadId } = this.#options;
     return { Bucket: bucket, Key: key, UploadId: uploadId };
   }
-
-  #remember(partNumber: number, etag: string | undefined): void {
-    if (!etag) throw new TypeError(`S3 took part ${partNumber} without an ETag`);
-    this.#parts.set(partNumber, { PartNumber: partNumber, ETag: etag });
-  }
 }
 
-/** A missing upload was aborted by another invocation of the same export. This one begins again later. */
+/** S3 tells a checksum of each part of an upload that began with one. */
+function uploadedPart(
+  partNumber: number,
+  result: { readonly ETag?: string | undefined; readonly ChecksumCRC64NVME?: string | undefined } | undefined,
+): UploadedPart {
+  if (!result?.ETag) throw new TypeError(`S3 took part ${partNumber} without an ETag`);
+  return { partNumber, etag: result.ETag, crc64nvme: result.ChecksumCRC64NVME };
+}
+
+/** `InvalidPart`: another delivery has sent a part again since this one recorded it. */
+const lost = new Set(['InvalidPart', 'NoSuchUpload']);
+
+/** Without its upload or a part of it, this delivery must begin again. */
 function partFailure(error: unknown): unknown {
-  if (errorName(error) === 'NoSuchUpload') {
-    return new TemporarilyUnavailableError('the multipart upload was aborted', { cause: error });
+  if (lost.has(errorName(error))) {
+    return new TemporarilyUnavailableError('the multipart upload was aborted or changed', { cause: error });
   }
   return storeFailure(error, what);
 }

@@ -4,6 +4,7 @@ import {
   ListMultipartUploadsCommand,
   type ListMultipartUploadsCommandInput,
   type ListMultipartUploadsCommandOutput,
+  ListPartsCommand,
   PutObjectCommand,
   type S3Client,
 } from '@aws-sdk/client-s3';
@@ -11,7 +12,7 @@ import type { MultipartUpload, ObjectHead, OutboxWriter, WriteResult } from '../
 import { errorName, storeFailure } from '../aws-failure.ts';
 import type { ArchiveBuckets } from './archive-buckets.ts';
 import { patient } from './client.ts';
-import { condition, isConflict } from './condition.ts';
+import { checksumDamage, condition, isConflict } from './condition.ts';
 import { headObject } from './head.ts';
 import { S3MultipartUpload } from './multipart-upload.ts';
 
@@ -46,6 +47,7 @@ export class S3OutboxWriter implements OutboxWriter {
     bytes: Uint8Array,
     metadata: Readonly<Record<string, string>>,
     replaces: string | undefined,
+    crc64nvme?: string,
   ): Promise<WriteResult> {
     const { client, bucket } = this.#options;
     try {
@@ -57,34 +59,71 @@ export class S3OutboxWriter implements OutboxWriter {
           ContentType: contentType,
           Metadata: metadata,
           ...condition(replaces),
+          ...(crc64nvme && { ChecksumCRC64NVME: crc64nvme }),
         }),
         patient,
       );
       return 'written';
     } catch (error) {
       if (isConflict(error)) return 'conflict';
-      throw storeFailure(error, what);
+      throw checksumDamage(error) ?? storeFailure(error, what);
     }
   }
 
-  async startUpload(key: string, metadata: Readonly<Record<string, string>>): Promise<MultipartUpload> {
-    const { client, bucket, archiveBuckets } = this.#options;
+  async startUpload(
+    key: string,
+    metadata: Readonly<Record<string, string>>,
+    kept: () => Promise<ReadonlySet<string>> = async () => new Set(),
+  ): Promise<MultipartUpload> {
+    const { client, bucket } = this.#options;
     try {
       const { UploadId: uploadId, $metadata: sent } = await client.send(
-        new CreateMultipartUploadCommand({ Bucket: bucket, Key: key, ContentType: contentType, Metadata: metadata }),
+        new CreateMultipartUploadCommand({
+          Bucket: bucket,
+          Key: key,
+          ContentType: contentType,
+          Metadata: metadata,
+          ChecksumAlgorithm: 'CRC64NVME',
+          ChecksumType: 'FULL_OBJECT',
+        }),
       );
       if (!uploadId) throw new TypeError('S3 started a multipart upload without an id');
-      if (sent.attempts !== undefined && sent.attempts > 1) await this.#abortLost(key, uploadId);
-      return new S3MultipartUpload({ client, bucket, archiveBuckets, key, uploadId, metadata });
+      if (sent.attempts !== undefined && sent.attempts > 1) await this.#abortLost(key, uploadId, kept);
+      return this.#multipart(key, metadata, uploadId);
     } catch (error) {
       throw storeFailure(error, what);
     }
   }
 
-  async abortUploads(key: string, olderThan: Date): Promise<number> {
+  async resumeUpload(
+    key: string,
+    metadata: Readonly<Record<string, string>>,
+    uploadId: string,
+  ): Promise<MultipartUpload | undefined> {
+    const { client, bucket } = this.#options;
+    try {
+      // Only whether it lives: S3 advises against completing from this list.
+      await client.send(new ListPartsCommand({ Bucket: bucket, Key: key, UploadId: uploadId, MaxParts: 1 }));
+      return this.#multipart(key, metadata, uploadId);
+    } catch (error) {
+      if (errorName(error) === 'NoSuchUpload') return undefined;
+      throw storeFailure(error, what);
+    }
+  }
+
+  async abortUpload(key: string, uploadId: string): Promise<void> {
+    await this.#multipart(key, {}, uploadId).abort();
+  }
+
+  #multipart(key: string, metadata: Readonly<Record<string, string>>, uploadId: string): S3MultipartUpload {
+    const { client, bucket, archiveBuckets } = this.#options;
+    return new S3MultipartUpload({ client, bucket, archiveBuckets, key, uploadId, metadata });
+  }
+
+  async abortUploads(key: string, olderThan: Date, kept: ReadonlySet<string> = new Set()): Promise<number> {
     try {
       const uploads = await this.#uploads(key);
-      return await this.#abortAll(uploads.filter(({ begun }) => begun < olderThan));
+      return await this.#abortAll(uploads.filter(({ begun, uploadId }) => begun < olderThan && !kept.has(uploadId)));
     } catch (error) {
       throw storeFailure(error, what);
     }
@@ -92,17 +131,18 @@ export class S3OutboxWriter implements OutboxWriter {
 
   /**
    * Abort uploads that earlier attempts to start `uploadId` may have left: their answers, and so their ids, were lost.
-   * An upload that another delivery started in those seconds looks the same and is aborted, too; that delivery begins
-   * again.
+   * An upload that another delivery started in those seconds, and has not recorded yet, looks the same and is aborted,
+   * too; that delivery begins again.
    */
-  async #abortLost(key: string, uploadId: string): Promise<void> {
+  async #abortLost(key: string, uploadId: string, kept: () => Promise<ReadonlySet<string>>): Promise<void> {
     try {
+      const others = await kept();
       const uploads = await this.#uploads(key);
       const begun = uploads.find((upload) => upload.uploadId === uploadId)?.begun.getTime();
       if (begun === undefined) return;
       const isLost = (upload: Upload) => {
         const earlierMs = begun - upload.begun.getTime();
-        return upload.uploadId !== uploadId && earlierMs >= 0 && earlierMs < startMs;
+        return upload.uploadId !== uploadId && !others.has(upload.uploadId) && earlierMs >= 0 && earlierMs < startMs;
       };
       await this.#abortAll(uploads.filter(isLost));
     } catch {

@@ -1,6 +1,8 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { CreateBucketCommand, GetObjectCommand, type S3Client } from '@aws-sdk/client-s3';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { containerCrc } from '../../../lib/archive/write-container.ts';
+import { crcOf, formatCrc } from '../../../lib/contract/crc64nvme.ts';
 import { outboxMetadata } from '../../../lib/contract/outbox-key.ts';
 import { ArchiveDamagedError } from '../../../lib/errors.ts';
 import { S3Archive } from '../../../lib/stores/s3/archive.ts';
@@ -110,13 +112,13 @@ describe('the outbox', () => {
       const key = `${prefix}/${createHash('sha256').update(name).digest('hex')}.c4gh`;
       const upload = await writer.startUpload(key, metadata);
       const first = Buffer.concat([Buffer.from('header'), body.subarray(0, 5 * mebibyte)]);
-      await upload.uploadPart(1, first);
-      await Promise.all([
+      const sent = await upload.uploadPart(1, first);
+      const [third, second] = await Promise.all([
         upload.copyPart(3, source, { start: 10 * mebibyte, end: body.length }),
         upload.copyPart(2, source, { start: 5 * mebibyte, end: 10 * mebibyte }),
       ]);
       expect(await writer.head(key)).toBeUndefined();
-      expect(await upload.complete(6 + body.length, undefined)).toBe('written');
+      expect(await upload.complete([sent, second, third], 6 + body.length, undefined)).toBe('written');
       expect(await writer.head(key)).toMatchObject({ size: 6 + body.length, metadata });
       expect((await staged(key)).equals(Buffer.concat([Buffer.from('header'), body]))).toBe(true);
     },
@@ -134,6 +136,50 @@ describe('the outbox', () => {
     { moto: 'it copies the bytes that exist' },
   );
 
+  documented(
+    'refuses a container whose checksum does not follow from that of its body, and shows the one that does',
+    async () => {
+      const body = bytes(12 * mebibyte);
+      const address = { archiveLocation: undefined, archiveFilePath: `${run}/checked.bin` };
+      const into = new S3ArchiveWriter({ client, bucket: archiveBucket, location: '' });
+      await into.upload(address.archiveFilePath, inPieces(body, 1_000_003));
+      const { etag, crc64nvme } = await archive.head(address, { checksum: true });
+      expect(crc64nvme).toBe(formatCrc(await crcOf(body)));
+      const source = { address, archiveEtag: etag, bodySize: body.length, ...(crc64nvme && { crc64nvme }) };
+      const header = Buffer.from('header');
+      const copy = async (start: number) => {
+        const upload = await writer.startUpload(`${prefix}/checked.c4gh`, metadata);
+        const first = Buffer.concat([header, body.subarray(0, 5 * mebibyte)]);
+        // The checksum of each part is told where the upload began with one.
+        const parts = [
+          await upload.uploadPart(1, first),
+          await upload.copyPart(2, source, { start, end: start + 7 * mebibyte }),
+        ];
+        return upload.complete(parts, 6 + body.length, undefined, await containerCrc(header, source));
+      };
+      // Bytes from another place of the body, as a copy that was resumed wrongly would have.
+      await expect(copy(4 * mebibyte)).rejects.toBeInstanceOf(ArchiveDamagedError);
+      expect(await writer.head(`${prefix}/checked.c4gh`)).toBeUndefined();
+      expect(await copy(5 * mebibyte)).toBe('written');
+      const put = (bytesToPut: Buffer, key: string) =>
+        writer.put(`${prefix}/${key}.c4gh`, bytesToPut, metadata, undefined, crc64nvme);
+      await expect(put(bytes(10), 'wrong')).rejects.toBeInstanceOf(ArchiveDamagedError);
+      expect(await put(body, 'right')).toBe('written');
+    },
+    { moto: 'it compares no checksum' },
+  );
+
+  it('goes on with an upload by its id, and tells when it is gone', async () => {
+    const key = `${prefix}/resumed.c4gh`;
+    const begun = await writer.startUpload(key, metadata);
+    const part = await begun.uploadPart(1, bytes(10));
+    const resumed = await writer.resumeUpload(key, metadata, begun.uploadId);
+    expect(await resumed?.complete([part], 10, undefined)).toBe('written');
+    const aborted = await writer.startUpload(key, metadata);
+    await aborted.abort();
+    expect(await writer.resumeUpload(key, metadata, aborted.uploadId)).toBeUndefined();
+  });
+
   it('aborts what a dead invocation left, and nothing else', async () => {
     const key = `${prefix}/left.c4gh`;
     await writer.startUpload(key, metadata);
@@ -143,8 +189,8 @@ describe('the outbox', () => {
     expect(await writer.abortUploads(key, new Date('2006-01-01'))).toBe(0);
     expect(await writer.abortUploads(key, new Date(Date.now() + 3_600_000))).toBe(2);
     expect(await writer.abortUploads(key, new Date(Date.now() + 3_600_000))).toBe(0);
-    await other.uploadPart(1, bytes(10));
-    expect(await other.complete(10, undefined)).toBe('written');
+    const part = await other.uploadPart(1, bytes(10));
+    expect(await other.complete([part], 10, undefined)).toBe('written');
   });
 
   it('lists each of 1,100 containers once, in name order', async () => {

@@ -19,6 +19,24 @@ test('every item once, at most the limit at a time', async () => {
   expect(most).toBe(32);
 });
 
+test('a limit that sinks meanwhile holds from then on', async () => {
+  let limit = 8;
+  let running = 0;
+  const seen: number[] = [];
+  await forEachConcurrently(
+    upTo(40),
+    () => limit,
+    async (item) => {
+      running += 1;
+      if (item >= 20) seen.push(running);
+      if (item === 10) limit = 2;
+      await turn();
+      running -= 1;
+    },
+  );
+  expect(Math.max(...seen)).toBe(2);
+});
+
 test('after the first failure nothing is started, and what runs is waited for', async () => {
   const started: number[] = [];
   let running = 0;

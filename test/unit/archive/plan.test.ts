@@ -13,6 +13,7 @@ test('one byte over 8 MiB: part 1 is exactly 5 MiB with the header, the rest is 
   expect(planContainer(124, 8 * MiB + 1)).toEqual({
     kind: 'multipart',
     sent: 5 * MiB - 124,
+    copySize: 64 * MiB,
     copies: [{ partNumber: 2, start: 5 * MiB - 124, end: 8 * MiB + 1 }],
   });
 });

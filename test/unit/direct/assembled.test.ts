@@ -225,7 +225,6 @@ test('a conflict that leaves no container behind is a temporary failure', async 
     head: outbox.head.bind(outbox),
     put: () => Promise.resolve('conflict' as const),
     startUpload: outbox.startUpload.bind(outbox),
-    abortUploads: outbox.abortUploads.bind(outbox),
   };
   const error: unknown = await assembled(made, { ...dependencies(), outbox: contested }, plenty).catch(
     (thrown: unknown) => thrown,

@@ -67,7 +67,9 @@ function troubled(trouble: {
         return outbox.put(key, bytes, metadata, replaces);
       },
       startUpload: (key, metadata) => outbox.startUpload(key, metadata),
-      abortUploads: (key, olderThan) => outbox.abortUploads(key, olderThan),
+      resumeUpload: (key, metadata, uploadId) => outbox.resumeUpload(key, metadata, uploadId),
+      abortUploads: (key, olderThan, kept) => outbox.abortUploads(key, olderThan, kept),
+      abortUpload: (key, uploadId) => outbox.abortUpload(key, uploadId),
     },
   };
 }
@@ -82,7 +84,7 @@ test('ten small files: one query, one insert, one read and one write a file', as
   expect(ends).toEqual(
     ids.map((fileId) => ({
       status: 'fulfilled',
-      value: { outcome: 'staged', requestId, fileId, bytes: containerBytes },
+      value: { outcome: 'staged', requestId, fileId, bytes: containerBytes, checksum: 'none' },
     })),
   );
   const counts = Object.groupBy(world.calls.names, (name) => name.split(' ')[0] ?? '');

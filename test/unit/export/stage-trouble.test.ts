@@ -1,5 +1,6 @@
-import { expect, test } from 'vitest';
-import { TemporarilyUnavailableError } from '../../../lib/errors.ts';
+import { describe, expect, test } from 'vitest';
+import { crcOf, formatCrc } from '../../../lib/contract/crc64nvme.ts';
+import { ArchiveDamagedError, TemporarilyUnavailableError } from '../../../lib/errors.ts';
 import { ExportWorld, vector, vectorKey } from '../../helpers/export-world.ts';
 import { CrashError } from '../../helpers/port-calls.ts';
 import { stageFile } from '../../helpers/stage-one.ts';
@@ -42,8 +43,9 @@ function expectNothingHalf(world: ExportWorld, body: Uint8Array): void {
 test.each([
   // denied?, find, keys, read, put, record.
   ['small', small, 6],
-  // denied?, find, head, head, keys, start, read, part 1, two copies, released?, denied?, complete, record.
-  ['large', large, 14],
+  // denied?, find, take, head, head, keys, start, begin, read, part 1, two copies, save, released?, denied?, complete, forget,
+  // record.
+  ['large', large, 18],
 ])('a crash at any call, before or after its effect: a redelivery ends whole (%s body)', async (_, body, calls) => {
   for (const when of ['before', 'after'] as const) {
     for (let at = 0; ; at += 1) {
@@ -71,7 +73,7 @@ test.each([
   ['small', small],
   ['large', large],
 ])(
-  'a failure of any call is thrown, leaves no upload behind, and the next delivery succeeds (%s body)',
+  'a failure of any call is thrown, leaves no upload but the recorded one, and the next delivery succeeds (%s body)',
   async (_, body) => {
     for (const when of ['before', 'after'] as const) {
       for (let at = 0; ; at += 1) {
@@ -82,7 +84,11 @@ test.each([
         expectNothingHalf(world, body);
         if (!world.calls.revive()) break;
         // We do not know an upload that began although the answer was a failure. The next delivery finds it.
-        if (world.calls.names.at(-1) !== 'outbox.startUpload') expect(world.outbox.uploads.size).toBe(0);
+        const last = world.calls.names.at(-1);
+        const recorded = await world.copies.uploadsTo(outboxKey);
+        if (last !== 'outbox.startUpload') {
+          expect([...world.outbox.uploads].every(({ uploadId }) => recorded.has(uploadId))).toBe(true);
+        }
         expect(first).toBe(failure);
         world.outbox.now = new Date(world.outbox.now.getTime() + 16 * 60_000);
         await stageFile(message, world.staging, redelivered);
@@ -124,17 +130,25 @@ test('with less than 20 s left nothing is begun', async () => {
   expect(world.calls.names).toEqual([]);
 });
 
-test('time that runs out between two copies: the upload is aborted, nothing is visible', async () => {
+test('time that runs out between two copies: nothing is visible, and the next delivery goes on at once', async () => {
   const world = worldWith(large);
   const delivery = {
     redelivered: false,
     remainingMs: () => (world.calls.names.includes('upload.uploadPart') ? 19_999 : 20_000),
   };
-  await expect(stageFile(message, world.staging, delivery)).rejects.toBeInstanceOf(TemporarilyUnavailableError);
+  const stopped: unknown = await stageFile(message, world.staging, delivery).catch((error: unknown) => error);
+  expect(stopped).toBeInstanceOf(TemporarilyUnavailableError);
+  expect(stopped).toMatchObject({ retryAfterSeconds: 0 });
   expect(world.calls.names).not.toContain('upload.copyPart');
-  expect(world.calls.names.at(-1)).toBe('upload.abort');
+  expect(world.calls.names.at(-1)).toBe('copies.save');
   expect(world.outbox.objects.size).toBe(0);
+  expect(world.outbox.bytesReceived).toBe(5 * MiB);
+  await stageFile(message, world.staging, redelivered);
+  expectWhole(world, large);
+  // Part 1 was not sent again.
+  expect(world.outbox.bytesReceived).toBe(5 * MiB);
   expect(world.outbox.uploads.size).toBe(0);
+  expect(world.copies.rows.size).toBe(0);
 });
 
 test('a body that is replaced between its parts is not spliced', async () => {
@@ -149,5 +163,59 @@ test('a body that is replaced between its parts is not spliced', async () => {
   };
   await expect(stageFile(message, world.staging, delivery)).rejects.toThrow('PreconditionFailed');
   expect(world.outbox.objects.size).toBe(0);
+  // The next delivery aborts the upload that was begun for the old body.
+  await stageFile(message, world.staging, redelivered);
+  expectWhole(world, Buffer.alloc(large.length));
   expect(world.outbox.uploads.size).toBe(0);
+});
+
+test('five deliveries without a new part: the sixth gives up at once, and a message from the dead letters begins anew', async () => {
+  const world = worldWith(large);
+  const down = new TemporarilyUnavailableError('down');
+  const { startUpload } = world.outbox;
+  world.outbox.startUpload = () => Promise.reject(down);
+  await expect(stageFile(message, world.staging, fresh)).rejects.toBe(down);
+  for (let delivery = 2; delivery <= 5; delivery += 1) {
+    await expect(stageFile(message, world.staging, redelivered)).rejects.toBe(down);
+  }
+  world.outbox.startUpload = startUpload;
+  await expect(stageFile(message, world.staging, redelivered)).rejects.toMatchObject({
+    message: expect.stringContaining('5 deliveries'),
+    retryAfterSeconds: 0,
+  });
+  expect(world.calls.names.at(-1)).toBe('copies.take');
+  await stageFile(message, world.staging, fresh);
+  expectWhole(world, large);
+});
+
+describe('the checksum of the archived body', () => {
+  const crcOfBody = async (body: Uint8Array) => formatCrc(await crcOf(body));
+  const [shorter] = [Buffer.alloc(9 * MiB, 'body')];
+
+  test.each([
+    ['small', small],
+    ['large', shorter],
+  ])('gives that of the container, which S3 compares and the audit trail keeps (%s body)', async (_, body) => {
+    const world = worldWith(body);
+    world.archive.set('bodies/EGAF1', body, await crcOfBody(body));
+    await stageFile(message, world.staging, fresh);
+    const container = world.outbox.objects.get(outboxKey)?.bytes ?? new Uint8Array();
+    expect(world.rows).toEqual([expect.objectContaining({ checksum: `crc64nvme:${await crcOfBody(container)}` })]);
+  });
+
+  test.each([
+    ['small', small],
+    ['large', shorter],
+  ])('that does not fit: nothing is visible, and the operator looks (%s body)', async (_, body) => {
+    const world = worldWith(body);
+    world.archive.set('bodies/EGAF1', body, await crcOfBody(Buffer.from('other bytes')));
+    await expect(stageFile(message, world.staging, fresh)).rejects.toBeInstanceOf(ArchiveDamagedError);
+    expect(world.outbox.objects.size).toBe(0);
+    expect(world.outbox.uploads.size).toBe(0);
+    expect(world.rows).toEqual([]);
+    if (body === small) return;
+    // The same bytes would be copied in vain.
+    await expect(stageFile(message, world.staging, redelivered)).rejects.toMatchObject({ retryAfterSeconds: 0 });
+    expect(world.calls.names.at(-1)).toBe('copies.take');
+  });
 });

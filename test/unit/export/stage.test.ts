@@ -60,6 +60,7 @@ test('the container has a new header for the recipient, and decrypts with their 
     requestId: requestA,
     fileId: 'EGAF1',
     bytes: 124 + 66_057,
+    checksum: 'none',
   });
   expect(await sha256Of(staged(), 'bob')).toBe(plaintextSha256);
   await expect(sha256Of(staged(), 'alice')).rejects.toMatchObject({ code: 'no-decryptable-packet' });
@@ -89,7 +90,7 @@ test('the order of the steps, metadata and audit row', async () => {
     'recipient-key': keyFingerprint,
   });
   const facts = { requestId: requestA, fileId: 'EGAF1', datasetId: 'EGAD1', recipient, keyFingerprint };
-  expect(world.rows).toEqual([{ ...facts, event: 'staged', bytes: 66_181 }]);
+  expect(world.rows).toEqual([{ ...facts, event: 'staged', bytes: 66_181, checksum: 'none' }]);
 });
 
 test('ids outside ASCII are staged too', async () => {
@@ -320,7 +321,12 @@ describe('rejected: nothing is staged', () => {
       reason: 'not_released',
     });
     expect(world.calls.names).not.toContain('upload.complete');
-    expect(world.calls.names.slice(-3)).toEqual(['catalogue.isReleased EGAD1', 'upload.abort', 'log.record rejected']);
+    expect(world.calls.names.slice(-4)).toEqual([
+      'catalogue.isReleased EGAD1',
+      'upload.abort',
+      'copies.forget',
+      'log.record rejected',
+    ]);
     expect(world.outbox.objects.size).toBe(0);
     expect(world.outbox.uploads.size).toBe(0);
   });

@@ -177,6 +177,7 @@ describe('audit', () => {
     recipient: null,
     keyFingerprint: null,
     bytes: null,
+    checksum: null,
     recordedAt: '2026-11-21T10:00:00.000Z',
   };
 

@@ -8,6 +8,7 @@ import {
   RdsArchiveWriter,
 } from '../../../lib/stores/rds/archive-writer.ts';
 import { RdsCatalogue } from '../../../lib/stores/rds/catalogue.ts';
+import { RdsCopyRecords } from '../../../lib/stores/rds/copy-records.ts';
 import { RdsExportLog } from '../../../lib/stores/rds/export-log.ts';
 import { RdsFanOuts } from '../../../lib/stores/rds/fan-outs.ts';
 import { TestDatabase } from '../../helpers/data-api.ts';
@@ -20,7 +21,7 @@ beforeAll(async () => {
 afterAll(() => test[Symbol.asyncDispose]());
 beforeEach(async () => {
   await test.sql(
-    'truncate sda.datasets, sda.files, sda.encryption_keys, data_out.archive_users, data_out.export_log cascade',
+    'truncate sda.datasets, sda.files, sda.encryption_keys, data_out.archive_users, data_out.export_log, data_out.uploads cascade',
   );
 });
 
@@ -241,5 +242,77 @@ describe('RdsExportLog', () => {
     await log.record(event);
     await log.record({ ...event, requestId: '6f2c3d1e-0000-4000-8000-000000000002' });
     expect(await rows()).toHaveLength(2);
+  });
+});
+
+describe('RdsCopyRecords', () => {
+  const id = { requestId: '11111111-1111-4111-8111-111111111111', fileId: 'EGAF1' };
+  const [mine, theirs] = ['22222222-2222-4222-8222-222222222222', '33333333-3333-4333-8333-333333333333'] as const;
+  const upload = { key: 'ab/c', uploadId: 'u1', sourceEtag: '"e"', headerDigest: 'cafe', partSize: 67_108_864 };
+  const part = (partNumber: number, crc64nvme?: string) => ({ partNumber, etag: `"${partNumber}"`, crc64nvme });
+  const copies = () => new RdsCopyRecords(test.dataApi());
+
+  it('gives the next delivery the upload and every part that was saved', async () => {
+    expect(await copies().take(id, mine, true)).toEqual({ fruitless: 1, upload: undefined });
+    expect(await copies().find(id)).toBeUndefined();
+    expect(await copies().begin(id, mine, upload)).toBe(true);
+    expect(await copies().save(id, mine, [part(1, 'AAAAAAAAAAA='), part(3)])).toBe(true);
+    lostAnswer();
+    expect(await copies().save(id, mine, [part(2)])).toBe(true);
+    expect(await copies().find(id)).toEqual({ key: 'ab/c', uploadId: 'u1' });
+    expect(await copies().take(id, theirs, false)).toEqual({
+      fruitless: 1,
+      upload: { ...upload, parts: [part(1, 'AAAAAAAAAAA='), part(2), part(3)] },
+    });
+  });
+
+  it('lets only the last delivery that took it change it', async () => {
+    await copies().take(id, mine, true);
+    await copies().take(id, theirs, false);
+    expect(await copies().begin(id, mine, upload)).toBe(false);
+    expect(await copies().begin(id, theirs, upload)).toBe(true);
+    expect(await copies().save(id, mine, [part(1)])).toBe(false);
+    expect((await copies().take(id, mine, false)).upload?.parts).toEqual([]);
+  });
+
+  it('counts deliveries without a new part, each once, and begins again with a first one', async () => {
+    await copies().take(id, mine, true);
+    lostAnswer();
+    expect((await copies().take(id, theirs, false)).fruitless).toBe(2);
+    await copies().save(id, theirs, [part(1)]);
+    expect((await copies().take(id, mine, false)).fruitless).toBe(1);
+    await copies().setFruitless(id, 5);
+    expect((await copies().take(id, theirs, false)).fruitless).toBe(6);
+    expect((await copies().take(id, mine, true)).fruitless).toBe(1);
+  });
+
+  it('keeps ten thousand parts', async () => {
+    await copies().take(id, mine, true);
+    await copies().begin(id, mine, upload);
+    const crc = 'AAAAAAAAAAA=';
+    const parts = Array.from({ length: 10_000 }, (_, at) => ({
+      partNumber: at + 1,
+      etag: `"${String(at).padStart(32, '0')}"`,
+      crc64nvme: crc,
+    }));
+    await copies().save(id, mine, parts);
+    expect((await copies().take(id, theirs, false)).upload?.parts).toEqual(parts);
+    // What the Data API gives in one result: 1 MiB.
+    const [[text] = []] = await test.sql('select parts from data_out.uploads');
+    expect(JSON.stringify(text).length).toBeLessThan(1_000_000);
+  });
+
+  it('forgets a copy, and those that are older than any message', async () => {
+    await copies().take(id, mine, true);
+    await copies().begin(id, mine, upload);
+    const other = { ...id, fileId: 'EGAF2' };
+    await copies().take(other, mine, true);
+    expect(await copies().uploadsTo('ab/c')).toEqual(new Set(['u1']));
+    await copies().forget(id);
+    expect(await copies().uploadsTo('ab/c')).toEqual(new Set());
+    expect(await test.sql('select file_id from data_out.uploads')).toEqual([['EGAF2']]);
+    await test.sql("update data_out.uploads set taken_at = now() - interval '29 days'");
+    await copies().forget(id);
+    expect(await test.sql('select file_id from data_out.uploads')).toEqual([]);
   });
 });

@@ -57,6 +57,14 @@ test('a message that fails is reported alone, the others are worked on', async (
   expect(seen).toEqual(['a', 'b', 'c']);
 });
 
+test('an error that says so brings the message back at once', async () => {
+  const failing = handler(() =>
+    Promise.reject(new TemporarilyUnavailableError('unfinished', { retryAfterSeconds: 0 })),
+  );
+  await failing(sqsEvent(sqsRecord({ body: 'x', messageId: 'm', received: 40 })), lambdaContext());
+  expect(changes).toEqual([{ QueueUrl: queueUrl, ReceiptHandle: 'receipt of m', VisibilityTimeout: 0 }]);
+});
+
 test.each([
   [1, 10],
   [2, 60],

@@ -50,6 +50,7 @@ describe('newest', () => {
       recipient: 'aa',
       keyFingerprint: 'bb',
       bytes: 9007199254740991,
+      checksum: null,
       recordedAt: '2026-11-21T10:00:00.250Z',
     });
   });

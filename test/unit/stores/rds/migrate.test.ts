@@ -44,7 +44,15 @@ const pipeline = `
   insert into sda.datasets (stable_id) values ('EGAD1');
   insert into sda.dataset_event_log (dataset_id, event) values ('EGAD1', 'released')`;
 
-const names = ['catalogue', 'catalogue-indexes', 'data-out', 'audit-indexes', 'archive-location', 'fan-outs'];
+const names = [
+  'catalogue',
+  'catalogue-indexes',
+  'data-out',
+  'audit-indexes',
+  'archive-location',
+  'fan-outs',
+  'uploads',
+];
 const tables = `select table_schema || '.' || table_name from information_schema.tables
   where table_schema in ('sda', 'data_out') order by 1`;
 const indexes = "select indexname from pg_indexes where schemaname in ('sda', 'data_out') order by 1";
@@ -58,6 +66,7 @@ describe('the migrations', () => {
       'data_out.export_log',
       'data_out.fan_outs',
       'data_out.schema_migrations',
+      'data_out.uploads',
       'sda.checksums',
       'sda.dataset_event_log',
       'sda.dataset_events',
@@ -113,7 +122,7 @@ describe('the migrations', () => {
       migrate(test.dataApi(), readMigrations()),
     ]);
     expect(applied.flat()).toEqual(names);
-    expect(await test.sql('select count(*) from data_out.schema_migrations')).toEqual([['6']]);
+    expect(await test.sql('select count(*) from data_out.schema_migrations')).toEqual([[String(names.length)]]);
   });
 
   it('wait for a cluster that resumes', async () => {

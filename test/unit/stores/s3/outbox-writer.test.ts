@@ -3,6 +3,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import {
   ArchiveDamagedError,
   ArchiveLocationUnknownError,
+  SlowDownError,
   TemporarilyUnavailableError,
 } from '../../../../lib/errors.ts';
 import { S3OutboxWriter } from '../../../../lib/stores/s3/outbox-writer.ts';
@@ -86,12 +87,12 @@ describe('multipart upload', () => {
       const { body, source } = await archived(key, 6 * mebibyte);
       const first = Buffer.concat([Buffer.from('header'), body.subarray(0, 5 * mebibyte)]);
       const upload = await outbox.startUpload('p/joined', metadata);
-      await Promise.all([
+      const [second, sent] = await Promise.all([
         upload.copyPart(2, source, { start: 5 * mebibyte, end: 6 * mebibyte }),
         upload.uploadPart(1, first),
       ]);
       const replaces = (await outbox.head('p/joined'))?.etag;
-      expect(await upload.complete(6 * mebibyte + 6, replaces)).toBe('written');
+      expect(await upload.complete([sent, second], 6 * mebibyte + 6, replaces)).toBe('written');
       expect((await content('p/joined')).equals(Buffer.concat([Buffer.from('header'), body]))).toBe(true);
       expect(await outbox.head('p/joined')).toMatchObject({ size: 6 * mebibyte + 6, metadata });
     },
@@ -100,8 +101,8 @@ describe('multipart upload', () => {
   it('copies from the bucket that the location of the body names, and from no other', async () => {
     const { body, source } = await archived('elsewhere', 6 * mebibyte, 'second');
     const upload = await outbox.startUpload('p/elsewhere', metadata);
-    await upload.copyPart(1, source, { start: 0, end: 6 * mebibyte });
-    expect(await upload.complete(6 * mebibyte, undefined)).toBe('written');
+    const part = await upload.copyPart(1, source, { start: 0, end: 6 * mebibyte });
+    expect(await upload.complete([part], 6 * mebibyte, undefined)).toBe('written');
     expect((await content('p/elsewhere')).equals(body)).toBe(true);
     const unknown = { ...source, address: at('elsewhere', 'outbox') };
     const copy = upload.copyPart(1, unknown, { start: 0, end: 6 * mebibyte });
@@ -170,13 +171,13 @@ describe('multipart upload', () => {
       { status: 200, headers: headHeaders('r0', 4) },
     ]);
     const upload = await scriptedOutbox(handler).startUpload('p/x', metadata);
-    await expect(upload.complete(4, undefined)).rejects.toThrow(TemporarilyUnavailableError);
+    await expect(upload.complete([], 4, undefined)).rejects.toThrow(TemporarilyUnavailableError);
   });
 
   it('lets S3 refuse parts that do not add up', async () => {
     const upload = await outbox.startUpload('p/sum', metadata);
-    await upload.uploadPart(1, Buffer.from('four'));
-    await expect(upload.complete(5, undefined)).rejects.toMatchObject({ name: 'InvalidRequest' });
+    const part = await upload.uploadPart(1, Buffer.from('four'));
+    await expect(upload.complete([part], 5, undefined)).rejects.toMatchObject({ name: 'InvalidRequest' });
     expect(await outbox.head('p/sum')).toBeUndefined();
     await upload.abort();
   });
@@ -189,15 +190,43 @@ describe('multipart upload', () => {
       { status: 200, headers: headHeaders('r1', 7) },
     ]);
     const upload = await scriptedOutbox(handler).startUpload('p/x', metadata);
-    await upload.uploadPart(1, Buffer.from('four'));
-    await expect(upload.complete(4, undefined)).rejects.toThrow('expected 4');
+    const part = await upload.uploadPart(1, Buffer.from('four'));
+    await expect(upload.complete([part], 4, undefined)).rejects.toThrow('expected 4');
+  });
+
+  it('lets S3 refuse parts that do not have the checksum, and drops them', async () => {
+    const upload = await outbox.startUpload('p/crc', metadata);
+    const part = await upload.uploadPart(1, Buffer.from('four'));
+    const complete = upload.complete([part], 4, undefined, 'AAAAAAAAAAA=');
+    await expect(complete).rejects.toBeInstanceOf(ArchiveDamagedError);
+    expect(await outbox.head('p/crc')).toBeUndefined();
+    expect(await outbox.resumeUpload('p/crc', metadata, upload.uploadId)).toBeUndefined();
+    const put = outbox.put('p/crc', Buffer.from('four'), metadata, undefined, 'AAAAAAAAAAA=');
+    await expect(put).rejects.toBeInstanceOf(ArchiveDamagedError);
+  });
+
+  it('begins again later when a part was sent again by another delivery', async () => {
+    const upload = await outbox.startUpload('p/part', metadata);
+    const part = await upload.uploadPart(1, Buffer.from('four'));
+    await upload.uploadPart(1, Buffer.from('five'));
+    await expect(upload.complete([part], 4, undefined)).rejects.toThrow(TemporarilyUnavailableError);
+    expect(await outbox.resumeUpload('p/part', metadata, upload.uploadId)).toBeUndefined();
+  });
+
+  it('goes on with the upload of an earlier delivery, and keeps the uploads that others go on with', async () => {
+    const first = await outbox.startUpload('p/resumed', metadata);
+    const part = await first.uploadPart(1, Buffer.from('four'));
+    const kept = new Set([first.uploadId]);
+    expect(await outbox.abortUploads('p/resumed', new Date(Date.now() + 1000), kept)).toBe(0);
+    const resumed = await outbox.resumeUpload('p/resumed', metadata, first.uploadId);
+    expect(await resumed?.complete([part], 4, undefined)).toBe('written');
   });
 
   it('settles a lost answer to Complete by looking, and sends it no third time', async () => {
     const upload = await outbox.startUpload('p/lost', metadata);
-    await upload.uploadPart(1, Buffer.from('four'));
+    const part = await upload.uploadPart(1, Buffer.from('four'));
     server.faults.push({ action: 'CompleteMultipartUpload', carriedOut: true });
-    expect(await upload.complete(4, undefined)).toBe('written');
+    expect(await upload.complete([part], 4, undefined)).toBe('written');
     expect(actions().filter((action) => action === 'CompleteMultipartUpload')).toHaveLength(2);
     expect((await content('p/lost')).toString()).toBe('four');
   });
@@ -205,8 +234,8 @@ describe('multipart upload', () => {
   it('reports a conflict, and keeps the parts to be aborted', async () => {
     await outbox.put('p/conflict', Buffer.from('older'), { 'request-id': 'r0' }, undefined);
     const upload = await outbox.startUpload('p/conflict', metadata);
-    await upload.uploadPart(1, Buffer.from('four'));
-    expect(await upload.complete(4, undefined)).toBe('conflict');
+    const part = await upload.uploadPart(1, Buffer.from('four'));
+    expect(await upload.complete([part], 4, undefined)).toBe('conflict');
     expect((await content('p/conflict')).toString()).toBe('older');
     await upload.abort();
     expect(await outbox.abortUploads('p/conflict', new Date(Date.now() + 1000))).toBe(0);
@@ -214,9 +243,9 @@ describe('multipart upload', () => {
 
   it('takes the same container of the same request, written by another delivery, for its own, and drops its parts', async () => {
     const [one, two] = [await outbox.startUpload('p/twice', metadata), await outbox.startUpload('p/twice', metadata)];
-    for (const upload of [one, two]) await upload.uploadPart(1, Buffer.from('four'));
-    expect(await one.complete(4, undefined)).toBe('written');
-    expect(await two.complete(4, undefined)).toBe('written');
+    const parts = await Promise.all([one, two].map((upload) => upload.uploadPart(1, Buffer.from('four'))));
+    expect(await one.complete(parts.slice(0, 1), 4, undefined)).toBe('written');
+    expect(await two.complete(parts.slice(1), 4, undefined)).toBe('written');
     expect(await outbox.abortUploads('p/twice', new Date(Date.now() + 1000))).toBe(0);
   });
 
@@ -267,11 +296,23 @@ describe('multipart upload', () => {
       { status: 200, body: error },
     ]);
     const upload = await scriptedOutbox(handler).startUpload('p/x', metadata);
-    await expect(upload.complete(4, undefined)).rejects.toThrow(TemporarilyUnavailableError);
+    await expect(upload.complete([], 4, undefined)).rejects.toThrow(TemporarilyUnavailableError);
     const source = { address: at('k'), archiveEtag: '"e"', bodySize: 9 };
     const copy = upload.copyPart(1, source, { start: 0, end: 9 });
     await expect(copy).rejects.toThrow(TemporarilyUnavailableError);
     expect(left).toEqual([]);
+  });
+
+  it('tells a request to slow down from other failures that pass', async () => {
+    const { handler } = scripted([
+      { status: 200, body: '<InitiateMultipartUploadResult><UploadId>u</UploadId></InitiateMultipartUploadResult>' },
+      { status: 503, body: '<Error><Code>SlowDown</Code></Error>' },
+      { status: 503, body: '<Error><Code>InternalError</Code></Error>' },
+    ]);
+    const upload = await scriptedOutbox(handler).startUpload('p/x', metadata);
+    const copy = () => upload.copyPart(1, { address: at('k'), archiveEtag: '"e"', bodySize: 9 }, { start: 0, end: 9 });
+    await expect(copy()).rejects.toBeInstanceOf(SlowDownError);
+    await expect(copy()).rejects.not.toBeInstanceOf(SlowDownError);
   });
 
   it('waits minutes, not seconds, for what S3 does in silence: copying and joining', async () => {
@@ -282,12 +323,12 @@ describe('multipart upload', () => {
       { status: 200, headers: headHeaders('r1', 9) },
     ]);
     const upload = await scriptedOutbox(handler).startUpload('p/x', metadata);
-    await upload.copyPart(1, { address: at('k'), archiveEtag: '"e"', bodySize: 9 }, { start: 0, end: 9 });
-    await upload.complete(9, undefined);
+    const part = await upload.copyPart(1, { address: at('k'), archiveEtag: '"e"', bodySize: 9 }, { start: 0, end: 9 });
+    await upload.complete([part], 9, undefined);
     expect(requests.map(({ requestTimeout }) => requestTimeout)).toEqual([undefined, 600_000, 600_000, undefined]);
   });
 
-  it('asks S3 to hold the source fast, and sends nothing of a checksum', async () => {
+  it('asks S3 to hold the source fast, and to keep a checksum of the whole', async () => {
     const { source } = await archived('a b', 6 * mebibyte);
     const upload = await outbox.startUpload('p/headers', metadata);
     await upload.copyPart(2, source, { start: 0, end: mebibyte });
@@ -300,9 +341,8 @@ describe('multipart upload', () => {
     });
     // sha256sum of "x": the signature covers the bytes.
     expect(sent?.['x-amz-content-sha256']).toBe('2d711642b726b04401627ca9fbac32f5c8530fb1903cc4db02258717921a4881');
-    for (const headers of [create, sent]) {
-      expect(Object.keys(headers ?? {}).filter((name) => name.includes('checksum'))).toEqual([]);
-    }
+    expect(create).toMatchObject({ 'x-amz-checksum-algorithm': 'CRC64NVME', 'x-amz-checksum-type': 'FULL_OBJECT' });
+    expect(sent?.['x-amz-checksum-crc64nvme']).toMatch(/^[A-Za-z0-9+/]{11}=$/);
     await upload.abort();
   });
 });

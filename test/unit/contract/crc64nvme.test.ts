@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { combinedCrc, crcOf, emptyCrc, formatCrc } from '../../../../lib/local/s3/crc64nvme.ts';
+import { combinedCrc, crcOf, emptyCrc, formatCrc } from '../../../lib/contract/crc64nvme.ts';
 
 test('the check value of the catalogue of parametrised CRCs', async () => {
   expect(formatCrc(await crcOf(Buffer.from('123456789')))).toBe(

@@ -28,6 +28,13 @@ export function formatCrc(crc: bigint): string {
   return bytes.toString('base64');
 }
 
+/** The reverse of {@link formatCrc}. @throws RangeError when the text is not the base64 of eight bytes */
+export function parseCrc(text: string): bigint {
+  const bytes = Buffer.from(text, 'base64');
+  if (bytes.length !== 8) throw new RangeError(`expected the base64 of 8 bytes, got ${JSON.stringify(text)}`);
+  return bytes.readBigUInt64BE();
+}
+
 const powers = new Map<number, bigint>();
 
 /** `x` to the power of eight times `length`, modulo the polynomial. Few lengths occur, and those often. */
