@@ -21,8 +21,8 @@ export default defineConfig({
     },
     testTimeout: 60_000,
     hookTimeout: 120_000,
-    // Two cores: more workers only fight over them.
-    maxWorkers: 2,
+    // Two cores: the third worker uses what the others leave while they wait.
+    maxWorkers: 3,
     reporters: ['default', ['json', { outputFile: process.env.TEST_REPORT ?? 'coverage/test-results.json' }]],
     coverage: {
       provider: 'istanbul',

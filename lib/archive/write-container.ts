@@ -1,6 +1,6 @@
 import { combinedCrc, crcOf, formatCrc, parseCrc } from '../contract/crc64nvme.ts';
 import { systemTiming, type Timing } from '../contract/timing.ts';
-import { ArchiveDamagedError, TemporarilyUnavailableError } from '../errors.ts';
+import { ArchiveDamagedError, SlowDownError, TemporarilyUnavailableError } from '../errors.ts';
 import { forEachConcurrently } from './concurrency.ts';
 import { Pace } from './pace.ts';
 import { type MultipartPlan, planContainer } from './plan.ts';
@@ -28,6 +28,8 @@ export interface WriteDependencies {
   readonly outbox: Pick<OutboxWriter, 'put' | 'startUpload'>;
   /** Milliseconds until the invocation ends. */
   readonly remainingMs: () => number;
+  /** Milliseconds for which a part is repeated while S3 asks to slow down. @default - until the invocation ends */
+  readonly patienceMs?: number;
   /** Called when all copies are made, which may take minutes, and nothing is visible yet. @throws when nothing may become visible */
   readonly confirm: () => Promise<void>;
 }
@@ -103,8 +105,9 @@ export async function sendParts(
   {
     archive,
     remainingMs,
+    patienceMs = Number.POSITIVE_INFINITY,
     timing = systemTiming,
-  }: Pick<WriteDependencies, 'archive' | 'remainingMs'> & { timing?: Timing },
+  }: Pick<WriteDependencies, 'archive' | 'remainingMs' | 'patienceMs'> & { timing?: Timing },
   record: PartRecord = { done: [], add: async () => {} },
 ): Promise<readonly UploadedPart[]> {
   const { body, bodyStart = 0 } = container;
@@ -113,7 +116,11 @@ export async function sendParts(
   const checkTime = () => checkTimeLeft(remainingMs);
   const send = async (call: () => Promise<UploadedPart>) => {
     checkTime();
-    const part = await pace.run(call, checkTime);
+    const giveUpAt = timing.now().getTime() + patienceMs;
+    const part = await pace.run(call, () => {
+      checkTime();
+      if (timing.now().getTime() > giveUpAt) throw new SlowDownError('S3 asks for fewer calls at once');
+    });
     parts.set(part.partNumber, part);
     await record.add(part);
   };

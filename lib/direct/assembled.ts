@@ -10,6 +10,8 @@ import type { DirectUrls } from './ports.ts';
 /** How far our clock and that of S3 may differ, plus the longest time from the start of an upload, which dates its object. */
 const slackMs = 15 * 60_000;
 const dayMs = 24 * 60 * 60_000;
+/** A caller waits: S3 that asks to slow down for longer is told as a 503. */
+const slowDownPatienceMs = 5_000;
 
 export interface AssemblyDependencies {
   readonly archive: Archive;
@@ -92,6 +94,7 @@ function assemble(
       archive,
       outbox,
       remainingMs,
+      patienceMs: slowDownPatienceMs,
       confirm: async () => {
         if (!(await catalogue.isReleased(datasetId))) throw accessRefused();
       },

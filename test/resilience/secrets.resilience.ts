@@ -205,7 +205,7 @@ async function poisonMessages(): Promise<void> {
   await send(outputs.ExportRequestsQueueUrl, { jwtToken: token, publicKey: token, datasetId: released });
   await send(outputs.ExportRequestsQueueUrl, { jwtToken: token, publicKey, datasetId: released, [token]: 1 });
   await send(outputs.ExportRequestsQueueUrl, { jwtToken: token, publicKey, datasetId: released }, token);
-  await send(outputs.FileExportsQueueUrl, { jwtToken: token });
+  await send(outputs.SmallFileExportsQueueUrl, { jwtToken: token });
 
   const fileId = 'EGAF-always-fails';
   const datasetId = 'EGAD-always-fails';
@@ -216,7 +216,7 @@ async function poisonMessages(): Promise<void> {
   );
   const requestId = randomUUID();
   await send(outputs.ExportRequestsQueueUrl, { jwtToken: token, publicKey, datasetId }, requestId);
-  await send(outputs.FileExportsQueueUrl, {
+  await send(outputs.SmallFileExportsQueueUrl, {
     requestId,
     requestedAt: new Date().toISOString(),
     fileId,
@@ -224,7 +224,7 @@ async function poisonMessages(): Promise<void> {
     recipient: service.prefix('a message'),
     publicKey: Buffer.from(recipient.publicKey).toString('base64'),
   });
-  const deadLetters = [outputs.ExportRequestsDeadLetterQueueUrl, outputs.FileExportsDeadLetterQueueUrl];
+  const deadLetters = [outputs.ExportRequestsDeadLetterQueueUrl, outputs.SmallFileExportsDeadLetterQueueUrl];
   for (const url of deadLetters) {
     await until(async () => ((await service.queueDepth(url)) === 1 ? true : undefined), `a message in ${url}`);
   }

@@ -4,8 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
-import { blocksOf } from '../../helpers/pages.ts';
-import { initialState, packageToken, RegistryServer, repositoryToken } from '../../helpers/registry-server.ts';
+import { blocksOf } from '../helpers/pages.ts';
+import { initialState, packageToken, RegistryServer, repositoryToken } from '../helpers/registry-server.ts';
 
 /** The commands of docs/retire-release.md under a heading. */
 function commandsOf(heading: string): string {
@@ -71,7 +71,7 @@ ${commandsOf('Apply')}`;
   const env = {
     ...process.env,
     HOME: folder,
-    TOOL: join(import.meta.dirname, '../../../bin/data-out-ops.ts'),
+    TOOL: join(import.meta.dirname, '../../bin/data-out-ops.ts'),
     ANSWER: '',
   };
   const { stdout } = await promisify(execFile)('bash', ['--norc', '-euo', 'pipefail', '-c', script], {
