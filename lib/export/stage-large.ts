@@ -95,9 +95,12 @@ async function copyFile(copy: Copy, dependencies: StageDependencies, { remaining
   };
   let countIfDamaged = copy.fruitless;
   try {
-    const parts = await sendParts(upload, { header, body }, plan, { archive, remainingMs }, record).finally(() =>
-      record.flush(),
-    );
+    let parts: Awaited<ReturnType<typeof sendParts>>;
+    try {
+      parts = await sendParts(upload, { header, body }, plan, { archive, remainingMs }, record);
+    } finally {
+      await record.flush();
+    }
     checkTimeLeft(remainingMs);
     await confirmReleased({ message, file }, dependencies);
     const crc64nvme = await containerCrc(header, body);

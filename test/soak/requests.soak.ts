@@ -94,7 +94,9 @@ function isDocumented(api: ApiName, method: string, path: string): boolean {
 /** @throws Error when the reply is not what the document says, or holds data of others */
 async function check(request: SoakRequest, { reply, behind }: Awaited<ReturnType<typeof answer>>, mayFail: boolean) {
   const { api, method } = request;
-  const [path = ''] = `/${request.path}`.split('?');
+  const [called = ''] = `/${request.path}`.split('?');
+  // For API Gateway a slash at the end is the same resource.
+  const path = called.replace(/(?<=.)\/$/, '');
   const { status, headers, bytes } = reply;
   const leaked = others.foundIn(Buffer.concat([Buffer.from(JSON.stringify(headers)), bytes, behind]), request);
   if (leaked.length > 0) throw new Error(`the reply has ${leaked.join(', ')}`);
