@@ -259,11 +259,16 @@ describe('the operator', () => {
 describe('a role', () => {
   const tables = (names: string) => names.split(' ').map((name) => `sda.${name} SELECT`);
   const catalogueTables = 'dataset_event_log dataset_references datasets file_dataset files';
+  // What it remembers of fan-outs and of copies, from one delivery of a message to the next.
+  const progress = [
+    'data_out.fan_outs SELECT',
+    ...['DELETE', 'INSERT', 'SELECT', 'UPDATE'].map((right) => `data_out.uploads ${right}`),
+  ];
 
   it.each([
     [databaseRoles.proxy, ['data_out.archive_users SELECT']],
     [databaseRoles.reader, tables(`checksums ${catalogueTables}`)],
-    [databaseRoles.worker, tables(catalogueTables)],
+    [databaseRoles.worker, [...tables(catalogueTables), ...progress]],
   ])('%s has rights to these tables and to no others', async (role, expected) => {
     const granted = `select table_schema || '.' || table_name || ' ' || privilege_type
       from information_schema.table_privileges where grantee = '${role}' order by 1`;
@@ -277,9 +282,9 @@ describe('a role', () => {
   it('of the worker appends to the audit trail, and reads of it what tells a row from another', async () => {
     const columns = `select privilege_type, string_agg(column_name, ' ' order by column_name)
       from information_schema.column_privileges
-      where grantee = 'data_out_worker' and table_schema = 'data_out' group by 1 order by 1`;
+      where grantee = 'data_out_worker' and table_schema = 'data_out' and table_name = 'export_log' group by 1 order by 1`;
     expect(await database.sql(columns)).toEqual([
-      ['INSERT', 'archive_kind bytes dataset_id event file_id key_fingerprint reason recipient request_id'],
+      ['INSERT', 'archive_kind bytes checksum dataset_id event file_id key_fingerprint reason recipient request_id'],
       ['SELECT', 'event file_id request_id'],
     ]);
   });
