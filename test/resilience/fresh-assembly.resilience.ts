@@ -2,7 +2,7 @@ import { appendFileSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSyn
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { freshAssembly } from '../../../../lib/local/template/fresh-assembly.ts';
+import { freshAssembly } from '../../lib/local/template/fresh-assembly.ts';
 
 /** In the place of the CDK's command: counts its runs, writes what it reads into a template and a bundle. */
 const fakeCdk = `

@@ -5,10 +5,10 @@ import { join } from 'node:path';
 import { HeadObjectCommand } from '@aws-sdk/client-s3';
 import { GetQueueAttributesCommand, ReceiveMessageCommand, SendMessageCommand } from '@aws-sdk/client-sqs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Engine } from '../../../lib/local/engine.ts';
-import { rawRequest } from '../../helpers/raw-http.ts';
-import { Service, until } from '../../helpers/service.ts';
-import { writeFixtureAssembly } from './fixtures/assembly.ts';
+import type { Engine } from '../../lib/local/engine.ts';
+import { writeFixtureAssembly } from '../e2e/local/fixtures/assembly.ts';
+import { rawRequest } from '../helpers/raw-http.ts';
+import { Service, until } from '../helpers/service.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'data-out-fixture-'));
 let service: Service;
