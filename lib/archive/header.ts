@@ -53,7 +53,7 @@ export function storedEditList(
  * @param use opens a stored header with the private key
  * @throws ArchiveDamagedError when every key fails with a Crypt4GH error. Other errors of `use` pass
  */
-export function withArchiveKey<T>(candidates: readonly ArchiveKey[], use: (privateKey: Uint8Array) => T): T {
+function withArchiveKey<T>(candidates: readonly ArchiveKey[], use: (privateKey: Uint8Array) => T): T {
   const failures = new Set<string>();
   for (const { privateKey } of candidates) {
     try {
