@@ -12,6 +12,7 @@ import auditIndexes from '../lib/stores/rds/migrations/0004-audit-indexes.sql';
 import archiveLocation from '../lib/stores/rds/migrations/0005-archive-location.sql';
 import fanOuts from '../lib/stores/rds/migrations/0006-fan-outs.sql';
 import uploads from '../lib/stores/rds/migrations/0007-uploads.sql';
+import deliveries from '../lib/stores/rds/migrations/0008-deliveries.sql';
 import { secretsManagerClient } from '../lib/stores/secrets/client.ts';
 import { settled, workingMs } from './shared/deployment.ts';
 import { logger } from './shared/observability.ts';
@@ -26,6 +27,7 @@ const migrations = [
   migration('0005-archive-location.sql', archiveLocation),
   migration('0006-fan-outs.sql', fanOuts),
   migration('0007-uploads.sql', uploads),
+  migration('0008-deliveries.sql', deliveries),
 ];
 
 /** A role has no secret where the operator gave its functions the same credentials as everything else. */

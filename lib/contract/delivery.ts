@@ -1,0 +1,66 @@
+/** State of a request in `data_out.requests`. Until it is settled, it is `accepted`. */
+export type RequestState = 'accepted' | 'rejected' | 'complete' | 'incomplete' | 'failed' | 'withdrawn';
+
+/** State of a file in `data_out.request_files`. `pending` and `retrying` are open, the others are settled. */
+export type FileState = 'pending' | 'retrying' | 'staged' | 'superseded' | 'withdrawn' | 'rejected' | 'given_up';
+
+/** Ending of the outbox name of a delivery receipt. */
+export const receiptSuffix = '.delivery.jws';
+
+/** Whether an outbox name is that of a delivery receipt. */
+export function isReceiptName(name: string): boolean {
+  return name.endsWith(receiptSuffix);
+}
+
+/** Payload of a delivery receipt: a compact JWS (RFC 7515), ES256, `typ` `data-out-delivery+jwt`. Times are ISO 8601. */
+export interface DeliveryReceipt {
+  /** Service id, as `GET /service-info` says it. */
+  readonly iss: string;
+  /** When it was signed, seconds since 1970 (RFC 7519 § 4.1.6). */
+  readonly iat: number;
+  /** Request id. */
+  readonly jti: string;
+  readonly requested_at: string;
+  /** Counts the times that the request was settled, from 1. */
+  readonly generation: number;
+  /** Stable id, `EGAD…`. */
+  readonly dataset: string;
+  /** What was asked for. */
+  readonly kind: 'dataset' | 'file';
+  /** SHA-256 of the recipient's raw public key, hex. */
+  readonly key_fingerprint: string;
+  /** Whether every file of the request is in the outbox with the listed bytes. */
+  readonly complete: boolean;
+  /** In the order of the file ids. */
+  readonly files: readonly DeliveredFile[];
+  /** In the order of the file ids. */
+  readonly missing: readonly MissingFile[];
+}
+
+export interface DeliveredFile {
+  /** Outbox name of the container. */
+  readonly name: string;
+  /** Stable id, `EGAF…`. */
+  readonly file_id: string;
+  /** As the submitter gave it. */
+  readonly path: string;
+  /** Bytes of the container. */
+  readonly size: number;
+  /** Bytes; absent when the catalogue does not say. */
+  readonly plaintext_size?: number;
+  /** SHA-256, hex; absent when the catalogue does not say. */
+  readonly plaintext_sha256?: string;
+  /** CRC-64/NVME of the container, base64; absent when S3 has none. */
+  readonly crc64nvme?: string;
+  /** SHA-256 of the container's Crypt4GH header, hex. */
+  readonly header_sha256: string;
+}
+
+export interface MissingFile {
+  readonly file_id: string;
+  readonly path: string;
+  /** `superseded`, `withdrawn`, `given_up` or the reason of a rejection. */
+  readonly reason: string;
+  /** The newer request, for `superseded`. */
+  readonly by?: string;
+}
