@@ -14,6 +14,10 @@ const mostPieceBytes = 64 * 1024 * 1024;
 const defaultHeadBytes = 64 * 1024;
 /** Pieces for each connection, so that all of them end at about the same time. */
 const piecesPerConnection = 4;
+/** How long the open connections show what they bring before another one is opened. */
+const trialMs = 100;
+/** A connection that brings this much is not limited by the network: another one would cost more than it brings. */
+const enoughBytes = 30e6;
 
 export interface TransferOptions {
   readonly remote: RemoteFile;
@@ -67,12 +71,12 @@ export class Transfer {
    * @throws DamagedFileError, ChangedError, ClientError; MalformedHeaderError, NoMatchingKeyError
    */
   async run(): Promise<number> {
-    const { connections, remote } = this.#options;
+    const { remote } = this.#options;
     const abort = new AbortController();
     const signal = AbortSignal.any([abort.signal, ...(this.#options.signal ? [this.#options.signal] : [])]);
     try {
       await this.#fetchHead(signal);
-      const ended = await Promise.allSettled(Array.from({ length: connections }, () => this.#lane(signal, abort)));
+      const ended = await this.#lanes(signal, abort);
       throwIfInterrupted(this.#options.signal);
       // Of several failures, throw the one that stopped the others.
       if (abort.signal.aborted) throw abort.signal.reason;
@@ -106,6 +110,23 @@ export class Transfer {
         else await this.#wait(backoff, error);
       }
     }
+  }
+
+  /** Opens one connection after the other, while those that are open do not bring enough. */
+  async #lanes(signal: AbortSignal, abort: AbortController): Promise<readonly PromiseSettledResult<void>[]> {
+    const { connections, transport } = this.#options;
+    const lanes = [this.#lane(signal, abort)];
+    const over = new AbortController();
+    const pause = AbortSignal.any([signal, over.signal]);
+    while (lanes.length < connections && !pause.aborted) {
+      const before = this.#done.size;
+      void Promise.allSettled(lanes).then(() => over.abort());
+      // Ends early when there is nothing left to fetch.
+      await transport.timing.sleep(trialMs, pause).catch(() => undefined);
+      const brought = this.#done.size - before;
+      if (!pause.aborted && brought < enoughBytes * lanes.length) lanes.push(this.#lane(signal, abort));
+    }
+    return await Promise.allSettled(lanes);
   }
 
   async #lane(signal: AbortSignal, abort: AbortController): Promise<void> {

@@ -33,10 +33,15 @@ export class SmallFiles {
   /** Files in a row that took long. */
   #slowFiles = 0;
   readonly #sync: boolean;
+  readonly #stopwatch: () => number;
 
-  /** @param options.sync whether a file is on the disk before it gets its name */
-  constructor(options: { readonly sync: boolean }) {
-    this.#sync = options.sync;
+  /**
+   * @param options.sync whether a file is on the disk before it gets its name
+   * @param options.stopwatch milliseconds since any time; default: `performance.now`
+   */
+  constructor({ sync, stopwatch = () => performance.now() }: { sync: boolean; stopwatch?: () => number }) {
+    this.#sync = sync;
+    this.#stopwatch = stopwatch;
   }
 
   /** Whether a file of `size` bytes can be written here: it is small, new, and not begun by an earlier run. */
@@ -62,7 +67,7 @@ export class SmallFiles {
     bytes: Uint8Array,
     options: { readonly mode: number; readonly modified: Date | undefined },
   ): Promise<boolean> {
-    const begun = performance.now();
+    const begun = this.#stopwatch();
     let lock: FileLock | undefined;
     let file: number | undefined;
     let isOurs = false;
@@ -73,7 +78,7 @@ export class SmallFiles {
       isOurs = true;
       for (let at = 0; at < bytes.length; ) at += writeSync(file, bytes, at, bytes.length - at, at);
       if (options.modified) futimesSync(file, options.modified, options.modified);
-      this.#slowFiles = performance.now() - begun > slow.milliseconds ? this.#slowFiles + 1 : 0;
+      this.#slowFiles = this.#stopwatch() - begun > slow.milliseconds ? this.#slowFiles + 1 : 0;
       if (this.#sync) await onDisk(file);
       if (exists(paths.final) || fstatSync(file).size !== bytes.length) return false;
       renameSync(paths.part, paths.final);

@@ -115,7 +115,8 @@ describe('trouble on the way', () => {
     expect(report.error).toBeUndefined();
     expect((await world.read('large.c4gh')).equals(large)).toBe(true);
     expect(eventsOf('renewed').length).toBeGreaterThan(0);
-    expect(world.pauses).toEqual([]);
+    // Those of 100 ms precede another connection.
+    expect(world.pauses.filter((milliseconds) => milliseconds !== 100)).toEqual([]);
   });
 
   test('an address that is about to expire is not begun with', async () => {

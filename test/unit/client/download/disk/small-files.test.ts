@@ -65,3 +65,26 @@ test('a folder that is gone is reported as for a large file', async () => {
   paths = localPaths(join(folder, 'gone'), 'a.c4gh');
   await expect(write()).rejects.toMatchObject({ code: 'local_disk', folderWide: true });
 });
+
+test('after eight slow files in a row, and only then, a disk suits no more', async () => {
+  let milliseconds = 0;
+  let step = 3;
+  const timed = new SmallFiles({
+    sync: false,
+    stopwatch: () => {
+      milliseconds += step;
+      return milliseconds;
+    },
+  });
+  const writeNext = async (index: number) => {
+    const next = localPaths(folder, `${index}.c4gh`);
+    expect(timed.suits(17, next)).toBe(true);
+    expect(await timed.write(next, bytes, { mode: 0o600, modified })).toBe(true);
+  };
+  for (let index = 0; index < 7; index += 1) await writeNext(index);
+  step = 1;
+  await writeNext(7);
+  step = 3;
+  for (let index = 8; index < 16; index += 1) await writeNext(index);
+  expect(timed.suits(17, localPaths(folder, '16.c4gh'))).toBe(false);
+});
