@@ -99,6 +99,8 @@ interface WorkQueueProps {
   readonly key?: Key;
   /** Receives after which a message is put aside. @default 5 */
   readonly maxReceiveCount?: number;
+  /** Variable that tells the worker that number. @default - the worker does not ask */
+  readonly receivesVariable?: EnvironmentVariable;
   /** Messages of one invocation, 1–10. They share its time limit. */
   readonly batchSize: number;
   /** Invocations at once, 2–1,000. */
@@ -159,6 +161,9 @@ export class WorkQueue extends Construct {
     allowKey(worker, this, keyUse);
     worker.configure(props.variable, this.queue.queueUrl);
     worker.configure(environment.retryDelaysSeconds, props.retryDelaysSeconds.join(','));
+    if (props.receivesVariable) {
+      worker.configure(props.receivesVariable, String(props.maxReceiveCount ?? usualReceives));
+    }
     worker.function.addEventSourceMapping(`SqsEventSource:${Names.nodeUniqueId(this.queue.node)}`, {
       eventSourceArn: this.queue.queueArn,
       batchSize: props.batchSize,

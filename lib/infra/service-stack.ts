@@ -15,6 +15,9 @@ import { Redrive } from './redrive.ts';
 import type { Settings } from './settings.ts';
 import type { StorageStack } from './storage-stack.ts';
 
+/** Files of at most 8 MiB that one invocation stages. */
+const smallFilesTogether = 10;
+
 interface ServiceStackProps extends StackProps {
   readonly settings: Settings;
   readonly storage: StorageStack;
@@ -48,6 +51,11 @@ export class ServiceStack extends Stack {
     const redrive = new Redrive(this, 'Redrive');
     const names = workQueueNames(settings.stage);
     const { retryDelaysSeconds, concurrency } = settings;
+    const smallBatches = concurrency.smallFileExports ?? concurrency.fileExports;
+    const filesInFlight = String(concurrency.fileExports + smallBatches * smallFilesTogether);
+    for (const target of [functions.consumeExport, functions.stageFile]) {
+      target.configure(environment.filesInFlight, filesInFlight);
+    }
     // One message an invocation: a request may fan out into 100,000 files and a file may be a terabyte, so two of them
     // must not share one time limit, nor one spend the other's receives.
     const exportRequests = new WorkQueue(this, 'ExportRequests', {
@@ -60,6 +68,7 @@ export class ServiceStack extends Stack {
       key: storage.exportRequestsKey,
       maxConcurrency: concurrency.exportRequests,
       variable: environment.exportRequestsQueueUrl,
+      receivesVariable: environment.exportRequestsReceives,
       retryDelaysSeconds,
     });
     const fileExports = new WorkQueue(this, 'FileExports', {
@@ -72,18 +81,20 @@ export class ServiceStack extends Stack {
       deadLetters: storage.fileExportsDeadLetters.queue,
       maxConcurrency: concurrency.fileExports,
       variable: environment.fileExportsQueueUrl,
+      receivesVariable: environment.fileExportsReceives,
       retryDelaysSeconds,
     });
-    // Files of at most 8 MiB: ten of them take a second, one query and one insert.
+    // Ten of these files take a second, one query and one statement that records them.
     const smallFileExports = new WorkQueue(this, 'SmallFileExports', {
-      batchSize: 10,
+      batchSize: smallFilesTogether,
       name: names.smallFileExports,
       senders: [functions.consumeExport],
       worker: functions.stageFile,
       redrive,
       deadLetters: storage.smallFileExportsDeadLetters.queue,
-      maxConcurrency: concurrency.smallFileExports ?? concurrency.fileExports,
+      maxConcurrency: smallBatches,
       variable: environment.smallFileExportsQueueUrl,
+      receivesVariable: environment.smallFileExportsReceives,
       retryDelaysSeconds,
     });
     // One settled request an invocation: the receipt for 100,000 files takes minutes.
