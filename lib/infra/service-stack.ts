@@ -48,12 +48,18 @@ export class ServiceStack extends Stack {
       targets: [new LambdaFunction(functions.protect.function)],
     });
 
+    new Rule(this, 'SweepSchedule', {
+      description: 'Settles what invocations that died left open',
+      schedule: Schedule.rate(Duration.minutes(5)),
+      targets: [new LambdaFunction(functions.sweepDeliveries.function)],
+    });
+
     const redrive = new Redrive(this, 'Redrive');
     const names = workQueueNames(settings.stage);
     const { retryDelaysSeconds, concurrency } = settings;
     const smallBatches = concurrency.smallFileExports ?? concurrency.fileExports;
     const filesInFlight = String(concurrency.fileExports + smallBatches * smallFilesTogether);
-    for (const target of [functions.consumeExport, functions.stageFile]) {
+    for (const target of functions.workingOnQueues) {
       target.configure(environment.filesInFlight, filesInFlight);
     }
     // One message an invocation: a request may fan out into 100,000 files and a file may be a terabyte, so two of them
@@ -101,7 +107,7 @@ export class ServiceStack extends Stack {
     const deliveries = new WorkQueue(this, 'Deliveries', {
       batchSize: 1,
       name: names.deliveries,
-      senders: [functions.consumeExport, functions.stageFile],
+      senders: functions.workingOnQueues,
       redrive,
       deadLetters: storage.deliveriesDeadLetters.queue,
       maxConcurrency: concurrency.exportRequests,

@@ -112,6 +112,7 @@ const expected: Readonly<Record<string, readonly string[]>> = {
     'secretsmanager:GetSecretValue ArchiveKeysSecret',
     'sqs:SendMessage DeliveriesQueue',
   ],
+  SweepDeliveries: [`rds-data:ExecuteStatement ${cluster}`, ...workerSecret, 'sqs:SendMessage DeliveriesQueue'],
   // It sets the protection of one stack and one cluster.
   Protect: ['cloudformation:UpdateTerminationProtection AWSStackId', `rds:ModifyDBCluster ${cluster}`],
   Migrate: [
@@ -218,7 +219,7 @@ describe('queues', () => {
     ['ExportRequestsQueue', 'FunctionsExportRole'],
     ['FileExportsQueue', 'FunctionsConsumeExportRole'],
     ['SmallFileExportsQueue', 'FunctionsConsumeExportRole'],
-    ['DeliveriesQueue', 'FunctionsConsumeExportRole', 'FunctionsStageFileRole'],
+    ['DeliveriesQueue', 'FunctionsConsumeExportRole', 'FunctionsStageFileRole', 'FunctionsSweepDeliveriesRole'],
   ])('%s takes messages of %s and of the role for redrives only', (queue, ...senders) => {
     const [refusal, ...others] = refusals(service, queue);
     expect(others).toEqual([]);

@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import type { RequestState } from '../../contract/delivery.ts';
 import type { ExportEvent } from '../../export/ports.ts';
 import type {
   AcceptedRequest,
@@ -13,8 +14,17 @@ import type { SqlExecutor } from './data-api.ts';
 import { auditRows, insertEvents } from './export-log.ts';
 import { isOpen, maySettle } from './open-files.ts';
 
-export const knownRow = z.object({
-  state: z.enum(['accepted', 'rejected', 'complete', 'incomplete', 'failed', 'withdrawn']),
+const requestState: z.ZodType<RequestState> = z.enum([
+  'accepted',
+  'rejected',
+  'complete',
+  'incomplete',
+  'failed',
+  'withdrawn',
+]);
+
+const knownRow = z.object({
+  state: requestState,
   sent_to: z.string(),
   files: count,
   is_sealed: z.boolean(),
@@ -170,7 +180,7 @@ export class RdsRequests implements Requests {
   }
 }
 
-export function knownRequest(row: z.infer<typeof knownRow>): KnownRequest {
+function knownRequest(row: z.infer<typeof knownRow>): KnownRequest {
   return {
     state: row.state,
     sentTo: row.sent_to,
