@@ -86,7 +86,7 @@ describe('a queue', () => {
     ['ExportRequestsQueueUrl', 'export', ['consume-export', 'stage-file', 'stream']],
     ['FileExportsQueueUrl', 'consume-export', ['export', 'stage-file', 'stream']],
     ['SmallFileExportsQueueUrl', 'consume-export', ['export', 'stage-file', 'stream']],
-    ['DeliveriesQueueUrl', 'stage-file', ['export', 'stream', 'file']],
+    ['DeliveriesQueueUrl', 'stage-file', ['export', 'stream', 'direct-file']],
   ] as const)('%s takes messages of %s only', async (output, sender, others) => {
     const url = service.connection.outputs[output];
     expect(await as(sender).send(url)).toBe(200);
