@@ -4,45 +4,63 @@ import { environment } from '../../lib/contract/environment.ts';
 import { metrics as names } from '../../lib/contract/metrics.ts';
 import { type ConsumeDependencies, consumeExportRequest } from '../../lib/export/consume.ts';
 import { RdsCatalogue } from '../../lib/stores/rds/catalogue.ts';
-import { RdsExportLog } from '../../lib/stores/rds/export-log.ts';
-import { RdsFanOuts } from '../../lib/stores/rds/fan-outs.ts';
+import { RdsRequestFiles } from '../../lib/stores/rds/request-files.ts';
+import { RdsRequests } from '../../lib/stores/rds/requests.ts';
 import { sqsClient } from '../../lib/stores/sqs/client.ts';
+import { SqsDeliveries } from '../../lib/stores/sqs/deliveries.ts';
 import { SqsFileExports } from '../../lib/stores/sqs/file-exports.ts';
 import { logger, metrics } from '../shared/observability.ts';
-import { oneByOne, queueHandler, receivedMessage, reportRejection } from '../shared/queue.ts';
-import { required } from '../shared/runtime.ts';
+import {
+  isLastReceive,
+  oneByOne,
+  type QueueReceives,
+  queueHandler,
+  receivedMessage,
+  reportRejection,
+} from '../shared/queue.ts';
+import { required, requiredNumber } from '../shared/runtime.ts';
 import { database, deployedVisaRules } from '../shared/wiring.ts';
 
 const sqs = sqsClient();
 const data = database();
+const queue = {
+  url: required(environment.exportRequestsQueueUrl),
+  receives: requiredNumber(environment.exportRequestsReceives),
+};
+const filesInFlight = requiredNumber(environment.filesInFlight);
 
 /** Consumer of `export-requests`: decides on one export request and fans it out into files. */
 export const handler = queueHandler({
   sqs,
-  queueUrls: [required(environment.exportRequestsQueueUrl)],
+  queueUrls: [queue.url],
   retryDelaysSeconds: required(environment.retryDelaysSeconds),
   handle: oneByOne(
-    consumeRecord({
-      catalogue: new RdsCatalogue(data),
-      fileExports: new SqsFileExports({ client: sqs, queueUrl: required(environment.fileExportsQueueUrl) }),
-      smallFileExports: new SqsFileExports({ client: sqs, queueUrl: required(environment.smallFileExportsQueueUrl) }),
-      fanOuts: new RdsFanOuts(data),
-      log: new RdsExportLog(data),
-      rules: deployedVisaRules(),
-    }),
+    consumeRecord(
+      {
+        catalogue: new RdsCatalogue(data),
+        fileExports: new SqsFileExports({ client: sqs, queueUrl: required(environment.fileExportsQueueUrl) }),
+        smallFileExports: new SqsFileExports({ client: sqs, queueUrl: required(environment.smallFileExportsQueueUrl) }),
+        requests: new RdsRequests(data, filesInFlight),
+        requestFiles: new RdsRequestFiles(data, filesInFlight),
+        deliveries: new SqsDeliveries({ client: sqs, queueUrl: required(environment.deliveriesQueueUrl) }),
+        rules: deployedVisaRules(),
+      },
+      queue,
+    ),
   ),
 });
 
 /** Handles one record of `export-requests`: carried out or rejected, and reported. A throw brings the message back. */
 export function consumeRecord(
   dependencies: ConsumeDependencies,
+  queue: QueueReceives,
 ): (record: SQSRecord, context: Context) => Promise<void> {
   return async (record, context) => {
     const strings = Object.entries(record.messageAttributes).map(([name, value]) => [name, value.stringValue]);
     const result = await consumeExportRequest(
       { ...receivedMessage(record), attributes: Object.fromEntries(strings) },
       dependencies,
-      () => context.getRemainingTimeInMillis(),
+      { isLast: isLastReceive(record, [queue]), remainingMs: () => context.getRemainingTimeInMillis() },
     );
     if (result.outcome === 'rejected') {
       reportRejection(result);

@@ -6,41 +6,67 @@ import type { StageDependencies } from '../../lib/export/order.ts';
 import { type StageOutcome, stageFiles } from '../../lib/export/stage.ts';
 import { RdsCatalogue } from '../../lib/stores/rds/catalogue.ts';
 import { RdsCopyRecords } from '../../lib/stores/rds/copy-records.ts';
-import { RdsExportLog } from '../../lib/stores/rds/export-log.ts';
+import { RdsRequestFiles } from '../../lib/stores/rds/request-files.ts';
 import { s3Client } from '../../lib/stores/s3/client.ts';
 import { S3OutboxWriter } from '../../lib/stores/s3/outbox-writer.ts';
 import { sqsClient } from '../../lib/stores/sqs/client.ts';
+import { SqsDeliveries } from '../../lib/stores/sqs/deliveries.ts';
 import { logger, metrics } from '../shared/observability.ts';
-import { type HandleRecords, queueHandler, receiveCount, receivedMessage, reportRejection } from '../shared/queue.ts';
-import { required } from '../shared/runtime.ts';
+import {
+  type HandleRecords,
+  isLastReceive,
+  type QueueReceives,
+  queueHandler,
+  receiveCount,
+  receivedMessage,
+  reportRejection,
+} from '../shared/queue.ts';
+import { required, requiredNumber } from '../shared/runtime.ts';
 import { database, deployedArchive, visaDenyList } from '../shared/wiring.ts';
 
 const client = s3Client();
 const { archiveBuckets, archive, archiveKeys } = deployedArchive(client);
 const data = database();
 const denyList = visaDenyList();
+const sqs = sqsClient();
+const large = {
+  url: required(environment.fileExportsQueueUrl),
+  receives: requiredNumber(environment.fileExportsReceives),
+};
+const small = {
+  url: required(environment.smallFileExportsQueueUrl),
+  receives: requiredNumber(environment.smallFileExportsReceives),
+};
 
 /** Consumer of both queues of file exports: stages files, each for one recipient. */
 export const handler = queueHandler({
-  sqs: sqsClient(),
-  queueUrls: [required(environment.fileExportsQueueUrl), required(environment.smallFileExportsQueueUrl)],
+  sqs,
+  queueUrls: [large.url, small.url],
   retryDelaysSeconds: required(environment.retryDelaysSeconds),
-  handle: stageRecords({
-    catalogue: new RdsCatalogue(data),
-    archive,
-    outbox: new S3OutboxWriter({ client, bucket: required(environment.outboxBucket), archiveBuckets }),
-    archiveKeys,
-    log: new RdsExportLog(data),
-    copies: new RdsCopyRecords(data),
-    denied: () => denyList.current(),
-    now: () => new Date(),
-  }),
+  handle: stageRecords(
+    {
+      catalogue: new RdsCatalogue(data),
+      archive,
+      outbox: new S3OutboxWriter({ client, bucket: required(environment.outboxBucket), archiveBuckets }),
+      archiveKeys,
+      requestFiles: new RdsRequestFiles(data, requiredNumber(environment.filesInFlight)),
+      deliveries: new SqsDeliveries({ client: sqs, queueUrl: required(environment.deliveriesQueueUrl) }),
+      copies: new RdsCopyRecords(data),
+      denied: () => denyList.current(),
+      now: () => new Date(),
+    },
+    [large, small],
+  ),
 });
 
 /** Handles records of file exports: each is staged or rejected, and reported, or comes back. */
-export function stageRecords(dependencies: StageDependencies): HandleRecords {
+export function stageRecords(dependencies: StageDependencies, queues: readonly QueueReceives[]): HandleRecords {
   return async (records, context) => {
-    const messages = records.map((record) => ({ ...receivedMessage(record), redelivered: receiveCount(record) > 1 }));
+    const messages = records.map((record) => ({
+      ...receivedMessage(record),
+      redelivered: receiveCount(record) > 1,
+      isLast: isLastReceive(record, queues),
+    }));
     const ends = await stageFiles(messages, dependencies, () => context.getRemainingTimeInMillis());
     for (const end of ends) {
       if (end.status === 'fulfilled') report(end.value);

@@ -73,6 +73,23 @@ export function receiveCount(record: SQSRecord): number {
   return Number(record.attributes.ApproximateReceiveCount);
 }
 
+/** A queue, and the receives after which it puts a message aside. */
+export interface QueueReceives {
+  readonly url: string;
+  readonly receives: number;
+}
+
+/** Whether the queue puts this message aside when it is not handled now. */
+export function isLastReceive(record: SQSRecord, queues: readonly QueueReceives[]): boolean {
+  const queue = queues.find(({ url }) => isFrom(record, url));
+  return queue !== undefined && receiveCount(record) >= queue.receives;
+}
+
+/** Whether a record came from a queue: ARN and URL end in the queue's name. */
+function isFrom({ eventSourceARN }: SQSRecord, queueUrl: string): boolean {
+  return queueUrl.endsWith(`/${eventSourceARN.split(':').at(-1) ?? ''}`);
+}
+
 /** @throws Error at start-up when the variable is not a list of seconds */
 export function parseRetryDelays(text: string): readonly [number, ...number[]] {
   const [first, ...others] = text.split(',').map((part) => (part.trim() === '' ? Number.NaN : Number(part)));
@@ -104,7 +121,7 @@ async function putBack(
   try {
     await sqs.send(
       new ChangeMessageVisibilityCommand({
-        QueueUrl: queueOf(record, queueUrls),
+        QueueUrl: queueUrls.find((url) => isFrom(record, url)) ?? queueUrls[0],
         ReceiptHandle: record.receiptHandle,
         VisibilityTimeout: delaySeconds,
       }),
@@ -113,12 +130,6 @@ async function putBack(
     // The message still comes back, only later: when the queue's own visibility timeout ends.
     logger.warn('visibility timeout not changed', { messageId: record.messageId, ...describeError(failure) });
   }
-}
-
-/** The queue that a record came from: ARN and URL end in the queue's name. */
-function queueOf({ eventSourceARN }: SQSRecord, queueUrls: QueueHandlerOptions['queueUrls']): string {
-  const name = eventSourceARN.split(':').at(-1) ?? '';
-  return queueUrls.find((url) => url.endsWith(`/${name}`)) ?? queueUrls[0];
 }
 
 /**

@@ -103,6 +103,7 @@ export type WriteResult = 'written' | 'conflict';
 
 /** Write access to the outbox. An object becomes visible only when it is whole. */
 export interface OutboxWriter {
+  /** With the CRC-64/NVME, if S3 has one. */
   head(key: string): Promise<ObjectHead | undefined>;
   /**
    * One PutObject. `replaces` is the ETag of the object that it may replace (If-Match); `undefined`: there must be none

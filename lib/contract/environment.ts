@@ -23,6 +23,16 @@ export const environment = {
   fileExportsQueueUrl: 'FILE_EXPORTS_QUEUE_URL',
   /** URL of the queue with one message for each file of at most 8 MiB. */
   smallFileExportsQueueUrl: 'SMALL_FILE_EXPORTS_QUEUE_URL',
+  /** URL of the queue with one message for each settled request. */
+  deliveriesQueueUrl: 'DELIVERIES_QUEUE_URL',
+  /** Receives after which a message of `export-requests` is put aside. */
+  exportRequestsReceives: 'EXPORT_REQUESTS_RECEIVES',
+  /** The same for `file-exports`. */
+  fileExportsReceives: 'FILE_EXPORTS_RECEIVES',
+  /** The same for `small-file-exports`. */
+  smallFileExportsReceives: 'SMALL_FILE_EXPORTS_RECEIVES',
+  /** Most files that all invocations together stage at once. */
+  filesInFlight: 'FILES_IN_FLIGHT',
   /** Comma-separated seconds before the 2nd, 3rd, … receive of a message that failed; the last one repeats. */
   retryDelaysSeconds: 'RETRY_DELAYS_SECONDS',
   /** ARN of the secret with the administrators' names, password hashes and roles. */

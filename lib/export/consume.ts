@@ -6,9 +6,19 @@ import { outboxPrefix } from '../contract/outbox-key.ts';
 import { publicKeyFingerprint } from '../crypt4gh/index.ts';
 import { RequestRejectedError } from '../errors.ts';
 import { type DatasetGrant, VisaError, type VisaRules } from '../visas/index.ts';
-import type { ExportableFile, ExportCatalogue, ExportEvent, ExportLog, FanOuts, FileExports } from './ports.ts';
+import type { Deliveries, ExportableFile, ExportCatalogue, FileExports } from './ports.ts';
 import { identityOf, parseExportRequest, parseRecipientKey, type ReceivedExportRequest } from './received.ts';
 import { rejection } from './rejection.ts';
+import {
+  closeFanOut,
+  type FanOutProgress,
+  failureCode,
+  type RefusedRequest,
+  type RequestFiles,
+  type Requests,
+  sendSettled,
+  type Unsent,
+} from './settling.ts';
 
 export interface ConsumeDependencies {
   readonly catalogue: ExportCatalogue;
@@ -16,9 +26,18 @@ export interface ConsumeDependencies {
   readonly fileExports: FileExports;
   /** The queue of files of at most 8 MiB. */
   readonly smallFileExports: FileExports;
-  readonly fanOuts: FanOuts;
-  readonly log: ExportLog;
+  readonly requests: Requests;
+  readonly requestFiles: Pick<RequestFiles, 'settledOf'>;
+  readonly deliveries: Deliveries;
   readonly rules: Pick<VisaRules, 'verify'>;
+}
+
+/** One delivery of an export request, and the invocation that handles it. */
+export interface ConsumeDelivery {
+  /** Whether the queue puts the message aside when this delivery fails. */
+  readonly isLast: boolean;
+  /** Milliseconds until the invocation ends; asked before each page. */
+  readonly remainingMs: () => number;
 }
 
 /** The outcome of a request. Both are final: the message can go. `files` counts the messages of all deliveries. */
@@ -27,50 +46,75 @@ export type ConsumeOutcome = { readonly requestId: string } & (
   | { readonly outcome: 'rejected'; readonly reason: string; readonly detail: string }
 );
 
-type Known = Omit<ExportEvent, 'event' | 'reason'>;
-/** What is known of a request so far, for the audit row. */
-type Facts = { -readonly [K in keyof Known]: Known[K] };
+/** What this delivery knows so far. */
+interface Work {
+  request: { -readonly [K in keyof RefusedRequest]: RefusedRequest[K] };
+  /** How far an earlier delivery came. `undefined`: none has accepted the request. */
+  unfinished?: FanOutProgress;
+}
 
 /**
  * Carry out one export request: parse → verify the visa → resolve the identifier → entitled? → released? → one message
  * for each file. A repeated run goes on behind the last page of files that is known to be sent. It may send that page
  * again, and staging is idempotent.
  *
- * The audit row is written before the first message is sent. So every staged file has a row, and a request whose row cannot
- * be written is tried again rather than carried out unseen.
+ * The audit row, and a row for each file of a page, are written before their messages are sent. So every staged file has
+ * rows, and a request whose rows cannot be written is tried again rather than carried out unseen. A fan-out that fails for
+ * the last time is given up: its unsent files, too.
  *
- * @param remainingMs milliseconds until the invocation ends; asked before each page. @default - no limit
  * @throws TemporarilyUnavailableError and other errors of the ports: the message must be delivered again
  */
 export async function consumeExportRequest(
   received: ReceivedExportRequest,
   dependencies: ConsumeDependencies,
-  remainingMs: () => number = () => Number.POSITIVE_INFINITY,
+  delivery: ConsumeDelivery = { isLast: false, remainingMs: () => Number.POSITIVE_INFINITY },
 ): Promise<ConsumeOutcome> {
-  const facts: Facts = { requestId: received.messageId };
+  const { requests } = dependencies;
+  const work: Work = { request: { requestId: received.messageId, requestedAt: received.sentAt } };
+  const closeUnsent = async (unsent: Unsent) => {
+    const { request, unfinished } = work;
+    if (unfinished) await closeFanOut(request.requestId, unfinished, unsent, dependencies);
+  };
   try {
-    return await carryOut(received, dependencies, { facts, remainingMs });
+    return await carryOut(received, dependencies, { work, delivery });
   } catch (error) {
-    if (!(error instanceof RequestRejectedError)) throw error;
-    await dependencies.log.record({ ...facts, event: 'rejected', reason: error.reason });
-    return { outcome: 'rejected', requestId: facts.requestId, reason: error.reason, detail: error.message };
+    if (error instanceof RequestRejectedError) {
+      const { reason, message: detail } = error;
+      await requests.reject(work.request, reason);
+      await closeUnsent({ state: 'rejected', reason });
+      return { outcome: 'rejected', requestId: work.request.requestId, reason, detail };
+    }
+    if (delivery.isLast) {
+      // If this fails, too, the sweep does it. The message goes to the dead letters for the first failure.
+      await requests
+        .fail(work.request, failureCode(error))
+        .then(() => closeUnsent({ state: 'given_up', reason: 'not_sent' }))
+        .catch(() => undefined);
+    }
+    throw error;
   }
 }
 
 async function carryOut(
   received: ReceivedExportRequest,
   dependencies: ConsumeDependencies,
-  { facts, remainingMs }: { readonly facts: Facts; readonly remainingMs: () => number },
+  { work, delivery }: { readonly work: Work; readonly delivery: ConsumeDelivery },
 ): Promise<ConsumeOutcome> {
-  const { catalogue, fanOuts, log, rules } = dependencies;
+  const { catalogue, requests, rules } = dependencies;
   const { requestId, requestedAt, archiveKind } = identityOf(received);
-  facts.requestId = requestId;
-  if (archiveKind !== undefined) facts.archiveKind = archiveKind;
+  work.request = { requestId, requestedAt, ...(archiveKind !== undefined && { archiveKind }) };
+  const known = await requests.begin(requestId, delivery.isLast);
+  if (known?.isSealed && known.datasetId !== undefined && known.state !== 'rejected' && known.state !== 'failed') {
+    await sendSettled([requestId], dependencies);
+    return { outcome: 'accepted', requestId, datasetId: known.datasetId, files: known.files };
+  }
+  if (known?.state === 'accepted') work.unfinished = known;
   const message = parseExportRequest(received);
-  if (message.datasetId !== undefined) facts.datasetId = message.datasetId;
-  if (message.fileId !== undefined) facts.fileId = message.fileId;
+  if (message.datasetId !== undefined) work.request.datasetId = message.datasetId;
+  if (message.fileId !== undefined) work.request.fileId = message.fileId;
   const publicKey = parseRecipientKey(message.publicKey);
-  facts.keyFingerprint = publicKeyFingerprint(publicKey);
+  const keyFingerprint = publicKeyFingerprint(publicKey);
+  work.request.keyFingerprint = keyFingerprint;
 
   const grants = await grantsOf(message.jwtToken, rules);
   const {
@@ -78,7 +122,8 @@ async function carryOut(
     grants: [{ subject, restsOn }],
   } = await entitlementTo(message, grants, catalogue);
   const recipient = outboxPrefix(subject);
-  Object.assign(facts, { datasetId, recipient });
+  const request = { ...work.request, datasetId, recipient, keyFingerprint };
+  work.request = request;
 
   const common = {
     requestId,
@@ -88,20 +133,32 @@ async function carryOut(
     publicKey: Buffer.from(publicKey).toString('base64'),
     restsOn: restsOn.filter((hash) => hash !== recipient),
   };
-  const isDataset = message.fileId === undefined;
-  const progress = isDataset ? await fanOuts.progressOf(requestId, datasetId) : undefined;
-  let files = progress?.files ?? 0;
-  for await (const page of filesOf(message, datasetId, progress?.sentTo ?? '', catalogue)) {
-    const sentTo = page.at(-1)?.fileId;
+  let progress: FanOutProgress = { sentTo: known?.sentTo ?? '', files: known?.files ?? 0 };
+  const accept = async (fileIds: readonly string[]) => {
+    await requests.accept(request, fileIds, delivery.isLast);
+    work.unfinished = progress;
+  };
+  for await (const page of filesOf(message, datasetId, progress.sentTo, catalogue)) {
+    const fileIds = page.map(({ fileId }) => fileId);
+    const sentTo = fileIds.at(-1);
     if (sentTo === undefined) continue;
-    checkTimeLeft(remainingMs);
-    if (files === 0) await log.record({ ...facts, event: 'accepted' });
+    try {
+      checkTimeLeft(delivery.remainingMs);
+    } catch (error) {
+      // So that no message is sent twice.
+      if (work.unfinished) await requests.addFiles(requestId, progress, []);
+      throw error;
+    }
+    if (work.unfinished) await requests.addFiles(requestId, progress, fileIds);
+    else await accept(fileIds);
     await sendPage(page, common, dependencies);
-    files += page.length;
-    if (isDataset) await fanOuts.save(requestId, datasetId, { sentTo, files });
+    progress = { sentTo, files: progress.files + page.length };
+    work.unfinished = progress;
   }
-  if (files === 0) throw rejection('nothing_to_export', 'the dataset holds no file');
-  return { outcome: 'accepted', requestId, datasetId, files };
+  if (progress.files === 0) throw rejection('nothing_to_export', 'the dataset holds no file');
+  if (!work.unfinished) await accept([]);
+  if (await requests.seal(requestId, progress)) await sendSettled([requestId], dependencies);
+  return { outcome: 'accepted', requestId, datasetId, files: progress.files };
 }
 
 /** Small files are staged ten at a time, large ones each by itself. */
@@ -153,5 +210,5 @@ async function* filesOf(
   catalogue: ExportCatalogue,
 ): AsyncGenerator<readonly ExportableFile[]> {
   if (fileId === undefined) yield* catalogue.exportableFiles(datasetId, after);
-  else yield [{ fileId, archiveFileSize: await catalogue.archiveFileSize(fileId) }];
+  else if (fileId > after) yield [{ fileId, archiveFileSize: await catalogue.archiveFileSize(fileId) }];
 }

@@ -1,17 +1,21 @@
+import { createHash } from 'node:crypto';
+import { headerFor } from '../archive/header.ts';
 import type { ArchivedFile, ArchiveKeys, Clock, ObjectHead, OutboxWriter } from '../archive/ports.ts';
 import type { DenyList } from '../contract/deny-list.ts';
 import type { FileExportMessage } from '../contract/messages.ts';
 import { outboxMetadata, outboxMetadataOf } from '../contract/outbox-key.ts';
 import { publicKeyFingerprint } from '../crypt4gh/index.ts';
-import type { CopyRecords, ExportArchive, ExportCatalogue, ExportLog } from './ports.ts';
+import type { CopyRecords, Deliveries, ExportArchive, ExportCatalogue } from './ports.ts';
 import { rejection } from './rejection.ts';
+import type { RequestFiles } from './settling.ts';
 
 export interface StageDependencies {
   readonly catalogue: ExportCatalogue;
   readonly archive: ExportArchive;
   readonly outbox: OutboxWriter;
   readonly archiveKeys: ArchiveKeys;
-  readonly log: ExportLog;
+  readonly requestFiles: RequestFiles;
+  readonly deliveries: Deliveries;
   readonly copies: CopyRecords;
   /** The deny list as it is now. @throws TemporarilyUnavailableError */
   readonly denied: () => Promise<DenyList>;
@@ -28,11 +32,20 @@ export interface Delivery {
 
 /** What became of a file that the catalogue gives out. Each outcome is final: the message can go. */
 export type Written =
-  | { readonly outcome: 'staged'; readonly bytes: number; readonly checksum: string }
+  | (Container & { readonly outcome: 'staged' })
   /** An earlier delivery of the same message has staged it. */
-  | { readonly outcome: 'already_staged'; readonly bytes: number }
+  | (Container & { readonly outcome: 'already_staged' })
   /** The recipient's container of this file comes from a newer request. */
-  | { readonly outcome: 'superseded' };
+  | { readonly outcome: 'superseded'; readonly by: string };
+
+/** A container in the outbox. */
+interface Container {
+  readonly bytes: number;
+  /** CRC-64/NVME, base64; absent when it is not known. */
+  readonly crc64nvme?: string;
+  /** SHA-256 of the header, hex. */
+  readonly headerSha256: string;
+}
 
 /** A file to stage, and for whom. */
 export interface Order {
@@ -73,12 +86,31 @@ export async function refuseDenied(
   }
 }
 
-/** The outcome if the outbox already holds this request's container or a newer one. */
-export function settledBy(present: ObjectHead | undefined, message: FileExportMessage): Written | undefined {
+/** The container's header for the recipient, and its SHA-256, hex. It is the same at every delivery. */
+export async function headerOf(
+  { file, publicKey }: Pick<Order, 'file' | 'publicKey'>,
+  archiveKeys: ArchiveKeys,
+): Promise<{ readonly header: Uint8Array; readonly headerSha256: string }> {
+  const header = headerFor(file, await archiveKeys.candidates(file.keyHash), publicKey);
+  return { header, headerSha256: createHash('sha256').update(header).digest('hex') };
+}
+
+/**
+ * The outcome if the outbox already holds this request's container or a newer one.
+ *
+ * @param headerSha256 of the container that this request writes
+ */
+export function settledBy(
+  present: ObjectHead | undefined,
+  message: FileExportMessage,
+  headerSha256: string,
+): Written | undefined {
   if (!present) return undefined;
   const order = compareRequests(present.metadata, message);
   if (order < 0) return undefined;
-  return order === 0 ? { outcome: 'already_staged', bytes: present.size } : { outcome: 'superseded' };
+  if (order > 0) return { outcome: 'superseded', by: present.metadata[outboxMetadata.requestId] ?? '' };
+  const { size: bytes, crc64nvme } = present;
+  return { outcome: 'already_staged', bytes, headerSha256, ...(crc64nvme && { crc64nvme }) };
 }
 
 /**

@@ -14,13 +14,12 @@ export interface ExportCatalogue extends Catalogue {
   archiveFileSize(fileId: string): Promise<number | undefined>;
   /**
    * The files by one query, as `findReleasedFile` finds each. A file that contradicts the catalogue is rejected with an
-   * ArchiveDamagedError, by itself.
+   * ArchiveDamagedError, by itself. The same query notes each attempt, and reopens a file that was given up when its
+   * message comes from the dead letters.
    *
-   * @param references at most ten, so that the answer stays below the Data API's 1 MiB
+   * @param attempts at most ten, so that the answer stays below the Data API's 1 MiB
    */
-  findReleasedFiles(
-    references: readonly FileReference[],
-  ): Promise<readonly PromiseSettledResult<ArchivedFile | undefined>[]>;
+  findReleasedFiles(attempts: readonly Attempt[]): Promise<readonly PromiseSettledResult<ArchivedFile | undefined>[]>;
 }
 
 export interface ExportableFile {
@@ -30,20 +29,13 @@ export interface ExportableFile {
   readonly archiveFileSize: number | undefined;
 }
 
-/** How far the fan-out of a request has come. */
-export interface FanOutProgress {
-  /** Highest stable id whose message was sent. */
-  readonly sentTo: string;
-  /** Messages sent. */
-  readonly files: number;
-}
-
-/** Remembers how far fan-outs have come. Every method may throw TemporarilyUnavailableError. */
-export interface FanOuts {
-  /** @returns `undefined` for a fan-out that has sent nothing yet */
-  progressOf(requestId: string, datasetId: string): Promise<FanOutProgress | undefined>;
-  /** Progress that is behind what is saved changes nothing. */
-  save(requestId: string, datasetId: string, progress: FanOutProgress): Promise<void>;
+/** An attempt to stage a file of a request. */
+export interface Attempt extends FileReference {
+  readonly requestId: string;
+  /** Whether the message came for the first time, or anew from the dead letters. */
+  readonly isFirst: boolean;
+  /** Whether the queue puts the message aside when this attempt fails. */
+  readonly isLast: boolean;
 }
 
 /** The archived bodies, with the read that the export alone makes. */
@@ -123,11 +115,17 @@ export interface FileExports {
   send(messages: readonly FileExportMessage[]): Promise<void>;
 }
 
+/** The queue of settled requests. */
+export interface Deliveries {
+  /** Send one message for each request id; resolves only when the queue has taken every one. */
+  send(requestIds: readonly string[]): Promise<void>;
+}
+
 /** One row of the audit table `data_out.export_log`. */
 export interface ExportEvent {
   readonly requestId: string;
-  readonly event: 'accepted' | 'rejected' | 'staged';
-  /** Reason code, for `rejected`. */
+  readonly event: 'accepted' | 'rejected' | 'staged' | 'given_up' | 'failed';
+  /** Reason code, for `rejected`, `given_up` and `failed`. */
   readonly reason?: string;
   readonly archiveKind?: string;
   readonly datasetId?: string;

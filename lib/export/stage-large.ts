@@ -1,14 +1,13 @@
-import { createHash, randomUUID } from 'node:crypto';
+import { randomUUID } from 'node:crypto';
 import { bodySource } from '../archive/body-source.ts';
-import { headerFor } from '../archive/header.ts';
 import { planMultipart } from '../archive/plan.ts';
 import type { MultipartUpload, ObjectHead } from '../archive/ports.ts';
 import { checkTimeLeft, cleanUpMs, containerCrc, sendParts } from '../archive/write-container.ts';
 import { ArchiveDamagedError, RequestRejectedError, TemporarilyUnavailableError } from '../errors.ts';
 import {
-  checksumOf,
   confirmReleased,
   type Delivery,
+  headerOf,
   metadataOf,
   type Order,
   type StageDependencies,
@@ -32,15 +31,16 @@ const mostFruitless = 5;
  */
 export async function stageLarge(order: Order, dependencies: StageDependencies, delivery: Delivery): Promise<Written> {
   const { key, message } = order;
-  const { outbox, copies } = dependencies;
+  const { outbox, copies, archiveKeys } = dependencies;
   const holder = randomUUID();
   const id: CopyId = { requestId: message.requestId, fileId: message.fileId };
   const { fruitless, upload } = await copies.take(id, holder, !delivery.redelivered);
-  if (fruitless > mostFruitless) throw givenUp();
+  if (fruitless > mostFruitless) throw new CopyGivenUpError();
   if (delivery.redelivered && !upload) await abortUnrecorded(key, dependencies);
   const present = await outbox.head(key);
-  const settled = settledBy(present, message);
-  if (!settled) return copyFile({ ...order, id, holder, fruitless, upload, present }, dependencies, delivery);
+  const made = await headerOf(order, archiveKeys);
+  const settled = settledBy(present, message, made.headerSha256);
+  if (!settled) return copyFile({ ...order, ...made, id, holder, fruitless, upload, present }, dependencies, delivery);
   await dropCopy(id, dependencies);
   return settled;
 }
@@ -74,16 +74,17 @@ interface Copy extends Order {
   readonly upload: RecordedUpload | undefined;
   /** The object that the container replaces. */
   readonly present: ObjectHead | undefined;
+  /** For the recipient. */
+  readonly header: Uint8Array;
+  readonly headerSha256: string;
 }
 
 async function copyFile(copy: Copy, dependencies: StageDependencies, { remainingMs }: Delivery): Promise<Written> {
-  const { key, message, publicKey, file, id, present } = copy;
-  const { archive, outbox, archiveKeys, copies, now } = dependencies;
+  const { key, message, file, id, present, header, headerSha256 } = copy;
+  const { archive, outbox, copies, now } = dependencies;
   const body = await bodySource(file, archive, { checksum: true });
-  const header = headerFor(file, await archiveKeys.candidates(file.keyHash), publicKey);
   const plan = planMultipart(header.length, body.bodySize);
-  const headerDigest = createHash('sha256').update(header).digest('hex');
-  const facts: UploadFacts = { key, sourceEtag: body.archiveEtag, headerDigest, partSize: plan.copySize };
+  const facts: UploadFacts = { key, sourceEtag: body.archiveEtag, headerDigest: headerSha256, partSize: plan.copySize };
 
   const { upload, isRecorded, done } = await uploadFor(copy, facts, dependencies);
   const save = (parts: RecordedUpload['parts']) => copies.save(id, copy.holder, parts);
@@ -110,9 +111,9 @@ async function copyFile(copy: Copy, dependencies: StageDependencies, { remaining
     const result = await upload.complete(parts, bytes, present?.etag, crc64nvme);
     if (result === 'written') {
       if (isRecorded) await copies.forget(id);
-      return { outcome: 'staged', bytes, checksum: checksumOf(crc64nvme) };
+      return { outcome: 'staged', bytes, headerSha256, ...(crc64nvme && { crc64nvme }) };
     }
-    const other = settledBy(await outbox.head(key), message);
+    const other = settledBy(await outbox.head(key), message, headerSha256);
     if (!other) throw new TemporarilyUnavailableError('another request wrote this container at the same time');
     await drop();
     return other;
@@ -171,9 +172,9 @@ function unfinished(cause: unknown): TemporarilyUnavailableError {
   });
 }
 
-/** Only SQS puts a message into the dead letters, when its receives are used up. So it comes back until they are. */
-function givenUp(): TemporarilyUnavailableError {
-  return new TemporarilyUnavailableError(`${mostFruitless} deliveries brought no new part: the copy is given up`, {
-    retryAfterSeconds: 0,
-  });
+/** The copy is given up. Only SQS puts its message into the dead letters, so it comes back until its receives are used up. */
+export class CopyGivenUpError extends TemporarilyUnavailableError {
+  constructor() {
+    super(`${mostFruitless} deliveries brought no new part: the copy is given up`, { retryAfterSeconds: 0 });
+  }
 }

@@ -1,9 +1,8 @@
-import { headerFor } from '../archive/header.ts';
 import { checkTimeLeft, containerCrc } from '../archive/write-container.ts';
 import { TemporarilyUnavailableError } from '../errors.ts';
 import {
-  checksumOf,
   type Delivery,
+  headerOf,
   metadataOf,
   type Order,
   type StageDependencies,
@@ -18,11 +17,12 @@ import {
  * @throws ArchiveDamagedError when the body is missing or differs in size from the catalogue; errors of the ports
  */
 export async function stageSmall(
-  { key, message, publicKey, file }: Order,
+  order: Order,
   { archive, outbox, archiveKeys }: Pick<StageDependencies, 'archive' | 'outbox' | 'archiveKeys'>,
   { remainingMs }: Pick<Delivery, 'remainingMs'>,
 ): Promise<Written> {
-  const header = headerFor(file, await archiveKeys.candidates(file.keyHash), publicKey);
+  const { key, message, publicKey, file } = order;
+  const { header, headerSha256 } = await headerOf(order, archiveKeys);
   const { container, bodyCrc } = await archive.readWhole(file, file.archiveFileSize, header);
   const body = { bodySize: file.archiveFileSize, ...(bodyCrc && { crc64nvme: bodyCrc }) };
   const crc64nvme = await containerCrc(header, body);
@@ -31,10 +31,10 @@ export async function stageSmall(
   for (const _ of ['nothing is there', 'an older container is there']) {
     checkTimeLeft(remainingMs);
     if ((await outbox.put(key, container, metadata, replaces, crc64nvme)) === 'written') {
-      return { outcome: 'staged', bytes: container.length, checksum: checksumOf(crc64nvme) };
+      return { outcome: 'staged', bytes: container.length, headerSha256, ...(crc64nvme && { crc64nvme }) };
     }
     const present = await outbox.head(key);
-    const settled = settledBy(present, message);
+    const settled = settledBy(present, message, headerSha256);
     if (settled) return settled;
     replaces = present?.etag;
   }

@@ -6,11 +6,12 @@ import { checkTimeLeft } from '../archive/write-container.ts';
 import { outboxKey } from '../contract/outbox-key.ts';
 import { publicKeyFingerprint } from '../crypt4gh/index.ts';
 import { RequestRejectedError, TemporarilyUnavailableError } from '../errors.ts';
-import { type Order, refuseDenied, type StageDependencies, type Written } from './order.ts';
+import { checksumOf, type Order, refuseDenied, type StageDependencies, type Written } from './order.ts';
 import type { ExportEvent } from './ports.ts';
 import { parseFileExport, parseRecipientKey, type ReceivedMessage } from './received.ts';
 import { rejection } from './rejection.ts';
-import { dropCopy, stageLarge } from './stage-large.ts';
+import { type FileEnd, failureCode, sendSettled } from './settling.ts';
+import { CopyGivenUpError, dropCopy, stageLarge } from './stage-large.ts';
 import { stageSmall } from './stage-small.ts';
 
 /** Longest time for one small file. It takes less than a second, so a file that takes longer waits for a lost answer. */
@@ -24,6 +25,8 @@ const recordMs = 10_000;
 export interface DeliveredMessage extends ReceivedMessage {
   /** Whether the message may have been delivered before (receive count over 1). */
   readonly redelivered: boolean;
+  /** Whether the queue puts the message aside when this delivery fails. */
+  readonly isLast: boolean;
 }
 
 /** The outcome of a file. Each is final: the message can go. */
@@ -108,20 +111,26 @@ async function readMessage(task: Task, { denied }: StageDependencies): Promise<v
   const message = parseFileExport(task.delivered);
   const { requestId, fileId, datasetId, recipient } = message;
   task.facts = { requestId, fileId, datasetId, recipient };
+  task.order = { message };
   const publicKey = parseRecipientKey(message.publicKey);
   task.facts = { ...task.facts, keyFingerprint: publicKeyFingerprint(publicKey) };
   task.order = { message, publicKey };
   await refuseDenied(message, denied);
 }
 
-/** One query for the files of all open tasks. */
+/** One query for the files of all tasks. It notes the attempt, also of a file that is refused already. */
 async function findFiles(tasks: readonly Task[], { catalogue }: StageDependencies): Promise<void> {
-  const wanted = tasks.filter(isOpen).flatMap(({ order: { message } }) => message ?? []);
-  if (wanted.length === 0) return;
-  const finding = catalogue.findReleasedFiles(wanted);
+  const asking = tasks.flatMap((task) => (task.order.message ? [{ task, message: task.order.message }] : []));
+  if (asking.length === 0) return;
+  const attempts = asking.map(({ task: { delivered }, message }) => ({
+    ...message,
+    isFirst: !delivered.redelivered,
+    isLast: delivered.isLast,
+  }));
+  const [finding] = await Promise.allSettled([catalogue.findReleasedFiles(attempts)]);
   await step(tasks, async (task) => {
-    const { message } = task.order;
-    const found = message && (await finding)[wanted.indexOf(message)];
+    if (finding.status === 'rejected') throw finding.reason;
+    const found = finding.value[asking.findIndex((one) => one.task === task)];
     if (found?.status === 'rejected') throw found.reason;
     const file = found?.value;
     if (!file) throw rejection('not_released', 'the dataset is not released, or no longer holds the file');
@@ -130,13 +139,11 @@ async function findFiles(tasks: readonly Task[], { catalogue }: StageDependencie
 }
 
 /** @throws errors of the ports, and TemporarilyUnavailableError when the file takes too long */
-async function write(
-  { delivered: { redelivered }, order }: Task,
-  dependencies: StageDependencies,
-  remainingMs: () => number,
-): Promise<Written> {
-  const { message, publicKey, file } = order as Pick<Order, 'message' | 'publicKey' | 'file'>;
+async function write(task: Task, dependencies: StageDependencies, remainingMs: () => number): Promise<Written> {
+  const { redelivered } = task.delivered;
+  const { message, publicKey, file } = task.order as Pick<Order, 'message' | 'publicKey' | 'file'>;
   const key = outboxKey(message.recipient, outboxFileName(file.fileId, file.submissionFilePath));
+  task.order = { ...task.order, key };
   const isSmall = file.archiveFileSize <= largestSmallBody;
   const limitMs = Math.min(remainingMs() - recordMs, isSmall ? smallFileMs : Number.POSITIVE_INFINITY);
   const stage = isSmall ? stageSmall : stageLarge;
@@ -184,42 +191,66 @@ async function dropCopies(tasks: readonly Task[], dependencies: StageDependencie
 }
 
 /**
- * One statement for all rows. If the database refuses it for good, each row is written by itself. A task whose row is
- * not written fails, also when its container is staged: the next delivery finds the container and writes the row.
+ * One statement for all rows. If the database refuses it for good, the rows of each task are written by themselves. A task
+ * whose rows are not written fails, also when its container is staged: the next delivery finds the container and writes
+ * them. Then settled requests are sent on.
  */
-async function recordAll(tasks: readonly Task[], { log }: StageDependencies): Promise<void> {
-  const rows = tasks.flatMap((task) => {
-    const event = eventOf(task);
-    return event ? [{ task, event }] : [];
-  });
-  if (rows.length === 0) return;
-  const write = async (some: typeof rows) => {
+async function recordAll(tasks: readonly Task[], dependencies: StageDependencies): Promise<void> {
+  const write = async (some: readonly Task[]) => {
     try {
-      await log.record(...some.map(({ event }) => event));
+      const ended = await dependencies.requestFiles.record(some.flatMap(endOf), some.flatMap(eventOf));
+      await sendSettled(ended, dependencies);
     } catch (error) {
-      if (some.length > 1 && !(error instanceof TemporarilyUnavailableError))
-        for (const row of some) await write([row]);
-      else for (const { task } of some) task.end = { error };
+      if (some.length > 1 && !(error instanceof TemporarilyUnavailableError)) {
+        for (const task of some) await write([task]);
+      } else for (const task of some) if (!task.end || !('error' in task.end)) task.end = { error };
     }
   };
-  await write(rows);
+  const worth = tasks.filter((task) => endOf(task).length > 0 || eventOf(task).length > 0);
+  if (worth.length > 0) await write(worth);
+}
+
+/** Why the file of a task is given up; `undefined` while it is not. */
+function givenUpFor({ delivered, end }: Task): string | undefined {
+  if (!end || !('error' in end)) return undefined;
+  if (end.error instanceof CopyGivenUpError) return 'no_progress';
+  return delivered.isLast ? failureCode(end.error) : undefined;
+}
+
+/** What became of the file of a task. None for a message that names no file. */
+function endOf(task: Task): readonly FileEnd[] {
+  const { facts, order, end } = task;
+  const { requestId, fileId } = facts;
+  if (fileId === undefined || !end) return [];
+  const file = { requestId, fileId };
+  if ('error' in end) {
+    const reason = givenUpFor(task);
+    return [
+      reason === undefined
+        ? { ...file, state: 'retrying', reason: failureCode(end.error) }
+        : { ...file, state: 'given_up', reason },
+    ];
+  }
+  const { verdict } = end;
+  if (verdict.outcome === 'rejected') return [{ ...file, state: 'rejected', reason: verdict.reason }];
+  if (verdict.outcome === 'superseded') return [{ ...file, state: 'superseded', supersededBy: verdict.by }];
+  const { outcome: _, ...container } = verdict;
+  return [{ ...file, ...container, state: 'staged', ...(order.key && { outboxKey: order.key }) }];
 }
 
 /**
  * The audit row of a task. Also for a container of an earlier delivery, which may have ended before it wrote the row. A
  * superseded file has none.
  */
-function eventOf({ facts, end }: Task): ExportEvent | undefined {
-  if (!end || 'error' in end || end.verdict.outcome === 'superseded') return undefined;
+function eventOf(task: Task): readonly ExportEvent[] {
+  const { facts, end } = task;
+  const reason = givenUpFor(task);
+  if (reason !== undefined) return [{ ...facts, event: 'given_up', reason }];
+  if (!end || 'error' in end || end.verdict.outcome === 'superseded') return [];
   const { verdict } = end;
-  return verdict.outcome === 'rejected'
-    ? { ...facts, event: 'rejected', reason: verdict.reason }
-    : {
-        ...facts,
-        event: 'staged',
-        bytes: verdict.bytes,
-        ...('checksum' in verdict && { checksum: verdict.checksum }),
-      };
+  if (verdict.outcome === 'rejected') return [{ ...facts, event: 'rejected', reason: verdict.reason }];
+  const checksum = verdict.outcome === 'staged' && { checksum: checksumOf(verdict.crc64nvme) };
+  return [{ ...facts, event: 'staged', bytes: verdict.bytes, ...checksum }];
 }
 
 function resultOf({ facts: { requestId, fileId }, end }: Task): PromiseSettledResult<StageOutcome> {

@@ -30,6 +30,7 @@ export class Functions extends Construct {
   readonly describeFile: ServiceFunction;
   readonly consumeExport: ServiceFunction;
   readonly stageFile: ServiceFunction;
+  readonly sweepDeliveries: ServiceFunction;
   readonly migrate: ServiceFunction;
   readonly protect: ServiceFunction;
 
@@ -184,6 +185,14 @@ export class Functions extends Construct {
     // Messages are parsed strictly: a new field must be known to the reader before the sender writes it.
     this.consumeExport.node.addDependency(this.stageFile.function);
 
+    this.sweepDeliveries = make('SweepDeliveries', {
+      entry: 'data-out/sweep-deliveries.ts',
+      description: 'Settles what invocations that died left open',
+      memoryMegabytes: 256,
+      timeout: Duration.minutes(4),
+    });
+    storage.catalogue.grantExport(this.sweepDeliveries);
+
     this.migrate = make('Migrate', {
       entry: 'migrate.ts',
       description: "Brings the catalogue's tables up to date",
@@ -204,7 +213,7 @@ export class Functions extends Construct {
   /** Functions that cannot work before the tables are there. */
   get usingCatalogue(): readonly ServiceFunction[] {
     return [
-      ...[this.authorizeOutbox, this.consumeExport, this.stageFile],
+      ...[this.authorizeOutbox, this.consumeExport, this.stageFile, this.sweepDeliveries],
       ...[this.datasets, this.datasetFiles, this.directFile, this.drs, this.describeFile],
     ];
   }
@@ -227,8 +236,8 @@ export class Functions extends Construct {
     return [this.authorizeVisa, this.datasets, this.datasetFiles, this.directFile, this.drs, this.describeFile];
   }
 
-  /** Functions that work on queues. */
+  /** Functions that work on queues, and the one that sweeps behind them. */
   get workingOnQueues(): readonly ServiceFunction[] {
-    return [this.consumeExport, this.stageFile];
+    return [this.consumeExport, this.stageFile, this.sweepDeliveries];
   }
 }

@@ -15,6 +15,9 @@ import { Redrive } from './redrive.ts';
 import type { Settings } from './settings.ts';
 import type { StorageStack } from './storage-stack.ts';
 
+/** Files of at most 8 MiB that one invocation stages. */
+const smallFilesTogether = 10;
+
 interface ServiceStackProps extends StackProps {
   readonly settings: Settings;
   readonly storage: StorageStack;
@@ -45,45 +48,70 @@ export class ServiceStack extends Stack {
       targets: [new LambdaFunction(functions.protect.function)],
     });
 
+    new Rule(this, 'SweepSchedule', {
+      description: 'Settles what invocations that died left open',
+      schedule: Schedule.rate(Duration.minutes(5)),
+      targets: [new LambdaFunction(functions.sweepDeliveries.function)],
+    });
+
     const redrive = new Redrive(this, 'Redrive');
     const names = workQueueNames(settings.stage);
     const { retryDelaysSeconds, concurrency } = settings;
+    const smallBatches = concurrency.smallFileExports ?? concurrency.fileExports;
+    const filesInFlight = String(concurrency.fileExports + smallBatches * smallFilesTogether);
+    for (const target of functions.workingOnQueues) {
+      target.configure(environment.filesInFlight, filesInFlight);
+    }
     // One message an invocation: a request may fan out into 100,000 files and a file may be a terabyte, so two of them
     // must not share one time limit, nor one spend the other's receives.
     const exportRequests = new WorkQueue(this, 'ExportRequests', {
       batchSize: 1,
       name: names.exportRequests,
-      sender: functions.exportRequest,
+      senders: [functions.exportRequest],
       worker: functions.consumeExport,
       redrive,
       deadLetters: storage.exportRequestsDeadLetters.queue,
       key: storage.exportRequestsKey,
       maxConcurrency: concurrency.exportRequests,
       variable: environment.exportRequestsQueueUrl,
+      receivesVariable: environment.exportRequestsReceives,
       retryDelaysSeconds,
     });
     const fileExports = new WorkQueue(this, 'FileExports', {
       batchSize: 1,
       maxReceiveCount: receivesOfLongCopies,
       name: names.fileExports,
-      sender: functions.consumeExport,
+      senders: [functions.consumeExport],
       worker: functions.stageFile,
       redrive,
       deadLetters: storage.fileExportsDeadLetters.queue,
       maxConcurrency: concurrency.fileExports,
       variable: environment.fileExportsQueueUrl,
+      receivesVariable: environment.fileExportsReceives,
       retryDelaysSeconds,
     });
-    // Files of at most 8 MiB: ten of them take a second, one query and one insert.
+    // Ten of these files take a second, one query and one statement that records them.
     const smallFileExports = new WorkQueue(this, 'SmallFileExports', {
-      batchSize: 10,
+      batchSize: smallFilesTogether,
       name: names.smallFileExports,
-      sender: functions.consumeExport,
+      senders: [functions.consumeExport],
       worker: functions.stageFile,
       redrive,
       deadLetters: storage.smallFileExportsDeadLetters.queue,
-      maxConcurrency: concurrency.smallFileExports ?? concurrency.fileExports,
+      maxConcurrency: smallBatches,
       variable: environment.smallFileExportsQueueUrl,
+      receivesVariable: environment.smallFileExportsReceives,
+      retryDelaysSeconds,
+    });
+    // One settled request an invocation: the receipt for 100,000 files takes minutes.
+    const deliveries = new WorkQueue(this, 'Deliveries', {
+      batchSize: 1,
+      name: names.deliveries,
+      senders: functions.workingOnQueues,
+      redrive,
+      deadLetters: storage.deliveriesDeadLetters.queue,
+      maxConcurrency: concurrency.exportRequests,
+      variable: environment.deliveriesQueueUrl,
       retryDelaysSeconds,
     });
 
@@ -99,9 +127,11 @@ export class ServiceStack extends Stack {
     alarms.deadLetters('ExportRequests', storage.exportRequestsDeadLetters.queue);
     alarms.deadLetters('FileExports', storage.fileExportsDeadLetters.queue);
     alarms.deadLetters('SmallFileExports', storage.smallFileExportsDeadLetters.queue);
+    alarms.deadLetters('Deliveries', storage.deliveriesDeadLetters.queue);
     alarms.age('ExportRequests', exportRequests.queue, Duration.hours(1));
     alarms.age('FileExports', fileExports.queue, Duration.hours(6));
     alarms.age('SmallFileExports', smallFileExports.queue, Duration.hours(6));
+    alarms.age('Deliveries', deliveries.queue, Duration.hours(1));
     alarms.functions('RequestFunctions', functions.answeringRequests);
     alarms.functions('DirectFunctions', functions.servingDirectly);
     alarms.functions('WorkerFunctions', functions.workingOnQueues);
@@ -116,6 +146,7 @@ export class ServiceStack extends Stack {
     this.#output(outputs.exportRequestsQueueUrl, exportRequests.queue.queueUrl);
     this.#output(outputs.fileExportsQueueUrl, fileExports.queue.queueUrl);
     this.#output(outputs.smallFileExportsQueueUrl, smallFileExports.queue.queueUrl);
+    this.#output(outputs.deliveriesQueueUrl, deliveries.queue.queueUrl);
     // For people: no tool needs these two.
     this.#output('AlarmTopicArn', alarms.topic.topicArn);
     this.#output('RedriveRoleArn', redrive.roleArn);

@@ -26,6 +26,7 @@ export class StorageStack extends Stack {
   readonly exportRequestsDeadLetters: DeadLetters;
   readonly fileExportsDeadLetters: DeadLetters;
   readonly smallFileExportsDeadLetters: DeadLetters;
+  readonly deliveriesDeadLetters: DeadLetters;
 
   constructor(scope: Construct, id: string, props: StackProps & { readonly settings: Settings }) {
     super(scope, id, props);
@@ -80,6 +81,7 @@ export class StorageStack extends Stack {
     this.smallFileExportsDeadLetters = new DeadLetters(this, 'SmallFileExportsDeadLetters', {
       source: sources.smallFileExports,
     });
+    this.deliveriesDeadLetters = new DeadLetters(this, 'DeliveriesDeadLetters', { source: sources.deliveries });
     this.visaDenyList = new OperatorSecret(this, 'VisaDenyList', {
       description: 'Visas, passports and subjects that are denied',
       emptyDocument: '{"denied":[]}',
@@ -98,6 +100,7 @@ export class StorageStack extends Stack {
     this.#output(outputs.exportRequestsDeadLetterQueueUrl, this.exportRequestsDeadLetters.queue.queueUrl);
     this.#output(outputs.fileExportsDeadLetterQueueUrl, this.fileExportsDeadLetters.queue.queueUrl);
     this.#output(outputs.smallFileExportsDeadLetterQueueUrl, this.smallFileExportsDeadLetters.queue.queueUrl);
+    this.#output(outputs.deliveriesDeadLetterQueueUrl, this.deliveriesDeadLetters.queue.queueUrl);
   }
 
   /** Switch on what the template leaves off: termination protection of this stack, deletion protection of a new cluster. */

@@ -18,6 +18,7 @@ import { EventSources } from './lambda/event-sources.ts';
 import { defineFunctions, type FunctionDefinition } from './lambda/function-definition.ts';
 import { Functions, type InspectedFunction, type OnLog } from './lambda/functions.ts';
 import { lambdaService } from './lambda/lambda-service.ts';
+import { Schedules } from './lambda/schedules.ts';
 import { attachSourceMap } from './lambda/source-map.ts';
 import { runTriggers } from './lambda/triggers.ts';
 import { freePort } from './listen.ts';
@@ -211,6 +212,8 @@ async function start(
 
   const sources = new EventSources(deployment, queueServer, functions);
   cleanup.push(() => sources.stop(() => functions.stop()));
+  const schedules = new Schedules(deployment, functions);
+  cleanup.push(() => schedules.stop());
   const gateway: GatewayBehaviour = { contentLengthWithoutBody: 'kept', throttles: false };
   for (const api of apis) {
     const onAccess = (line: string) => logs.write(`${api.name}-access`, line);

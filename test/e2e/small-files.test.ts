@@ -27,7 +27,7 @@ test('files go to the queue of their size, in the group of their recipient, and 
   const sent: Sent[] = [];
   const batches = new Map<string, readonly string[]>();
   const unobserve = service.engine.traffic.observe(({ caller, action, invocation = '', input }) => {
-    if (action === 'SendMessageBatch') sent.push(input as unknown as Sent);
+    if (action === 'SendMessageBatch' && caller === 'consume-export') sent.push(input as unknown as Sent);
     const event = caller === 'stage-file' && service.engine.functions.invocation(invocation)?.event;
     if (!event) return;
     const { Records } = JSON.parse(event) as { Records: { body: string }[] };

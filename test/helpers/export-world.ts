@@ -4,12 +4,13 @@ import { type DenyListEntry, denyListOf } from '../../lib/contract/deny-list.ts'
 import { type FileExportMessage, fileExportMessage } from '../../lib/contract/messages.ts';
 import type { ConsumeDependencies } from '../../lib/export/consume.ts';
 import type { StageDependencies } from '../../lib/export/order.ts';
-import type { ExportEvent, ExportLog, FanOutProgress, FanOuts, FileExports } from '../../lib/export/ports.ts';
+import type { Deliveries, ExportEvent, FileExports } from '../../lib/export/ports.ts';
 import { type DatasetGrant, VisaError, type VisaErrorCode } from '../../lib/visas/index.ts';
 import { FakeArchive } from './fake-archive.ts';
 import { FakeCatalogue } from './fake-catalogue.ts';
 import { FakeCopyRecords } from './fake-copy-records.ts';
 import { FakeOutbox } from './fake-outbox.ts';
+import { FakeRequests } from './fake-requests.ts';
 import { PortCalls } from './port-calls.ts';
 
 export const vector = (path: string): Buffer => readFileSync(new URL(`../vectors/${path}`, import.meta.url));
@@ -22,42 +23,6 @@ export function vectorKey(id: string): ArchiveKey {
   const key = manifest.keys.find((candidate) => candidate.id === id);
   if (!key) throw new Error(`no key ${id} among the vectors`);
   return { privateKey: Buffer.from(key.private_key_hex, 'hex'), publicKey: Buffer.from(key.public_key_hex, 'hex') };
-}
-
-class FakeLog implements ExportLog {
-  readonly rows = new Map<string, ExportEvent>();
-  /** Ids of files whose rows the database refuses. */
-  readonly refused = new Set<string>();
-  readonly #calls: PortCalls;
-  constructor(calls: PortCalls) {
-    this.#calls = calls;
-  }
-  record(...events: readonly ExportEvent[]): Promise<void> {
-    return this.#calls.run(`log.record ${events.map(({ event }) => event).join(' ')}`, () => {
-      if (events.some(({ fileId = '' }) => this.refused.has(fileId))) throw new Error('the database refuses a row');
-      for (const event of events) {
-        const key = `${event.requestId} ${event.event} ${event.fileId ?? ''}`;
-        if (!this.rows.has(key)) this.rows.set(key, { ...event });
-      }
-    });
-  }
-}
-
-class FakeFanOuts implements FanOuts {
-  readonly rows = new Map<string, FanOutProgress>();
-  readonly #calls: PortCalls;
-  constructor(calls: PortCalls) {
-    this.#calls = calls;
-  }
-  progressOf(requestId: string, datasetId: string): Promise<FanOutProgress | undefined> {
-    return this.#calls.run('fanOuts.progressOf', () => this.rows.get(`${requestId} ${datasetId}`));
-  }
-  save(requestId: string, datasetId: string, progress: FanOutProgress): Promise<void> {
-    return this.#calls.run('fanOuts.save', () => {
-      const key = `${requestId} ${datasetId}`;
-      if (progress.sentTo > (this.rows.get(key)?.sentTo ?? '')) this.rows.set(key, progress);
-    });
-  }
 }
 
 class FakeFileExports implements FileExports {
@@ -76,15 +41,29 @@ class FakeFileExports implements FileExports {
   }
 }
 
+class FakeDeliveries implements Deliveries {
+  readonly sent: string[] = [];
+  readonly #calls: PortCalls;
+  constructor(calls: PortCalls) {
+    this.#calls = calls;
+  }
+  send(requestIds: readonly string[]): Promise<void> {
+    return this.#calls.run('deliveries.send', () => {
+      if (requestIds.length === 0) throw new Error('EmptyBatchRequest');
+      this.sent.push(...requestIds);
+    });
+  }
+}
+
 /** All ports of the export, in memory, with one record of the calls they received. Archive key: alice of the vectors. */
 export class ExportWorld {
   readonly calls = new PortCalls();
   readonly catalogue = new FakeCatalogue(this.calls);
   readonly archive = new FakeArchive(this.calls);
   readonly outbox = new FakeOutbox(this.calls, this.archive);
-  readonly log = new FakeLog(this.calls);
+  readonly requests = new FakeRequests(this.calls, this.catalogue);
+  readonly deliveries = new FakeDeliveries(this.calls);
   readonly copies = new FakeCopyRecords(this.calls);
-  readonly fanOuts = new FakeFanOuts(this.calls);
   readonly fileExports = new FakeFileExports(this.calls, 'fileExports');
   readonly smallFileExports = new FakeFileExports(this.calls, 'smallFileExports');
   archiveKeys: readonly ArchiveKey[] = [vectorKey('alice')];
@@ -116,26 +95,31 @@ export class ExportWorld {
   }
 
   get rows(): readonly ExportEvent[] {
-    return [...this.log.rows.values()];
+    return [...this.requests.events.values()];
   }
 
   get consuming(): ConsumeDependencies {
-    const { catalogue, fileExports, smallFileExports, fanOuts, log } = this;
+    const { catalogue, fileExports, smallFileExports, requests, deliveries } = this;
     return {
       catalogue,
       fileExports,
       smallFileExports,
-      fanOuts,
-      log,
+      requests,
+      requestFiles: requests,
+      deliveries,
       rules: { verify: (token) => this.#verify(token) },
     };
   }
 
   get staging(): StageDependencies {
-    const { catalogue, archive, outbox, log, copies } = this;
+    const { catalogue, archive, outbox, requests: requestFiles, deliveries, copies } = this;
     const candidates = () => this.calls.run('archiveKeys.candidates', () => this.archiveKeys);
     const denied = () => this.calls.run('denyList.current', () => denyListOf({ denied: this.deniedEntries }));
-    return { catalogue, archive, outbox, log, copies, denied, archiveKeys: { candidates }, now: () => this.outbox.now };
+    return {
+      ...{ catalogue, archive, outbox, requestFiles, deliveries, copies, denied },
+      archiveKeys: { candidates },
+      now: () => this.outbox.now,
+    };
   }
 
   #verify(token: string): ReturnType<ConsumeDependencies['rules']['verify']> {

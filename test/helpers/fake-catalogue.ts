@@ -1,6 +1,6 @@
 import type { ArchivedFile, FileReference, Finding, Wanted } from '../../lib/archive/ports.ts';
 import { ArchiveDamagedError } from '../../lib/errors.ts';
-import type { ExportableFile, ExportCatalogue } from '../../lib/export/ports.ts';
+import type { Attempt, ExportableFile, ExportCatalogue } from '../../lib/export/ports.ts';
 import type { PortCalls } from './port-calls.ts';
 
 interface Dataset {
@@ -15,6 +15,8 @@ export class FakeCatalogue implements ExportCatalogue {
   readonly files = new Map<string, Omit<ArchivedFile, 'datasetId'>>();
   /** Ids of files whose rows hold no header. */
   readonly damaged = new Set<string>();
+  /** Receives the attempts that a query notes. */
+  onAttempts: (attempts: readonly Attempt[]) => void = () => {};
   readonly #calls: PortCalls;
 
   constructor(calls: PortCalls) {
@@ -88,12 +90,11 @@ export class FakeCatalogue implements ExportCatalogue {
     return this.#calls.run('catalogue.findReleasedFile', () => this.#released(reference));
   }
 
-  findReleasedFiles(
-    references: readonly FileReference[],
-  ): Promise<readonly PromiseSettledResult<ArchivedFile | undefined>[]> {
+  findReleasedFiles(attempts: readonly Attempt[]): Promise<readonly PromiseSettledResult<ArchivedFile | undefined>[]> {
     return this.#calls.run('catalogue.findReleasedFiles', () => {
-      if (references.length === 0 || references.length > 10) throw new Error('one to ten files at a time');
-      return Promise.allSettled(references.map(async (reference) => this.#released(reference)));
+      if (attempts.length === 0 || attempts.length > 10) throw new Error('one to ten files at a time');
+      this.onAttempts(attempts);
+      return Promise.allSettled(attempts.map(async (reference) => this.#released(reference)));
     });
   }
 

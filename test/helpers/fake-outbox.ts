@@ -57,9 +57,9 @@ export class FakeOutbox implements OutboxWriter {
   }
 
   head(key: string): Promise<ObjectHead | undefined> {
-    return this.#calls.run('outbox.head', () => {
+    return this.#calls.run('outbox.head', async () => {
       const object = this.objects.get(key);
-      return object && { ...object, size: object.bytes.length };
+      return object && { ...object, size: object.bytes.length, crc64nvme: formatCrc(await crcOf(object.bytes)) };
     });
   }
 

@@ -6,9 +6,9 @@ import { type StageOutcome, stageFiles } from '../../lib/export/stage.ts';
 export async function stageFile(
   message: ReceivedMessage,
   dependencies: StageDependencies,
-  { redelivered, remainingMs }: Delivery,
+  { redelivered, isLast = false, remainingMs }: Delivery & { readonly isLast?: boolean },
 ): Promise<StageOutcome> {
-  const [end] = await stageFiles([{ ...message, redelivered }], dependencies, remainingMs);
+  const [end] = await stageFiles([{ ...message, redelivered, isLast }], dependencies, remainingMs);
   if (end?.status !== 'fulfilled') throw end?.reason;
   return end.value;
 }

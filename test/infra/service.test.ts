@@ -18,6 +18,7 @@ const functions: readonly (readonly [string, seconds: number])[] = [
   ['ServiceInfo', 10],
   ['ConsumeExport', 300],
   ['StageFile', 900],
+  ['SweepDeliveries', 240],
   ['Migrate', 720],
   ['Protect', 360],
 ];
@@ -44,6 +45,12 @@ describe('functions', () => {
     expect(variables('ConsumeExport')).toMatchObject({ RETRY_DELAYS_SECONDS: '10,60,300,900', DATABASE_NAME: 'sda' });
     expect(show(variables('StageFile').FILE_EXPORTS_QUEUE_URL)).toBe('FileExportsQueue');
     expect(show(variables('StageFile').SMALL_FILE_EXPORTS_QUEUE_URL)).toBe('SmallFileExportsQueue');
+    // One large file an invocation, and ten small ones: ten invocations of each.
+    for (const name of ['ConsumeExport', 'StageFile', 'SweepDeliveries']) {
+      expect(variables(name).FILES_IN_FLIGHT).toBe('110');
+    }
+    expect(variables('ConsumeExport').EXPORT_REQUESTS_RECEIVES).toBe('5');
+    expect(variables('StageFile')).toMatchObject({ FILE_EXPORTS_RECEIVES: '100', SMALL_FILE_EXPORTS_RECEIVES: '5' });
     expect(show(variables('StageFile').ARCHIVE_BUCKETS)).toBe('ArchiveBucket');
     expect(show(variables('StageFile').OUTBOX_BUCKET)).toBe('OutboxBucket');
   });
@@ -56,7 +63,7 @@ describe('functions', () => {
     }
     for (const name of ['Datasets', 'DatasetFiles', 'DirectFile', 'Drs', 'DescribeFile'])
       expect(show(variables(name).DATABASE_SECRET_ARN)).toBe('CatalogueReaderSecret');
-    for (const name of ['ConsumeExport', 'StageFile'])
+    for (const name of ['ConsumeExport', 'StageFile', 'SweepDeliveries'])
       expect(show(variables(name).DATABASE_SECRET_ARN)).toBe('CatalogueWorkerSecret');
     const owning = service
       .all('AWS::Lambda::Function')
@@ -103,7 +110,7 @@ describe('functions', () => {
   test('that use the catalogue wait for its migration', () => {
     const migration = Object.keys(service.template.Resources).find((id) => /^Migration/.test(id));
     const direct = ['Datasets', 'DatasetFiles', 'DirectFile', 'Drs', 'DescribeFile'];
-    for (const name of ['AuthorizeOutbox', 'ConsumeExport', 'StageFile', ...direct]) {
+    for (const name of ['AuthorizeOutbox', 'ConsumeExport', 'StageFile', 'SweepDeliveries', ...direct]) {
       expect(service.at(`Functions/${name}/Function`).DependsOn).toContain(migration);
     }
   });
@@ -121,6 +128,12 @@ describe('the protection of the storage stack', () => {
     expect([ScheduleExpression, State]).toEqual(['rate(1 hour)', 'ENABLED']);
     expect(Targets.map(({ Arn }: { Arn: unknown }) => show(Arn))).toEqual(['FunctionsProtectFunction']);
   });
+});
+
+test('deliveries are swept every five minutes', () => {
+  const { ScheduleExpression, State, Targets } = service.at('SweepSchedule').Properties;
+  expect([ScheduleExpression, State]).toEqual(['rate(5 minutes)', 'ENABLED']);
+  expect(Targets.map(({ Arn }: { Arn: unknown }) => show(Arn))).toEqual(['FunctionsSweepDeliveriesFunction']);
 });
 
 describe('queues', () => {
@@ -156,7 +169,7 @@ describe('queues', () => {
     expect(show(requests.KmsMasterKeyId)).toBe('ExportRequestsKey');
     expect(requests.KmsDataKeyReusePeriodSeconds).toBe(300);
     expect(requests.SqsManagedSseEnabled).toBeUndefined();
-    for (const name of ['FileExports', 'SmallFileExports']) {
+    for (const name of ['FileExports', 'SmallFileExports', 'Deliveries']) {
       expect(service.at(`${name}/Queue`).Properties.SqsManagedSseEnabled).toBe(true);
     }
   });
@@ -164,7 +177,7 @@ describe('queues', () => {
   test('refuse plain HTTP', async () => {
     const storage = await stackTemplate('DataOutStorage');
     const policies = [...service.all('AWS::SQS::QueuePolicy'), ...storage.all('AWS::SQS::QueuePolicy')];
-    expect(policies).toHaveLength(6);
+    expect(policies).toHaveLength(8);
     for (const { Properties } of policies) {
       expect(Properties.PolicyDocument.Statement).toContainEqual(
         expect.objectContaining({ Effect: 'Deny', Condition: { Bool: { 'aws:SecureTransport': 'false' } } }),
@@ -195,6 +208,7 @@ describe('alarms', () => {
       'ExportRequestsDeadLetters',
       'FileExportsDeadLetters',
       'SmallFileExportsDeadLetters',
+      'DeliveriesDeadLetters',
       'ArchiveDamaged',
     ]) {
       expect(alarm(name)).toMatchObject({

@@ -259,9 +259,10 @@ describe('the operator', () => {
 describe('a role', () => {
   const tables = (names: string) => names.split(' ').map((name) => `sda.${name} SELECT`);
   const catalogueTables = 'dataset_event_log dataset_references datasets file_dataset files';
-  // What it remembers of fan-outs and of copies, from one delivery of a message to the next.
+  // What becomes of requests and their files, and what it remembers of copies.
   const progress = [
-    'data_out.fan_outs SELECT',
+    'data_out.requests SELECT',
+    ...['INSERT', 'SELECT', 'UPDATE'].map((right) => `data_out.request_files ${right}`),
     ...['DELETE', 'INSERT', 'SELECT', 'UPDATE'].map((right) => `data_out.uploads ${right}`),
   ];
 

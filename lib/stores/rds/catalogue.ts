@@ -3,12 +3,13 @@ import * as z from 'zod';
 import type { ArchivedFile, FileReference, Finding, Wanted } from '../../archive/ports.ts';
 import { limits } from '../../contract/limits.ts';
 import { ArchiveDamagedError } from '../../errors.ts';
-import type { ExportableFile, ExportCatalogue } from '../../export/ports.ts';
+import type { Attempt, ExportableFile, ExportCatalogue } from '../../export/ports.ts';
 import { count, idRow, pageSize } from './columns.ts';
 import type { SqlExecutor } from './data-api.ts';
 import { newestEvent } from './dataset-events.ts';
 import { decision, decisionRow } from './decision.ts';
 import { headerBytes } from './header-hex.ts';
+import { attemptRows, noteAttempts } from './open-files.ts';
 
 /** Hex characters of a header in one row: with all other columns, below the 64 KiB that a row may have. */
 const headerSlice = 32 * 1024;
@@ -95,21 +96,27 @@ export class RdsCatalogue implements ExportCatalogue {
    *   `limits.headerBytes` or one that is not hex.
    */
   async findReleasedFile(reference: FileReference): Promise<ArchivedFile | undefined> {
-    const [found] = await this.findReleasedFiles([reference]);
+    const [found] = await this.#find([reference]);
     if (found?.status === 'rejected') throw found.reason;
     return found?.value;
+  }
+
+  findReleasedFiles(attempts: readonly Attempt[]): Promise<readonly PromiseSettledResult<ArchivedFile | undefined>[]> {
+    return this.#find(attempts, attempts);
   }
 
   /**
    * One query for the files, their membership and the release, so that a dataset cannot be withdrawn between two queries.
    * The rest of a large header is read by queries of its own, one file after the other.
    */
-  async findReleasedFiles(
+  async #find(
     references: readonly FileReference[],
+    attempts?: readonly Attempt[],
   ): Promise<readonly PromiseSettledResult<ArchivedFile | undefined>[]> {
     const rows = await this.#db.query(
       z.looseObject({ position: z.number() }),
-      `select w.position, f.submission_file_path, f.archive_file_path, f.archive_file_size, f.archive_location, f.key_hash,
+      `${attempts ? `with ${noteAttempts}` : ''}
+       select w.position, f.submission_file_path, f.archive_file_path, f.archive_file_size, f.archive_location, f.key_hash,
          substring(f.header from 1 for ${headerSlice}) as header,
          length(f.header) as header_length,
          case when length(f.header) between ${headerSlice + 1} and ${longestHeader}
@@ -123,6 +130,7 @@ export class RdsCatalogue implements ExportCatalogue {
         wanted: {
           json: references.map(({ fileId, datasetId }, position) => ({ position, file: fileId, dataset: datasetId })),
         },
+        ...(attempts && { attempts: attemptRows(attempts) }),
       },
     );
     const found: PromiseSettledResult<ArchivedFile | undefined>[] = [];

@@ -20,8 +20,10 @@ const grants: Readonly<Record<DatabaseRole, readonly string[]>> = {
        checksum) on data_out.export_log`,
     // ON CONFLICT reads the columns of its index.
     'select (request_id, event, file_id) on data_out.export_log',
-    // Not the time of a row.
-    'select, insert (request_id, dataset_id, sent_to, files), update (sent_to, files) on data_out.fan_outs',
+    // Not the id and the time of a request.
+    `select, insert, update (state, reason, archive_kind, kind, dataset_id, file_id, recipient, key_fingerprint, generation,
+       files, sent_to, sealed_at, tried_at, is_last_try, updated_at) on data_out.requests`,
+    'select, insert, update on data_out.request_files',
     'select, insert, update, delete on data_out.uploads',
   ],
 };

@@ -39,7 +39,7 @@ export class S3OutboxWriter implements OutboxWriter {
 
   head(key: string): Promise<ObjectHead | undefined> {
     const { client, bucket } = this.#options;
-    return headObject(client, { bucket, key, what });
+    return headObject(client, { bucket, key, what, checksum: true });
   }
 
   async put(

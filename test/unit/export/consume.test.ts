@@ -42,16 +42,16 @@ beforeEach(() => {
 test('the visa is verified first, then the release; one message a file goes out, in the order of the design', async () => {
   expect(await consume(request)).toEqual({ outcome: 'accepted', requestId, datasetId: 'EGAD1', files: 4 });
   expect(world.calls.names).toEqual([
+    'requests.begin',
     'verify',
     'catalogue.decide',
-    'fanOuts.progressOf',
     'catalogue.exportableFiles',
-    'log.record accepted',
+    'requests.accept',
     'fileExports.send',
-    'fanOuts.save',
     'catalogue.exportableFiles',
+    'requests.addFiles',
     'fileExports.send',
-    'fanOuts.save',
+    'requests.seal',
   ]);
   const common = {
     requestId,
@@ -214,19 +214,19 @@ test('a file in several datasets is exported through one that is granted and rel
 });
 
 test.each([
+  'requests.begin',
   'verify',
   'catalogue.decide',
-  'fanOuts.progressOf',
   'catalogue.exportableFiles',
-  'log.record accepted',
+  'requests.accept',
   'fileExports.send',
 ])('a failure of %s is no rejection: the message fails and is delivered again', async (name) => {
   const order = [
+    'requests.begin',
     'verify',
     'catalogue.decide',
-    'fanOuts.progressOf',
     'catalogue.exportableFiles',
-    'log.record accepted',
+    'requests.accept',
     'fileExports.send',
   ];
   const failure = new TemporarilyUnavailableError('down');
@@ -239,7 +239,7 @@ test.each([
 
 test('a rejection whose audit row cannot be written is tried again', async () => {
   const failure = new TemporarilyUnavailableError('down');
-  world.calls.failAt(1, 'before', failure);
+  world.calls.failAt(2, 'before', failure);
   await expect(consume({ ...request, jwtToken: 'unknown' })).rejects.toBe(failure);
   expect(world.rows).toEqual([]);
   world.calls.revive();
@@ -295,7 +295,6 @@ describe('the queue of a file', () => {
     await consume({ ...request, datasetId: undefined, fileId: 'F2' }, { requestId: messageId });
     expect(world.smallFileExports.sent.map(({ fileId }) => fileId)).toEqual(['F1']);
     expect(world.fileExports.sent.map(({ fileId }) => fileId)).toEqual(['F2']);
-    expect(world.fanOuts.rows.size).toBe(0);
   });
 });
 
@@ -308,20 +307,21 @@ describe('a fan-out that is delivered again', () => {
   const sent = () => [...world.fileExports.sent, ...world.smallFileExports.sent].map(({ fileId }) => fileId).sort();
 
   test('goes on behind the last page that is known to be sent, wherever it broke', async () => {
-    // Verify, decide, progress, page, row; then page, send, save for each three files.
+    // Begin, verify, decide, page, row, send; then page, rows, send for each three files; then the seal.
     for (let at = 0; at < 100; at += 1) {
       world.calls.crashAt(at, at % 2 ? 'before' : 'after');
       await expect(consume(request)).rejects.toThrow(CrashError);
       world.calls.revive();
-      const saved = [...world.fanOuts.rows.values()][0];
+      const savedTo = world.requests.requests.get(requestId)?.sentTo ?? '';
       const before = sent().length;
       expect(await consume(request)).toMatchObject({ outcome: 'accepted', files: 100 });
-      const expected = fileIds.filter((id) => id > (saved?.sentTo ?? ''));
+      const expected = fileIds.filter((id) => id > savedTo);
       expect(sent().length - before).toBe(expected.length);
       expect([...new Set(sent())]).toEqual(fileIds);
       expect(world.rows).toHaveLength(1);
-      world.fanOuts.rows.clear();
-      world.log.rows.clear();
+      world.requests.requests.clear();
+      world.requests.files.clear();
+      world.requests.events.clear();
       world.fileExports.sent.length = 0;
       world.smallFileExports.sent.length = 0;
     }
@@ -331,12 +331,7 @@ describe('a fan-out that is delivered again', () => {
     await consume(request);
     world.calls.names.length = 0;
     expect(await consume(request)).toEqual({ outcome: 'accepted', requestId, datasetId: 'EGAD1', files: 100 });
-    expect(world.calls.names).toEqual([
-      'verify',
-      'catalogue.decide',
-      'fanOuts.progressOf',
-      'catalogue.exportableFiles',
-    ]);
+    expect(world.calls.names).toEqual(['requests.begin', 'requestFiles.settledOf']);
     expect(sent()).toEqual(fileIds);
   });
 
@@ -353,7 +348,10 @@ describe('a fan-out that is delivered again', () => {
   test('stops in time, and another delivery sends the rest, each file once', async () => {
     let asked = 0;
     const soonOver = () => (++asked > 10 ? 19_999 : 300_000);
-    const first = consumeExportRequest(received(request), world.consuming, soonOver);
+    const first = consumeExportRequest(received(request), world.consuming, {
+      isLast: false,
+      remainingMs: soonOver,
+    });
     await expect(first).rejects.toThrow(TemporarilyUnavailableError);
     expect(sent()).toHaveLength(30);
     expect(await consume(request)).toMatchObject({ outcome: 'accepted', files: 100 });

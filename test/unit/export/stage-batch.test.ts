@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { entryHash } from '../../../lib/contract/deny-list.ts';
 import { ArchiveDamagedError, TemporarilyUnavailableError } from '../../../lib/errors.ts';
@@ -29,6 +30,7 @@ const message = (fileId: string, overrides: Record<string, unknown> = {}) => ({
   messageId: '99999999-9999-4999-8999-999999999999',
   sentAt: new Date('2026-11-21T09:00:01.000Z'),
   redelivered: false,
+  isLast: false,
   body: JSON.stringify({
     requestId,
     requestedAt: '2026-11-21T09:00:00.000Z',
@@ -40,6 +42,10 @@ const message = (fileId: string, overrides: Record<string, unknown> = {}) => ({
   }),
 });
 const keyOf = (id: string) => `${recipient}/${id}-${id}.bin.c4gh`;
+const headerSha256Of = (id: string) =>
+  createHash('sha256')
+    .update(world.outbox.objects.get(keyOf(id))!.bytes.subarray(0, 124))
+    .digest('hex');
 const stagedIds = () => ids.filter((id) => world.outbox.objects.has(keyOf(id)));
 const rowsOf = (event: string) => world.rows.filter((row) => row.event === event).map(({ fileId }) => fileId);
 const others = (id: string) => ids.filter((other) => other !== id);
@@ -84,7 +90,7 @@ test('ten small files: one query, one insert, one read and one write a file', as
   expect(ends).toEqual(
     ids.map((fileId) => ({
       status: 'fulfilled',
-      value: { outcome: 'staged', requestId, fileId, bytes: containerBytes, checksum: 'none' },
+      value: { outcome: 'staged', requestId, fileId, bytes: containerBytes, headerSha256: headerSha256Of(fileId) },
     })),
   );
   const counts = Object.groupBy(world.calls.names, (name) => name.split(' ')[0] ?? '');
@@ -94,7 +100,7 @@ test('ten small files: one query, one insert, one read and one write a file', as
     ['archiveKeys.candidates', 10],
     ['archive.readWhole', 10],
     ['outbox.put', 10],
-    ['log.record', 1],
+    ['requestFiles.record', 1],
   ]);
   expect(stagedIds()).toEqual(ids);
   expect(rowsOf('staged')).toEqual(ids);
@@ -212,7 +218,7 @@ describe('the audit rows', () => {
   test.each(ids)(
     'the database refuses that of %s: that message alone comes back, and its next delivery ends',
     async (id) => {
-      world.log.refused.add(id);
+      world.requests.refused.add(id);
       const ends = await stageFiles(
         ids.map((one) => message(one)),
         world.staging,
@@ -221,7 +227,7 @@ describe('the audit rows', () => {
       expect(ids.filter((_id, at) => ends[at]?.status === 'rejected')).toEqual([id]);
       expect(stagedIds()).toEqual(ids);
       expect(rowsOf('staged')).toEqual(others(id));
-      world.log.refused.clear();
+      world.requests.refused.clear();
       const [again] = await stageFiles([{ ...message(id), redelivered: true }], world.staging, ample);
       expect(again).toMatchObject({ value: { outcome: 'already_staged', bytes: containerBytes } });
       expect(rowsOf('staged').sort()).toEqual(ids);
@@ -230,16 +236,17 @@ describe('the audit rows', () => {
   );
 
   test('are not written while the database is down: every message comes back after one attempt', async () => {
-    const log = {
+    const requestFiles = {
       record: vi.fn(() => Promise.reject(new TemporarilyUnavailableError('down'))),
+      settledOf: vi.fn(),
     };
     const ends = await stageFiles(
       ids.map((id) => message(id)),
-      { ...world.staging, log },
+      { ...world.staging, requestFiles },
       ample,
     );
     expect(ends.every(({ status }) => status === 'rejected')).toBe(true);
-    expect(log.record).toHaveBeenCalledTimes(1);
+    expect(requestFiles.record).toHaveBeenCalledTimes(1);
   });
 });
 

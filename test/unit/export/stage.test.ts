@@ -60,7 +60,7 @@ test('the container has a new header for the recipient, and decrypts with their 
     requestId: requestA,
     fileId: 'EGAF1',
     bytes: 124 + 66_057,
-    checksum: 'none',
+    headerSha256: createHash('sha256').update(staged().subarray(0, 124)).digest('hex'),
   });
   expect(await sha256Of(staged(), 'bob')).toBe(plaintextSha256);
   await expect(sha256Of(staged(), 'alice')).rejects.toMatchObject({ code: 'no-decryptable-packet' });
@@ -79,7 +79,7 @@ test('the order of the steps, metadata and audit row', async () => {
     'archiveKeys.candidates',
     'archive.readWhole',
     'outbox.put',
-    'log.record staged',
+    'requestFiles.record staged',
   ]);
   const keyFingerprint = createHash('sha256').update(vectorKey('bob').publicKey).digest('hex');
   expect(world.outbox.objects.get(outboxKey)?.metadata).toEqual({
@@ -133,7 +133,7 @@ describe('bodies of every size', () => {
 describe('again and at once', () => {
   test('a redelivered message whose container is there only makes sure of the audit row', async () => {
     await stageFile(message(), world.staging, fresh);
-    world.log.rows.clear();
+    world.requests.events.clear();
     const again = await stageFile(message(), world.staging, { ...fresh, redelivered: true });
     expect(again).toMatchObject({ outcome: 'already_staged', bytes: 66_181 });
     expect(world.outbox.writes).toBe(1);
@@ -246,7 +246,11 @@ describe('rejected: nothing is staged', () => {
       reason: 'not_released',
     });
     expect(world.outbox.objects.size).toBe(0);
-    expect(world.calls.names).toEqual(['denyList.current', 'catalogue.findReleasedFiles', 'log.record rejected']);
+    expect(world.calls.names).toEqual([
+      'denyList.current',
+      'catalogue.findReleasedFiles',
+      'requestFiles.record rejected',
+    ]);
     expect(world.rows).toEqual([
       expect.objectContaining({ event: 'rejected', reason: 'not_released', requestId: requestA, fileId: 'EGAF1' }),
     ]);
@@ -270,7 +274,11 @@ describe('rejected: nothing is staged', () => {
     const waiting = message({ recipient: outboxPrefix({ ...issuer, sub: 'r1' }), restsOn });
     const rejected = { outcome: 'rejected', reason: 'visa_denied' };
     expect(await stageFile(waiting, world.staging, fresh)).toMatchObject(rejected);
-    expect(world.calls.names).toEqual(['denyList.current', 'log.record rejected']);
+    expect(world.calls.names).toEqual([
+      'denyList.current',
+      'catalogue.findReleasedFiles',
+      'requestFiles.record rejected',
+    ]);
     expect(world.rows).toMatchObject([{ event: 'rejected', reason: 'visa_denied', fileId: 'EGAF1' }]);
   });
 
@@ -325,7 +333,7 @@ describe('rejected: nothing is staged', () => {
       'catalogue.isReleased EGAD1',
       'upload.abort',
       'copies.forget',
-      'log.record rejected',
+      'requestFiles.record rejected',
     ]);
     expect(world.outbox.objects.size).toBe(0);
     expect(world.outbox.uploads.size).toBe(0);
@@ -351,7 +359,7 @@ describe('an unusable public key is rejected', () => {
   ])('%s', async (_, publicKey) => {
     const outcome = await stageFile(message({ publicKey: publicKey.toString('base64') }), world.staging, fresh);
     expect(outcome).toMatchObject({ outcome: 'rejected', reason: 'unusable_public_key', fileId: 'EGAF1' });
-    expect(world.calls.names).toEqual(['log.record rejected']);
+    expect(world.calls.names).toEqual(['catalogue.findReleasedFiles', 'requestFiles.record rejected']);
     expect(world.rows).toEqual([
       expect.objectContaining({ event: 'rejected', reason: 'unusable_public_key', requestId: requestA, recipient }),
     ]);

@@ -10,7 +10,6 @@ import {
 import { RdsCatalogue } from '../../../lib/stores/rds/catalogue.ts';
 import { RdsCopyRecords } from '../../../lib/stores/rds/copy-records.ts';
 import { RdsExportLog } from '../../../lib/stores/rds/export-log.ts';
-import { RdsFanOuts } from '../../../lib/stores/rds/fan-outs.ts';
 import { TestDatabase } from '../../helpers/data-api.ts';
 import { brokenConnection } from '../../helpers/http-handler.ts';
 
@@ -179,23 +178,6 @@ describe('RdsArchiveUsers', () => {
     const users = new RdsArchiveUsers(test.dataApi());
     await users.save('ana', '$scrypt$1');
     expect(await users.find(name)).toBeUndefined();
-  });
-});
-
-describe('RdsFanOuts', () => {
-  const [request, other] = ['6f2c3d1e-0000-4000-8000-000000000001', '6f2c3d1e-0000-4000-8000-000000000002'] as const;
-
-  it('remembers for each request and dataset how far it has come, and never goes back', async () => {
-    const fanOuts = new RdsFanOuts(test.dataApi());
-    expect(await fanOuts.progressOf(request, 'EGAD1')).toBeUndefined();
-    lostAnswer();
-    await fanOuts.save(request, 'EGAD1', { sentTo: 'EGAF2', files: 1000 });
-    await fanOuts.save(request, 'EGAD1', { sentTo: 'EGAF3', files: 2000 });
-    await fanOuts.save(request, 'EGAD1', { sentTo: 'EGAF2', files: 1000 });
-    await fanOuts.save(other, 'EGAD1', { sentTo: 'EGAF1', files: 1 });
-    expect(await fanOuts.progressOf(request, 'EGAD1')).toEqual({ sentTo: 'EGAF3', files: 2000 });
-    expect(await fanOuts.progressOf(request, 'EGAD2')).toBeUndefined();
-    expect(await fanOuts.progressOf(other, 'EGAD1')).toEqual({ sentTo: 'EGAF1', files: 1 });
   });
 });
 

@@ -18,6 +18,8 @@ create table if not exists data_out.requests (
   files integer not null default 0,
   sent_to text not null default '',
   sealed_at timestamptz,
+  tried_at timestamptz,
+  is_last_try boolean not null default false,
   settled_at timestamptz,
   settled_generation integer not null default 0,
   receipt_generation integer not null default 0,

@@ -20,6 +20,9 @@ const variables = {
   EXPORT_REQUESTS_QUEUE_URL: 'https://sqs.example/123456789012/export-requests',
   FILE_EXPORTS_QUEUE_URL: 'https://sqs.example/123456789012/file-exports',
   SMALL_FILE_EXPORTS_QUEUE_URL: 'https://sqs.example/123456789012/small-file-exports',
+  DELIVERIES_QUEUE_URL: 'https://sqs.example/123456789012/deliveries',
+  EXPORT_REQUESTS_RECEIVES: '5',
+  FILES_IN_FLIGHT: '110',
   RETRY_DELAYS_SECONDS: '10,60,300,900',
 };
 
@@ -50,7 +53,7 @@ function deliver(body: unknown, attributes: Record<string, string> = { requestId
     sqs: { send: () => Promise.resolve({}) },
     queueUrls: ['https://sqs.example/1/q'],
     retryDelaysSeconds: '10',
-    handle: oneByOne(consumeRecord(world.consuming)),
+    handle: oneByOne(consumeRecord(world.consuming, { url: 'https://sqs.example/1/q', receives: 5 })),
   });
   const text = typeof body === 'string' ? body : JSON.stringify(body);
   return handler(sqsEvent(sqsRecord({ body: text, attributes })), lambdaContext());

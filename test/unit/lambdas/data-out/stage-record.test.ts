@@ -42,7 +42,7 @@ function deliver(records: readonly { body: string; received?: number }[], remain
     sqs: { send: () => Promise.resolve({}) },
     queueUrls: ['https://sqs.example/1/q'],
     retryDelaysSeconds: '10',
-    handle: stageRecords(world.staging),
+    handle: stageRecords(world.staging, []),
   });
   const event = sqsEvent(...records.map((record, index) => sqsRecord({ ...record, messageId: `m${index}` })));
   return handler(event, lambdaContext(remainingMs));

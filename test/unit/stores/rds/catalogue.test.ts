@@ -6,6 +6,12 @@ import { TestDatabase } from '../../../helpers/data-api.ts';
 
 let test: TestDatabase;
 let catalogue: RdsCatalogue;
+const attempt = {
+  requestId: '6f2c3d1e-0000-4000-8000-000000000001',
+  datasetId: 'EGAD1',
+  isFirst: true,
+  isLast: false,
+};
 
 /** Rows as a pipeline writes them, in SQL of the test's own. */
 const rows = [
@@ -232,10 +238,10 @@ describe('findReleasedFile', () => {
   it('finds ten files by one query, each as it is found by itself', async () => {
     const wanted = [
       ...['EGAF1', 'EGAF2', 'EGAF3', 'EGAF4', 'EGAF7', 'EGAF8', 'EGAF9', 'EGAF1', 'EGAF11'].map((fileId) => ({
+        ...attempt,
         fileId,
-        datasetId: 'EGAD1',
       })),
-      { fileId: 'EGAF8', datasetId: 'EGAD2' },
+      { ...attempt, fileId: 'EGAF8', datasetId: 'EGAD2' },
     ];
     test.actions.length = 0;
     const together = await catalogue.findReleasedFiles(wanted);
@@ -246,14 +252,14 @@ describe('findReleasedFile', () => {
   });
 
   it('answers for ten large headers within the limit of a result', async () => {
-    const wanted = Array.from({ length: 10 }, () => ({ fileId: 'EGAF5', datasetId: 'EGAD1' }));
+    const wanted = Array.from({ length: 10 }, () => ({ ...attempt, fileId: 'EGAF5' }));
     const found = await catalogue.findReleasedFiles(wanted);
     expect(found.map((one) => one.status === 'fulfilled' && one.value?.header.length)).toEqual(Array(10).fill(50_000));
   });
 
   it('calls a row of another shape an error of that file alone', async () => {
     await test.sql("update sda.files set archive_file_size = -1 where stable_id = 'EGAF8'");
-    const wanted = ['EGAF8', 'EGAF1'].map((fileId) => ({ fileId, datasetId: 'EGAD1' }));
+    const wanted = ['EGAF8', 'EGAF1'].map((fileId) => ({ ...attempt, fileId }));
     const found = await catalogue.findReleasedFiles(wanted);
     expect(found.map(({ status }) => status)).toEqual(['rejected', 'fulfilled']);
     await test.sql("update sda.files set archive_file_size = 1 where stable_id = 'EGAF8'");

@@ -6,8 +6,10 @@ import { RdsCatalogue } from '../../../../lib/stores/rds/catalogue.ts';
 import { prepareRole, rolePassword } from '../../../../lib/stores/rds/database-role.ts';
 import { RdsDirectCatalogue } from '../../../../lib/stores/rds/direct-catalogue.ts';
 import { RdsExportLog } from '../../../../lib/stores/rds/export-log.ts';
-import { RdsFanOuts } from '../../../../lib/stores/rds/fan-outs.ts';
 import { migrate } from '../../../../lib/stores/rds/migrate.ts';
+import { RdsRequestFiles } from '../../../../lib/stores/rds/request-files.ts';
+import { RdsRequests } from '../../../../lib/stores/rds/requests.ts';
+import { RdsSweep } from '../../../../lib/stores/rds/sweep.ts';
 import { MalformedSecretError } from '../../../../lib/stores/secrets/cached-secret.ts';
 import { TestDatabase } from '../../../helpers/data-api.ts';
 import { scripted, testClient } from '../../../helpers/http-handler.ts';
@@ -166,11 +168,28 @@ describe('the role of the queues’ consumers', () => {
     expect(await catalogue.findReleasedFile({ fileId: 'F', datasetId: 'EGAD1' })).toMatchObject({ fileId: 'F' });
   });
 
-  it('keeps the progress of fan-outs', async () => {
-    const requestId = '7d4cbd3e-6f3e-4df5-9d9a-1c9b6e9d0e3c';
-    const fanOuts = new RdsFanOuts(worker());
-    for (const sentTo of ['F', 'G']) await fanOuts.save(requestId, 'EGAD1', { sentTo, files: 1 });
-    expect(await fanOuts.progressOf(requestId, 'EGAD1')).toEqual({ sentTo: 'G', files: 1 });
+  it('keeps what becomes of requests and their files', async () => {
+    const requestId = '7d4cbd3e-6f3e-4df5-9d9a-1c9b6e9d0e3d';
+    const requests = new RdsRequests(worker(), 10);
+    const files = new RdsRequestFiles(worker(), 10);
+    const sweep = new RdsSweep(worker());
+    const request = { requestId, requestedAt: new Date(0), datasetId: 'EGAD1', recipient: 'ab', keyFingerprint: 'cd' };
+    await requests.accept(request, ['F'], false);
+    await requests.begin(requestId, true);
+    await requests.addFiles(requestId, { sentTo: 'F', files: 1 }, ['G']);
+    const attempt = { requestId, datasetId: 'EGAD1', fileId: 'F', isFirst: true, isLast: true };
+    await new RdsCatalogue(worker()).findReleasedFiles([attempt]);
+    await files.record([{ requestId, fileId: 'G', state: 'given_up' }], []);
+    await requests.fail(request, 'internal_error');
+    expect(await requests.closeUnsent(requestId, '', { state: 'given_up', reason: 'not_sent' })).toBe('F');
+    expect(await requests.seal(requestId, { sentTo: 'F', files: 1 })).toBe(true);
+    expect(await files.settledOf([requestId])).toEqual([requestId]);
+    const now = new Date();
+    expect(await sweep.giveUpSilent(now)).toBe(0);
+    expect(await sweep.giveUpExpired(now)).toBe(0);
+    expect(await sweep.brokenFanOuts(now, now)).toEqual([]);
+    expect(await sweep.unclosed(new Date(Date.now() + 60_000))).toEqual([requestId]);
+    await test.sql('truncate data_out.export_log');
   });
 
   it('writes the audit trail, each event once', async () => {
@@ -186,8 +205,10 @@ describe('the role of the queues’ consumers', () => {
     ['select reason from data_out.export_log', 'permission denied for table export_log'],
     ["update data_out.export_log set reason = 'x'", 'permission denied for table export_log'],
     ['delete from data_out.export_log', 'permission denied for table export_log'],
-    ['delete from data_out.fan_outs', 'permission denied for table fan_outs'],
-    ["update data_out.fan_outs set dataset_id = 'x'", 'permission denied for table fan_outs'],
+    ['select * from data_out.fan_outs', 'permission denied for table fan_outs'],
+    ['delete from data_out.requests', 'permission denied for table requests'],
+    ['update data_out.requests set requested_at = now()', 'permission denied for table requests'],
+    ['delete from data_out.request_files', 'permission denied for table request_files'],
     ['truncate data_out.export_log', 'permission denied for table export_log'],
     [
       "insert into data_out.export_log (request_id, event, recorded_at) values (gen_random_uuid(), 'staged', now())",

@@ -52,6 +52,7 @@ const names = [
   'archive-location',
   'fan-outs',
   'uploads',
+  'deliveries',
 ];
 const tables = `select table_schema || '.' || table_name from information_schema.tables
   where table_schema in ('sda', 'data_out') order by 1`;
@@ -65,6 +66,8 @@ describe('the migrations', () => {
       'data_out.archive_users',
       'data_out.export_log',
       'data_out.fan_outs',
+      'data_out.request_files',
+      'data_out.requests',
       'data_out.schema_migrations',
       'data_out.uploads',
       'sda.checksums',

@@ -1,0 +1,28 @@
+import type { Context } from 'aws-lambda';
+import { environment } from '../../lib/contract/environment.ts';
+import { sweepDeliveries } from '../../lib/export/sweep.ts';
+import { RdsRequestFiles } from '../../lib/stores/rds/request-files.ts';
+import { RdsRequests } from '../../lib/stores/rds/requests.ts';
+import { RdsSweep } from '../../lib/stores/rds/sweep.ts';
+import { sqsClient } from '../../lib/stores/sqs/client.ts';
+import { SqsDeliveries } from '../../lib/stores/sqs/deliveries.ts';
+import { logger } from '../shared/observability.ts';
+import { required, requiredNumber } from '../shared/runtime.ts';
+import { database } from '../shared/wiring.ts';
+
+const data = database();
+const filesInFlight = requiredNumber(environment.filesInFlight);
+const dependencies = {
+  sweep: new RdsSweep(data),
+  requests: new RdsRequests(data, filesInFlight),
+  requestFiles: new RdsRequestFiles(data, filesInFlight),
+  deliveries: new SqsDeliveries({ client: sqsClient(), queueUrl: required(environment.deliveriesQueueUrl) }),
+  now: () => new Date(),
+};
+
+/** Run every five minutes: settles what invocations that died left open. A failure is thrown; the next run does the rest. */
+export async function handler(_event: unknown, context: Context): Promise<void> {
+  logger.addContext(context);
+  const swept = await sweepDeliveries(dependencies, () => context.getRemainingTimeInMillis());
+  if (Object.values(swept).some((count) => count > 0)) logger.warn('deliveries swept', { ...swept });
+}

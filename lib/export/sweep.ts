@@ -1,0 +1,83 @@
+import type { Clock } from '../archive/ports.ts';
+import type { Deliveries } from './ports.ts';
+import { closeFanOut, type FanOutProgress, type RefusedRequest, type RequestFiles, type Requests } from './settling.ts';
+
+const minuteMs = 60_000;
+/** Longest time that a function may run, and a margin: an invocation that began before is over. */
+const longestTryMs = 20 * minuteMs;
+/** SQS keeps no message longer. */
+const longestWaitMs = 14 * 24 * 60 * minuteMs;
+/** A request that changed since may be on its way to its receipt. */
+const quietMs = 5 * minuteMs;
+/** Time that a step takes at most. */
+const stepMs = 30_000;
+
+/** A fan-out whose message will not come again. */
+export interface BrokenFanOut {
+  readonly request: RefusedRequest;
+  readonly progress: FanOutProgress;
+  /** Why it failed, if that is recorded. */
+  readonly reason?: string;
+}
+
+/**
+ * What the sweep asks of the tables of requests and their files. Each answer is bounded, so a sweep may leave some for the
+ * next. Every method may throw TemporarilyUnavailableError.
+ */
+export interface Sweep {
+  /** Give up files whose last attempt began before `triedBefore` and recorded no end. @returns how many */
+  giveUpSilent(triedBefore: Date): Promise<number>;
+  /** Give up open files of which nothing has changed since `before`. @returns how many */
+  giveUpExpired(before: Date): Promise<number>;
+  /**
+   * Fan-outs that have not ended, and have failed, or began their last attempt before `triedBefore`, or have not changed since
+   * `expiredBefore`.
+   */
+  brokenFanOuts(triedBefore: Date, expiredBefore: Date): Promise<readonly BrokenFanOut[]>;
+  /** Settled requests that are not closed and have not changed since then. They count as changed now. */
+  unclosed(quietSince: Date): Promise<readonly string[]>;
+}
+
+export interface SweepDependencies {
+  readonly sweep: Sweep;
+  readonly requests: Requests;
+  readonly requestFiles: Pick<RequestFiles, 'settledOf'>;
+  readonly deliveries: Deliveries;
+  readonly now: Clock;
+}
+
+/** What a sweep has done. */
+export interface Swept {
+  /** Files that were given up. */
+  readonly givenUp: number;
+  /** Fan-outs that were given up. */
+  readonly failed: number;
+  /** Requests that were sent on again. */
+  readonly sentAgain: number;
+}
+
+/**
+ * Settle what an invocation that died left open, and send settled requests on that nobody closed. What is left after the given
+ * time waits for the next sweep.
+ *
+ * @param remainingMs milliseconds until the invocation ends
+ */
+export async function sweepDeliveries(dependencies: SweepDependencies, remainingMs: () => number): Promise<Swept> {
+  const { sweep, requests, deliveries, now } = dependencies;
+  const ago = (milliseconds: number) => new Date(now().getTime() - milliseconds);
+  const hasTime = () => remainingMs() > stepMs;
+  let givenUp = 0;
+  for (const giveUp of [() => sweep.giveUpSilent(ago(longestTryMs)), () => sweep.giveUpExpired(ago(longestWaitMs))]) {
+    for (let files = 1; files > 0 && hasTime(); givenUp += files) files = await giveUp();
+  }
+  let failed = 0;
+  for (const { request, progress, reason } of await sweep.brokenFanOuts(ago(longestTryMs), ago(longestWaitMs))) {
+    if (!hasTime()) break;
+    await requests.fail(request, reason ?? 'no_answer');
+    await closeFanOut(request.requestId, progress, { state: 'given_up', reason: 'not_sent' }, dependencies);
+    failed += 1;
+  }
+  const again = hasTime() ? await sweep.unclosed(ago(quietMs)) : [];
+  if (again.length > 0) await deliveries.send(again);
+  return { givenUp, failed, sentAgain: again.length };
+}

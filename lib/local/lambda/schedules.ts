@@ -1,0 +1,77 @@
+import { UnsupportedTemplateError } from '../errors.ts';
+import type { Deployment } from '../template/deployment.ts';
+import { list, type Resource, record, text, whereOf } from '../template/template.ts';
+import type { Functions } from './functions.ts';
+
+/** One target of a rule. */
+interface Scheduled {
+  readonly functionArn: string;
+  readonly everyMs: number;
+}
+
+const unitMs: Readonly<Record<string, number>> = { minute: 60_000, hour: 3_600_000, day: 86_400_000 };
+
+/**
+ * EventBridge's schedules: calls functions at the rates of the template's rules, for the first time when one period is over.
+ * A run that has not ended skips the next.
+ */
+export class Schedules {
+  readonly #timers: readonly NodeJS.Timeout[];
+
+  /** Start them. @throws UnsupportedTemplateError for a schedule that is no rate, or that may not call its function */
+  constructor(deployment: Deployment, functions: Pick<Functions, 'definition' | 'invoke'>) {
+    this.#timers = readSchedules(deployment, functions).map(({ functionArn, everyMs }) => {
+      let isRunning = false;
+      return setInterval(async () => {
+        if (isRunning) return;
+        isRunning = true;
+        // A failure is in the function's log.
+        await functions.invoke(functionArn, { source: 'aws.events', 'detail-type': 'Scheduled Event', detail: {} });
+        isRunning = false;
+      }, everyMs);
+    });
+  }
+
+  stop(): void {
+    for (const timer of this.#timers) clearInterval(timer);
+  }
+}
+
+function readSchedules(deployment: Deployment, functions: Pick<Functions, 'definition'>): readonly Scheduled[] {
+  return deployment
+    .resources('AWS::Events::Rule')
+    .filter((rule) => rule.property('ScheduleExpression') !== undefined && rule.property('State') !== 'DISABLED')
+    .flatMap((rule) => {
+      const everyMs = periodOf(rule);
+      return list(rule.property('Targets')).map((target) => ({
+        functionArn: admitted(String(record(target).Arn), rule, deployment, functions),
+        everyMs,
+      }));
+    });
+}
+
+function periodOf(rule: Resource): number {
+  const expression = text(rule, 'ScheduleExpression');
+  const [, count, unit = ''] = /^rate\((\d+) (minute|hour|day)s?\)$/.exec(expression) ?? [];
+  const periodMs = Number(count) * (unitMs[unit] ?? Number.NaN);
+  if (!(periodMs > 0)) throw new UnsupportedTemplateError(whereOf(rule), `${expression} is no rate`);
+  return periodMs;
+}
+
+/** The ARN of a function that EventBridge may call. */
+function admitted(
+  arn: string,
+  rule: Resource,
+  deployment: Deployment,
+  functions: Pick<Functions, 'definition'>,
+): string {
+  const { name } = functions.definition(arn);
+  const isAdmitted = deployment
+    .resources('AWS::Lambda::Permission')
+    .some(
+      (permission) =>
+        permission.property('Principal') === 'events.amazonaws.com' && permission.property('FunctionName') === arn,
+    );
+  if (!isAdmitted) throw new UnsupportedTemplateError(whereOf(rule), `EventBridge may not call ${name}`);
+  return arn;
+}

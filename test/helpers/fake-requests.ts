@@ -1,0 +1,220 @@
+import type { FileState, RequestState } from '../../lib/contract/delivery.ts';
+import type { Attempt, ExportEvent } from '../../lib/export/ports.ts';
+import type {
+  AcceptedRequest,
+  FanOutProgress,
+  FileEnd,
+  KnownRequest,
+  RefusedRequest,
+  RequestFiles,
+  Requests,
+  Unsent,
+} from '../../lib/export/settling.ts';
+import type { FakeCatalogue } from './fake-catalogue.ts';
+import type { PortCalls } from './port-calls.ts';
+
+interface FakeRequest extends RefusedRequest {
+  state: RequestState;
+  reason?: string;
+  generation: number;
+  settledGeneration: number;
+  sentTo: string;
+  files: number;
+  isSealed: boolean;
+}
+
+interface FakeFile {
+  state: FileState;
+  reason?: string;
+  isTried: boolean;
+  isLastTry: boolean;
+  end?: FileEnd;
+}
+
+/** Requests, their files and the audit trail in memory, with the rules of the tables. */
+export class FakeRequests implements Requests, RequestFiles {
+  readonly requests = new Map<string, FakeRequest>();
+  /** By request id and file id. */
+  readonly files = new Map<string, FakeFile>();
+  readonly events = new Map<string, ExportEvent>();
+  /** Ids of files whose rows the database refuses. */
+  readonly refused = new Set<string>();
+  mostInFlight = 10;
+  readonly #calls: PortCalls;
+  readonly #catalogue: FakeCatalogue;
+
+  constructor(calls: PortCalls, catalogue: FakeCatalogue) {
+    this.#calls = calls;
+    this.#catalogue = catalogue;
+    catalogue.onAttempts = (attempts) => this.#note(attempts);
+  }
+
+  /** `file id: state` of a request, sorted. */
+  statesOf(requestId: string): readonly string[] {
+    return [...this.files]
+      .filter(([key]) => key.startsWith(`${requestId} `))
+      .map(([key, { state }]) => `${key.slice(requestId.length + 1)}: ${state}`)
+      .sort();
+  }
+
+  begin(requestId: string): Promise<KnownRequest | undefined> {
+    return this.#calls.run('requests.begin', () => {
+      const known = this.requests.get(requestId);
+      return known && { ...known, datasetId: known.datasetId };
+    });
+  }
+
+  accept(request: AcceptedRequest, fileIds: readonly string[]): Promise<void> {
+    return this.#calls.run('requests.accept', () => {
+      const known = this.requests.get(request.requestId);
+      if (!known) this.requests.set(request.requestId, { ...request, ...beginning, state: 'accepted' });
+      else if (known.state === 'rejected' || known.state === 'failed') {
+        if (known.isSealed) known.generation += 1;
+        Object.assign(known, request, { state: 'accepted', reason: undefined, isSealed: false });
+      }
+      this.#addEvent(eventOf(request, 'accepted'));
+      this.#addPending(request.requestId, fileIds);
+    });
+  }
+
+  addFiles(requestId: string, progress: FanOutProgress, fileIds: readonly string[]): Promise<void> {
+    return this.#calls.run('requests.addFiles', () => {
+      this.#advance(requestId, progress);
+      this.#addPending(requestId, fileIds);
+    });
+  }
+
+  seal(requestId: string, progress: FanOutProgress): Promise<boolean> {
+    return this.#calls.run('requests.seal', () => {
+      const request = this.#advance(requestId, progress);
+      const maySettle = this.#maySettle(requestId, []);
+      request.isSealed = true;
+      return maySettle;
+    });
+  }
+
+  reject(request: RefusedRequest, reason: string): Promise<void> {
+    return this.#calls.run('requests.reject', () => {
+      if (!this.requests.has(request.requestId)) {
+        this.requests.set(request.requestId, { ...request, ...beginning, ...final, state: 'rejected', reason });
+      }
+      this.#addEvent({ ...eventOf(request, 'rejected'), reason });
+    });
+  }
+
+  fail(request: RefusedRequest, reason: string): Promise<void> {
+    return this.#calls.run('requests.fail', () => {
+      const known = this.requests.get(request.requestId);
+      if (!known) this.requests.set(request.requestId, { ...request, ...beginning, ...final, state: 'failed', reason });
+      else if (known.state === 'accepted' && !known.isSealed) Object.assign(known, { state: 'failed', reason });
+      this.#addEvent({ ...eventOf(request, 'failed'), reason });
+    });
+  }
+
+  closeUnsent(requestId: string, after: string, { state, reason }: Unsent): Promise<string | undefined> {
+    return this.#calls.run('requests.closeUnsent', () => {
+      const { datasetId = '', fileId } = this.#request(requestId);
+      const all = this.#catalogue.datasets.get(datasetId)?.fileIds.toSorted() ?? [];
+      const unsent = all.filter((id) => id > after && (fileId === undefined || id === fileId)).slice(0, 2);
+      for (const id of unsent) {
+        const file = this.files.get(`${requestId} ${id}`);
+        if (!file || isOpen(file)) this.files.set(`${requestId} ${id}`, { ...untried, state, reason });
+      }
+      return unsent.at(-1);
+    });
+  }
+
+  record(ends: readonly FileEnd[], events: readonly ExportEvent[]): Promise<readonly string[]> {
+    const names = ends.map(({ state }) => state).join(' ');
+    return this.#calls.run(`requestFiles.record ${names}`, () => {
+      if (events.some(({ fileId = '' }) => this.refused.has(fileId))) throw new Error('the database refuses a row');
+      const mayBe = ends.filter(
+        ({ requestId, state }) =>
+          state !== 'retrying' && this.requests.has(requestId) && this.#maySettle(requestId, ends),
+      );
+      for (const end of ends) this.#end(end);
+      for (const event of events) this.#addEvent(event);
+      return [...new Set(mayBe.map(({ requestId }) => requestId))];
+    });
+  }
+
+  settledOf(requestIds: readonly string[]): Promise<readonly string[]> {
+    return this.#calls.run('requestFiles.settledOf', () =>
+      requestIds.filter((id) => {
+        const { isSealed, settledGeneration, generation } = this.#request(id);
+        return isSealed && settledGeneration < generation && this.#open(id).length === 0;
+      }),
+    );
+  }
+
+  #note(attempts: readonly Attempt[]): void {
+    for (const { requestId, fileId, isFirst, isLast } of attempts) {
+      const file = this.files.get(`${requestId} ${fileId}`);
+      if (!file || !(isOpen(file) || (file.state === 'given_up' && isFirst))) continue;
+      if (file.state === 'given_up') {
+        this.#raise(requestId);
+        file.state = 'pending';
+        delete file.reason;
+      }
+      Object.assign(file, { isTried: true, isLastTry: isLast });
+    }
+  }
+
+  #end(end: FileEnd): void {
+    const file = this.files.get(`${end.requestId} ${end.fileId}`);
+    if (!file || !(isOpen(file) || (file.state === 'given_up' && end.state === 'staged'))) return;
+    if (file.state === 'given_up') this.#raise(end.requestId);
+    delete file.reason;
+    Object.assign(file, { state: end.state, end, isLastTry: false, ...(end.reason && { reason: end.reason }) });
+  }
+
+  #raise(requestId: string): void {
+    if (this.#open(requestId).length === 0) this.#request(requestId).generation += 1;
+  }
+
+  #open(requestId: string): readonly (readonly [string, FakeFile])[] {
+    return [...this.files].filter(([key, file]) => key.startsWith(`${requestId} `) && isOpen(file));
+  }
+
+  #maySettle(requestId: string, own: readonly FileEnd[]): boolean {
+    const others = this.#open(requestId).filter(
+      ([key]) => !own.some((end) => key === `${end.requestId} ${end.fileId}`),
+    );
+    return others.length <= this.mostInFlight && others.every(([, { isTried }]) => isTried);
+  }
+
+  #advance(requestId: string, { sentTo, files }: FanOutProgress): FakeRequest {
+    const request = this.#request(requestId);
+    if (sentTo > request.sentTo) Object.assign(request, { sentTo, files });
+    return request;
+  }
+
+  #addPending(requestId: string, fileIds: readonly string[]): void {
+    for (const id of fileIds) {
+      const key = `${requestId} ${id}`;
+      const file = this.files.get(key);
+      if (!file) this.files.set(key, { ...untried, state: 'pending' });
+      else if (file.state === 'given_up') Object.assign(file, { state: 'pending', reason: undefined });
+    }
+  }
+
+  #addEvent(event: ExportEvent): void {
+    const key = `${event.requestId} ${event.event} ${event.fileId ?? ''}`;
+    if (!this.events.has(key)) this.events.set(key, { ...event });
+  }
+
+  #request(requestId: string): FakeRequest {
+    const request = this.requests.get(requestId);
+    if (!request) throw new Error(`no request ${requestId}`);
+    return request;
+  }
+}
+
+const beginning = { generation: 1, settledGeneration: 0, sentTo: '', files: 0, isSealed: false };
+const final = { settledGeneration: 1, isSealed: true };
+const untried = { isTried: false, isLastTry: false };
+const isOpen = ({ state }: FakeFile) => state === 'pending' || state === 'retrying';
+
+function eventOf({ requestedAt: _, ...facts }: RefusedRequest, event: ExportEvent['event']): ExportEvent {
+  return { ...facts, event };
+}
