@@ -91,6 +91,7 @@ export class ServiceStack extends Stack {
       batchSize: 1,
       name: names.deliveries,
       senders: [functions.consumeExport, functions.stageFile],
+      worker: functions.settleDelivery,
       redrive,
       deadLetters: storage.deliveriesDeadLetters.queue,
       maxConcurrency: concurrency.exportRequests,
