@@ -55,6 +55,10 @@ export const environment = {
   databaseWorkerSecretArn: 'DATABASE_WORKER_SECRET_ARN',
   /** ARN of the function that describes files to DRS. */
   describeFileFunctionArn: 'DESCRIBE_FILE_FUNCTION_ARN',
+  /** ARN of the KMS key that signs delivery receipts. Absent: none are written. */
+  receiptSigningKeyArn: 'RECEIPT_SIGNING_KEY_ARN',
+  /** ARNs of all KMS keys that have signed delivery receipts, separated by commas. */
+  receiptKeyArns: 'RECEIPT_KEY_ARNS',
   /** Name of the database in the cluster. */
   databaseName: 'DATABASE_NAME',
   /** GA4GH service-info `id` in reverse-domain form, such as `org.example.data-out`; its namespace is the `type.group`. */

@@ -90,8 +90,8 @@ interface WorkQueueProps {
   readonly name: string;
   /** The only functions that send to the queue. */
   readonly senders: readonly ServiceFunction[];
-  /** The only function that takes from the queue. @default - no function works on it yet */
-  readonly worker?: ServiceFunction;
+  /** The only function that takes from the queue. */
+  readonly worker: ServiceFunction;
   /** The role that moves dead letters back. */
   readonly redrive: Redrive;
   readonly deadLetters: IQueue;
@@ -123,7 +123,7 @@ export class WorkQueue extends Construct {
       queueName: props.name,
       maxMessageSizeBytes: 1_048_576,
       // Lambda retries throttled invocations itself before a message may become visible again.
-      ...(worker && { visibilityTimeout: Duration.seconds(6 * worker.timeout.toSeconds()) }),
+      visibilityTimeout: Duration.seconds(6 * worker.timeout.toSeconds()),
       deadLetterQueue: { queue: deadLetters, maxReceiveCount },
     });
     const { queueArn, queueUrl } = this.queue;
@@ -135,7 +135,7 @@ export class WorkQueue extends Construct {
       sender.configure(props.variable, queueUrl);
     }
 
-    if (worker) this.#consume(worker, props, keyUse(['kms:Decrypt']));
+    this.#consume(worker, props, keyUse(['kms:Decrypt']));
 
     redrive.allow({
       actions: ['StartMessageMoveTask', 'ListMessageMoveTasks', 'CancelMessageMoveTask', 'ReceiveMessage']

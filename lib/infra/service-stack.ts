@@ -107,7 +107,8 @@ export class ServiceStack extends Stack {
     const deliveries = new WorkQueue(this, 'Deliveries', {
       batchSize: 1,
       name: names.deliveries,
-      senders: functions.workingOnQueues,
+      senders: [functions.consumeExport, functions.stageFile, functions.sweepDeliveries],
+      worker: functions.settleDelivery,
       redrive,
       deadLetters: storage.deliveriesDeadLetters.queue,
       maxConcurrency: concurrency.exportRequests,

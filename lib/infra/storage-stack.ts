@@ -9,6 +9,7 @@ import { ArchiveBodies } from './archive-bodies.ts';
 import { Catalogue } from './catalogue.ts';
 import { Outbox } from './outbox.ts';
 import { DeadLetters, workQueueNames } from './queues.ts';
+import { ReceiptKeys } from './receipt-keys.ts';
 import { OperatorSecret } from './secrets.ts';
 import type { Grantee } from './service-function.ts';
 import type { Settings } from './settings.ts';
@@ -22,6 +23,7 @@ export class StorageStack extends Stack {
   readonly archiveKeys: OperatorSecret;
   /** Of the queue `export-requests` and its dead letters. */
   readonly exportRequestsKey: Key;
+  readonly receiptKeys: ReceiptKeys;
   readonly visaDenyList: OperatorSecret;
   readonly exportRequestsDeadLetters: DeadLetters;
   readonly fileExportsDeadLetters: DeadLetters;
@@ -82,6 +84,7 @@ export class StorageStack extends Stack {
       source: sources.smallFileExports,
     });
     this.deliveriesDeadLetters = new DeadLetters(this, 'DeliveriesDeadLetters', { source: sources.deliveries });
+    this.receiptKeys = new ReceiptKeys(this, 'ReceiptKeys', { count: settings.receiptKeys ?? 1 });
     this.visaDenyList = new OperatorSecret(this, 'VisaDenyList', {
       description: 'Visas, passports and subjects that are denied',
       emptyDocument: '{"denied":[]}',

@@ -372,5 +372,6 @@ export async function until<T>(
 
 /** URLs of the queues that functions work on. */
 export function workQueueUrls(outputs: Service['connection']['outputs']): readonly string[] {
-  return [outputs.ExportRequestsQueueUrl, outputs.FileExportsQueueUrl, outputs.SmallFileExportsQueueUrl];
+  const { ExportRequestsQueueUrl, FileExportsQueueUrl, SmallFileExportsQueueUrl, DeliveriesQueueUrl } = outputs;
+  return [ExportRequestsQueueUrl, FileExportsQueueUrl, SmallFileExportsQueueUrl, DeliveriesQueueUrl];
 }

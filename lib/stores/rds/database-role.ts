@@ -14,7 +14,7 @@ const grants: Readonly<Record<DatabaseRole, readonly string[]>> = {
   ],
   [databaseRoles.worker]: [
     'usage on schema sda, data_out',
-    'select on sda.files, sda.datasets, sda.file_dataset, sda.dataset_references, sda.dataset_event_log',
+    'select on sda.files, sda.datasets, sda.file_dataset, sda.dataset_references, sda.dataset_event_log, sda.checksums',
     // Not the number and the time of a row: the database gives those.
     `insert (request_id, event, reason, archive_kind, dataset_id, file_id, recipient, key_fingerprint, bytes,
        checksum) on data_out.export_log`,
@@ -25,6 +25,9 @@ const grants: Readonly<Record<DatabaseRole, readonly string[]>> = {
        files, sent_to, sealed_at, tried_at, is_last_try, updated_at) on data_out.requests`,
     'select, insert, update on data_out.request_files',
     'select, insert, update, delete on data_out.uploads',
+    `select, update (state, staged, staged_bytes, settled_at, settled_generation, receipt_generation, updated_at)
+       on data_out.requests`,
+    'select on data_out.request_files',
   ],
 };
 
