@@ -23,6 +23,8 @@ export const environment = {
   fileExportsQueueUrl: 'FILE_EXPORTS_QUEUE_URL',
   /** URL of the queue with one message for each file of at most 8 MiB. */
   smallFileExportsQueueUrl: 'SMALL_FILE_EXPORTS_QUEUE_URL',
+  /** ARN of the EventBridge bus that takes the events for operators. Absent: none are sent. */
+  eventBusArn: 'EVENT_BUS_ARN',
   /** Comma-separated seconds before the 2nd, 3rd, … receive of a message that failed; the last one repeats. */
   retryDelaysSeconds: 'RETRY_DELAYS_SECONDS',
   /** ARN of the secret with the administrators' names, password hashes and roles. */

@@ -50,6 +50,7 @@ describe('settings', () => {
       { archiveKeysSecret: { secretArn: 'arn:aws:secretsmanager:eu-north-1:1:secret:x' } },
     ],
     ['alarmEmail', { alarmEmail: 'no-address' }],
+    ['events', { events: 'some' as 'on' }],
     ['logRetentionDays', { logRetentionDays: 91 }],
     ['logsOnDestroy', { logsOnDestroy: 'archive' as 'keep' }],
     ['apiGatewayLogRole', { apiGatewayLogRole: 'mine' as 'create' }],
