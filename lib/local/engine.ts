@@ -10,6 +10,7 @@ import { describeConnection, refuseSecondEngine, writeConnection } from './conne
 import { startAwsEndpoint } from './endpoint/endpoint.ts';
 import { Traffic } from './endpoint/traffic.ts';
 import { EngineError } from './errors.ts';
+import { type BusEvent, EventBus } from './eventbridge/event-bus.ts';
 import { Credentials } from './iam/credentials.ts';
 import { fullAccess, parseDenials } from './iam/policy.ts';
 import { prepareKeys, withLocalIssuer } from './keys.ts';
@@ -71,6 +72,8 @@ export interface Engine {
   readonly gateway: GatewayBehaviour;
   readonly database: Database;
   readonly s3: LocalS3;
+  /** What EventBridge took, the last thousand events. */
+  readonly events: readonly BusEvent[];
   /** Whether each stack and each database cluster is protected against deletion, by its ARN. */
   readonly protection: { readonly stacks: Map<string, boolean>; readonly clusters: Map<string, boolean> };
   /** `host:port` of the inspector, when one was asked for. */
@@ -165,6 +168,7 @@ async function start(
   const operator = credentials.issueForUser('operator', fullAccess);
 
   const traffic = new Traffic();
+  const bus = new EventBus(deployment.region, now, (event) => logs.write('events', JSON.stringify(event)));
   const protection = {
     // They are deployed without termination protection.
     stacks: new Map(stacks.map(({ name }) => [stackId(name, deployment.region), false])),
@@ -198,6 +202,7 @@ async function start(
       cloudformation: cloudFormation(protection.stacks),
       rds: rds(protection.clusters),
       lambda: lambdaService(functions),
+      events: bus.service(),
     },
     denials: deployment
       .resources('AWS::SQS::QueuePolicy')
@@ -238,6 +243,7 @@ async function start(
     gateway,
     database,
     s3,
+    events: bus.events,
     protection,
     inspector: inspected && `127.0.0.1:${inspected.port}`,
   };

@@ -1,0 +1,100 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { generateKeyPair } from '../../lib/crypt4gh/index.ts';
+import { copyWithSettings } from '../helpers/assembly-with-settings.ts';
+import { Service, until } from '../helpers/service.ts';
+import { metricsOf } from '../helpers/sqs-event.ts';
+
+/** The service with the setting `events`: what operators see on the bus, and what becomes of an export without it. */
+const folder = mkdtempSync(join(tmpdir(), 'data-out-events-'));
+const { publicKey } = generateKeyPair();
+let service: Service;
+
+beforeAll(async () => {
+  await copyWithSettings(folder, { events: 'on' });
+  service = await Service.start({ assemblyDir: folder });
+  await service.archive('EGAD1', 'reads.bam', 1000);
+  await service.setDataset('EGAD1', 'released');
+}, 120_000);
+afterAll(async () => {
+  await service?.stop();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+const eventsOf = (requestId: string) => service.engine.events.filter(({ detail }) => detail.requestId === requestId);
+const eventOf = (requestId: string) => until(() => eventsOf(requestId)[0], `an event of ${requestId}`);
+const exported = async () => service.exported({ id: 'EGAD1', visa: await service.visa(), publicKey });
+
+test('an export that is accepted is an event, which names the request and nobody', async () => {
+  const requestId = await exported();
+  const { id: _, time, ...event } = await eventOf(requestId);
+  expect(event).toEqual({
+    source: 'data-out',
+    'detail-type': 'Export Accepted',
+    detail: { requestId, state: 'accepted', deployment: 'DataOutService' },
+  });
+  expect(Date.parse(time)).toBeGreaterThan(Date.now() - 60_000);
+  const shown = service.logs.filter(({ functionName, line }) => functionName === 'events' && line.includes(requestId));
+  expect(shown).toHaveLength(1);
+  await service.settled(requestId);
+});
+
+test('an export that is rejected is an event without the reason', async () => {
+  const visa = await service.visa({ datasetId: 'EGAD2' });
+  const requestId = await service.exported({ id: 'EGAD1', visa, publicKey });
+  const { detail, 'detail-type': type } = await eventOf(requestId);
+  expect([type, detail]).toEqual(['Export Rejected', { requestId, state: 'rejected', deployment: 'DataOutService' }]);
+});
+
+test('no function but the consumer calls EventBridge', () => {
+  const callers = Object.keys(service.engine.traffic.counters()).filter((call) => call.includes(' events '));
+  expect(callers).toEqual(['consume-export events PutEvents']);
+});
+
+test('an event that is refused twice is sent the third time', async () => {
+  let refusals = 2;
+  const remove = service.engine.traffic.addFault(({ service: name }) => {
+    if (name !== 'events' || refusals === 0) return undefined;
+    refusals -= 1;
+    return { error: { status: 400, code: 'ThrottlingException' } };
+  });
+  try {
+    const requestId = await exported();
+    await eventOf(requestId);
+    expect([refusals, eventsOf(requestId).length]).toEqual([0, 1]);
+    await service.settled(requestId);
+  } finally {
+    remove();
+  }
+});
+
+test.each([
+  ['is away', { drop: true }],
+  ['throttles', { error: { status: 400, code: 'ThrottlingException' } }],
+  ['hangs', { delayMs: 10_000, drop: true }],
+  ['refuses the role', { error: { status: 400, code: 'AccessDeniedException' } }],
+])('while EventBridge %s, an export is carried out once, and the lost event is on record', async (_name, fault) => {
+  const remove = service.engine.traffic.addFault(({ service: name }) => (name === 'events' ? fault : undefined));
+  try {
+    service.logs.length = 0;
+    const requestId = await exported();
+    const rows = await service.settled(requestId);
+    expect(rows.map(({ event }) => event)).toEqual(['accepted', 'staged']);
+    const documents = () =>
+      service.logs
+        .filter(({ functionName, line }) => functionName === 'consume-export' && line.startsWith('{'))
+        .map(({ line }) => JSON.parse(line) as Record<string, unknown>);
+    const lost = await until(() => documents().find(({ message }) => message === 'event lost'), 'the log line');
+    expect(lost).toMatchObject({ level: 'ERROR', requestId, state: 'accepted' });
+    const metrics = await until(() => metricsOf(documents())[0], 'the metrics');
+    expect(metrics).toMatchObject({ ExportAccepted: 1, EventLost: 1 });
+    const { ExportRequestsQueueUrl: url } = service.connection.outputs;
+    await until(async () => ((await service.queueDepth(url)) === 0 ? true : undefined), 'the message to be gone');
+    expect(documents().filter(({ message }) => message === 'export accepted')).toHaveLength(1);
+    expect(eventsOf(requestId)).toEqual([]);
+  } finally {
+    remove();
+  }
+});
