@@ -7,7 +7,7 @@ import { copyWithSettings } from '../helpers/assembly-with-settings.ts';
 import { Service, until } from '../helpers/service.ts';
 import { metricsOf } from '../helpers/sqs-event.ts';
 
-/** The service with the setting `events`: what operators see on the bus, and what becomes of an export without it. */
+/** The service with the setting `events`: what operators see on the bus, and what becomes of an export when the bus is away. */
 const folder = mkdtempSync(join(tmpdir(), 'data-out-events-'));
 const { publicKey } = generateKeyPair();
 let service: Service;
@@ -27,7 +27,7 @@ const eventsOf = (requestId: string) => service.engine.events.filter(({ detail }
 const eventOf = (requestId: string) => until(() => eventsOf(requestId)[0], `an event of ${requestId}`);
 const exported = async () => service.exported({ id: 'EGAD1', visa: await service.visa(), publicKey });
 
-test('an export that is accepted is an event, which names the request and nobody', async () => {
+test('an export that is accepted is an event, which names the request, and no person or dataset', async () => {
   const requestId = await exported();
   const { id: _, time, ...event } = await eventOf(requestId);
   expect(event).toEqual({
@@ -88,7 +88,8 @@ test.each([
         .map(({ line }) => JSON.parse(line) as Record<string, unknown>);
     const lost = await until(() => documents().find(({ message }) => message === 'event lost'), 'the log line');
     expect(lost).toMatchObject({ level: 'ERROR', requestId, state: 'accepted' });
-    const metrics = await until(() => metricsOf(documents())[0], 'the metrics');
+    const counted = () => metricsOf(documents()).find((metrics) => 'EventLost' in metrics);
+    const metrics = await until(counted, 'the metric');
     expect(metrics).toMatchObject({ ExportAccepted: 1, EventLost: 1 });
     const { ExportRequestsQueueUrl: url } = service.connection.outputs;
     await until(async () => ((await service.queueDepth(url)) === 0 ? true : undefined), 'the message to be gone');

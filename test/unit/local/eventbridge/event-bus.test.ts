@@ -78,7 +78,7 @@ describe('a call is refused as a whole', () => {
   /** An entry of that many bytes in UTF-8. */
   const sized = (bytes: number) => {
     const rest = Buffer.byteLength(`${entry.Source}${entry.DetailType}{"x":""}`);
-    return { ...entry, Detail: JSON.stringify({ x: 'x'.repeat(bytes - rest - 2) + 'ä' }) };
+    return { ...entry, Detail: JSON.stringify({ x: `${'x'.repeat(bytes - rest - 2)}ä` }) };
   };
 
   test.each([
