@@ -86,6 +86,7 @@ describe('a queue', () => {
     ['ExportRequestsQueueUrl', 'export', ['consume-export', 'stage-file', 'stream']],
     ['FileExportsQueueUrl', 'consume-export', ['export', 'stage-file', 'stream']],
     ['SmallFileExportsQueueUrl', 'consume-export', ['export', 'stage-file', 'stream']],
+    ['DeliveriesQueueUrl', 'stage-file', ['export', 'stream', 'file']],
   ] as const)('%s takes messages of %s only', async (output, sender, others) => {
     const url = service.connection.outputs[output];
     expect(await as(sender).send(url)).toBe(200);
@@ -96,9 +97,11 @@ describe('a queue', () => {
     'ExportRequestsQueueUrl',
     'FileExportsQueueUrl',
     'SmallFileExportsQueueUrl',
+    'DeliveriesQueueUrl',
     'ExportRequestsDeadLetterQueueUrl',
     'FileExportsDeadLetterQueueUrl',
     'SmallFileExportsDeadLetterQueueUrl',
+    'DeliveriesDeadLetterQueueUrl',
   ] as const)('%s takes none from an operator who may do everything', async (output) => {
     const QueueUrl = service.connection.outputs[output];
     const sent = service.sqs.send(new SendMessageCommand({ QueueUrl, MessageBody: 'x' }));

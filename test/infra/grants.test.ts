@@ -89,6 +89,7 @@ const expected: Readonly<Record<string, readonly string[]>> = {
     ...exporting,
     ...consume('ExportRequestsQueue'),
     `kms:Decrypt ExportRequestsKey ${through('sqs')}`,
+    'sqs:SendMessage DeliveriesQueue',
     'sqs:SendMessage FileExportsQueue',
     'sqs:SendMessage SmallFileExportsQueue',
   ],
@@ -109,6 +110,7 @@ const expected: Readonly<Record<string, readonly string[]>> = {
     `s3:ListMultipartUploadParts OutboxBucketArn/${ofRecipients}`,
     `s3:PutObject OutboxBucketArn/${ofRecipients}`,
     'secretsmanager:GetSecretValue ArchiveKeysSecret',
+    'sqs:SendMessage DeliveriesQueue',
   ],
   // It sets the protection of one stack and one cluster.
   Protect: ['cloudformation:UpdateTerminationProtection AWSStackId', `rds:ModifyDBCluster ${cluster}`],
@@ -216,17 +218,18 @@ describe('queues', () => {
     ['ExportRequestsQueue', 'FunctionsExportRole'],
     ['FileExportsQueue', 'FunctionsConsumeExportRole'],
     ['SmallFileExportsQueue', 'FunctionsConsumeExportRole'],
-  ])('%s takes messages of %s and of the role for redrives only', (queue, sender) => {
+    ['DeliveriesQueue', 'FunctionsConsumeExportRole', 'FunctionsStageFileRole'],
+  ])('%s takes messages of %s and of the role for redrives only', (queue, ...senders) => {
     const [refusal, ...others] = refusals(service, queue);
     expect(others).toEqual([]);
     expect(refusal).toMatchObject({ Effect: 'Deny', Principal: { AWS: '*' }, Action: 'sqs:SendMessage' });
     expect(show(refusal.Resource)).toBe(queue);
     const { ArnNotEquals, ...rest } = refusal.Condition;
     expect(rest).toEqual({});
-    expect(ArnNotEquals['aws:PrincipalArn'].map(show)).toEqual([sender, 'RedriveRole']);
+    expect(ArnNotEquals['aws:PrincipalArn'].map(show)).toEqual([...senders, 'RedriveRole']);
   });
 
-  test.each(['ExportRequests', 'FileExports', 'SmallFileExports'])(
+  test.each(['ExportRequests', 'FileExports', 'SmallFileExports', 'Deliveries'])(
     'the dead letters of %s take what SQS moves there, and no more',
     (name) => {
       const [refusal, ...others] = refusals(storage, `${name}DeadLettersQueue`);
@@ -249,7 +252,7 @@ describe('queues', () => {
   test('the role for redrives moves dead letters back, and can do nothing else', () => {
     const { Properties } = service.at('Redrive/Role/DefaultPolicy');
     const move = ['Cancel', 'List', 'Start'].map((verb) => `${verb}MessageMoveTask${verb === 'List' ? 's' : ''}`);
-    const moved = ['ExportRequests', 'FileExports', 'SmallFileExports'].flatMap((name) => [
+    const moved = ['ExportRequests', 'FileExports', 'SmallFileExports', 'Deliveries'].flatMap((name) => [
       ...[...move, 'DeleteMessage', 'GetQueueAttributes', 'ReceiveMessage'].map(
         (action) => `sqs:${action} ${name}DeadLettersQueue`,
       ),

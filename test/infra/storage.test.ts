@@ -125,7 +125,7 @@ test('secrets start empty or are made up, and are under keys of their own', () =
 
 test('dead letters are sealed and kept for 14 days, those with visas under a key of their own', () => {
   const queues = storage.all('AWS::SQS::Queue');
-  expect(queues).toHaveLength(3);
+  expect(queues).toHaveLength(4);
   for (const { Properties } of queues) {
     expect(Properties.MessageRetentionPeriod).toBe(14 * 24 * 3600);
   }
@@ -133,7 +133,7 @@ test('dead letters are sealed and kept for 14 days, those with visas under a key
   expect(show(requests.KmsMasterKeyId)).toBe('ExportRequestsKey');
   expect(requests.KmsDataKeyReusePeriodSeconds).toBe(300);
   expect(requests.SqsManagedSseEnabled).toBeUndefined();
-  for (const name of ['FileExportsDeadLetters', 'SmallFileExportsDeadLetters']) {
+  for (const name of ['FileExportsDeadLetters', 'SmallFileExportsDeadLetters', 'DeliveriesDeadLetters']) {
     expect(storage.at(`${name}/Queue`).Properties.SqsManagedSseEnabled).toBe(true);
   }
 });
@@ -152,6 +152,7 @@ test('what the tool and the local engine look for is in the outputs', () => {
       'ExportRequestsDeadLetterQueueUrl',
       'FileExportsDeadLetterQueueUrl',
       'SmallFileExportsDeadLetterQueueUrl',
+      'DeliveriesDeadLetterQueueUrl',
     ]),
   );
 });

@@ -20,6 +20,7 @@ const services: ReadonlySet<string> = new Set<AwsService>([
   'rds',
   'lambda',
   'events',
+  'kms',
 ]);
 /** A presigned URL lives seven days at most. */
 const longestExpiry = 604_800;
