@@ -211,6 +211,8 @@ export class Functions extends Construct {
       this.settleDelivery.configure(environment.serviceId, settings.service.id);
     }
 
+    if (settings.events === 'on') allowEvents(this.settleDelivery, ['complete', 'incomplete', 'failed', 'withdrawn']);
+
     this.migrate = make('Migrate', {
       entry: 'migrate.ts',
       description: "Brings the catalogue's tables up to date",

@@ -268,14 +268,18 @@ describe('events for operators', () => {
       Condition: {
         'ForAllValues:StringEquals': {
           'events:source': 'data-out',
-          'events:detail-type': types.length > 1 ? types : types[0],
+          'events:detail-type': types,
         },
       },
     });
     expect(sendersOf(template)).toEqual([
       { name: 'FunctionsConsumeExport', ...theirs('Export Accepted', 'Export Rejected') },
+      { name: 'FunctionsSettleDelivery', ...theirs('Delivery Settled') },
     ]);
-    expect(busesOf(template)).toEqual([['FunctionsConsumeExportFunction', bus]]);
+    expect(busesOf(template)).toEqual([
+      ['FunctionsConsumeExportFunction', bus],
+      ['FunctionsSettleDeliveryFunction', bus],
+    ]);
   });
 });
 

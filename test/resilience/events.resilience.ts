@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -23,34 +24,62 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-const eventsOf = (requestId: string) => service.engine.events.filter(({ detail }) => detail.requestId === requestId);
-const eventOf = (requestId: string) => until(() => eventsOf(requestId)[0], `an event of ${requestId}`);
+type Kind = 'Export Accepted' | 'Export Rejected' | 'Delivery Settled';
+const eventsOf = (requestId: string, kind: Kind) =>
+  service.engine.events.filter((event) => event['detail-type'] === kind && event.detail.requestId === requestId);
+const eventOf = (requestId: string, kind: Kind) =>
+  until(() => eventsOf(requestId, kind)[0], `the event ${kind} of ${requestId}`);
 const exported = async () => service.exported({ id: 'EGAD1', visa: await service.visa(), publicKey });
 
 test('an export that is accepted is an event, which names the request, and no person or dataset', async () => {
   const requestId = await exported();
-  const { id: _, time, ...event } = await eventOf(requestId);
+  const { id: _, time, ...event } = await eventOf(requestId, 'Export Accepted');
   expect(event).toEqual({
     source: 'data-out',
     'detail-type': 'Export Accepted',
     detail: { requestId, state: 'accepted', deployment: 'DataOutService' },
   });
   expect(Date.parse(time)).toBeGreaterThan(Date.now() - 60_000);
-  const shown = service.logs.filter(({ functionName, line }) => functionName === 'events' && line.includes(requestId));
-  expect(shown).toHaveLength(1);
+  const shown = service.logs
+    .filter(({ functionName }) => functionName === 'events')
+    .map(({ line }) => JSON.parse(line));
+  expect(shown).toContainEqual(eventsOf(requestId, 'Export Accepted')[0]);
   await service.settled(requestId);
 });
 
 test('an export that is rejected is an event without the reason', async () => {
   const visa = await service.visa({ datasetId: 'EGAD2' });
   const requestId = await service.exported({ id: 'EGAD1', visa, publicKey });
-  const { detail, 'detail-type': type } = await eventOf(requestId);
-  expect([type, detail]).toEqual(['Export Rejected', { requestId, state: 'rejected', deployment: 'DataOutService' }]);
+  const { detail } = await eventOf(requestId, 'Export Rejected');
+  expect(detail).toEqual({ requestId, state: 'rejected', deployment: 'DataOutService' });
 });
 
-test('no function but the consumer calls EventBridge', () => {
+test('a delivery that is settled is one event, however often its message comes', async () => {
+  const requestId = randomUUID();
+  const hash = 'ab'.repeat(32);
+  await service.sql(
+    `insert into data_out.requests
+       (request_id, requested_at, kind, dataset_id, recipient, key_fingerprint, state, files, sealed_at)
+     values ('${requestId}', now(), 'dataset', 'EGAD1', '${hash}', '${hash}', 'accepted', 1, now())`,
+  );
+  await service.sql(
+    `insert into data_out.request_files (request_id, file_id, state) values ('${requestId}', 'EGAF9', 'given_up')`,
+  );
+  const { DeliveriesQueueUrl: url } = service.connection.outputs;
+  await service.enqueue(url, JSON.stringify({ requestId }));
+  const { detail } = await eventOf(requestId, 'Delivery Settled');
+  expect(detail).toEqual({ requestId, state: 'incomplete', deployment: 'DataOutService' });
+  await service.enqueue(url, JSON.stringify({ requestId }));
+  const isRepeated = () =>
+    service.logs.some(({ line }) => line.includes('already_settled') && line.includes(requestId));
+  await until(() => (isRepeated() ? true : undefined), 'the second message');
+  await until(async () => ((await service.queueDepth(url)) === 0 ? true : undefined), 'the message to be gone');
+  expect(eventsOf(requestId, 'Delivery Settled')).toHaveLength(1);
+});
+
+test('the consumer and the function of receipts call EventBridge, and no other function does', () => {
   const callers = Object.keys(service.engine.traffic.counters()).filter((call) => call.includes(' events '));
-  expect(callers).toEqual(['consume-export events PutEvents']);
+  expect(callers.sort()).toEqual(['consume-export events PutEvents', 'settle-delivery events PutEvents']);
 });
 
 test('an event that is refused twice is sent the third time', async () => {
@@ -62,8 +91,8 @@ test('an event that is refused twice is sent the third time', async () => {
   });
   try {
     const requestId = await exported();
-    await eventOf(requestId);
-    expect([refusals, eventsOf(requestId).length]).toEqual([0, 1]);
+    await eventOf(requestId, 'Export Accepted');
+    expect([refusals, eventsOf(requestId, 'Export Accepted').length]).toEqual([0, 1]);
     await service.settled(requestId);
   } finally {
     remove();
@@ -94,7 +123,7 @@ test.each([
     const { ExportRequestsQueueUrl: url } = service.connection.outputs;
     await until(async () => ((await service.queueDepth(url)) === 0 ? true : undefined), 'the message to be gone');
     expect(documents().filter(({ message }) => message === 'export accepted')).toHaveLength(1);
-    expect(eventsOf(requestId)).toEqual([]);
+    expect(eventsOf(requestId, 'Export Accepted')).toEqual([]);
   } finally {
     remove();
   }
