@@ -133,7 +133,8 @@ export interface LostEvent {
 /** Tells operators what becomes of requests. The tables of requests are the truth: an event may be lost, or come twice. */
 export interface Events {
   /**
-   * Send at most ten events. What was not taken is sent again for a while. Never throws, because no export depends on an event.
+   * Send at most ten events. One that was not taken is sent again for a while. This never throws: no export depends on an
+   * event.
    *
    * @param withinMs milliseconds after which it gives up
    * @returns the events that were not taken

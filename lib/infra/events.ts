@@ -10,7 +10,7 @@ export function allowEvents(sender: ServiceFunction, states: readonly (keyof typ
     actions: ['events:PutEvents'],
     resources: [busArn],
     conditions: {
-      // `events:source` has several values in general. EventBridge takes no event without source and detail type.
+      // For EventBridge, `events:source` is a key with several values. It takes no entry that lacks one of the two keys.
       'ForAllValues:StringEquals': {
         'events:source': eventSource,
         'events:detail-type': [...new Set(states.map((state) => eventDetailTypes[state]))],

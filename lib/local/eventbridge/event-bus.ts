@@ -4,7 +4,7 @@ import { AwsError } from '../endpoint/errors.ts';
 import { accountId } from '../template/names.ts';
 import { list, record } from '../template/template.ts';
 
-/** An event as its rules would see it (EventBridge user guide, event structure). */
+/** An event as a rule of EventBridge sees it (user guide, event structure), without account, region and resources. */
 export interface BusEvent {
   readonly id: string;
   readonly source: string;

@@ -1,7 +1,7 @@
 import { EventBridgeClient } from '@aws-sdk/client-eventbridge';
 import type { AwsClientOptions } from '../aws-client-options.ts';
 
-/** Client for EventBridge. Each call is one attempt of at most a second: the caller repeats it. */
+/** Client for EventBridge. Each call is one attempt, with a second to connect and a second to answer. The caller repeats it. */
 export function eventBridgeClient(options: AwsClientOptions = {}): EventBridgeClient {
   return new EventBridgeClient({
     ...options,

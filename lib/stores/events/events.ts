@@ -30,12 +30,7 @@ export class EventBridgeEvents implements Events {
       if (again[0]) throw again[0].error;
     };
     try {
-      await retrying(attempt, {
-        ...this.#options,
-        budgetMs: withinMs,
-        isRetryable: passes,
-        what: 'EventBridge',
-      });
+      await retrying(attempt, { ...this.#options, budgetMs: withinMs, isRetryable: passes, what: 'EventBridge' });
       return refused;
     } catch (error) {
       return [...refused, ...left.map((event) => ({ event, error }))];
