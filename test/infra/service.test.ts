@@ -103,7 +103,7 @@ describe('functions', () => {
   test('that use the catalogue wait for its migration', () => {
     const migration = Object.keys(service.template.Resources).find((id) => /^Migration/.test(id));
     const direct = ['Datasets', 'DatasetFiles', 'DirectFile', 'Drs', 'DescribeFile'];
-    for (const name of ['AuthorizeOutbox', 'ConsumeExport', 'StageFile', ...direct]) {
+    for (const name of ['AuthorizeOutbox', 'ConsumeExport', 'StageFile', 'SettleDelivery', ...direct]) {
       expect(service.at(`Functions/${name}/Function`).DependsOn).toContain(migration);
     }
   });

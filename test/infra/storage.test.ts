@@ -91,8 +91,12 @@ describe('catalogue', () => {
   });
 });
 
-test('every key rotates', () => {
-  const keys = storage.all('AWS::KMS::Key');
+test('every key that encrypts rotates; the one that signs receipts signs, and no more', () => {
+  const isSigner = ({ Properties }: { Properties: { KeyUsage?: string } }) => Properties.KeyUsage === 'SIGN_VERIFY';
+  const [signer, ...others] = storage.all('AWS::KMS::Key').filter(isSigner);
+  expect(others).toEqual([]);
+  expect(signer?.Properties.KeySpec).toBe('ECC_NIST_P256');
+  const keys = storage.all('AWS::KMS::Key').filter((key) => !isSigner(key));
   expect(keys).toHaveLength(10);
   for (const { Properties } of keys) expect(Properties.EnableKeyRotation).toBe(true);
 });

@@ -265,7 +265,7 @@ describe('generations', () => {
     return world.dependencies({
       head: (name) => outbox.head(name),
       put: racing,
-      startUpload: (...parameters) => outbox.startUpload(...parameters),
+      startUpload: (name, metadata) => outbox.startUpload(name, { ...metadata }),
     });
   }
 

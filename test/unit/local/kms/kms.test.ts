@@ -9,7 +9,7 @@ import { SigningKeys } from '../../../../lib/local/kms/signing-keys.ts';
 import { deploy } from '../../../../lib/local/template/deployment.ts';
 
 const signing = { KeySpec: 'ECC_NIST_P256', KeyUsage: 'SIGN_VERIFY' };
-function deployment(...keys: readonly object[]) {
+function deployment(...keys: readonly Readonly<Record<string, string>>[]) {
   const Resources = Object.fromEntries(
     keys.map((Properties, index) => [`Key${index}`, { Type: 'AWS::KMS::Key', Properties }]),
   );
