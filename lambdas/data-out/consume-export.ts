@@ -2,13 +2,15 @@ import { MetricUnit } from '@aws-lambda-powertools/metrics';
 import type { Context, SQSRecord } from 'aws-lambda';
 import { environment } from '../../lib/contract/environment.ts';
 import { metrics as names } from '../../lib/contract/metrics.ts';
-import { type ConsumeDependencies, consumeExportRequest } from '../../lib/export/consume.ts';
+import { type ConsumeDependencies, type ConsumeOutcome, consumeExportRequest } from '../../lib/export/consume.ts';
+import type { Events } from '../../lib/export/ports.ts';
 import { RdsCatalogue } from '../../lib/stores/rds/catalogue.ts';
 import { RdsRequestFiles } from '../../lib/stores/rds/request-files.ts';
 import { RdsRequests } from '../../lib/stores/rds/requests.ts';
 import { sqsClient } from '../../lib/stores/sqs/client.ts';
 import { SqsDeliveries } from '../../lib/stores/sqs/deliveries.ts';
 import { SqsFileExports } from '../../lib/stores/sqs/file-exports.ts';
+import { announce } from '../shared/events.ts';
 import { logger, metrics } from '../shared/observability.ts';
 import {
   isLastReceive,
@@ -19,7 +21,7 @@ import {
   reportRejection,
 } from '../shared/queue.ts';
 import { required, requiredNumber } from '../shared/runtime.ts';
-import { database, deployedVisaRules } from '../shared/wiring.ts';
+import { database, deployedEvents, deployedVisaRules } from '../shared/wiring.ts';
 
 const sqs = sqsClient();
 const data = database();
@@ -46,14 +48,20 @@ export const handler = queueHandler({
         rules: deployedVisaRules(),
       },
       queue,
+      deployedEvents(),
     ),
   ),
 });
 
-/** Handles one record of `export-requests`: carried out or rejected, and reported. A throw brings the message back. */
+/**
+ * Handles one record of `export-requests`: carried out or rejected, and reported. A throw brings the message back.
+ *
+ * @param events `undefined` while the setting `events` is off
+ */
 export function consumeRecord(
   dependencies: ConsumeDependencies,
   queue: QueueReceives,
+  events?: Events,
 ): (record: SQSRecord, context: Context) => Promise<void> {
   return async (record, context) => {
     const strings = Object.entries(record.messageAttributes).map(([name, value]) => [name, value.stringValue]);
@@ -62,12 +70,13 @@ export function consumeRecord(
       dependencies,
       { isLast: isLastReceive(record, [queue]), remainingMs: () => context.getRemainingTimeInMillis() },
     );
-    if (result.outcome === 'rejected') {
-      reportRejection(result);
-      return;
-    }
-    const { requestId, datasetId, files } = result;
-    metrics.addMetric(names.exportAccepted, MetricUnit.Count, 1);
-    logger.info('export accepted', { requestId, datasetId, files });
+    if (result.outcome === 'rejected') reportRejection(result);
+    else reportAcceptance(result);
+    await announce(events, [{ requestId: result.requestId, state: result.outcome }], context);
   };
+}
+
+function reportAcceptance({ requestId, datasetId, files }: Extract<ConsumeOutcome, { outcome: 'accepted' }>): void {
+  metrics.addMetric(names.exportAccepted, MetricUnit.Count, 1);
+  logger.info('export accepted', { requestId, datasetId, files });
 }

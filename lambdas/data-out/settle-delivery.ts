@@ -2,6 +2,7 @@ import type { Context, SQSRecord } from 'aws-lambda';
 import { receiptMediaType } from '../../lib/contract/delivery.ts';
 import { environment } from '../../lib/contract/environment.ts';
 import { deliveryMessage } from '../../lib/contract/messages.ts';
+import type { Events } from '../../lib/export/ports.ts';
 import { type SettleDependencies, settleDelivery } from '../../lib/export/receipt/settle.ts';
 import { parseJson } from '../../lib/export/received.ts';
 import { kmsClient } from '../../lib/stores/kms/client.ts';
@@ -10,17 +11,23 @@ import { RdsDeliveryLog } from '../../lib/stores/rds/delivery-log.ts';
 import { s3Client } from '../../lib/stores/s3/client.ts';
 import { S3OutboxWriter } from '../../lib/stores/s3/outbox-writer.ts';
 import { sqsClient } from '../../lib/stores/sqs/client.ts';
+import { announce } from '../shared/events.ts';
 import { logger } from '../shared/observability.ts';
 import { oneByOne, queueHandler } from '../shared/queue.ts';
 import { required } from '../shared/runtime.ts';
-import { database } from '../shared/wiring.ts';
+import { database, deployedEvents } from '../shared/wiring.ts';
 
 /** Consumer of `deliveries`: settles a request and writes its delivery receipt. */
 export const handler = queueHandler({
   sqs: sqsClient(),
   queueUrls: [required(environment.deliveriesQueueUrl)],
   retryDelaysSeconds: required(environment.retryDelaysSeconds),
-  handle: oneByOne(settleRecord({ log: new RdsDeliveryLog(database()), ...deployedReceipts(), now: () => new Date() })),
+  handle: oneByOne(
+    settleRecord(
+      { log: new RdsDeliveryLog(database()), ...deployedReceipts(), now: () => new Date() },
+      deployedEvents(),
+    ),
+  ),
 });
 
 /** What receipts are written with; nothing where the settings want none. */
@@ -37,13 +44,21 @@ function deployedReceipts(): Pick<SettleDependencies, 'receipts'> {
   };
 }
 
-/** Handles one record of `deliveries`. A throw brings the message back. */
-export function settleRecord(dependencies: SettleDependencies): (record: SQSRecord, context: Context) => Promise<void> {
+/**
+ * Handles one record of `deliveries`. A throw brings the message back.
+ *
+ * @param events `undefined` while the setting `events` is off
+ */
+export function settleRecord(
+  dependencies: SettleDependencies,
+  events?: Events,
+): (record: SQSRecord, context: Context) => Promise<void> {
   return async (record, context) => {
     const { requestId } = deliveryMessage.parse(parseJson(record.body));
     const { outcome, ...result } = await settleDelivery(requestId, dependencies, () =>
       context.getRemainingTimeInMillis(),
     );
     logger.info(outcome, { requestId, ...result });
+    if ('state' in result) await announce(events, [{ requestId, state: result.state }], context);
   };
 }

@@ -1,6 +1,9 @@
 import type { S3Client } from '@aws-sdk/client-s3';
 import type { ServiceInfo } from '../../lib/api/direct/service-info.ts';
 import { environment, trustedIssuersFile } from '../../lib/contract/environment.ts';
+import type { Events } from '../../lib/export/ports.ts';
+import { eventBridgeClient } from '../../lib/stores/events/client.ts';
+import { EventBridgeEvents } from '../../lib/stores/events/events.ts';
 import { rdsDataClient } from '../../lib/stores/rds/client.ts';
 import { DataApi, type DataApiOptions } from '../../lib/stores/rds/data-api.ts';
 import { RdsDirectCatalogue } from '../../lib/stores/rds/direct-catalogue.ts';
@@ -49,6 +52,13 @@ export function deployedArchive(client: S3Client) {
     archive: new S3Archive({ client, buckets: archiveBuckets }),
     archiveKeys: new SecretArchiveKeys({ client: secretsManagerClient(), secretArn }),
   };
+}
+
+/** Where events for operators go. `undefined` while the setting `events` is off. */
+export function deployedEvents(): Events | undefined {
+  const busArn = process.env[environment.eventBusArn];
+  if (busArn === undefined) return undefined;
+  return new EventBridgeEvents({ client: eventBridgeClient(), busArn, deployment: required(environment.stackName) });
 }
 
 /** The deny list of visas and subjects. */

@@ -23,6 +23,8 @@ export const environment = {
   fileExportsQueueUrl: 'FILE_EXPORTS_QUEUE_URL',
   /** URL of the queue with one message for each file of at most 8 MiB. */
   smallFileExportsQueueUrl: 'SMALL_FILE_EXPORTS_QUEUE_URL',
+  /** ARN of the EventBridge bus that takes the events for operators. Absent: none are sent. */
+  eventBusArn: 'EVENT_BUS_ARN',
   /** URL of the queue with one message for each settled request. */
   deliveriesQueueUrl: 'DELIVERIES_QUEUE_URL',
   /** Receives after which a message of `export-requests` is put aside. */

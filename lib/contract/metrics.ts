@@ -20,6 +20,8 @@ export const metrics = {
   bytesStaged: 'BytesStaged',
   /** Messages put back for another try. */
   messageFailed: 'MessageFailed',
+  /** Events for operators that EventBridge did not take. */
+  eventLost: 'EventLost',
   /** Files whose header or body contradicts the catalogue. */
   archiveDamaged: 'ArchiveDamaged',
 } as const;

@@ -1,4 +1,5 @@
 import type { Archive, ArchivedFile, BodyAddress, Catalogue, FileReference, UploadedPart } from '../archive/ports.ts';
+import type { OperatorEvent } from '../contract/events.ts';
 import type { FileExportMessage } from '../contract/messages.ts';
 
 /** The catalogue, with what the export alone asks. Every method may throw TemporarilyUnavailableError. */
@@ -113,6 +114,24 @@ export interface CopyRecords {
 export interface FileExports {
   /** Send all messages, in batches; resolves only when the queue has taken every one. */
   send(messages: readonly FileExportMessage[]): Promise<void>;
+}
+
+/** An event that was not sent, and why. */
+export interface LostEvent {
+  readonly event: OperatorEvent;
+  readonly error: unknown;
+}
+
+/** Tells operators what becomes of requests. The tables of requests are the truth: an event may be lost, or come twice. */
+export interface Events {
+  /**
+   * Send at most ten events. One that was not taken is sent again for a while. This never throws: no export depends on an
+   * event.
+   *
+   * @param withinMs milliseconds after which it gives up
+   * @returns the events that were not taken
+   */
+  publish(events: readonly OperatorEvent[], withinMs: number): Promise<readonly LostEvent[]>;
 }
 
 /** The queue of settled requests. */

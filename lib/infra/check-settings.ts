@@ -93,6 +93,7 @@ const schema = (database: z.ZodType) =>
     otherArchiveBuckets: z.array(bucket, { error: 'expected a list of buckets' }).optional(),
     archiveKeysSecret: fields<ExistingSecret>({ secretArn, keyArn }).optional(),
     alarmEmail: match(/^[^\s@]+@[^\s@]+$/, 'an e-mail address').optional(),
+    events: oneOf('off', 'on').optional(),
     logRetentionDays: number('a period that CloudWatch Logs knows, such as 90', (days) => days in RetentionDays),
     logsOnDestroy: oneOf('keep', 'delete').optional(),
     apiGatewayLogRole: oneOf('create', 'present'),

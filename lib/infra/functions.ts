@@ -1,6 +1,7 @@
 import { Duration } from 'aws-cdk-lib';
 import { Construct } from 'constructs';
 import { environment } from '../contract/environment.ts';
+import { allowEvents } from './events.ts';
 import { ServiceFunction, type ServiceFunctionProps } from './service-function.ts';
 import type { Settings } from './settings.ts';
 import type { StorageStack } from './storage-stack.ts';
@@ -181,6 +182,7 @@ export class Functions extends Construct {
       verifiesVisas: true,
     });
     storage.catalogue.grantExport(this.consumeExport);
+    if (settings.events === 'on') allowEvents(this.consumeExport, ['accepted', 'rejected']);
 
     this.stageFile = make('StageFile', {
       entry: 'data-out/stage-file.ts',
@@ -217,6 +219,8 @@ export class Functions extends Construct {
       storage.outbox.grantWriteReceipts(this.settleDelivery);
       this.settleDelivery.configure(environment.serviceId, settings.service.id);
     }
+
+    if (settings.events === 'on') allowEvents(this.settleDelivery, ['complete', 'incomplete', 'failed', 'withdrawn']);
 
     this.migrate = make('Migrate', {
       entry: 'migrate.ts',

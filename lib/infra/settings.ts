@@ -80,6 +80,12 @@ export interface Settings {
    * topic in the output `AlarmTopicArn` takes subscriptions all the same
    */
   readonly alarmEmail?: string;
+  /**
+   * Whether EventBridge gets an event for operators when an export request is accepted, rejected or settled. Events go to the
+   * default bus of the account and region. Each names the request, its state and the deployment, and nothing else. An
+   * event may be lost: `docs/runbook.md#events-for-operators`. @default 'off'
+   */
+  readonly events?: 'off' | 'on';
   /** Days to keep the functions' and the APIs' logs: one of the periods CloudWatch Logs knows. Usual: 90. */
   readonly logRetentionDays: number;
   /**

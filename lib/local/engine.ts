@@ -10,6 +10,7 @@ import { describeConnection, refuseSecondEngine, writeConnection } from './conne
 import { startAwsEndpoint } from './endpoint/endpoint.ts';
 import { Traffic } from './endpoint/traffic.ts';
 import { EngineError } from './errors.ts';
+import { type BusEvent, EventBus } from './eventbridge/event-bus.ts';
 import { Credentials } from './iam/credentials.ts';
 import { fullAccess, parseDenials } from './iam/policy.ts';
 import { prepareKeys, withLocalIssuer } from './keys.ts';
@@ -74,6 +75,8 @@ export interface Engine {
   readonly gateway: GatewayBehaviour;
   readonly database: Database;
   readonly s3: LocalS3;
+  /** What EventBridge took, the last thousand events. */
+  readonly events: readonly BusEvent[];
   /** Whether each stack and each database cluster is protected against deletion, by its ARN. */
   readonly protection: { readonly stacks: Map<string, boolean>; readonly clusters: Map<string, boolean> };
   /** `host:port` of the inspector, when one was asked for. */
@@ -168,6 +171,7 @@ async function start(
   const operator = credentials.issueForUser('operator', fullAccess);
 
   const traffic = new Traffic();
+  const bus = new EventBus(deployment.region, now, (event) => logs.write('events', JSON.stringify(event)));
   const protection = {
     // They are deployed without termination protection.
     stacks: new Map(stacks.map(({ name }) => [stackId(name, deployment.region), false])),
@@ -201,6 +205,7 @@ async function start(
       cloudformation: cloudFormation(protection.stacks),
       rds: rds(protection.clusters),
       lambda: lambdaService(functions),
+      events: bus.service(),
       kms: kms(new SigningKeys(deployment, inDir('kms.json'))),
     },
     denials: deployment
@@ -244,6 +249,7 @@ async function start(
     gateway,
     database,
     s3,
+    events: bus.events,
     protection,
     inspector: inspected && `127.0.0.1:${inspected.port}`,
   };

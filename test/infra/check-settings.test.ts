@@ -50,6 +50,7 @@ describe('settings', () => {
       { archiveKeysSecret: { secretArn: 'arn:aws:secretsmanager:eu-north-1:1:secret:x' } },
     ],
     ['alarmEmail', { alarmEmail: 'no-address' }],
+    ['events', { events: 'some' as 'on' }],
     ['logRetentionDays', { logRetentionDays: 91 }],
     ['logsOnDestroy', { logsOnDestroy: 'archive' as 'keep' }],
     ['apiGatewayLogRole', { apiGatewayLogRole: 'mine' as 'create' }],
@@ -74,6 +75,7 @@ describe('settings of every kind', () => {
   const complete = {
     ...settings,
     ...existing,
+    events: 'on',
     otherArchiveBuckets: [{ bucketName: 'archive-2', keyArn: key('two') }, { bucketName: 'archive.3' }],
     archiveKeysSecret: { ...existing.archiveKeysSecret, keyArn: key('keys') },
     database: {
@@ -142,7 +144,7 @@ describe('settings of every kind', () => {
     'are accepted or refused by its name when $name is left out',
     ({ given, path, name }) => {
       const optional =
-        /^(stage|target|archiveBucket|otherArchiveBuckets|archiveKeysSecret|alarmEmail|logsOnDestroy|deliveryReceipt|receiptKeys|concurrency\.directFiles)$|[kK]eyArn$/;
+        /^(stage|target|archiveBucket|otherArchiveBuckets|archiveKeysSecret|alarmEmail|events|logsOnDestroy|deliveryReceipt|receiptKeys|concurrency\.directFiles)$|[kK]eyArn$/;
       const found = faults(changed(given, path, undefined));
       if (optional.test(name)) return void expect(found).toEqual([]);
       // A key without its secret is a fault of the key; without an ARN the cluster would be a new one.

@@ -231,11 +231,63 @@ describe('logs', () => {
   });
 });
 
+describe('events for operators', () => {
+  const served = (change: Partial<Settings>) =>
+    Template.fromStack(addStacks(app(), { ...settings, ...change }).service);
+  const sendersOf = (template: Template) =>
+    Object.values(template.findResources('AWS::IAM::Policy')).flatMap(({ Properties }) =>
+      Properties.PolicyDocument.Statement.filter(({ Action }: { Action: unknown }) =>
+        JSON.stringify(Action).includes('events:'),
+      ).map((statement: object) => ({ name: Properties.PolicyName.replace(/Role.*$/, ''), ...statement })),
+    );
+  const busesOf = (template: Template) =>
+    Object.entries(template.findResources('AWS::Lambda::Function')).flatMap(([id, { Properties }]) => {
+      const bus = Properties.Environment?.Variables.EVENT_BUS_ARN;
+      return bus === undefined ? [] : [[id.replace(/[0-9A-F]{8}$/, ''), bus]];
+    });
+  const bus = {
+    'Fn::Join': [
+      '',
+      ['arn:', { Ref: 'AWS::Partition' }, ':events:', { Ref: 'AWS::Region' }, ':', { Ref: 'AWS::AccountId' }].concat(
+        ':event-bus/default',
+      ),
+    ],
+  };
+
+  test.each([{}, { events: 'off' }] as const)('are off: no function may send one or knows a bus (%j)', (change) => {
+    const template = served(change);
+    expect([sendersOf(template), busesOf(template)]).toEqual([[], []]);
+  });
+
+  test('are on: the functions that send them may send theirs, of our source, to the default bus', () => {
+    const template = served({ events: 'on' });
+    const theirs = (...types: string[]) => ({
+      Effect: 'Allow',
+      Action: 'events:PutEvents',
+      Resource: bus,
+      Condition: {
+        'ForAllValues:StringEquals': {
+          'events:source': 'data-out',
+          'events:detail-type': types,
+        },
+      },
+    });
+    expect(sendersOf(template)).toEqual([
+      { name: 'FunctionsConsumeExport', ...theirs('Export Accepted', 'Export Rejected') },
+      { name: 'FunctionsSettleDelivery', ...theirs('Delivery Settled') },
+    ]);
+    expect(busesOf(template)).toEqual([
+      ['FunctionsConsumeExportFunction', bus],
+      ['FunctionsSettleDeliveryFunction', bus],
+    ]);
+  });
+});
+
 describe('the security rules', () => {
   test('accept every kind of settings', () => {
     const checked = app();
     Validations.of(checked).addPlugins(new AwsSolutionsChecks(checked));
-    addStacks(checked, { ...settings, ...existing, otherArchiveBuckets: [{ bucketName: 'archive-2' }] });
+    addStacks(checked, { ...settings, ...existing, otherArchiveBuckets: [{ bucketName: 'archive-2' }], events: 'on' });
     const { target, ...anywhere } = existing;
     expect(target.region).toBe('eu-north-1');
     const others = { otherArchiveBuckets: [{ bucketName: 'archive-2' }], apiGatewayLogRole: 'create' } as const;

@@ -1,13 +1,10 @@
-import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { CopyObjectCommand, DeleteObjectCommand } from '@aws-sdk/client-s3';
-import { App } from 'aws-cdk-lib';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { settings } from '../../bin/settings.ts';
 import { decrypt, generateKeyPair } from '../../lib/crypt4gh/index.ts';
-import { addStacks } from '../../lib/infra/stacks.ts';
-import { assembly } from '../helpers/assembly.ts';
+import { copyWithSettings } from '../helpers/assembly-with-settings.ts';
 import { bytesOf } from '../helpers/made-files.ts';
 import { Service } from '../helpers/service.ts';
 
@@ -20,30 +17,9 @@ const files = { 'small.vcf': 1000, 'large.bam': 9 * 1024 * 1024 };
 const fileIds: Record<string, string> = {};
 let service: Service;
 
-/**
- * The service with a second archive bucket in its settings: templates of its own around the bundles of the assembly.
- */
-async function assemblyWithTwoBuckets(): Promise<string> {
-  const made = await assembly();
-  cpSync(made, folder, { recursive: true });
-  const { context } = JSON.parse(readFileSync(join(import.meta.dirname, '../../cdk.json'), 'utf8'));
-  const asTheCli = { 'aws:cdk:enable-path-metadata': true, 'aws:cdk:bundling-stacks': [] };
-  const app = new App({ context: { ...context, ...asTheCli } });
-  addStacks(app, { ...settings, otherArchiveBuckets: [{ bucketName: second }] });
-  for (const { templateFile, template } of app.synth().stacks) {
-    const bundled = JSON.parse(readFileSync(join(made, templateFile), 'utf8'));
-    for (const [id, { Type, Properties }] of Object.entries<{ Type: string; Properties: { Code: unknown } }>(
-      template.Resources,
-    )) {
-      if (Type === 'AWS::Lambda::Function') Properties.Code = bundled.Resources[id].Properties.Code;
-    }
-    writeFileSync(join(folder, templateFile), JSON.stringify(template));
-  }
-  return folder;
-}
-
 beforeAll(async () => {
-  service = await Service.start({ assemblyDir: await assemblyWithTwoBuckets() });
+  await copyWithSettings(folder, { otherArchiveBuckets: [{ bucketName: second }] });
+  service = await Service.start({ assemblyDir: folder });
   const Bucket = service.connection.outputs.ArchiveBucketName;
   for (const [path, size] of Object.entries(files)) {
     const { fileId } = await service.archive('EGAD1', path, size);

@@ -19,6 +19,7 @@ const services: ReadonlySet<string> = new Set<AwsService>([
   'cloudformation',
   'rds',
   'lambda',
+  'events',
   'kms',
 ]);
 /** A presigned URL lives seven days at most. */

@@ -88,11 +88,12 @@ function applies(statement: Statement, { action, resource, context = {} }: Permi
 }
 
 function condition(operator: string, key: string, values: readonly string[], where: string): Condition {
-  const [name = '', optional] = operator.split(/(?=IfExists$)/);
+  const [, all, name = '', optional] = /^(ForAllValues:)?(.*?)(IfExists)?$/.exec(operator) ?? [];
   const test = operators[name];
   if (!test) throw new UnsupportedTemplateError(where, `policy condition ${operator} cannot be evaluated locally`);
-  // IAM user guide, condition operators: a negated one holds where the request has no such key.
-  const absent = optional !== undefined || /Not(?:Equals|Like)$/.test(name);
+  // IAM user guide, condition operators: a negated one, or one for all values, holds where the request has no such key.
+  // Requests have one value for a key here.
+  const absent = all !== undefined || optional !== undefined || /Not(?:Equals|Like)$/.test(name);
   return { key, matches: (value) => (value === undefined ? absent : test(value, values)) };
 }
 

@@ -1,6 +1,8 @@
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { oneByOne, queueHandler } from '../../../../lambdas/shared/queue.ts';
+import type { OperatorEvent } from '../../../../lib/contract/events.ts';
 import { TemporarilyUnavailableError } from '../../../../lib/errors.ts';
+import type { Events } from '../../../../lib/export/ports.ts';
 import { mockBundledJson, unmockBundledJson } from '../../../helpers/bundled-json.ts';
 import { captureOutput } from '../../../helpers/captured-output.ts';
 import { ExportWorld, vectorKey } from '../../../helpers/export-world.ts';
@@ -48,12 +50,16 @@ beforeEach(() => {
 });
 afterEach(() => log.restore());
 
-function deliver(body: unknown, attributes: Record<string, string> = { requestId, archiveKind: 'fega' }) {
+function deliver(
+  body: unknown,
+  attributes: Record<string, string> = { requestId, archiveKind: 'fega' },
+  events?: Events,
+) {
   const handler = queueHandler({
     sqs: { send: () => Promise.resolve({}) },
     queueUrls: ['https://sqs.example/1/q'],
     retryDelaysSeconds: '10',
-    handle: oneByOne(consumeRecord(world.consuming, { url: 'https://sqs.example/1/q', receives: 5 })),
+    handle: oneByOne(consumeRecord(world.consuming, { url: 'https://sqs.example/1/q', receives: 5 }, events)),
   });
   const text = typeof body === 'string' ? body : JSON.stringify(body);
   return handler(sqsEvent(sqsRecord({ body: text, attributes })), lambdaContext());
@@ -95,4 +101,41 @@ test('failed: the message comes back, nothing is on record', async () => {
   });
   expect(world.rows).toEqual([]);
   expect(metricsOf(log.documents())).toEqual([{ MessageFailed: 1 }]);
+});
+
+describe('with the setting events', () => {
+  const recorded = () => {
+    const published: OperatorEvent[] = [];
+    const publish = async (events: readonly OperatorEvent[]) => {
+      published.push(...events);
+      return [];
+    };
+    return { published, publish };
+  };
+  const wanted = { jwtToken: 'good-visa', publicKey, datasetId: 'EGAD1' };
+
+  test.each([
+    ['accepted', wanted],
+    ['rejected', { ...wanted, jwtToken: 'bad-visa' }],
+  ] as const)('%s: one event, of the request and its state', async (state, body) => {
+    const events = recorded();
+    await deliver(body, { requestId }, events);
+    expect(events.published).toEqual([{ requestId, state }]);
+  });
+
+  test('failed: no event yet', async () => {
+    const events = recorded();
+    world.calls.failAt(1, 'before', new TemporarilyUnavailableError('the database is resuming'));
+    await deliver(wanted, { requestId }, events);
+    expect(events.published).toEqual([]);
+  });
+
+  test('an event that is lost changes nothing for the export', async () => {
+    const lost = {
+      publish: async () => [{ event: { requestId, state: 'accepted' } as const, error: new Error('no') }],
+    };
+    expect(await deliver(wanted, { requestId }, lost)).toEqual({ batchItemFailures: [] });
+    expect(world.fileExports.sent).toHaveLength(2);
+    expect(metricsOf(log.documents())).toEqual([{ ExportAccepted: 1, EventLost: 1 }]);
+  });
 });

@@ -54,6 +54,16 @@ describe('a policy', () => {
     expect(isAllowed(statements, { action: 'kms:Decrypt', resource: 'arn:aws:kms:key' })).toBe(false);
   });
 
+  it('takes a condition for all values as met if the request has no such key, as IAM does', () => {
+    const condition = { 'ForAllValues:StringEquals': { 'events:source': ['data-out', 'other'] } };
+    const statements = policy(allow('events:PutEvents', '*', { Condition: condition }));
+    const allowed = (context: Readonly<Record<string, string>>) =>
+      isAllowed(statements, { action: 'events:PutEvents', resource: 'arn:aws:events:x:1:event-bus/default', context });
+    expect(allowed({ 'events:source': 'other' })).toBe(true);
+    expect(allowed({ 'events:source': 'aws.s3' })).toBe(false);
+    expect(allowed({})).toBe(true);
+  });
+
   it('takes a negated condition as met if the request has no such key, as IAM does', () => {
     const condition = { ArnNotEquals: { 'aws:PrincipalArn': 'arn:aws:iam::1:role/sender' } };
     const statements = policy(allow('sqs:*', '*'), {

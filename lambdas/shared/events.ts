@@ -1,0 +1,28 @@
+import { MetricUnit } from '@aws-lambda-powertools/metrics';
+import type { Context } from 'aws-lambda';
+import type { OperatorEvent } from '../../lib/contract/events.ts';
+import { metrics as names } from '../../lib/contract/metrics.ts';
+import type { Events } from '../../lib/export/ports.ts';
+import { workingMs } from './deployment.ts';
+import { describeError, logger, metrics } from './observability.ts';
+
+/** Milliseconds that events may take from an invocation. */
+const patienceMs = 3000;
+
+/**
+ * Tell operators what became of requests. An event that is lost leaves a log line and counts in a metric. The invocation
+ * goes on as if it had been sent.
+ *
+ * @param events `undefined` while the setting `events` is off
+ */
+export async function announce(
+  events: Events | undefined,
+  told: readonly OperatorEvent[],
+  context: Context,
+): Promise<void> {
+  const lost = await events?.publish(told, Math.min(patienceMs, workingMs(context)));
+  for (const { event, error } of lost ?? []) {
+    metrics.addMetric(names.eventLost, MetricUnit.Count, 1);
+    logger.error('event lost', { ...event, ...describeError(error) });
+  }
+}

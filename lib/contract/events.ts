@@ -1,0 +1,20 @@
+import type { RequestState } from './delivery.ts';
+
+/** `source` of every event on EventBridge. Policies and operators' rules name it. */
+export const eventSource = 'data-out';
+
+/** `detail-type` of the event that tells a state. */
+export const eventDetailTypes = {
+  accepted: 'Export Accepted',
+  rejected: 'Export Rejected',
+  complete: 'Delivery Settled',
+  incomplete: 'Delivery Settled',
+  failed: 'Delivery Settled',
+  withdrawn: 'Delivery Settled',
+} as const satisfies Record<RequestState, string>;
+
+/** What operators learn of a request. The event adds the deployment, and nothing else. */
+export interface OperatorEvent {
+  readonly requestId: string;
+  readonly state: RequestState;
+}

@@ -1,0 +1,26 @@
+import { cpSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { App } from 'aws-cdk-lib';
+import { settings } from '../../bin/settings.ts';
+import type { Settings } from '../../lib/infra/settings.ts';
+import { addStacks } from '../../lib/infra/stacks.ts';
+import { assembly } from './assembly.ts';
+
+/** Copy the assembly to a folder, with the templates of other settings around its bundles. */
+export async function copyWithSettings(folder: string, change: Partial<Settings>): Promise<void> {
+  const made = await assembly();
+  cpSync(made, folder, { recursive: true });
+  const { context } = JSON.parse(readFileSync(join(import.meta.dirname, '../../cdk.json'), 'utf8'));
+  const asTheCli = { 'aws:cdk:enable-path-metadata': true, 'aws:cdk:bundling-stacks': [] };
+  const app = new App({ context: { ...context, ...asTheCli } });
+  addStacks(app, { ...settings, ...change });
+  for (const { templateFile, template } of app.synth().stacks) {
+    const bundled = JSON.parse(readFileSync(join(made, templateFile), 'utf8'));
+    for (const [id, { Type, Properties }] of Object.entries<{ Type: string; Properties: { Code: unknown } }>(
+      template.Resources,
+    )) {
+      if (Type === 'AWS::Lambda::Function') Properties.Code = bundled.Resources[id].Properties.Code;
+    }
+    writeFileSync(join(folder, templateFile), JSON.stringify(template));
+  }
+}

@@ -1,0 +1,130 @@
+import { randomUUID } from 'node:crypto';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { generateKeyPair } from '../../lib/crypt4gh/index.ts';
+import { copyWithSettings } from '../helpers/assembly-with-settings.ts';
+import { Service, until } from '../helpers/service.ts';
+import { metricsOf } from '../helpers/sqs-event.ts';
+
+/** The service with the setting `events`: what operators see on the bus, and what becomes of an export when the bus is away. */
+const folder = mkdtempSync(join(tmpdir(), 'data-out-events-'));
+const { publicKey } = generateKeyPair();
+let service: Service;
+
+beforeAll(async () => {
+  await copyWithSettings(folder, { events: 'on' });
+  service = await Service.start({ assemblyDir: folder });
+  await service.archive('EGAD1', 'reads.bam', 1000);
+  await service.setDataset('EGAD1', 'released');
+}, 120_000);
+afterAll(async () => {
+  await service?.stop();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+type Kind = 'Export Accepted' | 'Export Rejected' | 'Delivery Settled';
+const eventsOf = (requestId: string, kind: Kind) =>
+  service.engine.events.filter((event) => event['detail-type'] === kind && event.detail.requestId === requestId);
+const eventOf = (requestId: string, kind: Kind) =>
+  until(() => eventsOf(requestId, kind)[0], `the event ${kind} of ${requestId}`);
+const exported = async () => service.exported({ id: 'EGAD1', visa: await service.visa(), publicKey });
+
+test('an export that is accepted is an event, which names the request, and no person or dataset', async () => {
+  const requestId = await exported();
+  const { id: _, time, ...event } = await eventOf(requestId, 'Export Accepted');
+  expect(event).toEqual({
+    source: 'data-out',
+    'detail-type': 'Export Accepted',
+    detail: { requestId, state: 'accepted', deployment: 'DataOutService' },
+  });
+  expect(Date.parse(time)).toBeGreaterThan(Date.now() - 60_000);
+  const shown = service.logs
+    .filter(({ functionName }) => functionName === 'events')
+    .map(({ line }) => JSON.parse(line));
+  expect(shown).toContainEqual(eventsOf(requestId, 'Export Accepted')[0]);
+  await service.settled(requestId);
+});
+
+test('an export that is rejected is an event without the reason', async () => {
+  const visa = await service.visa({ datasetId: 'EGAD2' });
+  const requestId = await service.exported({ id: 'EGAD1', visa, publicKey });
+  const { detail } = await eventOf(requestId, 'Export Rejected');
+  expect(detail).toEqual({ requestId, state: 'rejected', deployment: 'DataOutService' });
+});
+
+test('a delivery that is settled is one event, however often its message comes', async () => {
+  const requestId = randomUUID();
+  const hash = 'ab'.repeat(32);
+  await service.sql(
+    `insert into data_out.requests
+       (request_id, requested_at, kind, dataset_id, recipient, key_fingerprint, state, files, sealed_at)
+     values ('${requestId}', now(), 'dataset', 'EGAD1', '${hash}', '${hash}', 'accepted', 1, now())`,
+  );
+  await service.sql(
+    `insert into data_out.request_files (request_id, file_id, state) values ('${requestId}', 'EGAF9', 'given_up')`,
+  );
+  const { DeliveriesQueueUrl: url } = service.connection.outputs;
+  await service.enqueue(url, JSON.stringify({ requestId }));
+  const { detail } = await eventOf(requestId, 'Delivery Settled');
+  expect(detail).toEqual({ requestId, state: 'incomplete', deployment: 'DataOutService' });
+  await service.enqueue(url, JSON.stringify({ requestId }));
+  const isRepeated = () =>
+    service.logs.some(({ line }) => line.includes('already_settled') && line.includes(requestId));
+  await until(() => (isRepeated() ? true : undefined), 'the second message');
+  await until(async () => ((await service.queueDepth(url)) === 0 ? true : undefined), 'the message to be gone');
+  expect(eventsOf(requestId, 'Delivery Settled')).toHaveLength(1);
+});
+
+test('the consumer and the function of receipts call EventBridge, and no other function does', () => {
+  const callers = Object.keys(service.engine.traffic.counters()).filter((call) => call.includes(' events '));
+  expect(callers.sort()).toEqual(['consume-export events PutEvents', 'settle-delivery events PutEvents']);
+});
+
+test('an event that is refused twice is sent the third time', async () => {
+  let refusals = 2;
+  const remove = service.engine.traffic.addFault(({ service: name }) => {
+    if (name !== 'events' || refusals === 0) return undefined;
+    refusals -= 1;
+    return { error: { status: 400, code: 'ThrottlingException' } };
+  });
+  try {
+    const requestId = await exported();
+    await eventOf(requestId, 'Export Accepted');
+    expect([refusals, eventsOf(requestId, 'Export Accepted').length]).toEqual([0, 1]);
+    await service.settled(requestId);
+  } finally {
+    remove();
+  }
+});
+
+test.each([
+  ['is away', { drop: true }],
+  ['throttles', { error: { status: 400, code: 'ThrottlingException' } }],
+  ['hangs', { delayMs: 10_000, drop: true }],
+  ['refuses the role', { error: { status: 400, code: 'AccessDeniedException' } }],
+])('while EventBridge %s, an export is carried out once, and the lost event is on record', async (_name, fault) => {
+  const remove = service.engine.traffic.addFault(({ service: name }) => (name === 'events' ? fault : undefined));
+  try {
+    service.logs.length = 0;
+    const requestId = await exported();
+    const rows = await service.settled(requestId);
+    expect(rows.map(({ event }) => event)).toEqual(['accepted', 'staged']);
+    const documents = () =>
+      service.logs
+        .filter(({ functionName, line }) => functionName === 'consume-export' && line.startsWith('{'))
+        .map(({ line }) => JSON.parse(line) as Record<string, unknown>);
+    const lost = await until(() => documents().find(({ message }) => message === 'event lost'), 'the log line');
+    expect(lost).toMatchObject({ level: 'ERROR', requestId, state: 'accepted' });
+    const counted = () => metricsOf(documents()).find((metrics) => 'EventLost' in metrics);
+    const metrics = await until(counted, 'the metric');
+    expect(metrics).toMatchObject({ ExportAccepted: 1, EventLost: 1 });
+    const { ExportRequestsQueueUrl: url } = service.connection.outputs;
+    await until(async () => ((await service.queueDepth(url)) === 0 ? true : undefined), 'the message to be gone');
+    expect(documents().filter(({ message }) => message === 'export accepted')).toHaveLength(1);
+    expect(eventsOf(requestId, 'Export Accepted')).toEqual([]);
+  } finally {
+    remove();
+  }
+});

@@ -1,0 +1,101 @@
+import { beforeEach, describe, expect, test } from 'vitest';
+import { AwsError } from '../../../../lib/local/endpoint/errors.ts';
+import { type BusEvent, EventBus } from '../../../../lib/local/eventbridge/event-bus.ts';
+
+const entry = { Source: 'data-out', DetailType: 'Export Accepted', Detail: '{"requestId":"one"}' };
+
+let shown: BusEvent[];
+let bus: EventBus;
+beforeEach(() => {
+  shown = [];
+  const now = () => new Date('2026-11-22T10:00:00Z');
+  bus = new EventBus('eu-north-1', now, (event) => shown.push(event));
+});
+
+const parse = (input: unknown, action = 'PutEvents') =>
+  bus.service().parse('/', { 'x-amz-target': `AWSEvents.${action}` }, Buffer.from(JSON.stringify(input)), '');
+async function put(...Entries: object[]): Promise<unknown> {
+  const { action, input } = parse({ Entries });
+  return JSON.parse((await bus.service().handle(action, input, new Uint8Array(), {})).body);
+}
+function refusal(attempt: () => unknown): string | undefined {
+  try {
+    attempt();
+  } catch (error) {
+    if (error instanceof AwsError) return error.code;
+    throw error;
+  }
+  return undefined;
+}
+
+test('an event is kept and shown in the form in which rules see it', async () => {
+  const answer = await put(entry);
+  expect(answer).toEqual({ FailedEntryCount: 0, Entries: [{ EventId: expect.stringMatching(/^[0-9a-f-]{36}$/) }] });
+  const { id, ...event } = bus.events[0] ?? {};
+  expect(event).toEqual({
+    source: 'data-out',
+    'detail-type': 'Export Accepted',
+    time: '2026-11-22T10:00:00.000Z',
+    detail: { requestId: 'one' },
+  });
+  expect(answer).toMatchObject({ Entries: [{ EventId: id }] });
+  expect(shown).toEqual(bus.events);
+});
+
+test('the last thousand events are kept', async () => {
+  for (let n = 0; n < 1001; n += 1) await put({ ...entry, Detail: `{"n":${n}}` });
+  expect([bus.events.length, bus.events[0]?.detail, bus.events.at(-1)?.detail]).toEqual([1000, { n: 1 }, { n: 1000 }]);
+});
+
+test('each entry asks for its own permission, with source and detail type as condition keys', () => {
+  const { permissions } = parse({ Entries: [entry, { ...entry, Source: 'other', EventBusName: 'default' }] });
+  const permission = (source: string) => ({
+    action: 'events:PutEvents',
+    resource: expect.stringMatching(/^arn:aws:events:eu-north-1:\d{12}:event-bus\/default$/),
+    context: { 'events:source': source, 'events:detail-type': 'Export Accepted' },
+  });
+  expect(permissions).toEqual([permission('data-out'), permission('other')]);
+});
+
+describe('an entry is refused by itself', () => {
+  test.each([
+    ['InvalidArgument', { ...entry, Source: undefined }],
+    ['InvalidArgument', { ...entry, DetailType: '' }],
+    ['InvalidArgument', { ...entry, Detail: undefined }],
+    ['MalformedDetail', { ...entry, Detail: '{' }],
+    ['MalformedDetail', { ...entry, Detail: '[]' }],
+    ['NotAuthorizedForSourceException', { ...entry, Source: 'aws.s3' }],
+  ])('%s', async (code, wrong) => {
+    expect(await put(wrong, entry)).toMatchObject({
+      FailedEntryCount: 1,
+      Entries: [{ ErrorCode: code, ErrorMessage: expect.any(String) }, { EventId: expect.any(String) }],
+    });
+    expect(bus.events).toHaveLength(1);
+  });
+});
+
+describe('a call is refused as a whole', () => {
+  /** An entry of that many bytes in UTF-8. */
+  const sized = (bytes: number) => {
+    const rest = Buffer.byteLength(`${entry.Source}${entry.DetailType}{"x":""}`);
+    return { ...entry, Detail: JSON.stringify({ x: `${'x'.repeat(bytes - rest - 2)}ä` }) };
+  };
+
+  test.each([
+    ['another action', () => parse({ Entries: [entry] }, 'PutRule'), 'UnknownOperationException'],
+    ['no entries', () => parse({ Entries: [] }), 'ValidationException'],
+    ['eleven entries', () => parse({ Entries: Array(11).fill(entry) }), 'ValidationException'],
+    ['an entry of 256 KiB', () => parse({ Entries: [sized(256 * 1024)] }), 'ValidationException'],
+    ['an unknown parameter', () => parse({ Entries: [{ ...entry, Resources: ['x'] }] }), 'ValidationException'],
+    ['another bus', () => parse({ Entries: [{ ...entry, EventBusName: 'mine' }] }), 'ResourceNotFoundException'],
+  ])('%s', (_name, attempt, code) => {
+    expect(refusal(attempt)).toBe(code);
+  });
+
+  test('but not for one byte less, nor for ten entries, nor for the default bus by its ARN', () => {
+    const [arn = ''] = parse({ Entries: [entry] }).permissions.map(({ resource }) => resource);
+    const attempt = () =>
+      parse({ Entries: [sized(256 * 1024 - 1), ...Array(9).fill({ ...entry, EventBusName: arn })] });
+    expect(refusal(attempt)).toBeUndefined();
+  });
+});
