@@ -22,4 +22,6 @@ export const metrics = {
   messageFailed: 'MessageFailed',
   /** Files whose header or body contradicts the catalogue. */
   archiveDamaged: 'ArchiveDamaged',
+  /** Containers of deprecated datasets that a run found in the outbox and left there. */
+  withdrawnInOutbox: 'WithdrawnInOutbox',
 } as const;

@@ -126,7 +126,8 @@ export interface FileExports {
 /** One row of the audit table `data_out.export_log`. */
 export interface ExportEvent {
   readonly requestId: string;
-  readonly event: 'accepted' | 'rejected' | 'staged';
+  /** `withdrawn`: taken out of the outbox after the dataset was deprecated. `purged`: by an operator. */
+  readonly event: 'accepted' | 'rejected' | 'staged' | 'withdrawn' | 'purged';
   /** Reason code, for `rejected`. */
   readonly reason?: string;
   readonly archiveKind?: string;
@@ -136,7 +137,7 @@ export interface ExportEvent {
   readonly recipient?: string;
   /** Fingerprint of the recipient's public key. */
   readonly keyFingerprint?: string;
-  /** Container size, for `staged`. */
+  /** Container size, for `staged`, and for `withdrawn` and `purged` if the container was there. */
   readonly bytes?: number;
   /**
    * For `staged`: `crc64nvme:` and the base64 of the CRC that S3 found as expected, or `none`: the archive has no checksum of

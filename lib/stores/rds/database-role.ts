@@ -18,8 +18,13 @@ const grants: Readonly<Record<DatabaseRole, readonly string[]>> = {
     // Not the number and the time of a row: the database gives those.
     `insert (request_id, event, reason, archive_kind, dataset_id, file_id, recipient, key_fingerprint, bytes,
        checksum) on data_out.export_log`,
-    // ON CONFLICT reads the columns of its index.
-    'select (request_id, event, file_id) on data_out.export_log',
+    // ON CONFLICT reads the columns of its index. The others tell of containers that earlier versions staged.
+    'select (request_id, event, file_id, dataset_id, recipient, recorded_at) on data_out.export_log',
+    'select on data_out.requests, data_out.request_files',
+    // A container that leaves the outbox settles its row, and asks for the next receipt of its request.
+    'update (generation, updated_at) on data_out.requests',
+    `insert (request_id, file_id, state, superseded_by, outbox_key), update (state, superseded_by, outbox_key, updated_at)
+       on data_out.request_files`,
     // Not the time of a row.
     'select, insert (request_id, dataset_id, sent_to, files), update (sent_to, files) on data_out.fan_outs',
     'select, insert, update, delete on data_out.uploads',
