@@ -2,6 +2,7 @@ import { RetentionDays } from 'aws-cdk-lib/aws-logs';
 import * as z from 'zod';
 import { archiveCredentialsPolicies } from '../contract/archive-credentials.ts';
 import { bucketNameFault } from '../contract/bucket-name.ts';
+import { withdrawalPolicies } from '../contract/withdrawal.ts';
 import type {
   ExistingBucket,
   ExistingDatabase,
@@ -75,6 +76,7 @@ const schema = (database: z.ZodType) =>
     archiveKind: match(/^[a-z0-9_-]{1,64}$/, '1-64 of a-z, 0-9, - and _'),
     archiveCredentials: oneOf(...archiveCredentialsPolicies),
     outboxExpiryDays: whole(1, 365),
+    withdrawal: oneOf(...withdrawalPolicies).optional(),
     urlLifetimeSeconds: whole(60, 3_600),
     retryDelaysSeconds: z
       .array(whole(1, 3_600), { error: 'expected a list of delays' })

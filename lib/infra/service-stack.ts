@@ -104,10 +104,20 @@ export class ServiceStack extends Stack {
     alarms.age('SmallFileExports', smallFileExports.queue, Duration.hours(6));
     alarms.functions('RequestFunctions', functions.answeringRequests);
     alarms.functions('DirectFunctions', functions.servingDirectly);
-    alarms.functions('WorkerFunctions', functions.workingOnQueues);
+    alarms.functions('WorkerFunctions', functions.workingInTheBackground);
     alarms.serverErrors('Proxy', proxy);
     alarms.serverErrors('DataOut', dataOut);
     alarms.archiveDamaged();
+
+    if (functions.withdraw) {
+      const interval = Duration.minutes(15);
+      new Rule(this, 'WithdrawSchedule', {
+        description: 'Looks for containers of deprecated datasets in the outbox',
+        schedule: Schedule.rate(interval),
+        targets: [new LambdaFunction(functions.withdraw.function)],
+      });
+      alarms.withdrawnInOutbox(interval);
+    }
 
     if (settings.logsOnDestroy === 'delete') this.#deleteLogs(functions);
 

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import {
+  DeleteObjectCommand,
   GetObjectCommand,
   HeadObjectCommand,
   ListObjectsV2Command,
@@ -41,6 +42,7 @@ function as(name: string) {
   return {
     get: (Key: string) => status(s3.send(new GetObjectCommand({ Bucket, Key }))),
     head: (Key: string) => status(s3.send(new HeadObjectCommand({ Bucket, Key }))),
+    remove: (Key: string) => status(s3.send(new DeleteObjectCommand({ Bucket, Key }))),
     put: (Key: string) => status(s3.send(new PutObjectCommand({ Bucket, Key, Body: 'x' }))),
     list: (Prefix?: string) => status(s3.send(new ListObjectsV2Command({ Bucket, Prefix }))),
     send: (QueueUrl: string) => status(sqs.send(new SendMessageCommand({ QueueUrl, MessageBody: randomUUID() }))),
@@ -79,6 +81,18 @@ describe('the outbox', () => {
     ]);
     expect([await stage.get(direct), await stage.put(direct), await stage.head('direct/x')]).toEqual([403, 403, 403]);
   });
+});
+
+test('Withdraw sees what the outbox holds, and reads, writes and deletes nothing of it', async () => {
+  const withdraw = as('withdraw');
+  for (const [key, prefix] of [
+    [staged, `${absent}/`],
+    [direct, 'direct/'],
+  ] as const) {
+    expect([await withdraw.head(key), await withdraw.list(prefix)]).toEqual([200, 200]);
+    expect([await withdraw.get(key), await withdraw.put(key), await withdraw.remove(key)]).toEqual([403, 403, 403]);
+  }
+  expect(await withdraw.list()).toBe(403);
 });
 
 describe('a queue', () => {

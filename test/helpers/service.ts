@@ -114,7 +114,9 @@ export class Service {
     }, 'the queues to be empty');
     const catalogue = ['files', 'datasets', 'file_dataset', 'dataset_references', 'checksums', 'dataset_event_log'];
     await this.sql(`truncate ${catalogue.map((table) => `sda.${table}`).join(', ')} restart identity cascade`);
-    await this.sql('truncate data_out.export_log, data_out.fan_outs restart identity');
+    await this.sql(
+      'truncate data_out.export_log, data_out.fan_outs, data_out.requests, data_out.request_files restart identity',
+    );
     await this.sql(`delete from data_out.archive_users where username <> '${archiveUser.username}'`);
     for (const Bucket of [outputs.ArchiveBucketName, outputs.OutboxBucketName]) {
       for (;;) {

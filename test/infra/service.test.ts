@@ -18,6 +18,7 @@ const functions: readonly (readonly [string, seconds: number])[] = [
   ['ServiceInfo', 10],
   ['ConsumeExport', 300],
   ['StageFile', 900],
+  ['Withdraw', 600],
   ['Migrate', 720],
   ['Protect', 360],
 ];
@@ -41,6 +42,7 @@ describe('functions', () => {
     expect(variables('AuthorizeOutbox')).toMatchObject({ ARCHIVE_CREDENTIALS: 'required' });
     expect(variables('Files')).toMatchObject({ OUTBOX_EXPIRY_DAYS: '30' });
     expect(variables('Stream')).toMatchObject({ URL_LIFETIME_SECONDS: '900' });
+    expect(variables('Withdraw')).toMatchObject({ WITHDRAWAL: 'report', OUTBOX_EXPIRY_DAYS: '30' });
     expect(variables('ConsumeExport')).toMatchObject({ RETRY_DELAYS_SECONDS: '10,60,300,900', DATABASE_NAME: 'sda' });
     expect(show(variables('StageFile').FILE_EXPORTS_QUEUE_URL)).toBe('FileExportsQueue');
     expect(show(variables('StageFile').SMALL_FILE_EXPORTS_QUEUE_URL)).toBe('SmallFileExportsQueue');
@@ -56,7 +58,7 @@ describe('functions', () => {
     }
     for (const name of ['Datasets', 'DatasetFiles', 'DirectFile', 'Drs', 'DescribeFile'])
       expect(show(variables(name).DATABASE_SECRET_ARN)).toBe('CatalogueReaderSecret');
-    for (const name of ['ConsumeExport', 'StageFile'])
+    for (const name of ['ConsumeExport', 'StageFile', 'Withdraw'])
       expect(show(variables(name).DATABASE_SECRET_ARN)).toBe('CatalogueWorkerSecret');
     const owning = service
       .all('AWS::Lambda::Function')
@@ -103,7 +105,7 @@ describe('functions', () => {
   test('that use the catalogue wait for its migration', () => {
     const migration = Object.keys(service.template.Resources).find((id) => /^Migration/.test(id));
     const direct = ['Datasets', 'DatasetFiles', 'DirectFile', 'Drs', 'DescribeFile'];
-    for (const name of ['AuthorizeOutbox', 'ConsumeExport', 'StageFile', ...direct]) {
+    for (const name of ['AuthorizeOutbox', 'ConsumeExport', 'StageFile', 'Withdraw', ...direct]) {
       expect(service.at(`Functions/${name}/Function`).DependsOn).toContain(migration);
     }
   });
@@ -120,6 +122,19 @@ describe('the protection of the storage stack', () => {
     const { ScheduleExpression, State, Targets } = service.at('ProtectionSchedule').Properties;
     expect([ScheduleExpression, State]).toEqual(['rate(1 hour)', 'ENABLED']);
     expect(Targets.map(({ Arn }: { Arn: unknown }) => show(Arn))).toEqual(['FunctionsProtectFunction']);
+  });
+});
+
+test('containers of deprecated datasets are looked for every quarter of an hour, and an alarm lasts from run to run', () => {
+  const { ScheduleExpression, State, Targets } = service.at('WithdrawSchedule').Properties;
+  expect([ScheduleExpression, State]).toEqual(['rate(15 minutes)', 'ENABLED']);
+  expect(Targets.map(({ Arn }: { Arn: unknown }) => show(Arn))).toEqual(['FunctionsWithdrawFunction']);
+  expect(service.at('Alarms/WithdrawnInOutbox').Properties).toMatchObject({
+    Namespace: 'DataOut',
+    MetricName: 'WithdrawnInOutbox',
+    Period: 1800,
+    Statistic: 'Maximum',
+    Threshold: 1,
   });
 });
 

@@ -261,7 +261,7 @@ describe('a role', () => {
   const catalogueTables = 'dataset_event_log dataset_references datasets file_dataset files';
   // What it remembers of fan-outs and of copies, from one delivery of a message to the next.
   const progress = [
-    'data_out.fan_outs SELECT',
+    ...['fan_outs', 'request_files', 'requests'].map((table) => `data_out.${table} SELECT`),
     ...['DELETE', 'INSERT', 'SELECT', 'UPDATE'].map((right) => `data_out.uploads ${right}`),
   ];
 
@@ -285,7 +285,7 @@ describe('a role', () => {
       where grantee = 'data_out_worker' and table_schema = 'data_out' and table_name = 'export_log' group by 1 order by 1`;
     expect(await database.sql(columns)).toEqual([
       ['INSERT', 'archive_kind bytes checksum dataset_id event file_id key_fingerprint reason recipient request_id'],
-      ['SELECT', 'event file_id request_id'],
+      ['SELECT', 'dataset_id event file_id recipient recorded_at request_id'],
     ]);
   });
 
@@ -295,7 +295,7 @@ describe('a role', () => {
     [databaseRoles.reader, "update sda.files set header = ''"],
     [databaseRoles.reader, 'select 1 from data_out.archive_users'],
     [databaseRoles.reader, 'select 1 from data_out.export_log'],
-    [databaseRoles.worker, 'select recipient from data_out.export_log'],
+    [databaseRoles.worker, 'select key_fingerprint from data_out.export_log'],
     [databaseRoles.worker, 'delete from data_out.export_log'],
     [databaseRoles.worker, "insert into sda.dataset_event_log (dataset_id, event) values ('EGAD2', 'released')"],
     [databaseRoles.worker, 'set role data_out'],
