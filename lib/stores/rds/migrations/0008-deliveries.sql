@@ -66,7 +66,8 @@ create index if not exists request_files_last_try on data_out.request_files (tri
   where state in ('pending', 'retrying') and is_last_try;
 
 -- statement: the requests that wrote one object of the outbox
-create index if not exists request_files_in_outbox on data_out.request_files (outbox_key) where state = 'staged';
+create index if not exists request_files_in_outbox on data_out.request_files (outbox_key)
+  where state in ('staged', 'superseded');
 
 -- statement: what the audit trail has of one recipient, newest first
 create index if not exists export_log_of_recipient on data_out.export_log (recipient, id desc);
