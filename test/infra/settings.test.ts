@@ -215,9 +215,7 @@ describe('containers of deprecated datasets', () => {
       statements
         .filter(({ Action }) => [Action].flat().includes(action))
         .flatMap(({ Resource }) => [Resource].flat())
-        .map(
-          (resource) => /(\/[?]{64}\/\*|\/direct\/\*)?"\]\]\}$|/.exec(JSON.stringify(resource))?.[1] ?? 'the bucket',
-        );
+        .map((resource) => /(\/[?]{64}\/\*|\/direct\/\*)"\]\]\}$/.exec(JSON.stringify(resource))?.[1] ?? 'the bucket');
     const actions = statements.flatMap(({ Action }) => Action).filter((action) => /^(s3|kms):/.test(action));
     return { ids: made.map(([id]) => id), actions: [...new Set(actions)].sort(), onKeys };
   };

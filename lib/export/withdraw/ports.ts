@@ -59,8 +59,8 @@ export interface OutboxRecords {
     options?: { readonly withdrawn: boolean },
   ): AsyncIterable<readonly RecordedContainer[]>;
   /**
-   * Write down what has become of containers. With a withdrawn one go all others under its key. A request that loses a
-   * container gets its next generation, and so its next receipt.
+   * Write down what has become of containers. With a withdrawn one go all others under its key, also those that it had
+   * superseded. A request that loses a container gets its next generation, and so its next receipt.
    */
   settle(containers: readonly SettledContainer[]): Promise<void>;
   /** Unfinished copies for requests of the dataset. */

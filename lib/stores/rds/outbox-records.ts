@@ -138,8 +138,8 @@ export class RdsOutboxRecords implements OutboxRecords {
          where f.state in ('staged', 'given_up')
          returning f.request_id, f.state
        ), others as (
-         update data_out.request_files f set state = 'withdrawn', updated_at = now()
-         where f.state = 'staged' and f.outbox_key in (select outbox_key from given where state = 'withdrawn')
+         update data_out.request_files f set state = 'withdrawn', superseded_by = null, updated_at = now()
+         where f.state in ('staged', 'superseded') and f.outbox_key in (select outbox_key from given where state = 'withdrawn')
            and (f.request_id, f.file_id) not in (select request_id, file_id from given)
          returning f.request_id
        )

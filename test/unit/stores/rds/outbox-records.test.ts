@@ -200,17 +200,22 @@ describe('settling', () => {
     await request(one, 'EGAD1');
     await request(two, 'EGAD2');
     await row(one, 'EGAF1');
+    await request(three, 'EGAD1');
     await row(two, 'EGAF1');
     await row(two, 'EGAF2');
+    await row(three, 'EGAF1', 'superseded');
+    await test.sql(`update data_out.request_files set superseded_by = '${one}' where request_id = '${three}'`);
     await records.settle([{ ...container(one, 'EGAF1'), end: 'withdrawn' }]);
     expect(await states()).toEqual([
       [one, 'EGAF1', 'withdrawn', null],
       [two, 'EGAF1', 'withdrawn', null],
       [two, 'EGAF2', 'staged', null],
+      [three, 'EGAF1', 'withdrawn', null],
     ]);
     expect(await generations()).toEqual([
       [one, '2'],
       [two, '2'],
+      [three, '2'],
     ]);
   });
 
