@@ -23,7 +23,7 @@ const grants: Readonly<Record<DatabaseRole, readonly string[]>> = {
     'select on data_out.requests, data_out.request_files',
     // A container that leaves the outbox settles its row, and asks for the next receipt of its request.
     'update (generation, updated_at) on data_out.requests',
-    `insert (request_id, file_id, state, superseded_by, outbox_key), update (state, superseded_by, outbox_key, updated_at)
+    `insert (request_id, file_id, state, superseded_by, outbox_key), update (state, reason, superseded_by, outbox_key, updated_at)
        on data_out.request_files`,
     // Not the time of a row.
     'select, insert (request_id, dataset_id, sent_to, files), update (sent_to, files) on data_out.fan_outs',

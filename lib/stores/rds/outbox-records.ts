@@ -133,7 +133,7 @@ export class RdsOutboxRecords implements OutboxRecords {
        ), own as (
          insert into data_out.request_files as f (request_id, file_id, state, superseded_by, outbox_key)
          select request_id, file_id, state, superseded_by, outbox_key from given order by request_id, file_id
-         on conflict (request_id, file_id) do update set state = excluded.state,
+         on conflict (request_id, file_id) do update set state = excluded.state, reason = null,
            superseded_by = excluded.superseded_by, outbox_key = excluded.outbox_key, updated_at = now()
          where f.state in ('staged', 'given_up')
          returning f.request_id, f.state

@@ -1,4 +1,5 @@
 import { beforeEach, describe, expect, test } from 'vitest';
+import { TemporarilyUnavailableError } from '../../../lib/errors.ts';
 import type { RecordedContainer } from '../../../lib/export/withdraw/ports.ts';
 import { withdrawDeprecated } from '../../../lib/export/withdraw/sweep.ts';
 import { WithdrawWorld } from '../../helpers/withdraw-world.ts';
@@ -83,6 +84,18 @@ describe('a run that deletes', () => {
     expect(await run()).toEqual([]);
     expect(world.settled).toEqual([expect.objectContaining({ fileId: 'EGAF1', end: 'withdrawn' })]);
     expect(world.events).toEqual([expect.not.objectContaining({ bytes: expect.anything() })]);
+  });
+
+  test('tells the audit trail in the next run what a broken one had deleted', async () => {
+    world.stage(container('EGAF1'));
+    const { record } = world.log;
+    world.log.record = async () => Promise.reject(new TemporarilyUnavailableError('the database is away'));
+    await expect(run()).rejects.toThrow(TemporarilyUnavailableError);
+    expect([world.objects.size, world.settled]).toEqual([0, []]);
+    world.log.record = record;
+    await run();
+    expect(world.events).toEqual([expect.objectContaining({ event: 'withdrawn', fileId: 'EGAF1' })]);
+    expect(world.settled).toHaveLength(1);
   });
 
   test('removes what an attempt left that was given up, and says nothing of one that left nothing', async () => {

@@ -188,6 +188,15 @@ describe('settling', () => {
     expect(await generations()).toEqual([[one, '2']]);
   });
 
+  it('forgets why an attempt was given up whose container is withdrawn', async () => {
+    await request(one, 'EGAD1');
+    await row(one, 'EGAF1', 'given_up', 'null');
+    await test.sql("update data_out.request_files set reason = 'temporarily_unavailable'");
+    await records.settle([{ ...container(one, 'EGAF1'), state: 'given_up', end: 'withdrawn' }]);
+    const rows = await test.sql('select state, reason, outbox_key from data_out.request_files');
+    expect(rows).toEqual([['withdrawn', null, keyOf('EGAF1')]]);
+  });
+
   it('names the request that has replaced a container, and raises no generation', async () => {
     await request(one, 'EGAD1');
     await row(one, 'EGAF1');
