@@ -16,6 +16,7 @@ export const settings: Settings = {
   outboxExpiryDays: 30,
   deliveryReceipt: true,
   receiptKeys: 1,
+  withdrawal: 'report',
   urlLifetimeSeconds: 900,
   retryDelaysSeconds: [10, 60, 300, 900],
   throttling: { requestsPerSecond: 50, burst: 100, export: { requestsPerSecond: 5, burst: 10 } },

@@ -13,6 +13,8 @@ export const environment = {
   archiveBuckets: 'ARCHIVE_BUCKETS',
   /** Name of the bucket that holds staged containers. */
   outboxBucket: 'OUTBOX_BUCKET',
+  /** `report` or `purge`: what the function that looks for withdrawn containers does with them. */
+  withdrawal: 'WITHDRAWAL',
   /** Days after which a staged container expires (the bucket's lifecycle rule). */
   outboxExpiryDays: 'OUTBOX_EXPIRY_DAYS',
   /** Life of a presigned URL, in seconds. */

@@ -24,4 +24,6 @@ export const metrics = {
   eventLost: 'EventLost',
   /** Files whose header or body contradicts the catalogue. */
   archiveDamaged: 'ArchiveDamaged',
+  /** Containers of deprecated datasets that a run found in the outbox and left there. */
+  withdrawnInOutbox: 'WithdrawnInOutbox',
 } as const;

@@ -62,6 +62,29 @@ export function outboxMetadataOf(facts: OutboxFacts): Readonly<Record<string, st
   };
 }
 
+/** The reverse of {@link outboxMetadataOf}. What the metadata lacks, or has in no form of ours, is left out. */
+export function outboxFactsOf(metadata: Readonly<Record<string, string>>): Partial<OutboxFacts> {
+  const { requestId, requestedAt, fileId, datasetId, keyFingerprint } = outboxMetadata;
+  const facts = {
+    requestId: uuid.exec(metadata[requestId] ?? '')?.[0],
+    requestedAt: metadata[requestedAt],
+    fileId: decoded(metadata[fileId]),
+    datasetId: decoded(metadata[datasetId]),
+    keyFingerprint: metadata[keyFingerprint],
+  };
+  return Object.fromEntries(Object.entries(facts).filter(([, value]) => value !== undefined));
+}
+
+const uuid = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+
+function decoded(text: string | undefined): string | undefined {
+  try {
+    return text === undefined ? undefined : decodeURIComponent(text);
+  } catch {
+    return undefined;
+  }
+}
+
 /** Names of the S3 object metadata (`x-amz-meta-…`) of a container and of a delivery receipt. */
 export const outboxMetadata = {
   requestId: 'request-id',

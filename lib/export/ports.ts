@@ -143,7 +143,8 @@ export interface Deliveries {
 /** One row of the audit table `data_out.export_log`. */
 export interface ExportEvent {
   readonly requestId: string;
-  readonly event: 'accepted' | 'rejected' | 'staged' | 'given_up' | 'failed';
+  /** `withdrawn`: taken out of the outbox after the dataset was deprecated. `purged`: by an operator. */
+  readonly event: 'accepted' | 'rejected' | 'staged' | 'given_up' | 'failed' | 'withdrawn' | 'purged';
   /** Reason code, for `rejected`, `given_up` and `failed`. */
   readonly reason?: string;
   readonly archiveKind?: string;
@@ -153,7 +154,7 @@ export interface ExportEvent {
   readonly recipient?: string;
   /** Fingerprint of the recipient's public key. */
   readonly keyFingerprint?: string;
-  /** Container size, for `staged`. */
+  /** Container size, for `staged`, and for `withdrawn` and `purged` if the container was there. */
   readonly bytes?: number;
   /**
    * For `staged`: `crc64nvme:` and the base64 of the CRC that S3 found as expected, or `none`: the archive has no checksum of

@@ -28,7 +28,7 @@ interface AlarmRule {
   readonly description: string;
   /** The alarm goes off at this value or above. @default 1 */
   readonly threshold?: number;
-  /** Five-minute periods in a row. @default 1 */
+  /** Periods in a row. @default 1 */
   readonly periods?: number;
 }
 
@@ -103,18 +103,27 @@ export class Alarms extends Construct {
     });
   }
 
+  /** A run, one an interval, left containers of deprecated datasets in the outbox. */
+  withdrawnInOutbox(interval: Duration): void {
+    this.#add('WithdrawnInOutbox', {
+      // Every period has a run, so that the alarm does not end between two of them.
+      metric: this.#own(metrics.withdrawnInOutbox, 'Maximum', Duration.minutes(2 * interval.toMinutes())),
+      description: 'The outbox has containers of a dataset that is deprecated.',
+    });
+  }
+
   /** The archive contradicts its catalogue. */
   archiveDamaged(): void {
     this.#add('ArchiveDamaged', {
-      metric: new Metric({
-        namespace: metricNamespace,
-        metricName: metrics.archiveDamaged,
-        dimensionsMap: { service: metricService, [deploymentDimension]: Stack.of(this).stackName },
-        period,
-        statistic: 'Sum',
-      }),
+      metric: this.#own(metrics.archiveDamaged, 'Sum', period),
       description: 'A body is missing or has the wrong size, or no archive key opens a header.',
     });
+  }
+
+  /** A metric of the functions of this deployment. */
+  #own(metricName: string, statistic: 'Maximum' | 'Sum', over: Duration): Metric {
+    const dimensionsMap = { service: metricService, [deploymentDimension]: Stack.of(this).stackName };
+    return new Metric({ namespace: metricNamespace, metricName, dimensionsMap, period: over, statistic });
   }
 
   #add(name: string, rule: AlarmRule): void {

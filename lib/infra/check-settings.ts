@@ -2,6 +2,7 @@ import { RetentionDays } from 'aws-cdk-lib/aws-logs';
 import * as z from 'zod';
 import { archiveCredentialsPolicies } from '../contract/archive-credentials.ts';
 import { bucketNameFault } from '../contract/bucket-name.ts';
+import { withdrawalPolicies } from '../contract/withdrawal.ts';
 import type {
   ExistingBucket,
   ExistingDatabase,
@@ -77,6 +78,7 @@ const schema = (database: z.ZodType) =>
     outboxExpiryDays: whole(1, 365),
     deliveryReceipt: z.boolean({ error: 'expected true or false' }).optional(),
     receiptKeys: whole(1, 20).optional(),
+    withdrawal: oneOf(...withdrawalPolicies).optional(),
     urlLifetimeSeconds: whole(60, 3_600),
     retryDelaysSeconds: z
       .array(whole(1, 3_600), { error: 'expected a list of delays' })

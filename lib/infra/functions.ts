@@ -15,6 +15,13 @@ const apiTimeout = Duration.seconds(29);
  */
 const streamTimeout = Duration.minutes(5);
 
+interface FunctionsProps {
+  readonly settings: Settings;
+  readonly storage: StorageStack;
+}
+
+type Make = (name: string, options: Omit<ServiceFunctionProps, 'logRetentionDays'>) => ServiceFunction;
+
 /** All functions of the service, with the grants of each on the storage stack. */
 export class Functions extends Construct {
   readonly authorizeAdmin: ServiceFunction;
@@ -34,13 +41,15 @@ export class Functions extends Construct {
   readonly stageFile: ServiceFunction;
   readonly sweepDeliveries: ServiceFunction;
   readonly settleDelivery: ServiceFunction;
+  /** Absent: the settings leave withdrawn containers to their expiry. */
+  readonly withdraw: ServiceFunction | undefined;
   readonly migrate: ServiceFunction;
   readonly protect: ServiceFunction;
 
-  constructor(scope: Construct, id: string, props: { readonly settings: Settings; readonly storage: StorageStack }) {
+  constructor(scope: Construct, id: string, props: FunctionsProps) {
     super(scope, id);
     const { settings, storage } = props;
-    const make = (name: string, options: Omit<ServiceFunctionProps, 'logRetentionDays'>) => {
+    const make: Make = (name, options) => {
       const made = new ServiceFunction(this, name, { ...options, logRetentionDays: settings.logRetentionDays });
       if (options.verifiesVisas) storage.visaDenyList.grantRead(made);
       return made;
@@ -222,6 +231,8 @@ export class Functions extends Construct {
 
     if (settings.events === 'on') allowEvents(this.settleDelivery, ['complete', 'incomplete', 'failed', 'withdrawn']);
 
+    this.withdraw = this.#makeWithdraw(props, make);
+
     this.migrate = make('Migrate', {
       entry: 'migrate.ts',
       description: "Brings the catalogue's tables up to date",
@@ -239,10 +250,25 @@ export class Functions extends Construct {
     storage.grantProtect(this.protect);
   }
 
+  #makeWithdraw({ settings, storage }: FunctionsProps, make: Make): ServiceFunction | undefined {
+    const { withdrawal = 'report' } = settings;
+    if (withdrawal === 'off') return undefined;
+    const made = make('Withdraw', {
+      entry: 'data-out/withdraw.ts',
+      description: 'Finds containers of deprecated datasets in the outbox',
+      memoryMegabytes: 512,
+      timeout: Duration.minutes(10),
+    });
+    storage.catalogue.grantExport(made);
+    storage.outbox.grantWithdraw(made, { deletes: withdrawal === 'purge' });
+    made.configure(environment.withdrawal, withdrawal);
+    return made;
+  }
+
   /** Functions that cannot work before the tables are there. */
   get usingCatalogue(): readonly ServiceFunction[] {
     return [
-      ...[this.authorizeOutbox, this.consumeExport, this.stageFile, this.settleDelivery, this.sweepDeliveries],
+      ...[this.authorizeOutbox, ...this.workingInTheBackground],
       ...[this.datasets, this.datasetFiles, this.directFile, this.drs, this.describeFile],
     ];
   }
@@ -265,8 +291,14 @@ export class Functions extends Construct {
     return [this.authorizeVisa, this.datasets, this.datasetFiles, this.directFile, this.drs, this.describeFile];
   }
 
-  /** Functions that work on queues, and the one that sweeps behind them. */
-  get workingOnQueues(): readonly ServiceFunction[] {
-    return [this.consumeExport, this.stageFile, this.settleDelivery, this.sweepDeliveries];
+  /** Functions that work on queues, or on a schedule. */
+  get workingInTheBackground(): readonly ServiceFunction[] {
+    return [
+      this.consumeExport,
+      this.stageFile,
+      this.settleDelivery,
+      this.sweepDeliveries,
+      ...(this.withdraw ? [this.withdraw] : []),
+    ];
   }
 }

@@ -89,6 +89,25 @@ export class Outbox extends Construct {
     this.#allowWriting(grantee, ofDirectAccess);
   }
 
+  /**
+   * Find the containers of any recipient and of direct access, and what their metadata says. S3 asks for s3:GetObject for
+   * that; without the key, no byte of a container can be read. With `deletes`: also delete them, each only as it was found,
+   * and abort unfinished uploads.
+   */
+  grantWithdraw(grantee: Grantee, { deletes }: { readonly deletes: boolean }): void {
+    for (const keys of [ofARecipient, ofDirectAccess]) {
+      const actions = ['s3:GetObject', ...(deletes ? ['s3:DeleteObject'] : [])];
+      grantee.allow({ actions, ...this.#objects(keys) });
+      this.#allowListing(grantee, keys);
+    }
+    if (deletes) {
+      grantee.allow({ actions: ['s3:AbortMultipartUpload'], ...this.#objects(ofARecipient) });
+      grantee.allow({ actions: ['s3:ListBucketMultipartUploads'], resources: [this.#arn] });
+    }
+    grantee.configure(environment.outboxBucket, this.bucketName);
+    grantee.configure(environment.outboxExpiryDays, String(this.#expiryDays));
+  }
+
   #allowWriting(grantee: Grantee, keys: string): void {
     grantee.allow({ actions: ['s3:PutObject', 's3:GetObject', 's3:AbortMultipartUpload'], ...this.#objects(keys) });
     this.#allowListing(grantee, keys);

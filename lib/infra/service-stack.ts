@@ -59,7 +59,7 @@ export class ServiceStack extends Stack {
     const { retryDelaysSeconds, concurrency } = settings;
     const smallBatches = concurrency.smallFileExports ?? concurrency.fileExports;
     const filesInFlight = String(concurrency.fileExports + smallBatches * smallFilesTogether);
-    for (const target of functions.workingOnQueues) {
+    for (const target of [functions.consumeExport, functions.stageFile, functions.sweepDeliveries]) {
       target.configure(environment.filesInFlight, filesInFlight);
     }
     // One message an invocation: a request may fan out into 100,000 files and a file may be a terabyte, so two of them
@@ -135,10 +135,20 @@ export class ServiceStack extends Stack {
     alarms.age('Deliveries', deliveries.queue, Duration.hours(1));
     alarms.functions('RequestFunctions', functions.answeringRequests);
     alarms.functions('DirectFunctions', functions.servingDirectly);
-    alarms.functions('WorkerFunctions', functions.workingOnQueues);
+    alarms.functions('WorkerFunctions', functions.workingInTheBackground);
     alarms.serverErrors('Proxy', proxy);
     alarms.serverErrors('DataOut', dataOut);
     alarms.archiveDamaged();
+
+    if (functions.withdraw) {
+      const interval = Duration.minutes(15);
+      new Rule(this, 'WithdrawSchedule', {
+        description: 'Looks for containers of deprecated datasets in the outbox',
+        schedule: Schedule.rate(interval),
+        targets: [new LambdaFunction(functions.withdraw.function)],
+      });
+      alarms.withdrawnInOutbox(interval);
+    }
 
     if (settings.logsOnDestroy === 'delete') this.#deleteLogs(functions);
 

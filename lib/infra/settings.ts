@@ -1,4 +1,5 @@
 import type { ArchiveCredentialsPolicy } from '../contract/archive-credentials.ts';
+import type { WithdrawalPolicy } from '../contract/withdrawal.ts';
 
 /**
  * Everything an operator decides about one deployment. `bin/settings.ts` holds the values, {@link checkSettings} refuses
@@ -32,6 +33,12 @@ export interface Settings {
    * public parts of all are served. Never lower it. @default 1
    */
   readonly receiptKeys?: number;
+  /**
+   * What happens to staged containers of a dataset whose newest event is `deprecated`. Every 15 minutes a function looks for
+   * them. `report` counts them, and an alarm tells. `purge` deletes them, and recipients can no longer download them. `off`
+   * looks for none: they stay until they expire. @default 'report'
+   */
+  readonly withdrawal?: WithdrawalPolicy;
   /** Life of a presigned URL in seconds, 60–3,600. Usual: 900 (15 minutes). */
   readonly urlLifetimeSeconds: number;
   /** Seconds before the 2nd, 3rd, … attempt of a message that failed, each 1–3,600; the last one repeats. */

@@ -1,4 +1,6 @@
 import type { Connection } from '../contract/connection.ts';
+import type { ExportLog } from '../export/ports.ts';
+import type { OutboxRecords, RemovableOutbox } from '../export/withdraw/ports.ts';
 import type { InventoryDataset, InventoryFile } from '../stores/rds/archive-inventory.ts';
 import type { ArchiveRegistration, DatasetEvent } from '../stores/rds/archive-writer.ts';
 import type { AuditFilter, AuditRow } from '../stores/rds/audit-trail.ts';
@@ -70,6 +72,10 @@ export interface Target {
   readonly catalogue: ArchiveCatalogue;
   readonly archiveUsers: ArchiveUsers;
   readonly audit: AuditTrail;
+  readonly outbox: RemovableOutbox;
+  readonly outboxRecords: OutboxRecords;
+  /** Writes the audit trail. */
+  readonly exportLog: ExportLog;
   readonly administrators: EditableSecret;
   readonly archiveKeys: EditableSecret;
   readonly visaDenyList: EditableSecret;

@@ -10,8 +10,11 @@ import { RdsArchiveWriter } from '../stores/rds/archive-writer.ts';
 import { RdsAuditTrail } from '../stores/rds/audit-trail.ts';
 import { rdsDataClient } from '../stores/rds/client.ts';
 import { DataApi } from '../stores/rds/data-api.ts';
+import { RdsExportLog } from '../stores/rds/export-log.ts';
+import { RdsOutboxRecords } from '../stores/rds/outbox-records.ts';
 import { S3ArchiveWriter } from '../stores/s3/archive-writer.ts';
 import { s3Client } from '../stores/s3/client.ts';
+import { S3OutboxRemover } from '../stores/s3/outbox-remover.ts';
 import { secretsManagerClient } from '../stores/secrets/client.ts';
 import { JsonSecret } from '../stores/secrets/json-secret.ts';
 import { MissingRegionError, readStackOutputs } from '../stores/stack-outputs.ts';
@@ -23,6 +26,9 @@ import type { GlobalOptions } from './session.ts';
 
 /** Milliseconds to wait for the answer of a local engine. Unlike a cluster, it never has to resume first. */
 const localPatience = 3000;
+
+/** Longest expiry, in days, that the settings take. Which one a deployment has, no output tells. */
+const longestExpiryDays = 365;
 
 /**
  * The deployment that the options name: the local engine, or with `--aws` deployed stacks. Without `--aws` and without
@@ -129,14 +135,18 @@ function openTarget(
   });
   const secrets = secretsManagerClient(clients.secretsManager);
   const bucket = stack[outputs.archiveBucket];
+  const s3 = s3Client(clients.s3);
   const endpoint = clients.s3.endpoint ?? `https://s3.${clients.s3.region}.amazonaws.com`;
   return {
     description,
     connection,
-    bodies: new S3ArchiveWriter({ client: s3Client(clients.s3), bucket, location: `${endpoint}/${bucket}` }),
+    bodies: new S3ArchiveWriter({ client: s3, bucket, location: `${endpoint}/${bucket}` }),
     catalogue: catalogueOf(new RdsArchiveInventory(db), new RdsArchiveWriter(db)),
     archiveUsers: new RdsArchiveUsers(db),
     audit: new RdsAuditTrail(db),
+    outbox: new S3OutboxRemover({ client: s3, bucket: stack[outputs.outboxBucket] }),
+    outboxRecords: new RdsOutboxRecords({ db, expiryDays: longestExpiryDays }),
+    exportLog: new RdsExportLog(db),
     administrators: new JsonSecret({ client: secrets, secretArn: stack[outputs.adminSecretArn] }),
     archiveKeys: new JsonSecret({ client: secrets, secretArn: stack[outputs.archiveKeysSecretArn] }),
     visaDenyList: new JsonSecret({ client: secrets, secretArn: stack[outputs.visaDenyListSecretArn] }),

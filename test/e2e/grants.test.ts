@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { GetPublicKeyCommand, KMSClient, SignCommand } from '@aws-sdk/client-kms';
 import {
+  DeleteObjectCommand,
   GetObjectCommand,
   HeadObjectCommand,
   ListObjectsV2Command,
@@ -46,6 +47,7 @@ function as(name: string) {
   return {
     get: (Key: string) => status(s3.send(new GetObjectCommand({ Bucket, Key }))),
     head: (Key: string) => status(s3.send(new HeadObjectCommand({ Bucket, Key }))),
+    remove: (Key: string) => status(s3.send(new DeleteObjectCommand({ Bucket, Key }))),
     put: (Key: string) => status(s3.send(new PutObjectCommand({ Bucket, Key, Body: 'x' }))),
     list: (Prefix?: string) => status(s3.send(new ListObjectsV2Command({ Bucket, Prefix }))),
     sign: (KeyId: string) =>
@@ -121,6 +123,18 @@ describe('the key of receipts', () => {
     expect([await jwks.get(receipt), await jwks.put(receipt), await jwks.list(`${absent}/`)]).toEqual([403, 403, 403]);
     expect(await as('stage-file').publicKey(keyArn())).toBe(400);
   });
+});
+
+test('Withdraw sees what the outbox holds, and reads, writes and deletes nothing of it', async () => {
+  const withdraw = as('withdraw');
+  for (const [key, prefix] of [
+    [staged, `${absent}/`],
+    [direct, 'direct/'],
+  ] as const) {
+    expect([await withdraw.head(key), await withdraw.list(prefix)]).toEqual([200, 200]);
+    expect([await withdraw.get(key), await withdraw.put(key), await withdraw.remove(key)]).toEqual([403, 403, 403]);
+  }
+  expect(await withdraw.list()).toBe(403);
 });
 
 describe('a queue', () => {

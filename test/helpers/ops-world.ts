@@ -7,6 +7,7 @@ import { runOps } from '../../lib/ops/program.ts';
 import { type ArchiveRegistration, FileIdTakenError } from '../../lib/stores/rds/archive-writer.ts';
 import type { AuditRow } from '../../lib/stores/rds/audit-trail.ts';
 import type { Terminal } from '../../lib/terminal/terminal.ts';
+import { WithdrawWorld } from './withdraw-world.ts';
 
 /** A deployment in memory, behind the ports of the operator's tool. */
 export interface OpsWorld {
@@ -21,6 +22,7 @@ export interface OpsWorld {
   readonly events: Map<string, string | undefined>;
   readonly users: Map<string, string>;
   readonly audit: AuditRow[];
+  readonly outbox: WithdrawWorld;
   readonly secrets: { administrators: unknown; archiveKeys: unknown; visaDenyList: unknown };
   /** Calls in order: `upload`, `registerFile`, `remove`, … */
   readonly calls: string[];
@@ -41,6 +43,7 @@ export async function makeOpsWorld(): Promise<OpsWorld> {
     visaDenyList: { denied: [] } as unknown,
   };
   const audit: AuditRow[] = [];
+  const outbox = new WithdrawWorld();
   const calls: string[] = [];
   const failures = new Map<string, { error: Error; after?: boolean }>();
 
@@ -128,21 +131,25 @@ export async function makeOpsWorld(): Promise<OpsWorld> {
       disable: (username) => call('disable user', () => void users.delete(username)),
     },
     audit: {
-      async *newest({ requestId, datasetId, fileId }, limit) {
+      async *newest({ requestId, datasetId, fileId, recipient }, limit) {
         const wanted = audit.filter(
           (row) =>
             (requestId === undefined || row.requestId === requestId) &&
             (datasetId === undefined || row.datasetId === datasetId) &&
-            (fileId === undefined || row.fileId === fileId),
+            (fileId === undefined || row.fileId === fileId) &&
+            (recipient === undefined || row.recipient === recipient),
         );
         yield* wanted.reverse().slice(0, limit);
       },
     },
+    outbox: outbox.outbox,
+    outboxRecords: outbox.records,
+    exportLog: outbox.log,
     administrators: secret('administrators'),
     archiveKeys: secret('archiveKeys'),
     visaDenyList: secret('visaDenyList'),
   };
-  return { target, archiveKey, bodies, files, memberships, events, users, audit, secrets, calls, failures };
+  return { target, archiveKey, bodies, files, memberships, events, users, audit, outbox, secrets, calls, failures };
 }
 
 /** The outcome of a run of the tool. */

@@ -13,6 +13,7 @@ const names = [
   'DescribeFile',
   'ServiceInfo',
   'StageFile',
+  'Withdraw',
   'Migrate',
   'Protect',
 ];
@@ -31,6 +32,7 @@ const metafiles: Readonly<Record<string, string>> = {
   Drs: 'data-out-drs',
   DescribeFile: 'data-out-describe-file',
   StageFile: 'data-out-stage-file',
+  Withdraw: 'data-out-withdraw',
   Migrate: 'migrate',
   Protect: 'protect',
 };

@@ -17,6 +17,7 @@ describe('settings', () => {
     ['archiveKind', { archiveKind: 'fega/x' }],
     ['archiveCredentials', { archiveCredentials: 'never' as 'required' }],
     ['outboxExpiryDays', { outboxExpiryDays: 0 }],
+    ['withdrawal', { withdrawal: 'delete' as 'purge' }],
     ['urlLifetimeSeconds', { urlLifetimeSeconds: 604_800 }],
     ['retryDelaysSeconds', { retryDelaysSeconds: [] }],
     ['retryDelaysSeconds[1]', { retryDelaysSeconds: [10, 0.5] }],
@@ -144,7 +145,7 @@ describe('settings of every kind', () => {
     'are accepted or refused by its name when $name is left out',
     ({ given, path, name }) => {
       const optional =
-        /^(stage|target|archiveBucket|otherArchiveBuckets|archiveKeysSecret|alarmEmail|events|logsOnDestroy|deliveryReceipt|receiptKeys|concurrency\.directFiles)$|[kK]eyArn$/;
+        /^(stage|target|archiveBucket|otherArchiveBuckets|archiveKeysSecret|alarmEmail|events|logsOnDestroy|deliveryReceipt|receiptKeys|withdrawal|concurrency\.directFiles)$|[kK]eyArn$/;
       const found = faults(changed(given, path, undefined));
       if (optional.test(name)) return void expect(found).toEqual([]);
       // A key without its secret is a fault of the key; without an ARN the cluster would be a new one.

@@ -130,6 +130,15 @@ const expected: Readonly<Record<string, readonly string[]>> = {
   ],
   // Anyone can call it.
   Jwks: ['kms:GetPublicKey ReceiptKeysKey'],
+  // It reads what metadata says, but may not use the key that reading a container takes. It deletes nothing by default.
+  Withdraw: [
+    `rds-data:ExecuteStatement ${cluster}`,
+    ...workerSecret,
+    `s3:GetObject OutboxBucketArn/${ofRecipients}`,
+    's3:GetObject OutboxBucketArn/direct/*',
+    `s3:ListBucket OutboxBucketArn ${under(ofRecipients)}`,
+    `s3:ListBucket OutboxBucketArn ${under('direct/*')}`,
+  ],
   // It sets the protection of one stack and one cluster.
   Protect: ['cloudformation:UpdateTerminationProtection AWSStackId', `rds:ModifyDBCluster ${cluster}`],
   Migrate: [

@@ -19,6 +19,7 @@ const functions: readonly (readonly [string, seconds: number])[] = [
   ['ConsumeExport', 300],
   ['StageFile', 900],
   ['SweepDeliveries', 240],
+  ['Withdraw', 600],
   ['Migrate', 720],
   ['Protect', 360],
 ];
@@ -42,6 +43,7 @@ describe('functions', () => {
     expect(variables('AuthorizeOutbox')).toMatchObject({ ARCHIVE_CREDENTIALS: 'required' });
     expect(variables('Files')).toMatchObject({ OUTBOX_EXPIRY_DAYS: '30' });
     expect(variables('Stream')).toMatchObject({ URL_LIFETIME_SECONDS: '900' });
+    expect(variables('Withdraw')).toMatchObject({ WITHDRAWAL: 'report', OUTBOX_EXPIRY_DAYS: '30' });
     expect(variables('ConsumeExport')).toMatchObject({ RETRY_DELAYS_SECONDS: '10,60,300,900', DATABASE_NAME: 'sda' });
     expect(show(variables('StageFile').FILE_EXPORTS_QUEUE_URL)).toBe('FileExportsQueue');
     expect(show(variables('StageFile').SMALL_FILE_EXPORTS_QUEUE_URL)).toBe('SmallFileExportsQueue');
@@ -63,7 +65,7 @@ describe('functions', () => {
     }
     for (const name of ['Datasets', 'DatasetFiles', 'DirectFile', 'Drs', 'DescribeFile'])
       expect(show(variables(name).DATABASE_SECRET_ARN)).toBe('CatalogueReaderSecret');
-    for (const name of ['ConsumeExport', 'StageFile', 'SweepDeliveries'])
+    for (const name of ['ConsumeExport', 'StageFile', 'SweepDeliveries', 'Withdraw'])
       expect(show(variables(name).DATABASE_SECRET_ARN)).toBe('CatalogueWorkerSecret');
     const owning = service
       .all('AWS::Lambda::Function')
@@ -110,7 +112,15 @@ describe('functions', () => {
   test('that use the catalogue wait for its migration', () => {
     const migration = Object.keys(service.template.Resources).find((id) => /^Migration/.test(id));
     const direct = ['Datasets', 'DatasetFiles', 'DirectFile', 'Drs', 'DescribeFile'];
-    for (const name of ['AuthorizeOutbox', 'ConsumeExport', 'StageFile', 'SettleDelivery', 'SweepDeliveries', ...direct]) {
+    for (const name of [
+      'AuthorizeOutbox',
+      'ConsumeExport',
+      'StageFile',
+      'SettleDelivery',
+      'SweepDeliveries',
+      'Withdraw',
+      ...direct,
+    ]) {
       expect(service.at(`Functions/${name}/Function`).DependsOn).toContain(migration);
     }
   });
@@ -134,6 +144,19 @@ test('deliveries are swept every five minutes', () => {
   const { ScheduleExpression, State, Targets } = service.at('SweepSchedule').Properties;
   expect([ScheduleExpression, State]).toEqual(['rate(5 minutes)', 'ENABLED']);
   expect(Targets.map(({ Arn }: { Arn: unknown }) => show(Arn))).toEqual(['FunctionsSweepDeliveriesFunction']);
+});
+
+test('containers of deprecated datasets are looked for every quarter of an hour, and an alarm lasts from run to run', () => {
+  const { ScheduleExpression, State, Targets } = service.at('WithdrawSchedule').Properties;
+  expect([ScheduleExpression, State]).toEqual(['rate(15 minutes)', 'ENABLED']);
+  expect(Targets.map(({ Arn }: { Arn: unknown }) => show(Arn))).toEqual(['FunctionsWithdrawFunction']);
+  expect(service.at('Alarms/WithdrawnInOutbox').Properties).toMatchObject({
+    Namespace: 'DataOut',
+    MetricName: 'WithdrawnInOutbox',
+    Period: 1800,
+    Statistic: 'Maximum',
+    Threshold: 1,
+  });
 });
 
 describe('queues', () => {

@@ -203,6 +203,53 @@ describe('what was made new and is later named as existing', () => {
   });
 });
 
+describe('containers of deprecated datasets', () => {
+  const { withdrawal: _, ...others } = settings;
+  const served = (change: Partial<Settings>) => Template.fromStack(addStacks(app(), { ...others, ...change }).service);
+  const withdrawing = (template: Template) => {
+    const made = Object.entries(template.toJSON().Resources).filter(([id]) => /Withdraw/.test(id));
+    const statements: { Action: string | string[]; Resource: unknown }[] = made
+      .flatMap(([, resource]) => (resource as { Properties: { PolicyDocument?: { Statement: [] } } }).Properties)
+      .flatMap(({ PolicyDocument }) => PolicyDocument?.Statement ?? []);
+    const onKeys = (action: string) =>
+      statements
+        .filter(({ Action }) => [Action].flat().includes(action))
+        .flatMap(({ Resource }) => [Resource].flat())
+        .map((resource) => /(\/[?]{64}\/\*|\/direct\/\*)"\]\]\}$/.exec(JSON.stringify(resource))?.[1] ?? 'the bucket');
+    const actions = statements.flatMap(({ Action }) => Action).filter((action) => /^(s3|kms):/.test(action));
+    return { ids: made.map(([id]) => id), actions: [...new Set(actions)].sort(), onKeys };
+  };
+
+  test.each([{}, { withdrawal: 'report' }] as const)(
+    'are counted, by a function that can delete nothing (%j)',
+    (change) => {
+      const { actions } = withdrawing(served(change));
+      expect(actions).toEqual(['kms:Decrypt', 's3:GetObject', 's3:ListBucket']);
+    },
+  );
+
+  test('are deleted if the operator says so, by a function that can write and read none', () => {
+    const { actions, onKeys } = withdrawing(served({ withdrawal: 'purge' }));
+    expect(actions).toEqual([
+      'kms:Decrypt',
+      's3:AbortMultipartUpload',
+      's3:DeleteObject',
+      's3:GetObject',
+      's3:ListBucket',
+      's3:ListBucketMultipartUploads',
+    ]);
+    const ofRecipients = `/${'?'.repeat(64)}/*`;
+    expect(onKeys('s3:DeleteObject').sort()).toEqual([ofRecipients, '/direct/*'].sort());
+    expect(onKeys('s3:AbortMultipartUpload')).toEqual([ofRecipients]);
+    const template = served({ withdrawal: 'purge' });
+    template.hasResourceProperties('AWS::Lambda::Function', { Environment: { Variables: { WITHDRAWAL: 'purge' } } });
+  });
+
+  test('are left to their expiry without a function, a schedule or an alarm', () => {
+    expect(withdrawing(served({ withdrawal: 'off' })).ids).toEqual([]);
+  });
+});
+
 describe('logs', () => {
   const policiesOf = (change: Partial<Settings>) => {
     const { logsOnDestroy: _, ...others } = settings;

@@ -324,7 +324,7 @@ describe('a role', () => {
       where grantee = 'data_out_worker' and table_schema = 'data_out' and table_name = 'export_log' group by 1 order by 1`;
     expect(await database.sql(columns)).toEqual([
       ['INSERT', 'archive_kind bytes checksum dataset_id event file_id key_fingerprint reason recipient request_id'],
-      ['SELECT', 'event file_id request_id'],
+      ['SELECT', 'dataset_id event file_id recipient recorded_at request_id'],
     ]);
   });
 
@@ -342,7 +342,7 @@ describe('a role', () => {
     [databaseRoles.reader, "update sda.files set header = ''"],
     [databaseRoles.reader, 'select 1 from data_out.archive_users'],
     [databaseRoles.reader, 'select 1 from data_out.export_log'],
-    [databaseRoles.worker, 'select recipient from data_out.export_log'],
+    [databaseRoles.worker, 'select key_fingerprint from data_out.export_log'],
     [databaseRoles.worker, 'delete from data_out.export_log'],
     [databaseRoles.worker, "insert into sda.dataset_event_log (dataset_id, event) values ('EGAD2', 'released')"],
     [databaseRoles.worker, 'set role data_out'],

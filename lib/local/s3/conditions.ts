@@ -6,7 +6,7 @@ import type { StoredObject } from './stored-object.ts';
 type Conditions = Readonly<Record<'match' | 'noneMatch' | 'modifiedSince' | 'unmodifiedSince', string | undefined>>;
 
 /**
- * Whether a writer's conditions hold for the object under the key now (S3 user guide, "Conditional writes").
+ * Whether a writer's conditions hold for the object under the key now (S3 user guide, "Conditional requests").
  *
  * @throws AwsError PreconditionFailed; NoSuchKey for If-Match without an object
  */

@@ -1,3 +1,4 @@
+import { checkWrite } from './conditions.ts';
 import { s3Limits } from './limits.ts';
 import type { Operation } from './operation.ts';
 import { receiveDocument } from './received-body.ts';
@@ -5,9 +6,10 @@ import { notImplemented } from './refusals.ts';
 import { emptyReply } from './s3-reply.ts';
 import { element, elements, malformedXml, textOf, xmlReply } from './xml.ts';
 
-/** It succeeds for a missing object, too. */
+/** It succeeds for a missing object, too, unless If-Match asks for one (S3 user guide, "Conditional deletes"). */
 export const deleteObject: Operation = ({ key }, { headers }, { bucket }) => {
-  if (headers['if-match'] !== undefined) throw notImplemented('If-Match on DeleteObject');
+  if (headers['if-none-match'] !== undefined) throw notImplemented('If-None-Match on DeleteObject');
+  checkWrite(key, bucket.find(key), headers);
   bucket.delete(key);
   return emptyReply(204);
 };
@@ -17,7 +19,9 @@ export const deleteObjects: Operation = async (_, request, { bucket }) => {
   const document = await receiveDocument(request);
   const keys = elements(document, 'Object').map((object) => textOf(object, 'Key'));
   if (keys.length === 0 || keys.length > s3Limits.page || keys.includes(undefined)) throw malformedXml();
-  if (elements(document, 'VersionId').length > 0) throw notImplemented('the VersionId of DeleteObjects');
+  for (const name of ['VersionId', 'ETag']) {
+    if (elements(document, name).length > 0) throw notImplemented(`the ${name} of DeleteObjects`);
+  }
   const quiet = textOf(document, 'Quiet') === 'true';
   const deleted = keys.map((key = '') => {
     bucket.delete(key);

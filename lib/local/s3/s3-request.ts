@@ -158,8 +158,8 @@ function permissionsOf(
     },
   ];
   if (source) permissions.push({ action: 's3:GetObject', resource: `arn:aws:s3:::${source.bucket}/${source.key}` });
-  const writes = action === 'PutObject' || action === 'CompleteMultipartUpload';
-  // S3 user guide, conditional writes: If-Match also reads.
+  const writes = ['PutObject', 'CompleteMultipartUpload', 'DeleteObject'].includes(action);
+  // S3 user guide, conditional writes and deletes: If-Match also reads.
   if (writes && headers['if-match']) permissions.push({ action: 's3:GetObject', resource: `${bucketArn}/${key}` });
   return permissions;
 }

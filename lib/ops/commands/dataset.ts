@@ -19,7 +19,7 @@ export function registerDataset(program: Command, context: CommandContext): void
 
   for (const [verb, event, effect] of [
     ['release', 'released', 'let a dataset be exported'],
-    ['deprecate', 'deprecated', 'stop exports of a dataset; staged files stay until they expire'],
+    ['deprecate', 'deprecated', 'stop exports of a dataset; the setting withdrawal says what becomes of staged files'],
   ] as const) {
     dataset
       .command(verb)

@@ -41,7 +41,9 @@ export function registerVisaDenial(visa: Command, context: CommandContext): void
       const { visaDenyList } = await session.target();
       await deny(visaDenyList, entries, session.terminal.now());
       for (const entry of entries) session.output.result({ ...entry }, `denied: ${printable(nameOf(entry))}`);
-      session.output.note('note: functions read the list again within a minute; staged files stay in the outbox');
+      session.output.note(
+        'note: functions read the list again within a minute; staged files stay in the outbox, see outbox purge',
+      );
     });
 
   visa

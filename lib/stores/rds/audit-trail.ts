@@ -34,6 +34,8 @@ export interface AuditFilter {
   readonly requestId?: string;
   readonly datasetId?: string;
   readonly fileId?: string;
+  /** Outbox prefix. A request that was rejected before its visa was verified has none. */
+  readonly recipient?: string;
 }
 
 /** Rows of a page: each is below 2 KiB, so that a page stays below the 1 MiB of a result. */
@@ -94,12 +96,13 @@ export class RdsAuditTrail {
   }
 
   #page(filter: AuditFilter, before: number | null, limit: number): Promise<AuditRow[]> {
-    const { requestId, datasetId, fileId } = filter;
+    const { requestId, datasetId, fileId, recipient } = filter;
     const conditions = [
       // The parameter is cast, not the column: the index has UUIDs.
       ...(requestId === undefined ? [] : ['request_id = cast(:request_id as uuid)']),
       ...(datasetId === undefined ? [] : ['dataset_id = :dataset_id']),
       ...(fileId === undefined ? [] : ['file_id = :file_id']),
+      ...(recipient === undefined ? [] : ['recipient = :recipient']),
       ...(before === null ? [] : ['id < cast(:before as bigint)']),
     ];
     return this.#db.query(
@@ -117,6 +120,7 @@ export class RdsAuditTrail {
         ...(requestId !== undefined && { request_id: requestId }),
         ...(datasetId !== undefined && { dataset_id: datasetId }),
         ...(fileId !== undefined && { file_id: fileId }),
+        ...(recipient !== undefined && { recipient }),
         ...(before !== null && { before }),
       },
     );

@@ -18,16 +18,14 @@ const grants: Readonly<Record<DatabaseRole, readonly string[]>> = {
     // Not the number and the time of a row: the database gives those.
     `insert (request_id, event, reason, archive_kind, dataset_id, file_id, recipient, key_fingerprint, bytes,
        checksum) on data_out.export_log`,
-    // ON CONFLICT reads the columns of its index.
-    'select (request_id, event, file_id) on data_out.export_log',
+    // ON CONFLICT reads the columns of its index. The others tell of containers that earlier versions staged.
+    'select (request_id, event, file_id, dataset_id, recipient, recorded_at) on data_out.export_log',
     // Not the id and the time of a request.
     `select, insert, update (state, reason, archive_kind, kind, dataset_id, file_id, recipient, key_fingerprint, generation,
-       files, sent_to, sealed_at, tried_at, is_last_try, updated_at) on data_out.requests`,
+       files, sent_to, sealed_at, tried_at, is_last_try, staged, staged_bytes, settled_at, settled_generation,
+       receipt_generation, updated_at) on data_out.requests`,
     'select, insert, update on data_out.request_files',
     'select, insert, update, delete on data_out.uploads',
-    `select, update (state, staged, staged_bytes, settled_at, settled_generation, receipt_generation, updated_at)
-       on data_out.requests`,
-    'select on data_out.request_files',
   ],
 };
 

@@ -1,13 +1,4 @@
-import {
-  AbortMultipartUploadCommand,
-  CreateMultipartUploadCommand,
-  ListMultipartUploadsCommand,
-  type ListMultipartUploadsCommandInput,
-  type ListMultipartUploadsCommandOutput,
-  ListPartsCommand,
-  PutObjectCommand,
-  type S3Client,
-} from '@aws-sdk/client-s3';
+import { CreateMultipartUploadCommand, ListPartsCommand, PutObjectCommand, type S3Client } from '@aws-sdk/client-s3';
 import type { MultipartUpload, ObjectHead, OutboxWriter, WriteResult } from '../../archive/ports.ts';
 import { errorName, storeFailure } from '../aws-failure.ts';
 import type { ArchiveBuckets } from './archive-buckets.ts';
@@ -15,6 +6,7 @@ import { patient } from './client.ts';
 import { checksumDamage, condition, isConflict } from './condition.ts';
 import { headObject } from './head.ts';
 import { S3MultipartUpload } from './multipart-upload.ts';
+import { abortAll, type UnfinishedUpload, unfinishedUploads } from './unfinished-uploads.ts';
 
 interface OutboxWriterOptions {
   readonly client: S3Client;
@@ -124,9 +116,11 @@ export class S3OutboxWriter implements OutboxWriter {
   }
 
   async abortUploads(key: string, olderThan: Date, kept: ReadonlySet<string> = new Set()): Promise<number> {
+    const { client, bucket } = this.#options;
     try {
-      const uploads = await this.#uploads(key);
-      return await this.#abortAll(uploads.filter(({ begun, uploadId }) => begun < olderThan && !kept.has(uploadId)));
+      const uploads = await unfinishedUploads(client, bucket, key);
+      const old = uploads.filter(({ begun, uploadId }) => begun < olderThan && !kept.has(uploadId));
+      return await abortAll(client, bucket, old);
     } catch (error) {
       throw storeFailure(error, what);
     }
@@ -138,65 +132,19 @@ export class S3OutboxWriter implements OutboxWriter {
    * too; that delivery begins again.
    */
   async #abortLost(key: string, uploadId: string, kept: () => Promise<ReadonlySet<string>>): Promise<void> {
+    const { client, bucket } = this.#options;
     try {
       const others = await kept();
-      const uploads = await this.#uploads(key);
+      const uploads = await unfinishedUploads(client, bucket, key);
       const begun = uploads.find((upload) => upload.uploadId === uploadId)?.begun.getTime();
       if (begun === undefined) return;
-      const isLost = (upload: Upload) => {
+      const isLost = (upload: UnfinishedUpload) => {
         const earlierMs = begun - upload.begun.getTime();
         return upload.uploadId !== uploadId && !others.has(upload.uploadId) && earlierMs >= 0 && earlierMs < startMs;
       };
-      await this.#abortAll(uploads.filter(isLost));
+      await abortAll(client, bucket, uploads.filter(isLost));
     } catch {
       // An upload without parts costs nothing; the lifecycle rule removes it.
     }
   }
-
-  /** @returns how many were still there */
-  async #abortAll(uploads: readonly Upload[]): Promise<number> {
-    const { client, bucket } = this.#options;
-    let aborted = 0;
-    for (const { key, uploadId } of uploads) {
-      try {
-        await client.send(new AbortMultipartUploadCommand({ Bucket: bucket, Key: key, UploadId: uploadId }));
-        aborted += 1;
-      } catch (error) {
-        // Completed or aborted since it was listed.
-        if (errorName(error) !== 'NoSuchUpload') throw error;
-      }
-    }
-    return aborted;
-  }
-
-  /** Unfinished uploads of exactly this key. */
-  async #uploads(key: string): Promise<readonly Upload[]> {
-    const { client, bucket } = this.#options;
-    const uploads: Upload[] = [];
-    let from: UploadsFrom | undefined = {};
-    while (from) {
-      const page: ListMultipartUploadsCommandOutput = await client.send(
-        new ListMultipartUploadsCommand({ Bucket: bucket, Prefix: key, ...from }),
-      );
-      for (const { Key, UploadId: uploadId, Initiated: begun } of page.Uploads ?? []) {
-        // The listing is by prefix: `a-b.c4gh` would also find `a-b.c4gh.c4gh`.
-        if (Key === key && uploadId && begun) uploads.push({ key, uploadId, begun });
-      }
-      from = page.IsTruncated ? next(page) : undefined;
-    }
-    return uploads;
-  }
-}
-
-interface Upload {
-  readonly key: string;
-  readonly uploadId: string;
-  readonly begun: Date;
-}
-
-type UploadsFrom = Pick<ListMultipartUploadsCommandInput, 'KeyMarker' | 'UploadIdMarker'>;
-
-function next(page: ListMultipartUploadsCommandOutput): UploadsFrom | undefined {
-  const { NextKeyMarker: key, NextUploadIdMarker: uploadId } = page;
-  return key ? { KeyMarker: key, ...(uploadId && { UploadIdMarker: uploadId }) } : undefined;
 }

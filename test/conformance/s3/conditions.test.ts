@@ -1,6 +1,7 @@
 import {
   CompleteMultipartUploadCommand,
   CreateMultipartUploadCommand,
+  DeleteObjectCommand,
   GetObjectCommand,
   HeadObjectCommand,
   PutObjectCommand,
@@ -134,6 +135,43 @@ describe('CompleteMultipartUpload', () => {
     expect(outcomes.some(({ status }) => status === 'fulfilled')).toBe(true);
     expect(await text('complete/twice')).toBe('of the upload');
   });
+});
+
+describe('DeleteObject', () => {
+  const remove = (Key: string, IfMatch: string) =>
+    s3.client.send(new DeleteObjectCommand({ Bucket: s3.bucket, Key, IfMatch }));
+
+  documented('with If-Match removes the object of that entity tag', async () => {
+    const etag = await put('delete/match', 'x');
+    expect(await remove('delete/match', etag)).toMatchObject({ $metadata: { httpStatusCode: 204 } });
+    await expect(text('delete/match')).rejects.toMatchObject(refused('NoSuchKey', 404));
+  });
+
+  documented('with If-Match leaves an object that was replaced', async () => {
+    const first = await put('delete/stale', 'first');
+    await put('delete/stale', 'second');
+    await expect(remove('delete/stale', first)).rejects.toMatchObject(refused('PreconditionFailed', 412));
+    expect(await text('delete/stale')).toBe('second');
+  });
+
+  const takesTheStarForATag = 'it takes the star for an entity tag';
+  documented(
+    'with If-Match: * removes any object',
+    async () => {
+      await put('delete/any', 'x');
+      await remove('delete/any', '*');
+      await expect(text('delete/any')).rejects.toMatchObject(refused('NoSuchKey', 404));
+    },
+    { moto: takesTheStarForATag, versitygw: takesTheStarForATag },
+  );
+
+  documented(
+    'with If-Match of a key that is not there is 404',
+    async () => {
+      await expect(remove('delete/absent', stale)).rejects.toMatchObject(refused('NoSuchKey', 404));
+    },
+    { versitygw: 'it answers 204, as without a condition' },
+  );
 });
 
 describe('UploadPartCopy', () => {

@@ -9,6 +9,7 @@ import { S3Archive } from '../../../lib/stores/s3/archive.ts';
 import { S3ArchiveWriter } from '../../../lib/stores/s3/archive-writer.ts';
 import { s3Client } from '../../../lib/stores/s3/client.ts';
 import { S3OutboxReader } from '../../../lib/stores/s3/outbox-reader.ts';
+import { S3OutboxRemover } from '../../../lib/stores/s3/outbox-remover.ts';
 import { S3OutboxWriter } from '../../../lib/stores/s3/outbox-writer.ts';
 import { testClient } from '../../helpers/http-handler.ts';
 import { S3Server } from '../../helpers/s3-server.ts';
@@ -191,6 +192,49 @@ describe('the outbox', () => {
     expect(await writer.abortUploads(key, new Date(Date.now() + 3_600_000))).toBe(0);
     const part = await other.uploadPart(1, bytes(10));
     expect(await other.complete([part], 10, undefined)).toBe('written');
+  });
+
+  it('removes a container only while it is the one that was seen', async () => {
+    const remover = new S3OutboxRemover({ client, bucket: outboxBucket });
+    const key = `${prefix}/removed.c4gh`;
+    await writer.put(key, bytes(3), metadata, undefined);
+    const { etag = '' } = (await remover.head(key)) ?? {};
+    await writer.put(key, bytes(4), metadata, etag);
+    expect(await remover.remove(key, etag)).toBe('replaced');
+    const seen = await remover.head(key);
+    expect(seen).toMatchObject({ size: 4, metadata });
+    expect(await remover.remove(key, seen?.etag ?? '')).toBe('removed');
+    expect(await remover.head(key)).toBeUndefined();
+  });
+
+  documented(
+    'tells a container that is gone from one that it removed',
+    async () => {
+      const remover = new S3OutboxRemover({ client, bucket: outboxBucket });
+      expect(await remover.remove(`${prefix}/absent.c4gh`, '"0123456789abcdef0123456789abcdef"')).toBe('gone');
+    },
+    { versitygw: 'it answers 204, as without a condition' },
+  );
+
+  it('finds the containers of direct access, and no others', async () => {
+    const remover = new S3OutboxRemover({ client, bucket: outboxBucket });
+    const digest = createHash('sha256').update(`${run} direct`).digest('hex');
+    const key = `direct/${digest}/EGAF1-a.c4gh`;
+    await writer.put(key, bytes(3), metadata, undefined);
+    await writer.put(`${prefix}/EGAF1-a.c4gh`, bytes(3), metadata, undefined);
+    const keys: string[] = [];
+    for await (const page of remover.directKeys()) keys.push(...page.filter((one) => one.includes(digest)));
+    expect(keys).toEqual([key]);
+  });
+
+  it('aborts unfinished uploads of one key, but for those that others go on with', async () => {
+    const remover = new S3OutboxRemover({ client, bucket: outboxBucket });
+    const key = `${prefix}/unfinished.c4gh`;
+    const [ours, theirs] = [await writer.startUpload(key, metadata), await writer.startUpload(key, metadata)];
+    await remover.abortUploads(key, new Set([theirs.uploadId]));
+    expect(await writer.resumeUpload(key, metadata, ours.uploadId)).toBeUndefined();
+    expect(await writer.resumeUpload(key, metadata, theirs.uploadId)).toBeDefined();
+    await theirs.abort();
   });
 
   it('lists each of 1,100 containers once, in name order', async () => {

@@ -226,6 +226,32 @@ describe('audit', () => {
     expect(stderr).toContain('--request');
   });
 
+  test('finds what one person was given, by the hash of iss and sub', async () => {
+    // SHA-256 over `27:https://issuer.example.org/jane`, by sha256sum.
+    const recipient = '04fb769be9ba4d4b83807c30800096f6b8f5f14a1d81fa1185d71629c69a21c6';
+    world.audit.push({ ...row, id: 3, event: 'accepted', reason: null, recipient });
+    const { stdout } = await run(['audit', '--json', '--subject', 'https://issuer.example.org/,jane']);
+    expect(JSON.parse(stdout)).toMatchObject({ id: 3, recipient });
+    expect(JSON.parse((await run(['audit', '--json', '--subject', recipient])).stdout)).toMatchObject({ id: 3 });
+    expect((await run(['audit', '--subject', 'https://issuer.example.org/,john'])).stdout).toBe('');
+  });
+
+  test('--subject keeps the commas of sub, for the first one ends iss', async () => {
+    // SHA-256 over `27:https://issuer.example.org/CN=Jane,O=Example`.
+    world.audit.push({ ...row, id: 3, recipient: '81bfd09a21d50977b00f8f574023c8a70e0b17a329efdafca8dfd7a667dfee88' });
+    const { stdout } = await run(['audit', '--json', '--subject', 'https://issuer.example.org/,CN=Jane,O=Example']);
+    expect(JSON.parse(stdout)).toMatchObject({ id: 3 });
+  });
+
+  test.each(['', 'jane', ',jane', 'https://issuer.example.org/,', 'AB'.repeat(32)])(
+    '--subject %j is wrong usage',
+    async (subject) => {
+      const { exitCode, stderr } = await run(['audit', '--subject', subject]);
+      expect(exitCode).toBe(2);
+      expect(stderr).toContain('--subject');
+    },
+  );
+
   test.each(['0', '-1', 'many', '1.5'])('--limit %j is wrong usage', async (limit) => {
     expect((await run(['audit', `--limit=${limit}`])).exitCode).toBe(2);
   });

@@ -34,6 +34,9 @@ create index if not exists requests_by_time on data_out.requests (requested_at d
 -- statement: the requests of one recipient, newest first
 create index if not exists requests_of_recipient on data_out.requests (recipient, requested_at desc);
 
+-- statement: the requests of one dataset, newest first
+create index if not exists requests_of_dataset on data_out.requests (dataset_id, requested_at desc);
+
 -- statement: what the sweep looks at
 create index if not exists requests_unsettled on data_out.requests (updated_at)
   where state <> 'rejected' and settled_generation < generation;
@@ -65,7 +68,11 @@ create index if not exists request_files_last_try on data_out.request_files (tri
   where state in ('pending', 'retrying') and is_last_try;
 
 -- statement: the requests that wrote one object of the outbox
-create index if not exists request_files_in_outbox on data_out.request_files (outbox_key) where state = 'staged';
+create index if not exists request_files_in_outbox on data_out.request_files (outbox_key)
+  where state in ('staged', 'superseded');
+
+-- statement: what the audit trail has of one recipient, newest first
+create index if not exists export_log_of_recipient on data_out.export_log (recipient, id desc);
 
 -- statement: more events in the audit trail
 alter table data_out.export_log drop constraint if exists export_log_event_check;

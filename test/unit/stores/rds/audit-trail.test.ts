@@ -70,6 +70,8 @@ describe('newest', () => {
     [{ requestId: '00000000-0000-4000-8000-00000000000c' }, []],
     [{ datasetId: 'EGAD2' }, [3, 2]],
     [{ fileId: 'EGAF1' }, [3]],
+    [{ recipient: 'aa' }, [3]],
+    [{ recipient: 'bb' }, []],
     [{ requestId: first, datasetId: 'EGAD2' }, []],
   ])('%j', async (filter, ids) => {
     expect((await rows(filter)).map((row) => row.id)).toEqual(ids);

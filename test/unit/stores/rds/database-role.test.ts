@@ -1,12 +1,14 @@
 import { SecretsManagerClient } from '@aws-sdk/client-secrets-manager';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { TemporarilyUnavailableError } from '../../../../lib/errors.ts';
+import type { RecordedContainer } from '../../../../lib/export/withdraw/ports.ts';
 import { RdsArchiveUsers } from '../../../../lib/stores/rds/archive-users.ts';
 import { RdsCatalogue } from '../../../../lib/stores/rds/catalogue.ts';
 import { prepareRole, rolePassword } from '../../../../lib/stores/rds/database-role.ts';
 import { RdsDirectCatalogue } from '../../../../lib/stores/rds/direct-catalogue.ts';
 import { RdsExportLog } from '../../../../lib/stores/rds/export-log.ts';
 import { migrate } from '../../../../lib/stores/rds/migrate.ts';
+import { RdsOutboxRecords } from '../../../../lib/stores/rds/outbox-records.ts';
 import { RdsRequestFiles } from '../../../../lib/stores/rds/request-files.ts';
 import { RdsRequests } from '../../../../lib/stores/rds/requests.ts';
 import { RdsSweep } from '../../../../lib/stores/rds/sweep.ts';
@@ -201,7 +203,29 @@ describe('the role of the queues’ consumers', () => {
     ]);
   });
 
+  it('finds containers, and settles the rows of those that leave the outbox', async () => {
+    const requestId = '7d4cbd3e-6f3e-4df5-9d9a-1c9b6e9d0e3d';
+    await test.sql(
+      `insert into data_out.export_log (request_id, event, file_id, dataset_id, recipient)
+       values ('${requestId}', 'staged', 'F', 'EGAD1', repeat('a', 64))`,
+    );
+    const records = new RdsOutboxRecords({ db: worker(), expiryDays: 30 });
+    expect(await records.deprecatedDatasets()).toEqual([]);
+    expect(await records.copies('EGAD1')).toEqual([]);
+    const found: RecordedContainer[] = [];
+    for await (const page of records.containers({ requestId }, { withdrawn: true })) found.push(...page);
+    expect(found).toMatchObject([{ requestId, fileId: 'F', recipient: 'a'.repeat(64) }]);
+    await records.settle(found.map((container) => ({ ...container, end: 'withdrawn' })));
+    const settled = `select file_id, state from data_out.request_files where request_id = '${requestId}'`;
+    expect(await test.sql(settled)).toEqual([['F', 'withdrawn']]);
+    await test.sql(`delete from data_out.export_log where request_id = '${requestId}'`);
+  });
+
   it.each([
+    ["update data_out.requests set state = 'complete'", 'permission denied for table requests'],
+    ['delete from data_out.requests', 'permission denied for table requests'],
+    ['update data_out.request_files set request_id = request_id', 'permission denied for table request_files'],
+    ['delete from data_out.request_files', 'permission denied for table request_files'],
     ['select reason from data_out.export_log', 'permission denied for table export_log'],
     ["update data_out.export_log set reason = 'x'", 'permission denied for table export_log'],
     ['delete from data_out.export_log', 'permission denied for table export_log'],

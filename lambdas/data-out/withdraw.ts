@@ -1,0 +1,48 @@
+import { MetricUnit } from '@aws-lambda-powertools/metrics';
+import type { Context } from 'aws-lambda';
+import { environment } from '../../lib/contract/environment.ts';
+import { metrics as names } from '../../lib/contract/metrics.ts';
+import type { WithdrawalPolicy } from '../../lib/contract/withdrawal.ts';
+import { type SweepDependencies, withdrawDeprecated } from '../../lib/export/withdraw/sweep.ts';
+import { RdsCopyRecords } from '../../lib/stores/rds/copy-records.ts';
+import { RdsExportLog } from '../../lib/stores/rds/export-log.ts';
+import { RdsOutboxRecords } from '../../lib/stores/rds/outbox-records.ts';
+import { s3Client } from '../../lib/stores/s3/client.ts';
+import { S3OutboxRemover } from '../../lib/stores/s3/outbox-remover.ts';
+import { logger, metrics } from '../shared/observability.ts';
+import { required } from '../shared/runtime.ts';
+import { database } from '../shared/wiring.ts';
+
+const data = database();
+
+/** Milliseconds that a page of containers may take. */
+const pageMs = 60_000;
+/** Containers of a run. Without deleting, the same ones are found in every run. */
+const mostFound = { report: 1_000, purge: 50_000 };
+
+/** Run by a schedule: looks for containers of deprecated datasets in the outbox, and deletes them if the settings say so. */
+export const handler = withdraw(
+  {
+    outbox: new S3OutboxRemover({ client: s3Client(), bucket: required(environment.outboxBucket) }),
+    records: new RdsOutboxRecords({ db: data, expiryDays: Number(required(environment.outboxExpiryDays)) }),
+    copies: new RdsCopyRecords(data),
+    log: new RdsExportLog(data),
+  },
+  required(environment.withdrawal) === 'purge' ? 'purge' : 'report',
+);
+
+/** The number of containers that a run leaves is a metric, so that an alarm tells, in both modes. */
+export function withdraw(dependencies: SweepDependencies, mode: Exclude<WithdrawalPolicy, 'off'>) {
+  return async (_event: unknown, context: Context): Promise<void> => {
+    logger.addContext(context);
+    const withdrawals = await withdrawDeprecated(dependencies, {
+      deletes: mode === 'purge',
+      limit: mostFound[mode],
+      isOver: () => context.getRemainingTimeInMillis() < pageMs,
+    });
+    for (const withdrawal of withdrawals) logger.warn('withdrawn dataset in the outbox', { ...withdrawal });
+    const left = withdrawals.reduce((sum, { found, removed }) => sum + found - removed, 0);
+    metrics.addMetric(names.withdrawnInOutbox, MetricUnit.Count, left);
+    metrics.publishStoredMetrics();
+  };
+}

@@ -1,0 +1,157 @@
+import type { Command } from 'commander';
+import * as z from 'zod';
+import { directContainers, removeDirect } from '../../export/withdraw/direct.ts';
+import type { ContainerFilter } from '../../export/withdraw/ports.ts';
+import { type HeldContainer, look, remove, type SeenContainer } from '../../export/withdraw/remove.ts';
+import { UsageError, usageError } from '../../terminal/errors.ts';
+import { formatBytes, printable } from '../../terminal/output.ts';
+import { confirm } from '../../terminal/prompts.ts';
+import type { Terminal } from '../../terminal/terminal.ts';
+import type { Target } from '../ports.ts';
+import { type CommandContext, openSession } from '../session.ts';
+import { parseSubject, subjectHelp } from '../subject.ts';
+
+interface FilterOptions {
+  readonly subject?: string;
+  readonly dataset?: string;
+  readonly request?: string;
+}
+
+type PresentContainer = SeenContainer & { readonly holds: 'it' };
+
+/** What the outbox has of a person, a dataset or a request. */
+interface Found {
+  /** One for each row. Rows of several requests may name one object. */
+  readonly staged: readonly PresentContainer[];
+  /** Short-lived containers of direct access, for a dataset. They name no recipient. */
+  readonly direct: readonly HeldContainer[];
+}
+
+const columns = [
+  { title: 'KEY' },
+  { title: 'DATASET' },
+  { title: 'FILE' },
+  { title: 'REQUEST' },
+  { title: 'SIZE', align: 'right' },
+  { title: 'SINCE' },
+] as const;
+
+/** Containers whose removal is written down at once. */
+const chunk = 100;
+const nothing = 'note: the outbox has no such container';
+
+/** `outbox list|purge`: what the outbox has of a person, a dataset or a request. */
+export function registerOutbox(program: Command, context: CommandContext): void {
+  const outbox = program.command('outbox').description('containers that recipients can download');
+
+  withFilter(outbox.command('list'))
+    .description('list containers in the outbox')
+    .addHelpText('after', '\nExample:\n  data-out-ops outbox list --dataset EGAD00000000001')
+    .action(async (options: FilterOptions, command: Command) => {
+      const session = openSession(context, command);
+      const filter = filterOf(options);
+      const objects = objectsOf(await find(filter, await session.target()));
+      if (objects.length === 0) session.output.note(nothing);
+      else session.output.table(columns, objects.map(recordOf), cellsOf);
+    });
+
+  withFilter(outbox.command('purge'))
+    .description('delete containers from the outbox; the audit trail keeps a row of each')
+    .option('--yes', 'do not ask')
+    .addHelpText('after', '\nExample:\n  data-out-ops outbox purge --subject https://issuer.example.org/,jane')
+    .action(async (options: FilterOptions & { readonly yes?: boolean }, command: Command) => {
+      const { output, terminal, target: open } = openSession(context, command);
+      const filter = filterOf(options);
+      const target = await open();
+      const found = await find(filter, target);
+      const objects = objectsOf(found);
+      if (objects.length === 0) {
+        output.note(nothing);
+        return;
+      }
+      if (!output.json) output.table(columns, objects.map(recordOf), cellsOf);
+      if (!options.yes) await ask(terminal, describe(objects));
+      const removed = await purge(found, target);
+      const gone = objects.filter(({ key }) => removed.has(key));
+      if (output.json) for (const one of gone) output.result(recordOf(one), '');
+      else output.result({}, `purged ${describe(gone)}`);
+      const kept = objects.length - gone.length;
+      if (kept > 0) output.warn(`${kept} of them changed meanwhile and may be there; run the command again`);
+    });
+}
+
+function withFilter(command: Command): Command {
+  return command
+    .option('--subject <iss,sub>', subjectHelp)
+    .option('--dataset <id>', 'of one dataset, also the short-lived ones of direct access')
+    .option('--request <id>', 'of one request: the requestId in the answer of POST /export');
+}
+
+/** @throws UsageError */
+function filterOf({ subject, dataset, request }: FilterOptions): ContainerFilter {
+  if ([subject, dataset, request].filter((value) => value !== undefined).length !== 1) {
+    throw new UsageError('expected one of --subject, --dataset and --request');
+  }
+  if (subject !== undefined) return { recipient: parseSubject(subject) };
+  if (dataset !== undefined) return { datasetId: dataset };
+  if (!z.guid().safeParse(request).success) {
+    throw usageError('--request', 'expected the UUID in the answer of POST /export');
+  }
+  return { requestId: String(request).toLowerCase() };
+}
+
+async function find(filter: ContainerFilter, { outbox, outboxRecords }: Target): Promise<Found> {
+  const staged: PresentContainer[] = [];
+  for await (const page of outboxRecords.containers(filter)) {
+    const seen = await look(page, filter, outbox);
+    for (const container of seen) if (container.holds === 'it') staged.push(container);
+  }
+  const direct: HeldContainer[] = [];
+  if ('datasetId' in filter) {
+    for await (const page of directContainers(new Set([filter.datasetId]), outbox)) direct.push(...page);
+  }
+  return { staged, direct };
+}
+
+/** Each object once, in the order of the keys. */
+function objectsOf({ staged, direct }: Found): readonly HeldContainer[] {
+  const byKey = new Map([...staged, ...direct].map((container): [string, HeldContainer] => [container.key, container]));
+  return [...byKey.values()].sort((a, b) => (a.key < b.key ? -1 : 1));
+}
+
+/** @returns the keys of what was deleted */
+async function purge({ staged, direct }: Found, target: Target): Promise<ReadonlySet<string>> {
+  const { outbox, outboxRecords: records, exportLog: log } = target;
+  const removed = new Set<string>();
+  for (let from = 0; from < staged.length; from += chunk) {
+    const keys = await remove(staged.slice(from, from + chunk), 'purged', { outbox, records, log });
+    for (const key of keys) removed.add(key);
+  }
+  for (let from = 0; from < direct.length; from += chunk) {
+    const gone = await removeDirect(direct.slice(from, from + chunk), 'purged', { outbox, log });
+    for (const { key } of gone) removed.add(key);
+  }
+  return removed;
+}
+
+/** @throws UsageError unless the person at the terminal agrees */
+async function ask(terminal: Terminal, what: string): Promise<void> {
+  const agreed = await confirm(terminal, `To delete ${what} for good, type purge: `, 'purge');
+  if (agreed) return;
+  const why = agreed === undefined ? 'there is no terminal to ask on: add --yes' : 'not confirmed';
+  throw new UsageError(`${why}; nothing was deleted`);
+}
+
+function describe(objects: readonly HeldContainer[]): string {
+  const bytes = objects.reduce((sum, one) => sum + one.bytes, 0);
+  return `${objects.length} ${objects.length === 1 ? 'container' : 'containers'} (${formatBytes(bytes)})`;
+}
+
+function recordOf({ key, facts, bytes, lastModified }: HeldContainer) {
+  const { datasetId, fileId, requestId, keyFingerprint } = facts;
+  return { key, datasetId, fileId, requestId, keyFingerprint, bytes, lastModified: lastModified.toISOString() };
+}
+
+function cellsOf({ key, datasetId, fileId, requestId, bytes, lastModified }: ReturnType<typeof recordOf>): string[] {
+  return [...[key, datasetId ?? '', fileId ?? '', requestId ?? ''].map(printable), formatBytes(bytes), lastModified];
+}

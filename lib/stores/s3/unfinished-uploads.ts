@@ -1,0 +1,61 @@
+import {
+  AbortMultipartUploadCommand,
+  ListMultipartUploadsCommand,
+  type ListMultipartUploadsCommandInput,
+  type ListMultipartUploadsCommandOutput,
+  type S3Client,
+} from '@aws-sdk/client-s3';
+import { errorName } from '../aws-failure.ts';
+
+export interface UnfinishedUpload {
+  readonly key: string;
+  readonly uploadId: string;
+  readonly begun: Date;
+}
+
+/** Unfinished multipart uploads of exactly this key. */
+export async function unfinishedUploads(
+  client: S3Client,
+  bucket: string,
+  key: string,
+): Promise<readonly UnfinishedUpload[]> {
+  const uploads: UnfinishedUpload[] = [];
+  let from: UploadsFrom | undefined = {};
+  while (from) {
+    const page: ListMultipartUploadsCommandOutput = await client.send(
+      new ListMultipartUploadsCommand({ Bucket: bucket, Prefix: key, ...from }),
+    );
+    for (const { Key, UploadId: uploadId, Initiated: begun } of page.Uploads ?? []) {
+      // The listing is by prefix: `a-b.c4gh` would also find `a-b.c4gh.c4gh`.
+      if (Key === key && uploadId && begun) uploads.push({ key, uploadId, begun });
+    }
+    from = page.IsTruncated ? next(page) : undefined;
+  }
+  return uploads;
+}
+
+/** Abort uploads. @returns how many were still there */
+export async function abortAll(
+  client: S3Client,
+  bucket: string,
+  uploads: readonly UnfinishedUpload[],
+): Promise<number> {
+  let aborted = 0;
+  for (const { key, uploadId } of uploads) {
+    try {
+      await client.send(new AbortMultipartUploadCommand({ Bucket: bucket, Key: key, UploadId: uploadId }));
+      aborted += 1;
+    } catch (error) {
+      // Completed or aborted since it was listed.
+      if (errorName(error) !== 'NoSuchUpload') throw error;
+    }
+  }
+  return aborted;
+}
+
+type UploadsFrom = Pick<ListMultipartUploadsCommandInput, 'KeyMarker' | 'UploadIdMarker'>;
+
+function next(page: ListMultipartUploadsCommandOutput): UploadsFrom | undefined {
+  const { NextKeyMarker: key, NextUploadIdMarker: uploadId } = page;
+  return key ? { KeyMarker: key, ...(uploadId && { UploadIdMarker: uploadId }) } : undefined;
+}

@@ -1,0 +1,214 @@
+import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { CreateMultipartUploadCommand, ListMultipartUploadsCommand } from '@aws-sdk/client-s3';
+import { App } from 'aws-cdk-lib';
+import { Template } from 'aws-cdk-lib/assertions';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { settings } from '../../bin/settings.ts';
+import { formatPublicKey, generateKeyPair } from '../../lib/crypt4gh/index.ts';
+import { addStacks } from '../../lib/infra/stacks.ts';
+import { localTarget } from '../../lib/ops/target.ts';
+import { assembly } from '../helpers/assembly.ts';
+import { runTool } from '../helpers/ops-world.ts';
+import { Service } from '../helpers/service.ts';
+
+const recipient = generateKeyPair();
+const jane = 'researcher';
+let service: Service;
+
+/** Copy the assembly to a folder, with the policy and the mode that `withdrawal: 'purge'` gives to the function. */
+async function copyThatPurges(folder: string): Promise<string> {
+  cpSync(await assembly(), folder, { recursive: true });
+  const { context } = JSON.parse(readFileSync(join(import.meta.dirname, '../../cdk.json'), 'utf8'));
+  const app = new App({ context: { ...context, 'aws:cdk:bundling-stacks': [] } });
+  const wanted = Template.fromStack(addStacks(app, { ...settings, withdrawal: 'purge' }).service).toJSON().Resources;
+  const path = join(folder, 'DataOutService.template.json');
+  const template = JSON.parse(readFileSync(path, 'utf8'));
+  for (const [id, resource] of Object.entries<{ Type: string; Properties: Record<string, unknown> }>(wanted)) {
+    if (!id.startsWith('FunctionsWithdraw')) continue;
+    const { PolicyDocument, Environment } = resource.Properties;
+    Object.assign(
+      template.Resources[id].Properties,
+      PolicyDocument && { PolicyDocument },
+      Environment && { Environment },
+    );
+  }
+  writeFileSync(path, JSON.stringify(template));
+  return folder;
+}
+
+/** Archive files, put each into other datasets, too, and release all. @returns their ids */
+async function filesIn(datasetId: string, names: readonly string[], others: readonly string[] = []) {
+  const ids: string[] = [];
+  for (const name of names) {
+    const { fileId } = await service.archive(datasetId, name, 3_000);
+    ids.push(fileId);
+    for (const other of others) await localTarget(service.connection).catalogue.addToDataset(fileId, other);
+  }
+  for (const dataset of [datasetId, ...others]) await service.setDataset(dataset, 'released');
+  return ids;
+}
+
+async function exported(datasetId: string, files: number): Promise<string> {
+  const visa = await service.visa({ datasetId });
+  const requestId = await service.exported({ id: datasetId, visa, publicKey: recipient.publicKey });
+  await service.settled(requestId, files);
+  return requestId;
+}
+
+const run = () => service.engine.functions.invoke('withdraw', {});
+const lines = () => service.logs.filter(({ functionName }) => functionName === 'withdraw').map(({ line }) => line);
+const keys = async () => (await service.outboxKeys()).filter((key) => !key.endsWith('.delivery.jws'));
+const namesOf = async () => (await keys()).map((key) => key.replace(/^.*\/(EGAF\d+)-.*$/, '$1')).sort();
+const withdrawn = async (requestId: string) => {
+  const rows = await service.audit(requestId);
+  return rows.filter(({ event }) => event === 'withdrawn' || event === 'purged');
+};
+const stateOf = async (requestId: string, fileId: string) => {
+  const where = `request_id = '${requestId}' and file_id = '${fileId}'`;
+  return (await service.sql(`select state, superseded_by from data_out.request_files where ${where}`))[0];
+};
+const ops = (...argv: string[]) => runTool(argv, localTarget(service.connection));
+
+describe('by default', () => {
+  let requestId: string;
+  let fileIds: readonly string[];
+  beforeAll(async () => {
+    service = await Service.shared();
+    fileIds = await filesIn('EGAD1', ['a.bam', 'b.bam']);
+    requestId = await exported('EGAD1', 2);
+  });
+  afterAll(() => service?.stop());
+  beforeEach(() => {
+    service.logs.length = 0;
+  });
+
+  test('a released dataset is left alone, and counted as nothing', async () => {
+    expect(await run()).toMatchObject({ ok: true });
+    expect(lines().join('\n')).toContain('"WithdrawnInOutbox":0');
+  });
+
+  test('containers of a deprecated dataset are counted, and stay', async () => {
+    await service.setDataset('EGAD1', 'deprecated');
+    expect(await run()).toMatchObject({ ok: true });
+    expect(lines().join('\n')).toContain('"WithdrawnInOutbox":2');
+    expect(lines().join('\n')).toContain('"datasetId":"EGAD1","found":2,"removed":0');
+    expect(await namesOf()).toEqual([...fileIds].sort());
+  });
+
+  test('the operator lists them, sees who has them, and purges them', async () => {
+    const subject = `${service.connection.issuer.iss},${jane}`;
+    const listed = (await ops('outbox', 'list', '--dataset', 'EGAD1', '--json')).stdout;
+    expect(listed.trim().split('\n')).toHaveLength(2);
+    expect((await ops('outbox', 'list', '--subject', subject, '--json')).stdout).toBe(listed);
+    expect((await ops('outbox', 'purge', '--subject', subject)).stderr).toContain('add --yes');
+    expect(await keys()).toHaveLength(2);
+
+    const { exitCode, stdout } = await ops('outbox', 'purge', '--request', requestId, '--yes');
+    expect([exitCode, stdout]).toEqual([0, expect.stringContaining('purged 2 containers')]);
+    expect(await keys()).toEqual([]);
+    expect(await withdrawn(requestId)).toEqual(
+      [...fileIds].sort().map((fileId) => expect.objectContaining({ event: 'purged', fileId, datasetId: 'EGAD1' })),
+    );
+    for (const fileId of fileIds) expect(await stateOf(requestId, fileId)).toEqual(['withdrawn', null]);
+    expect((await ops('outbox', 'list', '--subject', subject)).stderr).toContain('no such container');
+    const told = (await ops('audit', '--subject', subject, '--json')).stdout;
+    expect(told.match(/"event":"(staged|purged)"/g)).toHaveLength(4);
+    await run();
+    expect(lines().join('\n')).toContain('"WithdrawnInOutbox":0');
+  });
+});
+
+describe("with withdrawal: 'purge'", () => {
+  const folder = mkdtempSync(join(tmpdir(), 'data-out-purge-'));
+  beforeAll(async () => {
+    service = await Service.start({ assemblyDir: await copyThatPurges(folder) });
+  });
+  afterAll(async () => {
+    await service?.stop();
+    rmSync(folder, { recursive: true });
+  });
+
+  test('containers of a deprecated dataset go, once, and those of another dataset stay', async () => {
+    const fileIds = await filesIn('EGAD11', ['a.bam', 'b.bam']);
+    const [other = ''] = await filesIn('EGAD12', ['c.bam']);
+    const requestId = await exported('EGAD11', 2);
+    const kept = await exported('EGAD12', 1);
+    await service.setDataset('EGAD11', 'deprecated');
+    for (const _ of [1, 2]) expect(await run()).toMatchObject({ ok: true });
+    expect(await namesOf()).toEqual([other]);
+    expect(await withdrawn(requestId)).toEqual(
+      [...fileIds]
+        .sort()
+        .map((fileId) =>
+          expect.objectContaining({ event: 'withdrawn', fileId, recipient: service.prefix(jane), bytes: 3_124 + 28 }),
+        ),
+    );
+    for (const fileId of fileIds) expect(await stateOf(requestId, fileId)).toEqual(['withdrawn', null]);
+    expect(await withdrawn(kept)).toEqual([]);
+  });
+
+  test('a file that the recipient also got through a released dataset stays, until that is deprecated, too', async () => {
+    const [fileId = ''] = await filesIn('EGAD21', ['shared.bam'], ['EGAD22']);
+    const first = await exported('EGAD22', 1);
+    const second = await exported('EGAD21', 1);
+    await service.setDataset('EGAD21', 'deprecated');
+    await run();
+    expect(await namesOf()).toContain(fileId);
+    expect(await withdrawn(second)).toEqual([]);
+    await service.setDataset('EGAD22', 'deprecated');
+    await run();
+    expect(await namesOf()).not.toContain(fileId);
+    // One object, one row of the audit trail; but neither request has its file any more.
+    expect(await withdrawn(second)).toHaveLength(1);
+    for (const id of [first, second]) expect(await stateOf(id, fileId)).toEqual(['withdrawn', null]);
+  });
+
+  test('a newer container of another dataset under the same key stays', async () => {
+    const [fileId = ''] = await filesIn('EGAD31', ['newer.bam'], ['EGAD32']);
+    const first = await exported('EGAD31', 1);
+    const second = await exported('EGAD32', 1);
+    // Not even released: nothing but the metadata of the object says that it is of another dataset.
+    await service.sql("delete from sda.dataset_event_log where dataset_id = 'EGAD32'");
+    await service.setDataset('EGAD31', 'deprecated');
+    await run();
+    expect(await namesOf()).toContain(fileId);
+    expect(await stateOf(first, fileId)).toEqual(['superseded', second]);
+    expect(await withdrawn(first)).toEqual([]);
+  });
+
+  test('containers of direct access and unfinished copies go, too', async () => {
+    const [fileId = ''] = await filesIn('EGAD41', ['direct.bam']);
+    const { fileId: large } = await service.archive('EGAD41', 'large.bam', 7_000_000);
+    const requestId = await exported('EGAD41', 2);
+    const visa = await service.visa({ datasetId: 'EGAD41' });
+    const reply = await service.direct(`files/${large}?destinationFormat=CRYPT4GH`, visa, {
+      headers: { 'Public-Key': Buffer.from(formatPublicKey(recipient.publicKey)).toString('base64') },
+    });
+    expect(reply.status).toBe(307);
+    expect((await keys()).filter((key) => key.startsWith('direct/'))).toHaveLength(1);
+    const Bucket = service.connection.outputs.OutboxBucketName;
+    const Key = `${service.prefix(jane)}/${fileId}-direct.bam.c4gh`;
+    const { UploadId } = await service.s3.send(new CreateMultipartUploadCommand({ Bucket, Key }));
+    await service.sql(
+      `insert into data_out.uploads (request_id, file_id, holder, fruitless, outbox_key, upload_id)
+       values ('${requestId}', '${fileId}', '${requestId}', 1, '${Key}', '${UploadId}')`,
+    );
+    await service.sql(
+      `insert into data_out.requests (request_id, requested_at, dataset_id, recipient, state)
+       values ('${requestId}', now(), 'EGAD41', '${service.prefix(jane)}', 'accepted') on conflict do nothing`,
+    );
+    await service.setDataset('EGAD41', 'deprecated');
+    expect(await run()).toMatchObject({ ok: true });
+    expect((await keys()).filter((key) => key.startsWith('direct/'))).toEqual([]);
+    expect(await namesOf()).not.toContain(fileId);
+    const { Uploads = [] } = await service.s3.send(new ListMultipartUploadsCommand({ Bucket }));
+    expect(Uploads).toEqual([]);
+    const [[generation] = []] = await service.sql(
+      `select generation from data_out.requests where request_id = '${requestId}'`,
+    );
+    expect(Number(generation)).toBeGreaterThan(1);
+    expect(service.logs.filter(({ line }) => /"(level)":"ERROR"/.test(line))).toEqual([]);
+  });
+});

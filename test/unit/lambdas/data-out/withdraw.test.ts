@@ -1,0 +1,54 @@
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from 'vitest';
+import { captureOutput } from '../../../helpers/captured-output.ts';
+import { lambdaContext, metricsOf } from '../../../helpers/sqs-event.ts';
+import { stageFileEnvironment } from '../../../helpers/stage-file-environment.ts';
+import { WithdrawWorld } from '../../../helpers/withdraw-world.ts';
+
+const environment = { ...stageFileEnvironment, OUTBOX_EXPIRY_DAYS: '30', WITHDRAWAL: 'report' };
+let withdraw: typeof import('../../../../lambdas/data-out/withdraw.ts').withdraw;
+beforeAll(async () => {
+  for (const [name, value] of Object.entries(environment)) vi.stubEnv(name, value);
+  ({ withdraw } = await import('../../../../lambdas/data-out/withdraw.ts'));
+});
+afterAll(() => {
+  vi.unstubAllEnvs();
+});
+
+let world: WithdrawWorld;
+let log: ReturnType<typeof captureOutput>;
+beforeEach(() => {
+  log = captureOutput();
+  world = new WithdrawWorld();
+  world.deprecated = [{ datasetId: 'EGAD1', isRecent: false }];
+  const requestId = '6f1d7a9e-3b1c-4d0e-9a57-0c5a4f2b8e11';
+  const recipient = 'ab'.repeat(32);
+  const key = `${recipient}/EGAF1-a.c4gh`;
+  world.stage({ requestId, fileId: 'EGAF1', datasetId: 'EGAD1', recipient, key, state: 'staged' });
+});
+afterEach(() => log.restore());
+
+test('a report counts what it leaves, in a line for each dataset and a metric', async () => {
+  await withdraw(world, 'report')({}, lambdaContext());
+  expect(world.objects.size).toBe(1);
+  expect(metricsOf(log.documents())).toEqual([{ WithdrawnInOutbox: 1 }]);
+  expect(log.documents()).toContainEqual(
+    expect.objectContaining({ level: 'WARN', datasetId: 'EGAD1', found: 1, removed: 0, copiesEnded: 0 }),
+  );
+});
+
+test('a purge leaves nothing to count', async () => {
+  await withdraw(world, 'purge')({}, lambdaContext());
+  expect(world.objects.size).toBe(0);
+  expect(metricsOf(log.documents())).toEqual([{ WithdrawnInOutbox: 0 }]);
+});
+
+test('a run without a deprecated dataset counts zero, so that the alarm ends', async () => {
+  world.deprecated = [];
+  await withdraw(world, 'report')({}, lambdaContext());
+  expect(metricsOf(log.documents())).toEqual([{ WithdrawnInOutbox: 0 }]);
+});
+
+test('a run with a minute left starts nothing', async () => {
+  await withdraw(world, 'purge')({}, lambdaContext(59_000));
+  expect(world.objects.size).toBe(1);
+});
