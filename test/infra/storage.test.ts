@@ -93,7 +93,7 @@ describe('catalogue', () => {
 
 test('every key rotates', () => {
   const keys = storage.all('AWS::KMS::Key');
-  expect(keys).toHaveLength(10);
+  expect(keys).toHaveLength(11);
   for (const { Properties } of keys) expect(Properties.EnableKeyRotation).toBe(true);
 });
 
@@ -103,6 +103,7 @@ test('secrets start empty or are made up, and are under keys of their own', () =
   expect(given.sort()).toEqual(['{"denied":[]}', '{"keys":[]}', '{"users":[]}']);
   for (const [id, username] of [
     ['ProxySecret', 'data_out_proxy'],
+    ['AuditorSecret', 'data_out_auditor'],
     ['ReaderSecret', 'data_out_reader'],
     ['WorkerSecret', 'data_out_worker'],
   ]) {
@@ -116,6 +117,7 @@ test('secrets start empty or are made up, and are under keys of their own', () =
   expect(secrets.map(({ Properties }) => show(Properties.KmsKeyId)).sort()).toEqual([
     'AdministratorsKey',
     'ArchiveKeysKey',
+    'CatalogueAuditorKey',
     'CatalogueProxyKey',
     'CatalogueReaderKey',
     'CatalogueWorkerKey',
