@@ -43,11 +43,16 @@ export interface ExportRequestState {
   readonly settledAt: string | null;
   /** Counts the times that the request is settled, from 1. */
   readonly generation: number;
+  /** Outbox name of the delivery receipt, once it is written. */
+  readonly receipt: string | null;
 }
 
 /** A row of the list. */
 export interface ListedExport extends ExportRequestState {
-  /** Number of files. Those that are not counted are `null`: too many files of this page are under way. */
+  /**
+   * Number of files. Those that are not counted are `null`: too many files of this page are under way. Of a settled export,
+   * `staged` counts the files that its receipt lists: also those that a newer export with the same key wrote.
+   */
   readonly counts: {
     readonly total: number;
     readonly staged: number | null;

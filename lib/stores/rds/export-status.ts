@@ -1,6 +1,7 @@
 import * as z from 'zod';
 import type { ExportFilter, ExportRecords } from '../../api/ports.ts';
-import type { ExportedFile, ListedExport, ShownExport } from '../../contract/export-state.ts';
+import { receiptName } from '../../archive/receipt-name.ts';
+import type { ExportedFile, ExportRequestState, ListedExport, ShownExport } from '../../contract/export-state.ts';
 import { exportStates } from '../../contract/export-state.ts';
 import { limits } from '../../contract/limits.ts';
 import { count } from './columns.ts';
@@ -23,6 +24,7 @@ const requestShape = {
   sealed: text,
   settled: text,
   generation: count,
+  receipt_generation: count,
 };
 const requestRow = z.object(requestShape);
 const listedRow = z.object({
@@ -82,7 +84,7 @@ const time = (column: string) => `to_char(${column} at time zone 'UTC', :time_fo
 const timeFormat = { time_format: 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"' };
 
 const requestColumns = `cast(r.request_id as text) as request_id, r.reason, r.kind, r.dataset_id, r.file_id, r.recipient,
-  r.key_fingerprint, r.generation, ${time('r.requested_at')} as requested, ${time('r.sealed_at')} as sealed,
+  r.key_fingerprint, r.generation, r.receipt_generation, ${time('r.requested_at')} as requested, ${time('r.sealed_at')} as sealed,
   ${time('r.settled_at')} as settled`;
 
 const inState = (...states: string[]) => `count(*) filter (where f.state in (${states.map((each) => `'${each}'`)}))`;
@@ -181,7 +183,8 @@ export class RdsExportStatus implements ExportRecords {
   }
 }
 
-function requestOf(row: z.infer<typeof requestRow>) {
+function requestOf(row: z.infer<typeof requestRow>): ExportRequestState {
+  const asked = row.file_id ?? row.dataset_id;
   return {
     requestId: row.request_id,
     state: row.shown_state,
@@ -195,5 +198,6 @@ function requestOf(row: z.infer<typeof requestRow>) {
     sealedAt: row.sealed,
     settledAt: row.settled,
     generation: row.generation,
+    receipt: asked !== null && row.receipt_generation > 0 ? receiptName(asked, row.request_id) : null,
   };
 }

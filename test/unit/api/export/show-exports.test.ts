@@ -19,6 +19,7 @@ const request = {
   sealedAt: null,
   settledAt: null,
   generation: 1,
+  receipt: null,
 } as const;
 const shown: ShownExport = {
   ...request,

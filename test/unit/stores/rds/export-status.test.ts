@@ -46,6 +46,7 @@ describe('one request', () => {
       sealedAt: '2026-11-21T10:00:05.000Z',
       settledAt: null,
       generation: 2,
+      receipt: null,
       counts: {
         total: 8,
         staged: 3,
@@ -66,6 +67,15 @@ describe('one request', () => {
     expect(await status.find('fega', requestId.toUpperCase())).toMatchObject({ requestId });
     expect(await status.find('gdi', requestId)).toBeUndefined();
     expect(await status.find('fega', second)).toBeUndefined();
+  });
+
+  it('names its receipt once it is written: by the file, where one file was asked for', async () => {
+    await add({ state: 'complete', settledGeneration: 1 });
+    expect(await status.find('fega', first)).toMatchObject({ receipt: null });
+    await test.sql('update data_out.requests set receipt_generation = 1');
+    expect(await status.find('fega', first)).toMatchObject({ receipt: `EGAD1-${first}.delivery.jws` });
+    await test.sql("update data_out.requests set kind = 'file', file_id = 'EGAF_1'");
+    expect((await status.newest('fega', {}, 0))[0]).toMatchObject({ receipt: `EGAF_5f1-${first}.delivery.jws` });
   });
 
   it('that the consumer could not read has neither dataset nor recipient', async () => {
