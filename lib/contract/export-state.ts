@@ -16,7 +16,7 @@ export const exportStates = [
 export type ExportState = (typeof exportStates)[number];
 
 /** Whether an export of this state goes on. */
-export function isUnderWay(state: ExportState): boolean {
+export function isUnderWay(state: ExportState): state is 'accepted' | 'staging' {
   return state === 'accepted' || state === 'staging';
 }
 
