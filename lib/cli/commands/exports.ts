@@ -9,7 +9,7 @@ import { type CommandContext, openSession, type Session } from '../session.ts';
 
 const afterHelp = `
 An export is queued until the service has looked at it. It is then accepted, staging and at last complete, incomplete, failed
-or withdrawn; or it is rejected, and nothing is staged. docs/api.md explains states and reasons.
+or withdrawn; or it is rejected, and nothing is staged. docs/client.md explains states and reasons.
 
 Examples:
   data-out exports list --state incomplete --since 2026-11-22

@@ -30,7 +30,7 @@ export function shortfallOf(shown: ShownExport): ClientError | undefined {
 }
 
 const shortfalls = {
-  rejected: ['forbidden', 'Nothing was staged. Remove the reason, which docs/api.md explains, and export again.'],
+  rejected: ['forbidden', 'Nothing was staged. Remove the reason, which docs/client.md explains, and export again.'],
   withdrawn: ['forbidden', 'The dataset was withdrawn. Ask the operator.'],
   incomplete: ['partial', 'Export again, or ask the operator.'],
   failed: ['unavailable', 'Export again later, or ask the operator.'],
