@@ -33,6 +33,7 @@ const migrations = [
 /** A role has no secret where the operator gave its functions the same credentials as everything else. */
 const roles = [
   { role: databaseRoles.proxy, secretArn: process.env[environment.databaseProxySecretArn] },
+  { role: databaseRoles.auditor, secretArn: process.env[environment.databaseAuditorSecretArn] },
   { role: databaseRoles.reader, secretArn: process.env[environment.databaseReaderSecretArn] },
   { role: databaseRoles.worker, secretArn: process.env[environment.databaseWorkerSecretArn] },
 ];

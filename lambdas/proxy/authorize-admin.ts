@@ -12,10 +12,10 @@ const administrators = new SecretAdministrators({
 });
 
 /**
- * Request authorizer of `POST /export/{archive_kind}`: HTTP Basic. A user without the role ADMIN is let through, too: a
+ * Request authorizer of all routes below `/export`: HTTP Basic. A user without the role ADMIN is let through, too: a
  * refusal here is a 401, and the function answers 403.
  */
-export const handler = requestAuthorizer(['POST/export/*'], async (event) => {
+export const handler = requestAuthorizer(['POST/export/*', 'GET/export/*'], async (event) => {
   const authorization = headersOf(event).get('authorization') ?? [];
   const { username, isAdministrator } = await authenticateAdministrator(authorization, administrators);
   return { principalId: username, context: { isAdministrator: String(isAdministrator) } };

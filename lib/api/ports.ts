@@ -1,5 +1,6 @@
 import type { FileReference, SignedUrl } from '../archive/ports.ts';
 import type { FileDescription } from '../contract/describe-file.ts';
+import type { ExportedFile, ExportState, ListedExport, ShownExport } from '../contract/export-state.ts';
 import type { ExportRequestMessage } from '../contract/messages.ts';
 import type { Administrator, ArchiveUser } from '../contract/users.ts';
 
@@ -27,6 +28,24 @@ export interface ExportRequest {
 export interface ExportRequests {
   /** Resolves only when the queue has taken the message. @throws TemporarilyUnavailableError when it has not. */
   publish(request: ExportRequest): Promise<void>;
+}
+
+/** Which export requests; both conditions together. @default - all */
+export interface ExportFilter {
+  readonly state?: ExportState | undefined;
+  /** Requested at this time or later. */
+  readonly since?: Date | undefined;
+}
+
+/** What became of export requests. A request has a record from its consumption on. May throw TemporarilyUnavailableError. */
+export interface ExportRecords {
+  find(archiveKind: string, requestId: string): Promise<ShownExport | undefined>;
+  /** Files of a request in the order of their ids. `page` counts from 0. */
+  files(requestId: string, page: number): Promise<readonly ExportedFile[]>;
+  /** Whether an earlier version, which kept no records, has consumed the request. */
+  isInAuditTrail(archiveKind: string, requestId: string): Promise<boolean>;
+  /** Newest first. `page` counts from 0. */
+  newest(archiveKind: string, filter: ExportFilter, page: number): Promise<readonly ListedExport[]>;
 }
 
 /** A staged container as the listing shows it. */

@@ -6,6 +6,7 @@ import { registerDoctor } from './commands/doctor.ts';
 import { registerDownload } from './commands/download.ts';
 import { registerEncrypt } from './commands/encrypt.ts';
 import { registerExport } from './commands/export.ts';
+import { registerExports } from './commands/exports.ts';
 import { registerFetch } from './commands/fetch.ts';
 import { registerInspect } from './commands/inspect.ts';
 import { registerKeys } from './commands/keys.ts';
@@ -30,6 +31,7 @@ const registrations: readonly ((program: Command, context: CommandContext) => vo
   registerInspect,
   registerDoctor,
   registerExport,
+  registerExports,
 ];
 
 const help = `Settings, the first that is found:
@@ -42,7 +44,7 @@ Environment:
   DATA_OUT_USERNAME, DATA_OUT_PASSWORD       also CENTRAL_EGA_USERNAME, CENTRAL_EGA_PASSWORD, DATA_OUT_PASSWORD_FILE
   DATA_OUT_KEY_FILE, DATA_OUT_PASSPHRASE     your private key; also C4GH_PASSPHRASE
   DATA_OUT_CA_FILE, DATA_OUT_CONFIG          certificate authority, configuration file
-  DATA_OUT_ADMIN_USERNAME, DATA_OUT_ADMIN_PASSWORD, DATA_OUT_ADMIN_PASSWORD_FILE   of administrators, for export
+  DATA_OUT_ADMIN_USERNAME, DATA_OUT_ADMIN_PASSWORD, DATA_OUT_ADMIN_PASSWORD_FILE   of administrators: export, exports
   HTTPS_PROXY, NO_PROXY, NODE_EXTRA_CA_CERTS, NO_COLOR   as elsewhere`;
 
 /**

@@ -16,6 +16,17 @@ export function withServiceOptions(command: Command): Command {
   );
 }
 
+/** Options of commands for administrators: the archive kind, the address and the administrator's credentials. */
+export function withAdministratorOptions(command: Command): Command {
+  return withConnectionOptions(
+    command
+      .option('--kind <kind>', 'archive kind, as the operator set it', 'fega')
+      .option('--url <url>', 'address of the proxy API (DATA_OUT_URL)')
+      .option('--username <name>', 'user name of the administrator (DATA_OUT_ADMIN_USERNAME)')
+      .option('--password-file <file>', 'file with the password (DATA_OUT_ADMIN_PASSWORD_FILE; default: ask)'),
+  );
+}
+
 /** Options of commands that open connections. */
 export function withConnectionOptions(command: Command): Command {
   return command

@@ -29,6 +29,16 @@ export function wholeNumber(value: unknown, name: string): number {
   return found;
 }
 
+/** A member that is text or `null`. @throws ClientError `protocol` */
+export function optionalText(value: unknown, name: string): string | null {
+  return member(value, name) === null ? null : text(value, name);
+}
+
+/** A member that is a count or size, or `null`. @throws ClientError `protocol` */
+export function count(value: unknown, name: string): number | null {
+  return member(value, name) === null ? null : wholeNumber(value, name);
+}
+
 /** A member that must be an array. @throws ClientError `protocol` */
 export function rowsOf(value: unknown, name: string): readonly unknown[] {
   const found = member(value, name);
@@ -40,7 +50,8 @@ function member(value: unknown, name: string): unknown {
   return typeof value === 'object' && value !== null ? (value as Record<string, unknown>)[name] : undefined;
 }
 
-function unexpected(what: string): ClientError {
+/** The error for a reply that is not one of this service. @param what says what is wrong with it */
+export function unexpected(what: string): ClientError {
   return new ClientError('protocol', `the service's reply ${what}`, {
     remedy: 'Check the address: the server there does not behave like a data-out service.',
   });

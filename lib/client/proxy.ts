@@ -1,5 +1,8 @@
-import { authorized, type Credentials, type ServiceConnection } from './connection.ts';
+import type { ListedExport } from '../contract/export-state.ts';
+import { limits } from '../contract/limits.ts';
+import { type AuthorizedRequest, authorized, type Credentials, type ServiceConnection } from './connection.ts';
 import { ClientError } from './errors.ts';
+import { type ExportPage, exportPage, listedExports } from './export-state.ts';
 import { readJson, rowsOf, text, wholeNumber } from './json.ts';
 import type { TransportReply, TransportRequest } from './transport.ts';
 import { outboxVisa } from './visa-choice.ts';
@@ -37,6 +40,8 @@ export interface ExportRequest {
   readonly kind?: string;
 }
 
+/** Most rows of one page of exports, and most files of one page of an export. */
+export const { exportsPerPage, exportedFilesPerPage } = limits;
 /** Rows of one request. */
 const rowsPerPage = 10_000;
 /** Most bytes of a page; a row has about 300. */
@@ -118,21 +123,57 @@ export class ProxyApi {
     options: { signal?: AbortSignal | undefined } = {},
   ): Promise<{ requestId: string; message: string | undefined }> {
     const { id, type = 'datasetId', visa, publicKey, kind = 'fega' } = request;
-    const reply = await authorized(this.connection, {
-      what: `the export of ${JSON.stringify(id)}`,
-      needsVisa: false,
-      request: {
-        method: 'POST',
-        url: this.#at(`export/${encodeURIComponent(kind)}`),
-        headers: { 'content-type': 'application/json' },
-        body: JSON.stringify({ id, type, visaToken: visa, userPublicKey: publicKey }),
-        ...options,
-      },
-      credentials: ({ basic }) => ({ headers: basic === undefined ? {} : { authorization: basic } }),
+    const reply = await this.#asAdministrator(`the export of ${JSON.stringify(id)}`, {
+      method: 'POST',
+      url: this.#at(`export/${encodeURIComponent(kind)}`),
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ id, type, visaToken: visa, userPublicKey: publicKey }),
+      ...options,
     });
     const parsed = await readJson(reply);
     const { message } = parsed as { message?: unknown };
     return { requestId: text(parsed, 'requestId'), message: typeof message === 'string' ? message : undefined };
+  }
+
+  /**
+   * What became of an export.
+   *
+   * @param options.page of the files, from 0
+   * @throws ClientError `not_found` if there is no record: the request was not consumed yet, or it was never made
+   */
+  async exportState(
+    requestId: string,
+    options: { readonly kind: string; readonly page?: number; readonly signal?: AbortSignal | undefined },
+  ): Promise<ExportPage> {
+    const { kind, page = 0, signal } = options;
+    const url = this.#at(`export/${encodeURIComponent(kind)}/${encodeURIComponent(requestId)}`);
+    url.search = `page=${page}`;
+    return exportPage(await readJson(await this.#asAdministrator(`the export ${requestId}`, { url, signal })));
+  }
+
+  /** The newest exports; `page` counts from 0. The last page has fewer rows than {@link exportsPerPage}. @throws ClientError */
+  async exports(options: {
+    readonly kind: string;
+    readonly state?: string | undefined;
+    readonly since?: string | undefined;
+    readonly page?: number;
+    readonly signal?: AbortSignal | undefined;
+  }): Promise<ListedExport[]> {
+    const { kind, state, since, page = 0, signal } = options;
+    const url = this.#at(`export/${encodeURIComponent(kind)}`);
+    url.searchParams.set('page', `${page}`);
+    if (state !== undefined) url.searchParams.set('state', state);
+    if (since !== undefined) url.searchParams.set('since', since);
+    return listedExports(await readJson(await this.#asAdministrator('the list of exports', { url, signal })));
+  }
+
+  #asAdministrator(what: string, request: AuthorizedRequest['request']): Promise<TransportReply> {
+    return authorized(this.connection, {
+      what,
+      needsVisa: false,
+      request,
+      credentials: ({ basic }) => ({ headers: basic === undefined ? {} : { authorization: basic } }),
+    });
   }
 
   #at(path: string): URL {

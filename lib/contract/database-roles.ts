@@ -3,6 +3,8 @@
  * secret of that role, too.
  */
 export const databaseRoles = {
+  /** The state of exports: reads what became of requests and files and the audit trail, and nothing else. */
+  auditor: 'data_out_auditor',
   /** The authorizer of list and stream: reads the archive users and nothing else. */
   proxy: 'data_out_proxy',
   /** Direct access: reads the catalogue and nothing else. */

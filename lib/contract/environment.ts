@@ -53,6 +53,8 @@ export const environment = {
   databaseSecretArn: 'DATABASE_SECRET_ARN',
   /** ARN of the secret of list and stream's authorizer, for the migration, which makes its role. Absent: no such role. */
   databaseProxySecretArn: 'DATABASE_PROXY_SECRET_ARN',
+  /** As `databaseProxySecretArn`, of the state of exports. */
+  databaseAuditorSecretArn: 'DATABASE_AUDITOR_SECRET_ARN',
   /** As `databaseProxySecretArn`, of direct access. */
   databaseReaderSecretArn: 'DATABASE_READER_SECRET_ARN',
   /** As `databaseProxySecretArn`, of the consumers of the queues. */

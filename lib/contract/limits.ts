@@ -18,6 +18,12 @@ export const limits = {
   identifierLength: 256,
   /** Rows of one page of `GET /files`, and the default. */
   filesPerPage: 50_000,
+  /** Rows of one page of `GET /export/{archive_kind}`. */
+  exportsPerPage: 100,
+  /** Files of one page of `GET /export/{archive_kind}/{requestId}`. */
+  exportedFilesPerPage: 1_000,
+  /** Pages of both, from 0: the database counts the rows of all pages before. */
+  lastExportPage: 9_999,
   /**
    * A Crypt4GH header in the catalogue; one for a single reader has 124 bytes. A request to the RDS Data API has at
    * most 4 MiB, and the header travels in hex.

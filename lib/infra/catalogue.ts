@@ -23,6 +23,8 @@ interface CatalogueProps {
   readonly newKey: () => Key;
   /** Makes the customer key of the secret of list and stream's authorizer. Not called for an existing cluster. */
   readonly newProxyKey: () => Key;
+  /** The same for the state of exports. */
+  readonly newAuditorKey: () => Key;
   /** The same for direct access. */
   readonly newReaderKey: () => Key;
   /** The same for the consumers of the queues. */
@@ -38,6 +40,8 @@ export class Catalogue extends Construct {
   readonly #owner: ReadableSecret;
   /** Credentials of list and stream's authorizer; the owner's where the operator gave no others for an existing cluster. */
   readonly #proxy: ReadableSecret;
+  /** The same for the state of exports. */
+  readonly #auditor: ReadableSecret;
   /** The same for direct access. */
   readonly #reader: ReadableSecret;
   /** The same for the consumers of the queues. */
@@ -55,6 +59,7 @@ export class Catalogue extends Construct {
       const given = (secretArn: string | undefined, keyArn: string | undefined): ReadableSecret =>
         secretArn ? { secretArn, keyArn } : this.#owner;
       this.#proxy = given(database.proxySecretArn, database.proxySecretKeyArn);
+      this.#auditor = given(database.auditorSecretArn, database.auditorSecretKeyArn);
       this.#reader = given(database.readerSecretArn, database.readerSecretKeyArn);
       this.#worker = given(database.workerSecretArn, database.workerSecretKeyArn);
       return;
@@ -69,6 +74,10 @@ export class Catalogue extends Construct {
     this.#proxy = this.#makeRoleSecret('ProxySecret', props.newProxyKey(), {
       username: databaseRoles.proxy,
       description: "Role of list and stream's authorizer in the catalogue: reads the archive users",
+    });
+    this.#auditor = this.#makeRoleSecret('AuditorSecret', props.newAuditorKey(), {
+      username: databaseRoles.auditor,
+      description: 'Role of the state of exports in the catalogue: reads requests, their files and the audit trail',
     });
     this.#reader = this.#makeRoleSecret('ReaderSecret', props.newReaderKey(), {
       username: databaseRoles.reader,
@@ -90,6 +99,11 @@ export class Catalogue extends Construct {
     this.#grant(grantee, this.#proxy, ['rds-data:ExecuteStatement']);
   }
 
+  /** Run statements as a role that reads what became of exports and nothing else: for what answers to administrators. */
+  grantReadExports(grantee: Grantee): void {
+    this.#grant(grantee, this.#auditor, ['rds-data:ExecuteStatement']);
+  }
+
   /** Run statements as a role that reads datasets and files and nothing else: for what answers to the network. */
   grantRead(grantee: Grantee): void {
     this.#grant(grantee, this.#reader, ['rds-data:ExecuteStatement']);
@@ -107,6 +121,7 @@ export class Catalogue extends Construct {
       'rds-data:RollbackTransaction',
     ]);
     this.#grantPassword(grantee, this.#proxy, environment.databaseProxySecretArn);
+    this.#grantPassword(grantee, this.#auditor, environment.databaseAuditorSecretArn);
     this.#grantPassword(grantee, this.#reader, environment.databaseReaderSecretArn);
     this.#grantPassword(grantee, this.#worker, environment.databaseWorkerSecretArn);
   }

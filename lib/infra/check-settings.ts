@@ -59,6 +59,8 @@ const existingDatabase = fields<ExistingDatabase>({
   secretKeyArn: keyArn,
   proxySecretArn: secretArn.optional(),
   proxySecretKeyArn: keyArn,
+  auditorSecretArn: secretArn.optional(),
+  auditorSecretKeyArn: keyArn,
   readerSecretArn: secretArn.optional(),
   readerSecretKeyArn: keyArn,
   workerSecretArn: secretArn.optional(),
@@ -146,7 +148,7 @@ function contradictions(values: ReadonlyMap<string, unknown>): readonly string[]
     ...(typeof least === 'number' && typeof most === 'number' && most < least
       ? ['database.maxCapacity: expected no less than database.minCapacity']
       : []),
-    ...['proxy', 'reader', 'worker'].flatMap((role) => {
+    ...['proxy', 'auditor', 'reader', 'worker'].flatMap((role) => {
       const [secret, key] = [`database.${role}SecretArn`, `database.${role}SecretKeyArn`];
       return values.has(key) && !values.has(secret) ? [`${key}: expected ${secret} beside it`] : [];
     }),

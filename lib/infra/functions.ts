@@ -27,6 +27,7 @@ export class Functions extends Construct {
   readonly authorizeAdmin: ServiceFunction;
   readonly authorizeOutbox: ServiceFunction;
   readonly exportRequest: ServiceFunction;
+  readonly exportStatus: ServiceFunction;
   readonly files: ServiceFunction;
   readonly stream: ServiceFunction;
   readonly jwks: ServiceFunction;
@@ -58,7 +59,7 @@ export class Functions extends Construct {
     // Password hashes are made to be slow: the functions that check them get more of a processor.
     this.authorizeAdmin = make('AuthorizeAdmin', {
       entry: 'proxy/authorize-admin.ts',
-      description: 'Lets administrators with the role ADMIN export',
+      description: 'Lets administrators with the role ADMIN export and look at exports',
       memoryMegabytes: 1024,
       timeout: Duration.seconds(10),
     });
@@ -81,6 +82,15 @@ export class Functions extends Construct {
       timeout: apiTimeout,
     });
     this.exportRequest.configure(environment.archiveKind, settings.archiveKind);
+
+    this.exportStatus = make('ExportStatus', {
+      entry: 'proxy/export-status.ts',
+      description: 'Shows administrators what became of exports',
+      memoryMegabytes: 512,
+      timeout: apiTimeout,
+    });
+    this.exportStatus.configure(environment.archiveKind, settings.archiveKind);
+    storage.catalogue.grantReadExports(this.exportStatus);
 
     this.files = make('Files', {
       entry: 'proxy/files.ts',
@@ -268,7 +278,7 @@ export class Functions extends Construct {
   /** Functions that cannot work before the tables are there. */
   get usingCatalogue(): readonly ServiceFunction[] {
     return [
-      ...[this.authorizeOutbox, ...this.workingInTheBackground],
+      ...[this.authorizeOutbox, this.exportStatus, ...this.workingInTheBackground],
       ...[this.datasets, this.datasetFiles, this.directFile, this.drs, this.describeFile],
     ];
   }
@@ -281,7 +291,7 @@ export class Functions extends Construct {
   /** Functions of the proxy that answer a waiting caller, and those of the data-out API that need no visa. */
   get answeringRequests(): readonly ServiceFunction[] {
     return [
-      ...[this.authorizeAdmin, this.authorizeOutbox, this.exportRequest],
+      ...[this.authorizeAdmin, this.authorizeOutbox, this.exportRequest, this.exportStatus],
       ...[this.files, this.stream, this.jwks, this.serviceInfo],
     ];
   }

@@ -11,12 +11,13 @@ interface ProxyApiProps extends Omit<ServiceApiProps, 'challenge' | 'methodThrot
   readonly authorizeAdmin: ServiceFunction;
   readonly authorizeOutbox: ServiceFunction;
   readonly exportRequest: ServiceFunction;
+  readonly exportStatus: ServiceFunction;
   readonly files: ServiceFunction;
   readonly stream: ServiceFunction;
   readonly jwks: ServiceFunction;
 }
 
-/** The API for administrators and researchers: export, list, stream, and the keys of delivery receipts. */
+/** The API for administrators and researchers: export, state of exports, list, stream, and the keys of delivery receipts. */
 export class ProxyApi extends ServiceApi {
   constructor(scope: Construct, id: string, props: ProxyApiProps) {
     const { archiveKind, throttling } = props.settings;
@@ -27,7 +28,11 @@ export class ProxyApi extends ServiceApi {
         detail:
           'The credentials are missing: send Authorization: Basic; to list and stream also a visa, in Proxy-Authorization: Bearer or X-GA4GH-Visa.',
       },
-      methodThrottling: { [`/export/${archiveKind}/POST`]: throttling.export },
+      methodThrottling: {
+        [`/export/${archiveKind}/POST`]: throttling.export,
+        [`/export/${archiveKind}/GET`]: throttling.export,
+        [`/export/${archiveKind}/{requestId}/GET`]: throttling.export,
+      },
     });
     const { root } = this.api;
     const { logRetentionDays } = props.settings;
@@ -39,19 +44,17 @@ export class ProxyApi extends ServiceApi {
       // A removed administrator is refused at once.
       resultsCacheTtl: Duration.seconds(0),
     });
-    const exportMethod = root
-      .addResource('export')
-      // A literal, not a parameter: any other kind is 404 before anything runs.
-      .addResource(archiveKind)
-      .addMethod('POST', this.integrate(props.exportRequest), {
-        authorizer,
-        authorizationType: AuthorizationType.CUSTOM,
-      });
-    acknowledge(
-      exportMethod,
-      'HTTP Basic by a Lambda authorizer, as clients in the field expect.',
-      'AwsSolutions-COG4',
-    );
+    const behindAdministrators = { authorizer, authorizationType: AuthorizationType.CUSTOM };
+    // A literal, not a parameter: any other kind is 404 before anything runs.
+    const exports = root.addResource('export').addResource(archiveKind);
+    const status = this.integrate(props.exportStatus);
+    for (const method of [
+      exports.addMethod('POST', this.integrate(props.exportRequest), behindAdministrators),
+      exports.addMethod('GET', status, behindAdministrators),
+      exports.addResource('{requestId}').addMethod('GET', status, behindAdministrators),
+    ]) {
+      acknowledge(method, 'HTTP Basic by a Lambda authorizer, as clients in the field expect.', 'AwsSolutions-COG4');
+    }
 
     const behindOutbox = {
       authorizer: new RequestAuthorizer(this, 'Recipients', {

@@ -45,7 +45,7 @@ export interface Settings {
   readonly retryDelaysSeconds: readonly number[];
   /** How many requests are taken from all callers together, for each method of the two APIs by itself. */
   readonly throttling: Throttling & {
-    /** The same for `POST /export/{archive_kind}`, where each attempt costs a password hash. Usual: 5 with 10. */
+    /** The same for each route below `/export`, where each attempt costs a password hash. Usual: 5 with 10. */
     readonly export: Throttling;
   };
   /**
@@ -172,6 +172,14 @@ export interface ExistingDatabase {
   readonly workerSecretArn?: string;
   /** Customer key of `workerSecretArn`. @default - that secret is under the AWS managed key */
   readonly workerSecretKeyArn?: string;
+  /**
+   * The same with `username` `data_out_auditor`, for the state of exports. The migration makes that role, which reads export
+   * requests, their files and the audit trail, and does nothing else. To make it, the role in `secretArn` needs CREATEROLE.
+   * @default - the function `ExportStatus` uses `secretArn`, with all rights of that role
+   */
+  readonly auditorSecretArn?: string;
+  /** Customer key of `auditorSecretArn`. @default - that secret is under the AWS managed key */
+  readonly auditorSecretKeyArn?: string;
   readonly databaseName: string;
 }
 

@@ -12,6 +12,8 @@ import {
   documentedService,
   drs,
   expectStatus,
+  exported,
+  fromDatabase,
   good,
   having,
   headersOf,
@@ -47,6 +49,27 @@ describe('the proxy', () => {
     await expectStatus(403, post, headersOf(post, { Authorization: basic(service.engine.accounts.withoutRole) }));
     await expectStatus(404, post, { path: 'export/other' });
     await expectStatus(413, post, { body: Buffer.alloc(10 * 1024 * 1024 + 1, 32) });
+  });
+
+  test('the state of exports', async () => {
+    const list = 'proxy GET /export/{archive_kind}';
+    const { text } = await expectStatus(200, list, { path: 'export/fega?state=staging&since=2026-11-21&page=0' });
+    expect(JSON.parse(text)).toMatchObject({ exports: [{ requestId: exported }], page: 0 });
+    await expectStatus(400, list, { path: 'export/fega?state=x&since=y&page=z' });
+    await expectStatus(404, list, { path: 'export/other' });
+    const show = 'proxy GET /export/{archive_kind}/{requestId}';
+    const reply = await expectStatus(200, show);
+    expect(JSON.parse(reply.text)).toMatchObject({ state: 'staging', counts: { total: 3, staged: 1 }, bytes: 10 });
+    await expectStatus(400, show, { path: 'export/fega/no-uuid' });
+    await expectStatus(404, show, { path: `export/fega/${exported.replace(/1$/, '2')}` });
+    for (const operation of [list, show]) {
+      await expectStatus(401, operation, headersOf(operation, { Authorization: [] }));
+      await expectStatus(
+        403,
+        operation,
+        headersOf(operation, { Authorization: basic(service.engine.accounts.withoutRole) }),
+      );
+    }
   });
 
   test('list and stream', async () => {
@@ -197,7 +220,6 @@ describe('DRS', () => {
 });
 
 describe('what goes wrong', () => {
-  const databases = () => having(503).filter((operation) => operation.startsWith('data-out '));
   const fromS3 = ({ service: name, caller }: AwsCall) => name === 's3' && /^(files|stream)$/.test(caller);
   const fromCatalogue = ({ service: name, caller }: AwsCall) => name === 'rds-data' && caller !== 'authorize-outbox';
   const fromKms = ({ service: name }: AwsCall) => name === 'kms';
@@ -209,7 +231,7 @@ describe('what goes wrong', () => {
     await service.engine.functions.recycle();
     await Promise.all([
       whileFailing(denied('AccessDeniedException'), fromKms, ['proxy GET /.well-known/jwks.json'], 500),
-      whileFailing(denied('AccessDeniedException'), fromCatalogue, databases(), 500),
+      whileFailing(denied('AccessDeniedException'), fromCatalogue, fromDatabase(500), 500),
       whileFailing(denied('AccessDenied'), fromS3, outboxRoutes, 500),
     ]);
   });

@@ -7,6 +7,7 @@ import {
 import { expect } from 'vitest';
 import { generateKeyPair } from '../../lib/crypt4gh/index.ts';
 import type { AwsCall, Fault } from '../../lib/local/endpoint/traffic.ts';
+import { exportRows, requestIdOf } from './export-rows.ts';
 import { OpenApi } from './openapi.ts';
 import { type RawReply, type RawRequest, rawRequest } from './raw-http.ts';
 import { basic, type Service } from './service.ts';
@@ -33,6 +34,8 @@ export const small = 'EGAF00000000011';
 export const large = 'EGAF00000000012';
 /** Its plaintext is larger than what one reply carries. */
 export const huge = 'EGAF00000000013';
+/** A recorded export. */
+export const exported = requestIdOf(1);
 export const crypt4gh = 'destinationFormat=CRYPT4GH';
 export const drs = 'ga4gh/drs/v1';
 
@@ -53,6 +56,9 @@ export async function documentedService(around: Service): Promise<string> {
     service.setDataset('EGAD1', 'released'),
     service.putStaged('researcher', staged, 'header and body'),
   ]);
+  for (const statement of exportRows({ requestId: exported }, { staged: 1, given_up: 1, pending: 1 })) {
+    await service.sql(statement);
+  }
   good = goodCalls();
   return visa;
 }
@@ -93,6 +99,9 @@ function goodCalls(): Record<string, GoodCall> {
     headers: { Authorization: basic(admin), 'Content-Type': 'application/json' },
     body: JSON.stringify({ id: 'EGAD404', visaToken: 'opaque', userPublicKey: key }),
   });
+  const administrator = { headers: { Authorization: basic(admin) } };
+  add('proxy', 'GET /export/{archive_kind}', 'export/fega', administrator);
+  add('proxy', 'GET /export/{archive_kind}/{requestId}', `export/fega/${exported}`, administrator);
   add('proxy', 'GET /files', 'files?inbox=false', outbox);
   for (const method of ['GET', 'HEAD']) add('proxy', `${method} /stream/{file}`, `stream/${staged}`, outbox);
   add('proxy', 'GET /.well-known/jwks.json', '.well-known/jwks.json');
@@ -151,6 +160,11 @@ export function having(status: number): string[] {
   return (['proxy', 'data-out'] as const).flatMap((api) =>
     apis[api].statuses.filter((one) => one.endsWith(` ${status}`)).map((one) => `${api} ${one.slice(0, -4)}`),
   );
+}
+
+/** Operations of the documents that have this status, and ask the database for what they answer. */
+export function fromDatabase(status: number): string[] {
+  return having(status).filter((operation) => /^data-out | GET \/export\//.test(operation));
 }
 
 /** While calls fail that match, each operation answers with this status. */

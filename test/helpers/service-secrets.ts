@@ -38,6 +38,7 @@ export async function engineSecrets(service: Service): Promise<Secret[]> {
     { name: 'private key of the archive', value: archiveKey },
     { name: 'password of the database', value: await passwordIn(service, connection.outputs.DatabaseSecretArn) },
     { name: 'password of list and stream', value: await passwordIn(service, proxySecretArn(service)) },
+    { name: 'password of the state of exports', value: await passwordIn(service, auditorSecretArn(service)) },
     { name: 'password of direct access', value: await passwordIn(service, readerSecretArn(service)) },
     { name: 'password of the export', value: await passwordIn(service, workerSecretArn(service)) },
     { name: 'AWS secret key of the operator', value: connection.credentials.secretAccessKey },
@@ -80,6 +81,11 @@ export function derivedSenderKey(options: { archiveKey: Uint8Array; recipient: U
 /** The database secret of list and stream. */
 export function proxySecretArn({ engine }: Service): string {
   return engine.functions.definition('authorize-outbox').environment.DATABASE_SECRET_ARN ?? '';
+}
+
+/** The database secret of the state of exports. */
+export function auditorSecretArn({ engine }: Service): string {
+  return engine.functions.definition('export-status').environment.DATABASE_SECRET_ARN ?? '';
 }
 
 /** The database secret of direct access. */

@@ -49,6 +49,8 @@ describe('routes', () => {
       'DataOutApi POST /ga4gh/drs/v1/objects/{object_id} NONE Drs',
       'DataOutApi POST /ga4gh/drs/v1/objects/{object_id}/access/{access_id} NONE Drs',
       'ProxyApi GET /.well-known/jwks.json NONE Jwks',
+      'ProxyApi GET /export/fega CUSTOM ExportStatus',
+      'ProxyApi GET /export/fega/{requestId} CUSTOM ExportStatus',
       'ProxyApi GET /files CUSTOM Files',
       'ProxyApi GET /openapi.json NONE ProxyOpenApi',
       'ProxyApi GET /stream/{file} CUSTOM Stream',
@@ -57,8 +59,12 @@ describe('routes', () => {
     ]);
   });
 
-  test('export is behind the administrators’ authorizer, which is asked every time', () => {
-    const { AuthorizerId } = methodOf('POST', '/export/fega');
+  test.each([
+    ['POST', '/export/fega'],
+    ['GET', '/export/fega'],
+    ['GET', '/export/fega/{requestId}'],
+  ])('%s %s is behind the administrators’ authorizer, which is asked every time', (verb, path) => {
+    const { AuthorizerId } = methodOf(verb, path);
     const authorizer = service.template.Resources[AuthorizerId.Ref]!.Properties;
     expect(authorizer).toMatchObject({
       Type: 'REQUEST',
@@ -121,6 +127,8 @@ describe('routes', () => {
 
   test.each([
     ['POST', '/export/fega'],
+    ['GET', '/export/fega'],
+    ['GET', '/export/fega/{requestId}'],
     ['GET', '/stream/{file}'],
     ['HEAD', '/stream/{file}'],
     ['GET', '/service-info'],
@@ -161,14 +169,13 @@ describe.each(['ProxyApi', 'DataOutApi'])('%s', (name) => {
     const common = { LoggingLevel: 'OFF', DataTraceEnabled: false, MetricsEnabled: true };
     const all = { HttpMethod: '*', ResourcePath: '/*', ThrottlingRateLimit: 50, ThrottlingBurstLimit: 100 };
     // Each attempt costs a password hash.
-    const exporting = {
-      HttpMethod: 'POST',
-      ResourcePath: '/~1export~1fega',
-      ThrottlingRateLimit: 5,
-      ThrottlingBurstLimit: 10,
-    };
+    const exporting = [
+      { HttpMethod: 'POST', ResourcePath: '/~1export~1fega' },
+      { HttpMethod: 'GET', ResourcePath: '/~1export~1fega' },
+      { HttpMethod: 'GET', ResourcePath: '/~1export~1fega~1{requestId}' },
+    ].map((method) => ({ ...method, ThrottlingRateLimit: 5, ThrottlingBurstLimit: 10 }));
     expect(stage.Properties.MethodSettings).toEqual(
-      [all, ...(name === 'ProxyApi' ? [exporting] : [])].map((limits) => ({ ...common, ...limits })),
+      [all, ...(name === 'ProxyApi' ? exporting : [])].map((limits) => ({ ...common, ...limits })),
     );
     const format = JSON.parse(stage.Properties.AccessLogSetting.Format);
     expect(Object.values(format).sort()).toEqual([

@@ -9,6 +9,7 @@ const verifying = ['AuthorizeOutbox', 'Files', 'Stream', 'ConsumeExport', ...dir
 const names = [
   'AuthorizeAdmin',
   'Export',
+  'ExportStatus',
   ...verifying,
   'DescribeFile',
   'ServiceInfo',
@@ -20,6 +21,7 @@ const names = [
 const metafiles: Readonly<Record<string, string>> = {
   AuthorizeAdmin: 'proxy-authorize-admin',
   Export: 'proxy-export',
+  ExportStatus: 'proxy-export-status',
   AuthorizeOutbox: 'proxy-authorize-outbox',
   Files: 'proxy-files',
   Stream: 'proxy-stream',

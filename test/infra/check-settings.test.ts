@@ -35,6 +35,8 @@ describe('settings', () => {
     ['database.secretArn', { database }],
     ['database.databaseName', { database }],
     ['database.proxySecretArn', { database: { ...database, proxySecretArn: 'z' } }],
+    ['database.auditorSecretArn', { database: { ...database, auditorSecretArn: database.secretArn } }],
+    ['database.auditorSecretKeyArn', { database: { ...database, auditorSecretKeyArn: 'k' } }],
     ['database.readerSecretArn', { database: { ...database, readerSecretArn: database.secretArn } }],
     ['database.readerSecretKeyArn', { database: { ...database, readerSecretArn: 'z', readerSecretKeyArn: 'k' } }],
     ['database.proxySecretArn', { database: { ...database, proxySecretArn: database.secretArn } }],

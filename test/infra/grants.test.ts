@@ -20,6 +20,10 @@ const proxySecret = [
   `kms:Decrypt CatalogueProxyKey ${throughSecretsManager}`,
   'secretsmanager:GetSecretValue CatalogueProxySecret',
 ];
+const auditorSecret = [
+  `kms:Decrypt CatalogueAuditorKey ${throughSecretsManager}`,
+  'secretsmanager:GetSecretValue CatalogueAuditorSecret',
+];
 const readerSecret = [
   `kms:Decrypt CatalogueReaderKey ${throughSecretsManager}`,
   'secretsmanager:GetSecretValue CatalogueReaderSecret',
@@ -50,7 +54,9 @@ const expected: Readonly<Record<string, readonly string[]>> = {
     `kms:GenerateDataKey ExportRequestsKey ${through('sqs')}`,
     'sqs:SendMessage ExportRequestsQueue',
   ],
-  // The only function of the proxy that reaches the database. It reads passwords and nothing else.
+  // It reads what became of exports, and nothing else.
+  ExportStatus: [`rds-data:ExecuteStatement ${cluster}`, ...auditorSecret],
+  // It reads the archive users and nothing else.
   AuthorizeOutbox: archiveUsers,
   Files: [...denyList, `s3:ListBucket OutboxBucketArn ${under(ofRecipients)}`],
   Stream: [
@@ -144,6 +150,7 @@ const expected: Readonly<Record<string, readonly string[]>> = {
   Migrate: [
     ...catalogue,
     ...proxySecret,
+    ...auditorSecret,
     ...readerSecret,
     ...workerSecret,
     ...['BeginTransaction', 'CommitTransaction', 'RollbackTransaction'].map(

@@ -13,6 +13,7 @@ beforeAll(async () => {
 const functions: readonly (readonly [string, seconds: number])[] = [
   ['AuthorizeAdmin', 10],
   ['Export', 29],
+  ['ExportStatus', 29],
   ['Files', 29],
   ['Stream', 29],
   ['ServiceInfo', 10],
@@ -39,7 +40,7 @@ describe('functions', () => {
 
   test('get the settings of the operator', () => {
     const variables = (name: string) => service.at(`Functions/${name}/Function`).Properties.Environment.Variables;
-    expect(variables('Export')).toMatchObject({ ARCHIVE_KIND: 'fega' });
+    for (const name of ['Export', 'ExportStatus']) expect(variables(name)).toMatchObject({ ARCHIVE_KIND: 'fega' });
     expect(variables('AuthorizeOutbox')).toMatchObject({ ARCHIVE_CREDENTIALS: 'required' });
     expect(variables('Files')).toMatchObject({ OUTBOX_EXPIRY_DAYS: '30' });
     expect(variables('Stream')).toMatchObject({ URL_LIFETIME_SECONDS: '900' });
@@ -60,6 +61,7 @@ describe('functions', () => {
   test('know the database by a role of their own, which the migration makes', () => {
     const variables = (name: string) => service.at(`Functions/${name}/Function`).Properties.Environment.Variables;
     expect(show(variables('AuthorizeOutbox').DATABASE_SECRET_ARN)).toBe('CatalogueProxySecret');
+    expect(show(variables('ExportStatus').DATABASE_SECRET_ARN)).toBe('CatalogueAuditorSecret');
     for (const name of ['Files', 'Stream']) {
       expect(Object.keys(variables(name)).filter((variable) => variable.startsWith('DATABASE_'))).toEqual([]);
     }
@@ -75,6 +77,7 @@ describe('functions', () => {
       'DataOutService/Functions/Migrate/Function/Resource',
     ]);
     expect(show(variables('Migrate').DATABASE_PROXY_SECRET_ARN)).toBe('CatalogueProxySecret');
+    expect(show(variables('Migrate').DATABASE_AUDITOR_SECRET_ARN)).toBe('CatalogueAuditorSecret');
     expect(show(variables('Migrate').DATABASE_READER_SECRET_ARN)).toBe('CatalogueReaderSecret');
     expect(show(variables('Migrate').DATABASE_WORKER_SECRET_ARN)).toBe('CatalogueWorkerSecret');
   });
@@ -114,6 +117,7 @@ describe('functions', () => {
     const direct = ['Datasets', 'DatasetFiles', 'DirectFile', 'Drs', 'DescribeFile'];
     for (const name of [
       'AuthorizeOutbox',
+      'ExportStatus',
       'ConsumeExport',
       'StageFile',
       'SettleDelivery',

@@ -89,14 +89,17 @@ describe('an operator who has an archive already', () => {
       const proxySecretKeyArn = `arn:aws:kms:eu-north-1:${account}:key/proxy`;
       const readerSecretArn = `arn:aws:secretsmanager:eu-north-1:${account}:secret:reader-AbCdEf`;
       const workerSecretArn = `arn:aws:secretsmanager:eu-north-1:${account}:secret:worker-AbCdEf`;
-      const roles = { proxySecretArn, proxySecretKeyArn, readerSecretArn, workerSecretArn };
+      const auditorSecretArn = `arn:aws:secretsmanager:eu-north-1:${account}:secret:auditor-AbCdEf`;
+      const roles = { auditorSecretArn, proxySecretArn, proxySecretKeyArn, readerSecretArn, workerSecretArn };
       const database = { ...existing.database, ...roles };
       const template = Template.fromStack(addStacks(app(), { ...settings, ...existing, database }).service);
       expect(secretsOf(template, 'AuthorizeOutbox')).toEqual(['secret:proxy-AbCdEf']);
       expect(secretsOf(template, 'ConsumeExport')).toEqual(['secret:worker-AbCdEf']);
       expect(secretsOf(template, 'StageFile')?.sort()).toEqual(['secret:keys-AbCdEf', 'secret:worker-AbCdEf']);
+      expect(secretsOf(template, 'ExportStatus')).toEqual(['secret:auditor-AbCdEf']);
       for (const name of ['Datasets', 'Drs']) expect(secretsOf(template, name)).toContain('secret:reader-AbCdEf');
       expect(secretsOf(template, 'Migrate')?.sort()).toEqual([
+        'secret:auditor-AbCdEf',
         'secret:db-AbCdEf',
         'secret:proxy-AbCdEf',
         'secret:reader-AbCdEf',
@@ -120,9 +123,9 @@ describe('an operator who has an archive already', () => {
     });
 
     test('are otherwise the owner’s, and the migration makes no role', () => {
-      for (const name of ['AuthorizeOutbox', 'Datasets', 'ConsumeExport', 'Migrate'])
+      for (const name of ['AuthorizeOutbox', 'ExportStatus', 'Datasets', 'ConsumeExport', 'Migrate'])
         expect(secretsOf(served, name)).toEqual(['secret:db-AbCdEf']);
-      expect(JSON.stringify(served.toJSON())).not.toMatch(/DATABASE_(PROXY|READER|WORKER)_SECRET_ARN/);
+      expect(JSON.stringify(served.toJSON())).not.toMatch(/DATABASE_(PROXY|AUDITOR|READER|WORKER)_SECRET_ARN/);
     });
   });
 

@@ -97,7 +97,7 @@ test('every key that encrypts rotates; the one that signs receipts signs, and no
   expect(others).toEqual([]);
   expect(signer?.Properties.KeySpec).toBe('ECC_NIST_P256');
   const keys = storage.all('AWS::KMS::Key').filter((key) => !isSigner(key));
-  expect(keys).toHaveLength(10);
+  expect(keys).toHaveLength(11);
   for (const { Properties } of keys) expect(Properties.EnableKeyRotation).toBe(true);
 });
 
@@ -107,6 +107,7 @@ test('secrets start empty or are made up, and are under keys of their own', () =
   expect(given.sort()).toEqual(['{"denied":[]}', '{"keys":[]}', '{"users":[]}']);
   for (const [id, username] of [
     ['ProxySecret', 'data_out_proxy'],
+    ['AuditorSecret', 'data_out_auditor'],
     ['ReaderSecret', 'data_out_reader'],
     ['WorkerSecret', 'data_out_worker'],
   ]) {
@@ -120,6 +121,7 @@ test('secrets start empty or are made up, and are under keys of their own', () =
   expect(secrets.map(({ Properties }) => show(Properties.KmsKeyId)).sort()).toEqual([
     'AdministratorsKey',
     'ArchiveKeysKey',
+    'CatalogueAuditorKey',
     'CatalogueProxyKey',
     'CatalogueReaderKey',
     'CatalogueWorkerKey',

@@ -306,6 +306,7 @@ describe('a role', () => {
 
   it.each([
     [databaseRoles.proxy, ['data_out.archive_users SELECT']],
+    [databaseRoles.auditor, ['export_log', 'request_files', 'requests'].map((name) => `data_out.${name} SELECT`)],
     [databaseRoles.reader, tables(`checksums ${catalogueTables}`)],
     [databaseRoles.worker, [...tables(`checksums ${catalogueTables}`), ...progress]],
   ])('%s has rights to these tables and to no others', async (role, expected) => {
@@ -339,6 +340,10 @@ describe('a role', () => {
   it.each([
     [databaseRoles.proxy, 'select 1 from sda.files'],
     [databaseRoles.proxy, "update data_out.archive_users set password_hash = 'x'"],
+    [databaseRoles.auditor, 'select 1 from data_out.archive_users'],
+    [databaseRoles.auditor, 'select 1 from sda.files'],
+    [databaseRoles.auditor, "update data_out.requests set state = 'complete'"],
+    [databaseRoles.auditor, 'delete from data_out.request_files'],
     [databaseRoles.reader, "update sda.files set header = ''"],
     [databaseRoles.reader, 'select 1 from data_out.archive_users'],
     [databaseRoles.reader, 'select 1 from data_out.export_log'],

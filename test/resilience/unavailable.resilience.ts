@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { generateKeyPair } from '../../lib/crypt4gh/index.ts';
 import type { AwsCall, Fault } from '../../lib/local/endpoint/traffic.ts';
 import { collect } from '../helpers/crypt4gh-vectors.ts';
-import { apis, documentedService, having, small, staged, whileFailing } from '../helpers/documented-calls.ts';
+import { apis, documentedService, fromDatabase, small, staged, whileFailing } from '../helpers/documented-calls.ts';
 import { bytesOf } from '../helpers/made-files.ts';
 import { readPlainly } from '../helpers/plain-crypt4gh.ts';
 import { expectProblem, type RawReply, rawRequest } from '../helpers/raw-http.ts';
@@ -33,12 +33,11 @@ async function asked<T>(fault: Fault, matches: (call: AwsCall) => boolean, ask: 
 describe('every operation of the documents that can say so', () => {
   test('says 503 while the database resumes, S3, SQS or KMS is down', async () => {
     const down = { error: { status: 500, code: 'InternalError' } };
-    const databases = having(503).filter((operation) => operation.startsWith('data-out '));
     const outboxRoutes = ['proxy GET /files', 'proxy GET /stream/{file}', 'proxy HEAD /stream/{file}'];
     const fromS3 = ({ service: name, caller }: AwsCall) => name === 's3' && /^(files|stream)$/.test(caller);
     const fromCatalogue = ({ service: name, caller }: AwsCall) => name === 'rds-data' && caller !== 'authorize-outbox';
     await Promise.all([
-      whileFailing(resuming, fromCatalogue, databases, 503),
+      whileFailing(resuming, fromCatalogue, fromDatabase(503), 503),
       whileFailing(down, fromS3, outboxRoutes, 503),
       whileFailing(down, ({ service: name }) => name === 'kms', ['proxy GET /.well-known/jwks.json'], 503),
       whileFailing(down, ({ action }) => action === 'SendMessage', ['proxy POST /export/{archive_kind}'], 503),

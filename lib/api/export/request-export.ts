@@ -3,12 +3,13 @@ import type { Clock } from '../../archive/ports.ts';
 import { limits } from '../../contract/limits.ts';
 import { type ExportRequestMessage, exportRequestMessage, identifier } from '../../contract/messages.ts';
 import { formatPublicKey } from '../../crypt4gh/index.ts';
-import { ForbiddenError, InvalidRequestError, NotFoundError, type Violation } from '../../errors.ts';
+import { InvalidRequestError, NotFoundError, type Violation } from '../../errors.ts';
 import { jsonBody } from '../../http/json-body.ts';
 import { type HttpReply, jsonReply } from '../../http/reply.ts';
 import type { HttpRequest } from '../../http/request.ts';
 import type { ExportRequests } from '../ports.ts';
 import { unusablePublicKey, usablePublicKey } from '../recipient-public-key.ts';
+import { requireAdministrator } from './require-administrator.ts';
 
 /** What `POST /export/{archive_kind}` needs. */
 export interface ExportEndpoint {
@@ -60,8 +61,7 @@ export async function requestExport(
   request: HttpRequest,
   { archiveKind, requests, newRequestId, clock }: ExportEndpoint,
 ): Promise<{ reply: HttpReply; exportRequestId: string }> {
-  if (request.authorizer.isAdministrator !== 'true')
-    throw new ForbiddenError('This takes the role ADMIN. Use an account that has it.');
+  requireAdministrator(request);
   // The gateway has this one path. A deployment that lets others through must still refuse them.
   if (request.path.split('/').at(-1) !== archiveKind)
     throw new NotFoundError(`there is no such archive kind: export to /export/${archiveKind}`);

@@ -1,12 +1,15 @@
 import type { Command } from 'commander';
 import { ProxyApi } from '../../client/proxy.ts';
+import { isUnderWay, type ShownExport } from '../../contract/export-state.ts';
 import { usageError } from '../../terminal/errors.ts';
 import { problemOf } from '../../terminal/failure.ts';
 import { printable } from '../../terminal/output.ts';
 import { administratorOf } from '../export/administrator.ts';
 import { type BatchResult, runBatch } from '../export/batch.ts';
 import { type ExportOrder, readOrder, sendOrder } from '../export/export-order.ts';
-import { publicKeyForms, withConnectionOptions } from '../options.ts';
+import { describeState, shortfallOf } from '../export/export-state.ts';
+import { waitForExport } from '../export/wait.ts';
+import { publicKeyForms, withAdministratorOptions } from '../options.ts';
 import { type CommandContext, openSession, type Session } from '../session.ts';
 
 interface ExportOptions {
@@ -17,20 +20,22 @@ interface ExportOptions {
   readonly batch?: string;
   readonly again?: boolean;
   readonly dryRun?: boolean;
+  readonly wait?: boolean;
   readonly username?: string;
   readonly passwordFile?: string;
 }
 
 const afterHelp = `
-The service answers at once, and checks afterwards whether the visa is valid and the dataset released. The operator finds the
-outcome in the audit trail, by the request id. The recipient sees the staged files with data-out list.
+The service queues the request and answers at once. It checks afterwards whether the visa is valid and the dataset released.
+--wait waits for the outcome, and data-out exports shows it by the request id. The recipient sees the staged files with
+data-out list. With --wait the exit code is 0 for complete, 3 for rejected or withdrawn, 5 for incomplete, 7 for failed.
 
 A batch is a CSV file whose first line is id,type,visa,public_key. Paths begin at the folder of the CSV file; an empty type
-means a dataset. The outcome of each row is written to FILE.csv.results.jsonl. A second run of the same command does
-not send accepted rows again.
+means a dataset. The outcome of each row is written to FILE.csv.results.jsonl. A second run of the same command says what
+became of the rows that were sent, and sends only the others.
 
 Examples:
-  data-out export EGAD00000000001 --visa jane.jwt --public-key jane.pub.pem
+  data-out export EGAD00000000001 --visa jane.jwt --public-key jane.pub.pem --wait
   data-out export EGAF00000000001 --file --visa jane.jwt --public-key jane.pub.pem --dry-run
   data-out export --batch recipients.csv`;
 
@@ -43,14 +48,11 @@ export function registerExport(program: Command, context: CommandContext): void 
     .option('--visa <file>', "file with the recipient's visa or passport")
     .option('--public-key <file>', `the recipient's public key: ${publicKeyForms}`)
     .option('--file', 'the id is that of a single file')
-    .option('--kind <kind>', 'archive kind, as the operator set it', 'fega')
+    .option('--wait', 'wait until the export is complete, or is not going to be')
     .option('--batch <file>', 'many exports from a CSV file')
     .option('--again', 'with --batch: send accepted rows again')
-    .option('--dry-run', 'check everything on this machine, send nothing')
-    .option('--url <url>', 'address of the proxy API (DATA_OUT_URL)')
-    .option('--username <name>', 'user name of the administrator (DATA_OUT_ADMIN_USERNAME)')
-    .option('--password-file <file>', 'file with the password (DATA_OUT_ADMIN_PASSWORD_FILE; default: ask)');
-  withConnectionOptions(command)
+    .option('--dry-run', 'check everything on this machine, send nothing');
+  withAdministratorOptions(command)
     .addHelpText('after', afterHelp)
     .action(async (id: string | undefined, options: ExportOptions, self: Command) => {
       const batch = checkedBatch(id, options);
@@ -60,16 +62,19 @@ export function registerExport(program: Command, context: CommandContext): void 
         return new ProxyApi({ ...(await session.service()), basic });
       };
       if (batch !== undefined) await exportBatch(session, batch, options, api);
-      else await exportOne(session, checkedOne(id, options), options.dryRun ? undefined : api);
+      else await exportOne(session, checkedOne(id, options), { ...options, api: options.dryRun ? undefined : api });
     });
 }
 
 /** The batch, if `--batch` is given. @throws UsageError when other options say the same */
 function checkedBatch(id: string | undefined, options: ExportOptions): string | undefined {
-  const { batch, visa, publicKey, file, again } = options;
+  const { batch, visa, publicKey, file, again, wait } = options;
   if (batch === undefined) {
     if (again) throw usageError('--again', 'this goes with --batch', 'A single export is sent every time.');
     return undefined;
+  }
+  if (wait) {
+    throw usageError('--wait', 'this is for one export', 'Run the batch again later: it says what became of its rows.');
   }
   if (id !== undefined || visa !== undefined || publicKey !== undefined || file) {
     throw usageError('--batch', 'id, visa, public key and type are in the file', 'Give --batch alone.');
@@ -88,9 +93,10 @@ function checkedOne(id: string | undefined, { visa, publicKey, kind, file }: Exp
 async function exportOne(
   { output, terminal }: Session,
   words: ReturnType<typeof checkedOne>,
-  api: (() => Promise<ProxyApi>) | undefined,
+  { wait, api }: { readonly wait?: boolean; readonly api: (() => Promise<ProxyApi>) | undefined },
 ): Promise<void> {
-  const order = await readOrder(words, { visa: '--visa', publicKey: '--public-key' }, terminal);
+  const sources = { visa: '--visa', publicKey: '--public-key', fileRemedy: 'Add --file to export this one file.' };
+  const order = await readOrder(words, sources, terminal);
   for (const doubt of order.doubts) output.warn(printable(doubt));
   if (api === undefined) {
     output.result({ outcome: 'would-send', ...recordOf(order) }, describe(order).join('\n'));
@@ -99,8 +105,38 @@ async function exportOne(
   }
   const proxy = await api();
   const { requestId } = await sendOrder(proxy, order, terminal.signal);
-  const text = `${printable(words.id)}: accepted, request ${printable(requestId)}`;
+  const text = `${printable(words.id)}: queued, request ${printable(requestId)}`;
   output.result({ outcome: 'accepted', requestId, ...recordOf(order) }, text);
+  const look = `data-out exports show ${printable(requestId)}`;
+  if (!wait) {
+    output.note(`Nothing is approved yet: the service now checks visa and release. ${look} says what became of it.`);
+    return;
+  }
+  const shown = await watch(output, look, (onState) =>
+    waitForExport(proxy, { requestId, kind: words.kind }, terminal.signal, onState),
+  );
+  output.result(shown, `${printable(words.id)}: ${describeState(shown)}`);
+  const shortfall = shortfallOf(shown);
+  if (shortfall) throw shortfall;
+}
+
+/** Shows each new state. Says that the export goes on if the waiting ends before it. */
+async function watch(
+  output: Session['output'],
+  look: string,
+  wait: (onState: (shown: ShownExport) => void) => Promise<ShownExport>,
+): Promise<ShownExport> {
+  let told: string | undefined;
+  try {
+    return await wait((shown) => {
+      const state = describeState(shown);
+      if (state !== told && isUnderWay(shown.state)) output.note(state);
+      told = state;
+    });
+  } catch (error) {
+    output.warn(`the waiting ended, the export goes on; ${look} says what became of it`);
+    throw error;
+  }
 }
 
 async function exportBatch(
@@ -112,7 +148,7 @@ async function exportBatch(
   const { output, terminal, settings } = session;
   const counts = { accepted: 0, 'accepted-before': 0, 'would-send': 0, failed: 0 };
   const onResult = (result: BatchResult) => {
-    const { row, outcome, requestId, time, order, error } = result;
+    const { row, outcome, requestId, time, order, error, shown } = result;
     counts[outcome] += 1;
     const head = { line: row.line, outcome, id: row.id, type: row.type };
     const record = {
@@ -120,6 +156,7 @@ async function exportBatch(
       requestId,
       time,
       ...(order && recordOf(order)),
+      ...(shown && { state: shown.state, reason: shown.reason, counts: shown.counts }),
       ...(error && { error: problemOf(error) }),
     };
     for (const doubt of order?.doubts ?? []) output.warn(`line ${row.line}: ${printable(doubt)}`);
@@ -129,15 +166,26 @@ async function exportBatch(
   const options = { path, kind, again, proxy, proxyUrl: settings.proxyUrl, terminal, onResult };
   const error = await runBatch(options);
   const parts = Object.entries(counts).flatMap(([outcome, count]) =>
-    count === 0 ? [] : `${count} ${outcome.replace('-', ' ')}`,
+    count === 0 ? [] : `${count} ${summaryWords[outcome as BatchResult['outcome']]}`,
   );
-  output.note(`${parts.join(', ')}${dryRun ? '; nothing was sent' : ''}`);
+  const end = dryRun ? '; nothing was sent' : counts.accepted > 0 ? '; what is queued is not approved yet' : '';
+  output.note(`${parts.join(', ')}${end}`);
   if (error) throw error;
 }
 
-function textOf({ outcome, requestId, time, error }: BatchResult): string {
-  if (outcome === 'accepted') return `accepted, request ${requestId}`;
-  if (outcome === 'accepted-before') return `accepted before, at ${time}, request ${requestId}; not sent again`;
+const summaryWords = {
+  accepted: 'queued',
+  'accepted-before': 'queued before',
+  'would-send': 'would be sent',
+  failed: 'failed',
+} as const;
+
+function textOf({ outcome, requestId, time, error, shown }: BatchResult): string {
+  if (outcome === 'accepted') return `queued, request ${requestId}`;
+  if (outcome === 'accepted-before') {
+    const state = shown ? describeState(shown) : 'the service has no record of it and cannot tell its state';
+    return `queued before, at ${time}, request ${requestId}: ${state}; not sent again`;
+  }
   if (outcome === 'would-send') return 'would be sent';
   return `failed: ${error?.message}`;
 }

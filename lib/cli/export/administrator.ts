@@ -1,4 +1,5 @@
 import type { ServiceConnection } from '../../client/connection.ts';
+import { ClientError } from '../../client/errors.ts';
 import { UsageError } from '../../terminal/errors.ts';
 import type { Terminal } from '../../terminal/terminal.ts';
 import { basicOf } from '../settings.ts';
@@ -26,4 +27,28 @@ export async function administratorOf(
   throw new UsageError('there is no user name of an administrator', {
     remedy: `Give it with --username or ${variables.username}.`,
   });
+}
+
+const remedies: Readonly<Record<string, string>> = {
+  unauthenticated:
+    "Look at the administrator's user name and password (--username, --password-file, DATA_OUT_ADMIN_USERNAME, " +
+    'DATA_OUT_ADMIN_PASSWORD); those of a researcher are others.',
+  forbidden: 'This user is known, but no administrator: ask the operator.',
+  not_found: 'Look at --kind, and at the address.',
+};
+
+/**
+ * The result of a call with an administrator's credentials.
+ *
+ * @param own remedies of this call, by code
+ * @throws ClientError with a remedy for administrators; the client's own remedies are for researchers
+ */
+export async function administered<T>(call: Promise<T>, own: typeof remedies = {}): Promise<T> {
+  try {
+    return await call;
+  } catch (error) {
+    const remedy = error instanceof ClientError ? (own[error.code] ?? remedies[error.code]) : undefined;
+    if (!(error instanceof ClientError) || remedy === undefined) throw error;
+    throw new ClientError(error.code, error.message, { remedy, cause: error });
+  }
 }

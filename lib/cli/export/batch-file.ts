@@ -1,5 +1,5 @@
 import { CsvError, parse } from 'csv-parse/sync';
-import { usageError } from '../../terminal/errors.ts';
+import { type UsageError, usageError } from '../../terminal/errors.ts';
 import { readSmallFile } from '../secrets.ts';
 
 /** A row of a batch. */
@@ -11,6 +11,8 @@ export interface BatchRow {
   /** Paths, relative to the folder of the batch. */
   readonly visa: string;
   readonly publicKey: string;
+  /** Why this row cannot be sent. The others can. */
+  readonly fault?: UsageError;
 }
 
 const required = ['id', 'visa', 'public_key'] as const;
@@ -32,17 +34,18 @@ const maxBytes = 32 * 1024 * 1024;
 /**
  * The rows of a CSV file (RFC 4180, in UTF-8, with commas or semicolons). Its first line names the columns `id`,
  * `visa`, `public_key`, and optionally `type` (default: a dataset) and `comment`. Empty lines are skipped.
- * @throws UsageError that names the line; ClientError `not_found`
+ * @throws UsageError about the file as a whole; ClientError `not_found`
  */
 export async function readBatch(path: string): Promise<readonly BatchRow[]> {
   const bytes = await readSmallFile('--batch', path, maxBytes);
-  let records: { info: { lines: number }; record: Record<string, string> }[];
+  let records: { info: { lines: number; error?: CsvError }; record: Record<string, string> }[];
   try {
     records = parse(bytes, {
       bom: true,
       columns: (names: string[]) => columnsOf(path, names),
       delimiter: [',', ';'],
       info: true,
+      relax_column_count: true,
       skip_empty_lines: true,
       trim: true,
     });
@@ -51,7 +54,7 @@ export async function readBatch(path: string): Promise<readonly BatchRow[]> {
     throw usageError('--batch', `${path}, line ${String(error.lines ?? '?')}: ${problemOf(error)}`);
   }
   if (records.length === 0) throw usageError('--batch', `${path} has no rows`);
-  return records.map(({ info, record }) => row(path, info.lines, record));
+  return records.map(({ info, record }) => row(info.lines, record, info.error));
 }
 
 function columnsOf(path: string, names: readonly string[]): string[] {
@@ -66,13 +69,25 @@ function columnsOf(path: string, names: readonly string[]): string[] {
   return columns;
 }
 
-function row(path: string, line: number, record: Readonly<Record<string, string>>): BatchRow {
+function row(line: number, record: Readonly<Record<string, string>>, error: CsvError | undefined): BatchRow {
   const { id = '', visa = '', public_key: publicKey = '' } = record;
   const type = types[(record.type ?? '').toLowerCase()];
-  const where = `${path}, line ${line}`;
-  for (const name of required) if (!record[name]) throw usageError('--batch', `${where}: ${name} is empty`);
-  if (type === undefined) throw usageError('--batch', `${where}: type is neither datasetId nor fileId`);
-  return { line, id, type, visa, publicKey };
+  const empty = required.find((name) => !record[name]);
+  const fault = error
+    ? problemOf(error)
+    : empty !== undefined
+      ? `${empty} is empty`
+      : type === undefined
+        ? 'type is neither datasetId nor fileId'
+        : undefined;
+  return {
+    line,
+    id,
+    type: type ?? 'datasetId',
+    visa,
+    publicKey,
+    ...(fault !== undefined && { fault: usageError('--batch', `line ${line}: ${fault}`) }),
+  };
 }
 
 /** In place of the parser's message, which quotes the line: a secret may have been pasted there. */

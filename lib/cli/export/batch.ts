@@ -1,11 +1,14 @@
 import { dirname, resolve } from 'node:path';
 import { ClientError } from '../../client/errors.ts';
 import type { ProxyApi } from '../../client/proxy.ts';
+import type { ShownExport } from '../../contract/export-state.ts';
 import { UsageError } from '../../terminal/errors.ts';
 import type { Terminal } from '../../terminal/terminal.ts';
 import { type BatchRow, readBatch } from './batch-file.ts';
 import { BatchJournal } from './batch-journal.ts';
 import { type ExportOrder, orderDigest, readOrder, sendOrder } from './export-order.ts';
+import { shortfallOf } from './export-state.ts';
+import { recordedState } from './wait.ts';
 
 export interface BatchOptions {
   readonly path: string;
@@ -28,9 +31,11 @@ export interface BatchResult {
   readonly row: BatchRow;
   readonly outcome: 'accepted' | 'accepted-before' | 'would-send' | 'failed';
   readonly requestId?: string | undefined;
-  /** With `accepted-before`: time of that, ISO 8601. */
+  /** With an order that was sent before: time of that, ISO 8601. */
   readonly time?: string;
   readonly order?: ExportOrder;
+  /** With an order that was sent before: what became of it. Absent if the service cannot tell. */
+  readonly shown?: ShownExport | undefined;
   /** With `failed`. */
   readonly error?: RowError;
 }
@@ -64,7 +69,7 @@ export async function runBatch(options: BatchOptions): Promise<RowError | undefi
     options.onResult(result);
     if (error === undefined) continue;
     errors.push(error);
-    if (result.order && stopping.has(error.code)) return summed(errors, rows.length, row);
+    if (result.order && !result.shown && stopping.has(error.code)) return summed(errors, rows.length, row);
   }
   return summed(errors, rows.length, undefined);
 }
@@ -74,13 +79,21 @@ async function settle(row: BatchRow, options: BatchOptions, journal: BatchJourna
   const { line, id, type, visa, publicKey } = row;
   let order: ExportOrder | undefined;
   try {
+    if (row.fault) throw row.fault;
     const here = { ...terminal, folder: dirname(path) };
-    const sources = { visa: 'visa', publicKey: 'public_key' };
+    const sources = { visa: 'visa', publicKey: 'public_key', fileRemedy: 'Write fileId in the column type.' };
     order = await readOrder({ id, type, kind, visa, publicKey }, sources, here);
     if (proxy === undefined || journal === undefined) return { row, outcome: 'would-send', order };
     const digest = orderDigest(order, proxyUrl);
     const before = again ? undefined : journal.accepted(digest);
-    if (before) return { row, outcome: 'accepted-before', ...before, order };
+    if (before) {
+      const shown = await recordedState(proxy, { requestId: before.requestId, kind }, terminal.signal);
+      const error = shown && shortfallOf(shown);
+      const common = { row, ...before, order, shown };
+      return error
+        ? { ...common, outcome: 'failed', error: notSentAgain(error) }
+        : { ...common, outcome: 'accepted-before' };
+    }
     const { requestId } = await sendOrder(proxy, order, terminal.signal);
     await journal.append({ digest, line, id, outcome: 'accepted', requestId }, terminal.now());
     return { row, outcome: 'accepted', requestId, order };
@@ -93,6 +106,13 @@ async function settle(row: BatchRow, options: BatchOptions, journal: BatchJourna
     }
     return { row, outcome: 'failed', error, ...(order && { order }) };
   }
+}
+
+function notSentAgain(error: ClientError): ClientError {
+  return new ClientError(error.code, `${error.message}; not sent again`, {
+    remedy: '--again sends all rows again.',
+    cause: error,
+  });
 }
 
 /** @param stoppedAt the last row that was tried, if the run stopped there */
@@ -108,7 +128,7 @@ function summed(errors: readonly RowError[], rows: number, stoppedAt: BatchRow |
   }
   const isAlike = errors.length === rows && errors.every(({ code }) => code === first.code);
   return new ClientError(isAlike ? first.code : 'partial', `${errors.length} of ${rows} rows were not accepted`, {
-    remedy: 'Correct them and run the same command again: accepted rows are not sent twice.',
+    remedy: 'Correct them and run the same command again: queued rows are not sent twice.',
     cause: first,
   });
 }

@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto';
 import { resolve } from 'node:path';
-import { ClientError } from '../../client/errors.ts';
 import type { ExportRequest, ProxyApi } from '../../client/proxy.ts';
 import { namesDataset } from '../../client/visa-choice.ts';
 import { formatPublicKey, publicKeyFingerprint } from '../../crypt4gh/index.ts';
@@ -10,6 +9,7 @@ import { datasetsOf, decodeVisaOrPassport, expiryOf } from '../decoded-visa.ts';
 import { expiryWarning } from '../expired-visa.ts';
 import { readPublicKey } from '../key-files.ts';
 import { checkedVisa, readSecretFile, refuseToken } from '../secrets.ts';
+import { administered } from './administrator.ts';
 
 /** An administrator's order, as typed. Paths are relative to the terminal's folder. */
 export interface ExportWords {
@@ -37,6 +37,8 @@ export interface ExportOrder {
 export interface ExportSources {
   readonly visa: string;
   readonly publicKey: string;
+  /** How to say that the id is that of a file. */
+  readonly fileRemedy: string;
 }
 
 /**
@@ -54,6 +56,10 @@ export async function readOrder(words: ExportWords, sources: ExportSources, term
   const { id, type, kind } = words;
   if (!/^[^\p{Cc}]{1,256}$/u.test(id) || id.trim() === '') {
     throw usageError('id', 'expected an identifier of 1 to 256 characters');
+  }
+  // The service would look for a dataset of that id, and reject the request later.
+  if (type === 'datasetId' && /^EGAF\d+$/i.test(id)) {
+    throw usageError('id', `${id} is the id of a file, not of a dataset`, sources.fileRemedy);
   }
   refuseToken(sources.visa, words.visa);
   const path = resolve(terminal.folder, words.visa);
@@ -92,28 +98,13 @@ export async function readOrder(words: ExportWords, sources: ExportSources, term
   };
 }
 
-const remedies: Readonly<Record<string, string>> = {
-  unauthenticated:
-    "Look at the administrator's user name and password (--username, --password-file, DATA_OUT_ADMIN_USERNAME, " +
-    'DATA_OUT_ADMIN_PASSWORD); those of a researcher are others.',
-  forbidden: 'This user is known, but no administrator: ask the operator.',
-  not_found: 'Look at --kind, and at the address.',
-};
-
 /** Sends an order. The service may accept it now and reject it later. @throws ClientError */
 export async function sendOrder(
   proxy: ProxyApi,
   { request }: ExportOrder,
   signal: AbortSignal,
 ): Promise<{ readonly requestId: string }> {
-  try {
-    return await proxy.export(request, { signal });
-  } catch (error) {
-    // The remedies of the error are for researchers.
-    const remedy = error instanceof ClientError ? remedies[error.code] : undefined;
-    if (!(error instanceof ClientError) || remedy === undefined) throw error;
-    throw new ClientError(error.code, error.message, { remedy, cause: error });
-  }
+  return await administered(proxy.export(request, { signal }));
 }
 
 /**

@@ -7,6 +7,10 @@ import { scramVerifier } from './scram-verifier.ts';
 
 /** What each role may do. */
 const grants: Readonly<Record<DatabaseRole, readonly string[]>> = {
+  [databaseRoles.auditor]: [
+    'usage on schema data_out',
+    'select on data_out.requests, data_out.request_files, data_out.export_log',
+  ],
   [databaseRoles.proxy]: ['usage on schema data_out', 'select on data_out.archive_users'],
   [databaseRoles.reader]: [
     'usage on schema sda',

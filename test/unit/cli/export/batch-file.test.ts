@@ -45,15 +45,27 @@ describe('a batch', () => {
   });
 });
 
+describe('a row has a fault of its own', () => {
+  const header = 'id,type,visa,public_key\n';
+  test.each([
+    ['with an empty value', 'EGAD1,,,a.pub\n', 'line 2: visa is empty'],
+    ['with another type', 'E,folder,a,b\n', 'line 2: type is neither datasetId nor fileId'],
+    ['that is too short', 'EGAD1,datasetId,a.jwt\n', 'line 2: another number of values'],
+    ['that is too long', 'EGAD1,datasetId,a,eyJhbGciOi.secret,c\n', 'line 2: another number of values'],
+  ])('%s', async (_what, text, message) => {
+    const [bad, good] = await read(`${header}${text}EGAD1,,a.jwt,a.pub\n`);
+    expect(bad?.fault).toMatchObject({ code: 'usage', message: expect.stringContaining(message) });
+    expect(bad?.fault?.message).not.toContain('secret');
+    expect(good).toEqual({ line: 3, ...row });
+  });
+});
+
 describe('a batch is refused', () => {
   test.each([
     ['without a column', 'id,visa\nEGAD1,a.jwt\n', 'has no column public_key'],
     ['with an unknown column', 'id,tpye,visa,public_key\n', 'has an unknown column tpye'],
     ['with a column twice', 'id,id,visa,public_key\n', 'has the column id twice'],
     ['without rows', 'id,visa,public_key\n', 'has no rows'],
-    ['with an empty value', 'id,visa,public_key\nEGAD1,,a.pub\n', 'line 2: visa is empty'],
-    ['with another type', 'id,type,visa,public_key\nE,folder,a,b\n', 'line 2: type is neither datasetId nor fileId'],
-    ['with a line too short', 'id,visa,public_key\nEGAD1,a.jwt\n', 'line 2: another number of values'],
     ['with a quote that does not end', 'id,visa,public_key\n"EGAD1,a.jwt,a.pub\n', 'quotes are not in pairs'],
   ])('%s', async (_what, text, message) => {
     await expect(read(text)).rejects.toThrow(
@@ -62,7 +74,7 @@ describe('a batch is refused', () => {
   });
 
   test('without repeating its content', async () => {
-    const failure = read('id,visa,public_key\nEGAD1,eyJhbGciOi.secret\n');
+    const failure = read('id,visa,public_key\n"EGAD1,eyJhbGciOi.secret\n');
     await expect(failure).rejects.toThrow(expect.not.stringContaining('secret'));
   });
 

@@ -6,6 +6,7 @@ import { type BatchResult, runBatch } from '../../../../lib/cli/export/batch.ts'
 import { ServiceError, UnavailableError } from '../../../../lib/client/errors.ts';
 import type { ExportRequest, ProxyApi } from '../../../../lib/client/proxy.ts';
 import { formatPublicKey, generateKeyPair } from '../../../../lib/crypt4gh/index.ts';
+import { shownExport } from '../../../helpers/export-states.ts';
 import { makeTerminal } from '../../../helpers/ops-world.ts';
 import { unverifiedToken, visaClaims } from '../../../helpers/unverified-token.ts';
 
@@ -13,10 +14,13 @@ let folder: string;
 let path: string;
 const sent: string[] = [];
 let answer: (request: ExportRequest) => Error | undefined;
+/** What the service says of orders that were sent before. */
+let known: (requestId: string) => unknown;
 
 beforeEach(async () => {
   sent.length = 0;
   answer = () => undefined;
+  known = () => shownExport();
   folder = await mkdtemp(join(tmpdir(), 'data-out-batch-'));
   path = join(folder, 'batch.csv');
   await writeFile(
@@ -37,6 +41,11 @@ const proxy = {
     const error = answer(request);
     if (error) throw error;
     return { requestId: `request-${sent.length}`, message: undefined };
+  },
+  exportState: async (requestId: string) => {
+    const shown = known(requestId);
+    if (shown instanceof Error) throw shown;
+    return { shown, files: [] };
   },
 } as unknown as ProxyApi;
 
@@ -126,4 +135,51 @@ test('the journal survives half a line, is its owner’s alone and holds no visa
   expect(mode & 0o077).toBe(0);
   const [, claims = ''] = (await readFile(join(folder, 'jane.jwt'), 'utf8')).split('.');
   expect(await readFile(`${path}.results.jsonl`, 'utf8')).not.toContain(claims);
+});
+
+test('a second run says what became of the rows, and fails for those that came to less', async () => {
+  await run();
+  known = (requestId) =>
+    requestId === 'request-2' ? shownExport({ state: 'rejected', reason: 'not_released' }) : shownExport();
+  const { error, outcomes, results } = await run();
+  expect(outcomes).toEqual(['2 accepted-before', '3 failed', '4 accepted-before']);
+  expect(results[0]?.shown).toMatchObject({ state: 'staging' });
+  expect(results[1]).toMatchObject({
+    requestId: 'request-2',
+    shown: { state: 'rejected' },
+    error: { code: 'forbidden', message: expect.stringMatching(/rejected \(not_released\); not sent again$/) },
+  });
+  expect(error).toMatchObject({ code: 'partial', message: '1 of 3 rows were not accepted' });
+  expect(sent).toHaveLength(3);
+  expect((await run({ again: true })).outcomes).toEqual(['2 accepted', '3 accepted', '4 accepted']);
+});
+
+test.each([
+  ['not_found', 404],
+  ['forbidden', 403],
+] as const)('a service that answers %s cannot tell what became of a row', async (code, status) => {
+  await run();
+  known = () => new ServiceError(code, 'there is no such resource', { status });
+  const { error, outcomes, results } = await run();
+  expect(error).toBeUndefined();
+  expect(outcomes).toEqual(['2 accepted-before', '3 accepted-before', '4 accepted-before']);
+  expect(results[0]).toMatchObject({ requestId: 'request-1', shown: undefined });
+});
+
+test('a row with a fault stops nothing but itself', async () => {
+  await appendFile(
+    path,
+    'EGAF4,jane.jwt,jane.pub\nEGAD5,,jane.pub\nEGAD6\nEGAD7,none.jwt,jane.pub\nEGAD8,jane.jwt,jane.pub\n',
+  );
+  const { error, outcomes, results } = await run();
+  expect(outcomes.slice(3)).toEqual(['5 failed', '6 failed', '7 failed', '8 failed', '9 accepted']);
+  expect(results.slice(3, 7).map((result) => result.error?.message)).toEqual([
+    'id: EGAF4 is the id of a file, not of a dataset',
+    '--batch: line 6: visa is empty',
+    '--batch: line 7: another number of values than the first line has',
+    expect.stringContaining('none.jwt'),
+  ]);
+  expect(results[3]?.error?.remedy).toBe('Write fileId in the column type.');
+  expect(error).toMatchObject({ code: 'partial', message: '4 of 8 rows were not accepted' });
+  expect(sent).toEqual(['EGAD1', 'EGAD2', 'EGAD3', 'EGAD8']);
 });

@@ -51,7 +51,10 @@ const answer = (effect: string, principalId: string, context: Record<string, str
       {
         Action: 'execute-api:Invoke',
         Effect: effect,
-        Resource: ['arn:aws:execute-api:eu-north-1:111122223333:abcdef1234/v1/POST/export/*'],
+        Resource: [
+          'arn:aws:execute-api:eu-north-1:111122223333:abcdef1234/v1/POST/export/*',
+          'arn:aws:execute-api:eu-north-1:111122223333:abcdef1234/v1/GET/export/*',
+        ],
       },
     ],
   },

@@ -151,6 +151,37 @@ describe('the role of direct access', () => {
   });
 });
 
+describe('the role of the state of exports', () => {
+  const auditorSecret = 'arn:auditor';
+  const auditor = () => test.dataApi({ secretArn: auditorSecret });
+  beforeAll(async () => {
+    await prepareRole(test.dataApi(), 'data_out_auditor', password);
+  });
+  beforeEach(() => {
+    test.logins = { [auditorSecret]: { username: 'data_out_auditor', password } };
+  });
+
+  it('reads requests, their files and the audit trail', async () => {
+    for (const table of ['requests', 'request_files', 'export_log']) {
+      await auditor().execute(`select * from data_out.${table}`);
+    }
+  });
+
+  it.each([
+    ["update data_out.requests set state = 'complete'", 'permission denied for table requests'],
+    ['delete from data_out.request_files', 'permission denied for table request_files'],
+    ["insert into data_out.export_log (request_id, event) values (gen_random_uuid(), 'staged')", 'permission denied'],
+    ['select * from data_out.archive_users', 'permission denied for table archive_users'],
+    ['select * from data_out.uploads', 'permission denied for table uploads'],
+    ['select * from data_out.schema_migrations', 'permission denied for table schema_migrations'],
+    ['select * from sda.files', 'permission denied for schema sda'],
+    ['create table data_out.mine (id int)', 'permission denied for schema data_out'],
+    ['set role postgres', 'permission denied to set role'],
+  ])('may not %s', async (sql, refusal) => {
+    await expect(auditor().execute(sql)).rejects.toThrow(refusal);
+  });
+});
+
 describe('the role of the queues’ consumers', () => {
   const workerSecret = 'arn:worker';
   const worker = () => test.dataApi({ secretArn: workerSecret });

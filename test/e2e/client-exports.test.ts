@@ -1,0 +1,109 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { runCli } from '../helpers/cli-run.ts';
+import { exportRows, type RequestRow, requestIdOf } from '../helpers/export-rows.ts';
+import { blocksOf } from '../helpers/pages.ts';
+import { rawRequest } from '../helpers/raw-http.ts';
+import { basic, Service } from '../helpers/service.ts';
+
+/** What administrators see of exports, from the command to the database. */
+let service: Service;
+let env: Record<string, string>;
+const [incomplete, staging, elsewhere] = [requestIdOf(1), requestIdOf(2), requestIdOf(3)] as const;
+
+beforeAll(async () => {
+  service = await Service.shared();
+  const { proxyUrl, admin } = service.connection;
+  env = { DATA_OUT_URL: proxyUrl, DATA_OUT_ADMIN_USERNAME: admin.username, DATA_OUT_ADMIN_PASSWORD: admin.password };
+  const settled = { settledAt: '2026-11-21 10:09:00Z', settledGeneration: 1, receiptGeneration: 1, staged: 1 };
+  await add(
+    { requestId: incomplete, state: 'incomplete', files: 2, stagedBytes: 10, ...settled },
+    { staged: 1, given_up: 1 },
+  );
+  await add({ requestId: staging, requestedAt: '2026-11-22 10:00:00Z' }, { staged: 1, pending: 2 });
+  await add({ requestId: elsewhere, archiveKind: 'gdi' });
+});
+afterAll(() => service?.stop());
+
+async function add(row: RequestRow, files = {}): Promise<void> {
+  for (const statement of exportRows(row, files)) await service.sql(statement);
+}
+const run = (...argv: string[]) => runCli(['exports', ...argv], { env });
+const get = (path: string) =>
+  rawRequest(service.connection.proxyUrl, path, { headers: { Authorization: basic(service.connection.admin) } });
+
+test('the list is newest first, of one archive kind, and by state', async () => {
+  const { stdout, exitCode } = await run('list', '--json');
+  expect(exitCode).toBe(0);
+  const rows = stdout
+    .toString()
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line));
+  expect(rows).toMatchObject([
+    { requestId: staging, state: 'staging', counts: { total: 3, staged: 1, pending: 2 }, bytes: 10 },
+    { requestId: incomplete, state: 'incomplete', counts: { total: 2, staged: 1, pending: 0 }, bytes: 10 },
+  ]);
+  const chosen = await run('list', '--state', 'incomplete');
+  expect(chosen.stdout.toString()).toContain(incomplete);
+  expect(chosen.stdout.toString()).not.toContain(staging);
+});
+
+test('one export is shown with its files, each with state and reason', async () => {
+  const { stdout, exitCode } = await run('show', incomplete, '--files');
+  expect(exitCode).toBe(0);
+  expect(stdout.toString()).toContain('incomplete: 1 of 2 files staged, 1 given up');
+  expect(stdout.toString()).toContain(`EGAD1-${incomplete}.delivery.jws`);
+  expect(stdout.toString()).toMatch(/EGAF00000000002 +given_up +no_body\n$/);
+});
+
+test.each([
+  ['never made', randomUUID()],
+  ['of another archive kind', elsewhere],
+])('an export that was %s is not found', async (_what, requestId) => {
+  const { stderr, exitCode } = await run('show', requestId);
+  expect(exitCode).toBe(4);
+  expect(stderr).toContain('There is no such request, or it was not consumed yet.');
+});
+
+test('a wrong request id or time is a mistake of the command line', async () => {
+  expect(await run('show', "x' or 'a'='a")).toMatchObject({
+    exitCode: 2,
+    stderr: expect.stringContaining('requestId'),
+  });
+  expect(await run('list', '--since', 'yesterday')).toMatchObject({
+    exitCode: 2,
+    stderr: expect.stringContaining('since must be a day or a time'),
+  });
+});
+
+test('the commands of docs/runbook.md work', async () => {
+  const [block] = blocksOf('docs/runbook.md').filter(({ section }) => section === 'What became of an export');
+  const lines = block?.text.trim().split('\n') ?? [];
+  expect(lines).toHaveLength(2);
+  for (const line of lines) {
+    const { stdout, exitCode } = await runCli(line.split(' ').slice(1), { env });
+    expect([line, exitCode]).toEqual([line, 0]);
+    expect(stdout.toString()).toContain(incomplete);
+  }
+});
+
+describe('hostile input', () => {
+  test.each([
+    ['a dot segment', `export/fega/..%2ffega`, 400],
+    ['NUL', 'export/fega/%00', 400],
+    ['SQL in the id', `export/fega/${incomplete}'%20or%20'1'='1`, 400],
+    ['a broken escape', 'export/fega/%zz', 400],
+    ['SQL in the state', "export/fega?state=complete'--", 400],
+    ['a state twice', 'export/fega?state=complete&state=failed', 400],
+    ['a huge page', `export/fega?page=${'9'.repeat(100)}`, 400],
+    ['the last page', 'export/fega?page=9999', 200],
+    ['the last page of files', `export/fega/${incomplete}?page=9999`, 200],
+    ['the first year', 'export/fega?since=0000-01-01', 200],
+    ['the last moment', 'export/fega?since=9999-12-31T23:59:59-12:00', 200],
+  ])('%s', async (_what, path, status) => {
+    const reply = await get(path);
+    expect(reply.status).toBe(status);
+    if (status === 400) expect(JSON.parse(reply.text)).toMatchObject({ code: 'invalid_request' });
+  });
+});

@@ -1,0 +1,48 @@
+/** A row of `data_out.requests` for a test; times as PostgreSQL reads them. */
+export interface RequestRow {
+  readonly requestId: string;
+  readonly requestedAt?: string;
+  readonly archiveKind?: string;
+  readonly state?: string;
+  readonly reason?: string;
+  readonly generation?: number;
+  readonly files?: number;
+  readonly sealedAt?: string;
+  readonly settledAt?: string;
+  readonly settledGeneration?: number;
+  readonly receiptGeneration?: number;
+  readonly staged?: number;
+  readonly stagedBytes?: number;
+}
+
+/** States of the files of a request, in the order of their ids: `{ staged: 2, pending: 1 }`. */
+export type FileCounts = Readonly<Record<string, number>>;
+
+/** The id of a request, by its number. */
+export function requestIdOf(index: number): string {
+  return `00000000-0000-4000-8000-${String(index).padStart(12, '0')}`;
+}
+
+/** The statements that write a request for the dataset `EGAD1` and its files; each staged container has ten bytes. */
+export function exportRows(row: RequestRow, files: FileCounts = {}): readonly string[] {
+  const text = (value: string | undefined) => (value === undefined ? 'null' : `'${value}'`);
+  const { requestId } = row;
+  let number = 0;
+  const inserts = Object.entries(files).map(([state, count]) => {
+    const first = number + 1;
+    number += count;
+    return `insert into data_out.request_files (request_id, file_id, state, reason, bytes, updated_at)
+      select '${requestId}', 'EGAF' || lpad(cast(n as text), 11, '0'), '${state}',
+        ${state === 'rejected' || state === 'given_up' ? "'no_body'" : 'null'}, ${state === 'staged' ? 10 : 'null'},
+        '2026-11-21 10:00:01+00'
+      from generate_series(${first}, ${number}) as n`;
+  });
+  const request = `insert into data_out.requests (request_id, requested_at, archive_kind, kind, dataset_id, recipient,
+      key_fingerprint, state, reason, generation, files, sealed_at, settled_at, settled_generation, receipt_generation,
+      staged, staged_bytes)
+    values ('${requestId}', '${row.requestedAt ?? '2026-11-21 10:00:00+00'}', '${row.archiveKind ?? 'fega'}', 'dataset',
+      'EGAD1', 'aa', 'bb', '${row.state ?? 'accepted'}', ${text(row.reason)}, ${row.generation ?? 1},
+      ${row.files ?? number}, ${text(row.sealedAt)}, ${text(row.settledAt)}, ${row.settledGeneration ?? 0},
+      ${row.receiptGeneration ?? 0}, ${row.staged ?? 'null'}, ${row.stagedBytes ?? 'null'})`;
+  return [request, ...inserts];
+}
