@@ -12,6 +12,7 @@ import { registerKeys } from './commands/keys.ts';
 import { registerList } from './commands/list.ts';
 import { registerRearrange } from './commands/rearrange.ts';
 import { registerReencrypt } from './commands/reencrypt.ts';
+import { registerVerify } from './commands/verify.ts';
 import { clientFailure } from './failure.ts';
 import type { CommandContext } from './session.ts';
 
@@ -20,6 +21,7 @@ const registrations: readonly ((program: Command, context: CommandContext) => vo
   registerKeys,
   registerList,
   registerDownload,
+  registerVerify,
   registerDatasets,
   registerFiles,
   registerFetch,
