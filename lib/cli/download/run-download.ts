@@ -86,8 +86,13 @@ class DownloadRun {
     const ofDelivery = delivered ? listed.filter(({ name }) => delivered.has(name)) : listed;
     const selected = names.length === 0 ? ofDelivery : selectFiles(listed, names);
     if (listed.length === 0) output.note('Your outbox is empty.');
-    const read = await this.#checkable(listed.filter(({ name }) => isReceiptName(name)));
-    return { files: selected.filter(({ name }) => !isReceiptName(name)), read };
+    const receipts = listed.filter(({ name }) => isReceiptName(name));
+    const read = await this.#checkable(receipts);
+    const files = selected.filter(({ name }) => !isReceiptName(name));
+    if (selected.length > files.length && files.length === 0) {
+      output.note(`The delivery receipts of your outbox are in ${printable(this.#wanted.folder)}.`);
+    }
+    return { files, read };
   }
 
   /** @returns the failure of the run */

@@ -1,7 +1,8 @@
 import { readdir, readFile, stat } from 'node:fs/promises';
-import { join } from 'node:path';
+import { join, sep } from 'node:path';
 import { type DeliveryReceipt, isReceiptName } from '../../contract/delivery.ts';
-import { onDisk } from '../download/disk/local-disk.ts';
+import { ifThere, onDisk } from '../download/disk/local-disk.ts';
+import { ClientError } from '../errors.ts';
 import type { ReceiptKeys } from './key-set.ts';
 import { ReceiptError } from './receipt.ts';
 import { largestReceipt, verifyReceipt } from './verify-receipt.ts';
@@ -14,9 +15,11 @@ export interface ReadReceipts {
   readonly refused: readonly { readonly name: string; readonly error: ReceiptError }[];
 }
 
-/** Names of the receipts in a folder, sorted. @throws LocalDiskError */
+/** Names of the receipts in a folder, sorted. @throws ClientError `not_found` if there is no such folder; LocalDiskError */
 export async function receiptNames(folder: string): Promise<readonly string[]> {
-  return (await onDisk(join(folder, '.'), () => readdir(folder))).filter(isReceiptName).sort();
+  const names = await onDisk(`${folder}${sep}.`, () => ifThere(readdir(folder)));
+  if (names === undefined) throw new ClientError('not_found', `there is no folder ${folder}`);
+  return names.filter(isReceiptName).sort();
 }
 
 /**

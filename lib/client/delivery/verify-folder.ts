@@ -1,5 +1,5 @@
 import { readdir, stat } from 'node:fs/promises';
-import { join } from 'node:path';
+import { join, sep } from 'node:path';
 import type { SegmentCipher } from '../../crypt4gh/index.ts';
 import { onDisk } from '../download/disk/local-disk.ts';
 import { plaintextName } from '../download/disk/local-name.ts';
@@ -49,7 +49,7 @@ export function isVerified(state: VerifiedState): boolean {
  */
 export async function* verifyFolder(options: VerifyFolderOptions): AsyncGenerator<VerifiedFile, void, undefined> {
   const { folder, claims } = options;
-  const here = new Set(await onDisk(join(folder, '.'), () => readdir(folder)));
+  const here = new Set(await onDisk(`${folder}${sep}.`, () => readdir(folder)));
   for (const claim of claims.all()) yield* verifyClaim(claim, here, options);
   for (const { file, receipt } of claims.undelivered()) {
     const detail = file.by === undefined ? file.reason : `${file.reason} by ${file.by}`;
