@@ -18,7 +18,8 @@ export async function crcOf(bytes: Uint8Array): Promise<bigint> {
 
 /** The CRC of two runs of bytes, one behind the other, from the CRC of each: no byte is read. */
 export function combinedCrc(first: bigint, second: bigint, secondLength: number): bigint {
-  return multiply(first, powerOfBytes(secondLength)) ^ second;
+  // Zero stays zero: a small file needs no power of its length.
+  return first === emptyCrc ? second : multiply(first, powerOfBytes(secondLength)) ^ second;
 }
 
 /** As S3 writes it: base64 of the eight bytes, the highest first. */

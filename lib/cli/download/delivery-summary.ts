@@ -48,10 +48,10 @@ function receiptText({ jti, generation, complete }: DeliveryReceipt): string {
 
 /** What an incomplete delivery lacks, in one line. */
 export function incompleteText({ jti, missing }: DeliveryReceipt): string {
+  const head = `the delivery of request ${jti} is not complete`;
+  if (missing.length === 0) return `${head}: the export ended before all of its files were known`;
   const named = missing.slice(0, shownFiles).map(({ file_id, reason }) => `${file_id} (${reason})`);
   const more = missing.length > shownFiles ? ` and ${missing.length - shownFiles} more` : '';
   const count = missing.length === 1 ? '1 file was' : `${missing.length} files were`;
-  return printable(
-    `the delivery of request ${jti} is not complete: ${count} not delivered: ${named.join(', ')}${more}`,
-  );
+  return printable(`${head}: ${count} not delivered: ${named.join(', ')}${more}`);
 }

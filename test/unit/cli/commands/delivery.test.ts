@@ -9,6 +9,7 @@ import type { Terminal } from '../../../../lib/terminal/terminal.ts';
 import { runCli } from '../../../helpers/cli-run.ts';
 import { containerOf } from '../../../helpers/client-world.ts';
 import { OutboxServer } from '../../../helpers/outbox-server.ts';
+import { blocksOf } from '../../../helpers/pages.ts';
 import { deliveredFile, ReceiptSigner, receiptOf, requestId } from '../../../helpers/receipts.ts';
 
 const signer = new ReceiptSigner();
@@ -347,4 +348,28 @@ test('decrypt skips a receipt', async () => {
   expect(exitCode).toBe(0);
   expect(stderr).toContain('skipped');
   expect(await readdir(folder)).toHaveLength(2);
+});
+
+describe('the commands of docs/client.md', () => {
+  const commands = blocksOf('docs/client.md')
+    .filter(({ comment }) => comment === 'run by test/unit/cli/commands/delivery.test.ts')
+    .flatMap(({ text }) => text.trimEnd().split('\n'))
+    .map((line) => line.replace(/\s+#.*$/, ''));
+
+  test('are there', () => expect(commands.length).toBeGreaterThanOrEqual(5));
+
+  test.each(commands)('%s', async (line) => {
+    const jti = '0b5c0f4e-8a53-4d0e-9a44-0d5f3c1e7a10';
+    const receipt = receiptOf(files, { jti, requested_at: '2026-11-22T09:30:00Z' });
+    const staged = new Date('2026-11-22T10:00:00Z');
+    server.put(`EGAD00000000001-${jti}.delivery.jws`, signer.sign(receipt), staged);
+    await writeFile(join(folder, 'jwks.json'), JSON.stringify(signer.keySet));
+    if (line.startsWith('data-out verify')) await download('--all');
+    const [program, ...argv] = line.split(' ');
+    expect(program).toBe('data-out');
+    const { exitCode, stderr } = await run(argv);
+    expect(stderr).toMatch(/ 2 verified; receipt|2 of 2 files verified/);
+    expect(exitCode).toBe(0);
+    expect(await inFolder()).toHaveLength(3);
+  });
 });
