@@ -60,7 +60,7 @@ export async function runClient(argv: readonly string[], context: CommandContext
 export function clientProgram(context: CommandContext): Command {
   return createProgram(context.terminal, {
     name: 'data-out',
-    description: 'List, download, encrypt and decrypt files of a data-out archive.',
+    description: 'List, download, verify, encrypt and decrypt files of a data-out archive.',
     version: context.version,
     help,
     withOptions: (program) =>

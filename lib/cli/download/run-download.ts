@@ -84,6 +84,11 @@ class DownloadRun {
     for await (const file of this.#proxy.list({ signal: terminal.signal })) listed.push(file);
     const delivered = !all && delivery && new Set(delivery.files.map(({ name }) => name));
     const ofDelivery = delivered ? listed.filter(({ name }) => delivered.has(name)) : listed;
+    if (delivered && ofDelivery.length < delivered.size) {
+      output.warn(
+        `of the delivery, ${delivered.size - ofDelivery.length} of ${delivered.size} files are not in your outbox any more`,
+      );
+    }
     const selected = names.length === 0 ? ofDelivery : selectFiles(listed, names);
     if (listed.length === 0) output.note('Your outbox is empty.');
     const receipts = listed.filter(({ name }) => isReceiptName(name));

@@ -7,6 +7,7 @@ import type { DeliveryReceipt } from '../../../../lib/contract/delivery.ts';
 import { formatPrivateKey, generateKeyPair } from '../../../../lib/crypt4gh/index.ts';
 import type { Terminal } from '../../../../lib/terminal/terminal.ts';
 import { runCli } from '../../../helpers/cli-run.ts';
+import { runClient } from '../../../helpers/client-process.ts';
 import { containerOf } from '../../../helpers/client-world.ts';
 import { OutboxServer } from '../../../helpers/outbox-server.ts';
 import { blocksOf } from '../../../helpers/pages.ts';
@@ -192,6 +193,15 @@ describe('download --wait', () => {
     expect(await inFolder()).toEqual([receiptName, ...names]);
   });
 
+  test('warns of delivered files that the outbox has not any more', async () => {
+    deliver();
+    server.remove(names[1]);
+    const { exitCode, stderr } = await download('--wait', '--request', requestId(1));
+    expect(stderr).toContain('of the delivery, 1 of 2 files are not in your outbox any more');
+    expect(exitCode).toBe(0);
+    expect(await inFolder()).toEqual([receiptName, names[0]]);
+  });
+
   test('ends with 11 when its time is over', async () => {
     const { exitCode, stderr } = await download('--wait', '--request', requestId(1), '--timeout', '1s');
     expect(exitCode).toBe(11);
@@ -315,6 +325,23 @@ describe('verify', () => {
     expect(exitCode).toBe(7);
     expect(stderr).toContain('ECONNREFUSED');
   });
+});
+
+test('the executable downloads and verifies, and its exit code tells', async () => {
+  deliver();
+  const env = { HOME: folder, DATA_OUT_URL: server.url, DATA_OUT_VISA: server.visa, DATA_OUT_USERNAME: 'user' };
+  const process = (...argv: string[]) =>
+    runClient(argv, { env: { ...env, DATA_OUT_PASSWORD: server.password }, folder });
+  expect(await process('download', '--all', '-o', 'data')).toMatchObject({
+    exitCode: 0,
+    stderr: expect.stringContaining('2 verified; receipt'),
+  });
+  expect(await process('verify', 'data', '--key', 'me.sec.pem')).toMatchObject({
+    exitCode: 0,
+    stderr: expect.stringContaining('2 of 2 files verified: 2 plaintext'),
+  });
+  await rm(join(folder, 'data', names[0]));
+  expect(await process('verify', 'data')).toMatchObject({ exitCode: 10, signal: null });
 });
 
 describe('list', () => {
