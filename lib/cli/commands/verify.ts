@@ -118,7 +118,15 @@ async function filesOf(session: Session, folder: string, claims: Claims, options
   const files: VerifiedFile[] = [];
   try {
     const reading = (name: string, size: number) => progress.task(printable(name), size);
-    for await (const file of verifyFolder({ folder, claims, privateKeys, workers, inOutbox, reading, signal })) {
+    for await (const file of verifyFolder({
+      folder,
+      claims,
+      privateKeys,
+      cipher: workers,
+      inOutbox,
+      reading,
+      signal,
+    })) {
       files.push(file);
     }
   } finally {

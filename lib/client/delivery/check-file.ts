@@ -2,8 +2,14 @@ import { createHash } from 'node:crypto';
 import { constants } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
 import type { DeliveredFile } from '../../contract/delivery.ts';
-import { Crypt4ghError, decrypt, NoMatchingKeyError, type SegmentCipher } from '../../crypt4gh/index.ts';
-import { ContainerDigest } from '../download/disk/container-digest.ts';
+import {
+  Crypt4ghError,
+  decryptSegments,
+  NoMatchingKeyError,
+  openHeader,
+  type SegmentCipher,
+} from '../../crypt4gh/index.ts';
+import { ContainerDigest, readHeader } from '../download/disk/container-digest.ts';
 import { loadCrc } from '../download/disk/crc.ts';
 import { hasCode, onDisk } from '../download/disk/local-disk.ts';
 import { throwIfInterrupted } from '../errors.ts';
@@ -29,8 +35,8 @@ export interface CheckFileOptions {
   readonly form: 'container' | 'plaintext';
   /** Raw private keys; empty: the plaintext of containers is not compared. */
   readonly privateKeys: readonly Uint8Array[];
-  /** Threads that decrypt. Default: this one. */
-  readonly workers?: SegmentCipher | undefined;
+  /** Such as `SegmentWorkers`; default: this thread. */
+  readonly cipher?: Pick<SegmentCipher, 'decryptSegments'> | undefined;
   readonly onBytes: (bytes: number) => void;
   readonly signal: AbortSignal | undefined;
 }
@@ -61,6 +67,10 @@ class OpenFile {
   readonly #handle: FileHandle;
   readonly #size: number;
   readonly #options: CheckFileOptions;
+  readonly #source = {
+    write: async () => {},
+    read: (position: number, length: number) => this.#read(position, length),
+  };
 
   constructor(handle: FileHandle, size: number, options: CheckFileOptions) {
     this.#handle = handle;
@@ -76,24 +86,33 @@ class OpenFile {
   }
 
   async checkContainer(): Promise<FileVerdict> {
-    const { claim, privateKeys, workers } = this.#options;
+    const { claim, privateKeys } = this.#options;
     const { plaintext_sha256 } = claim;
-    let detail: string | undefined;
-    if (privateKeys.length > 0) {
-      if (plaintext_sha256 === undefined) {
-        detail = 'the catalogue has no SHA-256 of the plaintext';
-      } else {
-        const options = { privateKeys, reuseMemory: true, ...(workers && { workers }) };
-        try {
-          return await this.#comparedPlaintext(decrypt(this.#stream(), options), plaintext_sha256);
-        } catch (error) {
-          if (!(error instanceof Crypt4ghError)) throw error;
-          if (!(error instanceof NoMatchingKeyError)) return this.#verdict('differs', error.message);
-          detail = 'no key opens it';
-        }
-      }
+    if (privateKeys.length === 0) return await this.#comparedBytes();
+    if (plaintext_sha256 === undefined) {
+      return await this.#comparedBytes('the catalogue has no SHA-256 of the plaintext');
     }
-    return await this.#comparedBytes(detail);
+    try {
+      return await this.#decrypted(plaintext_sha256);
+    } catch (error) {
+      if (error instanceof NoMatchingKeyError) return await this.#comparedBytes('no key opens it');
+      if (error instanceof Crypt4ghError) return this.#verdict('differs', error.message);
+      throw error;
+    }
+  }
+
+  /** Compares the plaintext before an edit list: the digest is that of the submitted file. */
+  async #decrypted(listed: string): Promise<FileVerdict> {
+    const { privateKeys, cipher = { decryptSegments } } = this.#options;
+    const header = await readHeader(this.#source);
+    if (header === undefined) return this.#verdict('differs', 'it does not begin with a Crypt4GH header');
+    const { dataKeys } = openHeader(header, privateKeys);
+    try {
+      const body = this.#stream(header.length);
+      return await this.#comparedPlaintext(cipher.decryptSegments(body, { dataKeys, reuseMemory: true }), listed);
+    } finally {
+      for (const key of dataKeys) key.fill(0);
+    }
   }
 
   async #comparedPlaintext(plaintext: AsyncIterable<Uint8Array>, listed: string): Promise<FileVerdict> {
@@ -104,13 +123,10 @@ class OpenFile {
       : this.#verdict('differs', 'its plaintext has another SHA-256');
   }
 
-  async #comparedBytes(detail: string | undefined): Promise<FileVerdict> {
+  async #comparedBytes(detail?: string): Promise<FileVerdict> {
     const { size, header_sha256, crc64nvme } = this.#options.claim;
     if (size !== this.#size) return this.#otherSize(size);
-    const digest = new ContainerDigest(
-      { write: async () => {}, read: (...part) => this.#read(...part) },
-      await loadCrc(),
-    );
+    const digest = new ContainerDigest(this.#source, await loadCrc());
     if (crc64nvme === undefined) {
       const headerSha256 = await digest.headerSha256();
       return headerSha256 === header_sha256
@@ -123,8 +139,8 @@ class OpenFile {
     return this.#verdict('bytes', detail);
   }
 
-  async *#stream(): AsyncGenerator<Uint8Array, void, undefined> {
-    for (let at = 0; ; ) {
+  async *#stream(start = 0): AsyncGenerator<Uint8Array, void, undefined> {
+    for (let at = start; ; ) {
       throwIfInterrupted(this.#options.signal);
       const bytes = await this.#read(at, readBytes);
       if (bytes.length === 0) return;

@@ -28,7 +28,7 @@ export interface VerifyFolderOptions {
   readonly claims: Claims;
   /** As in `checkFile`. */
   readonly privateKeys: readonly Uint8Array[];
-  readonly workers?: SegmentCipher | undefined;
+  readonly cipher?: Pick<SegmentCipher, 'decryptSegments'> | undefined;
   /** Names in the outbox now; asked for only when a file is missing. `undefined`: it cannot be known. */
   readonly inOutbox: () => Promise<ReadonlySet<string> | undefined>;
   /** Called before a file is read, with its size; the result gets the bytes read. */
@@ -63,7 +63,7 @@ export async function* verifyFolder(options: VerifyFolderOptions): AsyncGenerato
 }
 
 async function* verifyClaim(claim: Claim, here: ReadonlySet<string>, options: VerifyFolderOptions) {
-  const { folder, privateKeys, workers, reading, signal } = options;
+  const { folder, privateKeys, cipher, reading, signal } = options;
   const { file, receipt } = claim;
   const plain = plaintextName(file.name);
   const forms = [
@@ -74,7 +74,7 @@ async function* verifyClaim(claim: Claim, here: ReadonlySet<string>, options: Ve
   for (const { name, form, size } of forms.filter((each) => here.has(each.name))) {
     const { add, end } = reading(name, size);
     const path = join(folder, name);
-    const verdict = await checkFile({ path, claim: file, form, privateKeys, workers, onBytes: add, signal }).finally(
+    const verdict = await checkFile({ path, claim: file, form, privateKeys, cipher, onBytes: add, signal }).finally(
       end,
     );
     if (verdict === undefined) continue;

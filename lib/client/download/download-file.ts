@@ -4,7 +4,7 @@ import type { ByteRange } from '../../contract/byte-range.ts';
 import { Crypt4ghError, decryptSegments, NoMatchingKeyError, type SegmentCipher } from '../../crypt4gh/index.ts';
 import { ChecksumError, ClientError } from '../errors.ts';
 import type { Transport } from '../transport.ts';
-import { checkOf } from './check.ts';
+import { type Check, checkOf } from './check.ts';
 import { DecryptingSink } from './decrypting-sink.ts';
 import { Checkpoints } from './disk/checkpoints.ts';
 import { ComparedFile, DifferentError } from './disk/compared-file.ts';
@@ -118,7 +118,7 @@ async function downloadAtOnce(options: DownloadFileOptions): Promise<Compared | 
   const transfer = transferTo(check ?? memory, { ...options, connections: 1 }, { resumed: undefined, kept });
   await transfer.run();
   const modified = modifiedOf(transfer.state?.version);
-  const verified = await check?.verdict(modified, signal);
+  const verified = await verdictOf(check, transfer, signal);
   const isWritten = await smallFiles.write(paths, bytes, { mode: isPrivate ? privateMode : publicMode, modified });
   return isWritten ? { verified } : undefined;
 }
@@ -126,6 +126,11 @@ async function downloadAtOnce(options: DownloadFileOptions): Promise<Compared | 
 function modifiedOf(version: ObjectVersion | undefined): Date | undefined {
   const modified = new Date(version?.lastModified ?? Number.NaN);
   return Number.isNaN(modified.getTime()) ? undefined : modified;
+}
+
+/** An edited plaintext cannot be compared: the digest that is expected is that of the whole. @throws as `Check.verdict` */
+async function verdictOf(check: Check | undefined, transfer: Transfer, signal: AbortSignal | undefined) {
+  return transfer.isEdited ? undefined : await check?.verdict(modifiedOf(transfer.state?.version), signal);
 }
 
 /** Reads all of the remote file and writes nothing. @returns `undefined` if the local file has other bytes */
@@ -145,9 +150,8 @@ async function compareWithRemote(options: DownloadFileOptions): Promise<Compared
     if (error instanceof DifferentError) return undefined;
     throw described(error, name);
   }
-  const { version } = transfer.state ?? {};
-  const verified = await check?.verdict(modifiedOf(version), signal);
-  await file.setModified(version?.lastModified);
+  const verified = await verdictOf(check, transfer, signal);
+  await file.setModified(transfer.state?.version.lastModified);
   return { verified };
 }
 
@@ -209,7 +213,7 @@ async function downloadVersion(options: DownloadFileOptions): Promise<Compared> 
     const size = await transfer.run();
     await checkpoints.settle();
     const modified = modifiedOf(transfer.state?.version);
-    const verified = await check?.verdict(modified, signal);
+    const verified = await verdictOf(check, transfer, signal);
     await finish(part, { size, modified }, options, checkpoints);
     return { verified };
   } catch (error) {

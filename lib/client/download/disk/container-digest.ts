@@ -78,12 +78,17 @@ export class ContainerDigest {
 
   /** SHA-256 of the header, in hex; empty if the part does not begin with one. @throws LocalDiskError */
   async headerSha256(): Promise<string> {
-    for (let size = headBytes; ; size = headerLimits.bytes) {
-      const bytes = await this.#part.read(0, size);
-      const header = headerOf(bytes);
-      if (header !== undefined) return createHash('sha256').update(header).digest('hex');
-      if (bytes.length < size || size === headerLimits.bytes) return '';
-    }
+    const header = await readHeader(this.#part);
+    return header === undefined ? '' : createHash('sha256').update(header).digest('hex');
+  }
+}
+
+/** The Crypt4GH header of a file; `undefined` if it does not begin with one. @throws LocalDiskError */
+export async function readHeader(file: Pick<ReadableTarget, 'read'>): Promise<Uint8Array | undefined> {
+  for (let size = headBytes; ; size = headerLimits.bytes) {
+    const bytes = await file.read(0, size);
+    const header = headerOf(bytes);
+    if (header !== undefined || bytes.length < size || size === headerLimits.bytes) return header;
   }
 }
 

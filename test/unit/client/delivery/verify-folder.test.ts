@@ -10,7 +10,7 @@ import {
   verifyFolder,
 } from '../../../../lib/client/delivery/verify-folder.ts';
 import type { DeliveredFile, DeliveryReceipt } from '../../../../lib/contract/delivery.ts';
-import { generateKeyPair } from '../../../../lib/crypt4gh/index.ts';
+import { encrypt, generateKeyPair } from '../../../../lib/crypt4gh/index.ts';
 import { containerOf } from '../../../helpers/client-world.ts';
 import { all } from '../../../helpers/download-world.ts';
 import { deliveredFile, receiptOf, requestId } from '../../../helpers/receipts.ts';
@@ -85,6 +85,15 @@ describe('a whole file', () => {
     await put(name, other);
     expect(await verified([listed])).toMatchObject([{ state: 'differs', detail: expect.stringContaining('header') }]);
     expect(await verified([listed], withKey)).toMatchObject([{ state: 'plaintext' }]);
+  });
+
+  test('with an edit list is verified by the plaintext that was submitted, of which the list keeps a part', async () => {
+    const source = [plaintext];
+    const edited = Buffer.concat(await all(encrypt(source, { recipients: [publicKey], editList: [10n, 100n] })));
+    await put(name, edited);
+    const claim = await deliveredFile(name, edited, { plaintext, headerBytes: edited.length - container.length + 124 });
+    expect(await verified([claim], withKey)).toMatchObject([{ state: 'plaintext' }]);
+    expect(await verified([claim])).toMatchObject([{ state: 'bytes' }]);
   });
 
   test('that no key opens is verified by its bytes, and says so', async () => {

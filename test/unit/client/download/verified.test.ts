@@ -5,9 +5,9 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { Claims } from '../../../../lib/client/delivery/claims.ts';
 import type { DownloadFilesOptions } from '../../../../lib/client/download/download-files.ts';
 import type { DeliveredFile } from '../../../../lib/contract/delivery.ts';
-import { generateKeyPair } from '../../../../lib/crypt4gh/index.ts';
+import { encrypt, generateKeyPair } from '../../../../lib/crypt4gh/index.ts';
 import { containerOf } from '../../../helpers/client-world.ts';
-import { DownloadWorld } from '../../../helpers/download-world.ts';
+import { all, DownloadWorld } from '../../../helpers/download-world.ts';
 import { deliveredFile, receiptOf } from '../../../helpers/receipts.ts';
 
 const { privateKey, publicKey } = generateKeyPair();
@@ -72,6 +72,16 @@ describe('a download is compared with its receipt', () => {
       [largeName, 'downloaded', 'plaintext'],
     ]);
     expect((await world.read('EGAF2-large')).equals(largePlain)).toBe(true);
+  });
+
+  test('but not by an edited plaintext: the digest is that of the whole', async () => {
+    const edited = Buffer.concat(await all(encrypt([smallPlain], { recipients: [publicKey], editList: [10n, 100n] })));
+    world.server.put(smallName, edited);
+    const decrypt = { privateKeys: [privateKey] };
+    expect(await outcomes({ ...expecting([smallListed], 'plaintext'), decrypt })).toEqual([
+      [smallName, 'downloaded', undefined],
+    ]);
+    expect((await world.read('EGAF1-small')).equals(smallPlain.subarray(10, 110))).toBe(true);
   });
 
   test('and is not verified if the receipt says too little, or nothing', async () => {
