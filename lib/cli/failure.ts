@@ -19,6 +19,8 @@ const exitCodeOf: Readonly<Record<ClientErrorCode, number>> = {
   local_disk: exitCodes.localDisk,
   unavailable: exitCodes.unavailable,
   damaged: exitCodes.damaged,
+  not_verified: exitCodes.notVerified,
+  timeout: exitCodes.timeout,
   interrupted: exitCodes.interrupted,
   protocol: exitCodes.unexpected,
 };

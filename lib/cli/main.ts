@@ -13,6 +13,7 @@ import { registerKeys } from './commands/keys.ts';
 import { registerList } from './commands/list.ts';
 import { registerRearrange } from './commands/rearrange.ts';
 import { registerReencrypt } from './commands/reencrypt.ts';
+import { registerVerify } from './commands/verify.ts';
 import { clientFailure } from './failure.ts';
 import type { CommandContext } from './session.ts';
 
@@ -21,6 +22,7 @@ const registrations: readonly ((program: Command, context: CommandContext) => vo
   registerKeys,
   registerList,
   registerDownload,
+  registerVerify,
   registerDatasets,
   registerFiles,
   registerFetch,
@@ -60,7 +62,7 @@ export async function runClient(argv: readonly string[], context: CommandContext
 export function clientProgram(context: CommandContext): Command {
   return createProgram(context.terminal, {
     name: 'data-out',
-    description: 'List, download, encrypt and decrypt files of a data-out archive.',
+    description: 'List, download, verify, encrypt and decrypt files of a data-out archive.',
     version: context.version,
     help,
     withOptions: (program) =>

@@ -80,3 +80,21 @@ export function parseCount(
   if (value >= limits.from && value <= limits.to) return value;
   throw usageError(source, `expected a whole number from ${limits.from} to ${limits.to}`);
 }
+
+const secondsOf: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3600, d: 86_400 };
+
+/** Parses a duration, such as `90m` or `2d`. @returns milliseconds @throws UsageError */
+export function parseDuration(source: string, text: string): number {
+  const [, count = '', unit = ''] = /^(\d{1,6})([smhd])$/.exec(text) ?? [];
+  const seconds = Number(count) * (secondsOf[unit] ?? 0);
+  if (seconds > 0) return seconds * 1000;
+  throw usageError(source, 'expected a number and a unit: 30s, 90m, 24h or 2d');
+}
+
+/** Parses a date, or a date and time with its zone (ISO 8601). A date alone is midnight in UTC. @throws UsageError */
+export function parseTime(source: string, text: string): Date {
+  const isTime = /^\d{4}-\d{2}-\d{2}(?:T\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?:Z|[+-]\d{2}:\d{2}))?$/.test(text);
+  const time = new Date(isTime ? text : Number.NaN);
+  if (!Number.isNaN(time.getTime())) return time;
+  throw usageError(source, 'expected a date, or a date and time with its zone: 2026-11-22T09:00:00Z');
+}

@@ -8,6 +8,8 @@
  * - `local_disk`: make room, or choose another folder or name
  * - `unavailable`: try again later; the network or the service fails
  * - `damaged`: ask for the file again; its bytes are not what was encrypted
+ * - `not_verified`: do not rely on the files; they, or the receipts, are not what the service has signed
+ * - `timeout`: wait longer, or ask what holds the work up
  * - `interrupted`: go on with the same command; the user stopped it
  * - `protocol`: check the address, or tell the operator; no such service answers like this
  */
@@ -20,6 +22,8 @@ export type ClientErrorCode =
   | 'local_disk'
   | 'unavailable'
   | 'damaged'
+  | 'not_verified'
+  | 'timeout'
   | 'interrupted'
   | 'protocol';
 
@@ -97,17 +101,22 @@ export class DamagedFileError extends ClientError {
   }
 }
 
-/** The checksum of a whole file is not the one in the catalogue. Nothing of the file can be used. */
+/** A whole file is not what it was expected to be. Nothing of it can be used. */
 export class ChecksumError extends ClientError {
-  /** @param sums SHA-256 in hex: of the bytes received, and as the service lists it */
-  constructor(fileName: string, sums: { readonly found: string; readonly listed: string }) {
-    super(
-      'damaged',
-      `${fileName}: the file received has the SHA-256 ${sums.found}, but the service lists ${sums.listed}`,
-      {
-        remedy: 'Run the same command again. If the checksum is wrong again, tell the operator.',
-      },
-    );
+  /**
+   * @param sums in hex or base64: of the bytes received, and as the source lists it
+   * @param kind such as `SHA-256`
+   * @param source such as `the service lists`
+   */
+  constructor(
+    fileName: string,
+    sums: { readonly found: string; readonly listed: string },
+    kind = 'SHA-256',
+    source = 'the service lists',
+  ) {
+    super('damaged', `${fileName}: the file received has the ${kind} ${sums.found}, but ${source} ${sums.listed}`, {
+      remedy: 'Run the same command again. If the checksum is wrong again, tell the operator.',
+    });
   }
 }
 

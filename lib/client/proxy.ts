@@ -117,6 +117,24 @@ export class ProxyApi {
     return await this.#repeated(what, { url, ...options }, (reply) => parseLocation(reply, name));
   }
 
+  /**
+   * The public keys that sign delivery receipts, as the text of a JWK set. Sends no credentials.
+   *
+   * @throws ClientError
+   */
+  async keySet(options: { signal?: AbortSignal | undefined } = {}): Promise<string> {
+    const reply = await authorized(
+      { ...this.connection, basic: undefined },
+      {
+        what: 'the keys of delivery receipts',
+        needsVisa: false,
+        request: { url: this.#at('.well-known/jwks.json'), ...options },
+        credentials: () => ({}),
+      },
+    );
+    return await reply.text();
+  }
+
   /** Asks for an export. The service answers before it decides on the request. @throws ClientError */
   async export(
     request: ExportRequest,

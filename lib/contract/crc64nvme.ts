@@ -1,5 +1,3 @@
-import { Crc64NvmeJs } from '@aws-sdk/checksums/crc';
-
 /** CRC-64/NVME, the checksum that S3 keeps of every object. As a number: 64 bits, not negative. */
 
 /** Polynomial, with the bit of the highest power last. */
@@ -11,6 +9,8 @@ const one = 1n << 63n;
 export const emptyCrc = 0n;
 
 export async function crcOf(bytes: Uint8Array): Promise<bigint> {
+  // Loaded here: the client only combines CRCs, and holds no part of the AWS SDK.
+  const { Crc64NvmeJs } = await import('@aws-sdk/checksums/crc');
   const crc = new Crc64NvmeJs();
   crc.update(bytes);
   return Buffer.from(await crc.digest()).readBigUInt64BE();
@@ -18,7 +18,8 @@ export async function crcOf(bytes: Uint8Array): Promise<bigint> {
 
 /** The CRC of two runs of bytes, one behind the other, from the CRC of each: no byte is read. */
 export function combinedCrc(first: bigint, second: bigint, secondLength: number): bigint {
-  return multiply(first, powerOfBytes(secondLength)) ^ second;
+  // Zero stays zero: a small file needs no power of its length.
+  return first === emptyCrc ? second : multiply(first, powerOfBytes(secondLength)) ^ second;
 }
 
 /** As S3 writes it: base64 of the eight bytes, the highest first. */

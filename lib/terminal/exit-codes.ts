@@ -18,6 +18,10 @@ export const exitCodes = {
   damaged: 8,
   /** What is already there forbids this; a person must decide. */
   conflict: 9,
+  /** A file, or the delivery, is not what the signed delivery receipt says, or could not be compared with one. */
+  notVerified: 10,
+  /** What was waited for did not happen in time; the same command goes on waiting. */
+  timeout: 11,
   interrupted: 130,
 } as const;
 
@@ -61,5 +65,6 @@ export const exitCodesHelp = `Exit codes:
   1 unexpected                    7 network or service unavailable
   2 wrong usage or settings       8 damaged data
   3 not allowed, or wrong key     9 something stands in the way
-  4 not found                     130 interrupted
-  5 partly done, run it again`;
+  4 not found                     10 not verified by a receipt
+  5 partly done, run it again     11 waited too long
+                                  130 interrupted`;

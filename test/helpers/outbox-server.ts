@@ -14,7 +14,7 @@ interface Stored {
  * the client alone. The whole service is in `service.ts`.
  */
 export class OutboxServer {
-  readonly visa = 'good-visa';
+  visa = 'good-visa';
   readonly password = 'good-password';
   /** Requests, as method and path without query. */
   readonly requests: string[] = [];
@@ -26,6 +26,10 @@ export class OutboxServer {
   pages = true;
   /** Whether storage knows ranges. */
   ranges = true;
+  /** The keys of the receipts, as a JWK set; `undefined`: there is no such path. */
+  keySet: object | undefined;
+  /** When staged files expire. */
+  expires = '2026-12-22T00:00:00.000Z';
   readonly #files = new Map<string, Stored>();
   readonly #server: Server;
   #origin = '';
@@ -48,9 +52,10 @@ export class OutboxServer {
     return `${this.#origin}/v1/`;
   }
 
-  put(name: string, content: Uint8Array): void {
+  /** @param lastModified default: in the year 2023 */
+  put(name: string, content: Uint8Array, lastModified = new Date(1_700_000_000_000)): void {
     const etag = `"${createHash('md5').update(content).digest('hex')}"`;
-    this.#files.set(name, { content: Buffer.from(content), etag, lastModified: new Date(1_700_000_000_000) });
+    this.#files.set(name, { content: Buffer.from(content), etag, lastModified });
   }
 
   /** The same bytes once more, as a repeated export stages them: with another time, and the tag of another upload. */
@@ -78,6 +83,8 @@ export class OutboxServer {
     this.ranges = true;
     this.pages = true;
     this.urlLifetimeMs = 900_000;
+    this.keySet = undefined;
+    this.expires = '2026-12-22T00:00:00.000Z';
   }
 
   /** How often a path was asked for. */
@@ -91,6 +98,12 @@ export class OutboxServer {
     const name = decodeURIComponent(url.pathname.split('/').at(-1) ?? '');
     if (url.pathname.startsWith('/bucket/')) return this.#storage(incoming, outgoing, name, url);
     const { authorization, 'x-ga4gh-visa': visa, 'proxy-authorization': bearer } = incoming.headers;
+    if (url.pathname === '/v1/.well-known/jwks.json') {
+      if (this.keySet === undefined) return problem(outgoing, 404, 'not_found', 'there is no such path');
+      if (authorization ?? visa ?? bearer)
+        return problem(outgoing, 400, 'invalid_request', 'this takes no credentials');
+      return json(outgoing, this.keySet);
+    }
     const basic = `Basic ${Buffer.from(`user:${this.password}`).toString('base64')}`;
     const isProxied = bearer === undefined || bearer === `Bearer ${this.visa}`;
     if (visa !== this.visa || !isProxied || authorization !== basic) {
@@ -112,7 +125,7 @@ export class OutboxServer {
         fileName,
         size: content.length,
         modifiedDate: lastModified.toISOString(),
-        expiryDate: '2026-12-22T00:00:00.000Z',
+        expiryDate: this.expires,
       }));
     json(outgoing, { files });
   }

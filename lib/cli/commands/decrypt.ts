@@ -1,7 +1,9 @@
 import type { Command } from 'commander';
 import { plaintextName } from '../../client/download/disk/local-name.ts';
+import { isReceiptName } from '../../contract/delivery.ts';
 import { decrypt, decryptFile, openContainer } from '../../crypt4gh/index.ts';
 import { usageError } from '../../terminal/errors.ts';
+import { printable } from '../../terminal/output.ts';
 import { type ContainerInput, openContainerInput } from '../files/container.ts';
 import { filesHelp, type OutputFileOptions, outputOf, reportWritten, withOutputOptions } from '../files/options.ts';
 import { type Sink, writeOutput } from '../files/output-file.ts';
@@ -18,6 +20,8 @@ interface DecryptOptions extends OutputFileOptions {
 }
 
 const afterHelp = `${filesHelp}
+
+A delivery receipt (NAME.delivery.jws) is skipped.
 
 A damaged segment is reported. Nothing after it is written, and no file is left behind.
 
@@ -50,6 +54,12 @@ export function registerDecrypt(program: Command, context: CommandContext): void
     .action(async (file: string, options: DecryptOptions, self: Command) => {
       await using session = await openSession(context, self);
       const { terminal } = session;
+      if (isReceiptName(file)) {
+        session.output.note(
+          `${printable(file)} is a delivery receipt, which is not encrypted: skipped. data-out verify reads it.`,
+        );
+        return;
+      }
       const range = options.range === undefined ? undefined : parseRange('--range', options.range);
       const sender =
         options.sender === undefined ? {} : { sender: await readPublicKey('--sender', options.sender, terminal) };

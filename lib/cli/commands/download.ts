@@ -1,15 +1,9 @@
-import { resolve } from 'node:path';
 import type { Command } from 'commander';
-import type { Existing } from '../../client/download/disk/existing.ts';
-import { downloadFiles } from '../../client/download/download-files.ts';
-import { type ListedFile, ProxyApi } from '../../client/proxy.ts';
+import type { AwaitedDelivery } from '../../client/delivery/await-delivery.ts';
 import { usageError } from '../../terminal/errors.ts';
-import { DownloadReporter } from '../download/download-reporter.ts';
-import { selectFiles } from '../download/select-files.ts';
-import { threadsFor } from '../files/threads.ts';
-import { readPrivateKeys } from '../key-files.ts';
-import { parseCount, withKeyOptions, withServiceOptions } from '../options.ts';
-import { type CommandContext, openSession, type Session } from '../session.ts';
+import { runDownload, type WantedDownload } from '../download/run-download.ts';
+import { parseCount, parseDuration, parseTime, withKeyOptions, withServiceOptions } from '../options.ts';
+import { type CommandContext, openSession } from '../session.ts';
 
 interface DownloadOptions {
   readonly all?: boolean;
@@ -21,7 +15,15 @@ interface DownloadOptions {
   readonly overwrite?: boolean;
   readonly skipExisting?: boolean;
   readonly sync: boolean;
+  readonly wait?: boolean;
+  readonly request?: string;
+  readonly dataset?: string;
+  readonly since?: string;
+  readonly timeout?: string;
 }
+
+const defaultTimeout = '24h';
+const uuid = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
 const afterHelp = `
 A file gets its name when it is whole. Until then it is NAME.part. After Ctrl-C, a lost network, a full disk or a crash the
@@ -31,12 +33,22 @@ bytes are written. A damaged segment is fetched again once, then reported.
 An existing file with the same bytes is kept, as after a repeated export. If its time differs, it is compared with the remote
 file, which reads all of it. A file with other content is not touched.
 
-The exit code is 0 only when every file is whole.
+The delivery receipts of your outbox come along. A file is compared with its receipt while it is downloaded; one that differs is
+not kept. The last line says how many files are verified, and by which receipt.
+
+With --wait the command waits until an export is done, which its delivery receipt says, and then downloads its files, or those
+that you name. Give --request ID, or --dataset D --since TIME: an export of the dataset that was requested since then. With
+--request, --since means a receipt signed since then, as after a repeated delivery.
+
+The exit code is 0 only when every file is whole. It is 10 if a receipt is not genuine, or if the delivery that was waited for is
+not complete, and 11 if the time of --timeout has passed.
 
 Examples:
   data-out download --all -o data
   data-out download 'EGAF0001*' 'study*.{bam,cram}.c4gh'
-  data-out download --all --decrypt --key me.sec.pem --skip-existing`;
+  data-out download --all --decrypt --key me.sec.pem --skip-existing
+  data-out download --wait --request 0b5c0f4e-8a53-4d0e-9a44-0d5f3c1e7a10 -o data
+  data-out download --wait --dataset EGAD00000000001 --since 2026-11-22T09:00:00Z -o data`;
 
 /** `download [names…]`. */
 export function registerDownload(program: Command, context: CommandContext): void {
@@ -55,30 +67,27 @@ export function registerDownload(program: Command, context: CommandContext): voi
     .option(
       '--no-sync',
       'do not wait for the disk: after a power cut a file may have its name but not all of its bytes',
-    );
+    )
+    .option('--wait', 'wait until an export is done, then download it')
+    .option('--request <id>', 'with --wait: the export, by its request id')
+    .option('--dataset <id>', 'with --wait: the first export of this dataset since --since')
+    .option('--since <time>', 'with --wait: such as 2026-11-22T09:00:00Z; 2026-11-22 is midnight in UTC')
+    .option('--timeout <time>', `with --wait: how long, such as 90m or 2d (default: ${defaultTimeout})`);
   withServiceOptions(command)
     .addHelpText('after', afterHelp)
     .action(async (names: string[], options: DownloadOptions, self: Command) => {
       const wanted = checked(names, options);
       await using session = await openSession(context, self);
-      await download(session, names, wanted);
+      await runDownload(session, wanted);
     });
 }
 
-interface Wanted {
-  readonly folder: string;
-  readonly parallel: number;
-  readonly connections: number;
-  readonly decrypt: boolean;
-  readonly existing: Existing;
-  readonly sync: boolean;
-}
-
 /** @throws UsageError */
-function checked(names: readonly string[], options: DownloadOptions): Wanted {
-  const { all, decrypt = false, overwrite, skipExisting } = options;
+function checked(names: readonly string[], options: DownloadOptions): WantedDownload {
+  const { all = false, decrypt = false, overwrite, skipExisting } = options;
+  const wait = checkedWait(options);
   if (names.length > 0 && all) throw usageError('--all', 'give names or --all, not both');
-  if (names.length === 0 && !all) {
+  if (names.length === 0 && !all && !wait) {
     throw usageError('names', 'say what to download', 'Give names, patterns in quotes, or --all.');
   }
   if (overwrite && skipExisting) throw usageError('--overwrite', 'give this or --skip-existing, not both');
@@ -86,6 +95,9 @@ function checked(names: readonly string[], options: DownloadOptions): Wanted {
     throw usageError('--key', 'a key is used with --decrypt only', 'Give --decrypt, or run data-out decrypt later.');
   }
   return {
+    names,
+    all,
+    wait,
     folder: options.output,
     parallel: parseCount('--parallel', options.parallel, { from: 1, to: 64 }),
     connections: parseCount('--connections', options.connections, { from: 1, to: 32 }),
@@ -95,40 +107,37 @@ function checked(names: readonly string[], options: DownloadOptions): Wanted {
   };
 }
 
-async function download(session: Session, names: readonly string[], wanted: Wanted): Promise<void> {
-  const { terminal, output, progress } = session;
-  const { signal } = terminal;
-  const started = terminal.now().getTime();
-  const proxy = new ProxyApi(await session.service());
-  // A wrong key or passphrase fails before the first download.
-  const privateKeys = wanted.decrypt ? (await readPrivateKeys(session)).map(({ privateKey }) => privateKey) : [];
-  try {
-    const listed: ListedFile[] = [];
-    for await (const file of proxy.list({ signal })) listed.push(file);
-    const files = names.length === 0 ? listed : selectFiles(listed, names);
-    const bytes = files.reduce((sum, { size }) => sum + size, 0);
-    if (files.length === 0) output.note('Your outbox is empty.');
-    progress.expect(bytes, files.length);
-    const reporter = new DownloadReporter(output, progress, files.length);
-    await using workers = wanted.decrypt ? threadsFor(bytes, signal) : undefined;
-    const { parallel, connections, existing, sync } = wanted;
-    const { error } = await downloadFiles({
-      proxy,
-      files,
-      folder: resolve(terminal.folder, wanted.folder),
-      parallel,
-      connections,
-      existing,
-      sync,
-      decrypt: wanted.decrypt ? { privateKeys, ...(workers && { cipher: workers }) } : undefined,
-      onEvent: reporter.onEvent,
-      signal,
-    });
-    progress.end();
-    reporter.summarize(terminal.now().getTime() - started);
-    if (error?.code === 'interrupted') output.note('Downloaded bytes are kept: run the same command again to go on.');
-    if (error) throw error;
-  } finally {
-    for (const key of privateKeys) key.fill(0);
+/** @throws UsageError */
+function checkedWait(options: DownloadOptions): WantedDownload['wait'] {
+  if (options.wait) {
+    const timeoutMs = parseDuration('--timeout', options.timeout ?? defaultTimeout);
+    return { delivery: awaitedDelivery(options), timeoutMs };
   }
+  for (const name of ['request', 'dataset', 'since', 'timeout'] as const) {
+    if (options[name] !== undefined)
+      throw usageError(`--${name}`, 'this goes with --wait', 'Add --wait, or leave it out.');
+  }
+  return undefined;
 }
+
+/** @throws UsageError */
+function awaitedDelivery(options: DownloadOptions): AwaitedDelivery {
+  const { request, dataset } = options;
+  const since = options.since === undefined ? undefined : parseTime('--since', options.since);
+  if (request !== undefined && dataset !== undefined) throw usageError('--request', 'give this or --dataset, not both');
+  if (request !== undefined) {
+    if (!uuid.test(request)) throw usageError('--request', 'expected a request id, which is a UUID', whoKnows);
+    return { requestId: request.toLowerCase(), since };
+  }
+  if (dataset !== undefined && since !== undefined) return { dataset, since };
+  if (dataset !== undefined) {
+    throw usageError(
+      '--since',
+      'say from when on the export may have been requested',
+      'Give a time, as 2026-11-22T09:00:00Z.',
+    );
+  }
+  throw usageError('--wait', 'say what to wait for', `Give --request ID, or --dataset ID --since TIME. ${whoKnows}`);
+}
+
+const whoKnows = 'The administrator who asked for the export knows its request id.';

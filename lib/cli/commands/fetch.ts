@@ -186,13 +186,13 @@ async function toFile(
   const paths = await localTarget(folder, wanted.output, { name: named(name), fallback: named(fileId) });
   const { transport } = api.connection;
   const isPrivate = wanted.publicKey === undefined;
-  const outcome = await downloadFile({
+  const { outcome } = await downloadFile({
     remote,
     paths,
     connections,
     existing,
     isPrivate,
-    sha256,
+    expected: sha256 === undefined ? undefined : { sha256, source: 'the service lists' },
     transport,
     onEvent,
     signal,

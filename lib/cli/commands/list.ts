@@ -1,5 +1,6 @@
 import { type Command, Option } from 'commander';
 import { type ListedFile, ProxyApi } from '../../client/proxy.ts';
+import { isReceiptName } from '../../contract/delivery.ts';
 import { formatBytes, printable } from '../../terminal/output.ts';
 import { parseCount, withServiceOptions } from '../options.ts';
 import { type CommandContext, openSession, type Session } from '../session.ts';
@@ -11,7 +12,13 @@ interface ListOptions {
 
 const largestPage = 50_000;
 
+/** Days before a file expires from which on the listing warns. */
+const warnedDays = 3;
+
 const afterHelp = `
+A delivery receipt says that an export is done, and is marked in the last column. A warning counts the files that expire within
+${warnedDays} days.
+
 Examples:
   data-out list
   data-out list --json | jq -r .name
@@ -49,26 +56,48 @@ export function registerList(program: Command, context: CommandContext): void {
     });
 }
 
-function show({ output }: Session, files: readonly ListedFile[]): void {
+function show({ output, terminal }: Session, files: readonly ListedFile[]): void {
+  const receipts = files.filter(({ name }) => isReceiptName(name)).length;
   const rows = files.map(({ name, size, modified, expires }) => ({
     name,
     size,
     staged: modified?.toISOString() ?? null,
     expires: expires?.toISOString() ?? null,
+    ...(isReceiptName(name) && { receipt: true }),
   }));
   if (rows.length > 0 || output.json) {
-    output.table(columns, rows, ({ name, size, staged, expires }) => [
+    const shown = receipts > 0 ? [...columns, { title: 'KIND' }] : columns;
+    output.table(shown, rows, ({ name, size, staged, expires, receipt }) => [
       printable(name),
       formatBytes(size),
       dateOf(staged),
       dateOf(expires),
+      receipt ? 'receipt' : '',
     ]);
   }
+  warnOfExpiry(files, output, terminal.now());
   const total = files.reduce((sum, { size }) => sum + size, 0);
-  const { length } = files;
-  output.note(
-    length === 0 ? 'no files are staged' : `${length} ${length === 1 ? 'file' : 'files'}, ${formatBytes(total)}`,
+  const parts = [
+    ...(files.length > receipts ? [counted(files.length - receipts, 'file')] : []),
+    ...(receipts > 0 ? [counted(receipts, 'receipt')] : []),
+    formatBytes(total),
+  ];
+  output.note(files.length === 0 ? 'no files are staged' : parts.join(', '));
+}
+
+function warnOfExpiry(files: readonly ListedFile[], output: Session['output'], now: Date): void {
+  const limit = now.getTime() + warnedDays * 86_400_000;
+  const times = files.flatMap(({ expires }) => (expires && expires.getTime() < limit ? expires.getTime() : []));
+  if (times.length === 0) return;
+  const first = dateOf(new Date(Math.min(...times)).toISOString());
+  const verb = times.length === 1 ? 'expires' : 'expire';
+  output.warn(
+    `${counted(times.length, 'file')} ${verb} within ${warnedDays} days, the first at ${first} UTC: download soon`,
   );
+}
+
+function counted(count: number, what: string): string {
+  return `${count} ${what}${count === 1 ? '' : 's'}`;
 }
 
 /** `2026-12-21 09:14`, in UTC like all times of the service. */

@@ -4,6 +4,7 @@ import { problemOf } from '../../terminal/failure.ts';
 import type { Output } from '../../terminal/output.ts';
 import { formatBytes, formatDuration, printable } from '../../terminal/output.ts';
 import type { Progress, ProgressTask } from '../../terminal/progress.ts';
+import { type DeliverySummary, summaryRecord, summaryText } from './delivery-summary.ts';
 
 /** Counts of a whole run. */
 export interface DownloadSummary {
@@ -66,11 +67,14 @@ export class DownloadReporter {
     return { ...this.#counts };
   }
 
-  /** @param elapsed of the whole run, in milliseconds */
-  summarize(elapsed: number): void {
+  /**
+   * @param elapsed of the whole run, in milliseconds
+   * @param delivery what the receipts say of the files; default: there can be none
+   */
+  summarize(elapsed: number, delivery?: DeliverySummary): void {
     const { files, downloaded, skipped, failed, bytes } = this.#counts;
     if (this.#output.json) {
-      this.#output.result({ summary: this.summary }, '');
+      this.#output.result({ summary: { ...this.summary, ...(delivery && summaryRecord(delivery)) } }, '');
       return;
     }
     // For these, the command itself says what happened.
@@ -80,7 +84,8 @@ export class DownloadReporter {
       ...(skipped > 0 ? [`${skipped} there already`] : []),
       ...(failed > 0 ? [`${failed} not whole`] : []),
     ];
-    this.#output.note(`${files === 1 ? '1 file' : `${files} files`}: ${parts.join(', ')}`);
+    const sum = `${files === 1 ? '1 file' : `${files} files`}: ${parts.join(', ')}`;
+    this.#output.note(`${sum}${delivery ? summaryText(delivery) : ''}`);
   }
 
   /** A file that starts again keeps its progress bar. */
@@ -91,14 +96,14 @@ export class DownloadReporter {
     if (task === undefined) this.#tasks.set(name, this.#progress.task(printable(name), size, kept));
   }
 
-  #finished({ name, size, path, outcome, sha256, error }: FileResult): void {
+  #finished({ name, size, path, outcome, sha256, verified, error }: FileResult): void {
     this.#counts.files += 1;
     this.#counts[outcome] += 1;
     if (outcome === 'downloaded') this.#counts.bytes += size;
     const task = this.#tasks.get(name) ?? this.#progress.task(printable(name), size, outcome === 'skipped' ? size : 0);
     task.end();
     this.#tasks.delete(name);
-    const record = { name, outcome, size, path, sha256, ...(error && { error: problemOf(error) }) };
+    const record = { name, outcome, size, path, sha256, verified, ...(error && { error: problemOf(error) }) };
     if (outcome !== 'failed' || this.#output.json) {
       this.#output.result(record, `${outcome === 'skipped' ? 'kept ' : ''}${printable(path)}`);
     } else if (error && !this.#isSingle && error.code !== 'interrupted' && !this.#told.has(error)) {

@@ -33,7 +33,12 @@ export class DecryptingSink implements Sink {
   readonly unit = ENCRYPTED_SEGMENT_BYTES;
   readonly #options: DecryptingSinkOptions;
   #opened:
-    | { readonly start: number; readonly dataKeys: readonly Uint8Array[]; readonly kept: KeptPlaintext }
+    | {
+        readonly start: number;
+        readonly dataKeys: readonly Uint8Array[];
+        readonly kept: KeptPlaintext;
+        readonly isEdited: boolean;
+      }
     | undefined;
 
   constructor(options: DecryptingSinkOptions) {
@@ -46,6 +51,10 @@ export class DecryptingSink implements Sink {
 
   get start(): number {
     return this.#opened?.start ?? 0;
+  }
+
+  get isEdited(): boolean {
+    return this.#opened?.isEdited ?? false;
   }
 
   get partSize(): number {
@@ -88,7 +97,7 @@ export class DecryptingSink implements Sink {
       if (length === undefined) continue;
       const { dataKeys, editList } = openHeader(head.subarray(0, length), privateKeys);
       const kept = new KeptPlaintext(decryptedSize(size - length), editList);
-      this.#opened = { start: length, dataKeys, kept };
+      this.#opened = { start: length, dataKeys, kept, isEdited: editList !== undefined };
       return head.subarray(length);
     }
     return undefined;

@@ -4,6 +4,7 @@ import type { ByteRange } from '../../contract/byte-range.ts';
 import { Crypt4ghError, decryptSegments, NoMatchingKeyError, type SegmentCipher } from '../../crypt4gh/index.ts';
 import { ChecksumError, ClientError } from '../errors.ts';
 import type { Transport } from '../transport.ts';
+import { type Check, checkOf } from './check.ts';
 import { DecryptingSink } from './decrypting-sink.ts';
 import { Checkpoints } from './disk/checkpoints.ts';
 import { ComparedFile, DifferentError } from './disk/compared-file.ts';
@@ -12,11 +13,11 @@ import { type Form, partDone, readJournal, removeJournal } from './disk/journal.
 import { LocalDiskError, onDisk } from './disk/local-disk.ts';
 import type { LocalPaths } from './disk/local-name.ts';
 import { FileLock } from './disk/lock.ts';
-import { PartDigest } from './disk/part-digest.ts';
-import { PartFile, privateMode, publicMode, type Target } from './disk/part-file.ts';
+import { PartFile, privateMode, publicMode, type ReadableTarget, type Target } from './disk/part-file.ts';
 import { bootId } from './disk/processes.ts';
 import type { SmallFiles } from './disk/small-files.ts';
 import type { DownloadEvent } from './events.ts';
+import type { Expected, Verified } from './expected.ts';
 import { ChangedError, isRecognizable, type ObjectVersion, type RemoteFile } from './remote/remote-file.ts';
 import { ContainerSink } from './sink.ts';
 import { Transfer, type TransferOptions } from './transfer.ts';
@@ -40,11 +41,17 @@ export interface DownloadFileOptions {
   readonly sync?: boolean | undefined;
   /** Writes small files of the run; default: they are written as large ones. */
   readonly smallFiles?: SmallFiles;
-  /** Expected SHA-256 of the whole file in lower-case hex; default: not compared. Not together with `decrypt`. */
-  readonly sha256?: string | undefined;
+  /** What the file must be; default: it is not compared. */
+  readonly expected?: Expected | undefined;
   readonly transport: Transport;
   readonly onEvent: (event: DownloadEvent) => void;
   readonly signal: AbortSignal | undefined;
+}
+
+export interface Downloaded {
+  readonly outcome: 'downloaded' | 'skipped';
+  /** How it was compared with what was expected; `undefined`: it was not, or was replaced after the expectation was made. */
+  readonly verified: Verified | undefined;
 }
 
 /** Space is checked before only if more than this is needed: a smaller download fails soon enough by itself. */
@@ -58,13 +65,20 @@ const mostRestarts = 3;
  *
  * @throws ClientError
  */
-export async function downloadFile(options: DownloadFileOptions): Promise<'downloaded' | 'skipped'> {
-  if (await restarted(options, downloadAtOnce)) return 'downloaded';
+export async function downloadFile(options: DownloadFileOptions): Promise<Downloaded> {
+  const atOnce = await restarted(options, downloadAtOnce);
+  if (atOnce) return { outcome: 'downloaded', ...atOnce };
   await using _lock = await FileLock.acquire(options.paths.lock);
-  if (await isWhole(options, () => isCopy(options))) return 'skipped';
-  await restarted(options, downloadVersion);
-  return 'downloaded';
+  let compared: Compared | undefined;
+  const isKept = await isWhole(options, async () => {
+    compared = await compareWithRemote(options);
+    return compared !== undefined;
+  });
+  if (isKept) return { outcome: 'skipped', verified: compared?.verified };
+  return { outcome: 'downloaded', ...(await restarted(options, downloadVersion)) };
 }
+
+type Compared = Pick<Downloaded, 'verified'>;
 
 /** Does the work, again if the remote file was replaced meanwhile. */
 async function restarted<T>(
@@ -82,14 +96,13 @@ async function restarted<T>(
   }
 }
 
-/** Downloads a small new file into memory, then writes it. @returns whether it did */
-async function downloadAtOnce(options: DownloadFileOptions): Promise<boolean> {
-  const { remote, paths, smallFiles, decrypt, sha256, isPrivate, onEvent } = options;
+/** Downloads a small new file into memory, then writes it. @returns `undefined` if it did not */
+async function downloadAtOnce(options: DownloadFileOptions): Promise<Compared | undefined> {
+  const { remote, paths, smallFiles, decrypt, isPrivate, onEvent, signal } = options;
   const { name, size } = remote;
-  const isPlain = decrypt === undefined && sha256 === undefined;
-  if (!isPlain || !smallFiles?.suits(size, paths)) return false;
+  if (decrypt !== undefined || !smallFiles?.suits(size, paths)) return undefined;
   const bytes = Buffer.alloc(size);
-  const memory: Target = {
+  const memory: ReadableTarget = {
     async write(buffers, position) {
       let at = position;
       for (const buffer of buffers) {
@@ -97,13 +110,17 @@ async function downloadAtOnce(options: DownloadFileOptions): Promise<boolean> {
         at += buffer.length;
       }
     },
+    read: async (position, length) => bytes.subarray(position, position + length),
   };
   onEvent({ type: 'started', name, size, kept: 0 });
   const kept = (count: number) => onEvent({ type: 'progress', name, bytes: count });
-  const transfer = transferTo(memory, { ...options, connections: 1 }, { resumed: undefined, kept });
+  const check = await checkOf(memory, options);
+  const transfer = transferTo(check ?? memory, { ...options, connections: 1 }, { resumed: undefined, kept });
   await transfer.run();
   const modified = modifiedOf(transfer.state?.version);
-  return await smallFiles.write(paths, bytes, { mode: isPrivate ? privateMode : publicMode, modified });
+  const verified = await verdictOf(check, transfer, signal);
+  const isWritten = await smallFiles.write(paths, bytes, { mode: isPrivate ? privateMode : publicMode, modified });
+  return isWritten ? { verified } : undefined;
 }
 
 function modifiedOf(version: ObjectVersion | undefined): Date | undefined {
@@ -111,24 +128,31 @@ function modifiedOf(version: ObjectVersion | undefined): Date | undefined {
   return Number.isNaN(modified.getTime()) ? undefined : modified;
 }
 
-/** Whether the local file has the bytes of the remote one. Reads all of the remote file and writes nothing. */
-async function isCopy(options: DownloadFileOptions): Promise<boolean> {
-  const { remote, paths, onEvent } = options;
+/** An edited plaintext cannot be compared: the digest that is expected is that of the whole. @throws as `Check.verdict` */
+async function verdictOf(check: Check | undefined, transfer: Transfer, signal: AbortSignal | undefined) {
+  return transfer.isEdited ? undefined : await check?.verdict(modifiedOf(transfer.state?.version), signal);
+}
+
+/** Reads all of the remote file and writes nothing. @returns `undefined` if the local file has other bytes */
+async function compareWithRemote(options: DownloadFileOptions): Promise<Compared | undefined> {
+  const { remote, paths, onEvent, signal } = options;
   const { name } = remote;
   await using file = await ComparedFile.open(paths.final);
-  if (file === undefined) return false;
+  if (file === undefined) return undefined;
   onEvent({ type: 'comparing', name });
   onEvent({ type: 'started', name, size: remote.size, kept: 0 });
   const kept = (bytes: number) => onEvent({ type: 'progress', name, bytes });
-  const transfer = transferTo(file, options, { resumed: undefined, kept });
+  const check = await checkOf(file, options);
+  const transfer = transferTo(check ?? file, options, { resumed: undefined, kept });
   try {
-    if ((await transfer.run()) !== (await file.size())) return false;
+    if ((await transfer.run()) !== (await file.size())) return undefined;
   } catch (error) {
-    if (error instanceof DifferentError) return false;
+    if (error instanceof DifferentError) return undefined;
     throw described(error, name);
   }
+  const verified = await verdictOf(check, transfer, signal);
   await file.setModified(transfer.state?.version.lastModified);
-  return true;
+  return { verified };
 }
 
 function transferTo(
@@ -152,8 +176,8 @@ function transferTo(
   });
 }
 
-async function downloadVersion(options: DownloadFileOptions): Promise<void> {
-  const { remote, paths, decrypt, transport, onEvent, sync = true } = options;
+async function downloadVersion(options: DownloadFileOptions): Promise<Compared> {
+  const { remote, paths, decrypt, transport, onEvent, signal, sync = true } = options;
   const { name } = remote;
   const form: Form = decrypt ? 'plaintext' : 'container';
   // This process has just made the lock, so it shows the owner of new files on this disk.
@@ -174,9 +198,8 @@ async function downloadVersion(options: DownloadFileOptions): Promise<void> {
     await checkpoints.forget();
     if (exists) await part.renew();
   }
-  const { sha256: listed } = options;
-  const digest = listed === undefined ? undefined : new PartDigest(part);
-  const transfer = transferTo(digest ?? part, options, {
+  const check = await checkOf(part, options);
+  const transfer = transferTo(check ?? part, options, {
     resumed,
     kept(bytes, version, done) {
       onEvent({ type: 'progress', name, bytes });
@@ -189,10 +212,10 @@ async function downloadVersion(options: DownloadFileOptions): Promise<void> {
     onEvent({ type: 'started', name, size: remote.size, kept });
     const size = await transfer.run();
     await checkpoints.settle();
-    const found = await digest?.hex(options.signal);
-    if (listed !== undefined && found !== undefined && found !== listed)
-      throw new ChecksumError(name, { found, listed });
-    await finish(part, { size, modified: modifiedOf(transfer.state?.version) }, options, checkpoints);
+    const modified = modifiedOf(transfer.state?.version);
+    const verified = await verdictOf(check, transfer, signal);
+    await finish(part, { size, modified }, options, checkpoints);
+    return { verified };
   } catch (error) {
     const { state } = transfer;
     const isWrong = error instanceof ChangedError || error instanceof ChecksumError;
@@ -252,7 +275,7 @@ async function finish(
       remedy: 'Run the same command again: the file is downloaded anew.',
     });
   }
-  if (existing !== 'overwrite') await refuseExisting(paths.final);
+  if (existing !== 'overwrite' && existing !== 'renew') await refuseExisting(paths.final);
   await onDisk(paths.final, () => rename(part.path, paths.final));
   if (!checkpoints.exists) return;
   if (sync) await syncFolder(dirname(paths.final));

@@ -1,3 +1,4 @@
+import { isReceiptName } from '../../contract/delivery.ts';
 import { ClientError, interrupted, UnavailableError } from '../errors.ts';
 import type { ListedFile, ProxyApi } from '../proxy.ts';
 import { type Existing, wouldSkip } from './disk/existing.ts';
@@ -6,6 +7,7 @@ import { type LocalPaths, localPaths, NameClashes, plaintextName } from './disk/
 import { SmallFiles } from './disk/small-files.ts';
 import { type Decryption, downloadFile } from './download-file.ts';
 import type { DownloadEvent, FileResult } from './events.ts';
+import type { Expected } from './expected.ts';
 import { Locations } from './remote/locations.ts';
 import { StagedFile } from './remote/staged-file.ts';
 
@@ -20,8 +22,10 @@ export interface DownloadFilesOptions {
   /** Connections for each file. */
   readonly connections: number;
   readonly existing: Existing;
-  /** Keeps the plaintext, under the name without `.c4gh`. Default: keeps the container. */
+  /** Keeps the plaintext, under the name without `.c4gh`. Default: keeps the container. Delivery receipts stay as they are. */
   readonly decrypt?: Decryption | undefined;
+  /** What a file must be; default: no file is compared. */
+  readonly expected?: ((file: ListedFile) => Expected | undefined) | undefined;
   /** Whether a file is on the disk before it gets its name; default: yes. */
   readonly sync?: boolean;
   readonly onEvent?: (event: DownloadEvent) => void;
@@ -111,7 +115,8 @@ class Run {
   }
 
   async #prepared(file: ListedFile): Promise<Job> {
-    const { folder, decrypt, existing, signal } = this.#options;
+    const { folder, existing, signal } = this.#options;
+    const decrypt = this.#decryptionOf(file);
     const name = decrypt ? plaintextName(file.name) : file.name;
     try {
       const paths = localPaths(folder, name);
@@ -129,7 +134,7 @@ class Run {
   }
 
   async one({ file, paths, problem }: Job): Promise<void> {
-    const { proxy, connections, existing, decrypt, sync, signal } = this.#options;
+    const { proxy, connections, existing, sync, signal } = this.#options;
     const onEvent = this.#options.onEvent ?? (() => undefined);
     const { name } = file;
     const { transport } = proxy.connection;
@@ -140,10 +145,12 @@ class Run {
     try {
       if (problem ?? this.stopped) throw problem ?? this.stopped;
       const smallFiles = this.#smallFiles;
-      const options = { remote, paths, connections, existing, decrypt, sync, smallFiles, transport, onEvent, signal };
-      const outcome = await downloadFile(options);
+      const decrypt = this.#decryptionOf(file);
+      const expected = this.#options.expected?.(file);
+      const common = { remote, paths, connections, existing, sync, smallFiles, transport, onEvent, signal };
+      const downloaded = await downloadFile({ ...common, decrypt, expected });
       this.#unavailable = 0;
-      result = { name, size: remote.size, path: paths.final, outcome };
+      result = { name, size: remote.size, path: paths.final, ...downloaded };
     } catch (thrown) {
       const error = asClientError(thrown);
       if (this.#stopsAll(error)) this.stop(error);
@@ -151,6 +158,10 @@ class Run {
     }
     this.#results.set(file, result);
     onEvent({ type: 'finished', result });
+  }
+
+  #decryptionOf({ name }: ListedFile): Decryption | undefined {
+    return isReceiptName(name) ? undefined : this.#options.decrypt;
   }
 
   #stopsAll(error: ClientError): boolean {

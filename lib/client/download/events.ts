@@ -1,4 +1,5 @@
 import type { ClientError } from '../errors.ts';
+import type { Verified } from './expected.ts';
 
 /** Progress of one file. Sizes are bytes of the remote file, even if its plaintext is kept. */
 export type DownloadEvent =
@@ -27,6 +28,8 @@ export interface FileResult {
   readonly outcome: 'downloaded' | 'skipped' | 'failed';
   /** With `downloaded`: SHA-256 in hex, if it was compared with the checksum of the catalogue. */
   readonly sha256?: string | undefined;
+  /** How it was compared with its delivery receipt in this run; absent if it was not. */
+  readonly verified?: Verified | undefined;
   /** With `failed`. */
   readonly error?: ClientError;
 }

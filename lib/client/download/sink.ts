@@ -9,6 +9,8 @@ export interface Sink {
   readonly start: number;
   /** Bytes of a unit: requests ask for whole units; the last one may be shorter. */
   readonly unit: number;
+  /** Whether the part leaves out bytes that an edit list skips. Known once `needsHead` is false. */
+  readonly isEdited: boolean;
   /** Bytes of the whole part. Known once `needsHead` is false. */
   readonly partSize: number;
   /**
@@ -29,6 +31,7 @@ const writeBuffers = 512;
 /** Writes the remote file as it is. */
 export class ContainerSink implements Sink {
   readonly needsHead = false;
+  readonly isEdited = false;
   readonly start = 0;
   readonly unit = 1;
   readonly partSize: number;

@@ -66,6 +66,11 @@ export class Transfer {
     return this.#version && { version: this.#version, done: this.#done };
   }
 
+  /** As `Sink.isEdited`, after {@link run}. */
+  get isEdited(): boolean {
+    return this.#sink.isEdited;
+  }
+
   /**
    * @returns size that the part must have, in bytes
    * @throws DamagedFileError, ChangedError, ClientError; MalformedHeaderError, NoMatchingKeyError

@@ -45,6 +45,13 @@ export class ComparedFile implements AsyncDisposable {
     if (!found.equals(given)) throw new DifferentError();
   }
 
+  /** As `PartFile.read`. */
+  async read(position: number, length: number): Promise<Buffer> {
+    const bytes = Buffer.allocUnsafe(length);
+    const { bytesRead } = await onDisk(this.#path, () => this.#handle.read(bytes, 0, length, position));
+    return bytes.subarray(0, bytesRead);
+  }
+
   /** Gives the file the time of the remote one, by which later runs recognize it without reading it. */
   async setModified(lastModified: string | undefined): Promise<void> {
     const modified = new Date(lastModified ?? Number.NaN);

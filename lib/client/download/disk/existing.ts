@@ -4,8 +4,8 @@ import { readJournal, removeJournal } from './journal.ts';
 import { ifThere, LocalDiskError, onDisk } from './local-disk.ts';
 import type { LocalPaths } from './local-name.ts';
 
-/** What to do with an existing file of the same name. */
-export type Existing = 'fail' | 'skip' | 'overwrite';
+/** What to do with an existing file of the same name. `renew`: it is replaced unless it has the size and time of the remote file. */
+export type Existing = 'fail' | 'skip' | 'overwrite' | 'renew';
 
 interface Wanted {
   readonly paths: LocalPaths;
@@ -30,6 +30,7 @@ export async function isWhole(wanted: Wanted, isCopy: () => Promise<boolean>): P
   if (isPlausible && (await wasFinishedBefore(wanted))) return true;
   if (existing === 'overwrite') return false;
   if (isPlausible && hasTimeOf(found, remote.modified)) return true;
+  if (existing === 'renew') return false;
   if (existing === 'fail') {
     // A file fetched straight from the archive has no known time, so every such file would be compared.
     if (!isPlausible || remote.modified === undefined) throw alreadyThere(paths.final);

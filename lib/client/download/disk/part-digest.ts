@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { throwIfInterrupted } from '../../errors.ts';
-import type { PartFile, Target } from './part-file.ts';
+import type { ReadableTarget } from './part-file.ts';
 
 const readBytes = 1024 * 1024;
 
@@ -8,13 +8,13 @@ const readBytes = 1024 * 1024;
  * SHA-256 of a part file. Bytes that are written in order are digested at once. All others, and those of earlier runs, are
  * read again at the end.
  */
-export class PartDigest implements Target {
-  readonly #part: PartFile;
+export class PartDigest {
+  readonly #part: ReadableTarget;
   readonly #hash = createHash('sha256');
   /** Number of bytes digested, from the start of the part. */
   #position = 0;
 
-  constructor(part: PartFile) {
+  constructor(part: ReadableTarget) {
     this.#part = part;
   }
 
@@ -24,12 +24,12 @@ export class PartDigest implements Target {
     if (position === this.#position) for (const bytes of buffers) this.#add(bytes);
   }
 
-  /** The digest of the whole part in lower-case hex; call it once. @throws LocalDiskError; ClientError `interrupted` */
-  async hex(signal: AbortSignal | undefined): Promise<string> {
+  /** The digest of the whole part; call it once. @throws LocalDiskError; ClientError `interrupted` */
+  async found(signal: AbortSignal | undefined): Promise<{ readonly sha256: string }> {
     for (;;) {
       throwIfInterrupted(signal);
       const bytes = await this.#part.read(this.#position, readBytes);
-      if (bytes.length === 0) return this.#hash.digest('hex');
+      if (bytes.length === 0) return { sha256: this.#hash.digest('hex') };
       this.#add(bytes);
     }
   }

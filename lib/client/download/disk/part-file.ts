@@ -13,6 +13,9 @@ const flags = constants.O_RDWR | constants.O_CREAT | noFollow;
 /** Takes bytes by their position in a file. */
 export type Target = Pick<PartFile, 'write'>;
 
+/** The same, and gives them back. */
+export type ReadableTarget = Pick<PartFile, 'write' | 'read'>;
+
 /** A file that is written by position, in any order, until it is whole. */
 export class PartFile implements AsyncDisposable {
   readonly path: string;

@@ -1,0 +1,195 @@
+import { resolve } from 'node:path';
+import type { Command } from 'commander';
+import { Claims } from '../../client/delivery/claims.ts';
+import { parseKeySet, type ReceiptKeys } from '../../client/delivery/key-set.ts';
+import { readReceipts, receiptNames } from '../../client/delivery/receipt-files.ts';
+import {
+  isVerified,
+  type VerifiedFile,
+  type VerifiedState,
+  verifyFolder,
+} from '../../client/delivery/verify-folder.ts';
+import { ClientError } from '../../client/errors.ts';
+import { ProxyApi } from '../../client/proxy.ts';
+import { formatBytes, printable } from '../../terminal/output.ts';
+import { incompleteText } from '../download/delivery-summary.ts';
+import { threadsFor } from '../files/threads.ts';
+import { readPrivateKeys } from '../key-files.ts';
+import { withKeyOptions, withServiceOptions } from '../options.ts';
+import { readSmallFile } from '../secrets.ts';
+import { type CommandContext, openSession, type Session } from '../session.ts';
+
+interface VerifyOptions {
+  readonly keys?: string;
+  readonly issuer?: string;
+  readonly key?: readonly string[];
+}
+
+/** Bytes of the largest key set. */
+const maxKeySetBytes = 1024 * 1024;
+
+const afterHelp = `
+A delivery receipt (NAME.delivery.jws) comes with every export; data-out download fetches it. Its signature is verified first, with
+the keys of the service, or with --keys offline. For each name the receipt of the newest request counts. States of a file:
+
+  plaintext    the SHA-256 of its plaintext is that of the receipt: with --key, or decrypted already
+  bytes        CRC-64/NVME and the header's digest are those of the receipt: this shows accidents, not forgery
+  size only    nothing more could be compared: not verified
+  differs      it is not what the receipt says
+  missing      the receipt lists it, and it is not here
+  expired      it is not here, and the outbox does not have it any more
+  undelivered  the receipt says that it was not delivered, and why
+  no receipt   a Crypt4GH file that no receipt lists
+
+The exit code is 0 only when all of it is "plaintext" or "bytes"; else it is 10.
+
+Examples:
+  data-out verify data
+  data-out verify data --key me.sec.pem
+  data-out verify data --keys jwks.json`;
+
+const columns = [
+  { title: 'NAME' },
+  { title: 'STATE' },
+  { title: 'SIZE', align: 'right' },
+  { title: 'RECEIPT' },
+  { title: 'WHY' },
+] as const;
+
+/** `verify [folder]`. */
+export function registerVerify(program: Command, context: CommandContext): void {
+  const command = program
+    .command('verify')
+    .description('compare downloaded files with their signed delivery receipts')
+    .argument('[folder]', 'folder with the files and the receipts', '.')
+    .option('--keys <file>', 'JWK set of the service, from its /.well-known/jwks.json: works offline')
+    .option('--issuer <id>', 'service id that the receipts must name (default: any)');
+  withKeyOptions(command, 'your private key: compares the plaintext, decrypted in memory; may be given several times');
+  withServiceOptions(command)
+    .addHelpText('after', afterHelp)
+    .action(async (folder: string, options: VerifyOptions, self: Command) => {
+      await using session = await openSession(context, self);
+      await verify(session, folder, options);
+    });
+}
+
+async function verify(session: Session, name: string, options: VerifyOptions): Promise<void> {
+  const { terminal, output } = session;
+  const folder = resolve(terminal.folder, name);
+  const names = await receiptNames(folder);
+  if (names.length === 0) {
+    throw new ClientError('not_found', `there is no delivery receipt in ${printable(folder)}`, {
+      remedy: "data-out download '*.delivery.jws' fetches the receipts of your outbox.",
+    });
+  }
+  const keys = await keysOf(session, options);
+  const { receipts, refused } = await readReceipts(folder, names, keys, { issuer: options.issuer });
+  for (const { name: file, error } of refused) output.warn(printable(`${file}: ${error.message}`));
+  const claims = new Claims(receipts);
+  const files = await filesOf(session, folder, claims, options);
+  show(session, files);
+  for (const receipt of claims.receipts) if (!receipt.complete) output.warn(incompleteText(receipt));
+  conclude(session, files, refused[0]?.error);
+}
+
+async function keysOf(session: Session, { keys }: VerifyOptions): Promise<ReceiptKeys> {
+  const { terminal } = session;
+  if (keys === undefined) {
+    const proxy = new ProxyApi(await session.service());
+    return await parseKeySet(await proxy.keySet({ signal: terminal.signal }), 'the keys of the service');
+  }
+  const text = await readSmallFile('--keys', resolve(terminal.folder, keys), maxKeySetBytes);
+  return await parseKeySet(text.toString('utf8'), '--keys');
+}
+
+async function filesOf(session: Session, folder: string, claims: Claims, options: VerifyOptions) {
+  const { terminal, progress } = session;
+  const { signal } = terminal;
+  const privateKeys = options.key ? (await readPrivateKeys(session)).map(({ privateKey }) => privateKey) : [];
+  const all = claims.all();
+  const bytes = all.reduce((sum, { file }) => sum + file.size, 0);
+  progress.expect(bytes, all.length);
+  await using workers = privateKeys.length > 0 ? threadsFor(bytes, signal) : undefined;
+  let outbox: Promise<ReadonlySet<string> | undefined> | undefined;
+  const inOutbox = () => {
+    outbox ??= options.keys === undefined ? namesInOutbox(session) : Promise.resolve(undefined);
+    return outbox;
+  };
+  const files: VerifiedFile[] = [];
+  try {
+    const reading = (name: string, size: number) => progress.task(printable(name), size);
+    for await (const file of verifyFolder({
+      folder,
+      claims,
+      privateKeys,
+      cipher: workers,
+      inOutbox,
+      reading,
+      signal,
+    })) {
+      files.push(file);
+    }
+  } finally {
+    for (const key of privateKeys) key.fill(0);
+  }
+  progress.end();
+  return files;
+}
+
+/** @returns `undefined` without a visa, or if the service does not answer: then expired files are shown as missing */
+async function namesInOutbox(session: Session): Promise<ReadonlySet<string> | undefined> {
+  const { settings, terminal, output } = session;
+  const why = (text: string) => output.note(printable(`Files that have expired are shown as missing: ${text}`));
+  if (settings.visa === undefined) {
+    why('without --visa your outbox cannot be listed.');
+    return undefined;
+  }
+  try {
+    const names = new Set<string>();
+    for await (const { name } of new ProxyApi(await session.service()).list({ signal: terminal.signal }))
+      names.add(name);
+    return names;
+  } catch (error) {
+    if (!(error instanceof ClientError) || error.code === 'interrupted') throw error;
+    why(error.message);
+    return undefined;
+  }
+}
+
+function show({ output }: Session, files: readonly VerifiedFile[]): void {
+  const rows = files.map(({ name, state, size, requestId, detail }) => ({
+    name,
+    state,
+    size: size ?? null,
+    requestId: requestId ?? null,
+    detail,
+  }));
+  if (rows.length === 0) return;
+  output.table(columns, rows, ({ name, state, size, requestId, detail }) => [
+    printable(name),
+    wordsOf(state),
+    size === null ? '' : formatBytes(size),
+    requestId ?? '',
+    printable(detail ?? ''),
+  ]);
+}
+
+/** The last line, and the failure. */
+function conclude({ output }: Session, files: readonly VerifiedFile[], refusal: ClientError | undefined): void {
+  const counts = new Map<VerifiedState, number>();
+  for (const { state } of files) counts.set(state, (counts.get(state) ?? 0) + 1);
+  const verified = files.filter(({ state }) => isVerified(state)).length;
+  if (counts.has('bytes')) output.note('"bytes" shows accidents, not forgery: give --key to compare the plaintext.');
+  const states = [...counts].map(([state, count]) => `${count} ${wordsOf(state)}`).join(', ');
+  output.note(`${verified} of ${files.length} files verified: ${states}`);
+  if (verified < files.length) {
+    throw new ClientError('not_verified', `${files.length - verified} of ${files.length} files are not verified`, {
+      remedy: 'Download again what differs or is missing. Ask for a new export of what has expired.',
+    });
+  }
+  if (refusal) throw refusal;
+}
+
+function wordsOf(state: VerifiedState): string {
+  return state.replace('_', ' ');
+}

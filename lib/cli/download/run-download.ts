@@ -1,0 +1,168 @@
+import { resolve } from 'node:path';
+import { type AwaitedDelivery, awaitDelivery } from '../../client/delivery/await-delivery.ts';
+import { Claims } from '../../client/delivery/claims.ts';
+import { fetchReceipts } from '../../client/delivery/fetch-receipts.ts';
+import type { ReadReceipts } from '../../client/delivery/receipt-files.ts';
+import type { Existing } from '../../client/download/disk/existing.ts';
+import { downloadFiles } from '../../client/download/download-files.ts';
+import { ClientError } from '../../client/errors.ts';
+import { type ListedFile, ProxyApi } from '../../client/proxy.ts';
+import { type DeliveryReceipt, isReceiptName } from '../../contract/delivery.ts';
+import { printable } from '../../terminal/output.ts';
+import { threadsFor } from '../files/threads.ts';
+import { readPrivateKeys } from '../key-files.ts';
+import type { Session } from '../session.ts';
+import { incompleteText, summaryOf } from './delivery-summary.ts';
+import { DownloadReporter } from './download-reporter.ts';
+import { selectFiles } from './select-files.ts';
+
+/** What a user asks `download` for. */
+export interface WantedDownload {
+  /** Names and patterns; empty: every file, or every file of the delivery that is waited for. */
+  readonly names: readonly string[];
+  readonly all: boolean;
+  readonly wait: { readonly delivery: AwaitedDelivery; readonly timeoutMs: number } | undefined;
+  readonly folder: string;
+  readonly parallel: number;
+  readonly connections: number;
+  readonly decrypt: boolean;
+  readonly existing: Existing;
+  readonly sync: boolean;
+}
+
+/** Downloads files and the receipts, compares the two, and reports. @throws ClientError unless every file is whole */
+export async function runDownload(session: Session, wanted: WantedDownload): Promise<void> {
+  const { terminal, output } = session;
+  const proxy = new ProxyApi(await session.service());
+  // A wrong key or passphrase fails before the first download.
+  const privateKeys = wanted.decrypt ? (await readPrivateKeys(session)).map(({ privateKey }) => privateKey) : [];
+  try {
+    const run = new DownloadRun(session, proxy, { ...wanted, folder: resolve(terminal.folder, wanted.folder) });
+    const delivery = await run.awaited();
+    const { files, read } = await run.listed(delivery);
+    const error = await run.download(files, new Claims(read.receipts), privateKeys);
+    if (error?.code === 'interrupted') output.note('Downloaded bytes are kept: run the same command again to go on.');
+    if (error) throw error;
+    if (read.refused.length > 0 || delivery?.complete === false) throw notVerified(read, delivery);
+  } finally {
+    for (const key of privateKeys) key.fill(0);
+  }
+}
+
+class DownloadRun {
+  readonly #session: Session;
+  readonly #proxy: ProxyApi;
+  readonly #wanted: WantedDownload;
+
+  constructor(session: Session, proxy: ProxyApi, wanted: WantedDownload) {
+    this.#session = session;
+    this.#proxy = proxy;
+    this.#wanted = wanted;
+  }
+
+  /** Waits for the delivery that the user asks for, if there is one. */
+  async awaited(): Promise<DeliveryReceipt | undefined> {
+    const { wait } = this.#wanted;
+    if (wait === undefined) return undefined;
+    const { terminal, output } = this.#session;
+    output.note('Waiting for the delivery receipt.');
+    return await awaitDelivery({
+      proxy: this.#proxy,
+      wanted: wait.delivery,
+      timeoutMs: wait.timeoutMs,
+      fetch: (files) => this.#fetchReceipts(files),
+      retrying: ({ message }) => output.note(printable(`${message}; trying again`)),
+      signal: terminal.signal,
+    });
+  }
+
+  /** The files to download, and the receipts in the outbox. */
+  async listed(delivery: DeliveryReceipt | undefined): Promise<{ files: readonly ListedFile[]; read: ReadReceipts }> {
+    const { names, all } = this.#wanted;
+    const { terminal, output } = this.#session;
+    const listed: ListedFile[] = [];
+    for await (const file of this.#proxy.list({ signal: terminal.signal })) listed.push(file);
+    const delivered = !all && delivery && new Set(delivery.files.map(({ name }) => name));
+    const ofDelivery = delivered ? listed.filter(({ name }) => delivered.has(name)) : listed;
+    if (delivered && ofDelivery.length < delivered.size) {
+      output.warn(
+        `of the delivery, ${delivered.size - ofDelivery.length} of ${delivered.size} files are not in your outbox any more`,
+      );
+    }
+    const selected = names.length === 0 ? ofDelivery : selectFiles(listed, names);
+    if (listed.length === 0) output.note('Your outbox is empty.');
+    const receipts = listed.filter(({ name }) => isReceiptName(name));
+    const read = await this.#checkable(receipts);
+    const files = selected.filter(({ name }) => !isReceiptName(name));
+    if (selected.length > files.length && files.length === 0) {
+      output.note(`The delivery receipts of your outbox are in ${printable(this.#wanted.folder)}.`);
+    }
+    return { files, read };
+  }
+
+  /** @returns the failure of the run */
+  async download(
+    files: readonly ListedFile[],
+    claims: Claims,
+    privateKeys: readonly Uint8Array[],
+  ): Promise<ClientError | undefined> {
+    const { terminal, output, progress } = this.#session;
+    const { signal } = terminal;
+    const started = terminal.now().getTime();
+    const bytes = files.reduce((sum, { size }) => sum + size, 0);
+    progress.expect(bytes, files.length);
+    const reporter = new DownloadReporter(output, progress, files.length);
+    const { decrypt, folder, parallel, connections, existing, sync } = this.#wanted;
+    await using workers = decrypt ? threadsFor(bytes, signal) : undefined;
+    const report = await downloadFiles({
+      proxy: this.#proxy,
+      files,
+      folder,
+      parallel,
+      connections,
+      existing,
+      sync,
+      decrypt: decrypt ? { privateKeys, ...(workers && { cipher: workers }) } : undefined,
+      expected: ({ name }) => claims.expected(name, decrypt ? 'plaintext' : 'container'),
+      onEvent: reporter.onEvent,
+      signal,
+    });
+    progress.end();
+    const summary = summaryOf(report.files, claims);
+    for (const receipt of summary.receipts) if (!receipt.complete) output.warn(incompleteText(receipt));
+    const isUnread = report.files.some(({ outcome, verified }) => outcome === 'skipped' && verified === undefined);
+    if (isUnread) output.note('Files that were there already were not read: data-out verify compares them.');
+    reporter.summarize(terminal.now().getTime() - started, summary);
+    return report.error;
+  }
+
+  /** The receipts; none if the service has no keys to verify them with. */
+  async #checkable(files: readonly ListedFile[]): Promise<ReadReceipts> {
+    const { output } = this.#session;
+    try {
+      const read = await this.#fetchReceipts(files);
+      for (const { name, error } of read.refused) output.warn(printable(`${name}: ${error.message}`));
+      return read;
+    } catch (error) {
+      if (!(error instanceof ClientError) || !withoutKeys.has(error.code)) throw error;
+      output.warn(printable(`the delivery receipts cannot be verified: ${error.message}`));
+      return { receipts: [], refused: [] };
+    }
+  }
+
+  #fetchReceipts(files: readonly ListedFile[]): Promise<ReadReceipts> {
+    const { folder, sync } = this.#wanted;
+    return fetchReceipts({ proxy: this.#proxy, files, folder, sync, signal: this.#session.terminal.signal });
+  }
+}
+
+/** How a service answers that has no keys, or none that can be used. */
+const withoutKeys: ReadonlySet<string> = new Set(['not_found', 'forbidden', 'usage', 'protocol']);
+
+function notVerified({ refused }: ReadReceipts, delivery: DeliveryReceipt | undefined): ClientError {
+  const [first] = refused;
+  if (first) return first.error;
+  return new ClientError('not_verified', `the delivery of request ${delivery?.jti} is not complete`, {
+    remedy: 'What was delivered is here. Ask the administrator about the rest.',
+  });
+}

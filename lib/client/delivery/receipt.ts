@@ -1,0 +1,133 @@
+import { type DeliveredFile, type DeliveryReceipt, isReceiptName, type MissingFile } from '../../contract/delivery.ts';
+import { fileNameBytes } from '../../contract/file-name.ts';
+import { ClientError } from '../errors.ts';
+
+/** A receipt that must not be relied on. */
+export class ReceiptError extends ClientError {
+  constructor(message: string, options: { readonly remedy?: string; readonly cause?: unknown } = {}) {
+    super('not_verified', message, {
+      remedy: 'Download the receipt again. If that does not help, tell the operator.',
+      ...options,
+    });
+  }
+}
+
+const sha256Hex = /^[0-9a-f]{64}$/;
+/** Base64 of eight bytes. */
+const crcBase64 = /^[A-Za-z0-9+/]{10}[AEIMQUYcgkosw048]=$/;
+/** An outbox name is one path segment of these characters and begins with no dot. */
+const outboxName = new RegExp(`^[A-Za-z0-9_-][A-Za-z0-9._-]{0,${fileNameBytes - 1}}$`);
+const uuid = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+
+/**
+ * The payload of a receipt whose signature holds, member by member. Unknown members are ignored.
+ *
+ * @throws ReceiptError if it is none. The names of files become local paths, so any other than an outbox name is refused.
+ */
+export function parseReceipt(payload: unknown): DeliveryReceipt {
+  const row = new Row(payload, 'it');
+  const receipt: DeliveryReceipt = {
+    iss: row.text('iss'),
+    iat: row.count('iat'),
+    jti: row.text('jti', uuid),
+    requested_at: row.time('requested_at'),
+    generation: row.count('generation', 1),
+    dataset: row.text('dataset'),
+    kind: row.oneOf('kind', ['dataset', 'file']),
+    key_fingerprint: row.text('key_fingerprint', sha256Hex),
+    complete: row.flag('complete'),
+    files: row.rows('files').map(deliveredFile),
+    missing: row.rows('missing').map(missingFile),
+  };
+  if (receipt.complete && receipt.missing.length > 0) throw malformed('it says "complete" and lists missing files');
+  const names = new Set(receipt.files.map(({ name }) => name));
+  if (names.size < receipt.files.length) throw malformed('it lists a name twice');
+  return receipt;
+}
+
+function deliveredFile(value: unknown): DeliveredFile {
+  const row = new Row(value, 'a file');
+  const name = row.text('name', outboxName);
+  if (isReceiptName(name)) throw malformed('a file has the name of a receipt');
+  return {
+    name,
+    file_id: row.text('file_id'),
+    path: row.text('path', /^/),
+    size: row.count('size'),
+    header_sha256: row.text('header_sha256', sha256Hex),
+    ...row.optional('plaintext_size', (key) => row.count(key)),
+    ...row.optional('plaintext_sha256', (key) => row.text(key, sha256Hex)),
+    ...row.optional('crc64nvme', (key) => row.text(key, crcBase64)),
+  };
+}
+
+function missingFile(value: unknown): MissingFile {
+  const row = new Row(value, 'a missing file');
+  return {
+    file_id: row.text('file_id'),
+    path: row.text('path', /^/),
+    reason: row.text('reason'),
+    ...row.optional('by', (key) => row.text(key, uuid)),
+  };
+}
+
+/** The members of one object. */
+class Row {
+  readonly #members: Readonly<Record<string, unknown>>;
+  readonly #what: string;
+
+  constructor(value: unknown, what: string) {
+    if (typeof value !== 'object' || value === null || Array.isArray(value)) throw malformed(`${what} is no object`);
+    this.#members = value as Readonly<Record<string, unknown>>;
+    this.#what = what;
+  }
+
+  text(key: string, pattern = /./s): string {
+    const value = this.#members[key];
+    if (typeof value === 'string' && pattern.test(value)) return value;
+    throw this.#wrong(key);
+  }
+
+  count(key: string, from = 0): number {
+    const value = this.#members[key];
+    if (typeof value === 'number' && Number.isSafeInteger(value) && value >= from) return value;
+    throw this.#wrong(key);
+  }
+
+  time(key: string): string {
+    const value = this.text(key, /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.\d+)?(?:Z|[+-]\d{2}:\d{2})$/);
+    if (Number.isNaN(Date.parse(value))) throw this.#wrong(key);
+    return value;
+  }
+
+  flag(key: string): boolean {
+    const value = this.#members[key];
+    if (typeof value === 'boolean') return value;
+    throw this.#wrong(key);
+  }
+
+  oneOf<T extends string>(key: string, values: readonly T[]): T {
+    const value = values.find((each) => each === this.#members[key]);
+    if (value !== undefined) return value;
+    throw this.#wrong(key);
+  }
+
+  rows(key: string): readonly unknown[] {
+    const value = this.#members[key];
+    if (Array.isArray(value)) return value;
+    throw this.#wrong(key);
+  }
+
+  /** The member as an object with it alone; without it, an empty object. */
+  optional<K extends string, T>(key: K, read: (key: K) => T): { readonly [Key in K]?: T } {
+    return this.#members[key] === undefined ? {} : ({ [key]: read(key) } as { readonly [Key in K]?: T });
+  }
+
+  #wrong(key: string): ReceiptError {
+    return malformed(`${this.#what} has no usable ${key}`);
+  }
+}
+
+function malformed(what: string): ReceiptError {
+  return new ReceiptError(`this is no delivery receipt: ${what}`);
+}

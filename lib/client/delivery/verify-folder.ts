@@ -1,0 +1,88 @@
+import { readdir, stat } from 'node:fs/promises';
+import { join, sep } from 'node:path';
+import type { SegmentCipher } from '../../crypt4gh/index.ts';
+import { onDisk } from '../download/disk/local-disk.ts';
+import { plaintextName } from '../download/disk/local-name.ts';
+import { checkFile, type FileState } from './check-file.ts';
+import type { Claim, Claims } from './claims.ts';
+
+/**
+ * `missing`: the receipt lists it, and it is not here. `expired`: nor is it in the outbox any more. `undelivered`: the receipt
+ * says that it was not delivered. `no_receipt`: no receipt lists it.
+ */
+export type VerifiedState = FileState | 'missing' | 'expired' | 'undelivered' | 'no_receipt';
+
+export interface VerifiedFile {
+  /** Of the local file; the file id of one that was not delivered. */
+  readonly name: string;
+  readonly state: VerifiedState;
+  /** Bytes. */
+  readonly size: number | undefined;
+  /** Request id of the receipt that counts. */
+  readonly requestId: string | undefined;
+  readonly detail?: string | undefined;
+}
+
+export interface VerifyFolderOptions {
+  readonly folder: string;
+  readonly claims: Claims;
+  /** As in `checkFile`. */
+  readonly privateKeys: readonly Uint8Array[];
+  readonly cipher?: Pick<SegmentCipher, 'decryptSegments'> | undefined;
+  /** Names in the outbox now; asked for only when a file is missing. `undefined`: it cannot be known. */
+  readonly inOutbox: () => Promise<ReadonlySet<string> | undefined>;
+  /** Called before a file is read, with its size; the result gets the bytes read. */
+  readonly reading: (name: string, size: number) => { readonly add: (bytes: number) => void; readonly end: () => void };
+  readonly signal: AbortSignal | undefined;
+}
+
+/** Whether a state counts as verified. */
+export function isVerified(state: VerifiedState): boolean {
+  return state === 'plaintext' || state === 'bytes';
+}
+
+/**
+ * Compares the files of a folder with what verified receipts say of them: first each file that a receipt lists, under its name
+ * or without `.c4gh`, then what was not delivered, then containers that no receipt lists. Other files are not looked at.
+ *
+ * @throws LocalDiskError; ClientError `interrupted`
+ */
+export async function* verifyFolder(options: VerifyFolderOptions): AsyncGenerator<VerifiedFile, void, undefined> {
+  const { folder, claims } = options;
+  const here = new Set(await onDisk(`${folder}${sep}.`, () => readdir(folder)));
+  for (const claim of claims.all()) yield* verifyClaim(claim, here, options);
+  for (const { file, receipt } of claims.undelivered()) {
+    const detail = file.by === undefined ? file.reason : `${file.reason} by ${file.by}`;
+    yield { name: file.file_id, state: 'undelivered', size: undefined, requestId: receipt.jti, detail };
+  }
+  for (const name of [...here].sort()) {
+    if (!/\.c4gh$/i.test(name) || claims.of(name) !== undefined) continue;
+    const { size } = await onDisk(join(folder, name), () => stat(join(folder, name)));
+    yield { name, state: 'no_receipt', size, requestId: undefined };
+  }
+}
+
+async function* verifyClaim(claim: Claim, here: ReadonlySet<string>, options: VerifyFolderOptions) {
+  const { folder, privateKeys, cipher, reading, signal } = options;
+  const { file, receipt } = claim;
+  const plain = plaintextName(file.name);
+  const forms = [
+    { name: file.name, form: 'container', size: file.size },
+    ...(plain === file.name ? [] : [{ name: plain, form: 'plaintext', size: file.plaintext_size ?? 0 } as const]),
+  ] as const;
+  let isHere = false;
+  for (const { name, form, size } of forms.filter((each) => here.has(each.name))) {
+    const { add, end } = reading(name, size);
+    const path = join(folder, name);
+    const verdict = await checkFile({ path, claim: file, form, privateKeys, cipher, onBytes: add, signal }).finally(
+      end,
+    );
+    if (verdict === undefined) continue;
+    isHere = true;
+    yield { name, requestId: receipt.jti, ...verdict };
+  }
+  if (isHere) return;
+  const outbox = await options.inOutbox();
+  const state = outbox === undefined || outbox.has(file.name) ? 'missing' : 'expired';
+  yield { name: file.name, state, size: file.size, requestId: receipt.jti } as const;
+}

@@ -1,0 +1,402 @@
+import { randomBytes } from 'node:crypto';
+import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import type { DeliveryReceipt } from '../../../../lib/contract/delivery.ts';
+import { formatPrivateKey, generateKeyPair } from '../../../../lib/crypt4gh/index.ts';
+import type { Terminal } from '../../../../lib/terminal/terminal.ts';
+import { runCli } from '../../../helpers/cli-run.ts';
+import { runClient } from '../../../helpers/client-process.ts';
+import { containerOf } from '../../../helpers/client-world.ts';
+import { OutboxServer } from '../../../helpers/outbox-server.ts';
+import { blocksOf } from '../../../helpers/pages.ts';
+import { deliveredFile, ReceiptSigner, receiptOf, requestId } from '../../../helpers/receipts.ts';
+
+const signer = new ReceiptSigner();
+const { privateKey, publicKey } = generateKeyPair();
+const plaintexts = [randomBytes(70_000), randomBytes(200)];
+const containers = await Promise.all(plaintexts.map((each) => containerOf(each, publicKey)));
+const names = ['EGAF00000000001-a.bam.c4gh', 'EGAF00000000002-b.bam.c4gh'] as const;
+const files = await Promise.all(
+  names.map((name, index) => deliveredFile(name, containers[index]!, { plaintext: plaintexts[index]! })),
+);
+const receiptName = `EGAD00000000001-${requestId(1)}.delivery.jws`;
+
+let server: OutboxServer;
+let folder: string;
+beforeAll(async () => {
+  server = await OutboxServer.start();
+  server.visa = 'a.b.c';
+});
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'data-out-delivery-'));
+  await writeFile(join(folder, 'me.sec.pem'), await formatPrivateKey(privateKey), { mode: 0o600 });
+  server.keySet = signer.keySet;
+  for (const [index, name] of names.entries()) server.put(name, containers[index]!);
+});
+afterEach(async () => {
+  server.clear();
+  await rm(folder, { recursive: true });
+});
+afterAll(() => server?.stop());
+
+function deliver(others: Partial<DeliveryReceipt> = {}, by = signer): void {
+  server.put(receiptName, by.sign(receiptOf(files, others)));
+}
+
+/** Runs the client as the researcher. */
+async function run(argv: readonly string[], choices: Partial<Terminal> = {}) {
+  const env = {
+    DATA_OUT_URL: server.url,
+    DATA_OUT_VISA: 'a.b.c',
+    DATA_OUT_USERNAME: 'user',
+    DATA_OUT_PASSWORD: server.password,
+    ...choices.env,
+  };
+  const ended = await runCli(argv, { folder, ...choices, env });
+  return { ...ended, stdout: ended.stdout.toString() };
+}
+
+const download = (...argv: string[]) => run(['download', '-o', 'data', ...argv]);
+const verify = (...argv: string[]) => run(['verify', 'data', ...argv]);
+const inFolder = async () => (await readdir(join(folder, 'data'))).sort();
+const lastLine = (text: string) => text.trimEnd().split('\n').at(-1);
+
+describe('download', () => {
+  test('fetches the receipts, verifies the files, and ends with one line to quote', async () => {
+    deliver();
+    const { exitCode, stdout, stderr } = await download('--all');
+    expect(lastLine(stderr)).toMatch(
+      new RegExp(
+        `^2 files: 2 downloaded \\(\\d.* KiB in .*\\), 2 verified; receipt ${requestId(1)} \\(generation 1, complete\\)$`,
+      ),
+    );
+    expect(exitCode).toBe(0);
+    expect(stdout.trimEnd().split('\n').sort()).toEqual(names.map((name) => join(folder, 'data', name)));
+    expect(await inFolder()).toEqual([receiptName, ...names]);
+  });
+
+  test('sends no credentials when it asks for the keys', async () => {
+    deliver();
+    await download('--all');
+    expect(server.count(/jwks\.json$/)).toBe(1);
+  });
+
+  test('decrypts files and leaves receipts as they are', async () => {
+    deliver();
+    const { exitCode, stderr } = await download('--all', '--decrypt', '--key', 'me.sec.pem');
+    expect(exitCode).toBe(0);
+    expect(lastLine(stderr)).toContain(', 2 verified; receipt');
+    expect(await inFolder()).toEqual([receiptName, ...names.map((name) => name.slice(0, -5))]);
+  });
+
+  test('has it all in JSON', async () => {
+    deliver({ generation: 3 });
+    const { stdout } = await download('--all', '--json', '--parallel', '1');
+    const lines = stdout
+      .trimEnd()
+      .split('\n')
+      .map((line) => JSON.parse(line));
+    expect(lines.slice(0, 2)).toMatchObject(names.map((name) => ({ name, verified: 'bytes' })));
+    expect(lines[2]).toMatchObject({
+      summary: { files: 2, verified: 2, receipts: [{ requestId: requestId(1), generation: 3, complete: true }] },
+    });
+  });
+
+  test('says that nothing is verified without a receipt, and which files have none', async () => {
+    const first = await download(names[0]);
+    expect(lastLine(first.stderr)).toMatch(/, none verified; 1 without a receipt$/);
+    server.put(receiptName, signer.sign(receiptOf(files.slice(0, 1))));
+    const { stderr, exitCode } = await download('--all', '--overwrite');
+    expect(lastLine(stderr)).toMatch(/, 1 verified; receipt .*; 1 without a receipt$/);
+    expect(exitCode).toBe(0);
+  });
+
+  test('says that files that were there were not read', async () => {
+    deliver();
+    await download(names[0]);
+    const { stderr } = await download('--all');
+    expect(stderr).toContain('data-out verify compares them');
+    expect(lastLine(stderr)).toMatch(/1 there already, 1 verified; receipt/);
+  });
+
+  test('refuses a file that differs from its receipt', async () => {
+    deliver();
+    server.mend(names[1], Buffer.alloc(containers[1]!.length));
+    const { exitCode, stderr } = await download('--all');
+    expect(exitCode).toBe(5);
+    expect(stderr).toContain('its delivery receipt lists');
+    expect(await inFolder()).toEqual([receiptName, names[0]]);
+  });
+
+  test('downloads all, and ends with 10, if a receipt is not genuine', async () => {
+    deliver({}, new ReceiptSigner());
+    const { exitCode, stderr } = await download('--all');
+    expect(exitCode).toBe(10);
+    expect(stderr).toMatch(/signature of the receipt does not hold/);
+    expect(stderr).toMatch(/none verified; 2 without a receipt/);
+    expect(await inFolder()).toEqual([receiptName, ...names]);
+  });
+
+  test('downloads all, with a warning, if the service has no keys', async () => {
+    deliver();
+    server.keySet = undefined;
+    const { exitCode, stderr } = await download('--all');
+    expect(exitCode).toBe(0);
+    expect(stderr).toContain('the delivery receipts cannot be verified');
+    expect(stderr).toContain('none verified');
+  });
+
+  test('warns of a delivery that is not complete', async () => {
+    deliver({ complete: false, missing: [{ file_id: 'EGAF00000000003', path: '/c', reason: 'given_up' }] });
+    const { exitCode, stderr } = await download('--all');
+    expect(stderr).toContain('1 file was not delivered: EGAF00000000003 (given_up)');
+    expect(lastLine(stderr)).toContain('(generation 1, incomplete)');
+    expect(exitCode).toBe(0);
+  });
+
+  test('fetches receipts alone', async () => {
+    deliver();
+    const { exitCode, stderr } = await download('*.delivery.jws');
+    expect(exitCode).toBe(0);
+    expect(stderr).toContain('The delivery receipts of your outbox are in');
+    expect(await inFolder()).toEqual([receiptName]);
+  });
+});
+
+describe('download --wait', () => {
+  test('downloads the files of the delivery and no others', async () => {
+    server.put('EGAF9-x.c4gh', containers[0]!);
+    deliver();
+    const { exitCode, stderr } = await download('--wait', '--request', requestId(1).toUpperCase());
+    expect(lastLine(stderr)).toContain('2 verified');
+    expect(exitCode).toBe(0);
+    expect(await inFolder()).toEqual([receiptName, ...names]);
+  });
+
+  test('downloads everything, or what is named, when told so', async () => {
+    server.put('EGAF9-x.c4gh', containers[0]!);
+    deliver();
+    const wait = ['--wait', '--dataset', 'EGAD00000000001', '--since', '2023-01-01'];
+    await download(...wait, 'EGAF9*');
+    expect(await inFolder()).toEqual([receiptName, 'EGAF9-x.c4gh']);
+    await download(...wait, '--all');
+    expect(await inFolder()).toEqual([receiptName, ...names, 'EGAF9-x.c4gh']);
+  });
+
+  test('ends with 10 if the delivery is not complete, with what was delivered', async () => {
+    deliver({ complete: false, missing: [{ file_id: 'EGAF00000000003', path: '/c', reason: 'given_up' }] });
+    const { exitCode, stderr } = await download('--wait', '--request', requestId(1));
+    expect(exitCode).toBe(10);
+    expect(stderr).toContain('is not complete');
+    expect(await inFolder()).toEqual([receiptName, ...names]);
+  });
+
+  test('warns of delivered files that the outbox has not any more', async () => {
+    deliver();
+    server.remove(names[1]);
+    const { exitCode, stderr } = await download('--wait', '--request', requestId(1));
+    expect(stderr).toContain('of the delivery, 1 of 2 files are not in your outbox any more');
+    expect(exitCode).toBe(0);
+    expect(await inFolder()).toEqual([receiptName, names[0]]);
+  });
+
+  test('ends with 11 when its time is over', async () => {
+    const { exitCode, stderr } = await download('--wait', '--request', requestId(1), '--timeout', '1s');
+    expect(exitCode).toBe(11);
+    expect(stderr).toContain(`no delivery receipt of request ${requestId(1)} yet`);
+  });
+
+  test.each([
+    [['--wait'], '--request ID, or --dataset ID --since TIME'],
+    [['--wait', '--dataset', 'EGAD1'], '--since'],
+    [['--wait', '--request', '17'], 'UUID'],
+    [['--wait', '--request', requestId(1), '--dataset', 'EGAD1'], 'not both'],
+    [['--wait', '--request', requestId(1), '--timeout', 'soon'], '--timeout'],
+    [['--wait', '--request', requestId(1), '--timeout', '0h'], '--timeout'],
+    [['--wait', '--dataset', 'EGAD1', '--since', 'monday'], '--since'],
+    [['--wait', '--dataset', 'EGAD1', '--since', '2026-13-01'], '--since'],
+    [['--wait', '--dataset', 'EGAD1', '--since', '2026-11-22T09:00:00'], 'zone'],
+    [['--all', '--request', requestId(1)], '--wait'],
+  ])('says what to correct in %j', async (argv, words) => {
+    const { exitCode, stderr } = await download(...argv);
+    expect(exitCode).toBe(2);
+    expect(stderr).toContain(words);
+    expect(server.requests).toEqual([]);
+  });
+});
+
+describe('verify', () => {
+  const rows = (stdout: string) =>
+    stdout
+      .trimEnd()
+      .split('\n')
+      .map((line) => JSON.parse(line));
+
+  test('shows a table and ends with 0 if all is verified', async () => {
+    deliver();
+    await download('--all');
+    const { exitCode, stdout, stderr } = await verify();
+    expect(stdout.split('\n')[1]).toMatch(/^EGAF00000000001-a\.bam\.c4gh +bytes +68\.\d KiB +0b5c/);
+    expect(stderr).toContain('shows accidents, not forgery');
+    expect(lastLine(stderr)).toBe('2 of 2 files verified: 2 bytes');
+    expect(exitCode).toBe(0);
+  });
+
+  test('compares the plaintext with a key, offline with a key set', async () => {
+    deliver();
+    await download('--all');
+    await writeFile(join(folder, 'jwks.json'), JSON.stringify(signer.keySet));
+    server.requests.length = 0;
+    const { exitCode, stdout } = await verify('--keys', 'jwks.json', '--key', 'me.sec.pem', '--json');
+    expect(rows(stdout)).toMatchObject(names.map((name) => ({ name, state: 'plaintext', requestId: requestId(1) })));
+    expect(exitCode).toBe(0);
+    expect(server.requests).toEqual([]);
+  });
+
+  test('ends with 10, and says why, if a file differs, is missing or has expired', async () => {
+    deliver();
+    await download('--all');
+    await writeFile(join(folder, 'data', names[0]), Buffer.alloc(containers[0]!.length));
+    await rm(join(folder, 'data', names[1]));
+    const missing = await verify('--json');
+    expect(rows(missing.stdout)).toMatchObject([{ state: 'differs' }, { state: 'missing' }]);
+    expect(missing.exitCode).toBe(10);
+    server.remove(names[1]);
+    const expired = await verify();
+    expect(expired.stdout).toMatch(/EGAF00000000002-b\.bam\.c4gh +expired/);
+    expect(expired.stderr).toContain('0 of 2 files verified: 1 differs, 1 expired');
+    expect(expired.exitCode).toBe(10);
+  });
+
+  test('does not need a visa; then what has expired is missing', async () => {
+    deliver();
+    await download(names[0]);
+    server.remove(names[1]);
+    const env = { DATA_OUT_VISA: '', DATA_OUT_USERNAME: '', DATA_OUT_PASSWORD: '' };
+    const { exitCode, stderr, stdout } = await run(['verify', 'data'], { env });
+    expect(stdout).toMatch(/EGAF00000000002-b\.bam\.c4gh +missing/);
+    expect(stderr).toContain('without --visa');
+    expect(exitCode).toBe(10);
+  });
+
+  test('relies on no receipt that is not genuine', async () => {
+    deliver();
+    await download('--all');
+    await writeFile(join(folder, 'data', receiptName), new ReceiptSigner().sign(receiptOf(files)));
+    const { exitCode, stdout, stderr } = await verify('--json');
+    expect(stderr).toContain(`${receiptName}: the signature of the receipt does not hold`);
+    expect(rows(stdout)).toMatchObject([{ state: 'no_receipt' }, { state: 'no_receipt' }]);
+    expect(exitCode).toBe(10);
+  });
+
+  test('refuses the keys of another service, and receipts of another issuer', async () => {
+    deliver();
+    await download('--all');
+    await writeFile(join(folder, 'jwks.json'), JSON.stringify(new ReceiptSigner('other').keySet));
+    const otherKeys = await verify('--keys', 'jwks.json');
+    expect(otherKeys.stderr).toContain('signed by a key that is not in the key set');
+    expect(otherKeys.exitCode).toBe(10);
+    expect((await verify('--issuer', 'org.example.other')).exitCode).toBe(10);
+    expect((await verify('--issuer', 'org.example.data-out')).exitCode).toBe(0);
+  });
+
+  test('says how to get receipts where there are none, and what a key set is', async () => {
+    expect(await run(['verify', 'nowhere'])).toMatchObject({
+      exitCode: 4,
+      stderr: expect.stringContaining(`there is no folder ${join(folder, 'nowhere')}`),
+    });
+    await download(names[0]);
+    const none = await verify();
+    expect(none.exitCode).toBe(4);
+    expect(none.stderr).toContain("data-out download '*.delivery.jws'");
+    deliver();
+    await download('*.delivery.jws');
+    await writeFile(join(folder, 'jwks.json'), 'no JSON');
+    expect((await verify('--keys', 'jwks.json')).exitCode).toBe(2);
+    expect((await verify('--keys', 'none.json')).exitCode).toBe(4);
+  });
+
+  test('ends with 7 without a network', async () => {
+    deliver();
+    await download('--all');
+    const { exitCode, stderr } = await run(['verify', 'data'], { env: { DATA_OUT_URL: 'http://127.0.0.1:1/v1/' } });
+    expect(exitCode).toBe(7);
+    expect(stderr).toContain('ECONNREFUSED');
+  });
+});
+
+test('the executable downloads and verifies, and its exit code tells', async () => {
+  deliver();
+  const env = { HOME: folder, DATA_OUT_URL: server.url, DATA_OUT_VISA: server.visa, DATA_OUT_USERNAME: 'user' };
+  const process = (...argv: string[]) =>
+    runClient(argv, { env: { ...env, DATA_OUT_PASSWORD: server.password }, folder });
+  expect(await process('download', '--all', '-o', 'data')).toMatchObject({
+    exitCode: 0,
+    stderr: expect.stringContaining('2 verified; receipt'),
+  });
+  expect(await process('verify', 'data', '--key', 'me.sec.pem')).toMatchObject({
+    exitCode: 0,
+    stderr: expect.stringContaining('2 of 2 files verified: 2 plaintext'),
+  });
+  await rm(join(folder, 'data', names[0]));
+  expect(await process('verify', 'data')).toMatchObject({ exitCode: 10, signal: null });
+});
+
+describe('list', () => {
+  const now = () => new Date('2026-12-19T12:00:00Z');
+
+  test('warns of files that expire within three days, also with --quiet', async () => {
+    const warning = '2 files expire within 3 days, the first at 2026-12-22 00:00 UTC: download soon';
+    expect((await run(['list', '--quiet'], { now })).stderr).toBe(`warning: ${warning}\n`);
+    server.expires = '2026-12-22T12:00:01.000Z';
+    expect((await run(['list', '--quiet'], { now })).stderr).toBe('');
+  });
+
+  test('marks receipts', async () => {
+    deliver();
+    const table = await run(['list'], { now: () => new Date('2026-11-01T00:00:00Z') });
+    const lines = table.stdout.split('\n');
+    expect(lines[0]).toMatch(/^NAME +SIZE +STAGED +EXPIRES +KIND$/);
+    expect(lines.filter((line) => line.endsWith(' receipt'))).toEqual([expect.stringContaining(receiptName)]);
+    expect(table.stderr).toMatch(/^2 files, 1 receipt, /);
+    const json = (await run(['list', '--json'], { now })).stdout
+      .trimEnd()
+      .split('\n')
+      .map((line) => JSON.parse(line));
+    expect(json.map(({ receipt }) => receipt)).toEqual([undefined, undefined, true]);
+  });
+});
+
+test('decrypt skips a receipt', async () => {
+  await writeFile(join(folder, receiptName), signer.sign(receiptOf(files)));
+  const { exitCode, stderr } = await run(['decrypt', '--key', 'me.sec.pem', receiptName]);
+  expect(exitCode).toBe(0);
+  expect(stderr).toContain('skipped');
+  expect(await readdir(folder)).toHaveLength(2);
+});
+
+describe('the commands of docs/client.md', () => {
+  const commands = blocksOf('docs/client.md')
+    .filter(({ comment }) => comment === 'run by test/unit/cli/commands/delivery.test.ts')
+    .flatMap(({ text }) => text.trimEnd().split('\n'))
+    .map((line) => line.replace(/\s+#.*$/, ''));
+
+  test('are there', () => expect(commands.length).toBeGreaterThanOrEqual(5));
+
+  test.each(commands)('%s', async (line) => {
+    const jti = '0b5c0f4e-8a53-4d0e-9a44-0d5f3c1e7a10';
+    const receipt = receiptOf(files, { jti, requested_at: '2026-11-22T09:30:00Z' });
+    const staged = new Date('2026-11-22T10:00:00Z');
+    server.put(`EGAD00000000001-${jti}.delivery.jws`, signer.sign(receipt), staged);
+    await writeFile(join(folder, 'jwks.json'), JSON.stringify(signer.keySet));
+    if (line.startsWith('data-out verify')) await download('--all');
+    const [program, ...argv] = line.split(' ');
+    expect(program).toBe('data-out');
+    const { exitCode, stderr } = await run(argv);
+    expect(stderr).toMatch(/ 2 verified; receipt|2 of 2 files verified/);
+    expect(exitCode).toBe(0);
+    expect(await inFolder()).toHaveLength(3);
+  });
+});

@@ -1,0 +1,167 @@
+import { createHmac } from 'node:crypto';
+import { describe, expect, test } from 'vitest';
+import { parseKeySet } from '../../../../lib/client/delivery/key-set.ts';
+import { verifyReceipt } from '../../../../lib/client/delivery/verify-receipt.ts';
+import { ReceiptSigner, receiptOf, requestId } from '../../../helpers/receipts.ts';
+
+const signer = new ReceiptSigner();
+const keys = await parseKeySet(JSON.stringify(signer.keySet), 'test');
+const file = {
+  name: 'EGAF00000000001-a.bam.c4gh',
+  file_id: 'EGAF00000000001',
+  path: '/a/é.bam',
+  size: 1124,
+  plaintext_size: 972,
+  plaintext_sha256: 'cd'.repeat(32),
+  crc64nvme: 'rosUhgp5mIg=',
+  header_sha256: 'ef'.repeat(32),
+};
+const good = receiptOf([file]);
+
+/** The message of the refusal; `accepted` if there is none. */
+async function refusal(jws: Uint8Array): Promise<string> {
+  try {
+    await verifyReceipt(jws, keys);
+    return 'accepted';
+  } catch (error) {
+    expect(error).toMatchObject({ code: 'not_verified' });
+    return (error as Error).message;
+  }
+}
+
+describe('a receipt', () => {
+  test('is read when its signature holds', async () => {
+    expect(await verifyReceipt(signer.sign(good), keys)).toEqual(good);
+  });
+
+  test('may have members that this client does not know', async () => {
+    const receipt = await verifyReceipt(signer.sign({ ...good, later: { anything: 1 } }), keys);
+    expect(receipt).toEqual(good);
+  });
+
+  test('may be signed by an old key that the set still lists', async () => {
+    const old = new ReceiptSigner('key-0');
+    const both = await parseKeySet(JSON.stringify({ keys: [signer.jwk, old.jwk] }), 'test');
+    expect(await verifyReceipt(old.sign(good), both)).toEqual(good);
+  });
+
+  test('is refused if another key has signed it under the same id', async () => {
+    expect(await refusal(new ReceiptSigner().sign(good))).toMatch(/signature of the receipt does not hold/);
+  });
+
+  test('is refused if its key is unknown, with what to do', async () => {
+    const error = await verifyReceipt(new ReceiptSigner('other').sign(good), keys).catch((thrown: unknown) => thrown);
+    expect(error).toMatchObject({ code: 'not_verified', remedy: expect.stringContaining('jwks.json') });
+  });
+
+  test.each([
+    ['no algorithm', { alg: 'none' }],
+    ['another algorithm', { alg: 'ES384' }],
+    ['another type', { typ: 'JWT' }],
+    ['no type', { typ: undefined }],
+    ['no key id', { kid: undefined }],
+    ['a critical extension', { crit: ['b64'], b64: true }],
+  ])('is refused with %s, though the signature holds', async (_what, header) => {
+    expect(await refusal(signer.sign(good, header))).not.toBe('accepted');
+  });
+
+  test('is refused with a MAC made from the public key (RFC 8725 § 2.1)', async () => {
+    const header = { alg: 'HS256', typ: 'data-out-delivery+jwt', kid: signer.kid };
+    const input = [header, good].map((part) => Buffer.from(JSON.stringify(part)).toString('base64url')).join('.');
+    const mac = createHmac('sha256', JSON.stringify(signer.jwk)).update(input).digest('base64url');
+    expect(await refusal(Buffer.from(`${input}.${mac}`))).toMatch(/not one of ES256/);
+  });
+
+  test.each([
+    ['nothing', ''],
+    ['text', 'hello'],
+    ['four parts', `${signer.sign(good)}.e30`],
+    ['a line end', `${signer.sign(good)}\n`],
+    ['padding', `${signer.sign(good)}==`],
+    ['the unused bits of the last character set', `${signer.sign(good)}`.slice(0, -1) + 'BCDEF'[0]],
+  ])('is refused if it is or has %s', async (_what, text) => {
+    expect(await refusal(Buffer.from(text))).not.toBe('accepted');
+  });
+
+  test('is refused if it names another service than the expected one', async () => {
+    const jws = signer.sign(good);
+    expect(await verifyReceipt(jws, keys, { issuer: 'org.example.data-out' })).toEqual(good);
+    await expect(verifyReceipt(jws, keys, { issuer: 'org.example.other' })).rejects.toMatchObject({
+      code: 'not_verified',
+      message: expect.stringContaining('expected service'),
+    });
+  });
+
+  test('of 100,000 files is read', { timeout: 60_000 }, async () => {
+    const files = Array.from({ length: 100_000 }, (_, index) => ({
+      ...file,
+      name: `EGAF${String(index).padStart(11, '0')}-${'long-'.repeat(20)}.c4gh`,
+      path: `/submitted/${'folder/'.repeat(20)}${index}.bam`,
+    }));
+    const jws = signer.sign(receiptOf(files));
+    expect(jws.length).toBeGreaterThan(70_000_000);
+    const receipt = await verifyReceipt(jws, keys);
+    expect(receipt.files.length).toBe(100_000);
+    expect(receipt.files.at(-1)).toEqual(files.at(-1));
+  });
+});
+
+describe('the content of a signed receipt is checked', () => {
+  const { iss, ...withoutIssuer } = good;
+  test.each([
+    ['no object', '[]'],
+    ['no JSON', '{'],
+    ['no issuer', withoutIssuer],
+    ['no time', { ...good, requested_at: 'yesterday' }],
+    ['generation 0', { ...good, generation: 0 }],
+    ['half a file', { ...good, files: [{ name: file.name }] }],
+    ['files that are no list', { ...good, files: { ...file } }],
+    ['a name twice', { ...good, files: [file, file] }],
+    ['a request id that is a path', { ...good, jti: '../../etc' }],
+    ['complete, with missing files', { ...good, missing: [{ file_id: 'a', path: 'b', reason: 'given_up' }] }],
+    ['a size below 0', { ...good, files: [{ ...file, size: -1 }] }],
+    ['a size that is no whole number', { ...good, files: [{ ...file, size: 1.5 }] }],
+    ['a checksum that is not in canonical base64', { ...good, files: [{ ...file, crc64nvme: 'rosUhgp5mIh=' }] }],
+    ['a digest in capitals', { ...good, files: [{ ...file, header_sha256: 'EF'.repeat(32) }] }],
+  ])('%s', async (_what, payload) => {
+    expect(await refusal(signer.sign(payload))).not.toBe('accepted');
+  });
+
+  test.each([
+    '../../.ssh/authorized_keys',
+    '/etc/passwd',
+    'a/b.c4gh',
+    'a\\b.c4gh',
+    '..',
+    '.bashrc',
+    '',
+    'a\u0000.c4gh',
+    'a\u202e.c4gh',
+    'a b.c4gh',
+    `${'a'.repeat(252)}.c4gh`,
+    `EGAD1-${requestId(1)}.delivery.jws`,
+  ])('a file cannot have the name %j', async (name) => {
+    expect(await refusal(signer.sign(receiptOf([{ ...file, name }])))).not.toBe('accepted');
+  });
+});
+
+describe('a key set', () => {
+  test('may hold other keys, which are not used', async () => {
+    const others = [{ kty: 'RSA', kid: 'r' }, { ...signer.jwk, kid: 'enc', use: 'enc' }, null, 'x'];
+    const { kids } = await parseKeySet(JSON.stringify({ keys: [...others, signer.jwk] }), 'test');
+    expect([...kids]).toEqual([signer.kid]);
+  });
+
+  test.each([
+    ['nothing', ''],
+    ['no set', '{"kty":"EC"}'],
+    ['null', 'null'],
+    ['no usable key', '{"keys":[{"kty":"RSA","kid":"r"}]}'],
+    ['one id for two keys', JSON.stringify({ keys: [signer.jwk, new ReceiptSigner().jwk] })],
+  ])('is refused: %s', async (_what, text) => {
+    await expect(parseKeySet(text, '--keys')).rejects.toMatchObject({
+      code: 'usage',
+      message: expect.stringContaining('--keys'),
+    });
+  });
+});
