@@ -52,6 +52,8 @@ const names = [
   'archive-location',
   'fan-outs',
   'uploads',
+  'deliveries',
+  'same-content',
 ];
 const tables = `select table_schema || '.' || table_name from information_schema.tables
   where table_schema in ('sda', 'data_out') order by 1`;
