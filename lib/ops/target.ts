@@ -133,6 +133,10 @@ function openTarget(
   return {
     description,
     connection,
+    identifiers: {
+      dataset: new RegExp(stack[outputs.datasetIdPattern], 'u'),
+      file: new RegExp(stack[outputs.fileIdPattern], 'u'),
+    },
     bodies: new S3ArchiveWriter({ client: s3Client(clients.s3), bucket, location: `${endpoint}/${bucket}` }),
     catalogue: catalogueOf(new RdsArchiveInventory(db), new RdsArchiveWriter(db)),
     archiveUsers: new RdsArchiveUsers(db),
@@ -148,6 +152,8 @@ function catalogueOf(inventory: RdsArchiveInventory, writer: RdsArchiveWriter): 
     findFile: (fileId) => inventory.findFile(fileId),
     findDataset: (datasetId) => inventory.findDataset(datasetId),
     datasets: () => inventory.datasets(),
+    files: (datasetId) => inventory.files(datasetId),
+    removeFile: (removal) => writer.removeFile(removal),
     registerFile: (file) => writer.registerFile(file),
     addToDataset: (fileId, datasetId) => writer.addToDataset(fileId, datasetId),
     appendDatasetEvent: (datasetId, event) => writer.appendDatasetEvent(datasetId, event),
