@@ -56,6 +56,14 @@ export interface Removal {
   readonly datasetId?: string;
 }
 
+const removalOutcomes = ['removed', 'held_elsewhere', 'body_shared'] as const;
+
+/**
+ * `removed`: the file is out of the catalogue, and its body can go. `held_elsewhere`: it has left the dataset, and another
+ * dataset holds it. `body_shared`: it is out of the catalogue, but another file has the same body.
+ */
+export type RemovalOutcome = (typeof removalOutcomes)[number];
+
 /** States that a dataset can be put into. */
 export type DatasetEvent = 'registered' | 'released' | 'deprecated';
 
@@ -192,19 +200,21 @@ export class RdsArchiveWriter {
    * Take a file, its checksums and its places in datasets out of the catalogue, in one statement with the audit row
    * `removed`. While a dataset that it would leave is released, nothing is changed.
    *
-   * @returns `removed`: the whole file is out, so that its body can go. `left`: another dataset still holds it.
-   *   `undefined`: there is no such file, or it is released.
+   * @returns `undefined`: there is no such file, or it is released
    * @throws FileReferredToError when tables of an ingestion pipeline refer to the file; nothing is changed.
    */
-  async removeFile({ removalId, fileId, datasetId }: Removal): Promise<'removed' | 'left' | undefined> {
+  async removeFile({ removalId, fileId, datasetId }: Removal): Promise<RemovalOutcome | undefined> {
     const found = await this.#db
       .query(
-        z.object({ whole: z.boolean() }),
+        z.object({ outcome: z.enum(removalOutcomes) }),
         `with file as materialized (
-           select f.id, f.archive_file_size, not exists (
-             select 1 from sda.file_dataset m join sda.datasets d on d.id = m.dataset_id
-             where m.file_id = f.id and d.stable_id <> cast(:dataset_id as text)
-           ) as whole
+           select f.id, f.archive_file_size, case
+             when exists (
+               select 1 from sda.file_dataset m join sda.datasets d on d.id = m.dataset_id
+               where m.file_id = f.id and d.stable_id <> cast(:dataset_id as text)) then 'held_elsewhere'
+             when exists (
+               select 1 from sda.files o where o.archive_file_path = f.archive_file_path and o.id <> f.id) then 'body_shared'
+             else 'removed' end as outcome
            from sda.files f
            where f.stable_id = :file_id
              and (cast(:dataset_id as text) is null or exists (
@@ -218,29 +228,28 @@ export class RdsArchiveWriter {
          ), memberships as (
            delete from sda.file_dataset m using file
            where m.file_id = file.id
-             and (file.whole or m.dataset_id = (select d.id from sda.datasets d where d.stable_id = :dataset_id))
+             and (file.outcome <> 'held_elsewhere' or m.dataset_id = (select d.id from sda.datasets d where d.stable_id = :dataset_id))
          ), sums as (
-           delete from sda.checksums c using file where c.file_id = file.id and file.whole
+           delete from sda.checksums c using file where c.file_id = file.id and file.outcome <> 'held_elsewhere'
          ), removed as (
-           delete from sda.files f using file where f.id = file.id and file.whole
+           delete from sda.files f using file where f.id = file.id and file.outcome <> 'held_elsewhere'
          ), logged as (
-           insert into data_out.export_log (request_id, event, dataset_id, file_id, bytes)
-           select cast(:removal_id as uuid), 'removed', :dataset_id, :file_id,
-             case when whole then coalesce(archive_file_size, 0) end
+           insert into data_out.export_log (request_id, event, reason, dataset_id, file_id, bytes)
+           select cast(:removal_id as uuid), 'removed', nullif(outcome, 'removed'), :dataset_id, :file_id,
+             case when outcome = 'removed' then archive_file_size end
            from file
            on conflict do nothing
          )
-         select whole from file
+         select outcome from file
          union all
-         select bytes is not null from data_out.export_log
+         select coalesce(reason, 'removed') from data_out.export_log
          where request_id = cast(:removal_id as uuid) and event = 'removed' and file_id = :file_id`,
         { removal_id: removalId, file_id: fileId, dataset_id: datasetId ?? null },
       )
       .catch((error: unknown) => {
         throw isForeignKeyViolation(error) ? new FileReferredToError(fileId, { cause: error }) : error;
       });
-    const [row] = found;
-    return row && (row.whole ? 'removed' : 'left');
+    return found[0]?.outcome;
   }
 
   /**

@@ -223,7 +223,7 @@ describe('removeFile', () => {
 
   it('takes it out of one dataset while another holds it, and out of the catalogue with the last', async () => {
     lostAnswer();
-    expect(await writer.removeFile({ ...removal, datasetId: 'EGAD1' })).toBe('left');
+    expect(await writer.removeFile({ ...removal, datasetId: 'EGAD1' })).toBe('held_elsewhere');
     expect(await left()).toEqual([['EGAF1'], ['EGAD2'], ['aa']]);
     const last = { ...removal, removalId: '6f2c3d1e-0000-4000-8000-000000000010', datasetId: 'EGAD2' };
     expect(await writer.removeFile(last)).toBe('removed');
@@ -240,10 +240,18 @@ describe('removeFile', () => {
     expect(await writer.removeFile(removal)).toBeUndefined();
     expect(await writer.removeFile({ ...removal, datasetId: 'EGAD2' })).toBeUndefined();
     expect([await left(), await audited()]).toEqual([before, []]);
-    expect(await writer.removeFile({ ...removal, datasetId: 'EGAD1' })).toBe('left');
+    expect(await writer.removeFile({ ...removal, datasetId: 'EGAD1' })).toBe('held_elsewhere');
     await writer.appendDatasetEvent('EGAD2', 'deprecated');
     const other = { ...removal, removalId: '6f2c3d1e-0000-4000-8000-000000000010' };
     expect(await writer.removeFile(other)).toBe('removed');
+  });
+
+  it('keeps the body that another file has, too', async () => {
+    await test.sql("insert into sda.files (stable_id, archive_file_path) values ('EGAF2', 'bodies/1')");
+    lostAnswer();
+    expect(await writer.removeFile(removal)).toBe('body_shared');
+    expect(await left()).toEqual([['EGAF2'], [], []]);
+    expect(await audited()).toEqual([['removed', null, 'EGAF1', null]]);
   });
 
   it('knows no file of another id or dataset', async () => {

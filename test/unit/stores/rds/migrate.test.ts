@@ -53,7 +53,7 @@ const names = [
   'fan-outs',
   'uploads',
   'deliveries',
-  'same-content',
+  'archive-indexes',
 ];
 const tables = `select table_schema || '.' || table_name from information_schema.tables
   where table_schema in ('sda', 'data_out') order by 1`;
@@ -67,6 +67,8 @@ describe('the migrations', () => {
       'data_out.archive_users',
       'data_out.export_log',
       'data_out.fan_outs',
+      'data_out.request_files',
+      'data_out.requests',
       'data_out.schema_migrations',
       'data_out.uploads',
       'sda.checksums',
