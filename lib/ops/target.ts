@@ -63,7 +63,8 @@ async function deployedTarget(options: GlobalOptions): Promise<Target> {
       : error;
   });
   for (const name of Object.values(outputs)) {
-    if (stacks.outputs[name] === undefined) throw new NotFoundError(`${names.join(' and ')} have no output ${name}`);
+    if (stacks.outputs[name] === undefined)
+      throw new NotFoundError(`${names.join(' and ')} have no output ${name}: deploy them with this version`);
   }
   const aws = { region: stacks.region };
   const found = stacks.outputs as StackOutputs;

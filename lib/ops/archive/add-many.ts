@@ -25,8 +25,8 @@ export interface AddManyRequest {
   readonly parallel: number;
   /** Whether files that are there are read, and their SHA-256 compared. */
   readonly check: boolean;
-  /** Called when a file is opened. */
-  readonly onStart: (source: SourceFile) => { add(bytes: number): void; end(): void };
+  /** Called when a file is opened. `add` is called with the size of every chunk that was read. */
+  readonly onStart: (source: SourceFile) => { add(bytes: number): void };
   readonly onResult: (result: AddResult) => void;
 }
 
@@ -83,7 +83,6 @@ async function addOne(
       ...(fileId !== undefined && { fileId }),
     });
   } finally {
-    task.end();
     input.close();
   }
 }

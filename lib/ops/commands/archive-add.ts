@@ -4,11 +4,12 @@ import type { Command } from 'commander';
 import { usageError } from '../../terminal/errors.ts';
 import { failureOf, problemOf } from '../../terminal/failure.ts';
 import { formatBytes, formatDuration, type Output, printable } from '../../terminal/output.ts';
+import type { Progress, ProgressTask } from '../../terminal/progress.ts';
 import { type AddedFile, addFile, localFileId } from '../archive/add-file.ts';
 import { type AddResult, addMany } from '../archive/add-many.ts';
 import { checkIdentifier, type IdentifierPatterns } from '../archive/identifiers.ts';
 import { openInput } from '../archive/input.ts';
-import { checkPath, type Sources, sourcesOf, sourcesOfManifest } from '../archive/sources.ts';
+import { checkPath, type SourceFile, type Sources, sourcesOf, sourcesOfManifest } from '../archive/sources.ts';
 import { readArchiveKeys } from '../archive-keys.ts';
 import { opsFailure } from '../errors.ts';
 import type { Target } from '../ports.ts';
@@ -126,7 +127,7 @@ async function addFiles(names: readonly string[], options: AddOptions, session: 
   for (const note of notes) session.output.note(`note: ${printable(note)}`);
   const { terminal, output, progress } = session;
   const keys = await readArchiveKeys(target.archiveKeys);
-  const summary = new AddSummary(output);
+  const summary = new AddSummary(output, progress);
   const started = terminal.now().getTime();
   progress.expect(
     files.reduce((sum, { size }) => sum + size, 0),
@@ -135,7 +136,7 @@ async function addFiles(names: readonly string[], options: AddOptions, session: 
   await addMany(target, {
     ...{ files, keys, terminal, parallel },
     check: options.check === true,
-    onStart: ({ label, size }) => progress.task(printable(label), size),
+    onStart: summary.onStart,
     onResult: summary.onResult,
   }).finally(() => {
     progress.end();
@@ -162,18 +163,31 @@ async function sourcesFor(
 /** Shows the outcomes of a run: a line for each file that is new or failed, and the counts. */
 class AddSummary {
   readonly #output: Output;
+  readonly #progress: Progress;
+  readonly #tasks = new Map<SourceFile, ProgressTask>();
   readonly #counts = { added: 0, linked: 0, unchanged: 0, failed: 0 };
   #bytes = 0;
   #local = 0;
 
-  constructor(output: Output) {
+  constructor(output: Output, progress: Progress) {
     this.#output = output;
+    this.#progress = progress;
   }
+
+  readonly onStart = (source: SourceFile): ProgressTask => {
+    const task = this.#progress.task(printable(source.label), source.size);
+    this.#tasks.set(source, task);
+    return task;
+  };
 
   readonly onResult = (result: AddResult): void => {
     const { source, status, ...outcome } = result;
     const { label, path, datasetId } = source;
     this.#counts[status] += 1;
+    // A file that was not read counts as done.
+    const task = this.#tasks.get(source) ?? this.#progress.task(printable(label), source.size, source.size);
+    task.end();
+    this.#tasks.delete(source);
     if (result.status === 'failed') {
       const error = problemOf(failureOf(result.error, opsFailure));
       if (this.#output.json) this.#output.result({ path, datasetId, status, error }, '');

@@ -23,10 +23,9 @@ const jsonOf = ({ stdout }: ToolRun) =>
     .split('\n')
     .map((line) => JSON.parse(line));
 const archived = () =>
-  [...world.files.values()].map(({ fileId, submissionFilePath: path }) => ({
-    path,
-    datasets: [...(world.memberships.get(fileId) ?? [])],
-  }));
+  [...world.files.values()]
+    .map(({ fileId, submissionFilePath: path }) => ({ path, datasets: [...(world.memberships.get(fileId) ?? [])] }))
+    .toSorted((a, b) => (a.path < b.path ? -1 : 1));
 const uploads = () => world.calls.filter((name) => name === 'upload').length;
 
 async function put(files: Readonly<Record<string, string>>): Promise<void> {
@@ -39,7 +38,7 @@ async function put(files: Readonly<Record<string, string>>): Promise<void> {
 describe('archive add of several files', () => {
   test('a folder: each file under its path from the folder on', async () => {
     await put({ 'study/a.vcf': 'a', 'study/deep/b.vcf': 'bb', 'study/.hidden': 'x' });
-    const { exitCode, stdout, stderr } = await add('study', '--dataset', 'EGAD1');
+    const { exitCode, stdout, stderr } = await add('study', '--dataset', 'EGAD1', '--parallel', '1');
     expect(archived()).toEqual([
       { path: 'a.vcf', datasets: ['EGAD1'] },
       { path: 'deep/b.vcf', datasets: ['EGAD1'] },
@@ -56,7 +55,7 @@ describe('archive add of several files', () => {
     await put({ 'study/a': 'a', 'study/b': 'bb' });
     await add('study', '--dataset', 'EGAD1');
     await put({ 'study/c': 'ccc' });
-    const again = await add('study', '--dataset', 'EGAD1', '--json');
+    const again = await add('study', '--dataset', 'EGAD1', '--json', '--parallel', '1');
     expect(jsonOf(again).map(({ path, status }) => [path, status])).toEqual([
       ['a', 'unchanged'],
       ['b', 'unchanged'],
@@ -68,6 +67,21 @@ describe('archive add of several files', () => {
     expect((await add('study', '--dataset', 'EGAD1')).stderr).toContain(
       '3 files: 0 added (0 B in 0 ms), 3 there already',
     );
+  });
+
+  test('a bar on a terminal counts the files, those that are there, too', async () => {
+    await put({ 'study/a': 'a'.repeat(1000), 'study/b': 'b'.repeat(2000) });
+    await add('study/b', '--dataset', 'EGAD1');
+    let time = 0;
+    const tick = () => {
+      time += 1000;
+      return time;
+    };
+    const terminal = { isTerminal: true, size: () => ({ columns: 80, rows: 24 }), now: () => new Date(tick()) };
+    const { stderr } = await run(['archive', 'add', 'study', '--dataset', 'EGAD1', '--parallel', '1'], terminal);
+    expect(stderr).toContain('study/a');
+    expect(stderr).toMatch(/0 of 2 files, 1000 B of 2\.9 KiB \(33 %\)/);
+    expect(stderr).toMatch(/2 files: 1 added \(1000 B in .*\), 1 there already/);
   });
 
   test('a file of another size is never replaced; the others are added', async () => {
@@ -112,10 +126,10 @@ describe('archive add of several files', () => {
     const { exitCode, stderr } = await add(...argv);
     expect(stderr).toContain('note: study: the manifest does not name 1 of its files, such as c\n');
     expect(exitCode).toBe(0);
-    expect([...world.files.keys()]).toEqual(['EGAF1', 'EGAF2']);
+    expect([...world.files.keys()].sort()).toEqual(['EGAF1', 'EGAF2']);
     expect(archived()).toEqual([
-      { path: 'first/a', datasets: ['EGAD1'] },
       { path: 'b', datasets: ['EGAD2'] },
+      { path: 'first/a', datasets: ['EGAD1'] },
     ]);
     expect(jsonOf(await add(...argv, '--json')).map(({ status }) => status)).toEqual([
       'unchanged',
