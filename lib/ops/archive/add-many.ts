@@ -68,10 +68,12 @@ async function addOne(
 ): Promise<Pick<AddedFile, 'fileId' | 'status'> & Partial<AddedFile>> {
   const { datasetId, path } = source;
   const there = known.find(
-    ({ fileId, submissionFileSize }) =>
+    ({ fileId, submissionFileSize = source.size }) =>
       submissionFileSize === source.size && (source.fileId === undefined || source.fileId === fileId),
   );
-  if (there && !check) return { fileId: there.fileId, datasetId, path, status: 'unchanged' };
+  // Without a size in the catalogue, only its content tells.
+  if (there?.submissionFileSize !== undefined && !check)
+    return { fileId: there.fileId, datasetId, path, status: 'unchanged' };
   if (!there && known[0]) throw taken(source, known[0]);
   const fileId = there?.fileId ?? source.fileId;
   const input = await openInput(source.file, terminal);
@@ -91,7 +93,7 @@ function taken(source: SourceFile, { fileId, submissionFileSize }: ListedFile): 
   const why =
     source.fileId !== undefined && source.fileId !== fileId
       ? `under the id ${fileId}, not ${source.fileId}`
-      : `with ${submissionFileSize ?? 'an unknown number of'} bytes, not ${source.size}`;
+      : `with ${submissionFileSize} bytes, not ${source.size}`;
   return new OpsError(
     'conflict',
     `${source.datasetId} has ${source.path} ${why}: an archived file is never replaced, but data-out-ops archive remove ${fileId} takes it away`,

@@ -2,16 +2,14 @@ import { stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import type { Command } from 'commander';
 import { usageError } from '../../terminal/errors.ts';
-import { failureOf, problemOf } from '../../terminal/failure.ts';
-import { formatBytes, formatDuration, type Output, printable } from '../../terminal/output.ts';
-import type { Progress, ProgressTask } from '../../terminal/progress.ts';
-import { type AddedFile, addFile, localFileId } from '../archive/add-file.ts';
-import { type AddResult, addMany } from '../archive/add-many.ts';
+import { formatDuration, printable } from '../../terminal/output.ts';
+import { addFile, localFileId } from '../archive/add-file.ts';
+import { addMany } from '../archive/add-many.ts';
+import { AddReporter, describeAdded, warnAbout } from '../archive/add-reporter.ts';
 import { checkIdentifier, type IdentifierPatterns } from '../archive/identifiers.ts';
 import { openInput } from '../archive/input.ts';
-import { checkPath, type SourceFile, type Sources, sourcesOf, sourcesOfManifest } from '../archive/sources.ts';
+import { checkPath, type Sources, sourcesOf, sourcesOfManifest } from '../archive/sources.ts';
 import { readArchiveKeys } from '../archive-keys.ts';
-import { opsFailure } from '../errors.ts';
 import type { Target } from '../ports.ts';
 import { type CommandContext, openSession, type Session } from '../session.ts';
 
@@ -102,8 +100,8 @@ async function addTheFile(name: string, options: AddOptions, session: Session): 
     const request = { datasetId, path, input, keys, signal: terminal.signal, onRead: task.add };
     const added = await addFile(target, { ...request, ...(fileId !== undefined && { fileId }) }).finally(progress.end);
     const took = formatDuration(terminal.now().getTime() - started);
-    output.result({ ...added }, `${describe(added)}, ${took}`);
-    remark(output, input.label, added);
+    output.result({ ...added }, `${describeAdded(added)}, ${took}`);
+    warnAbout(output, input.label, added);
     if (fileId === undefined) output.note(`note: ${added.fileId} is a local id, not one of the central archive`);
   } finally {
     input.close();
@@ -127,7 +125,7 @@ async function addFiles(names: readonly string[], options: AddOptions, session: 
   for (const note of notes) session.output.note(`note: ${printable(note)}`);
   const { terminal, output, progress } = session;
   const keys = await readArchiveKeys(target.archiveKeys);
-  const summary = new AddSummary(output, progress);
+  const reporter = new AddReporter(output, progress);
   const started = terminal.now().getTime();
   progress.expect(
     files.reduce((sum, { size }) => sum + size, 0),
@@ -136,11 +134,11 @@ async function addFiles(names: readonly string[], options: AddOptions, session: 
   await addMany(target, {
     ...{ files, keys, terminal, parallel },
     check: options.check === true,
-    onStart: summary.onStart,
-    onResult: summary.onResult,
+    onStart: reporter.onStart,
+    onResult: reporter.onResult,
   }).finally(() => {
     progress.end();
-    summary.show(terminal.now().getTime() - started);
+    reporter.summarize(terminal.now().getTime() - started);
   });
 }
 
@@ -158,82 +156,6 @@ async function sourcesFor(
   const [root, another] = names;
   if (another !== undefined) throw usageError(another, 'with --manifest, expected one folder, or nothing');
   return await sourcesOfManifest(manifest, { folder, root, datasetId, patterns });
-}
-
-/** Shows the outcomes of a run: a line for each file that is new or failed, and the counts. */
-class AddSummary {
-  readonly #output: Output;
-  readonly #progress: Progress;
-  readonly #tasks = new Map<SourceFile, ProgressTask>();
-  readonly #counts = { added: 0, linked: 0, unchanged: 0, failed: 0 };
-  #bytes = 0;
-  #local = 0;
-
-  constructor(output: Output, progress: Progress) {
-    this.#output = output;
-    this.#progress = progress;
-  }
-
-  readonly onStart = (source: SourceFile): ProgressTask => {
-    const task = this.#progress.task(printable(source.label), source.size);
-    this.#tasks.set(source, task);
-    return task;
-  };
-
-  readonly onResult = (result: AddResult): void => {
-    const { source, status, ...outcome } = result;
-    const { label, path, datasetId } = source;
-    this.#counts[status] += 1;
-    // A file that was not read counts as done.
-    const task = this.#tasks.get(source) ?? this.#progress.task(printable(label), source.size, source.size);
-    task.end();
-    this.#tasks.delete(source);
-    if (result.status === 'failed') {
-      const error = problemOf(failureOf(result.error, opsFailure));
-      if (this.#output.json) this.#output.result({ path, datasetId, status, error }, '');
-      else this.#output.warn(printable(error.message.startsWith(label) ? error.message : `${label}: ${error.message}`));
-      return;
-    }
-    if (this.#output.json) this.#output.result({ ...outcome, path, datasetId, status }, '');
-    if (status === 'unchanged') return;
-    if (status === 'added') this.#bytes += source.size;
-    if (source.fileId === undefined) this.#local += 1;
-    if (!this.#output.json) this.#output.result({}, describe(result as AddedFile));
-    remark(this.#output, label, result);
-  };
-
-  show(elapsed: number): void {
-    const { added, linked, unchanged, failed } = this.#counts;
-    if (this.#output.json) this.#output.result({ summary: { ...this.#counts, bytes: this.#bytes } }, '');
-    const parts = [
-      `${added} added (${formatBytes(this.#bytes)} in ${formatDuration(elapsed)})`,
-      ...(linked > 0 ? [`${linked} put into the dataset`] : []),
-      ...(unchanged > 0 ? [`${unchanged} there already`] : []),
-      ...(failed > 0 ? [`${failed} failed`] : []),
-    ];
-    const files = added + linked + unchanged + failed;
-    this.#output.note(`${files === 1 ? '1 file' : `${files} files`}: ${parts.join(', ')}`);
-    if (this.#local > 0) this.#output.note('note: ids that begin with EGAF9 are local, not of the central archive');
-  }
-}
-
-const happened = {
-  added: 'added to',
-  linked: 'was in the archive, now also in',
-  unchanged: 'was already in',
-} as const;
-
-function describe({ fileId, datasetId, path, status, decryptedSize, sha256 }: AddedFile): string {
-  return `${fileId} ${happened[status]} ${datasetId}: ${printable(path)}, ${formatBytes(decryptedSize)}, SHA-256 ${sha256}`;
-}
-
-/** What an operator may not have meant. */
-function remark(output: Output, label: string, { decryptedSize, fileId, sameContentAs }: Partial<AddedFile>): void {
-  if (decryptedSize === 0) output.warn(`${printable(label)} is empty`);
-  if (sameContentAs === undefined) return;
-  output.warn(
-    `${fileId} has the same content as ${printable(sameContentAs)}: data-out-ops archive show ${printable(sameContentAs)}`,
-  );
 }
 
 /** @throws UsageError when this archive's ids have another form than those that the tool makes */

@@ -106,6 +106,17 @@ describe('archive add of several files', () => {
     expect(exitCode).toBe(5);
   });
 
+  test('a file whose size the catalogue does not have is read and compared', async () => {
+    await put({ 'study/a': 'a', 'study/b': 'b' });
+    await add('study', '--dataset', 'EGAD1');
+    for (const [id, { submissionFileSize: _, ...file }] of world.files) world.files.set(id, file);
+    await put({ 'study/a': 'x' });
+    const { exitCode, stderr } = await add('study', '--dataset', 'EGAD1');
+    expect(stderr).toMatch(/study\/a: file id EGAF9\d{10} is taken by a file of other content/);
+    expect(stderr).toContain('1 there already, 1 failed');
+    expect(exitCode).toBe(5);
+  });
+
   test('files by name have their base names; two of one name are refused before anything is added', async () => {
     await put({ 'x/a': '1', 'x/b': '2', 'y/a': '3' });
     const refused = await add('x/a', 'y/a', '--dataset', 'EGAD1');
