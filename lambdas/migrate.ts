@@ -13,6 +13,7 @@ import archiveLocation from '../lib/stores/rds/migrations/0005-archive-location.
 import fanOuts from '../lib/stores/rds/migrations/0006-fan-outs.sql';
 import uploads from '../lib/stores/rds/migrations/0007-uploads.sql';
 import deliveries from '../lib/stores/rds/migrations/0008-deliveries.sql';
+import archiveIndexes from '../lib/stores/rds/migrations/0009-archive-indexes.sql';
 import { secretsManagerClient } from '../lib/stores/secrets/client.ts';
 import { settled, workingMs } from './shared/deployment.ts';
 import { logger } from './shared/observability.ts';
@@ -28,6 +29,7 @@ const migrations = [
   migration('0006-fan-outs.sql', fanOuts),
   migration('0007-uploads.sql', uploads),
   migration('0008-deliveries.sql', deliveries),
+  migration('0009-archive-indexes.sql', archiveIndexes),
 ];
 
 /** A role has no secret where the operator gave its functions the same credentials as everything else. */

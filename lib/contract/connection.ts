@@ -40,6 +40,8 @@ export const connection = z.object({
     [outputs.databaseClusterArn]: output,
     [outputs.databaseSecretArn]: output,
     [outputs.databaseName]: output,
+    [outputs.datasetIdPattern]: output,
+    [outputs.fileIdPattern]: output,
     [outputs.exportRequestsQueueUrl]: output,
     [outputs.exportRequestsDeadLetterQueueUrl]: output,
     [outputs.fileExportsQueueUrl]: output,

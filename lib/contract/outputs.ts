@@ -21,6 +21,9 @@ export const outputs = {
   databaseClusterArn: 'DatabaseClusterArn',
   databaseSecretArn: 'DatabaseSecretArn',
   databaseName: 'DatabaseName',
+  /** Regular expressions that stable ids match. */
+  datasetIdPattern: 'DatasetIdPattern',
+  fileIdPattern: 'FileIdPattern',
   exportRequestsQueueUrl: 'ExportRequestsQueueUrl',
   exportRequestsDeadLetterQueueUrl: 'ExportRequestsDeadLetterQueueUrl',
   fileExportsQueueUrl: 'FileExportsQueueUrl',

@@ -38,6 +38,13 @@ const oneOf = (...values: string[]) =>
 const arn = (service: string, resource: string, expected: string) =>
   match(new RegExp(`^arn:aws[a-z-]*:${service}:[a-z0-9-]+:\\d{12}:${resource}`), expected);
 
+const pattern = z
+  .string({ error: 'expected a regular expression' })
+  .refine((text) => /^\^.*\$$/.test(text) && isRegularExpression(text), {
+    error: 'expected a regular expression from ^ to $',
+  })
+  .optional();
+
 const keyArn = arn('kms', 'key/.+$', 'the ARN of a KMS key').optional();
 const secretArn = arn('secretsmanager', 'secret:.+-[A-Za-z0-9]{6}$', 'the complete ARN of a secret');
 const bucket = fields<ExistingBucket>({
@@ -94,6 +101,7 @@ const schema = (database: z.ZodType) =>
     }),
     database,
     archiveBucket: bucket.optional(),
+    identifiers: fields<NonNullable<Settings['identifiers']>>({ dataset: pattern, file: pattern }).optional(),
     otherArchiveBuckets: z.array(bucket, { error: 'expected a list of buckets' }).optional(),
     archiveKeysSecret: fields<ExistingSecret>({ secretArn, keyArn }).optional(),
     alarmEmail: match(/^[^\s@]+@[^\s@]+$/, 'an e-mail address').optional(),
@@ -108,6 +116,14 @@ const schema = (database: z.ZodType) =>
       organizationUrl: match(/^https:\/\/\S+$/, 'an https:// address'),
     }),
   });
+
+function isRegularExpression(text: string): boolean {
+  try {
+    return new RegExp(text, 'u').source !== '';
+  } catch {
+    return false;
+  }
+}
 
 /** Check every field, and report all mistakes at once. @throws SettingsError */
 export function checkSettings(settings: Settings): void {

@@ -79,6 +79,16 @@ export interface Settings {
    * cannot be exported or fetched. @default - none
    */
   readonly otherArchiveBuckets?: readonly ExistingBucket[];
+  /**
+   * Regular expressions that stable ids of this archive match as a whole, from `^` to `$`. `data-out-ops archive add` refuses
+   * others, so that a typing error makes no dataset. The functions do not look at them.
+   */
+  readonly identifiers?: {
+    /** @default '^EGAD\\d{1,11}$' */
+    readonly dataset?: string;
+    /** A file that is added without an id gets `EGAF9` and ten digits. @default '^EGAF\\d{1,11}$' */
+    readonly file?: string;
+  };
   /** Secret with the archive's Crypt4GH key pairs. @default - a new, empty secret under a new key */
   readonly archiveKeysSecret?: ExistingSecret;
 

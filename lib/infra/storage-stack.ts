@@ -14,6 +14,9 @@ import { OperatorSecret } from './secrets.ts';
 import type { Grantee } from './service-function.ts';
 import type { Settings } from './settings.ts';
 
+/** Ids of EGA have eleven digits; those of tests and of small archives fewer. */
+const defaultIdentifiers = { dataset: '^EGAD\\d{1,11}$', file: '^EGAF\\d{1,11}$' };
+
 /** Everything that must survive: bodies, staged containers, catalogue, keys, secrets, and messages that failed. */
 export class StorageStack extends Stack {
   readonly archive: ArchiveBodies;
@@ -101,6 +104,9 @@ export class StorageStack extends Stack {
     this.#output(outputs.databaseClusterArn, this.catalogue.clusterArn);
     this.#output(outputs.databaseSecretArn, this.catalogue.secretArn);
     this.#output(outputs.databaseName, this.catalogue.databaseName);
+    const { dataset, file } = { ...defaultIdentifiers, ...settings.identifiers };
+    this.#output(outputs.datasetIdPattern, dataset);
+    this.#output(outputs.fileIdPattern, file);
     this.#output(outputs.exportRequestsDeadLetterQueueUrl, this.exportRequestsDeadLetters.queue.queueUrl);
     this.#output(outputs.fileExportsDeadLetterQueueUrl, this.fileExportsDeadLetters.queue.queueUrl);
     this.#output(outputs.smallFileExportsDeadLetterQueueUrl, this.smallFileExportsDeadLetters.queue.queueUrl);

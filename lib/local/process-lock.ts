@@ -28,7 +28,12 @@ export function takeLock(path: string): LockAttempt {
         const owner = ownerOf(path);
         if (owner === undefined) continue;
         if (isRunning(owner, path)) return { owner };
-        rmSync(path, { force: true });
+        // Another start may have judged the same file and put its own there. So one start at a time removes it, and only
+        // if it still is what was judged. That lock is of the same kind: a start that is killed here blocks no other.
+        const removal = takeLock(`${path}.${owner}`);
+        if ('owner' in removal) return removal;
+        if (Object.is(ownerOf(path), owner) && !isRunning(owner, path)) rmSync(path, { force: true });
+        removal.release();
       }
     }
   } finally {

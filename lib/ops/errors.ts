@@ -14,7 +14,7 @@ import { exitCodes, retirementExitCodes } from '../terminal/exit-codes.ts';
 import type { Failure } from '../terminal/failure.ts';
 
 /** Codes of the operator's tool alone; every other code comes from `lib/errors.ts`. */
-export type OpsErrorCode = 'conflict' | 'too_large' | 'unusable_input' | 'verification_failed';
+export type OpsErrorCode = 'conflict' | 'partial' | 'too_large' | 'unusable_input' | 'verification_failed';
 
 /** A mistake or refusal that the tool itself found. `message` says what to do about it, and holds no secret. */
 export class OpsError extends Error {
@@ -30,6 +30,7 @@ export class OpsError extends Error {
 
 const exitCodeOf: Readonly<Record<OpsErrorCode, number>> = {
   conflict: exitCodes.conflict,
+  partial: exitCodes.partial,
   too_large: exitCodes.usage,
   unusable_input: exitCodes.usage,
   verification_failed: exitCodes.unexpected,

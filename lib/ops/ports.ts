@@ -1,9 +1,18 @@
 import type { Connection } from '../contract/connection.ts';
 import type { ExportLog } from '../export/ports.ts';
 import type { OutboxRecords, RemovableOutbox } from '../export/withdraw/ports.ts';
-import type { InventoryDataset, InventoryFile } from '../stores/rds/archive-inventory.ts';
-import type { ArchiveRegistration, DatasetEvent } from '../stores/rds/archive-writer.ts';
+import type { InventoryDataset, InventoryFile, ListedFile } from '../stores/rds/archive-inventory.ts';
+import type { ListedUser } from '../stores/rds/archive-users.ts';
+import type {
+  ArchiveRegistration,
+  DatasetEvent,
+  Registered,
+  Removal,
+  RemovalOutcome,
+} from '../stores/rds/archive-writer.ts';
 import type { AuditFilter, AuditRow } from '../stores/rds/audit-trail.ts';
+
+import type { IdentifierPatterns } from './archive/identifiers.ts';
 
 /** Write access to archived bodies. */
 export interface ArchiveBodies {
@@ -19,6 +28,8 @@ export interface ArchiveBodies {
     source: AsyncIterable<Uint8Array>,
     options: { readonly expectedSize?: number },
   ): Promise<{ readonly size: number }>;
+  /** Whether the location of a catalogue row names the bucket of these bodies. @param location `undefined`: it does */
+  holds(location: string | undefined): boolean;
   /** Remove a body that no catalogue row names. Removing what is not there is no error. */
   remove(key: string): Promise<void>;
 }
@@ -30,9 +41,17 @@ export interface ArchiveCatalogue {
    * Enter a file, its checksums and its dataset, all or nothing. A new dataset is made. A second call changes nothing.
    * @throws FileIdTakenError when the file id has another body
    */
-  registerFile(file: ArchiveRegistration): Promise<void>;
+  registerFile(file: ArchiveRegistration): Promise<Registered>;
   /** Put a known file into one more dataset. A new dataset is made. A second call changes nothing. */
   addToDataset(fileId: string, datasetId: string): Promise<void>;
+  /** All files, or those of one dataset, in the order of their ids. */
+  files(datasetId?: string): AsyncIterable<ListedFile>;
+  /**
+   * Take a file out of the catalogue, or out of one dataset, with an audit row. A second call changes nothing.
+   * @returns `undefined`: there is no such file, or a dataset that it would leave is released
+   * @throws FileReferredToError
+   */
+  removeFile(removal: Removal): Promise<RemovalOutcome | undefined>;
   findDataset(datasetId: string): Promise<InventoryDataset | undefined>;
   /** All datasets, in the order of their ids. */
   datasets(): AsyncIterable<InventoryDataset>;
@@ -44,6 +63,8 @@ export interface ArchiveCatalogue {
 export interface ArchiveUsers {
   /** The user; `undefined` for an unknown or disabled one. */
   find(username: string): Promise<{ readonly username: string } | undefined>;
+  /** All users, disabled ones, too, in the order of their names. */
+  list(): AsyncIterable<ListedUser>;
   /** Add a user, give a user another password, or enable a disabled one. `passwordHash` in PHC form. */
   save(username: string, passwordHash: string): Promise<void>;
   disable(username: string): Promise<void>;
@@ -68,6 +89,8 @@ export interface Target {
   readonly description: string;
   /** The local engine's connection file; `undefined` for a deployed stack. */
   readonly connection: Connection | undefined;
+  /** What stable ids look like here. */
+  readonly identifiers: IdentifierPatterns;
   readonly bodies: ArchiveBodies;
   readonly catalogue: ArchiveCatalogue;
   readonly archiveUsers: ArchiveUsers;

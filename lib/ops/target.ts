@@ -69,7 +69,8 @@ async function deployedTarget(options: GlobalOptions): Promise<Target> {
       : error;
   });
   for (const name of Object.values(outputs)) {
-    if (stacks.outputs[name] === undefined) throw new NotFoundError(`${names.join(' and ')} have no output ${name}`);
+    if (stacks.outputs[name] === undefined)
+      throw new NotFoundError(`${names.join(' and ')} have no output ${name}: deploy them with this version`);
   }
   const aws = { region: stacks.region };
   const found = stacks.outputs as StackOutputs;
@@ -140,6 +141,10 @@ function openTarget(
   return {
     description,
     connection,
+    identifiers: {
+      dataset: new RegExp(stack[outputs.datasetIdPattern], 'u'),
+      file: new RegExp(stack[outputs.fileIdPattern], 'u'),
+    },
     bodies: new S3ArchiveWriter({ client: s3, bucket, location: `${endpoint}/${bucket}` }),
     catalogue: catalogueOf(new RdsArchiveInventory(db), new RdsArchiveWriter(db)),
     archiveUsers: new RdsArchiveUsers(db),
@@ -158,6 +163,8 @@ function catalogueOf(inventory: RdsArchiveInventory, writer: RdsArchiveWriter): 
     findFile: (fileId) => inventory.findFile(fileId),
     findDataset: (datasetId) => inventory.findDataset(datasetId),
     datasets: () => inventory.datasets(),
+    files: (datasetId) => inventory.files(datasetId),
+    removeFile: (removal) => writer.removeFile(removal),
     registerFile: (file) => writer.registerFile(file),
     addToDataset: (fileId, datasetId) => writer.addToDataset(fileId, datasetId),
     appendDatasetEvent: (datasetId, event) => writer.appendDatasetEvent(datasetId, event),

@@ -78,6 +78,11 @@ export function isTransientSqlState(error: unknown): boolean {
   return /SQLState: (?:08|28P01|40001|40P01|53|57P0)/.test(field(error, 'message'));
 }
 
+/** Whether other tables refer to a row that was to be deleted. */
+export function isForeignKeyViolation(error: unknown): boolean {
+  return /SQLState: 23503/.test(field(error, 'message'));
+}
+
 /**
  * What a store throws for a failed call: {@link TemporarilyUnavailableError} when a retry makes sense, otherwise the
  * error itself (a missing grant or a wrong name: the message fails, and ends in the dead-letter queue with an alarm).

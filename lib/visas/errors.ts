@@ -30,6 +30,11 @@ const explanations = {
   missing_scope: 'the access token lacks a scope of passports',
 } as const;
 
+/** What a code means; `undefined` for an unknown one. */
+export function explainVisaError(code: string): string | undefined {
+  return Object.hasOwn(explanations, code) ? explanations[code as VisaErrorCode] : undefined;
+}
+
 /**
  * The token is refused: the caller must present another one. The message says which rule failed and holds no part of
  * the token.

@@ -236,6 +236,14 @@ describe('what goes wrong', () => {
     ]);
   });
 
+  test('a URL of more than 10,240 bytes, or a path that is longer than an authorizer can be asked about: 414', async () => {
+    const query = `x=${'x'.repeat(10_240)}`;
+    for (const [operation, { path }] of Object.entries(good)) {
+      await expectStatus(414, operation, { path: `${path}${path.includes('?') ? '&' : '?'}${query}` });
+    }
+    await expectStatus(414, 'proxy GET /stream/{file}', { path: `stream/${'x'.repeat(1_600)}` });
+  });
+
   test('headers of more than 10,240 bytes: 431', async () => {
     const headers = { 'X-Long': 'x'.repeat(10_240) };
     for (const operation of Object.keys(good)) await expectStatus(431, operation, headersOf(operation, headers));

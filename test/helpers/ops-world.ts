@@ -4,7 +4,7 @@ import { formatPrivateKey, generateKeyPair, type KeyPair } from '../../lib/crypt
 import { NotFoundError } from '../../lib/errors.ts';
 import type { ArchiveCatalogue, Target } from '../../lib/ops/ports.ts';
 import { runOps } from '../../lib/ops/program.ts';
-import { type ArchiveRegistration, FileIdTakenError } from '../../lib/stores/rds/archive-writer.ts';
+import { type ArchiveRegistration, FileIdTakenError, type Removal } from '../../lib/stores/rds/archive-writer.ts';
 import type { AuditRow } from '../../lib/stores/rds/audit-trail.ts';
 import type { Terminal } from '../../lib/terminal/terminal.ts';
 import { WithdrawWorld } from './withdraw-world.ts';
@@ -23,6 +23,8 @@ export interface OpsWorld {
   readonly users: Map<string, string>;
   readonly audit: AuditRow[];
   readonly outbox: WithdrawWorld;
+  /** In the order in which they were carried out. */
+  readonly removals: Removal[];
   readonly secrets: { administrators: unknown; archiveKeys: unknown; visaDenyList: unknown };
   /** Calls in order: `upload`, `registerFile`, `remove`, … */
   readonly calls: string[];
@@ -44,6 +46,7 @@ export async function makeOpsWorld(): Promise<OpsWorld> {
   };
   const audit: AuditRow[] = [];
   const outbox = new WithdrawWorld();
+  const removals: Removal[] = [];
   const calls: string[] = [];
   const failures = new Map<string, { error: Error; after?: boolean }>();
 
@@ -59,6 +62,7 @@ export async function makeOpsWorld(): Promise<OpsWorld> {
     memberships.set(fileId, (memberships.get(fileId) ?? new Set()).add(datasetId));
     if (!events.has(datasetId)) events.set(datasetId, 'registered');
   };
+  const datasetsOf = (fileId: string) => [...(memberships.get(fileId) ?? [])];
   const summary = (datasetId: string) => {
     const members = [...files.values()].filter((file) => memberships.get(file.fileId)?.has(datasetId));
     return {
@@ -77,7 +81,8 @@ export async function makeOpsWorld(): Promise<OpsWorld> {
           file && {
             ...file,
             unencryptedSha256: file.checksums.find((each) => each.source === 'UNENCRYPTED')?.checksum,
-            datasetIds: [...(memberships.get(fileId) ?? [])],
+            datasetIds: datasetsOf(fileId),
+            releasedIn: datasetsOf(fileId).filter((datasetId) => events.get(datasetId) === 'released'),
           }
         );
       }),
@@ -87,8 +92,34 @@ export async function makeOpsWorld(): Promise<OpsWorld> {
         if ((files.get(file.fileId)?.archiveFilePath ?? file.archiveFilePath) !== file.archiveFilePath) {
           throw new FileIdTakenError(file.fileId);
         }
+        const sha256 = (one: ArchiveRegistration) =>
+          one.checksums.find((each) => each.source === 'UNENCRYPTED')?.checksum;
+        const same = [...files.values()].find(
+          (other) => other.fileId !== file.fileId && sha256(other) === sha256(file),
+        );
         files.set(file.fileId, file);
         link(file.fileId, file.datasetId);
+        return { sameContentAs: same?.fileId };
+      }),
+    async *files(datasetId) {
+      calls.push('files');
+      for (const file of [...files.values()].sort((a, b) => (a.fileId < b.fileId ? -1 : 1))) {
+        if (datasetId !== undefined && !datasetsOf(file.fileId).includes(datasetId)) continue;
+        const { fileId, submissionFilePath, submissionFileSize, decryptedFileSize } = file;
+        yield { fileId, submissionFilePath, submissionFileSize, decryptedFileSize, datasetIds: datasetsOf(fileId) };
+      }
+    },
+    removeFile: (removal) =>
+      call('removeFile', () => {
+        const { fileId, datasetId } = removal;
+        const members = datasetsOf(fileId);
+        const left = datasetId === undefined ? members : [datasetId];
+        if (!files.has(fileId) || left.some((id) => events.get(id) === 'released')) return undefined;
+        const isWhole = members.every((id) => left.includes(id));
+        if (isWhole) files.delete(fileId);
+        memberships.set(fileId, new Set(members.filter((id) => !left.includes(id))));
+        removals.push(removal);
+        return isWhole ? 'removed' : 'held_elsewhere';
       }),
     addToDataset: (fileId, datasetId) => call('addToDataset', () => link(fileId, datasetId)),
     findDataset: (datasetId) => call('findDataset', () => (events.has(datasetId) ? summary(datasetId) : undefined)),
@@ -112,6 +143,7 @@ export async function makeOpsWorld(): Promise<OpsWorld> {
   const target: Target = {
     description: 'a deployment in memory',
     connection: undefined,
+    identifiers: { dataset: /^EGAD\d{1,11}$/u, file: /^EGAF\d{1,11}$/u },
     catalogue,
     bodies: {
       location: 'https://s3.example/archive',
@@ -123,11 +155,17 @@ export async function makeOpsWorld(): Promise<OpsWorld> {
           bodies.set(key, body);
           return { size: body.length };
         }),
+      holds: (location) => (location ?? 'https://s3.example/archive') === 'https://s3.example/archive',
       remove: (key) => call('remove', () => void bodies.delete(key)),
     },
     archiveUsers: {
       find: (username) => call('find user', () => (users.has(username) ? { username } : undefined)),
       save: (username, hash) => call('save user', () => void users.set(username, hash)),
+      async *list() {
+        for (const username of [...users.keys()].sort()) {
+          yield { username, createdAt: '2026-11-01T10:00:00Z', disabledAt: undefined };
+        }
+      },
       disable: (username) => call('disable user', () => void users.delete(username)),
     },
     audit: {
@@ -149,7 +187,21 @@ export async function makeOpsWorld(): Promise<OpsWorld> {
     archiveKeys: secret('archiveKeys'),
     visaDenyList: secret('visaDenyList'),
   };
-  return { target, archiveKey, bodies, files, memberships, events, users, audit, outbox, secrets, calls, failures };
+  return {
+    target,
+    archiveKey,
+    bodies,
+    files,
+    memberships,
+    events,
+    users,
+    audit,
+    outbox,
+    removals,
+    secrets,
+    calls,
+    failures,
+  };
 }
 
 /** The outcome of a run of the tool. */
@@ -230,6 +282,8 @@ export const exampleConnection = connection.parse({
     DatabaseClusterArn: 'arn:aws:rds:eu-north-1:000000000000:cluster:catalogue',
     DatabaseSecretArn: 'arn:aws:secretsmanager:eu-north-1:000000000000:secret:database',
     DatabaseName: 'catalogue',
+    DatasetIdPattern: '^EGAD\\d{1,11}$',
+    FileIdPattern: '^EGAF\\d{1,11}$',
     ExportRequestsQueueUrl: 'http://127.0.0.1:9/export-requests',
     ExportRequestsDeadLetterQueueUrl: 'http://127.0.0.1:9/export-requests-dead',
     FileExportsQueueUrl: 'http://127.0.0.1:9/file-exports',

@@ -15,6 +15,7 @@ export const existing = {
     secretArn: `arn:aws:secretsmanager:eu-north-1:${account}:secret:db-AbCdEf`,
     databaseName: 'lega',
   },
+  identifiers: { dataset: '^set-[0-9]+$' },
   alarmEmail: 'operators@example.org',
   apiGatewayLogRole: 'present',
   concurrency: { ...settings.concurrency, directFiles: 20 },

@@ -52,6 +52,9 @@ describe('settings', () => {
       'archiveKeysSecret.secretArn',
       { archiveKeysSecret: { secretArn: 'arn:aws:secretsmanager:eu-north-1:1:secret:x' } },
     ],
+    ['identifiers.dataset', { identifiers: { dataset: 'EGAD' } }],
+    ['identifiers.file', { identifiers: { file: '^EGAF(' } }],
+    ['identifiers.file', { identifiers: { file: '^EGAF($' } }],
     ['alarmEmail', { alarmEmail: 'no-address' }],
     ['events', { events: 'some' as 'on' }],
     ['logRetentionDays', { logRetentionDays: 91 }],
@@ -147,7 +150,7 @@ describe('settings of every kind', () => {
     'are accepted or refused by its name when $name is left out',
     ({ given, path, name }) => {
       const optional =
-        /^(stage|target|archiveBucket|otherArchiveBuckets|archiveKeysSecret|alarmEmail|events|logsOnDestroy|deliveryReceipt|receiptKeys|withdrawal|concurrency\.directFiles)$|[kK]eyArn$/;
+        /^(stage|target|archiveBucket|otherArchiveBuckets|identifiers(\.dataset)?|archiveKeysSecret|alarmEmail|events|logsOnDestroy|deliveryReceipt|receiptKeys|withdrawal|concurrency\.directFiles)$|[kK]eyArn$/;
       const found = faults(changed(given, path, undefined));
       if (optional.test(name)) return void expect(found).toEqual([]);
       // A key without its secret is a fault of the key; without an ARN the cluster would be a new one.

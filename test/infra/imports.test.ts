@@ -25,7 +25,8 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   terminal: [],
   releases: [],
   // An operator's command and a function take containers out of the outbox by the same code.
-  ops: ['archive', 'export', 'crypt4gh', 'stores', 'terminal', 'releases'],
+  // The operator reads what the reason codes of an export and of a visa mean.
+  ops: ['archive', 'export', 'visas', 'crypt4gh', 'stores', 'terminal', 'releases'],
   client: ['crypt4gh'],
   cli: ['client', 'crypt4gh', 'terminal'],
   local: ['crypt4gh'],

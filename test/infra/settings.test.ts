@@ -34,6 +34,8 @@ describe('an operator who has an archive already', () => {
     stored.hasOutput('ArchiveKeysSecretArn', { Value: existing.archiveKeysSecret.secretArn });
     stored.hasOutput('DatabaseClusterArn', { Value: existing.database.clusterArn });
     stored.hasOutput('DatabaseName', { Value: 'lega' });
+    stored.hasOutput('DatasetIdPattern', { Value: '^set-[0-9]+$' });
+    stored.hasOutput('FileIdPattern', { Value: '^EGAF\\d{1,11}$' });
   });
 
   test('sees the functions work with it', () => {

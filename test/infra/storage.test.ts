@@ -155,6 +155,8 @@ test('what the tool and the local engine look for is in the outputs', () => {
       'DatabaseClusterArn',
       'DatabaseSecretArn',
       'DatabaseName',
+      'DatasetIdPattern',
+      'FileIdPattern',
       'ExportRequestsDeadLetterQueueUrl',
       'FileExportsDeadLetterQueueUrl',
       'SmallFileExportsDeadLetterQueueUrl',

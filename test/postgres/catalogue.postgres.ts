@@ -237,6 +237,9 @@ describe('the archive users', () => {
     await operator.save('central', '$scrypt$2');
     expect(await proxy.find('central')).toEqual({ username: 'central', passwordHash: '$scrypt$2' });
     await operator.disable('central');
+    expect(await all(operator.list())).toEqual([
+      { username: 'central', createdAt: expect.any(String), disabledAt: expect.stringMatching(/^\d{4}-.*:\d\dZ$/) },
+    ]);
     expect(await proxy.find('central')).toBeUndefined();
   });
 });
@@ -266,11 +269,16 @@ describe('the operator', () => {
       fileId: 'EGAF100',
       submissionFilePath: 'made/renamed.c4gh',
       archiveFilePath: 'body-100',
+      archiveLocation: 'archive',
       archiveFileSize: 28,
       decryptedFileSize: 0,
+      keyHash: 'beef',
       unencryptedSha256: 'ab',
       datasetIds: ['EGAD100', 'EGAD3'],
+      releasedIn: ['EGAD100'],
     });
+    expect((await all(inventory.files('EGAD2'))).map(({ fileId }) => fileId)).toEqual(['EGAF2', 'EGAF3']);
+    expect((await all(inventory.files())).map(({ fileId }) => fileId)).toEqual(['EGAF1', 'EGAF100', 'EGAF2', 'EGAF3']);
     const dataset = { datasetId: 'EGAD100', newestEvent: 'released', files: 1, bytes: 0 };
     expect(await inventory.findDataset('EGAD100')).toEqual(dataset);
     expect((await all(inventory.datasets())).map(({ datasetId }) => datasetId)).toEqual([
@@ -283,6 +291,21 @@ describe('the operator', () => {
     expect(await database.sql(events)).toEqual([['registered'], ['released']]);
     // What it entered is served.
     expect(await new RdsCatalogue(as(databaseRoles.worker)).isReleased('EGAD100')).toBe(true);
+  });
+
+  it('notices content that the pipeline has archived, and removes what it has added', async () => {
+    const writer = new RdsArchiveWriter(as());
+    const again = { ...file, fileId: 'EGAF101', submissionFilePath: 'made/101.c4gh', archiveFilePath: 'body-101' };
+    const added = await writer.registerFile({ ...again, checksums: [{ ...file.checksums[0], checksum: 'abcd' }] });
+    expect(added).toEqual({ sameContentAs: 'EGAF1' });
+    const removal = { removalId: '7d4cbd3e-6f3e-4df5-9d9a-1c9b6e9d0e3d', fileId: 'EGAF101' };
+    await writer.appendDatasetEvent('EGAD100', 'released');
+    expect(await writer.removeFile(removal)).toBeUndefined();
+    await writer.appendDatasetEvent('EGAD100', 'deprecated');
+    expect(await writer.removeFile(removal)).toBe('removed');
+    expect(await database.sql("select 1 from sda.files where stable_id = 'EGAF101'")).toEqual([]);
+    const [row] = await all(new RdsAuditTrail(as()).newest({ fileId: 'EGAF101' }, 1));
+    expect(row).toMatchObject({ event: 'removed', requestId: removal.removalId, bytes: 28 });
   });
 
   it('does not replace a file that has another body', async () => {

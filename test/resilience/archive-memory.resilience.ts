@@ -43,6 +43,7 @@ test.each(['plaintext', 'Crypt4GH'])('a %s of 192 MiB passes without being kept'
       world.bodies.set(key, Buffer.alloc(0));
       return { size: sent };
     },
+    holds: () => true,
     remove: async () => {},
   };
   const plain = bytesOf({ path: 'memory', size });

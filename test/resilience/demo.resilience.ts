@@ -100,6 +100,7 @@ describe('the demonstration fails, and names the step', () => {
     const bodies: Target['bodies'] = {
       location: target.bodies.location,
       upload: (key, source, options) => target.bodies.upload(key, flipped(source), options),
+      holds: () => true,
       remove: (key) => target.bodies.remove(key),
     };
     await expect(attempt({ target: { ...target, bodies } })).rejects.toThrow(

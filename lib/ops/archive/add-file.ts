@@ -45,6 +45,8 @@ export interface AddedFile {
   readonly archivedSize: number;
   /** Hex SHA-256 of the body, for `added`. */
   readonly archivedSha256?: string;
+  /** Another file of the archive with the same plaintext or the same body. Empty files are not compared. */
+  readonly sameContentAs?: string;
 }
 
 /**
@@ -89,8 +91,13 @@ export async function addFile(
       { source: 'UPLOADED', type: 'SHA256', checksum: digests.uploaded },
     ],
   };
-  await enter(target, file, request);
-  return { ...outcome(file, digests.unencrypted), archivedSha256: archived.digest, status: 'added' };
+  const sameContentAs = await enter(target, file, request);
+  return {
+    ...outcome(file, digests.unencrypted),
+    archivedSha256: archived.digest,
+    status: 'added',
+    ...(sameContentAs !== undefined && digests.decryptedSize > 0 && { sameContentAs }),
+  };
 }
 
 async function prepare(request: AddFileRequest): Promise<SplitContainer> {
@@ -149,15 +156,15 @@ async function linkKnown(
   return { ...outcome({ ...known, datasetId }, unencrypted), status: there ? 'unchanged' : 'linked' };
 }
 
-/** Enter the file in the catalogue, or remove its body. */
+/** Enter the file in the catalogue, or remove its body. @returns a file of the same content */
 async function enter(
   { bodies, catalogue }: Pick<Target, 'bodies' | 'catalogue'>,
   file: ArchiveRegistration,
   request: AddFileRequest,
-) {
+): Promise<string | undefined> {
   try {
     request.signal?.throwIfAborted();
-    await catalogue.registerFile(file);
+    return (await catalogue.registerFile(file)).sameContentAs;
   } catch (error) {
     // A lost answer is no refusal. If the row is there, the file was added.
     const left = (why: string) => () => {
@@ -165,7 +172,7 @@ async function enter(
       throw new OpsError('conflict', message, { cause: error });
     };
     const entered = await catalogue.findFile(file.fileId).catch(left('whether the file is catalogued is not known'));
-    if (entered?.archiveFilePath === file.archiveFilePath) return;
+    if (entered?.archiveFilePath === file.archiveFilePath) return undefined;
     await bodies.remove(file.archiveFilePath).catch(left('the file is not catalogued'));
     // Another process has taken the id since the upload began.
     if (error instanceof FileIdTakenError) throw new OpsError('conflict', error.message, { cause: error });
@@ -199,6 +206,6 @@ async function newFileId(catalogue: ArchiveCatalogue, makeFileId = localFileId):
 }
 
 /** A local id, which is none of the central archive's. */
-function localFileId(): string {
+export function localFileId(): string {
   return `EGAF9${String(randomInt(10 ** 10)).padStart(10, '0')}`;
 }

@@ -1,4 +1,5 @@
-import { open } from 'node:fs/promises';
+import type { Stats } from 'node:fs';
+import { open, stat } from 'node:fs/promises';
 import { basename, resolve } from 'node:path';
 import { NotFoundError } from '../../errors.ts';
 import { usageError } from '../../terminal/errors.ts';
@@ -21,31 +22,35 @@ export interface Input {
 const chunkBytes = 1 << 20;
 
 /**
- * Open the file to archive; `-` is standard input. A named pipe works, too: it is opened once only.
- * @param statedSize bytes that will come from an input without a size of its own
- * @throws NotFoundError when there is no such file; UsageError for a directory
+ * Open the file to archive; `-` is standard input.
+ * @param statedSize bytes that will come from standard input
+ * @throws NotFoundError when there is no such file; UsageError for anything but a regular file
  */
 export async function openInput(path: string, terminal: Terminal, statedSize?: number): Promise<Input> {
   if (path === '-') {
     return { label: 'standard input', name: undefined, size: statedSize, bytes: terminal.input, close: () => {} };
   }
   const absolute = resolve(terminal.folder, path);
-  const file = await open(absolute, 'r').catch((error: NodeJS.ErrnoException) => {
-    if (error.code === 'ENOENT' || error.code === 'ENOTDIR') throw new NotFoundError(`there is no file ${path}`);
+  // Before it is opened: opening a named pipe waits for its writer.
+  const { size } = await regularFile(absolute, path);
+  const file = await open(absolute, 'r');
+  const bytes = file.createReadStream({ highWaterMark: chunkBytes });
+  return { label: path, name: basename(absolute), size, bytes, close: () => void bytes.destroy() };
+}
+
+/** @param label its name in errors @throws NotFoundError, UsageError */
+export async function regularFile(absolute: string, label: string): Promise<Stats> {
+  const stats = await statOf(absolute, label);
+  if (stats.isFile()) return stats;
+  if (stats.isDirectory()) throw usageError(label, 'this is a folder, and a file was expected');
+  const remedy = 'To archive what a program writes, pipe it: data-out-ops archive add - --path NAME';
+  throw usageError(label, 'this is a device, a pipe or a socket, and a regular file was expected', remedy);
+}
+
+/** @throws NotFoundError */
+export async function statOf(absolute: string, label: string): Promise<Stats> {
+  return await stat(absolute).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT' || error.code === 'ENOTDIR') throw new NotFoundError(`there is no file ${label}`);
     throw error;
   });
-  const stats = await file.stat();
-  if (stats.isDirectory()) {
-    await file.close();
-    throw usageError('<file>', `${path} is a directory; archive its files one by one`);
-  }
-  const bytes = file.createReadStream({ highWaterMark: chunkBytes });
-  return {
-    label: path,
-    name: basename(absolute),
-    // A pipe or a device has no size of its own.
-    size: stats.isFile() ? stats.size : statedSize,
-    bytes,
-    close: () => void bytes.destroy(),
-  };
 }

@@ -2,13 +2,16 @@ import type { Command } from 'commander';
 import { hashPassword } from '../../contract/password-hash.ts';
 import { type AdministratorsDocument, administratorsDocument } from '../../contract/secrets.ts';
 import { NotFoundError } from '../../errors.ts';
+import { printable } from '../../terminal/output.ts';
 import { OpsError } from '../errors.ts';
 import { checkUsername, newPassword, type PasswordOptions, withPasswordOptions } from '../password.ts';
 import type { EditableSecret } from '../ports.ts';
 import { readDocument } from '../secret-document.ts';
 import { type CommandContext, openSession } from '../session.ts';
 
-/** `admin add <name>` and `admin remove <name>`: who may call administrative endpoints. */
+const columns = [{ title: 'USER' }, { title: 'ROLES' }] as const;
+
+/** `admin add|remove <name>` and `admin list`: who may call administrative endpoints. */
 export function registerAdmin(program: Command, context: CommandContext): void {
   const admin = program.command('admin').description('users of the administrative endpoints (POST /export)');
 
@@ -34,6 +37,20 @@ export function registerAdmin(program: Command, context: CommandContext): void {
         session.output.note('note: functions read the secret again within a minute');
       },
     );
+
+  admin
+    .command('list')
+    .description('list all users and their roles')
+    .addHelpText('after', '\nExample:\n  data-out-ops admin list')
+    .action(async (_options: unknown, command: Command) => {
+      const session = openSession(context, command);
+      const { administrators } = await session.target();
+      const { users } = await readAdministrators(administrators);
+      // Without their password hashes.
+      const listed = users.map(({ username, roles }) => ({ username, roles }));
+      if (listed.length === 0) session.output.note('note: there is no user yet');
+      else session.output.table(columns, listed, ({ username, roles }) => [username, roles.join(', ')].map(printable));
+    });
 
   admin
     .command('remove')

@@ -3,6 +3,7 @@ import * as z from 'zod';
 import type { AuditRow } from '../../stores/rds/audit-trail.ts';
 import { usageError } from '../../terminal/errors.ts';
 import { formatBytes, printable } from '../../terminal/output.ts';
+import { explainReason } from '../audit-reasons.ts';
 import { showRows } from '../listing.ts';
 import { type CommandContext, openSession } from '../session.ts';
 import { parseSubject, subjectHelp } from '../subject.ts';
@@ -23,9 +24,17 @@ const columns = [
   { title: 'DATASET' },
   { title: 'FILE' },
   { title: 'SIZE', align: 'right' },
+  { title: 'RECIPIENT' },
+  { title: 'KEY' },
 ] as const;
 
+/** Hex digits of a recipient's outbox prefix and of a key's fingerprint in the table. With `--json` they are whole. */
+const shortDigits = 12;
+
 const afterHelp = `
+RECIPIENT and KEY show the first ${shortDigits} digits of the outbox prefix and of the fingerprint of the public key; --json has all.
+Below the table stands what the reason codes mean.
+
 Examples:
   data-out-ops audit --limit 20
   data-out-ops audit --request a8ae4a8b-6dd3-4d1b-a2a4-0c0f0f8d3c5e
@@ -57,12 +66,24 @@ export function registerAudit(program: Command, context: CommandContext): void {
         ...(options.dataset === undefined ? {} : { datasetId: options.dataset }),
         ...(options.file === undefined ? {} : { fileId: options.file }),
       };
-      const none = 'note: there is no such request';
-      await showRows(session.output, columns, audit.newest(filter, limit), { cells: cellsOf, none });
+      const isFiltered = Object.keys(filter).length > 0;
+      const none = `note: ${isFiltered ? 'there is no such request in the audit trail' : 'the audit trail is empty: no request was decided yet'}`;
+      const reasons = new Set<string>();
+      const cells = (row: AuditRow) => {
+        if (row.reason !== null) reasons.add(row.reason);
+        return cellsOf(row);
+      };
+      await showRows(session.output, columns, audit.newest(filter, limit), { cells, none });
+      // With --json no cell was made, so there is nothing to explain.
+      for (const reason of [...reasons].sort()) {
+        const explanation = explainReason(reason);
+        if (explanation !== undefined) session.output.note(`${reason}: ${explanation}`);
+      }
     });
 }
 
-function cellsOf({ recordedAt, requestId, event, reason, datasetId, fileId, bytes }: AuditRow): string[] {
+function cellsOf(row: AuditRow): string[] {
+  const { recordedAt, requestId, event, reason, datasetId, fileId, bytes, recipient, keyFingerprint } = row;
   return [
     recordedAt,
     requestId,
@@ -71,5 +92,7 @@ function cellsOf({ recordedAt, requestId, event, reason, datasetId, fileId, byte
     printable(datasetId ?? ''),
     printable(fileId ?? ''),
     bytes === null ? '' : formatBytes(bytes),
+    printable((recipient ?? '').slice(0, shortDigits)),
+    printable((keyFingerprint ?? '').slice(0, shortDigits)),
   ];
 }

@@ -1,12 +1,17 @@
 import type { Command } from 'commander';
 import { hashPassword } from '../../contract/password-hash.ts';
 import { NotFoundError } from '../../errors.ts';
+import type { ListedUser } from '../../stores/rds/archive-users.ts';
+import { printable } from '../../terminal/output.ts';
 import { OpsError } from '../errors.ts';
+import { showRows } from '../listing.ts';
 import { checkUsername, newPassword, type PasswordOptions, withPasswordOptions } from '../password.ts';
 import type { Target } from '../ports.ts';
 import { type CommandContext, openSession } from '../session.ts';
 
-/** `user add|disable <name>`: the central archive's credentials, which list and stream ask for. */
+const columns = [{ title: 'USER' }, { title: 'STATE' }, { title: 'SINCE' }] as const;
+
+/** `user add|disable <name>` and `user list`: the central archive's credentials, which list and stream ask for. */
 export function registerUser(program: Command, context: CommandContext): void {
   const user = program.command('user').description("the central archive's users, who may list and stream");
 
@@ -29,6 +34,17 @@ export function registerUser(program: Command, context: CommandContext): void {
     });
 
   user
+    .command('list')
+    .description('list all users')
+    .addHelpText('after', '\nExample:\n  data-out-ops user list')
+    .action(async (_options: unknown, command: Command) => {
+      const session = openSession(context, command);
+      const { archiveUsers } = await session.target();
+      const none = 'note: there is no user yet';
+      await showRows(session.output, columns, archiveUsers.list(), { cells: cellsOf, none });
+    });
+
+  user
     .command('disable')
     .description("refuse a user's credentials from now on")
     .argument('<name>', 'user name')
@@ -41,6 +57,10 @@ export function registerUser(program: Command, context: CommandContext): void {
       await archiveUsers.disable(username);
       session.output.result({ username, disabled: true }, `user ${username} is refused, within a minute`);
     });
+}
+
+function cellsOf({ username, createdAt, disabledAt }: ListedUser): string[] {
+  return [printable(username), disabledAt === undefined ? 'active' : 'disabled', disabledAt ?? createdAt];
 }
 
 /** Add a user of the central archive. @throws OpsError `conflict` for a known one, unless `replace` */

@@ -1,9 +1,10 @@
 import * as z from 'zod';
 import { limits } from '../../contract/limits.ts';
 import { NotFoundError } from '../../errors.ts';
+import { isForeignKeyViolation } from '../aws-failure.ts';
 import { idRow } from './columns.ts';
 import type { SqlExecutor } from './data-api.ts';
-import { newestEventFirst } from './dataset-events.ts';
+import { newestEvent, newestEventFirst } from './dataset-events.ts';
 import { headerHex } from './header-hex.ts';
 
 /** A checksum of an archived file; `checksum` in lower-case hex. */
@@ -37,6 +38,32 @@ export interface ArchiveRegistration {
   readonly checksums: readonly ArchiveChecksum[];
 }
 
+/** What {@link RdsArchiveWriter.registerFile} found beside the new row. */
+export interface Registered {
+  /**
+   * Stable id of another file with the same SHA-256 of the plaintext, or of the body; the first one in the order of the ids.
+   * `undefined`: there is none.
+   */
+  readonly sameContentAs: string | undefined;
+}
+
+/** A file to take out of the catalogue, or out of one dataset. */
+export interface Removal {
+  /** UUID of the removal in the audit trail. The same one again changes nothing. */
+  readonly removalId: string;
+  readonly fileId: string;
+  /** A file that another dataset holds, too, only leaves this one. @default - the file leaves all its datasets */
+  readonly datasetId?: string;
+}
+
+const removalOutcomes = ['removed', 'held_elsewhere', 'body_shared'] as const;
+
+/**
+ * `removed`: the file is out of the catalogue, and its body can go. `held_elsewhere`: it has left the dataset, and another
+ * dataset holds it. `body_shared`: it is out of the catalogue, but another file has the same body.
+ */
+export type RemovalOutcome = (typeof removalOutcomes)[number];
+
 /** States that a dataset can be put into. */
 export type DatasetEvent = 'registered' | 'released' | 'deprecated';
 
@@ -47,6 +74,16 @@ export class FileIdTakenError extends Error {
   }
   override get name(): string {
     return 'FileIdTakenError';
+  }
+}
+
+/** Tables of an ingestion pipeline refer to the file: remove it there. */
+export class FileReferredToError extends Error {
+  constructor(fileId: string, options: { readonly cause: unknown }) {
+    super(`an ingestion pipeline keeps records of ${fileId}: remove the file with the pipeline`, options);
+  }
+  override get name(): string {
+    return 'FileReferredToError';
   }
 }
 
@@ -79,12 +116,12 @@ export class RdsArchiveWriter {
    * @throws FileIdTakenError when the stable id has another body; nothing is changed.
    * @throws RangeError when the header is over `limits.headerBytes`.
    */
-  async registerFile(file: ArchiveRegistration): Promise<void> {
+  async registerFile(file: ArchiveRegistration): Promise<Registered> {
     if (file.header.length > limits.headerBytes) {
       throw new RangeError(`expected a header of at most ${limits.headerBytes} bytes, got ${file.header.length}`);
     }
     const entered = await this.#db.query(
-      z.object({ id: z.string() }),
+      z.object({ same_as: z.string().nullable() }),
       // The other parts select from "file", which is empty when its stable id has another body.
       `with file as (
          insert into sda.files (stable_id, submission_file_path, submission_file_size, archive_file_path,
@@ -107,13 +144,22 @@ export class RdsArchiveWriter {
        ), key as (
          insert into sda.encryption_keys (key_hash, description) select :key_hash, 'archive key' from file
          on conflict (key_hash) do nothing
-       ), ${intoDataset}, summed as (
+       ), ${intoDataset}, given as (
+         select c.checksum, cast(c.type as sda.checksum_algorithm) as type, cast(c.source as sda.checksum_source) as source
+         from jsonb_to_recordset(cast(:checksums as jsonb)) as c (checksum text, type text, source text)
+       ), summed as (
          insert into sda.checksums (file_id, checksum, type, source)
-         select file.id, c.checksum, cast(c.type as sda.checksum_algorithm), cast(c.source as sda.checksum_source)
-         from file, jsonb_to_recordset(cast(:checksums as jsonb)) as c (checksum text, type text, source text)
+         select file.id, given.checksum, given.type, given.source from file, given
          on conflict (file_id, type, source) do update set checksum = excluded.checksum
        )
-       select id from file`,
+       select (
+         select min(other.stable_id)
+         from given
+         join sda.checksums c on lower(c.checksum) = given.checksum and c.type = given.type and c.source = given.source
+         join sda.files other on other.id = c.file_id
+         where given.type = 'SHA256' and given.source <> 'UPLOADED' and other.id <> file.id
+       ) as same_as
+       from file`,
       {
         key_hash: file.keyHash,
         dataset_id: file.datasetId,
@@ -128,7 +174,9 @@ export class RdsArchiveWriter {
         checksums: { json: file.checksums },
       },
     );
-    if (entered.length === 0) throw new FileIdTakenError(file.fileId);
+    const [row] = entered;
+    if (!row) throw new FileIdTakenError(file.fileId);
+    return { sameContentAs: row.same_as ?? undefined };
   }
 
   /**
@@ -146,6 +194,62 @@ export class RdsArchiveWriter {
       { file_id: fileId, dataset_id: datasetId },
     );
     if (found.length === 0) throw new NotFoundError(`the catalogue has no file ${fileId}`);
+  }
+
+  /**
+   * Take a file, its checksums and its places in datasets out of the catalogue, in one statement with the audit row
+   * `removed`. While a dataset that it would leave is released, nothing is changed.
+   *
+   * @returns `undefined`: there is no such file, or it is released
+   * @throws FileReferredToError when tables of an ingestion pipeline refer to the file; nothing is changed.
+   */
+  async removeFile({ removalId, fileId, datasetId }: Removal): Promise<RemovalOutcome | undefined> {
+    const found = await this.#db
+      .query(
+        z.object({ outcome: z.enum(removalOutcomes) }),
+        `with file as materialized (
+           select f.id, f.archive_file_size, case
+             when exists (
+               select 1 from sda.file_dataset m join sda.datasets d on d.id = m.dataset_id
+               where m.file_id = f.id and d.stable_id <> cast(:dataset_id as text)) then 'held_elsewhere'
+             when exists (
+               select 1 from sda.files o where o.archive_file_path = f.archive_file_path and o.id <> f.id) then 'body_shared'
+             else 'removed' end as outcome
+           from sda.files f
+           where f.stable_id = :file_id
+             and (cast(:dataset_id as text) is null or exists (
+               select 1 from sda.file_dataset m join sda.datasets d on d.id = m.dataset_id
+               where m.file_id = f.id and d.stable_id = :dataset_id))
+             and not exists (
+               select 1 from sda.file_dataset m join sda.datasets d on d.id = m.dataset_id
+               where m.file_id = f.id and (cast(:dataset_id as text) is null or d.stable_id = :dataset_id)
+                 and ${newestEvent} = 'released')
+           for update of f
+         ), memberships as (
+           delete from sda.file_dataset m using file
+           where m.file_id = file.id
+             and (file.outcome <> 'held_elsewhere' or m.dataset_id = (select d.id from sda.datasets d where d.stable_id = :dataset_id))
+         ), sums as (
+           delete from sda.checksums c using file where c.file_id = file.id and file.outcome <> 'held_elsewhere'
+         ), removed as (
+           delete from sda.files f using file where f.id = file.id and file.outcome <> 'held_elsewhere'
+         ), logged as (
+           insert into data_out.export_log (request_id, event, reason, dataset_id, file_id, bytes)
+           select cast(:removal_id as uuid), 'removed', nullif(outcome, 'removed'), :dataset_id, :file_id,
+             case when outcome = 'removed' then archive_file_size end
+           from file
+           on conflict do nothing
+         )
+         select outcome from file
+         union all
+         select coalesce(reason, 'removed') from data_out.export_log
+         where request_id = cast(:removal_id as uuid) and event = 'removed' and file_id = :file_id`,
+        { removal_id: removalId, file_id: fileId, dataset_id: datasetId ?? null },
+      )
+      .catch((error: unknown) => {
+        throw isForeignKeyViolation(error) ? new FileReferredToError(fileId, { cause: error }) : error;
+      });
+    return found[0]?.outcome;
   }
 
   /**

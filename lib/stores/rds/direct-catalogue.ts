@@ -1,17 +1,12 @@
 import * as z from 'zod';
 import { accessRefused } from '../../direct/access-refused.ts';
 import type { Checksum, DatasetFile, DirectCatalogue, FileFacts } from '../../direct/ports.ts';
+import { boundedPage } from './bounded-page.ts';
 import { RdsCatalogue } from './catalogue.ts';
 import { count, pageSize } from './columns.ts';
 import type { SqlExecutor } from './data-api.ts';
 import { newestEvent } from './dataset-events.ts';
 
-/**
- * Most bytes of a page's texts: a result of the Data API has at most 1 MiB, and a path may have any length. Each row
- * also counts `rowOverhead`, which the Data API writes around its values.
- */
-const pageBytes = 500_000;
-const rowOverhead = 256;
 /** Sorts before the id of every file. */
 const beforeEveryId = '00000000-0000-0000-0000-000000000000';
 
@@ -56,25 +51,21 @@ export class RdsDirectCatalogue extends RdsCatalogue implements DirectCatalogue 
     for (let after = beforeEveryId; ; ) {
       const rows = await this.#db.query(
         listedRow,
-        `select id, stable_id, submission_file_path, archive_file_size, decrypted_file_size, plaintext
-         from (
-           select page.*, row_number() over in_order as position,
-             sum(octet_length(stable_id || submission_file_path || coalesce(plaintext, '')) + ${rowOverhead}) over in_order as bytes
-           from (
-             select cast(f.id as text) as id, f.stable_id, f.submission_file_path, f.archive_file_size,
-               f.decrypted_file_size, ${checksumsOf('UNENCRYPTED')} as plaintext
-             from sda.file_dataset fd
-             join sda.files f on f.id = fd.file_id
-             where fd.dataset_id = (select d.id from sda.datasets d where d.stable_id = :id and ${newestEvent} = 'released')
-               and fd.file_id > :after and f.id > :after
-               and f.stable_id is not null and f.header <> '' and f.archive_file_path <> ''
-             order by fd.file_id
-             limit ${pageSize}
-           ) page
-           window in_order as (order by cast(id as uuid))
-         ) measured
-         where position = 1 or bytes <= ${pageBytes}
-         order by position`,
+        boundedPage(
+          `select cast(f.id as text) as id, f.stable_id, f.submission_file_path, f.archive_file_size,
+             f.decrypted_file_size, ${checksumsOf('UNENCRYPTED')} as plaintext
+           from sda.file_dataset fd
+           join sda.files f on f.id = fd.file_id
+           where fd.dataset_id = (select d.id from sda.datasets d where d.stable_id = :id and ${newestEvent} = 'released')
+             and fd.file_id > :after and f.id > :after
+             and f.stable_id is not null and f.header <> '' and f.archive_file_path <> ''
+           order by fd.file_id
+           limit ${pageSize}`,
+          {
+            order: 'cast(id as uuid)',
+            texts: "stable_id || coalesce(submission_file_path, '') || coalesce(plaintext, '')",
+          },
+        ),
         { id: datasetId, after: { uuid: after } },
       );
       const last = rows.at(-1);

@@ -8,7 +8,9 @@ import {
   type S3Client,
   UploadPartCommand,
 } from '@aws-sdk/client-s3';
+import { ArchiveLocationUnknownError } from '../../errors.ts';
 import { storeFailure } from '../aws-failure.ts';
+import { bucketAt } from './archive-buckets.ts';
 import { inChunks } from './chunks.ts';
 import { patient } from './client.ts';
 
@@ -62,6 +64,16 @@ export class S3ArchiveWriter {
       throw storeFailure(error, what);
     } finally {
       await chunks.return?.(undefined);
+    }
+  }
+
+  /** Whether a location of the catalogue names this bucket. @param location `undefined`: it does */
+  holds(location: string | undefined): boolean {
+    try {
+      return bucketAt(location, [this.#bucket]) === this.#bucket;
+    } catch (error) {
+      if (error instanceof ArchiveLocationUnknownError) return false;
+      throw error;
     }
   }
 

@@ -48,6 +48,19 @@ test.each([
   expect(readdirSync(folder)).toEqual([]);
 });
 
+test('is taken over after a process was killed while it took over', () => {
+  writeFileSync(path, '999999999');
+  writeFileSync(`${path}.999999999`, '999999998');
+  take()();
+  expect(readdirSync(folder)).toEqual([]);
+});
+
+test('is refused while another process is taking it over', () => {
+  writeFileSync(path, '999999999');
+  writeFileSync(`${path}.999999999`, String(process.ppid));
+  expect(takeLock(path)).toEqual({ owner: process.ppid });
+});
+
 test('is never held by two processes at once', async () => {
   // Each round a process takes the lock, makes a file that must not be there, and removes both.
   const work = `

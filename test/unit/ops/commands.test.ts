@@ -67,6 +67,17 @@ describe('user add', () => {
     expect(world.users.size).toBe(0);
   });
 
+  test('list shows the users, and no hash', async () => {
+    expect(await run(['user', 'list'])).toMatchObject({ stdout: '', stderr: expect.stringContaining('no user yet') });
+    world.users.set('zoe', 'secret-hash').set('ana', 'secret-hash');
+    const { stdout } = await run(['user', 'list']);
+    expect(stdout).toBe(
+      'USER  STATE   SINCE\nana   active  2026-11-01T10:00:00Z\nzoe   active  2026-11-01T10:00:00Z\n',
+    );
+    const json = await run(['user', 'list', '--json']);
+    expect(json.stdout.split('\n')[0]).toBe('{"username":"ana","createdAt":"2026-11-01T10:00:00Z"}');
+  });
+
   test('disable', async () => {
     world.users.set('central', 'hash');
     expect((await run(['user', 'disable', 'central'])).exitCode).toBe(0);
@@ -109,6 +120,19 @@ describe('admin', () => {
     expect((await run(['admin', 'remove', 'first'])).exitCode).toBe(0);
     expect(world.secrets.administrators).toEqual({ users: [] });
     expect((await run(['admin', 'remove', 'first'])).exitCode).toBe(4);
+  });
+
+  test('list shows names and roles, and no hash', async () => {
+    expect(await run(['admin', 'list'])).toMatchObject({ stdout: '', stderr: expect.stringContaining('no user yet') });
+    world.secrets.administrators = {
+      users: [
+        { username: 'helen', password: 'secret-hash', roles: ['ADMIN', 'READER'] },
+        { username: 'al\u001b', password: 'secret-hash', roles: [] },
+      ],
+    };
+    expect((await run(['admin', 'list'])).stdout).toBe('USER      ROLES\nhelen     ADMIN, READER\nal\\u{1b}\n');
+    const json = await run(['admin', 'list', '--json']);
+    expect(json.stdout.split('\n')[0]).toBe('{"username":"helen","roles":["ADMIN","READER"]}');
   });
 
   test('a malformed secret is not overwritten, and nothing of it is shown', async () => {
@@ -196,7 +220,7 @@ describe('audit', () => {
   test('tells the reason that the requester never learns', async () => {
     const { stdout } = await run(['audit', '--request', row.requestId, '--dataset', 'EGAD1']);
     expect(stdout).toBe(
-      'TIME                      REQUEST                               EVENT     REASON        DATASET  FILE  SIZE\n' +
+      'TIME                      REQUEST                               EVENT     REASON        DATASET  FILE  SIZE  RECIPIENT  KEY\n' +
         '2026-11-21T10:00:00.000Z  a8ae4a8b-6dd3-4d1b-a2a4-0c0f0f8d3c5e  rejected  not_released  EGAD1\n',
     );
   });
@@ -206,6 +230,33 @@ describe('audit', () => {
     expect({ exitCode, stdout }).toEqual({ exitCode: 0, stdout: '' });
     expect(stderr).toContain('there is no such request');
     expect((await run(['audit', '--file', 'EGAF404', '--quiet'])).stderr).toBe('');
+  });
+
+  test('an empty trail says that it is empty', async () => {
+    world.audit.length = 0;
+    const { stdout, stderr } = await run(['audit']);
+    expect(stdout).toBe('');
+    expect(stderr).toContain('the audit trail is empty');
+  });
+
+  test('names recipient and key in short, and with --json whole', async () => {
+    const [recipient, keyFingerprint] = ['0123456789abcdef'.repeat(4), 'fedcba9876543210'.repeat(4)];
+    world.audit.push({ ...row, id: 3, reason: null, event: 'staged', bytes: 1, recipient, keyFingerprint });
+    const { stdout } = await run(['audit', '--limit', '1']);
+    expect(stdout).toMatch(/ +1 B {2}0123456789ab {2}fedcba987654\n$/);
+    const whole = await run(['audit', '--limit', '1', '--json']);
+    expect(JSON.parse(whole.stdout)).toMatchObject({ recipient, keyFingerprint });
+  });
+
+  test('says below the table what its reason codes mean, each once', async () => {
+    world.audit.push({ ...row, id: 3, reason: 'visa_expired' }, { ...row, id: 4 }, { ...row, id: 5, reason: 'other' });
+    const { stderr } = await run(['audit']);
+    expect(stderr).toBe(
+      'target: a deployment in memory\n' +
+        'not_released: the newest event of the dataset is not "released"\nvisa_expired: the token has expired\n',
+    );
+    expect((await run(['audit', '--quiet'])).stderr).toBe('');
+    expect((await run(['audit', '--json'])).stderr).toBe('target: a deployment in memory\n');
   });
 
   test('text from the catalogue gives the terminal no orders', async () => {

@@ -93,7 +93,15 @@ describe('archive add', () => {
 
   test.each([
     ['no such file', ['nothing.bam', '--dataset', 'EGAD1'], 4, 'there is no file nothing.bam'],
-    ['a directory', ['.', '--dataset', 'EGAD1'], 2, 'is a directory'],
+    ['a device', ['/dev/null', '--dataset', 'EGAD1'], 2, '/dev/null: this is a device, a pipe or a socket'],
+    ['a dataset id of another form', ['sample.bam', '--dataset', 'my-dataset'], 2, 'my-dataset is no dataset id of'],
+    [
+      'a file id of another form',
+      ['sample.bam', '--dataset', 'EGAD1', '--file-id', 'EGAF1x'],
+      2,
+      'EGAF1x is no file id',
+    ],
+    ['no file', ['--dataset', 'EGAD1'], 2, 'expected a file or a folder'],
     ['no dataset', ['sample.bam'], 2, '--dataset'],
     ['an empty dataset id', ['sample.bam', '--dataset', ''], 2, '--dataset'],
     ['a control character in an id', ['sample.bam', '--dataset', 'EGAD\n1'], 2, '--dataset'],

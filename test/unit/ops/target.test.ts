@@ -150,6 +150,12 @@ describe('deployed stacks', () => {
   ])('%j are found by their names', async (options, description) => {
     const target = await connect({ aws: true, region: 'eu-north-1', ...options });
     expect(target).toMatchObject({ description, connection: undefined });
+    // The setting comes from the stack.
+    expect(['EGAD00000000001', 'my-dataset'].map((id) => target.identifiers.dataset.test(id))).toEqual([true, false]);
+    expect(['EGAF00000000001', 'EGAF000000000012'].map((id) => target.identifiers.file.test(id))).toEqual([
+      true,
+      false,
+    ]);
   });
 
   test('without a region, the options that name one are named', async () => {
@@ -172,7 +178,7 @@ describe('deployed stacks', () => {
     stacks.set('DataOutService', {});
     await expect(connect({ aws: true, region: 'eu-north-1' })).rejects.toMatchObject({
       code: 'not_found',
-      message: expect.stringContaining('ProxyUrl'),
+      message: 'DataOutStorage and DataOutService have no output ProxyUrl: deploy them with this version',
     });
   });
 });

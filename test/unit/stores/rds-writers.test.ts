@@ -5,6 +5,7 @@ import { RdsArchiveUsers } from '../../../lib/stores/rds/archive-users.ts';
 import {
   type ArchiveRegistration,
   FileIdTakenError,
+  FileReferredToError,
   RdsArchiveWriter,
 } from '../../../lib/stores/rds/archive-writer.ts';
 import { RdsCatalogue } from '../../../lib/stores/rds/catalogue.ts';
@@ -123,6 +124,27 @@ describe('RdsArchiveWriter', () => {
     expect(await test.sql('select submission_file_size from sda.files')).toEqual([[null]]);
   });
 
+  it('tells of another file with the same plaintext or the same body', async () => {
+    const writer = new RdsArchiveWriter(test.dataApi());
+    const sha256 = (source: 'UNENCRYPTED' | 'ARCHIVED' | 'UPLOADED', checksum: string) =>
+      ({ source, type: 'SHA256', checksum }) as const;
+    const add = (fileId: string, ...checksums: ReturnType<typeof sha256>[]) =>
+      writer.registerFile({ ...file, fileId, archiveFilePath: fileId, checksums });
+    const alone = { sameContentAs: undefined };
+    expect(await add('EGAF3', sha256('UNENCRYPTED', 'aa'), sha256('ARCHIVED', 'b3'))).toEqual(alone);
+    // A pipeline may have written it in capitals.
+    await test.sql("update sda.checksums set checksum = 'AA' where checksum = 'aa'");
+    expect(await add('EGAF2', sha256('UNENCRYPTED', 'aa'), sha256('ARCHIVED', 'b2'))).toEqual({
+      sameContentAs: 'EGAF3',
+    });
+    expect(await add('EGAF4', sha256('UNENCRYPTED', 'aa'))).toEqual({ sameContentAs: 'EGAF2' });
+    expect(await add('EGAF5', sha256('ARCHIVED', 'b3'))).toEqual({ sameContentAs: 'EGAF3' });
+    // Of another kind, or the file itself.
+    expect(await add('EGAF6', sha256('UNENCRYPTED', 'b2'), sha256('UPLOADED', 'u6'))).toEqual(alone);
+    expect(await add('EGAF7', sha256('UPLOADED', 'u6'))).toEqual(alone);
+    expect(await add('EGAF7', sha256('UPLOADED', 'u6'))).toEqual(alone);
+  });
+
   it('refuses a header that one request to the Data API cannot hold', async () => {
     const large = new RdsArchiveWriter(test.dataApi()).registerFile({ ...file, header: new Uint8Array(1_500_001) });
     await expect(large).rejects.toThrow(RangeError);
@@ -160,7 +182,111 @@ describe('RdsArchiveWriter', () => {
   });
 });
 
+describe('removeFile', () => {
+  const removal = { removalId: '6f2c3d1e-0000-4000-8000-000000000009', fileId: 'EGAF1' };
+  const file: ArchiveRegistration = {
+    fileId: 'EGAF1',
+    datasetId: 'EGAD1',
+    submissionFilePath: 'a.vcf',
+    archiveFilePath: 'bodies/1',
+    archiveLocation: 'archive',
+    archiveFileSize: 38,
+    decryptedFileSize: 10,
+    header: Uint8Array.of(1),
+    keyHash: 'cafe',
+    checksums: [{ source: 'UNENCRYPTED', type: 'SHA256', checksum: 'aa' }],
+  };
+  const left = async () => [
+    (await test.sql('select stable_id from sda.files order by 1')).flat(),
+    (
+      await test.sql('select d.stable_id from sda.file_dataset m join sda.datasets d on d.id = m.dataset_id order by 1')
+    ).flat(),
+    (await test.sql('select checksum from sda.checksums order by 1')).flat(),
+  ];
+  const audited = () => test.sql('select event, dataset_id, file_id, bytes from data_out.export_log order by id');
+  let writer: RdsArchiveWriter;
+  beforeEach(async () => {
+    writer = new RdsArchiveWriter(test.dataApi());
+    await writer.registerFile(file);
+    await writer.addToDataset('EGAF1', 'EGAD2');
+  });
+
+  it('takes the file out of all datasets, once, also when the answer is lost', async () => {
+    await writer.registerFile({ ...file, fileId: 'EGAF2', archiveFilePath: 'bodies/2' });
+    lostAnswer();
+    expect(await writer.removeFile(removal)).toBe('removed');
+    expect(await writer.removeFile(removal)).toBe('removed');
+    expect(await left()).toEqual([['EGAF2'], ['EGAD1'], ['aa']]);
+    expect(await audited()).toEqual([['removed', null, 'EGAF1', '38']]);
+  });
+
+  it('takes it out of one dataset while another holds it, and out of the catalogue with the last', async () => {
+    lostAnswer();
+    expect(await writer.removeFile({ ...removal, datasetId: 'EGAD1' })).toBe('held_elsewhere');
+    expect(await left()).toEqual([['EGAF1'], ['EGAD2'], ['aa']]);
+    const last = { ...removal, removalId: '6f2c3d1e-0000-4000-8000-000000000010', datasetId: 'EGAD2' };
+    expect(await writer.removeFile(last)).toBe('removed');
+    expect(await left()).toEqual([[], [], []]);
+    expect(await audited()).toEqual([
+      ['removed', 'EGAD1', 'EGAF1', null],
+      ['removed', 'EGAD2', 'EGAF1', '38'],
+    ]);
+  });
+
+  it('changes nothing while a dataset that the file would leave is released', async () => {
+    await writer.appendDatasetEvent('EGAD2', 'released');
+    const before = await left();
+    expect(await writer.removeFile(removal)).toBeUndefined();
+    expect(await writer.removeFile({ ...removal, datasetId: 'EGAD2' })).toBeUndefined();
+    expect([await left(), await audited()]).toEqual([before, []]);
+    expect(await writer.removeFile({ ...removal, datasetId: 'EGAD1' })).toBe('held_elsewhere');
+    await writer.appendDatasetEvent('EGAD2', 'deprecated');
+    const other = { ...removal, removalId: '6f2c3d1e-0000-4000-8000-000000000010' };
+    expect(await writer.removeFile(other)).toBe('removed');
+  });
+
+  it('keeps the body that another file has, too', async () => {
+    await test.sql("insert into sda.files (stable_id, archive_file_path) values ('EGAF2', 'bodies/1')");
+    lostAnswer();
+    expect(await writer.removeFile(removal)).toBe('body_shared');
+    expect(await left()).toEqual([['EGAF2'], [], []]);
+    expect(await audited()).toEqual([['removed', null, 'EGAF1', null]]);
+  });
+
+  it('knows no file of another id or dataset', async () => {
+    expect(await writer.removeFile({ ...removal, fileId: 'EGAF404' })).toBeUndefined();
+    expect(await writer.removeFile({ ...removal, datasetId: 'EGAD404' })).toBeUndefined();
+    expect(await audited()).toEqual([]);
+  });
+
+  it('leaves a file to the pipeline whose tables refer to it', async () => {
+    await test.sql('create table sda.file_event_log (file_id uuid references sda.files (id))');
+    await test.sql('insert into sda.file_event_log select id from sda.files');
+    const before = await left();
+    await expect(writer.removeFile(removal)).rejects.toThrow(FileReferredToError);
+    await test.sql('drop table sda.file_event_log');
+    expect([await left(), await audited()]).toEqual([before, []]);
+  });
+});
+
 describe('RdsArchiveUsers', () => {
+  it('lists users, active and disabled, over pages and without hashes', async () => {
+    const users = new RdsArchiveUsers(test.dataApi());
+    await test.sql(
+      `insert into data_out.archive_users (username, password_hash, created_at, disabled_at)
+       select 'u' || lpad(n::text, 5, '0'), 'secret', '2026-01-02T03:04:05Z', case when n = 1 then timestamptz '2026-02-03T00:00:00Z' end
+       from generate_series(1, 1001) n`,
+    );
+    const listed = [];
+    for await (const user of users.list()) listed.push(user);
+    expect(listed.length).toBe(1001);
+    expect(listed.slice(0, 2)).toEqual([
+      { username: 'u00001', createdAt: '2026-01-02T03:04:05Z', disabledAt: '2026-02-03T00:00:00Z' },
+      { username: 'u00002', createdAt: '2026-01-02T03:04:05Z', disabledAt: undefined },
+    ]);
+    expect(listed.at(-1)).toMatchObject({ username: 'u01001' });
+  });
+
   it('finds a saved user, with the newest hash, until disabled', async () => {
     const users = new RdsArchiveUsers(test.dataApi());
     expect(await users.find('ana')).toBeUndefined();

@@ -79,4 +79,4 @@ alter table data_out.export_log drop constraint if exists export_log_event_check
 
 -- statement
 alter table data_out.export_log add constraint export_log_event_check check (
-  event in ('accepted', 'rejected', 'staged', 'given_up', 'failed', 'settled', 'withdrawn', 'purged'));
+  event in ('accepted', 'rejected', 'staged', 'given_up', 'failed', 'settled', 'withdrawn', 'purged', 'removed'));

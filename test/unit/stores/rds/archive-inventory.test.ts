@@ -49,11 +49,16 @@ describe('findFile', () => {
       fileId: 'EGAF1',
       submissionFilePath: 'a/b.vcf',
       archiveFilePath: 'bodies/EGAF1',
+      archiveLocation: 'https://s3.example/archive',
       archiveFileSize: 38,
       decryptedFileSize: 10,
+      keyHash: 'cafe',
       unencryptedSha256: 'aa',
       datasetIds: ['EGAD1', 'EGAD2'],
+      releasedIn: [],
     });
+    await writer.appendDatasetEvent('EGAD2', 'released');
+    expect(await inventory.findFile('EGAF1')).toMatchObject({ releasedIn: ['EGAD2'] });
   });
 
   it('gives what little a pipeline has entered of a file', async () => {
@@ -62,15 +67,50 @@ describe('findFile', () => {
       fileId: 'EGAF1',
       submissionFilePath: '',
       archiveFilePath: '',
+      archiveLocation: undefined,
       archiveFileSize: 0,
       decryptedFileSize: 0,
+      keyHash: undefined,
       unencryptedSha256: undefined,
       datasetIds: [],
+      releasedIn: [],
     });
   });
 
   it('finds nothing for an unknown id', async () => {
     expect(await inventory.findFile('EGAF404')).toBeUndefined();
+  });
+});
+
+describe('files', () => {
+  it('lists all, or those of a dataset, in the order of their ids', async () => {
+    await register('EGAF2', 'EGAD1');
+    await register('EGAF1', 'EGAD2');
+    await writer.addToDataset('EGAF1', 'EGAD1');
+    await register('EGAF3', 'EGAD2');
+    await test.sql("insert into sda.files (stable_id) values (null), ('EGAF4')");
+    const listed = { submissionFilePath: 'a/b.vcf', submissionFileSize: undefined, decryptedFileSize: 10 };
+    const [one, two] = [
+      { fileId: 'EGAF1', ...listed, datasetIds: ['EGAD1', 'EGAD2'] },
+      { fileId: 'EGAF2', ...listed, datasetIds: ['EGAD1'] },
+    ];
+    expect(await all(inventory.files('EGAD1'))).toEqual([one, two]);
+    expect(await all(inventory.files())).toEqual([
+      one,
+      two,
+      { fileId: 'EGAF3', ...listed, datasetIds: ['EGAD2'] },
+      { fileId: 'EGAF4', submissionFilePath: '', datasetIds: [] },
+    ]);
+    expect(await all(inventory.files('EGAD404'))).toEqual([]);
+  });
+
+  it('lists each once over pages, also where long paths fill a page early', async () => {
+    await test.sql(
+      `insert into sda.files (stable_id, submission_file_path)
+       select 'EGAF' || lpad(n::text, 5, '0'), repeat('x', 4096) from generate_series(1, 1201) n`,
+    );
+    const ids = (await all(inventory.files())).map(({ fileId }) => fileId);
+    expect(ids).toEqual(Array.from({ length: 1201 }, (_, index) => `EGAF${String(index + 1).padStart(5, '0')}`));
   });
 });
 

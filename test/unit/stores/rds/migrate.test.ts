@@ -53,6 +53,7 @@ const names = [
   'fan-outs',
   'uploads',
   'deliveries',
+  'archive-indexes',
 ];
 const tables = `select table_schema || '.' || table_name from information_schema.tables
   where table_schema in ('sda', 'data_out') order by 1`;

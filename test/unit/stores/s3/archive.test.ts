@@ -144,6 +144,17 @@ describe('S3Archive', () => {
 describe('S3ArchiveWriter', () => {
   const writer = () => new S3ArchiveWriter({ client, bucket: 'archive', location: '' });
 
+  it.each([
+    [undefined, true],
+    ['https://s3.example/archive', true],
+    ['s3://archive', true],
+    ['http://127.0.0.1:4711/archive', true],
+    ['https://s3.example/archive-2', false],
+    ['file:///archive/', false],
+  ])('the bucket of %j is this one: %s', (location, expected) => {
+    expect(writer().holds(location)).toBe(expected);
+  });
+
   /** Bytes whose value tells their place, in pieces of odd sizes. */
   async function* source(size: number, piece: number): AsyncGenerator<Uint8Array> {
     const all = expected(size);

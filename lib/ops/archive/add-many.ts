@@ -1,0 +1,125 @@
+import { forEachConcurrently } from '../../archive/concurrency.ts';
+import type { ArchiveKey } from '../../archive/ports.ts';
+import { Crypt4ghError } from '../../crypt4gh/index.ts';
+import { NotFoundError } from '../../errors.ts';
+import type { ListedFile } from '../../stores/rds/archive-inventory.ts';
+import { UsageError } from '../../terminal/errors.ts';
+import type { Terminal } from '../../terminal/terminal.ts';
+import { OpsError } from '../errors.ts';
+import type { Target } from '../ports.ts';
+import { type AddedFile, addFile } from './add-file.ts';
+import { openInput } from './input.ts';
+import type { SourceFile } from './sources.ts';
+
+/** The outcome of one file. Without `sha256` it was not read: the dataset has a file of its path and size. */
+export type AddResult =
+  | ({ readonly source: SourceFile } & Pick<AddedFile, 'fileId' | 'status'> & Partial<AddedFile>)
+  | { readonly source: SourceFile; readonly status: 'failed'; readonly error: Error };
+
+export interface AddManyRequest {
+  readonly files: readonly SourceFile[];
+  /** The archive's keys, newest first. */
+  readonly keys: readonly [ArchiveKey, ...ArchiveKey[]];
+  readonly terminal: Terminal;
+  /** Files at once. A large one takes up to five parts of memory: 40 MiB, more above 78 GiB. */
+  readonly parallel: number;
+  /** Whether files that are there are read, and their SHA-256 compared. */
+  readonly check: boolean;
+  /** Called when a file is opened. `add` is called with the size of every chunk that was read. */
+  readonly onStart: (source: SourceFile) => { add(bytes: number): void };
+  readonly onResult: (result: AddResult) => void;
+}
+
+/**
+ * Adds files, as many at once as `parallel` says. A file is in the catalogue as soon as its body is whole. So the same call
+ * after a failure or a kill adds what is missing: a file whose path and size the dataset has is there.
+ * @throws OpsError `partial` when some files failed; an error that every file would meet, at once
+ */
+export async function addMany(target: Pick<Target, 'bodies' | 'catalogue'>, request: AddManyRequest): Promise<void> {
+  const known = await knownFiles(target, request.files);
+  /** Of this run: two files of the same content may be entered at the same moment. */
+  const contents = new Map<string, string>();
+  const failures: Error[] = [];
+  await forEachConcurrently(request.files, request.parallel, async (source) => {
+    try {
+      const result = await addOne(target, source, known.get(placeOf(source)) ?? [], request);
+      const { sha256 } = result;
+      const twin = sha256 === undefined ? undefined : contents.get(sha256);
+      if (sha256 !== undefined && twin === undefined) contents.set(sha256, result.fileId);
+      const sameContentAs =
+        result.sameContentAs ?? (result.status === 'added' && result.decryptedSize !== 0 ? twin : undefined);
+      request.onResult({ source, ...result, ...(sameContentAs !== undefined && { sameContentAs }) });
+    } catch (error) {
+      if (!isOfOneFile(error)) throw error;
+      failures.push(error);
+      request.onResult({ source, status: 'failed', error });
+    }
+  });
+  if (failures.length === 0) return;
+  const message = `${failures.length} of ${request.files.length} files were not added: correct them and give the same command again`;
+  throw new OpsError('partial', message, { cause: failures[0] });
+}
+
+async function addOne(
+  target: Pick<Target, 'bodies' | 'catalogue'>,
+  source: SourceFile,
+  known: readonly ListedFile[],
+  { keys, terminal, check, onStart }: AddManyRequest,
+): Promise<Pick<AddedFile, 'fileId' | 'status'> & Partial<AddedFile>> {
+  const { datasetId, path } = source;
+  const there = known.find(
+    ({ fileId, submissionFileSize = source.size }) =>
+      submissionFileSize === source.size && (source.fileId === undefined || source.fileId === fileId),
+  );
+  // Without a size in the catalogue, only its content tells.
+  if (there?.submissionFileSize !== undefined && !check)
+    return { fileId: there.fileId, datasetId, path, status: 'unchanged' };
+  if (!there && known[0]) throw taken(source, known[0]);
+  const fileId = there?.fileId ?? source.fileId;
+  const input = await openInput(source.file, terminal);
+  const task = onStart(source);
+  try {
+    const { signal } = terminal;
+    return await addFile(target, {
+      ...{ datasetId, path, keys, signal, onRead: task.add, input: { ...input, label: source.label } },
+      ...(fileId !== undefined && { fileId }),
+    });
+  } finally {
+    input.close();
+  }
+}
+
+function taken(source: SourceFile, { fileId, submissionFileSize }: ListedFile): OpsError {
+  const why =
+    source.fileId !== undefined && source.fileId !== fileId
+      ? `under the id ${fileId}, not ${source.fileId}`
+      : `with ${submissionFileSize} bytes, not ${source.size}`;
+  return new OpsError(
+    'conflict',
+    `${source.datasetId} has ${source.path} ${why}: an archived file is never replaced, but data-out-ops archive remove ${fileId} takes it away`,
+  );
+}
+
+/** Files of the datasets, by {@link placeOf}. */
+async function knownFiles({ catalogue }: Pick<Target, 'catalogue'>, files: readonly SourceFile[]) {
+  const known = new Map<string, ListedFile[]>();
+  for (const datasetId of new Set(files.map((file) => file.datasetId))) {
+    for await (const file of catalogue.files(datasetId)) {
+      const place = placeOf({ datasetId, path: file.submissionFilePath });
+      known.set(place, [...(known.get(place) ?? []), file]);
+    }
+  }
+  return known;
+}
+
+function placeOf({ datasetId, path }: { readonly datasetId: string; readonly path: string }): string {
+  return `${datasetId}\0${path}`;
+}
+
+/** Whether other files may do better. */
+function isOfOneFile(error: unknown): error is Error {
+  if (error instanceof OpsError || error instanceof Crypt4ghError) return true;
+  if (error instanceof UsageError || error instanceof NotFoundError) return true;
+  // Of the file system: it names the file.
+  return error instanceof Error && 'syscall' in error && 'path' in error;
+}

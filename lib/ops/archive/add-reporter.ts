@@ -1,0 +1,88 @@
+import { failureOf, problemOf } from '../../terminal/failure.ts';
+import { formatBytes, formatDuration, type Output, printable } from '../../terminal/output.ts';
+import type { Progress, ProgressTask } from '../../terminal/progress.ts';
+import { opsFailure } from '../errors.ts';
+import type { AddedFile } from './add-file.ts';
+import type { AddResult } from './add-many.ts';
+import type { SourceFile } from './sources.ts';
+
+/** Shows the outcomes of a run: a line for each file that is new or failed, and the counts. */
+export class AddReporter {
+  readonly #output: Output;
+  readonly #progress: Progress;
+  readonly #tasks = new Map<SourceFile, ProgressTask>();
+  readonly #counts = { added: 0, linked: 0, unchanged: 0, failed: 0 };
+  #bytes = 0;
+  #local = 0;
+
+  constructor(output: Output, progress: Progress) {
+    this.#output = output;
+    this.#progress = progress;
+  }
+
+  readonly onStart = (source: SourceFile): ProgressTask => {
+    const task = this.#progress.task(printable(source.label), source.size);
+    this.#tasks.set(source, task);
+    return task;
+  };
+
+  readonly onResult = (result: AddResult): void => {
+    const { source, status, ...outcome } = result;
+    const { label, path, datasetId } = source;
+    this.#counts[status] += 1;
+    // A file that was not read counts as done.
+    const task = this.#tasks.get(source) ?? this.#progress.task(printable(label), source.size, source.size);
+    task.end();
+    this.#tasks.delete(source);
+    if (result.status === 'failed') {
+      const error = problemOf(failureOf(result.error, opsFailure));
+      if (this.#output.json) this.#output.result({ path, datasetId, status, error }, '');
+      else this.#output.warn(printable(error.message.startsWith(label) ? error.message : `${label}: ${error.message}`));
+      return;
+    }
+    if (this.#output.json) this.#output.result({ ...outcome, path, datasetId, status }, '');
+    if (status === 'unchanged') return;
+    if (status === 'added') this.#bytes += source.size;
+    if (source.fileId === undefined) this.#local += 1;
+    if (!this.#output.json) this.#output.result({}, describeAdded(result as AddedFile));
+    warnAbout(this.#output, label, result);
+  };
+
+  /** @param elapsed of the whole run, in milliseconds */
+  summarize(elapsed: number): void {
+    const { added, linked, unchanged, failed } = this.#counts;
+    if (this.#output.json) this.#output.result({ summary: { ...this.#counts, bytes: this.#bytes } }, '');
+    const parts = [
+      `${added} added (${formatBytes(this.#bytes)} in ${formatDuration(elapsed)})`,
+      ...(linked > 0 ? [`${linked} put into the dataset`] : []),
+      ...(unchanged > 0 ? [`${unchanged} there already`] : []),
+      ...(failed > 0 ? [`${failed} failed`] : []),
+    ];
+    const files = added + linked + unchanged + failed;
+    this.#output.note(`${files === 1 ? '1 file' : `${files} files`}: ${parts.join(', ')}`);
+    if (this.#local > 0) this.#output.note('note: ids that begin with EGAF9 are local, not of the central archive');
+  }
+}
+
+const happened = {
+  added: 'added to',
+  linked: 'was in the archive, now also in',
+  unchanged: 'was already in',
+} as const;
+
+export function describeAdded({ fileId, datasetId, path, status, decryptedSize, sha256 }: AddedFile): string {
+  return `${fileId} ${happened[status]} ${datasetId}: ${printable(path)}, ${formatBytes(decryptedSize)}, SHA-256 ${sha256}`;
+}
+
+/** Warns about what an operator may not have meant: an empty file, and the content of another file. */
+export function warnAbout(
+  output: Output,
+  label: string,
+  { decryptedSize, fileId, sameContentAs }: Partial<AddedFile>,
+): void {
+  if (decryptedSize === 0) output.warn(`${printable(label)} is empty`);
+  if (sameContentAs === undefined) return;
+  output.warn(
+    `${fileId} has the same content as ${printable(sameContentAs)}: data-out-ops archive show ${printable(sameContentAs)}`,
+  );
+}

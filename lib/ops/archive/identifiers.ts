@@ -1,0 +1,34 @@
+import { identifier } from '../../contract/messages.ts';
+import { usageError } from '../../terminal/errors.ts';
+
+/** What stable ids of this deployment look like: its setting `identifiers`. */
+export interface IdentifierPatterns {
+  readonly dataset: RegExp;
+  readonly file: RegExp;
+}
+
+/** The two kinds of ids are easily swapped. */
+const otherPrefix = { dataset: 'EGAF', file: 'EGAD' } as const;
+
+/**
+ * A stable id that the service can look up and that this archive uses.
+ * @param source where it stands: an option, or a line and a column of a file
+ * @throws UsageError
+ */
+export function checkIdentifier(
+  source: string,
+  value: string,
+  kind: keyof IdentifierPatterns,
+  patterns: IdentifierPatterns,
+): string {
+  if (!identifier.safeParse(value).success || value.trim() !== value) {
+    throw usageError(source, 'expected 1 to 256 characters, no control characters, no spaces around');
+  }
+  if (value.startsWith(otherPrefix[kind])) throw usageError(source, `${value} is an identifier of another kind`);
+  if (patterns[kind].test(value)) return value;
+  throw usageError(
+    source,
+    `${value} is no ${kind} id of this archive, whose ids match ${patterns[kind].source}`,
+    'Correct the id. For ids of another form, the operator changes the setting "identifiers" and deploys again.',
+  );
+}

@@ -1,0 +1,60 @@
+import { NotFoundError } from '../../errors.ts';
+import { FileReferredToError, type RemovalOutcome } from '../../stores/rds/archive-writer.ts';
+import { OpsError } from '../errors.ts';
+import type { Target } from '../ports.ts';
+
+export interface RemoveFileRequest {
+  readonly fileId: string;
+  /** UUID of the removal in the audit trail. */
+  readonly removalId: string;
+  /** A file that another dataset holds, too, only leaves this one. @default - the file leaves all its datasets */
+  readonly datasetId?: string;
+}
+
+/**
+ * Take one file out of the archive: first its row, then its body. So a crash in between leaves a body that no row points at, and
+ * that nothing can decrypt any more, because its header went with the row.
+ * @throws NotFoundError for an unknown file; OpsError `conflict` while a dataset that it would leave is released, for a body in
+ *   another bucket, for a file that a pipeline keeps records of, and when the row is gone and the body could not be removed
+ */
+export async function removeFile(
+  { bodies, catalogue }: Pick<Target, 'bodies' | 'catalogue'>,
+  request: RemoveFileRequest,
+): Promise<RemovalOutcome> {
+  const { fileId, datasetId } = request;
+  const file = await catalogue.findFile(fileId);
+  if (!file) throw new NotFoundError(`there is no file ${fileId}`);
+  const { datasetIds, releasedIn, archiveFilePath, archiveLocation } = file;
+  const left = datasetId === undefined ? datasetIds : [datasetId];
+  const released = releasedIn.find((id) => left.includes(id));
+  if (released !== undefined) throw releasedError(fileId, released);
+  const isWhole = datasetIds.every((id) => left.includes(id));
+  if (isWhole && !bodies.holds(archiveLocation)) {
+    throw new OpsError(
+      'conflict',
+      `the body of ${fileId} is in ${archiveLocation}: remove the file where that bucket is filled`,
+    );
+  }
+  const outcome = await catalogue.removeFile(request).catch((error: unknown) => {
+    throw error instanceof FileReferredToError ? new OpsError('conflict', error.message, { cause: error }) : error;
+  });
+  if (outcome === undefined) {
+    throw new OpsError(
+      'conflict',
+      `${fileId} was changed meanwhile: look at it with data-out-ops archive show ${fileId}`,
+    );
+  }
+  if (outcome !== 'removed' || archiveFilePath === '') return outcome;
+  await bodies.remove(archiveFilePath).catch((cause: unknown) => {
+    const message = `${fileId} is removed, but body ${archiveFilePath} is left in the archive bucket: delete it there`;
+    throw new OpsError('conflict', message, { cause });
+  });
+  return outcome;
+}
+
+/** What to do about a released dataset. */
+export function releasedError(what: string, datasetId: string): OpsError {
+  const remedy = `give data-out-ops dataset deprecate ${datasetId} first`;
+  const name = what === datasetId ? datasetId : `${what} is in ${datasetId}, which`;
+  return new OpsError('conflict', `${name} is released: ${remedy}`);
+}

@@ -1,0 +1,175 @@
+import { stat } from 'node:fs/promises';
+import { resolve } from 'node:path';
+import type { Command } from 'commander';
+import { usageError } from '../../terminal/errors.ts';
+import { formatDuration, printable } from '../../terminal/output.ts';
+import { addFile, localFileId } from '../archive/add-file.ts';
+import { addMany } from '../archive/add-many.ts';
+import { AddReporter, describeAdded, warnAbout } from '../archive/add-reporter.ts';
+import { checkIdentifier, type IdentifierPatterns } from '../archive/identifiers.ts';
+import { openInput } from '../archive/input.ts';
+import { checkPath, type Sources, sourcesOf, sourcesOfManifest } from '../archive/sources.ts';
+import { readArchiveKeys } from '../archive-keys.ts';
+import type { Target } from '../ports.ts';
+import { type CommandContext, openSession, type Session } from '../session.ts';
+
+interface AddOptions {
+  readonly dataset?: string;
+  readonly manifest?: string;
+  readonly parallel: string;
+  readonly check?: boolean;
+  readonly fileId?: string;
+  readonly path?: string;
+  readonly size?: string;
+}
+
+const afterHelp = `
+A file that begins with "crypt4gh" is taken as a container: it must open with an archive key and decrypt to its end.
+
+A file id that is known is never replaced. With the same path and the same plaintext the file is put into the dataset as
+well, if it is not there; with others the command fails.
+
+Several files, a folder or a manifest:
+  The same command again adds what is missing. A file is there when the dataset has one of its path and size; --check
+  reads it and compares its SHA-256, too. Files of a folder have their path from the folder on. Names with a dot at their
+  start are left out. Symbolic links, devices and pipes in a folder end the command before anything is added.
+  Files without an id get a local one: EGAF9 and ten digits.
+  A manifest is CSV. Its first line names the columns: path, and optionally file_id, submission_path (the path that
+  researchers see) and dataset. Its paths begin at the folder that is given, else at the working folder.
+
+Examples:
+  data-out-ops archive add sample.bam --dataset EGAD00000000001
+  data-out-ops archive add sample.bam.c4gh --dataset EGAD00000000001 --file-id EGAF00000000001 --path study/sample.bam.c4gh
+  data-out-ops archive add study --dataset EGAD00000000001
+  data-out-ops archive add study --manifest files.csv`;
+
+const longestParallel = 16;
+
+/** `archive add <file...>`. */
+export function registerArchiveAdd(archive: Command, context: CommandContext): void {
+  archive
+    .command('add')
+    .description('add files: a plaintext is encrypted, a Crypt4GH container for the archive is taken as it is')
+    .argument('[file...]', 'files or folders, or - for standard input')
+    .option('--dataset <id>', 'stable id of their dataset, EGAD...')
+    .option('--manifest <file>', 'CSV file that names files, ids, paths and datasets')
+    .option('--parallel <files>', `several files: how many at once, up to ${longestParallel}`, '4')
+    .option('--check', 'several files: read those that are there, too')
+    .option('--file-id <id>', 'one file: its stable id, EGAF... (default: a new local one)')
+    .option('--path <name>', 'one file: path that researchers see (default: the name of the file)')
+    .option('--size <bytes>', 'bytes on standard input, where more than 78 GiB come')
+    .addHelpText('after', afterHelp)
+    .action(async (names: string[], options: AddOptions, command: Command) => {
+      const session = openSession(context, command);
+      const [name] = names;
+      if (name === undefined && options.manifest === undefined)
+        throw usageError('<file>', 'expected a file or a folder');
+      if (name !== undefined && names.length === 1 && (await isOneFile(name, options, session))) {
+        await addTheFile(name, options, session);
+      } else {
+        await addFiles(names, options, session);
+      }
+    });
+}
+
+async function isOneFile(name: string, { manifest }: AddOptions, { terminal }: Session): Promise<boolean> {
+  if (manifest !== undefined) return false;
+  if (name === '-') return true;
+  const stats = await stat(resolve(terminal.folder, name)).catch(() => undefined);
+  return !stats?.isDirectory();
+}
+
+async function addTheFile(name: string, options: AddOptions, session: Session): Promise<void> {
+  const { terminal, output, progress } = session;
+  if (options.dataset === undefined) throw usageError('--dataset', 'expected the stable id of the dataset');
+  const input = await openInput(name, terminal, checkSize(options.size));
+  try {
+    if (input.name === undefined && options.path === undefined) {
+      throw usageError('--path', 'standard input has no name; say one');
+    }
+    const path = checkPath('--path', options.path ?? input.name ?? '');
+    const target = await session.target();
+    const { identifiers } = target;
+    const datasetId = checkIdentifier('--dataset', options.dataset, 'dataset', identifiers);
+    const fileId =
+      options.fileId === undefined ? undefined : checkIdentifier('--file-id', options.fileId, 'file', identifiers);
+    if (fileId === undefined) checkLocalIds('--file-id', identifiers);
+    const keys = await readArchiveKeys(target.archiveKeys);
+    const task = progress.task(printable(input.label), input.size);
+    const started = terminal.now().getTime();
+    const request = { datasetId, path, input, keys, signal: terminal.signal, onRead: task.add };
+    const added = await addFile(target, { ...request, ...(fileId !== undefined && { fileId }) }).finally(progress.end);
+    const took = formatDuration(terminal.now().getTime() - started);
+    output.result({ ...added }, `${describeAdded(added)}, ${took}`);
+    warnAbout(output, input.label, added);
+    if (fileId === undefined) output.note(`note: ${added.fileId} is a local id, not one of the central archive`);
+  } finally {
+    input.close();
+  }
+}
+
+async function addFiles(names: readonly string[], options: AddOptions, session: Session): Promise<void> {
+  for (const only of ['fileId', 'path', 'size'] as const) {
+    if (options[only] === undefined) continue;
+    const flag = only === 'fileId' ? '--file-id' : `--${only}`;
+    throw usageError(flag, 'is for one file; for several, --manifest gives ids and paths');
+  }
+  if (names.includes('-')) throw usageError('-', 'standard input is added alone, with --path');
+  const parallel = Number(options.parallel);
+  if (!Number.isInteger(parallel) || parallel < 1 || parallel > longestParallel) {
+    throw usageError('--parallel', `expected a whole number from 1 to ${longestParallel}`);
+  }
+  const target = await session.target();
+  const { files, notes } = await sourcesFor(names, options, session, target);
+  if (files.some(({ fileId }) => fileId === undefined)) checkLocalIds('--manifest', target.identifiers);
+  for (const note of notes) session.output.note(`note: ${printable(note)}`);
+  const { terminal, output, progress } = session;
+  const keys = await readArchiveKeys(target.archiveKeys);
+  const reporter = new AddReporter(output, progress);
+  const started = terminal.now().getTime();
+  progress.expect(
+    files.reduce((sum, { size }) => sum + size, 0),
+    files.length,
+  );
+  await addMany(target, {
+    ...{ files, keys, terminal, parallel },
+    check: options.check === true,
+    onStart: reporter.onStart,
+    onResult: reporter.onResult,
+  }).finally(() => {
+    progress.end();
+    reporter.summarize(terminal.now().getTime() - started);
+  });
+}
+
+async function sourcesFor(
+  names: readonly string[],
+  { dataset, manifest }: AddOptions,
+  { terminal: { folder } }: Session,
+  { identifiers: patterns }: Target,
+): Promise<Sources> {
+  const datasetId = dataset === undefined ? undefined : checkIdentifier('--dataset', dataset, 'dataset', patterns);
+  if (manifest === undefined) {
+    if (datasetId === undefined) throw usageError('--dataset', 'expected the stable id of the dataset');
+    return await sourcesOf(names, folder, datasetId);
+  }
+  const [root, another] = names;
+  if (another !== undefined) throw usageError(another, 'with --manifest, expected one folder, or nothing');
+  return await sourcesOfManifest(manifest, { folder, root, datasetId, patterns });
+}
+
+/** @throws UsageError when this archive's ids have another form than those that the tool makes */
+function checkLocalIds(source: string, { file }: IdentifierPatterns): void {
+  const example = localFileId();
+  if (file.test(example)) return;
+  throw usageError(
+    source,
+    `expected an id for each file: a local one such as ${example} does not match ${file.source}`,
+  );
+}
+
+function checkSize(value: string | undefined): number | undefined {
+  if (value === undefined) return undefined;
+  if (!/^\d{1,15}$/.test(value)) throw usageError('--size', 'expected a number of bytes');
+  return Number(value);
+}

@@ -1,0 +1,375 @@
+import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { TemporarilyUnavailableError } from '../../../lib/errors.ts';
+import { FileReferredToError } from '../../../lib/stores/rds/archive-writer.ts';
+import { InterruptedError } from '../../../lib/terminal/errors.ts';
+import { makeOpsWorld, type OpsWorld, runTool, type ToolRun } from '../../helpers/ops-world.ts';
+
+let folder: string;
+let world: OpsWorld;
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'data-out-archive-'));
+  world = await makeOpsWorld();
+});
+afterEach(() => rm(folder, { recursive: true }));
+
+const run = (argv: string[], choices = {}) => runTool(argv, world.target, { folder, ...choices });
+const add = (...argv: string[]) => run(['archive', 'add', ...argv]);
+const jsonOf = ({ stdout }: ToolRun) =>
+  stdout
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line));
+const archived = () =>
+  [...world.files.values()]
+    .map(({ fileId, submissionFilePath: path }) => ({ path, datasets: [...(world.memberships.get(fileId) ?? [])] }))
+    .toSorted((a, b) => (a.path < b.path ? -1 : 1));
+const uploads = () => world.calls.filter((name) => name === 'upload').length;
+
+async function put(files: Readonly<Record<string, string>>): Promise<void> {
+  for (const [path, content] of Object.entries(files)) {
+    await mkdir(join(folder, path, '..'), { recursive: true });
+    await writeFile(join(folder, path), content);
+  }
+}
+
+describe('archive add of several files', () => {
+  test('a folder: each file under its path from the folder on', async () => {
+    await put({ 'study/a.vcf': 'a', 'study/deep/b.vcf': 'bb', 'study/.hidden': 'x' });
+    const { exitCode, stdout, stderr } = await add('study', '--dataset', 'EGAD1', '--parallel', '1');
+    expect(archived()).toEqual([
+      { path: 'a.vcf', datasets: ['EGAD1'] },
+      { path: 'deep/b.vcf', datasets: ['EGAD1'] },
+    ]);
+    expect(stdout).toMatch(/^EGAF9\d{10} added to EGAD1: a\.vcf, 1 B, SHA-256 [0-9a-f]{64}\nEGAF9/);
+    expect(stderr).toBe(
+      'target: a deployment in memory\nnote: study: 1 hidden file or folder is left out\n' +
+        '2 files: 2 added (3 B in 0 ms)\nnote: ids that begin with EGAF9 are local, not of the central archive\n',
+    );
+    expect(exitCode).toBe(0);
+  });
+
+  test('the same command again adds what is missing, and reads nothing that is there', async () => {
+    await put({ 'study/a': 'a', 'study/b': 'bb' });
+    await add('study', '--dataset', 'EGAD1');
+    await put({ 'study/c': 'ccc' });
+    const again = await add('study', '--dataset', 'EGAD1', '--json', '--parallel', '1');
+    expect(jsonOf(again).map(({ path, status }) => [path, status])).toEqual([
+      ['a', 'unchanged'],
+      ['b', 'unchanged'],
+      ['c', 'added'],
+      [undefined, undefined],
+    ]);
+    expect(jsonOf(again).at(-1)).toEqual({ summary: { added: 1, linked: 0, unchanged: 2, failed: 0, bytes: 3 } });
+    expect(uploads()).toBe(3);
+    expect((await add('study', '--dataset', 'EGAD1')).stderr).toContain(
+      '3 files: 0 added (0 B in 0 ms), 3 there already',
+    );
+  });
+
+  test('a bar on a terminal counts the files, those that are there, too', async () => {
+    await put({ 'study/a': 'a'.repeat(1000), 'study/b': 'b'.repeat(2000) });
+    await add('study/b', '--dataset', 'EGAD1');
+    let time = 0;
+    const tick = () => {
+      time += 1000;
+      return time;
+    };
+    const terminal = { isTerminal: true, size: () => ({ columns: 80, rows: 24 }), now: () => new Date(tick()) };
+    const { stderr } = await run(['archive', 'add', 'study', '--dataset', 'EGAD1', '--parallel', '1'], terminal);
+    expect(stderr).toContain('study/a');
+    expect(stderr).toMatch(/0 of 2 files, 1000 B of 2\.9 KiB \(33 %\)/);
+    expect(stderr).toMatch(/2 files: 1 added \(1000 B in .*\), 1 there already/);
+  });
+
+  test('a file of another size is never replaced; the others are added', async () => {
+    await put({ 'study/a': 'a', 'study/b': 'bb' });
+    await add('study', '--dataset', 'EGAD1');
+    await put({ 'study/a': 'changed', 'study/c': 'c' });
+    const { exitCode, stderr } = await add('study', '--dataset', 'EGAD1');
+    expect(stderr).toMatch(/warning: study\/a: EGAD1 has a with 1 bytes, not 7: .* archive remove EGAF9\d{10}/);
+    expect(stderr).toContain('1 of 3 files were not added: correct them and give the same command again');
+    expect(exitCode).toBe(5);
+    expect(archived().map(({ path }) => path)).toEqual(['a', 'b', 'c']);
+  });
+
+  test('--check finds other content of the same size', async () => {
+    await put({ 'study/a': 'a', 'study/b': 'b' });
+    await add('study', '--dataset', 'EGAD1');
+    await put({ 'study/a': 'x' });
+    expect((await add('study', '--dataset', 'EGAD1')).exitCode).toBe(0);
+    const { exitCode, stderr } = await add('study', '--dataset', 'EGAD1', '--check');
+    expect(stderr).toMatch(/study\/a: file id EGAF9\d{10} is taken by a file of other content/);
+    expect(stderr).toContain('2 files: 0 added (0 B in 0 ms), 1 there already, 1 failed');
+    expect(exitCode).toBe(5);
+  });
+
+  test('a file whose size the catalogue does not have is read and compared', async () => {
+    await put({ 'study/a': 'a', 'study/b': 'b' });
+    await add('study', '--dataset', 'EGAD1');
+    for (const [id, { submissionFileSize: _, ...file }] of world.files) world.files.set(id, file);
+    await put({ 'study/a': 'x' });
+    const { exitCode, stderr } = await add('study', '--dataset', 'EGAD1');
+    expect(stderr).toMatch(/study\/a: file id EGAF9\d{10} is taken by a file of other content/);
+    expect(stderr).toContain('1 there already, 1 failed');
+    expect(exitCode).toBe(5);
+  });
+
+  test('files by name have their base names; two of one name are refused before anything is added', async () => {
+    await put({ 'x/a': '1', 'x/b': '2', 'y/a': '3' });
+    const refused = await add('x/a', 'y/a', '--dataset', 'EGAD1');
+    expect(refused).toMatchObject({ exitCode: 2, stderr: expect.stringContaining('x/a and y/a would both be a') });
+    expect(world.files.size).toBe(0);
+    expect((await add('x/a', 'x/b', '--dataset', 'EGAD1')).exitCode).toBe(0);
+    expect(archived().map(({ path }) => path)).toEqual(['a', 'b']);
+  });
+
+  test('a manifest gives ids, paths and datasets, from the folder on', async () => {
+    await put({
+      'study/a': 'a',
+      'study/b': 'b',
+      'study/c': 'c',
+      'files.csv': 'path,file_id,submission_path,dataset\na,EGAF1,first/a,\nb,EGAF2,,EGAD2\n',
+    });
+    const argv = ['study', '--manifest', 'files.csv', '--dataset', 'EGAD1'];
+    const { exitCode, stderr } = await add(...argv);
+    expect(stderr).toContain('note: study: the manifest does not name 1 of its files, such as c\n');
+    expect(exitCode).toBe(0);
+    expect([...world.files.keys()].sort()).toEqual(['EGAF1', 'EGAF2']);
+    expect(archived()).toEqual([
+      { path: 'b', datasets: ['EGAD2'] },
+      { path: 'first/a', datasets: ['EGAD1'] },
+    ]);
+    expect(jsonOf(await add(...argv, '--json')).map(({ status }) => status)).toEqual([
+      'unchanged',
+      'unchanged',
+      undefined,
+    ]);
+    // Into one more dataset, by the id.
+    await put({ 'more.csv': 'path,file_id,submission_path\nstudy/a,EGAF1,first/a\n' });
+    expect(jsonOf(await add('--manifest', 'more.csv', '--dataset', 'EGAD2', '--json'))[0]).toMatchObject({
+      status: 'linked',
+    });
+  });
+
+  test('an id other than the one that the dataset has is refused', async () => {
+    await put({ 'study/a': 'a', 'files.csv': 'path,file_id\na,EGAF2\n' });
+    await add('study/a', '--dataset', 'EGAD1', '--file-id', 'EGAF1');
+    const { exitCode, stderr } = await add('study', '--manifest', 'files.csv', '--dataset', 'EGAD1');
+    expect(stderr).toContain('EGAD1 has a under the id EGAF1, not EGAF2');
+    expect(exitCode).toBe(5);
+  });
+
+  test.each([
+    ['an id of another form', 'path,file_id\na,EGAF1x\n', 'files.csv, line 2, column file_id: EGAF1x is no file id'],
+    ['a dataset of another form', 'path,dataset\na,mine\n', 'files.csv, line 2, column dataset: mine is no dataset id'],
+    ['a file that is not there', 'path\na\nb\n', 'files.csv, line 3, column path: there is no file b'],
+    ['a folder', 'path\n.\n', 'files.csv, line 2, column path: . is not a regular file'],
+  ])('%s in a manifest names line and column, and nothing is added', async (_what, text, message) => {
+    await put({ a: 'a', 'files.csv': text });
+    const { exitCode, stderr } = await add('--manifest', 'files.csv', '--dataset', 'EGAD1');
+    expect(stderr).toContain(message);
+    expect(exitCode).toBe(2);
+    expect(world.files.size).toBe(0);
+  });
+
+  test.each([
+    ['--file-id', ['--file-id', 'EGAF1']],
+    ['--path', ['--path', 'a']],
+    ['--size', ['--size', '1']],
+    ['--parallel', ['--parallel', '0']],
+    ['--parallel', ['--parallel', '17']],
+    ['-', ['-']],
+  ])('%s of %j is wrong usage', async (message, argv) => {
+    await put({ 'study/a': 'a' });
+    const { exitCode, stderr } = await add('study', ...argv, '--dataset', 'EGAD1');
+    expect(stderr).toContain(message);
+    expect(exitCode).toBe(2);
+  });
+
+  test('a folder with a symbolic link, or without files, ends before anything is added', async () => {
+    await put({ 'study/a': 'a', 'hidden/.a': 'a' });
+    await symlink(join(folder, 'study/a'), join(folder, 'study/b'));
+    expect(await add('study', '--dataset', 'EGAD1')).toMatchObject({ exitCode: 2, stdout: '' });
+    expect(await add('hidden', '--dataset', 'EGAD1')).toMatchObject({ exitCode: 2, stdout: '' });
+    expect(world.files.size).toBe(0);
+  });
+
+  test('the same content twice, and an empty file, are said', async () => {
+    await put({ 'study/a': 'same', 'study/b': 'same', 'study/c': '', 'study/d': '' });
+    const { stderr, exitCode } = await add('study', '--dataset', 'EGAD1', '--quiet');
+    expect(stderr.match(/warning: EGAF9\d{10} has the same content as EGAF9\d{10}/g)).toHaveLength(1);
+    expect(stderr.match(/warning: study\/[cd] is empty/g)).toHaveLength(2);
+    expect(exitCode).toBe(0);
+    const first = [...world.files.values()].find((file) => 'ab'.includes(file.submissionFilePath))?.fileId;
+    await put({ e: 'same' });
+    const later = await add('e', '--dataset', 'EGAD2', '--json');
+    expect(jsonOf(later)[0]).toMatchObject({ status: 'added', sameContentAs: first });
+    expect(later.stderr).toContain(`has the same content as ${first}`);
+  });
+
+  test('an error that every file would meet ends the run; what was added stays', async () => {
+    await put({ 'study/a': 'a', 'study/b': 'b', 'study/c': 'c' });
+    world.failures.set('upload', { error: new TemporarilyUnavailableError('the archive bucket is down') });
+    const { exitCode, stderr } = await add('study', '--dataset', 'EGAD1', '--parallel', '1');
+    expect(stderr).toContain('the archive bucket is down');
+    expect(exitCode).toBe(7);
+    expect(uploads()).toBe(1);
+    world.failures.clear();
+    expect((await add('study', '--dataset', 'EGAD1')).exitCode).toBe(0);
+    expect(world.files.size).toBe(3);
+  });
+
+  test('an interrupt ends with 130', async () => {
+    await put({ 'study/a': 'a', 'study/b': 'b' });
+    const signal = AbortSignal.abort(new InterruptedError());
+    const { exitCode } = await run(['archive', 'add', 'study', '--dataset', 'EGAD1'], { signal });
+    expect(exitCode).toBe(130);
+    expect(world.bodies.size).toBe(0);
+  });
+
+  test('where ids have another form, each file needs one', async () => {
+    await put({ 'study/a': 'a', 'files.csv': 'path,file_id\na,urn:file:1\n' });
+    const target = { ...world.target, identifiers: { dataset: /^set-\d+$/u, file: /^urn:file:\d+$/u } };
+    const argv = ['archive', 'add', 'study', '--dataset', 'set-1'];
+    const { exitCode, stderr } = await runTool(argv, target, { folder });
+    expect(stderr).toContain('expected an id for each file');
+    expect(exitCode).toBe(2);
+    expect((await runTool([...argv, '--manifest', 'files.csv'], target, { folder })).exitCode).toBe(0);
+    expect([...world.files.keys()]).toEqual(['urn:file:1']);
+  });
+});
+
+describe('archive list and show', () => {
+  beforeEach(async () => {
+    await put({ a: 'a', b: 'bb' });
+    await add('a', '--dataset', 'EGAD1', '--file-id', 'EGAF1');
+    await add('b', '--dataset', 'EGAD2', '--file-id', 'EGAF2', '--path', 'x/b');
+  });
+
+  test('list: all files, or those of a dataset', async () => {
+    expect((await run(['archive', 'list'])).stdout).toBe(
+      'FILE   DATASET  SIZE  PATH\nEGAF1  EGAD1     1 B  a\nEGAF2  EGAD2     2 B  x/b\n',
+    );
+    expect(jsonOf(await run(['archive', 'list', '--dataset', 'EGAD2', '--json']))).toEqual([
+      {
+        fileId: 'EGAF2',
+        submissionFilePath: 'x/b',
+        submissionFileSize: 2,
+        decryptedFileSize: 2,
+        datasetIds: ['EGAD2'],
+      },
+    ]);
+    expect((await run(['archive', 'list', '--dataset', 'EGAD404'])).exitCode).toBe(4);
+    world.files.clear();
+    expect((await run(['archive', 'list'])).stderr).toContain('there is no file yet');
+  });
+
+  test('show: everything but the header', async () => {
+    world.events.set('EGAD1', 'released');
+    const { stdout } = await run(['archive', 'show', 'EGAF1']);
+    // SHA-256 of "a", from sha256sum.
+    const digest = 'ca978112ca1bbdcafac231b39a23dc4da786eff8147c4e72b9807785afee48bb';
+    expect(stdout).toContain(`plaintext    1 B, SHA-256 ${digest}\n`);
+    expect(stdout).toContain('datasets     EGAD1 (released)\n');
+    const json = await run(['archive', 'show', 'EGAF1', '--json']);
+    expect(jsonOf(json)[0]).toMatchObject({ fileId: 'EGAF1', unencryptedSha256: digest, releasedIn: ['EGAD1'] });
+    expect(json.stdout).not.toContain('header');
+    expect((await run(['archive', 'show', 'EGAF404'])).exitCode).toBe(4);
+  });
+});
+
+describe('archive remove', () => {
+  const remove = (...argv: string[]) => run(['archive', 'remove', ...argv]);
+
+  beforeEach(async () => {
+    await put({ a: 'a', b: 'bb' });
+    await add('a', '--dataset', 'EGAD1', '--file-id', 'EGAF1');
+    await add('b', '--dataset', 'EGAD1', '--file-id', 'EGAF2');
+    world.calls.length = 0;
+  });
+
+  test('the row goes before the body', async () => {
+    expect(await remove('EGAF1', '--yes')).toMatchObject({ exitCode: 0, stdout: 'EGAF1 is removed\n' });
+    expect(world.calls.filter((name) => name.startsWith('remove'))).toEqual(['removeFile', 'remove']);
+    expect([[...world.files.keys()], world.bodies.size]).toEqual([['EGAF2'], 1]);
+    expect(world.removals).toEqual([{ removalId: expect.stringMatching(/^[0-9a-f-]{36}$/), fileId: 'EGAF1' }]);
+  });
+
+  test('asks, and takes the id alone for a yes', async () => {
+    const asked: string[] = [];
+    const answer = (text: string) => ({
+      askShown: async (question: string) => {
+        asked.push(question);
+        return text;
+      },
+    });
+    const refused = await run(['archive', 'remove', 'EGAF1'], answer('yes'));
+    expect(refused).toMatchObject({
+      exitCode: 2,
+      stderr: expect.stringContaining('not confirmed; nothing was removed'),
+    });
+    expect(asked).toEqual(['To remove EGAF1 in EGAD1: a, 1 B for good, type EGAF1: ']);
+    const alone = await remove('EGAF1');
+    expect(alone).toMatchObject({ exitCode: 2, stderr: expect.stringContaining('no terminal to ask on') });
+    expect(world.files.size).toBe(2);
+    expect((await run(['archive', 'remove', 'EGAF1'], answer('EGAF1'))).exitCode).toBe(0);
+    expect(world.files.size).toBe(1);
+  });
+
+  test('while a dataset that holds it is released, nothing goes, and the command says what to do', async () => {
+    world.events.set('EGAD1', 'released');
+    for (const argv of [['EGAF1'], ['--dataset', 'EGAD1']]) {
+      const { exitCode, stderr } = await remove(...argv, '--yes');
+      expect(stderr).toContain('is released: give data-out-ops dataset deprecate EGAD1 first');
+      expect(exitCode).toBe(9);
+    }
+    expect([world.files.size, world.bodies.size]).toEqual([2, 2]);
+  });
+
+  test('a dataset: all its files, but those that another dataset holds only leave it', async () => {
+    await add('a', '--dataset', 'EGAD2', '--file-id', 'EGAF1');
+    const { exitCode, stdout } = await remove('--dataset', 'EGAD1', '--yes', '--json');
+    expect(exitCode).toBe(0);
+    const outcomes = stdout
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line));
+    expect(outcomes).toMatchObject([
+      { fileId: 'EGAF1', outcome: 'held_elsewhere' },
+      { fileId: 'EGAF2', outcome: 'removed' },
+    ]);
+    expect(new Set(outcomes.map(({ removalId }) => removalId)).size).toBe(1);
+    expect(archived()).toEqual([{ path: 'a', datasets: ['EGAD2'] }]);
+    expect(world.bodies.size).toBe(1);
+    expect((await remove('--dataset', 'EGAD1', '--yes')).stderr).toContain('the dataset has no files');
+  });
+
+  test('a body that cannot be removed is named, and its row is gone', async () => {
+    world.failures.set('remove', { error: new TemporarilyUnavailableError('the archive bucket is down') });
+    const { exitCode, stderr } = await remove('EGAF1', '--yes');
+    expect(stderr).toMatch(/EGAF1 is removed, but body [0-9a-f-]{36} is left in the archive bucket/);
+    expect(exitCode).toBe(9);
+    expect(world.files.has('EGAF1')).toBe(false);
+  });
+
+  test('a file of a pipeline, or with its body in another bucket, stays', async () => {
+    world.failures.set('removeFile', { error: new FileReferredToError('EGAF1', { cause: undefined }) });
+    const { exitCode, stderr } = await remove('EGAF1', '--yes');
+    expect([exitCode, stderr]).toEqual([9, expect.stringContaining('remove the file with the pipeline')]);
+    world.files.set('EGAF2', { ...world.files.get('EGAF2')!, archiveLocation: 'https://s3.example/other' });
+    const other = await remove('EGAF2', '--yes');
+    expect([other.exitCode, other.stderr]).toEqual([9, expect.stringContaining('is in https://s3.example/other')]);
+    expect(world.bodies.size).toBe(2);
+  });
+
+  test.each([[[]], [['EGAF1', '--dataset', 'EGAD1']]])('%j is wrong usage', async (argv) => {
+    expect((await remove(...argv)).exitCode).toBe(2);
+  });
+
+  test.each([[['EGAF404']], [['--dataset', 'EGAD404']]])('%j is not found', async (argv) => {
+    expect((await remove(...argv, '--yes')).exitCode).toBe(4);
+  });
+});
