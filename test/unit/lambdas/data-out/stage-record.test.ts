@@ -48,6 +48,20 @@ function deliver(records: readonly { body: string; received?: number }[], remain
   return handler(event, lambdaContext(remainingMs));
 }
 
+test('the last receive of the queue that a message came from gives its file up', async () => {
+  world.catalogue.damaged.add('F1');
+  const queues = [
+    { url: 'https://sqs.example/123456789012/other-queue', receives: 1 },
+    { url: 'https://sqs.example/123456789012/queue', receives: 5 },
+  ];
+  const events = async (received: number) => {
+    await stageRecords(world.staging, queues)([sqsRecord({ body: fileExport('F1'), received })], lambdaContext());
+    return world.rows.map(({ event, reason }) => [event, reason]);
+  };
+  expect(await events(4)).toEqual([]);
+  expect(await events(5)).toEqual([['given_up', 'archive_damaged']]);
+});
+
 test('staged: the container, one audit row, metrics and log line', async () => {
   expect(await deliver([{ body: fileExport('F1') }])).toEqual({ batchItemFailures: [] });
   expect([...world.outbox.objects.keys()]).toEqual([`${recipient}/F1-F1.bin.c4gh`]);
