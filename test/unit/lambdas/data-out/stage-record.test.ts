@@ -37,12 +37,16 @@ beforeEach(() => {
 });
 afterEach(() => log.restore());
 
-function deliver(records: readonly { body: string; received?: number }[], remainingMs?: number) {
+function deliver(
+  records: readonly { body: string; received?: number }[],
+  remainingMs?: number,
+  queues: Parameters<typeof stageRecords>[1] = [],
+) {
   const handler = queueHandler({
     sqs: { send: () => Promise.resolve({}) },
     queueUrls: ['https://sqs.example/1/q'],
     retryDelaysSeconds: '10',
-    handle: stageRecords(world.staging, []),
+    handle: stageRecords(world.staging, queues),
   });
   const event = sqsEvent(...records.map((record, index) => sqsRecord({ ...record, messageId: `m${index}` })));
   return handler(event, lambdaContext(remainingMs));
@@ -55,7 +59,7 @@ test('the last receive of the queue that a message came from gives its file up',
     { url: 'https://sqs.example/123456789012/queue', receives: 5 },
   ];
   const events = async (received: number) => {
-    await stageRecords(world.staging, queues)([sqsRecord({ body: fileExport('F1'), received })], lambdaContext());
+    await deliver([{ body: fileExport('F1'), received }], undefined, queues);
     return world.rows.map(({ event, reason }) => [event, reason]);
   };
   expect(await events(4)).toEqual([]);
