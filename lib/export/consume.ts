@@ -51,6 +51,8 @@ interface Work {
   request: { -readonly [K in keyof RefusedRequest]: RefusedRequest[K] };
   /** How far an earlier delivery came. `undefined`: none has accepted the request. */
   unfinished?: FanOutProgress;
+  /** Every message is sent: a failure after that is no failure of the fan-out. */
+  isSealed?: boolean;
 }
 
 /**
@@ -84,7 +86,7 @@ export async function consumeExportRequest(
       await closeUnsent({ state: 'rejected', reason });
       return { outcome: 'rejected', requestId: work.request.requestId, reason, detail };
     }
-    if (delivery.isLast) {
+    if (delivery.isLast && !work.isSealed) {
       // If this fails, too, the sweep does it. The message goes to the dead letters for the first failure.
       await requests
         .fail(work.request, failureCode(error))
@@ -105,6 +107,7 @@ async function carryOut(
   work.request = { requestId, requestedAt, ...(archiveKind !== undefined && { archiveKind }) };
   const known = await requests.begin(requestId, delivery.isLast);
   if (known?.isSealed && known.datasetId !== undefined && known.state !== 'rejected' && known.state !== 'failed') {
+    work.isSealed = true;
     await sendSettled([requestId], dependencies);
     return { outcome: 'accepted', requestId, datasetId: known.datasetId, files: known.files };
   }
@@ -157,7 +160,9 @@ async function carryOut(
   }
   if (progress.files === 0) throw rejection('nothing_to_export', 'the dataset holds no file');
   if (!work.unfinished) await accept([]);
-  if (await requests.seal(requestId, progress)) await sendSettled([requestId], dependencies);
+  const maySettle = await requests.seal(requestId, progress);
+  work.isSealed = true;
+  if (maySettle) await sendSettled([requestId], dependencies);
   return { outcome: 'accepted', requestId, datasetId, files: progress.files };
 }
 

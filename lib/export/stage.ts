@@ -47,7 +47,7 @@ interface Task {
 
 /**
  * Stage files, each for one recipient: the header rebuilt for their key, the body copied as it is. One query finds all
- * files, one statement writes all audit rows, and S3 is called for all files side by side.
+ * files and notes the attempts, one statement records what became of them, and S3 is called for all files side by side.
  *
  * Staging is safe to repeat and to run twice at once: the outbox ends with the whole container of the newest request. The
  * catalogue's size decides how a file is written, whichever queue its message came by.

@@ -57,8 +57,8 @@ export interface Swept {
 }
 
 /**
- * Settle what an invocation that died left open, and send settled requests on that nobody closed. What is left after the given
- * time waits for the next sweep.
+ * Settle what invocations that died left open. Send settled requests on again that are not closed. What is left after the
+ * given time waits for the next sweep.
  *
  * @param remainingMs milliseconds until the invocation ends
  */

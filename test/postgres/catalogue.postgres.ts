@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import * as z from 'zod';
 import { type DatabaseRole, databaseRoles } from '../../lib/contract/database-roles.ts';
 import { ForbiddenError, TemporarilyUnavailableError } from '../../lib/errors.ts';
@@ -15,6 +15,9 @@ import { RdsDeliveryLog } from '../../lib/stores/rds/delivery-log.ts';
 import { RdsDirectCatalogue } from '../../lib/stores/rds/direct-catalogue.ts';
 import { RdsExportLog } from '../../lib/stores/rds/export-log.ts';
 import { migrate } from '../../lib/stores/rds/migrate.ts';
+import { RdsRequestFiles } from '../../lib/stores/rds/request-files.ts';
+import { RdsRequests } from '../../lib/stores/rds/requests.ts';
+import { RdsSweep } from '../../lib/stores/rds/sweep.ts';
 import { TestDatabase } from '../helpers/data-api.ts';
 import { ServerDatabase } from '../helpers/postgres-database.ts';
 import { type PostgresServer, startPostgres } from '../helpers/postgres-server.ts';
@@ -229,6 +232,106 @@ describe('the log of deliveries', () => {
   });
 });
 
+describe('a request', () => {
+  const fileIds = ['EGAF1', 'EGAF2'];
+  const request = {
+    requestId,
+    requestedAt: new Date('2026-11-21T09:59:00.123Z'),
+    datasetId: 'EGAD1',
+    recipient: 'ab',
+    keyFingerprint: 'cd',
+  };
+  const requests = () => new RdsRequests(as(databaseRoles.worker), 10);
+  const files = () => new RdsRequestFiles(as(databaseRoles.worker), 10);
+  const end = (fileId: string, state: 'staged' | 'given_up' = 'staged') => ({ requestId, fileId, state });
+  const event = (fileId: string) => ({ requestId, fileId, event: 'staged' as const });
+  const attempt = (fileId: string, isFirst = true) => ({
+    requestId,
+    datasetId: 'EGAD1',
+    fileId,
+    isFirst,
+    isLast: true,
+  });
+
+  beforeEach(async () => {
+    await database.sql('truncate data_out.requests, data_out.request_files, data_out.export_log');
+    await requests().accept(request, fileIds, true);
+    await new RdsCatalogue(as(databaseRoles.worker)).findReleasedFiles(fileIds.map((id) => attempt(id)));
+  });
+  const seal = () => requests().seal(requestId, { sentTo: 'EGAF2', files: 2 });
+
+  it('of which two batches commit at once is settled for the one that asks after both', async () => {
+    await seal();
+    await as(databaseRoles.worker).transaction(async (slow) => {
+      expect(await new RdsRequestFiles(slow, 10).record([end('EGAF1')], [event('EGAF1')])).toEqual([requestId]);
+      // The other does not see what is not committed.
+      expect(await files().record([end('EGAF2')], [event('EGAF2')])).toEqual([requestId]);
+      expect(await files().settledOf([requestId])).toEqual([]);
+    });
+    expect(await files().settledOf([requestId])).toEqual([requestId]);
+  });
+
+  it('that is sealed while its last file is staged is settled for the one that asks last', async () => {
+    await files().record([end('EGAF1')], []);
+    await as(databaseRoles.worker).transaction(async (slow) => {
+      await new RdsRequestFiles(slow, 10).record([end('EGAF2')], []);
+      expect(await seal()).toBe(true);
+      expect(await files().settledOf([requestId])).toEqual([]);
+    });
+    expect(await files().settledOf([requestId])).toEqual([requestId]);
+  });
+
+  it('is settled once by two batches of the same files in another order', async () => {
+    await seal();
+    const both = ['EGAF2', 'EGAF1', 'EGAF1'].map((id) => end(id));
+    await Promise.all(
+      Array.from({ length: 8 }, (_, n) => files().record(n % 2 ? both : both.toReversed(), fileIds.map(event))),
+    );
+    const rows = 'select file_id, state from data_out.request_files order by 1';
+    expect(await database.sql(rows)).toEqual(fileIds.map((id) => [id, 'staged']));
+    expect(await database.sql("select count(*) from data_out.export_log where event = 'staged'")).toEqual([['2']]);
+  });
+
+  it('rises by one generation when two of its files come from the dead letters', async () => {
+    await seal();
+    await files().record(
+      fileIds.map((id) => end(id, 'given_up')),
+      [],
+    );
+    await database.sql('update data_out.requests set settled_generation = generation');
+    for (const id of fileIds) await new RdsCatalogue(as(databaseRoles.worker)).findReleasedFiles([attempt(id)]);
+    expect(await database.sql('select generation from data_out.requests')).toEqual([['2']]);
+    expect(await files().settledOf([requestId])).toEqual([]);
+  });
+
+  it('is given up and swept', async () => {
+    const sweep = new RdsSweep(as(databaseRoles.worker));
+    const later = new Date(Date.now() + 60_000);
+    await requests().addFiles(requestId, { sentTo: 'EGAF1', files: 1 }, ['EGAF2']);
+    expect(await sweep.brokenFanOuts(later, new Date(0))).toEqual([
+      { request, progress: { sentTo: 'EGAF1', files: 1 } },
+    ]);
+    await requests().fail(request, 'no_answer');
+    expect(await requests().closeUnsent(requestId, 'EGAF1', { state: 'given_up', reason: 'not_sent' })).toBe('EGAF2');
+    expect(await seal()).toBe(true);
+    expect(await sweep.giveUpSilent(later)).toBe(1);
+    expect(await sweep.giveUpExpired(later)).toBe(0);
+    expect(await sweep.unclosed(later)).toEqual([requestId]);
+  });
+
+  it('is found by its index: neither the open files nor the last tries are all read', async () => {
+    await database.sql(`insert into data_out.request_files (request_id, file_id, state, tried_at, is_last_try)
+      select gen_random_uuid(), 'F' || n, case n % 100 when 0 then 'pending' else 'staged' end, now(), false
+      from generate_series(1, 20000) n`);
+    await database.sql('analyze data_out.request_files');
+    const planOf = async (where: string) =>
+      JSON.stringify(await database.sql(`explain select file_id from data_out.request_files f where ${where}`));
+    const open = "f.state in ('pending', 'retrying')";
+    expect(await planOf(`f.request_id = '${requestId}' and ${open} limit 11`)).toMatch(/request_files_(open|pkey)/);
+    expect(await planOf(`${open} and f.is_last_try and f.tried_at < now()`)).toContain('request_files_last_try');
+  });
+});
+
 describe('the archive users', () => {
   it('are saved and disabled by the operator, and found by the proxy', async () => {
     const operator = new RdsArchiveUsers(as());
@@ -322,6 +425,7 @@ describe('a role', () => {
   const catalogueTables = 'dataset_event_log dataset_references datasets file_dataset files';
   // What becomes of requests and their files, and what it remembers of copies.
   const progress = [
+    'data_out.requests INSERT',
     'data_out.requests SELECT',
     ...['INSERT', 'SELECT', 'UPDATE'].map((right) => `data_out.request_files ${right}`),
     ...['DELETE', 'INSERT', 'SELECT', 'UPDATE'].map((right) => `data_out.uploads ${right}`),
@@ -357,6 +461,18 @@ describe('a role', () => {
       where grantee = 'data_out_worker' and table_name = 'requests' and privilege_type = 'UPDATE'`;
     expect(await database.sql(columns)).toEqual([
       ['receipt_generation settled_at settled_generation staged staged_bytes state updated_at'],
+    ]);
+  });
+
+  it('of the worker changes all of a request but its id, its time and what the receipt says', async () => {
+    const columns = `select string_agg(column_name, ' ' order by column_name)
+      from information_schema.column_privileges
+      where grantee = 'data_out_worker' and table_name = 'requests' and privilege_type = 'UPDATE'`;
+    expect(await database.sql(columns)).toEqual([
+      [
+        'archive_kind dataset_id file_id files generation is_last_try key_fingerprint kind reason recipient sealed_at ' +
+          'sent_to state tried_at updated_at',
+      ],
     ]);
   });
 

@@ -27,12 +27,19 @@ let broken: BrokenExports;
 /** The containers of an undisturbed export, in the order of `files`. */
 let expected: readonly Buffer[];
 let plainCalls: readonly string[];
+/** Ids of the requests that were sent on as settled. */
+const settled = new Set<string>();
 
 beforeAll(async () => {
   // Faults and kills are of one message: none shares an invocation.
   assemblyDir = mkdtempSync(join(tmpdir(), 'data-out-assembly-'));
   await copyWithoutBatches(assemblyDir);
   service = await Service.start({ assemblyDir });
+  service.engine.traffic.observe(({ action, input }) => {
+    const { QueueUrl, Entries = [] } = input as { QueueUrl?: string; Entries?: readonly { MessageBody: string }[] };
+    if (action !== 'SendMessageBatch' || QueueUrl !== service.connection.outputs.DeliveriesQueueUrl) return;
+    for (const { MessageBody } of Entries) settled.add(JSON.parse(MessageBody).requestId);
+  });
   for (const { path, size, fileId } of files) await service.archive(datasetId, path, size, fileId);
   await service.setDataset(datasetId, 'released');
   const messages = Object.fromEntries(files.map(({ fileId, message }) => [fileId, message]));
@@ -101,13 +108,18 @@ test('no message was lost on the way', async () => {
   expect(await service.queueDepth(outputs.SmallFileExportsDeadLetterQueueUrl)).toBe(0);
 });
 
-/** The containers are there byte for byte, and nothing else; each event was recorded once. */
+/** The containers are there byte for byte, and nothing else; each event was recorded once; the request is settled. */
 async function expectWhole({ requestId, subject }: Run): Promise<void> {
   const rows = await service.audit(requestId);
   expect(rows.map(({ event, fileId }) => `${event} ${fileId}`).sort()).toEqual([
     'accepted null',
     ...files.map(({ fileId }) => `staged ${fileId}`),
   ]);
+  const open = `select file_id from data_out.request_files where request_id = '${requestId}' and state <> 'staged'`;
+  expect(await service.sql(open)).toEqual([]);
+  const ended = `select files, generation, sealed_at is not null from data_out.requests where request_id = '${requestId}'`;
+  expect(await service.sql(ended)).toEqual([[String(files.length), '1', 't']]);
+  expect(settled).toContain(requestId);
   const keys = await service.outboxKeys(subject);
   expect(keys).toEqual(files.map(({ fileId, path }) => `${service.prefix(subject)}/${fileId}-${path}.c4gh`));
   for (const [at, key] of keys.entries()) {

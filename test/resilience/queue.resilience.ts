@@ -73,6 +73,45 @@ test('a message that always fails ends in the dead-letter queue after five recei
   ]);
   expect(await stagedPaths(requestId)).toEqual(['good.bam', 'good.vcf']);
   expect(await service.outboxKeys(subject)).toHaveLength(2);
+  const paths = ['gone.vcf', 'good.bam', 'good.vcf', 'short.vcf'];
+  expect(await statesOf(requestId, paths)).toEqual(['given_up', 'staged', 'staged', 'given_up']);
+  const givenUp = await service.sql(
+    `select file_id, reason from data_out.export_log where event = 'given_up' order by 1`,
+  );
+  expect(givenUp).toEqual([fileIds.get('gone.vcf'), fileIds.get('short.vcf')].map((id) => [id, 'archive_damaged']));
+
+  // Mended, and moved back from the dead letters.
+  for (const body of [gone, short]) await service.s3.send(new PutObjectCommand({ ...body, Body: Buffer.alloc(1000) }));
+  await service.sql('update sda.files set archive_file_size = 1000 where archive_file_size < 2000');
+  for (const message of dead)
+    await service.enqueue(service.connection.outputs.SmallFileExportsQueueUrl, JSON.stringify(message));
+  await until(async () => (await stagedPaths(requestId)).length === 4 || undefined, 'the mended files to be staged');
+  expect(await statesOf(requestId, paths)).toEqual(['staged', 'staged', 'staged', 'staged']);
+  const [[generation] = []] = await service.sql(
+    `select generation from data_out.requests where request_id = '${requestId}'`,
+  );
+  expect(Number(generation)).toBeGreaterThan(1);
+});
+
+test('an invocation that died on the last receive is swept: its file is given up, the request is sent on', async () => {
+  await archived({ 'good.vcf': 1000, 'lost.vcf': 1000 });
+  const requestId = await exported();
+  await service.settled(requestId, 2);
+  await ended(requestId);
+  const lost = `request_id = '${requestId}' and file_id = '${fileIds.get('lost.vcf')}'`;
+  await service.sql(`update data_out.request_files set state = 'pending', is_last_try = true,
+    tried_at = now() - interval '21 minutes' where ${lost}`);
+  await service.sql(`update data_out.requests set updated_at = now() - interval '6 minutes', settled_generation = 0`);
+  const sent: string[] = [];
+  undo = service.engine.traffic.observe(({ caller, action, input }) => {
+    if (caller === 'sweep-deliveries' && action === 'SendMessageBatch') sent.push(JSON.stringify(input));
+  });
+  expect(await service.engine.functions.invoke('sweep-deliveries', {})).toMatchObject({ ok: true });
+  expect(await statesOf(requestId, ['good.vcf', 'lost.vcf'])).toEqual(['staged', 'given_up']);
+  expect(await service.sql(`select reason from data_out.export_log where event = 'given_up' and ${lost}`)).toEqual([
+    ['no_answer'],
+  ]);
+  expect(sent).toEqual([expect.stringContaining(requestId)]);
 });
 
 describe('poison: rejected with a row, not tried again', () => {
@@ -292,6 +331,12 @@ async function stagedPaths(requestId: string): Promise<readonly string[]> {
   const rows = await service.audit(requestId);
   const staged = new Set(rows.flatMap(({ event, fileId }) => (event === 'staged' && fileId ? [fileId] : [])));
   return [...fileIds].flatMap(([path, fileId]) => (staged.has(fileId) ? [path] : [])).sort();
+}
+
+/** What became of the files of a request. */
+async function statesOf(requestId: string, paths: readonly string[]): Promise<readonly (string | null | undefined)[]> {
+  const rows = await service.sql(`select file_id, state from data_out.request_files where request_id = '${requestId}'`);
+  return paths.map((path) => rows.find(([fileId]) => fileId === fileIds.get(path))?.[1]);
 }
 
 /** Take all dead file exports out of their queue, in the order of their files. */

@@ -264,6 +264,15 @@ describe('a fan-out', () => {
     expect(row()).toMatchObject({ state: 'accepted', generation: 2 });
   });
 
+  test('that has sent everything does not fail when the request cannot be sent on as settled', async () => {
+    world.deliveries.send = () => Promise.reject(down);
+    await consume();
+    await stage(ids);
+    await expect(consume(asked, true)).rejects.toBe(down);
+    expect(row()).toMatchObject({ state: 'accepted', isSealed: true });
+    expect(eventsOf('failed')).toEqual([]);
+  });
+
   test('that cannot be given up fails with its first failure; the sweep goes on', async () => {
     const { requests } = world;
     requests.fail = () => Promise.reject(new Error('another'));

@@ -89,7 +89,11 @@ describe('SqsDeliveries', () => {
 
   it('says "come back" when the queue does not take them in time', async () => {
     const { handler } = scripted([{ status: 503, body: '{}' }]);
-    const failing = new SqsDeliveries({ client: inProcess(handler), queueUrl, remainingMs: () => 0 });
+    const failing = new SqsDeliveries({
+      client: inProcess(handler),
+      queueUrl: 'https://sqs.eu-north-1.amazonaws.com/1/q',
+      remainingMs: () => 0,
+    });
     await expect(failing.send(['6f2c3d1e-0000-4000-8000-000000000001'])).rejects.toBeInstanceOf(
       TemporarilyUnavailableError,
     );

@@ -37,16 +37,34 @@ beforeEach(() => {
 });
 afterEach(() => log.restore());
 
-function deliver(records: readonly { body: string; received?: number }[], remainingMs?: number) {
+function deliver(
+  records: readonly { body: string; received?: number }[],
+  remainingMs?: number,
+  queues: Parameters<typeof stageRecords>[1] = [],
+) {
   const handler = queueHandler({
     sqs: { send: () => Promise.resolve({}) },
     queueUrls: ['https://sqs.example/1/q'],
     retryDelaysSeconds: '10',
-    handle: stageRecords(world.staging, []),
+    handle: stageRecords(world.staging, queues),
   });
   const event = sqsEvent(...records.map((record, index) => sqsRecord({ ...record, messageId: `m${index}` })));
   return handler(event, lambdaContext(remainingMs));
 }
+
+test('the last receive of the queue that a message came from gives its file up', async () => {
+  world.catalogue.damaged.add('F1');
+  const queues = [
+    { url: 'https://sqs.example/123456789012/other-queue', receives: 1 },
+    { url: 'https://sqs.example/123456789012/queue', receives: 5 },
+  ];
+  const events = async (received: number) => {
+    await deliver([{ body: fileExport('F1'), received }], undefined, queues);
+    return world.rows.map(({ event, reason }) => [event, reason]);
+  };
+  expect(await events(4)).toEqual([]);
+  expect(await events(5)).toEqual([['given_up', 'archive_damaged']]);
+});
 
 test('staged: the container, one audit row, metrics and log line', async () => {
   expect(await deliver([{ body: fileExport('F1') }])).toEqual({ batchItemFailures: [] });

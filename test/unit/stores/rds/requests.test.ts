@@ -315,7 +315,7 @@ describe('the sweep', () => {
     expect(await found(future, future)).toBe(0);
   });
 
-  it('finds settled requests that nobody closed, once until they are quiet again', async () => {
+  it('finds settled requests that are not closed, once until they are quiet again', async () => {
     await sealed(['F1']);
     expect(await sweep.unclosed(future)).toEqual([]);
     await record(end('F1'));
