@@ -14,6 +14,8 @@ export const settings: Settings = {
   archiveKind: 'fega',
   archiveCredentials: 'required',
   outboxExpiryDays: 30,
+  deliveryReceipt: true,
+  receiptKeys: 1,
   urlLifetimeSeconds: 900,
   retryDelaysSeconds: [10, 60, 300, 900],
   throttling: { requestsPerSecond: 50, burst: 100, export: { requestsPerSecond: 5, burst: 10 } },

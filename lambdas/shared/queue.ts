@@ -2,7 +2,12 @@ import { MetricUnit } from '@aws-lambda-powertools/metrics';
 import { ChangeMessageVisibilityCommand, type SQSClient } from '@aws-sdk/client-sqs';
 import type { Context, SQSBatchResponse, SQSEvent, SQSRecord } from 'aws-lambda';
 import * as z from 'zod';
-import { exportRequestAttributes, exportRequestMessage, fileExportMessage } from '../../lib/contract/messages.ts';
+import {
+  deliveryMessage,
+  exportRequestAttributes,
+  exportRequestMessage,
+  fileExportMessage,
+} from '../../lib/contract/messages.ts';
 import { metrics as names } from '../../lib/contract/metrics.ts';
 import { DataOutError, TemporarilyUnavailableError } from '../../lib/errors.ts';
 import { parseJson, type ReceivedMessage } from '../../lib/export/received.ts';
@@ -12,7 +17,7 @@ import { describeError, logger, metrics } from './observability.ts';
 const longestDelaySeconds = 43_200;
 
 const uuid = z.uuid();
-const anyMessage = z.union([exportRequestMessage, fileExportMessage]);
+const anyMessage = z.union([exportRequestMessage, fileExportMessage, deliveryMessage]);
 
 export interface QueueHandlerOptions {
   readonly sqs: Pick<SQSClient, 'send'>;
@@ -127,12 +132,12 @@ function queueOf({ eventSourceARN }: SQSRecord, queueUrls: QueueHandlerOptions['
  */
 function describeRecord({ messageId, messageAttributes, body }: SQSRecord): Record<string, string> {
   const named = uuid.safeParse(messageAttributes[exportRequestAttributes.requestId]?.stringValue).data;
-  const parsed = anyMessage.safeParse(parseJson(body)).data;
-  const inBody = parsed && 'requestId' in parsed ? parsed.requestId : undefined;
+  const parsed: Readonly<Partial<Record<'requestId' | 'datasetId' | 'fileId', string | undefined>>> =
+    anyMessage.safeParse(parseJson(body)).data ?? {};
   return {
-    requestId: named ?? inBody ?? messageId,
-    ...(parsed?.datasetId !== undefined && { datasetId: parsed.datasetId }),
-    ...(parsed?.fileId !== undefined && { fileId: parsed.fileId }),
+    requestId: named ?? parsed.requestId ?? messageId,
+    ...(parsed.datasetId !== undefined && { datasetId: parsed.datasetId }),
+    ...(parsed.fileId !== undefined && { fileId: parsed.fileId }),
   };
 }
 

@@ -28,17 +28,17 @@ export function outboxFileName(fileId: string, submissionFilePath: string): stri
 }
 
 /**
- * The id with every character but letters, digits and inner dots as `_` and the two hex digits of each UTF-8 byte. The first
+ * The first part of a name in the outbox: an id, with every character but letters, digits and inner dots as `_` and the two hex digits of each UTF-8 byte. The first
  * character is also encoded where Windows would take the id for a device. The encoding can be reversed, so no two ids share
  * one. `__`, which no encoded id contains, marks the hash of an id that is too long.
  */
-function idPart(fileId: string): string {
-  const special = isDeviceName(fileId) ? /^.|[^A-Za-z0-9.]/gu : /^\.|[^A-Za-z0-9.]/gu;
-  const encoded = fileId.replace(special, (character) =>
+export function idPart(id: string): string {
+  const special = isDeviceName(id) ? /^.|[^A-Za-z0-9.]/gu : /^\.|[^A-Za-z0-9.]/gu;
+  const encoded = id.replace(special, (character) =>
     Array.from(Buffer.from(character), (byte) => `_${byte.toString(16).padStart(2, '0')}`).join(''),
   );
   if (encoded !== '' && encoded.length <= longestId) return encoded;
-  return `__${createHash('sha256').update(fileId).digest('hex')}`;
+  return `__${createHash('sha256').update(id).digest('hex')}`;
 }
 
 /** The last segment of a submitter's path, without a final `.c4gh`. Untrusted text; may be empty. */

@@ -46,6 +46,8 @@ export const connection = z.object({
     [outputs.fileExportsDeadLetterQueueUrl]: output,
     [outputs.smallFileExportsQueueUrl]: output,
     [outputs.smallFileExportsDeadLetterQueueUrl]: output,
+    [outputs.deliveriesQueueUrl]: output,
+    [outputs.deliveriesDeadLetterQueueUrl]: output,
   }),
   /** Folder with one log file a function: the JSON lines it wrote. */
   logsDir: z.string().min(1),

@@ -7,6 +7,12 @@ export type FileState = 'pending' | 'retrying' | 'staged' | 'superseded' | 'with
 /** Ending of the outbox name of a delivery receipt. */
 export const receiptSuffix = '.delivery.jws';
 
+/** Media type of a delivery receipt (RFC 7515 § 9.2.1). */
+export const receiptMediaType = 'application/jose';
+
+/** `typ` of a delivery receipt. */
+export const receiptType = 'data-out-delivery+jwt';
+
 /** Whether an outbox name is that of a delivery receipt. */
 export function isReceiptName(name: string): boolean {
   return name.endsWith(receiptSuffix);

@@ -23,6 +23,8 @@ export const environment = {
   fileExportsQueueUrl: 'FILE_EXPORTS_QUEUE_URL',
   /** URL of the queue with one message for each file of at most 8 MiB. */
   smallFileExportsQueueUrl: 'SMALL_FILE_EXPORTS_QUEUE_URL',
+  /** URL of the queue with one message for each settled request. */
+  deliveriesQueueUrl: 'DELIVERIES_QUEUE_URL',
   /** Comma-separated seconds before the 2nd, 3rd, … receive of a message that failed; the last one repeats. */
   retryDelaysSeconds: 'RETRY_DELAYS_SECONDS',
   /** ARN of the secret with the administrators' names, password hashes and roles. */
@@ -45,6 +47,10 @@ export const environment = {
   databaseWorkerSecretArn: 'DATABASE_WORKER_SECRET_ARN',
   /** ARN of the function that describes files to DRS. */
   describeFileFunctionArn: 'DESCRIBE_FILE_FUNCTION_ARN',
+  /** ARN of the KMS key that signs delivery receipts. Absent: none are written. */
+  receiptSigningKeyArn: 'RECEIPT_SIGNING_KEY_ARN',
+  /** ARNs of all KMS keys that have signed delivery receipts, separated by commas. */
+  receiptKeyArns: 'RECEIPT_KEY_ARNS',
   /** Name of the database in the cluster. */
   databaseName: 'DATABASE_NAME',
   /** GA4GH service-info `id` in reverse-domain form, such as `org.example.data-out`; its namespace is the `type.group`. */

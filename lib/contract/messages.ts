@@ -72,3 +72,7 @@ export const fileExportMessage = z.strictObject({
     .optional(),
 });
 export type FileExportMessage = z.infer<typeof fileExportMessage>;
+
+/** Body of a message on `deliveries`: each file of this request is settled. */
+export const deliveryMessage = z.strictObject({ requestId: z.uuid() });
+export type DeliveryMessage = z.infer<typeof deliveryMessage>;

@@ -62,11 +62,13 @@ export function outboxMetadataOf(facts: OutboxFacts): Readonly<Record<string, st
   };
 }
 
-/** Names of the S3 object metadata (`x-amz-meta-…`) of a container. */
+/** Names of the S3 object metadata (`x-amz-meta-…`) of a container and of a delivery receipt. */
 export const outboxMetadata = {
   requestId: 'request-id',
   requestedAt: 'requested-at',
   fileId: 'file-id',
   datasetId: 'dataset-id',
   keyFingerprint: 'recipient-key',
+  /** Of a receipt: how often its request had been settled. Containers have none. */
+  generation: 'generation',
 } as const;

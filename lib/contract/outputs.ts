@@ -27,6 +27,8 @@ export const outputs = {
   fileExportsDeadLetterQueueUrl: 'FileExportsDeadLetterQueueUrl',
   smallFileExportsQueueUrl: 'SmallFileExportsQueueUrl',
   smallFileExportsDeadLetterQueueUrl: 'SmallFileExportsDeadLetterQueueUrl',
+  deliveriesQueueUrl: 'DeliveriesQueueUrl',
+  deliveriesDeadLetterQueueUrl: 'DeliveriesDeadLetterQueueUrl',
 } as const;
 
 type StackOutput = (typeof outputs)[keyof typeof outputs];

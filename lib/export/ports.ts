@@ -123,6 +123,12 @@ export interface FileExports {
   send(messages: readonly FileExportMessage[]): Promise<void>;
 }
 
+/** The queue of settled requests. */
+export interface Deliveries {
+  /** Send one message for each request id; resolves only when the queue has taken every one. */
+  send(requestIds: readonly string[]): Promise<void>;
+}
+
 /** One row of the audit table `data_out.export_log`. */
 export interface ExportEvent {
   readonly requestId: string;

@@ -75,6 +75,8 @@ const schema = (database: z.ZodType) =>
     archiveKind: match(/^[a-z0-9_-]{1,64}$/, '1-64 of a-z, 0-9, - and _'),
     archiveCredentials: oneOf(...archiveCredentialsPolicies),
     outboxExpiryDays: whole(1, 365),
+    deliveryReceipt: z.boolean({ error: 'expected true or false' }).optional(),
+    receiptKeys: whole(1, 20).optional(),
     urlLifetimeSeconds: whole(60, 3_600),
     retryDelaysSeconds: z
       .array(whole(1, 3_600), { error: 'expected a list of delays' })

@@ -21,6 +21,7 @@ export class Functions extends Construct {
   readonly exportRequest: ServiceFunction;
   readonly files: ServiceFunction;
   readonly stream: ServiceFunction;
+  readonly jwks: ServiceFunction;
   readonly serviceInfo: ServiceFunction;
   readonly authorizeVisa: ServiceFunction;
   readonly datasets: ServiceFunction;
@@ -30,6 +31,7 @@ export class Functions extends Construct {
   readonly describeFile: ServiceFunction;
   readonly consumeExport: ServiceFunction;
   readonly stageFile: ServiceFunction;
+  readonly settleDelivery: ServiceFunction;
   readonly migrate: ServiceFunction;
   readonly protect: ServiceFunction;
 
@@ -87,6 +89,15 @@ export class Functions extends Construct {
     });
     storage.outbox.grantRead(this.stream);
     this.stream.configure(environment.urlLifetimeSeconds, String(settings.urlLifetimeSeconds));
+
+    // Anyone can call it. It reads public keys and nothing else.
+    this.jwks = make('Jwks', {
+      entry: 'proxy/jwks.ts',
+      description: 'Publishes the keys of delivery receipts',
+      memoryMegabytes: 256,
+      timeout: Duration.seconds(20),
+    });
+    storage.receiptKeys.grantPublish(this.jwks);
 
     this.serviceInfo = make('ServiceInfo', {
       entry: 'data-out/service-info.ts',
@@ -184,6 +195,20 @@ export class Functions extends Construct {
     // Messages are parsed strictly: a new field must be known to the reader before the sender writes it.
     this.consumeExport.node.addDependency(this.stageFile.function);
 
+    // The receipt of 100,000 files is read, signed and sent in minutes.
+    this.settleDelivery = make('SettleDelivery', {
+      entry: 'data-out/settle-delivery.ts',
+      description: 'Settles a request and writes its delivery receipt',
+      memoryMegabytes: 512,
+      timeout: Duration.minutes(15),
+    });
+    storage.catalogue.grantExport(this.settleDelivery);
+    if (settings.deliveryReceipt ?? true) {
+      storage.receiptKeys.grantSign(this.settleDelivery);
+      storage.outbox.grantWriteReceipts(this.settleDelivery);
+      this.settleDelivery.configure(environment.serviceId, settings.service.id);
+    }
+
     this.migrate = make('Migrate', {
       entry: 'migrate.ts',
       description: "Brings the catalogue's tables up to date",
@@ -204,7 +229,7 @@ export class Functions extends Construct {
   /** Functions that cannot work before the tables are there. */
   get usingCatalogue(): readonly ServiceFunction[] {
     return [
-      ...[this.authorizeOutbox, this.consumeExport, this.stageFile],
+      ...[this.authorizeOutbox, this.consumeExport, this.stageFile, this.settleDelivery],
       ...[this.datasets, this.datasetFiles, this.directFile, this.drs, this.describeFile],
     ];
   }
@@ -218,7 +243,7 @@ export class Functions extends Construct {
   get answeringRequests(): readonly ServiceFunction[] {
     return [
       ...[this.authorizeAdmin, this.authorizeOutbox, this.exportRequest],
-      ...[this.files, this.stream, this.serviceInfo],
+      ...[this.files, this.stream, this.jwks, this.serviceInfo],
     ];
   }
 
@@ -229,6 +254,6 @@ export class Functions extends Construct {
 
   /** Functions that work on queues. */
   get workingOnQueues(): readonly ServiceFunction[] {
-    return [this.consumeExport, this.stageFile];
+    return [this.consumeExport, this.stageFile, this.settleDelivery];
   }
 }

@@ -1,6 +1,7 @@
 import { Duration } from 'aws-cdk-lib';
 import { Bucket } from 'aws-cdk-lib/aws-s3';
 import { Construct } from 'constructs';
+import { receiptSuffix } from '../contract/delivery.ts';
 import { directExpiryDays, directPrefix } from '../contract/direct-key.ts';
 import { environment } from '../contract/environment.ts';
 import { type BucketProps, privateBucket, publishedArn } from './archive-bodies.ts';
@@ -17,9 +18,11 @@ interface OutboxProps extends BucketProps {
  * in that place, so this pattern matches none of them.
  */
 const ofARecipient = `${'?'.repeat(64)}/*`;
+const containers = `${ofARecipient}.c4gh`;
+const receipts = `${ofARecipient}${receiptSuffix}`;
 const ofDirectAccess = `${directPrefix}*`;
 
-/** The bucket with the staged containers. Not versioned: an expired container must be gone. */
+/** The bucket with the staged containers and the delivery receipts. Not versioned: an expired container must be gone. */
 export class Outbox extends Construct {
   readonly bucketName: string;
   readonly #arn: string;
@@ -71,9 +74,14 @@ export class Outbox extends Construct {
    * parts, to see that it lives.
    */
   grantWrite(grantee: Grantee): void {
-    this.#allowWriting(grantee, ofARecipient);
-    grantee.allow({ actions: ['s3:ListMultipartUploadParts'], ...this.#objects(ofARecipient) });
+    this.#allowWriting(grantee, containers);
+    grantee.allow({ actions: ['s3:ListMultipartUploadParts'], ...this.#objects(containers) });
     grantee.allow({ actions: ['s3:ListBucketMultipartUploads'], resources: [this.#arn] });
+  }
+
+  /** Write delivery receipts, and no container: for the one function that signs. */
+  grantWriteReceipts(grantee: Grantee): void {
+    this.#allowWriting(grantee, receipts);
   }
 
   /** Write containers of direct access and sign URLs for them, in their part of the bucket only. */

@@ -13,9 +13,10 @@ interface ProxyApiProps extends Omit<ServiceApiProps, 'challenge' | 'methodThrot
   readonly exportRequest: ServiceFunction;
   readonly files: ServiceFunction;
   readonly stream: ServiceFunction;
+  readonly jwks: ServiceFunction;
 }
 
-/** The API for administrators and researchers: export, list, stream. */
+/** The API for administrators and researchers: export, list, stream, and the keys of delivery receipts. */
 export class ProxyApi extends ServiceApi {
   constructor(scope: Construct, id: string, props: ProxyApiProps) {
     const { archiveKind, throttling } = props.settings;
@@ -83,6 +84,16 @@ export class ProxyApi extends ServiceApi {
         'AwsSolutions-COG4',
       );
     }
+    const keys = root
+      .addResource('.well-known')
+      .addResource('jwks.json')
+      .addMethod('GET', this.integrate(props.jwks), { authorizationType: AuthorizationType.NONE });
+    acknowledge(
+      keys,
+      'The keys are public: everyone who has a receipt may check it.',
+      'AwsSolutions-APIG4',
+      'AwsSolutions-COG4',
+    );
     acknowledge(
       this.api,
       'Bodies are checked by the function, which names every violation; a schema here would stop at the first.',

@@ -21,6 +21,7 @@ export function workQueueNames(stage: string | undefined) {
     // Files over 8 MiB. It was the queue of all files once: messages that wait during that update may be of any size.
     fileExports: `${service}-FileExports`,
     smallFileExports: `${service}-SmallFileExports`,
+    deliveries: `${service}-Deliveries`,
   };
 }
 
@@ -87,8 +88,9 @@ export class DeadLetters extends Construct {
 
 interface WorkQueueProps {
   readonly name: string;
-  /** The only function that sends to the queue. */
-  readonly sender: ServiceFunction;
+  /** The only functions that send to the queue. */
+  readonly senders: readonly ServiceFunction[];
+  /** The only function that takes from the queue. */
   readonly worker: ServiceFunction;
   /** The role that moves dead letters back. */
   readonly redrive: Redrive;
@@ -101,19 +103,19 @@ interface WorkQueueProps {
   readonly batchSize: number;
   /** Invocations at once, 2–1,000. */
   readonly maxConcurrency: number;
-  /** Variable that names the queue to its worker and to its sender. */
+  /** Variable that names the queue to its worker and to its senders. */
   readonly variable: EnvironmentVariable;
   /** Seconds before the 2nd, 3rd, … receive of a message that failed. */
   readonly retryDelaysSeconds: readonly number[];
 }
 
-/** A queue, the function that sends to it, the one that works on it, and the rules between them. */
+/** A queue, the functions that send to it, the one that works on it, and the rules between them. */
 export class WorkQueue extends Construct {
   readonly queue: Queue;
 
   constructor(scope: Construct, id: string, props: WorkQueueProps) {
     super(scope, id);
-    const { sender, worker, redrive, deadLetters, key, maxReceiveCount = usualReceives } = props;
+    const { senders, worker, redrive, deadLetters, key, maxReceiveCount = usualReceives } = props;
     this.queue = new Queue(this, 'Queue', {
       ...common(key),
       queueName: props.name,
@@ -125,27 +127,13 @@ export class WorkQueue extends Construct {
     const { queueArn, queueUrl } = this.queue;
     const keyUse = (actions: KeyUse['actions']): KeyUse => ({ service: 'sqs', actions, keyArn: key?.keyArn });
 
-    sender.allow({ actions: ['sqs:SendMessage'], resources: [queueArn] });
-    allowKey(sender, this, keyUse(['kms:GenerateDataKey', 'kms:Decrypt']));
-    sender.configure(props.variable, queueUrl);
+    for (const sender of senders) {
+      sender.allow({ actions: ['sqs:SendMessage'], resources: [queueArn] });
+      allowKey(sender, this, keyUse(['kms:GenerateDataKey', 'kms:Decrypt']));
+      sender.configure(props.variable, queueUrl);
+    }
 
-    // Not by SqsEventSource, which would grant the key for any use. The worker delays the next receive of a message
-    // that failed. Lambda does the rest under the worker's role.
-    worker.allow({
-      actions: ['ReceiveMessage', 'DeleteMessage', 'GetQueueAttributes', 'ChangeMessageVisibility'].map(
-        (action) => `sqs:${action}`,
-      ),
-      resources: [queueArn],
-    });
-    allowKey(worker, this, keyUse(['kms:Decrypt']));
-    worker.configure(props.variable, queueUrl);
-    worker.configure(environment.retryDelaysSeconds, props.retryDelaysSeconds.join(','));
-    worker.function.addEventSourceMapping(`SqsEventSource:${Names.nodeUniqueId(this.queue.node)}`, {
-      eventSourceArn: queueArn,
-      batchSize: props.batchSize,
-      reportBatchItemFailures: true,
-      maxConcurrency: props.maxConcurrency,
-    });
+    this.#consume(worker, props, keyUse(['kms:Decrypt']));
 
     redrive.allow({
       actions: ['StartMessageMoveTask', 'ListMessageMoveTasks', 'CancelMessageMoveTask', 'ReceiveMessage']
@@ -155,6 +143,27 @@ export class WorkQueue extends Construct {
     });
     redrive.allow({ actions: ['sqs:SendMessage'], resources: [queueArn] });
     allowKey(redrive, this, keyUse(['kms:GenerateDataKey', 'kms:Decrypt']));
-    refuseMessages(this.queue, { ArnNotEquals: { 'aws:PrincipalArn': [sender.roleArn, redrive.roleArn] } });
+    const admitted = [...senders, redrive].map(({ roleArn }) => roleArn);
+    refuseMessages(this.queue, { ArnNotEquals: { 'aws:PrincipalArn': admitted } });
+  }
+
+  #consume(worker: ServiceFunction, props: WorkQueueProps, keyUse: KeyUse): void {
+    // Not by SqsEventSource, which would grant the key for any use. The worker delays the next receive of a message
+    // that failed. Lambda does the rest under the worker's role.
+    worker.allow({
+      actions: ['ReceiveMessage', 'DeleteMessage', 'GetQueueAttributes', 'ChangeMessageVisibility'].map(
+        (action) => `sqs:${action}`,
+      ),
+      resources: [this.queue.queueArn],
+    });
+    allowKey(worker, this, keyUse);
+    worker.configure(props.variable, this.queue.queueUrl);
+    worker.configure(environment.retryDelaysSeconds, props.retryDelaysSeconds.join(','));
+    worker.function.addEventSourceMapping(`SqsEventSource:${Names.nodeUniqueId(this.queue.node)}`, {
+      eventSourceArn: this.queue.queueArn,
+      batchSize: props.batchSize,
+      reportBatchItemFailures: true,
+      maxConcurrency: props.maxConcurrency,
+    });
   }
 }

@@ -53,7 +53,7 @@ export class ServiceStack extends Stack {
     const exportRequests = new WorkQueue(this, 'ExportRequests', {
       batchSize: 1,
       name: names.exportRequests,
-      sender: functions.exportRequest,
+      senders: [functions.exportRequest],
       worker: functions.consumeExport,
       redrive,
       deadLetters: storage.exportRequestsDeadLetters.queue,
@@ -66,7 +66,7 @@ export class ServiceStack extends Stack {
       batchSize: 1,
       maxReceiveCount: receivesOfLongCopies,
       name: names.fileExports,
-      sender: functions.consumeExport,
+      senders: [functions.consumeExport],
       worker: functions.stageFile,
       redrive,
       deadLetters: storage.fileExportsDeadLetters.queue,
@@ -78,12 +78,24 @@ export class ServiceStack extends Stack {
     const smallFileExports = new WorkQueue(this, 'SmallFileExports', {
       batchSize: 10,
       name: names.smallFileExports,
-      sender: functions.consumeExport,
+      senders: [functions.consumeExport],
       worker: functions.stageFile,
       redrive,
       deadLetters: storage.smallFileExportsDeadLetters.queue,
       maxConcurrency: concurrency.smallFileExports ?? concurrency.fileExports,
       variable: environment.smallFileExportsQueueUrl,
+      retryDelaysSeconds,
+    });
+    // One settled request an invocation: the receipt for 100,000 files takes minutes.
+    const deliveries = new WorkQueue(this, 'Deliveries', {
+      batchSize: 1,
+      name: names.deliveries,
+      senders: [functions.consumeExport, functions.stageFile],
+      worker: functions.settleDelivery,
+      redrive,
+      deadLetters: storage.deliveriesDeadLetters.queue,
+      maxConcurrency: concurrency.exportRequests,
+      variable: environment.deliveriesQueueUrl,
       retryDelaysSeconds,
     });
 
@@ -99,9 +111,11 @@ export class ServiceStack extends Stack {
     alarms.deadLetters('ExportRequests', storage.exportRequestsDeadLetters.queue);
     alarms.deadLetters('FileExports', storage.fileExportsDeadLetters.queue);
     alarms.deadLetters('SmallFileExports', storage.smallFileExportsDeadLetters.queue);
+    alarms.deadLetters('Deliveries', storage.deliveriesDeadLetters.queue);
     alarms.age('ExportRequests', exportRequests.queue, Duration.hours(1));
     alarms.age('FileExports', fileExports.queue, Duration.hours(6));
     alarms.age('SmallFileExports', smallFileExports.queue, Duration.hours(6));
+    alarms.age('Deliveries', deliveries.queue, Duration.hours(1));
     alarms.functions('RequestFunctions', functions.answeringRequests);
     alarms.functions('DirectFunctions', functions.servingDirectly);
     alarms.functions('WorkerFunctions', functions.workingOnQueues);
@@ -116,6 +130,7 @@ export class ServiceStack extends Stack {
     this.#output(outputs.exportRequestsQueueUrl, exportRequests.queue.queueUrl);
     this.#output(outputs.fileExportsQueueUrl, fileExports.queue.queueUrl);
     this.#output(outputs.smallFileExportsQueueUrl, smallFileExports.queue.queueUrl);
+    this.#output(outputs.deliveriesQueueUrl, deliveries.queue.queueUrl);
     // For people: no tool needs these two.
     this.#output('AlarmTopicArn', alarms.topic.topicArn);
     this.#output('RedriveRoleArn', redrive.roleArn);

@@ -22,6 +22,16 @@ export interface Settings {
   readonly archiveCredentials: ArchiveCredentialsPolicy;
   /** Days after which a staged container is deleted from the outbox, 1–365. Usual: 30. */
   readonly outboxExpiryDays: number;
+  /**
+   * Whether the outbox gets a signed receipt when a delivery is settled (docs/delivery.md). Without it the end of an export
+   * is in the database alone. @default true
+   */
+  readonly deliveryReceipt?: boolean;
+  /**
+   * How many keys for delivery receipts were made so far, 1–20. To rotate, raise it by one: the newest key signs, and the
+   * public parts of all are served. Never lower it. @default 1
+   */
+  readonly receiptKeys?: number;
   /** Life of a presigned URL in seconds, 60–3,600. Usual: 900 (15 minutes). */
   readonly urlLifetimeSeconds: number;
   /** Seconds before the 2nd, 3rd, … attempt of a message that failed, each 1–3,600; the last one repeats. */

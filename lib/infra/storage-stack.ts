@@ -9,6 +9,7 @@ import { ArchiveBodies } from './archive-bodies.ts';
 import { Catalogue } from './catalogue.ts';
 import { Outbox } from './outbox.ts';
 import { DeadLetters, workQueueNames } from './queues.ts';
+import { ReceiptKeys } from './receipt-keys.ts';
 import { OperatorSecret } from './secrets.ts';
 import type { Grantee } from './service-function.ts';
 import type { Settings } from './settings.ts';
@@ -22,10 +23,12 @@ export class StorageStack extends Stack {
   readonly archiveKeys: OperatorSecret;
   /** Of the queue `export-requests` and its dead letters. */
   readonly exportRequestsKey: Key;
+  readonly receiptKeys: ReceiptKeys;
   readonly visaDenyList: OperatorSecret;
   readonly exportRequestsDeadLetters: DeadLetters;
   readonly fileExportsDeadLetters: DeadLetters;
   readonly smallFileExportsDeadLetters: DeadLetters;
+  readonly deliveriesDeadLetters: DeadLetters;
 
   constructor(scope: Construct, id: string, props: StackProps & { readonly settings: Settings }) {
     super(scope, id, props);
@@ -80,6 +83,8 @@ export class StorageStack extends Stack {
     this.smallFileExportsDeadLetters = new DeadLetters(this, 'SmallFileExportsDeadLetters', {
       source: sources.smallFileExports,
     });
+    this.deliveriesDeadLetters = new DeadLetters(this, 'DeliveriesDeadLetters', { source: sources.deliveries });
+    this.receiptKeys = new ReceiptKeys(this, 'ReceiptKeys', { count: settings.receiptKeys ?? 1 });
     this.visaDenyList = new OperatorSecret(this, 'VisaDenyList', {
       description: 'Visas, passports and subjects that are denied',
       emptyDocument: '{"denied":[]}',
@@ -98,6 +103,7 @@ export class StorageStack extends Stack {
     this.#output(outputs.exportRequestsDeadLetterQueueUrl, this.exportRequestsDeadLetters.queue.queueUrl);
     this.#output(outputs.fileExportsDeadLetterQueueUrl, this.fileExportsDeadLetters.queue.queueUrl);
     this.#output(outputs.smallFileExportsDeadLetterQueueUrl, this.smallFileExportsDeadLetters.queue.queueUrl);
+    this.#output(outputs.deliveriesDeadLetterQueueUrl, this.deliveriesDeadLetters.queue.queueUrl);
   }
 
   /** Switch on what the template leaves off: termination protection of this stack, deletion protection of a new cluster. */

@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path';
 import { EngineError } from './errors.ts';
 
 /** The entries that the engine makes in its data folder. It leaves all others as they are. */
-const own = ['accounts.json', 'engine.lock', 'keys', 'logs', 'postgres', 'queues', 'secrets.json', 'tasks'];
+const own = ['accounts.json', 'engine.lock', 'keys', 'kms.json', 'logs', 'postgres', 'queues', 'secrets.json', 'tasks'];
 /** It may hold very many files. As long as the folder itself is its owner's alone, others reach none of them. */
 const objects = 's3';
 /** Where the version before this one kept objects and queues. */

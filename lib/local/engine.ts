@@ -14,6 +14,8 @@ import { Credentials } from './iam/credentials.ts';
 import { fullAccess, parseDenials } from './iam/policy.ts';
 import { prepareKeys, withLocalIssuer } from './keys.ts';
 import { keyUses } from './kms/key-uses.ts';
+import { kms } from './kms/kms.ts';
+import { SigningKeys } from './kms/signing-keys.ts';
 import { EventSources } from './lambda/event-sources.ts';
 import { defineFunctions, type FunctionDefinition } from './lambda/function-definition.ts';
 import { Functions, type InspectedFunction, type OnLog } from './lambda/functions.ts';
@@ -198,6 +200,7 @@ async function start(
       cloudformation: cloudFormation(protection.stacks),
       rds: rds(protection.clusters),
       lambda: lambdaService(functions),
+      kms: kms(new SigningKeys(deployment, inDir('kms.json'))),
     },
     denials: deployment
       .resources('AWS::SQS::QueuePolicy')

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { GetPublicKeyCommand, KMSClient, SignCommand } from '@aws-sdk/client-kms';
 import {
   GetObjectCommand,
   HeadObjectCommand,
@@ -18,12 +19,14 @@ let service: Service;
 let Bucket: string;
 const direct = `direct/${'0a'.repeat(32)}/EGAF1-a.c4gh`;
 const staged = `${'0a'.repeat(32)}/EGAF1-a.c4gh`;
+const receipt = `${'0a'.repeat(32)}/EGAD1-${randomUUID()}.delivery.jws`;
 const absent = 'b'.repeat(64);
 
 beforeAll(async () => {
   service = await Service.start();
   Bucket = service.connection.outputs.OutboxBucketName;
-  for (const Key of [direct, staged]) await service.s3.send(new PutObjectCommand({ Bucket, Key, Body: 'bytes' }));
+  for (const Key of [direct, staged, receipt])
+    await service.s3.send(new PutObjectCommand({ Bucket, Key, Body: 'bytes' }));
 });
 afterAll(() => service?.stop());
 
@@ -33,6 +36,8 @@ function as(name: string) {
   const options = { region, credentials: { accessKeyId, secretAccessKey, sessionToken }, maxAttempts: 1 };
   const s3 = new S3Client({ ...options, endpoint: endpoints.s3, forcePathStyle: true });
   const sqs = new SQSClient({ ...options, endpoint: endpoints.sqs });
+  // One endpoint serves all.
+  const kms = new KMSClient({ ...options, endpoint: endpoints.s3 });
   const status = (attempt: Promise<{ $metadata: { httpStatusCode?: number } }>) =>
     attempt.then(
       ({ $metadata }) => $metadata.httpStatusCode,
@@ -43,6 +48,15 @@ function as(name: string) {
     head: (Key: string) => status(s3.send(new HeadObjectCommand({ Bucket, Key }))),
     put: (Key: string) => status(s3.send(new PutObjectCommand({ Bucket, Key, Body: 'x' }))),
     list: (Prefix?: string) => status(s3.send(new ListObjectsV2Command({ Bucket, Prefix }))),
+    sign: (KeyId: string) =>
+      status(
+        kms.send(
+          new SignCommand({
+            ...{ KeyId, Message: new Uint8Array(32), MessageType: 'DIGEST', SigningAlgorithm: 'ECDSA_SHA_256' },
+          }),
+        ),
+      ),
+    publicKey: (KeyId: string) => status(kms.send(new GetPublicKeyCommand({ KeyId }))),
     send: (QueueUrl: string) => status(sqs.send(new SendMessageCommand({ QueueUrl, MessageBody: randomUUID() }))),
   };
 }
@@ -52,7 +66,7 @@ describe('the outbox', () => {
     const files = as('files');
     expect(await files.list(`${absent}/`)).toBe(200);
     for (const prefix of [undefined, '', 'direct/', 'd', 'b'.repeat(63)]) expect(await files.list(prefix)).toBe(403);
-    for (const key of [direct, staged]) expect(await files.get(key)).toBe(403);
+    for (const key of [direct, staged, receipt]) expect(await files.get(key)).toBe(403);
   });
 
   test('Stream reads what recipients have, knows what they do not have, and nothing of direct access', async () => {
@@ -72,12 +86,40 @@ describe('the outbox', () => {
     for (const prefix of [undefined, '', `${absent}/`]) expect(await file.list(prefix)).toBe(403);
   });
 
-  test('StageFile works in the parts of recipients, and sees nothing of direct access', async () => {
+  test('StageFile works on containers of recipients, and sees nothing of receipts and direct access', async () => {
     const stage = as('stage-file');
-    expect([await stage.get(staged), await stage.put(staged), await stage.head(`${absent}/x`)]).toEqual([
+    expect([await stage.get(staged), await stage.put(staged), await stage.head(`${absent}/x.c4gh`)]).toEqual([
       200, 200, 404,
     ]);
-    expect([await stage.get(direct), await stage.put(direct), await stage.head('direct/x')]).toEqual([403, 403, 403]);
+    for (const key of [direct, receipt]) expect([await stage.get(key), await stage.put(key)]).toEqual([403, 403]);
+    expect([await stage.head('direct/x'), await stage.head(`${absent}/x`)]).toEqual([403, 403]);
+  });
+
+  test('SettleDelivery works on receipts, and sees nothing of containers and direct access', async () => {
+    const settle = as('settle-delivery');
+    expect([await settle.get(receipt), await settle.put(receipt)]).toEqual([200, 200]);
+    expect(await settle.head(`${absent}/x.delivery.jws`)).toBe(404);
+    for (const key of [direct, staged]) expect([await settle.get(key), await settle.put(key)]).toEqual([403, 403]);
+    expect(await settle.head(`${absent}/x.c4gh`)).toBe(403);
+  });
+});
+
+describe('the key of receipts', () => {
+  const keyArn = () =>
+    String(service.engine.functions.definition('settle-delivery').environment.RECEIPT_SIGNING_KEY_ARN);
+
+  test('signs for SettleDelivery alone', async () => {
+    expect(await as('settle-delivery').sign(keyArn())).toBe(200);
+    for (const other of ['jwks', 'stage-file', 'consume-export', 'stream']) {
+      expect(await as(other).sign(keyArn())).toBe(400);
+    }
+  });
+
+  test('is published by Jwks, which has no other right', async () => {
+    const jwks = as('jwks');
+    expect(await jwks.publicKey(keyArn())).toBe(200);
+    expect([await jwks.get(receipt), await jwks.put(receipt), await jwks.list(`${absent}/`)]).toEqual([403, 403, 403]);
+    expect(await as('stage-file').publicKey(keyArn())).toBe(400);
   });
 });
 
@@ -86,6 +128,7 @@ describe('a queue', () => {
     ['ExportRequestsQueueUrl', 'export', ['consume-export', 'stage-file', 'stream']],
     ['FileExportsQueueUrl', 'consume-export', ['export', 'stage-file', 'stream']],
     ['SmallFileExportsQueueUrl', 'consume-export', ['export', 'stage-file', 'stream']],
+    ['DeliveriesQueueUrl', 'stage-file', ['export', 'stream', 'direct-file']],
   ] as const)('%s takes messages of %s only', async (output, sender, others) => {
     const url = service.connection.outputs[output];
     expect(await as(sender).send(url)).toBe(200);
@@ -96,9 +139,11 @@ describe('a queue', () => {
     'ExportRequestsQueueUrl',
     'FileExportsQueueUrl',
     'SmallFileExportsQueueUrl',
+    'DeliveriesQueueUrl',
     'ExportRequestsDeadLetterQueueUrl',
     'FileExportsDeadLetterQueueUrl',
     'SmallFileExportsDeadLetterQueueUrl',
+    'DeliveriesDeadLetterQueueUrl',
   ] as const)('%s takes none from an operator who may do everything', async (output) => {
     const QueueUrl = service.connection.outputs[output];
     const sent = service.sqs.send(new SendMessageCommand({ QueueUrl, MessageBody: 'x' }));

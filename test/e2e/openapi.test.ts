@@ -126,7 +126,9 @@ describe('direct access', () => {
   });
 
   test('what needs no credentials', async () => {
-    for (const operation of Object.keys(good).filter((one) => /(service-info|openapi\.json)$|OPTIONS/.test(one))) {
+    for (const operation of Object.keys(good).filter((one) =>
+      /(service-info|openapi\.json|jwks\.json)$|OPTIONS/.test(one),
+    )) {
       await expectStatus(200, operation);
     }
   });
@@ -198,11 +200,15 @@ describe('what goes wrong', () => {
   const databases = () => having(503).filter((operation) => operation.startsWith('data-out '));
   const fromS3 = ({ service: name, caller }: AwsCall) => name === 's3' && /^(files|stream)$/.test(caller);
   const fromCatalogue = ({ service: name, caller }: AwsCall) => name === 'rds-data' && caller !== 'authorize-outbox';
+  const fromKms = ({ service: name }: AwsCall) => name === 'kms';
   const outboxRoutes = ['proxy GET /files', 'proxy GET /stream/{file}', 'proxy HEAD /stream/{file}'];
 
-  test('the database or S3 refuses the function: 500', async () => {
+  test('the database, S3 or KMS refuses the function: 500', async () => {
     const denied = (code: string) => ({ error: { status: 403, code } });
+    // The function of the keys asks KMS once.
+    await service.engine.functions.recycle();
     await Promise.all([
+      whileFailing(denied('AccessDeniedException'), fromKms, ['proxy GET /.well-known/jwks.json'], 500),
       whileFailing(denied('AccessDeniedException'), fromCatalogue, databases(), 500),
       whileFailing(denied('AccessDenied'), fromS3, outboxRoutes, 500),
     ]);

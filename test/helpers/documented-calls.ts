@@ -95,6 +95,7 @@ function goodCalls(): Record<string, GoodCall> {
   });
   add('proxy', 'GET /files', 'files?inbox=false', outbox);
   for (const method of ['GET', 'HEAD']) add('proxy', `${method} /stream/{file}`, `stream/${staged}`, outbox);
+  add('proxy', 'GET /.well-known/jwks.json', '.well-known/jwks.json');
   add('data-out', 'GET /metadata/datasets', 'metadata/datasets', direct);
   add('data-out', 'GET /metadata/datasets/{datasetId}/files', 'metadata/datasets/EGAD1/files', direct);
   for (const method of ['GET', 'HEAD']) {

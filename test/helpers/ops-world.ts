@@ -229,6 +229,8 @@ export const exampleConnection = connection.parse({
     FileExportsDeadLetterQueueUrl: 'http://127.0.0.1:9/file-exports-dead',
     SmallFileExportsQueueUrl: 'http://127.0.0.1:9/small-file-exports',
     SmallFileExportsDeadLetterQueueUrl: 'http://127.0.0.1:9/small-file-exports-dead',
+    DeliveriesQueueUrl: 'http://127.0.0.1:9/deliveries',
+    DeliveriesDeadLetterQueueUrl: 'http://127.0.0.1:9/deliveries-dead',
   },
   logsDir: '/nowhere/logs',
 });

@@ -114,7 +114,8 @@ export class Service {
     }, 'the queues to be empty');
     const catalogue = ['files', 'datasets', 'file_dataset', 'dataset_references', 'checksums', 'dataset_event_log'];
     await this.sql(`truncate ${catalogue.map((table) => `sda.${table}`).join(', ')} restart identity cascade`);
-    await this.sql('truncate data_out.export_log, data_out.fan_outs restart identity');
+    const logs = ['export_log', 'fan_outs', 'requests', 'request_files'];
+    await this.sql(`truncate ${logs.map((table) => `data_out.${table}`).join(', ')} restart identity`);
     await this.sql(`delete from data_out.archive_users where username <> '${archiveUser.username}'`);
     for (const Bucket of [outputs.ArchiveBucketName, outputs.OutboxBucketName]) {
       for (;;) {
@@ -372,5 +373,6 @@ export async function until<T>(
 
 /** URLs of the queues that functions work on. */
 export function workQueueUrls(outputs: Service['connection']['outputs']): readonly string[] {
-  return [outputs.ExportRequestsQueueUrl, outputs.FileExportsQueueUrl, outputs.SmallFileExportsQueueUrl];
+  const { ExportRequestsQueueUrl, FileExportsQueueUrl, SmallFileExportsQueueUrl, DeliveriesQueueUrl } = outputs;
+  return [ExportRequestsQueueUrl, FileExportsQueueUrl, SmallFileExportsQueueUrl, DeliveriesQueueUrl];
 }

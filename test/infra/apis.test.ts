@@ -48,6 +48,7 @@ describe('routes', () => {
       'DataOutApi OPTIONS /ga4gh/drs/v1/objects/{object_id} NONE Drs',
       'DataOutApi POST /ga4gh/drs/v1/objects/{object_id} NONE Drs',
       'DataOutApi POST /ga4gh/drs/v1/objects/{object_id}/access/{access_id} NONE Drs',
+      'ProxyApi GET /.well-known/jwks.json NONE Jwks',
       'ProxyApi GET /files CUSTOM Files',
       'ProxyApi GET /openapi.json NONE ProxyOpenApi',
       'ProxyApi GET /stream/{file} CUSTOM Stream',

@@ -7,6 +7,8 @@ const through = (service: string) =>
 const throughSecretsManager = through('secretsmanager');
 /** Keys of recipients begin with the 64 characters of a hash, and nothing of direct access does. */
 const ofRecipients = `${'?'.repeat(64)}/*`;
+const containers = `${ofRecipients}.c4gh`;
+const receipts = `${ofRecipients}.delivery.jws`;
 const under = (prefix: string) => `{"StringLike":{"s3:prefix":"${prefix}"}}`;
 const cluster = 'arn:AWS::Partition:rds:AWS::Region:AWS::AccountId:cluster:CatalogueCluster';
 const catalogue = [
@@ -89,6 +91,7 @@ const expected: Readonly<Record<string, readonly string[]>> = {
     ...exporting,
     ...consume('ExportRequestsQueue'),
     `kms:Decrypt ExportRequestsKey ${through('sqs')}`,
+    'sqs:SendMessage DeliveriesQueue',
     'sqs:SendMessage FileExportsQueue',
     'sqs:SendMessage SmallFileExportsQueue',
   ],
@@ -100,16 +103,32 @@ const expected: Readonly<Record<string, readonly string[]>> = {
     `kms:Decrypt ArchiveKeysKey ${throughSecretsManager}`,
     `kms:Decrypt OutboxKey ${through('s3')}`,
     `kms:GenerateDataKey OutboxKey ${through('s3')}`,
-    `s3:AbortMultipartUpload OutboxBucketArn/${ofRecipients}`,
+    `s3:AbortMultipartUpload OutboxBucketArn/${containers}`,
     's3:GetObject ArchiveBucketArn/*',
-    `s3:GetObject OutboxBucketArn/${ofRecipients}`,
+    `s3:GetObject OutboxBucketArn/${containers}`,
     's3:ListBucket ArchiveBucketArn',
-    `s3:ListBucket OutboxBucketArn ${under(ofRecipients)}`,
+    `s3:ListBucket OutboxBucketArn ${under(containers)}`,
     's3:ListBucketMultipartUploads OutboxBucketArn',
-    `s3:ListMultipartUploadParts OutboxBucketArn/${ofRecipients}`,
-    `s3:PutObject OutboxBucketArn/${ofRecipients}`,
+    `s3:ListMultipartUploadParts OutboxBucketArn/${containers}`,
+    `s3:PutObject OutboxBucketArn/${containers}`,
     'secretsmanager:GetSecretValue ArchiveKeysSecret',
+    'sqs:SendMessage DeliveriesQueue',
   ],
+  // The only function that signs and writes receipts. It can write no container.
+  SettleDelivery: [
+    ...[`rds-data:ExecuteStatement ${cluster}`, ...workerSecret],
+    ...consume('DeliveriesQueue'),
+    `kms:Decrypt OutboxKey ${through('s3')}`,
+    `kms:GenerateDataKey OutboxKey ${through('s3')}`,
+    'kms:GetPublicKey ReceiptKeysKey',
+    'kms:Sign ReceiptKeysKey',
+    `s3:AbortMultipartUpload OutboxBucketArn/${receipts}`,
+    `s3:GetObject OutboxBucketArn/${receipts}`,
+    `s3:ListBucket OutboxBucketArn ${under(receipts)}`,
+    `s3:PutObject OutboxBucketArn/${receipts}`,
+  ],
+  // Anyone can call it.
+  Jwks: ['kms:GetPublicKey ReceiptKeysKey'],
   // It sets the protection of one stack and one cluster.
   Protect: ['cloudformation:UpdateTerminationProtection AWSStackId', `rds:ModifyDBCluster ${cluster}`],
   Migrate: [
@@ -190,11 +209,11 @@ describe('each function has the permissions it needs and no other', () => {
     expect(actions.filter((action: string) => /^(secretsmanager|s3|rds-data):/.test(action))).toEqual([]);
   });
 
-  test('no key is for any use: each grant names the service that uses it', () => {
+  test('no key that encrypts is for any use: each grant names the service that uses it', () => {
     const statements = service
       .all('AWS::IAM::Policy')
       .flatMap(({ Properties }): readonly Statement[] => Properties.PolicyDocument.Statement)
-      .filter(({ Action }) => /"kms:/.test(JSON.stringify(Action)));
+      .filter(({ Action }) => /"kms:(?!Sign|GetPublicKey)/.test(JSON.stringify(Action)));
     expect(statements.length).toBeGreaterThan(10);
     for (const { Condition } of statements) {
       const services = ['s3', 'secretsmanager', 'sqs'].map(through);
@@ -216,17 +235,18 @@ describe('queues', () => {
     ['ExportRequestsQueue', 'FunctionsExportRole'],
     ['FileExportsQueue', 'FunctionsConsumeExportRole'],
     ['SmallFileExportsQueue', 'FunctionsConsumeExportRole'],
-  ])('%s takes messages of %s and of the role for redrives only', (queue, sender) => {
+    ['DeliveriesQueue', 'FunctionsConsumeExportRole', 'FunctionsStageFileRole'],
+  ])('%s takes messages of %s and of the role for redrives only', (queue, ...senders) => {
     const [refusal, ...others] = refusals(service, queue);
     expect(others).toEqual([]);
     expect(refusal).toMatchObject({ Effect: 'Deny', Principal: { AWS: '*' }, Action: 'sqs:SendMessage' });
     expect(show(refusal.Resource)).toBe(queue);
     const { ArnNotEquals, ...rest } = refusal.Condition;
     expect(rest).toEqual({});
-    expect(ArnNotEquals['aws:PrincipalArn'].map(show)).toEqual([sender, 'RedriveRole']);
+    expect(ArnNotEquals['aws:PrincipalArn'].map(show)).toEqual([...senders, 'RedriveRole']);
   });
 
-  test.each(['ExportRequests', 'FileExports', 'SmallFileExports'])(
+  test.each(['ExportRequests', 'FileExports', 'SmallFileExports', 'Deliveries'])(
     'the dead letters of %s take what SQS moves there, and no more',
     (name) => {
       const [refusal, ...others] = refusals(storage, `${name}DeadLettersQueue`);
@@ -249,7 +269,7 @@ describe('queues', () => {
   test('the role for redrives moves dead letters back, and can do nothing else', () => {
     const { Properties } = service.at('Redrive/Role/DefaultPolicy');
     const move = ['Cancel', 'List', 'Start'].map((verb) => `${verb}MessageMoveTask${verb === 'List' ? 's' : ''}`);
-    const moved = ['ExportRequests', 'FileExports', 'SmallFileExports'].flatMap((name) => [
+    const moved = ['ExportRequests', 'FileExports', 'SmallFileExports', 'Deliveries'].flatMap((name) => [
       ...[...move, 'DeleteMessage', 'GetQueueAttributes', 'ReceiveMessage'].map(
         (action) => `sqs:${action} ${name}DeadLettersQueue`,
       ),

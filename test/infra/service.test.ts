@@ -103,7 +103,7 @@ describe('functions', () => {
   test('that use the catalogue wait for its migration', () => {
     const migration = Object.keys(service.template.Resources).find((id) => /^Migration/.test(id));
     const direct = ['Datasets', 'DatasetFiles', 'DirectFile', 'Drs', 'DescribeFile'];
-    for (const name of ['AuthorizeOutbox', 'ConsumeExport', 'StageFile', ...direct]) {
+    for (const name of ['AuthorizeOutbox', 'ConsumeExport', 'StageFile', 'SettleDelivery', ...direct]) {
       expect(service.at(`Functions/${name}/Function`).DependsOn).toContain(migration);
     }
   });
@@ -156,7 +156,7 @@ describe('queues', () => {
     expect(show(requests.KmsMasterKeyId)).toBe('ExportRequestsKey');
     expect(requests.KmsDataKeyReusePeriodSeconds).toBe(300);
     expect(requests.SqsManagedSseEnabled).toBeUndefined();
-    for (const name of ['FileExports', 'SmallFileExports']) {
+    for (const name of ['FileExports', 'SmallFileExports', 'Deliveries']) {
       expect(service.at(`${name}/Queue`).Properties.SqsManagedSseEnabled).toBe(true);
     }
   });
@@ -164,7 +164,7 @@ describe('queues', () => {
   test('refuse plain HTTP', async () => {
     const storage = await stackTemplate('DataOutStorage');
     const policies = [...service.all('AWS::SQS::QueuePolicy'), ...storage.all('AWS::SQS::QueuePolicy')];
-    expect(policies).toHaveLength(6);
+    expect(policies).toHaveLength(8);
     for (const { Properties } of policies) {
       expect(Properties.PolicyDocument.Statement).toContainEqual(
         expect.objectContaining({ Effect: 'Deny', Condition: { Bool: { 'aws:SecureTransport': 'false' } } }),
@@ -195,6 +195,7 @@ describe('alarms', () => {
       'ExportRequestsDeadLetters',
       'FileExportsDeadLetters',
       'SmallFileExportsDeadLetters',
+      'DeliveriesDeadLetters',
       'ArchiveDamaged',
     ]) {
       expect(alarm(name)).toMatchObject({

@@ -251,3 +251,35 @@ describe('the security rules', () => {
     expect(() => checked.synth()).toThrow();
   });
 });
+
+describe('delivery receipts', () => {
+  const templates = (given: Partial<Settings>) => {
+    const { storage, service } = addStacks(app(), { ...settings, ...given });
+    return { stored: Template.fromStack(storage), served: Template.fromStack(service) };
+  };
+  const signingKeys = ({ stored }: ReturnType<typeof templates>) =>
+    Object.values(stored.findResources('AWS::KMS::Key', { Properties: { KeyUsage: 'SIGN_VERIFY' } }));
+  const policyOf = ({ served }: ReturnType<typeof templates>, name: string): string => {
+    const policies = Object.values(served.findResources('AWS::IAM::Policy'));
+    return JSON.stringify(policies.find(({ Properties }) => Properties.PolicyName.includes(`Functions${name}`)));
+  };
+
+  test('are signed by the newest key; the public parts of all keys are served, and all keys are retained', () => {
+    const rotated = templates({ receiptKeys: 3 });
+    expect(signingKeys(rotated)).toHaveLength(3);
+    for (const key of signingKeys(rotated)) expect(key).toMatchObject({ DeletionPolicy: 'RetainExceptOnCreate' });
+    const named = (text: string) => [...new Set(text.match(/ReceiptKeysKey\d/g))].sort();
+    expect(named(policyOf(rotated, 'SettleDelivery'))).toEqual(['ReceiptKeysKey3']);
+    expect(named(policyOf(rotated, 'Jwks'))).toEqual(['ReceiptKeysKey1', 'ReceiptKeysKey2', 'ReceiptKeysKey3']);
+  });
+
+  test('can be switched off: nothing may sign or write one, and earlier ones can still be checked', () => {
+    const off = templates({ deliveryReceipt: false });
+    for (const right of ['kms:Sign', 's3:']) expect(policyOf(off, 'SettleDelivery')).not.toContain(right);
+    expect(policyOf(off, 'Jwks')).toContain('kms:GetPublicKey');
+    const variables = Object.values(off.served.findResources('AWS::Lambda::Function')).map(({ Properties }) =>
+      Object.keys(Properties.Environment?.Variables ?? {}),
+    );
+    expect(variables.flat()).not.toContain('RECEIPT_SIGNING_KEY_ARN');
+  });
+});

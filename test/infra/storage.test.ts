@@ -91,8 +91,12 @@ describe('catalogue', () => {
   });
 });
 
-test('every key rotates', () => {
-  const keys = storage.all('AWS::KMS::Key');
+test('every key that encrypts rotates; the one that signs receipts signs, and no more', () => {
+  const isSigner = ({ Properties }: { Properties: { KeyUsage?: string } }) => Properties.KeyUsage === 'SIGN_VERIFY';
+  const [signer, ...others] = storage.all('AWS::KMS::Key').filter(isSigner);
+  expect(others).toEqual([]);
+  expect(signer?.Properties.KeySpec).toBe('ECC_NIST_P256');
+  const keys = storage.all('AWS::KMS::Key').filter((key) => !isSigner(key));
   expect(keys).toHaveLength(10);
   for (const { Properties } of keys) expect(Properties.EnableKeyRotation).toBe(true);
 });
@@ -125,7 +129,7 @@ test('secrets start empty or are made up, and are under keys of their own', () =
 
 test('dead letters are sealed and kept for 14 days, those with visas under a key of their own', () => {
   const queues = storage.all('AWS::SQS::Queue');
-  expect(queues).toHaveLength(3);
+  expect(queues).toHaveLength(4);
   for (const { Properties } of queues) {
     expect(Properties.MessageRetentionPeriod).toBe(14 * 24 * 3600);
   }
@@ -133,7 +137,7 @@ test('dead letters are sealed and kept for 14 days, those with visas under a key
   expect(show(requests.KmsMasterKeyId)).toBe('ExportRequestsKey');
   expect(requests.KmsDataKeyReusePeriodSeconds).toBe(300);
   expect(requests.SqsManagedSseEnabled).toBeUndefined();
-  for (const name of ['FileExportsDeadLetters', 'SmallFileExportsDeadLetters']) {
+  for (const name of ['FileExportsDeadLetters', 'SmallFileExportsDeadLetters', 'DeliveriesDeadLetters']) {
     expect(storage.at(`${name}/Queue`).Properties.SqsManagedSseEnabled).toBe(true);
   }
 });
@@ -152,6 +156,7 @@ test('what the tool and the local engine look for is in the outputs', () => {
       'ExportRequestsDeadLetterQueueUrl',
       'FileExportsDeadLetterQueueUrl',
       'SmallFileExportsDeadLetterQueueUrl',
+      'DeliveriesDeadLetterQueueUrl',
     ]),
   );
 });

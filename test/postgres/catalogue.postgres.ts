@@ -11,6 +11,7 @@ import { RdsCatalogue } from '../../lib/stores/rds/catalogue.ts';
 import type { DataApi } from '../../lib/stores/rds/data-api.ts';
 import { prepareRole } from '../../lib/stores/rds/database-role.ts';
 import { decision } from '../../lib/stores/rds/decision.ts';
+import { RdsDeliveryLog } from '../../lib/stores/rds/delivery-log.ts';
 import { RdsDirectCatalogue } from '../../lib/stores/rds/direct-catalogue.ts';
 import { RdsExportLog } from '../../lib/stores/rds/export-log.ts';
 import { migrate } from '../../lib/stores/rds/migrate.ts';
@@ -191,6 +192,43 @@ describe('the audit trail', () => {
   });
 });
 
+describe('the log of deliveries', () => {
+  it('is read by the worker, which settles a request in it', async () => {
+    const recipient = 'ab'.repeat(32);
+    await database.sql(
+      `insert into data_out.requests
+         (request_id, requested_at, kind, dataset_id, recipient, key_fingerprint, state, sealed_at)
+       values ('${requestId}', '2026-11-21T09:00:00Z', 'dataset', 'EGAD1', '${recipient}', 'k1', 'accepted', now())`,
+    );
+    await database.sql(
+      `insert into data_out.request_files (request_id, file_id, state, outbox_key, bytes, header_sha256)
+       values ('${requestId}', 'EGAF1', 'staged', '${recipient}/EGAF1-x.c4gh', 9007199254740991, 'd1'),
+              ('${requestId}', 'EGAF2', 'given_up', null, null, null)`,
+    );
+    const log = new RdsDeliveryLog(as(databaseRoles.worker));
+    const request = { requestId, generation: 1 };
+    expect(await log.find(requestId)).toMatchObject({
+      ...request,
+      requestedAt: '2026-11-21T09:00:00.000Z',
+      isOpen: false,
+    });
+    expect(await all(log.files(requestId))).toMatchObject([
+      { fileId: 'EGAF1', path: 'u/ä b.vcf.c4gh', plaintextSize: 100, newest: { requestId, size: 9007199254740991 } },
+      { fileId: 'EGAF2', state: 'given_up', newest: undefined },
+    ]);
+    const settlement = { state: 'incomplete', staged: 1, stagedBytes: 9007199254740991 } as const;
+    for (const _ of [1, 2]) expect(await log.settle(request, settlement)).toBe(true);
+    await log.receiptWritten(request);
+    expect(await log.find(requestId)).toMatchObject({
+      state: 'incomplete',
+      settledGeneration: 1,
+      receiptGeneration: 1,
+    });
+    const [settled] = await all(new RdsAuditTrail(as()).newest({ requestId }, 1));
+    expect(settled).toMatchObject({ event: 'settled', reason: 'incomplete', bytes: 9007199254740991 });
+  });
+});
+
 describe('the archive users', () => {
   it('are saved and disabled by the operator, and found by the proxy', async () => {
     const operator = new RdsArchiveUsers(as());
@@ -262,13 +300,15 @@ describe('a role', () => {
   // What it remembers of fan-outs and of copies, from one delivery of a message to the next.
   const progress = [
     'data_out.fan_outs SELECT',
+    'data_out.request_files SELECT',
+    'data_out.requests SELECT',
     ...['DELETE', 'INSERT', 'SELECT', 'UPDATE'].map((right) => `data_out.uploads ${right}`),
   ];
 
   it.each([
     [databaseRoles.proxy, ['data_out.archive_users SELECT']],
     [databaseRoles.reader, tables(`checksums ${catalogueTables}`)],
-    [databaseRoles.worker, [...tables(catalogueTables), ...progress]],
+    [databaseRoles.worker, [...tables(`checksums ${catalogueTables}`), ...progress]],
   ])('%s has rights to these tables and to no others', async (role, expected) => {
     const granted = `select table_schema || '.' || table_name || ' ' || privilege_type
       from information_schema.table_privileges where grantee = '${role}' order by 1`;
@@ -286,6 +326,14 @@ describe('a role', () => {
     expect(await database.sql(columns)).toEqual([
       ['INSERT', 'archive_kind bytes checksum dataset_id event file_id key_fingerprint reason recipient request_id'],
       ['SELECT', 'event file_id request_id'],
+    ]);
+  });
+
+  it('of the worker records how a request ended, and changes nothing else of it', async () => {
+    const columns = `select string_agg(column_name, ' ' order by column_name) from information_schema.column_privileges
+      where grantee = 'data_out_worker' and table_name = 'requests' and privilege_type = 'UPDATE'`;
+    expect(await database.sql(columns)).toEqual([
+      ['receipt_generation settled_at settled_generation staged staged_bytes state updated_at'],
     ]);
   });
 

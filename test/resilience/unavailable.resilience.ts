@@ -9,7 +9,7 @@ import { readPlainly } from '../helpers/plain-crypt4gh.ts';
 import { expectProblem, type RawReply, rawRequest } from '../helpers/raw-http.ts';
 import { basic, Service } from '../helpers/service.ts';
 
-/** What every route answers while the database, S3 or SQS is down: 503, after the patience that a call has with it. */
+/** What every route answers while the database, S3, SQS or KMS is down: 503, after the patience that a call has with it. */
 
 let service: Service;
 let visa: string;
@@ -31,7 +31,7 @@ async function asked<T>(fault: Fault, matches: (call: AwsCall) => boolean, ask: 
 }
 
 describe('every operation of the documents that can say so', () => {
-  test('says 503 while the database resumes, S3 or SQS is down', async () => {
+  test('says 503 while the database resumes, S3, SQS or KMS is down', async () => {
     const down = { error: { status: 500, code: 'InternalError' } };
     const databases = having(503).filter((operation) => operation.startsWith('data-out '));
     const outboxRoutes = ['proxy GET /files', 'proxy GET /stream/{file}', 'proxy HEAD /stream/{file}'];
@@ -40,6 +40,7 @@ describe('every operation of the documents that can say so', () => {
     await Promise.all([
       whileFailing(resuming, fromCatalogue, databases, 503),
       whileFailing(down, fromS3, outboxRoutes, 503),
+      whileFailing(down, ({ service: name }) => name === 'kms', ['proxy GET /.well-known/jwks.json'], 503),
       whileFailing(down, ({ action }) => action === 'SendMessage', ['proxy POST /export/{archive_kind}'], 503),
     ]);
     for (const api of Object.values(apis)) {

@@ -1,3 +1,4 @@
+import { isReceiptName, receiptMediaType } from '../../contract/delivery.ts';
 import { fileSizeHeader } from '../../contract/headers.ts';
 import { isOutboxFileName } from '../../contract/outbox-key.ts';
 import { NotFoundError } from '../../errors.ts';
@@ -45,7 +46,7 @@ export async function grantDownload(request: HttpRequest, endpoint: DownloadEndp
       status: 200,
       headers: {
         ...commonHeaders(request.requestId),
-        'Content-Type': 'application/octet-stream',
+        'Content-Type': isReceiptName(file.name) ? receiptMediaType : 'application/octet-stream',
         'Content-Length': String(file.size),
         [fileSizeHeader]: String(file.size),
         'Content-Disposition': `attachment; filename="${file.name}"`,

@@ -1,3 +1,4 @@
+import { isReceiptName, receiptMediaType } from '../../contract/delivery.ts';
 import { commonHeaders, type HttpReply } from '../../http/reply.ts';
 import type { HttpRequest } from '../../http/request.ts';
 import type { VisaRules } from '../../visas/index.ts';
@@ -78,7 +79,7 @@ function entry(row: OutboxRow, expiryDays: number) {
     href: `stream/${encodeURIComponent(row.name)}`,
     exportable: true,
     reason: null,
-    mimeType: 'application/octet-stream',
+    mimeType: isReceiptName(row.name) ? receiptMediaType : 'application/octet-stream',
     owner: row.owner,
     expiryDate: expiryDate(row.lastModified, expiryDays).toISOString(),
   };

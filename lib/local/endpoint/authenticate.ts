@@ -19,6 +19,7 @@ const services: ReadonlySet<string> = new Set<AwsService>([
   'cloudformation',
   'rds',
   'lambda',
+  'kms',
 ]);
 /** A presigned URL lives seven days at most. */
 const longestExpiry = 604_800;

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 
 /** Services behind the endpoint, by the name in a signature's scope. */
-export type AwsService = 's3' | 'sqs' | 'rds-data' | 'secretsmanager' | 'cloudformation' | 'rds' | 'lambda';
+export type AwsService = 's3' | 'sqs' | 'rds-data' | 'secretsmanager' | 'cloudformation' | 'rds' | 'lambda' | 'kms';
 
 /** The services that answer in XML. They call a missing permission `AccessDenied` (403). */
 export const xmlServices: ReadonlySet<AwsService> = new Set(['s3', 'cloudformation', 'rds']);
@@ -82,6 +82,7 @@ export function errorReply(service: AwsService, { status, code, message, details
           `<Message>${escapeXml(message)}</Message></Error><RequestId>${requestId}</RequestId></ErrorResponse>`,
       };
     case 'secretsmanager':
+    case 'kms':
       return {
         status,
         headers: { 'content-type': 'application/x-amz-json-1.1', 'x-amzn-requestid': requestId },

@@ -143,6 +143,7 @@ function endpointVariables(endpoint: string, { accessKeyId, secretAccessKey, ses
     AWS_SECRET_ACCESS_KEY: secretAccessKey,
     AWS_SESSION_TOKEN: sessionToken,
     AWS_ENDPOINT_URL_CLOUDFORMATION: endpoint,
+    AWS_ENDPOINT_URL_KMS: endpoint,
     AWS_ENDPOINT_URL_LAMBDA: endpoint,
     AWS_ENDPOINT_URL_RDS: endpoint,
     AWS_ENDPOINT_URL_RDS_DATA: endpoint,

@@ -14,7 +14,7 @@ const grants: Readonly<Record<DatabaseRole, readonly string[]>> = {
   ],
   [databaseRoles.worker]: [
     'usage on schema sda, data_out',
-    'select on sda.files, sda.datasets, sda.file_dataset, sda.dataset_references, sda.dataset_event_log',
+    'select on sda.files, sda.datasets, sda.file_dataset, sda.dataset_references, sda.dataset_event_log, sda.checksums',
     // Not the number and the time of a row: the database gives those.
     `insert (request_id, event, reason, archive_kind, dataset_id, file_id, recipient, key_fingerprint, bytes,
        checksum) on data_out.export_log`,
@@ -23,6 +23,9 @@ const grants: Readonly<Record<DatabaseRole, readonly string[]>> = {
     // Not the time of a row.
     'select, insert (request_id, dataset_id, sent_to, files), update (sent_to, files) on data_out.fan_outs',
     'select, insert, update, delete on data_out.uploads',
+    `select, update (state, staged, staged_bytes, settled_at, settled_generation, receipt_generation, updated_at)
+       on data_out.requests`,
+    'select on data_out.request_files',
   ],
 };
 

@@ -20,10 +20,11 @@ import { headObject } from './head.ts';
 interface MultipartUploadOptions {
   readonly client: S3Client;
   readonly bucket: string;
-  readonly archiveBuckets: ArchiveBuckets;
+  /** @default - none: no part is copied */
+  readonly archiveBuckets?: ArchiveBuckets;
   readonly key: string;
   readonly uploadId: string;
-  /** Metadata the upload was started with; its request id tells our object from another request's. */
+  /** Metadata the upload was started with; request id and generation tell our object from another one. */
   readonly metadata: Readonly<Record<string, string>>;
 }
 
@@ -58,7 +59,9 @@ export class S3MultipartUpload implements MultipartUpload {
   /** @throws ArchiveDamagedError when the body is gone, was replaced or is shorter than the range; ArchiveLocationUnknownError */
   async copyPart(partNumber: number, source: ContainerSource, { start, end }: ByteRange): Promise<UploadedPart> {
     const { archiveLocation, archiveFilePath } = source.address;
-    const bucket = bucketAt(archiveLocation, this.#options.archiveBuckets);
+    const { archiveBuckets } = this.#options;
+    if (!archiveBuckets) throw new TypeError('this upload was started without archive buckets to copy from');
+    const bucket = bucketAt(archiveLocation, archiveBuckets);
     try {
       const { CopyPartResult: result } = await this.#options.client.send(
         new UploadPartCopyCommand({
@@ -148,8 +151,8 @@ export class S3MultipartUpload implements MultipartUpload {
   }
 
   #isOurs(head: ObjectHead): boolean {
-    const { requestId } = outboxMetadata;
-    return head.metadata[requestId] === this.#options.metadata[requestId];
+    const { requestId, generation } = outboxMetadata;
+    return [requestId, generation].every((name) => head.metadata[name] === this.#options.metadata[name]);
   }
 
   #address(): { Bucket: string; Key: string; UploadId: string } {

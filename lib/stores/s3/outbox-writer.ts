@@ -19,22 +19,22 @@ import { S3MultipartUpload } from './multipart-upload.ts';
 interface OutboxWriterOptions {
   readonly client: S3Client;
   readonly bucket: string;
-  /** Buckets that server-side copies read from. */
-  readonly archiveBuckets: ArchiveBuckets;
+  /** Buckets that server-side copies read from. @default - none: no part is copied */
+  readonly archiveBuckets?: ArchiveBuckets;
+  /** Media type of the objects. @default - opaque bytes: no media type is registered for Crypt4GH */
+  readonly contentType?: string;
 }
 
 const what = 'the outbox bucket';
-/** Staged containers are opaque bytes; no registered media type exists for Crypt4GH. */
-const contentType = 'application/octet-stream';
 /** Longest time, in milliseconds, that all attempts to start one upload take. */
 const startMs = 2 * 60_000;
 
-/** The outbox as `stage-file` writes it. */
+/** The outbox as it is written: containers, and delivery receipts. */
 export class S3OutboxWriter implements OutboxWriter {
-  readonly #options: OutboxWriterOptions;
+  readonly #options: OutboxWriterOptions & { readonly contentType: string };
 
   constructor(options: OutboxWriterOptions) {
-    this.#options = options;
+    this.#options = { contentType: 'application/octet-stream', ...options };
   }
 
   head(key: string): Promise<ObjectHead | undefined> {
@@ -49,7 +49,7 @@ export class S3OutboxWriter implements OutboxWriter {
     replaces: string | undefined,
     crc64nvme?: string,
   ): Promise<WriteResult> {
-    const { client, bucket } = this.#options;
+    const { client, bucket, contentType } = this.#options;
     try {
       await client.send(
         new PutObjectCommand({
@@ -75,7 +75,7 @@ export class S3OutboxWriter implements OutboxWriter {
     metadata: Readonly<Record<string, string>>,
     kept: () => Promise<ReadonlySet<string>> = async () => new Set(),
   ): Promise<MultipartUpload> {
-    const { client, bucket } = this.#options;
+    const { client, bucket, contentType } = this.#options;
     try {
       const { UploadId: uploadId, $metadata: sent } = await client.send(
         new CreateMultipartUploadCommand({
@@ -117,7 +117,10 @@ export class S3OutboxWriter implements OutboxWriter {
 
   #multipart(key: string, metadata: Readonly<Record<string, string>>, uploadId: string): S3MultipartUpload {
     const { client, bucket, archiveBuckets } = this.#options;
-    return new S3MultipartUpload({ client, bucket, archiveBuckets, key, uploadId, metadata });
+    return new S3MultipartUpload({
+      ...{ client, bucket, key, uploadId, metadata },
+      ...(archiveBuckets && { archiveBuckets }),
+    });
   }
 
   async abortUploads(key: string, olderThan: Date, kept: ReadonlySet<string> = new Set()): Promise<number> {

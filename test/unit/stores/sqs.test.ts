@@ -4,8 +4,10 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { FileExportMessage } from '../../../lib/contract/messages.ts';
 import { TemporarilyUnavailableError } from '../../../lib/errors.ts';
 import { sqsClient } from '../../../lib/stores/sqs/client.ts';
+import { SqsDeliveries } from '../../../lib/stores/sqs/deliveries.ts';
 import { SqsExportRequests } from '../../../lib/stores/sqs/export-requests.ts';
-import { batches, SqsFileExports } from '../../../lib/stores/sqs/file-exports.ts';
+import { SqsFileExports } from '../../../lib/stores/sqs/file-exports.ts';
+import { batches } from '../../../lib/stores/sqs/message-batches.ts';
 import {
   brokenConnection,
   httpHandler,
@@ -74,6 +76,23 @@ describe('SqsExportRequests', () => {
     const failure = await failing.publish(request).catch((error: unknown) => error);
     expect(failure).toBeInstanceOf(TemporarilyUnavailableError);
     expect(String(failure)).not.toContain('a.b.c');
+  });
+});
+
+describe('SqsDeliveries', () => {
+  it('sends the id of each request, and nothing else', async () => {
+    const ids = ['6f2c3d1e-0000-4000-8000-000000000001', '6f2c3d1e-0000-4000-8000-000000000002'];
+    await new SqsDeliveries({ client, queueUrl }).send(ids);
+    const bodies = (await received()).map(({ Body }) => Body).sort();
+    expect(bodies).toEqual(ids.map((id) => `{"requestId":"${id}"}`));
+  });
+
+  it('says "come back" when the queue does not take them in time', async () => {
+    const { handler } = scripted([{ status: 503, body: '{}' }]);
+    const failing = new SqsDeliveries({ client: inProcess(handler), queueUrl, remainingMs: () => 0 });
+    await expect(failing.send(['6f2c3d1e-0000-4000-8000-000000000001'])).rejects.toBeInstanceOf(
+      TemporarilyUnavailableError,
+    );
   });
 });
 

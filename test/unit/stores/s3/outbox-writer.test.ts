@@ -347,6 +347,35 @@ describe('multipart upload', () => {
   });
 });
 
+describe('a receipt', () => {
+  const generation = (value: string) => ({ ...metadata, generation: value });
+
+  it('has its media type, in one request and in parts', async () => {
+    const receipts = new S3OutboxWriter({ client, bucket: 'outbox', contentType: 'application/jose' });
+    await receipts.put('p/r1', Buffer.from('x'), generation('1'), undefined);
+    const upload = await receipts.startUpload('p/r2', generation('1'));
+    await upload.complete([await upload.uploadPart(1, Buffer.from('x'))], 1, undefined);
+    for (const Key of ['p/r1', 'p/r2']) {
+      const { ContentType, Metadata } = await client.send(new GetObjectCommand({ Bucket: 'outbox', Key }));
+      expect([ContentType, Metadata]).toEqual(['application/jose', generation('1')]);
+    }
+    const { source } = await archived('a body', mebibyte);
+    const copying = await receipts.startUpload('p/r3', generation('1'));
+    await expect(copying.copyPart(1, source, { start: 0, end: 1 })).rejects.toThrow(TypeError);
+    await copying.abort();
+  });
+
+  it('of an earlier generation and the same size is no sign that a Complete succeeded', async () => {
+    await outbox.put('p/r4', Buffer.from('1'), generation('1'), undefined);
+    const upload = await outbox.startUpload('p/r4', generation('2'));
+    const parts = [await upload.uploadPart(1, Buffer.from('2'))];
+    expect(await upload.complete(parts, 1, undefined)).toBe('conflict');
+    const earlier = await outbox.head('p/r4');
+    expect(await upload.complete(parts, 1, earlier?.etag)).toBe('written');
+    expect(await outbox.head('p/r4')).toMatchObject({ metadata: generation('2') });
+  });
+});
+
 describe('abortUploads', () => {
   it('aborts unfinished uploads of exactly this key that are old enough', async () => {
     await outbox.startUpload('p/left', metadata);

@@ -1,0 +1,49 @@
+import type { Context, SQSRecord } from 'aws-lambda';
+import { receiptMediaType } from '../../lib/contract/delivery.ts';
+import { environment } from '../../lib/contract/environment.ts';
+import { deliveryMessage } from '../../lib/contract/messages.ts';
+import { type SettleDependencies, settleDelivery } from '../../lib/export/receipt/settle.ts';
+import { parseJson } from '../../lib/export/received.ts';
+import { kmsClient } from '../../lib/stores/kms/client.ts';
+import { KmsReceiptSigner } from '../../lib/stores/kms/receipt-signer.ts';
+import { RdsDeliveryLog } from '../../lib/stores/rds/delivery-log.ts';
+import { s3Client } from '../../lib/stores/s3/client.ts';
+import { S3OutboxWriter } from '../../lib/stores/s3/outbox-writer.ts';
+import { sqsClient } from '../../lib/stores/sqs/client.ts';
+import { logger } from '../shared/observability.ts';
+import { oneByOne, queueHandler } from '../shared/queue.ts';
+import { required } from '../shared/runtime.ts';
+import { database } from '../shared/wiring.ts';
+
+/** Consumer of `deliveries`: settles a request and writes its delivery receipt. */
+export const handler = queueHandler({
+  sqs: sqsClient(),
+  queueUrls: [required(environment.deliveriesQueueUrl)],
+  retryDelaysSeconds: required(environment.retryDelaysSeconds),
+  handle: oneByOne(settleRecord({ log: new RdsDeliveryLog(database()), ...deployedReceipts(), now: () => new Date() })),
+});
+
+/** What receipts are written with; nothing where the settings want none. */
+function deployedReceipts(): Pick<SettleDependencies, 'receipts'> {
+  const keyArn = process.env[environment.receiptSigningKeyArn];
+  if (!keyArn) return {};
+  const bucket = required(environment.outboxBucket);
+  return {
+    receipts: {
+      outbox: new S3OutboxWriter({ client: s3Client(), bucket, contentType: receiptMediaType }),
+      signer: new KmsReceiptSigner({ client: kmsClient(), keyArn }),
+      issuer: required(environment.serviceId),
+    },
+  };
+}
+
+/** Handles one record of `deliveries`. A throw brings the message back. */
+export function settleRecord(dependencies: SettleDependencies): (record: SQSRecord, context: Context) => Promise<void> {
+  return async (record, context) => {
+    const { requestId } = deliveryMessage.parse(parseJson(record.body));
+    const { outcome, ...result } = await settleDelivery(requestId, dependencies, () =>
+      context.getRemainingTimeInMillis(),
+    );
+    logger.info(outcome, { requestId, ...result });
+  };
+}

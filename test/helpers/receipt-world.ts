@@ -1,0 +1,170 @@
+import { createHash, generateKeyPairSync, type KeyObject } from 'node:crypto';
+import { compactVerify } from 'jose';
+import type { DeliveryReceipt, FileState } from '../../lib/contract/delivery.ts';
+import type {
+  DeliveryLog,
+  ReceiptOutbox,
+  ReceiptSigner,
+  RequestedFile,
+  SealedRequest,
+  Settlement,
+} from '../../lib/export/receipt/ports.ts';
+import type { SettleDependencies } from '../../lib/export/receipt/settle.ts';
+import { signDigest } from '../../lib/local/kms/ecdsa.ts';
+import { joseSignature } from '../../lib/stores/kms/ecdsa-signature.ts';
+import { FakeArchive } from './fake-archive.ts';
+import { FakeOutbox } from './fake-outbox.ts';
+import { PortCalls } from './port-calls.ts';
+
+export const requestId = '11111111-1111-4111-8111-111111111111';
+export const newerRequestId = '22222222-2222-4222-8222-222222222222';
+export const recipient = 'ab'.repeat(32);
+export const fingerprint = 'cd'.repeat(32);
+
+/** A sealed request of the dataset EGAD1. */
+export function sealedRequest(overrides: Partial<SealedRequest> = {}): SealedRequest {
+  return {
+    requestId,
+    requestedAt: '2026-11-21T09:00:00.000Z',
+    kind: 'dataset',
+    datasetId: 'EGAD1',
+    fileId: undefined,
+    recipient,
+    keyFingerprint: fingerprint,
+    state: 'accepted',
+    generation: 1,
+    settledGeneration: 0,
+    receiptGeneration: 0,
+    isOpen: false,
+    ...overrides,
+  };
+}
+
+/** A file that this request staged. */
+export function stagedFile(fileId: string, overrides: Partial<RequestedFile> = {}): RequestedFile {
+  return {
+    fileId,
+    state: 'staged',
+    reason: undefined,
+    path: `runs/${fileId}.bam`,
+    plaintextSize: 65_536,
+    plaintextSha256: '12'.repeat(32),
+    newest: {
+      requestId,
+      keyFingerprint: fingerprint,
+      outboxKey: `${recipient}/${fileId}-${fileId}.bam.c4gh`,
+      size: 65_688,
+      crc64nvme: 'AAAAAAAAAAA=',
+      headerSha256: '34'.repeat(32),
+    },
+    supersededBy: undefined,
+    ...overrides,
+  };
+}
+
+/** A file that ended without a container. */
+export function endedFile(fileId: string, state: FileState, reason?: string): RequestedFile {
+  return stagedFile(fileId, { state, reason, newest: undefined });
+}
+
+/** The log of one request, in memory, with the rules of the tables. */
+export class FakeDeliveryLog implements DeliveryLog {
+  request: SealedRequest | undefined = sealedRequest();
+  rows: RequestedFile[] = [];
+  /** Rows of a page. */
+  pageSize = 2;
+  settlement: Settlement | undefined;
+  /** Called before a page is read, with its number. */
+  onPage: (page: number) => void = () => {};
+  readonly #calls: PortCalls;
+
+  constructor(calls: PortCalls) {
+    this.#calls = calls;
+  }
+
+  find(id: string): Promise<SealedRequest | undefined> {
+    return this.#calls.run('log.find', () => (this.request?.requestId === id ? this.request : undefined));
+  }
+
+  async *files(): AsyncGenerator<readonly RequestedFile[]> {
+    for (let start = 0; start < this.rows.length; start += this.pageSize) {
+      yield await this.#calls.run('log.files', () => {
+        this.onPage(start / this.pageSize);
+        return this.rows.slice(start, start + this.pageSize);
+      });
+    }
+  }
+
+  settle({ generation }: Pick<SealedRequest, 'generation'>, settlement: Settlement): Promise<boolean> {
+    return this.#calls.run('log.settle', () => {
+      if (!this.request || this.request.generation !== generation || this.request.isOpen) return false;
+      this.settlement = settlement;
+      this.request = { ...this.request, state: settlement.state, settledGeneration: generation };
+      return true;
+    });
+  }
+
+  receiptWritten({ generation }: Pick<SealedRequest, 'generation'>): Promise<void> {
+    return this.#calls.run('log.receiptWritten', () => {
+      if (!this.request) throw new Error('no such request');
+      const receiptGeneration = Math.max(this.request.receiptGeneration, generation);
+      this.request = { ...this.request, receiptGeneration };
+    });
+  }
+}
+
+/** A real key, which signs digests as KMS does. */
+class FakeSigner implements ReceiptSigner {
+  readonly publicKey: KeyObject;
+  readonly #secret: Buffer;
+  readonly #calls: PortCalls;
+
+  constructor(calls: PortCalls) {
+    this.#calls = calls;
+    const pair = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+    this.publicKey = pair.publicKey;
+    this.#secret = Buffer.from(String(pair.privateKey.export({ format: 'jwk' }).d), 'base64url');
+  }
+
+  keyId(): Promise<string> {
+    return this.#calls.run('signer.keyId', () => 'key-1');
+  }
+
+  sign(digest: Uint8Array): Promise<Uint8Array> {
+    return this.#calls.run('signer.sign', () => joseSignature(signDigest(digest, this.#secret)));
+  }
+}
+
+/** All ports of settling, in memory, with one record of the calls they received. */
+export class ReceiptWorld {
+  readonly calls = new PortCalls();
+  readonly log = new FakeDeliveryLog(this.calls);
+  readonly outbox = new FakeOutbox(this.calls, new FakeArchive(this.calls));
+  readonly signer = new FakeSigner(this.calls);
+  now = new Date('2026-11-21T10:00:00.900Z');
+
+  /** @param outbox in place of the one in memory */
+  dependencies(outbox: ReceiptOutbox = this.outbox): Required<SettleDependencies> {
+    return {
+      log: this.log,
+      receipts: { outbox, signer: this.signer, issuer: 'org.example.data-out' },
+      now: () => this.now,
+    };
+  }
+
+  /** Name and bytes of the only object in the outbox. */
+  receipt(): { readonly key: string; readonly jws: string } {
+    const [[key, object] = [], ...others] = this.outbox.objects;
+    if (key === undefined || !object || others.length > 0) throw new Error('expected one object in the outbox');
+    return { key, jws: Buffer.from(object.bytes).toString('latin1') };
+  }
+
+  /** What the receipt says, checked by another library. */
+  async verified(): Promise<{ readonly header: unknown; readonly text: string; readonly payload: DeliveryReceipt }> {
+    const { payload, protectedHeader } = await compactVerify(this.receipt().jws, this.signer.publicKey);
+    const text = Buffer.from(payload).toString();
+    return { header: protectedHeader, text, payload: JSON.parse(text) as DeliveryReceipt };
+  }
+}
+
+export const sha256 = (bytes: string | Uint8Array): Buffer => createHash('sha256').update(bytes).digest();

@@ -1,0 +1,105 @@
+import { createHash, createPublicKey, verify } from 'node:crypto';
+import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { UnsupportedTemplateError } from '../../../../lib/local/errors.ts';
+import { kms } from '../../../../lib/local/kms/kms.ts';
+import { SigningKeys } from '../../../../lib/local/kms/signing-keys.ts';
+import { deploy } from '../../../../lib/local/template/deployment.ts';
+
+const signing = { KeySpec: 'ECC_NIST_P256', KeyUsage: 'SIGN_VERIFY' };
+function deployment(...keys: readonly Readonly<Record<string, string>>[]) {
+  const Resources = Object.fromEntries(
+    keys.map((Properties, index) => [`Key${index}`, { Type: 'AWS::KMS::Key', Properties }]),
+  );
+  return deploy([{ name: 'S', region: undefined, assets: new Map(), template: { Resources } }], {
+    queueUrl: String,
+    apiUrl: String,
+  });
+}
+const arnsOf = (deployed: ReturnType<typeof deployment>) =>
+  deployed.resources('AWS::KMS::Key').map((key) => key.attribute('Arn'));
+
+const deployed = deployment(signing, signing, {});
+const [first = '', second = '', encrypting = ''] = arnsOf(deployed);
+const service = kms(new SigningKeys(deployed, undefined));
+
+async function call(action: string, input: object): Promise<Record<string, string>> {
+  const body = Buffer.from(JSON.stringify(input));
+  const headers = { 'x-amz-target': `TrentService.${action}` };
+  const parsed = service.parse('/', headers, body, '');
+  const reply = await service.handle(parsed.action, parsed.input, body, headers);
+  return JSON.parse(reply.body) as Record<string, string>;
+}
+const message = Buffer.from('what is signed');
+const Message = createHash('sha256').update(message).digest('base64');
+const order = (KeyId: string) => ({ KeyId, Message, MessageType: 'DIGEST', SigningAlgorithm: 'ECDSA_SHA_256' });
+async function publicKeyOf(KeyId: string) {
+  const { PublicKey = '' } = await call('GetPublicKey', { KeyId });
+  return createPublicKey({ key: Buffer.from(PublicKey, 'base64'), format: 'der', type: 'spki' });
+}
+
+describe('Sign', () => {
+  test('signs a digest with the key that is named, as OpenSSL checks it', async () => {
+    for (let round = 0; round < 20; round += 1) {
+      const signature = Buffer.from((await call('Sign', order(first))).Signature ?? '', 'base64');
+      expect(verify('sha256', message, await publicKeyOf(first), signature)).toBe(true);
+      expect(verify('sha256', message, await publicKeyOf(second), signature)).toBe(false);
+    }
+  });
+
+  test.each([
+    ['a message that is no digest', { MessageType: 'RAW' }],
+    ['another algorithm', { SigningAlgorithm: 'ECDSA_SHA_384' }],
+    ['a digest of another length', { Message: Buffer.alloc(31).toString('base64') }],
+    ['no message', { Message: undefined }],
+  ])('refuses %s', async (_, change) => {
+    await expect(call('Sign', { ...order(first), ...change })).rejects.toMatchObject({ code: 'ValidationException' });
+  });
+
+  test('knows no key that is missing or encrypts', async () => {
+    for (const KeyId of ['arn:aws:kms:eu-north-1:000000000000:key/none', encrypting]) {
+      await expect(call('Sign', order(KeyId))).rejects.toMatchObject({ code: 'NotFoundException' });
+      await expect(call('GetPublicKey', { KeyId })).rejects.toMatchObject({ code: 'NotFoundException' });
+    }
+  });
+});
+
+test('each action needs its permission on its key', () => {
+  const permissions = (action: string) =>
+    service.parse('/', { 'x-amz-target': `TrentService.${action}` }, Buffer.from(JSON.stringify(order(first))), '')
+      .permissions;
+  expect(permissions('Sign')).toEqual([{ action: 'kms:Sign', resource: first }]);
+  expect(permissions('GetPublicKey')).toEqual([{ action: 'kms:GetPublicKey', resource: first }]);
+});
+
+test.each(['Decrypt', 'CreateKey', 'ScheduleKeyDeletion'])('%s is not known', (action) => {
+  const headers = { 'x-amz-target': `TrentService.${action}` };
+  expect(() => service.parse('/', headers, Buffer.from('{}'), '')).toThrow(
+    expect.objectContaining({ code: 'UnknownOperationException' }),
+  );
+});
+
+test('a signing key of another kind cannot be run', () => {
+  const other = deployment({ KeySpec: 'RSA_2048', KeyUsage: 'SIGN_VERIFY' });
+  expect(() => new SigningKeys(other, undefined)).toThrow(UnsupportedTemplateError);
+});
+
+describe('in a file', () => {
+  let folder: string;
+  beforeAll(() => {
+    folder = mkdtempSync(join(tmpdir(), 'data-out-kms-'));
+  });
+  afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+  test('keys are kept for their owner alone, and a new one is made beside them', () => {
+    const file = join(folder, 'kms.json');
+    const one = new SigningKeys(deployment(signing), file);
+    const [arn = ''] = arnsOf(deployment(signing));
+    const two = new SigningKeys(deployment(signing, signing), file);
+    expect(two.publicKey(arn)).toEqual(one.publicKey(arn));
+    expect(Object.keys(JSON.parse(readFileSync(file, 'utf8')) as object)).toHaveLength(2);
+    expect(statSync(file).mode & 0o777).toBe(0o600);
+  });
+});
