@@ -1,11 +1,10 @@
-import type { DeliveryReceipt } from '../../contract/delivery.ts';
+import { type DeliveryReceipt, receiptType } from '../../contract/delivery.ts';
 import type { ReceiptKeys } from './key-set.ts';
 import { parseReceipt, ReceiptError } from './receipt.ts';
 
 /** Bytes of the largest receipt that is read: one of 100,000 files has about 75 MB as a JWS. */
 export const largestReceipt = 256 * 1024 * 1024;
 
-const type = 'data-out-delivery+jwt';
 /** Base64url of the 64 bytes of an ES256 signature (RFC 7518 § 3.4): the last character has four bits that must be zero. */
 const signatureForm = /^[\w-]{85}[AQgw]$/;
 const base64url = /^[\w-]+$/;
@@ -34,7 +33,7 @@ export async function verifyReceipt(
   try {
     const { payload } = await jwtVerify(text, keys.find, {
       algorithms: ['ES256'],
-      typ: type,
+      typ: receiptType,
       ...(issuer && { issuer }),
     });
     return parseReceipt(payload);
@@ -61,7 +60,7 @@ function checkForm(text: string): void {
 function checkHeader(encoded: string, keys: ReceiptKeys): void {
   const { alg, typ, kid, ...others } = headerIn(encoded);
   if (alg !== 'ES256') throw new ReceiptError('the receipt is not signed by ES256');
-  if (typ !== type) throw new ReceiptError(`the receipt is not of the type ${type}`);
+  if (typ !== receiptType) throw new ReceiptError(`the receipt is not of the type ${receiptType}`);
   if ('crit' in others) throw new ReceiptError('the receipt has critical extensions, which this client does not know');
   if (typeof kid !== 'string' || !keys.kids.has(kid)) {
     throw new ReceiptError('the receipt is signed by a key that is not in the key set', {
