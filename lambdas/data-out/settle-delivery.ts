@@ -12,8 +12,11 @@ import { S3OutboxWriter } from '../../lib/stores/s3/outbox-writer.ts';
 import { sqsClient } from '../../lib/stores/sqs/client.ts';
 import { logger } from '../shared/observability.ts';
 import { oneByOne, queueHandler } from '../shared/queue.ts';
-import { required } from '../shared/runtime.ts';
+import { keepMemorySmall, required } from '../shared/runtime.ts';
 import { database } from '../shared/wiring.ts';
+
+// A receipt is read, signed and sent in pieces, which are garbage at once.
+keepMemorySmall();
 
 /** Consumer of `deliveries`: settles a request and writes its delivery receipt. */
 export const handler = queueHandler({
