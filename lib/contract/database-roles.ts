@@ -7,7 +7,10 @@ export const databaseRoles = {
   proxy: 'data_out_proxy',
   /** Direct access: reads the catalogue and nothing else. */
   reader: 'data_out_reader',
-  /** The consumers of the queues: read the catalogue, append to the audit trail, keep the progress of fan-outs, record how requests end, and nothing else. */
+  /**
+   * The consumers of the queues: read the catalogue, append to the audit trail, keep the progress of fan-outs, record how
+   * requests end, and nothing else.
+   */
   worker: 'data_out_worker',
 } as const;
 
