@@ -14,8 +14,11 @@ import { sqsClient } from '../../lib/stores/sqs/client.ts';
 import { announce } from '../shared/events.ts';
 import { logger } from '../shared/observability.ts';
 import { oneByOne, queueHandler } from '../shared/queue.ts';
-import { required } from '../shared/runtime.ts';
+import { keepMemorySmall, required } from '../shared/runtime.ts';
 import { database, deployedEvents } from '../shared/wiring.ts';
+
+// A receipt is read, signed and sent in pieces, which are garbage at once.
+keepMemorySmall();
 
 /** Consumer of `deliveries`: settles a request and writes its delivery receipt. */
 export const handler = queueHandler({

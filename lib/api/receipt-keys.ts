@@ -1,6 +1,6 @@
 import { commonHeaders, type HttpReply } from '../http/reply.ts';
 
-/** Seconds for which a cache may keep the keys. A new key is published this long before its first receipt is checked. */
+/** Seconds for which a cache may keep the keys. For that long, a reader may not know the newest one. */
 const maxAgeSeconds = 3600;
 
 /** `GET /.well-known/jwks.json`: the public keys of delivery receipts, as a JWK set (RFC 7517 § 5). The same for every caller. */

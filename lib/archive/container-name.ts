@@ -28,9 +28,10 @@ export function outboxFileName(fileId: string, submissionFilePath: string): stri
 }
 
 /**
- * The first part of a name in the outbox: an id, with every character but letters, digits and inner dots as `_` and the two hex digits of each UTF-8 byte. The first
- * character is also encoded where Windows would take the id for a device. The encoding can be reversed, so no two ids share
- * one. `__`, which no encoded id contains, marks the hash of an id that is too long.
+ * The first part of a name in the outbox: an id with every character but letters, digits and inner dots as `_` and the two
+ * hex digits of each UTF-8 byte. The first character is also encoded where Windows would take the id for a device. The
+ * encoding can be reversed, so no two ids share one. `__`, which no encoded id contains, marks the hash of an id that is too
+ * long.
  */
 export function idPart(id: string): string {
   const special = isDeviceName(id) ? /^.|[^A-Za-z0-9.]/gu : /^\.|[^A-Za-z0-9.]/gu;

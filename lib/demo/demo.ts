@@ -6,6 +6,7 @@ import { Locations } from '../client/download/remote/locations.ts';
 import { StagedFile } from '../client/download/remote/staged-file.ts';
 import type { ListedFile, ProxyApi } from '../client/proxy.ts';
 import type { Connection } from '../contract/connection.ts';
+import { isReceiptName } from '../contract/delivery.ts';
 import { encrypt, formatPublicKey, generateKeyPair, type KeyPair, publicKeyFingerprint } from '../crypt4gh/index.ts';
 import { addFile } from '../ops/archive/add-file.ts';
 import { readArchiveKeys } from '../ops/archive-keys.ts';
@@ -131,7 +132,8 @@ async function exportReleased(stage: Stage, users: Users, recipient: KeyPair, vi
 function waitForFiles(stage: Stage, proxy: ProxyApi, count: number): Promise<readonly ListedFile[]> {
   return stage.steps.run('list the outbox until all is there', async () => {
     const value = await poll(stage, async () => {
-      const listed = await allOf(proxy.list({ signal: stage.signal }));
+      const everything = await allOf(proxy.list({ signal: stage.signal }));
+      const listed = everything.filter(({ name }) => !isReceiptName(name));
       return listed.length < count ? undefined : listed;
     });
     expectThat(value.length === count, `${value.length} files are listed, not ${count}`);

@@ -31,7 +31,7 @@ async function keySet(): Promise<JSONWebKeySet> {
 /** The receipt of a request, checked by another library with the keys that the proxy publishes. */
 async function receiptOf(requestId: string, visa: string) {
   const row = await until(async () => {
-    const files = await service.list(visa);
+    const files = await service.listAll(visa);
     return files.find(({ fileName }) => fileName.endsWith(`-${requestId}.delivery.jws`));
   }, `the receipt of ${requestId}`);
   const jws = (await service.download(visa, row.fileName)).toString('latin1');

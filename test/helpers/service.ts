@@ -12,6 +12,7 @@ import {
 import { SecretsManagerClient } from '@aws-sdk/client-secrets-manager';
 import { GetQueueAttributesCommand, ReceiveMessageCommand, SQSClient } from '@aws-sdk/client-sqs';
 import { importJWK, type JWTPayload, SignJWT } from 'jose';
+import { isReceiptName } from '../../lib/contract/delivery.ts';
 import { outboxPrefix } from '../../lib/contract/outbox-key.ts';
 import { hashPassword } from '../../lib/contract/password-hash.ts';
 import { formatPublicKey } from '../../lib/crypt4gh/index.ts';
@@ -223,7 +224,13 @@ export class Service {
     return rawRequest(this.connection.dataOutUrl, path, { ...init, headers });
   }
 
+  /** The containers of the listing. */
   async list(visa: string, query = ''): Promise<readonly ListedFile[]> {
+    return (await this.listAll(visa, query)).filter(({ fileName }) => !isReceiptName(fileName));
+  }
+
+  /** The listing, delivery receipts included. */
+  async listAll(visa: string, query = ''): Promise<readonly ListedFile[]> {
     const response = await this.get(`files?inbox=false${query}`, visa);
     if (response.status !== 200) throw new Error(`files answered ${response.status}: ${await response.text()}`);
     return ((await response.json()) as { files: ListedFile[] }).files;

@@ -13,8 +13,9 @@ export type Entry = { readonly file: DeliveredFile } | { readonly missing: Missi
  * @throws TemporarilyUnavailableError when a newer request has written the container and not recorded it yet
  */
 export function entryOf(requested: RequestedFile, { keyFingerprint }: Pick<SealedRequest, 'keyFingerprint'>): Entry {
-  const { state, newest, supersededBy } = requested;
-  if (state !== 'staged' && state !== 'superseded') return missing(requested, requested.reason ?? state);
+  const { state, reason, newest, supersededBy } = requested;
+  if (state === 'rejected') return missing(requested, reason ?? state);
+  if (state !== 'staged' && state !== 'superseded') return missing(requested, state);
   if (newest?.keyFingerprint === keyFingerprint) return { file: delivered(requested, newest) };
   if (newest) return missing(requested, 'superseded', newest.requestId);
   // Withdrawn, or superseded in its turn, after it was in the way.

@@ -44,7 +44,7 @@ export interface RequestedFile {
   /** Stable id, `EGAF…`. */
   readonly fileId: string;
   readonly state: FileState;
-  /** Why it was rejected or given up. */
+  /** Why it was rejected. Another state may have a reason, too, for operators. */
   readonly reason: string | undefined;
   /** As the submitter gave it. */
   readonly path: string;

@@ -141,9 +141,10 @@ describe('a file counts as', () => {
 
   test.each([
     ['rejected', 'not_released', 'not_released'],
-    ['given_up', 'archive_damaged', 'archive_damaged'],
-    ['given_up', undefined, 'given_up'],
-    ['withdrawn', undefined, 'withdrawn'],
+    ['rejected', undefined, 'rejected'],
+    // Reasons of other states are for operators.
+    ['given_up', 'archive_damaged', 'given_up'],
+    ['withdrawn', 'deprecated', 'withdrawn'],
   ] as const)('missing when it is %s for %s: %s', async (state, given, reason) => {
     world.log.rows[0] = endedFile('EGAF1', state, given);
     expect(await settle()).toMatchObject({ missing: 1 });
