@@ -199,6 +199,15 @@ describe("with withdrawal: 'purge'", () => {
       `insert into data_out.requests (request_id, requested_at, dataset_id, recipient, state)
        values ('${requestId}', now(), 'EGAD41', '${service.prefix(jane)}', 'accepted') on conflict do nothing`,
     );
+    for (const [id, key] of [
+      [fileId, Key],
+      [large, `${service.prefix(jane)}/${large}-large.bam.c4gh`],
+    ]) {
+      await service.sql(
+        `insert into data_out.request_files (request_id, file_id, state, outbox_key)
+         values ('${requestId}', '${id}', 'staged', '${key}') on conflict do nothing`,
+      );
+    }
     await service.setDataset('EGAD41', 'deprecated');
     expect(await run()).toMatchObject({ ok: true });
     expect((await keys()).filter((key) => key.startsWith('direct/'))).toEqual([]);

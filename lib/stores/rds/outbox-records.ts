@@ -34,6 +34,7 @@ const containerRow = z.object({
   outbox_key: z.string().nullable(),
   state: z.enum(['staged', 'given_up']),
   submission_file_path: z.string().nullable(),
+  got_otherwise: z.boolean(),
 });
 const copyRow = z.object({
   request_id: z.string(),
@@ -43,8 +44,9 @@ const copyRow = z.object({
 });
 
 /**
- * Every container that a request wrote, or tried to. Requests of earlier versions have no rows of their own: the audit
- * trail tells of their containers, and whatever becomes of these makes a row.
+ * Every container that a request wrote, or tried to. Requests of earlier versions have no row: the audit trail tells of their
+ * containers, and a container of theirs that is settled gets a row. OFFSET makes PostgreSQL look by index for each row; it
+ * would join whole tables otherwise. CASE asks the smaller table first.
  */
 const recorded = `(
   select f.request_id, f.file_id, r.dataset_id, r.recipient, f.outbox_key, f.state, f.updated_at as recorded_at
@@ -53,17 +55,20 @@ const recorded = `(
   union all
   select l.request_id, l.file_id, l.dataset_id, l.recipient, null, 'staged', l.recorded_at
   from data_out.export_log l
-  where l.event = 'staged' and not exists (
-    select from data_out.request_files k where k.request_id = l.request_id and k.file_id = l.file_id))`;
+  where l.event = 'staged' and case
+    when exists (select from data_out.requests k where k.request_id = l.request_id offset 0) then false
+    else not exists (
+      select from data_out.request_files k where k.request_id = l.request_id and k.file_id = l.file_id offset 0) end)`;
 
-/** Whether the recipient also got the file through another dataset that still allows it. */
+/** Whether the recipient of a row `c` also got the file through another dataset that still allows it. */
 const gotOtherwise = `exists (
   select from ${recorded} o
   join sda.datasets d on d.stable_id = o.dataset_id
   join sda.files m on m.stable_id = o.file_id
   join sda.file_dataset fd on fd.file_id = m.id and fd.dataset_id = d.id
   where o.recipient = c.recipient and o.file_id = c.file_id and o.dataset_id <> c.dataset_id and o.state = 'staged'
-    and ${newestEvent} = 'released')`;
+    and ${newestEvent} = 'released'
+  offset 0)`;
 
 /** What is recorded of the outbox, in the tables of requests, of their files and of unfinished copies. */
 export class RdsOutboxRecords implements OutboxRecords {
@@ -96,7 +101,7 @@ export class RdsOutboxRecords implements OutboxRecords {
     let after = { requestId: '00000000-0000-0000-0000-000000000000', fileId: '' };
     for (;;) {
       const rows = await this.#page(filter, withdrawn, after);
-      if (rows.length > 0) yield rows.flatMap(containerOf);
+      if (rows.length > 0) yield rows.filter((row) => !row.got_otherwise).flatMap(containerOf);
       const last = rows.at(-1);
       if (!last || rows.length < pageSize) return;
       after = { requestId: last.request_id, fileId: last.file_id };
@@ -108,13 +113,15 @@ export class RdsOutboxRecords implements OutboxRecords {
     return this.#db.query(
       containerRow,
       `select cast(c.request_id as text) as request_id, c.file_id, c.dataset_id, c.recipient, c.outbox_key, c.state,
-         f.submission_file_path
-       from ${recorded} c left join sda.files f on f.stable_id = c.file_id
-       where ${column} and c.recorded_at > now() - make_interval(days => cast(:days as integer))
-         and (c.request_id, c.file_id) > (cast(:after_request as uuid), :after_file)
-         ${withdrawn ? `and not ${gotOtherwise}` : ''}
-       order by c.request_id, c.file_id
-       limit ${pageSize}`,
+         f.submission_file_path, ${withdrawn ? gotOtherwise : 'false'} as got_otherwise
+       from (
+         select * from ${recorded} c
+         where ${column} and c.recorded_at > now() - make_interval(days => cast(:days as integer))
+           and (c.request_id, c.file_id) > (cast(:after_request as uuid), :after_file)
+         order by c.request_id, c.file_id
+         limit ${pageSize}
+       ) c left join sda.files f on f.stable_id = c.file_id
+       order by c.request_id, c.file_id`,
       {
         value,
         days: this.#expiryDays + lateDays,

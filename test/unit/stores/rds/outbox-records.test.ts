@@ -168,6 +168,7 @@ describe('containers', () => {
 
     it('are left out if an earlier version staged the other export', async () => {
       await test.sql(`delete from data_out.request_files where request_id = '${two}'`);
+      await test.sql(`delete from data_out.requests where request_id = '${two}'`);
       expect(await withdrawn()).toHaveLength(1);
       await audited(two, 'EGAD2', 'EGAF1');
       expect(await withdrawn()).toEqual([]);
