@@ -8,7 +8,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { formatPublicKey } from '../../lib/crypt4gh/index.ts';
 import { ClientWorld, namesIn } from '../helpers/client-world.ts';
 import { bytesOf } from '../helpers/made-files.ts';
-import { Service } from '../helpers/service.ts';
+import { Service, until } from '../helpers/service.ts';
 
 /** The commands of the client that talk to a service, as processes of their own, against the whole service. */
 let world: ClientWorld;
@@ -245,14 +245,40 @@ describe('export', () => {
     const argv = ['export', '--batch', batch];
     const first = await world.run(argv, { env: administrator() });
     expect(first.exitCode).toBe(5);
-    expect(first.stdout).toMatch(/^line 2: EGAD1: accepted, request [0-9a-f-]{36}\nline 3: .*: failed: public_key: /);
+    expect(first.stdout).toMatch(/^line 2: EGAD1: queued, request [0-9a-f-]{36}\nline 3: .*: failed: public_key: /);
     await writeFile(
       batch,
       `id,type,visa,public_key\nEGAD1,,visa.jwt,key.pub.pem\n${fileId},fileId,visa.jwt,key.pub.pem\n`,
     );
     const second = await world.run(argv, { env: administrator() });
     expect(second.exitCode).toBe(0);
-    expect(second.stdout).toMatch(/^line 2: EGAD1: accepted before, .*not sent again\nline 3: .*: accepted, /);
+    expect(second.stdout).toMatch(/^line 2: EGAD1: queued before, .*not sent again\nline 3: .*: queued, /);
+  });
+
+  test('that is waited for goes on after Ctrl-C, and the client says so', async () => {
+    const { service } = world;
+    const asked = () => service.calls('export-status rds-data ExecuteStatement');
+    const before = asked();
+    const heal = service.engine.traffic.addFault(({ caller, service: aws }) =>
+      caller === 'consume-export' && aws === 'rds-data'
+        ? { error: { status: 400, code: 'ThrottlingException' } }
+        : undefined,
+    );
+    try {
+      const argv = ['export', 'EGAD1', '--visa', world.visaPath, '--public-key', publicKeyPath, '--wait'];
+      const { child, ended } = world.start(argv, { env: administrator() });
+      // It asks for the request, the audit trail and the list, and finds that the request waits in its queue.
+      await until(async () => asked() >= before + 3 || undefined, 'the client to wait');
+      child.kill('SIGINT');
+      const { exitCode, stdout, stderr } = await ended;
+      const [, requestId = ''] = /queued, request ([0-9a-f-]{36})/.exec(stdout) ?? [];
+      expect(exitCode).toBe(130);
+      expect(stderr).toContain(`the waiting ended, the export goes on; data-out exports show ${requestId}`);
+      heal();
+      await service.settled(requestId);
+    } finally {
+      heal();
+    }
   });
 });
 

@@ -138,6 +138,9 @@ async function refusedExports(): Promise<void> {
   ])
     expect(await statusOf(body)).toBe(400);
   expect(await statusOf(good, { 'Content-Type': token })).toBe(400);
+  for (const path of [`export/fega/${token}`, `export/fega?state=${admin.password}&since=${token}&page=${token}`]) {
+    expect((await fetch(service.url(path), { headers: { Authorization: basic(admin) } })).status).toBe(400);
+  }
 
   const end = service.engine.traffic.addFault(({ caller, service: aws }) =>
     caller === 'export' && aws === 'sqs' ? { error: { status: 500, code: 'InternalError' } } : undefined,
@@ -276,7 +279,16 @@ async function downloads(): Promise<void> {
 test('the run left something in every kind of place', () => {
   const sources = new Set(traces.map(({ source }) => source.replace(/ .*?(DeadLetter)?QueueUrl$/, ' $1Queue')));
   const functions = [
-    ...['authorize-admin', 'authorize-outbox', 'export', 'files', 'stream', 'consume-export', 'stage-file'],
+    ...[
+      'authorize-admin',
+      'authorize-outbox',
+      'export',
+      'export-status',
+      'files',
+      'stream',
+      'consume-export',
+      'stage-file',
+    ],
     'proxy-access',
   ];
   for (const name of functions) {

@@ -105,11 +105,11 @@ async function exportOne(
   }
   const proxy = await api();
   const { requestId } = await sendOrder(proxy, order, terminal.signal);
-  const text = `${printable(words.id)}: queued, request ${printable(requestId)}`;
+  const text = `${printable(words.id)}: queued, request ${printable(requestId)}; nothing is approved yet`;
   output.result({ outcome: 'accepted', requestId, ...recordOf(order) }, text);
   const look = `data-out exports show ${printable(requestId)}`;
   if (!wait) {
-    output.note(`Nothing is approved yet: the service now checks visa and release. ${look} says what became of it.`);
+    if (!output.json) output.note(`The service now checks visa and release. ${look} says what became of it.`);
     return;
   }
   const shown = await watch(output, look, (onState) =>
@@ -130,7 +130,7 @@ async function watch(
   try {
     return await wait((shown) => {
       const state = describeState(shown);
-      if (state !== told && isUnderWay(shown.state)) output.note(state);
+      if (state !== told && isUnderWay(shown.state) && !output.json) output.note(state);
       told = state;
     });
   } catch (error) {
