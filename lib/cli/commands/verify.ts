@@ -41,7 +41,7 @@ the keys of the service, or with --keys offline. For each name the receipt of th
   undelivered  the receipt says that it was not delivered, and why
   no receipt   a Crypt4GH file that no receipt lists
 
-The exit code is 0 only when every file is "plaintext" or "bytes"; else it is 10.
+The exit code is 0 only when all of it is "plaintext" or "bytes"; else it is 10.
 
 Examples:
   data-out verify data
