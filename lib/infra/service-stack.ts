@@ -8,7 +8,7 @@ import { outputs } from '../contract/outputs.ts';
 import { Alarms } from './alarms.ts';
 import { ApiGatewayLogRole } from './api-gateway-log-role.ts';
 import { DataOutApi } from './data-out-api.ts';
-import { Functions } from './functions.ts';
+import { Functions } from './functions/functions.ts';
 import { ProxyApi } from './proxy-api.ts';
 import { receivesOfLongCopies, WorkQueue, workQueueNames } from './queues.ts';
 import { Redrive } from './redrive.ts';
@@ -30,28 +30,31 @@ export class ServiceStack extends Stack {
     const { settings, storage } = props;
     this.addStackDependency(storage, 'reads its outputs');
     const functions = new Functions(this, 'Functions', { settings, storage });
+    const { exportRequest } = functions.proxy;
+    const { consumeExport, stageFile, sweepDeliveries, settleDelivery, withdraw } = functions.workers;
+    const { migrate, protect } = functions.deployment;
 
     // Migrations are in the bundle, so a new one makes a new version of the function, which runs the trigger again.
     new Trigger(this, 'Migration', {
-      handler: functions.migrate.function,
+      handler: migrate.function,
       timeout: Duration.minutes(14),
       executeBefore: [...functions.usingCatalogue],
     });
 
     // The storage stack cannot have its protections from the beginning: they would lock in a first deployment that failed.
-    new Trigger(this, 'Protection', { handler: functions.protect.function, timeout: Duration.minutes(7) });
+    new Trigger(this, 'Protection', { handler: protect.function, timeout: Duration.minutes(7) });
     // The CDK's command line takes termination protection away from a stack whose template does not ask for it, whenever it
     // deploys that stack.
     new Rule(this, 'ProtectionSchedule', {
       description: 'Protects the storage stack and its cluster against deletion again',
       schedule: Schedule.rate(Duration.hours(1)),
-      targets: [new LambdaFunction(functions.protect.function)],
+      targets: [new LambdaFunction(protect.function)],
     });
 
     new Rule(this, 'SweepSchedule', {
       description: 'Settles what invocations that died left open',
       schedule: Schedule.rate(Duration.minutes(5)),
-      targets: [new LambdaFunction(functions.sweepDeliveries.function)],
+      targets: [new LambdaFunction(sweepDeliveries.function)],
     });
 
     const redrive = new Redrive(this, 'Redrive');
@@ -59,7 +62,7 @@ export class ServiceStack extends Stack {
     const { retryDelaysSeconds, concurrency } = settings;
     const smallBatches = concurrency.smallFileExports ?? concurrency.fileExports;
     const filesInFlight = String(concurrency.fileExports + smallBatches * smallFilesTogether);
-    for (const target of [functions.consumeExport, functions.stageFile, functions.sweepDeliveries]) {
+    for (const target of [consumeExport, stageFile, sweepDeliveries]) {
       target.configure(environment.filesInFlight, filesInFlight);
     }
     // One message an invocation: a request may fan out into 100,000 files and a file may be a terabyte, so two of them
@@ -67,8 +70,8 @@ export class ServiceStack extends Stack {
     const exportRequests = new WorkQueue(this, 'ExportRequests', {
       batchSize: 1,
       name: names.exportRequests,
-      senders: [functions.exportRequest],
-      worker: functions.consumeExport,
+      senders: [exportRequest],
+      worker: consumeExport,
       redrive,
       deadLetters: storage.exportRequestsDeadLetters.queue,
       key: storage.exportRequestsKey,
@@ -81,8 +84,8 @@ export class ServiceStack extends Stack {
       batchSize: 1,
       maxReceiveCount: receivesOfLongCopies,
       name: names.fileExports,
-      senders: [functions.consumeExport],
-      worker: functions.stageFile,
+      senders: [consumeExport],
+      worker: stageFile,
       redrive,
       deadLetters: storage.fileExportsDeadLetters.queue,
       maxConcurrency: concurrency.fileExports,
@@ -94,8 +97,8 @@ export class ServiceStack extends Stack {
     const smallFileExports = new WorkQueue(this, 'SmallFileExports', {
       batchSize: smallFilesTogether,
       name: names.smallFileExports,
-      senders: [functions.consumeExport],
-      worker: functions.stageFile,
+      senders: [consumeExport],
+      worker: stageFile,
       redrive,
       deadLetters: storage.smallFileExportsDeadLetters.queue,
       maxConcurrency: smallBatches,
@@ -107,8 +110,8 @@ export class ServiceStack extends Stack {
     const deliveries = new WorkQueue(this, 'Deliveries', {
       batchSize: 1,
       name: names.deliveries,
-      senders: [functions.consumeExport, functions.stageFile, functions.sweepDeliveries],
-      worker: functions.settleDelivery,
+      senders: [consumeExport, stageFile, sweepDeliveries],
+      worker: settleDelivery,
       redrive,
       deadLetters: storage.deliveriesDeadLetters.queue,
       maxConcurrency: concurrency.exportRequests,
@@ -116,8 +119,16 @@ export class ServiceStack extends Stack {
       retryDelaysSeconds,
     });
 
-    const proxy = new ProxyApi(this, 'Proxy', { ...functions, settings, description: 'data-out: export and download' });
-    const dataOut = new DataOutApi(this, 'DataOut', { ...functions, settings, description: 'data-out: direct access' });
+    const proxy = new ProxyApi(this, 'Proxy', {
+      ...functions.proxy,
+      settings,
+      description: 'data-out: export and download',
+    });
+    const dataOut = new DataOutApi(this, 'DataOut', {
+      ...functions.direct,
+      settings,
+      description: 'data-out: direct access',
+    });
 
     if (settings.apiGatewayLogRole === 'create') {
       const logRole = new ApiGatewayLogRole(this, 'ApiGatewayLogs');
@@ -140,12 +151,12 @@ export class ServiceStack extends Stack {
     alarms.serverErrors('DataOut', dataOut);
     alarms.archiveDamaged();
 
-    if (functions.withdraw) {
+    if (withdraw) {
       const interval = Duration.minutes(15);
       new Rule(this, 'WithdrawSchedule', {
         description: 'Looks for containers of deprecated datasets in the outbox',
         schedule: Schedule.rate(interval),
-        targets: [new LambdaFunction(functions.withdraw.function)],
+        targets: [new LambdaFunction(withdraw.function)],
       });
       alarms.withdrawnInOutbox(interval);
     }
@@ -164,11 +175,11 @@ export class ServiceStack extends Stack {
   }
 
   /** The CDK keeps log groups by default. Their names are generated, so a kept one never blocks a later deployment. */
-  #deleteLogs({ runDuringDeployment }: Functions): void {
+  #deleteLogs({ deployment }: Functions): void {
     const logGroups = { applyToResourceTypes: ['AWS::Logs::LogGroup'] };
     RemovalPolicies.of(this).destroy(logGroups);
     // When one of these causes a rollback, its log says why.
-    for (const target of runDuringDeployment) {
+    for (const target of Object.values(deployment)) {
       RemovalPolicies.of(target).retain({ ...logGroups, priority: AspectPriority.MUTATING + 1 });
     }
   }

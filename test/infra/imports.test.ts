@@ -170,7 +170,7 @@ describe('import rules', () => {
     ['lib/archive/header.ts', "import { stage } from '../export/stage.ts';"],
     ['lib/direct/part.ts', "import type { Wanted } from '../export/ports.ts';"],
     ['lib/api/export/request-export.ts', "import { stage } from '../../export/stage.ts';"],
-    ['lib/infra/functions.ts', "import '../../lambdas/proxy/files.ts';"],
+    ['lib/infra/functions/proxy.ts', "import '../../../lambdas/proxy/files.ts';"],
     ['lib/local/engine.ts', "const handler = await import('../../lambdas/migrate.ts');"],
     ['lib/stores/s3.ts', "import { listFiles } from '../api/outbox/list-files.ts';"],
     ['lib/stores/s3.ts', "export { logger } from '@aws-lambda-powertools/logger';"],

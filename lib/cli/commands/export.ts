@@ -48,7 +48,7 @@ export function registerExport(program: Command, context: CommandContext): void 
     .option('--visa <file>', "file with the recipient's visa or passport")
     .option('--public-key <file>', `the recipient's public key: ${publicKeyForms}`)
     .option('--file', 'the id is that of a single file')
-    .option('--wait', 'wait until the export is complete, or is not going to be')
+    .option('--wait', 'wait for the outcome of the export')
     .option('--batch <file>', 'many exports from a CSV file')
     .option('--again', 'with --batch: send accepted rows again')
     .option('--dry-run', 'check everything on this machine, send nothing');

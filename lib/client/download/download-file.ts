@@ -1,6 +1,4 @@
-import { open, rename, rm, stat, statfs } from 'node:fs/promises';
-import { dirname } from 'node:path';
-import type { ByteRange } from '../../contract/byte-range.ts';
+import { stat } from 'node:fs/promises';
 import { Crypt4ghError, decryptSegments, NoMatchingKeyError, type SegmentCipher } from '../../crypt4gh/index.ts';
 import { ChecksumError, ClientError } from '../errors.ts';
 import type { Transport } from '../transport.ts';
@@ -8,17 +6,18 @@ import { type Check, checkOf } from './check.ts';
 import { DecryptingSink } from './decrypting-sink.ts';
 import { Checkpoints } from './disk/checkpoints.ts';
 import { ComparedFile, DifferentError } from './disk/compared-file.ts';
-import { type Existing, isWhole, refuseExisting } from './disk/existing.ts';
-import { type Form, partDone, readJournal, removeJournal } from './disk/journal.ts';
-import { LocalDiskError, onDisk } from './disk/local-disk.ts';
+import { type Existing, isWhole } from './disk/existing.ts';
+import { checkSpace, discard, finish } from './disk/finish.ts';
+import type { Form } from './disk/journal.ts';
+import { leftOver } from './disk/left-over.ts';
+import { onDisk } from './disk/local-disk.ts';
 import type { LocalPaths } from './disk/local-name.ts';
 import { FileLock } from './disk/lock.ts';
 import { PartFile, privateMode, publicMode, type ReadableTarget, type Target } from './disk/part-file.ts';
-import { bootId } from './disk/processes.ts';
 import type { SmallFiles } from './disk/small-files.ts';
 import type { DownloadEvent } from './events.ts';
 import type { Expected, Verified } from './expected.ts';
-import { ChangedError, isRecognizable, type ObjectVersion, type RemoteFile } from './remote/remote-file.ts';
+import { ChangedError, type ObjectVersion, type RemoteFile } from './remote/remote-file.ts';
 import { ContainerSink } from './sink.ts';
 import { Transfer, type TransferOptions } from './transfer.ts';
 
@@ -54,8 +53,6 @@ export interface Downloaded {
   readonly verified: Verified | undefined;
 }
 
-/** Space is checked before only if more than this is needed: a smaller download fails soon enough by itself. */
-const leastCheckedBytes = 8 * 1024 * 1024;
 /** How often a download may begin anew because the remote file was replaced. */
 const mostRestarts = 3;
 
@@ -214,7 +211,7 @@ async function downloadVersion(options: DownloadFileOptions): Promise<Compared> 
     await checkpoints.settle();
     const modified = modifiedOf(transfer.state?.version);
     const verified = await verdictOf(check, transfer, signal);
-    await finish(part, { size, modified }, options, checkpoints);
+    await finish(part, { size, modified }, { ...options, sync }, checkpoints);
     return { verified };
   } catch (error) {
     const { state } = transfer;
@@ -225,84 +222,6 @@ async function downloadVersion(options: DownloadFileOptions): Promise<Compared> 
     await left.catch(() => undefined);
     throw error;
   }
-}
-
-/** The rest of an earlier run, if it is of the same file in the same form; `exists`: whether there is any rest. */
-async function leftOver(
-  part: PartFile,
-  paths: LocalPaths,
-  wanted: { readonly name: string; readonly form: Form; readonly size: number },
-): Promise<{
-  readonly resumed: { readonly version: ObjectVersion; readonly done: readonly ByteRange[] } | undefined;
-  readonly exists: boolean;
-  readonly synced: readonly ByteRange[];
-}> {
-  const journal = await readJournal(paths.journal);
-  const partSize = await part.size();
-  const exists = journal !== 'absent' || partSize > 0;
-  if (journal === 'absent' || journal === 'unusable') return { resumed: undefined, exists, synced: [] };
-  const { name, form, version } = journal;
-  const done = partDone(journal, bootId);
-  const isSame = name === wanted.name && form === wanted.form && version.size === wanted.size;
-  // A truncated part file invalidates the journal.
-  const reach = form === 'container' ? (done.at(-1)?.end ?? 0) : Math.min(1, done.length);
-  const isUsable = isSame && isRecognizable(version) && partSize >= reach;
-  return isUsable
-    ? { resumed: { version, done }, exists, synced: journal.synced }
-    : { resumed: undefined, exists, synced: [] };
-}
-
-async function discard(part: PartFile, checkpoints: Checkpoints): Promise<void> {
-  await checkpoints.forget();
-  await rm(part.path, { force: true });
-}
-
-/**
- * Gives the part its final name, in the order that survives a crash: sync, rename, remove the journal. The file gets the time
- * of the remote file, by which later runs recognize it.
- */
-async function finish(
-  part: PartFile,
-  { size, modified }: { readonly size: number; readonly modified: Date | undefined },
-  { paths, existing, sync = true }: DownloadFileOptions,
-  checkpoints: Checkpoints,
-): Promise<void> {
-  if (modified) await part.setModified(modified);
-  if (sync) await part.sync();
-  if ((await part.size()) !== size) {
-    await checkpoints.forget();
-    throw new LocalDiskError(`${part.path} was changed by another program`, {
-      remedy: 'Run the same command again: the file is downloaded anew.',
-    });
-  }
-  if (existing !== 'overwrite' && existing !== 'renew') await refuseExisting(paths.final);
-  await onDisk(paths.final, () => rename(part.path, paths.final));
-  if (!checkpoints.exists) return;
-  if (sync) await syncFolder(dirname(paths.final));
-  await removeJournal(paths.journal);
-}
-
-/**
- * Windows and some network file systems cannot sync a folder. A crash may then leave the journal behind, which is harmless.
- */
-async function syncFolder(folder: string): Promise<void> {
-  try {
-    await using handle = await open(folder, 'r');
-    await handle.sync();
-  } catch {
-    // The rename itself is done.
-  }
-}
-
-/** @throws LocalDiskError if the disk says that it has too little room */
-async function checkSpace(path: string, needed: number): Promise<void> {
-  if (needed < leastCheckedBytes) return;
-  const { bavail, bsize, blocks } = await onDisk(path, () => statfs(dirname(path)));
-  const room = bavail * bsize;
-  if (blocks === 0 || room >= needed) return;
-  throw new LocalDiskError(`${path} needs ${needed} more bytes, but the disk has room for ${room}`, {
-    remedy: 'Make room there, or choose another disk with --output. The bytes downloaded so far are kept.',
-  });
 }
 
 /** The error in the client's words. */

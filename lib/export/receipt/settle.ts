@@ -1,7 +1,7 @@
-import { idPart } from '../../archive/container-name.ts';
 import type { ObjectHead } from '../../archive/ports.ts';
+import { receiptName } from '../../archive/receipt-name.ts';
 import { checkTimeLeft } from '../../archive/write-container.ts';
-import { type RequestState, receiptSuffix, receiptType } from '../../contract/delivery.ts';
+import { type RequestState, receiptType } from '../../contract/delivery.ts';
 import { outboxKey, outboxMetadata } from '../../contract/outbox-key.ts';
 import { TemporarilyUnavailableError } from '../../errors.ts';
 import { compactJws } from './compact-jws.ts';
@@ -118,10 +118,10 @@ async function* entriesOf(
   }
 }
 
-/** Outbox key and metadata of a receipt. The name begins as a container's would: with the id that was asked for. */
+/** Outbox key and metadata of a receipt. */
 function receiptObject({ requestId, requestedAt, datasetId, fileId, recipient, generation }: SealedRequest) {
   return {
-    key: outboxKey(recipient, `${idPart(fileId ?? datasetId)}-${requestId}${receiptSuffix}`),
+    key: outboxKey(recipient, receiptName(fileId ?? datasetId, requestId)),
     metadata: {
       [outboxMetadata.requestId]: requestId,
       [outboxMetadata.requestedAt]: requestedAt,

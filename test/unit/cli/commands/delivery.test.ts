@@ -175,7 +175,7 @@ describe('download --wait', () => {
     expect(await inFolder()).toEqual([receiptName, ...names]);
   });
 
-  test('downloads everything, or what is named, when told so', async () => {
+  test('downloads everything with --all, or what is named', async () => {
     server.put('EGAF9-x.c4gh', containers[0]!);
     deliver();
     const wait = ['--wait', '--dataset', 'EGAD00000000001', '--since', '2023-01-01'];

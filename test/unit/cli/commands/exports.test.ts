@@ -4,10 +4,10 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { formatPublicKey, generateKeyPair } from '../../../lib/crypt4gh/index.ts';
-import { runCli } from '../../helpers/cli-run.ts';
-import { shownExport } from '../../helpers/export-states.ts';
-import { unverifiedToken, visaClaims } from '../../helpers/unverified-token.ts';
+import { formatPublicKey, generateKeyPair } from '../../../../lib/crypt4gh/index.ts';
+import { runCli } from '../../../helpers/cli-run.ts';
+import { shownExport } from '../../../helpers/export-states.ts';
+import { unverifiedToken, visaClaims } from '../../../helpers/unverified-token.ts';
 
 const { requestId } = shownExport();
 const one = `/v1/export/fega/${requestId}`;

@@ -1,0 +1,23 @@
+import { Duration } from 'aws-cdk-lib';
+import type { FunctionsProps, Make } from './make.ts';
+
+/** Functions that CloudFormation runs: one that fails rolls the deployment back. */
+export function deploymentFunctions(make: Make, { storage }: FunctionsProps) {
+  const migrate = make('Migrate', {
+    entry: 'migrate.ts',
+    description: "Brings the catalogue's tables up to date",
+    memoryMegabytes: 512,
+    timeout: Duration.minutes(12),
+  });
+  storage.catalogue.grantMigrate(migrate);
+
+  const protect = make('Protect', {
+    entry: 'protect.ts',
+    description: 'Protects the storage stack and its cluster against deletion',
+    memoryMegabytes: 256,
+    timeout: Duration.minutes(6),
+  });
+  storage.grantProtect(protect);
+
+  return { migrate, protect };
+}

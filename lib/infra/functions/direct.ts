@@ -1,0 +1,88 @@
+import { Duration } from 'aws-cdk-lib';
+import { environment } from '../../contract/environment.ts';
+import { apiTimeout, type FunctionsProps, type Make } from './make.ts';
+
+/**
+ * A streamed reply may take longer. 200 MB take 100 seconds at the 2 MB/s that Lambda allows after the first 6 MB. API
+ * Gateway waits up to five minutes for the first byte; meanwhile S3 assembles the container of a large file.
+ */
+const streamTimeout = Duration.minutes(5);
+
+/** Functions of the data-out API, which serve files directly to callers with a visa. */
+export function directFunctions(make: Make, { settings, storage }: FunctionsProps) {
+  const serviceInfo = make('ServiceInfo', {
+    entry: 'data-out/service-info.ts',
+    description: 'Says what this service is',
+    memoryMegabytes: 256,
+    timeout: Duration.seconds(10),
+  });
+
+  const authorizeVisa = make('AuthorizeVisa', {
+    entry: 'data-out/authorize-visa.ts',
+    description: 'Lets visas and passports in force through to direct access',
+    memoryMegabytes: 1024,
+    timeout: Duration.seconds(10),
+    verifiesVisas: true,
+  });
+
+  const datasets = make('Datasets', {
+    entry: 'data-out/datasets.ts',
+    description: 'Lists the datasets that the caller may have',
+    memoryMegabytes: 1024,
+    timeout: apiTimeout,
+    verifiesVisas: true,
+  });
+
+  const datasetFiles = make('DatasetFiles', {
+    entry: 'data-out/dataset-files.ts',
+    description: 'Lists the files of a dataset',
+    memoryMegabytes: 1024,
+    timeout: streamTimeout,
+    verifiesVisas: true,
+  });
+
+  // One whole processor: decryption and the streams on both sides of it take turns.
+  const directFile = make('DirectFile', {
+    entry: 'data-out/file.ts',
+    description: 'Serves a file, decrypted or for a key of the caller',
+    memoryMegabytes: 1769,
+    timeout: streamTimeout,
+    verifiesVisas: true,
+    ...(settings.concurrency.directFiles !== undefined && { reservedConcurrency: settings.concurrency.directFiles }),
+  });
+  storage.archive.grantRead(directFile);
+  storage.archiveKeys.grantRead(directFile);
+  storage.outbox.grantDirect(directFile);
+  directFile.configure(environment.urlLifetimeSeconds, String(settings.urlLifetimeSeconds));
+
+  const drs = make('Drs', {
+    entry: 'data-out/drs.ts',
+    description: 'Describes files as GA4GH DRS objects',
+    memoryMegabytes: 1024,
+    timeout: apiTimeout,
+    verifiesVisas: true,
+  });
+
+  // Size and checksums are those of the plaintext as the edit list of the stored header leaves it. Anyone can call
+  // the POST routes of DRS, so a function of its own opens the headers. It has no route and reads no bodies.
+  const describeFile = make('DescribeFile', {
+    entry: 'data-out/describe-file.ts',
+    description: 'Opens headers to describe files to DRS',
+    memoryMegabytes: 1024,
+    timeout: Duration.seconds(20),
+  });
+  storage.archive.grantHead(describeFile);
+  storage.archiveKeys.grantRead(describeFile);
+  describeFile.grantInvoke(drs, environment.describeFileFunctionArn);
+
+  for (const target of [datasets, datasetFiles, directFile, drs, describeFile]) {
+    storage.catalogue.grantRead(target);
+  }
+  for (const target of [serviceInfo, drs]) {
+    target.configure(environment.serviceId, settings.service.id);
+    target.configure(environment.organizationName, settings.service.organizationName);
+    target.configure(environment.organizationUrl, settings.service.organizationUrl);
+  }
+
+  return { serviceInfo, authorizeVisa, datasets, datasetFiles, directFile, drs, describeFile };
+}

@@ -1,0 +1,59 @@
+import { Construct } from 'constructs';
+import { ServiceFunction } from '../service-function.ts';
+import { deploymentFunctions } from './deployment.ts';
+import { directFunctions } from './direct.ts';
+import type { FunctionsProps, Make } from './make.ts';
+import { proxyFunctions } from './proxy.ts';
+import { workerFunctions } from './workers.ts';
+
+/** All functions of the service, with the grants of each on the storage stack. */
+export class Functions extends Construct {
+  readonly proxy: ReturnType<typeof proxyFunctions>;
+  readonly direct: ReturnType<typeof directFunctions>;
+  readonly workers: ReturnType<typeof workerFunctions>;
+  readonly deployment: ReturnType<typeof deploymentFunctions>;
+
+  constructor(scope: Construct, id: string, props: FunctionsProps) {
+    super(scope, id);
+    const { settings, storage } = props;
+    const make: Make = (name, options) => {
+      const made = new ServiceFunction(this, name, { ...options, logRetentionDays: settings.logRetentionDays });
+      if (options.verifiesVisas) storage.visaDenyList.grantRead(made);
+      return made;
+    };
+    this.proxy = proxyFunctions(make, props);
+    this.direct = directFunctions(make, props);
+    this.workers = workerFunctions(make, props);
+    this.deployment = deploymentFunctions(make, props);
+  }
+
+  /** Functions that cannot work before the tables are there. */
+  get usingCatalogue(): readonly ServiceFunction[] {
+    const { authorizeOutbox, exportStatus } = this.proxy;
+    const { datasets, datasetFiles, directFile, drs, describeFile } = this.direct;
+    return [
+      ...[authorizeOutbox, exportStatus, ...this.workingInTheBackground],
+      ...[datasets, datasetFiles, directFile, drs, describeFile],
+    ];
+  }
+
+  /** Functions of the proxy that answer a waiting caller, and those of the data-out API that need no visa. */
+  get answeringRequests(): readonly ServiceFunction[] {
+    const { authorizeAdmin, authorizeOutbox, exportRequest, exportStatus, files, stream, jwks } = this.proxy;
+    return [
+      ...[authorizeAdmin, authorizeOutbox, exportRequest, exportStatus],
+      ...[files, stream, jwks, this.direct.serviceInfo],
+    ];
+  }
+
+  /** Functions of direct access. */
+  get servingDirectly(): readonly ServiceFunction[] {
+    const { authorizeVisa, datasets, datasetFiles, directFile, drs, describeFile } = this.direct;
+    return [authorizeVisa, datasets, datasetFiles, directFile, drs, describeFile];
+  }
+
+  /** Functions that work on queues, or on a schedule. */
+  get workingInTheBackground(): readonly ServiceFunction[] {
+    return Object.values(this.workers).filter((worker) => worker !== undefined);
+  }
+}

@@ -1,0 +1,72 @@
+import { Duration } from 'aws-cdk-lib';
+import { environment } from '../../contract/environment.ts';
+import { apiTimeout, type FunctionsProps, type Make } from './make.ts';
+
+/** Functions of the proxy, which answer administrators and researchers. */
+export function proxyFunctions(make: Make, { settings, storage }: FunctionsProps) {
+  // Password hashes are made to be slow: the functions that check them get more of a processor.
+  const authorizeAdmin = make('AuthorizeAdmin', {
+    entry: 'proxy/authorize-admin.ts',
+    description: 'Lets administrators with the role ADMIN export and look at exports',
+    memoryMegabytes: 1024,
+    timeout: Duration.seconds(10),
+  });
+  storage.administrators.grantRead(authorizeAdmin);
+
+  const authorizeOutbox = make('AuthorizeOutbox', {
+    entry: 'proxy/authorize-outbox.ts',
+    description: "Lets visas with the archive's credentials through to the outbox",
+    memoryMegabytes: 1024,
+    timeout: Duration.seconds(10),
+    verifiesVisas: true,
+  });
+  storage.catalogue.grantReadArchiveUsers(authorizeOutbox);
+  authorizeOutbox.configure(environment.archiveCredentials, settings.archiveCredentials);
+
+  const exportRequest = make('Export', {
+    entry: 'proxy/export.ts',
+    description: 'Publishes an export request',
+    memoryMegabytes: 512,
+    timeout: apiTimeout,
+  });
+  exportRequest.configure(environment.archiveKind, settings.archiveKind);
+
+  const exportStatus = make('ExportStatus', {
+    entry: 'proxy/export-status.ts',
+    description: 'Shows administrators what became of exports',
+    memoryMegabytes: 512,
+    timeout: apiTimeout,
+  });
+  exportStatus.configure(environment.archiveKind, settings.archiveKind);
+  storage.catalogue.grantReadExports(exportStatus);
+
+  const files = make('Files', {
+    entry: 'proxy/files.ts',
+    description: "Lists the caller's part of the outbox",
+    memoryMegabytes: 1024,
+    timeout: apiTimeout,
+    verifiesVisas: true,
+  });
+  storage.outbox.grantList(files);
+
+  const stream = make('Stream', {
+    entry: 'proxy/stream.ts',
+    description: "Signs URLs for containers in the caller's part of the outbox",
+    memoryMegabytes: 1024,
+    timeout: apiTimeout,
+    verifiesVisas: true,
+  });
+  storage.outbox.grantRead(stream);
+  stream.configure(environment.urlLifetimeSeconds, String(settings.urlLifetimeSeconds));
+
+  // Anyone can call it. It reads public keys and nothing else.
+  const jwks = make('Jwks', {
+    entry: 'proxy/jwks.ts',
+    description: 'Publishes the keys of delivery receipts',
+    memoryMegabytes: 256,
+    timeout: Duration.seconds(20),
+  });
+  storage.receiptKeys.grantPublish(jwks);
+
+  return { authorizeAdmin, authorizeOutbox, exportRequest, exportStatus, files, stream, jwks };
+}

@@ -1,0 +1,74 @@
+import { Duration } from 'aws-cdk-lib';
+import { environment } from '../../contract/environment.ts';
+import { allowEvents } from '../events.ts';
+import type { ServiceFunction } from '../service-function.ts';
+import type { FunctionsProps, Make } from './make.ts';
+
+/** Functions that carry exports out: they work on queues, or on a schedule. */
+export function workerFunctions(make: Make, props: FunctionsProps) {
+  const { settings, storage } = props;
+  const consumeExport = make('ConsumeExport', {
+    entry: 'data-out/consume-export.ts',
+    description: 'Verifies an export request and fans it out into files',
+    memoryMegabytes: 512,
+    timeout: Duration.minutes(5),
+    verifiesVisas: true,
+  });
+  storage.catalogue.grantExport(consumeExport);
+  if (settings.events === 'on') allowEvents(consumeExport, ['accepted', 'rejected']);
+
+  const stageFile = make('StageFile', {
+    entry: 'data-out/stage-file.ts',
+    description: "Rebuilds a file's header for its recipient and writes the container to the outbox",
+    memoryMegabytes: 512,
+    timeout: Duration.minutes(15),
+  });
+  storage.catalogue.grantExport(stageFile);
+  storage.archive.grantRead(stageFile);
+  storage.outbox.grantWrite(stageFile);
+  storage.archiveKeys.grantRead(stageFile);
+  storage.visaDenyList.grantRead(stageFile);
+  // Messages are parsed strictly: a new field must be known to the reader before the sender writes it.
+  consumeExport.node.addDependency(stageFile.function);
+
+  const sweepDeliveries = make('SweepDeliveries', {
+    entry: 'data-out/sweep-deliveries.ts',
+    description: 'Settles what invocations that died left open',
+    memoryMegabytes: 256,
+    timeout: Duration.minutes(4),
+  });
+  storage.catalogue.grantExport(sweepDeliveries);
+
+  // The receipt of 100,000 files is read, signed and sent in minutes.
+  const settleDelivery = make('SettleDelivery', {
+    entry: 'data-out/settle-delivery.ts',
+    description: 'Settles a request and writes its delivery receipt',
+    memoryMegabytes: 512,
+    timeout: Duration.minutes(15),
+  });
+  storage.catalogue.grantExport(settleDelivery);
+  if (settings.deliveryReceipt ?? true) {
+    storage.receiptKeys.grantSign(settleDelivery);
+    storage.outbox.grantWriteReceipts(settleDelivery);
+    settleDelivery.configure(environment.serviceId, settings.service.id);
+  }
+  if (settings.events === 'on') allowEvents(settleDelivery, ['complete', 'incomplete', 'failed', 'withdrawn']);
+
+  return { consumeExport, stageFile, settleDelivery, sweepDeliveries, withdraw: withdrawFunction(make, props) };
+}
+
+/** @returns `undefined` when the settings leave withdrawn containers to their expiry */
+function withdrawFunction(make: Make, { settings, storage }: FunctionsProps): ServiceFunction | undefined {
+  const { withdrawal = 'report' } = settings;
+  if (withdrawal === 'off') return undefined;
+  const withdraw = make('Withdraw', {
+    entry: 'data-out/withdraw.ts',
+    description: 'Finds containers of deprecated datasets in the outbox',
+    memoryMegabytes: 512,
+    timeout: Duration.minutes(10),
+  });
+  storage.catalogue.grantExport(withdraw);
+  storage.outbox.grantWithdraw(withdraw, { deletes: withdrawal === 'purge' });
+  withdraw.configure(environment.withdrawal, withdrawal);
+  return withdraw;
+}
