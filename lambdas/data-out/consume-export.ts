@@ -20,8 +20,11 @@ import {
   receivedMessage,
   reportRejection,
 } from '../shared/queue.ts';
-import { required, requiredNumber } from '../shared/runtime.ts';
+import { keepMemorySmall, required, requiredNumber } from '../shared/runtime.ts';
 import { database, deployedEvents, deployedVisaRules } from '../shared/wiring.ts';
+
+// A process that lives for thousands of requests would grow to twice its size.
+keepMemorySmall();
 
 const sqs = sqsClient();
 const data = database();

@@ -21,8 +21,11 @@ import {
   receivedMessage,
   reportRejection,
 } from '../shared/queue.ts';
-import { required, requiredNumber } from '../shared/runtime.ts';
+import { keepMemorySmall, required, requiredNumber } from '../shared/runtime.ts';
 import { database, deployedArchive, visaDenyList } from '../shared/wiring.ts';
+
+// A process that lives for thousands of files would grow to twice its size.
+keepMemorySmall();
 
 const client = s3Client();
 const { archiveBuckets, archive, archiveKeys } = deployedArchive(client);

@@ -174,7 +174,7 @@ describe('rejected requests get 200 at once, stage nothing, and leave their reas
     const requestId = await service.exported({ id, visa, publicKey: recipient.publicKey });
     const rows = await service.settled(requestId);
     expect(rows).toMatchObject([{ event: 'rejected', reason }]);
-    expect(await service.outboxKeys(name)).toEqual([]);
+    expect(await service.allOutboxKeys(name)).toEqual([]);
     // They come after the audit row.
     await vi.waitFor(() => {
       const lines = service.logs
@@ -198,7 +198,7 @@ describe('rejected requests get 200 at once, stage nothing, and leave their reas
     const visa = await service.visa({ datasetId: unreleased, subject: 'one file' });
     const requestId = await service.exported({ id, type: 'fileId', visa, publicKey: recipient.publicKey });
     expect(await service.settled(requestId)).toMatchObject([{ event: 'rejected', reason: 'not_released' }]);
-    expect(await service.outboxKeys('one file')).toEqual([]);
+    expect(await service.allOutboxKeys('one file')).toEqual([]);
   });
 
   test('no request was answered with anything but the publishing', async () => {

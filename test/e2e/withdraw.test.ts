@@ -59,7 +59,7 @@ async function exported(datasetId: string, files: number): Promise<string> {
 
 const run = () => service.engine.functions.invoke('withdraw', {});
 const lines = () => service.logs.filter(({ functionName }) => functionName === 'withdraw').map(({ line }) => line);
-const keys = async () => (await service.outboxKeys()).filter((key) => !key.endsWith('.delivery.jws'));
+const keys = () => service.outboxKeys();
 const namesOf = async () => (await keys()).map((key) => key.replace(/^.*\/(EGAF\d+)-.*$/, '$1')).sort();
 const withdrawn = async (requestId: string) => {
   const rows = await service.audit(requestId);

@@ -250,12 +250,12 @@ export class Service {
     return (await this.engine.database.run(text, [])).rows;
   }
 
-  /** The audit trail of one request, oldest first. */
+  /** What the audit trail has of one request, oldest first, but for the row `settled`, which follows some time later. */
   async audit(requestId: string): Promise<readonly AuditRow[]> {
     if (!/^[0-9a-f-]{36}$/.test(requestId)) throw new RangeError('expected a UUID');
     const rows = await this.sql(
       `select event, reason, dataset_id, file_id, recipient, bytes from data_out.export_log
-       where request_id = '${requestId}' order by id`,
+       where request_id = '${requestId}' and event <> 'settled' order by id`,
     );
     return rows.map(([event, reason, datasetId, fileId, recipient, bytes]) => ({
       event: event ?? '',
@@ -280,8 +280,13 @@ export class Service {
     );
   }
 
-  /** Keys in the outbox, of one recipient or of all. */
+  /** Keys of the containers in the outbox; default: of all recipients. */
   async outboxKeys(subject?: string): Promise<readonly string[]> {
+    return (await this.allOutboxKeys(subject)).filter((key) => !isReceiptName(key));
+  }
+
+  /** The same, with delivery receipts. */
+  async allOutboxKeys(subject?: string): Promise<readonly string[]> {
     const keys: string[] = [];
     for (let token: string | undefined; ; ) {
       const page = await this.s3.send(
