@@ -81,6 +81,7 @@ export interface FileEnd {
   readonly reason?: string;
   /** Id of the newer request, for `superseded`. */
   readonly supersededBy?: string;
+  /** For `staged` and `superseded`. */
   readonly outboxKey?: string;
   /** Of the container. */
   readonly bytes?: number;

@@ -233,9 +233,10 @@ function endOf(task: Task): readonly FileEnd[] {
   }
   const { verdict } = end;
   if (verdict.outcome === 'rejected') return [{ ...file, state: 'rejected', reason: verdict.reason }];
-  if (verdict.outcome === 'superseded') return [{ ...file, state: 'superseded', supersededBy: verdict.by }];
+  const inOutbox = { ...file, ...(order.key && { outboxKey: order.key }) };
+  if (verdict.outcome === 'superseded') return [{ ...inOutbox, state: 'superseded', supersededBy: verdict.by }];
   const { outcome: _, ...container } = verdict;
-  return [{ ...file, ...container, state: 'staged', ...(order.key && { outboxKey: order.key }) }];
+  return [{ ...inOutbox, ...container, state: 'staged' }];
 }
 
 /**
