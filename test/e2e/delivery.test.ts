@@ -197,3 +197,26 @@ test('a request with a file that is open waits', async () => {
   expect(await stateOf(requestId)).toEqual(['accepted', null, null, '0', '0']);
   expect(await service.outboxKeys('waiting')).toEqual([]);
 });
+
+test('an older request that comes late counts a newer container of its key, and misses one of another key', async () => {
+  for (const fileId of ['EGAF81', 'EGAF82']) await service.archive('EGAD8', `${fileId}.bam`, 1000, fileId);
+  await service.setDataset('EGAD8', 'released');
+  const visa = await service.visa({ subject: 'late', datasetId: 'EGAD8' });
+  const exportFile = (fileId: string, key: 'bob' | 'carol') =>
+    service.exported({ id: fileId, type: 'fileId', visa, publicKey: vectorKey(key).publicKey });
+  const newer = { EGAF81: await exportFile('EGAF81', 'bob'), EGAF82: await exportFile('EGAF82', 'carol') };
+  for (const requestId of Object.values(newer)) await receiptOf(requestId, visa);
+
+  const older = randomUUID();
+  const { ExportRequestsQueueUrl } = service.connection.outputs;
+  const message = { jwtToken: visa, publicKey: Buffer.from(publicKey).toString('base64'), datasetId: 'EGAD8' };
+  const requestedAt = new Date(Date.now() - 3_600_000).toISOString();
+  await service.enqueue(ExportRequestsQueueUrl, JSON.stringify(message), { requestId: older, requestedAt });
+  const { payload } = await receiptOf(older, visa);
+  const { payload: ofNewer } = await receiptOf(newer.EGAF81, visa);
+  expect(payload.files).toEqual(ofNewer.files);
+  expect(payload).toMatchObject({
+    complete: false,
+    missing: [{ file_id: 'EGAF82', path: 'EGAF82.bam', reason: 'superseded', by: newer.EGAF82 }],
+  });
+});

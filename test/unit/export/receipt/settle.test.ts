@@ -151,7 +151,7 @@ describe('a file counts as', () => {
     expect((await world.verified()).payload.missing).toEqual([{ file_id: 'EGAF1', path: 'runs/EGAF1.bam', reason }]);
   });
 
-  test.each([undefined, 'pending', 'retrying', 'staged'] as const)(
+  test.each(['pending', 'retrying', 'staged'] as const)(
     'undecided while the newer request has its row %s and no container: the message comes back',
     async (state) => {
       const supersededBy = { requestId: newerRequestId, state };
@@ -161,7 +161,8 @@ describe('a file counts as', () => {
     },
   );
 
-  test.each(['withdrawn', 'superseded', 'rejected', 'given_up'] as const)(
+  // Rows are written before messages: a request without a row is from a version that wrote none.
+  test.each([undefined, 'withdrawn', 'superseded', 'rejected', 'given_up'] as const)(
     'superseded for good when the newer row is %s',
     async (state) => {
       const supersededBy = { requestId: newerRequestId, state };
