@@ -211,7 +211,7 @@ async function recordAll(tasks: readonly Task[], dependencies: StageDependencies
 }
 
 /** Why the file of a task is given up; `undefined` while it is not. */
-function givenUpFor({ delivered, end }: Task): string | undefined {
+function givenUpFor({ delivered, end }: Task): ReturnType<typeof failureCode> | undefined {
   if (!end || !('error' in end)) return undefined;
   if (end.error instanceof CopyGivenUpError) return 'no_progress';
   return delivered.isLast ? failureCode(end.error) : undefined;

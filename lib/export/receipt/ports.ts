@@ -16,7 +16,7 @@ export interface SealedRequest {
   /** Fingerprint of the recipient's public key. */
   readonly keyFingerprint: string;
   readonly state: RequestState;
-  /** Counts the times that the request was to be settled, from 1. */
+  /** From 1. Higher whenever the request is to be settled again; it may skip numbers. */
   readonly generation: number;
   /** The last generation that was closed; 0: none. */
   readonly settledGeneration: number;

@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import type { GiveUpReason } from '../../export/settling.ts';
 import type { BrokenFanOut, Sweep } from '../../export/sweep.ts';
 import { count, pageSize } from './columns.ts';
 import type { SqlExecutor } from './data-api.ts';
@@ -54,7 +55,7 @@ export class RdsSweep implements Sweep {
   }
 
   /** @param lost query of the files */
-  async #giveUp(reason: string, lost: string, before: Date): Promise<number> {
+  async #giveUp(reason: GiveUpReason, lost: string, before: Date): Promise<number> {
     const [row] = await this.#db.query(
       z.object({ files: count }),
       `with lost as materialized (
