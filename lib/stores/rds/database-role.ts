@@ -28,7 +28,9 @@ const grants: Readonly<Record<DatabaseRole, readonly string[]>> = {
     `select, insert, update (state, reason, archive_kind, kind, dataset_id, file_id, recipient, key_fingerprint, generation,
        files, sent_to, sealed_at, tried_at, is_last_try, staged, staged_bytes, settled_at, settled_generation,
        receipt_generation, updated_at) on data_out.requests`,
-    'select, insert, update on data_out.request_files',
+    // Not whose file it is.
+    `select, insert, update (state, reason, superseded_by, outbox_key, bytes, crc64nvme, header_sha256, tried_at, is_last_try,
+       updated_at) on data_out.request_files`,
     'select, insert, update, delete on data_out.uploads',
   ],
 };

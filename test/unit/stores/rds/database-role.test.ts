@@ -5,6 +5,7 @@ import type { RecordedContainer } from '../../../../lib/export/withdraw/ports.ts
 import { RdsArchiveUsers } from '../../../../lib/stores/rds/archive-users.ts';
 import { RdsCatalogue } from '../../../../lib/stores/rds/catalogue.ts';
 import { prepareRole, rolePassword } from '../../../../lib/stores/rds/database-role.ts';
+import { RdsDeliveryLog } from '../../../../lib/stores/rds/delivery-log.ts';
 import { RdsDirectCatalogue } from '../../../../lib/stores/rds/direct-catalogue.ts';
 import { RdsExportLog } from '../../../../lib/stores/rds/export-log.ts';
 import { migrate } from '../../../../lib/stores/rds/migrate.ts';
@@ -225,6 +226,22 @@ describe('the role of the queues’ consumers', () => {
     await test.sql('truncate data_out.export_log');
   });
 
+  it('settles a request by its receipt', async () => {
+    const requestId = '7d4cbd3e-6f3e-4df5-9d9a-1c9b6e9d0e3b';
+    const request = { requestId, requestedAt: new Date(0), datasetId: 'EGAD1', recipient: 'ab', keyFingerprint: 'cd' };
+    const requests = new RdsRequests(worker(), 10);
+    await requests.accept(request, ['F'], false);
+    await new RdsRequestFiles(worker(), 10).record([{ requestId, fileId: 'F', state: 'given_up' }], []);
+    await requests.seal(requestId, { sentTo: 'F', files: 1 });
+    const log = new RdsDeliveryLog(worker());
+    expect(await log.find(requestId)).toMatchObject({ isOpen: false });
+    expect((await log.files(requestId).next()).value).toMatchObject([{ fileId: 'F', state: 'given_up' }]);
+    const generation = { requestId, generation: 1 };
+    expect(await log.settle(generation, { state: 'incomplete', staged: 0, stagedBytes: 0 })).toBe(true);
+    await log.close(generation, true);
+    await test.sql('truncate data_out.export_log');
+  });
+
   it('writes the audit trail, each event once', async () => {
     const requestId = '7d4cbd3e-6f3e-4df5-9d9a-1c9b6e9d0e3c';
     const event = { requestId, event: 'staged', fileId: 'F', datasetId: 'EGAD1', bytes: 7 } as const;
@@ -235,7 +252,7 @@ describe('the role of the queues’ consumers', () => {
   });
 
   it('finds containers, and settles the rows of those that leave the outbox', async () => {
-    const requestId = '7d4cbd3e-6f3e-4df5-9d9a-1c9b6e9d0e3d';
+    const requestId = '7d4cbd3e-6f3e-4df5-9d9a-1c9b6e9d0e3e';
     await test.sql(
       `insert into data_out.export_log (request_id, event, file_id, dataset_id, recipient)
        values ('${requestId}', 'staged', 'F', 'EGAD1', repeat('a', 64))`,
@@ -253,8 +270,6 @@ describe('the role of the queues’ consumers', () => {
   });
 
   it.each([
-    ["update data_out.requests set state = 'complete'", 'permission denied for table requests'],
-    ['delete from data_out.requests', 'permission denied for table requests'],
     ['update data_out.request_files set request_id = request_id', 'permission denied for table request_files'],
     ['delete from data_out.request_files', 'permission denied for table request_files'],
     ['select reason from data_out.export_log', 'permission denied for table export_log'],
@@ -263,7 +278,6 @@ describe('the role of the queues’ consumers', () => {
     ['select * from data_out.fan_outs', 'permission denied for table fan_outs'],
     ['delete from data_out.requests', 'permission denied for table requests'],
     ['update data_out.requests set requested_at = now()', 'permission denied for table requests'],
-    ['delete from data_out.request_files', 'permission denied for table request_files'],
     ['truncate data_out.export_log', 'permission denied for table export_log'],
     [
       "insert into data_out.export_log (request_id, event, recorded_at) values (gen_random_uuid(), 'staged', now())",
@@ -278,7 +292,7 @@ describe('the role of the queues’ consumers', () => {
       'permission denied for table',
     ],
     ["update sda.files set header = ''", 'permission denied for table files'],
-    ['select * from sda.checksums', 'permission denied for table checksums'],
+    ['delete from sda.checksums', 'permission denied for table checksums'],
     ['select * from sda.encryption_keys', 'permission denied for table encryption_keys'],
     ['set role postgres', 'permission denied to set role'],
   ])('may not %s', async (sql, refusal) => {
