@@ -214,6 +214,17 @@ describe('a file', () => {
     expect(await files.settledOf([requestId])).toEqual([requestId]);
   });
 
+  it('that was open when its request was closed all the same leads to one more generation', async () => {
+    await sealed(['F1', 'F2']);
+    await record(end('F2'));
+    await close();
+    await record(end('F1', 'retrying'));
+    expect(await row('generation')).toEqual(['2']);
+    await record(end('F1'));
+    expect(await row('generation')).toEqual(['2']);
+    expect(await files.settledOf([requestId])).toEqual([requestId]);
+  });
+
   it('of a request from before these tables leaves no row but that of the audit', async () => {
     await attempt(['F1']);
     expect(await files.record([end('F1')], [event('F1')])).toEqual([]);
