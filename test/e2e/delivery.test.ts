@@ -236,7 +236,7 @@ test('a container that is purged after the receipt is missing in the next one, w
   const { exitCode } = await runTool(['outbox', 'purge', '--request', one, '--yes'], localTarget(service.connection));
   expect(exitCode).toBe(0);
   await service.sql(
-    `update data_out.requests set updated_at = now() - interval '6 minutes' where recipient = '${service.prefix('purged')}'`,
+    `update data_out.requests set updated_at = now() - interval '6 minutes', tried_at = null where recipient = '${service.prefix('purged')}'`,
   );
   await service.engine.functions.invoke('sweep-deliveries', {});
   for (const requestId of [whole, one]) {

@@ -134,7 +134,7 @@ export class RdsDeliveryLog implements DeliveryLog {
       `with settled as (
          update data_out.requests r set
            state = :state, staged = cast(:staged as integer), staged_bytes = cast(:staged_bytes as bigint),
-           settled_at = now(), updated_at = now()
+           settled_at = now()
          where r.request_id = :request and r.generation = :generation and not ${hasOpenFiles('r.request_id')}
          returning r.request_id, r.state, r.archive_kind, r.dataset_id, r.file_id, r.recipient, r.key_fingerprint,
            r.staged_bytes),
