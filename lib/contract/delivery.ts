@@ -27,7 +27,7 @@ export interface DeliveryReceipt {
   /** Request id. */
   readonly jti: string;
   readonly requested_at: string;
-  /** Counts the times that the request was settled, from 1. */
+  /** From 1. Higher whenever the request is settled again; it may skip numbers. */
   readonly generation: number;
   /** Stable id, `EGAD…`. */
   readonly dataset: string;

@@ -41,7 +41,7 @@ export interface ExportRequestState {
   /** When the last message was sent: until then `counts.total` grows. */
   readonly sealedAt: string | null;
   readonly settledAt: string | null;
-  /** Counts the times that the request is settled, from 1. */
+  /** From 1. Higher whenever the request is settled again; it may skip numbers. */
   readonly generation: number;
   /** Outbox name of the delivery receipt, once it is written. */
   readonly receipt: string | null;

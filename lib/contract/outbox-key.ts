@@ -92,6 +92,6 @@ export const outboxMetadata = {
   fileId: 'file-id',
   datasetId: 'dataset-id',
   keyFingerprint: 'recipient-key',
-  /** Of a receipt: how often its request had been settled. Containers have none. */
+  /** Of a receipt: the generation of its request. Containers have none. */
   generation: 'generation',
 } as const;

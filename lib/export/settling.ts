@@ -1,5 +1,5 @@
 import type { FileState, RequestState } from '../contract/delivery.ts';
-import { DataOutError } from '../errors.ts';
+import { DataOutError, type ErrorCode } from '../errors.ts';
 import type { Deliveries, ExportEvent } from './ports.ts';
 
 /** A request that is carried out. */
@@ -36,6 +36,19 @@ export interface KnownRequest extends FanOutProgress {
   /** Stable id, or what was asked for in a request that was rejected. */
   readonly datasetId: string | undefined;
 }
+
+/** Why a file or a fan-out is given up, where that is not the code of an error. */
+export type GiveUpReason =
+  /** An error without a code. */
+  | 'internal_error'
+  /** Five deliveries of a large file brought no new part. */
+  | 'no_progress'
+  /** The last attempt recorded no end. */
+  | 'no_answer'
+  /** Nothing has changed for as long as SQS keeps a message. */
+  | 'expired'
+  /** The fan-out was given up before this file. */
+  | 'not_sent';
 
 /** A file whose message was not sent, and never will be unless the request is replayed. */
 export interface Unsent {
@@ -81,6 +94,7 @@ export interface FileEnd {
   readonly reason?: string;
   /** Id of the newer request, for `superseded`. */
   readonly supersededBy?: string;
+  /** For `staged` and `superseded`. */
   readonly outboxKey?: string;
   /** Of the container. */
   readonly bytes?: number;
@@ -136,6 +150,6 @@ export async function closeFanOut(
 }
 
 /** The reason of a failure, as a code: what the error is, and nothing of its text. */
-export function failureCode(error: unknown): string {
+export function failureCode(error: unknown): ErrorCode | GiveUpReason {
   return error instanceof DataOutError ? error.code : 'internal_error';
 }

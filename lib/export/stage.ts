@@ -211,7 +211,7 @@ async function recordAll(tasks: readonly Task[], dependencies: StageDependencies
 }
 
 /** Why the file of a task is given up; `undefined` while it is not. */
-function givenUpFor({ delivered, end }: Task): string | undefined {
+function givenUpFor({ delivered, end }: Task): ReturnType<typeof failureCode> | undefined {
   if (!end || !('error' in end)) return undefined;
   if (end.error instanceof CopyGivenUpError) return 'no_progress';
   return delivered.isLast ? failureCode(end.error) : undefined;
@@ -233,9 +233,10 @@ function endOf(task: Task): readonly FileEnd[] {
   }
   const { verdict } = end;
   if (verdict.outcome === 'rejected') return [{ ...file, state: 'rejected', reason: verdict.reason }];
-  if (verdict.outcome === 'superseded') return [{ ...file, state: 'superseded', supersededBy: verdict.by }];
+  const inOutbox = { ...file, ...(order.key && { outboxKey: order.key }) };
+  if (verdict.outcome === 'superseded') return [{ ...inOutbox, state: 'superseded', supersededBy: verdict.by }];
   const { outcome: _, ...container } = verdict;
-  return [{ ...file, ...container, state: 'staged', ...(order.key && { outboxKey: order.key }) }];
+  return [{ ...inOutbox, ...container, state: 'staged' }];
 }
 
 /**

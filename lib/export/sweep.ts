@@ -34,7 +34,10 @@ export interface Sweep {
    * `expiredBefore`.
    */
   brokenFanOuts(triedBefore: Date, expiredBefore: Date): Promise<readonly BrokenFanOut[]>;
-  /** Settled requests that are not closed and have not changed since then. They count as changed now. */
+  /**
+   * Settled requests that are not closed, have not changed since then and were not returned since then. The same one is
+   * returned after twice the time, and so on, so that one that cannot be closed does not fill the dead letters.
+   */
   unclosed(quietSince: Date): Promise<readonly string[]>;
 }
 

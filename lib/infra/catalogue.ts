@@ -85,11 +85,14 @@ export class Catalogue extends Construct {
     });
     this.#worker = this.#makeRoleSecret('WorkerSecret', props.newWorkerKey(), {
       username: databaseRoles.worker,
-      description: 'Role of the export in the catalogue: reads datasets and files, appends to the audit trail',
+      description: 'Role of the export in the catalogue: reads datasets and files, records what becomes of requests',
     });
   }
 
-  /** Run statements as a role that reads datasets and files and appends to the audit trail: for the queues' consumers. */
+  /**
+   * Run statements as a role that reads datasets and files, appends to the audit trail and records what becomes of requests:
+   * for what works on queues or on a schedule.
+   */
   grantExport(grantee: Grantee): void {
     this.#grant(grantee, this.#worker, ['rds-data:ExecuteStatement']);
   }

@@ -175,9 +175,9 @@ export interface ExistingDatabase {
   /** Customer key of `readerSecretArn`. @default - that secret is under the AWS managed key */
   readonly readerSecretKeyArn?: string;
   /**
-   * The same with `username` `data_out_worker`, for the functions that work on queues or on a schedule. The migration makes that
-   * role, which reads datasets and files, appends to the audit trail, records what becomes of requests, files and copies, and
-   * does nothing else. The role in `secretArn` needs the same rights as for `readerSecretArn`.
+   * The same with `username` `data_out_worker`, for the functions that work on queues or on a schedule. The migration makes
+   * that role, which reads datasets and files, appends to the audit trail, records what becomes of requests, their files and
+   * copies, and does nothing else. The role in `secretArn` needs the same rights as for `readerSecretArn`.
    * @default - these functions use `secretArn`, with all rights of that role
    */
   readonly workerSecretArn?: string;

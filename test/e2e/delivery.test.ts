@@ -9,8 +9,10 @@ import { compactVerify, createLocalJWKSet, type JSONWebKeySet } from 'jose';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { DeliveryReceipt } from '../../lib/contract/delivery.ts';
 import { publicKeyFingerprint } from '../../lib/crypt4gh/index.ts';
+import { localTarget } from '../../lib/ops/target.ts';
 import { vectorKey } from '../helpers/export-world.ts';
 import { bytesOf } from '../helpers/made-files.ts';
+import { runTool } from '../helpers/ops-world.ts';
 import { blocksOf } from '../helpers/pages.ts';
 import { settleRequest } from '../helpers/requests.ts';
 import { Service, until } from '../helpers/service.ts';
@@ -196,4 +198,55 @@ test('a request with a file that is open waits', async () => {
   }, 'the message to go');
   expect(await stateOf(requestId)).toEqual(['accepted', null, null, '0', '0']);
   expect(await service.allOutboxKeys('waiting')).toEqual([]);
+});
+
+test('an older request that comes late counts a newer container of its key, and misses one of another key', async () => {
+  for (const fileId of ['EGAF81', 'EGAF82']) await service.archive('EGAD8', `${fileId}.bam`, 1000, fileId);
+  await service.setDataset('EGAD8', 'released');
+  const visa = await service.visa({ subject: 'late', datasetId: 'EGAD8' });
+  const exportFile = (fileId: string, key: 'bob' | 'carol') =>
+    service.exported({ id: fileId, type: 'fileId', visa, publicKey: vectorKey(key).publicKey });
+  const newer = { EGAF81: await exportFile('EGAF81', 'bob'), EGAF82: await exportFile('EGAF82', 'carol') };
+  for (const requestId of Object.values(newer)) await receiptOf(requestId, visa);
+
+  const older = randomUUID();
+  const { ExportRequestsQueueUrl } = service.connection.outputs;
+  const message = { jwtToken: visa, publicKey: Buffer.from(publicKey).toString('base64'), datasetId: 'EGAD8' };
+  const requestedAt = new Date(Date.now() - 3_600_000).toISOString();
+  await service.enqueue(ExportRequestsQueueUrl, JSON.stringify(message), { requestId: older, requestedAt });
+  const { payload } = await receiptOf(older, visa);
+  const { payload: ofNewer } = await receiptOf(newer.EGAF81, visa);
+  expect(payload.files).toEqual(ofNewer.files);
+  expect(payload).toMatchObject({
+    complete: false,
+    missing: [{ file_id: 'EGAF82', path: 'EGAF82.bam', reason: 'superseded', by: newer.EGAF82 }],
+  });
+});
+
+test('a container that is purged after the receipt is missing in the next one, which the sweep asks for', async () => {
+  for (const fileId of ['EGAF91', 'EGAF92']) await service.archive('EGAD9', `${fileId}.bam`, 1000, fileId);
+  await service.setDataset('EGAD9', 'released');
+  const visa = await service.visa({ subject: 'purged', datasetId: 'EGAD9' });
+  const whole = await service.exported({ id: 'EGAD9', visa, publicKey });
+  expect((await receiptOf(whole, visa)).payload).toMatchObject({ generation: 1, complete: true });
+  const one = await service.exported({ id: 'EGAF92', type: 'fileId', visa, publicKey });
+  await receiptOf(one, visa);
+
+  // The object is of the newer request; with it goes what the older one has there.
+  const { exitCode } = await runTool(['outbox', 'purge', '--request', one, '--yes'], localTarget(service.connection));
+  expect(exitCode).toBe(0);
+  await service.sql(
+    `update data_out.requests set updated_at = now() - interval '6 minutes', tried_at = null where recipient = '${service.prefix('purged')}'`,
+  );
+  await service.engine.functions.invoke('sweep-deliveries', {});
+  for (const requestId of [whole, one]) {
+    await until(async () => ((await stateOf(requestId))?.[4] === '2' ? true : undefined), 'the second receipt');
+    expect((await receiptOf(requestId, visa)).payload).toMatchObject({
+      generation: 2,
+      complete: false,
+      files: requestId === whole ? [{ file_id: 'EGAF91' }] : [],
+      missing: [{ file_id: 'EGAF92', reason: 'withdrawn' }],
+    });
+    expect((await stateOf(requestId))?.[0]).toBe('withdrawn');
+  }
 });

@@ -139,13 +139,17 @@ test('Withdraw sees what the outbox holds, and reads, writes and deletes nothing
 
 describe('a queue', () => {
   test.each([
-    ['ExportRequestsQueueUrl', 'export', ['consume-export', 'stage-file', 'stream']],
-    ['FileExportsQueueUrl', 'consume-export', ['export', 'stage-file', 'stream']],
-    ['SmallFileExportsQueueUrl', 'consume-export', ['export', 'stage-file', 'stream']],
-    ['DeliveriesQueueUrl', 'stage-file', ['export', 'stream', 'direct-file']],
-  ] as const)('%s takes messages of %s only', async (output, sender, others) => {
+    ['ExportRequestsQueueUrl', ['export'], ['consume-export', 'stage-file', 'stream']],
+    ['FileExportsQueueUrl', ['consume-export'], ['export', 'stage-file', 'stream']],
+    ['SmallFileExportsQueueUrl', ['consume-export'], ['export', 'stage-file', 'stream']],
+    [
+      'DeliveriesQueueUrl',
+      ['consume-export', 'stage-file', 'sweep-deliveries'],
+      ['export', 'settle-delivery', 'withdraw', 'stream', 'direct-file'],
+    ],
+  ] as const)('%s takes messages of %s only', async (output, senders, others) => {
     const url = service.connection.outputs[output];
-    expect(await as(sender).send(url)).toBe(200);
+    for (const sender of senders) expect(await as(sender).send(url)).toBe(200);
     for (const other of others) expect(await as(other).send(url)).toBe(400);
   });
 

@@ -34,7 +34,6 @@ export function sealedRequest(overrides: Partial<SealedRequest> = {}): SealedReq
     state: 'accepted',
     generation: 1,
     settledGeneration: 0,
-    receiptGeneration: 0,
     isOpen: false,
     ...overrides,
   };
@@ -74,6 +73,8 @@ export class FakeDeliveryLog implements DeliveryLog {
   /** Rows of a page. */
   pageSize = 2;
   settlement: Settlement | undefined;
+  /** The last generation whose receipt is there. */
+  receiptGeneration = 0;
   /** Called before a page is read, with its number. */
   onPage: (page: number) => void = () => {};
   readonly #calls: PortCalls;
@@ -99,16 +100,17 @@ export class FakeDeliveryLog implements DeliveryLog {
     return this.#calls.run('log.settle', () => {
       if (!this.request || this.request.generation !== generation || this.request.isOpen) return false;
       this.settlement = settlement;
-      this.request = { ...this.request, state: settlement.state, settledGeneration: generation };
+      this.request = { ...this.request, state: settlement.state };
       return true;
     });
   }
 
-  receiptWritten({ generation }: Pick<SealedRequest, 'generation'>): Promise<void> {
-    return this.#calls.run('log.receiptWritten', () => {
+  close({ generation }: Pick<SealedRequest, 'generation'>, hasReceipt: boolean): Promise<void> {
+    return this.#calls.run('log.close', () => {
       if (!this.request) throw new Error('no such request');
-      const receiptGeneration = Math.max(this.request.receiptGeneration, generation);
-      this.request = { ...this.request, receiptGeneration };
+      if (this.request.settledGeneration >= generation) return;
+      this.request = { ...this.request, settledGeneration: generation };
+      if (hasReceipt) this.receiptGeneration = generation;
     });
   }
 }

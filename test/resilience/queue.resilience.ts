@@ -101,7 +101,9 @@ test('an invocation that died on the last receive is swept: its file is given up
   const lost = `request_id = '${requestId}' and file_id = '${fileIds.get('lost.vcf')}'`;
   await service.sql(`update data_out.request_files set state = 'pending', is_last_try = true,
     tried_at = now() - interval '21 minutes' where ${lost}`);
-  await service.sql(`update data_out.requests set updated_at = now() - interval '6 minutes', settled_generation = 0`);
+  await service.sql(
+    `update data_out.requests set updated_at = now() - interval '6 minutes', tried_at = null, settled_generation = 0`,
+  );
   const sent: string[] = [];
   undo = service.engine.traffic.observe(({ caller, action, input }) => {
     if (caller === 'sweep-deliveries' && action === 'SendMessageBatch') sent.push(JSON.stringify(input));

@@ -18,9 +18,9 @@ export function entryOf(requested: RequestedFile, { keyFingerprint }: Pick<Seale
   if (state !== 'staged' && state !== 'superseded') return missing(requested, state);
   if (newest?.keyFingerprint === keyFingerprint) return { file: delivered(requested, newest) };
   if (newest) return missing(requested, 'superseded', newest.requestId);
-  // Withdrawn, or superseded in its turn, after it was in the way.
-  const isOver = supersededBy?.state !== undefined && !['pending', 'retrying', 'staged'].includes(supersededBy.state);
-  if (isOver) return missing(requested, 'superseded', supersededBy.requestId);
+  // Withdrawn, or superseded in its turn, after it was in the way. Requests of earlier versions have no row.
+  const isAwaited = ['pending', 'retrying', 'staged'].includes(supersededBy?.state ?? 'none');
+  if (state === 'superseded' && !isAwaited) return missing(requested, 'superseded', supersededBy?.requestId);
   throw new TemporarilyUnavailableError('a newer request has not recorded yet what it staged');
 }
 

@@ -16,12 +16,10 @@ export interface SealedRequest {
   /** Fingerprint of the recipient's public key. */
   readonly keyFingerprint: string;
   readonly state: RequestState;
-  /** Counts the times that the request was to be settled, from 1. */
+  /** From 1. Higher whenever the request is to be settled again; it may skip numbers. */
   readonly generation: number;
-  /** The last generation that was settled; 0: none. */
+  /** The last generation that was closed; 0: none. */
   readonly settledGeneration: number;
-  /** The last generation whose receipt was written; 0: none. */
-  readonly receiptGeneration: number;
   /** Whether a file is not settled. */
   readonly isOpen: boolean;
 }
@@ -74,13 +72,17 @@ export interface DeliveryLog {
   /** All files in the order of their ids, page after page; memory is bounded by one page. */
   files(requestId: string): AsyncIterable<readonly RequestedFile[]>;
   /**
-   * Record how a generation ended, together with its audit row. May be repeated.
+   * Record how a generation ended, together with its audit row. May be repeated. The generation is not closed yet.
    *
    * @returns `false` when the request has a newer generation or an open file by now: nothing was changed
    */
   settle(request: Pick<SealedRequest, 'requestId' | 'generation'>, settlement: Settlement): Promise<boolean>;
-  /** Record that the receipt of a generation is in the outbox. */
-  receiptWritten(request: Pick<SealedRequest, 'requestId' | 'generation'>): Promise<void>;
+  /**
+   * Close a generation: nothing more is to be done for it.
+   *
+   * @param hasReceipt whether its receipt is in the outbox
+   */
+  close(request: Pick<SealedRequest, 'requestId' | 'generation'>, hasReceipt: boolean): Promise<void>;
 }
 
 /** Signs receipts: ES256 (RFC 7518 § 3.4). Every method may throw TemporarilyUnavailableError. */

@@ -35,8 +35,8 @@ export type SettleOutcome =
  * Settle a request whose files are all settled: decide how it ended and write its delivery receipt. It is safe to repeat and
  * to run twice at once: the outbox ends with one receipt, of the newest generation.
  *
- * The state is recorded before the receipt becomes visible. So a listed receipt belongs to a settled request, and a request
- * without its receipt can be found.
+ * The state is recorded before the receipt becomes visible, so a listed receipt belongs to a settled request. The request is
+ * closed after that, so one without its receipt can be found.
  *
  * @param remainingMs milliseconds until the invocation ends
  * @throws TemporarilyUnavailableError and other errors of the ports: the message must be delivered again
@@ -49,8 +49,7 @@ export async function settleDelivery(
   const { log, receipts, now } = dependencies;
   const request = await log.find(requestId);
   if (!request || request.isOpen) return { outcome: 'not_settled' };
-  const done = receipts ? request.receiptGeneration : request.settledGeneration;
-  if (done >= request.generation) return { outcome: 'already_settled' };
+  if (request.settledGeneration >= request.generation) return { outcome: 'already_settled' };
 
   const entries = () => entriesOf(request, log, remainingMs);
   const tally = new Tally();
@@ -62,13 +61,15 @@ export async function settleDelivery(
   };
   if (!receipts) {
     for await (const page of entries()) for (const entry of page) tally.add(entry);
-    return settle();
+    const outcome = await settle();
+    if (outcome.outcome === 'settled') await log.close(request, false);
+    return outcome;
   }
 
   const object = receiptObject(request);
   const earlier = await receipts.outbox.head(object.key);
   if (generationOf(earlier) >= request.generation) {
-    await log.receiptWritten(request);
+    await log.close(request, true);
     return { outcome: 'already_settled' };
   }
   const issued: Issued = { issuer: receipts.issuer, issuedAt: now() };
@@ -83,7 +84,7 @@ export async function settleDelivery(
     if (outcome.outcome !== 'settled') return outcome;
     const conflict = (await prepared.publish(earlier?.etag)) === 'conflict';
     isPublished = !conflict || (await publishAfter(request, receipts.outbox, object.key, prepared.publish));
-    await log.receiptWritten(request);
+    await log.close(request, true);
     return outcome;
   } finally {
     if (!isPublished) await prepared.abort();

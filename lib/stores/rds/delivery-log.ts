@@ -3,6 +3,7 @@ import type { FileState, RequestState } from '../../contract/delivery.ts';
 import type { DeliveryLog, RequestedFile, SealedRequest, Settlement } from '../../export/receipt/ports.ts';
 import { count } from './columns.ts';
 import type { SqlExecutor } from './data-api.ts';
+import { hasOpenFiles } from './open-files.ts';
 
 /** Rows of a page. A row stays below 4 KiB, also with a long path, so that a page stays below the 1 MiB of a result. */
 const pageSize = 250;
@@ -25,7 +26,6 @@ const requestRow = z.object({
   ]),
   generation: z.number(),
   settled_generation: z.number(),
-  receipt_generation: z.number(),
   is_open: z.boolean(),
 });
 
@@ -49,10 +49,6 @@ const containerRow = z.object({
   header_sha256: z.string(),
 });
 
-/** What makes a request open, as the partial index `request_files_open` has it. */
-const hasOpenFile = `exists (
-  select from data_out.request_files o where o.request_id = r.request_id and o.state in ('pending', 'retrying'))`;
-
 /** The tables `data_out.requests` and `data_out.request_files`, as far as a receipt is made of them. */
 export class RdsDeliveryLog implements DeliveryLog {
   readonly #db: SqlExecutor;
@@ -66,7 +62,7 @@ export class RdsDeliveryLog implements DeliveryLog {
       requestRow,
       `select cast(r.request_id as text) as request_id, to_char(r.requested_at at time zone 'UTC', :time_format) as requested_at,
          r.kind, r.dataset_id, r.file_id, r.recipient, r.key_fingerprint, r.state, r.generation, r.settled_generation,
-         r.receipt_generation, ${hasOpenFile} as is_open
+         ${hasOpenFiles('r.request_id')} as is_open
        from data_out.requests r
        where r.request_id = :request and r.state <> 'rejected' and r.sealed_at is not null
          and exists (select from data_out.request_files f where f.request_id = r.request_id)`,
@@ -85,7 +81,6 @@ export class RdsDeliveryLog implements DeliveryLog {
       state: row.state,
       generation: row.generation,
       settledGeneration: row.settled_generation,
-      receiptGeneration: row.receipt_generation,
       isOpen: row.is_open,
     };
   }
@@ -139,9 +134,8 @@ export class RdsDeliveryLog implements DeliveryLog {
       `with settled as (
          update data_out.requests r set
            state = :state, staged = cast(:staged as integer), staged_bytes = cast(:staged_bytes as bigint),
-           settled_at = case when r.settled_generation = :generation then r.settled_at else now() end,
-           settled_generation = :generation, updated_at = now()
-         where r.request_id = :request and r.generation = :generation and not ${hasOpenFile}
+           settled_at = now()
+         where r.request_id = :request and r.generation = :generation and not ${hasOpenFiles('r.request_id')}
          returning r.request_id, r.state, r.archive_kind, r.dataset_id, r.file_id, r.recipient, r.key_fingerprint,
            r.staged_bytes),
        logged as (
@@ -156,11 +150,15 @@ export class RdsDeliveryLog implements DeliveryLog {
     return rows.length > 0;
   }
 
-  async receiptWritten({ requestId, generation }: Pick<SealedRequest, 'requestId' | 'generation'>): Promise<void> {
+  async close(
+    { requestId, generation }: Pick<SealedRequest, 'requestId' | 'generation'>,
+    hasReceipt: boolean,
+  ): Promise<void> {
     await this.#db.execute(
-      `update data_out.requests set receipt_generation = :generation, updated_at = now()
-       where request_id = :request and receipt_generation < :generation`,
-      { request: { uuid: requestId }, generation },
+      `update data_out.requests set settled_generation = :generation,
+         receipt_generation = case when :has_receipt then :generation else receipt_generation end, updated_at = now()
+       where request_id = :request and settled_generation < :generation`,
+      { request: { uuid: requestId }, generation, has_receipt: hasReceipt },
     );
   }
 }

@@ -23,14 +23,15 @@ export const maySettle = (request: string, mostInFlight: number, others = 'true'
   ) held)`;
 
 /**
- * Raises the generation of requests that a file is opened in again. A request that has open files has raised it already, or
- * was never settled.
+ * Raises the generation of requests whose files change after they were settled. A request with open files has raised it
+ * already, or was never settled. If it is closed all the same, it was settled while another statement opened the file.
  *
- * @param reopened query of their ids
+ * @param changed query of their ids
  */
-export const raiseGeneration = (reopened: string) => `update data_out.requests r
+export const raiseGeneration = (changed: string) => `update data_out.requests r
   set generation = r.generation + 1, updated_at = now()
-  where r.request_id in (${reopened}) and not ${hasOpenFiles('r.request_id')}`;
+  where r.request_id in (${changed})
+    and (r.settled_generation >= r.generation or not ${hasOpenFiles('r.request_id')})`;
 
 /**
  * Common table expressions that note the attempts of the parameter `attempts`. A file that was given up is open again when

@@ -39,9 +39,9 @@ export class RdsRequestFiles implements RequestFiles {
          from before b join ends e on e.request_id = b.request_id and e.file_id = b.file_id
          where f.request_id = b.request_id and f.file_id = b.file_id
            and (${isOpen('b')} or (b.state = 'given_up' and e.state = 'staged'))
-         returning f.request_id, b.state as was
+         returning f.request_id
        ), raised as (
-         ${raiseGeneration("select d.request_id from ended d where d.was = 'given_up'")}
+         ${raiseGeneration('select d.request_id from ended d')}
        ), audited as (
          ${insertEvents}
        )

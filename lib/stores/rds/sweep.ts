@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import type { GiveUpReason } from '../../export/settling.ts';
 import type { BrokenFanOut, Sweep } from '../../export/sweep.ts';
 import { count, pageSize } from './columns.ts';
 import type { SqlExecutor } from './data-api.ts';
@@ -22,6 +23,9 @@ const brokenRow = requestRow.extend({
 
 /** A request of which something is still to be done, in the words of the partial index `requests_unsettled`. */
 const isUnsettled = "r.state <> 'rejected' and r.settled_generation < r.generation";
+
+/** When a sealed request changed, or was sent on again: its fan-out is over, so that `tried_at` is free for that. */
+const lastSign = 'greatest(r.updated_at, r.tried_at)';
 
 /** The tables of requests and their files, as the sweep goes through them. */
 export class RdsSweep implements Sweep {
@@ -54,7 +58,7 @@ export class RdsSweep implements Sweep {
   }
 
   /** @param lost query of the files */
-  async #giveUp(reason: string, lost: string, before: Date): Promise<number> {
+  async #giveUp(reason: GiveUpReason, lost: string, before: Date): Promise<number> {
     const [row] = await this.#db.query(
       z.object({ files: count }),
       `with lost as materialized (
@@ -117,12 +121,13 @@ export class RdsSweep implements Sweep {
       requestRow,
       `with unclosed as materialized (
          select r.request_id from data_out.requests r
-         where ${isUnsettled} and r.sealed_at is not null and r.updated_at < cast(:quiet_since as timestamptz)
+         where ${isUnsettled} and r.sealed_at is not null and ${lastSign} < cast(:quiet_since as timestamptz)
+           and now() - ${lastSign} >= ${lastSign} - r.updated_at
            and not ${hasOpenFiles('r.request_id')}
          order by r.updated_at
          limit ${mostRequests}
        )
-       update data_out.requests r set updated_at = now()
+       update data_out.requests r set tried_at = now()
        from unclosed u where r.request_id = u.request_id
        returning cast(r.request_id as text) as request_id`,
       { quiet_since: quietSince.toISOString() },

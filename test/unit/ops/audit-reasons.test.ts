@@ -14,9 +14,20 @@ const reasons = {
   nothing_to_export: true,
 } satisfies Record<Exclude<RejectionReason, `visa_${VisaErrorCode}`>, true>;
 
-test.each([...Object.keys(reasons), 'visa_expired', 'held_elsewhere', 'body_shared'])('%s is explained', (reason) => {
-  expect(explainReason(reason)).toMatch(/^[a-z].{10,}[^.]$/);
-});
+/** Of files and requests that were given up (docs/runbook.md), and of requests that are settled. */
+const others = {
+  given_up: ['temporarily_unavailable', 'archive_damaged', 'archive_location_unknown', 'internal_error'],
+  swept: ['no_progress', 'no_answer', 'expired'],
+  settled: ['complete', 'incomplete', 'failed', 'withdrawn'],
+  removed: ['held_elsewhere', 'body_shared'],
+};
+
+test.each([...Object.keys(reasons), 'visa_expired', 'visa_denied', ...Object.values(others).flat()])(
+  '%s is explained',
+  (reason) => {
+    expect(explainReason(reason)).toMatch(/^[a-z].{10,}[^.]$/);
+  },
+);
 
 test.each(['', 'visa_', 'visa_other', 'other', 'constructor', 'visa_toString'])('%j has no explanation', (reason) => {
   expect(explainReason(reason)).toBeUndefined();

@@ -5,6 +5,7 @@ import type { RecordedContainer } from '../../../../lib/export/withdraw/ports.ts
 import { RdsArchiveUsers } from '../../../../lib/stores/rds/archive-users.ts';
 import { RdsCatalogue } from '../../../../lib/stores/rds/catalogue.ts';
 import { prepareRole, rolePassword } from '../../../../lib/stores/rds/database-role.ts';
+import { RdsDeliveryLog } from '../../../../lib/stores/rds/delivery-log.ts';
 import { RdsDirectCatalogue } from '../../../../lib/stores/rds/direct-catalogue.ts';
 import { RdsExportLog } from '../../../../lib/stores/rds/export-log.ts';
 import { migrate } from '../../../../lib/stores/rds/migrate.ts';
@@ -225,6 +226,22 @@ describe('the role of the queues’ consumers', () => {
     await test.sql('truncate data_out.export_log');
   });
 
+  it('settles a request by its receipt', async () => {
+    const requestId = '7d4cbd3e-6f3e-4df5-9d9a-1c9b6e9d0e3b';
+    const request = { requestId, requestedAt: new Date(0), datasetId: 'EGAD1', recipient: 'ab', keyFingerprint: 'cd' };
+    const requests = new RdsRequests(worker(), 10);
+    await requests.accept(request, ['F'], false);
+    await new RdsRequestFiles(worker(), 10).record([{ requestId, fileId: 'F', state: 'given_up' }], []);
+    await requests.seal(requestId, { sentTo: 'F', files: 1 });
+    const log = new RdsDeliveryLog(worker());
+    expect(await log.find(requestId)).toMatchObject({ isOpen: false });
+    expect((await log.files(requestId).next()).value).toMatchObject([{ fileId: 'F', state: 'given_up' }]);
+    const generation = { requestId, generation: 1 };
+    expect(await log.settle(generation, { state: 'incomplete', staged: 0, stagedBytes: 0 })).toBe(true);
+    await log.close(generation, true);
+    await test.sql('truncate data_out.export_log');
+  });
+
   it('writes the audit trail, each event once', async () => {
     const requestId = '7d4cbd3e-6f3e-4df5-9d9a-1c9b6e9d0e3c';
     const event = { requestId, event: 'staged', fileId: 'F', datasetId: 'EGAD1', bytes: 7 } as const;
@@ -275,6 +292,7 @@ describe('the role of the queues’ consumers', () => {
       'permission denied for table',
     ],
     ["update sda.files set header = ''", 'permission denied for table files'],
+    ['delete from sda.checksums', 'permission denied for table checksums'],
     ['select * from sda.encryption_keys', 'permission denied for table encryption_keys'],
     ['set role postgres', 'permission denied to set role'],
   ])('may not %s', async (sql, refusal) => {

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { RdsDeliveryLog } from '../../../../lib/stores/rds/delivery-log.ts';
+import { RdsSweep } from '../../../../lib/stores/rds/sweep.ts';
 import { TestDatabase } from '../../../helpers/data-api.ts';
 
 const older = '00000000-0000-4000-8000-000000000001';
@@ -91,7 +92,6 @@ describe('a request', () => {
       state: 'accepted',
       generation: 3,
       settledGeneration: 2,
-      receiptGeneration: 1,
       isOpen: false,
     });
   });
@@ -241,10 +241,8 @@ describe('settling', () => {
 
   it('records the state with one audit row, however often it is repeated', async () => {
     expect(await log.settle({ requestId: own, generation: 1 }, settlement)).toBe(true);
-    const settledAt = await test.sql('select settled_at from data_out.requests');
     expect(await log.settle({ requestId: own, generation: 1 }, settlement)).toBe(true);
-    expect(await test.sql(columns)).toEqual([['incomplete', '2', '9007199254740991', '1', '0', 't']]);
-    expect(await test.sql('select settled_at from data_out.requests')).toEqual(settledAt);
+    expect(await test.sql(columns)).toEqual([['incomplete', '2', '9007199254740991', '0', '0', 't']]);
     expect(await test.sql(audit)).toEqual([
       [own, 'settled', 'incomplete', 'fega', 'EGAD1', recipient, 'k1', '9007199254740991'],
     ]);
@@ -258,8 +256,21 @@ describe('settling', () => {
     expect(await test.sql(audit)).toEqual([]);
   });
 
-  it('remembers the newest receipt', async () => {
-    for (const generation of [2, 1]) await log.receiptWritten({ requestId: own, generation });
-    expect((await test.sql(columns))[0]?.[4]).toBe('2');
+  it('closes a generation with its receipt, and no older one after it', async () => {
+    for (const generation of [2, 1]) await log.close({ requestId: own, generation }, true);
+    expect((await test.sql(columns))[0]?.slice(3, 5)).toEqual(['2', '2']);
+  });
+
+  it('closes a generation without a receipt', async () => {
+    await log.close({ requestId: own, generation: 1 }, false);
+    expect((await test.sql(columns))[0]?.slice(3, 5)).toEqual(['1', '0']);
+  });
+
+  it('that has not come to the receipt is sent again by the sweep', async () => {
+    const future = new Date(Date.now() + 60_000);
+    await log.settle({ requestId: own, generation: 1 }, settlement);
+    expect(await new RdsSweep(test.dataApi()).unclosed(future)).toEqual([own]);
+    await log.close({ requestId: own, generation: 1 }, true);
+    expect(await new RdsSweep(test.dataApi()).unclosed(future)).toEqual([]);
   });
 });

@@ -214,6 +214,17 @@ describe('a file', () => {
     expect(await files.settledOf([requestId])).toEqual([requestId]);
   });
 
+  it('that was open when its request was closed all the same leads to one more generation', async () => {
+    await sealed(['F1', 'F2']);
+    await record(end('F2'));
+    await close();
+    await record(end('F1', 'retrying'));
+    expect(await row('generation')).toEqual(['2']);
+    await record(end('F1'));
+    expect(await row('generation')).toEqual(['2']);
+    expect(await files.settledOf([requestId])).toEqual([requestId]);
+  });
+
   it('of a request from before these tables leaves no row but that of the audit', async () => {
     await attempt(['F1']);
     expect(await files.record([end('F1')], [event('F1')])).toEqual([]);
@@ -320,10 +331,17 @@ describe('the sweep', () => {
     expect(await sweep.unclosed(future)).toEqual([]);
     await record(end('F1'));
     expect(await sweep.unclosed(past)).toEqual([]);
-    await test.sql("update data_out.requests set updated_at = now() - interval '6 minutes'");
     const quiet = new Date(Date.now() - 5 * 60_000);
+    const age = (changed: number, sent: string) =>
+      test.sql(`update data_out.requests set updated_at = now() - interval '${changed} minutes', tried_at = ${sent}`);
+    await age(6, 'null');
     expect(await sweep.unclosed(quiet)).toEqual([requestId]);
     expect(await sweep.unclosed(quiet)).toEqual([]);
+    // It was sent 20 minutes after its last change. It is sent again after 40.
+    await age(39, "now() - interval '19 minutes'");
+    expect(await sweep.unclosed(quiet)).toEqual([]);
+    await age(41, "now() - interval '21 minutes'");
+    expect(await sweep.unclosed(quiet)).toEqual([requestId]);
     await close();
     expect(await sweep.unclosed(future)).toEqual([]);
   });
