@@ -19,13 +19,13 @@ const required = ['id', 'visa', 'public_key'] as const;
 const optional = ['type', 'comment'] as const;
 
 /** The service's spellings: `DATASET_ID` and `datasetId` are the same. */
-const types: Readonly<Record<string, BatchRow['type']>> = {
-  '': 'datasetId',
-  datasetid: 'datasetId',
-  dataset_id: 'datasetId',
-  fileid: 'fileId',
-  file_id: 'fileId',
-};
+const types: ReadonlyMap<string, BatchRow['type']> = new Map([
+  ['', 'datasetId'],
+  ['datasetid', 'datasetId'],
+  ['dataset_id', 'datasetId'],
+  ['fileid', 'fileId'],
+  ['file_id', 'fileId'],
+]);
 
 /** Bytes. A batch of 100,000 rows is far smaller. */
 const maxBytes = 32 * 1024 * 1024;
@@ -42,7 +42,7 @@ export async function readBatch(path: string): Promise<readonly BatchRow[]> {
 
 function batchRow({ line, values, fault }: CsvRow): BatchRow {
   const { id = '', visa = '', public_key: publicKey = '' } = values;
-  const type = types[(values.type ?? '').toLowerCase()];
+  const type = types.get((values.type ?? '').toLowerCase());
   const problem = fault ?? problemOf(values, type);
   return {
     line,
