@@ -70,7 +70,7 @@ export function registerDownload(program: Command, context: CommandContext): voi
     )
     .option('--wait', 'wait until an export is done, then download it')
     .option('--request <id>', 'with --wait: the export, by its request id')
-    .option('--dataset <id>', 'with --wait: the first export of this dataset since --since')
+    .option('--dataset <id>', 'with --wait: an export of this dataset that was requested since --since')
     .option('--since <time>', 'with --wait: such as 2026-11-22T09:00:00Z; 2026-11-22 is midnight in UTC')
     .option('--timeout <time>', `with --wait: how long, such as 90m or 2d (default: ${defaultTimeout})`);
   withServiceOptions(command)

@@ -12,7 +12,7 @@ import { printable } from '../../terminal/output.ts';
 import { threadsFor } from '../files/threads.ts';
 import { readPrivateKeys } from '../key-files.ts';
 import type { Session } from '../session.ts';
-import { incompleteText, summaryOf } from './delivery-summary.ts';
+import { incompleteError, incompleteText, summaryOf } from './delivery-summary.ts';
 import { DownloadReporter } from './download-reporter.ts';
 import { selectFiles } from './select-files.ts';
 
@@ -39,11 +39,13 @@ export async function runDownload(session: Session, wanted: WantedDownload): Pro
   try {
     const run = new DownloadRun(session, proxy, { ...wanted, folder: resolve(terminal.folder, wanted.folder) });
     const delivery = await run.awaited();
-    const { files, read } = await run.listed(delivery);
+    const { files, read, gone } = await run.listed(delivery);
     const error = await run.download(files, new Claims(read.receipts), privateKeys);
     if (error?.code === 'interrupted') output.note('Downloaded bytes are kept: run the same command again to go on.');
     if (error) throw error;
-    if (read.refused.length > 0 || delivery?.complete === false) throw notVerified(read, delivery);
+    if (read.refused[0]) throw read.refused[0];
+    if (delivery?.complete === false) throw incompleteError(delivery);
+    if (gone !== undefined) throw gone;
   } finally {
     for (const key of privateKeys) key.fill(0);
   }
@@ -76,20 +78,18 @@ class DownloadRun {
     });
   }
 
-  /** The files to download, and the receipts in the outbox. */
-  async listed(delivery: DeliveryReceipt | undefined): Promise<{ files: readonly ListedFile[]; read: ReadReceipts }> {
+  /** The files to download, the receipts in the outbox, and an error if files of the delivery are not there any more. */
+  async listed(
+    delivery: DeliveryReceipt | undefined,
+  ): Promise<{ files: readonly ListedFile[]; read: ReadReceipts; gone: ClientError | undefined }> {
     const { names, all } = this.#wanted;
     const { terminal, output } = this.#session;
     const listed: ListedFile[] = [];
     for await (const file of this.#proxy.list({ signal: terminal.signal })) listed.push(file);
-    const delivered = !all && delivery && new Set(delivery.files.map(({ name }) => name));
-    const ofDelivery = delivered ? listed.filter(({ name }) => delivered.has(name)) : listed;
-    if (delivered && ofDelivery.length < delivered.size) {
-      output.warn(
-        `of the delivery, ${delivered.size - ofDelivery.length} of ${delivered.size} files are not in your outbox any more`,
-      );
-    }
-    const selected = names.length === 0 ? ofDelivery : selectFiles(listed, names);
+    const delivered = delivery && new Set(delivery.files.map(({ name }) => name));
+    const ofDelivery = delivered ? listed.filter(({ name }) => delivered.has(name)) : [];
+    const lost = names.length === 0 && delivered ? delivered.size - ofDelivery.length : 0;
+    const selected = names.length > 0 ? selectFiles(listed, names) : delivered && !all ? ofDelivery : listed;
     if (listed.length === 0) output.note('Your outbox is empty.');
     const receipts = listed.filter(({ name }) => isReceiptName(name));
     const read = await this.#checkable(receipts);
@@ -97,7 +97,7 @@ class DownloadRun {
     if (selected.length > files.length && files.length === 0) {
       output.note(`The delivery receipts of your outbox are in ${printable(this.#wanted.folder)}.`);
     }
-    return { files, read };
+    return { files, read, gone: lost > 0 ? goneError(lost, delivered?.size ?? 0) : undefined };
   }
 
   /** @returns the failure of the run */
@@ -129,7 +129,9 @@ class DownloadRun {
     });
     progress.end();
     const summary = summaryOf(report.files, claims);
-    for (const receipt of summary.receipts) if (!receipt.complete) output.warn(incompleteText(receipt));
+    for (const receipt of claims.lacking()) {
+      if (this.#wanted.all || summary.receipts.includes(receipt)) output.warn(incompleteText(receipt));
+    }
     const isUnread = report.files.some(({ outcome, verified }) => outcome === 'skipped' && verified === undefined);
     if (isUnread) output.note('Files that were there already were not read: data-out verify compares them.');
     reporter.summarize(terminal.now().getTime() - started, summary);
@@ -141,7 +143,7 @@ class DownloadRun {
     const { output } = this.#session;
     try {
       const read = await this.#fetchReceipts(files);
-      for (const { name, error } of read.refused) output.warn(printable(`${name}: ${error.message}`));
+      for (const { message } of read.refused) output.warn(printable(message));
       return read;
     } catch (error) {
       if (!(error instanceof ClientError) || !withoutKeys.has(error.code)) throw error;
@@ -159,10 +161,8 @@ class DownloadRun {
 /** How a service answers that has no keys, or none that can be used. */
 const withoutKeys: ReadonlySet<string> = new Set(['not_found', 'forbidden', 'usage', 'protocol']);
 
-function notVerified({ refused }: ReadReceipts, delivery: DeliveryReceipt | undefined): ClientError {
-  const [first] = refused;
-  if (first) return first.error;
-  return new ClientError('not_verified', `the delivery of request ${delivery?.jti} is not complete`, {
-    remedy: 'What was delivered is here. Ask the administrator about the rest.',
+function goneError(lost: number, total: number): ClientError {
+  return new ClientError('not_verified', `${lost} of ${total} files of the delivery are not in your outbox any more`, {
+    remedy: 'data-out verify says what the folder has. Ask for a new export of what it lacks.',
   });
 }
