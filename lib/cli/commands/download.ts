@@ -33,7 +33,7 @@ bytes are written. A damaged segment is fetched again once, then reported.
 An existing file with the same bytes is kept, as after a repeated export. If its time differs, it is compared with the remote
 file, which reads all of it. A file with other content is not touched.
 
-The delivery receipts of your outbox come along. A file is compared with its receipt while it is downloaded; one that differs is
+The delivery receipts of the files come along. A file is compared with its receipt while it is downloaded; one that differs is
 not kept. The last line says how many files are verified, and by which receipt.
 
 With --wait the command waits until an export is done, which its delivery receipt says, and then downloads its files, or those

@@ -1,13 +1,15 @@
-import { resolve } from 'node:path';
+import { mkdtemp, readdir, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
 import { type AwaitedDelivery, awaitDelivery } from '../../client/delivery/await-delivery.ts';
 import { Claims } from '../../client/delivery/claims.ts';
-import { fetchReceipts } from '../../client/delivery/fetch-receipts.ts';
+import { downloadReceipts, fetchReceipts } from '../../client/delivery/fetch-receipts.ts';
 import type { ReadReceipts } from '../../client/delivery/receipt-files.ts';
 import type { Existing } from '../../client/download/disk/existing.ts';
 import { downloadFiles } from '../../client/download/download-files.ts';
 import { ClientError } from '../../client/errors.ts';
 import { type ListedFile, ProxyApi } from '../../client/proxy.ts';
-import { type DeliveryReceipt, isReceiptName } from '../../contract/delivery.ts';
+import { type DeliveryReceipt, isReceiptName, receiptSuffix } from '../../contract/delivery.ts';
 import { printable } from '../../terminal/output.ts';
 import { threadsFor } from '../files/threads.ts';
 import { readPrivateKeys } from '../key-files.ts';
@@ -30,14 +32,18 @@ export interface WantedDownload {
   readonly sync: boolean;
 }
 
+const uuidLength = 36;
+
 /** Downloads files and the receipts, compares the two, and reports. @throws ClientError unless every file is whole */
 export async function runDownload(session: Session, wanted: WantedDownload): Promise<void> {
   const { terminal, output } = session;
   const proxy = new ProxyApi(await session.service());
   // A wrong key or passphrase fails before the first download.
   const privateKeys = wanted.decrypt ? (await readPrivateKeys(session)).map(({ privateKey }) => privateKey) : [];
+  const scratch = await mkdtemp(join(tmpdir(), 'data-out-receipts-'));
   try {
-    const run = new DownloadRun(session, proxy, { ...wanted, folder: resolve(terminal.folder, wanted.folder) });
+    const target = { ...wanted, folder: resolve(terminal.folder, wanted.folder) };
+    const run = new DownloadRun(session, proxy, target, scratch);
     const delivery = await run.awaited();
     const { files, read, gone } = await run.listed(delivery);
     const error = await run.download(files, new Claims(read.receipts), privateKeys);
@@ -48,6 +54,7 @@ export async function runDownload(session: Session, wanted: WantedDownload): Pro
     if (gone !== undefined) throw gone;
   } finally {
     for (const key of privateKeys) key.fill(0);
+    await rm(scratch, { recursive: true, force: true });
   }
 }
 
@@ -55,8 +62,11 @@ class DownloadRun {
   readonly #session: Session;
   readonly #proxy: ProxyApi;
   readonly #wanted: WantedDownload;
+  /** All receipts of the outbox go here, those of the downloaded files also beside the files. */
+  readonly #scratch: string;
 
-  constructor(session: Session, proxy: ProxyApi, wanted: WantedDownload) {
+  constructor(session: Session, proxy: ProxyApi, wanted: WantedDownload, scratch: string) {
+    this.#scratch = scratch;
     this.#session = session;
     this.#proxy = proxy;
     this.#wanted = wanted;
@@ -94,6 +104,7 @@ class DownloadRun {
     const receipts = listed.filter(({ name }) => isReceiptName(name));
     const read = await this.#checkable(receipts);
     const files = selected.filter(({ name }) => !isReceiptName(name));
+    await this.#keepReceipts(receipts, selected, new Claims(read.receipts), delivery);
     if (selected.length > files.length && files.length === 0) {
       output.note(`The delivery receipts of your outbox are in ${printable(this.#wanted.folder)}.`);
     }
@@ -134,8 +145,33 @@ class DownloadRun {
     }
     const isUnread = report.files.some(({ outcome, verified }) => outcome === 'skipped' && verified === undefined);
     if (isUnread) output.note('Files that were there already were not read: data-out verify compares them.');
+    const compared = report.files.filter(({ name, outcome }) => outcome === 'downloaded' && claims.of(name));
+    const unlike = compared.filter(({ verified }) => verified === undefined).length;
+    if (unlike > 0) {
+      const what =
+        unlike === 1
+          ? '1 file was not compared with its receipt'
+          : `${unlike} files were not compared with their receipt`;
+      output.note(`${what}, which is older or has no checksum: data-out verify says more.`);
+    }
     reporter.summarize(terminal.now().getTime() - started, summary);
     return report.error;
+  }
+
+  /** Puts receipts beside the files: of the files, of the delivery, those that are named, and newer ones of those there. */
+  async #keepReceipts(
+    receipts: readonly ListedFile[],
+    selected: readonly ListedFile[],
+    claims: Claims,
+    delivery: DeliveryReceipt | undefined,
+  ): Promise<void> {
+    const { folder, sync } = this.#wanted;
+    const here = await readdir(folder).catch(() => []);
+    const wanted = new Set([...selected.map(({ name }) => name), ...here]);
+    const requests = new Set(selected.flatMap(({ name }) => claims.of(name)?.receipt.jti ?? []));
+    if (delivery) requests.add(delivery.jti);
+    const files = receipts.filter(({ name }) => wanted.has(name) || requests.has(requestOf(name)));
+    await downloadReceipts({ proxy: this.#proxy, files, folder, sync, signal: this.#session.terminal.signal });
   }
 
   /** The receipts; none if the service has no keys to verify them with. */
@@ -153,8 +189,8 @@ class DownloadRun {
   }
 
   #fetchReceipts(files: readonly ListedFile[]): Promise<ReadReceipts> {
-    const { folder, sync } = this.#wanted;
-    return fetchReceipts({ proxy: this.#proxy, files, folder, sync, signal: this.#session.terminal.signal });
+    const { signal } = this.#session.terminal;
+    return fetchReceipts({ proxy: this.#proxy, files, folder: this.#scratch, sync: false, signal });
   }
 }
 
@@ -165,4 +201,9 @@ function goneError(lost: number, total: number): ClientError {
   return new ClientError('not_verified', `${lost} of ${total} files of the delivery are not in your outbox any more`, {
     remedy: 'data-out verify says what the folder has. Ask for a new export of what it lacks.',
   });
+}
+
+/** The request id in the name of a receipt. */
+function requestOf(name: string): string {
+  return name.slice(0, -receiptSuffix.length).slice(-uuidLength);
 }

@@ -127,6 +127,13 @@ describe('download', () => {
     expect(lastLine(stderr)).toMatch(/1 there already, 1 verified; receipt/);
   });
 
+  test('says how many files came that their receipt could not be compared with', async () => {
+    server.put(receiptName, signer.sign(receiptOf(files.map(({ crc64nvme: _, ...file }) => file))));
+    const { exitCode, stderr } = await download('--all');
+    expect(stderr).toContain('2 files were not compared with their receipt');
+    expect(exitCode).toBe(0);
+  });
+
   test('refuses a file that differs from its receipt', async () => {
     deliver();
     server.mend(names[1], Buffer.alloc(containers[1]!.length));
@@ -197,6 +204,19 @@ describe('download --wait', () => {
     expect(await inFolder()).toEqual([receiptName, 'EGAF9-x.c4gh']);
     await download(...wait, '--all');
     expect(await inFolder()).toEqual([receiptName, ...names, 'EGAF9-x.c4gh']);
+  });
+
+  test('leaves receipts of other deliveries where they are, so that the folder can be verified', async () => {
+    deliver();
+    const other = receiptOf([await deliveredFile('EGAF9-x.c4gh', containers[0]!)], { jti: requestId(2) });
+    server.put('EGAF9-x.c4gh', containers[0]!);
+    server.put(`EGAD00000000001-${requestId(2)}.delivery.jws`, signer.sign(other));
+    await download('--wait', '--request', requestId(1));
+    expect(await inFolder()).toEqual([receiptName, ...names]);
+    expect((await verify()).exitCode).toBe(0);
+    await download('EGAF9*');
+    expect(await inFolder()).toHaveLength(5);
+    expect((await verify()).exitCode).toBe(0);
   });
 
   test('ends with 10 if the delivery is not complete, with what was delivered', async () => {
