@@ -400,6 +400,7 @@ describe('list', () => {
   const now = () => new Date('2026-12-19T12:00:00Z');
 
   test('warns of files that expire within three days, also with --quiet', async () => {
+    deliver();
     const warning = '2 files expire within 3 days, the first at 2026-12-22 00:00 UTC: download soon';
     expect((await run(['list', '--quiet'], { now })).stderr).toBe(`warning: ${warning}\n`);
     server.expires = '2026-12-22T12:00:01.000Z';
