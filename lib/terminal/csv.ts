@@ -15,22 +15,26 @@ export interface CsvRow {
   /** Line in the file, counted from 1. */
   readonly line: number;
   readonly values: Readonly<Record<string, string | undefined>>;
+  /** Why this row cannot be used, without a value of it. The other rows can. */
+  readonly fault?: string;
 }
 
 /**
  * The rows of a CSV file (RFC 4180, in UTF-8, with commas or semicolons). Its first line names the columns, in any order and in
  * any case. Empty lines are skipped, and spaces around a value are dropped.
- * @throws UsageError that names the line, and no value: a secret may have been pasted there
+ * A row with another number of values than the first line has a fault.
+ * @throws UsageError about the file as a whole. It names the line, and no value: a secret may have been pasted there
  */
 export function parseCsv(bytes: Uint8Array, form: CsvForm): readonly CsvRow[] {
   const { source, path } = form;
-  let records: { info: { lines: number }; record: Record<string, string> }[];
+  let records: { info: { lines: number; error?: CsvError }; record: Record<string, string> }[];
   try {
     records = parse(bytes, {
       bom: true,
       columns: (names: string[]) => columnsOf(form, names),
       delimiter: [',', ';'],
       info: true,
+      relax_column_count: true,
       skip_empty_lines: true,
       trim: true,
     });
@@ -39,7 +43,9 @@ export function parseCsv(bytes: Uint8Array, form: CsvForm): readonly CsvRow[] {
     throw usageError(source, `${path}, line ${String(error.lines ?? '?')}: ${problemOf(error)}`);
   }
   if (records.length === 0) throw usageError(source, `${path} has no rows`);
-  return records.map(({ info, record }) => ({ line: info.lines, values: record }));
+  return records.map(({ info: { lines: line, error }, record: values }) =>
+    error ? { line, values, fault: problemOf(error) } : { line, values },
+  );
 }
 
 function columnsOf({ source, path, required, optional }: CsvForm, names: readonly string[]): string[] {

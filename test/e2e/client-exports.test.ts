@@ -73,7 +73,7 @@ test('a wrong request id or time is a mistake of the command line', async () => 
   });
   expect(await run('list', '--since', 'yesterday')).toMatchObject({
     exitCode: 2,
-    stderr: expect.stringContaining('since must be a day or a time'),
+    stderr: expect.stringContaining('--since: expected a date'),
   });
 });
 

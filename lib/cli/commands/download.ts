@@ -33,7 +33,7 @@ bytes are written. A damaged segment is fetched again once, then reported.
 An existing file with the same bytes is kept, as after a repeated export. If its time differs, it is compared with the remote
 file, which reads all of it. A file with other content is not touched.
 
-The delivery receipts of your outbox come along. A file is compared with its receipt while it is downloaded; one that differs is
+The delivery receipts of the files come along. A file is compared with its receipt while it is downloaded; one that differs is
 not kept. The last line says how many files are verified, and by which receipt.
 
 With --wait the command waits until an export is done, which its delivery receipt says, and then downloads its files, or those
@@ -70,7 +70,7 @@ export function registerDownload(program: Command, context: CommandContext): voi
     )
     .option('--wait', 'wait until an export is done, then download it')
     .option('--request <id>', 'with --wait: the export, by its request id')
-    .option('--dataset <id>', 'with --wait: the first export of this dataset since --since')
+    .option('--dataset <id>', 'with --wait: an export of this dataset that was requested since --since')
     .option('--since <time>', 'with --wait: such as 2026-11-22T09:00:00Z; 2026-11-22 is midnight in UTC')
     .option('--timeout <time>', `with --wait: how long, such as 90m or 2d (default: ${defaultTimeout})`);
   withServiceOptions(command)

@@ -4,7 +4,7 @@ import { type ExportedFile, exportStates, type ListedExport, type ShownExport } 
 import { formatBytes, printable } from '../../terminal/output.ts';
 import { administered, administratorOf } from '../export/administrator.ts';
 import { describeState, filesOf } from '../export/export-state.ts';
-import { parseCount, withAdministratorOptions } from '../options.ts';
+import { parseCount, parseTime, withAdministratorOptions } from '../options.ts';
 import { type CommandContext, openSession, type Session } from '../session.ts';
 
 const afterHelp = `
@@ -48,7 +48,8 @@ export function registerExports(program: Command, context: CommandContext): void
     .addHelpText('after', afterHelp)
     .action(async (options: { state?: string; since?: string; page: string; kind: string }, self: Command) => {
       await using session = await openSession(context, self);
-      const { state, since, kind } = options;
+      const { state, kind } = options;
+      const since = options.since === undefined ? undefined : parseTime('--since', options.since).toISOString();
       const page = parseCount('--page', options.page, { from: 1, to: 10_000 });
       const proxy = await proxyOf(session, self);
       const { signal } = session.terminal;

@@ -87,7 +87,9 @@ function show({ output, terminal }: Session, files: readonly ListedFile[]): void
 
 function warnOfExpiry(files: readonly ListedFile[], output: Session['output'], now: Date): void {
   const limit = now.getTime() + warnedDays * 86_400_000;
-  const times = files.flatMap(({ expires }) => (expires && expires.getTime() < limit ? expires.getTime() : []));
+  const times = files.flatMap(({ name, expires }) =>
+    expires && expires.getTime() < limit && !isReceiptName(name) ? expires.getTime() : [],
+  );
   if (times.length === 0) return;
   const first = dateOf(new Date(Math.min(...times)).toISOString());
   const verb = times.length === 1 ? 'expires' : 'expire';

@@ -12,7 +12,7 @@ import {
 import { ClientError } from '../../client/errors.ts';
 import { ProxyApi } from '../../client/proxy.ts';
 import { formatBytes, printable } from '../../terminal/output.ts';
-import { incompleteText } from '../download/delivery-summary.ts';
+import { incompleteError, incompleteText } from '../download/delivery-summary.ts';
 import { threadsFor } from '../files/threads.ts';
 import { readPrivateKeys } from '../key-files.ts';
 import { withKeyOptions, withServiceOptions } from '../options.ts';
@@ -41,7 +41,7 @@ the keys of the service, or with --keys offline. For each name the receipt of th
   undelivered  the receipt says that it was not delivered, and why
   no receipt   a Crypt4GH file that no receipt lists
 
-The exit code is 0 only when all of it is "plaintext" or "bytes"; else it is 10.
+The exit code is 0 only when all of it is "plaintext" or "bytes", and the deliveries are complete; else it is 10.
 
 Examples:
   data-out verify data
@@ -84,12 +84,13 @@ async function verify(session: Session, name: string, options: VerifyOptions): P
   }
   const keys = await keysOf(session, options);
   const { receipts, refused } = await readReceipts(folder, names, keys, { issuer: options.issuer });
-  for (const { name: file, error } of refused) output.warn(printable(`${file}: ${error.message}`));
+  for (const { message } of refused) output.warn(printable(message));
   const claims = new Claims(receipts);
   const files = await filesOf(session, folder, claims, options);
   show(session, files);
-  for (const receipt of claims.receipts) if (!receipt.complete) output.warn(incompleteText(receipt));
-  conclude(session, files, refused[0]?.error);
+  const lacking = claims.lacking();
+  for (const receipt of lacking) output.warn(incompleteText(receipt));
+  conclude(session, files, refused[0] ?? (lacking[0] && incompleteError(lacking[0])));
 }
 
 async function keysOf(session: Session, { keys }: VerifyOptions): Promise<ReceiptKeys> {
@@ -174,8 +175,8 @@ function show({ output }: Session, files: readonly VerifiedFile[]): void {
   ]);
 }
 
-/** The last line, and the failure. */
-function conclude({ output }: Session, files: readonly VerifiedFile[], refusal: ClientError | undefined): void {
+/** The last line, and the failure. @param problem with the receipts */
+function conclude({ output }: Session, files: readonly VerifiedFile[], problem: ClientError | undefined): void {
   const counts = new Map<VerifiedState, number>();
   for (const { state } of files) counts.set(state, (counts.get(state) ?? 0) + 1);
   const verified = files.filter(({ state }) => isVerified(state)).length;
@@ -184,10 +185,10 @@ function conclude({ output }: Session, files: readonly VerifiedFile[], refusal: 
   output.note(`${verified} of ${files.length} files verified: ${states}`);
   if (verified < files.length) {
     throw new ClientError('not_verified', `${files.length - verified} of ${files.length} files are not verified`, {
-      remedy: 'Download again what differs or is missing. Ask for a new export of what has expired.',
+      remedy: problem?.remedy ?? 'Download again what differs or is missing. Ask for a new export of what has expired.',
     });
   }
-  if (refusal) throw refusal;
+  if (problem) throw problem;
 }
 
 function wordsOf(state: VerifiedState): string {

@@ -1,5 +1,6 @@
 import type { Claims } from '../../client/delivery/claims.ts';
 import type { FileResult } from '../../client/download/events.ts';
+import { ClientError } from '../../client/errors.ts';
 import type { DeliveryReceipt } from '../../contract/delivery.ts';
 import { printable } from '../../terminal/output.ts';
 
@@ -44,6 +45,13 @@ export function summaryText({ verified, unlisted, receipts }: DeliverySummary): 
 
 function receiptText({ jti, generation, complete }: DeliveryReceipt): string {
   return `${jti} (generation ${generation}, ${complete ? 'complete' : 'incomplete'})`;
+}
+
+/** The failure that a delivery is not complete. */
+export function incompleteError({ jti }: DeliveryReceipt): ClientError {
+  return new ClientError('not_verified', `the delivery of request ${jti} is not complete`, {
+    remedy: 'What was delivered is here. Ask the administrator about the rest.',
+  });
 }
 
 /** What an incomplete delivery lacks, in one line. */

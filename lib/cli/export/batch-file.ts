@@ -1,4 +1,4 @@
-import { CsvError, parse } from 'csv-parse/sync';
+import { type CsvRow, parseCsv } from '../../terminal/csv.ts';
 import { type UsageError, usageError } from '../../terminal/errors.ts';
 import { readSmallFile } from '../secrets.ts';
 
@@ -17,82 +17,45 @@ export interface BatchRow {
 
 const required = ['id', 'visa', 'public_key'] as const;
 const optional = ['type', 'comment'] as const;
-const known: readonly string[] = [...required, ...optional];
 
 /** The service's spellings: `DATASET_ID` and `datasetId` are the same. */
-const types: Readonly<Record<string, BatchRow['type']>> = {
-  '': 'datasetId',
-  datasetid: 'datasetId',
-  dataset_id: 'datasetId',
-  fileid: 'fileId',
-  file_id: 'fileId',
-};
+const types: ReadonlyMap<string, BatchRow['type']> = new Map([
+  ['', 'datasetId'],
+  ['datasetid', 'datasetId'],
+  ['dataset_id', 'datasetId'],
+  ['fileid', 'fileId'],
+  ['file_id', 'fileId'],
+]);
 
 /** Bytes. A batch of 100,000 rows is far smaller. */
 const maxBytes = 32 * 1024 * 1024;
 
 /**
- * The rows of a CSV file (RFC 4180, in UTF-8, with commas or semicolons). Its first line names the columns `id`,
- * `visa`, `public_key`, and optionally `type` (default: a dataset) and `comment`. Empty lines are skipped.
+ * The rows of a CSV file, see `parseCsv`: the columns `id`, `visa`, `public_key`, and optionally `type` (default: a dataset) and
+ * `comment`.
  * @throws UsageError about the file as a whole; ClientError `not_found`
  */
 export async function readBatch(path: string): Promise<readonly BatchRow[]> {
   const bytes = await readSmallFile('--batch', path, maxBytes);
-  let records: { info: { lines: number; error?: CsvError }; record: Record<string, string> }[];
-  try {
-    records = parse(bytes, {
-      bom: true,
-      columns: (names: string[]) => columnsOf(path, names),
-      delimiter: [',', ';'],
-      info: true,
-      relax_column_count: true,
-      skip_empty_lines: true,
-      trim: true,
-    });
-  } catch (error) {
-    if (!(error instanceof CsvError)) throw error;
-    throw usageError('--batch', `${path}, line ${String(error.lines ?? '?')}: ${problemOf(error)}`);
-  }
-  if (records.length === 0) throw usageError('--batch', `${path} has no rows`);
-  return records.map(({ info, record }) => row(info.lines, record, info.error));
+  return parseCsv(bytes, { source: '--batch', path, required, optional }).map(batchRow);
 }
 
-function columnsOf(path: string, names: readonly string[]): string[] {
-  const columns = names.map((name) => name.toLowerCase());
-  const missing = required.filter((name) => !columns.includes(name));
-  const unknown = columns.filter((name) => !known.includes(name));
-  const twice = columns.filter((name, index) => columns.indexOf(name) !== index);
-  const remedy = 'The first line names the columns: id,type,visa,public_key; type and comment may be missing.';
-  if (missing.length > 0) throw usageError('--batch', `${path} has no column ${missing.join(', ')}`, remedy);
-  if (unknown.length > 0) throw usageError('--batch', `${path} has an unknown column ${unknown.join(', ')}`, remedy);
-  if (twice.length > 0) throw usageError('--batch', `${path} has the column ${twice.join(', ')} twice`, remedy);
-  return columns;
-}
-
-function row(line: number, record: Readonly<Record<string, string>>, error: CsvError | undefined): BatchRow {
-  const { id = '', visa = '', public_key: publicKey = '' } = record;
-  const type = types[(record.type ?? '').toLowerCase()];
-  const empty = required.find((name) => !record[name]);
-  const fault = error
-    ? problemOf(error)
-    : empty !== undefined
-      ? `${empty} is empty`
-      : type === undefined
-        ? 'type is neither datasetId nor fileId'
-        : undefined;
+function batchRow({ line, values, fault }: CsvRow): BatchRow {
+  const { id = '', visa = '', public_key: publicKey = '' } = values;
+  const type = types.get((values.type ?? '').toLowerCase());
+  const problem = fault ?? problemOf(values, type);
   return {
     line,
     id,
     type: type ?? 'datasetId',
     visa,
     publicKey,
-    ...(fault !== undefined && { fault: usageError('--batch', `line ${line}: ${fault}`) }),
+    ...(problem !== undefined && { fault: usageError('--batch', `line ${line}: ${problem}`) }),
   };
 }
 
-/** In place of the parser's message, which quotes the line: a secret may have been pasted there. */
-function problemOf({ code }: CsvError): string {
-  if (code.startsWith('CSV_RECORD_INCONSISTENT')) return 'another number of values than the first line has';
-  if (code.includes('QUOTE')) return 'quotes are not in pairs';
-  return 'this is not CSV';
+function problemOf(values: CsvRow['values'], type: BatchRow['type'] | undefined): string | undefined {
+  const empty = required.find((name) => !values[name]);
+  if (empty !== undefined) return `${empty} is empty`;
+  return type === undefined ? 'type is neither datasetId nor fileId' : undefined;
 }

@@ -7,8 +7,9 @@ const firstPauseMs = 2_000;
 /** Each question costs the service the check of a password. */
 const longestPauseMs = 30_000;
 
-const earlier = 'This service is of an earlier version and does not tell the state of exports. Ask the operator.';
-const ofEarlierVersion = { not_found: earlier, forbidden: earlier };
+const ofEarlierVersion = {
+  not_found: 'This service is of an earlier version and does not tell the state of exports. Ask the operator.',
+};
 
 export interface WatchedExport {
   readonly requestId: string;
@@ -27,8 +28,8 @@ export async function recordedState(
   try {
     return (await administered(proxy.exportState(requestId, { kind, signal }))).shown;
   } catch (error) {
-    // 404: not consumed yet. 403 and 404: an earlier version of the service, which has no such route.
-    if (error instanceof ClientError && (error.code === 'not_found' || error.code === 'forbidden')) return undefined;
+    // Not consumed yet, or an earlier version of the service, which has no such route.
+    if (error instanceof ClientError && error.code === 'not_found') return undefined;
     throw error;
   }
 }

@@ -1,10 +1,10 @@
 import { type DeliveryReceipt, isReceiptName, receiptSuffix } from '../../contract/delivery.ts';
 import { ClientError, interrupted, UnavailableError } from '../errors.ts';
 import type { ListedFile, ProxyApi } from '../proxy.ts';
-import { requestedAt } from './claims.ts';
+import { Claims, requestedAt } from './claims.ts';
 import type { ReadReceipts } from './receipt-files.ts';
 
-/** The delivery that is waited for: that of one request, or the first one of a dataset that was requested since a time. */
+/** The delivery that is waited for: that of one request, or one of a dataset that was requested since a time. */
 export type AwaitedDelivery =
   | {
       readonly requestId: string;
@@ -72,9 +72,10 @@ class Look {
       if (mayBe(wanted, file) && this.#stale.get(file.name) !== versionOf(file)) found.push(file);
     }
     const { receipts, refused } = await fetch(found);
-    if (refused[0]) throw refused[0].error;
+    if (refused[0]) throw refused[0];
     for (const file of found) this.#stale.set(file.name, versionOf(file));
-    return receipts.find((receipt) => settles(wanted, receipt));
+    // Of several, the newest request counts.
+    return new Claims(receipts.filter((receipt) => settles(wanted, receipt))).receipts.at(-1);
   }
 }
 

@@ -53,6 +53,19 @@ export class Claims {
     );
   }
 
+  /** Incomplete deliveries that later ones did not complete. */
+  lacking(): readonly DeliveryReceipt[] {
+    const undelivered = new Set(this.undelivered().map(({ receipt }) => receipt));
+    const isMadeUpFor = ({ dataset, missing }: DeliveryReceipt, later: readonly DeliveryReceipt[]) =>
+      missing.length === 0 &&
+      later.some((each) => each.complete && each.kind === 'dataset' && each.dataset === dataset);
+    return this.receipts.filter((receipt, index) => {
+      if (receipt.complete) return false;
+      if (receipt.missing.length > 0) return undelivered.has(receipt);
+      return !isMadeUpFor(receipt, this.receipts.slice(index + 1));
+    });
+  }
+
   /**
    * What a file must be when it is downloaded.
    *

@@ -16,22 +16,22 @@ export interface FetchReceiptsOptions {
 /** Receipts at once. */
 const parallel = 4;
 
+/** Downloads receipts that are not in the folder yet. @throws ClientError */
+export async function downloadReceipts({ proxy, files, folder, sync, signal }: FetchReceiptsOptions): Promise<void> {
+  const common = { proxy, files, folder, signal, ...(sync !== undefined && { sync }) };
+  const { error } = await downloadFiles({ ...common, parallel, connections: 1, existing: 'renew' });
+  if (error) throw error;
+}
+
 /**
  * Downloads receipts that are not in the folder yet, and verifies all of them with the keys of the service.
  *
  * @throws ClientError
  */
-export async function fetchReceipts({
-  proxy,
-  files,
-  folder,
-  sync,
-  signal,
-}: FetchReceiptsOptions): Promise<ReadReceipts> {
+export async function fetchReceipts(options: FetchReceiptsOptions): Promise<ReadReceipts> {
+  const { proxy, files, folder, signal } = options;
   if (files.length === 0) return { receipts: [], refused: [] };
-  const common = { proxy, files, folder, signal, ...(sync !== undefined && { sync }) };
-  const { error } = await downloadFiles({ ...common, parallel, connections: 1, existing: 'renew' });
-  if (error) throw error;
+  await downloadReceipts(options);
   const keys = await parseKeySet(await proxy.keySet({ signal }), 'the keys of the service');
   const names = files.map(({ name }) => name);
   return await readReceipts(folder, names, keys);

@@ -11,8 +11,8 @@ import { largestReceipt, verifyReceipt } from './verify-receipt.ts';
 export interface ReadReceipts {
   /** Those whose signature holds. */
   readonly receipts: readonly DeliveryReceipt[];
-  /** Those that must not be relied on. */
-  readonly refused: readonly { readonly name: string; readonly error: ReceiptError }[];
+  /** What is wrong with those that must not be relied on. The messages name them. */
+  readonly refused: readonly ReceiptError[];
 }
 
 /** Names of the receipts in a folder, sorted. @throws ClientError `not_found` if there is no such folder; LocalDiskError */
@@ -35,13 +35,14 @@ export async function readReceipts(
   options: { readonly issuer?: string | undefined } = {},
 ): Promise<ReadReceipts> {
   const receipts: DeliveryReceipt[] = [];
-  const refused: { name: string; error: ReceiptError }[] = [];
+  const refused: ReceiptError[] = [];
   for (const name of names) {
     try {
       receipts.push(await verifyReceipt(await receiptIn(join(folder, name)), keys, options));
     } catch (error) {
       if (!(error instanceof ReceiptError)) throw error;
-      refused.push({ name, error });
+      const { message, remedy } = error;
+      refused.push(new ReceiptError(`${name}: ${message}`, { remedy, cause: error }));
     }
   }
   return { receipts, refused };

@@ -1,14 +1,12 @@
 import { type DeliveredFile, type DeliveryReceipt, isReceiptName, type MissingFile } from '../../contract/delivery.ts';
 import { fileNameBytes } from '../../contract/file-name.ts';
-import { ClientError } from '../errors.ts';
+import { ClientError, type ClientErrorOptions } from '../errors.ts';
 
 /** A receipt that must not be relied on. */
 export class ReceiptError extends ClientError {
-  constructor(message: string, options: { readonly remedy?: string; readonly cause?: unknown } = {}) {
-    super('not_verified', message, {
-      remedy: 'Download the receipt again. If that does not help, tell the operator.',
-      ...options,
-    });
+  constructor(message: string, options: ClientErrorOptions = {}) {
+    const remedy = 'Download the receipt again. If that does not help, tell the operator.';
+    super('not_verified', message, { remedy, ...options });
   }
 }
 

@@ -39,8 +39,8 @@ export async function verifyReceipt(
     return parseReceipt(payload);
   } catch (cause) {
     if (!(cause instanceof errors.JOSEError)) throw cause;
-    if (cause instanceof errors.JWTClaimValidationFailed) {
-      throw new ReceiptError(`the receipt is not one of the expected service: ${cause.message}`, { cause });
+    if (cause instanceof errors.JWTClaimValidationFailed && cause.claim === 'iss') {
+      throw new ReceiptError(`the receipt is of another service: its "iss" is not ${issuer}`, { cause });
     }
     throw new ReceiptError('the signature of the receipt does not hold: its content was changed, or others signed it', {
       cause,

@@ -27,7 +27,8 @@ export function readManifest(bytes: Uint8Array, file: string, datasetId: string 
     optional: ['file_id', 'submission_path', 'dataset'],
   };
   const lines = new Map<string, number>();
-  return parseCsv(bytes, form).map(({ line, values }) => {
+  return parseCsv(bytes, form).map(({ line, values, fault }) => {
+    if (fault !== undefined) throw usageError('--manifest', `${file}, line ${line}: ${fault}`);
     const where = (column: string) => `${file}, line ${line}, column ${column}`;
     const once = (column: string, value: string, key: string) => {
       const earlier = lines.get(key);

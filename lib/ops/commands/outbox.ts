@@ -7,6 +7,7 @@ import { UsageError, usageError } from '../../terminal/errors.ts';
 import { formatBytes, printable } from '../../terminal/output.ts';
 import { confirm } from '../../terminal/prompts.ts';
 import type { Terminal } from '../../terminal/terminal.ts';
+import { OpsError } from '../errors.ts';
 import type { Target } from '../ports.ts';
 import { type CommandContext, openSession } from '../session.ts';
 import { parseSubject, subjectHelp } from '../subject.ts';
@@ -76,7 +77,9 @@ export function registerOutbox(program: Command, context: CommandContext): void 
       if (output.json) for (const one of gone) output.result(recordOf(one), '');
       else output.result({}, `purged ${describe(gone)}`);
       const kept = objects.length - gone.length;
-      if (kept > 0) output.warn(`${kept} of them changed meanwhile and may be there; run the command again`);
+      if (kept === 0) return;
+      const message = `${kept} of ${objects.length} containers changed meanwhile and may be there: give the same command again`;
+      throw new OpsError('partial', message);
     });
 }
 

@@ -67,10 +67,13 @@ const fileRow = z
     }),
   );
 
-/** Each probe ends at the first row: open files have an index, and the first files of a request settle first. */
+/**
+ * A request is staging again until it is settled again, after a replay as after a withdrawal.
+ * Each probe ends at the first row: open files have an index, and the first files of a request settle first.
+ */
 const shownState = `case
     when r.state = 'rejected' then r.state
-    when r.state <> 'accepted' and not exists (
+    when r.state <> 'accepted' and r.settled_generation in (0, r.generation) and not exists (
       select from data_out.request_files f where f.request_id = r.request_id and f.state in ('pending', 'retrying'))
       then r.state
     when r.state = 'accepted' and not exists (

@@ -153,10 +153,11 @@ describe('outbox purge', () => {
   test('leaves a container that was replaced meanwhile, and says so', async () => {
     const key = `${jane}/EGAF1-a.c4gh`;
     world.outbox.afterHead = () => world.outbox.hold(key, { requestId: two });
-    const { stdout, stderr } = await run(['purge', '--request', one, '--yes']);
+    const { exitCode, stdout, stderr } = await run(['purge', '--request', one, '--yes']);
+    expect(exitCode).toBe(5);
     expect(left()).toContain(key);
     expect(stdout).toContain('purged 0 containers');
-    expect(stderr).toContain('1 of them changed meanwhile');
+    expect(stderr).toContain('1 of 1 containers changed meanwhile');
     expect(world.outbox.events).toEqual([]);
   });
 

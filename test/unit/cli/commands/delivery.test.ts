@@ -45,6 +45,12 @@ function deliver(others: Partial<DeliveryReceipt> = {}, by = signer): void {
   server.put(receiptName, by.sign(receiptOf(files, others)));
 }
 
+/** Another request, half an hour later, is complete. */
+function deliverLater(): void {
+  const later = receiptOf(files, { jti: requestId(2), requested_at: '2026-09-21T10:30:00.000Z' });
+  server.put(`EGAD00000000001-${requestId(2)}.delivery.jws`, signer.sign(later));
+}
+
 /** Runs the client as the researcher. */
 async function run(argv: readonly string[], choices: Partial<Terminal> = {}) {
   const env = {
@@ -121,6 +127,13 @@ describe('download', () => {
     expect(lastLine(stderr)).toMatch(/1 there already, 1 verified; receipt/);
   });
 
+  test('says how many files came that their receipt could not be compared with', async () => {
+    server.put(receiptName, signer.sign(receiptOf(files.map(({ crc64nvme: _, ...file }) => file))));
+    const { exitCode, stderr } = await download('--all');
+    expect(stderr).toContain('2 files were not compared with their receipt');
+    expect(exitCode).toBe(0);
+  });
+
   test('refuses a file that differs from its receipt', async () => {
     deliver();
     server.mend(names[1], Buffer.alloc(containers[1]!.length));
@@ -156,6 +169,14 @@ describe('download', () => {
     expect(exitCode).toBe(0);
   });
 
+  test('warns of a delivery that delivered nothing, and of none that a later one completes', async () => {
+    const missing = [{ file_id: 'EGAF00000000002', path: '/b', reason: 'given_up' }];
+    server.put(receiptName, signer.sign(receiptOf([], { complete: false, missing })));
+    expect((await download('--all')).stderr).toContain('1 file was not delivered: EGAF00000000002 (given_up)');
+    deliverLater();
+    expect((await download('--all')).stderr).not.toContain('is not complete');
+  });
+
   test('fetches receipts alone', async () => {
     deliver();
     const { exitCode, stderr } = await download('*.delivery.jws');
@@ -185,6 +206,19 @@ describe('download --wait', () => {
     expect(await inFolder()).toEqual([receiptName, ...names, 'EGAF9-x.c4gh']);
   });
 
+  test('leaves receipts of other deliveries where they are, so that the folder can be verified', async () => {
+    deliver();
+    const other = receiptOf([await deliveredFile('EGAF9-x.c4gh', containers[0]!)], { jti: requestId(2) });
+    server.put('EGAF9-x.c4gh', containers[0]!);
+    server.put(`EGAD00000000001-${requestId(2)}.delivery.jws`, signer.sign(other));
+    await download('--wait', '--request', requestId(1));
+    expect(await inFolder()).toEqual([receiptName, ...names]);
+    expect((await verify()).exitCode).toBe(0);
+    await download('EGAF9*');
+    expect(await inFolder()).toHaveLength(5);
+    expect((await verify()).exitCode).toBe(0);
+  });
+
   test('ends with 10 if the delivery is not complete, with what was delivered', async () => {
     deliver({ complete: false, missing: [{ file_id: 'EGAF00000000003', path: '/c', reason: 'given_up' }] });
     const { exitCode, stderr } = await download('--wait', '--request', requestId(1));
@@ -193,12 +227,12 @@ describe('download --wait', () => {
     expect(await inFolder()).toEqual([receiptName, ...names]);
   });
 
-  test('warns of delivered files that the outbox has not any more', async () => {
+  test('ends with 10 if the outbox does not have all delivered files any more', async () => {
     deliver();
     server.remove(names[1]);
     const { exitCode, stderr } = await download('--wait', '--request', requestId(1));
-    expect(stderr).toContain('of the delivery, 1 of 2 files are not in your outbox any more');
-    expect(exitCode).toBe(0);
+    expect(stderr).toContain('1 of 2 files of the delivery are not in your outbox any more');
+    expect(exitCode).toBe(10);
     expect(await inFolder()).toEqual([receiptName, names[0]]);
   });
 
@@ -298,8 +332,26 @@ describe('verify', () => {
     const otherKeys = await verify('--keys', 'jwks.json');
     expect(otherKeys.stderr).toContain('signed by a key that is not in the key set');
     expect(otherKeys.exitCode).toBe(10);
-    expect((await verify('--issuer', 'org.example.other')).exitCode).toBe(10);
+    const otherIssuer = await verify('--issuer', 'org.example.other');
+    expect(otherIssuer.stderr).toContain('the receipt is of another service: its "iss" is not org.example.other');
+    expect(lastLine(otherIssuer.stderr)).toMatch(/^Download the receipt again/);
+    expect(otherIssuer.exitCode).toBe(10);
     expect((await verify('--issuer', 'org.example.data-out')).exitCode).toBe(0);
+  });
+
+  test('ends with 10 if a delivery ended before its files were known, until a later one is complete', async () => {
+    deliver({ complete: false });
+    await download('--all');
+    const early = await verify();
+    expect(lastLine(early.stderr.replace(/\nWhat was delivered.*\n$/, ''))).toBe(
+      `data-out: the delivery of request ${requestId(1)} is not complete`,
+    );
+    expect(early.exitCode).toBe(10);
+    deliverLater();
+    await download('*.delivery.jws');
+    const later = await verify();
+    expect(later.stderr).not.toContain('is not complete');
+    expect(later.exitCode).toBe(0);
   });
 
   test('says how to get receipts where there are none, and what a key set is', async () => {
@@ -348,6 +400,7 @@ describe('list', () => {
   const now = () => new Date('2026-12-19T12:00:00Z');
 
   test('warns of files that expire within three days, also with --quiet', async () => {
+    deliver();
     const warning = '2 files expire within 3 days, the first at 2026-12-22 00:00 UTC: download soon';
     expect((await run(['list', '--quiet'], { now })).stderr).toBe(`warning: ${warning}\n`);
     server.expires = '2026-12-22T12:00:01.000Z';

@@ -160,9 +160,9 @@ describe('exports list', () => {
 
   test('passes state, time, page and kind on, and says when there may be more', async () => {
     replies['/v1/export/gdi'] = { exports: Array(100).fill(row()), page: 1 };
-    const argv = ['--state', 'failed', '--since', '2026-11-22T08:00:00+01:00', '--page', '2', '--kind', 'gdi'];
+    const argv = ['--state', 'failed', '--since', '2026-11-22T08:00+01:00', '--page', '2', '--kind', 'gdi'];
     const { stderr } = await run('exports', 'list', ...argv);
-    expect(calls).toEqual(['GET /v1/export/gdi?page=1&state=failed&since=2026-11-22T08%3A00%3A00%2B01%3A00']);
+    expect(calls).toEqual(['GET /v1/export/gdi?page=1&state=failed&since=2026-11-22T07%3A00%3A00.000Z']);
     expect(stderr).toBe('100 exports; --page 3 may have more\n');
   });
 
@@ -171,9 +171,12 @@ describe('exports list', () => {
     expect(JSON.parse((await run('exports', 'list', '--json')).stdout)).toEqual(row());
   });
 
-  test('may be empty, and takes no other state', async () => {
+  test('may be empty, and takes no other state and no other time', async () => {
     expect(await run('exports', 'list')).toMatchObject({ exitCode: 0, stdout: '', stderr: 'no exports\n' });
+    calls.length = 0;
     expect(await run('exports', 'list', '--state', 'odd')).toMatchObject({ exitCode: 2 });
+    expect(await run('exports', 'list', '--since', 'monday')).toMatchObject({ exitCode: 2 });
+    expect(calls).toEqual([]);
   });
 });
 

@@ -50,6 +50,7 @@ describe('a row has a fault of its own', () => {
   test.each([
     ['with an empty value', 'EGAD1,,,a.pub\n', 'line 2: visa is empty'],
     ['with another type', 'E,folder,a,b\n', 'line 2: type is neither datasetId nor fileId'],
+    ['with the name of a built-in as its type', 'E,constructor,a,b\n', 'line 2: type is neither datasetId nor fileId'],
     ['that is too short', 'EGAD1,datasetId,a.jwt\n', 'line 2: another number of values'],
     ['that is too long', 'EGAD1,datasetId,a,eyJhbGciOi.secret,c\n', 'line 2: another number of values'],
   ])('%s', async (_what, text, message) => {

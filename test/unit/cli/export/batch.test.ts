@@ -154,16 +154,21 @@ test('a second run says what became of the rows, and fails for those that came t
   expect((await run({ again: true })).outcomes).toEqual(['2 accepted', '3 accepted', '4 accepted']);
 });
 
-test.each([
-  ['not_found', 404],
-  ['forbidden', 403],
-] as const)('a service that answers %s cannot tell what became of a row', async (code, status) => {
+test('a service that has no record of a row cannot tell what became of it', async () => {
   await run();
-  known = () => new ServiceError(code, 'there is no such resource', { status });
+  known = () => new ServiceError('not_found', 'there is no such resource', { status: 404 });
   const { error, outcomes, results } = await run();
   expect(error).toBeUndefined();
   expect(outcomes).toEqual(['2 accepted-before', '3 accepted-before', '4 accepted-before']);
   expect(results[0]).toMatchObject({ requestId: 'request-1', shown: undefined });
+});
+
+test('a user without the role ADMIN learns that, and not that there is no record', async () => {
+  await run();
+  known = () => new ServiceError('forbidden', 'this takes the role ADMIN', { status: 403 });
+  const { error, outcomes } = await run();
+  expect(outcomes).toEqual(['2 failed']);
+  expect(error).toMatchObject({ code: 'forbidden', remedy: expect.stringContaining('no administrator') });
 });
 
 test('a row with a fault stops nothing but itself', async () => {

@@ -93,7 +93,10 @@ describe('the receipt of a request', () => {
 
   test('must be genuine', async () => {
     put(receipt, new ReceiptSigner());
-    await expect(awaited({ requestId: requestId(1) })).rejects.toMatchObject({ code: 'not_verified' });
+    await expect(awaited({ requestId: requestId(1) })).rejects.toMatchObject({
+      code: 'not_verified',
+      message: expect.stringContaining(`${nameOf(receipt)}: the signature`),
+    });
   });
 
   test('must be that of the request, whatever its name says', async () => {
@@ -106,6 +109,12 @@ describe('the first receipt of a dataset since a time', () => {
   const since = time('2026-11-22T09:00:00Z');
   const made = (number: number, requested_at: string, others: Partial<DeliveryReceipt> = {}) =>
     receiptOf([], { jti: requestId(number), requested_at, iat: seconds('2026-11-22T10:00:00Z'), ...others });
+
+  test('is that of the newest request where there are several', async () => {
+    const newest = made(5, '2026-11-22T09:50:00Z');
+    for (const each of [made(4, '2026-11-22T09:10:00Z'), newest, made(6, '2026-11-22T09:30:00Z')]) put(each);
+    expect(await awaited({ dataset, since })).toEqual(newest);
+  });
 
   test('is not one that was requested before, of another dataset, or of one file', async () => {
     put(made(1, '2026-11-22T08:59:59Z'));

@@ -88,7 +88,7 @@ describe('a receipt', () => {
     expect(await verifyReceipt(jws, keys, { issuer: 'org.example.data-out' })).toEqual(good);
     await expect(verifyReceipt(jws, keys, { issuer: 'org.example.other' })).rejects.toMatchObject({
       code: 'not_verified',
-      message: expect.stringContaining('expected service'),
+      message: expect.stringContaining('another service'),
     });
   });
 

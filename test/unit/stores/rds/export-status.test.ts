@@ -108,6 +108,7 @@ describe('one request', () => {
     ['staging', { state: 'failed' }, { pending: 1, given_up: 1 }],
     // A dead letter was moved back.
     ['staging', { state: 'incomplete', generation: 2, settledGeneration: 1 }, { pending: 1, staged: 1 }],
+    ['staging', { state: 'complete', generation: 2, settledGeneration: 1 }, { withdrawn: 2 }],
   ])('is %s with %o and %o', async (state, row, files) => {
     await add(row, files);
     expect(await stateOf()).toBe(state);
