@@ -1,9 +1,5 @@
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { ArchiveDamagedError, ArchiveLocationUnknownError, TemporarilyUnavailableError } from '../../../lib/errors.ts';
 import type { RejectionReason } from '../../../lib/export/rejection.ts';
-import { failureCode } from '../../../lib/export/settling.ts';
 import { explainReason } from '../../../lib/ops/audit-reasons.ts';
 import type { VisaErrorCode } from '../../../lib/visas/index.ts';
 
