@@ -74,7 +74,18 @@ describe('completion in bash', () => {
 
 test("bash completes the operator's tool, too", () => {
   expect(offeredBy('data-out-ops', '')).toEqual([
-    ...['admin', 'archive', 'archive-key', 'audit', 'completion', 'dataset', 'retire-release', 'user', 'visa'],
+    ...[
+      'admin',
+      'archive',
+      'archive-key',
+      'audit',
+      'completion',
+      'dataset',
+      'outbox',
+      'retire-release',
+      'user',
+      'visa',
+    ],
   ]);
   expect(offeredBy('data-out-ops', 'visa', 'de')).toEqual(['denied', 'deny']);
   expect(offeredBy('data-out-ops', '--aws', 'dataset', '')).toEqual(['deprecate', 'list', 'release', 'show']);
