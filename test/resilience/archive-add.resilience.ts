@@ -20,7 +20,7 @@ const contents = new Map(
 );
 
 beforeAll(async () => {
-  service = await Service.shared();
+  service = await Service.start();
   folder = await mkdtemp(join(tmpdir(), 'data-out-archive-add-'));
   for (const [path, content] of contents) {
     await mkdir(join(folder, path, '..'), { recursive: true });
