@@ -58,6 +58,8 @@ test('a small file: killed before and after every step on the disk', { timeout: 
     ...['open', 'write'],
     ...['open', 'write', 'futimes', 'fdatasync'],
     ...['rename', 'unlink'],
+    // The folder into which receipts were fetched.
+    'rm',
   ]);
   await inLanes(2, pointsOf(steps), async ({ step, ending }) => {
     const folder = await dataFolder();
