@@ -22,13 +22,17 @@ export class Schedules {
   constructor(deployment: Deployment, functions: Pick<Functions, 'definition' | 'invoke'>) {
     this.#timers = readSchedules(deployment, functions).map(({ functionArn, everyMs }) => {
       let isRunning = false;
-      return setInterval(async () => {
+      const run = async () => {
         if (isRunning) return;
         isRunning = true;
-        // A failure is in the function's log.
-        await functions.invoke(functionArn, { source: 'aws.events', 'detail-type': 'Scheduled Event', detail: {} });
-        isRunning = false;
-      }, everyMs);
+        try {
+          await functions.invoke(functionArn, { source: 'aws.events', 'detail-type': 'Scheduled Event', detail: {} });
+        } finally {
+          isRunning = false;
+        }
+      };
+      // A failure is in the function's log.
+      return setInterval(() => void run().catch(() => undefined), everyMs);
     });
   }
 
