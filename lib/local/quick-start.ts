@@ -38,14 +38,14 @@ export function quickStart({ files, connectionPath, admin, released, hasKey }: Q
           `npx data-out keys generate ${quoted(privateKeyPath.replace(/\.sec\.pem$/, ''))} --no-passphrase`,
         ],
     [
-      "As an administrator, export the dataset to the researcher's key:",
-      `npx data-out export ${dataset} --visa ${quoted(visaPath)} --public-key ${quoted(publicKeyPath)}`,
+      "As an administrator, export the dataset to the researcher's key, and wait until it is complete:",
+      `npx data-out export ${dataset} --visa ${quoted(visaPath)} --public-key ${quoted(publicKeyPath)} --wait`,
     ],
     [
-      'As the researcher, wait until it is staged, then list, download and decrypt it:',
-      'until npx data-out list | grep -q c4gh; do sleep 1; done',
+      'As the researcher, list, download, verify and decrypt it:',
       'npx data-out list',
       `npx data-out download --all --overwrite -o ${quoted(downloadsDir)}`,
+      `npx data-out verify ${quoted(downloadsDir)}`,
       `for file in ${quoted(downloadsDir)}/*.c4gh; do npx data-out decrypt --force "$file"; done`,
     ],
     [
