@@ -1,8 +1,10 @@
 /** State of a request in `data_out.requests`. Until it is settled, it is `accepted`. */
-export type RequestState = 'accepted' | 'rejected' | 'complete' | 'incomplete' | 'failed' | 'withdrawn';
+export const requestStates = ['accepted', 'rejected', 'complete', 'incomplete', 'failed', 'withdrawn'] as const;
+export type RequestState = (typeof requestStates)[number];
 
 /** State of a file in `data_out.request_files`. `pending` and `retrying` are open, the others are settled. */
-export type FileState = 'pending' | 'retrying' | 'staged' | 'superseded' | 'withdrawn' | 'rejected' | 'given_up';
+export const fileStates = ['pending', 'retrying', 'staged', 'superseded', 'withdrawn', 'rejected', 'given_up'] as const;
+export type FileState = (typeof fileStates)[number];
 
 /** Ending of the outbox name of a delivery receipt. */
 export const receiptSuffix = '.delivery.jws';

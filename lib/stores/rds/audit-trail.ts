@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { count } from './columns.ts';
+import { count, isoTime, timeFormat } from './columns.ts';
 import type { SqlExecutor } from './data-api.ts';
 
 /** One row of `data_out.export_log`, as an operator reads it. */
@@ -109,14 +109,13 @@ export class RdsAuditTrail {
       auditRow,
       `select id, cast(request_id as text) as request_id, event, reason, archive_kind, dataset_id, file_id, recipient,
          key_fingerprint, bytes, checksum,
-         to_char(recorded_at at time zone 'UTC', :time_format) as recorded_at
+         ${isoTime('recorded_at')} as recorded_at
        from data_out.export_log
        ${conditions.length === 0 ? '' : `where ${conditions.join(' and ')}`}
        order by id desc
        limit ${limit}`,
       {
-        // A parameter, because the Data API might take colons in a statement for parameters.
-        time_format: 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"',
+        ...timeFormat,
         ...(requestId !== undefined && { request_id: requestId }),
         ...(datasetId !== undefined && { dataset_id: datasetId }),
         ...(fileId !== undefined && { file_id: fileId }),

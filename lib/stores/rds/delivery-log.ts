@@ -1,7 +1,7 @@
 import * as z from 'zod';
-import type { FileState, RequestState } from '../../contract/delivery.ts';
+import { fileStates, requestStates } from '../../contract/delivery.ts';
 import type { DeliveryLog, RequestedFile, SealedRequest, Settlement } from '../../export/receipt/ports.ts';
-import { count } from './columns.ts';
+import { count, isoTime, timeFormat } from './columns.ts';
 import type { SqlExecutor } from './data-api.ts';
 import { hasOpenFiles } from './open-files.ts';
 
@@ -9,9 +9,7 @@ import { hasOpenFiles } from './open-files.ts';
 const pageSize = 250;
 
 const text = z.string().nullable();
-const fileState = z.enum([
-  ...(['pending', 'retrying', 'staged', 'superseded', 'withdrawn', 'rejected', 'given_up'] satisfies FileState[]),
-]);
+const fileState = z.enum(fileStates);
 
 const requestRow = z.object({
   request_id: z.string(),
@@ -21,9 +19,7 @@ const requestRow = z.object({
   file_id: text,
   recipient: z.string(),
   key_fingerprint: z.string(),
-  state: z.enum([
-    ...(['accepted', 'rejected', 'complete', 'incomplete', 'failed', 'withdrawn'] satisfies RequestState[]),
-  ]),
+  state: z.enum(requestStates),
   generation: z.number(),
   settled_generation: z.number(),
   is_open: z.boolean(),
@@ -60,14 +56,13 @@ export class RdsDeliveryLog implements DeliveryLog {
   async find(requestId: string): Promise<SealedRequest | undefined> {
     const [row] = await this.#db.query(
       requestRow,
-      `select cast(r.request_id as text) as request_id, to_char(r.requested_at at time zone 'UTC', :time_format) as requested_at,
+      `select cast(r.request_id as text) as request_id, ${isoTime('r.requested_at')} as requested_at,
          r.kind, r.dataset_id, r.file_id, r.recipient, r.key_fingerprint, r.state, r.generation, r.settled_generation,
          ${hasOpenFiles('r.request_id')} as is_open
        from data_out.requests r
        where r.request_id = :request and r.state <> 'rejected' and r.sealed_at is not null
          and exists (select from data_out.request_files f where f.request_id = r.request_id)`,
-      // The format is a parameter, because the Data API might take its colons for parameters.
-      { request: { uuid: requestId }, time_format: 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"' },
+      { request: { uuid: requestId }, ...timeFormat },
     );
     if (!row) return undefined;
     return {

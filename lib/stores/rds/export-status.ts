@@ -1,11 +1,13 @@
 import * as z from 'zod';
 import type { ExportFilter, ExportRecords } from '../../api/ports.ts';
 import { receiptName } from '../../archive/receipt-name.ts';
+import { fileStates } from '../../contract/delivery.ts';
 import type { ExportedFile, ExportRequestState, ListedExport, ShownExport } from '../../contract/export-state.ts';
 import { exportStates } from '../../contract/export-state.ts';
 import { limits } from '../../contract/limits.ts';
-import { count } from './columns.ts';
+import { count, isoTime, timeFormat } from './columns.ts';
 import type { SqlExecutor } from './data-api.ts';
+import { hasOpenFiles, isOpen } from './open-files.ts';
 
 /** Most files that one page of the list counts. */
 const mostCounted = 100_000;
@@ -50,7 +52,7 @@ const shownRow = z.object({
 const fileRow = z
   .object({
     file_id: z.string(),
-    state: z.enum(['pending', 'retrying', 'staged', 'superseded', 'withdrawn', 'rejected', 'given_up']),
+    state: z.enum(fileStates),
     reason: text,
     superseded_by: text,
     bytes: count.nullable(),
@@ -73,22 +75,17 @@ const fileRow = z
  */
 const shownState = `case
     when r.state = 'rejected' then r.state
-    when r.state <> 'accepted' and r.settled_generation in (0, r.generation) and not exists (
-      select from data_out.request_files f where f.request_id = r.request_id and f.state in ('pending', 'retrying'))
+    when r.state <> 'accepted' and r.settled_generation in (0, r.generation) and not ${hasOpenFiles('r.request_id')}
       then r.state
     when r.state = 'accepted' and not exists (
-      select from data_out.request_files f where f.request_id = r.request_id and f.state not in ('pending', 'retrying'))
+      select from data_out.request_files f where f.request_id = r.request_id and not ${isOpen('f')})
       then 'accepted'
     else 'staging'
   end`;
 
-const time = (column: string) => `to_char(${column} at time zone 'UTC', :time_format)`;
-/** A parameter, because the Data API might take colons in a statement for parameters. */
-const timeFormat = { time_format: 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"' };
-
 const requestColumns = `cast(r.request_id as text) as request_id, r.reason, r.kind, r.dataset_id, r.file_id, r.recipient,
-  r.key_fingerprint, r.generation, r.receipt_generation, ${time('r.requested_at')} as requested, ${time('r.sealed_at')} as sealed,
-  ${time('r.settled_at')} as settled`;
+  r.key_fingerprint, r.generation, r.receipt_generation, ${isoTime('r.requested_at')} as requested, ${isoTime('r.sealed_at')} as sealed,
+  ${isoTime('r.settled_at')} as settled`;
 
 const inState = (...states: string[]) => `count(*) filter (where f.state in (${states.map((each) => `'${each}'`)}))`;
 const stagedBytes = "cast(coalesce(sum(f.bytes) filter (where f.state = 'staged'), 0) as bigint)";
@@ -124,7 +121,7 @@ export class RdsExportStatus implements ExportRecords {
     return await this.#db.query(
       fileRow,
       `select f.file_id, f.state, f.reason, cast(f.superseded_by as text) as superseded_by, f.bytes,
-         ${time('f.updated_at')} as changed
+         ${isoTime('f.updated_at')} as changed
        from data_out.request_files f where f.request_id = cast(:request as uuid)
        order by f.file_id limit ${limits.exportedFilesPerPage} offset ${page * limits.exportedFilesPerPage}`,
       { request: { uuid: requestId }, ...timeFormat },

@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import type { RequestState } from '../../contract/delivery.ts';
+import { requestStates } from '../../contract/delivery.ts';
 import type { ExportEvent } from '../../export/ports.ts';
 import type {
   AcceptedRequest,
@@ -14,17 +14,8 @@ import type { SqlExecutor } from './data-api.ts';
 import { auditRows, insertEvents } from './export-log.ts';
 import { isOpen, maySettle } from './open-files.ts';
 
-const requestState: z.ZodType<RequestState> = z.enum([
-  'accepted',
-  'rejected',
-  'complete',
-  'incomplete',
-  'failed',
-  'withdrawn',
-]);
-
 const knownRow = z.object({
-  state: requestState,
+  state: z.enum(requestStates),
   sent_to: z.string(),
   files: count,
   is_sealed: z.boolean(),

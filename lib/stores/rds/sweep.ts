@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import type { GiveUpReason } from '../../export/settling.ts';
 import type { BrokenFanOut, Sweep } from '../../export/sweep.ts';
-import { count, pageSize } from './columns.ts';
+import { count, isoTime, pageSize, timeFormat } from './columns.ts';
 import type { SqlExecutor } from './data-api.ts';
 import { hasOpenFiles, isOpen } from './open-files.ts';
 import { requestRow } from './request-files.ts';
@@ -86,7 +86,7 @@ export class RdsSweep implements Sweep {
     const rows = await this.#db.query(
       brokenRow,
       `select cast(r.request_id as text) as request_id,
-         to_char(r.requested_at at time zone 'UTC', :time_format) as requested_at,
+         ${isoTime('r.requested_at')} as requested_at,
          r.archive_kind, r.dataset_id, r.file_id, r.recipient, r.key_fingerprint, r.sent_to, r.files, r.reason
        from data_out.requests r
        where ${isUnsettled} and r.sealed_at is null and (
@@ -95,8 +95,7 @@ export class RdsSweep implements Sweep {
        order by r.updated_at
        limit ${mostRequests}`,
       {
-        // A parameter, because the Data API might take colons in a statement for parameters.
-        time_format: 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"',
+        ...timeFormat,
         tried_before: triedBefore.toISOString(),
         expired_before: expiredBefore.toISOString(),
       },
