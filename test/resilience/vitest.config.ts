@@ -18,7 +18,7 @@ export default defineConfig({
     reporters: ['default', ['json', { outputFile: process.env.TEST_REPORT ?? 'coverage/resilience.json' }]],
     projects: [
       { extends: true, test: { name: 'resilience', include: ['test/resilience/**/*.resilience.ts'] } },
-      // The same client again, without Node.js.
+      // The same client again, without Node.js: about 90 s.
       ...(hasExecutable
         ? [
             {
