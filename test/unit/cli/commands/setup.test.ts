@@ -236,6 +236,18 @@ describe('a person with settings', () => {
     expect(run.stderr).toContain('DATA_OUT_URL is set in the environment, and counts before the configuration file');
   });
 
+  test('may have lost the files that they name, or written a password into the address', async () => {
+    await configure(
+      'url = "https://me:hunter2@example.org/"\nvisa_file = "gone"\nusername = "x"\npassword_file = "gone"\n',
+    );
+    const answers = [world.url, '', 'visa.jwt', 'x', 'wrong', world.username, world.password, '', '', 'a', 'a'];
+    const run = await world.run(['setup'], answers);
+    expect(run.exitCode).toBe(0);
+    expect(run.questions[0]).toBe('Address of the service: ');
+    expect(run.questions[4]).toBe('Password (not shown; Enter: be asked for it each time): ');
+    expect(`${run.stdout}${run.stderr}`).not.toContain('hunter2');
+  });
+
   test('learns the line of a configuration that is no TOML, and nothing is written', async () => {
     await configure('url = nonsense\n');
     const { exitCode, stderr } = await world.run(['setup']);
