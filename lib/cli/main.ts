@@ -13,12 +13,14 @@ import { registerKeys } from './commands/keys.ts';
 import { registerList } from './commands/list.ts';
 import { registerRearrange } from './commands/rearrange.ts';
 import { registerReencrypt } from './commands/reencrypt.ts';
+import { registerSetup } from './commands/setup.ts';
 import { registerVerify } from './commands/verify.ts';
 import { clientFailure } from './failure.ts';
 import type { CommandContext } from './session.ts';
 
 /** In the order of `--help`. */
 const registrations: readonly ((program: Command, context: CommandContext) => void)[] = [
+  registerSetup,
   registerKeys,
   registerList,
   registerDownload,
@@ -64,6 +66,7 @@ export function clientProgram(context: CommandContext): Command {
     name: 'data-out',
     description: 'List, download, verify, encrypt and decrypt files of a data-out archive.',
     version: context.version,
+    start: 'New here? data-out setup asks for your settings and checks them. Then data-out list shows your files.',
     help,
     withOptions: (program) =>
       program.option('--config <file>', 'configuration file (default: ~/.config/data-out/config.toml)'),
