@@ -65,6 +65,12 @@ export function clientProgram(context: CommandContext): Command {
     description: 'List, download, verify, encrypt and decrypt files of a data-out archive.',
     version: context.version,
     help,
+    examples: [
+      'data-out doctor',
+      'data-out list',
+      'data-out download --all -o data',
+      'data-out decrypt --key me.sec.pem data/EGAF00000000001-sample.bam.c4gh',
+    ],
     withOptions: (program) =>
       program.option('--config <file>', 'configuration file (default: ~/.config/data-out/config.toml)'),
     commands: registrations.map((register) => (program) => register(program, context)),

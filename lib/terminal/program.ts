@@ -15,6 +15,8 @@ export interface ProgramOptions {
   readonly version?: string;
   /** Help below the commands; the exit codes follow it. */
   readonly help: string;
+  /** Lines that work as they are, at the end of the help. */
+  readonly examples: readonly string[];
   /** Adds the program's own options, which every command takes. */
   readonly withOptions: (program: Command) => Command;
   /** Adds one command each, in the order of `--help`. `completion` comes last. */
@@ -23,7 +25,7 @@ export interface ProgramOptions {
 
 /** A program with its commands, options and help. Nothing runs yet. */
 export function createProgram(terminal: Terminal, options: ProgramOptions): Command {
-  const { name, description, version, help, withOptions, commands } = options;
+  const { name, description, version, help, examples, withOptions, commands } = options;
   const width = () => terminal.size()?.columns ?? 80;
   const program = new Command(name).description(description);
   if (version !== undefined) program.version(version, '-V, --version', 'print the version');
@@ -33,7 +35,10 @@ export function createProgram(terminal: Terminal, options: ProgramOptions): Comm
     .option('--json', 'results as one JSON object a line; no progress')
     .option('-q, --quiet', 'results, warnings and errors only');
   withOptions(program)
-    .addHelpText('after', `\n${help}\n\n${exitCodesHelp}`)
+    .addHelpText(
+      'after',
+      ['', help, '', exitCodesHelp, '', 'Examples:', ...examples.map((each) => `  ${each}`)].join('\n'),
+    )
     .configureHelp({ showGlobalOptions: true, minWidthToWrap: 20 })
     .showSuggestionAfterError()
     .exitOverride()
