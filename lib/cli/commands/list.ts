@@ -69,18 +69,16 @@ function show({ output, terminal }: Session, files: readonly ListedFile[], pathO
     path: pathOf(name) ?? null,
     ...(isReceiptName(name) && { receipt: true }),
   }));
-  if (rows.length > 0 || output.json) {
-    const hasPaths = rows.some(({ path }) => path !== null);
-    const shown = [...columns, ...(hasPaths ? [{ title: 'PATH' }] : []), ...(receipts > 0 ? [{ title: 'KIND' }] : [])];
-    output.table(shown, rows, ({ name, size, staged, expires, path, receipt }) => [
-      printable(name),
-      formatBytes(size),
-      dateOf(staged),
-      dateOf(expires),
-      ...(hasPaths ? [receipt ? '' : printable(path ?? '-')] : []),
-      receipt ? 'receipt' : '',
-    ]);
-  }
+  const hasPaths = rows.some(({ path }) => path !== null);
+  const shown = [...columns, ...(hasPaths ? [{ title: 'PATH' }] : []), ...(receipts > 0 ? [{ title: 'KIND' }] : [])];
+  output.table(shown, rows, ({ name, size, staged, expires, path, receipt }) => [
+    printable(name),
+    formatBytes(size),
+    dateOf(staged),
+    dateOf(expires),
+    ...(hasPaths ? [receipt ? '' : printable(path ?? '-')] : []),
+    receipt ? 'receipt' : '',
+  ]);
   warnOfExpiry(files, output, terminal.now());
   const total = files.reduce((sum, { size }) => sum + size, 0);
   const parts = [
