@@ -117,6 +117,7 @@ describe('a walk', () => {
       programs: { asks: [process.execPath, '-e', asks], "it's": [process.execPath, '-p', 'process.argv.slice(1)'] },
       tools: ['cat', 'sleep'],
       stands: { 'https://data-out.example.org/': 'http://localhost:4711/' },
+      shows: { 'service.test': 'archive.example.org' },
     });
   });
   afterAll(() => walk.remove());
@@ -127,6 +128,22 @@ describe('a walk', () => {
     await writeFile(walk.path('notes'), 'see http://localhost:4711/v1\n');
     await walk.follow(step('cat notes; [ -t 1 ]; echo ~\n', 'see https://data-out.example.org/v1\n/home/jane\n'));
     await walk.follow(step(`it\\'s "a b"`, "[ 'a b' ]"));
+  });
+
+  test('shows what the page shows for it', async () => {
+    await walk.follow(step('echo service.test archive.example.org', 'archive.example.org archive.example.org'));
+  });
+
+  test('takes lines in any order only where that is said', async () => {
+    const three = step('echo b; echo c; echo a', 'a\nb\nc');
+    await walk.follow(three, { anyOrder: true });
+    await expect(walk.follow(three)).rejects.toThrow(/to be/);
+    await expect(walk.follow(step('echo b', 'a\nb'), { anyOrder: true })).rejects.toThrow(/to be/);
+  });
+
+  test('runs a line before the commands, for these alone', async () => {
+    expect(await walk.run('ulimit -f', { prelude: 'ulimit -f 17' })).toMatchObject({ printed: '17' });
+    expect(await walk.run('ulimit -f')).not.toMatchObject({ printed: '17' });
   });
 
   test('has only the programs that it names, and no variables', async () => {
