@@ -26,7 +26,7 @@ export class SetUpWorld {
   readonly url: string;
   /** Whether the listing takes a user name and a password. */
   needsPassword = true;
-  readonly username = 'jané 😀';
+  username = 'jané 😀';
   password = 'pass wörd 🔑';
   readonly #stop: () => Promise<void>;
 

@@ -2,6 +2,7 @@ import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parse } from 'smol-toml';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { runClient } from '../helpers/client-process.ts';
 import { ClientWorld } from '../helpers/client-world.ts';
 import { Service } from '../helpers/service.ts';
 import { onTerminal } from '../helpers/terminal-process.ts';
@@ -75,6 +76,23 @@ describe('data-out setup', () => {
     expect(shown).toContain('neither a GA4GH visa nor a passport');
     expect((await readdir(folder)).sort()).toEqual(['denied.jwt', 'old.jwt', 'visa.jwt']);
   });
+});
+
+test('a full disk, here one without room for a byte: nothing is left behind', async () => {
+  const folder = await home('full');
+  await writeFile(join(folder, 'password'), user.password);
+  const { proxyUrl } = world.service.connection;
+  const given = ['--url', proxyUrl, '--visa', 'visa.jwt', '--username', user.username, '--password-file', 'password'];
+  const { exitCode, stderr } = await runClient(
+    ['setup', '--no-input', ...given, '--generate-key', 'me', '--no-passphrase'],
+    { folder, env: { HOME: folder }, script: world.script, within: ['sh', '-c', 'ulimit -f 0; exec "$@"', 'sh'] },
+  );
+  expect({ exitCode, stderr }).toMatchObject({
+    exitCode: 6,
+    stderr: expect.stringContaining('larger than this file system'),
+  });
+  expect((await readdir(folder)).sort()).toEqual(['.config', 'password', 'visa.jwt']);
+  expect(await readdir(join(folder, '.config/data-out'))).toEqual([]);
 });
 
 test('a command without settings points to setup, and not to an API', async () => {

@@ -133,7 +133,7 @@ async function askCredentials(
     const isKept = last?.username === username && last.password.value === value;
     if (refused !== 'password' || error === undefined || isKept) return { username, password };
     if (!interview.isAsking || given.passwordFile !== undefined) throw error;
-    interview.tell(error, 'Press Enter twice to keep both all the same.');
+    interview.tell(error, 'To keep both all the same, press Enter.');
     last = { username, password };
   }
 }
@@ -150,11 +150,7 @@ async function askPassword(
     return { file, value: await readSecretFile('--password-file', file) };
   }
   const { passwordFile } = old;
-  const kept =
-    last ??
-    (passwordFile !== undefined && old.username === username
-      ? { file: passwordFile, value: await readSecretFile('password_file', passwordFile) }
-      : undefined);
+  const kept = last ?? (old.username === username ? await oldPassword(passwordFile) : undefined);
   if (!isAsking || ask === undefined) return kept;
   for (;;) {
     const enter = kept ? 'keep the one you have' : 'be asked for it each time';
@@ -171,6 +167,12 @@ async function askPassword(
   }
 }
 
+/** `undefined` if there is none, or its file is gone. */
+async function oldPassword(file: string | undefined): Promise<Password | undefined> {
+  if (file === undefined || !(await exists(file))) return undefined;
+  return { file, value: await readSecretFile('password_file', file) };
+}
+
 async function askKey(asked: AskedWith): Promise<Pick<Answers, 'keyFile' | 'newKey'>> {
   const { interview, given, old } = asked;
   const { folder } = interview.terminal;
@@ -182,7 +184,7 @@ async function askKey(asked: AskedWith): Promise<Pick<Answers, 'keyFile' | 'newK
     given: given.key,
     suggested: old.keyFile ?? (interview.isAsking ? ((await exists(here)) ? here : newKey) : undefined),
     check: async (answer, source) => {
-      if (answer === '' || answer === newKey) return { value: answer };
+      if (answer === '' || (answer === newKey && given.key === undefined)) return { value: answer };
       const file = pathOf({ value: answer, folder });
       const bytes = await readKeyFile(source, file);
       try {

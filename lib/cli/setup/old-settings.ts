@@ -35,7 +35,8 @@ export class OldSettings {
     };
     this.#keyFiles = (config.key_files ?? []).map((file) => pathOf(this.sources.inConfig('key_files', file)));
     this.answers = {
-      url: config.url,
+      // An address with a password in it must not be shown.
+      url: config.url?.includes('@') ? undefined : config.url,
       visaFile: absolute('visa_file'),
       username: config.username,
       passwordFile: absolute('password_file'),

@@ -80,9 +80,9 @@ export function inspectPrivateKey(text: string | Uint8Array): PrivateKeyInspecti
 }
 
 /**
- * Whether this is a private key file of any form that {@link parsePrivateKey} takes, or base64 of one, or of what stands between
- * its BEGIN and END lines. For a program that expects a public key, and must not pass a private one on. It does not know 32 bytes
- * without a form: they can be either.
+ * Whether this is a private key file (key format; PROTOCOL.key; RFC 8410 § 7), the base64 of one, or what stands between its BEGIN
+ * and END lines. For a program that expects a public key, and must not pass a private one on. 32 bytes without a form can be
+ * either key: the answer is `false`.
  */
 export function looksLikePrivateKey(input: string | Uint8Array): boolean {
   const text = (typeof input === 'string' ? input : Buffer.from(input).toString('latin1')).trim();

@@ -75,7 +75,11 @@ describe('files in the place of others are named', () => {
       ['decrypt', '-o', 'out', '--key', 'me.pub.pem', 'input 😀.c4gh'],
       /got a public key\n.*….sec.pem/,
     ],
-    ['a line of OpenSSH as a private key', ['decrypt', '-o', 'out', '--key', 'ssh.pub', 'input 😀.c4gh'], /got a public key/],
+    [
+      'a line of OpenSSH as a private key',
+      ['decrypt', '-o', 'out', '--key', 'ssh.pub', 'input 😀.c4gh'],
+      /got a public key/,
+    ],
     [
       'a private key as a visa',
       ['datasets', '--visa', 'me.sec.pem'],

@@ -1,6 +1,12 @@
 import { expect, test } from 'vitest';
+import { authenticateAdministrator } from '../../../lib/api/export/authenticate-administrator.ts';
+import { admitToOutbox } from '../../../lib/api/outbox/admit-to-outbox.ts';
+import { ArchiveCredentials } from '../../../lib/api/outbox/archive-credentials.ts';
 import { refusal } from '../../../lib/client/problem.ts';
 import type { TransportReply } from '../../../lib/client/transport.ts';
+import { bearerToken } from '../../../lib/http/authorization.ts';
+import { VisaError, type VisaErrorCode } from '../../../lib/visas/index.ts';
+import { basic, httpRequest } from '../../helpers/http-request.ts';
 
 const now = new Date('2026-11-21T10:00:00Z');
 
@@ -38,4 +44,68 @@ test('a DRS error (DRS 1.5.0, Error) tells its reason in msg', async () => {
   const error = await refusal(reply(401, JSON.stringify(expired)), 'the access to "EGAF1"', now);
   expect(error.message).toBe('the access to "EGAF1": the visa was refused (expired): the token has expired');
   expect(error.remedy).toMatch(/new visa.*--visa/);
+});
+
+/** The service's own words, as its authorizers give them. @param visa default: it is in force */
+async function wordsOfService(headers: Record<string, string>, visa?: VisaErrorCode): Promise<string> {
+  const subject = { iss: 'https://issuer.example.org/', sub: 'jane' };
+  const verify = async () => {
+    if (visa) throw new VisaError(visa);
+    return { subject, subjects: [subject], grants: [], expiresAt: now };
+  };
+  const users = { find: async () => undefined };
+  const archiveCredentials = new ArchiveCredentials({ users, policy: 'required', clock: () => now });
+  const access = { rules: { verify } as never, archiveCredentials };
+  return await admitToOutbox(httpRequest({ headers }), access).then(
+    () => 'admitted',
+    (error: Error) => error.message,
+  );
+}
+
+const sent = { 'X-GA4GH-Visa': 'a.b.c' };
+const password = basic('jane', 'x');
+
+test.each<[string, () => Promise<string>, 'visa' | 'password', RegExp]>([
+  ['no visa', () => wordsOfService({}), 'visa', /new visa.*--visa/],
+  ['no visa but a password', () => wordsOfService({ Authorization: password }), 'visa', /new visa.*--visa/],
+  ['no token', () => wordsOfService({ 'X-GA4GH-Visa': 'Bearer a.b.c' }), 'visa', /new visa.*--visa/],
+  ['an expired visa', () => wordsOfService(sent, 'expired'), 'visa', /new visa.*same file/],
+  ['a visa of another issuer', () => wordsOfService(sent, 'untrusted_issuer'), 'visa', /for this archive/],
+  ['a visa that was cut', () => wordsOfService(sent, 'bad_signature'), 'visa', /Save the visa again/],
+  ['a visa of tomorrow', () => wordsOfService(sent, 'not_yet_valid'), 'visa', /Wait/],
+  ['a denied visa', () => wordsOfService(sent, 'denied'), 'visa', /Ask the archive/],
+  ['no password', () => wordsOfService(sent), 'password', /data-out setup.*--username.*--password-file/],
+  ['a wrong password', () => wordsOfService({ ...sent, Authorization: password }), 'password', /^Check --username/],
+  ['no Basic', () => wordsOfService({ ...sent, Authorization: 'Basic ?' }), 'password', /^Check --username/],
+])('what the service says to %s names its half, and what to do', async (_what, words, half, remedy) => {
+  const error = await unauthenticated(await words());
+  expect(error).toMatchObject({ refused: half, remedy: expect.stringMatching(remedy) });
+  expect(error.remedy).not.toMatch(half === 'visa' ? /password/ : /visa/);
+});
+
+test('a missing password is told without the name of a header', async () => {
+  const error = await unauthenticated(await wordsOfService(sent));
+  expect(error.message).toBe('the listing: the service asks for a user name and a password, and none was sent');
+});
+
+test('so it is for direct access and for administrators', async () => {
+  const direct = await Promise.resolve()
+    .then(() => bearerToken(httpRequest({})))
+    .catch((error: Error) => error.message);
+  expect(await unauthenticated(direct)).toMatchObject({ refused: 'visa' });
+  for (const headers of [[], [password]]) {
+    const said = await authenticateAdministrator(headers, { find: async () => undefined }).catch(
+      (error: Error) => error.message,
+    );
+    expect(await unauthenticated(String(said))).toMatchObject({ refused: 'password' });
+  }
+});
+
+test('the gateway asks for both halves when it saw no credentials: neither is named', async () => {
+  const detail =
+    'The credentials are missing: send Authorization: Basic; to list and stream also a visa, in Proxy-Authorization: Bearer or X-GA4GH-Visa.';
+  expect(await unauthenticated(detail)).toMatchObject({
+    refused: undefined,
+    remedy: expect.stringContaining('doctor'),
+  });
 });

@@ -196,6 +196,22 @@ describe('refused with 400, and nothing published', () => {
     expect(await fields({ body: valid, headers: { 'Content-Type': type } })).toEqual(['Content-Type']);
   });
 
+  test('a private key is named, because it must be replaced; it is not repeated', async () => {
+    const pem = readFileSync('test/vectors/keys/alice.sec', 'utf8');
+    for (const userPublicKey of [pem, Buffer.from(pem).toString('base64')]) {
+      const error = await post({ body: { ...valid, userPublicKey } }).catch((reason: Error) => reason);
+      expect(error).toBeInstanceOf(InvalidRequestError);
+      const { violations } = error as InvalidRequestError;
+      expect(violations).toEqual([
+        {
+          field: 'userPublicKey',
+          message: expect.stringMatching(/^is a PRIVATE key: never send one; make a new pair/),
+        },
+      ]);
+      expect(JSON.stringify(violations)).not.toContain(pem.split('\n')[1]);
+    }
+  });
+
   test('every violation is named, each with its field', async () => {
     const body = { type: 'x', visaToken: 1, userPublicKey: 'no key', colour: 'red', size: 1 };
     expect((await fields({ body })).sort()).toEqual(['colour', 'id', 'size', 'type', 'userPublicKey', 'visaToken']);

@@ -1,6 +1,14 @@
 import { generateKeyPairSync } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
-import { formatPrivateKey, generateKeyPair, parsePrivateKey, publicKeyOf } from '../../../../lib/crypt4gh/index.ts';
+import {
+  formatPrivateKey,
+  formatPublicKey,
+  generateKeyPair,
+  looksLikePrivateKey,
+  parsePrivateKey,
+  parsePublicKey,
+  publicKeyOf,
+} from '../../../../lib/crypt4gh/index.ts';
 import { keyVector, vectorFile } from '../../../helpers/crypt4gh-vectors.ts';
 
 const alice = Buffer.from(keyVector('alice').private_key_hex!, 'hex');
@@ -154,5 +162,45 @@ describe('key pairs', () => {
 
   test('a key of the wrong length is a mistake of the caller', () => {
     expect(() => publicKeyOf(alice.subarray(1))).toThrow(RangeError);
+  });
+});
+
+describe('a private key in the place of a public one', () => {
+  const pem = vectorFile('keys/alice.sec').toString();
+  const base64 = (text: string | Uint8Array) => Buffer.from(text).toString('base64');
+  const body = (text: string) => text.replaceAll(/-----.*-----/g, '');
+  const pkcs8 = generateKeyPairSync('x25519').privateKey.export({ format: 'pem', type: 'pkcs8' }).toString();
+  const openssh = base64('openssh-key-v1\0 and so on, for many bytes');
+
+  test.each([
+    ['PEM', pem],
+    ['PEM after other text', `my key:\n${pem}`],
+    ['bytes of PEM', Buffer.from(pem)],
+    ['base64 of PEM', base64(pem)],
+    ['PEM without its BEGIN and END', body(pem)],
+    ['protected', keyFile('scrypt', kdfOptions(0), 'chacha20_poly1305', Buffer.alloc(60))],
+    ['PKCS#8', pkcs8],
+    ['PKCS#8 without its BEGIN and END', body(pkcs8)],
+    ['encrypted PKCS#8', '-----BEGIN ENCRYPTED PRIVATE KEY-----\nMA==\n-----END ENCRYPTED PRIVATE KEY-----'],
+    ['OpenSSH without its BEGIN and END', openssh],
+  ])('%s is known, and refused', (_, text) => {
+    expect(looksLikePrivateKey(text)).toBe(true);
+    expect(() => parsePublicKey(text)).toThrow('expected a public key, got a private one');
+  });
+
+  test.each([
+    ['a public key', formatPublicKey(generateKeyPair().publicKey)],
+    ['base64 of 32 bytes', base64(generateKeyPair().publicKey)],
+    ['an OpenSSH line', 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ me'],
+    ['nothing', ''],
+    ['prose about a PRIVATE KEY', 'This is not a PRIVATE KEY.'],
+  ])('%s is none', (_, text) => {
+    expect(looksLikePrivateKey(text)).toBe(false);
+  });
+
+  test('and the other way round', async () => {
+    await expect(parsePrivateKey(formatPublicKey(generateKeyPair().publicKey))).rejects.toThrow(
+      'expected a private key, got a public one',
+    );
   });
 });
