@@ -178,9 +178,9 @@ describe('the list', () => {
     ['not settled yet', {}],
     ['settled', { settledGeneration: 1, staged: 2, stagedBytes: 20, settledAt: '2026-11-21 10:00:05Z' }],
   ])('counts the files of a failed request as the request alone does: %s', async (_, columns) => {
-    await add({ state: 'failed', reason: 'no_answer', files: 3, ...columns }, { staged: 2, given_up: 3 });
     // Of five files, three were sent before the fan-out was given up.
-    await test.sql("update data_out.requests set sent_to = 'EGAF00000000003'");
+    const failed = { state: 'failed', reason: 'no_answer', files: 3, sentTo: 'EGAF00000000003' };
+    await add({ ...failed, ...columns }, { staged: 2, given_up: 3 });
     const [row] = await status.newest('fega', {}, 0);
     const shown = await status.find('fega', first);
     expect(row).toMatchObject({ state: 'failed', counts: { total: 5, staged: 2, pending: 0, retrying: 0 }, bytes: 20 });
