@@ -6,6 +6,8 @@ import packageJson from '../package.json' with { type: 'json' };
 
 // The executables are CommonJS, which has no top-level await. An end before the outcome is known is a failure.
 process.exitCode = exitCodes.unexpected;
-runClient(process.argv.slice(2), { terminal: processTerminal(), version: packageJson.version }).then((exitCode) => {
-  process.exitCode = exitCode;
-});
+void runClient(process.argv.slice(2), { terminal: processTerminal(), version: packageJson.version }).then(
+  (exitCode) => {
+    process.exitCode = exitCode;
+  },
+);

@@ -15,7 +15,7 @@ import { blocksOf, readPage } from '../helpers/pages.ts';
 import { peDirectory, peResource } from '../helpers/pe-resources.ts';
 import { settleRequest } from '../helpers/requests.ts';
 
-/** The executables of all platforms. Building them takes 10 s, and the first time longer: Node.js is fetched for two. */
+/** The executables of all platforms. Building them takes 10 s, and the first time longer: Node.js is fetched for two. All of this file takes about 40 s. */
 const folder = await mkdtemp(join(tmpdir(), 'data-out-executables-'));
 const built = join(folder, 'built');
 const { version } = packageJson;

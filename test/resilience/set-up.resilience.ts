@@ -4,6 +4,7 @@ import { parse } from 'smol-toml';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { runClient } from '../helpers/client-process.ts';
 import { ClientWorld } from '../helpers/client-world.ts';
+import { startOf } from '../helpers/installed-program.ts';
 import { Service } from '../helpers/service.ts';
 import { onTerminal } from '../helpers/terminal-process.ts';
 
@@ -25,7 +26,7 @@ async function home(name: string): Promise<string> {
 }
 
 const dataOut = (argv: readonly string[], folder: string, dialogue: Parameters<typeof onTerminal>[1] = []) =>
-  onTerminal([process.execPath, world.script, ...argv], dialogue, { folder, env: { HOME: folder } });
+  onTerminal([...startOf(world.script).command, ...argv], dialogue, { folder, env: { HOME: folder } });
 
 const enter = '\r';
 const service = () => `${world.service.connection.proxyUrl}${enter}`;
@@ -52,7 +53,7 @@ describe('data-out setup', () => {
     expect(parse(text)).toMatchObject({ username: user.username, visa_file: join(folder, 'visa.jwt') });
 
     await mkdir(join(folder, 'elsewhere'));
-    const listing = await onTerminal([process.execPath, world.script, 'list'], [], {
+    const listing = await onTerminal([...startOf(world.script).command, 'list'], [], {
       folder: join(folder, 'elsewhere'),
       env: { HOME: folder },
     });

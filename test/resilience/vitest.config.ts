@@ -1,10 +1,8 @@
 import { fileURLToPath } from 'node:url';
 import { defineConfig } from 'vitest/config';
 
-/** What runs the installed client, and tells most about an executable: threads, pipes, signals, disks, HTTP, large files. */
-const clientFiles = ['commands', 'disk', 'download', 'network', 'scale', 'stop'].map(
-  (name) => `test/resilience/client-${name}.resilience.ts`,
-);
+/** What tells most about an executable: threads, pipes, signals, disks, HTTP, large files, a terminal. */
+const clientFiles = 'test/resilience/{client-{commands,disk,download,network,scale,stop},set-up}.resilience.ts';
 const hasExecutable = process.platform === 'linux' && ['x64', 'arm64'].includes(process.arch);
 
 /** Faults at every step, restarts, hostile callers, the demonstration, long listings. Too long for `npm test`; `npm run test:resilience`, which `.ci/run` calls. */
@@ -18,12 +16,12 @@ export default defineConfig({
     reporters: ['default', ['json', { outputFile: process.env.TEST_REPORT ?? 'coverage/resilience.json' }]],
     projects: [
       { extends: true, test: { name: 'resilience', include: ['test/resilience/**/*.resilience.ts'] } },
-      // The same client again, without Node.js.
+      // The same client again, without Node.js: about 90 s.
       ...(hasExecutable
         ? [
             {
               extends: true as const,
-              test: { name: 'executable', include: clientFiles, globalSetup: 'test/resilience/build-executable.ts' },
+              test: { name: 'executable', include: [clientFiles], globalSetup: 'test/resilience/build-executable.ts' },
             },
           ]
         : []),
