@@ -11,7 +11,7 @@ export interface Output {
   readonly style: Style;
   /** One result: a JSON object on one line with `--json`, else the text. On standard output. */
   result(record: object, text: string): void;
-  /** Results in columns that fit the terminal; with `--json` one object a line. On standard output. */
+  /** Results in columns that fit the terminal; with `--json` one object a line. On standard output; nothing without rows. */
   table<T extends object>(columns: readonly Column[], rows: readonly T[], cells: (row: T) => readonly string[]): void;
   /** A remark for people, on standard error; not with `--quiet`. */
   note(text: string): void;
@@ -36,10 +36,9 @@ export function createOutput(
       write(options.json ? jsonLine(record) : text);
     },
     table(columns, rows, cells) {
+      if (rows.length === 0) return;
       const width = terminal.outputIsTerminal ? terminal.size()?.columns : undefined;
-      const lines = options.json
-        ? rows.map(jsonLine)
-        : formatTable(columns, rows.map(cells), width).map((line, index) => (index === 0 ? style.strong(line) : line));
+      const lines = options.json ? rows.map(jsonLine) : formatTable(columns, rows.map(cells), width, style.strong);
       for (const line of lines) write(line);
     },
     note(text) {
@@ -64,14 +63,16 @@ export function formatBytes(bytes: number): string {
   return unit === 0 ? `${bytes} B` : `${value.toFixed(1)} ${units[unit]}`;
 }
 
-/** A duration in milliseconds for people: `640 ms`, `3.2 s`, `4 min 05 s`, `2 h 10 min`. */
+/** A duration in milliseconds for people: `640 ms`, `3.2 s`, `4 min 05 s`, `2 h 10 min`, from two days on `12 days`. */
 export function formatDuration(milliseconds: number): string {
   if (milliseconds < 1000) return `${Math.round(milliseconds)} ms`;
   if (milliseconds < 60_000) return `${(milliseconds / 1000).toFixed(1)} s`;
   const seconds = Math.round(milliseconds / 1000);
   const minutes = Math.floor(seconds / 60);
   if (minutes < 60) return `${minutes} min ${String(seconds % 60).padStart(2, '0')} s`;
-  return `${Math.floor(minutes / 60)} h ${String(minutes % 60).padStart(2, '0')} min`;
+  const hours = Math.floor(minutes / 60);
+  if (hours >= 48) return `${Math.floor(hours / 24)} days`;
+  return `${hours} h ${String(minutes % 60).padStart(2, '0')} min`;
 }
 
 /** Characters that a terminal obeys or hides: controls, bidi and other format characters, line separators. */

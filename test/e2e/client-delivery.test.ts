@@ -71,5 +71,9 @@ test('the client waits for the receipt of the service, downloads, and verifies',
   await writeFile(join(folder, 'data', receipt), jws);
   await writeFile(join(folder, 'data', files[1].name), 'other bytes');
   expect((await run('verify', 'data')).exitCode).toBe(10);
-  expect(await run('list')).toMatchObject({ exitCode: 0, stderr: expect.stringMatching(/^2 files, 1 receipt, /) });
+  const listed = await run('list');
+  expect(listed).toMatchObject({ exitCode: 0, stderr: expect.stringMatching(/^2 files, 1 receipt, /) });
+  for (const { name, path } of files) {
+    expect(listed.stdout.toString()).toMatch(new RegExp(`^${name} .*  ${path}$`, 'm'));
+  }
 });
