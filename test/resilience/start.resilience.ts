@@ -27,14 +27,14 @@ afterEach(async () => {
 const start = (...argv: readonly string[]) =>
   spawn(process.execPath, [join(root, 'bin/start.ts'), ...argv], { cwd: root });
 
-/** Starts the engine with its state in `folder`. @returns all that it prints */
+/** Starts the engine with its state in `folder`. @returns all that it prints on standard output */
 async function ready(...argv: readonly string[]): Promise<string> {
   const started = start('--data-dir', folder, ...argv);
   child = started;
   let said = '';
   for await (const chunk of started.stdout) {
     said += String(chunk);
-    if (said.includes('npx data-out files')) return said;
+    if (said.includes('first-steps.sh')) return said;
   }
   throw new Error(`it ended: ${said}`);
 }
@@ -94,11 +94,12 @@ test('a taken port is refused before anything else happens', async () => {
 });
 
 describe('the printed commands', () => {
-  const commandsOf = (said: string) =>
-    said
-      .slice(said.indexOf('Try it'))
+  const commandsOf = (said: string) => {
+    const [, script = ''] = /: (\S+first-steps\.sh)$/m.exec(said) ?? [];
+    return readFileSync(script, 'utf8')
       .split('\n')
-      .filter((line) => /^ {2}\S/.test(line));
+      .filter((line) => /^[^#]/.test(line));
+  };
 
   /** As pasted into a shell in the same folder. */
   async function run(commands: readonly string[]): Promise<string> {
