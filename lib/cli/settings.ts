@@ -97,8 +97,11 @@ export async function readSettings(
 }
 
 function urlOf(found: Found | undefined): URL | undefined {
-  if (found === undefined) return undefined;
-  const { source, value } = found;
+  return found && serviceUrl(found.source, found.value);
+}
+
+/** The address of a service. @throws UsageError that names `source` */
+export function serviceUrl(source: string, value: string): URL {
   const url = URL.canParse(value) ? new URL(value) : undefined;
   if (url === undefined || !/^https?:$/.test(url.protocol) || url.host === '') {
     throw usageError(source, 'expected the address of the service, as in https://data-out.example.org/v1/');
