@@ -13,6 +13,8 @@ import { writePrivateFile } from '../lib/local/private-file.ts';
 import { quickStart } from '../lib/local/quick-start.ts';
 import { freshAssembly } from '../lib/local/template/fresh-assembly.ts';
 import { synthProgress } from '../lib/local/template/synth-progress.ts';
+import { exitCodes } from '../lib/terminal/exit-codes.ts';
+import { failureOf } from '../lib/terminal/failure.ts';
 
 const usage = `npm start -- [--port N] [--data-dir DIR] [--archive-credentials ${archiveCredentialsPolicies.join('|')}] [--inspect FUNCTION] [--verbose]`;
 const help = `Runs the whole service on this machine, from the synthesized template.
@@ -172,7 +174,11 @@ ${inspected}`;
 try {
   await main(readArguments());
 } catch (error) {
-  const said = error instanceof EngineError ? error.message : `The start failed: ${String(error)}`;
-  process.stderr.write(`${said}\n`);
-  process.exit(1);
+  const known = (thrown: unknown) =>
+    thrown instanceof EngineError
+      ? { exitCode: exitCodes.unexpected, code: 'failure', message: thrown.message }
+      : undefined;
+  const { message, remedy } = failureOf(error, known);
+  process.stderr.write(`${message}\n${remedy === undefined ? '' : `${remedy}\n`}`);
+  process.exit(exitCodes.unexpected);
 }

@@ -82,7 +82,8 @@ export function warnAbout(
 ): void {
   if (decryptedSize === 0) output.warn(`${printable(label)} is empty`);
   if (sameContentAs === undefined) return;
+  const known = printable(sameContentAs);
   output.warn(
-    `${fileId} has the same content as ${printable(sameContentAs)}: data-out-ops archive show ${printable(sameContentAs)}`,
+    `${fileId} has the same content as ${known}: data-out-ops archive show ${known}. If it was added twice, take it out: data-out-ops archive remove ${fileId}`,
   );
 }
