@@ -68,9 +68,9 @@ export class Sources {
   }
 }
 
-/** The path that a setting names. `~` is for configuration files, which no shell expands. */
-export function pathOf({ value, folder }: Found): string {
-  return value.startsWith('~/') ? join(homedir(), value.slice(2)) : resolve(folder, value);
+/** The path that a setting names. `~` is for configuration files, and for answers, which no shell expands. */
+export function pathOf({ value, folder }: Pick<Found, 'value' | 'folder'>): string {
+  return /^~[/\\]/.test(value) ? join(homedir(), value.slice(2)) : resolve(folder, value);
 }
 
 /**
