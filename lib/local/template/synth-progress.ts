@@ -15,7 +15,7 @@ export function synthProgress(
     onSynth: () => void stream.write(line),
     onOutput(text) {
       functions += text.split('Bundling asset').length - 1;
-      if (functions > 0) stream.write(`\r${line}: ${functions} functions`);
+      if (functions > 0) stream.write(`\r${line}; functions bundled: ${functions}`);
     },
     onSynthEnd: () => void stream.write('\n'),
   };
