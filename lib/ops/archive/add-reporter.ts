@@ -82,8 +82,6 @@ export function warnAbout(
 ): void {
   if (decryptedSize === 0) output.warn(`${printable(label)} is empty`);
   if (sameContentAs === undefined) return;
-  const known = printable(sameContentAs);
-  output.warn(
-    `${fileId} has the same content as ${known}: data-out-ops archive show ${known}. If it was added twice, take it out: data-out-ops archive remove ${fileId}`,
-  );
+  const remedy = `If it was added twice: data-out-ops archive remove ${fileId}`;
+  output.warn(`${fileId} has the same content as ${printable(sameContentAs)}. ${remedy}`);
 }
