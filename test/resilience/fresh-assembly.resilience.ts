@@ -134,7 +134,7 @@ test('a synth that fails names what stopped it, and its log has the rest', async
   write('node_modules/aws-cdk/bin/cdk', `console.error(${JSON.stringify(said.join('\n'))}); process.exit(1);`);
   await expect(freshAssembly({ root })).rejects.toThrow(
     new EngineError(
-      `The synth of the template failed: ${said.slice(2, 5).join('\n')}\nAll that it said is in ${at('cdk.out/synth.log')}.`,
+      `The synth of the template failed: ${said.slice(2, 5).join('\n').replace('Error: ', '')}\nAll that it said is in ${at('cdk.out/synth.log')}.`,
     ),
   );
   expect(readFileSync(at('cdk.out/synth.log'), 'utf8')).toBe(`${said.join('\n')}\n`);
@@ -144,23 +144,29 @@ test('of a source that does not compile it shows the line', async () => {
   const said = '✘ [ERROR] Unexpected ";"\n\n    lambdas/proxy/files.ts:23:10:\n      23 │ const x = ;\n\n1 error\nmore';
   write('node_modules/aws-cdk/bin/cdk', `console.error(${JSON.stringify(said)}); process.exit(1);`);
   await expect(freshAssembly({ root })).rejects.toThrow(
-    '✘ [ERROR] Unexpected ";"\n\n    lambdas/proxy/files.ts:23:10:\n      23 │ const x = ;\nAll that it said',
+    'failed: Unexpected ";"\n\n    lambdas/proxy/files.ts:23:10:\n      23 │ const x = ;\nAll that it said',
   );
 });
 
+function standardError(isTTY: boolean) {
+  const shown: string[] = [];
+  const stream = { isTTY, write: (text: string | Uint8Array) => shown.push(String(text)) > 0 };
+  return { stream, shown };
+}
+
 test('a synth on a terminal is one line that counts the functions', async () => {
-  let shown = '';
-  const stream = { isTTY: true, write: (text: string) => (shown += text) !== '' };
-  await freshAssembly({ root, ...synthProgress(stream as NodeJS.WriteStream) });
-  expect(shown).toBe('Synthesizing the template, about 20 s\rSynthesizing the template, about 20 s; functions bundled: 1\n');
+  const { stream, shown } = standardError(true);
+  await freshAssembly({ root, ...synthProgress(stream) });
+  expect(shown.join('')).toBe(
+    'Synthesizing the template, about 20 s\rSynthesizing the template, about 20 s; functions bundled: 1\n',
+  );
 });
 
 test('elsewhere it is said once', async () => {
-  let shown = '';
-  const stream = { isTTY: false, write: (text: string) => (shown += text) !== '' };
-  await freshAssembly({ root, ...synthProgress(stream as NodeJS.WriteStream) });
-  await freshAssembly({ root, ...synthProgress(stream as NodeJS.WriteStream) });
-  expect(shown).toBe('Synthesizing the template, about 20 s.\n');
+  const { stream, shown } = standardError(false);
+  await freshAssembly({ root, ...synthProgress(stream) });
+  await freshAssembly({ root, ...synthProgress(stream) });
+  expect(shown.join('')).toBe('Synthesizing the template, about 20 s.\n');
 });
 
 test('a synth of another process is waited for', async () => {

@@ -58,5 +58,5 @@ async function runCdk(root: string, { signal, onOutput }: SynthesisOptions) {
 /** The first error that a failed synth names, with the indented lines below it; otherwise its last lines. */
 function causeIn(said: string): string {
   const [named] = /^.*(?:Error: |\[ERROR\] ).*(?:\n(?:[ \t]+(?![ \t]*at ).*)?)*/m.exec(said) ?? [];
-  return (named ?? said.trim().split('\n').slice(-5).join('\n')).trim();
+  return (named ?? said.trim().split('\n').slice(-5).join('\n')).trim().replace(/^(?:Error: |✘ \[ERROR\] )/, '');
 }
