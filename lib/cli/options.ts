@@ -5,8 +5,8 @@ import { usageError } from '../terminal/errors.ts';
 export function withServiceOptions(command: Command): Command {
   return withConnectionOptions(
     command
-      .option('--url <url>', 'address of the proxy API (DATA_OUT_URL)')
-      .option('--direct-url <url>', 'address of the data-out API, for direct access (DATA_OUT_DIRECT_URL)')
+      .option('--url <url>', 'address of the service (DATA_OUT_URL)')
+      .option('--direct-url <url>', 'address for direct access (DATA_OUT_DIRECT_URL)')
       .option(
         '--visa <file>',
         'file with your visa or passport (DATA_OUT_VISA_FILE; DATA_OUT_VISA is the token itself)',
@@ -21,7 +21,7 @@ export function withAdministratorOptions(command: Command): Command {
   return withConnectionOptions(
     command
       .option('--kind <kind>', 'archive kind, as the operator set it', 'fega')
-      .option('--url <url>', 'address of the proxy API (DATA_OUT_URL)')
+      .option('--url <url>', 'address of the service (DATA_OUT_URL)')
       .option('--username <name>', 'user name of the administrator (DATA_OUT_ADMIN_USERNAME)')
       .option('--password-file <file>', 'file with the password (DATA_OUT_ADMIN_PASSWORD_FILE; default: ask)'),
   );
@@ -50,24 +50,6 @@ export function withKeyOptions(command: Command, text = readerKey): Command {
 /** For an option that may be given several times. */
 export function collect(value: string, before: readonly string[] | undefined): readonly string[] {
   return [...(before ?? []), value];
-}
-
-/** A range of bytes [start, end); without `end` up to the end of the file. */
-export interface ByteRangeOption {
-  readonly start: number;
-  readonly end: number | undefined;
-}
-
-/** Parses `a-b`, the bytes from a to b without b, counted from 0. `a-` is all bytes from a on. @throws UsageError */
-export function parseRange(source: string, text: string): ByteRangeOption {
-  const [, first = '', second = ''] = /^(\d{1,16})-(\d{0,16})$/.exec(text) ?? [];
-  const start = Number(first);
-  const end = second === '' ? undefined : Number(second);
-  const last = end ?? start + 1;
-  if (first === '' || !Number.isSafeInteger(start) || !Number.isSafeInteger(last) || last <= start) {
-    throw usageError(source, 'expected a-b or a-: bytes from a to b, b not among them, counted from 0');
-  }
-  return { start, end };
 }
 
 /** Parses a whole number. @throws UsageError */

@@ -10,9 +10,9 @@ import {
 } from '@aws-sdk/client-s3';
 import { encrypt, formatPrivateKey, generateKeyPair } from '../../lib/crypt4gh/index.ts';
 import type { EngineOptions } from '../../lib/local/engine.ts';
-import { builtPackage } from './built-package.ts';
 import { type ClientChoices, type ClientRun, startClient } from './client-process.ts';
 import { FaultProxy } from './fault-proxy.ts';
+import { installedProgram } from './installed-program.ts';
 import { Service } from './service.ts';
 
 /** The local S3 takes little more in one request. */
@@ -45,13 +45,7 @@ export class ClientWorld {
   static async of(service: Service): Promise<ClientWorld> {
     const root = await mkdtemp(join(tmpdir(), 'data-out-client-'));
     const subject = 'researcher';
-    const world = new ClientWorld(
-      service,
-      root,
-      subject,
-      await service.visa({ subject }),
-      join(await builtPackage(), 'bin/data-out.js'),
-    );
+    const world = new ClientWorld(service, root, subject, await service.visa({ subject }), await installedProgram());
     await writeFile(world.visaPath, world.visa, { mode: 0o600 });
     await writeFile(world.keyPath, await formatPrivateKey(world.keys.privateKey), { mode: 0o600 });
     return world;

@@ -1,8 +1,8 @@
 import { type Command, Option } from 'commander';
-import { exportedFilesPerPage, exportsPerPage, ProxyApi } from '../../client/proxy.ts';
+import { exportedFilesPerPage, exportsPerPage } from '../../client/proxy.ts';
 import { type ExportedFile, exportStates, type ListedExport, type ShownExport } from '../../contract/export-state.ts';
 import { formatBytes, printable } from '../../terminal/output.ts';
-import { administered, administratorOf } from '../export/administrator.ts';
+import { administered, administratorApi } from '../export/administrator.ts';
 import { describeState, filesOf } from '../export/export-state.ts';
 import { parseCount, parseTime, withAdministratorOptions } from '../options.ts';
 import { type CommandContext, openSession, type Session } from '../session.ts';
@@ -51,7 +51,7 @@ export function registerExports(program: Command, context: CommandContext): void
       const { state, kind } = options;
       const since = options.since === undefined ? undefined : parseTime('--since', options.since).toISOString();
       const page = parseCount('--page', options.page, { from: 1, to: 10_000 });
-      const proxy = await proxyOf(session, self);
+      const proxy = await administratorApi(session, self);
       const { signal } = session.terminal;
       show(session, await administered(proxy.exports({ kind, state, since, page: page - 1, signal })), page);
     });
@@ -64,7 +64,7 @@ export function registerExports(program: Command, context: CommandContext): void
     .action(async (requestId: string, options: { files?: boolean; kind: string }, self: Command) => {
       await using session = await openSession(context, self);
       const { output, terminal } = session;
-      const proxy = await proxyOf(session, self);
+      const proxy = await administratorApi(session, self);
       const { kind } = options;
       const ask = (page: number) =>
         administered(proxy.exportState(requestId, { kind, page, signal: terminal.signal }), unrecorded);
@@ -79,26 +79,20 @@ export function registerExports(program: Command, context: CommandContext): void
         all.push(...last);
       }
       output.result({ ...shown, files: all }, describe(shown).join('\n'));
-      if (!output.json && all.length > 0) output.table(fileColumns, all, cellsOf);
+      if (all.length === 0) output.note('The export has no files.');
+      else if (!output.json) output.table(fileColumns, all, cellsOf);
     });
 }
 
-async function proxyOf(session: Session, command: Command): Promise<ProxyApi> {
-  const basic = await administratorOf(command.optsWithGlobals(), session.terminal);
-  return new ProxyApi({ ...(await session.service()), basic });
-}
-
 function show({ output }: Session, rows: readonly ListedExport[], page: number): void {
-  if (rows.length > 0 || output.json) {
-    output.table(columns, rows, ({ requestedAt, state, reason, dataset, file, counts, bytes, requestId }) => [
-      printable(requestedAt.slice(0, 16).replace('T', ' ')),
-      printable(reason === null ? state : `${state} (${reason})`),
-      printable(file ?? dataset ?? ''),
-      counts.staged === null ? `? of ${counts.total}` : `${counts.staged} of ${counts.total}`,
-      bytes === null ? '' : formatBytes(bytes),
-      printable(requestId),
-    ]);
-  }
+  output.table(columns, rows, ({ requestedAt, state, reason, dataset, file, counts, bytes, requestId }) => [
+    printable(requestedAt.slice(0, 16).replace('T', ' ')),
+    printable(reason === null ? state : `${state} (${reason})`),
+    printable(file ?? dataset ?? ''),
+    counts.staged === null ? `? of ${counts.total}` : `${counts.staged} of ${counts.total}`,
+    bytes === null ? '' : formatBytes(bytes),
+    printable(requestId),
+  ]);
   const more = rows.length === exportsPerPage ? `; --page ${page + 1} may have more` : '';
   output.note(rows.length === 0 ? 'no exports' : `${rows.length} ${rows.length === 1 ? 'export' : 'exports'}${more}`);
 }
