@@ -26,7 +26,8 @@ export class ClientWorld {
   /** Of everything on this side; folders of tests are in it. */
   readonly root: string;
   readonly subject: string;
-  readonly #script: string;
+  /** The client as it is installed. */
+  readonly script: string;
   #folders = 0;
 
   private constructor(service: Service, root: string, subject: string, visa: string, script: string) {
@@ -34,7 +35,7 @@ export class ClientWorld {
     this.root = root;
     this.subject = subject;
     this.visa = visa;
-    this.#script = script;
+    this.script = script;
   }
 
   static async start(options: Partial<EngineOptions> = {}): Promise<ClientWorld> {
@@ -120,7 +121,7 @@ export class ClientWorld {
 
   start(argv: readonly string[], choices: Partial<ClientChoices> & { readonly url?: string } = {}) {
     const { url, env, ...rest } = choices;
-    return startClient(argv, { script: this.#script, ...rest, env: { ...this.env(url), ...env } });
+    return startClient(argv, { script: this.script, ...rest, env: { ...this.env(url), ...env } });
   }
 
   run(argv: readonly string[], choices: Partial<ClientChoices> & { readonly url?: string } = {}): Promise<ClientRun> {

@@ -39,6 +39,8 @@ async function expectPlaintext(name: string, file: (typeof files)[number]): Prom
 
 /** What a step of the page needs, how the person gets on with it, and what must hold afterwards. */
 interface Stage {
+  /** Whether this machine allows it. */
+  readonly canBe?: () => Promise<boolean>;
   readonly before?: () => Promise<unknown>;
   readonly choices?: () => WalkChoices | Promise<WalkChoices>;
   readonly after?: () => Promise<unknown>;
@@ -158,7 +160,7 @@ const stages: Readonly<Record<string, Stage>> = {
     },
   },
   'full disk': {
-    before: () => world.smallDisk(),
+    canBe: () => world.smallDisk(),
     choices: () => ({ exitCode: 5, anyOrder: true }),
   },
   'file too large': {
@@ -219,18 +221,15 @@ test('each stage belongs to a step of the page', () => {
   expect(steps.filter(({ name }) => name !== undefined && !(name in stages)).map(({ name }) => name)).toEqual([]);
 });
 
-test.each(steps)(
-  '$title',
-  async (step) => {
-    const { before, choices, after, restore } = stages[step.name ?? ''] ?? {};
-    await before?.();
-    try {
-      await walk.follow(step, await choices?.());
-      await after?.();
-    } finally {
-      world.faults.reset();
-      await restore?.();
-    }
-  },
-  120_000,
-);
+test.for(steps)('$title', { timeout: 120_000 }, async (step, { skip }) => {
+  const { canBe, before, choices, after, restore } = stages[step.name ?? ''] ?? {};
+  if ((await canBe?.()) === false) skip('needs the right to mount a small disk');
+  await before?.();
+  try {
+    await walk.follow(step, await choices?.());
+    await after?.();
+  } finally {
+    world.faults.reset();
+    await restore?.();
+  }
+});
