@@ -1,18 +1,18 @@
 import { readFile } from 'node:fs/promises';
-import { parse, TomlError } from 'smol-toml';
+import { parse, stringify, TomlError } from 'smol-toml';
 import { UsageError, usageError } from '../terminal/errors.ts';
 
 /** `config.toml`. Paths begin at the folder of the file. */
 export interface ConfigFile {
-  readonly url?: string;
-  readonly direct_url?: string;
-  readonly visa_file?: string;
-  readonly username?: string;
-  readonly password_file?: string;
-  readonly key_files?: readonly string[];
-  readonly passphrase_file?: string;
-  readonly ca_file?: string;
-  readonly insecure_http?: boolean;
+  readonly url?: string | undefined;
+  readonly direct_url?: string | undefined;
+  readonly visa_file?: string | undefined;
+  readonly username?: string | undefined;
+  readonly password_file?: string | undefined;
+  readonly key_files?: readonly string[] | undefined;
+  readonly passphrase_file?: string | undefined;
+  readonly ca_file?: string | undefined;
+  readonly insecure_http?: boolean | undefined;
 }
 
 type Kind = 'string' | 'boolean' | 'list';
@@ -47,6 +47,15 @@ export async function readConfigFile(
     });
   });
   return checked(path, parsed(path, text));
+}
+
+/** The text of a configuration file. */
+export function formatConfigFile(config: ConfigFile): string {
+  const inOrder = Object.keys(kinds).flatMap((name) => {
+    const value = isSetting(name) ? config[name] : undefined;
+    return value === undefined ? [] : [[name, value]];
+  });
+  return `# Written by data-out setup. Paths begin at the folder of this file.\n${stringify(Object.fromEntries(inOrder))}`;
 }
 
 function parsed(path: string, text: string): Record<string, unknown> {

@@ -47,7 +47,7 @@ export async function readPrivateKeys(reader: KeyReader): Promise<readonly Priva
 /** The private key in one file; its passphrase from the settings, else from a person. */
 export async function readPrivateKey(path: string, reader: KeyReader): Promise<Uint8Array> {
   const { terminal, output, settings } = reader;
-  const text = await readSmallFile('--key', path, maxKeyFileBytes);
+  const text = await readKeyFile('--key', path);
   await warnWhenOthersCanRead(path, output);
   const given = await settings.passphrase?.();
   try {
@@ -66,6 +66,11 @@ export async function readPrivateKey(path: string, reader: KeyReader): Promise<U
   }
 }
 
+/** The bytes of a key file. @param source the option that named it @throws UsageError, ClientError `not_found` */
+export function readKeyFile(source: string, path: string): Promise<Buffer> {
+  return readSmallFile(source, path, maxKeyFileBytes);
+}
+
 /**
  * A public key from a file, in any form that `parsePublicKey` takes.
  * @param source the option that named it
@@ -73,7 +78,7 @@ export async function readPrivateKey(path: string, reader: KeyReader): Promise<U
  */
 export async function readPublicKey(source: string, path: string, { folder }: Terminal): Promise<Uint8Array> {
   const absolute = resolve(folder, path);
-  const bytes = await readSmallFile(source, absolute, maxKeyFileBytes);
+  const bytes = await readKeyFile(source, absolute);
   try {
     return parsePublicKey(bytes);
   } catch (error) {
@@ -81,7 +86,8 @@ export async function readPublicKey(source: string, path: string, { folder }: Te
   }
 }
 
-function keyFileError(path: string, error: unknown): unknown {
+/** The error of a key file, with its path. */
+export function keyFileError(path: string, error: unknown): unknown {
   if (!(error instanceof Crypt4ghError)) return error;
   if (!(error instanceof PassphraseError)) return new UsageError(`${path}: ${error.message}`, { cause: error });
   const remedy =

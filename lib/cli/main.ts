@@ -13,12 +13,14 @@ import { registerKeys } from './commands/keys.ts';
 import { registerList } from './commands/list.ts';
 import { registerRearrange } from './commands/rearrange.ts';
 import { registerReencrypt } from './commands/reencrypt.ts';
+import { registerSetup } from './commands/setup.ts';
 import { registerVerify } from './commands/verify.ts';
 import { clientFailure } from './failure.ts';
 import type { CommandContext } from './session.ts';
 
 /** In the order of `--help`. */
 const registrations: readonly ((program: Command, context: CommandContext) => void)[] = [
+  registerSetup,
   registerKeys,
   registerList,
   registerDownload,

@@ -29,14 +29,19 @@ const maxAuthorityBytes = 4 * 1024 * 1024;
  * @param patience with the network; default: that of the client
  * @throws UsageError for a wrong setting
  */
-export async function openSession(
+export async function openSession(context: CommandContext, command: Command, patience?: RetryPolicy): Promise<Session> {
+  return sessionOf(context, command, await readSettings(command.optsWithGlobals(), context.terminal), patience);
+}
+
+/** The same with settings that are not those of the command line. */
+export function sessionOf(
   { terminal, version }: CommandContext,
   command: Command,
+  settings: Settings,
   patience?: RetryPolicy,
-): Promise<Session> {
+): Session {
   const session = openTerminalSession(terminal, command);
   const { output, progress } = session;
-  const settings = await readSettings(command.optsWithGlobals(), terminal);
   const visa = settings.visa && warningOfExpiry(settings.visa, output.warn, terminal.now);
   let transport: Transport | undefined;
   return {

@@ -14,19 +14,19 @@ export interface GlobalOptions {
 
 /** Options of the commands that talk to a service; see `withServiceOptions`. */
 export interface ServiceOptions {
-  readonly url?: string;
-  readonly directUrl?: string;
-  readonly visa?: string;
-  readonly username?: string;
-  readonly passwordFile?: string;
-  readonly ca?: string;
-  readonly insecureHttp?: boolean;
+  readonly url?: string | undefined;
+  readonly directUrl?: string | undefined;
+  readonly visa?: string | undefined;
+  readonly username?: string | undefined;
+  readonly passwordFile?: string | undefined;
+  readonly ca?: string | undefined;
+  readonly insecureHttp?: boolean | undefined;
 }
 
 /** Options of the commands that open something with a key of the user; see `withKeyOptions`. */
 export interface KeyOptions {
-  readonly key?: readonly string[];
-  readonly passphraseFile?: string;
+  readonly key?: readonly string[] | undefined;
+  readonly passphraseFile?: string | undefined;
 }
 
 /**
@@ -52,12 +52,28 @@ export interface Settings {
   readonly insecureHttp: boolean;
 }
 
+/** Variables of the environment, by the setting of the configuration file that they count before. */
+export const variables = {
+  url: ['DATA_OUT_URL', 'LOCAL_EGA_INSTANCE_URL'],
+  direct_url: ['DATA_OUT_DIRECT_URL'],
+  visa_file: ['DATA_OUT_VISA_FILE', 'DATA_OUT_VISA', 'ELIXIR_AAI_TOKEN'],
+  username: ['DATA_OUT_USERNAME', 'CENTRAL_EGA_USERNAME'],
+  password_file: ['DATA_OUT_PASSWORD_FILE', 'DATA_OUT_PASSWORD', 'CENTRAL_EGA_PASSWORD'],
+  key_files: ['DATA_OUT_KEY_FILE'],
+  passphrase_file: ['DATA_OUT_PASSPHRASE', 'C4GH_PASSPHRASE'],
+  ca_file: ['DATA_OUT_CA_FILE'],
+} as const satisfies Partial<Record<keyof ConfigFile, readonly string[]>>;
+
 /** Reads the settings. @throws UsageError that names the wrong option, variable or file */
 export async function readSettings(
   options: GlobalOptions & ServiceOptions & KeyOptions,
   terminal: Terminal,
 ): Promise<Settings> {
-  const sources = await Sources.open(terminal, options.config);
+  return settingsFrom(await Sources.open(terminal, options.config), options, terminal);
+}
+
+/** The settings from these sources. @throws UsageError that names the wrong option, variable or file */
+export function settingsFrom(sources: Sources, options: ServiceOptions & KeyOptions, terminal: Terminal): Settings {
   const { config } = sources;
   const find = (option: Found | undefined, variable: Found | undefined, key: keyof ConfigFile) =>
     option ?? variable ?? sources.configured(key);
@@ -97,8 +113,11 @@ export async function readSettings(
 }
 
 function urlOf(found: Found | undefined): URL | undefined {
-  if (found === undefined) return undefined;
-  const { source, value } = found;
+  return found && serviceUrl(found.source, found.value);
+}
+
+/** The address of a service. @throws UsageError that names `source` */
+export function serviceUrl(source: string, value: string): URL {
   const url = URL.canParse(value) ? new URL(value) : undefined;
   if (url === undefined || !/^https?:$/.test(url.protocol) || url.host === '') {
     throw usageError(source, 'expected the address of the service, as in https://data-out.example.org/v1/');
@@ -125,8 +144,7 @@ export function basicOf(
     const remedy = `Give it with --username or ${variables.username}.`;
     return () => Promise.reject(new UsageError('there is a password, but no user name', { remedy }));
   }
-  const name = username.value;
-  if (name.includes(':')) throw usageError(username.source, 'a user name cannot hold a colon (RFC 7617)');
+  const name = checkedUsername(username.source, username.value);
   const remedy = `Give it with --password-file FILE or ${variables.password}.`;
   let asked: Promise<string> | undefined;
   const ask = () => {
@@ -134,4 +152,11 @@ export function basicOf(
     return asked;
   };
   return async () => ({ username: name, password: await (password ?? ask)() });
+}
+
+/** A user name as HTTP Basic takes it (RFC 7617 § 2). @throws UsageError that names `source` */
+export function checkedUsername(source: string, name: string): string {
+  if (name.includes(':')) throw usageError(source, 'a user name cannot hold a colon (RFC 7617)');
+  if (/\p{Cc}/u.test(name)) throw usageError(source, 'a user name cannot hold control characters (RFC 7617)');
+  return name;
 }

@@ -14,6 +14,17 @@ export interface Found {
   readonly rank: 'option' | 'environment' | 'file';
 }
 
+/** The configuration file. @param named by the user; default: `DATA_OUT_CONFIG`, else the file at the usual place */
+export function configPath(
+  { env, folder }: Pick<Terminal, 'env' | 'folder'>,
+  named: string | undefined,
+): { readonly path: string; readonly isNamed: boolean } {
+  const name = named ?? (env.DATA_OUT_CONFIG || undefined);
+  if (name !== undefined) return { path: resolve(folder, name), isNamed: true };
+  const base = env.XDG_CONFIG_HOME || join(env.HOME || homedir(), '.config');
+  return { path: join(base, 'data-out', 'config.toml'), isNamed: false };
+}
+
 /** Where settings are looked for. */
 export class Sources {
   readonly config: ConfigFile;
@@ -28,11 +39,8 @@ export class Sources {
 
   /** @param named file that the user names. It must exist; the file at the default place need not. */
   static async open(terminal: Pick<Terminal, 'env' | 'folder'>, named: string | undefined): Promise<Sources> {
-    const { env, folder } = terminal;
-    const name = named ?? (env.DATA_OUT_CONFIG || undefined);
-    const base = env.XDG_CONFIG_HOME || join(env.HOME || homedir(), '.config');
-    const path = name === undefined ? join(base, 'data-out', 'config.toml') : resolve(folder, name);
-    return new Sources(terminal, path, await readConfigFile(path, { mustExist: name !== undefined }));
+    const { path, isNamed } = configPath(terminal, named);
+    return new Sources(terminal, path, await readConfigFile(path, { mustExist: isNamed }));
   }
 
   /** The value of an option. */
@@ -60,9 +68,9 @@ export class Sources {
   }
 }
 
-/** The path that a setting names. `~` is for configuration files, which no shell expands. */
-export function pathOf({ value, folder }: Found): string {
-  return value.startsWith('~/') ? join(homedir(), value.slice(2)) : resolve(folder, value);
+/** The path that a setting names. `~` is for configuration files, and for answers, which no shell expands. */
+export function pathOf({ value, folder }: Pick<Found, 'value' | 'folder'>): string {
+  return /^~[/\\]/.test(value) ? join(homedir(), value.slice(2)) : resolve(folder, value);
 }
 
 /**

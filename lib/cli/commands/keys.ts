@@ -4,16 +4,16 @@ import { type Command, Option } from 'commander';
 import {
   formatPrivateKey,
   formatPublicKey,
-  generateKeyPair,
   inspectPrivateKey,
   publicKeyFingerprint,
   publicKeyOf,
 } from '../../crypt4gh/index.ts';
-import { UsageError, usageError } from '../../terminal/errors.ts';
+import { usageError } from '../../terminal/errors.ts';
 import { printable } from '../../terminal/output.ts';
 import { askNewSecret } from '../../terminal/prompts.ts';
 import { writeOutput } from '../files/output-file.ts';
 import { readPrivateKey, readPublicKey } from '../key-files.ts';
+import { keyPairFiles, notEmpty, writeKeyPair } from '../key-pair.ts';
 import { readSecretFile } from '../secrets.ts';
 import { type CommandContext, openSession, type Session } from '../session.ts';
 
@@ -101,27 +101,11 @@ export function registerKeys(program: Command, context: CommandContext): void {
 
 async function generate(session: Session, name: string, options: GenerateOptions): Promise<void> {
   const { terminal, output, settings } = session;
-  const unprotected = options.passphrase === false;
-  const { privateKey, publicKey } = generateKeyPair();
-  const files = { privateKey: `${name}.sec.pem`, publicKey: `${name}.pub.pem` };
-  const force = options.force === true;
-  await writeOutput({ name: files.privateKey, terminal, force, mode: 0o600 }, async (secretSink) => {
-    // A name that is taken fails before the user types a passphrase.
-    await writeOutput({ name: files.publicKey, terminal, force }, async (publicSink) => {
-      const passphrase = unprotected
-        ? undefined
-        : ((await settings.passphrase?.()) ?? (await askNewPassphrase(session)));
-      const { comment } = options;
-      const text = await formatPrivateKey(privateKey, {
-        ...(passphrase !== undefined && { passphrase: notEmpty(passphrase) }),
-        ...(comment !== undefined && { comment }),
-      });
-      await secretSink.write([Buffer.from(text)]);
-      await publicSink.write([Buffer.from(formatPublicKey(publicKey))]);
-    });
-  });
-  privateKey.fill(0);
-  const fingerprint = publicKeyFingerprint(publicKey);
+  const { comment, force } = options;
+  const files = keyPairFiles(name);
+  const passphrase = async () =>
+    options.passphrase === false ? undefined : ((await settings.passphrase?.()) ?? (await askNewPassphrase(session)));
+  const fingerprint = await writeKeyPair({ ...files, terminal, force: force === true, comment, passphrase });
   output.result(
     { ...files, fingerprint },
     `${files.privateKey}: your private key; keep it to yourself\n${files.publicKey}: your public key; give it to others`,
@@ -165,13 +149,6 @@ async function newPassphrase(session: Session, options: NewPassphraseOptions): P
 
 function askNewPassphrase({ terminal }: Session): Promise<string> {
   return askNewSecret(terminal, 'New passphrase', 'Give it in a file, or make a key without one with --no-passphrase.');
-}
-
-function notEmpty(passphrase: string): string {
-  if (passphrase !== '') return passphrase;
-  throw new UsageError('the passphrase is empty', {
-    remedy: 'Type one, or leave the key unprotected with --no-passphrase.',
-  });
 }
 
 /** The public key in a file, or the one that belongs to the private key in it. */
