@@ -2,11 +2,12 @@ import { stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { ClientError } from '../client/errors.ts';
 import { Crypt4ghError, PassphraseError, parsePrivateKey, parsePublicKey } from '../crypt4gh/index.ts';
-import { UsageError } from '../terminal/errors.ts';
+import { UsageError, usageError } from '../terminal/errors.ts';
 import type { Output } from '../terminal/output.ts';
 import { printable } from '../terminal/output.ts';
 import { askSecret } from '../terminal/prompts.ts';
 import type { Terminal } from '../terminal/terminal.ts';
+import { mixedUp } from './mixed-up.ts';
 import { readSmallFile } from './secrets.ts';
 import type { Settings } from './settings.ts';
 
@@ -17,6 +18,11 @@ const attempts = 3;
 
 /** What to do without a passphrase. */
 export const passphraseRemedy = 'Give the passphrase with --passphrase-file FILE or DATA_OUT_PASSPHRASE.';
+
+/** What must follow when a private key was passed on. */
+const ifPrivateKeyCame =
+  'If this file came from someone else, delete it, and ask that person to make a new key: anyone who has seen a private key can ' +
+  'read the files that are encrypted for it.';
 
 /** A private key and the file it comes from. */
 export interface PrivateKeyFile {
@@ -34,8 +40,8 @@ type KeyReader = { readonly terminal: Terminal; readonly output: Output; readonl
 export async function readPrivateKeys(reader: KeyReader): Promise<readonly PrivateKeyFile[]> {
   const { keyFiles } = reader.settings;
   if (keyFiles.length === 0) {
-    throw new UsageError('there is no private key', {
-      remedy: 'Name yours with --key FILE; data-out keys generate makes one.',
+    throw new UsageError('no private key is set', {
+      remedy: 'data-out setup makes or names one; or give yours with --key FILE or DATA_OUT_KEY_FILE.',
     });
   }
   const keys: PrivateKeyFile[] = [];
@@ -53,7 +59,7 @@ export async function readPrivateKey(path: string, reader: KeyReader): Promise<U
   try {
     return await parsePrivateKey(text, given);
   } catch (error) {
-    if (!(error instanceof PassphraseError) || given !== undefined) throw keyFileError(path, error);
+    if (!(error instanceof PassphraseError) || given !== undefined) throw keyFileError(path, error, text);
   }
   for (let attempt = 1; ; attempt += 1) {
     const passphrase = await askSecret(terminal, `Passphrase of ${printable(path)}: `, passphraseRemedy);
@@ -74,21 +80,46 @@ export function readKeyFile(source: string, path: string): Promise<Buffer> {
 /**
  * A public key from a file, in any form that `parsePublicKey` takes.
  * @param source the option that named it
+ * @param privateKeyRemedy what to do if it is a private key
  * @returns 32 bytes
  */
-export async function readPublicKey(source: string, path: string, { folder }: Terminal): Promise<Uint8Array> {
+export async function readPublicKey(
+  source: string,
+  path: string,
+  { folder }: Terminal,
+  privateKeyRemedy = `Give the file of the public key, often ….pub.pem. ${ifPrivateKeyCame}`,
+): Promise<Uint8Array> {
   const absolute = resolve(folder, path);
   const bytes = await readKeyFile(source, absolute);
   try {
     return parsePublicKey(bytes);
   } catch (error) {
+    const found = mixedUp(bytes);
+    if (found === 'a private key') {
+      throw new UsageError(`${source}: ${absolute} is a PRIVATE key, and a public one belongs here`, {
+        remedy: privateKeyRemedy,
+        cause: error,
+      });
+    }
+    if (found === 'a visa or another token' || found === 'a Crypt4GH file') {
+      throw usageError(
+        source,
+        `expected a public key, but ${absolute} is ${found}`,
+        'Name the file of the public key.',
+      );
+    }
     throw keyFileError(absolute, error);
   }
 }
 
-/** The error of a key file, with its path. */
-export function keyFileError(path: string, error: unknown): unknown {
+/** The error of a key file, with its path. @param content of a file that should be a private key */
+export function keyFileError(path: string, error: unknown, content?: Uint8Array): unknown {
   if (!(error instanceof Crypt4ghError)) return error;
+  const found = content && mixedUp(content);
+  if (found !== undefined && found !== 'a private key') {
+    const remedy = 'Name the file of your private key, often ….sec.pem.';
+    return new UsageError(`${path}: expected a private key, got ${found}`, { remedy, cause: error });
+  }
   if (!(error instanceof PassphraseError)) return new UsageError(`${path}: ${error.message}`, { cause: error });
   const remedy =
     'Look at --passphrase-file and DATA_OUT_PASSPHRASE, or give neither to be asked. A forgotten passphrase cannot be ' +

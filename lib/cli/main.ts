@@ -66,6 +66,7 @@ export function clientProgram(context: CommandContext): Command {
     name: 'data-out',
     description: 'List, download, verify, encrypt and decrypt files of a data-out archive.',
     version: context.version,
+    start: 'New here? data-out setup asks for your settings and checks them. Then data-out list shows your files.',
     help,
     withOptions: (program) =>
       program.option('--config <file>', 'configuration file (default: ~/.config/data-out/config.toml)'),

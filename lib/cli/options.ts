@@ -5,8 +5,8 @@ import { usageError } from '../terminal/errors.ts';
 export function withServiceOptions(command: Command): Command {
   return withConnectionOptions(
     command
-      .option('--url <url>', 'address of the proxy API (DATA_OUT_URL)')
-      .option('--direct-url <url>', 'address of the data-out API, for direct access (DATA_OUT_DIRECT_URL)')
+      .option('--url <url>', 'address of the service (DATA_OUT_URL)')
+      .option('--direct-url <url>', 'address for direct access (DATA_OUT_DIRECT_URL)')
       .option(
         '--visa <file>',
         'file with your visa or passport (DATA_OUT_VISA_FILE; DATA_OUT_VISA is the token itself)',
@@ -21,7 +21,7 @@ export function withAdministratorOptions(command: Command): Command {
   return withConnectionOptions(
     command
       .option('--kind <kind>', 'archive kind, as the operator set it', 'fega')
-      .option('--url <url>', 'address of the proxy API (DATA_OUT_URL)')
+      .option('--url <url>', 'address of the service (DATA_OUT_URL)')
       .option('--username <name>', 'user name of the administrator (DATA_OUT_ADMIN_USERNAME)')
       .option('--password-file <file>', 'file with the password (DATA_OUT_ADMIN_PASSWORD_FILE; default: ask)'),
   );

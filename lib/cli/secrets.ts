@@ -2,6 +2,7 @@ import { open } from 'node:fs/promises';
 import { ClientError } from '../client/errors.ts';
 import { limits } from '../contract/limits.ts';
 import { UsageError, usageError } from '../terminal/errors.ts';
+import { mixedUp } from './mixed-up.ts';
 
 /** Bytes of the largest file with a secret: a passport is the largest secret. */
 const maxBytes = limits.passportBytes + 1024;
@@ -52,5 +53,10 @@ function saveIt(what: string): string {
 export function checkedVisa(source: string, value: string): string {
   const token = value.trim();
   if (/^[\w-]+\.[\w-]+\.[\w-]+$/.test(token)) return token;
+  const found = mixedUp(token);
+  if (found !== undefined) {
+    const remedy = 'Name the file in which you saved your visa or passport.';
+    throw usageError(source, `expected a visa or passport, got ${found}`, remedy);
+  }
   throw usageError(source, 'expected one visa or passport: three base64url parts with points between them');
 }

@@ -131,21 +131,21 @@ export function serviceUrl(source: string, value: string): URL {
 
 /**
  * Credentials of HTTP Basic. A password that is in no setting is asked for, once.
- * @param variables that users set them with, for errors
+ * @param names of the variables that users set them with, for errors
  */
 export function basicOf(
   username: Found | undefined,
   password: (() => Promise<string>) | undefined,
   terminal: Terminal,
-  variables = { username: 'DATA_OUT_USERNAME', password: 'DATA_OUT_PASSWORD' },
+  names = { username: 'DATA_OUT_USERNAME', password: 'DATA_OUT_PASSWORD' },
 ): Settings['basic'] {
   if (username === undefined) {
     if (password === undefined) return undefined;
-    const remedy = `Give it with --username or ${variables.username}.`;
+    const remedy = `Give it with --username or ${names.username}.`;
     return () => Promise.reject(new UsageError('there is a password, but no user name', { remedy }));
   }
   const name = checkedUsername(username.source, username.value);
-  const remedy = `Give it with --password-file FILE or ${variables.password}.`;
+  const remedy = `Give it with --password-file FILE or ${names.password}.`;
   let asked: Promise<string> | undefined;
   const ask = () => {
     asked ??= askSecret(terminal, `Password of ${printable(name)}: `, remedy);

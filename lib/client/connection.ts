@@ -40,8 +40,8 @@ export function connect(settings: ConnectionSettings): ServiceConnection {
   const { transport, basic, note } = settings;
   const told = new Set<string>();
   return {
-    proxyUrl: baseUrl(settings.proxyUrl, 'proxy', transport),
-    dataOutUrl: baseUrl(settings.dataOutUrl, 'data-out', transport),
+    proxyUrl: baseUrl(settings.proxyUrl, 'of the service', transport),
+    dataOutUrl: baseUrl(settings.dataOutUrl, 'for direct access', transport),
     visa: settings.visa ?? (() => Promise.reject(noVisa())),
     basic,
     note: (text) => {
@@ -53,8 +53,8 @@ export function connect(settings: ConnectionSettings): ServiceConnection {
 }
 
 function noVisa(): ClientError {
-  return new ClientError('usage', 'there is no visa', {
-    remedy: 'Name the file of your visa or passport with --visa.',
+  return new ClientError('usage', 'no visa is set', {
+    remedy: 'data-out setup asks for it; or name the file of your visa or passport with --visa or DATA_OUT_VISA_FILE.',
   });
 }
 
@@ -62,7 +62,7 @@ function baseUrl(text: string | undefined, what: string, transport: Transport): 
   if (text === undefined) return undefined;
   const url = URL.canParse(text) ? new URL(text) : undefined;
   const problem = (message: string) =>
-    new ClientError('usage', `the address of the ${what} API ${message}`, {
+    new ClientError('usage', `the address ${what} ${message}`, {
       remedy: 'It looks like https://data-out.example.org/v1/.',
     });
   if (url === undefined || !/^https?:$/.test(url.protocol)) throw problem('is not an http address');

@@ -50,8 +50,10 @@ export class DataOutApi {
   /** @throws ClientError `usage` if the connection has no address of a data-out API */
   constructor(connection: ServiceConnection) {
     if (connection.dataOutUrl === undefined) {
-      throw new ClientError('usage', 'there is no address of the data-out API', {
-        remedy: 'Give it with --direct-url, DATA_OUT_DIRECT_URL or the configuration file.',
+      throw new ClientError('usage', 'no address for direct access is set', {
+        remedy:
+          'If the archive gave you one, data-out setup --direct-url URL keeps it; or use --direct-url or DATA_OUT_DIRECT_URL. ' +
+          'Files that are staged for you need none: data-out list.',
       });
     }
     // This API takes a visa alone. No password is sent to it, so none is asked for.

@@ -64,6 +64,9 @@ export class UnavailableError extends ClientError {
   }
 }
 
+/** The half of the credentials that the service refused or missed: the visa or passport, or user name and password. */
+export type RefusedHalf = 'visa' | 'password';
+
 /** The service refused the call, with a problem document (RFC 9457) or with a status alone. */
 export class ServiceError extends ClientError {
   readonly status: number;
@@ -71,11 +74,14 @@ export class ServiceError extends ClientError {
   readonly problemCode: string | undefined;
   /** Identifies the call in the operator's logs. */
   readonly requestId: string | undefined;
+  /** With status 401, if the service says it. */
+  readonly refused: RefusedHalf | undefined;
   constructor(
     code: ClientErrorCode,
     message: string,
     options: ClientErrorOptions & {
       readonly status: number;
+      readonly refused?: RefusedHalf | undefined;
       readonly problemCode?: string | undefined;
       readonly requestId?: string | undefined;
     },
@@ -84,6 +90,7 @@ export class ServiceError extends ClientError {
     this.status = options.status;
     this.problemCode = options.problemCode;
     this.requestId = options.requestId;
+    this.refused = options.refused;
   }
 }
 

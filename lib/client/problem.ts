@@ -1,4 +1,4 @@
-import { type ClientError, type ClientErrorCode, ServiceError, UnavailableError } from './errors.ts';
+import { type ClientError, type ClientErrorCode, type RefusedHalf, ServiceError, UnavailableError } from './errors.ts';
 import { retryAfterMs } from './retry.ts';
 import type { TransportReply } from './transport.ts';
 
@@ -19,7 +19,10 @@ export async function refusal(reply: TransportReply, what: string, now: Date): P
   const { status } = reply;
   const { code: problemCode, requestId = reply.header('x-request-id') ?? reply.header('x-amzn-requestid') } = problem;
   const said = status === 431 ? headersTooLarge : wordsOf(problem);
-  const message = `${what}: ${said ?? `the service answered with status ${status}`}${requestId ? ` (request ${oneLine(requestId)})` : ''}`;
+  const refused = status === 401 ? refusedHalf(said) : undefined;
+  // The service's own words name a header.
+  const shown = refused === 'password' && /missing/.test(said ?? '') ? noPassword : said;
+  const message = `${what}: ${shown ?? `the service answered with status ${status}`}${requestId ? ` (request ${oneLine(requestId)})` : ''}`;
   if (later.has(status)) {
     return new UnavailableError(message, {
       retryAfterMs: retryAfterMs(reply.header('retry-after'), now),
@@ -28,7 +31,7 @@ export async function refusal(reply: TransportReply, what: string, now: Date): P
   }
   const code = codes[status] ?? (status >= 400 && status < 500 ? 'usage' : 'protocol');
   const remedy = remedyOf(status, problemCode, code, said);
-  return new ServiceError(code, message, { status, problemCode, requestId, remedy });
+  return new ServiceError(code, message, { status, problemCode, requestId, remedy, refused });
 }
 
 function remedyOf(
@@ -44,6 +47,7 @@ function remedyOf(
   return code === 'unauthenticated' ? renewal(said) : remedies[code];
 }
 
+const noPassword = 'the service asks for a user name and a password, and none was sent';
 const headersTooLarge = 'a gateway refused the headers as too large; the visa or passport is the largest of them';
 
 /** What to do about headers that are too large. */
@@ -64,14 +68,45 @@ const remedies: Partial<Record<ClientErrorCode, string>> = {
   protocol: 'Check the address: the server there does not behave like a data-out service.',
 };
 
+/** The half of the credentials that a reason of this service is about. Its reasons are fixed sentences. */
+function refusedHalf(said = ''): RefusedHalf | undefined {
+  const isPassword = /password|user name|Basic/.test(said);
+  // Without credentials, the gateway itself asks for both halves.
+  if (isPassword && /X-GA4GH-Visa/.test(said)) return undefined;
+  if (isPassword) return 'password';
+  return /visa|passport/i.test(said) ? 'visa' : undefined;
+}
+
 /** What to do about refused credentials, by which of them the service says that it refused. */
 function renewal(said = ''): string {
-  if (/password|user name/i.test(said)) {
-    return 'Check --username, and the password: --password-file, DATA_OUT_PASSWORD, or what you typed.';
+  const half = refusedHalf(said);
+  if (half === 'password') {
+    return /missing/.test(said)
+      ? 'Give both: data-out setup asks for them, or use --username and --password-file. The archive gave them to you.'
+      : 'Check --username, and the password: --password-file, DATA_OUT_PASSWORD, or what you typed.';
   }
-  if (/visa|passport/i.test(said)) return 'Get a new visa, and name its file with --visa; data-out doctor checks it.';
-  return 'Get a new visa, and check user name and password; data-out doctor says which of them is refused.';
+  if (half === undefined) {
+    return 'Get a new visa, and check user name and password; data-out doctor says which of them is refused.';
+  }
+  const [, code = ''] = /^the visa was refused \((\w+)\)/.exec(said) ?? [];
+  return visaRemedies[code] ?? 'Get a new visa, and save it in the same file, or name its file with --visa.';
 }
+
+const otherArchive =
+  'Check that the visa is for this archive, and that the address is the right one. If so, send this message to the archive.';
+const damaged = 'Save the visa again as you got it: its file may hold only a part of it, or another text.';
+
+/** By the service's code of the rule that the visa breaks, where a new visa alone would not help. */
+const visaRemedies: Readonly<Record<string, string>> = {
+  untrusted_issuer: otherArchive,
+  untrusted_source: otherArchive,
+  unknown_kid: otherArchive,
+  wrong_audience: otherArchive,
+  malformed_token: damaged,
+  bad_signature: damaged,
+  not_yet_valid: 'Wait until the visa is valid: data-out doctor says from when on.',
+  denied: 'Ask the archive why it does not take this visa any more.',
+};
 
 interface Problem {
   readonly detail?: string | undefined;

@@ -64,8 +64,8 @@ export class ProxyApi {
   /** @throws ClientError `usage` if the connection has no address of a proxy API */
   constructor(connection: ServiceConnection) {
     if (connection.proxyUrl === undefined) {
-      throw new ClientError('usage', 'there is no address of the proxy API', {
-        remedy: 'Give it with --url, DATA_OUT_URL or the configuration file.',
+      throw new ClientError('usage', 'no address of the service is set', {
+        remedy: 'data-out setup asks for it; or give it with --url or DATA_OUT_URL.',
       });
     }
     this.connection = connection;

@@ -49,7 +49,13 @@ export { type OpenedHeader, openHeader } from './header/open-header.ts';
 export type { Payload } from './header/payloads.ts';
 export { type HeaderDerivation, reencryptHeader } from './header/reencrypt.ts';
 export type { Kdf } from './keys/kdf.ts';
-export { formatPrivateKey, inspectPrivateKey, type PrivateKeyInspection, parsePrivateKey } from './keys/private-key.ts';
+export {
+  formatPrivateKey,
+  inspectPrivateKey,
+  looksLikePrivateKey,
+  type PrivateKeyInspection,
+  parsePrivateKey,
+} from './keys/private-key.ts';
 export { formatPublicKey, parsePublicKey, publicKeyFingerprint } from './keys/public-key.ts';
 export { generateKeyPair, type KeyPair, publicKeyOf } from './keys/x25519.ts';
 export {

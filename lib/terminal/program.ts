@@ -13,6 +13,8 @@ export interface ProgramOptions {
   readonly description: string;
   /** For `--version`. @default - there is no such option */
   readonly version?: string;
+  /** Where to begin, above the help of the program. @default - nothing */
+  readonly start?: string;
   /** Help below the commands; the exit codes follow it. */
   readonly help: string;
   /** Adds the program's own options, which every command takes. */
@@ -23,9 +25,10 @@ export interface ProgramOptions {
 
 /** A program with its commands, options and help. Nothing runs yet. */
 export function createProgram(terminal: Terminal, options: ProgramOptions): Command {
-  const { name, description, version, help, withOptions, commands } = options;
+  const { name, description, version, start, help, withOptions, commands } = options;
   const width = () => terminal.size()?.columns ?? 80;
   const program = new Command(name).description(description);
+  if (start !== undefined) program.addHelpText('before', `${start}\n`);
   if (version !== undefined) program.version(version, '-V, --version', 'print the version');
   program
     .helpOption('-h, --help', 'print this help')

@@ -19,7 +19,7 @@ export const visas = {
   foreign: unverifiedToken(visaClaims('EGAD1', { exp: farAhead, iss: 'https://other.example.org/' })),
 } as const;
 
-/** A person at a terminal, a folder, and a proxy API that looks at credentials as docs/api.md says. */
+/** A person at a terminal, a folder, and a service that looks at credentials as docs/api.md says. */
 export class SetUpWorld {
   /** The person's folder. It has `visa.jwt`, `expired.jwt` and `foreign.jwt`. */
   readonly folder: string;
@@ -27,7 +27,7 @@ export class SetUpWorld {
   /** Whether the listing takes a user name and a password. */
   needsPassword = true;
   readonly username = 'jané 😀';
-  readonly password = 'pass wörd 🔑';
+  password = 'pass wörd 🔑';
   readonly #stop: () => Promise<void>;
 
   private constructor(folder: string, url: string, stop: () => Promise<void>) {
@@ -99,26 +99,28 @@ export class SetUpWorld {
     return this.at(name);
   }
 
-  #handle({ url = '', headers }: IncomingMessage, outgoing: ServerResponse): void {
+  #handle({ url = '', headers }: IncomingMessage, outgoing: ServerResponse): unknown {
     const { pathname } = new URL(url, this.url);
     if (pathname === '/v1/openapi.json') return json(outgoing, { openapi: '3.1.0', paths: { '/files': {} } });
+    if (pathname === '/v1/service-info') return json(outgoing, { id: 'org.example.data-out', type: {} });
+    if (pathname === '/v1/metadata/datasets') return json(outgoing, ['EGAD1']);
     if (pathname !== '/v1/files') return problem(outgoing, 404, 'there is no such resource');
     const visa = headers['x-ga4gh-visa'];
     if (visa === visas.expired) {
-      return problem(outgoing, 401, 'the visa was refused (visa_expired): the token has expired', 'visa_expired');
+      return problem(outgoing, 401, 'the visa was refused (expired): the token has expired');
     }
     if (visa !== visas.good) {
-      const detail = 'the visa was refused (visa_untrusted_issuer): its issuer is not trusted';
-      return problem(outgoing, 401, detail, 'visa_untrusted_issuer');
+      const detail = 'the visa was refused (untrusted_issuer): the issuer is not trusted for this kind of token';
+      return problem(outgoing, 401, detail);
     }
     const { authorization } = headers;
     const right = `Basic ${Buffer.from(`${this.username}:${this.password}`, 'utf8').toString('base64')}`;
     if (authorization === undefined && this.needsPassword) {
       const detail = "the central archive's credentials are missing: send Authorization: Basic";
-      return problem(outgoing, 401, detail, 'password_missing');
+      return problem(outgoing, 401, detail);
     }
     if (authorization !== undefined && authorization !== right) {
-      return problem(outgoing, 401, "the central archive's user name or password is wrong", 'password_wrong');
+      return problem(outgoing, 401, "the central archive's user name or password is wrong");
     }
     return json(outgoing, { files: [] });
   }
@@ -128,8 +130,8 @@ function json(outgoing: ServerResponse, body: unknown): void {
   outgoing.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(body));
 }
 
-function problem(outgoing: ServerResponse, status: number, detail: string, reason?: string): void {
+function problem(outgoing: ServerResponse, status: number, detail: string): void {
   const code = status === 401 ? 'unauthenticated' : 'not_found';
   outgoing.writeHead(status, { 'content-type': 'application/problem+json' });
-  outgoing.end(JSON.stringify({ type: 'about:blank', title: 'No', status, detail, code, reason, requestId: 'r-1' }));
+  outgoing.end(JSON.stringify({ type: 'about:blank', title: 'No', status, detail, code, requestId: 'r-1' }));
 }

@@ -1,7 +1,7 @@
 import { InvalidRequestError, type Violation } from '../../errors.ts';
 import { type HttpRequest, singleQuery } from '../../http/request.ts';
 import { collected } from '../../http/violations.ts';
-import { unusablePublicKey, usablePublicKey } from '../recipient-public-key.ts';
+import { explainUnusablePublicKey, usablePublicKey } from '../recipient-public-key.ts';
 
 /** Headers that carry the recipient's key; clients in the field send one or the other. */
 const keyHeaders = ['Public-Key', 'X-C4GH-Public-Key', 'Htsget-Context-Public-Key'] as const;
@@ -65,6 +65,6 @@ export function recipientKey(request: HttpRequest): Uint8Array | undefined {
     );
   }
   const key = usablePublicKey(only.value);
-  if (!key) throw new InvalidRequestError([{ field: only.name, message: unusablePublicKey }]);
+  if (!key) throw new InvalidRequestError([{ field: only.name, message: explainUnusablePublicKey(only.value) }]);
   return key;
 }

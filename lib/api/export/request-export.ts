@@ -8,7 +8,7 @@ import { jsonBody } from '../../http/json-body.ts';
 import { type HttpReply, jsonReply } from '../../http/reply.ts';
 import type { HttpRequest } from '../../http/request.ts';
 import type { ExportRequests } from '../ports.ts';
-import { unusablePublicKey, usablePublicKey } from '../recipient-public-key.ts';
+import { explainUnusablePublicKey, usablePublicKey } from '../recipient-public-key.ts';
 import { requireAdministrator } from './require-administrator.ts';
 
 /** What `POST /export/{archive_kind}` needs. */
@@ -44,7 +44,7 @@ const exportBody = z.strictObject(
       const key = usablePublicKey(value);
       // One form for every consumer: the Crypt4GH key file, which readers in the field take with and without newlines.
       if (key) return formatPublicKey(key);
-      context.addIssue({ code: 'custom', message: unusablePublicKey });
+      context.addIssue({ code: 'custom', message: explainUnusablePublicKey(value) });
       return z.NEVER;
     }),
   },

@@ -1,10 +1,10 @@
 import type { Command } from 'commander';
-import { ProxyApi } from '../../client/proxy.ts';
+import type { ProxyApi } from '../../client/proxy.ts';
 import { isUnderWay, type ShownExport } from '../../contract/export-state.ts';
 import { usageError } from '../../terminal/errors.ts';
 import { problemOf } from '../../terminal/failure.ts';
 import { printable } from '../../terminal/output.ts';
-import { administratorOf } from '../export/administrator.ts';
+import { administratorApi } from '../export/administrator.ts';
 import { type BatchResult, runBatch } from '../export/batch.ts';
 import { type ExportOrder, readOrder, sendOrder } from '../export/export-order.ts';
 import { describeState, shortfallOf } from '../export/export-state.ts';
@@ -57,10 +57,7 @@ export function registerExport(program: Command, context: CommandContext): void 
     .action(async (id: string | undefined, options: ExportOptions, self: Command) => {
       const batch = checkedBatch(id, options);
       await using session = await openSession(context, self);
-      const api = async () => {
-        const basic = await administratorOf(self.optsWithGlobals(), session.terminal);
-        return new ProxyApi({ ...(await session.service()), basic });
-      };
+      const api = () => administratorApi(session, self);
       if (batch !== undefined) await exportBatch(session, batch, options, api);
       else await exportOne(session, checkedOne(id, options), { ...options, api: options.dryRun ? undefined : api });
     });

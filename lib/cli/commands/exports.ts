@@ -1,8 +1,8 @@
 import { type Command, Option } from 'commander';
-import { exportedFilesPerPage, exportsPerPage, ProxyApi } from '../../client/proxy.ts';
+import { exportedFilesPerPage, exportsPerPage } from '../../client/proxy.ts';
 import { type ExportedFile, exportStates, type ListedExport, type ShownExport } from '../../contract/export-state.ts';
 import { formatBytes, printable } from '../../terminal/output.ts';
-import { administered, administratorOf } from '../export/administrator.ts';
+import { administered, administratorApi } from '../export/administrator.ts';
 import { describeState, explainReasons, filesOf } from '../export/export-state.ts';
 import { parseCount, parseTime, withAdministratorOptions } from '../options.ts';
 import { type CommandContext, openSession, type Session } from '../session.ts';
@@ -52,7 +52,7 @@ export function registerExports(program: Command, context: CommandContext): void
       const { state, kind } = options;
       const since = options.since === undefined ? undefined : parseTime('--since', options.since).toISOString();
       const page = parseCount('--page', options.page, { from: 1, to: 10_000 });
-      const proxy = await proxyOf(session, self);
+      const proxy = await administratorApi(session, self);
       const { signal } = session.terminal;
       show(session, await administered(proxy.exports({ kind, state, since, page: page - 1, signal })), page);
     });
@@ -65,7 +65,7 @@ export function registerExports(program: Command, context: CommandContext): void
     .action(async (requestId: string, options: { files?: boolean; kind: string }, self: Command) => {
       await using session = await openSession(context, self);
       const { output, terminal } = session;
-      const proxy = await proxyOf(session, self);
+      const proxy = await administratorApi(session, self);
       const { kind } = options;
       const ask = (page: number) =>
         administered(proxy.exportState(requestId, { kind, page, signal: terminal.signal }), unrecorded);
@@ -84,11 +84,6 @@ export function registerExports(program: Command, context: CommandContext): void
       if (!output.json && all.length > 0) output.table(fileColumns, all, cellsOf);
       explain(output, [shown, ...all]);
     });
-}
-
-async function proxyOf(session: Session, command: Command): Promise<ProxyApi> {
-  const basic = await administratorOf(command.optsWithGlobals(), session.terminal);
-  return new ProxyApi({ ...(await session.service()), basic });
 }
 
 function show({ output }: Session, rows: readonly ListedExport[], page: number): void {

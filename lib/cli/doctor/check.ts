@@ -1,4 +1,4 @@
-import { ClientError, type ClientErrorCode } from '../../client/errors.ts';
+import { ClientError, type ClientErrorCode, ServiceError } from '../../client/errors.ts';
 import { Crypt4ghError, MalformedHeaderError, PassphraseError } from '../../crypt4gh/index.ts';
 import { UsageError } from '../../terminal/errors.ts';
 import { failureOf } from '../../terminal/failure.ts';
@@ -25,7 +25,8 @@ export interface CheckResult {
 
 /**
  * The result of a check that failed or could not be made. Rethrows defects and interruptions.
- * @param remedies in place of the errors' own, which tell the user to run this very command
+ * @param remedies in place of the errors' own, which tell the user to run this very command; not for refused credentials if the
+ * service says which half it refused
  */
 export function failed(
   check: string,
@@ -35,7 +36,8 @@ export function failed(
   const code = codeOf(error);
   if (code === undefined || code === 'interrupted') throw error;
   const { message, remedy } = failureOf(error, clientFailure);
-  return { check, verdict: 'failed', text: message, remedy: remedies[code] ?? remedy, code };
+  const isKnownHalf = error instanceof ServiceError && error.refused !== undefined;
+  return { check, verdict: 'failed', text: message, remedy: (isKnownHalf ? remedy : remedies[code]) ?? remedy, code };
 }
 
 function codeOf(error: unknown): ClientErrorCode | undefined {

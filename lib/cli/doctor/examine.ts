@@ -34,7 +34,7 @@ export async function* examine(
   if (proxy) yield* credentials(session, proxy);
   else yield { check: 'credentials', verdict: 'skipped', text: 'not tried: the address of the service does not work' };
   if (service?.dataOutUrl) yield* direct(session, service, service.dataOutUrl);
-  else yield { check: 'direct', verdict: 'skipped', text: 'no address of a data-out API is set: --direct-url' };
+  else yield { check: 'direct', verdict: 'skipped', text: 'no address for direct access is set: --direct-url' };
   yield* keysAndHeaders(session, options, proxy);
 }
 
@@ -42,7 +42,7 @@ async function* address(session: Session, service: ServiceConnection): AsyncGene
   const { proxyUrl } = service;
   if (proxyUrl === undefined) {
     const text = 'no address of the service is set';
-    const remedy = 'Give it with --url, DATA_OUT_URL, or url in the configuration file.';
+    const remedy = 'data-out setup asks for it; or give it with --url, DATA_OUT_URL, or url in the configuration file.';
     yield { check: 'address', verdict: 'failed', code: 'usage', text, remedy };
     return undefined;
   }
@@ -56,7 +56,8 @@ async function* visa({ settings, terminal }: Session, seen: Probe | undefined): 
   const check = 'visa';
   const read = settings.visa;
   if (read === undefined) {
-    const remedy = 'Give it with --visa FILE, DATA_OUT_VISA_FILE, or visa_file in the configuration file.';
+    const remedy =
+      'data-out setup asks for it; or give it with --visa FILE, DATA_OUT_VISA_FILE, or visa_file in the configuration file.';
     yield { check, verdict: 'failed', code: 'usage', text: 'no visa is set', remedy };
     return;
   }

@@ -1,7 +1,10 @@
+import type { Command } from 'commander';
 import type { ServiceConnection } from '../../client/connection.ts';
 import { ClientError } from '../../client/errors.ts';
+import { ProxyApi } from '../../client/proxy.ts';
 import { UsageError } from '../../terminal/errors.ts';
 import type { Terminal } from '../../terminal/terminal.ts';
+import type { Session } from '../session.ts';
 import { basicOf } from '../settings.ts';
 import { Sources, secretOf } from '../sources.ts';
 
@@ -12,7 +15,7 @@ const variables = { username: 'DATA_OUT_ADMIN_USERNAME', password: 'DATA_OUT_ADM
  * researcher's variables are not read: a researcher's credentials must not be tried in their place.
  * @throws UsageError when there is no user name
  */
-export async function administratorOf(
+async function administratorOf(
   options: { readonly username?: string; readonly passwordFile?: string; readonly config?: string },
   terminal: Terminal,
 ): Promise<NonNullable<ServiceConnection['basic']>> {
@@ -27,6 +30,18 @@ export async function administratorOf(
   throw new UsageError('there is no user name of an administrator', {
     remedy: `Give it with --username or ${variables.username}.`,
   });
+}
+
+/** The service, with an administrator's credentials. @throws UsageError when there is no user name or no address */
+export async function administratorApi(session: Session, command: Command): Promise<ProxyApi> {
+  const basic = await administratorOf(command.optsWithGlobals(), session.terminal);
+  const service = await session.service();
+  if (service.proxyUrl === undefined) {
+    // Setup asks for a visa, which an administrator does not have.
+    const remedy = 'Give it with --url or DATA_OUT_URL.';
+    throw new UsageError('no address of the service is set', { remedy });
+  }
+  return new ProxyApi({ ...service, basic });
 }
 
 const remedies: Readonly<Record<string, string>> = {

@@ -48,6 +48,11 @@ export interface ExportSources {
  */
 const clockSkewMs = 300_000;
 
+/** What to do about a private key of a recipient. */
+const recipientsPrivateKey =
+  'Delete it, and ask the recipient to make a new pair of keys and to send ….pub.pem alone: anyone who has seen a private key ' +
+  'can read the files that are encrypted for it.';
+
 /**
  * Reads the files of an order and checks the visa and the key here, because the service answers before it checks them.
  * @throws UsageError for an unusable key, or an unusable or expired visa; ClientError `not_found`
@@ -64,7 +69,7 @@ export async function readOrder(words: ExportWords, sources: ExportSources, term
   refuseToken(sources.visa, words.visa);
   const path = resolve(terminal.folder, words.visa);
   const visa = checkedVisa(sources.visa, await readSecretFile(sources.visa, path));
-  const publicKey = await readPublicKey(sources.publicKey, words.publicKey, terminal);
+  const publicKey = await readPublicKey(sources.publicKey, words.publicKey, terminal, recipientsPrivateKey);
   const token = decodeVisaOrPassport(visa);
   if (token === undefined) {
     throw usageError(

@@ -188,7 +188,7 @@ async function askKey(asked: AskedWith): Promise<Pick<Answers, 'keyFile' | 'newK
       try {
         inspectPrivateKey(bytes);
       } catch (error) {
-        throw keyFileError(file, error);
+        throw keyFileError(file, error, bytes);
       } finally {
         bytes.fill(0);
       }

@@ -60,7 +60,7 @@ export class Interview {
       );
       const answer = typed || shown || '';
       try {
-        const { value, doubt } = await check(answer, printable(answer) || text);
+        const { value, doubt } = await check(answer, text);
         if (doubt === undefined || answer === doubted) return value;
         this.tell(doubt, 'Press Enter to keep it all the same.');
         doubted = answer;

@@ -1,4 +1,4 @@
-import { ClientError, ServiceError } from '../../client/errors.ts';
+import { ClientError, type RefusedHalf, ServiceError } from '../../client/errors.ts';
 import { ProxyApi } from '../../client/proxy.ts';
 import type { CheckResult } from '../doctor/check.ts';
 import { checkApi, proxyApi } from '../doctor/service-checks.ts';
@@ -17,7 +17,7 @@ export interface TriedAddress {
 }
 
 /** What became of the credentials of a listing. */
-export type Refused = 'none' | 'visa' | 'password' | 'unknown';
+export type Refused = RefusedHalf | 'none' | 'unknown';
 
 /** Tries answers at the service before they become settings. */
 export class Trial {
@@ -59,9 +59,8 @@ export class Trial {
       return { refused: 'none' };
     } catch (error) {
       if (!(error instanceof ClientError) || error.code === 'interrupted') throw error;
-      const isRefusal = error instanceof ServiceError && error.status === 401;
-      if (!isRefusal) return { refused: 'unknown' };
-      return { refused: /password|user name|credentials/i.test(error.message) ? 'password' : 'visa', error };
+      const refused = error instanceof ServiceError ? error.refused : undefined;
+      return refused ? { refused, error } : { refused: 'unknown' };
     }
   }
 }

@@ -6,10 +6,11 @@ import { nonceBytes, segmentOverhead } from '../sizes.ts';
 import { FieldReader, field16 } from './fields.ts';
 import { checkProtection, deriveKey, isKdf, type Kdf, type Protection } from './kdf.ts';
 import { isSshPrivateKey, openSshKey, readSshKeyFile, type SshKeyFile } from './openssh.ts';
-import { formatPem, keyText, type PemBlock, parsePem } from './pem.ts';
+import { decodeBase64, formatPem, keyText, type PemBlock, parsePem } from './pem.ts';
 import { keyBytes } from './x25519.ts';
 
 const label = 'CRYPT4GH PRIVATE KEY';
+const privateLabel = /-----BEGIN [A-Z0-9 ]*PRIVATE KEY-----/;
 const magic = 'c4gh-v1';
 const noKdf = 'none';
 const noCipher = 'none';
@@ -78,6 +79,26 @@ export function inspectPrivateKey(text: string | Uint8Array): PrivateKeyInspecti
   }
 }
 
+/**
+ * Whether this is a private key file of any form that {@link parsePrivateKey} takes, or base64 of one, or of what stands between
+ * its BEGIN and END lines. For a program that expects a public key, and must not pass a private one on. It does not know 32 bytes
+ * without a form: they can be either.
+ */
+export function looksLikePrivateKey(input: string | Uint8Array): boolean {
+  const text = (typeof input === 'string' ? input : Buffer.from(input).toString('latin1')).trim();
+  if (privateLabel.test(text)) return true;
+  const bytes = decodeBase64(text);
+  if (bytes === undefined) return false;
+  const inner = bytes.toString('latin1');
+  const isKeyFile =
+    inner.startsWith(magic) ||
+    isSshPrivateKey(bytes) ||
+    privateLabel.test(inner) ||
+    pkcs8Start.test(bytes.toString('hex', 0, 32));
+  wipe(bytes);
+  return isKeyFile;
+}
+
 /** A key file of layout `c4gh-v1`, or of an early form of htslib. Its secret shares the memory of the file. */
 interface Crypt4ghKeyFile {
   /** The key; sealed if the file is protected. */
@@ -94,7 +115,10 @@ type KeyFile =
 
 /** Reads all parts that are not encrypted. @throws UnusableKeyError */
 function readKeyFile({ label: found, bytes }: PemBlock): KeyFile {
-  if (!found.endsWith('PRIVATE KEY')) throw new UnusableKeyError('invalid-key-format', 'expected a private key');
+  if (!found.endsWith('PRIVATE KEY')) {
+    const got = found.endsWith('PUBLIC KEY') ? ', got a public one' : '';
+    throw new UnusableKeyError('invalid-key-format', `expected a private key${got}`);
+  }
   if (bytes.toString('latin1', 0, magic.length) === magic) return { format: 'crypt4gh', ...readCrypt4ghKeyFile(bytes) };
   if (isSshPrivateKey(bytes)) return { format: 'openssh', ...readSshKeyFile(bytes) };
   if (found === 'PRIVATE KEY') return { format: 'pkcs8', protection: undefined, key: readPkcs8(bytes) };

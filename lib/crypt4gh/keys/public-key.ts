@@ -3,6 +3,7 @@ import { expectLength } from '../bytes.ts';
 import { UnusableKeyError } from '../errors.ts';
 import { looksLikeSshPublicKey, parseSshPublicKey } from './openssh.ts';
 import { decodeBase64, formatPem, keyText, looksLikePem, parsePem } from './pem.ts';
+import { looksLikePrivateKey } from './private-key.ts';
 import { isCanonical, isLowOrder, keyBytes, spkiPrefix } from './x25519.ts';
 
 const label = 'CRYPT4GH PUBLIC KEY';
@@ -29,6 +30,9 @@ export function parsePublicKey(input: string | Uint8Array): Uint8Array {
 }
 
 function parseText(text: string): Uint8Array {
+  if (looksLikePrivateKey(text)) {
+    throw new UnusableKeyError('invalid-key-format', 'expected a public key, got a private one');
+  }
   if (looksLikePem(text)) return parsePemText(text);
   if (looksLikeSshPublicKey(text)) return parseSshPublicKey(text);
   const bytes = decodeBase64(text);
