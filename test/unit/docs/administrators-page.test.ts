@@ -1,5 +1,4 @@
 import { expect, test } from 'vitest';
-import { exportStates } from '../../../lib/contract/export-state.ts';
 import { explainReason, type exportReasons } from '../../../lib/contract/reasons.ts';
 import { readPage } from '../../helpers/pages.ts';
 
@@ -26,9 +25,4 @@ test('the reasons of a rejection are explained as the client explains them', () 
   expect(codes).toEqual(expect.arrayContaining([...rejections, 'visa_expired', 'visa_denied']));
   const said = codes.map((code) => [`\`${code}\``, explainReason(code)?.meaning, explainReason(code)?.remedy]);
   expect(listed).toEqual(said);
-});
-
-test('every state is explained', () => {
-  const states = rows.flatMap(([state = '']) => [...state.matchAll(/`(\w+)`/g)].map(([, name]) => name));
-  expect(states).toEqual(expect.arrayContaining([...exportStates]));
 });
