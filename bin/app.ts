@@ -4,17 +4,37 @@ import { App, Tags, Validations } from 'aws-cdk-lib';
 import { AwsSolutionsChecks } from 'cdk-nag';
 import { trustedIssuersFile } from '../lib/contract/environment.ts';
 import { repository } from '../lib/infra/bundling.ts';
+import { SettingsError } from '../lib/infra/check-settings.ts';
 import { addStacks } from '../lib/infra/stacks.ts';
 import { warnThatNoIssuerIsTrusted } from '../lib/infra/trust-warning.ts';
-import { parseTrustedIssuers } from '../lib/visas/index.ts';
+import { parseTrustedIssuers, type TrustedIssuers } from '../lib/visas/index.ts';
 import { settings } from './settings.ts';
 
-const app = new App();
-Validations.of(app).addPlugins(new AwsSolutionsChecks(app));
-Tags.of(app).add('application', 'data-out');
+function main(): void {
+  const app = new App();
+  Validations.of(app).addPlugins(new AwsSolutionsChecks(app));
+  Tags.of(app).add('application', 'data-out');
+  const { issuers } = readTrustedIssuers();
+  const { service } = addStacks(app, settings);
+  if (issuers.size === 0) warnThatNoIssuerIsTrusted(service);
+}
 
-const { service } = addStacks(app, settings);
+/** The functions read this file when they start: a mistake in it must stop the deployment, not every request after it. */
+function readTrustedIssuers(): TrustedIssuers {
+  try {
+    return parseTrustedIssuers(JSON.parse(readFileSync(join(repository, trustedIssuersFile), 'utf8')));
+  } catch (error) {
+    const problem = error instanceof Error ? error.message : String(error);
+    throw new SettingsError(`${trustedIssuersFile}: ${problem}`, { cause: error });
+  }
+}
 
-// The functions read this file when they start: a mistake in it must stop the deployment, not every request after it.
-const { issuers } = parseTrustedIssuers(JSON.parse(readFileSync(join(repository, trustedIssuersFile), 'utf8')));
-if (issuers.size === 0) warnThatNoIssuerIsTrusted(service);
+try {
+  main();
+} catch (error) {
+  if (!(error instanceof SettingsError)) throw error;
+  // Without a stack: the operator's own files are wrong, not the code.
+  process.stderr.write(`Error: ${error.message}\n`);
+  // At once: the application would synthesize itself before an ordinary exit.
+  process.exit(1);
+}

@@ -7,6 +7,7 @@ import { createSteps, StepFailure } from '../lib/demo/steps.ts';
 import { type Engine, startEngine } from '../lib/local/engine.ts';
 import { EngineError } from '../lib/local/errors.ts';
 import { freshAssembly } from '../lib/local/template/fresh-assembly.ts';
+import { synthProgress } from '../lib/local/template/synth-progress.ts';
 import { localTarget } from '../lib/ops/target.ts';
 import { exitCodes } from '../lib/terminal/exit-codes.ts';
 import { formatDuration } from '../lib/terminal/output.ts';
@@ -23,12 +24,11 @@ async function main(): Promise<number> {
   let engine: Engine | undefined;
   let failed = true;
   try {
-    const onSynth = () => report('Something has changed: synthesizing the template takes about 20 s.\n');
-    const assemblyDir = await freshAssembly({ root, onSynth, signal });
+    const assemblyDir = await freshAssembly({ root, signal, ...synthProgress(process.stderr) });
     const steps = createSteps(write, () => performance.now());
-    const { connection, traffic } = await steps.run('start the engine from the synthesized template', async () => {
+    const { connection, traffic } = await steps.run('start the engine', async () => {
       engine = await startEngine({ assemblyDir, connectionPath: join(folder, 'connection.json') });
-      return { value: engine, detail: `${engine.connection.proxyUrl}, state in memory` };
+      return { value: engine, detail: engine.connection.proxyUrl };
     });
     signal.throwIfAborted();
     const stagingCost = () => costOf(traffic);

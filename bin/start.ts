@@ -9,13 +9,29 @@ import { writeClientFiles } from '../lib/local/client-files.ts';
 import { type Engine, startEngine } from '../lib/local/engine.ts';
 import { EngineError } from '../lib/local/errors.ts';
 import { freePort } from '../lib/local/listen.ts';
+import { writePrivateFile } from '../lib/local/private-file.ts';
 import { quickStart } from '../lib/local/quick-start.ts';
 import { freshAssembly } from '../lib/local/template/fresh-assembly.ts';
+import { synthProgress } from '../lib/local/template/synth-progress.ts';
+import { exitCodes } from '../lib/terminal/exit-codes.ts';
+import { failureOf } from '../lib/terminal/failure.ts';
 
-const usage = `npm start -- [--port N] [--data-dir DIR] [--archive-credentials ${archiveCredentialsPolicies.join('|')}] [--inspect FUNCTION]`;
+const usage = `npm start -- [--port N] [--data-dir DIR] [--archive-credentials ${archiveCredentialsPolicies.join('|')}] [--inspect FUNCTION] [--verbose]`;
+const help = `Runs the whole service on this machine, from the synthesized template.
+Usage: ${usage}
+
+  --port N                   port of the proxy; the other API gets the next one
+  --data-dir DIR             keep the state in DIR; without it the state is gone at the end
+  --archive-credentials ...  over the setting in bin/settings.ts
+  --inspect FUNCTION         let a debugger attach to this function
+  --verbose                  show what the synth and the functions say, and all first commands
+
+Example:
+  npm start -- --port 8080 --data-dir state
+`;
 
 async function main(options: Options): Promise<void> {
-  const { port, dataDir, archiveCredentials, inspect } = options;
+  const { port, dataDir, archiveCredentials, inspect, verbose } = options;
   // Child processes inherit it: they would make databases and objects that other users can read.
   process.umask(0o077);
   const started = performance.now();
@@ -23,13 +39,14 @@ async function main(options: Options): Promise<void> {
   const ending = new AbortController();
   const starting = freshAssembly({
     root: join(import.meta.dirname, '..'),
-    onSynth: () => process.stderr.write('Something has changed: synthesizing the template takes about 20 s.\n'),
+    ...(verbose ? { onOutput: (text) => void process.stderr.write(text) } : synthProgress(process.stderr)),
     signal: ending.signal,
   }).then((assemblyDir) =>
     startEngine({
       assemblyDir,
       onLog: (name, line) => {
         if (name === 'engine') process.stderr.write(`${line}\n`);
+        else if (verbose) process.stderr.write(`${name} ${line}\n`);
       },
       ...(port === undefined ? {} : { port }),
       ...(dataDir === undefined ? {} : { dataDir }),
@@ -62,14 +79,25 @@ async function main(options: Options): Promise<void> {
     const { files, remove } = writeClientFiles(dirname(connectionPath), connection);
     removeFiles = remove;
     const seconds = (performance.now() - started) / 1000;
-    const commands = quickStart({
+    const { first, script } = quickStart({
       files,
       connectionPath: connectionPath === resolve(defaultConnectionFile) ? undefined : connectionPath,
       admin: connection.admin.username,
       released: dataDir === undefined ? undefined : await releasedDataset(connection),
       hasKey: existsSync(files.privateKeyPath),
     });
-    process.stdout.write(`${summary(engine, options, seconds)}\n${commands}`);
+    const scriptPath = join(dirname(connectionPath), 'first-steps.sh');
+    const removeScript = writePrivateFile(scriptPath, script);
+    removeFiles = () => {
+      remove();
+      removeScript();
+    };
+    const next = `In another terminal, in this folder:
+
+${first.map((command) => `  ${command}\n`).join('')}
+All commands from there to a decrypted file: ${scriptPath}
+`;
+    process.stdout.write(`${summary(engine, options, seconds)}\n${next}${verbose ? `\n${script}` : ''}`);
   } catch (error) {
     removeFiles();
     await engine.stop();
@@ -84,6 +112,8 @@ interface Options {
   readonly archiveCredentials: string | undefined;
   /** Function to which a debugger shall be able to attach. */
   readonly inspect: string | undefined;
+  /** Show what the synth and the functions say, too. */
+  readonly verbose: boolean;
 }
 
 function readArguments(): Options {
@@ -94,11 +124,12 @@ function readArguments(): Options {
         'data-dir': { type: 'string' },
         'archive-credentials': { type: 'string' },
         inspect: { type: 'string' },
+        verbose: { type: 'boolean', default: false },
         help: { type: 'boolean', short: 'h' },
       },
     });
     if (values.help) {
-      process.stdout.write(`Runs the whole service on this machine, from the synthesized template.\nUsage: ${usage}\n`);
+      process.stdout.write(help);
       process.exit(0);
     }
     const port = values.port === undefined ? undefined : Number(values.port);
@@ -109,7 +140,8 @@ function readArguments(): Options {
     if (archiveCredentials !== undefined && !archiveCredentialsPolicies.some((name) => name === archiveCredentials)) {
       throw new EngineError(`--archive-credentials is one of ${archiveCredentialsPolicies.join(', ')}`);
     }
-    return { port, dataDir: values['data-dir'], archiveCredentials, inspect: values.inspect };
+    const { 'data-dir': dataDir, inspect, verbose } = values;
+    return { port, dataDir, archiveCredentials, inspect, verbose };
   } catch (error) {
     throw new EngineError(`${error instanceof Error ? error.message : String(error)}\nUsage: ${usage}`);
   }
@@ -142,7 +174,11 @@ ${inspected}`;
 try {
   await main(readArguments());
 } catch (error) {
-  if (!(error instanceof EngineError)) throw error;
-  process.stderr.write(`${error.message}\n`);
-  process.exit(1);
+  const known = (thrown: unknown) =>
+    thrown instanceof EngineError
+      ? { exitCode: exitCodes.unexpected, code: 'failure', message: thrown.message }
+      : undefined;
+  const { message, remedy } = failureOf(error, known);
+  process.stderr.write(`${message}\n${remedy === undefined ? '' : `${remedy}\n`}`);
+  process.exit(exitCodes.unexpected);
 }

@@ -56,6 +56,9 @@ export const connection = z.object({
 });
 export type Connection = z.infer<typeof connection>;
 
+/** Code of the answer of an engine whose disk is full. AWS has no such code. */
+export const localDiskFull = 'LocalDiskFull';
+
 /** Environment variable that names a connection file. */
 export const connectionVariable = 'DATA_OUT_CONNECTION';
 /** Default place of the connection file, relative to the working directory. */

@@ -44,7 +44,7 @@ async function listDirectly({ users, steps, signal, visa, datasetId, files }: Di
     expectThat(value.join() === datasetId, `the visa gives access to ${value.join()}`);
     return { value, detail: value.join() };
   });
-  await steps.run(`list the files of ${datasetId} directly`, async () => {
+  await steps.run('list its files directly', async () => {
     const value = await direct.files(datasetId, { signal });
     expectThat(value.length === files.length, `${value.length} files are listed, not ${files.length}`);
     for (const file of files) {
@@ -62,15 +62,14 @@ async function fetchPlaintext({ users, steps, signal, visa }: DirectAccess, file
     const plaintext = await buffer(reply.body);
     expectThat(reply.header('content-length') === String(plaintext.length), 'Content-Length is another one');
     expectThat(sha256(plaintext) === file.sha256, 'the SHA-256 of the plaintext is another one');
-    const detail = `${formatBytes(plaintext.length)} streamed, SHA-256 ${file.sha256.slice(0, 16)}… is right`;
-    return { value: undefined, detail };
+    return { value: undefined, detail: `${formatBytes(plaintext.length)} streamed, SHA-256 is right` };
   });
 }
 
 async function fetchRange({ users, steps, signal, visa }: DirectAccess, file: ArchivedFile): Promise<void> {
   const start = Math.floor(file.decryptedSize / 2) + 1;
   const end = start + mebibyte;
-  await steps.run(`fetch 1 MiB from the middle of ${file.path}`, async () => {
+  await steps.run(`fetch 1 MiB of ${file.path}`, async () => {
     const headers = { range: `bytes=${start}-${end - 1}` };
     const reply = await users.program(visa).request(file.fileId, {}, { headers, signal });
     const got = await buffer(reply.body);
@@ -78,25 +77,25 @@ async function fetchRange({ users, steps, signal, visa }: DirectAccess, file: Ar
     expectThat(reply.status === 206, `the range was answered with ${reply.status}`);
     expectThat(reply.header('content-range') === contentRange, 'Content-Range is another one');
     expectThat(got.equals(file.content.subarray(start, end)), 'the bytes are not those of the file');
-    return { value: undefined, detail: `206, ${contentRange}, SHA-256 ${sha256(got).slice(0, 16)}… is right` };
+    return { value: undefined, detail: `206, ${contentRange}` };
   });
 }
 
 async function fetchContainer(access: DirectAccess, file: ArchivedFile): Promise<void> {
   const { users, steps, signal, visa, recipient } = access;
-  await steps.run(`fetch ${file.path} as Crypt4GH and decrypt`, async () => {
+  await steps.run(`fetch ${file.path} as Crypt4GH`, async () => {
     const query = { publicKey: Buffer.from(recipient.publicKey).toString('base64') };
     const remote = await directContainer(users.program(visa), { fileId: file.fileId, query }, { signal });
     const container = await buffer((await remote.get({ signal })).bytes);
     await expectContainer(container, file, recipient.privateKey);
-    const how = remote instanceof StagedFile ? 'assembled by S3, by presigned URL from there' : 'streamed';
-    return { value: undefined, detail: `${formatBytes(container.length)} ${how}, body unchanged, SHA-256 is right` };
+    const how = remote instanceof StagedFile ? 'assembled by S3' : 'streamed';
+    return { value: undefined, detail: `${how}, SHA-256 is right` };
   });
 }
 
 async function refuse(access: DirectAccess): Promise<void> {
   const { steps, visa, files, hidden } = access;
-  await steps.run('ask directly for what is not released, and for what does not exist', async () => {
+  await steps.run('ask for what is not released or not there', async () => {
     const paths = [
       `files/${hidden.file.fileId}`,
       'files/EGAF99999999999',
@@ -111,7 +110,7 @@ async function refuse(access: DirectAccess): Promise<void> {
     expectThat(new Set(refusals.map(({ problem }) => problem)).size === 1, 'the replies tell one from the other');
     return { value: undefined, detail: `403, all ${refusals.length} alike` };
   });
-  await steps.run('ask directly without a visa', async () => {
+  await steps.run('ask without a visa', async () => {
     const { status, challenge } = await refusal(access, `files/${files[0]?.fileId}`, {});
     expectThat(status === 401 && challenge !== undefined, `${status}, no challenge`);
     return { value: undefined, detail: `401, WWW-Authenticate: ${challenge}` };

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { type BundlingOptions, OutputFormat, SourceMapMode } from 'aws-cdk-lib/aws-lambda-nodejs';
+import { type BundlingOptions, LogLevel, OutputFormat, SourceMapMode } from 'aws-cdk-lib/aws-lambda-nodejs';
 import { openApiFile, trustedIssuersFile } from '../contract/environment.ts';
 import { sourceMapsDir } from '../contract/source-maps.ts';
 
@@ -29,6 +29,8 @@ export function bundling(options: {
     bundleAwsSDK: true,
     minify: true,
     keepNames: true,
+    // Warnings and errors: the sizes of two dozen bundles would hide them.
+    logLevel: LogLevel.WARNING,
     // In a file of its own that the bundle does not name: the deployed code stays as small as it is.
     sourceMap: true,
     sourceMapMode: SourceMapMode.EXTERNAL,

@@ -11,14 +11,28 @@ export interface QuickStart {
   readonly hasKey: boolean;
 }
 
-/** Shell commands from a new dataset to a decrypted file; each line that begins with two spaces is one. */
-export function quickStart({ files, connectionPath, admin, released, hasKey }: QuickStart): string {
+/** What an operator does first. */
+export interface FirstSteps {
+  /** Shell commands for the operator's tool. */
+  readonly first: readonly string[];
+  /** A shell script from a new dataset to a decrypted file. */
+  readonly script: string;
+}
+
+export function quickStart({ files, connectionPath, admin, released, hasKey }: QuickStart): FirstSteps {
   const { configPath, adminPasswordPath, visaPath, privateKeyPath, publicKeyPath, downloadsDir } = files;
   const dataset = quoted(released ?? 'EGAD00000000001');
+  const connection = connectionPath === undefined ? [] : [`export DATA_OUT_CONNECTION=${quoted(connectionPath)}`];
+  const issue = `npx data-out-ops visa issue --subject researcher --dataset ${dataset}`;
+  const archive =
+    released === undefined
+      ? [`npx data-out-ops archive add README.md --dataset ${dataset}`, `npx data-out-ops dataset release ${dataset}`]
+      : [];
   const paragraphs: readonly (readonly string[])[] = [
+    ['Written by npm start, which removes it at its end. In the folder of the project: sh -e FILE'],
     [
-      'Try it in another terminal, in this folder:',
-      ...(connectionPath === undefined ? [] : [`export DATA_OUT_CONNECTION=${quoted(connectionPath)}`]),
+      'The settings of the operator, the researcher and the administrator:',
+      ...connection,
       `export DATA_OUT_CONFIG=${quoted(configPath)}`,
       `export DATA_OUT_ADMIN_USERNAME=${quoted(admin)} DATA_OUT_ADMIN_PASSWORD_FILE=${quoted(adminPasswordPath)}`,
     ],
@@ -26,10 +40,8 @@ export function quickStart({ files, connectionPath, admin, released, hasKey }: Q
       released === undefined
         ? 'As the operator, archive a file, release its dataset and issue a visa:'
         : 'As the operator, issue a visa for a dataset that is released:',
-      ...(released === undefined
-        ? [`npx data-out-ops archive add README.md --dataset ${dataset}`, `npx data-out-ops dataset release ${dataset}`]
-        : []),
-      `npx data-out-ops visa issue --subject researcher --dataset ${dataset} > ${quoted(visaPath)}`,
+      ...archive,
+      `${issue} > ${quoted(visaPath)}`,
     ],
     hasKey
       ? []
@@ -53,10 +65,11 @@ export function quickStart({ files, connectionPath, admin, released, hasKey }: Q
       `npx data-out files ${dataset}`,
     ],
   ];
-  return paragraphs
+  const script = paragraphs
     .filter(({ length }) => length > 0)
-    .map(([title, ...commands]) => `${title}\n\n${commands.map((command) => `  ${command}\n`).join('')}`)
+    .map(([title, ...commands]) => [`# ${title}`, ...commands, ''].join('\n'))
     .join('\n');
+  return { first: [...connection, archive[0] ?? issue], script };
 }
 
 /** A word of a POSIX shell. */

@@ -61,7 +61,9 @@ function lock(dataDir: string, warn: (text: string) => void): () => void {
     prepareDataFolder(dataDir, warn);
     const lock = takeLock(join(dataDir, 'engine.lock'));
     if ('release' in lock) return lock.release;
-    throw new EngineError(`${dataDir} is in use by another engine (process ${lock.owner})`);
+    throw new EngineError(
+      `${dataDir} is in use by another engine (process ${lock.owner}): end it, or name another folder with --data-dir`,
+    );
   } catch (error) {
     if (error instanceof EngineError) throw error;
     throw new EngineError(`the data folder ${dataDir} cannot be written: ${String(error)}`, { cause: error });

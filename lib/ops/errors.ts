@@ -1,3 +1,4 @@
+import { localDiskFull } from '../contract/connection.ts';
 import { Crypt4ghError, DamagedBodyError, MalformedHeaderError, UnusableKeyError } from '../crypt4gh/index.ts';
 import {
   ArchiveDamagedError,
@@ -36,19 +37,30 @@ const exitCodeOf: Readonly<Record<OpsErrorCode, number>> = {
   verification_failed: exitCodes.unexpected,
 };
 
-/** Names of errors by which AWS and its SDK refuse credentials. */
-const noAccess = new Set([
+/** Names of errors by which AWS refuses credentials. */
+const refused = new Set([
   'AccessDenied',
   'AccessDeniedException',
-  'CredentialsProviderError',
-  'ExpiredToken',
-  'ExpiredTokenException',
   'InvalidAccessKeyId',
   'InvalidClientTokenId',
   'SignatureDoesNotMatch',
-  'TokenProviderError',
   'UnrecognizedClientException',
 ]);
+
+/** Names of errors by which AWS and its SDK ask for a new login. */
+const notLoggedIn = new Set([
+  'CredentialsProviderError',
+  'ExpiredToken',
+  'ExpiredTokenException',
+  'TokenProviderError',
+]);
+
+const loginRemedy = 'Log in, for example with aws sso login, and look at AWS_PROFILE. Then run the same command again.';
+const refusedRemedy = 'Look at AWS_PROFILE, at the region, and at the rights of these credentials.';
+const addressRemedy = 'Look at the region (--region, AWS_REGION, AWS_PROFILE) and at the network.';
+
+/** Codes of name resolution. A region that does not exist has no address. */
+const noAddress = new Set(['EAI_AGAIN', 'ENOTFOUND']);
 
 /** The failure of an error of the tool, the service, the format or AWS; `undefined` for any other error. */
 export function opsFailure(error: unknown): Failure | undefined {
@@ -59,12 +71,20 @@ export function opsFailure(error: unknown): Failure | undefined {
   if (error instanceof MalformedSecretError) {
     return { exitCode: exitCodes.usage, code: 'unusable_input', message: error.message };
   }
-  if (error instanceof DataOutError) return { exitCode: serviceExitCode(error), ...textOf(error) };
+  if ([...causesOf(error)].some((cause) => errorName(cause) === localDiskFull)) return diskFull;
+  if (error instanceof DataOutError) {
+    const remedy = hasNoAddress(error) ? addressRemedy : undefined;
+    return { exitCode: serviceExitCode(error), ...textOf(error), remedy };
+  }
   for (const cause of causesOf(error)) {
     const name = errorName(cause);
-    if (noAccess.has(name)) {
-      const remedy = 'Look at AWS_PROFILE, at the region, and at the rights of these credentials.';
-      return { exitCode: exitCodes.denied, code: 'forbidden', message: `AWS refused the credentials: ${name}`, remedy };
+    if (notLoggedIn.has(name)) {
+      const message = `there are no valid AWS credentials: ${name}`;
+      return { exitCode: exitCodes.denied, code: 'forbidden', message, remedy: loginRemedy };
+    }
+    if (refused.has(name)) {
+      const message = `AWS refused the credentials: ${name}`;
+      return { exitCode: exitCodes.denied, code: 'forbidden', message, remedy: refusedRemedy };
     }
     if (isTransient(cause)) {
       const code = 'code' in cause ? String(cause.code) : name;
@@ -83,6 +103,13 @@ export function opsFailure(error: unknown): Failure | undefined {
   return undefined;
 }
 
+const diskFull: Failure = {
+  exitCode: exitCodes.localDisk,
+  code: 'local_disk',
+  message: 'the disk of the local engine is full',
+  remedy: 'Make room where the engine keeps its state, then run the same command again.',
+};
+
 function textOf({ code, message }: OpsError | RetirementError | DataOutError | Crypt4ghError) {
   return { code, message };
 }
@@ -97,6 +124,10 @@ function serviceExitCode(error: DataOutError): number {
   if (error instanceof ForbiddenError || error instanceof UnauthenticatedError) return exitCodes.denied;
   if (error instanceof ArchiveDamagedError) return exitCodes.damaged;
   return isTransient(error) ? exitCodes.unavailable : exitCodes.unexpected;
+}
+
+function hasNoAddress(error: unknown): boolean {
+  return [...causesOf(error)].some((cause) => 'code' in cause && noAddress.has(String(cause.code)));
 }
 
 /** The error and what caused it, outermost first; several addresses of one host make an AggregateError. */

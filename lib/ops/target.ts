@@ -65,7 +65,7 @@ async function deployedTarget(options: GlobalOptions): Promise<Target> {
   const given = options.region === undefined ? {} : { region: options.region };
   const stacks = await readStackOutputs(names, given).catch((error: unknown) => {
     throw error instanceof MissingRegionError
-      ? usageError('--aws', 'the region is missing: say --region or AWS_REGION')
+      ? usageError('--aws', 'there is no valid region: say --region or AWS_REGION')
       : error;
   });
   for (const name of Object.values(outputs)) {
@@ -89,7 +89,9 @@ async function readConnection(options: GlobalOptions, terminal: Terminal): Promi
     }
     if (error.code !== 'ENOENT') throw error;
     const missing = named === undefined ? 'no local engine runs from this folder' : 'no local engine runs';
-    throw new NotFoundError(`${missing} (there is no ${file}): start one with npm start, or say --aws`);
+    throw new NotFoundError(
+      `${missing}: there is no ${file}. Start one with npm start, name its file with --connection, or say --aws`,
+    );
   });
   const parsed = connection.safeParse(jsonOf(text));
   if (!parsed.success) throw new OpsError('unusable_input', `${file} is not the connection file of a local engine`);

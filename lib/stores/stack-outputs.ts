@@ -26,11 +26,15 @@ export async function readStackOutputs(
     throw new MissingRegionError('no usable AWS region', { cause });
   });
   const found: Record<string, string> = {};
-  for (const stackName of stackNames) Object.assign(found, await outputsOf(client, stackName));
+  for (const stackName of stackNames) Object.assign(found, await outputsOf(client, stackName, region));
   return { outputs: found, region };
 }
 
-async function outputsOf(client: CloudFormationClient, stackName: string): Promise<Record<string, string>> {
+async function outputsOf(
+  client: CloudFormationClient,
+  stackName: string,
+  region: string,
+): Promise<Record<string, string>> {
   try {
     const { Stacks: stacks } = await client.send(new DescribeStacksCommand({ StackName: stackName }));
     const pairs = stacks?.[0]?.Outputs?.map(
@@ -39,7 +43,10 @@ async function outputsOf(client: CloudFormationClient, stackName: string): Promi
     return Object.fromEntries(pairs ?? []);
   } catch (error) {
     // CloudFormation has no error of its own for this: an unknown name is a validation error.
-    if (errorName(error) === 'ValidationError') throw new NotFoundError(`there is no stack ${stackName}`);
-    throw storeFailure(error, 'CloudFormation');
+    if (errorName(error) === 'ValidationError')
+      throw new NotFoundError(
+        `there is no stack ${stackName} in ${region}: look at --stage, --region and AWS_PROFILE, or deploy it`,
+      );
+    throw storeFailure(error, `CloudFormation in ${region}`);
   }
 }

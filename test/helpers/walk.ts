@@ -43,7 +43,7 @@ export const shapes: Readonly<Record<string, RegExp>> = {
   'public key': /(?<![A-Za-z0-9+/])[A-Za-z0-9+/]{43}=/g,
   time: /\b\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?Z?)?/g,
   speed: /\b\d+(?:\.\d+)? (?:[KMGT]i?)?B\/s/g,
-  duration: /\b(?:\d+ h \d\d min|\d+ min \d\d s|\d+(?:\.\d+)? m?s)\b/g,
+  duration: /\b(?:\d+ days|\d+ h \d\d min|\d+ min \d\d s|\d+(?:\.\d+)? ?m?s)\b/g,
   port: /(?<=\b(?:localhost|127\.0\.0\.1):)\d+\b/g,
 };
 
@@ -87,6 +87,8 @@ export interface WalkChoices {
   readonly interrupt?: string | (() => Promise<unknown>);
   /** The commands are left running when this is on the screen, and end with the walk. */
   readonly leaveAfter?: string;
+  /** Whether the lines may come in another order, as those of files that come side by side. */
+  readonly anyOrder?: boolean;
   /** Default 0; not looked at with `leaveAfter`. */
   readonly exitCode?: number;
   /** Beside the walk's own variables, for these commands alone. */
@@ -100,6 +102,8 @@ export interface WalkSettings {
   readonly tools?: readonly string[];
   /** Texts of the page, and what stands for each in this run, such as an address. Also put back into what is printed. */
   readonly stands?: Readonly<Record<string, string>>;
+  /** What this run prints, and what the page shows for it. */
+  readonly shows?: Readonly<Record<string, string>>;
   /** The person's home on the page. Default `/home/jane`. */
   readonly home?: string;
   readonly env?: Readonly<Record<string, string>>;
@@ -116,13 +120,15 @@ export class Walk {
   readonly #folder: string;
   readonly #settings: WalkSettings;
   readonly #stands: readonly (readonly [page: string, here: string])[];
+  readonly #shows: readonly (readonly [here: string, page: string])[];
   readonly #running: ChildProcess[] = [];
 
   private constructor(folder: string, settings: WalkSettings) {
     this.#folder = folder;
     this.#settings = settings;
-    const { stands = {}, home = '/home/jane' } = settings;
+    const { stands = {}, shows = {}, home = '/home/jane' } = settings;
     this.#stands = [...Object.entries(stands), [home, this.path()]];
+    this.#shows = [...this.#stands.map(([page, here]) => [here, page] as const), ...Object.entries(shows)];
   }
 
   /** Needs `script` of util-linux, which makes a terminal. */
@@ -158,10 +164,13 @@ export class Walk {
 
   /** Runs a block of commands. @throws unless it prints what the page shows, and ends as it should */
   async follow({ commands, printed }: WalkStep, choices: WalkChoices = {}): Promise<void> {
-    const { exitCode = choices.leaveAfter === undefined ? 0 : undefined } = choices;
+    const { anyOrder, exitCode = choices.leaveAfter === undefined ? 0 : undefined } = choices;
     const run = await this.run(commands, choices);
-    const ending = (code: number | null | undefined) => (code === undefined ? '' : `\n[exit code ${code}]`);
-    expect(printedAs(printed, run.printed) + ending(run.exitCode)).toBe(shaped(printed) + ending(exitCode));
+    const compared = (text: string, code: number | null | undefined) => {
+      const lines = text.split('\n');
+      return [...(anyOrder ? lines.sort() : lines), ...(code === undefined ? [] : [`[exit code ${code}]`])].join('\n');
+    };
+    expect(compared(printedAs(printed, run.printed), run.exitCode)).toBe(compared(shaped(printed), exitCode));
   }
 
   /**
@@ -215,8 +224,8 @@ export class Walk {
     if (leaveAfter === undefined) await ended;
     else await seen(leaveAfter, (screen) => screen.includes(leaveAfter));
     clearTimeout(limit);
-    const shown = this.#stands.reduce((all, [page, here]) => all.replaceAll(here, page), screenOf(written));
-    return { printed: shown, exitCode: leaveAfter === undefined ? child.exitCode : undefined };
+    const printed = this.#shows.reduce((all, [here, page]) => all.replaceAll(here, page), screenOf(written));
+    return { printed, exitCode: leaveAfter === undefined ? child.exitCode : undefined };
   }
 
   #env(): Record<string, string> {

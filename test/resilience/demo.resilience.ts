@@ -41,8 +41,9 @@ describe('npm run demo', () => {
     expect(exitCode).toBe(0);
     const lines = stdout.trimEnd().split('\n');
     expect(lines.pop()).toMatch(/^All of it held, in /);
-    // One line a step, numbered, with the time it took.
+    // One line a step, numbered, with the time it took; it fits a terminal.
     for (const [index, line] of lines.entries()) {
+      expect(line.length).toBeLessThanOrEqual(80);
       expect(line).toMatch(new RegExp(`^ ?${index + 1}  .+: .+ \\((\\d+ ms|[\\d.]+ s)\\)$`));
     }
     expect(lines.filter((line) => line.includes('stream and decrypt'))).toHaveLength(4);

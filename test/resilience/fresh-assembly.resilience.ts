@@ -2,7 +2,9 @@ import { appendFileSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSyn
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { EngineError } from '../../lib/local/errors.ts';
 import { freshAssembly } from '../../lib/local/template/fresh-assembly.ts';
+import { synthProgress } from '../../lib/local/template/synth-progress.ts';
 
 /** In the place of the CDK's command: counts its runs, writes what it reads into a template and a bundle. */
 const fakeCdk = `
@@ -117,6 +119,48 @@ test('a synth that fails says why, and the next call tries again', async () => {
   write('lambdas/a.ts', 'mended');
   await freshAssembly({ root });
   expect(runs()).toBe(3);
+});
+
+test('a synth that fails names what stopped it, and its log has the rest', async () => {
+  const said = [
+    'Bundling asset Files/Code/Stage...',
+    'npm warn something else',
+    'Error: bin/settings.ts cannot work:',
+    '  outboxExpiryDays: expected a whole number from 1 to 365',
+    '  archiveKind: expected 1-64 of a-z, 0-9, - and _',
+    '    at checkSettings (lib/infra/check-settings.ts:1:1)',
+    'node bin/app.ts: Subprocess exited with error 1',
+  ];
+  write('node_modules/aws-cdk/bin/cdk', `console.error(${JSON.stringify(said.join('\n'))}); process.exit(1);`);
+  await expect(freshAssembly({ root })).rejects.toThrow(
+    new EngineError(
+      `The synth of the template failed: ${said.slice(2, 5).join('\n')}\nAll that it said is in ${at('cdk.out/synth.log')}.`,
+    ),
+  );
+  expect(readFileSync(at('cdk.out/synth.log'), 'utf8')).toBe(`${said.join('\n')}\n`);
+});
+
+test('of a source that does not compile it shows the line', async () => {
+  const said = '✘ [ERROR] Unexpected ";"\n\n    lambdas/proxy/files.ts:23:10:\n      23 │ const x = ;\n\n1 error\nmore';
+  write('node_modules/aws-cdk/bin/cdk', `console.error(${JSON.stringify(said)}); process.exit(1);`);
+  await expect(freshAssembly({ root })).rejects.toThrow(
+    '✘ [ERROR] Unexpected ";"\n\n    lambdas/proxy/files.ts:23:10:\n      23 │ const x = ;\nAll that it said',
+  );
+});
+
+test('a synth on a terminal is one line that counts the functions', async () => {
+  let shown = '';
+  const stream = { isTTY: true, write: (text: string) => (shown += text) !== '' };
+  await freshAssembly({ root, ...synthProgress(stream as NodeJS.WriteStream) });
+  expect(shown).toBe('Synthesizing the template, about 20 s\rSynthesizing the template, about 20 s; functions bundled: 1\n');
+});
+
+test('elsewhere it is said once', async () => {
+  let shown = '';
+  const stream = { isTTY: false, write: (text: string) => (shown += text) !== '' };
+  await freshAssembly({ root, ...synthProgress(stream as NodeJS.WriteStream) });
+  await freshAssembly({ root, ...synthProgress(stream as NodeJS.WriteStream) });
+  expect(shown).toBe('Synthesizing the template, about 20 s.\n');
 });
 
 test('a synth of another process is waited for', async () => {

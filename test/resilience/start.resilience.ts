@@ -10,6 +10,7 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { assembly } from '../helpers/assembly.ts';
+import { until } from '../helpers/service.ts';
 
 const root = join(import.meta.dirname, '../..');
 let folder: string;
@@ -27,14 +28,14 @@ afterEach(async () => {
 const start = (...argv: readonly string[]) =>
   spawn(process.execPath, [join(root, 'bin/start.ts'), ...argv], { cwd: root });
 
-/** Starts the engine with its state in `folder`. @returns all that it prints */
+/** Starts the engine with its state in `folder`. @returns all that it prints on standard output */
 async function ready(...argv: readonly string[]): Promise<string> {
   const started = start('--data-dir', folder, ...argv);
   child = started;
   let said = '';
   for await (const chunk of started.stdout) {
     said += String(chunk);
-    if (said.includes('npx data-out files')) return said;
+    if (said.includes('first-steps.sh')) return said;
   }
   throw new Error(`it ended: ${said}`);
 }
@@ -93,12 +94,52 @@ test('a taken port is refused before anything else happens', async () => {
   expect(existsSync(dataDir)).toBe(false);
 });
 
+test('a start prints one screen, and nothing else', async () => {
+  const started = start('--data-dir', folder);
+  child = started;
+  const said = { stdout: '', stderr: '' };
+  for (const name of ['stdout', 'stderr'] as const) started[name].on('data', (text) => (said[name] += String(text)));
+  await until(() => (said.stdout.includes('first-steps.sh') ? true : undefined), 'the start');
+  await stop();
+  expect(said.stderr).toBe('');
+  const connectionPath = join(folder, 'connection.json');
+  expect(said.stdout.replace(/[\d.]+ s\b/, '2.1 s').replaceAll(/127\.0\.0\.1:\d+/g, '127.0.0.1:8080')).toBe(
+    `data-out runs on this machine (ready in 2.1 s). Ctrl-C ends it.
+
+  Proxy API      http://127.0.0.1:8080/v1
+  Data-out API   http://127.0.0.1:8080/v1
+  Connection     ${connectionPath}
+  Logs           ${folder}/logs
+  State          ${folder}
+
+In another terminal, in this folder:
+
+  export DATA_OUT_CONNECTION=${connectionPath}
+  npx data-out-ops archive add README.md --dataset EGAD00000000001
+
+All commands from there to a decrypted file: ${folder}/first-steps.sh
+`,
+  );
+});
+
+test('--verbose shows all commands, and what the functions log', async () => {
+  const started = start('--data-dir', folder, '--verbose');
+  child = started;
+  let said = '';
+  for (const stream of [started.stdout, started.stderr]) stream.on('data', (text) => (said += String(text)));
+  await until(() => (said.includes('npx data-out files') ? true : undefined), 'the commands');
+  const { proxyUrl } = JSON.parse(readFileSync(join(folder, 'connection.json'), 'utf8'));
+  await fetch(`${proxyUrl}/files?inbox=false`);
+  await until(() => (/^proxy-access \{.*"status":"?401/m.test(said) ? true : undefined), 'a line of the access log');
+});
+
 describe('the printed commands', () => {
-  const commandsOf = (said: string) =>
-    said
-      .slice(said.indexOf('Try it'))
+  const commandsOf = (said: string) => {
+    const [, script = ''] = /: (\S+first-steps\.sh)$/m.exec(said) ?? [];
+    return readFileSync(script, 'utf8')
       .split('\n')
-      .filter((line) => /^ {2}\S/.test(line));
+      .filter((line) => /^[^#]/.test(line));
+  };
 
   /** As pasted into a shell in the same folder. */
   async function run(commands: readonly string[]): Promise<string> {
@@ -137,8 +178,9 @@ describe('the printed commands', () => {
 
   test("the client's files are their owner's alone, and gone at the end", async () => {
     await ready();
-    const files = ['config.toml', 'admin.password', 'archive-user.password'].map((name) => join(folder, name));
-    expect(files.map((file) => statSync(file).mode & 0o777)).toEqual([0o600, 0o600, 0o600]);
+    const names = ['config.toml', 'admin.password', 'archive-user.password', 'first-steps.sh'];
+    const files = names.map((name) => join(folder, name));
+    expect(files.map((file) => statSync(file).mode & 0o777)).toEqual([0o600, 0o600, 0o600, 0o600]);
     const { archiveUser, admin } = JSON.parse(readFileSync(join(folder, 'connection.json'), 'utf8'));
     const config = readFileSync(join(folder, 'config.toml'), 'utf8');
     expect([archiveUser.password, admin.password].filter((password) => config.includes(password))).toEqual([]);

@@ -1,6 +1,8 @@
 import { createHash } from 'node:crypto';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { localDiskFull } from '../../contract/connection.ts';
+import { isCode } from '../errors.ts';
 import { readAll, refuseForeign, stopServer } from '../http.ts';
 import type { Credentials, Principal } from '../iam/credentials.ts';
 import { isAllowed, type Permission, type Statement } from '../iam/policy.ts';
@@ -83,7 +85,7 @@ class Exchange {
     } catch (error) {
       if (this.#response.headersSent) this.#response.destroy();
       else if (error instanceof AwsError) await this.#send(errorReply(this.#service, error));
-      else await this.#send(errorReply(this.#service, new AwsError(500, 'InternalFailure', String(error))));
+      else await this.#send(errorReply(this.#service, new AwsError(500, codeOf(error), String(error))));
     }
   }
 
@@ -201,4 +203,8 @@ class Exchange {
   #send(reply: S3Reply | AwsReply, count?: (bytes: number) => void): Promise<void> {
     return sendReply(this.#request, this.#response, reply, count);
   }
+}
+
+function codeOf(error: unknown): string {
+  return isCode(error, 'ENOSPC', 'EDQUOT') ? localDiskFull : 'InternalFailure';
 }

@@ -21,7 +21,12 @@ export const optionsVariable = 'DATA_OUT_SQS_ENGINE';
 /** Header with the secret. */
 export const secretHeader = 'x-data-out-secret';
 
-if (import.meta.main) await main(JSON.parse(process.env[optionsVariable] ?? '') as QueueServerOptions);
+if (import.meta.main) {
+  await main(JSON.parse(process.env[optionsVariable] ?? '') as QueueServerOptions).catch((error: unknown) => {
+    process.stderr.write(`the embedded SQS engine: ${String(error)}\n`);
+    process.exit(1);
+  });
+}
 
 async function main({ region, secret, queuesDir }: QueueServerOptions): Promise<void> {
   const listen = Server.prototype.listen as (...args: unknown[]) => Server;

@@ -1,11 +1,10 @@
-import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
-import { delimiter, join } from 'node:path';
+import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import { promisify } from 'node:util';
 import { EngineError } from '../errors.ts';
 import { takeLock } from '../process-lock.ts';
+import { synthesize } from './synthesize.ts';
 
 /** Parts of `lib` that neither a function nor the stacks import; `test/infra/synth-inputs.test.ts` checks it. */
 const elsewhere = ['cli', 'client', 'demo', 'local', 'ops', 'releases', 'terminal'];
@@ -21,6 +20,10 @@ export interface FreshAssemblyOptions {
   readonly root: string;
   /** Called before a synth. @default - nothing */
   readonly onSynth?: () => void;
+  /** Receives what a synth says, as it comes. @default - nothing */
+  readonly onOutput?: (text: string) => void;
+  /** Called after a synth, also after one that failed. @default - nothing */
+  readonly onSynthEnd?: () => void;
   /** Ends a synth. */
   readonly signal?: AbortSignal;
 }
@@ -30,10 +33,11 @@ export interface FreshAssemblyOptions {
  * a setting or the lock file has changed since the last time, or if the assembly itself has. Processes that ask at the
  * same time wait for one synth.
  *
- * @returns the folder `cdk.out`
- * @throws EngineError with the output of a synth that failed
+ * @returns the folder `cdk.out`; its `synth.log` holds what the last synth said
+ * @throws EngineError with what stopped a synth that failed
  */
-export async function freshAssembly({ root, onSynth, signal }: FreshAssemblyOptions): Promise<string> {
+export async function freshAssembly(options: FreshAssemblyOptions): Promise<string> {
+  const { root, signal } = options;
   const output = join(root, 'cdk.out');
   const stamp = join(output, 'inputs.sha256');
   mkdirSync(output, { recursive: true });
@@ -42,8 +46,8 @@ export async function freshAssembly({ root, onSynth, signal }: FreshAssemblyOpti
     // Before the synth: a source that changes during it belongs to the next one.
     const wanted = digestOfInputs(root);
     if (!existsSync(stamp) || readFileSync(stamp, 'utf8') !== `${wanted} ${digestOfAssembly(output)}`) {
-      onSynth?.();
-      await synthesize(root, signal);
+      options.onSynth?.();
+      await synthesize(root, { ...options, patienceMs }).finally(options.onSynthEnd);
       writeFileSync(stamp, `${wanted} ${digestOfAssembly(output)}`);
     }
     return output;
@@ -56,30 +60,6 @@ export async function freshAssembly({ root, onSynth, signal }: FreshAssemblyOpti
 export function synthInputs(root: string): readonly string[] {
   const areas = readdirSync(join(root, 'lib')).filter((name) => !elsewhere.includes(name));
   return [...fixedInputs, ...areas.map((name) => `lib/${name}`)];
-}
-
-async function synthesize(root: string, signal: AbortSignal | undefined): Promise<void> {
-  const cdk = join(root, 'node_modules/aws-cdk/bin/cdk');
-  const flags = ['synth', '--quiet', '--no-notices', '--no-version-reporting'];
-  // `cdk.json` starts `node`: the pinned one, also when npm did not start this process.
-  const searchPath = [join(root, 'node_modules/.bin'), process.env.PATH].join(delimiter);
-  const options = { cwd: root, env: { ...process.env, PATH: searchPath }, ...(signal && { signal }) };
-  const giveUp = Date.now() + patienceMs;
-  for (;;) {
-    try {
-      await promisify(execFile)(process.execPath, [cdk, ...flags], options);
-      return;
-    } catch (error) {
-      signal?.throwIfAborted();
-      const { stdout = '', stderr = '' } = error as { stdout?: string; stderr?: string };
-      const said = `${stdout}${stderr}`.trim() || String(error);
-      // Of `npm run synth`, or of a process that was killed and left its synth running.
-      if (!said.includes('currently synthing') || Date.now() > giveUp) {
-        throw new EngineError(`${said}\nThe synth of the template failed: see above.`, { cause: error });
-      }
-      await pause(500, undefined, { signal });
-    }
-  }
 }
 
 async function acquire(path: string, signal: AbortSignal | undefined): Promise<() => void> {

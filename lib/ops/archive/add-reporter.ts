@@ -82,7 +82,6 @@ export function warnAbout(
 ): void {
   if (decryptedSize === 0) output.warn(`${printable(label)} is empty`);
   if (sameContentAs === undefined) return;
-  output.warn(
-    `${fileId} has the same content as ${printable(sameContentAs)}: data-out-ops archive show ${printable(sameContentAs)}`,
-  );
+  const remedy = `If it was added twice: data-out-ops archive remove ${fileId}`;
+  output.warn(`${fileId} has the same content as ${printable(sameContentAs)}. ${remedy}`);
 }

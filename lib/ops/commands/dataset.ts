@@ -30,7 +30,9 @@ export function registerDataset(program: Command, context: CommandContext): void
         const session = openSession(context, command);
         const summary = await setDatasetEvent(await session.target(), datasetId, event);
         session.output.result({ ...summary }, `${printable(datasetId)} is ${event} (${describeFiles(summary)})`);
-        if (summary.files === 0) session.output.note('note: the dataset has no files');
+        if (event === 'released' && summary.files === 0) {
+          session.output.warn('the dataset has no files, so an export of it is rejected: data-out-ops archive add');
+        }
       });
   }
 
@@ -66,13 +68,16 @@ export async function setDatasetEvent(
   datasetId: string,
   event: 'released' | 'deprecated',
 ): Promise<InventoryDataset> {
+  await findDataset({ catalogue }, datasetId);
   await catalogue.appendDatasetEvent(datasetId, event);
   return await findDataset({ catalogue }, datasetId);
 }
 
 async function findDataset({ catalogue }: Pick<Target, 'catalogue'>, datasetId: string): Promise<InventoryDataset> {
   const summary = await catalogue.findDataset(datasetId);
-  if (!summary) throw new NotFoundError(`there is no dataset ${datasetId}`);
+  if (!summary) {
+    throw new NotFoundError(`there is no dataset ${datasetId}: data-out-ops dataset list shows those that are there`);
+  }
   return summary;
 }
 

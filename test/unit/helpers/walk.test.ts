@@ -57,6 +57,7 @@ describe('shapes', () => {
     ['duration', '3.2 s'],
     ['duration', '4 min 05 s'],
     ['duration', '2 h 10 min'],
+    ['duration', '60 days'],
   ])('%s: %s', (name, example) => {
     expect(shaped(`a ${example} b`)).toBe(`a <${name}> b`);
   });

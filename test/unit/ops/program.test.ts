@@ -158,9 +158,18 @@ describe('dataset', () => {
     expect(world.events.get('EGAD1')).toBe(event);
   });
 
+  test('release of an empty one warns, also with --quiet', async () => {
+    world.events.set('EGAD0', 'registered');
+    const { exitCode, stderr } = await run(['dataset', 'release', 'EGAD0', '--quiet']);
+    expect([exitCode, stderr]).toEqual([
+      0,
+      expect.stringMatching(/^warning: the dataset has no files.*archive add\n$/),
+    ]);
+  });
+
   test.each(['release', 'deprecate', 'show'])('%s of an unknown one is "not found"', async (verb) => {
     const { exitCode, stderr } = await run(['dataset', verb, 'EGAD404']);
-    expect(stderr).toContain('no dataset EGAD404');
+    expect(stderr).toContain('no dataset EGAD404: data-out-ops dataset list shows');
     expect(exitCode).toBe(4);
     expect(world.events.has('EGAD404')).toBe(false);
   });
@@ -210,6 +219,34 @@ describe('what went wrong is told by the exit code', () => {
     expect(stdout).toBe('');
     const last = JSON.parse(stderr.trim().split('\n').at(-1)!);
     expect(last).toMatchObject({ error: { code: expect.any(String), message: expect.any(String) } });
+  });
+
+  test.each([
+    ['no credentials', 'CredentialsProviderError', 'there are no valid AWS credentials', 'Log in'],
+    ['credentials that have expired', 'ExpiredTokenException', 'there are no valid AWS credentials', 'Log in'],
+    ['rights that are missing', 'AccessDeniedException', 'AWS refused the credentials', 'rights'],
+  ])('%s are said, and what to do', async (_what, name, message, remedy) => {
+    world.failures.set('findDataset', { error: Object.assign(new Error('no'), { name }) });
+    const { exitCode, stderr } = await run(['dataset', 'show', 'EGAD1']);
+    expect(stderr).toContain(`data-out-ops: ${message}: ${name}\n${remedy === 'Log in' ? remedy : 'Look at'}`);
+    expect(stderr).toContain(remedy);
+    expect(exitCode).toBe(3);
+  });
+
+  test('a region without an address, and an engine whose disk is full, are told from an outage', async () => {
+    const unknown = Object.assign(new Error('getaddrinfo'), { code: 'ENOTFOUND' });
+    const away = new TemporarilyUnavailableError('CloudFormation in mars-1 is temporarily unavailable', {
+      cause: unknown,
+    });
+    world.failures.set('findDataset', { error: away });
+    const nowhere = await run(['dataset', 'show', 'EGAD1']);
+    expect(nowhere).toMatchObject({ exitCode: 7, stderr: expect.stringContaining('Look at the region') });
+    const full = Object.assign(new Error('Error: ENOSPC'), { name: 'LocalDiskFull' });
+    const failed = new TemporarilyUnavailableError('the archive bucket is temporarily unavailable', { cause: full });
+    world.failures.set('upload', { error: failed });
+    const { exitCode, stderr } = await run(['archive', 'add', 'sample.bam', '--dataset', 'EGAD1']);
+    expect(stderr).toContain('data-out-ops: the disk of the local engine is full\nMake room');
+    expect(exitCode).toBe(6);
   });
 
   test('help is no failure, and goes to standard output', async () => {

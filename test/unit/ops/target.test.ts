@@ -170,7 +170,8 @@ describe('deployed stacks', () => {
   test('that are not there are named', async () => {
     await expect(connect({ aws: true, region: 'eu-north-1', stage: 'prod' })).rejects.toMatchObject({
       code: 'not_found',
-      message: expect.stringContaining('DataOutStorage-prod'),
+      message:
+        'there is no stack DataOutStorage-prod in eu-north-1: look at --stage, --region and AWS_PROFILE, or deploy it',
     });
   });
 

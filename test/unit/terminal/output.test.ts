@@ -22,6 +22,9 @@ test.each([
   [60_000, '1 min 00 s'],
   [245_000, '4 min 05 s'],
   [7_800_000, '2 h 10 min'],
+  [172_799_000, '47 h 59 min'],
+  [172_800_000, '2 days'],
+  [5_184_000_000, '60 days'],
 ])('%i milliseconds are %s', (milliseconds, text) => {
   expect(formatDuration(milliseconds)).toBe(text);
 });

@@ -1,0 +1,62 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { writeFileSync } from 'node:fs';
+import { delimiter, join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+import { EngineError } from '../errors.ts';
+
+export interface SynthesisOptions {
+  /** How long to wait for a synth of another process, in milliseconds. */
+  readonly patienceMs: number;
+  /** Receives what the synth says, as it comes. */
+  readonly onOutput?: (text: string) => void;
+  /** Ends it. */
+  readonly signal?: AbortSignal;
+}
+
+/**
+ * Runs `cdk synth` on a source tree. All that it says is in `cdk.out/synth.log`.
+ *
+ * @throws EngineError with what stopped it
+ */
+export async function synthesize(root: string, options: SynthesisOptions): Promise<void> {
+  const log = join(root, 'cdk.out/synth.log');
+  const giveUp = Date.now() + options.patienceMs;
+  for (;;) {
+    const { exitCode, said } = await runCdk(root, options);
+    writeFileSync(log, said);
+    if (exitCode === 0) return;
+    // Of `npm run synth`, or of a process that was killed and left its synth running.
+    if (!said.includes('currently synthing') || Date.now() > giveUp) {
+      throw new EngineError(`The synth of the template failed: ${causeIn(said)}\nAll that it said is in ${log}.`);
+    }
+    await pause(500, undefined, { signal: options.signal });
+  }
+}
+
+async function runCdk(root: string, { signal, onOutput }: SynthesisOptions) {
+  const argv = ['synth', '--quiet', '--no-notices', '--no-version-reporting'];
+  // `cdk.json` starts `node`: the pinned one, also when npm did not start this process.
+  const searchPath = [join(root, 'node_modules/.bin'), process.env.PATH].join(delimiter);
+  const child = spawn(process.execPath, [join(root, 'node_modules/aws-cdk/bin/cdk'), ...argv], {
+    cwd: root,
+    env: { ...process.env, PATH: searchPath },
+    stdio: ['ignore', 'pipe', 'pipe'],
+    ...(signal && { signal }),
+  });
+  let said = '';
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.setEncoding('utf8').on('data', (text: string) => {
+      said += text;
+      onOutput?.(text);
+    });
+  }
+  const [exitCode] = (await once(child, 'close')) as [number | null];
+  return { exitCode, said };
+}
+
+/** The first error that a failed synth names, with the indented lines below it; otherwise its last lines. */
+function causeIn(said: string): string {
+  const [named] = /^.*(?:Error: |\[ERROR\] ).*(?:\n(?:[ \t]+(?![ \t]*at ).*)?)*/m.exec(said) ?? [];
+  return (named ?? said.trim().split('\n').slice(-5).join('\n')).trim();
+}
