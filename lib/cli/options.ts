@@ -52,24 +52,6 @@ export function collect(value: string, before: readonly string[] | undefined): r
   return [...(before ?? []), value];
 }
 
-/** A range of bytes [start, end); without `end` up to the end of the file. */
-export interface ByteRangeOption {
-  readonly start: number;
-  readonly end: number | undefined;
-}
-
-/** Parses `a-b`, the bytes from a to b without b, counted from 0. `a-` is all bytes from a on. @throws UsageError */
-export function parseRange(source: string, text: string): ByteRangeOption {
-  const [, first = '', second = ''] = /^(\d{1,16})-(\d{0,16})$/.exec(text) ?? [];
-  const start = Number(first);
-  const end = second === '' ? undefined : Number(second);
-  const last = end ?? start + 1;
-  if (first === '' || !Number.isSafeInteger(start) || !Number.isSafeInteger(last) || last <= start) {
-    throw usageError(source, 'expected a-b or a-: bytes from a to b, b not among them, counted from 0');
-  }
-  return { start, end };
-}
-
 /** Parses a whole number. @throws UsageError */
 export function parseCount(
   source: string,

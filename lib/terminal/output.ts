@@ -37,9 +37,7 @@ export function createOutput(
     },
     table(columns, rows, cells) {
       const width = terminal.outputIsTerminal ? terminal.size()?.columns : undefined;
-      const lines = options.json
-        ? rows.map(jsonLine)
-        : formatTable(columns, rows.map(cells), width).map((line, index) => (index === 0 ? style.strong(line) : line));
+      const lines = options.json ? rows.map(jsonLine) : formatTable(columns, rows.map(cells), width, style.strong);
       for (const line of lines) write(line);
     },
     note(text) {

@@ -1,6 +1,6 @@
 import { createLogUpdate } from 'log-update';
-import stringWidth from 'string-width';
-import { formatBytes, formatDuration } from './output.ts';
+import { sumLine, taskLines } from './progress-lines.ts';
+import { Speed } from './speed.ts';
 import type { Terminal } from './terminal.ts';
 
 /** Milliseconds between two updates. In a log each update is a line, so they are rare there. */
@@ -8,10 +8,6 @@ const terminalPeriod = 100;
 const logPeriod = 10_000;
 /** Shorter work shows no bar. */
 const quietMilliseconds = 500;
-/** The first seconds do not predict the time that is left. */
-const settledMilliseconds = 2_000;
-/** Cells of the longest bar. */
-const longestBar = 30;
 const defaultSize = { columns: 80, rows: 24 };
 
 /** One piece of work that is measured in bytes. */
@@ -43,6 +39,7 @@ export interface Progress {
 
 interface TaskState {
   readonly label: string;
+  readonly speed: Speed;
   total: number | undefined;
   done: number;
 }
@@ -59,9 +56,8 @@ export function createProgress(terminal: Terminal): Progress {
   const running = new Set<TaskState>();
   const finished = { tasks: 0, bytes: 0, total: 0 };
   let expected: { bytes: number; tasks: number } | undefined;
-  let begun: number | undefined;
-  /** Bytes of earlier runs, which do not count as speed. */
-  let before = 0;
+  /** Of all work together. */
+  let speed: Speed | undefined;
   let shown = 0;
   let drawn = false;
   const display = createLogUpdate(streamOf(terminal), { showCursor: true });
@@ -79,35 +75,37 @@ export function createProgress(terminal: Terminal): Progress {
     }
     const done = finished.bytes + sumOf(tasks, (task) => task.done);
     const total = expected?.bytes ?? totalOf(tasks, finished.total);
-    const elapsed = now - (begun ?? now);
     const count = expected?.tasks ?? finished.tasks + tasks.length;
-    const files = count > 1 ? `${finished.tasks} of ${count} files, ` : '';
-    const text = describe(done, total, { elapsed, since: before });
+    const files = count > 1 ? `${finished.tasks} of ${count} files` : '';
+    const sum = (width?: number) => sumLine(files, { done, total, speed: speed?.at(now) }, width);
     if (!terminal.isTerminal) {
       const only = count === 1 ? tasks[0] : undefined;
-      terminal.report(`${only ? `${only.label}: ` : ''}${files}${text}\n`);
+      terminal.report(`${only ? `${only.label}: ` : ''}${sum()}\n`);
       return;
     }
     const { columns, rows } = terminal.size() ?? defaultSize;
-    const lines = tasks.slice(0, Math.max(1, rows - 3)).map((task) => barLine(task, columns));
-    display([...lines, cut(files + text, columns - 1)].join('\n'));
+    const shownTasks = tasks.slice(0, Math.max(1, rows - 3)).map((task) => ({ ...task, speed: task.speed.at(now) }));
+    const lines = [...taskLines(shownTasks, columns), ...(count > 1 ? [sum(columns - 1)] : [])];
+    // The cursor is below the last line.
+    display(lines.slice(-Math.max(1, rows - 1)).join('\n'));
     drawn = true;
   };
-  const changed = () => {
-    const now = terminal.now().getTime();
+  const changed = (now: number) => {
     if (now - shown >= (terminal.isTerminal ? terminalPeriod : logPeriod)) draw(now);
   };
 
   return {
     task(label, total, done = 0) {
-      begun ??= terminal.now().getTime();
+      const begun = terminal.now().getTime();
+      speed ??= new Speed(begun);
       if (shown === 0) shown = begun + (terminal.isTerminal ? quietMilliseconds - terminalPeriod : 0);
-      const state: TaskState = { label, total, done };
-      before += done;
+      const state: TaskState = { label, total, done, speed: new Speed(begun) };
       running.add(state);
       const move = (to: number) => {
+        const now = terminal.now().getTime();
+        for (const each of [state.speed, speed]) each?.add(to - state.done, now);
         state.done = to;
-        changed();
+        changed(now);
       };
       return {
         setTotal(bytes) {
@@ -120,7 +118,7 @@ export function createProgress(terminal: Terminal): Progress {
           finished.tasks += 1;
           finished.bytes += state.done;
           finished.total += state.total ?? state.done;
-          changed();
+          changed(terminal.now().getTime());
         },
       };
     },
@@ -135,41 +133,6 @@ export function createProgress(terminal: Terminal): Progress {
     },
     end: erase,
   };
-}
-
-/** One piece of work as one line of the terminal: label, bar, share. */
-function barLine({ label, total, done }: TaskState, columns: number): string {
-  const share = total ? Math.min(1, done / total) : undefined;
-  const state = share === undefined ? formatBytes(done) : `${Math.floor(share * 100)} %`.padStart(5);
-  const room = columns - 1 - stringWidth(state) - 2;
-  const bar = Math.min(longestBar, Math.floor(room / 2) - 3);
-  if (share === undefined || bar < 5) return `${cut(label, room)}  ${state}`;
-  const full = Math.round(share * bar);
-  const name = cut(label, room - bar - 4);
-  const padding = ' '.repeat(Math.max(0, Math.min(40, room - bar - 4) - stringWidth(name)));
-  return `${name}${padding}  [${'='.repeat(full)}${' '.repeat(bar - full)}]${state}`;
-}
-
-/** The text in at most `width` cells. The middle is left out, because names differ at both ends. */
-function cut(text: string, width: number): string {
-  if (stringWidth(text) <= width) return text;
-  const characters = Array.from(text);
-  while (characters.length > 1 && stringWidth(characters.join('')) > width - 1) {
-    characters.splice(Math.floor(characters.length / 2), 1);
-  }
-  const half = Math.ceil(characters.length / 2);
-  return `${characters.slice(0, half).join('')}…${characters.slice(half).join('')}`;
-}
-
-function describe(done: number, total: number | undefined, speed: { elapsed: number; since: number }): string {
-  const rate = speed.elapsed > 0 ? ((done - speed.since) / speed.elapsed) * 1000 : 0;
-  const pace = rate > 0 ? `, ${formatBytes(Math.round(rate))}/s` : '';
-  if (!total) return `${formatBytes(done)}${pace}`;
-  const left =
-    rate > 0 && speed.elapsed >= settledMilliseconds
-      ? `, ${formatDuration((Math.max(total - done, 0) / rate) * 1000)} left`
-      : '';
-  return `${formatBytes(done)} of ${formatBytes(total)} (${Math.floor((done / total) * 100)} %)${pace}${left}`;
 }
 
 function totalOf(tasks: readonly TaskState[], finished: number): number | undefined {

@@ -10,32 +10,44 @@ export interface Column {
 const gap = '  ';
 
 /**
- * Rows under their titles, in columns. When the widest row does not fit, each row becomes a block: its first cell on a
- * line, the others below it. No cell is cut, because users copy names.
+ * Rows under their titles, in columns. When a row does not fit, its last cells go below it, each with its title. If that would
+ * be half of them or more, all but the first go there. No cell is cut, because users copy names.
  * @param width columns of the terminal; `undefined`: no limit
+ * @param strong makes the line of titles stand out
  */
 export function formatTable(
   columns: readonly Column[],
   rows: readonly (readonly string[])[],
   width: number | undefined,
+  strong: (line: string) => string = (line) => line,
 ): string[] {
   const titles = columns.map(({ title }) => title);
   const widths = columns.map((_, index) => Math.max(...[titles, ...rows].map((row) => stringWidth(row[index] ?? ''))));
-  const needed = widths.reduce((sum, each) => sum + each + gap.length, -gap.length);
-  if (width !== undefined && needed > width) return stacked(columns, rows);
+  const fitting = width === undefined ? columns.length : countFitting(widths, width);
+  const beside = fitting > columns.length / 2 ? fitting : 1;
   const line = (row: readonly string[]) =>
     columns
+      .slice(0, beside)
       .map(({ align }, index) => padded(row[index] ?? '', widths[index] ?? 0, align))
       .join(gap)
       .trimEnd();
-  return [titles, ...rows].map(line);
+  const below = (row: readonly string[]) =>
+    columns.slice(beside).flatMap(({ title }, index) => {
+      const cell = row[beside + index] ?? '';
+      return cell === '' ? [] : [`  ${title}: ${cell}`];
+    });
+  const isTable = beside > 1 || columns.length === 1;
+  return [...(isTable ? [strong(line(titles))] : []), ...rows.flatMap((row) => [line(row), ...below(row)])];
 }
 
-function stacked(columns: readonly Column[], rows: readonly (readonly string[])[]): string[] {
-  return rows.flatMap(([first = '', ...others]) => [
-    first,
-    ...others.flatMap((cell, index) => (cell === '' ? [] : [`  ${columns[index + 1]?.title ?? ''}: ${cell}`])),
-  ]);
+/** How many of the first columns fit into that width. */
+function countFitting(widths: readonly number[], width: number): number {
+  let needed = -gap.length;
+  const first = widths.findIndex((each) => {
+    needed += each + gap.length;
+    return needed > width;
+  });
+  return first < 0 ? widths.length : first;
 }
 
 function padded(text: string, width: number, align: Column['align'] = 'left'): string {

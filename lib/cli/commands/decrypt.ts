@@ -7,14 +7,15 @@ import { printable } from '../../terminal/output.ts';
 import { type ContainerInput, openContainerInput } from '../files/container.ts';
 import { filesHelp, type OutputFileOptions, outputOf, reportWritten, withOutputOptions } from '../files/options.ts';
 import { type Sink, writeOutput } from '../files/output-file.ts';
-import { beyondEnd, counted, sliced } from '../files/streams.ts';
+import { counted, sliced } from '../files/streams.ts';
 import { threadsFor, whileGrowing } from '../files/threads.ts';
 import { readPrivateKeys, readPublicKey } from '../key-files.ts';
-import { type ByteRangeOption, parseRange, withKeyOptions } from '../options.ts';
+import { withKeyOptions } from '../options.ts';
+import { type ByteRangeOption, checkWithin, rangeOption } from '../range.ts';
 import { type CommandContext, openSession, type Session } from '../session.ts';
 
 interface DecryptOptions extends OutputFileOptions {
-  readonly range?: string;
+  readonly range?: ByteRangeOption;
   readonly header?: string;
   readonly sender?: string;
 }
@@ -44,7 +45,7 @@ export function registerDecrypt(program: Command, context: CommandContext): void
     .argument('[file]', 'what to decrypt', '-');
   withKeyOptions(command);
   withOutputOptions(command, 'where to (default: the name without .c4gh; standard output for standard input)')
-    .option('--range <a-b>', 'only bytes a to b of the plaintext, b not among them; a- for all from a on')
+    .addOption(rangeOption())
     .option(
       '--sender <file>',
       'public key of the expected sender; a file of another sender is refused (default: any sender)',
@@ -60,7 +61,7 @@ export function registerDecrypt(program: Command, context: CommandContext): void
         );
         return;
       }
-      const range = options.range === undefined ? undefined : parseRange('--range', options.range);
+      const { range } = options;
       const sender =
         options.sender === undefined ? {} : { sender: await readPublicKey('--sender', options.sender, terminal) };
       const name = options.output ?? defaultName(file);
@@ -100,7 +101,7 @@ async function decryptTo(sink: Sink, { session, container, range, opening }: Job
   const source = range && (await container.source());
   if (source) {
     const reader = await openContainer(source, opening);
-    if (reader.size !== undefined && range.start >= reader.size) throw beyondEnd(reader.size);
+    if (reader.size !== undefined) checkWithin(range, reader.size);
     await sink.write(reader.stream(range.start, range.end));
     return;
   }

@@ -12,16 +12,17 @@ import {
   withRecipients,
 } from '../files/options.ts';
 import { type OutputOptions, type Sink, writeOutput } from '../files/output-file.ts';
-import { beyondEnd, counted, sliced } from '../files/streams.ts';
+import { counted, sliced } from '../files/streams.ts';
 import { threadsFor, whileGrowing } from '../files/threads.ts';
 import { readPrivateKey } from '../key-files.ts';
-import { type ByteRangeOption, parseRange, publicKeyForms, withKeyOptions } from '../options.ts';
+import { publicKeyForms, withKeyOptions } from '../options.ts';
+import { type ByteRangeOption, checkWithin, rangeOption } from '../range.ts';
 import { type CommandContext, openSession, type Session } from '../session.ts';
 
 interface EncryptOptions extends OutputFileOptions {
   readonly recipient?: readonly string[];
   readonly key?: readonly string[];
-  readonly range?: string;
+  readonly range?: ByteRangeOption;
   readonly header?: string;
 }
 
@@ -47,13 +48,12 @@ export function registerEncrypt(program: Command, context: CommandContext): void
   withRecipients(command, `a reader's public key: ${publicKeyForms}; may be given several times`);
   withKeyOptions(command, 'your private key, by which readers know the sender (default: one made for this file)');
   withOutputOptions(command, 'where to (default: the name with .c4gh; standard output for standard input)')
-    .option('--range <a-b>', 'only bytes a to b of the input, b not among them; a- for all from a on')
+    .addOption(rangeOption())
     .option('--header <file>', 'write the header there, and the body alone to the output')
     .addHelpText('after', afterHelp)
     .action(async (file: string, options: EncryptOptions, self: Command) => {
       await using session = await openSession(context, self);
       const { terminal } = session;
-      const range = options.range === undefined ? undefined : parseRange('--range', options.range);
       if ((options.key?.length ?? 0) > 1) throw usageError('--key', 'a file has one sender: give one key');
       const recipients = await readSomeRecipients(options.recipient, terminal);
       await using input = await openInput(file, terminal);
@@ -63,7 +63,7 @@ export function registerEncrypt(program: Command, context: CommandContext): void
       await writeOutput(output, async (sink) => {
         const senderKey = await senderKeyOf(session, options);
         try {
-          await encryptTo(sink, { session, input, range, recipients, senderKey, headerOutput });
+          await encryptTo(sink, { session, input, range: options.range, recipients, senderKey, headerOutput });
         } finally {
           senderKey?.fill(0);
         }
@@ -93,7 +93,7 @@ function partOf(input: Input, range: ByteRangeOption | undefined): Part {
   if (range === undefined) return { size: input.size, stream: () => input.stream() };
   const { start, end } = range;
   if (input.size === undefined) return { size: undefined, stream: () => sliced(input.stream(), range) };
-  if (start >= input.size) throw beyondEnd(input.size);
+  checkWithin(range, input.size);
   const size = Math.min(end ?? input.size, input.size) - start;
   return { size, stream: () => sliced(input.stream(start), { start: 0, end: size }) };
 }

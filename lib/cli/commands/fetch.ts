@@ -14,13 +14,14 @@ import { localTarget } from '../download/local-target.ts';
 import { writeOutput } from '../files/output-file.ts';
 import { counted } from '../files/streams.ts';
 import { readPublicKey } from '../key-files.ts';
-import { type ByteRangeOption, parseCount, parseRange, withServiceOptions } from '../options.ts';
+import { parseCount, withServiceOptions } from '../options.ts';
+import { type ByteRangeOption, checkWithin, rangeOption } from '../range.ts';
 import { type CommandContext, openSession, type Session } from '../session.ts';
 
 interface FetchOptions {
   readonly crypt4gh?: boolean;
   readonly publicKey?: string;
-  readonly range?: string;
+  readonly range?: ByteRangeOption;
   readonly output?: string;
   readonly connections: string;
   readonly overwrite?: boolean;
@@ -49,7 +50,7 @@ export function registerFetch(program: Command, context: CommandContext): void {
     .argument('<fileId>', 'the file, as data-out files shows it')
     .option('--crypt4gh', 'a Crypt4GH file for a key of yours, instead of the plaintext')
     .option('--public-key <file>', 'with --crypt4gh: your public key')
-    .option('--range <a-b>', 'only bytes a to b of the plaintext, b not among them; a- for all from a on')
+    .addOption(rangeOption())
     .option('-o, --output <file>', 'file or folder; - for standard output (default: the name that the service gives)')
     .option('--connections <n>', 'connections at once', '8')
     .option('--overwrite', 'replace a file that is there')
@@ -89,7 +90,7 @@ function checked(options: FetchOptions): Wanted {
   if (overwrite && skipExisting) throw usageError('--overwrite', 'give this or --skip-existing, not both');
   return {
     publicKey,
-    range: range === undefined ? undefined : parseRange('--range', range),
+    range,
     connections: parseCount('--connections', connections, { from: 1, to: 64 }),
     existing: overwrite ? 'overwrite' : skipExisting ? 'skip' : 'fail',
   };
@@ -115,18 +116,16 @@ async function remoteFile(
   signal: AbortSignal,
 ): Promise<NamedFile> {
   const { fileId, key, range } = file;
-  if (key) {
-    // The service cuts an end that lies past the end of the file.
-    const coordinates = range && { start: range.start, end: range.end ?? Number.MAX_SAFE_INTEGER };
-    const query = { publicKey: Buffer.from(key).toString('base64'), coordinates };
+  const container = async (publicKey: Uint8Array, coordinates?: { readonly start: number; readonly end: number }) => {
+    const query = { publicKey: Buffer.from(publicKey).toString('base64'), coordinates };
     const remote = await directContainer(api, { fileId, query }, { signal });
     return { remote, name: remote.name };
-  }
+  };
+  if (key && !range) return await container(key);
   const { name, size } = await api.describe(fileId, {}, { signal });
-  if (range && range.start >= size) {
-    throw usageError('--range', `the file has ${size} bytes`, 'Give a range that begins before its end.');
-  }
+  if (range) checkWithin(range, size);
   const part = range && { start: range.start, end: Math.min(range.end ?? size, size) };
+  if (key) return await container(key, part);
   const remote = new DirectFile(api, { fileId, name, size, part });
   if (remote.size < size) return { remote, name, doubt: 'the listed one is of the whole file' };
   const sha256 = await api.sha256Of(fileId, { signal });

@@ -4,10 +4,12 @@ import { isReceiptName } from '../../contract/delivery.ts';
 import { formatBytes, printable } from '../../terminal/output.ts';
 import { parseCount, withServiceOptions } from '../options.ts';
 import { type CommandContext, openSession, type Session } from '../session.ts';
+import { type PathOf, submittedPaths } from '../submitted-paths.ts';
 
 interface ListOptions {
   readonly page?: string;
   readonly perPage: string;
+  readonly paths?: boolean;
 }
 
 const largestPage = 50_000;
@@ -16,6 +18,9 @@ const largestPage = 50_000;
 const warnedDays = 3;
 
 const afterHelp = `
+PATH is what the submitter called a file. It comes from the delivery receipts of your outbox, up to 4 MiB of them; a file without
+a receipt has "-". With --page, only receipts of that page are read.
+
 A delivery receipt says that an export is done, and is marked in the last column. A warning counts the files that expire within
 ${warnedDays} days.
 
@@ -38,6 +43,8 @@ export function registerList(program: Command, context: CommandContext): void {
     .addOption(new Option('--all', 'every page (default)').conflicts('page'))
     .option('--page <number>', 'one page, counted from 1')
     .option('--per-page <rows>', 'files of a page', '100')
+    .option('--paths', 'the submitted paths, however large the delivery receipts are')
+    .option('--no-paths', 'no submitted paths, and no request for delivery receipts')
     .addHelpText('after', afterHelp)
     .action(async (options: ListOptions, self: Command) => {
       await using session = await openSession(context, self);
@@ -45,33 +52,32 @@ export function registerList(program: Command, context: CommandContext): void {
       const perPage = parseCount('--per-page', options.perPage, { from: 1, to: largestPage });
       const proxy = new ProxyApi(await session.service());
       const { signal } = session.terminal;
-      if (page !== undefined) {
-        const { files } = await proxy.listPage({ page: page - 1, perPage, signal });
-        show(session, files);
-        return;
-      }
       const files: ListedFile[] = [];
-      for await (const file of proxy.list({ signal })) files.push(file);
-      show(session, files);
+      if (page !== undefined) files.push(...(await proxy.listPage({ page: page - 1, perPage, signal })).files);
+      else for await (const file of proxy.list({ signal })) files.push(file);
+      show(session, files, await submittedPaths(session, { proxy, files, wanted: options.paths }));
     });
 }
 
-function show({ output, terminal }: Session, files: readonly ListedFile[]): void {
+function show({ output, terminal }: Session, files: readonly ListedFile[], pathOf: PathOf): void {
   const receipts = files.filter(({ name }) => isReceiptName(name)).length;
   const rows = files.map(({ name, size, modified, expires }) => ({
     name,
     size,
     staged: modified?.toISOString() ?? null,
     expires: expires?.toISOString() ?? null,
+    path: pathOf(name) ?? null,
     ...(isReceiptName(name) && { receipt: true }),
   }));
   if (rows.length > 0 || output.json) {
-    const shown = receipts > 0 ? [...columns, { title: 'KIND' }] : columns;
-    output.table(shown, rows, ({ name, size, staged, expires, receipt }) => [
+    const hasPaths = rows.some(({ path }) => path !== null);
+    const shown = [...columns, ...(hasPaths ? [{ title: 'PATH' }] : []), ...(receipts > 0 ? [{ title: 'KIND' }] : [])];
+    output.table(shown, rows, ({ name, size, staged, expires, path, receipt }) => [
       printable(name),
       formatBytes(size),
       dateOf(staged),
       dateOf(expires),
+      ...(hasPaths ? [receipt ? '' : printable(path ?? '-')] : []),
       receipt ? 'receipt' : '',
     ]);
   }

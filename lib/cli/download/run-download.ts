@@ -3,11 +3,12 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { type AwaitedDelivery, awaitDelivery } from '../../client/delivery/await-delivery.ts';
 import { Claims } from '../../client/delivery/claims.ts';
-import { downloadReceipts, fetchReceipts } from '../../client/delivery/fetch-receipts.ts';
+import { copyReceipts, fetchReceipts } from '../../client/delivery/fetch-receipts.ts';
+import { parseKeySet } from '../../client/delivery/key-set.ts';
 import type { ReadReceipts } from '../../client/delivery/receipt-files.ts';
 import type { Existing } from '../../client/download/disk/existing.ts';
 import { downloadFiles } from '../../client/download/download-files.ts';
-import { ClientError } from '../../client/errors.ts';
+import { ClientError, UnavailableError } from '../../client/errors.ts';
 import { type ListedFile, ProxyApi } from '../../client/proxy.ts';
 import { type DeliveryReceipt, isReceiptName, receiptSuffix } from '../../contract/delivery.ts';
 import { printable } from '../../terminal/output.ts';
@@ -77,6 +78,7 @@ class DownloadRun {
     const { wait } = this.#wanted;
     if (wait === undefined) return undefined;
     const { terminal, output } = this.#session;
+    await this.#checkKeys();
     output.note('Waiting for the delivery receipt.');
     return await awaitDelivery({
       proxy: this.#proxy,
@@ -86,6 +88,22 @@ class DownloadRun {
       retrying: ({ message }) => output.note(printable(`${message}; trying again`)),
       signal: terminal.signal,
     });
+  }
+
+  /** @throws ClientError if the service publishes no keys: it signs no receipts, so there is none to wait for */
+  async #checkKeys(): Promise<void> {
+    const { signal } = this.#session.terminal;
+    try {
+      await parseKeySet(await this.#proxy.keySet({ signal }), 'the keys of the service');
+    } catch (error) {
+      // The waiting outlasts a service that does not answer.
+      if (error instanceof UnavailableError && error.retryable) return;
+      if (!(error instanceof ClientError) || !withoutKeys.has(error.code)) throw error;
+      throw new ClientError('usage', `no delivery receipt will come that can be verified: ${error.message}`, {
+        remedy: 'Ask the administrator when the export is done. Then run the command without --wait.',
+        cause: error,
+      });
+    }
   }
 
   /** The files to download, the receipts in the outbox, and an error if files of the delivery are not there any more. */
@@ -171,7 +189,8 @@ class DownloadRun {
     const requests = new Set(selected.flatMap(({ name }) => claims.of(name)?.receipt.jti ?? []));
     if (delivery) requests.add(delivery.jti);
     const files = receipts.filter(({ name }) => wanted.has(name) || requests.has(requestOf(name)));
-    await downloadReceipts({ proxy: this.#proxy, files, folder, sync, signal: this.#session.terminal.signal });
+    const { signal } = this.#session.terminal;
+    await copyReceipts({ proxy: this.#proxy, files, from: this.#scratch, folder, sync, signal });
   }
 
   /** The receipts; none if the service has no keys to verify them with. */

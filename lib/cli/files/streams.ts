@@ -1,6 +1,5 @@
 import type { RandomAccessSource } from '../../crypt4gh/index.ts';
-import { usageError } from '../../terminal/errors.ts';
-import type { ByteRangeOption } from '../options.ts';
+import { type ByteRangeOption, checkWithin } from '../range.ts';
 
 type Chunks = AsyncIterable<Uint8Array>;
 
@@ -35,7 +34,8 @@ export function joinedSource(first: Uint8Array, rest: RandomAccessSource): Rando
  * The bytes of a range. The source is read no further than its end. @throws UsageError when it ends before the range
  * begins
  */
-export async function* sliced(source: Chunks, { start, end }: ByteRangeOption): AsyncGenerator<Uint8Array> {
+export async function* sliced(source: Chunks, range: ByteRangeOption): AsyncGenerator<Uint8Array> {
+  const { start, end } = range;
   let position = 0;
   for await (const chunk of source) {
     const part = chunk.subarray(
@@ -46,10 +46,5 @@ export async function* sliced(source: Chunks, { start, end }: ByteRangeOption): 
     if (part.length > 0) yield part;
     if (end !== undefined && position >= end) return;
   }
-  if (position <= start) throw beyondEnd(position);
-}
-
-/** The error for a range that begins after the end. @param size bytes that there are */
-export function beyondEnd(size: number): Error {
-  return usageError('--range', `the range begins after the end: there are ${size} bytes`);
+  checkWithin(range, position);
 }

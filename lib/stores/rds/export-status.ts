@@ -83,6 +83,12 @@ const shownState = `case
     else 'staging'
   end`;
 
+/** Whether the list counts the files of a request: until it is settled, it has no sum. Of a table `r` with `shown_state`. */
+const isCounted = "(r.shown_state in ('accepted', 'staging') or r.shown_state = 'failed' and r.staged is null)";
+/** Files that a fan-out did not reach. They have rows, and are not among the `files` that were sent. */
+const unsent = `(select count(*) from data_out.request_files f
+    where f.request_id = r.request_id and f.file_id > r.sent_to)`;
+
 const requestColumns = `cast(r.request_id as text) as request_id, r.reason, r.kind, r.dataset_id, r.file_id, r.recipient,
   r.key_fingerprint, r.generation, r.receipt_generation, ${isoTime('r.requested_at')} as requested, ${isoTime('r.sealed_at')} as sealed,
   ${isoTime('r.settled_at')} as settled`;
@@ -152,7 +158,7 @@ export class RdsExportStatus implements ExportRecords {
        ), counted as (
          select request_id
          from (select request_id, sum(files) over (order by requested_at desc, request_id desc) as so_far
-               from page where shown_state in ('accepted', 'staging')) under_way
+               from page r where ${isCounted}) counting
          where so_far <= ${mostCounted}
        ), counts as (
          select k.request_id, c.*
@@ -162,11 +168,11 @@ export class RdsExportStatus implements ExportRecords {
              ${inState('staged')} as staged, ${stagedBytes} as bytes
            from data_out.request_files f where f.request_id = k.request_id) c
        )
-       select ${requestColumns}, r.shown_state, coalesce(c.total, r.files) as total,
-         case when r.shown_state in ('accepted', 'staging') then c.pending else 0 end as pending,
-         case when r.shown_state in ('accepted', 'staging') then c.retrying else 0 end as retrying,
-         case when r.shown_state in ('accepted', 'staging') then c.staged else coalesce(r.staged, 0) end as staged,
-         case when r.shown_state in ('accepted', 'staging') then c.bytes else coalesce(r.staged_bytes, 0) end as bytes
+       select ${requestColumns}, r.shown_state, coalesce(c.total, case when ${isCounted} then r.files else r.files + ${unsent} end) as total,
+         case when ${isCounted} then c.pending else 0 end as pending,
+         case when ${isCounted} then c.retrying else 0 end as retrying,
+         case when ${isCounted} then c.staged else coalesce(r.staged, 0) end as staged,
+         case when ${isCounted} then c.bytes else coalesce(r.staged_bytes, 0) end as bytes
        from page r left join counts c on c.request_id = r.request_id
        order by r.requested_at desc, r.request_id desc`,
       {

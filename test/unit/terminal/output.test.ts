@@ -78,6 +78,18 @@ describe('a table', () => {
     expect(formatTable(columns, rows, 15)).toEqual(['sample.bam', '  SIZE: 1.0 MiB', '标本.bam', '  SIZE: 12 B']);
   });
 
+  test('keeps most of its columns, and puts the others below each row', () => {
+    const wide = [...columns, { title: 'STATE' }, { title: 'PATH' }];
+    const more = rows.map((row, index) => [...row, 'staged', index === 0 ? 'runs/sample of a tumour.bam' : '']);
+    expect(formatTable(wide, more, 30, (line) => `*${line}*`)).toEqual([
+      '*NAME           SIZE  STATE*',
+      'sample.bam  1.0 MiB  staged',
+      '  PATH: runs/sample of a tumour.bam',
+      '标本.bam       12 B  staged',
+    ]);
+    expect(formatTable(wide, more, 26)[0]).toBe('sample.bam');
+  });
+
   test('fits when it is exactly as wide as the terminal', () => {
     expect(formatTable(columns, rows, 19)).toHaveLength(3);
     expect(formatTable(columns, rows, 18)).toHaveLength(4);

@@ -36,6 +36,72 @@ describe('progress', () => {
     for (const line of lines) expect(cells(line), line).toBeLessThan(width);
   });
 
+  /** Three files on a terminal: one of an earlier run, one with wide characters, one of unknown size. */
+  function threeFiles(columns: number): string[] {
+    const { progress, said, clock } = progressOn(terminalOf(columns));
+    progress.expect(400 * MiB, 5);
+    const sample = progress.task('EGAF00000000001-sample-of-a-tumour.bam.c4gh', 200 * MiB, 100 * MiB);
+    const wide = progress.task('EGAF00000000002-标本-🧬-q\u0303tq\u0303.bam.c4gh', 100 * MiB);
+    const piped = progress.task('standard input', undefined);
+    for (let step = 1; step <= 40; step += 1) {
+      clock.ms += 100;
+      sample.add(MiB / 2);
+      wide.add(MiB / 100);
+      piped.add(1024);
+    }
+    return lastFrame(said.stderr);
+  }
+
+  test('120 columns', () => {
+    expect(threeFiles(120)).toEqual([
+      'EGAF00000000001-sample-of-a-tumour.bam.c4gh  [=========      ]   60 %     5.0 MiB/s    16 s left',
+      'EGAF00000000002-标本-🧬-q\u0303tq\u0303.bam.c4gh         [               ]    0 %    99.8 KiB/s  17 min left',
+      'standard input                               39.0 KiB     9.8 KiB/s',
+      '0 of 5 files, 120.4 MiB of 400.0 MiB (30 %), 5.1 MiB/s, 55 s left',
+    ]);
+  });
+
+  test('80 columns', () => {
+    expect(threeFiles(80)).toEqual([
+      'EGAF00000000001…tumour.bam.c4gh  [======    ]   60 %     5.0 MiB/s    16 s left',
+      'EGAF00000000002…🧬-q\u0303tq\u0303.bam.c4gh  [          ]    0 %    99.8 KiB/s  17 min left',
+      'standard input                               39.0 KiB     9.8 KiB/s',
+      '0 of 5 files, 120.4 MiB of 400.0 MiB (30 %), 5.1 MiB/s, 55 s left',
+    ]);
+  });
+
+  test('40 columns: name, speed and time left', () => {
+    expect(threeFiles(40)).toEqual([
+      'EGAF00…m.c4gh  60 %    5.0 MiB/s   16 s',
+      'EGAF00…m.c4gh   0 %   99.8 KiB/s 17 min',
+      'stand…nput 39.0 KiB    9.8 KiB/s',
+      '30 %, 5.1 MiB/s, 55 s left',
+    ]);
+  });
+
+  test.each([1, 2, 3])('20 columns and %i rows', (rows) => {
+    const { progress, said, clock } = progressOn({ ...terminalOf(20), size: () => ({ columns: 20, rows }) });
+    const tasks = ['👩\u200d🔬-sample.bam.c4gh', 'other.bam.c4gh'].map((name) => progress.task(name, 10 * MiB));
+    for (let step = 1; step <= 30; step += 1) {
+      clock.ms += 100;
+      for (const task of tasks) task.add(MiB / 10);
+    }
+    expect(lastFrame(said.stderr)).toEqual(
+      [[], ['29 %, 7 s left'], ['👩\u200d🔬-sam…m.c4gh  30 %', '29 %, 7 s left']][rows - 1],
+    );
+    progress.end();
+  });
+
+  test('a single file has one line', () => {
+    const { progress, said, clock } = progressOn(terminalOf(60));
+    const task = progress.task('sample.bam', 100 * MiB);
+    for (let second = 1; second <= 3; second += 1) {
+      clock.ms += 1000;
+      task.add(MiB);
+    }
+    expect(lastFrame(said.stderr)).toEqual(['sample.bam  [       ]    3 %     1.0 MiB/s    97 s left']);
+  });
+
   test('no more lines than the terminal has', () => {
     const { progress, said, clock } = progressOn({ ...terminalOf(80), size: () => ({ columns: 80, rows: 8 }) });
     const tasks = Array.from({ length: 30 }, (_, index) => progress.task(`file ${index}`, MiB));
@@ -67,7 +133,7 @@ describe('progress', () => {
     clock.ms += 1;
     first!.end();
     second!.set(MiB);
-    expect(said.stderr).toBe('1 of 4 files, 1.0 MiB of 4.0 MiB (25 %), 102.4 KiB/s, 30.0 s left\n');
+    expect(said.stderr).toBe('1 of 4 files, 1.0 MiB of 4.0 MiB (25 %), 102.4 KiB/s, 30 s left\n');
     expect(said.stderr).not.toContain('\u001b');
   });
 
@@ -76,7 +142,74 @@ describe('progress', () => {
     const task = progress.task('one', 4 * MiB, 2 * MiB);
     clock.ms += 10_000;
     task.add(MiB);
-    expect(said.stderr).toBe('one: 3.0 MiB of 4.0 MiB (75 %), 102.4 KiB/s, 10.0 s left\n');
+    expect(said.stderr).toBe('one: 3.0 MiB of 4.0 MiB (75 %), 102.4 KiB/s, 10 s left\n');
+  });
+
+  test('the speed is that of the last 15 seconds, and time left follows it', () => {
+    const { progress, said, clock } = progressOn({});
+    const task = progress.task('one', 100 * MiB);
+    for (let second = 1; second <= 60; second += 1) {
+      clock.ms += 1000;
+      task.add(second <= 30 ? 2 * MiB : MiB / 4);
+    }
+    expect(said.stderr.split('\n')).toEqual([
+      'one: 20.0 MiB of 100.0 MiB (20 %), 2.0 MiB/s, 40 s left',
+      'one: 40.0 MiB of 100.0 MiB (40 %), 2.0 MiB/s, 30 s left',
+      'one: 60.0 MiB of 100.0 MiB (60 %), 2.0 MiB/s, 20 s left',
+      'one: 62.5 MiB of 100.0 MiB (62 %), 853.3 KiB/s, 45 s left',
+      'one: 65.0 MiB of 100.0 MiB (65 %), 256.0 KiB/s, 2 min left',
+      'one: 67.5 MiB of 100.0 MiB (67 %), 256.0 KiB/s, 2 min left',
+      '',
+    ]);
+  });
+
+  test('what has piled up in a pause is no speed', () => {
+    const { progress, said, clock } = progressOn({});
+    const task = progress.task('one', 2048 * MiB);
+    clock.ms += 5000;
+    task.add(5 * MiB);
+    // The machine sleeps for an hour. Then the network brings at once what it has held.
+    clock.ms += 3_600_000;
+    task.add(100 * MiB);
+    clock.ms += 500;
+    task.add(400 * MiB);
+    for (let second = 1; second <= 10; second += 1) {
+      clock.ms += 1000;
+      task.add(MiB);
+    }
+    expect(said.stderr.split('\n')).toEqual([
+      'one: 105.0 MiB of 2.0 GiB (5 %)',
+      'one: 515.0 MiB of 2.0 GiB (25 %), 1.0 MiB/s, 26 min left',
+      '',
+    ]);
+  });
+
+  test('bytes that have to be done again are no speed backwards', () => {
+    const { progress, said, clock } = progressOn({});
+    const task = progress.task('one', 40 * MiB);
+    for (let second = 1; second <= 10; second += 1) {
+      clock.ms += 1000;
+      if (second === 10) task.add(-8 * MiB);
+      task.add(MiB);
+    }
+    expect(said.stderr).toBe('one: 1.0 MiB of 40.0 MiB (2 %), 921.6 KiB/s, 43 s left\n');
+  });
+
+  test.each([
+    [90, '90 s'],
+    [99.6, '2 min'],
+    [5_900, '98 min'],
+    [5_990, '1.7 h'],
+    [7_200, '2.0 h'],
+    [8_640_000, '> 99 d'],
+  ])('%i seconds are left as %s', (seconds, text) => {
+    const { progress, said, clock } = progressOn({});
+    const task = progress.task('one', (seconds + 10) * 1000);
+    for (let second = 1; second <= 10; second += 1) {
+      clock.ms += 1000;
+      task.add(1000);
+    }
+    expect(said.stderr).toContain(`, 1000 B/s, ${text} left\n`);
   });
 
   test('of unknown size it is a plain line without a share', () => {

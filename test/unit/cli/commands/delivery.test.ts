@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
-import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { DeliveryReceipt } from '../../../../lib/contract/delivery.ts';
 import { formatPrivateKey, generateKeyPair } from '../../../../lib/crypt4gh/index.ts';
 import type { Terminal } from '../../../../lib/terminal/terminal.ts';
@@ -81,6 +81,29 @@ describe('download', () => {
     expect(exitCode).toBe(0);
     expect(stdout.trimEnd().split('\n').sort()).toEqual(names.map((name) => join(folder, 'data', name)));
     expect(await inFolder()).toEqual([receiptName, ...names]);
+  });
+
+  test('fetches each receipt once', async () => {
+    deliver();
+    deliverLater();
+    await download('--all');
+    expect(server.requests.filter((request) => request.includes('.delivery.jws'))).toHaveLength(4);
+    expect(server.count(/^GET \/bucket\/.*\.delivery\.jws$/)).toBe(2);
+    expect(await inFolder()).toHaveLength(4);
+    // The next run reads them to verify, and keeps those that are in the folder.
+    const before = await stat(join(folder, 'data', receiptName));
+    await download('--all');
+    expect((await stat(join(folder, 'data', receiptName))).ino).toBe(before.ino);
+    expect(before.mtimeMs).toBe(1_700_000_000_000);
+  });
+
+  test('replaces a receipt of an earlier generation', async () => {
+    deliver();
+    await download('--all');
+    const newer = signer.sign(receiptOf(files, { generation: 2 }));
+    server.put(receiptName, newer, new Date(1_700_000_100_000));
+    await download('--all');
+    expect(await readFile(join(folder, 'data', receiptName))).toEqual(newer);
   });
 
   test('sends no credentials when it asks for the keys', async () => {
@@ -234,6 +257,19 @@ describe('download --wait', () => {
     expect(stderr).toContain('1 of 2 files of the delivery are not in your outbox any more');
     expect(exitCode).toBe(10);
     expect(await inFolder()).toEqual([receiptName, names[0]]);
+  });
+
+  test.each([
+    ['no keys', undefined, 'there is no such path'],
+    ['an empty key set', { keys: [] }, 'it has no key for ES256'],
+  ])('says at once that a service with %s gives no receipt', async (_, keySet, why) => {
+    server.keySet = keySet;
+    const { exitCode, stdout, stderr } = await download('--wait', '--request', requestId(1));
+    expect({ exitCode, stdout }).toEqual({ exitCode: 2, stdout: '' });
+    expect(stderr).toContain('no delivery receipt will come that can be verified: ');
+    expect(stderr).toContain(why);
+    expect(stderr).toContain('without --wait');
+    expect(server.count(/files$/)).toBe(0);
   });
 
   test('ends with 11 when its time is over', async () => {
@@ -411,7 +447,7 @@ describe('list', () => {
     deliver();
     const table = await run(['list'], { now: () => new Date('2026-11-01T00:00:00Z') });
     const lines = table.stdout.split('\n');
-    expect(lines[0]).toMatch(/^NAME +SIZE +STAGED +EXPIRES +KIND$/);
+    expect(lines[0]).toMatch(/^NAME +SIZE +STAGED +EXPIRES +PATH +KIND$/);
     expect(lines.filter((line) => line.endsWith(' receipt'))).toEqual([expect.stringContaining(receiptName)]);
     expect(table.stderr).toMatch(/^2 files, 1 receipt, /);
     const json = (await run(['list', '--json'], { now })).stdout
@@ -419,6 +455,91 @@ describe('list', () => {
       .split('\n')
       .map((line) => JSON.parse(line));
     expect(json.map(({ receipt }) => receipt)).toEqual([undefined, undefined, true]);
+  });
+
+  describe('shows the submitted paths', () => {
+    const early = { now: () => new Date('2026-11-01T00:00:00Z') };
+    const list = (...argv: string[]) => run(['list', ...argv], early);
+    const cells = (stdout: string) => stdout.split('\n').map((line) => line.split(/ {2,}/).slice(4));
+    const requestsFor = (what: RegExp) => server.requests.filter((request) => what.test(request)).length;
+
+    test('from the receipts, and "-" where there is none', async () => {
+      server.put(receiptName, signer.sign(receiptOf(files.slice(0, 1))));
+      const { stdout, stderr } = await list();
+      expect(cells(stdout)).toEqual([['PATH', 'KIND'], [`/submitted/${names[0]}`], ['-'], ['receipt'], []]);
+      expect(stderr).toMatch(/^2 files, 1 receipt, .*\n$/);
+      const rows = (await list('--json')).stdout.trimEnd().split('\n');
+      expect(rows.map((row) => JSON.parse(row).path)).toEqual([`/submitted/${names[0]}`, null, null]);
+    });
+
+    test('as text that cannot steer the terminal', async () => {
+      server.put(receiptName, signer.sign(receiptOf([{ ...files[0]!, path: 'a\u001b[2J\u202eb/🧬 標本.bam' }])));
+      const { stdout } = await list();
+      expect(stdout).toContain('a\\u{1b}[2J\\u{202e}b/🧬 標本.bam');
+      expect(stdout).not.toContain('\u001b');
+    });
+
+    test('of the receipts that are on the page', async () => {
+      deliver();
+      server.remove(names[1]);
+      server.put(names[1], containers[1]!);
+      // In the order of this server: the second file comes after the receipt.
+      const page = await list('--page', '1', '--per-page', '2');
+      expect(cells(page.stdout)).toEqual([['PATH', 'KIND'], [`/submitted/${names[0]}`], ['receipt'], []]);
+      expect(cells((await list('--page', '3', '--per-page', '1')).stdout)).toEqual([[], [], []]);
+    });
+
+    test('and without receipts there is no such column, and no request for keys', async () => {
+      expect((await list()).stdout.split('\n')[0]).toMatch(/ EXPIRES$/);
+      deliver();
+      server.requests.length = 0;
+      expect((await list('--no-paths')).stdout.split('\n')[0]).toMatch(/ EXPIRES +KIND$/);
+      expect(server.requests).toEqual(['GET /v1/files']);
+    });
+
+    test.each([
+      [
+        'the service has no keys',
+        () => (server.keySet = undefined),
+        /Some submitted paths are not shown: .*no such path/,
+      ],
+      [
+        'a receipt is not genuine',
+        () => deliver({}, new ReceiptSigner('other')),
+        /warning: EGAD.*: the receipt is signed/,
+      ],
+      [
+        'storage does not answer in time',
+        () => vi.spyOn(AbortSignal, 'timeout').mockReturnValueOnce(AbortSignal.abort()),
+        /Some submitted paths are not shown: no delivery receipt came within 20 s\. --paths waits longer\.\n/,
+      ],
+    ])('unless %s: then the listing is shown all the same', async (_, spoil, said) => {
+      deliver();
+      spoil();
+      const { exitCode, stdout, stderr } = await list();
+      expect(exitCode).toBe(0);
+      expect(stdout.split('\n')[0]).toMatch(/ EXPIRES +KIND$/);
+      expect(stdout).toContain(names[0]);
+      expect(stderr).toMatch(said);
+    });
+
+    test('of no more than 4 MiB of receipts, unless they are asked for', async () => {
+      const many = Array.from({ length: 9000 }, (_, index) => ({
+        ...files[1]!,
+        name: index === 0 ? names[1] : `EGAF9-${index}.c4gh`,
+        path: `${'long/'.repeat(20)}${index}`,
+      }));
+      server.put(receiptName, signer.sign(receiptOf(many)), new Date(1_700_000_200_000));
+      const small = receiptOf(files.slice(0, 1), { jti: requestId(2) });
+      server.put(`EGAD00000000001-${requestId(2)}.delivery.jws`, signer.sign(small));
+      const { stdout, stderr } = await list();
+      expect(cells(stdout).slice(1, 3)).toEqual([[`/submitted/${names[0]}`], ['-']]);
+      expect(stderr).toMatch(/not shown: delivery receipts of \d\.\d MiB were not read\. --paths reads them\.\n/);
+      expect(requestsFor(/bucket/)).toBe(1);
+      const all = await list('--paths');
+      expect(cells(all.stdout)[2]).toEqual([`${'long/'.repeat(20)}0`]);
+      expect(all.stderr).not.toContain('not shown');
+    });
   });
 });
 

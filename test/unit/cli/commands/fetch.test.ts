@@ -5,6 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { formatPublicKey, generateKeyPair } from '../../../../lib/crypt4gh/index.ts';
 import { runCli } from '../../../helpers/cli-run.ts';
 import { generatedPlaintext } from '../../../helpers/crypt4gh-vectors.ts';
 
@@ -146,5 +147,16 @@ describe('says so if nothing can be compared', () => {
     expect(stdout.equals(plaintext.subarray(10, 20))).toBe(true);
     expect(stderr).toContain('not compared with a checksum: the listed one is of the whole file');
     expect(described).toEqual([]);
+  });
+});
+
+test.each([[[]], [['--crypt4gh', '--public-key', 'me.pub']]])('a range after the end %j', async (more) => {
+  await writeFile(join(folder, 'me.pub'), formatPublicKey(generateKeyPair().publicKey));
+  const { exitCode, stderr } = await fetched('--range', '12000000-', ...more);
+  expect({ exitCode, stderr }).toEqual({
+    exitCode: 2,
+    stderr:
+      'data-out: --range: the range begins after the end: the file has 12000000 bytes\n' +
+      'Give a range that begins before its end.\n',
   });
 });

@@ -174,6 +174,19 @@ describe('the list', () => {
     ]);
   });
 
+  it.each([
+    ['not settled yet', {}],
+    ['settled', { settledGeneration: 1, staged: 2, stagedBytes: 20, settledAt: '2026-11-21 10:00:05Z' }],
+  ])('counts the files of a failed request as the request alone does: %s', async (_, columns) => {
+    await add({ state: 'failed', reason: 'no_answer', files: 3, ...columns }, { staged: 2, given_up: 3 });
+    // Of five files, three were sent before the fan-out was given up.
+    await test.sql("update data_out.requests set sent_to = 'EGAF00000000003'");
+    const [row] = await status.newest('fega', {}, 0);
+    const shown = await status.find('fega', first);
+    expect(row).toMatchObject({ state: 'failed', counts: { total: 5, staged: 2, pending: 0, retrying: 0 }, bytes: 20 });
+    expect(shown).toMatchObject({ ...row, counts: { ...row?.counts, given_up: 3 } });
+  });
+
   it('counts at most 100,000 files under way, and says which requests it did not count', async () => {
     for (const [index, files] of [60_000, 40_000, 1].entries()) {
       await add(
