@@ -1,9 +1,11 @@
 #!/usr/bin/env node
 import { runClient } from '../lib/cli/main.ts';
+import { exitCodes } from '../lib/terminal/exit-codes.ts';
 import { processTerminal } from '../lib/terminal/process-terminal.ts';
 import packageJson from '../package.json' with { type: 'json' };
 
-process.exitCode = await runClient(process.argv.slice(2), {
-  terminal: processTerminal(),
-  version: packageJson.version,
+// The executables are CommonJS, which has no top-level await. An end before the outcome is known is a failure.
+process.exitCode = exitCodes.unexpected;
+runClient(process.argv.slice(2), { terminal: processTerminal(), version: packageJson.version }).then((exitCode) => {
+  process.exitCode = exitCode;
 });

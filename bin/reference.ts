@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
 import { isVariableDeclaration, type Node } from 'typescript/unstable/ast';
 import { API, SymbolFlags } from 'typescript/unstable/sync';
-import { buildLibrary } from './build.ts';
+import { buildLibrary } from './build/package.ts';
 
 /** Where the page stands in this tree. */
 export const referencePath = join(import.meta.dirname, '../docs/reference/crypt4gh.md');

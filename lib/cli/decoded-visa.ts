@@ -47,6 +47,12 @@ export function datasetsOf(token: DecodedToken): readonly string[] {
   return [...new Set(granted.map(({ value }) => value))];
 }
 
+/** Whom the token is about, if all of its visas are about one person. */
+export function subjectOf({ visas }: DecodedToken): string | undefined {
+  const [subject, ...others] = new Set(visas.map((visa) => visa.subject));
+  return others.length === 0 && subject !== '' ? subject : undefined;
+}
+
 /** When the token stops being of use: a passport when it expires, or when the last of its visas does. */
 export function expiryOf({ expires, visas }: DecodedToken): Date | undefined {
   const ends = visas.flatMap((visa) => (visa.expires ? [visa.expires.getTime()] : []));

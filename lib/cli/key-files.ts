@@ -66,7 +66,9 @@ export async function readPrivateKey(path: string, reader: KeyReader): Promise<U
     try {
       return await parsePrivateKey(text, passphrase);
     } catch (error) {
-      if (!(error instanceof PassphraseError) || attempt === attempts) throw keyFileError(path, error);
+      if (!(error instanceof PassphraseError) || attempt === attempts) {
+        throw keyFileError(path, error, undefined, forgotten);
+      }
       output.warn('the passphrase is wrong; try again');
     }
   }
@@ -112,18 +114,31 @@ export async function readPublicKey(
   }
 }
 
-/** The error of a key file, with its path. @param content of a file that should be a private key */
-export function keyFileError(path: string, error: unknown, content?: Uint8Array): unknown {
+/** What to do about a passphrase that a person does not know. */
+const forgotten =
+  'A forgotten passphrase cannot be recovered: make a new key with data-out keys generate, and ask for an export to ' +
+  'that one.';
+
+/**
+ * The error of a key file, with its path.
+ * @param content of a file that should be a private key
+ * @param remedy what to do about a wrong passphrase; default: for one that a setting gives
+ */
+export function keyFileError(
+  path: string,
+  error: unknown,
+  content?: Uint8Array,
+  remedy = `Look at --passphrase-file and DATA_OUT_PASSPHRASE, or give neither to be asked. ${forgotten}`,
+): unknown {
   if (!(error instanceof Crypt4ghError)) return error;
   const found = content && mixedUp(content);
   if (found !== undefined && found !== 'a private key') {
-    const remedy = 'Name the file of your private key, often ….sec.pem.';
-    return new UsageError(`${path}: expected a private key, got ${found}`, { remedy, cause: error });
+    return new UsageError(`${path}: expected a private key, got ${found}`, {
+      remedy: 'Name the file of your private key, often ….sec.pem.',
+      cause: error,
+    });
   }
   if (!(error instanceof PassphraseError)) return new UsageError(`${path}: ${error.message}`, { cause: error });
-  const remedy =
-    'Look at --passphrase-file and DATA_OUT_PASSPHRASE, or give neither to be asked. A forgotten passphrase cannot be ' +
-    'recovered: make a new key with data-out keys generate, and ask for an export to that one.';
   return new ClientError('forbidden', `${path}: ${error.message}`, { remedy, cause: error });
 }
 

@@ -68,6 +68,12 @@ export function clientProgram(context: CommandContext): Command {
     version: context.version,
     start: 'New here? data-out setup asks for your settings and checks them. Then data-out list shows your files.',
     help,
+    examples: [
+      'data-out doctor',
+      'data-out list',
+      'data-out download --all -o data',
+      'data-out decrypt --key me.sec.pem data/EGAF00000000001-sample.bam.c4gh',
+    ],
     withOptions: (program) =>
       program.option('--config <file>', 'configuration file (default: ~/.config/data-out/config.toml)'),
     commands: registrations.map((register) => (program) => register(program, context)),

@@ -48,6 +48,11 @@ export class ClientError extends Error {
   }
 }
 
+/** What to do when another service seems to answer. */
+export const checkAddress =
+  'Check the address, to its end: it looks like https://data-out.example.org/v1/. The server there does not behave like a ' +
+  'data-out service.';
+
 /** There was no answer, or one that says "later". The same call may succeed later. */
 export class UnavailableError extends ClientError {
   /** Milliseconds that the other side asked to wait. */

@@ -1,4 +1,4 @@
-import { ClientError } from './errors.ts';
+import { ClientError, checkAddress } from './errors.ts';
 import type { TransportReply } from './transport.ts';
 
 /**
@@ -53,6 +53,6 @@ function member(value: unknown, name: string): unknown {
 /** The error for a reply that is not one of this service. @param what says what is wrong with it */
 export function unexpected(what: string): ClientError {
   return new ClientError('protocol', `the service's reply ${what}`, {
-    remedy: 'Check the address: the server there does not behave like a data-out service.',
+    remedy: checkAddress,
   });
 }

@@ -1,4 +1,11 @@
-import { type ClientError, type ClientErrorCode, type RefusedHalf, ServiceError, UnavailableError } from './errors.ts';
+import {
+  type ClientError,
+  type ClientErrorCode,
+  checkAddress,
+  type RefusedHalf,
+  ServiceError,
+  UnavailableError,
+} from './errors.ts';
 import { retryAfterMs } from './retry.ts';
 import type { TransportReply } from './transport.ts';
 
@@ -65,7 +72,7 @@ const remedies: Partial<Record<ClientErrorCode, string>> = {
   forbidden:
     'The visa does not grant this, or the dataset is not released: ask the data access committee or the operator.',
   not_found: 'Check the name with data-out list. A staged copy expires after some weeks; ask for a new export then.',
-  protocol: 'Check the address: the server there does not behave like a data-out service.',
+  protocol: checkAddress,
 };
 
 /** The half of the credentials that a reason of this service is about. Its reasons are fixed sentences. */
@@ -83,7 +90,7 @@ function renewal(said = ''): string {
   if (half === 'password') {
     return /missing/.test(said)
       ? 'Give both: data-out setup asks for them, or use --username and --password-file. The archive gave them to you.'
-      : 'Check --username, and the password: --password-file, DATA_OUT_PASSWORD, or what you typed.';
+      : 'Give both again with data-out setup; or check --username, and the password: --password-file, DATA_OUT_PASSWORD, or what you typed.';
   }
   if (half === undefined) {
     return 'Get a new visa, and check user name and password; data-out doctor says which of them is refused.';

@@ -29,11 +29,7 @@ const registrations: readonly ((program: Command, context: CommandContext) => vo
 
 const help = `Target:
   Without --aws the local engine, found by --connection, else $DATA_OUT_CONNECTION, else .local/connection.json.
-  With --aws the deployed stacks, with the credentials the AWS SDK finds (AWS_PROFILE, AWS_ACCESS_KEY_ID, ...).
-
-Examples:
-  data-out-ops archive add sample.bam --dataset EGAD00000000001
-  data-out-ops --aws --stage prod dataset release EGAD00000000001`;
+  With --aws the deployed stacks, with the credentials the AWS SDK finds (AWS_PROFILE, AWS_ACCESS_KEY_ID, ...).`;
 
 /**
  * Run the operator's tool.
@@ -55,6 +51,10 @@ export function opsProgram(context: CommandContext): Command {
     name: 'data-out-ops',
     description: 'Fill a data-out archive, release its datasets, manage its users and keys, retire a broken release.',
     help,
+    examples: [
+      'data-out-ops archive add sample.bam --dataset EGAD00000000001',
+      'data-out-ops --aws --stage prod dataset release EGAD00000000001',
+    ],
     withOptions: (program) =>
       program
         .option('--aws', 'work on a deployed stack instead of the local engine')

@@ -11,7 +11,7 @@ export interface Output {
   readonly style: Style;
   /** One result: a JSON object on one line with `--json`, else the text. On standard output. */
   result(record: object, text: string): void;
-  /** Results in columns that fit the terminal; with `--json` one object a line. On standard output. */
+  /** Results in columns that fit the terminal; with `--json` one object a line. On standard output; nothing without rows. */
   table<T extends object>(columns: readonly Column[], rows: readonly T[], cells: (row: T) => readonly string[]): void;
   /** A remark for people, on standard error; not with `--quiet`. */
   note(text: string): void;
@@ -36,6 +36,7 @@ export function createOutput(
       write(options.json ? jsonLine(record) : text);
     },
     table(columns, rows, cells) {
+      if (rows.length === 0) return;
       const width = terminal.outputIsTerminal ? terminal.size()?.columns : undefined;
       const lines = options.json ? rows.map(jsonLine) : formatTable(columns, rows.map(cells), width, style.strong);
       for (const line of lines) write(line);

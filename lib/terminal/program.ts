@@ -17,6 +17,8 @@ export interface ProgramOptions {
   readonly start?: string;
   /** Help below the commands; the exit codes follow it. */
   readonly help: string;
+  /** Lines that work as they are, at the end of the help. */
+  readonly examples: readonly string[];
   /** Adds the program's own options, which every command takes. */
   readonly withOptions: (program: Command) => Command;
   /** Adds one command each, in the order of `--help`. `completion` comes last. */
@@ -25,7 +27,7 @@ export interface ProgramOptions {
 
 /** A program with its commands, options and help. Nothing runs yet. */
 export function createProgram(terminal: Terminal, options: ProgramOptions): Command {
-  const { name, description, version, start, help, withOptions, commands } = options;
+  const { name, description, version, start, help, examples, withOptions, commands } = options;
   const width = () => terminal.size()?.columns ?? 80;
   const program = new Command(name).description(description);
   if (start !== undefined) program.addHelpText('before', `${start}\n`);
@@ -36,7 +38,10 @@ export function createProgram(terminal: Terminal, options: ProgramOptions): Comm
     .option('--json', 'results as one JSON object a line; no progress')
     .option('-q, --quiet', 'results, warnings and errors only');
   withOptions(program)
-    .addHelpText('after', `\n${help}\n\n${exitCodesHelp}`)
+    .addHelpText(
+      'after',
+      ['', help, '', exitCodesHelp, '', 'Examples:', ...examples.map((each) => `  ${each}`)].join('\n'),
+    )
     .configureHelp({ showGlobalOptions: true, minWidthToWrap: 20 })
     .showSuggestionAfterError()
     .exitOverride()

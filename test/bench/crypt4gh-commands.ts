@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { access, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
-import { buildPackage } from '../../bin/build.ts';
+import { buildPackage } from '../../bin/build/package.ts';
 import { formatPrivateKey, formatPublicKey, generateKeyPair } from '../../lib/crypt4gh/index.ts';
 import { figure, type Report, ratio, verdict } from './report.ts';
 

@@ -104,7 +104,7 @@ describe('list', () => {
   test('an empty outbox is reported, and is no failure', async () => {
     const visa = await service.visa({ subject: 'without-files' });
     const { exitCode, stdout, stderr } = await list([], { DATA_OUT_VISA: visa });
-    expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: 'no files are staged\n' });
+    expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: 'no files are staged for without-files\n' });
     expect(stdout.length).toBe(0);
   });
 

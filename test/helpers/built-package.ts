@@ -1,7 +1,7 @@
 import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { buildPackage } from '../../bin/build.ts';
+import { buildPackage } from '../../bin/build/package.ts';
 
 let built: Promise<string> | undefined;
 

@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { join } from 'node:path';
-import { environmentOfTools } from './environment-of-tools.ts';
+import { startOf } from './installed-program.ts';
 
 const script = join(import.meta.dirname, '../../bin/data-out.ts');
 
@@ -14,7 +14,7 @@ export interface ClientRun {
 }
 
 export interface ClientChoices {
-  /** Its whole environment except `PATH`: the developer's variables are not passed on. */
+  /** Its whole environment except `PATH`, which an executable does not get: the developer's variables are not passed on. */
   readonly env: Readonly<Record<string, string>>;
   /** Where it runs; default: where the test does. */
   readonly folder?: string;
@@ -31,9 +31,10 @@ export function startClient(
   choices: ClientChoices,
 ): { readonly child: ChildProcess; readonly ended: Promise<ClientRun> } {
   const { env, folder, within = [], uid } = choices;
-  const [command = '', ...args] = [...within, process.execPath, choices.script ?? script, ...argv];
+  const start = startOf(choices.script ?? script);
+  const [command = '', ...args] = [...within, ...start.command, ...argv];
   const child = spawn(command, args, {
-    env: { ...environmentOfTools(), ...env },
+    env: { ...start.env, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
     ...(folder !== undefined && { cwd: folder }),
     ...(uid !== undefined && { uid, gid: uid }),

@@ -10,9 +10,9 @@ import {
 } from '@aws-sdk/client-s3';
 import { encrypt, formatPrivateKey, generateKeyPair } from '../../lib/crypt4gh/index.ts';
 import type { EngineOptions } from '../../lib/local/engine.ts';
-import { builtPackage } from './built-package.ts';
 import { type ClientChoices, type ClientRun, startClient } from './client-process.ts';
 import { FaultProxy } from './fault-proxy.ts';
+import { installedProgram } from './installed-program.ts';
 import { Service } from './service.ts';
 
 /** The local S3 takes little more in one request. */
@@ -26,7 +26,8 @@ export class ClientWorld {
   /** Of everything on this side; folders of tests are in it. */
   readonly root: string;
   readonly subject: string;
-  readonly #script: string;
+  /** The client as it is installed. */
+  readonly script: string;
   #folders = 0;
 
   private constructor(service: Service, root: string, subject: string, visa: string, script: string) {
@@ -34,7 +35,7 @@ export class ClientWorld {
     this.root = root;
     this.subject = subject;
     this.visa = visa;
-    this.#script = script;
+    this.script = script;
   }
 
   static async start(options: Partial<EngineOptions> = {}): Promise<ClientWorld> {
@@ -45,13 +46,7 @@ export class ClientWorld {
   static async of(service: Service): Promise<ClientWorld> {
     const root = await mkdtemp(join(tmpdir(), 'data-out-client-'));
     const subject = 'researcher';
-    const world = new ClientWorld(
-      service,
-      root,
-      subject,
-      await service.visa({ subject }),
-      join(await builtPackage(), 'bin/data-out.js'),
-    );
+    const world = new ClientWorld(service, root, subject, await service.visa({ subject }), await installedProgram());
     await writeFile(world.visaPath, world.visa, { mode: 0o600 });
     await writeFile(world.keyPath, await formatPrivateKey(world.keys.privateKey), { mode: 0o600 });
     return world;
@@ -126,7 +121,7 @@ export class ClientWorld {
 
   start(argv: readonly string[], choices: Partial<ClientChoices> & { readonly url?: string } = {}) {
     const { url, env, ...rest } = choices;
-    return startClient(argv, { script: this.#script, ...rest, env: { ...this.env(url), ...env } });
+    return startClient(argv, { script: this.script, ...rest, env: { ...this.env(url), ...env } });
   }
 
   run(argv: readonly string[], choices: Partial<ClientChoices> & { readonly url?: string } = {}): Promise<ClientRun> {

@@ -2,8 +2,8 @@ import { chmod, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { formatPrivateKey, generateKeyPair } from '../../lib/crypt4gh/index.ts';
-import { builtPackage } from './built-package.ts';
 import { type ClientChoices, type ClientRun, startClient } from './client-process.ts';
+import { installedProgram } from './installed-program.ts';
 
 /** The client as it is installed, with a key, for servers that ignore credentials. */
 export class InstalledClient {
@@ -18,10 +18,7 @@ export class InstalledClient {
   }
 
   static async install(): Promise<InstalledClient> {
-    const client = new InstalledClient(
-      await mkdtemp(join(tmpdir(), 'data-out-installed-')),
-      join(await builtPackage(), 'bin/data-out.js'),
-    );
+    const client = new InstalledClient(await mkdtemp(join(tmpdir(), 'data-out-installed-')), await installedProgram());
     // Other users may run it.
     await chmod(client.root, 0o755);
     await writeFile(client.keyPath, await formatPrivateKey(client.keys.privateKey), { mode: 0o600 });

@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import type { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import { environmentOfTools } from './environment-of-tools.ts';
+import { startOf } from './installed-program.ts';
 
 /** The outcome of a process of the client. */
 export interface PipeRun {
@@ -13,9 +13,9 @@ export interface PipeRun {
 
 export interface PipeChoices {
   readonly folder: string;
-  /** The executable: `bin/data-out.ts`, or that of a built package. */
+  /** `bin/data-out.ts`, the program of a built package, or an executable. */
   readonly script: string;
-  /** All of its environment but `PATH`. */
+  /** All of its environment but `PATH`, which an executable does not get. */
   readonly env?: Readonly<Record<string, string>>;
   /** Standard input. */
   readonly input?: Uint8Array | Readable;
@@ -26,9 +26,11 @@ export interface PipeChoices {
 /** Runs `data-out` in a session of its own, so that it has no terminal wherever the test runs. */
 export async function pipeProcess(argv: readonly string[], choices: PipeChoices): Promise<PipeRun> {
   const { folder, script, env, input, onStart } = choices;
-  const child = spawn(process.execPath, [script, ...argv], {
+  const start = startOf(script);
+  const [command = '', ...args] = [...start.command, ...argv];
+  const child = spawn(command, args, {
     cwd: folder,
-    env: { ...environmentOfTools(), HOME: folder, ...env },
+    env: { ...start.env, HOME: folder, ...env },
     stdio: 'pipe',
     detached: true,
   });

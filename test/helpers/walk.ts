@@ -89,6 +89,8 @@ export interface WalkChoices {
   readonly leaveAfter?: string;
   /** Whether the lines may come in another order, as those of files that come side by side. */
   readonly anyOrder?: boolean;
+  /** A line for the shell before the commands, such as one with `ulimit`. It is not on the page. */
+  readonly prelude?: string;
   /** Default 0; not looked at with `leaveAfter`. */
   readonly exitCode?: number;
   /** Beside the walk's own variables, for these commands alone. */
@@ -111,9 +113,11 @@ export interface WalkSettings {
 
 /** How long one block of commands may take, in milliseconds. */
 const patience = 110_000;
+/** How long the next question may take. */
+const shortPatience = 30_000;
 
 /**
- * A person who follows a page: an empty home, no variables, no programs but those of the page, and a terminal of 120
+ * A person who follows a page: an empty home, no variables, no programs but those of the page, and a terminal of 132
  * columns. Variables that a block exports, and the folder it goes to, stay for the next one.
  */
 export class Walk {
@@ -148,7 +152,7 @@ export class Walk {
   async remove(): Promise<void> {
     for (const child of this.#running) {
       child.stdin?.write('\x03');
-      if (child.exitCode === null) await once(child, 'close');
+      if (child.exitCode === null && child.signalCode === null) await once(child, 'close');
     }
     await rm(this.#folder, { recursive: true, force: true });
   }
@@ -181,18 +185,18 @@ export class Walk {
    */
   async run(
     commands: string,
-    { answers = [], interrupt, leaveAfter, env }: WalkChoices = {},
+    { answers = [], interrupt, leaveAfter, env, prelude = '' }: WalkChoices = {},
   ): Promise<{ readonly printed: string; readonly exitCode: number | null | undefined }> {
     const state = join(this.#folder, 'state.sh');
     // A shell that is left running reads its script line by line.
     const script = join(this.#folder, `commands-${this.#running.length}.sh`);
     const before = `[ ! -f "${state}" ] || . "${state}"\n`;
-    // Variables for one block alone must not stay.
-    const after = env ? '' : `trap '{ export -p; printf "cd %q\\n" "$PWD"; } >"${state}"' EXIT\n`;
+    // Variables and limits for one block alone must not stay.
+    const after = env || prelude ? '' : `trap '{ export -p; printf "cd %q\\n" "$PWD"; } >"${state}"' EXIT\n`;
     const exports = Object.entries(env ?? {}).map(([name, value]) => `export ${name}=${quoted(value)}\n`);
     const inThisRun = (text: string) => this.#stands.reduce((all, [page, here]) => all.replaceAll(page, here), text);
-    await writeFile(script, [before, after, ...exports, inThisRun(commands)].join(''));
-    const inside = `${programPath('stty')} cols 120 rows 60 -echoctl; exec ${programPath('bash')} --norc -euo pipefail ${script}`;
+    await writeFile(script, [before, after, ...exports, `${prelude}\n`, inThisRun(commands)].join(''));
+    const inside = `${programPath('stty')} cols 132 rows 60 -echoctl; exec ${programPath('bash')} --norc -euo pipefail ${script}`;
     const child = spawn(programPath('script'), ['-qec', inside, '/dev/null'], { cwd: this.path(), env: this.#env() });
     this.#running.push(child);
     let written = '';
@@ -206,7 +210,11 @@ export class Walk {
     const ended = once(child, 'close');
     const limit = setTimeout(() => child.kill('SIGKILL'), patience);
     const seen = async (what: string, isThere: (screen: string) => boolean) => {
-      await until(() => (isThere(screenOf(written)) || child.exitCode !== null ? true : undefined), what, patience);
+      const look = () => (isThere(screenOf(written)) || child.exitCode !== null ? true : undefined);
+      await until(look, what, shortPatience).catch((error: unknown) => {
+        child.kill('SIGKILL');
+        throw new Error(`not on the screen: ${what}. It shows:\n${screenOf(written)}`, { cause: error });
+      });
     };
     let asked = 0;
     for (const [question, typed] of answers) {

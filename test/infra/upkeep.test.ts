@@ -44,7 +44,9 @@ test('versions are exact', () => {
   const typeLint = JSON.parse(read('.ci/type-lint/package.json'));
   const { dependencies, devDependencies, optionalDependencies } = packageJson;
   const all = { ...dependencies, ...devDependencies, ...optionalDependencies, ...typeLint.dependencies };
-  expect(Object.entries(all).filter(([, version]) => !/^\d+\.\d+\.\d+$/.test(String(version)))).toEqual([]);
+  expect(Object.entries(all).filter(([, version]) => !/^\d+\.\d+\.\d+(-[a-z0-9.]+)?$/.test(String(version)))).toEqual(
+    [],
+  );
 });
 
 test('.node-version names the Node.js that the lock file pins', () => {

@@ -8,8 +8,8 @@ import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { encrypt, formatPrivateKey, formatPublicKey, generateKeyPair } from '../../lib/crypt4gh/index.ts';
-import { builtPackage } from '../helpers/built-package.ts';
 import { collect } from '../helpers/crypt4gh-vectors.ts';
+import { installedProgram, startOf } from '../helpers/installed-program.ts';
 import { type PipeChoices, pipeProcess } from '../helpers/pipe-process.ts';
 import { readPlainly } from '../helpers/plain-crypt4gh.ts';
 
@@ -28,7 +28,8 @@ function bytesOf(size: number): Buffer {
 let folder: string;
 /** The client as it is installed. */
 const root = mkdtempSync(join(tmpdir(), 'data-out-client-commands-'));
-const script = join(await builtPackage(), 'bin/data-out.js');
+const script = await installedProgram();
+const { command } = startOf(script);
 let container: Buffer;
 let largeContainer: Buffer;
 beforeAll(async () => {
@@ -306,7 +307,7 @@ describe('rearrange and inspect', () => {
 });
 
 describe('pipes', () => {
-  const node = `'${process.execPath}' '${script}'`;
+  const client = command.map((word) => `'${word}'`).join(' ');
   const shell = (line: string) =>
     spawnSync('bash', ['-c', `set -o pipefail; ${line}`], {
       cwd: folder,
@@ -314,7 +315,7 @@ describe('pipes', () => {
     });
 
   test('a reader that stops early ends the client, without a message', () => {
-    const { status, stdout, stderr } = shell(`${node} encrypt -r me.pub.pem - < /dev/zero | head -c 100000 | wc -c`);
+    const { status, stdout, stderr } = shell(`${client} encrypt -r me.pub.pem - < /dev/zero | head -c 100000 | wc -c`);
     expect({ status, stdout: stdout.toString().trim(), stderr: stderr.toString() }).toEqual({
       status: 0,
       stdout: '100000',
@@ -326,7 +327,7 @@ describe('pipes', () => {
     'a full disk behind standard output is reported in one sentence: %s',
     async (command) => {
       await writeFile(join(folder, 'mine.c4gh'), container);
-      const { status, stderr } = shell(`${node} --quiet ${command} > /dev/full`);
+      const { status, stderr } = shell(`${client} --quiet ${command} > /dev/full`);
       expect({ status, stderr: stderr.toString() }).toEqual({
         status: 6,
         stderr: 'data-out: the disk is full\nMake room, or choose a folder on another disk.\n',
@@ -335,11 +336,11 @@ describe('pipes', () => {
   );
 
   test('a full standard error is no failure', () => {
-    expect(shell(`${node} keys show me.pub.pem 2> /dev/full`).status).toBe(0);
+    expect(shell(`${client} keys show me.pub.pem 2> /dev/full`).status).toBe(0);
   });
 
   test('a slow reader slows the writer down: memory stays flat', async () => {
-    const child = spawn(process.execPath, [script, 'encrypt', '-r', 'me.pub.pem', '-'], { cwd: folder });
+    const child = spawn('env', ['-i', ...command, 'encrypt', '-r', 'me.pub.pem', '-'], { cwd: folder });
     const total = 300 * 1024 * 1024;
     const written = pipeline(Readable.from(zeros(total)), child.stdin);
     await new Promise((resolve) => setTimeout(resolve, 1000));
@@ -354,7 +355,7 @@ describe('pipes', () => {
 
   test('a named pipe is read and written as one', () => {
     const { status } = shell(
-      `mkfifo in && (cat 'prøve 1.bam' > in &) && ${node} encrypt -r me.pub.pem in -o >(${node} decrypt --key me.sec.pem - | cmp - 'prøve 1.bam' && touch same); for i in {1..50}; do test -e same && break; sleep 0.1; done; test -e same`,
+      `mkfifo in && (cat 'prøve 1.bam' > in &) && ${client} encrypt -r me.pub.pem in -o >(${client} decrypt --key me.sec.pem - | cmp - 'prøve 1.bam' && touch same); for i in {1..50}; do test -e same && break; sleep 0.1; done; test -e same`,
     );
     expect(status).toBe(0);
   });
@@ -368,7 +369,7 @@ describe('pipes', () => {
     await writeFile(join(folder, 'large.c4gh'), largeContainer);
     await writeFile(join(folder, 'behind.c4gh'), Buffer.concat([Buffer.alloc(1000), largeContainer]));
     const skip = redirection.includes('behind') ? 'dd bs=1000 count=1 status=none of=skipped; ' : '';
-    const { status, stderr } = shell(`{ ${skip}${node} decrypt --key me.sec.pem - | cmp - large; } ${redirection}`);
+    const { status, stderr } = shell(`{ ${skip}${client} decrypt --key me.sec.pem - | cmp - large; } ${redirection}`);
     expect({ status, stderr: stderr.toString() }).toEqual({ status: 0, stderr: '' });
   });
 
@@ -443,14 +444,10 @@ describe('everywhere', () => {
   test('a full disk is reported, and leaves no file', async () => {
     const line = `ulimit -f 1000; exec "$@"`;
     await writeFile(join(folder, 'noise'), randomBytes(3_000_000));
-    const run = spawnSync(
-      'bash',
-      ['-c', line, 'bash', process.execPath, script, 'encrypt', '-r', 'me.pub.pem', 'noise'],
-      {
-        cwd: folder,
-        env: { PATH: process.env.PATH, HOME: folder },
-      },
-    );
+    const run = spawnSync('bash', ['-c', line, 'bash', ...command, 'encrypt', '-r', 'me.pub.pem', 'noise'], {
+      cwd: folder,
+      env: { PATH: process.env.PATH, HOME: folder },
+    });
     expect({ status: run.status, stderr: run.stderr.toString() }).toMatchObject({
       status: 6,
       stderr: expect.stringContaining('another disk'),

@@ -60,7 +60,7 @@ test('a disk that fills up is reported, and when there is room again the same co
     // A file that can never have room is reported before anything is fetched.
     const huge = await client.run(await serve(served('huge.c4gh', 900 * mebibyte)), argv);
     expect(huge.exitCode).toBe(6);
-    expect(huge.stderr).toMatch(/has room for/);
+    expect(huge.stderr).toMatch(/needs 900 MiB more, but the disk has room for \d+ MiB/);
   } finally {
     execFileSync('umount', ['-l', disk]);
   }

@@ -42,7 +42,11 @@ describe('an outbox without files', () => {
       world.run(['download', '--all']),
       world.run(['download', 'EGAF1', '--json']),
     ]);
-    expect(all).toMatchObject({ exitCode: 0, stdout: '', stderr: 'Your outbox is empty.\n' });
+    expect(all).toMatchObject({
+      exitCode: 0,
+      stdout: '',
+      stderr: 'Your outbox is empty: no files are staged for researcher.\n',
+    });
     expect(named).toMatchObject({ exitCode: 4, stdout: '' });
     expect(lines(named.stderr)).toMatchObject([{ error: { code: 'not_found' } }]);
   });

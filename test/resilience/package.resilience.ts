@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { build } from 'esbuild';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { buildPackage } from '../../bin/build.ts';
+import { buildPackage } from '../../bin/build/package.ts';
 
 const root = join(import.meta.dirname, '../..');
 const project = mkdtempSync(join(tmpdir(), 'data-out-package-'));
@@ -87,7 +87,7 @@ describe('the packed package', () => {
     const foreign = names.filter((name) => /(^|\/)(lambdas|test|infra|stores|node_modules)(\/|$)/.test(name));
     expect(foreign).toEqual([]);
     expect(names.filter((name) => /(?<!\.d)\.ts$/.test(name))).toEqual([]);
-    const client = readFileSync(join(installed, 'bin/data-out.js'), 'utf8');
+    const client = readFileSync(join(installed, 'bin/client.js'), 'utf8');
     for (const absent of ['@aws-sdk', '@smithy', 'aws-cdk-lib', 'optionalDependencies']) {
       expect(client.includes(absent), absent).toBe(false);
     }
@@ -119,6 +119,19 @@ describe('the client, installed with npm i -g and no network', () => {
     client('encrypt', '-r', 'me.pub.pem', 'sample.bin');
     client('decrypt', '--key', 'me.sec.pem', 'sample.bin.c4gh', '-o', 'again.bin');
     expect(readFileSync(join(project, 'again.bin')).equals(plaintext)).toBe(true);
+  });
+
+  test.each(['18.20.8', '20.20.2', '21.7.3'])('refuses Node %s in one sentence, and says what to do', (node) => {
+    const older = `Object.defineProperty(process, 'versions', { value: { node: '${node}' } })`;
+    const argv = ['--import', `data:text/javascript,${older}`, join(installed, 'bin/data-out.js'), '--version'];
+    const { status, stdout, stderr } = spawnSync(process.execPath, argv, { encoding: 'utf8' });
+    expect({ status, stdout }).toEqual({ status: 2, stdout: '' });
+    expect(stderr).toBe(
+      `data-out: needs Node 22 or newer, but this is Node ${node}\n` +
+        'Install a newer Node, or use the executable of data-out, which needs none.\n',
+    );
+    const { engines } = JSON.parse(readFileSync(join(installed, 'package.json'), 'utf8'));
+    expect(engines).toEqual({ node: '>=22' });
   });
 
   test('loads its HTTP client when it is needed', () => {

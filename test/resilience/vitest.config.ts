@@ -1,15 +1,32 @@
 import { fileURLToPath } from 'node:url';
 import { defineConfig } from 'vitest/config';
 
+/** What runs the installed client, and tells most about an executable: threads, pipes, signals, disks, HTTP, large files. */
+const clientFiles = ['commands', 'disk', 'download', 'network', 'scale', 'stop'].map(
+  (name) => `test/resilience/client-${name}.resilience.ts`,
+);
+const hasExecutable = process.platform === 'linux' && ['x64', 'arm64'].includes(process.arch);
+
 /** Faults at every step, restarts, hostile callers, the demonstration, long listings. Too long for `npm test`; `npm run test:resilience`, which `.ci/run` calls. */
 export default defineConfig({
   root: new URL('../..', import.meta.url).pathname,
   test: {
-    include: ['test/resilience/**/*.resilience.ts'],
     env: { NODE_COMPILE_CACHE: fileURLToPath(new URL('../../node_modules/.cache/compiled', import.meta.url)) },
     testTimeout: 60_000,
     hookTimeout: 120_000,
     maxWorkers: 2,
     reporters: ['default', ['json', { outputFile: process.env.TEST_REPORT ?? 'coverage/resilience.json' }]],
+    projects: [
+      { extends: true, test: { name: 'resilience', include: ['test/resilience/**/*.resilience.ts'] } },
+      // The same client again, without Node.js.
+      ...(hasExecutable
+        ? [
+            {
+              extends: true as const,
+              test: { name: 'executable', include: clientFiles, globalSetup: 'test/resilience/build-executable.ts' },
+            },
+          ]
+        : []),
+    ],
   },
 });

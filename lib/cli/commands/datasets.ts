@@ -42,6 +42,7 @@ export function registerFiles(program: Command, context: CommandContext): void {
         row.size === undefined ? '' : formatBytes(row.size),
         printable(row.path),
       ]);
-      output.note(files.length === 1 ? '1 file' : `${files.length} files`);
+      const count = files.length === 1 ? '1 file' : `${files.length} files`;
+      output.note(files.length === 0 ? 'The dataset has no files.' : count);
     });
 }

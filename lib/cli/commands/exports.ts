@@ -81,22 +81,21 @@ export function registerExports(program: Command, context: CommandContext): void
         all.push(...last);
       }
       output.result({ ...shown, files: all }, describe(shown).join('\n'));
-      if (!output.json && all.length > 0) output.table(fileColumns, all, cellsOf);
+      if (all.length === 0) output.note('The export has no files.');
+      else if (!output.json) output.table(fileColumns, all, cellsOf);
       explain(output, [shown, ...all]);
     });
 }
 
 function show({ output }: Session, rows: readonly ListedExport[], page: number): void {
-  if (rows.length > 0 || output.json) {
-    output.table(columns, rows, ({ requestedAt, state, reason, dataset, file, counts, bytes, requestId }) => [
-      printable(requestedAt.slice(0, 16).replace('T', ' ')),
-      printable(reason === null ? state : `${state} (${reason})`),
-      printable(file ?? dataset ?? ''),
-      counts.staged === null ? `? of ${counts.total}` : `${counts.staged} of ${counts.total}`,
-      bytes === null ? '' : formatBytes(bytes),
-      printable(requestId),
-    ]);
-  }
+  output.table(columns, rows, ({ requestedAt, state, reason, dataset, file, counts, bytes, requestId }) => [
+    printable(requestedAt.slice(0, 16).replace('T', ' ')),
+    printable(reason === null ? state : `${state} (${reason})`),
+    printable(file ?? dataset ?? ''),
+    counts.staged === null ? `? of ${counts.total}` : `${counts.staged} of ${counts.total}`,
+    bytes === null ? '' : formatBytes(bytes),
+    printable(requestId),
+  ]);
   explain(output, rows);
   const more = rows.length === exportsPerPage ? `; --page ${page + 1} may have more` : '';
   output.note(rows.length === 0 ? 'no exports' : `${rows.length} ${rows.length === 1 ? 'export' : 'exports'}${more}`);

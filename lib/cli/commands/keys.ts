@@ -50,7 +50,10 @@ Examples:
 
 /** `keys generate|show|passwd`. */
 export function registerKeys(program: Command, context: CommandContext): void {
-  const keys = program.command('keys').description('make and manage your keys (Crypt4GH)');
+  const keys = program
+    .command('keys')
+    .description('make and manage your keys (Crypt4GH)')
+    .addHelpText('after', '\nExample:\n  data-out keys generate me');
 
   keys
     .command('generate')

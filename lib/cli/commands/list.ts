@@ -2,6 +2,7 @@ import { type Command, Option } from 'commander';
 import { type ListedFile, ProxyApi } from '../../client/proxy.ts';
 import { isReceiptName } from '../../contract/delivery.ts';
 import { formatBytes, printable } from '../../terminal/output.ts';
+import { nothingStaged } from '../empty-outbox.ts';
 import { parseCount, withServiceOptions } from '../options.ts';
 import { type CommandContext, openSession, type Session } from '../session.ts';
 import { type PathOf, submittedPaths } from '../submitted-paths.ts';
@@ -55,11 +56,15 @@ export function registerList(program: Command, context: CommandContext): void {
       const files: ListedFile[] = [];
       if (page !== undefined) files.push(...(await proxy.listPage({ page: page - 1, perPage, signal })).files);
       else for await (const file of proxy.list({ signal })) files.push(file);
-      show(session, files, await submittedPaths(session, { proxy, files, wanted: options.paths }));
+      await show(session, files, await submittedPaths(session, { proxy, files, wanted: options.paths }));
     });
 }
 
-function show({ output, terminal }: Session, files: readonly ListedFile[], pathOf: PathOf): void {
+async function show(
+  { output, terminal, settings }: Session,
+  files: readonly ListedFile[],
+  pathOf: PathOf,
+): Promise<void> {
   const receipts = files.filter(({ name }) => isReceiptName(name)).length;
   const rows = files.map(({ name, size, modified, expires }) => ({
     name,
@@ -69,18 +74,16 @@ function show({ output, terminal }: Session, files: readonly ListedFile[], pathO
     path: pathOf(name) ?? null,
     ...(isReceiptName(name) && { receipt: true }),
   }));
-  if (rows.length > 0 || output.json) {
-    const hasPaths = rows.some(({ path }) => path !== null);
-    const shown = [...columns, ...(hasPaths ? [{ title: 'PATH' }] : []), ...(receipts > 0 ? [{ title: 'KIND' }] : [])];
-    output.table(shown, rows, ({ name, size, staged, expires, path, receipt }) => [
-      printable(name),
-      formatBytes(size),
-      dateOf(staged),
-      dateOf(expires),
-      ...(hasPaths ? [receipt ? '' : printable(path ?? '-')] : []),
-      receipt ? 'receipt' : '',
-    ]);
-  }
+  const hasPaths = rows.some(({ path }) => path !== null);
+  const shown = [...columns, ...(hasPaths ? [{ title: 'PATH' }] : []), ...(receipts > 0 ? [{ title: 'KIND' }] : [])];
+  output.table(shown, rows, ({ name, size, staged, expires, path, receipt }) => [
+    printable(name),
+    formatBytes(size),
+    dateOf(staged),
+    dateOf(expires),
+    ...(hasPaths ? [receipt ? '' : printable(path ?? '-')] : []),
+    receipt ? 'receipt' : '',
+  ]);
   warnOfExpiry(files, output, terminal.now());
   const total = files.reduce((sum, { size }) => sum + size, 0);
   const parts = [
@@ -88,7 +91,7 @@ function show({ output, terminal }: Session, files: readonly ListedFile[], pathO
     ...(receipts > 0 ? [counted(receipts, 'receipt')] : []),
     formatBytes(total),
   ];
-  output.note(files.length === 0 ? 'no files are staged' : parts.join(', '));
+  output.note(files.length === 0 ? await nothingStaged(settings) : parts.join(', '));
 }
 
 function warnOfExpiry(files: readonly ListedFile[], output: Session['output'], now: Date): void {

@@ -165,7 +165,6 @@ function show({ output }: Session, files: readonly VerifiedFile[]): void {
     requestId: requestId ?? null,
     detail,
   }));
-  if (rows.length === 0) return;
   output.table(columns, rows, ({ name, state, size, requestId, detail }) => [
     printable(name),
     wordsOf(state),
@@ -182,7 +181,7 @@ function conclude({ output }: Session, files: readonly VerifiedFile[], problem: 
   const verified = files.filter(({ state }) => isVerified(state)).length;
   if (counts.has('bytes')) output.note('"bytes" shows accidents, not forgery: give --key to compare the plaintext.');
   const states = [...counts].map(([state, count]) => `${count} ${wordsOf(state)}`).join(', ');
-  output.note(`${verified} of ${files.length} files verified: ${states}`);
+  output.note(`${verified} of ${files.length} files verified${states === '' ? '' : `: ${states}`}`);
   if (verified < files.length) {
     throw new ClientError('not_verified', `${files.length - verified} of ${files.length} files are not verified`, {
       remedy: problem?.remedy ?? 'Download again what differs or is missing. Ask for a new export of what has expired.',

@@ -12,6 +12,7 @@ import { ClientError, UnavailableError } from '../../client/errors.ts';
 import { type ListedFile, ProxyApi } from '../../client/proxy.ts';
 import { type DeliveryReceipt, isReceiptName, receiptSuffix } from '../../contract/delivery.ts';
 import { printable } from '../../terminal/output.ts';
+import { nothingStaged } from '../empty-outbox.ts';
 import { threadsFor } from '../files/threads.ts';
 import { readPrivateKeys } from '../key-files.ts';
 import type { Session } from '../session.ts';
@@ -118,7 +119,7 @@ class DownloadRun {
     const ofDelivery = delivered ? listed.filter(({ name }) => delivered.has(name)) : [];
     const lost = names.length === 0 && delivered ? delivered.size - ofDelivery.length : 0;
     const selected = names.length > 0 ? selectFiles(listed, names) : delivered && !all ? ofDelivery : listed;
-    if (listed.length === 0) output.note('Your outbox is empty.');
+    if (listed.length === 0) output.note(`Your outbox is empty: ${await nothingStaged(this.#session.settings)}.`);
     const receipts = listed.filter(({ name }) => isReceiptName(name));
     const read = await this.#checkable(receipts);
     const files = selected.filter(({ name }) => !isReceiptName(name));

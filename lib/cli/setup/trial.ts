@@ -30,9 +30,12 @@ export class Trial {
 
   /** @throws UsageError, ClientError for a text that is no address, or one that is not encrypted */
   async address(text: string, source: string): Promise<Checked<TriedAddress>> {
-    const url = serviceUrl(source, text);
-    await using session = this.#open({ proxyUrl: url, visa: undefined, basic: undefined });
-    const { results, seen } = await checkApi(proxyApi(url), await session.service(), session.terminal.signal);
+    const given = serviceUrl(source, text);
+    await using session = this.#open({ proxyUrl: given, visa: undefined, basic: undefined });
+    const service = await session.service();
+    // With the slash at its end that every address needs.
+    const { proxyUrl: url = given } = service;
+    const { results, seen } = await checkApi(proxyApi(url), service, session.terminal.signal);
     return { value: { url, now: seen?.date ?? (seen && session.terminal.now()) }, doubt: failureIn(results) };
   }
 

@@ -13,7 +13,10 @@ const columns = [{ title: 'USER' }, { title: 'ROLES' }] as const;
 
 /** `admin add|remove <name>` and `admin list`: who may call administrative endpoints. */
 export function registerAdmin(program: Command, context: CommandContext): void {
-  const admin = program.command('admin').description('users of the administrative endpoints (POST /export)');
+  const admin = program
+    .command('admin')
+    .description('users of the administrative endpoints (POST /export)')
+    .addHelpText('after', '\nExample:\n  data-out-ops admin add helen --generate');
 
   withPasswordOptions(admin.command('add'))
     .description('add a user')

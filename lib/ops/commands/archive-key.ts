@@ -20,7 +20,10 @@ Examples:
 
 /** `archive-key add` and `archive-key show`: the archive's Crypt4GH key pairs. */
 export function registerArchiveKey(program: Command, context: CommandContext): void {
-  const archiveKey = program.command('archive-key').description("the archive's Crypt4GH key pairs");
+  const archiveKey = program
+    .command('archive-key')
+    .description("the archive's Crypt4GH key pairs")
+    .addHelpText('after', '\nExample:\n  data-out-ops archive-key show');
 
   archiveKey
     .command('add')

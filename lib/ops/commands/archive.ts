@@ -6,7 +6,10 @@ import { registerArchiveRemove } from './archive-remove.ts';
 
 /** `archive add|list|show|remove`: the files of the archive. */
 export function registerArchive(program: Command, context: CommandContext): void {
-  const archive = program.command('archive').description('files of the archive');
+  const archive = program
+    .command('archive')
+    .description('files of the archive')
+    .addHelpText('after', '\nExample:\n  data-out-ops archive add sample.bam --dataset EGAD00000000001');
   registerArchiveAdd(archive, context);
   registerArchiveList(archive, context);
   registerArchiveRemove(archive, context);

@@ -15,7 +15,10 @@ const columns = [
 
 /** `dataset release|deprecate|show <id>` and `dataset list`. */
 export function registerDataset(program: Command, context: CommandContext): void {
-  const dataset = program.command('dataset').description('datasets and their release state');
+  const dataset = program
+    .command('dataset')
+    .description('datasets and their release state')
+    .addHelpText('after', '\nExample:\n  data-out-ops dataset release EGAD00000000001');
 
   for (const [verb, event, effect] of [
     ['release', 'released', 'let a dataset be exported'],

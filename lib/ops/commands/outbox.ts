@@ -43,7 +43,10 @@ const nothing = 'note: the outbox has no such container';
 
 /** `outbox list|purge`: what the outbox has of a person, a dataset or a request. */
 export function registerOutbox(program: Command, context: CommandContext): void {
-  const outbox = program.command('outbox').description('containers that recipients can download');
+  const outbox = program
+    .command('outbox')
+    .description('containers that recipients can download')
+    .addHelpText('after', '\nExample:\n  data-out-ops outbox list --dataset EGAD00000000001');
 
   withFilter(outbox.command('list'))
     .description('list containers in the outbox')

@@ -26,12 +26,12 @@ Environment:
   REGISTRY_REPO_TOKEN      another one with the scope repo, or REGISTRY_REPO_TOKEN_FILE
   REGISTRY_API_URL         base URL of the platform's API, unless --api-url says it
 
+Exit codes, beside those of every command; the first digit is the class, as there:
+${exitCodeTable()}
+
 Example:
   data-out-ops retire-release --org acme --repository archive --package proxy \\
-    --component proxy --version 1.2.0 --replacement 1.2.1
-
-Exit codes, beside those of every command; the first digit is the class, as there:
-${exitCodeTable()}`;
+    --component proxy --version 1.2.0 --replacement 1.2.1`;
 
 function exitCodeTable(): string {
   const entries = Object.entries(retirementExitCodes).sort(([, a], [, b]) => a - b);

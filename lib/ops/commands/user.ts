@@ -13,7 +13,10 @@ const columns = [{ title: 'USER' }, { title: 'STATE' }, { title: 'SINCE' }] as c
 
 /** `user add|disable <name>` and `user list`: the central archive's credentials, which list and stream ask for. */
 export function registerUser(program: Command, context: CommandContext): void {
-  const user = program.command('user').description("the central archive's users, who may list and stream");
+  const user = program
+    .command('user')
+    .description("the central archive's users, who may list and stream")
+    .addHelpText('after', '\nExample:\n  data-out-ops user add jane --generate');
 
   withPasswordOptions(user.command('add'))
     .description('add a user, or enable a disabled one')

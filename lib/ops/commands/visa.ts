@@ -16,7 +16,10 @@ Example:
 
 /** `visa issue`, beside the commands of `registerVisaDenial`. */
 export function registerVisa(program: Command, context: CommandContext): void {
-  const visa = program.command('visa').description('visas and passports: issue local ones, deny stolen ones');
+  const visa = program
+    .command('visa')
+    .description('visas and passports: issue local ones, deny stolen ones')
+    .addHelpText('after', '\nExample:\n  data-out-ops visa issue --subject jane --dataset EGAD00000000001');
   registerVisaDenial(visa, context);
 
   // Against the local engine only: no deployed service trusts its issuer.

@@ -18,9 +18,9 @@ export function registerCompletion(program: Command, terminal: Terminal): void {
       'after',
       `
 Examples:
-  bash  echo 'source <(${name} completion bash)' >> ~/.bashrc
-  zsh   ${name} completion zsh > "\${fpath[1]}/_${name}"
-  fish  ${name} completion fish > ~/.config/fish/completions/${name}.fish`,
+  echo 'source <(${name} completion bash)' >> ~/.bashrc
+  ${name} completion zsh > "\${fpath[1]}/_${name}"
+  ${name} completion fish > ~/.config/fish/completions/${name}.fish`,
     )
     .action((shell: keyof typeof scripts) => terminal.write(scripts[shell](name, grammarOf(program))));
 }

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { datasetsOf, decodeVisaOrPassport, expiryOf } from '../../../lib/cli/decoded-visa.ts';
+import { datasetsOf, decodeVisaOrPassport, expiryOf, subjectOf } from '../../../lib/cli/decoded-visa.ts';
 import { unverifiedToken, visaClaims } from '../../helpers/unverified-token.ts';
 
 describe('a visa', () => {
@@ -45,6 +45,17 @@ describe('a passport', () => {
     );
     expect(passport).toMatchObject({ kind: 'passport', issuer: 'https://broker.example.org', unreadable: 1 });
     expect(passport && datasetsOf(passport)).toEqual(['EGAD1', 'EGAD2']);
+  });
+
+  test('is about one person only if all of its visas are', () => {
+    const subject = (visas: readonly string[]) => {
+      const passport = decodeVisaOrPassport(unverifiedToken({ iss: 'b', ga4gh_passport_v1: visas }));
+      return passport && subjectOf(passport);
+    };
+    expect(subject(inner)).toBe('jane');
+    expect(subject([...inner, unverifiedToken(visaClaims('EGAD1', { sub: 'joe' }))])).toBeUndefined();
+    expect(subject([unverifiedToken(visaClaims('EGAD1', { sub: undefined }))])).toBeUndefined();
+    expect(subject([])).toBeUndefined();
   });
 
   test.each([

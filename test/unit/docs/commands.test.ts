@@ -4,16 +4,20 @@ import { describe, expect, test } from 'vitest';
 import { type Block, blocksOf, pages, readPage } from '../../helpers/pages.ts';
 
 const root = join(import.meta.dirname, '../../..');
-const languages = ['sh', 'text', 'console', 'json', 'toml', 'csv', 'ts', 'python', 'java', 'mermaid'];
+const languages = ['sh', 'powershell', 'text', 'console', 'json', 'toml', 'csv', 'ts', 'python', 'java', 'mermaid'];
 const blocks = pages.flatMap((page) => blocksOf(page));
-const commands = blocks.filter(({ language }) => language === 'sh');
+const commands = blocks.filter(({ language }) => language === 'sh' || language === 'powershell');
 
 /**
  * What is wrong with how a block of commands says who runs it; `undefined` if nothing is. The line before its fence is
- * `<!-- run by FILE -->` (with `: NAME` where the file asks for it by name), `<!-- needs AWS -->`, or `<!-- needs the platform -->` for the platform that hosts packages.
+ * `<!-- run by FILE -->` (with `: NAME` where the file asks for it by name), `<!-- needs AWS -->`, `<!-- needs Windows -->` for
+ * PowerShell, or `<!-- needs the platform -->` for the platform that hosts packages.
  */
-function problemOf({ page, comment, text }: Block): string | undefined {
+function problemOf({ page, language, comment, text }: Block): string | undefined {
   if (comment === 'needs AWS') return /\b(aws|cdk)\b/.test(text) ? undefined : 'needs no AWS';
+  if (language === 'powershell' || comment === 'needs Windows') {
+    return language === 'powershell' && comment === 'needs Windows' ? undefined : 'is not PowerShell for Windows';
+  }
   if (comment === 'needs the platform') return undefined;
   const [, runner] = /^run by ([^\s:]+)(?:: .+)?$/.exec(comment ?? '') ?? [];
   if (runner === undefined) return 'does not say who runs it';
@@ -50,6 +54,7 @@ describe('blocks of commands', () => {
     ['run by test/no-such.test.ts', 'data-out list\n', 'is not there'],
     ['run by .ci/run', 'npm ci && npm run no-such-script  # words\n', 'no-such-script'],
     ['needs AWS', 'data-out list\n', 'needs no AWS'],
+    ['needs Windows', 'data-out list\n', 'is not PowerShell'],
   ])('with the comment %j would be refused', (comment, text, problem) => {
     const block = { page: 'README.md', line: 1, section: '', language: 'sh', comment, text };
     expect(problemOf(block)).toContain(problem);

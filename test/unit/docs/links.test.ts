@@ -66,7 +66,7 @@ describe('links', () => {
 });
 
 test('pages that the package brings link to pages that it brings, too', () => {
-  const shipped = ['docs/client.md', 'docs/crypt4gh.md', 'docs/reference/crypt4gh.md'];
+  const shipped = ['docs/client.md', 'docs/crypt4gh.md', 'docs/researchers.md', 'docs/reference/crypt4gh.md'];
   for (const page of shipped) {
     const targets = [...proseOf(readPage(page)).matchAll(/\]\(([^)#\s]+)[^)]*\)/g)].map(([, target = '']) => target);
     const files = targets.filter((target) => !target.startsWith('https:'));

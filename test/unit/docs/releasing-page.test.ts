@@ -1,4 +1,5 @@
 import { execFileSync, spawnSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
 import { appendFileSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -49,6 +50,23 @@ test('a signature of another key is refused', () => {
   execFileSync('ssh-keygen', ['-q', '-t', 'ed25519', '-N', '', '-f', join(folder, 'other-key')]);
   expect(run('sign', (commands) => `rm -f *.sig\n${commands.replace('release-key', 'other-key')}`).status).toBe(0);
   expect(run('verify').status).not.toBe(0);
+});
+
+test('the commands sign the checksums of executables, and one executable is enough to verify', () => {
+  const digest = createHash('sha256').update('the executable').digest('hex');
+  writeFileSync(
+    join(folder, 'SHA256SUMS'),
+    `${digest}  data-out-0.2.0-linux-x64\n${digest}  data-out-0.2.0-win-x64.exe\n`,
+  );
+  writeFileSync(join(folder, 'data-out-0.2.0-linux-x64'), 'the executable');
+  expect(run('sign executables').status).toBe(0);
+  const { status, stdout } = run('verify executables');
+  expect({ status, stdout }).toMatchObject({ status: 0, stdout: expect.stringContaining('Good "data-out" signature') });
+  appendFileSync(join(folder, 'SHA256SUMS'), '\n');
+  expect(run('verify executables').status).not.toBe(0);
+  run('sign executables', (commands) => `rm SHA256SUMS.sig\n${commands}`);
+  appendFileSync(join(folder, 'data-out-0.2.0-linux-x64'), '!');
+  expect(run('verify executables').status).not.toBe(0);
 });
 
 test('the commands sign a tag, and verify it', () => {

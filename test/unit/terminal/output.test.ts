@@ -95,6 +95,12 @@ describe('a table', () => {
     expect(formatTable(columns, rows, 18)).toHaveLength(4);
   });
 
+  test('without rows is nothing, not even titles', () => {
+    const { terminal, said } = makeTerminal({});
+    createOutput(terminal, { json: false, quiet: false }).table(columns, [], () => []);
+    expect(said.stdout).toBe('');
+  });
+
   test('is one JSON object a line with --json, whatever the terminal', () => {
     const { terminal, said } = makeTerminal(terminalOf(10));
     createOutput(terminal, { json: true, quiet: false }).table(columns, [{ name: 'a\nb' }], ({ name }) => [name, '']);

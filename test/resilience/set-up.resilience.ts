@@ -1,0 +1,86 @@
+import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { parse } from 'smol-toml';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { ClientWorld } from '../helpers/client-world.ts';
+import { Service } from '../helpers/service.ts';
+import { onTerminal } from '../helpers/terminal-process.ts';
+
+/** `data-out setup` on a real terminal, as it is installed, against the whole service. */
+let world: ClientWorld;
+const user = { username: 'jané 😀', password: 'pass wörd 🔑' };
+
+beforeAll(async () => {
+  world = await ClientWorld.of(await Service.shared());
+  await world.service.addArchiveUser(user.username, user.password);
+}, 120_000);
+afterAll(() => world?.stop());
+
+/** A person's empty home with a visa in it. */
+async function home(name: string): Promise<string> {
+  const folder = await world.folder(name);
+  await writeFile(join(folder, 'visa.jwt'), `${world.visa}\n`);
+  return folder;
+}
+
+const dataOut = (argv: readonly string[], folder: string, dialogue: Parameters<typeof onTerminal>[1] = []) =>
+  onTerminal([process.execPath, world.script, ...argv], dialogue, { folder, env: { HOME: folder } });
+
+const enter = '\r';
+const service = () => `${world.service.connection.proxyUrl}${enter}`;
+
+describe('data-out setup', () => {
+  test('leads a person from nothing to a listing, with a name and a password of any letters', async () => {
+    const folder = await home('en mappe 😀');
+    const { exitCode, shown } = await dataOut(['setup'], folder, [
+      ['Address of the service: ', service()],
+      ['File with your visa: ', `visa.jwt${enter}`],
+      ['User name: ', `${user.username}${enter}`],
+      ['Password (not shown', `wrong${enter}`],
+      ['User name', enter],
+      ['Password (not shown', `${user.password}${enter}`],
+      ['private key, or new to make one [new]: ', enter],
+      ['Name of the new key [me]: ', enter],
+      ['New passphrase of the key (not shown): ', `horse${enter}`],
+      ['again: ', `horse${enter}`],
+    ]);
+    expect({ exitCode, shown }).toMatchObject({ exitCode: 0, shown: expect.stringContaining('Next: send me.pub.pem') });
+    expect(shown).toContain("the central archive's user name or password is wrong");
+    for (const secret of [user.password, 'horse', world.visa]) expect(shown).not.toContain(secret);
+    const text = await readFile(join(folder, '.config/data-out/config.toml'), 'utf8');
+    expect(parse(text)).toMatchObject({ username: user.username, visa_file: join(folder, 'visa.jwt') });
+
+    await mkdir(join(folder, 'elsewhere'));
+    const listing = await onTerminal([process.execPath, world.script, 'list'], [], {
+      folder: join(folder, 'elsewhere'),
+      env: { HOME: folder },
+    });
+    expect(listing.shown).toContain('no files are staged');
+    expect(listing.exitCode).toBe(0);
+  });
+
+  test('says at once that the visa has expired, and that the service does not take it', async () => {
+    const folder = await home('expired');
+    await writeFile(join(folder, 'old.jwt'), await world.service.visa({ claims: { exp: 1_577_836_800 } }));
+    await writeFile(join(folder, 'denied.jwt'), await world.service.visa({ claims: { ga4gh_visa_v1: 'nonsense' } }));
+    const { exitCode, shown } = await dataOut(['setup'], folder, [
+      ['Address of the service: ', service()],
+      ['File with your visa: ', `old.jwt${enter}`],
+      ['File with your visa [old.jwt]: ', `denied.jwt${enter}`],
+      ['File with your visa [denied.jwt]: ', `visa.jwt${enter}`],
+      ['User name: ', '\x03'],
+    ]);
+    expect({ exitCode, shown }).toMatchObject({ exitCode: 130, shown: expect.stringContaining('interrupted') });
+    expect(shown).toContain('expired at 2020-01-01T00:00:00.000Z');
+    expect(shown).toContain('neither a GA4GH visa nor a passport');
+    expect((await readdir(folder)).sort()).toEqual(['denied.jwt', 'old.jwt', 'visa.jwt']);
+  });
+});
+
+test('a command without settings points to setup, and not to an API', async () => {
+  const folder = await home('unset');
+  const { exitCode, shown } = await dataOut(['list'], folder);
+  expect(exitCode).toBe(2);
+  expect(shown).toContain('no address of the service is set');
+  expect(shown).toContain('data-out setup asks for it');
+});
