@@ -1,5 +1,5 @@
 export { judgeUserInfo, verifyAccessToken } from './broker.ts';
-export { explainVisaError, VisaError, type VisaErrorCode } from './errors.ts';
+export { VisaError, type VisaErrorCode } from './errors.ts';
 export { type DatasetGrant, denialReason, type VerifiedGrants } from './grants.ts';
 export { type VisaRules, visaRules } from './rules.ts';
 export type { VerifyOptions } from './token.ts';

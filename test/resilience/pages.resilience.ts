@@ -1,21 +1,39 @@
 import { copyFile, mkdir, writeFile } from 'node:fs/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { formatPrivateKey, formatPublicKey, generateKeyPair } from '../../lib/crypt4gh/index.ts';
-import { container, PageWorld, sample } from '../helpers/page-world.ts';
+import { container, PageWorld, type Person, sample } from '../helpers/page-world.ts';
 import { type Block, blocksOf, pages } from '../helpers/pages.ts';
 import { until } from '../helpers/service.ts';
 
 /**
- * Runs the commands of README.md, docs/client.md, docs/drs.md and docs/trusted-issuers.md as they stand there, in the order
- * in which an operator, an administrator and a researcher follow them, on one engine.
+ * Runs the commands of docs/api.md, docs/client.md, docs/drs.md and docs/trusted-issuers.md as they stand there, on one
+ * engine. The pages for operators, administrators and researchers have walks of their own.
  */
 const blocks = pages
   .flatMap((page) => blocksOf(page))
   .filter(({ comment }) => comment === 'run by test/resilience/pages.resilience.ts');
 
+/** What the pages expect to be there. */
+const asOperator = `
+npx data-out-ops admin add alice --generate
+npx data-out-ops user add central --generate
+npx data-out-ops archive add sample.bam --dataset EGAD00000000001 --file-id EGAF00000000001
+npx data-out-ops dataset release EGAD00000000001
+npx data-out-ops visa issue --subject me@example.org --dataset EGAD00000000001 > visa.jwt
+`;
+
 let world: PageWorld;
 beforeAll(async () => {
   world = await PageWorld.make();
+  await world.startEngine(['--port', '8080', '--data-dir', 'state']);
+  const printed = await world.follow({ text: asOperator }, 'operator');
+  for (const name of ['alice', 'central'] as const) {
+    world.passwords[name] = new RegExp(`${name}.*password (\\S+)`).exec(printed)?.[1] ?? '';
+    expect(world.passwords[name].length).toBeGreaterThan(15);
+  }
+  await world.give(['visa.jwt'], 'operator', 'researcher');
+  await world.follow({ text: 'data-out keys generate me\n' }, 'researcher');
+  await world.give(['me.pub.pem'], 'researcher', 'operator');
 });
 afterAll(() => world?.remove());
 
@@ -28,6 +46,13 @@ async function staged(): Promise<void> {
   );
 }
 
+/** Bytes of a file of a person, decrypted with the key of the researcher. */
+async function plaintextOf(person: Person, name: string): Promise<Buffer> {
+  const text = `data-out decrypt --key ../researcher/me.sec.pem -o plain --force ${name}\n`;
+  await world.follow({ text }, person);
+  return await world.file(person, 'plain');
+}
+
 interface Step {
   readonly page: string;
   readonly section: string;
@@ -38,115 +63,33 @@ interface Step {
 
 const steps: readonly Step[] = [
   {
-    page: 'README.md',
-    section: 'Try it',
-    async run({ text }) {
-      const [, argv = ''] = /^npm start -- (.*?) +#/.exec(text) ?? [];
-      await world.startEngine(argv.split(' '));
-    },
-  },
-  {
-    page: 'README.md',
-    section: 'Try it',
-    index: 1,
+    page: 'docs/api.md',
+    section: '`POST /export/{archive_kind}`',
     async run(block) {
-      await world.follow(block, 'operator');
-      expect((await world.file('operator/visa.jwt')).toString()).toMatch(/^eyJ[\w-]+\.[\w-]+\.[\w-]+\n$/);
-      await world.give(['visa.jwt'], 'operator', 'researcher');
-    },
-  },
-  {
-    page: 'README.md',
-    section: 'Deploy it',
-    async run(block) {
-      const printed = await world.follow(block, 'operator');
-      for (const name of ['alice', 'central'] as const) {
-        world.passwords[name] = new RegExp(`${name}.*password (\\S+)`).exec(printed)?.[1] ?? '';
-        expect(world.passwords[name].length).toBeGreaterThan(15);
-      }
-    },
-  },
-  {
-    page: 'README.md',
-    section: 'Deploy it',
-    index: 2,
-    async run(block) {
-      const listing = JSON.parse(await world.follow(block, 'researcher', world.researcher()));
-      expect(listing).toEqual({ statusCode: 200, statusText: 'OK', files: [], page: '0' });
-    },
-  },
-  {
-    page: 'README.md',
-    section: 'Download (researchers)',
-    async run(block) {
-      await world.follow(block, 'researcher');
-      expect((await world.file('researcher/me.sec.pem')).toString()).toContain('PRIVATE KEY');
-    },
-  },
-  {
-    page: 'README.md',
-    section: 'Export a dataset (administrators)',
-    async run(block) {
-      await world.give(['me.pub.pem'], 'researcher', 'operator');
-      await world.follow(block, 'operator', world.administrator());
+      const reply = JSON.parse(await world.follow(block, 'operator', world.administrator()));
+      expect(reply).toMatchObject({ requestId: expect.stringMatching(/^[0-9a-f-]{36}$/) });
       await staged();
     },
   },
   {
-    page: 'README.md',
-    section: 'Download (researchers)',
-    index: 1,
+    page: 'docs/api.md',
+    section: '`GET` and `HEAD /stream/{file}`',
     async run(block) {
       expect(await world.follow(block, 'researcher', world.researcher())).toContain(container);
-      expect((await world.file('researcher/data/EGAF00000000001-sample.bam')).equals(sample)).toBe(true);
+      expect(await plaintextOf('researcher', container)).toEqual(sample);
     },
   },
   {
-    page: 'README.md',
-    section: 'With nothing but curl',
-    async run(block) {
-      expect(await world.follow(block, 'researcher', world.researcher())).toContain(container);
-      expect((await world.file('researcher', container)).equals(await world.file('researcher/data', container))).toBe(
-        true,
-      );
-    },
-  },
-  {
-    page: 'README.md',
-    section: 'Export a dataset (administrators)',
-    index: 1,
-    async run(block) {
-      const reply = JSON.parse(await world.follow(block, 'operator', world.administrator()));
-      expect(reply).toMatchObject({ requestId: expect.stringMatching(/^[0-9a-f-]{36}$/) });
-    },
-  },
-  {
-    page: 'README.md',
-    section: 'Read files directly (programs with a visa)',
+    page: 'docs/api.md',
+    section: '`GET` and `HEAD /files/{fileId}`',
     async run(block) {
       await world.give(['visa.jwt', 'me.pub.pem'], 'researcher', 'program');
-      expect(await world.follow(block, 'program')).toContain('EGAF00000000001');
-      expect((await world.file('program/sample.bam')).equals(sample)).toBe(true);
-      expect((await world.file('program', container)).equals(await world.file('researcher', container))).toBe(true);
-    },
-  },
-  {
-    page: 'README.md',
-    section: 'Read files directly (programs with a visa)',
-    index: 1,
-    async run(block) {
       await world.follow(block, 'program');
       expect((await world.file('program/first-mebibyte')).equals(sample)).toBe(true);
       expect((await world.file('program/sample.bam.c4gh')).equals(await world.file('researcher', container))).toBe(
         true,
       );
     },
-  },
-  {
-    page: 'README.md',
-    section: 'Deploy it',
-    index: 1,
-    run: async (block) => void (await world.follow(block, 'operator')),
   },
   {
     page: 'docs/drs.md',

@@ -3,13 +3,14 @@ import { exportedFilesPerPage, exportsPerPage } from '../../client/proxy.ts';
 import { type ExportedFile, exportStates, type ListedExport, type ShownExport } from '../../contract/export-state.ts';
 import { formatBytes, printable } from '../../terminal/output.ts';
 import { administered, administratorApi } from '../export/administrator.ts';
-import { describeState, filesOf } from '../export/export-state.ts';
+import { describeState, explainReasons, filesOf } from '../export/export-state.ts';
 import { parseCount, parseTime, withAdministratorOptions } from '../options.ts';
 import { type CommandContext, openSession, type Session } from '../session.ts';
 
 const afterHelp = `
 An export is queued until the service has looked at it. It is then accepted, staging and at last complete, incomplete, failed
-or withdrawn; or it is rejected, and nothing is staged. docs/client.md explains states and reasons.
+or withdrawn; or it is rejected, and nothing is staged.
+Below a table stands what the reason codes mean.
 
 Examples:
   data-out exports list --state incomplete --since 2026-11-22
@@ -71,6 +72,7 @@ export function registerExports(program: Command, context: CommandContext): void
       const { shown, files } = await ask(0);
       if (!options.files) {
         output.result(shown, describe(shown).join('\n'));
+        explain(output, [shown]);
         return;
       }
       const all = [...files];
@@ -81,6 +83,7 @@ export function registerExports(program: Command, context: CommandContext): void
       output.result({ ...shown, files: all }, describe(shown).join('\n'));
       if (all.length === 0) output.note('The export has no files.');
       else if (!output.json) output.table(fileColumns, all, cellsOf);
+      explain(output, [shown, ...all]);
     });
 }
 
@@ -93,8 +96,15 @@ function show({ output }: Session, rows: readonly ListedExport[], page: number):
     bytes === null ? '' : formatBytes(bytes),
     printable(requestId),
   ]);
+  explain(output, rows);
   const more = rows.length === exportsPerPage ? `; --page ${page + 1} may have more` : '';
   output.note(rows.length === 0 ? 'no exports' : `${rows.length} ${rows.length === 1 ? 'export' : 'exports'}${more}`);
+}
+
+/** Says what the reason codes mean, and what to do. A program knows the codes. */
+function explain(output: Session['output'], rows: readonly { readonly reason: string | null }[]): void {
+  if (output.json) return;
+  for (const line of explainReasons(rows.map(({ reason }) => reason))) output.note(line);
 }
 
 /** The lines for people about one export. Times are in UTC. */

@@ -1,5 +1,5 @@
 import { type CsvRow, parseCsv } from '../../terminal/csv.ts';
-import { type UsageError, usageError } from '../../terminal/errors.ts';
+import { UsageError } from '../../terminal/errors.ts';
 import { readSmallFile } from '../secrets.ts';
 
 /** A row of a batch. */
@@ -50,7 +50,7 @@ function batchRow({ line, values, fault }: CsvRow): BatchRow {
     type: type ?? 'datasetId',
     visa,
     publicKey,
-    ...(problem !== undefined && { fault: usageError('--batch', `line ${line}: ${problem}`) }),
+    ...(problem !== undefined && { fault: new UsageError(problem) }),
   };
 }
 

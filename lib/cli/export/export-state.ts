@@ -1,5 +1,6 @@
 import { ClientError } from '../../client/errors.ts';
 import { isUnderWay, type ShownExport } from '../../contract/export-state.ts';
+import { explainReason } from '../../contract/reasons.ts';
 import { printable } from '../../terminal/output.ts';
 
 /** State, reason and counts on one line: `staging: 12 of 200 files staged, 1 retrying`. */
@@ -21,17 +22,27 @@ export function filesOf(count: number): string {
  * administrator can do next.
  */
 export function shortfallOf(shown: ShownExport): ClientError | undefined {
-  const { state } = shown;
+  const { state, reason, requestId } = shown;
   if (state === 'complete' || isUnderWay(state)) return undefined;
-  const [code, advice] = shortfalls[state];
-  const files = state === 'incomplete' ? `data-out exports show ${shown.requestId} --files names them. ` : '';
-  const remedy = `${files}${advice}`;
-  return new ClientError(code, `the export ${printable(shown.requestId)} is ${describeState(shown)}`, { remedy });
+  const [code, consequence, advice] = shortfalls[state];
+  const why = reason === null ? undefined : explainReason(reason);
+  const remedy = `${consequence.replace('ID', requestId)} ${why?.remedy ?? advice}`;
+  const meaning = why ? `: ${why.meaning}` : '';
+  return new ClientError(code, `the export ${printable(requestId)} is ${describeState(shown)}${meaning}`, { remedy });
 }
 
 const shortfalls = {
-  rejected: ['forbidden', 'Nothing was staged. Remove the reason, which docs/client.md explains, and export again.'],
-  withdrawn: ['forbidden', 'The dataset was withdrawn. Ask the operator.'],
-  incomplete: ['partial', 'Export again, or ask the operator.'],
-  failed: ['unavailable', 'Export again later, or ask the operator.'],
+  rejected: ['forbidden', 'Nothing was staged.', 'Ask the operator.'],
+  withdrawn: ['forbidden', 'The dataset was withdrawn.', 'Ask the operator.'],
+  incomplete: ['partial', 'data-out exports show ID --files names them.', 'Export again, or ask the operator.'],
+  failed: ['unavailable', 'Not all files are staged.', 'Export again later, or ask the operator.'],
 } as const;
+
+/** A line for each reason code that has words, in their order. */
+export function explainReasons(reasons: readonly (string | null)[]): readonly string[] {
+  const known = new Set(reasons.filter((reason) => reason !== null));
+  return [...known].sort().flatMap((reason) => {
+    const why = explainReason(reason);
+    return why ? [`${reason}: ${why.meaning}. ${why.remedy}`] : [];
+  });
+}

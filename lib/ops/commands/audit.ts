@@ -3,7 +3,7 @@ import * as z from 'zod';
 import type { AuditRow } from '../../stores/rds/audit-trail.ts';
 import { usageError } from '../../terminal/errors.ts';
 import { formatBytes, printable } from '../../terminal/output.ts';
-import { explainReason } from '../audit-reasons.ts';
+import { explainAuditReason } from '../audit-reasons.ts';
 import { showRows } from '../listing.ts';
 import { type CommandContext, openSession } from '../session.ts';
 import { parseSubject, subjectHelp } from '../subject.ts';
@@ -76,7 +76,7 @@ export function registerAudit(program: Command, context: CommandContext): void {
       await showRows(session.output, columns, audit.newest(filter, limit), { cells, none });
       // With --json no cell was made, so there is nothing to explain.
       for (const reason of [...reasons].sort()) {
-        const explanation = explainReason(reason);
+        const explanation = explainAuditReason(reason);
         if (explanation !== undefined) session.output.note(`${reason}: ${explanation}`);
       }
     });

@@ -2,6 +2,7 @@ import { type MessageAttributeValue, SendMessageCommand, type SQSClient } from '
 import type { ExportRequest, ExportRequests } from '../../api/ports.ts';
 import { exportRequestAttributes } from '../../contract/messages.ts';
 import { TemporarilyUnavailableError } from '../../errors.ts';
+import { jsonBody } from './json-body.ts';
 
 function attribute(value: string): MessageAttributeValue {
   return { DataType: 'String', StringValue: value };
@@ -29,7 +30,7 @@ export class SqsExportRequests implements ExportRequests {
       await this.#client.send(
         new SendMessageCommand({
           QueueUrl: this.#queueUrl,
-          MessageBody: JSON.stringify(message),
+          MessageBody: jsonBody(message),
           MessageAttributes: {
             [exportRequestAttributes.requestId]: attribute(requestId),
             [exportRequestAttributes.requestedAt]: attribute(requestedAt.toISOString()),

@@ -1,5 +1,6 @@
 import type { FileExportMessage } from '../../contract/messages.ts';
 import type { FileExports } from '../../export/ports.ts';
+import { jsonBody } from './json-body.ts';
 import { type QueueOptions, sendAll } from './message-batches.ts';
 
 /**
@@ -15,7 +16,7 @@ export class SqsFileExports implements FileExports {
 
   /** @throws TemporarilyUnavailableError when the queue has not taken every message in time. Some may be in it. */
   async send(messages: readonly FileExportMessage[]): Promise<void> {
-    const outgoing = messages.map((message) => ({ body: JSON.stringify(message), group: message.recipient }));
+    const outgoing = messages.map((message) => ({ body: jsonBody(message), group: message.recipient }));
     await sendAll(outgoing, this.#options, 'the queue of file exports');
   }
 }

@@ -61,6 +61,15 @@ describe('SqsExportRequests', () => {
     });
   });
 
+  it('publishes an identifier with any character', async () => {
+    const message = { ...request.message, datasetId: 'EGAD 😀\uffff' };
+    await new SqsExportRequests({ client, queueUrl }).publish({ ...request, message });
+    const [{ Body = '' } = {}] = await received();
+    expect(JSON.parse(Body)).toEqual(message);
+    // SendMessage, "A message can include only XML, JSON, and unformatted text", without what is beyond U+FFFF.
+    expect(Body).toMatch(/^[\t\n\r\x20-\ud7ff\ue000-\ufffd]+$/);
+  });
+
   it.each([
     ['the queue is not there', [refusal('com.amazonaws.sqs#QueueDoesNotExist')]],
     ['the grant is missing', [refusal('com.amazonaws.sqs#AccessDeniedException')]],

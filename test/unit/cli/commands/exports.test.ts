@@ -87,6 +87,19 @@ describe('export', () => {
     expect(stderr).not.toContain('goes on');
   });
 
+  test('--wait says why an export was rejected, and what to do', async () => {
+    replies[one] = { ...shownExport({ state: 'rejected', reason: 'visa_expired' }), files: [], page: 0 };
+    const { stderr } = await exportOne('--wait');
+    expect(stderr).toContain(`the export ${requestId} is rejected (visa_expired): the token has expired\n`);
+    expect(stderr).toContain('Nothing was staged. Ask the recipient for a new visa.\n');
+  });
+
+  test('--wait of an export with an unknown reason, of a later version, sends to the operator', async () => {
+    replies[one] = { ...shownExport({ state: 'rejected', reason: 'constructor' }), files: [], page: 0 };
+    const { stderr } = await exportOne('--wait');
+    expect(stderr).toContain(`is rejected (constructor)\nNothing was staged. Ask the operator.\n`);
+  });
+
   test('--wait with --json gives the order and the outcome', async () => {
     replies[one] = { ...shownExport({ state: 'complete' }, { staged: 1 }), files: [], page: 0 };
     const lines = (await exportOne('--wait', '--json')).stdout.trim().split('\n');
@@ -154,7 +167,11 @@ describe('exports list', () => {
       `2026-11-21 10:00  staging                  EGAD1  ? of 9           ${requestId}`,
       '',
     ]);
-    expect(stderr).toBe('2 exports\n');
+    expect(stderr.split('\n')).toEqual([
+      'not_released: the newest event of the dataset is not "released". Ask the operator to release the dataset, then export again.',
+      '2 exports',
+      '',
+    ]);
     expect(calls).toEqual(['GET /v1/export/fega?page=0']);
   });
 
@@ -218,13 +235,15 @@ describe('exports show', () => {
     const last = [file(1000, { state: 'given_up', reason: 'no_answer', bytes: null })];
     const respond = (page: number) => ({ ...shown, files: page === 0 ? first : last, page });
     replies = new Proxy({}, { get: () => respond(calls.length - 1) });
-    const { stdout } = await run('exports', 'show', requestId, '--files');
+    const { stdout, stderr } = await run('exports', 'show', requestId, '--files');
     expect(calls).toEqual([`GET ${one}?page=0`, `GET ${one}?page=1`]);
     expect(stdout).toMatch(/\nFILE +STATE +SIZE +REASON\n/);
     expect(stdout).toMatch(/\nEGAF1000 +given_up +no_answer\n$/);
+    expect(stderr).toMatch(/^no_answer: the last attempt recorded no end: .*\. Ask the operator\.\n$/);
     calls.length = 0;
-    const { stdout: json } = await run('exports', 'show', requestId, '--files', '--json');
-    expect(JSON.parse(json).files).toHaveLength(1001);
+    const json = await run('exports', 'show', requestId, '--files', '--json');
+    expect(JSON.parse(json.stdout).files).toHaveLength(1001);
+    expect(json.stderr).toBe('');
   });
 
   test('of an unknown request says in what case it is worth asking again', async () => {

@@ -48,11 +48,11 @@ describe('a batch', () => {
 describe('a row has a fault of its own', () => {
   const header = 'id,type,visa,public_key\n';
   test.each([
-    ['with an empty value', 'EGAD1,,,a.pub\n', 'line 2: visa is empty'],
-    ['with another type', 'E,folder,a,b\n', 'line 2: type is neither datasetId nor fileId'],
-    ['with the name of a built-in as its type', 'E,constructor,a,b\n', 'line 2: type is neither datasetId nor fileId'],
-    ['that is too short', 'EGAD1,datasetId,a.jwt\n', 'line 2: another number of values'],
-    ['that is too long', 'EGAD1,datasetId,a,eyJhbGciOi.secret,c\n', 'line 2: another number of values'],
+    ['with an empty value', 'EGAD1,,,a.pub\n', 'visa is empty'],
+    ['with another type', 'E,folder,a,b\n', 'type is neither datasetId nor fileId'],
+    ['with the name of a built-in as its type', 'E,constructor,a,b\n', 'type is neither datasetId nor fileId'],
+    ['that is too short', 'EGAD1,datasetId,a.jwt\n', 'another number of values'],
+    ['that is too long', 'EGAD1,datasetId,a,eyJhbGciOi.secret,c\n', 'another number of values'],
   ])('%s', async (_what, text, message) => {
     const [bad, good] = await read(`${header}${text}EGAD1,,a.jwt,a.pub\n`);
     expect(bad?.fault).toMatchObject({ code: 'usage', message: expect.stringContaining(message) });
