@@ -22,6 +22,11 @@ export function setText(node: Node, text: string): void {
   if (node.textContent !== text) node.textContent = text;
 }
 
+/** As {@link setText}, for one text a node. */
+export function setTexts(nodes: readonly Node[], texts: readonly string[]): void {
+  for (const [index, node] of nodes.entries()) setText(node, texts[index] ?? '');
+}
+
 /** Names and values. What has no value is left out. */
 export function factList(facts: readonly (readonly [string, Node | string | null])[]): HTMLElement {
   const entries = facts.flatMap(([name, value]) =>

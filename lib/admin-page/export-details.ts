@@ -1,9 +1,17 @@
 import { formatBytes } from '../contract/amounts.ts';
-import type { ExportedFile, ListedExport, ShownExport } from '../contract/export-state.ts';
+import { type ExportedFile, isUnderWay, type ListedExport, type ShownExport } from '../contract/export-state.ts';
 import { limits } from '../contract/limits.ts';
-import { factList, make, setText, showAlert } from './dom.ts';
+import { factList, make, setTexts, showAlert } from './dom.ts';
 import { RefusedError, type Service } from './service.ts';
-import { explainState, moment } from './words.ts';
+import { explainReason, explainState, moment } from './words.ts';
+
+const columns = [
+  ['File', ''],
+  ['State', 'word'],
+  ['Reason', ''],
+  ['Size', 'number wide'],
+  ['Since', 'words'],
+] as const;
 
 /** What a row opens into: the facts of an export, and its files. */
 export class ExportDetails {
@@ -17,14 +25,15 @@ export class ExportDetails {
   readonly #more: HTMLButtonElement;
   readonly #fileRows = new Map<string, readonly HTMLTableCellElement[]>();
   #pages = 1;
+  /** The export as it was shown last. */
+  #shown: ListedExport | undefined;
 
   constructor(service: Service, { requestId, dataset, file }: ListedExport) {
     this.#service = service;
     this.#requestId = requestId;
     const name = file ?? dataset ?? requestId;
     this.#files = make('tbody');
-    const titles = ['File', 'State', 'Reason', 'Size', 'Since'];
-    const head = make('tr', {}, ...titles.map((title) => make('th', { scope: 'col' }, title)));
+    const head = make('tr', {}, ...columns.map(([title, kind]) => make('th', { scope: 'col', class: kind }, title)));
     this.#table = make('table', { 'aria-label': `Files of ${name}` }, make('thead', {}, head), this.#files);
     this.#more = make('button', { type: 'button' }, 'More files');
     this.#more.addEventListener('click', () => {
@@ -43,6 +52,11 @@ export class ExportDetails {
     return !this.row.hidden;
   }
 
+  /** Whether the files are shown as they are in this state of the export. */
+  isCurrent({ state, generation }: ListedExport): boolean {
+    return !isUnderWay(state) && this.#shown?.state === state && this.#shown.generation === generation;
+  }
+
   /** @returns whether it is open now */
   toggle(): boolean {
     this.row.hidden = !this.row.hidden;
@@ -52,18 +66,15 @@ export class ExportDetails {
   /** Asks the service again. @returns `undefined` if it gave no answer, which is then shown here */
   async load(): Promise<ShownExport | undefined> {
     try {
-      const files: ExportedFile[] = [];
-      let shown: ShownExport | undefined;
-      let mayHaveMore = true;
-      for (let page = 0; page < this.#pages && mayHaveMore; page += 1) {
-        const answer = await this.#service.show(this.#requestId, page);
-        shown = answer.shown;
-        files.push(...answer.files);
-        mayHaveMore = answer.files.length === limits.exportedFilesPerPage;
+      const { shown, files } = await this.#service.show(this.#requestId, 0);
+      this.#showFacts(shown);
+      let mayHaveMore = this.#showFiles(files);
+      for (let page = 1; page < this.#pages && mayHaveMore; page += 1) {
+        mayHaveMore = this.#showFiles((await this.#service.show(this.#requestId, page)).files);
       }
       showAlert(this.#alert);
-      if (shown) this.#show(shown, files);
       this.#more.hidden = !mayHaveMore;
+      this.#shown = shown;
       return shown;
     } catch (error) {
       if (!(error instanceof Error)) throw error;
@@ -73,11 +84,11 @@ export class ExportDetails {
     }
   }
 
-  #show(shown: ShownExport, files: readonly ExportedFile[]): void {
+  #showFacts(shown: ShownExport): void {
     const { state, reason, sealedAt, settledAt, receipt, recipient, keyFingerprint, requestedAt, bytes } = shown;
     const facts = factList([
       ['State', `${state}. ${explainState(state)}`],
-      ['Reason', reason],
+      ['Reason', reason && explainReason(reason)],
       ['Request', shown.requestId],
       ['Requested', moment(requestedAt)],
       ['All files handed out', sealedAt && moment(sealedAt)],
@@ -88,24 +99,28 @@ export class ExportDetails {
       ['Key fingerprint (SHA-256)', keyFingerprint],
     ]);
     if (this.#facts.textContent !== facts.textContent) this.#facts.replaceChildren(facts);
+  }
+
+  /** @returns whether there may be another page */
+  #showFiles(files: readonly ExportedFile[]): boolean {
     for (const file of files) this.#showFile(file);
-    this.#table.hidden = files.length === 0;
+    this.#table.hidden = this.#fileRows.size === 0;
+    return files.length === limits.exportedFilesPerPage;
   }
 
   #showFile({ fileId, state, reason, supersededBy, bytes, changedAt }: ExportedFile): void {
     let cells = this.#fileRows.get(fileId);
     if (cells === undefined) {
-      cells = Array.from({ length: 4 }, () => make('td'));
+      cells = columns.slice(1).map(([, kind]) => make('td', { class: kind }));
       this.#fileRows.set(fileId, cells);
       this.#files.append(make('tr', {}, make('th', { scope: 'row' }, fileId), ...cells));
     }
-    const texts = [
+    setTexts(cells, [
       state,
-      reason ?? (supersededBy === null ? '' : `written by request ${supersededBy}`),
+      reason === null ? (supersededBy === null ? '' : `written by request ${supersededBy}`) : explainReason(reason),
       bytes === null ? '' : formatBytes(bytes),
       moment(changedAt),
-    ];
-    for (const [index, cell] of cells.entries()) setText(cell, texts[index] ?? '');
+    ]);
     cells[0]?.setAttribute('data-state', state);
   }
 }

@@ -1,7 +1,7 @@
 import { formatBytes } from '../contract/amounts.ts';
 import { type ExportState, exportStates, isUnderWay, type ListedExport } from '../contract/export-state.ts';
 import { limits } from '../contract/limits.ts';
-import { element, make, setText } from './dom.ts';
+import { element, make, setText, setTexts } from './dom.ts';
 import { ExportDetails } from './export-details.ts';
 import type { Service } from './service.ts';
 import { moment, span, stagedOf } from './words.ts';
@@ -55,7 +55,12 @@ export class ExportsTable {
       else if (row.summary === next || next === null) next = row.details.row.nextElementSibling;
       this.#update(row, shown);
     }
-    await Promise.all([...this.#rows.values()].map(async (row) => this.#refreshDetails(row, wanted)));
+    // One after the other: each call costs the service the check of a password.
+    for (const row of this.#rows.values()) {
+      if (wanted.has(row.shown.requestId) && (!row.details.isOpen || row.details.isCurrent(row.shown))) continue;
+      const newest = await row.details.load();
+      if (newest) this.#update(row, newest);
+    }
     return this.#text() !== before;
   }
 
@@ -64,14 +69,9 @@ export class ExportsTable {
     for (const row of this.#rows.values()) this.#update(row, row.shown);
   }
 
-  has(requestId: string): boolean {
-    return this.#rows.has(requestId);
-  }
-
-  async #refreshDetails(row: Row, listed: ReadonlySet<string>): Promise<void> {
-    if (!row.details.isOpen && listed.has(row.shown.requestId)) return;
-    const shown = await row.details.load();
-    if (shown) this.#update(row, { ...shown, counts: shown.counts });
+  /** State of an export that has a row. */
+  stateOf(requestId: string): ExportState | undefined {
+    return this.#rows.get(requestId)?.shown.state;
   }
 
   #text(): string {
@@ -91,7 +91,7 @@ export class ExportsTable {
       'aria-controls': details.row.id,
     });
     const heading = make('th', { scope: 'row' }, button);
-    const cells = ['', 'number', 'number wide', 'number', 'wide'].map((kind) => make('td', { class: kind }));
+    const cells = ['', 'number', 'number wide', 'number words', 'wide'].map((kind) => make('td', { class: kind }));
     const row: Row = { summary: make('tr', {}, heading, ...cells), button, cells, details, shown };
     button.addEventListener('click', () => {
       const isOpen = details.toggle();
@@ -106,19 +106,16 @@ export class ExportsTable {
     row.shown = shown;
     const { requestId, state, reason, dataset, file, bytes, requestedAt, recipient } = shown;
     setText(row.button, file ?? dataset ?? requestId);
-    const [stateCell, staged, size, age, to] = row.cells;
-    const texts = [
+    const [stateCell, , , ageCell] = row.cells;
+    setTexts(row.cells, [
       reason === null ? state : `${state} (${reason})`,
       stagedOf(shown),
       bytes === null ? '' : formatBytes(bytes),
       span(Date.now() - new Date(requestedAt).getTime()),
       recipient?.slice(0, 12) ?? '',
-    ];
-    for (const [index, cell] of [stateCell, staged, size, age, to].entries())
-      if (cell) setText(cell, texts[index] ?? '');
+    ]);
     stateCell?.setAttribute('data-state', state);
-    age?.setAttribute('title', moment(requestedAt));
-    to?.setAttribute('title', recipient ?? '');
+    ageCell?.setAttribute('title', moment(requestedAt));
   }
 }
 

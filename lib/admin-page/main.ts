@@ -1,7 +1,9 @@
+import { isUnderWay } from '../contract/export-state.ts';
 import { element, make, setText, showAlert } from './dom.ts';
 import { ExportsTable, mayHaveMore, stateChoices, stateOf } from './exports-table.ts';
 import { OrderForm } from './order-form.ts';
 import { RefusedError, Service } from './service.ts';
+import { explainState, moment } from './words.ts';
 
 /** Milliseconds between refreshes while something is under way. Each call costs the service the check of a password. */
 const soonest = 2_000;
@@ -19,7 +21,7 @@ state.append(...stateChoices.map(([value, label]) => make('option', { value }, l
 let page = 0;
 let pause = soonest;
 let timer: ReturnType<typeof setTimeout> | undefined;
-/** A request that was sent from here and is not in the list yet. */
+/** The newest request that was sent from here, until it is settled. */
 let awaited: string | undefined;
 /** The number of the newest refresh: answers of older ones come too late. */
 let newest = 0;
@@ -34,15 +36,15 @@ async function refresh({ keep }: { readonly keep: boolean }): Promise<void> {
     const isChanged = await table.show(listed, { keep });
     if (mine !== newest) return;
     pause = isChanged ? soonest : Math.min(pause * 1.5, latest);
-    if (awaited !== undefined && table.has(awaited)) awaited = undefined;
+    tellOfAwaited();
     showAlert(alertPlace);
     newer.disabled = page === 0;
     older.disabled = !mayHaveMore(listed);
     setText(element('page', HTMLElement), `Page ${page + 1}`);
     const empty = element('empty', HTMLElement);
     empty.hidden = listed.length > 0;
-    setText(empty, state.value === '' ? 'There are no exports on this page.' : `No export here is ${state.value}.`);
-    setText(element('freshness', HTMLElement), `as of ${new Date().toLocaleTimeString()}`);
+    setText(empty, state.value === '' ? 'There are no exports here.' : `No export here is ${state.value}.`);
+    setText(element('freshness', HTMLElement), `as of ${moment(new Date())}`);
     if (table.isUnderWay || awaited !== undefined) schedule(pause);
   } catch (error) {
     if (mine !== newest || !(error instanceof Error)) throw error;
@@ -51,6 +53,14 @@ async function refresh({ keep }: { readonly keep: boolean }): Promise<void> {
     pause = Math.min(pause * 2, latest);
     if (refusal?.isTemporary) schedule(Math.max(pause, (refusal.retryAfter ?? 0) * 1000));
   }
+}
+
+/** For readers who do not see the table. */
+function tellOfAwaited(): void {
+  const reached = awaited === undefined ? undefined : table.stateOf(awaited);
+  if (reached === undefined || isUnderWay(reached)) return;
+  setText(status, `Request ${awaited} is ${reached}. ${explainState(reached)}`);
+  awaited = undefined;
 }
 
 function schedule(milliseconds: number): void {
@@ -84,4 +94,7 @@ new OrderForm(service, (requestId) => {
   setText(status, `The export was requested. Request ${requestId}. Its row appears when the service has looked at it.`);
   turn(0);
 });
-void refresh({ keep: false });
+// Without https, every network on the way reads the password, and the browser computes no fingerprints.
+if (isSecureContext) void refresh({ keep: false });
+else
+  showAlert(alertPlace, 'This page was not opened with https. Others may read your password.', 'Open it with https.');

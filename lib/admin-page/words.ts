@@ -1,4 +1,6 @@
+import { exportReasons } from '../contract/export-reasons.ts';
 import type { ExportState, ListedExport } from '../contract/export-state.ts';
+import { explainVisaError } from '../visas/errors.ts';
 
 const minute = 60_000;
 const hour = 60 * minute;
@@ -24,7 +26,7 @@ export function moment(time: Date | string): string {
   return Number.isNaN(date.getTime()) ? String(time) : `${date.toISOString().slice(0, 19).replace('T', ' ')} UTC`;
 }
 
-/** `29 days from now (2026-12-21 10:00:00 UTC)`, `5 minutes ago (…)`. */
+/** A time from now: `in 29 days (2026-12-21 10:00:00 UTC)`, `5 minutes ago (…)`. */
 export function relative(time: Date, now: Date): string {
   const difference = time.getTime() - now.getTime();
   const words = difference > 0 ? `in ${span(difference)}` : `${span(-difference)} ago`;
@@ -48,4 +50,12 @@ const states: Readonly<Record<ExportState, string>> = {
 
 export function explainState(state: ExportState): string {
   return states[state];
+}
+
+/** A reason code with what it means: `not_entitled: no visa of the request grants the dataset`. An unknown code stays alone. */
+export function explainReason(code: string): string {
+  const visaError = code.startsWith('visa_') ? explainVisaError(code.slice('visa_'.length)) : undefined;
+  const own = Object.hasOwn(exportReasons, code) ? exportReasons[code as keyof typeof exportReasons] : undefined;
+  const meaning = visaError ?? own;
+  return meaning === undefined ? code : `${code}: ${meaning}`;
 }
