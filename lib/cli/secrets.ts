@@ -1,5 +1,6 @@
 import { open } from 'node:fs/promises';
 import { ClientError } from '../client/errors.ts';
+import { isToken } from '../client/order/order-rules.ts';
 import { limits } from '../contract/limits.ts';
 import { UsageError, usageError } from '../terminal/errors.ts';
 
@@ -51,6 +52,6 @@ function saveIt(what: string): string {
 /** A visa or passport as it goes into a header. @throws UsageError for other text, without repeating it */
 export function checkedVisa(source: string, value: string): string {
   const token = value.trim();
-  if (/^[\w-]+\.[\w-]+\.[\w-]+$/.test(token)) return token;
+  if (isToken(token)) return token;
   throw usageError(source, 'expected one visa or passport: three base64url parts with points between them');
 }

@@ -1,13 +1,13 @@
 import { createPrivateKey, type KeyObject } from 'node:crypto';
-import { expectLength, type Random, systemRandom, wipe } from '../bytes.ts';
+import { asBuffer, expectLength, type Random, systemRandom, wipe } from '../bytes.ts';
 import { PassphraseError, UnusableKeyError } from '../errors.ts';
 import { seal, unseal } from '../sealed.ts';
 import { nonceBytes, segmentOverhead } from '../sizes.ts';
-import { FieldReader, field16 } from './fields.ts';
+import { keyBytes } from './encoding.ts';
+import { FieldReader } from './fields.ts';
 import { checkProtection, deriveKey, isKdf, type Kdf, type Protection } from './kdf.ts';
 import { isSshPrivateKey, openSshKey, readSshKeyFile, type SshKeyFile } from './openssh.ts';
 import { formatPem, keyText, type PemBlock, parsePem } from './pem.ts';
-import { keyBytes } from './x25519.ts';
 
 const label = 'CRYPT4GH PRIVATE KEY';
 const magic = 'c4gh-v1';
@@ -93,8 +93,9 @@ type KeyFile =
   | { readonly format: 'pkcs8'; readonly protection: undefined; readonly key: KeyObject };
 
 /** Reads all parts that are not encrypted. @throws UnusableKeyError */
-function readKeyFile({ label: found, bytes }: PemBlock): KeyFile {
+function readKeyFile({ label: found, bytes: content }: PemBlock): KeyFile {
   if (!found.endsWith('PRIVATE KEY')) throw new UnusableKeyError('invalid-key-format', 'expected a private key');
+  const bytes = asBuffer(content);
   if (bytes.toString('latin1', 0, magic.length) === magic) return { format: 'crypt4gh', ...readCrypt4ghKeyFile(bytes) };
   if (isSshPrivateKey(bytes)) return { format: 'openssh', ...readSshKeyFile(bytes) };
   if (found === 'PRIVATE KEY') return { format: 'pkcs8', protection: undefined, key: readPkcs8(bytes) };
@@ -235,4 +236,13 @@ async function sealedFields(
   const roundsField = Buffer.alloc(4);
   roundsField.writeUInt32BE(rounds);
   return [field16(kdf), field16(Buffer.concat([roundsField, salt])), field16(cipherName), field16(blob)];
+}
+
+/** The reverse of {@link FieldReader.string} with a length field of two bytes. @throws RangeError if it is too long. */
+function field16(value: Uint8Array | string): Buffer {
+  const bytes = Buffer.from(value);
+  if (bytes.length > 0xffff) throw new RangeError('expected a field of at most 65,535 bytes');
+  const length = Buffer.alloc(2);
+  length.writeUInt16BE(bytes.length);
+  return Buffer.concat([length, bytes]);
 }
