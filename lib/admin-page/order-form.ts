@@ -25,7 +25,10 @@ export class OrderForm {
   readonly #alert = element('order-alert', HTMLElement);
   readonly #summary = element('summary', HTMLElement);
   readonly #send = element('send', HTMLButtonElement);
+  readonly #texts = [this.#id, this.#visa, this.#key];
   #checked: CheckedOrder | undefined;
+  /** The field from which a private key was removed. */
+  #refused: HTMLInputElement | HTMLTextAreaElement | undefined;
 
   constructor(service: Service, onSent: (requestId: string) => void) {
     this.#service = service;
@@ -46,14 +49,17 @@ export class OrderForm {
   #changed(): void {
     this.#checked = undefined;
     this.#summary.hidden = true;
-    showAlert(this.#alert);
-    for (const field of [this.#id, this.#visa, this.#key]) {
-      field.removeAttribute('aria-invalid');
-      if (looksLikePrivateKey(field.value)) this.#refusePrivateKey(field);
+    // That a private key was removed is said until something else stands in its place.
+    if (this.#refused?.value !== '') {
+      this.#refused = undefined;
+      showAlert(this.#alert);
+      for (const field of this.#texts) field.removeAttribute('aria-invalid');
     }
+    for (const field of this.#texts) if (looksLikePrivateKey(field.value)) this.#refusePrivateKey(field);
   }
 
   #refusePrivateKey(field: HTMLInputElement | HTMLTextAreaElement): void {
+    this.#refused = field;
     field.value = '';
     this.#visaFile.value = '';
     this.#keyFile.value = '';
