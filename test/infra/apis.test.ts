@@ -229,6 +229,7 @@ describe.each(['ProxyApi', 'DataOutApi'])('%s', (name) => {
       expect(one.ResponseParameters).toMatchObject({
         'gatewayresponse.header.Content-Type': "'application/problem+json'",
         'gatewayresponse.header.Cache-Control': "'no-store'",
+        'gatewayresponse.header.X-Frame-Options': "'DENY'",
       });
       // API Gateway is documented to take literals and parameters of the request. One it refuses fails the deployment.
       for (const value of Object.values(one.ResponseParameters)) expect(value).toMatch(/^'[^']*'$/);
