@@ -8,9 +8,11 @@ import { adminPageContext } from '../../contract/synth-context.ts';
 import { EngineError } from '../errors.ts';
 import { takeLock } from '../process-lock.ts';
 
-/** Parts of `lib` that neither a function nor the stacks import; `test/infra/synth-inputs.test.ts` checks it. */
+/** Parts of `lib` that neither a function nor the stacks import, but for the rules that the administrators' page shares; `test/infra/synth-inputs.test.ts` checks it. */
 const elsewhere = ['cli', 'client', 'demo', 'local', 'ops', 'releases', 'terminal'];
+const sharedRules = ['order', 'errors.ts', 'export-state.ts', 'json.ts', 'visa-choice.ts'];
 const fixedInputs = [
+  ...sharedRules.map((name) => `lib/client/${name}`),
   ...['bin/admin-page.ts', 'bin/app.ts', 'bin/openapi.ts', 'bin/settings.ts', 'lambdas', 'config', 'docs/openapi'],
   ...['cdk.json', 'cdk.context.json', 'package.json', 'package-lock.json', 'tsconfig.json'],
 ];
