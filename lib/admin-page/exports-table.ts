@@ -52,7 +52,7 @@ export class ExportsTable {
       const row = known ?? this.#add(shown);
       // Rows that stay are never moved: a moved element loses the focus.
       if (known === undefined) this.#body.insertBefore(row.summary, next).after(row.details.row);
-      else if (row.summary === next || next === null) next = row.details.row.nextElementSibling;
+      else next = row.details.row.nextElementSibling;
       this.#update(row, shown);
     }
     // One after the other: each call costs the service the check of a password.

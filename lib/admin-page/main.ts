@@ -23,6 +23,8 @@ let pause = soonest;
 let timer: ReturnType<typeof setTimeout> | undefined;
 /** The newest request that was sent from here, until it is settled. */
 let awaited: string | undefined;
+/** Whether a refresh waits until the reader comes back to this tab. */
+let isDue = false;
 /** The number of the newest refresh: answers of older ones come too late. */
 let newest = 0;
 
@@ -30,6 +32,7 @@ async function refresh({ keep }: { readonly keep: boolean }): Promise<void> {
   newest += 1;
   const mine = newest;
   clearTimeout(timer);
+  isDue = false;
   try {
     const listed = await service.list(stateOf(state.value), page);
     if (mine !== newest) return;
@@ -38,21 +41,29 @@ async function refresh({ keep }: { readonly keep: boolean }): Promise<void> {
     pause = isChanged ? soonest : Math.min(pause * 1.5, latest);
     tellOfAwaited();
     showAlert(alertPlace);
-    newer.disabled = page === 0;
-    older.disabled = !mayHaveMore(listed);
-    setText(element('page', HTMLElement), `Page ${page + 1}`);
+    showPage(mayHaveMore(listed));
     const empty = element('empty', HTMLElement);
     empty.hidden = listed.length > 0;
     setText(empty, state.value === '' ? 'There are no exports here.' : `No export here is ${state.value}.`);
     setText(element('freshness', HTMLElement), `as of ${moment(new Date())}`);
     if (table.isUnderWay || awaited !== undefined) schedule(pause);
   } catch (error) {
-    if (mine !== newest || !(error instanceof Error)) throw error;
+    if (mine !== newest) return;
+    if (!(error instanceof Error)) throw error;
     const refusal = error instanceof RefusedError ? error.refusal : undefined;
     showAlert(alertPlace, error.message, refusal?.remedy ?? 'Tell the operator.');
     pause = Math.min(pause * 2, latest);
     if (refusal?.isTemporary) schedule(Math.max(pause, (refusal.retryAfter ?? 0) * 1000));
   }
+}
+
+function showPage(hasOlder: boolean): void {
+  const focused = document.activeElement;
+  newer.disabled = page === 0;
+  older.disabled = !hasOlder;
+  // A disabled button loses the focus.
+  if (focused instanceof HTMLButtonElement && focused.disabled) element('exports-heading', HTMLElement).focus();
+  setText(element('page', HTMLElement), `Page ${page + 1}`);
 }
 
 /** For readers who do not see the table. */
@@ -66,8 +77,8 @@ function tellOfAwaited(): void {
 function schedule(milliseconds: number): void {
   clearTimeout(timer);
   timer = setTimeout(() => {
-    // The event below refreshes when the reader comes back.
-    if (!document.hidden) void refresh({ keep: true });
+    if (document.hidden) isDue = true;
+    else void refresh({ keep: true });
   }, milliseconds);
 }
 
@@ -78,7 +89,7 @@ function turn(to: number): void {
 }
 
 document.addEventListener('visibilitychange', () => {
-  if (!document.hidden && (table.isUnderWay || awaited !== undefined)) void refresh({ keep: true });
+  if (!document.hidden && isDue) void refresh({ keep: true });
 });
 element('refresh', HTMLButtonElement).addEventListener('click', () => turn(page));
 newer.addEventListener('click', () => turn(page - 1));

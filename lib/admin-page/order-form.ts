@@ -24,9 +24,9 @@ export class OrderForm {
   readonly #keyFile = element('key-file', HTMLInputElement);
   readonly #alert = element('order-alert', HTMLElement);
   readonly #summary = element('summary', HTMLElement);
-  readonly #send = element('send', HTMLButtonElement);
   readonly #texts = [this.#id, this.#visa, this.#key];
   #checked: CheckedOrder | undefined;
+  #isSending = false;
   /** The field from which a private key was removed. */
   #refused: HTMLInputElement | HTMLTextAreaElement | undefined;
 
@@ -37,7 +37,7 @@ export class OrderForm {
       event.preventDefault();
       void this.#check();
     });
-    this.#send.addEventListener('click', () => void this.#sendOrder());
+    element('send', HTMLButtonElement).addEventListener('click', () => void this.#sendOrder());
     for (const field of [this.#id, this.#type, this.#visa, this.#key]) {
       field.addEventListener('input', () => this.#changed());
     }
@@ -114,19 +114,21 @@ export class OrderForm {
 
   async #sendOrder(): Promise<void> {
     const checked = this.#checked;
-    if (checked === undefined || this.#send.disabled) return;
-    this.#send.disabled = true;
+    if (checked === undefined || this.#isSending) return;
+    // A disabled button would lose the focus.
+    this.#isSending = true;
     try {
       const requestId = await this.#service.send(checked.order);
       for (const field of [this.#id, this.#visa, this.#key, this.#visaFile, this.#keyFile]) field.value = '';
       this.#changed();
+      this.#id.focus();
       this.#onSent(requestId);
     } catch (error) {
       if (!(error instanceof RefusedError)) throw error;
       const { what, violations, remedy } = error.refusal;
       showAlert(this.#alert, what, ...violations, remedy);
     } finally {
-      this.#send.disabled = false;
+      this.#isSending = false;
     }
   }
 }

@@ -28,7 +28,7 @@ const labels: Readonly<Record<string, string>> = {
 
 /** Explains a reply with a status that refuses, or that is no JSON. @param isOrder whether the call was to send an order */
 export function readRefusal({ status, text, retryAfter }: RefusedReply, isOrder: boolean): Refusal {
-  const { detail, requestId, violations } = problemIn(text);
+  const { code, detail, requestId, violations } = problemIn(text);
   const seconds = /^\d{1,5}$/.test(retryAfter ?? '') ? Number(retryAfter) : undefined;
   const later = seconds === undefined ? 'in a minute' : `in ${seconds} ${seconds === 1 ? 'second' : 'seconds'}`;
   const named = requestId === undefined ? '' : ` (request ${requestId})`;
@@ -38,7 +38,10 @@ export function readRefusal({ status, text, retryAfter }: RefusedReply, isOrder:
     return { ...about, what: 'The service refused your user name or password.', remedy };
   }
   if (status === 403) {
-    const remedy = 'Close the browser, open this page again, and sign in as a user who has the role ADMIN.';
+    const remedy =
+      code === 'foreign_origin'
+        ? 'Open this page at the address of the service itself, then try again.'
+        : 'Close the browser, open this page again, and sign in as a user who has the role ADMIN.';
     return { ...about, what: detail ?? 'This user may not do this.', remedy };
   }
   if (status === 404) {
@@ -57,6 +60,10 @@ export function readRefusal({ status, text, retryAfter }: RefusedReply, isOrder:
       violations.length > 0 ? 'The service refused the order:' : `The service refused this: ${detail ?? status}`;
     return { ...about, what, remedy: 'Correct it, and check it again.' };
   }
+  if (status > 0 && status < 400) {
+    const remedy = 'Look at your network: you may have to sign in to it first. Then try again.';
+    return { ...about, what: 'Another server than this service has answered.', remedy };
+  }
   const isSilent = status === 0 || status === 504;
   const what = isSilent ? 'The service did not answer.' : `The service failed with status ${status}${named}.`;
   const help = isSilent ? 'Look at your network, then try again.' : 'Tell the operator the request and the time.';
@@ -66,6 +73,7 @@ export function readRefusal({ status, text, retryAfter }: RefusedReply, isOrder:
 }
 
 interface Problem {
+  readonly code: string | undefined;
   readonly detail: string | undefined;
   readonly requestId: string | undefined;
   readonly violations: readonly string[];
@@ -73,16 +81,17 @@ interface Problem {
 
 /** What a problem document (RFC 9457) says; nothing for any other text. */
 function problemIn(text: string): Problem {
-  const nothing = { detail: undefined, requestId: undefined, violations: [] };
   try {
-    const { detail, requestId, violations }: Readonly<Record<string, unknown>> = Object(JSON.parse(text));
+    const { code, detail, requestId, violations }: Readonly<Record<string, unknown>> = Object(JSON.parse(text));
+    const textOf = (value: unknown) => (typeof value === 'string' && value !== '' ? value : undefined);
     return {
-      detail: typeof detail === 'string' && detail !== '' ? detail : undefined,
-      requestId: typeof requestId === 'string' ? requestId : undefined,
+      code: textOf(code),
+      detail: textOf(detail),
+      requestId: textOf(requestId),
       violations: Array.isArray(violations) ? violations.flatMap(violationIn) : [],
     };
   } catch {
-    return nothing;
+    return { code: undefined, detail: undefined, requestId: undefined, violations: [] };
   }
 }
 

@@ -31,7 +31,6 @@ export function adminPageReply(
       ...commonHeaders(request.requestId),
       'Content-Type': 'text/html; charset=utf-8',
       'Content-Security-Policy': policy.join('; '),
-      'X-Frame-Options': 'DENY',
       'Referrer-Policy': 'no-referrer',
     },
     body: html.replace(archiveKindPlace, archiveKind),
