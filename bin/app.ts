@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { App, Tags, Validations } from 'aws-cdk-lib';
 import { AwsSolutionsChecks } from 'cdk-nag';
 import { trustedIssuersFile } from '../lib/contract/environment.ts';
+import { adminPageContext } from '../lib/contract/synth-context.ts';
 import { repository } from '../lib/infra/bundling.ts';
 import { SettingsError } from '../lib/infra/check-settings.ts';
 import { addStacks } from '../lib/infra/stacks.ts';
@@ -15,7 +16,8 @@ function main(): void {
   Validations.of(app).addPlugins(new AwsSolutionsChecks(app));
   Tags.of(app).add('application', 'data-out');
   const { issuers } = readTrustedIssuers();
-  const { service } = addStacks(app, settings);
+  const adminPage = settings.adminPage || app.node.tryGetContext(adminPageContext) === 'true';
+  const { service } = addStacks(app, { ...settings, adminPage });
   if (issuers.size === 0) warnThatNoIssuerIsTrusted(service);
 }
 

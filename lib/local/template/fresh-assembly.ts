@@ -6,10 +6,12 @@ import { EngineError } from '../errors.ts';
 import { takeLock } from '../process-lock.ts';
 import { synthesize } from './synthesize.ts';
 
-/** Parts of `lib` that neither a function nor the stacks import; `test/infra/synth-inputs.test.ts` checks it. */
+/** Parts of `lib` that neither a function nor the stacks import, but for the rules that the administrators' page shares; `test/infra/synth-inputs.test.ts` checks it. */
 const elsewhere = ['cli', 'client', 'demo', 'local', 'ops', 'releases', 'terminal'];
+const sharedRules = ['order', 'errors.ts', 'export-state.ts', 'json.ts', 'visa-choice.ts'];
 const fixedInputs = [
-  ...['bin/app.ts', 'bin/openapi.ts', 'bin/settings.ts', 'lambdas', 'config', 'docs/openapi'],
+  ...sharedRules.map((name) => `lib/client/${name}`),
+  ...['bin/admin-page.ts', 'bin/app.ts', 'bin/openapi.ts', 'bin/settings.ts', 'lambdas', 'config', 'docs/openapi'],
   ...['cdk.json', 'cdk.context.json', 'package.json', 'package-lock.json', 'tsconfig.json'],
 ];
 /** A synth takes half a minute; another process that holds the lock for longer than this hangs. */

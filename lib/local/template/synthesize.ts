@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
+import { adminPageContext } from '../../contract/synth-context.ts';
 import { EngineError } from '../errors.ts';
 
 export interface SynthesisOptions {
@@ -35,7 +36,7 @@ export async function synthesize(root: string, options: SynthesisOptions): Promi
 }
 
 async function runCdk(root: string, { signal, onOutput }: SynthesisOptions) {
-  const argv = ['synth', '--quiet', '--no-notices', '--no-version-reporting'];
+  const argv = ['synth', '--quiet', '--no-notices', '--no-version-reporting', '--context', `${adminPageContext}=true`];
   // `cdk.json` starts `node`: the pinned one, also when npm did not start this process.
   const searchPath = [join(root, 'node_modules/.bin'), process.env.PATH].join(delimiter);
   const child = spawn(process.execPath, [join(root, 'node_modules/aws-cdk/bin/cdk'), ...argv], {
