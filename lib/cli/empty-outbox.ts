@@ -1,5 +1,5 @@
-import { printable } from '../terminal/output.ts';
 import { decodeVisaOrPassport, subjectOf } from '../client/order/decoded-visa.ts';
+import { printable } from '../terminal/output.ts';
 import type { Settings } from './settings.ts';
 
 /**
