@@ -41,9 +41,10 @@ test('every lock file is looked at for updates, once a week', () => {
 });
 
 test('versions are exact', () => {
-  const typeLint = JSON.parse(read('.ci/type-lint/package.json'));
+  const tools = globSync('.ci/*/package.json', { cwd: root }).map((path) => JSON.parse(read(path)).dependencies);
+  expect(tools).toHaveLength(2);
   const { dependencies, devDependencies, optionalDependencies } = packageJson;
-  const all = { ...dependencies, ...devDependencies, ...optionalDependencies, ...typeLint.dependencies };
+  const all = Object.assign({}, dependencies, devDependencies, optionalDependencies, ...tools);
   expect(Object.entries(all).filter(([, version]) => !/^\d+\.\d+\.\d+(-[a-z0-9.]+)?$/.test(String(version)))).toEqual(
     [],
   );

@@ -1,0 +1,132 @@
+import { afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { exportRows, requestIdOf } from '../helpers/export-rows.ts';
+import { type Tab, World } from './world.ts';
+
+let world: World;
+const settled = { settledAt: '2026-11-21 10:09:00Z', settledGeneration: 1, receiptGeneration: 1 };
+const incomplete = { requestId: requestIdOf(1), state: 'incomplete', ...settled, staged: 1, stagedBytes: 10 };
+const staging = { requestId: requestIdOf(2), requestedAt: '2026-11-22 10:00:00Z' };
+
+beforeAll(async () => {
+  world = await World.shared();
+});
+afterEach(async () => {
+  await world.closeTabs();
+  await world.service.sql('truncate data_out.requests, data_out.request_files');
+});
+
+async function add(...row: Parameters<typeof exportRows>): Promise<void> {
+  for (const statement of exportRows(...row)) await world.service.sql(statement);
+}
+
+const texts = (tab: Tab) => tab.rows.allInnerTexts();
+
+describe('the table', () => {
+  test('has state, dataset, files and bytes; the newest export is first', async () => {
+    await add(incomplete, { staged: 1, given_up: 1 });
+    await add(staging, { staged: 1, pending: 2 });
+    const tab = await world.signIn();
+    await expect
+      .poll(() => texts(tab))
+      .toEqual([
+        expect.stringMatching(/^EGAD1\s+staging\s+1 of 3\s+10 B\s+\d+ \w+\s+aa$/),
+        expect.stringMatching(/^EGAD1\s+incomplete\s+1 of 2\s+10 B\s+\d+ \w+\s+aa$/),
+      ]);
+  });
+
+  test('shows the exports of one state', async () => {
+    await add({ requestId: requestIdOf(1), state: 'rejected', reason: 'not_entitled', settledAt: settled.settledAt });
+    await add(staging, { staged: 1, pending: 2 });
+    const tab = await world.signIn();
+    await expect.poll(() => tab.rows.count()).toBe(2);
+    await tab.page.getByLabel('State').selectOption('rejected');
+    await expect.poll(() => texts(tab)).toEqual([expect.stringContaining('rejected')]);
+    await tab.page.getByLabel('State').selectOption('withdrawn');
+    await expect.poll(() => texts(tab)).toEqual([]);
+    await tab.page.getByText('No export here is withdrawn.').waitFor();
+  });
+
+  test('a row opens into its files, with their reasons, and the receipt', async () => {
+    await add(incomplete, { staged: 1, given_up: 1 });
+    const tab = await world.signIn();
+    await tab.button('EGAD1').click();
+    const details = tab.page.getByRole('region', { name: 'Export of EGAD1' });
+    const files = details.getByRole('table', { name: 'Files of EGAD1' }).getByRole('row');
+    await expect
+      .poll(() => files.allInnerTexts())
+      .toEqual([
+        expect.stringMatching(/^File\s+State\s+Reason\s+Size\s+Since$/),
+        expect.stringMatching(/^EGAF00000000001\s+staged\s+10 B\s+2026-11-21 10:00:01 UTC$/),
+        expect.stringMatching(/^EGAF00000000002\s+given_up\s+no_body\s+2026-11-21 10:00:01 UTC$/),
+      ]);
+    const facts = await details.innerText();
+    expect(facts).toContain(`EGAD1-${requestIdOf(1)}.delivery.jws`);
+    expect(facts).toContain('2026-11-21 10:09:00 UTC');
+    await tab.button('EGAD1').click();
+    await expect.poll(() => details.count()).toBe(0);
+  });
+
+  test('of 1,000 exports shows 100 at a time, and each once', async () => {
+    await world.service.sql(
+      exportRows({ requestId: requestIdOf(0), state: 'complete', ...settled })[0]
+        ?.replace(/values \(/, 'select ')
+        .replace(`'${requestIdOf(0)}'`, `cast('00000000-0000-4000-8000-' || lpad(cast(n as text), 12, '0') as uuid)`)
+        .replace(`'EGAD1'`, `'EGAD' || lpad(cast(n as text), 11, '0')`)
+        .replace(/\)$/, ' from generate_series(1, 1000) as n') ?? '',
+    );
+    const tab = await world.signIn();
+    const seen: string[] = [];
+    for (let page = 1; page <= 10; page += 1) {
+      await tab.page.getByText(`Page ${page}`, { exact: true }).waitFor();
+      expect(await tab.rows.count()).toBe(100);
+      seen.push(...(await texts(tab)).map((text) => /^EGAD\d+/.exec(text)?.[0] ?? ''));
+      await tab.page.getByRole('button', { name: 'Older' }).click();
+    }
+    expect(new Set(seen).size).toBe(1000);
+    await tab.page.getByText('There are no exports on this page.').waitFor();
+    expect(await tab.page.getByRole('button', { name: 'Older' }).isDisabled()).toBe(true);
+    await tab.page.getByRole('button', { name: 'Newer' }).click();
+    await expect.poll(() => texts(tab)).toEqual(expect.arrayContaining([expect.stringContaining(seen.at(-1) ?? '?')]));
+  });
+
+  test('is refreshed while an export is under way, and keeps focus, selection and what is open', async () => {
+    await add(staging, { staged: 1, pending: 2 });
+    await add(incomplete, { staged: 1, given_up: 1 });
+    const tab = await world.signIn();
+    await tab.button('EGAD1').nth(1).click();
+    await tab.page.getByRole('region', { name: 'Export of EGAD1' }).getByText('no_body').waitFor();
+    await tab.button('EGAD1').first().focus();
+    await world.service.sql(`update data_out.request_files set state = 'staged', bytes = 10 where state = 'pending'`);
+    await add({ requestId: requestIdOf(3), requestedAt: '2026-11-22 11:00:00Z', state: 'rejected', reason: 'x' });
+    await expect
+      .poll(() => texts(tab), { timeout: 20_000 })
+      .toEqual(expect.arrayContaining([expect.stringContaining('3 of 3'), expect.stringContaining('rejected')]));
+    expect(await tab.page.evaluate('document.activeElement.textContent')).toBe('EGAD1');
+    expect(await tab.page.getByRole('region', { name: 'Export of EGAD1' }).count()).toBe(1);
+  });
+});
+
+describe('while the page is open', () => {
+  test('the network fails: the page says so, keeps what it shows, and recovers by itself', async () => {
+    await add(staging, { staged: 1, pending: 2 });
+    const tab = await world.signIn();
+    await tab.context.setOffline(true);
+    await tab.alert('The service did not answer.').waitFor({ timeout: 20_000 });
+    expect(await texts(tab)).toHaveLength(1);
+    await tab.context.setOffline(false);
+    await tab.page.getByRole('alert').waitFor({ state: 'detached', timeout: 40_000 });
+  });
+
+  test('the service is down: the page says when it tries again, and recovers by itself', async () => {
+    await add(staging, { staged: 1, pending: 2 });
+    const tab = await world.signIn();
+    const heal = world.service.engine.traffic.addFault(({ caller, service }) =>
+      caller === 'export-status' && service === 'rds-data'
+        ? { error: { status: 400, code: 'DatabaseResumingException' } }
+        : undefined,
+    );
+    await tab.alert(/The service cannot answer at the moment.*Try again in 15 seconds/s).waitFor({ timeout: 30_000 });
+    heal();
+    await tab.page.getByRole('alert').waitFor({ state: 'detached', timeout: 40_000 });
+  });
+});
