@@ -25,8 +25,8 @@ export interface CheckResult {
 
 /**
  * The result of a check that failed or could not be made. Rethrows defects and interruptions.
- * @param remedies in place of the errors' own, which tell the user to run this very command; not for refused credentials if the
- * service says which half it refused
+ * @param remedies in place of the errors' own, which tell the user to run this very command. If the service says which half of
+ * the credentials it refused, the error's own counts.
  */
 export function failed(
   check: string,
@@ -36,8 +36,8 @@ export function failed(
   const code = codeOf(error);
   if (code === undefined || code === 'interrupted') throw error;
   const { message, remedy } = failureOf(error, clientFailure);
-  const isKnownHalf = error instanceof ServiceError && error.refused !== undefined;
-  return { check, verdict: 'failed', text: message, remedy: (isKnownHalf ? remedy : remedies[code]) ?? remedy, code };
+  const own = error instanceof ServiceError && error.refused ? undefined : remedies[code];
+  return { check, verdict: 'failed', text: message, remedy: own ?? remedy, code };
 }
 
 function codeOf(error: unknown): ClientErrorCode | undefined {

@@ -184,7 +184,7 @@ async function askKey(asked: AskedWith): Promise<Pick<Answers, 'keyFile' | 'newK
     given: given.key,
     suggested: old.keyFile ?? (interview.isAsking ? ((await exists(here)) ? here : newKey) : undefined),
     check: async (answer, source) => {
-      if (answer === '' || answer === newKey) return { value: answer };
+      if (answer === '' || (answer === newKey && given.key === undefined)) return { value: answer };
       const file = pathOf({ value: answer, folder });
       const bytes = await readKeyFile(source, file);
       try {

@@ -63,7 +63,7 @@ async function wordsOfService(headers: Record<string, string>, visa?: VisaErrorC
 }
 
 const sent = { 'X-GA4GH-Visa': 'a.b.c' };
-const password = basic({ username: 'jane', password: 'x' });
+const password = basic('jane', 'x');
 
 test.each<[string, () => Promise<string>, 'visa' | 'password', RegExp]>([
   ['no visa', () => wordsOfService({}), 'visa', /new visa.*--visa/],

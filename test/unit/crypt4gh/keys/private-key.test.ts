@@ -167,7 +167,7 @@ describe('key pairs', () => {
 
 describe('a private key in the place of a public one', () => {
   const pem = vectorFile('keys/alice.sec').toString();
-  const base64 = (text: string | Buffer) => Buffer.from(text).toString('base64');
+  const base64 = (text: string | Uint8Array) => Buffer.from(text).toString('base64');
   const body = (text: string) => text.replaceAll(/-----.*-----/g, '');
   const pkcs8 = generateKeyPairSync('x25519').privateKey.export({ format: 'pem', type: 'pkcs8' }).toString();
   const openssh = base64('openssh-key-v1\0 and so on, for many bytes');
