@@ -36,11 +36,10 @@ export function recordingSvg(shots: readonly Shot[]): string {
 <style>
 rect{fill:#0d1117;stroke:#57606a}
 text{font:14px ui-monospace,SFMono-Regular,Menlo,Consolas,"DejaVu Sans Mono",monospace;fill:#d0d7de;white-space:pre}
-.command{fill:#7ee787;font-weight:bold;animation:type both}
-.printed,.wrapped{animation:show .05s both}
+.command{fill:#7ee787;font-weight:bold}
+@media(prefers-reduced-motion:no-preference){.command{animation:type both}.printed,.wrapped{animation:show .05s both}}
 @keyframes type{from{clip-path:inset(0 100% 0 0)}to{clip-path:inset(0)}}
 @keyframes show{from{opacity:0}}
-@media(prefers-reduced-motion:reduce){text{animation:none!important}}
 </style>
 <rect x=".5" y=".5" width="${width - 1}" height="${height - 1}" rx="8"/>
 ${rows.map(drawn).join('\n')}

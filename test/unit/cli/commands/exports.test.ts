@@ -268,7 +268,7 @@ test('what is empty says so in one line', async () => {
   const { stdout, stderr } = await run('exports', 'show', requestId, '--files');
   expect(stdout).toMatch(/^request /);
   expect(stdout).not.toContain('FILE');
-  expect(stderr).toBe('The export has no files.\n');
+  expect(stderr).toMatch(/^The export has no files\.\nnot_released: .*\n$/);
 });
 
 test('a dataset without files says so in one line', async () => {
