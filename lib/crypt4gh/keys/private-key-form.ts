@@ -1,5 +1,7 @@
 import { decodeBase64, latin1 } from './pem.ts';
 
+// This file and its imports also run in a browser.
+
 /** PEM of any kind. A user may have pasted a part of it. */
 const pemOfPrivateKey = /-----BEGIN [A-Z0-9 ]*PRIVATE KEY/;
 /** How the bytes of a private key begin: Crypt4GH (key format), OpenSSH (PROTOCOL.key). */
@@ -8,7 +10,7 @@ const magics = ['c4gh-v1', 'openssh-key-v1'];
 /**
  * Whether this is a private key file (key format; PROTOCOL.key; RFC 8410 § 7), the base64 of one, or what stands between its BEGIN
  * and END lines. For a program that expects a public key, and must not pass a private one on. 32 bytes without a form can be
- * either key: the answer is `false`. This file and its imports also run in a browser.
+ * either key: the answer is `false`.
  */
 export function looksLikePrivateKey(input: string | Uint8Array): boolean {
   const text = (typeof input === 'string' ? input : latin1(input)).trim();
