@@ -177,15 +177,21 @@ describe('the executable for Linux x64, in an empty environment', () => {
   });
 });
 
+/** The C and C++ libraries of arm64, which the emulator does not bring. */
+const libraries = process.env.QEMU_LD_PREFIX ?? '/usr/aarch64-linux-gnu';
+const missing = missingForArm64();
+if (missing !== undefined) process.stdout.write(`not run: the executable for Linux arm64, because ${missing}\n`);
+
+function missingForArm64(): string | undefined {
+  if (process.arch === 'arm64') return undefined;
+  if (spawnSync('qemu-aarch64-static', ['--version']).status !== 0) return 'qemu-aarch64-static is not on this machine';
+  if (existsSync(join(libraries, 'lib/libstdc++.so.6'))) return undefined;
+  return `${libraries} does not have the libraries of arm64; QEMU_LD_PREFIX may name another folder`;
+}
+
 test('the executable for Linux arm64 makes keys, encrypts and decrypts on threads', async ({ skip }) => {
-  // Beside the emulator it takes the C and C++ libraries of arm64.
-  const libraries = process.env.QEMU_LD_PREFIX ?? '/usr/aarch64-linux-gnu';
+  if (missing !== undefined) skip(missing);
   const emulated = process.arch === 'arm64' ? [] : ['qemu-aarch64-static', '-L', libraries];
-  const there = emulated.length === 0 || spawnSync('qemu-aarch64-static', ['--version']).status === 0;
-  if (!there) skip('qemu-aarch64-static is not on this machine');
-  if (emulated.length > 0 && !existsSync(join(libraries, 'lib/libstdc++.so.6'))) {
-    skip(`the libraries of arm64 are not in ${libraries}; QEMU_LD_PREFIX names another folder`);
-  }
   const home = join(folder, 'arm64');
   await mkdir(home);
   const run = (...argv: readonly string[]) => alone([...emulated, pathOf('linux-arm64'), ...argv], home);
