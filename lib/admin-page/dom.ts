@@ -1,3 +1,5 @@
+import { printable } from '../contract/printable.ts';
+
 /** The element of the page with this id. @throws Error when the page has none of this kind */
 export function element<T extends HTMLElement>(id: string, kind: new () => T): T {
   const found = document.getElementById(id);
@@ -5,7 +7,7 @@ export function element<T extends HTMLElement>(id: string, kind: new () => T): T
   return found;
 }
 
-/** A new element with text or children. Text never becomes markup. */
+/** A new element with text or children. Text never becomes markup, and shows what it would hide. */
 export function make<K extends keyof HTMLElementTagNameMap>(
   tag: K,
   attributes: Readonly<Record<string, string>> = {},
@@ -13,13 +15,14 @@ export function make<K extends keyof HTMLElementTagNameMap>(
 ): HTMLElementTagNameMap[K] {
   const made = document.createElement(tag);
   for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value);
-  made.append(...children);
+  made.append(...children.map((child) => (typeof child === 'string' ? printable(child) : child)));
   return made;
 }
 
-/** Sets the text if it is another one, so that what the reader has selected stays selected. */
+/** As {@link make}, if the text is another one: what the reader has selected stays selected. */
 export function setText(node: Node, text: string): void {
-  if (node.textContent !== text) node.textContent = text;
+  const shown = printable(text);
+  if (node.textContent !== shown) node.textContent = shown;
 }
 
 /** As {@link setText}, for one text a node. */
@@ -37,7 +40,8 @@ export function factList(facts: readonly (readonly [string, Node | string | null
 
 /** Shows an alert: what happened, and what to do. Without lines, none. */
 export function showAlert(place: HTMLElement, ...lines: readonly string[]): void {
-  if (place.innerText === lines.join('\n') && lines.length > 0) return;
+  // The same alert again is not read out again.
+  if (place.textContent === lines.map(printable).join('')) return;
   place.replaceChildren(
     ...(lines.length === 0
       ? []

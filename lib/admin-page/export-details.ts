@@ -7,7 +7,7 @@ import { explainReason, explainState, moment } from './words.ts';
 
 const columns = [
   ['File', ''],
-  ['State', 'word'],
+  ['State', ''],
   ['Reason', ''],
   ['Size', 'number wide'],
   ['Since', 'words'],

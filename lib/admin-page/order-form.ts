@@ -1,11 +1,9 @@
+import { limits } from '../contract/limits.ts';
 import { looksLikePrivateKey } from '../crypt4gh/keys/private-key-form.ts';
 import { element, factList, make, showAlert } from './dom.ts';
 import { type CheckedOrder, checkOrder, type OrderFault } from './order.ts';
 import { RefusedError, type Service } from './service.ts';
 import { relative } from './words.ts';
-
-/** Bytes of the largest file that can be right: a passport. */
-const largestFile = 300_000;
 
 const privateKeyLines = [
   'This is a private key. It was removed from this page, and it was not sent.',
@@ -73,12 +71,20 @@ export class OrderForm {
     if (file === undefined) return;
     field.value = '';
     this.#changed();
-    if (file.size > largestFile) {
+    // The largest file that can be right is a passport.
+    if (file.size > limits.passportBytes) {
       input.value = '';
       showAlert(this.#alert, `${file.name} is too large: it has ${file.size} bytes.`, 'Choose the right file.');
       return;
     }
-    const bytes = new Uint8Array(await file.arrayBuffer());
+    const bytes = await file.arrayBuffer().then(
+      (buffer) => new Uint8Array(buffer),
+      () => undefined,
+    );
+    if (bytes === undefined) {
+      showAlert(this.#alert, `${file.name} cannot be read.`, 'Choose it again, or paste what it holds.');
+      return;
+    }
     // A key of 32 bytes is no text.
     field.value = bytes.length === 32 ? btoa(String.fromCharCode(...bytes)) : new TextDecoder().decode(bytes);
     this.#changed();
@@ -97,8 +103,9 @@ export class OrderForm {
       this.#showFaults(checked.faults);
       return;
     }
-    const facts = await factsOf(checked, new Date());
     this.#checked = checked;
+    const facts = await factsOf(checked, new Date());
+    if (this.#checked !== checked) return;
     element('facts', HTMLElement).replaceChildren(...facts);
     this.#summary.hidden = false;
     element('summary-heading', HTMLElement).focus();
@@ -112,6 +119,12 @@ export class OrderForm {
     if (first) fields[first.field].focus();
   }
 
+  #clear(): void {
+    for (const field of [...this.#texts, this.#visaFile, this.#keyFile]) field.value = '';
+    this.#changed();
+    this.#id.focus();
+  }
+
   async #sendOrder(): Promise<void> {
     const checked = this.#checked;
     if (checked === undefined || this.#isSending) return;
@@ -119,9 +132,8 @@ export class OrderForm {
     this.#isSending = true;
     try {
       const requestId = await this.#service.send(checked.order);
-      for (const field of [this.#id, this.#visa, this.#key, this.#visaFile, this.#keyFile]) field.value = '';
-      this.#changed();
-      this.#id.focus();
+      // What was typed meanwhile stays.
+      if (this.#checked === checked) this.#clear();
       this.#onSent(requestId);
     } catch (error) {
       if (!(error instanceof RefusedError)) throw error;
@@ -138,13 +150,13 @@ async function factsOf(
   { order, token, datasets, expires, doubts, publicKey }: CheckedOrder,
   now: Date,
 ): Promise<Node[]> {
-  const [visa] = token.visas;
+  const each = (values: readonly string[]) => [...new Set(values)].join(', ');
   const warnings = doubts.map((doubt) => make('p', { class: 'notice doubtful' }, `Warning: ${doubt}`));
   return [
     factList([
       [order.type === 'fileId' ? 'File' : 'Dataset', order.id],
-      ['Subject', visa?.subject ?? ''],
-      ['Issuer', visa?.issuer ?? token.issuer],
+      ['Subject', each(token.visas.map(({ subject }) => subject))],
+      ['Issuer', each(token.visas.map(({ issuer }) => issuer))],
       ['Datasets', datasets.join(', ') || 'none'],
       ['Expires', expires === undefined ? 'the visa does not say' : relative(expires, now)],
       ['Key fingerprint (SHA-256)', make('code', {}, await fingerprintOf(publicKey))],

@@ -42,7 +42,7 @@ const states: Readonly<Record<ExportState, string>> = {
   accepted: 'The visa and the dataset were right. No file has settled yet.',
   staging: 'Some files have settled. The others are being written to the outbox.',
   complete: 'Every file is in the outbox.',
-  incomplete: 'Some files are not in the outbox. The list below says why.',
+  incomplete: 'Some files are not in the outbox. The list of its files says why.',
   failed: 'The request could not be divided into files. Export again later, or ask the operator.',
   withdrawn: 'The dataset was withdrawn afterwards. Ask the operator.',
   rejected: 'Nothing was staged. Remove the reason, then export again.',

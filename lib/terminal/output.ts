@@ -1,8 +1,10 @@
+import { notShown } from '../contract/printable.ts';
 import { createStyle, type Style } from './style.ts';
 import { type Column, formatTable } from './table.ts';
 import type { Terminal } from './terminal.ts';
 
 export { formatBytes, formatDuration } from '../contract/amounts.ts';
+export { printable } from '../contract/printable.ts';
 
 /** Where a command writes its results and remarks. */
 export interface Output {
@@ -51,14 +53,6 @@ export function createOutput(
       report(`${warning} ${text}`);
     },
   };
-}
-
-/** Characters that a terminal obeys or hides: controls, bidi and other format characters, line separators. */
-const notShown = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/gu;
-
-/** Text from elsewhere, made safe for a terminal: characters that it would obey or hide become `\u{…}`. */
-export function printable(text: string): string {
-  return text.replace(notShown, (character) => `\\u{${character.codePointAt(0)?.toString(16)}}`);
 }
 
 /** A value as JSON on one line, safe for a terminal: characters that it would obey or hide are escaped. */
