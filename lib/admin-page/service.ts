@@ -27,9 +27,11 @@ const patienceMs = 40_000;
 /** The routes of exports, below the address of this page. The browser adds the password that it was given for the page. */
 export class Service {
   readonly #exports: URL;
+  readonly #fetch: (address: URL, init: RequestInit) => Promise<Response>;
 
   /** @param page address of the page, with or without a slash at its end */
-  constructor(page: string, archiveKind: string) {
+  constructor(page: string, archiveKind: string, ask = (address: URL, init: RequestInit) => fetch(address, init)) {
+    this.#fetch = ask;
     this.#exports = new URL(`export/${archiveKind}`, page.replace(/[?#].*$/, '').replace(/\/+$/, ''));
   }
 
@@ -60,7 +62,7 @@ export class Service {
     let response: Response;
     let text: string;
     try {
-      response = await fetch(address, { ...init, cache: 'no-store', signal: AbortSignal.timeout(patienceMs) });
+      response = await this.#fetch(address, { ...init, cache: 'no-store', signal: AbortSignal.timeout(patienceMs) });
       text = await response.text();
     } catch {
       throw new RefusedError(readRefusal({ status: 0, text: '', retryAfter: null }, isOrder));

@@ -83,7 +83,7 @@ describe('the table', () => {
       await tab.page.getByRole('button', { name: 'Older' }).click();
     }
     expect(new Set(seen).size).toBe(1000);
-    await tab.page.getByText('There are no exports on this page.').waitFor();
+    await tab.page.getByText('There are no exports here.').waitFor();
     expect(await tab.page.getByRole('button', { name: 'Older' }).isDisabled()).toBe(true);
     await tab.page.getByRole('button', { name: 'Newer' }).click();
     await expect.poll(() => texts(tab)).toEqual(expect.arrayContaining([expect.stringContaining(seen.at(-1) ?? '?')]));
@@ -99,7 +99,7 @@ describe('the table', () => {
     await world.service.sql(`update data_out.request_files set state = 'staged', bytes = 10 where state = 'pending'`);
     await add({ requestId: requestIdOf(3), requestedAt: '2026-11-22 11:00:00Z', state: 'rejected', reason: 'x' });
     await expect
-      .poll(() => texts(tab), { timeout: 20_000 })
+      .poll(() => texts(tab))
       .toEqual(expect.arrayContaining([expect.stringContaining('3 of 3'), expect.stringContaining('rejected')]));
     expect(await tab.page.evaluate('document.activeElement.textContent')).toBe('EGAD1');
     expect(await tab.page.getByRole('region', { name: 'Export of EGAD1' }).count()).toBe(1);

@@ -59,7 +59,7 @@ describe('an order', () => {
     expect(published()).toBe(0);
     await tab.press('Send');
     const id = await sent();
-    await expect.poll(() => tab.rows.first().innerText(), { timeout: 30_000 }).toMatch(/accepted|staging/);
+    await expect.poll(() => tab.rows.first().innerText()).toMatch(/accepted|staging/);
     await expect.poll(() => tab.rows.first().innerText(), { timeout: 60_000 }).toMatch(/complete\s+2 of 2/);
     heal();
     expect(await tab.page.evaluate('window.sinceLoaded')).toBe(true);
@@ -84,10 +84,11 @@ describe('an order', () => {
     expect(await summary().innerText()).toMatch(/Warning: .*EGAD00000000001/);
     await tab.press('Send');
     await sent();
-    await expect.poll(() => tab.rows.first().innerText(), { timeout: 30_000 }).toContain('rejected');
+    await expect.poll(() => tab.rows.first().innerText()).toContain('rejected');
     await tab.rows.first().getByRole('button').click();
-    await tab.page.getByText('not_entitled: no visa of the request grants the dataset').waitFor();
-    await tab.page.getByText('Nothing was staged.').waitFor();
+    const details = tab.page.getByRole('region', { name: `Export of ${dataset}` });
+    await details.getByText('not_entitled: no visa of the request grants the dataset').waitFor();
+    await details.getByText('Nothing was staged. Remove the reason, then export again.').waitFor();
   });
 
   test('with a visa that expired just now is doubtful, with an older one it is refused', async () => {

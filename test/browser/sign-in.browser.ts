@@ -57,7 +57,7 @@ test('a user name and a password in the address sign in, too', async () => {
   const { username, password } = world.service.connection.admin;
   const tab = await world.open();
   await tab.page.goto(world.url.replace('//', `//${username}:${password}@`));
-  await tab.page.getByText('There are no exports on this page.').waitFor();
+  await tab.page.getByText('There are no exports here.').waitFor();
   expect(await tab.page.getByRole('alert').count()).toBe(0);
 });
 

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { type RefusedError, Service } from '../../../lib/admin-page/service.ts';
 
 /** What was asked, and what is answered. */
@@ -8,12 +8,12 @@ let answer: () => Promise<Response>;
 beforeEach(() => {
   asked = [];
   answer = async () => Response.json({ exports: [], page: 0 });
-  vi.stubGlobal('fetch', async (url: URL, init: RequestInit) => {
-    asked.push({ url: url.href, init });
-    return await answer();
-  });
 });
-afterEach(() => vi.unstubAllGlobals());
+
+async function ask(url: URL, init: RequestInit): Promise<Response> {
+  asked.push({ url: url.href, init });
+  return await answer();
+}
 
 describe('the routes are found from the address of the page', () => {
   test.each([
@@ -25,7 +25,7 @@ describe('the routes are found from the address of the page', () => {
     ['https://archive.example.org/admin?x=1#y', 'https://archive.example.org/'],
     ['http://127.0.0.1:8080/v1/admin', 'http://127.0.0.1:8080/v1/'],
   ])('%s', async (page, base) => {
-    const service = new Service(page, 'fega-test');
+    const service = new Service(page, 'fega-test', ask);
     await service.list(undefined, 0);
     await service.list('staging', 2);
     expect(asked.map(({ url }) => url)).toEqual([
@@ -35,7 +35,7 @@ describe('the routes are found from the address of the page', () => {
   });
 });
 
-const service = new Service('https://archive.example.org/v1/admin', 'fega');
+const service = new Service('https://archive.example.org/v1/admin', 'fega', ask);
 const order = { id: 'EGAD1', type: 'datasetId', visaToken: 'a.b.c', userPublicKey: 'key' } as const;
 
 test('an order is sent as JSON in the body, and nowhere else', async () => {
