@@ -90,7 +90,7 @@ function renewal(said = ''): string {
   if (half === 'password') {
     return /missing/.test(said)
       ? 'Give both: data-out setup asks for them, or use --username and --password-file. The archive gave them to you.'
-      : 'Give both again with data-out setup; or check --username, and the password: --password-file, DATA_OUT_PASSWORD, or what you typed.';
+      : 'Check --username, and the password: --password-file, DATA_OUT_PASSWORD, or what you typed. data-out setup asks for both again.';
   }
   if (half === undefined) {
     return 'Get a new visa, and check user name and password; data-out doctor says which of them is refused.';
