@@ -24,7 +24,7 @@ describe('the page is not shown', () => {
     const tab = await world.open();
     const answers: [number, string | undefined][] = [];
     tab.page.on('response', (reply) => answers.push([reply.status(), reply.headers()['www-authenticate']]));
-    // A browser without a screen has nobody to ask, and gives up.
+    // Without a screen the browser cannot ask, and gives up.
     await expect(tab.page.goto(world.url)).rejects.toThrow('ERR_INVALID_AUTH_CREDENTIALS');
     expect(answers).toEqual([[401, 'Basic realm="data-out", charset="UTF-8"']]);
     expect(await tab.page.locator('table, form, script').count()).toBe(0);

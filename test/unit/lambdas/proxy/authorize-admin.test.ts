@@ -54,6 +54,8 @@ const answer = (effect: string, principalId: string, context: Record<string, str
         Resource: [
           'arn:aws:execute-api:eu-north-1:111122223333:abcdef1234/v1/POST/export/*',
           'arn:aws:execute-api:eu-north-1:111122223333:abcdef1234/v1/GET/export/*',
+          'arn:aws:execute-api:eu-north-1:111122223333:abcdef1234/v1/GET/admin',
+          'arn:aws:execute-api:eu-north-1:111122223333:abcdef1234/v1/GET/admin/',
         ],
       },
     ],
