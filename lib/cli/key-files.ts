@@ -21,8 +21,8 @@ export const passphraseRemedy = 'Give the passphrase with --passphrase-file FILE
 
 /** What must follow when a private key was passed on. */
 const ifPrivateKeyCame =
-  'If this file came from someone else, delete it, and ask that person to make a new key: anyone who has seen a private key can ' +
-  'read the files that are encrypted for it.';
+  'If another person gave you this file, delete it, and ask that person to make a new key: anyone who has seen a private key ' +
+  'can read the files that are encrypted for it.';
 
 /** A private key and the file it comes from. */
 export interface PrivateKeyFile {
