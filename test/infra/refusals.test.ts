@@ -37,7 +37,7 @@ test('every reason for a 401 is a sentence that JSON does not escape', () => {
 });
 
 test('so is what is said of visas', () => {
-  const source = readFileSync('lib/visas/errors.ts', 'utf8');
+  const source = readFileSync('lib/contract/reasons.ts', 'utf8');
   const explanations = [...source.matchAll(/^ {2}([a-z_]+): '(.*)',$/gm)];
   expect(explanations.length).toBeGreaterThan(20);
   for (const [, code, text] of explanations) expect(`${code} ${text}`).toMatch(/^[\x20-\x7e]+$/);
