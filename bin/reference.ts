@@ -21,7 +21,7 @@ const sections: readonly (readonly [title: string, files: readonly string[]])[] 
   ],
   ['Bodies', ['body/segments', 'header/edit-list']],
   ['Sizes and positions', ['sizes', 'body/positions']],
-  ['Keys', ['keys/public-key', 'keys/private-key', 'keys/x25519', 'keys/kdf', 'bytes']],
+  ['Keys', ['keys/public-key', 'keys/private-key', 'keys/private-key-form', 'keys/x25519', 'keys/kdf', 'bytes']],
   ['Errors', ['errors']],
 ];
 

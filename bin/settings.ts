@@ -13,6 +13,7 @@ import type { Settings } from '../lib/infra/settings.ts';
 export const settings: Settings = {
   archiveKind: 'fega',
   archiveCredentials: 'required',
+  adminPage: false,
   outboxExpiryDays: 30,
   deliveryReceipt: true,
   receiptKeys: 1,

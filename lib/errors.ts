@@ -8,6 +8,7 @@ export type ErrorCode =
   | 'invalid_request'
   | 'unauthenticated'
   | 'forbidden'
+  | 'foreign_origin'
   | 'not_found'
   | 'precondition_failed'
   | 'range_not_satisfiable'
@@ -61,6 +62,11 @@ export class UnauthenticatedError extends DataOutError {
 /** The credentials are valid, but do not allow this. */
 export class ForbiddenError extends DataOutError {
   readonly code = 'forbidden';
+}
+
+/** A browser sent this for a page of another origin: the caller must use the service's own page, or a program. */
+export class ForeignOriginError extends DataOutError {
+  readonly code = 'foreign_origin';
 }
 
 /** This caller has nothing of that name. The error does not say whether another caller would find it. */

@@ -12,11 +12,14 @@ const administrators = new SecretAdministrators({
 });
 
 /**
- * Request authorizer of all routes below `/export`: HTTP Basic. A user without the role ADMIN is let through, too: a
+ * Request authorizer of `/admin` and of all routes below `/export`: HTTP Basic. A user without the role ADMIN is let through, too: a
  * refusal here is a 401, and the function answers 403.
  */
-export const handler = requestAuthorizer(['POST/export/*', 'GET/export/*'], async (event) => {
-  const authorization = headersOf(event).get('authorization') ?? [];
-  const { username, isAdministrator } = await authenticateAdministrator(authorization, administrators);
-  return { principalId: username, context: { isAdministrator: String(isAdministrator) } };
-});
+export const handler = requestAuthorizer(
+  ['POST/export/*', 'GET/export/*', 'GET/admin', 'GET/admin/'],
+  async (event) => {
+    const authorization = headersOf(event).get('authorization') ?? [];
+    const { username, isAdministrator } = await authenticateAdministrator(authorization, administrators);
+    return { principalId: username, context: { isAdministrator: String(isAdministrator) } };
+  },
+);

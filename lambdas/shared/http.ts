@@ -4,7 +4,8 @@ import { type OpenApiDocument, openApiReply } from '../../lib/api/openapi.ts';
 import { openApiFile } from '../../lib/contract/environment.ts';
 import { UnauthenticatedError } from '../../lib/errors.ts';
 import { requestOf, resultOf } from '../../lib/http/api-gateway.ts';
-import { baseUrlOf } from '../../lib/http/base-url.ts';
+import { baseUrlOf, originOf } from '../../lib/http/base-url.ts';
+import { refuseForeignPage } from '../../lib/http/foreign-page.ts';
 import { problemOf, problemReply } from '../../lib/http/problem.ts';
 import type { HttpReply, ReplyBody } from '../../lib/http/reply.ts';
 import type { HttpRequest } from '../../lib/http/request.ts';
@@ -17,7 +18,8 @@ const cleanUpMs = 2000;
 const releasedFromBytes = 4096;
 
 /**
- * Run the logic of an endpoint: its reply, or the problem that its error is for the caller. Logs the outcome by request
+ * Run the logic of an endpoint: its reply, or the problem that its error is for the caller. A request of a foreign web page is
+ * refused first. Logs the outcome by request
  * id, never the event: its headers and body hold credentials.
  *
  * @param challenge `WWW-Authenticate` of a 401
@@ -30,6 +32,7 @@ export async function answer<Body extends ReplyBody>(
   const request = requestOf(event);
   const { requestId } = request;
   try {
+    refuseForeignPage(request, originOf(event));
     const reply = await endpoint(request);
     logger.info('answered', { requestId, status: reply.status });
     return reply;

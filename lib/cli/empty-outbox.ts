@@ -1,5 +1,5 @@
+import { decodeVisaOrPassport, subjectOf } from '../client/order/decoded-visa.ts';
 import { printable } from '../terminal/output.ts';
-import { decodeVisaOrPassport, subjectOf } from './decoded-visa.ts';
 import type { Settings } from './settings.ts';
 
 /**

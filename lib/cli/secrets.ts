@@ -1,5 +1,6 @@
 import { open } from 'node:fs/promises';
 import { ClientError } from '../client/errors.ts';
+import { isToken } from '../client/order/order-rules.ts';
 import { limits } from '../contract/limits.ts';
 import { UsageError, usageError } from '../terminal/errors.ts';
 import { mixedUp } from './mixed-up.ts';
@@ -52,7 +53,7 @@ function saveIt(what: string): string {
 /** A visa or passport as it goes into a header. @throws UsageError for other text, without repeating it */
 export function checkedVisa(source: string, value: string): string {
   const token = value.trim();
-  if (/^[\w-]+\.[\w-]+\.[\w-]+$/.test(token)) return token;
+  if (isToken(token)) return token;
   const found = mixedUp(token);
   if (found !== undefined) {
     const remedy = 'Name the file in which you saved your visa or passport.';

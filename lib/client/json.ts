@@ -1,12 +1,14 @@
 import { ClientError, checkAddress } from './errors.ts';
-import type { TransportReply } from './transport.ts';
 
 /**
  * The reply's JSON.
  *
  * @throws ClientError `protocol` if it is not JSON; errors of the transport
  */
-export async function readJson(reply: TransportReply, maximumBytes?: number): Promise<unknown> {
+export async function readJson(
+  reply: { text(maximumBytes?: number): Promise<string> },
+  maximumBytes?: number,
+): Promise<unknown> {
   const body = await reply.text(maximumBytes);
   try {
     return JSON.parse(body);

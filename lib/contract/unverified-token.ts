@@ -6,7 +6,7 @@ export function unverifiedClaims(token: string): UnverifiedClaims | undefined {
   const [, payload = '', ...others] = token.split('.');
   if (others.length !== 1) return undefined;
   try {
-    const claims: unknown = JSON.parse(Buffer.from(payload, 'base64url').toString('utf8'));
+    const claims: unknown = JSON.parse(new TextDecoder().decode(bytesOf(payload)));
     return typeof claims === 'object' && claims !== null && !Array.isArray(claims) ? { ...claims } : undefined;
   } catch {
     return undefined;
@@ -17,4 +17,10 @@ export function unverifiedClaims(token: string): UnverifiedClaims | undefined {
 export function visasIn(token: string): readonly string[] | undefined {
   const held = unverifiedClaims(token)?.ga4gh_passport_v1;
   return Array.isArray(held) ? held.filter((visa) => typeof visa === 'string') : undefined;
+}
+
+/** @throws DOMException for text that is not base64url (RFC 4648 § 5) */
+function bytesOf(base64url: string): Uint8Array {
+  const base64 = base64url.replaceAll('-', '+').replaceAll('_', '/');
+  return Uint8Array.from(atob(base64), (character) => character.charCodeAt(0));
 }

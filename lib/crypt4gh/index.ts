@@ -52,10 +52,10 @@ export type { Kdf } from './keys/kdf.ts';
 export {
   formatPrivateKey,
   inspectPrivateKey,
-  looksLikePrivateKey,
   type PrivateKeyInspection,
   parsePrivateKey,
 } from './keys/private-key.ts';
+export { looksLikePrivateKey } from './keys/private-key-form.ts';
 export { formatPublicKey, parsePublicKey, publicKeyFingerprint } from './keys/public-key.ts';
 export { generateKeyPair, type KeyPair, publicKeyOf } from './keys/x25519.ts';
 export {

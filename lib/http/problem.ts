@@ -33,6 +33,7 @@ const reactions: Record<
   invalid_request: { status: 400, title: 'Bad Request', detail: () => 'Every broken rule is in "violations".' },
   unauthenticated: { status: 401, title: 'Unauthorized', detail: (error) => error.message },
   forbidden: { status: 403, title: 'Forbidden', detail: (error) => error.message },
+  foreign_origin: { status: 403, title: 'Forbidden', detail: (error) => error.message },
   not_found: { status: 404, title: 'Not Found', detail: (error) => error.message },
   precondition_failed: { status: 412, title: 'Precondition Failed', detail: (error) => error.message },
   range_not_satisfiable: { status: 416, title: 'Range Not Satisfiable', detail: (error) => error.message },

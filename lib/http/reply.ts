@@ -13,9 +13,15 @@ export interface HttpReply<Body extends ReplyBody = string> {
 
 /**
  * Headers of every reply. No cache may keep a reply: listings, locations and even the outcome of a request belong to one caller.
+ * No page may show one in a frame: it could lead the reader of the frame to click, or to drag data out of it.
  */
 export function commonHeaders(requestId: string): Record<string, string> {
-  return { 'X-Request-Id': requestId, 'Cache-Control': 'no-store', 'X-Content-Type-Options': 'nosniff' };
+  return {
+    'X-Request-Id': requestId,
+    'Cache-Control': 'no-store',
+    'X-Content-Type-Options': 'nosniff',
+    'X-Frame-Options': 'DENY',
+  };
 }
 
 /** A reply with a small JSON document. */

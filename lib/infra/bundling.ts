@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import { type BundlingOptions, OutputFormat, SourceMapMode } from 'aws-cdk-lib/aws-lambda-nodejs';
+import { adminPageFile } from '../contract/admin-page.ts';
 import { openApiFile, trustedIssuersFile } from '../contract/environment.ts';
 import { sourceMapsDir } from '../contract/source-maps.ts';
 
@@ -20,6 +21,7 @@ export function bundling(options: {
   outdir: string;
   verifiesVisas: boolean;
   openApiDocument: string | undefined;
+  servesAdminPage: boolean;
 }): BundlingOptions {
   const sourceMaps = join(options.outdir, sourceMapsDir);
   return {
@@ -55,6 +57,11 @@ export function bundling(options: {
         ...(options.openApiDocument
           ? [
               `node "${join(inputDir, 'bin/openapi.ts')}" "${join(inputDir, 'docs/openapi', `${options.openApiDocument}.yaml`)}" "${join(outputDir, openApiFile)}"`,
+            ]
+          : []),
+        ...(options.servesAdminPage
+          ? [
+              `node "${join(inputDir, 'bin/admin-page.ts')}" "${join(outputDir, adminPageFile)}" "${join(options.outdir, metafiles, 'admin-page.json')}"`,
             ]
           : []),
       ],

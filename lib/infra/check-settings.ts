@@ -84,6 +84,7 @@ const schema = (database: z.ZodType) =>
     }).optional(),
     archiveKind: match(/^[a-z0-9_-]{1,64}$/, '1-64 of a-z, 0-9, - and _'),
     archiveCredentials: oneOf(...archiveCredentialsPolicies),
+    adminPage: z.boolean({ error: 'expected true or false' }).optional(),
     outboxExpiryDays: whole(1, 365),
     deliveryReceipt: z.boolean({ error: 'expected true or false' }).optional(),
     receiptKeys: whole(1, 20).optional(),

@@ -148,6 +148,7 @@ export function addGatewayResponses(api: RestApi, challenge: Challenge): void {
       responseHeaders: {
         'Content-Type': "'application/problem+json'",
         'Cache-Control': "'no-store'",
+        'X-Frame-Options': "'DENY'",
         ...Object.fromEntries(headers),
       },
       templates: { 'application/json': body(problem) },

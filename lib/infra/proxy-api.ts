@@ -15,6 +15,8 @@ interface ProxyApiProps extends Omit<ServiceApiProps, 'challenge' | 'methodThrot
   readonly files: ServiceFunction;
   readonly stream: ServiceFunction;
   readonly jwks: ServiceFunction;
+  /** Absent: no page for administrators. */
+  readonly adminPage: ServiceFunction | undefined;
 }
 
 /** The API for administrators and researchers: export, state of exports, list, stream, and the keys of delivery receipts. */
@@ -32,6 +34,7 @@ export class ProxyApi extends ServiceApi {
         [`/export/${archiveKind}/POST`]: throttling.export,
         [`/export/${archiveKind}/GET`]: throttling.export,
         [`/export/${archiveKind}/{requestId}/GET`]: throttling.export,
+        ...(props.adminPage && { '/admin/GET': throttling.export }),
       },
     });
     const { root } = this.api;
@@ -52,6 +55,9 @@ export class ProxyApi extends ServiceApi {
       exports.addMethod('POST', this.integrate(props.exportRequest), behindAdministrators),
       exports.addMethod('GET', status, behindAdministrators),
       exports.addResource('{requestId}').addMethod('GET', status, behindAdministrators),
+      ...(props.adminPage
+        ? [root.addResource('admin').addMethod('GET', this.integrate(props.adminPage), behindAdministrators)]
+        : []),
     ]) {
       acknowledge(method, 'HTTP Basic by a Lambda authorizer, as clients in the field expect.', 'AwsSolutions-COG4');
     }

@@ -30,6 +30,8 @@ export interface ServiceFunctionProps {
   readonly verifiesVisas?: boolean;
   /** Put this document of `docs/openapi/` beside the bundle. @default - none */
   readonly openApiDocument?: string;
+  /** Put the administrators' page beside the bundle. @default false */
+  readonly servesAdminPage?: boolean;
 }
 
 /** A permission, as in an IAM policy. */
@@ -93,6 +95,7 @@ export class ServiceFunction extends Construct implements Grantee {
         outdir: resolve(Stage.of(this)?.outdir ?? 'cdk.out'),
         verifiesVisas: props.verifiesVisas ?? false,
         openApiDocument: props.openApiDocument,
+        servesAdminPage: props.servesAdminPage ?? false,
       }),
     });
   }

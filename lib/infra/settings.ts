@@ -21,6 +21,11 @@ export interface Settings {
    * clients that omit them on the outbox; wrong credentials are refused in both modes. Usual: `required`.
    */
   readonly archiveCredentials: ArchiveCredentialsPolicy;
+  /**
+   * Whether the proxy serves a page for administrators at `GET /admin`, behind the same credentials as exports. A browser
+   * then holds them until it is closed. @default false
+   */
+  readonly adminPage?: boolean;
   /** Days after which a staged container is deleted from the outbox, 1–365. Usual: 30. */
   readonly outboxExpiryDays: number;
   /**

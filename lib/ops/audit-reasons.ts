@@ -1,4 +1,5 @@
 import type { RequestState } from '../contract/delivery.ts';
+import { exportReasons } from '../contract/export-reasons.ts';
 import type { ErrorCode } from '../errors.ts';
 import type { RejectionReason } from '../export/rejection.ts';
 import type { GiveUpReason } from '../export/settling.ts';
@@ -15,22 +16,9 @@ type OwnReason =
   | Exclude<RequestState, 'accepted' | 'rejected'>;
 
 const explanations: Readonly<Record<OwnReason, string>> = {
-  malformed_message: 'the message in the queue is not an export request',
-  unusable_public_key: 'the public key has no known form, or is a weak point of the curve',
-  unknown_dataset: 'the catalogue has no dataset of that id or alias',
-  unknown_file: 'the catalogue has no file of that id in any dataset',
-  not_entitled: 'no visa of the request grants the dataset',
-  not_released: 'the newest event of the dataset is not "released"',
-  nothing_to_export: 'the dataset holds no file',
+  ...exportReasons,
   held_elsewhere: 'the file has left this dataset, and another one holds it',
   body_shared: 'another file has the same body, which was kept',
-  temporarily_unavailable: 'another service did not answer, or refused for the moment, at each attempt',
-  archive_damaged: 'the body or the header of the file contradicts the catalogue',
-  archive_location_unknown: 'the catalogue names a bucket that the settings do not have',
-  internal_error: 'an unforeseen error: the log of the function has it under the request id',
-  no_progress: 'five deliveries of a large file brought no new part',
-  no_answer: 'the last attempt recorded no end: it met its time limit, or its process died',
-  expired: 'nothing changed for 14 days, and the queue keeps no message longer',
   complete: 'each file of the request was in the outbox when the request was first settled',
   incomplete: 'files were missing when the request was first settled',
   failed: 'the request was given up before all its files were sent to be staged',

@@ -51,7 +51,7 @@ describe('the proxy', () => {
     await expectStatus(413, post, { body: Buffer.alloc(10 * 1024 * 1024 + 1, 32) });
   });
 
-  test('the state of exports', async () => {
+  test('the state of exports, and the page that shows it', async () => {
     const list = 'proxy GET /export/{archive_kind}';
     const { text } = await expectStatus(200, list, { path: 'export/fega?state=staging&since=2026-11-21&page=0' });
     expect(JSON.parse(text)).toMatchObject({ exports: [{ requestId: exported }], page: 0 });
@@ -62,7 +62,9 @@ describe('the proxy', () => {
     expect(JSON.parse(reply.text)).toMatchObject({ state: 'staging', counts: { total: 3, staged: 1 }, bytes: 10 });
     await expectStatus(400, show, { path: 'export/fega/no-uuid' });
     await expectStatus(404, show, { path: `export/fega/${exported.replace(/1$/, '2')}` });
-    for (const operation of [list, show]) {
+    const page = 'proxy GET /admin';
+    await expectStatus(200, page);
+    for (const operation of [list, show, page]) {
       await expectStatus(401, operation, headersOf(operation, { Authorization: [] }));
       await expectStatus(
         403,

@@ -102,6 +102,7 @@ function goodCalls(): Record<string, GoodCall> {
   const administrator = { headers: { Authorization: basic(admin) } };
   add('proxy', 'GET /export/{archive_kind}', 'export/fega', administrator);
   add('proxy', 'GET /export/{archive_kind}/{requestId}', `export/fega/${exported}`, administrator);
+  add('proxy', 'GET /admin', 'admin', administrator);
   add('proxy', 'GET /files', 'files?inbox=false', outbox);
   for (const method of ['GET', 'HEAD']) add('proxy', `${method} /stream/{file}`, `stream/${staged}`, outbox);
   add('proxy', 'GET /.well-known/jwks.json', '.well-known/jwks.json');

@@ -49,6 +49,7 @@ describe('routes', () => {
       'DataOutApi POST /ga4gh/drs/v1/objects/{object_id} NONE Drs',
       'DataOutApi POST /ga4gh/drs/v1/objects/{object_id}/access/{access_id} NONE Drs',
       'ProxyApi GET /.well-known/jwks.json NONE Jwks',
+      'ProxyApi GET /admin CUSTOM AdminPage',
       'ProxyApi GET /export/fega CUSTOM ExportStatus',
       'ProxyApi GET /export/fega/{requestId} CUSTOM ExportStatus',
       'ProxyApi GET /files CUSTOM Files',
@@ -63,6 +64,7 @@ describe('routes', () => {
     ['POST', '/export/fega'],
     ['GET', '/export/fega'],
     ['GET', '/export/fega/{requestId}'],
+    ['GET', '/admin'],
   ])('%s %s is behind the administrators’ authorizer, which is asked every time', (verb, path) => {
     const { AuthorizerId } = methodOf(verb, path);
     const authorizer = service.template.Resources[AuthorizerId.Ref]!.Properties;
@@ -129,6 +131,7 @@ describe('routes', () => {
     ['POST', '/export/fega'],
     ['GET', '/export/fega'],
     ['GET', '/export/fega/{requestId}'],
+    ['GET', '/admin'],
     ['GET', '/stream/{file}'],
     ['HEAD', '/stream/{file}'],
     ['GET', '/service-info'],
@@ -173,6 +176,7 @@ describe.each(['ProxyApi', 'DataOutApi'])('%s', (name) => {
       { HttpMethod: 'POST', ResourcePath: '/~1export~1fega' },
       { HttpMethod: 'GET', ResourcePath: '/~1export~1fega' },
       { HttpMethod: 'GET', ResourcePath: '/~1export~1fega~1{requestId}' },
+      { HttpMethod: 'GET', ResourcePath: '/~1admin' },
     ].map((method) => ({ ...method, ThrottlingRateLimit: 5, ThrottlingBurstLimit: 10 }));
     expect(stage.Properties.MethodSettings).toEqual(
       [all, ...(name === 'ProxyApi' ? exporting : [])].map((limits) => ({ ...common, ...limits })),
@@ -229,6 +233,7 @@ describe.each(['ProxyApi', 'DataOutApi'])('%s', (name) => {
       expect(one.ResponseParameters).toMatchObject({
         'gatewayresponse.header.Content-Type': "'application/problem+json'",
         'gatewayresponse.header.Cache-Control': "'no-store'",
+        'gatewayresponse.header.X-Frame-Options': "'DENY'",
       });
       // API Gateway is documented to take literals and parameters of the request. One it refuses fails the deployment.
       for (const value of Object.values(one.ResponseParameters)) expect(value).toMatch(/^'[^']*'$/);

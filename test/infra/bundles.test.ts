@@ -10,6 +10,7 @@ const names = [
   'AuthorizeAdmin',
   'Export',
   'ExportStatus',
+  'AdminPage',
   ...verifying,
   'DescribeFile',
   'ServiceInfo',
@@ -22,6 +23,7 @@ const metafiles: Readonly<Record<string, string>> = {
   AuthorizeAdmin: 'proxy-authorize-admin',
   Export: 'proxy-export',
   ExportStatus: 'proxy-export-status',
+  AdminPage: 'proxy-admin-page',
   AuthorizeOutbox: 'proxy-authorize-outbox',
   Files: 'proxy-files',
   Stream: 'proxy-stream',
@@ -120,4 +122,21 @@ test('migrations are inside the bundle, so a new one runs the trigger again', ()
   expect(sourcesOf('Migrate')).toEqual(
     expect.arrayContaining(migrations.map((name) => `lib/stores/rds/migrations/${name}`)),
   );
+});
+
+test('the module of the administrators’ page is made of this tree alone, and needs nothing of Node', () => {
+  const { inputs, outputs } = JSON.parse(readFileSync(join(folder, 'metafiles/admin-page.json'), 'utf8')) as {
+    inputs: Record<string, { imports: { path: string; external?: boolean }[] }>;
+    outputs: Record<string, { imports: unknown[] }>;
+  };
+  const sources = Object.keys(inputs);
+  expect(sources).toEqual(expect.arrayContaining(['lib/admin-page/main.ts', 'lib/client/order/order-rules.ts']));
+  expect(sources.filter((source) => !source.startsWith('lib/'))).toEqual([]);
+  expect(Object.values(outputs).flatMap(({ imports }) => imports)).toEqual([]);
+  const { html } = JSON.parse(readFileSync(join(assetOf('AdminPage'), 'admin-page.json'), 'utf8')) as { html: string };
+  expect(html).not.toMatch(
+    /\bBuffer\b|\bprocess\.|\brequire\(|https?:\/\/|localStorage|sessionStorage|document\.cookie|innerHTML/,
+  );
+  // A stylesheet, a module or a picture of its own would be another request, and another check of a password.
+  expect(html).not.toMatch(/<link|<img|<script[^>]*src|@import|url\(/);
 });

@@ -16,6 +16,7 @@ describe('settings', () => {
     ['target.account', { target: { account: '12', region: 'eu-north-1' } }],
     ['archiveKind', { archiveKind: 'fega/x' }],
     ['archiveCredentials', { archiveCredentials: 'never' as 'required' }],
+    ['adminPage', { adminPage: 'on' as unknown as boolean }],
     ['outboxExpiryDays', { outboxExpiryDays: 0 }],
     ['withdrawal', { withdrawal: 'delete' as 'purge' }],
     ['urlLifetimeSeconds', { urlLifetimeSeconds: 604_800 }],
@@ -138,7 +139,7 @@ describe('settings of every kind', () => {
   test.each(fields)(
     'are refused by the name of the field, and by no other, when $name has a wrong type',
     ({ given, path, name }) => {
-      for (const wrong of [name === 'deliveryReceipt' ? 'true' : true, null, 7n]) {
+      for (const wrong of [/^(deliveryReceipt|adminPage)$/.test(name) ? 'true' : true, null, 7n]) {
         const found = faults(changed(given, path, wrong));
         expect(found.length).toBeGreaterThan(0);
         for (const fault of found) expect(fault.startsWith(`${name}: expected `)).toBe(true);
@@ -150,7 +151,7 @@ describe('settings of every kind', () => {
     'are accepted or refused by its name when $name is left out',
     ({ given, path, name }) => {
       const optional =
-        /^(stage|target|archiveBucket|otherArchiveBuckets|identifiers(\.dataset)?|archiveKeysSecret|alarmEmail|events|logsOnDestroy|deliveryReceipt|receiptKeys|withdrawal|concurrency\.directFiles)$|[kK]eyArn$/;
+        /^(stage|target|archiveBucket|otherArchiveBuckets|identifiers(\.dataset)?|archiveKeysSecret|alarmEmail|events|logsOnDestroy|adminPage|deliveryReceipt|receiptKeys|withdrawal|concurrency\.directFiles)$|[kK]eyArn$/;
       const found = faults(changed(given, path, undefined));
       if (optional.test(name)) return void expect(found).toEqual([]);
       // A key without its secret is a fault of the key; without an ARN the cluster would be a new one.

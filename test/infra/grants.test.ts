@@ -56,6 +56,7 @@ const expected: Readonly<Record<string, readonly string[]>> = {
   ],
   // It reads what became of exports, and nothing else.
   ExportStatus: [`rds-data:ExecuteStatement ${cluster}`, ...auditorSecret],
+  AdminPage: [],
   // It reads the archive users and nothing else.
   AuthorizeOutbox: archiveUsers,
   Files: [...denyList, `s3:ListBucket OutboxBucketArn ${under(ofRecipients)}`],

@@ -14,6 +14,7 @@ const functions: readonly (readonly [string, seconds: number])[] = [
   ['AuthorizeAdmin', 10],
   ['Export', 29],
   ['ExportStatus', 29],
+  ['AdminPage', 10],
   ['Files', 29],
   ['Stream', 29],
   ['ServiceInfo', 10],
@@ -40,7 +41,8 @@ describe('functions', () => {
 
   test('get the settings of the operator', () => {
     const variables = (name: string) => service.at(`Functions/${name}/Function`).Properties.Environment.Variables;
-    for (const name of ['Export', 'ExportStatus']) expect(variables(name)).toMatchObject({ ARCHIVE_KIND: 'fega' });
+    for (const name of ['Export', 'ExportStatus', 'AdminPage'])
+      expect(variables(name)).toMatchObject({ ARCHIVE_KIND: 'fega' });
     expect(variables('AuthorizeOutbox')).toMatchObject({ ARCHIVE_CREDENTIALS: 'required' });
     expect(variables('Files')).toMatchObject({ OUTBOX_EXPIRY_DAYS: '30' });
     expect(variables('Stream')).toMatchObject({ URL_LIFETIME_SECONDS: '900' });

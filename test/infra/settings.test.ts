@@ -208,6 +208,33 @@ describe('what was made new and is later named as existing', () => {
   });
 });
 
+describe('the page for administrators', () => {
+  const served = (change: Partial<Settings>) =>
+    Template.fromStack(addStacks(app(), { ...settings, ...change }).service);
+  const routesOf = (template: Template) =>
+    Object.values(template.findResources('AWS::ApiGateway::Resource')).map(({ Properties }) => Properties.PathPart);
+  const functionsOf = (template: Template) => Object.keys(template.findResources('AWS::Lambda::Function'));
+
+  test('is not deployed by default: there is no function and no route', () => {
+    const { adminPage: _, ...others } = settings;
+    for (const template of [served({}), Template.fromStack(addStacks(app(), others).service)]) {
+      expect(routesOf(template)).not.toContain('admin');
+      expect(functionsOf(template).filter((id) => id.includes('AdminPage'))).toEqual([]);
+      expect(JSON.stringify(template.toJSON())).not.toMatch(/AdminPage|~1admin/);
+    }
+  });
+
+  test('is a function and a route if the operator says so', () => {
+    const template = served({ adminPage: true });
+    expect(routesOf(template)).toContain('admin');
+    template.hasResourceProperties('AWS::Lambda::Function', {
+      Description: 'Serves the page for administrators',
+      MemorySize: 256,
+      Environment: { Variables: { ARCHIVE_KIND: 'fega' } },
+    });
+  });
+});
+
 describe('containers of deprecated datasets', () => {
   const { withdrawal: _, ...others } = settings;
   const served = (change: Partial<Settings>) => Template.fromStack(addStacks(app(), { ...others, ...change }).service);

@@ -1,6 +1,6 @@
+import { datasetsOf, decodeVisaOrPassport, expiryOf } from '../../client/order/decoded-visa.ts';
 import { visasIn } from '../../contract/unverified-token.ts';
 import { formatDuration } from '../../terminal/output.ts';
-import { datasetsOf, decodeVisaOrPassport, expiryOf } from '../decoded-visa.ts';
 import type { CheckResult } from './check.ts';
 
 /** Characters of the longest token: the other headers need about 1,200 of the `limits.requestHeaderBytes`. */

@@ -1,12 +1,17 @@
 import { createHash } from 'node:crypto';
 import { resolve } from 'node:path';
+import { decodeVisaOrPassport, expiryOf } from '../../client/order/decoded-visa.ts';
+import {
+  doubtsOf,
+  isFileForDataset,
+  isIdentifier,
+  isLongExpired,
+  type OrderType,
+} from '../../client/order/order-rules.ts';
 import type { ExportRequest, ProxyApi } from '../../client/proxy.ts';
-import { namesDataset } from '../../client/visa-choice.ts';
 import { formatPublicKey, publicKeyFingerprint } from '../../crypt4gh/index.ts';
 import { UsageError, usageError } from '../../terminal/errors.ts';
 import type { Terminal } from '../../terminal/terminal.ts';
-import { datasetsOf, decodeVisaOrPassport, expiryOf } from '../decoded-visa.ts';
-import { expiryWarning } from '../expired-visa.ts';
 import { readPublicKey } from '../key-files.ts';
 import { checkedVisa, readSecretFile, refuseToken } from '../secrets.ts';
 import { administered } from './administrator.ts';
@@ -14,7 +19,7 @@ import { administered } from './administrator.ts';
 /** An administrator's order, as typed. Paths are relative to the terminal's folder. */
 export interface ExportWords {
   readonly id: string;
-  readonly type: 'datasetId' | 'fileId';
+  readonly type: OrderType;
   readonly kind: string;
   readonly visa: string;
   readonly publicKey: string;
@@ -41,13 +46,6 @@ export interface ExportSources {
   readonly fileRemedy: string;
 }
 
-/**
- * Milliseconds. Clocks differ: a visa that expired this recently may still be valid at the service, so there is only a
- * warning. An older visa is refused here. The service would accept the request and reject it later, when the
- * administrator gets no answer any more.
- */
-const clockSkewMs = 300_000;
-
 /** What to do about a private key of a recipient. */
 const recipientsPrivateKey =
   'Delete it, and ask the recipient to make a new pair of keys and to send ….pub.pem alone: anyone who has seen a private key ' +
@@ -59,11 +57,10 @@ const recipientsPrivateKey =
  */
 export async function readOrder(words: ExportWords, sources: ExportSources, terminal: Terminal): Promise<ExportOrder> {
   const { id, type, kind } = words;
-  if (!/^[^\p{Cc}]{1,256}$/u.test(id) || id.trim() === '') {
+  if (!isIdentifier(id)) {
     throw usageError('id', 'expected an identifier of 1 to 256 characters');
   }
-  // The service would look for a dataset of that id, and reject the request later.
-  if (type === 'datasetId' && /^EGAF\d+$/i.test(id)) {
+  if (isFileForDataset(id, type)) {
     throw usageError('id', `${id} is the id of a file, not of a dataset`, sources.fileRemedy);
   }
   refuseToken(sources.visa, words.visa);
@@ -79,27 +76,17 @@ export async function readOrder(words: ExportWords, sources: ExportSources, term
     );
   }
   const expires = expiryOf(token);
-  if (expires && expires.getTime() + clockSkewMs < terminal.now().getTime()) {
+  if (expires && isLongExpired(token, terminal.now())) {
     throw new UsageError(`${sources.visa}: the visa in ${path} expired at ${expires.toISOString()}`, {
       remedy: 'Ask the recipient for a new one; data-out doctor says whether this clock is right.',
     });
   }
-  const granted = datasetsOf(token);
-  const isNamed = granted.some((value) => namesDataset(value, id));
-  const expired = expiryWarning(token, terminal.now());
-  const doubts = [
-    ...(expired === undefined ? [] : [expired]),
-    ...(granted.length === 0 ? ['the visa grants no dataset'] : []),
-    ...(granted.length > 0 && type === 'datasetId' && !isNamed
-      ? [`the visa names ${granted.join(', ')}: this is right only if that is another name of ${id}`]
-      : []),
-  ];
   return {
     request: { id, type, kind, visa, publicKey: formatPublicKey(publicKey) },
     fingerprint: publicKeyFingerprint(publicKey),
     recipient: token.visas[0],
     visaExpires: expires,
-    doubts,
+    doubts: doubtsOf(words, token, terminal.now()),
   };
 }
 

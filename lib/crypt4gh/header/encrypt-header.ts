@@ -1,5 +1,6 @@
 import { asBuffer, expectLength, expectSome, type Random, systemRandom, wipe } from '../bytes.ts';
-import { importPrivateKey, keyBytes } from '../keys/x25519.ts';
+import { keyBytes } from '../keys/encoding.ts';
+import { importPrivateKey } from '../keys/x25519.ts';
 import { nonceBytes } from '../sizes.ts';
 import { serializeHeader } from './header.ts';
 import { sealingKey, sealPackets } from './packets.ts';

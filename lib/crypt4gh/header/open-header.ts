@@ -1,6 +1,7 @@
 import { expectLength, wipe } from '../bytes.ts';
 import { MalformedHeaderError, NoMatchingKeyError } from '../errors.ts';
-import { keyBytes, preparePrivateKey } from '../keys/x25519.ts';
+import { keyBytes } from '../keys/encoding.ts';
+import { preparePrivateKey } from '../keys/x25519.ts';
 import { headerLimits, parseHeader } from './header.ts';
 import { mayHoldDataKey, PacketOpener, writerOf } from './packets.ts';
 import { decodePayload, type Payload } from './payloads.ts';

@@ -1,7 +1,8 @@
 import { createSecretKey, hash, type KeyObject } from 'node:crypto';
 import { wipe } from '../bytes.ts';
 import { UnusableKeyError } from '../errors.ts';
-import { keyAgreement, keyBytes, type PreparedKey } from '../keys/x25519.ts';
+import { keyBytes } from '../keys/encoding.ts';
+import { keyAgreement, type PreparedKey } from '../keys/x25519.ts';
 import { sealInto, unseal } from '../sealed.ts';
 import { segmentOverhead } from '../sizes.ts';
 import { Recent } from './recent.ts';

@@ -1,5 +1,5 @@
 import { expectSome, type Random, wipe } from '../bytes.ts';
-import { keyBytes } from '../keys/x25519.ts';
+import { keyBytes } from '../keys/encoding.ts';
 import { derivedSenders } from './derived-sender.ts';
 import { distinctRecipients, encryptPayloads } from './encrypt-header.ts';
 import { serializeHeader } from './header.ts';

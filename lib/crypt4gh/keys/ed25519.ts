@@ -1,5 +1,3 @@
-import { createHash } from 'node:crypto';
-import { asBuffer, wipe } from '../bytes.ts';
 import { UnusableKeyError } from '../errors.ts';
 
 /** The field of both curves: integers modulo 2^255 - 19. */
@@ -26,17 +24,20 @@ function power(base: bigint, exponent: bigint): bigint {
  * § 5.1.3): with several encodings, two equal keys would compare as different.
  */
 export function publicKeyFromEd25519(publicKey: Uint8Array): Uint8Array {
-  const bytes = Buffer.from(publicKey).reverse();
+  const top = publicKey.at(-1) ?? 0;
   // The top bit is the sign of x (RFC 8032 § 5.1.2); u does not depend on it.
-  const isNegative = bytes.readUInt8(0) >= 0x80;
-  bytes.writeUInt8(bytes.readUInt8(0) & 0x7f, 0);
-  const y = BigInt(`0x${bytes.toString('hex')}`);
+  const isNegative = top >= 0x80;
+  const y = littleEndian(publicKey.with(-1, top & 0x7f));
   if (y >= prime || !hasPoint(y, isNegative)) {
     throw new UnusableKeyError('invalid-key-format', 'the OpenSSH key is not an Ed25519 public key (RFC 8032)');
   }
   const inverse = power(1n - y + prime, prime - 2n);
   const u = ((1n + y) * inverse) % prime;
-  return Uint8Array.from(Buffer.from(u.toString(16).padStart(64, '0'), 'hex').reverse());
+  return Uint8Array.from({ length: 32 }, (_, index) => Number((u >> BigInt(8 * index)) & 0xffn));
+}
+
+function littleEndian(bytes: Uint8Array): bigint {
+  return bytes.reduceRight((value, byte) => value * 256n + BigInt(byte), 0n);
 }
 
 /** Whether x^2 = (y^2 - 1) / (d y^2 + 1) has a root of that sign (RFC 8032 § 5.1.3). */
@@ -45,15 +46,4 @@ function hasPoint(y: bigint, isNegative: boolean): boolean {
   if (numerator === 0n) return !isNegative;
   // The quotient is a square if the product is one (Euler's criterion).
   return power((numerator * (d * y * y + 1n)) % prime, (prime - 1n) / 2n) === 1n;
-}
-
-/** The X25519 private key of an Ed25519 seed: first half of SHA-512, clamped (RFC 8032 § 5.1.5). */
-export function privateKeyFromEd25519(seed: Uint8Array): Uint8Array {
-  const digest = createHash('sha512').update(asBuffer(seed)).digest();
-  const half = digest.subarray(0, 32);
-  half.writeUInt8(half.readUInt8(0) & 0xf8, 0);
-  half.writeUInt8((half.readUInt8(31) & 0x7f) | 0x40, 31);
-  const privateKey = Uint8Array.from(half);
-  wipe(digest);
-  return privateKey;
 }

@@ -1,13 +1,14 @@
 import { UnusableKeyError } from '../errors.ts';
+import { latin1 } from './pem.ts';
 
-/** Reads the length-prefixed fields of key files; integers are big-endian. */
-export class FieldReader {
-  readonly #bytes: Buffer;
+/** Reads the length-prefixed fields of key files; integers are big-endian. Fields share the memory of the file. */
+export class FieldReader<Bytes extends Uint8Array> {
+  readonly #bytes: Bytes;
   readonly #prefixBytes: 2 | 4;
   #offset = 0;
 
   /** @param prefixBytes bytes of a length field: 2 in key files of Crypt4GH, 4 in those of OpenSSH. */
-  constructor(bytes: Buffer, prefixBytes: 2 | 4) {
+  constructor(bytes: Bytes, prefixBytes: 2 | 4) {
     this.#bytes = bytes;
     this.#prefixBytes = prefixBytes;
   }
@@ -17,39 +18,34 @@ export class FieldReader {
   }
 
   /** The next `length` bytes. @throws UnusableKeyError if there are fewer. */
-  take(length: number): Buffer {
+  take(length: number): Bytes {
     const end = this.#offset + length;
     if (end > this.#bytes.length) throw new UnusableKeyError('invalid-key-format', 'the key file is cut short');
-    const field = this.#bytes.subarray(this.#offset, end);
+    const field = this.#bytes.subarray(this.#offset, end) as Bytes;
     this.#offset = end;
     return field;
   }
 
   uint32(): number {
-    return this.take(4).readUInt32BE();
+    return this.#integer(4);
   }
 
   /** Reads a length and returns that many bytes. */
-  string(): Buffer {
-    return this.take(this.take(this.#prefixBytes).readUIntBE(0, this.#prefixBytes));
+  string(): Bytes {
+    return this.take(this.#integer(this.#prefixBytes));
   }
 
   /** Reads a length and returns a name of that many ASCII characters. */
   name(): string {
-    return this.string().toString('latin1');
+    return latin1(this.string());
   }
 
   /** The remaining bytes. */
-  rest(): Buffer {
+  rest(): Bytes {
     return this.take(this.#bytes.length - this.#offset);
   }
-}
 
-/** The reverse of {@link FieldReader.string} with a length field of two bytes. @throws RangeError if it is too long. */
-export function field16(value: Uint8Array | string): Buffer {
-  const bytes = Buffer.from(value);
-  if (bytes.length > 0xffff) throw new RangeError('expected a field of at most 65,535 bytes');
-  const length = Buffer.alloc(2);
-  length.writeUInt16BE(bytes.length);
-  return Buffer.concat([length, bytes]);
+  #integer(length: number): number {
+    return this.take(length).reduce((value, byte) => value * 256 + byte, 0);
+  }
 }

@@ -1,12 +1,10 @@
-import { createDecipheriv } from 'node:crypto';
-import { wipe } from '../bytes.ts';
+import { createDecipheriv, createHash } from 'node:crypto';
+import { asBuffer, wipe } from '../bytes.ts';
 import { PassphraseError, UnusableKeyError } from '../errors.ts';
-import { privateKeyFromEd25519, publicKeyFromEd25519 } from './ed25519.ts';
 import { FieldReader } from './fields.ts';
 import { checkProtection, deriveKey, type Protection } from './kdf.ts';
-import { decodeBase64 } from './pem.ts';
+import { ed25519PublicKey, sshKeyType, unsupportedSshType } from './openssh-public.ts';
 
-const keyType = 'ssh-ed25519';
 const containerMagic = 'openssh-key-v1\0';
 
 interface SshCipher {
@@ -26,32 +24,9 @@ const ciphers: ReadonlyMap<string, SshCipher> = new Map([
   ['3des-cbc', { name: 'des-ede3-cbc', keyBytes: 24, ivBytes: 8 }],
 ]);
 
-/** Whether the text is an OpenSSH public key line of any type. */
-export function looksLikeSshPublicKey(text: string): boolean {
-  return /^(ssh|ecdsa|sk-ssh|sk-ecdsa)-[a-z0-9@.-]+\s/.test(text);
-}
-
 /** Whether these are the bytes of an OpenSSH private key. */
 export function isSshPrivateKey(bytes: Buffer): boolean {
   return bytes.toString('latin1', 0, containerMagic.length) === containerMagic;
-}
-
-/** The X25519 key of a line `ssh-ed25519 base64 [comment]`. @throws UnusableKeyError */
-export function parseSshPublicKey(line: string): Uint8Array {
-  const [type = '', encoded = ''] = line.split(/\s+/);
-  if (type !== keyType) throw unsupportedType();
-  const blob = decodeBase64(encoded);
-  if (blob === undefined) throw new UnusableKeyError('invalid-key-format', 'the OpenSSH key is not base64');
-  return publicKeyFromEd25519(ed25519PublicKey(blob));
-}
-
-function ed25519PublicKey(blob: Buffer): Buffer {
-  const fields = new FieldReader(blob, 4);
-  if (fields.name() !== keyType) throw unsupportedType();
-  const publicKey = fields.string();
-  if (publicKey.length !== 32) throw new UnusableKeyError('invalid-key-length', 'the OpenSSH key is not 32 bytes long');
-  if (!fields.ended) throw new UnusableKeyError('invalid-key-format', 'bytes follow the OpenSSH key');
-  return publicKey;
 }
 
 /** An OpenSSH ed25519 private key file (PROTOCOL.key of OpenSSH); the secret part is not parsed yet. */
@@ -136,7 +111,7 @@ function seedOf(secret: Buffer, { publicKey, protection }: SshKeyFile): Buffer {
     if (protection !== undefined) throw new PassphraseError('wrong-passphrase');
     throw new UnusableKeyError('invalid-key-format', 'the OpenSSH key is damaged');
   }
-  if (fields.name() !== keyType) throw unsupportedType();
+  if (fields.name() !== sshKeyType) throw unsupportedSshType();
   const samePublicKey = fields.string().equals(publicKey);
   const seedAndPublicKey = fields.string();
   if (seedAndPublicKey.length !== 64) {
@@ -148,6 +123,13 @@ function seedOf(secret: Buffer, { publicKey, protection }: SshKeyFile): Buffer {
   return seedAndPublicKey.subarray(0, 32);
 }
 
-function unsupportedType(): UnusableKeyError {
-  return new UnusableKeyError('unsupported-key-type', 'of the OpenSSH keys only ssh-ed25519 can be used');
+/** The X25519 private key of an Ed25519 seed: first half of SHA-512, clamped (RFC 8032 § 5.1.5). */
+function privateKeyFromEd25519(seed: Uint8Array): Uint8Array {
+  const digest = createHash('sha512').update(asBuffer(seed)).digest();
+  const half = digest.subarray(0, 32);
+  half.writeUInt8(half.readUInt8(0) & 0xf8, 0);
+  half.writeUInt8((half.readUInt8(31) & 0x7f) | 0x40, 31);
+  const privateKey = Uint8Array.from(half);
+  wipe(digest);
+  return privateKey;
 }

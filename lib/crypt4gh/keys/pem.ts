@@ -6,7 +6,7 @@ const maximumTextLength = 65_536;
 /** One PEM block. */
 export interface PemBlock {
   readonly label: string;
-  readonly bytes: Buffer;
+  readonly bytes: Uint8Array;
 }
 
 /** A key file as text, without white space around it. @throws UnusableKeyError if it is too long. */
@@ -14,7 +14,7 @@ export function keyText(input: string | Uint8Array): string {
   if (input.length > maximumTextLength) {
     throw new UnusableKeyError('invalid-key-format', 'this is too long to be a key');
   }
-  return (typeof input === 'string' ? input : Buffer.from(input).toString('utf8')).trim();
+  return (typeof input === 'string' ? input : new TextDecoder().decode(input)).trim();
 }
 
 /** Whether the text claims to be PEM. */
@@ -38,13 +38,18 @@ export function parsePem(text: string): PemBlock {
 }
 
 export function formatPem(label: string, bytes: Uint8Array): string {
-  return `-----BEGIN ${label}-----\n${Buffer.from(bytes).toString('base64')}\n-----END ${label}-----\n`;
+  return `-----BEGIN ${label}-----\n${btoa(latin1(bytes))}\n-----END ${label}-----\n`;
 }
 
 /** Decodes base64 with optional white space and padding; `undefined` if it is not base64. */
-export function decodeBase64(text: string): Buffer | undefined {
+export function decodeBase64(text: string): Uint8Array | undefined {
   const [, digits, padding] = /^([A-Za-z0-9+/]*)(={0,2})$/.exec(text.replace(/\s+/g, '')) ?? [];
   if (digits === undefined || padding === undefined || digits.length % 4 === 1) return undefined;
   if (padding !== '' && (digits.length + padding.length) % 4 !== 0) return undefined;
-  return Buffer.from(digits, 'base64');
+  return Uint8Array.from(atob(digits), (character) => character.charCodeAt(0));
+}
+
+/** One character for each byte, with the byte as its code. */
+export function latin1(bytes: Uint8Array): string {
+  return Array.from(bytes, (byte) => String.fromCharCode(byte)).join('');
 }

@@ -1,16 +1,15 @@
 import { createPrivateKey, type KeyObject } from 'node:crypto';
-import { expectLength, type Random, systemRandom, wipe } from '../bytes.ts';
+import { asBuffer, expectLength, type Random, systemRandom, wipe } from '../bytes.ts';
 import { PassphraseError, UnusableKeyError } from '../errors.ts';
 import { seal, unseal } from '../sealed.ts';
 import { nonceBytes, segmentOverhead } from '../sizes.ts';
-import { FieldReader, field16 } from './fields.ts';
+import { keyBytes } from './encoding.ts';
+import { FieldReader } from './fields.ts';
 import { checkProtection, deriveKey, isKdf, type Kdf, type Protection } from './kdf.ts';
 import { isSshPrivateKey, openSshKey, readSshKeyFile, type SshKeyFile } from './openssh.ts';
-import { decodeBase64, formatPem, keyText, type PemBlock, parsePem } from './pem.ts';
-import { keyBytes } from './x25519.ts';
+import { formatPem, keyText, type PemBlock, parsePem } from './pem.ts';
 
 const label = 'CRYPT4GH PRIVATE KEY';
-const privateLabel = /-----BEGIN [A-Z0-9 ]*PRIVATE KEY-----/;
 const magic = 'c4gh-v1';
 const noKdf = 'none';
 const noCipher = 'none';
@@ -79,26 +78,6 @@ export function inspectPrivateKey(text: string | Uint8Array): PrivateKeyInspecti
   }
 }
 
-/**
- * Whether this is a private key file (key format; PROTOCOL.key; RFC 8410 § 7), the base64 of one, or what stands between its BEGIN
- * and END lines. For a program that expects a public key, and must not pass a private one on. 32 bytes without a form can be
- * either key: the answer is `false`.
- */
-export function looksLikePrivateKey(input: string | Uint8Array): boolean {
-  const text = (typeof input === 'string' ? input : Buffer.from(input).toString('latin1')).trim();
-  if (privateLabel.test(text)) return true;
-  const bytes = decodeBase64(text);
-  if (bytes === undefined) return false;
-  const inner = bytes.toString('latin1');
-  const isKeyFile =
-    inner.startsWith(magic) ||
-    isSshPrivateKey(bytes) ||
-    privateLabel.test(inner) ||
-    pkcs8Start.test(bytes.toString('hex', 0, 32));
-  wipe(bytes);
-  return isKeyFile;
-}
-
 /** A key file of layout `c4gh-v1`, or of an early form of htslib. Its secret shares the memory of the file. */
 interface Crypt4ghKeyFile {
   /** The key; sealed if the file is protected. */
@@ -114,11 +93,12 @@ type KeyFile =
   | { readonly format: 'pkcs8'; readonly protection: undefined; readonly key: KeyObject };
 
 /** Reads all parts that are not encrypted. @throws UnusableKeyError */
-function readKeyFile({ label: found, bytes }: PemBlock): KeyFile {
+function readKeyFile({ label: found, bytes: content }: PemBlock): KeyFile {
   if (!found.endsWith('PRIVATE KEY')) {
     const got = found.endsWith('PUBLIC KEY') ? ', got a public one' : '';
     throw new UnusableKeyError('invalid-key-format', `expected a private key${got}`);
   }
+  const bytes = asBuffer(content);
   if (bytes.toString('latin1', 0, magic.length) === magic) return { format: 'crypt4gh', ...readCrypt4ghKeyFile(bytes) };
   if (isSshPrivateKey(bytes)) return { format: 'openssh', ...readSshKeyFile(bytes) };
   if (found === 'PRIVATE KEY') return { format: 'pkcs8', protection: undefined, key: readPkcs8(bytes) };
@@ -259,4 +239,13 @@ async function sealedFields(
   const roundsField = Buffer.alloc(4);
   roundsField.writeUInt32BE(rounds);
   return [field16(kdf), field16(Buffer.concat([roundsField, salt])), field16(cipherName), field16(blob)];
+}
+
+/** The reverse of {@link FieldReader.string} with a length field of two bytes. @throws RangeError if it is too long. */
+function field16(value: Uint8Array | string): Buffer {
+  const bytes = Buffer.from(value);
+  if (bytes.length > 0xffff) throw new RangeError('expected a field of at most 65,535 bytes');
+  const length = Buffer.alloc(2);
+  length.writeUInt16BE(bytes.length);
+  return Buffer.concat([length, bytes]);
 }

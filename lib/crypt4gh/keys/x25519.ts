@@ -1,8 +1,6 @@
 import { createPrivateKey, createPublicKey, diffieHellman, type KeyObject, timingSafeEqual } from 'node:crypto';
 import { expectLength, type Random, systemRandom, wipe } from '../bytes.ts';
-
-/** Bytes of a key, private or public (RFC 7748 § 5). */
-export const keyBytes = 32;
+import { keyBytes, spkiPrefix } from './encoding.ts';
 
 /** A raw X25519 key pair (RFC 7748 § 6.1). The private key is not clamped: X25519 itself does that. */
 export interface KeyPair {
@@ -18,8 +16,6 @@ export interface PreparedKey {
 
 /** DER before the 32 bytes of a private key (RFC 8410 § 7). */
 const pkcs8Prefix = Buffer.from('302e020100300506032b656e04220420', 'hex');
-/** DER before the 32 bytes of a public key (RFC 8410 § 4). */
-export const spkiPrefix = Buffer.from('302a300506032b656e032100', 'hex');
 
 interface Remembered extends PreparedKey {
   readonly copy: Buffer;
@@ -100,15 +96,4 @@ let probe: PreparedKey | undefined;
 export function isLowOrder(publicKey: Uint8Array): boolean {
   probe ??= preparePrivateKey(new Uint8Array(keyBytes).fill(1));
   return keyAgreement(probe.key, publicKey) === undefined;
-}
-
-/** 2^255 - 19, highest byte first. */
-const prime = Buffer.concat([Buffer.of(0x7f), Buffer.alloc(keyBytes - 2, 0xff), Buffer.of(0xed)]);
-
-/**
- * Whether the key is a number below 2^255 - 19, as every result of X25519 is. X25519 accepts larger numbers in place of equal
- * smaller ones (RFC 7748 § 5). But the key of a Crypt4GH packet depends on the bytes, so its reader could not open it.
- */
-export function isCanonical(publicKey: Uint8Array): boolean {
-  return Buffer.from(publicKey).reverse().compare(prime) < 0;
 }

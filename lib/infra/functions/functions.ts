@@ -39,11 +39,7 @@ export class Functions extends Construct {
 
   /** Functions of the proxy that answer a waiting caller, and those of the data-out API that need no visa. */
   get answeringRequests(): readonly ServiceFunction[] {
-    const { authorizeAdmin, authorizeOutbox, exportRequest, exportStatus, files, stream, jwks } = this.proxy;
-    return [
-      ...[authorizeAdmin, authorizeOutbox, exportRequest, exportStatus],
-      ...[files, stream, jwks, this.direct.serviceInfo],
-    ];
+    return [...Object.values(this.proxy), this.direct.serviceInfo].filter((target) => target !== undefined);
   }
 
   /** Functions of direct access. */

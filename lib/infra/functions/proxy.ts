@@ -1,5 +1,7 @@
 import { Duration } from 'aws-cdk-lib';
 import { environment } from '../../contract/environment.ts';
+import type { ServiceFunction } from '../service-function.ts';
+import type { Settings } from '../settings.ts';
 import { apiTimeout, type FunctionsProps, type Make } from './make.ts';
 
 /** Functions of the proxy, which answer administrators and researchers. */
@@ -68,5 +70,22 @@ export function proxyFunctions(make: Make, { settings, storage }: FunctionsProps
   });
   storage.receiptKeys.grantPublish(jwks);
 
-  return { authorizeAdmin, authorizeOutbox, exportRequest, exportStatus, files, stream, jwks };
+  return {
+    ...{ authorizeAdmin, authorizeOutbox, exportRequest, exportStatus, files, stream, jwks },
+    adminPage: adminPageFunction(make, settings),
+  };
+}
+
+/** @returns `undefined` when the settings have no page */
+function adminPageFunction(make: Make, settings: Settings): ServiceFunction | undefined {
+  if (!settings.adminPage) return undefined;
+  const adminPage = make('AdminPage', {
+    entry: 'proxy/admin-page.ts',
+    description: 'Serves the page for administrators',
+    memoryMegabytes: 256,
+    timeout: Duration.seconds(10),
+    servesAdminPage: true,
+  });
+  adminPage.configure(environment.archiveKind, settings.archiveKind);
+  return adminPage;
 }

@@ -4,13 +4,16 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSy
 import { delimiter, join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { promisify } from 'node:util';
+import { adminPageContext } from '../../contract/synth-context.ts';
 import { EngineError } from '../errors.ts';
 import { takeLock } from '../process-lock.ts';
 
-/** Parts of `lib` that neither a function nor the stacks import; `test/infra/synth-inputs.test.ts` checks it. */
+/** Parts of `lib` that neither a function nor the stacks import, but for the rules that the administrators' page shares; `test/infra/synth-inputs.test.ts` checks it. */
 const elsewhere = ['cli', 'client', 'demo', 'local', 'ops', 'releases', 'terminal'];
+const sharedRules = ['order', 'errors.ts', 'export-state.ts', 'json.ts', 'visa-choice.ts'];
 const fixedInputs = [
-  ...['bin/app.ts', 'bin/openapi.ts', 'bin/settings.ts', 'lambdas', 'config', 'docs/openapi'],
+  ...sharedRules.map((name) => `lib/client/${name}`),
+  ...['bin/admin-page.ts', 'bin/app.ts', 'bin/openapi.ts', 'bin/settings.ts', 'lambdas', 'config', 'docs/openapi'],
   ...['cdk.json', 'cdk.context.json', 'package.json', 'package-lock.json', 'tsconfig.json'],
 ];
 /** A synth takes half a minute; another process that holds the lock for longer than this hangs. */
@@ -60,7 +63,7 @@ export function synthInputs(root: string): readonly string[] {
 
 async function synthesize(root: string, signal: AbortSignal | undefined): Promise<void> {
   const cdk = join(root, 'node_modules/aws-cdk/bin/cdk');
-  const flags = ['synth', '--quiet', '--no-notices', '--no-version-reporting'];
+  const flags = ['synth', '--quiet', '--no-notices', '--no-version-reporting', '--context', `${adminPageContext}=true`];
   // `cdk.json` starts `node`: the pinned one, also when npm did not start this process.
   const searchPath = [join(root, 'node_modules/.bin'), process.env.PATH].join(delimiter);
   const options = { cwd: root, env: { ...process.env, PATH: searchPath }, ...(signal && { signal }) };

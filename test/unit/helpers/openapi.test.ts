@@ -6,6 +6,7 @@ const headers = {
   'x-request-id': 'r1',
   'cache-control': 'no-store',
   'x-content-type-options': 'nosniff',
+  'x-frame-options': 'DENY',
   'content-type': 'application/json',
 };
 const reply = (

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { baseUrlOf } from '../../../lib/http/base-url.ts';
+import { baseUrlOf, originOf } from '../../../lib/http/base-url.ts';
 
 const event = (domainName: string, path: string, headers: Record<string, string> = {}) => ({
   headers,
@@ -23,6 +23,7 @@ test.each([
   ],
 ])('%s', (_, from, url) => {
   expect(baseUrlOf(from)).toBe(url);
+  expect(originOf(from)).toBe(new URL(url).origin);
 });
 
 test('no header of the caller leads a token elsewhere, or to a URL that is not encrypted', () => {

@@ -3,6 +3,7 @@ import {
   ArchiveDamagedError,
   ArchiveLocationUnknownError,
   ForbiddenError,
+  ForeignOriginError,
   InvalidRequestError,
   NotFoundError,
   PreconditionFailedError,
@@ -20,6 +21,7 @@ test.each([
   [new InvalidRequestError([{ field: 'id', message: 'is missing' }]), 400, 'Bad Request', 'invalid_request'],
   [new UnauthenticatedError('a visa is missing'), 401, 'Unauthorized', 'unauthenticated'],
   [new ForbiddenError('no role'), 403, 'Forbidden', 'forbidden'],
+  [new ForeignOriginError('a page'), 403, 'Forbidden', 'foreign_origin'],
   [new NotFoundError('there is no such file'), 404, 'Not Found', 'not_found'],
   [new PreconditionFailedError('other bytes'), 412, 'Precondition Failed', 'precondition_failed'],
   [new RangeNotSatisfiableError(10), 416, 'Range Not Satisfiable', 'range_not_satisfiable'],
@@ -43,6 +45,7 @@ test.each([
     'Content-Type': 'application/problem+json',
     'Cache-Control': 'no-store',
     'X-Content-Type-Options': 'nosniff',
+    'X-Frame-Options': 'DENY',
     'X-Request-Id': 'request-1',
   });
   expect(JSON.parse(reply.body)).toMatchObject({ type: 'about:blank', title, status, code, requestId: 'request-1' });

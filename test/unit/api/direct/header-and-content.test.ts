@@ -19,7 +19,12 @@ import { readPlainly } from '../../../helpers/plain-crypt4gh.ts';
 
 const bob = vectorKey('bob');
 const key = { 'Public-Key': Buffer.from(bob.publicKey).toString('base64') };
-const common = { 'Cache-Control': 'no-store', 'X-Content-Type-Options': 'nosniff', 'X-Request-Id': 'gateway-request' };
+const common = {
+  'Cache-Control': 'no-store',
+  'X-Content-Type-Options': 'nosniff',
+  'X-Frame-Options': 'DENY',
+  'X-Request-Id': 'gateway-request',
+};
 
 let issuer: TestIssuer;
 let world: ExportWorld;

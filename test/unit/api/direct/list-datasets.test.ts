@@ -63,6 +63,7 @@ describe('the datasets of a caller', () => {
         'Content-Type': 'application/json',
         'Cache-Control': 'no-store',
         'X-Content-Type-Options': 'nosniff',
+        'X-Frame-Options': 'DENY',
         'X-Request-Id': 'gateway-request',
       },
       body: '["EGAD1","EGAD3"]',

@@ -46,6 +46,7 @@ test('GET leads to a presigned URL, which no cache may keep', async () => {
       Location: `https://bucket.example/${mine}/${name}?signature=s`,
       'Cache-Control': 'no-store',
       'X-Content-Type-Options': 'nosniff',
+      'X-Frame-Options': 'DENY',
       'X-Request-Id': 'gateway-request',
     },
     body: '',

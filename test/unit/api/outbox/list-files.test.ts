@@ -63,6 +63,7 @@ test('the reply has the fields that clients in the field read, and the expiry', 
     'Content-Type': 'application/json',
     'Cache-Control': 'no-store',
     'X-Content-Type-Options': 'nosniff',
+    'X-Frame-Options': 'DENY',
     'X-Request-Id': 'gateway-request',
   });
   expect(await listing({ query: outboxOnly })).toEqual({

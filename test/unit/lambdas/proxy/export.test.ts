@@ -95,6 +95,20 @@ test.each([
   expect(output.text()).not.toContain('ExportRequested');
 });
 
+test.each([
+  ['Origin', 'https://elsewhere.example'],
+  ['origin', ['https://api.example.org', 'null']],
+  ['SEC-FETCH-SITE', 'cross-site'],
+])('%s: %o, a web page of another origin: 403, no message, no metric', async (name, value) => {
+  const reply = await post({ body, headers: { [name]: value } });
+  expect(reply.statusCode).toBe(403);
+  expect(JSON.parse(reply.body)).toMatchObject({ code: 'foreign_origin', requestId: 'gateway-request' });
+  expect(messages()).toEqual([]);
+  expect(output.text()).not.toContain('ExportRequested');
+  expect(output.text()).not.toContain('elsewhere');
+  expect(output.documents()).toContainEqual(expect.objectContaining({ status: 403, code: 'foreign_origin' }));
+});
+
 test('the log has the outcome of a request, and nothing else of it', async () => {
   await post({ body });
   await post({ body: { ...body, id: 5 } });

@@ -1,5 +1,5 @@
-import { type UnverifiedClaims, unverifiedClaims } from '../contract/unverified-token.ts';
-import { grantType } from '../contract/visa-type.ts';
+import { type UnverifiedClaims, unverifiedClaims } from '../../contract/unverified-token.ts';
+import { grantType } from '../../contract/visa-type.ts';
 
 /** The claims of a visa. Not verified: only the service knows which issuers it trusts. */
 export interface DecodedVisa {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { datasetsOf, decodeVisaOrPassport, expiryOf, subjectOf } from '../../../lib/cli/decoded-visa.ts';
-import { unverifiedToken, visaClaims } from '../../helpers/unverified-token.ts';
+import { datasetsOf, decodeVisaOrPassport, expiryOf, subjectOf } from '../../../../lib/client/order/decoded-visa.ts';
+import { unverifiedToken, visaClaims } from '../../../helpers/unverified-token.ts';
 
 describe('a visa', () => {
   test('says issuer, subject, type, dataset and times', () => {

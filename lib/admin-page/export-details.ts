@@ -1,0 +1,126 @@
+import { formatBytes } from '../contract/amounts.ts';
+import { type ExportedFile, isUnderWay, type ListedExport, type ShownExport } from '../contract/export-state.ts';
+import { limits } from '../contract/limits.ts';
+import { factList, make, setTexts, showAlert } from './dom.ts';
+import { RefusedError, type Service } from './service.ts';
+import { explainReason, explainState, moment } from './words.ts';
+
+const columns = [
+  ['File', ''],
+  ['State', 'word'],
+  ['Reason', ''],
+  ['Size', 'number wide'],
+  ['Since', 'words'],
+] as const;
+
+/** What a row opens into: the facts of an export, and its files. */
+export class ExportDetails {
+  readonly row: HTMLTableRowElement;
+  readonly #service: Service;
+  readonly #requestId: string;
+  readonly #alert = make('div');
+  readonly #facts = make('div');
+  readonly #files: HTMLTableSectionElement;
+  readonly #table: HTMLTableElement;
+  readonly #more: HTMLButtonElement;
+  readonly #fileRows = new Map<string, readonly HTMLTableCellElement[]>();
+  #pages = 1;
+  /** The export as it was shown last. */
+  #shown: ListedExport | undefined;
+
+  constructor(service: Service, { requestId, dataset, file }: ListedExport) {
+    this.#service = service;
+    this.#requestId = requestId;
+    const name = file ?? dataset ?? requestId;
+    this.#files = make('tbody');
+    const head = make('tr', {}, ...columns.map(([title, kind]) => make('th', { scope: 'col', class: kind }, title)));
+    this.#table = make('table', { 'aria-label': `Files of ${name}` }, make('thead', {}, head), this.#files);
+    this.#more = make('button', { type: 'button' }, 'More files');
+    this.#more.addEventListener('click', () => {
+      this.#pages += 1;
+      void this.load();
+    });
+    const region = make('div', { role: 'region', 'aria-label': `Export of ${name}`, class: 'details' });
+    region.append(this.#alert, this.#facts, this.#table, this.#more);
+    this.#table.hidden = true;
+    this.#more.hidden = true;
+    this.row = make('tr', { id: `details-${requestId}` }, make('td', { colspan: '6' }, region));
+    this.row.hidden = true;
+  }
+
+  get isOpen(): boolean {
+    return !this.row.hidden;
+  }
+
+  /** Whether the files are shown as they are in this state of the export. */
+  isCurrent({ state, generation }: ListedExport): boolean {
+    return !isUnderWay(state) && this.#shown?.state === state && this.#shown.generation === generation;
+  }
+
+  /** @returns whether it is open now */
+  toggle(): boolean {
+    this.row.hidden = !this.row.hidden;
+    return this.isOpen;
+  }
+
+  /** Asks the service again. @returns `undefined` if it gave no answer, which is then shown here */
+  async load(): Promise<ShownExport | undefined> {
+    try {
+      const { shown, files } = await this.#service.show(this.#requestId, 0);
+      this.#showFacts(shown);
+      let mayHaveMore = this.#showFiles(files);
+      for (let page = 1; page < this.#pages && mayHaveMore; page += 1) {
+        mayHaveMore = this.#showFiles((await this.#service.show(this.#requestId, page)).files);
+      }
+      showAlert(this.#alert);
+      this.#more.hidden = !mayHaveMore;
+      this.#shown = shown;
+      return shown;
+    } catch (error) {
+      if (!(error instanceof Error)) throw error;
+      const remedy = error instanceof RefusedError ? error.refusal.remedy : 'Tell the operator.';
+      showAlert(this.#alert, error.message, remedy);
+      return undefined;
+    }
+  }
+
+  #showFacts(shown: ShownExport): void {
+    const { state, reason, sealedAt, settledAt, receipt, recipient, keyFingerprint, requestedAt, bytes } = shown;
+    const facts = factList([
+      ['State', `${state}. ${explainState(state)}`],
+      ['Reason', reason && explainReason(reason)],
+      ['Request', shown.requestId],
+      ['Requested', moment(requestedAt)],
+      ['All files handed out', sealedAt && moment(sealedAt)],
+      ['Settled', settledAt && moment(settledAt)],
+      ['Staged', `${shown.counts.staged} of ${shown.counts.total}, ${formatBytes(bytes)}`],
+      ['Receipt', receipt],
+      ['Recipient', recipient],
+      ['Key fingerprint (SHA-256)', keyFingerprint],
+    ]);
+    if (this.#facts.textContent !== facts.textContent) this.#facts.replaceChildren(facts);
+  }
+
+  /** @returns whether there may be another page */
+  #showFiles(files: readonly ExportedFile[]): boolean {
+    for (const file of files) this.#showFile(file);
+    this.#table.hidden = this.#fileRows.size === 0;
+    return files.length === limits.exportedFilesPerPage;
+  }
+
+  #showFile({ fileId, state, reason, supersededBy, bytes, changedAt }: ExportedFile): void {
+    let cells = this.#fileRows.get(fileId);
+    if (cells === undefined) {
+      cells = columns.slice(1).map(([, kind]) => make('td', { class: kind }));
+      this.#fileRows.set(fileId, cells);
+      this.#files.append(make('tr', {}, make('th', { scope: 'row' }, fileId), ...cells));
+    }
+    setTexts(cells, [
+      state,
+      reason === null ? (supersededBy === null ? '' : `written by request ${supersededBy}`) : explainReason(reason),
+      bytes === null ? '' : formatBytes(bytes),
+      moment(changedAt),
+    ]);
+    cells[0]?.setAttribute('data-state', state);
+  }
+}

@@ -1,0 +1,102 @@
+/** A reply of the service that is no answer. */
+export interface RefusedReply {
+  /** 0: there was no reply. */
+  readonly status: number;
+  readonly text: string;
+  readonly retryAfter: string | null;
+}
+
+/** For people: what happened, and what to do. */
+export interface Refusal {
+  readonly what: string;
+  readonly remedy: string;
+  /** Broken rules of an order, in the words of the form. */
+  readonly violations: readonly string[];
+  /** Whether the same call may succeed later. */
+  readonly isTemporary: boolean;
+  /** Seconds. */
+  readonly retryAfter: number | undefined;
+}
+
+/** Labels of the form, by the names of the API. */
+const labels: Readonly<Record<string, string>> = {
+  id: 'Identifier',
+  type: 'Type',
+  visaToken: 'Visa',
+  userPublicKey: 'Public key',
+};
+
+/** Explains a reply with a status that refuses, or that is no JSON. @param isOrder whether the call was to send an order */
+export function readRefusal({ status, text, retryAfter }: RefusedReply, isOrder: boolean): Refusal {
+  const { code, detail, requestId, violations } = problemIn(text);
+  const seconds = /^\d{1,5}$/.test(retryAfter ?? '') ? Number(retryAfter) : undefined;
+  const later = seconds === undefined ? 'in a minute' : `in ${seconds} ${seconds === 1 ? 'second' : 'seconds'}`;
+  const named = requestId === undefined ? '' : ` (request ${requestId})`;
+  const about = { violations, isTemporary: false, retryAfter: seconds };
+  if (status === 401) {
+    const remedy = 'Reload the page, and sign in with the user name and password of an administrator.';
+    return { ...about, what: 'The service refused your user name or password.', remedy };
+  }
+  if (status === 403) {
+    const remedy =
+      code === 'foreign_origin'
+        ? 'Open this page at the address of the service itself, then try again.'
+        : 'Close the browser, open this page again, and sign in as a user who has the role ADMIN.';
+    return { ...about, what: detail ?? 'This user may not do this.', remedy };
+  }
+  if (status === 404) {
+    return { ...about, what: detail ?? 'The service has no record of this.', remedy: 'Refresh the table.' };
+  }
+  if (status === 429) {
+    const remedy = `Try again ${later}.${isOrder ? ' Nothing was sent.' : ''}`;
+    return { ...about, isTemporary: true, what: 'The service gets too many requests at the moment.', remedy };
+  }
+  if (status === 503) {
+    const remedy = `Try again ${later}.${isOrder ? ' Nothing was sent.' : ''}`;
+    return { ...about, isTemporary: true, what: `The service cannot answer at the moment${named}.`, remedy };
+  }
+  if (status === 400 || status === 413) {
+    const what =
+      violations.length > 0 ? 'The service refused the order:' : `The service refused this: ${detail ?? status}`;
+    return { ...about, what, remedy: 'Correct it, and check it again.' };
+  }
+  if (status > 0 && status < 400) {
+    const remedy = 'Look at your network: you may have to sign in to it first. Then try again.';
+    return { ...about, what: 'Another server than this service has answered.', remedy };
+  }
+  const isSilent = status === 0 || status === 504;
+  const what = isSilent ? 'The service did not answer.' : `The service failed with status ${status}${named}.`;
+  const help = isSilent ? 'Look at your network, then try again.' : 'Tell the operator the request and the time.';
+  const unknown =
+    'The order may have been sent or not: look for it in the table first. To send it twice does no harm: the same files are written again.';
+  return { ...about, isTemporary: true, what, remedy: isOrder ? `${unknown} ${help}` : help };
+}
+
+interface Problem {
+  readonly code: string | undefined;
+  readonly detail: string | undefined;
+  readonly requestId: string | undefined;
+  readonly violations: readonly string[];
+}
+
+/** What a problem document (RFC 9457) says; nothing for any other text. */
+function problemIn(text: string): Problem {
+  try {
+    const { code, detail, requestId, violations }: Readonly<Record<string, unknown>> = Object(JSON.parse(text));
+    const textOf = (value: unknown) => (typeof value === 'string' && value !== '' ? value : undefined);
+    return {
+      code: textOf(code),
+      detail: textOf(detail),
+      requestId: textOf(requestId),
+      violations: Array.isArray(violations) ? violations.flatMap(violationIn) : [],
+    };
+  } catch {
+    return { code: undefined, detail: undefined, requestId: undefined, violations: [] };
+  }
+}
+
+function violationIn(value: unknown): string[] {
+  const { field, message }: Readonly<Record<string, unknown>> = Object(value);
+  if (typeof field !== 'string' || typeof message !== 'string') return [];
+  return [`${Object.hasOwn(labels, field) ? labels[field] : field}: ${message}`];
+}

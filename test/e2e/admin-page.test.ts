@@ -1,0 +1,65 @@
+import { createHash } from 'node:crypto';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expectProblem, type RawRequest, rawRequest } from '../helpers/raw-http.ts';
+import { basic, Service } from '../helpers/service.ts';
+
+let service: Service;
+beforeAll(async () => {
+  service = await Service.shared();
+});
+afterAll(() => service?.stop());
+
+const get = (path: string, headers: RawRequest['headers'] = {}) =>
+  rawRequest(service.connection.proxyUrl, path, { headers });
+const administrator = () => ({ Authorization: basic(service.connection.admin) });
+
+test('an administrator gets one page that no cache keeps and no other page frames', async () => {
+  const { status, headers, text } = await get('admin', administrator());
+  expect(status).toBe(200);
+  expect(headers).toMatchObject({
+    'content-type': 'text/html; charset=utf-8',
+    'cache-control': 'no-store',
+    'referrer-policy': 'no-referrer',
+    'x-content-type-options': 'nosniff',
+    'x-frame-options': 'DENY',
+  });
+  expect(text).toMatch(/^<!doctype html>\n<html lang="en" data-archive-kind="fega">/);
+  expect(text).toMatch(/<\/html>\s*$/);
+});
+
+test('its policy allows its own module and style, and nothing else to run or to load', async () => {
+  const { headers, text } = await get('admin', administrator());
+  const hashOf = (tag: string) => {
+    const [, content = ''] = new RegExp(`<${tag}[^>]*>([\\s\\S]*?)</${tag}>`).exec(text) ?? [];
+    expect(content.length).toBeGreaterThan(1000);
+    return `'sha256-${createHash('sha256').update(content).digest('base64')}'`;
+  };
+  expect(headers['content-security-policy']).toBe(
+    `default-src 'none'; script-src ${hashOf('script')}; style-src ${hashOf('style')}; connect-src 'self'; ` +
+      "base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+  );
+  expect(text.match(/<(script|style|link|img|iframe|object|embed|base|meta http-equiv)\b/g)).toEqual([
+    '<style',
+    '<script',
+  ]);
+  expect(text).not.toMatch(/\son[a-z]+=|\sstyle="|javascript:/);
+});
+
+test('a slash at the end of the address does no harm', async () => {
+  expect((await get('admin/', administrator())).status).toBe(200);
+  expect((await get('admin/other', administrator())).status).toBe(404);
+});
+
+test.each([
+  ['nothing', () => ({})],
+  ['a wrong password', () => ({ Authorization: basic({ ...service.connection.admin, password: 'wrong' }) })],
+  ['a researcher', () => ({ Authorization: basic(service.connection.archiveUser) })],
+])('%s: 401, for which a browser asks for a password', async (_, headers) => {
+  const reply = await get('admin', headers());
+  expectProblem(reply, 401, 'unauthenticated');
+  expect(reply.headers['www-authenticate']).toBe('Basic realm="data-out", charset="UTF-8"');
+});
+
+test('a user without the role ADMIN: 403', async () => {
+  expectProblem(await get('admin', { Authorization: basic(service.engine.accounts.withoutRole) }), 403, 'forbidden');
+});
