@@ -21,6 +21,17 @@ async function add(...row: Parameters<typeof exportRows>): Promise<void> {
   for (const statement of exportRows(...row)) await world.service.sql(statement);
 }
 
+/** Exports with the ids `EGAD00000000001` and on. */
+async function addComplete(count: number): Promise<void> {
+  await world.service.sql(
+    exportRows({ requestId: requestIdOf(0), state: 'complete', ...settled })[0]
+      ?.replace(/values \(/, 'select ')
+      .replace(`'${requestIdOf(0)}'`, `cast('00000000-0000-4000-8000-' || lpad(cast(n as text), 12, '0') as uuid)`)
+      .replace(`'EGAD1'`, `'EGAD' || lpad(cast(n as text), 11, '0')`)
+      .replace(/\)$/, ` from generate_series(1, ${count}) as n`) ?? '',
+  );
+}
+
 const texts = (tab: Tab) => tab.rows.allInnerTexts();
 
 describe('the table', () => {
@@ -69,13 +80,7 @@ describe('the table', () => {
   });
 
   test('of 1,000 exports shows 100 at a time, and each once', async () => {
-    await world.service.sql(
-      exportRows({ requestId: requestIdOf(0), state: 'complete', ...settled })[0]
-        ?.replace(/values \(/, 'select ')
-        .replace(`'${requestIdOf(0)}'`, `cast('00000000-0000-4000-8000-' || lpad(cast(n as text), 12, '0') as uuid)`)
-        .replace(`'EGAD1'`, `'EGAD' || lpad(cast(n as text), 11, '0')`)
-        .replace(/\)$/, ' from generate_series(1, 1000) as n') ?? '',
-    );
+    await addComplete(1000);
     const tab = await world.signIn();
     const seen: string[] = [];
     for (let page = 1; page <= 10; page += 1) {
@@ -140,6 +145,27 @@ test('an answer that comes late does not replace a newer one', async () => {
   await (await came).finished();
   await tab.page.evaluate('new Promise((resolve) => setTimeout(resolve, 200))');
   expect(await details.innerText()).toContain('Every file is in the outbox.');
+});
+
+test('a page that is turned during a refresh asks for no row that is closed', async () => {
+  await add({ ...staging, requestId: requestIdOf(151) }, { staged: 1, pending: 2 });
+  await addComplete(150);
+  const tab = await world.signIn();
+  const late = Promise.withResolvers<void>();
+  let asked = 0;
+  await tab.page.route('**/export/fega/*', async (route) => {
+    asked += 1;
+    // The first is that of the click.
+    if (asked > 1) await late.promise;
+    await route.continue();
+  });
+  await tab.button('EGAD1').click();
+  await expect.poll(() => asked).toBe(2);
+  await tab.page.getByRole('button', { name: 'Older' }).click();
+  await tab.page.getByText('Page 2', { exact: true }).waitFor();
+  late.resolve();
+  await tab.page.evaluate('new Promise((resolve) => setTimeout(resolve, 1000))');
+  expect([asked, await tab.rows.count()]).toEqual([2, 51]);
 });
 
 describe('while the page is open', () => {
