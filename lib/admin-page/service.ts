@@ -54,7 +54,9 @@ export class Service {
   async send(order: Order): Promise<string> {
     const headers = { 'Content-Type': 'application/json' };
     const reply = await this.#call(this.#exports, { method: 'POST', headers, body: JSON.stringify(order) });
-    return String((reply as { requestId?: unknown }).requestId);
+    const { requestId }: { readonly requestId?: unknown } = Object(reply);
+    if (typeof requestId === 'string') return requestId;
+    throw new RefusedError(readRefusal({ status: 200, text: '', retryAfter: null }, true));
   }
 
   async #call(address: URL, init: RequestInit = {}): Promise<unknown> {

@@ -61,6 +61,11 @@ test('a refusal, a network that fails and a reply that is no JSON are told apart
   expect(await refused()).toBe('Another server than this service has answered.');
 });
 
+test.each([null, {}, { requestId: 5 }])('%j is no reply to an order: it is not said to be sent', async (reply) => {
+  answer = async () => Response.json(reply);
+  await expect(service.send(order)).rejects.toThrow('Another server than this service has answered.');
+});
+
 test('a reply that is not one of this service is refused, not shown', async () => {
   answer = async () => Response.json({ exports: [{ requestId: 'request-1', state: 'eaten' }], page: 0 });
   await expect(service.list(undefined, 0)).rejects.toThrow('has a state that this version does not know');
