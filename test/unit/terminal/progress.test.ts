@@ -201,7 +201,10 @@ describe('progress', () => {
     const task = progress.task('sample.bam', 100 * MiB);
     seconds(10, () => task.add(MiB));
     expect(lastFrame(said.stderr)).toEqual(['sample.bam  [=      ]   10 %     1.0 MiB/s    90 s left']);
-    seconds(20);
+    // Bytes that come right after others are part of the last measurement.
+    clock.ms += 100;
+    task.add(MiB / 2);
+    seconds(16);
     expect(lastFrame(said.stderr)).toEqual(['sample.bam  [=      ]   10 %         0 B/s']);
     progress.end();
     const { length } = said.stderr;
