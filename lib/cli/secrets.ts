@@ -47,7 +47,7 @@ export function refuseToken(source: string, value: string): void {
 }
 
 function saveIt(what: string): string {
-  return `Other users of this machine can read command lines: save the ${what} in a file and name that.`;
+  return `Save the ${what} in a file, and name that file. Other users of this machine can read command lines.`;
 }
 
 /** A visa or passport as it goes into a header. @throws UsageError for other text, without repeating it */

@@ -12,6 +12,8 @@ import type { Session } from './session.ts';
 
 /** Bytes of receipts that are read without being asked for: those of some 7,000 files. */
 const mostBytes = 4 * 1024 * 1024;
+/** Receipts that are read without being asked for. Each costs two requests. */
+const mostReceipts = 100;
 /** The listing does not wait longer for storage, unless it is asked to. */
 const patienceMs = 20_000;
 
@@ -20,7 +22,7 @@ export type PathOf = (name: string) => string | undefined;
 
 /**
  * Reads the submitted paths of staged files from their delivery receipts. A receipt that cannot be read is no failure.
- * @param wanted `true`: however large the receipts are; `undefined`: if they are small
+ * @param wanted `true`: however large the receipts are; `undefined`: the newest, if they are small
  * @throws ClientError `interrupted`
  */
 export async function submittedPaths(
@@ -28,7 +30,7 @@ export async function submittedPaths(
   { proxy, files, wanted }: { proxy: ProxyApi; files: readonly ListedFile[]; wanted: boolean | undefined },
 ): Promise<PathOf> {
   const receipts = wanted === false ? [] : files.filter(({ name }) => isReceiptName(name));
-  const read = wanted ? receipts : newestWithin(mostBytes, receipts);
+  const read = wanted ? receipts : newestOf(receipts);
   let claims = new Claims([]);
   const note = (what: string) => output.note(`Some submitted paths are not shown: ${what}`);
   if (read.length > 0) {
@@ -39,23 +41,26 @@ export async function submittedPaths(
       if (!(error instanceof ClientError) || terminal.signal.aborted) throw error;
       note(
         signal.aborted
-          ? `no delivery receipt came within ${patienceMs / 1000} s. --paths waits longer.`
+          ? `the delivery receipts did not come within ${patienceMs / 1000} s. --paths waits longer.`
           : printable(error.message),
       );
     }
   }
   const left = receipts.filter((receipt) => !read.includes(receipt));
   const bytes = left.reduce((sum, { size }) => sum + size, 0);
-  if (left.length > 0) note(`delivery receipts of ${formatBytes(bytes)} were not read. --paths reads them.`);
+  if (left.length > 0) {
+    const count = left.length === 1 ? '1 delivery receipt was' : `${left.length} delivery receipts were`;
+    note(`${count} not read (${formatBytes(bytes)}). --paths reads all.`);
+  }
   return (name) => claims.of(name)?.file.path;
 }
 
-/** The newest receipts that have no more than that many bytes together. */
-function newestWithin(most: number, receipts: readonly ListedFile[]): readonly ListedFile[] {
+/** The newest receipts, within {@link mostReceipts} and {@link mostBytes}. */
+function newestOf(receipts: readonly ListedFile[]): readonly ListedFile[] {
   const newest = receipts.toSorted((one, other) => Number(other.modified ?? 0) - Number(one.modified ?? 0));
   let bytes = 0;
-  return newest.filter(({ size }) => {
-    if (bytes + size > most) return false;
+  return newest.slice(0, mostReceipts).filter(({ size }) => {
+    if (bytes + size > mostBytes) return false;
     bytes += size;
     return true;
   });

@@ -6,6 +6,8 @@ import type { Terminal } from './terminal.ts';
 /** Milliseconds between two updates. In a log each update is a line, so they are rare there. */
 const terminalPeriod = 100;
 const logPeriod = 10_000;
+/** Milliseconds. So often it is looked whether an update is due, also while no byte comes. */
+const heartbeat = 1_000;
 /** Shorter work shows no bar. */
 const quietMilliseconds = 500;
 const defaultSize = { columns: 80, rows: 24 };
@@ -94,6 +96,12 @@ export function createProgress(terminal: Terminal): Progress {
     if (now - shown >= (terminal.isTerminal ? terminalPeriod : logPeriod)) draw(now);
   };
 
+  let timer: NodeJS.Timeout | undefined;
+  const stopTimer = () => {
+    clearInterval(timer);
+    timer = undefined;
+  };
+
   return {
     task(label, total, done = 0) {
       const begun = terminal.now().getTime();
@@ -101,6 +109,7 @@ export function createProgress(terminal: Terminal): Progress {
       if (shown === 0) shown = begun + (terminal.isTerminal ? quietMilliseconds - terminalPeriod : 0);
       const state: TaskState = { label, total, done, speed: new Speed(begun) };
       running.add(state);
+      timer ??= setInterval(() => changed(terminal.now().getTime()), heartbeat).unref();
       const move = (to: number) => {
         const now = terminal.now().getTime();
         for (const each of [state.speed, speed]) each?.add(to - state.done, now);
@@ -115,6 +124,7 @@ export function createProgress(terminal: Terminal): Progress {
         add: (bytes) => move(state.done + bytes),
         end() {
           if (!running.delete(state)) return;
+          if (running.size === 0) stopTimer();
           finished.tasks += 1;
           finished.bytes += state.done;
           finished.total += state.total ?? state.done;
@@ -131,7 +141,10 @@ export function createProgress(terminal: Terminal): Progress {
       write();
       if (redraw) draw(terminal.now().getTime());
     },
-    end: erase,
+    end() {
+      stopTimer();
+      erase();
+    },
   };
 }
 

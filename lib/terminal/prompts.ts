@@ -12,9 +12,12 @@ interface Keyboard {
 /** How a prompt ends early. */
 export interface Interruption {
   readonly signal: AbortSignal;
-  /** Called for Ctrl-C. While a terminal is read key by key, Ctrl-C is a key and no signal. */
+  /** Called for Ctrl-C, and for Ctrl-D on an empty line. While a terminal is read key by key, Ctrl-C is a key and no signal. */
   readonly interrupt: () => void;
 }
+
+/** Ctrl-D. */
+const endOfTransmission = '\u0004';
 
 /** One line from a terminal, without an echo: not even its length shows. @throws the reason of the signal */
 export async function askHidden(question: string, keyboard: Keyboard, interruption: Interruption): Promise<string> {
@@ -35,10 +38,11 @@ export async function askShown(question: string, keyboard: Keyboard, interruptio
   return await answerTo(prompt, interruption);
 }
 
-async function answerTo(
-  prompt: { prompt(): Promise<string | symbol | undefined> },
-  { signal, interrupt }: Interruption,
-): Promise<string> {
+async function answerTo(prompt: PasswordPrompt | TextPrompt, { signal, interrupt }: Interruption): Promise<string> {
+  // On an empty line Ctrl-D closes the input. No answer would come any more.
+  prompt.on('key', (character) => {
+    if (character === endOfTransmission && prompt.userInput === '') interrupt();
+  });
   const answer = await prompt.prompt();
   if (isCancel(answer)) interrupt();
   signal.throwIfAborted();
@@ -60,7 +64,7 @@ export async function askSecret(terminal: Terminal, question: string, remedy: st
 export async function askNewSecret(terminal: Terminal, what: string, remedy: string): Promise<string> {
   const secret = await askSecret(terminal, `${what}: `, remedy);
   if (secret !== '' && (await askSecret(terminal, `${what}, again: `, remedy)) !== secret) {
-    throw new UsageError('the two were not the same', { remedy: 'Run the command again.' });
+    throw new UsageError('the two were not the same', { remedy: 'Type the same both times.' });
   }
   return secret;
 }

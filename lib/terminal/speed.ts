@@ -40,6 +40,7 @@ export class Speed {
   /** Bytes a second; `undefined` if it was not measured for long enough. */
   at(now: number): number | undefined {
     this.#forget(now - windowMs);
+    if (now - this.#last >= windowMs) return 0;
     const [first] = this.#marks;
     if (first === undefined || now - first.at < settledMs) return undefined;
     return ((this.#bytes - first.bytes) / (now - first.at)) * 1000;

@@ -22,7 +22,10 @@ export function formatTable(
   strong: (line: string) => string = (line) => line,
 ): string[] {
   const titles = columns.map(({ title }) => title);
-  const widths = columns.map((_, index) => Math.max(...[titles, ...rows].map((row) => stringWidth(row[index] ?? ''))));
+  // A call of Math.max with an argument for each row fails when there are many.
+  const widths = columns.map(({ title }, index) =>
+    rows.reduce((widest, row) => Math.max(widest, stringWidth(row[index] ?? '')), stringWidth(title)),
+  );
   const fitting = width === undefined ? columns.length : countFitting(widths, width);
   const beside = fitting > columns.length / 2 ? fitting : 1;
   const line = (row: readonly string[]) =>

@@ -161,6 +161,22 @@ test('of a source that does not compile it shows the line', async () => {
   );
 });
 
+test.each([
+  [
+    'has a syntax error',
+    'node:internal\n    ^\n\nfile:///data-out/bin/settings.ts:39\n};\nconst x = ;\n          ^\n\nSyntaxError [ERR_INVALID_TYPESCRIPT_SYNTAX]: Expression expected\n    at parse (node:internal:72:36) {\n  code: 1\n}\n\nNode.js v24',
+    '/data-out/bin/settings.ts:39: Expression expected',
+  ],
+  [
+    'names a package that is not there',
+    "node:internal\n    ^\n\nError [ERR_MODULE_NOT_FOUND]: Cannot find package 'x' imported from /data-out/bin/app.ts\n    at a (node:internal:1:1) {\n  code: 1\n}\n\nNode.js v24",
+    "Cannot find package 'x' imported from /data-out/bin/app.ts",
+  ],
+])('of a source that %s it says where', async (_, said, cause) => {
+  write('node_modules/aws-cdk/bin/cdk', `console.error(${JSON.stringify(said)}); process.exit(1);`);
+  await expect(freshAssembly({ root })).rejects.toThrow(`The synth of the template failed: ${cause}\nAll that it said`);
+});
+
 function standardError(isTTY: boolean) {
   const shown: string[] = [];
   const stream = { isTTY, write: (text: string | Uint8Array) => shown.push(String(text)) > 0 };

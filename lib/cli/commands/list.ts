@@ -19,8 +19,8 @@ const largestPage = 50_000;
 const warnedDays = 3;
 
 const afterHelp = `
-PATH is what the submitter called a file. It comes from the delivery receipts of your outbox, up to 4 MiB of them; a file without
-a receipt has "-". With --page, only receipts of that page are read.
+PATH is what the submitter called a file. It comes from the delivery receipts of your outbox: the 100 newest of them, up to 4 MiB,
+or all with --paths. A file without a receipt has "-". With --page, only receipts of that page are read.
 
 A delivery receipt says that an export is done, and is marked in the last column. A warning counts the files that expire within
 ${warnedDays} days.
@@ -44,7 +44,7 @@ export function registerList(program: Command, context: CommandContext): void {
     .addOption(new Option('--all', 'every page (default)').conflicts('page'))
     .option('--page <number>', 'one page, counted from 1')
     .option('--per-page <rows>', 'files of a page', '100')
-    .option('--paths', 'the submitted paths, however large the delivery receipts are')
+    .option('--paths', 'the submitted paths, however many and large the delivery receipts are')
     .option('--no-paths', 'no submitted paths, and no request for delivery receipts')
     .addHelpText('after', afterHelp)
     .action(async (options: ListOptions, self: Command) => {
@@ -100,7 +100,8 @@ function warnOfExpiry(files: readonly ListedFile[], output: Session['output'], n
     expires && expires.getTime() < limit && !isReceiptName(name) ? expires.getTime() : [],
   );
   if (times.length === 0) return;
-  const first = dateOf(new Date(Math.min(...times)).toISOString());
+  const earliest = times.reduce((one, other) => Math.min(one, other));
+  const first = dateOf(new Date(earliest).toISOString());
   const verb = times.length === 1 ? 'expires' : 'expire';
   output.warn(
     `${counted(times.length, 'file')} ${verb} within ${warnedDays} days, the first at ${first} UTC: download soon`,

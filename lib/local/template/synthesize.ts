@@ -61,6 +61,10 @@ async function runCdk(root: string, output: string, { signal, onOutput }: Synthe
 
 /** The first error that a failed synth names, with the indented lines below it; otherwise its last lines. */
 function causeIn(said: string): string {
-  const [named] = /^.*(?:Error: |\[ERROR\] ).*(?:\n(?:[ \t]+(?![ \t]*at ).*)?)*/m.exec(said) ?? [];
-  return (named ?? said.trim().split('\n').slice(-5).join('\n')).trim().replace(/^(?:Error: |✘ \[ERROR\] )/, '');
+  // Node shows the place above the error, with the line between them.
+  const [, place, wrong] = /^file:\/\/(.*)\n(?:.*\n){1,6}?SyntaxError(?: \[\w+\])?: (.*)/m.exec(said) ?? [];
+  if (place !== undefined) return `${place}: ${wrong}`;
+  const [named] = /^.*(?:Error(?: \[\w+\])?: |\[ERROR\] ).*(?:\n(?:[ \t]+(?![ \t]*at ).*)?)*/m.exec(said) ?? [];
+  const cause = named ?? said.trim().split('\n').slice(-5).join('\n');
+  return cause.trim().replace(/^(?:Error(?: \[\w+\])?: |✘ \[ERROR\] )/, '');
 }

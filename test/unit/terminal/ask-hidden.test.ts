@@ -31,8 +31,11 @@ test('nothing is an empty answer', async () => {
   expect(await answer).toBe('');
 });
 
-test('Ctrl-C, a key while a terminal is read key by key, interrupts', async () => {
+test.each([
+  ['Ctrl-C, a key while a terminal is read key by key,', '\u0003'],
+  ['Ctrl-D on an empty line', '\u0004'],
+])('%s interrupts', async (_, key) => {
   const { input, answer } = fakeTerminal();
-  input.write('\u0003');
+  input.write(key);
   await expect(answer).rejects.toBeInstanceOf(InterruptedError);
 });

@@ -25,12 +25,15 @@ describe('askShown', () => {
     expect(shown()).toContain('Which? proxy-1.2.0');
   });
 
-  test('Ctrl-C interrupts', async () => {
+  test.each([
+    ['Ctrl-C', '\u0003'],
+    ['Ctrl-D on an empty line', '\u0004'],
+  ])('%s interrupts', async (_, key) => {
     const { input, output } = person();
     const interrupted = new AbortController();
     const interrupt = () => interrupted.abort(new InterruptedError());
     const answer = askShown('Which? ', { input, output }, { signal: interrupted.signal, interrupt });
-    input.write('\u0003');
+    input.write(key);
     await expect(answer).rejects.toBeInstanceOf(InterruptedError);
   });
 });

@@ -1,7 +1,11 @@
-import { describe, expect, test } from 'vitest';
+import { afterEach, describe, expect, test, vi } from 'vitest';
 import { createProgress } from '../../../lib/terminal/progress.ts';
 import { terminalOf } from '../../helpers/cli-run.ts';
 import { makeTerminal } from '../../helpers/ops-world.ts';
+
+afterEach(() => {
+  vi.useRealTimers();
+});
 
 describe('progress', () => {
   const MiB = 1024 * 1024;
@@ -182,6 +186,40 @@ describe('progress', () => {
       'one: 515.0 MiB of 2.0 GiB (25 %), 1.0 MiB/s, 26 min left',
       '',
     ]);
+  });
+
+  test('while no byte comes, the speed falls to nothing', () => {
+    vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
+    const { progress, said, clock } = progressOn(terminalOf(60));
+    const seconds = (count: number, each = () => {}) => {
+      for (let second = 1; second <= count; second += 1) {
+        clock.ms += 1000;
+        each();
+        vi.advanceTimersByTime(1000);
+      }
+    };
+    const task = progress.task('sample.bam', 100 * MiB);
+    seconds(10, () => task.add(MiB));
+    expect(lastFrame(said.stderr)).toEqual(['sample.bam  [=      ]   10 %     1.0 MiB/s    90 s left']);
+    // Bytes that come right after others are part of the last measurement.
+    clock.ms += 100;
+    task.add(MiB / 2);
+    seconds(16);
+    expect(lastFrame(said.stderr)).toEqual(['sample.bam  [=      ]   10 %         0 B/s']);
+    progress.end();
+    const { length } = said.stderr;
+    seconds(20);
+    expect(said.stderr).toHaveLength(length);
+  });
+
+  test('after the last piece of work nothing is drawn any more', () => {
+    vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
+    const { progress } = progressOn(terminalOf(60));
+    const [one, other] = [progress.task('one', MiB), progress.task('other', MiB)];
+    one.end();
+    expect(vi.getTimerCount()).toBe(1);
+    other.end();
+    expect(vi.getTimerCount()).toBe(0);
   });
 
   test('bytes that have to be done again are no speed backwards', () => {

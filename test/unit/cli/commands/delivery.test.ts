@@ -511,7 +511,7 @@ describe('list', () => {
       [
         'storage does not answer in time',
         () => vi.spyOn(AbortSignal, 'timeout').mockReturnValueOnce(AbortSignal.abort()),
-        /Some submitted paths are not shown: no delivery receipt came within 20 s\. --paths waits longer\.\n/,
+        /Some submitted paths are not shown: the delivery receipts did not come within 20 s\. --paths waits longer\.\n/,
       ],
     ])('unless %s: then the listing is shown all the same', async (_, spoil, said) => {
       deliver();
@@ -534,11 +534,28 @@ describe('list', () => {
       server.put(`EGAD00000000001-${requestId(2)}.delivery.jws`, signer.sign(small));
       const { stdout, stderr } = await list();
       expect(cells(stdout).slice(1, 3)).toEqual([[`/submitted/${names[0]}`], ['-']]);
-      expect(stderr).toMatch(/not shown: delivery receipts of \d\.\d MiB were not read\. --paths reads them\.\n/);
+      expect(stderr).toMatch(/not shown: 1 delivery receipt was not read \(\d\.\d MiB\)\. --paths reads all\.\n/);
       expect(requestsFor(/bucket/)).toBe(1);
       const all = await list('--paths');
       expect(cells(all.stdout)[2]).toEqual([`${'long/'.repeat(20)}0`]);
       expect(all.stderr).not.toContain('not shown');
+    });
+
+    test('of no more than the 100 newest receipts, unless they are asked for', async () => {
+      for (let number = 1; number <= 103; number += 1) {
+        const [file] = number === 1 ? files : files.slice(1);
+        const receipt = signer.sign(receiptOf([file!], { jti: requestId(number) }));
+        server.put(
+          `EGAD00000000001-${requestId(number)}.delivery.jws`,
+          receipt,
+          new Date(1_700_000_000_000 + number * 1000),
+        );
+      }
+      const { stdout, stderr } = await list();
+      expect(cells(stdout).slice(1, 3)).toEqual([['-'], [`/submitted/${names[1]}`]]);
+      expect(stderr).toMatch(/not shown: 3 delivery receipts were not read \(.* KiB\)\. --paths reads all\.\n/);
+      expect(requestsFor(/bucket/)).toBe(100);
+      expect(cells((await list('--paths')).stdout)[1]).toEqual([`/submitted/${names[0]}`]);
     });
   });
 });
