@@ -5,7 +5,7 @@ import { parseArgs } from 'node:util';
 import { archiveCredentialsPolicies } from '../lib/contract/archive-credentials.ts';
 import { type Connection, defaultConnectionFile } from '../lib/contract/connection.ts';
 import { environment } from '../lib/contract/environment.ts';
-import { writeClientFiles } from '../lib/local/client-files.ts';
+import { type ClientFiles, writeClientFiles } from '../lib/local/client-files.ts';
 import { type Engine, startEngine } from '../lib/local/engine.ts';
 import { EngineError } from '../lib/local/errors.ts';
 import { freePort } from '../lib/local/listen.ts';
@@ -97,7 +97,7 @@ async function main(options: Options): Promise<void> {
 ${first.map((command) => `  ${command}\n`).join('')}
 All commands from there to a decrypted file: ${scriptPath}
 `;
-    process.stdout.write(`${summary(engine, options, seconds)}\n${next}${verbose ? `\n${script}` : ''}`);
+    process.stdout.write(`${summary(engine, files, options, seconds)}\n${next}${verbose ? `\n${script}` : ''}`);
   } catch (error) {
     removeFiles();
     await engine.stop();
@@ -157,14 +157,20 @@ async function releasedDataset(connection: Connection): Promise<string | undefin
   return undefined;
 }
 
-function summary({ connection, connectionPath, inspector }: Engine, options: Options, seconds: number): string {
-  const { proxyUrl, dataOutUrl, logsDir } = connection;
+function summary(
+  { connection, connectionPath, inspector }: Engine,
+  { adminPasswordPath }: ClientFiles,
+  options: Options,
+  seconds: number,
+): string {
+  const { proxyUrl, dataOutUrl, logsDir, admin } = connection;
   const { dataDir = 'in a temporary folder (keep it with --data-dir DIR)', inspect } = options;
   const inspected = inspector === undefined ? '' : `  Inspector      ${inspector}, of ${inspect}\n`;
   return `data-out runs on this machine (ready in ${seconds.toFixed(1)} s). Ctrl-C ends it.
 
   Proxy API      ${proxyUrl}
   Data-out API   ${dataOutUrl}
+  Admin page     ${proxyUrl}/admin (user ${admin.username}, password in ${adminPasswordPath})
   Connection     ${connectionPath}
   Logs           ${logsDir}
   State          ${dataDir}

@@ -108,6 +108,7 @@ test('a start prints one screen, and nothing else', async () => {
 
   Proxy API      http://127.0.0.1:8080/v1
   Data-out API   http://127.0.0.1:8080/v1
+  Admin page     http://127.0.0.1:8080/v1/admin (user admin, password in ${folder}/admin.password)
   Connection     ${connectionPath}
   Logs           ${folder}/logs
   State          ${folder}
