@@ -1,6 +1,5 @@
 import { execFileSync } from 'node:child_process';
 import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
-import { createServer, type Server } from 'node:http';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -9,8 +8,9 @@ import { parsePublicKey } from '../../lib/crypt4gh/index.ts';
 import { listen } from '../../lib/local/listen.ts';
 import { builtPackage } from './built-package.ts';
 import { FaultProxy } from './fault-proxy.ts';
-import { listenLocally } from './loopback.ts';
+import { installedProgram, startOf } from './installed-program.ts';
 import { Service, type VisaChoices } from './service.ts';
+import { shellWord } from './terminal-process.ts';
 import { testCertificate } from './test-certificate.ts';
 import { Walk } from './walk.ts';
 
@@ -95,10 +95,12 @@ export class ResearcherWorld {
     return this.service.visa({ subject: 'jane@example.org', datasetId: dataset, claims: { exp }, ...choices });
   }
 
-  /** The program that the researcher gets, as one file. It stands for the executable, which is the same client. */
-  async executable(): Promise<string> {
-    const client = join(await builtPackage(), 'bin/data-out.js');
-    return `#!/bin/sh\nexec '${process.execPath}' '${client}' "$@"\n`;
+  /** The program that the researcher gets, as one file: the executable, or what starts the same client. */
+  async executable(): Promise<Uint8Array> {
+    const { command } = startOf(await installedProgram());
+    const [file = ''] = command;
+    if (command.length === 1) return await readFile(file);
+    return Buffer.from(`#!/bin/sh\nexec ${command.map(shellWord).join(' ')} "$@"\n`);
   }
 
   /** Puts the npm package into a folder. @returns the environment in which npm installs it for this user, without a network */
@@ -133,12 +135,4 @@ export class ResearcherWorld {
     const id = await this.service.exported({ id: dataset, visa: await this.visa(), publicKey });
     await this.service.settled(id, files.length);
   }
-}
-
-/** A forward proxy that refuses every host. */
-export async function refusingProxy(): Promise<{ readonly url: string; readonly server: Server }> {
-  const server = createServer().on('connect', (_request, socket) => {
-    socket.end('HTTP/1.1 403 Forbidden\r\n\r\n');
-  });
-  return { url: await listenLocally(server), server };
 }

@@ -1,11 +1,10 @@
 import { writeFile } from 'node:fs/promises';
-import { createServer, type Server } from 'node:http';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { formatPrivateKey, formatPublicKey, generateKeyPair } from '../../lib/crypt4gh/index.ts';
-import { listenLocally } from '../helpers/loopback.ts';
 import { opsProcess } from '../helpers/ops-process.ts';
 import { blocksOf, readPage } from '../helpers/pages.ts';
+import { refusingProxy } from '../helpers/refusing-proxy.ts';
 import { Service, until } from '../helpers/service.ts';
 import { stepsOf, Walk, type WalkChoices, type WalkStep } from '../helpers/walk.ts';
 
@@ -17,7 +16,7 @@ const csv = blocksOf(page).find(({ language }) => language === 'csv')?.text ?? '
 
 let service: Service;
 let walk: Walk;
-let forwardProxy: Server;
+let forwardProxy: Awaited<ReturnType<typeof refusingProxy>>;
 const passwords = new Map<string, string>();
 
 beforeAll(async () => {
@@ -29,8 +28,7 @@ beforeAll(async () => {
   await addUser('alice');
   await addUser('zoë 😀');
   await addUser('vera', '--role', 'VIEWER');
-  forwardProxy = createServer().on('connect', (_request, socket) => socket.end('HTTP/1.1 403 Forbidden\r\n\r\n'));
-  await listenLocally(forwardProxy);
+  forwardProxy = await refusingProxy();
 
   const { proxyUrl, issuer } = service.connection;
   const { host } = new URL(proxyUrl);
@@ -252,10 +250,8 @@ describe('further mistakes', () => {
   );
 
   test('a forward proxy that refuses', async () => {
-    const address = forwardProxy.address();
-    if (address === null || typeof address === 'string') throw new Error('a server on a port has an address');
     // The client does not ask a proxy about this machine itself.
-    const env = { DATA_OUT_URL: 'https://data-out.invalid/v1/', HTTPS_PROXY: `http://localhost:${address.port}` };
+    const env = { DATA_OUT_URL: 'https://data-out.invalid/v1/', HTTPS_PROXY: forwardProxy.url };
     const run = await walk.run(list, { env });
     expect(run).toEqual({
       printed: expect.stringContaining('your forward proxy refuses data-out.invalid'),
