@@ -111,14 +111,16 @@ export interface WalkSettings {
   readonly env?: Readonly<Record<string, string>>;
 }
 
+/** Width of the terminal, in characters. */
+export const walkColumns = 132;
 /** How long one block of commands may take, in milliseconds. */
 const patience = 110_000;
 /** How long the next question may take. */
 const shortPatience = 30_000;
 
 /**
- * A person who follows a page: an empty home, no variables, no programs but those of the page, and a terminal of 132
- * columns. Variables that a block exports, and the folder it goes to, stay for the next one.
+ * A person who follows a page: an empty home, no variables, no programs but those of the page, and a terminal of
+ * {@link walkColumns}. Variables that a block exports, and the folder it goes to, stay for the next one.
  */
 export class Walk {
   readonly #folder: string;
@@ -199,7 +201,7 @@ export class Walk {
     const child = terminalProcess([programPath('bash'), '--norc', '-euo', 'pipefail', script], {
       folder: this.path(),
       env: this.#env(),
-      columns: 132,
+      columns: walkColumns,
       showsControls: false,
     });
     this.#running.push(child);
