@@ -10,18 +10,19 @@ import { synthProgress } from '../../lib/local/template/synth-progress.ts';
 const fakeCdk = `
 const { appendFileSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } = require('node:fs');
 appendFileSync('runs', process.argv.slice(2).join(' ') + '\\n');
+const output = process.argv[process.argv.indexOf('--output') + 1];
 const source = readFileSync('lambdas/a.ts', 'utf8');
 console.log('Bundling asset ...');
 if (existsSync('busy')) {
   rmSync('busy');
-  console.error('Another CLI (PID=1) is currently synthing to cdk.out.');
+  console.error('Another CLI (PID=1) is currently synthing to ' + output);
   process.exit(1);
 }
 if (source.includes('broken')) { console.error('a.ts:1: unexpected token'); process.exit(1); }
-mkdirSync('cdk.out/asset.abc', { recursive: true });
-writeFileSync('cdk.out/manifest.json', '{}');
-writeFileSync('cdk.out/performance-counters.json', String(process.hrtime.bigint()));
-writeFileSync('cdk.out/Some.template.json', JSON.stringify({ source }));
+mkdirSync(output + '/asset.abc', { recursive: true });
+writeFileSync(output + '/manifest.json', '{}');
+writeFileSync(output + '/performance-counters.json', String(process.hrtime.bigint()));
+writeFileSync(output + '/Some.template.json', JSON.stringify({ source }));
 `;
 
 let root: string;
@@ -55,7 +56,7 @@ test('the first time it synthesizes, and says so before', async () => {
       before = runs();
     },
   });
-  expect([folder, before, runs()]).toEqual([at('cdk.out'), 0, 1]);
+  expect([folder, before, runs()]).toEqual([at('cdk.out/local'), 0, 1]);
 });
 
 test('with nothing changed it does not, also when a file is only touched', async () => {
@@ -87,20 +88,32 @@ describe('it synthesizes again', () => {
     },
   );
 
-  test.each(['cdk.out/asset.abc', 'cdk.out/manifest.json', 'cdk.out/inputs.sha256'])('without %s', async (path) => {
-    rmSync(at(path), { recursive: true });
-    await freshAssembly({ root });
-    expect(runs()).toBe(2);
-  });
+  test.each(['cdk.out/local/asset.abc', 'cdk.out/local/manifest.json', 'cdk.out/local/inputs.sha256'])(
+    'without %s',
+    async (path) => {
+      rmSync(at(path), { recursive: true });
+      await freshAssembly({ root });
+      expect(runs()).toBe(2);
+    },
+  );
 
   test('after something else has written the template', async () => {
-    write('cdk.out/Some.template.json', '{}');
+    write('cdk.out/local/Some.template.json', '{}');
     await freshAssembly({ root });
-    expect(JSON.parse(readFileSync(at('cdk.out/Some.template.json'), 'utf8'))).toEqual({ source: 'first' });
+    expect(JSON.parse(readFileSync(at('cdk.out/local/Some.template.json'), 'utf8'))).toEqual({ source: 'first' });
+  });
+
+  test('but not after a synth of what is deployed, which it leaves alone', async () => {
+    for (const name of ['manifest.json', 'Some.template.json']) write(`cdk.out/${name}`, 'deployed');
+    await freshAssembly({ root });
+    expect(runs()).toBe(1);
+    write('lambdas/a.ts', 'second');
+    await freshAssembly({ root });
+    expect(readFileSync(at('cdk.out/Some.template.json'), 'utf8')).toBe('deployed');
   });
 
   test('but not after another synth with the same result', async () => {
-    write('cdk.out/performance-counters.json', '{}');
+    write('cdk.out/local/performance-counters.json', '{}');
     await freshAssembly({ root });
     expect(runs()).toBe(1);
   });
@@ -134,10 +147,10 @@ test('a synth that fails names what stopped it, and its log has the rest', async
   write('node_modules/aws-cdk/bin/cdk', `console.error(${JSON.stringify(said.join('\n'))}); process.exit(1);`);
   await expect(freshAssembly({ root })).rejects.toThrow(
     new EngineError(
-      `The synth of the template failed: ${said.slice(2, 5).join('\n').replace('Error: ', '')}\nAll that it said is in ${at('cdk.out/synth.log')}.`,
+      `The synth of the template failed: ${said.slice(2, 5).join('\n').replace('Error: ', '')}\nAll that it said is in ${at('cdk.out/local/synth.log')}.`,
     ),
   );
-  expect(readFileSync(at('cdk.out/synth.log'), 'utf8')).toBe(`${said.join('\n')}\n`);
+  expect(readFileSync(at('cdk.out/local/synth.log'), 'utf8')).toBe(`${said.join('\n')}\n`);
 });
 
 test('of a source that does not compile it shows the line', async () => {
@@ -172,7 +185,7 @@ test('elsewhere it is said once', async () => {
 test('a synth of another process is waited for', async () => {
   write('busy', '');
   await freshAssembly({ root });
-  expect([runs(), existsSync(at('cdk.out/manifest.json'))]).toEqual([2, true]);
+  expect([runs(), existsSync(at('cdk.out/local/manifest.json'))]).toEqual([2, true]);
 });
 
 test('two at the same time share one synth', async () => {
@@ -181,9 +194,9 @@ test('two at the same time share one synth', async () => {
 });
 
 test('a lock of a process that has ended is taken over', async () => {
-  write('cdk.out/inputs.lock', '999999999');
+  write('cdk.out/local/inputs.lock', '999999999');
   await freshAssembly({ root });
-  expect([runs(), existsSync(at('cdk.out/inputs.lock'))]).toEqual([1, false]);
+  expect([runs(), existsSync(at('cdk.out/local/inputs.lock'))]).toEqual([1, false]);
 });
 
 test('a signal ends the synth, and the next call does it', async () => {

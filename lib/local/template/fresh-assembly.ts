@@ -35,12 +35,13 @@ export interface FreshAssemblyOptions {
  * a setting or the lock file has changed since the last time, or if the assembly itself has. Processes that ask at the
  * same time wait for one synth.
  *
- * @returns the folder `cdk.out`; its `synth.log` holds what the last synth said
+ * @returns the folder `cdk.out/local`, apart from what `cdk deploy` and `npm run synth` write: only this assembly surely has the
+ * administrators' page. Its `synth.log` holds what the last synth said
  * @throws EngineError with what stopped a synth that failed
  */
 export async function freshAssembly(options: FreshAssemblyOptions): Promise<string> {
   const { root, signal } = options;
-  const output = join(root, 'cdk.out');
+  const output = join(root, 'cdk.out/local');
   const stamp = join(output, 'inputs.sha256');
   mkdirSync(output, { recursive: true });
   const release = await acquire(join(output, 'inputs.lock'), signal);
@@ -49,7 +50,7 @@ export async function freshAssembly(options: FreshAssemblyOptions): Promise<stri
     const wanted = digestOfInputs(root);
     if (!existsSync(stamp) || readFileSync(stamp, 'utf8') !== `${wanted} ${digestOfAssembly(output)}`) {
       options.onSynth?.();
-      await synthesize(root, { ...options, patienceMs }).finally(options.onSynthEnd);
+      await synthesize(root, output, { ...options, patienceMs }).finally(options.onSynthEnd);
       writeFileSync(stamp, `${wanted} ${digestOfAssembly(output)}`);
     }
     return output;

@@ -16,18 +16,18 @@ export interface SynthesisOptions {
 }
 
 /**
- * Runs `cdk synth` on a source tree. All that it says is in `cdk.out/synth.log`.
+ * Runs `cdk synth` on a source tree, into a folder. All that it says is in the `synth.log` of that folder.
  *
  * @throws EngineError with what stopped it
  */
-export async function synthesize(root: string, options: SynthesisOptions): Promise<void> {
-  const log = join(root, 'cdk.out/synth.log');
+export async function synthesize(root: string, output: string, options: SynthesisOptions): Promise<void> {
+  const log = join(output, 'synth.log');
   const giveUp = Date.now() + options.patienceMs;
   for (;;) {
-    const { exitCode, said } = await runCdk(root, options);
+    const { exitCode, said } = await runCdk(root, output, options);
     writeFileSync(log, said);
     if (exitCode === 0) return;
-    // Of `npm run synth`, or of a process that was killed and left its synth running.
+    // Of a process that was killed and left its synth running.
     if (!said.includes('currently synthing') || Date.now() > giveUp) {
       throw new EngineError(`The synth of the template failed: ${causeIn(said)}\nAll that it said is in ${log}.`);
     }
@@ -35,8 +35,11 @@ export async function synthesize(root: string, options: SynthesisOptions): Promi
   }
 }
 
-async function runCdk(root: string, { signal, onOutput }: SynthesisOptions) {
-  const argv = ['synth', '--quiet', '--no-notices', '--no-version-reporting', '--context', `${adminPageContext}=true`];
+async function runCdk(root: string, output: string, { signal, onOutput }: SynthesisOptions) {
+  const argv = [
+    ...['synth', '--quiet', '--no-notices', '--no-version-reporting'],
+    ...['--output', output, '--context', `${adminPageContext}=true`],
+  ];
   // `cdk.json` starts `node`: the pinned one, also when npm did not start this process.
   const searchPath = [join(root, 'node_modules/.bin'), process.env.PATH].join(delimiter);
   const child = spawn(process.execPath, [join(root, 'node_modules/aws-cdk/bin/cdk'), ...argv], {
