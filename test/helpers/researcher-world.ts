@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -10,6 +10,7 @@ import { builtPackage } from './built-package.ts';
 import { FaultProxy } from './fault-proxy.ts';
 import { installedProgram, startOf } from './installed-program.ts';
 import { Service, type VisaChoices } from './service.ts';
+import { mountSmallDisk, type SmallDisk } from './small-disk.ts';
 import { shellWord } from './terminal-process.ts';
 import { testCertificate } from './test-certificate.ts';
 import { Walk } from './walk.ts';
@@ -34,7 +35,7 @@ export class ResearcherWorld {
   readonly password = 'violet-harbour-41';
   readonly #folder: string;
   readonly #tls: TlsServer;
-  #disk: string | undefined;
+  #disk: SmallDisk | undefined;
 
   private constructor(service: Service, faults: FaultProxy, walk: Walk, folder: string, tls: TlsServer) {
     this.service = service;
@@ -81,7 +82,7 @@ export class ResearcherWorld {
   }
 
   async stop(): Promise<void> {
-    if (this.#disk) execFileSync('umount', ['-l', this.#disk]);
+    this.#disk?.unmount();
     await this.walk.remove();
     this.#tls.close();
     await this.faults.stop();
@@ -117,16 +118,9 @@ export class ResearcherWorld {
   }
 
   /** A disk of 8 MiB at `/home/jane/small`. @returns whether this user may mount one */
-  async smallDisk(): Promise<boolean> {
-    const disk = this.walk.path('small');
-    await mkdir(disk);
-    try {
-      execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=8m', 'tmpfs', disk], { stdio: 'pipe' });
-    } catch {
-      return false;
-    }
-    this.#disk = disk;
-    return true;
+  smallDisk(): boolean {
+    this.#disk = mountSmallDisk(this.walk.path('small'), '8m');
+    return this.#disk !== undefined;
   }
 
   /** An administrator exports the dataset to the researcher's key, and the files are staged. */

@@ -1,4 +1,4 @@
-import { writeFile } from 'node:fs/promises';
+import { copyFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { formatPrivateKey, formatPublicKey, generateKeyPair } from '../../lib/crypt4gh/index.ts';
@@ -6,6 +6,7 @@ import { opsProcess } from '../helpers/ops-process.ts';
 import { blocksOf, readPage } from '../helpers/pages.ts';
 import { refusingProxy } from '../helpers/refusing-proxy.ts';
 import { Service, until } from '../helpers/service.ts';
+import { mountSmallDisk } from '../helpers/small-disk.ts';
 import { stepsOf, Walk, type WalkChoices, type WalkStep } from '../helpers/walk.ts';
 
 /** Follows docs/administrators.md from the first command to the last, and makes the mistakes that it lists. */
@@ -258,6 +259,24 @@ describe('further mistakes', () => {
       exitCode: 7,
     });
     expect(readPage(page)).toContain('your forward proxy refuses');
+  });
+
+  test('a full disk beside the CSV file', async ({ skip }) => {
+    const disk = mountSmallDisk(walk.path('disk'), '64k') ?? skip('needs the right to mount a small disk');
+    try {
+      for (const name of ['ann.jwt', 'ann.pub.pem']) await copyFile(walk.path(name), walk.path('disk', name));
+      await writeFile(walk.path('disk/batch.csv'), `id,visa,public_key\n${dataset},ann.jwt,ann.pub.pem\n`);
+      // All the room that is left.
+      await expect(writeFile(walk.path('disk/filler'), Buffer.alloc(65_536))).rejects.toThrow('ENOSPC');
+      const batch = 'data-out export --batch disk/batch.csv';
+      const says = 'the disk that holds /home/alice/disk is full';
+      expect(await walk.run(batch)).toEqual({ printed: expect.stringContaining(says), exitCode: 6 });
+      expect(readPage(page)).toContain('the disk that holds');
+      disk.resize('1m');
+      expect(await walk.run(batch)).toEqual({ printed: expect.stringContaining('1 queued;'), exitCode: 0 });
+    } finally {
+      disk.unmount();
+    }
   });
 
   test('a user name with an emoji is no mistake', async () => {
