@@ -25,6 +25,8 @@ export class ExportDetails {
   readonly #more: HTMLButtonElement;
   readonly #fileRows = new Map<string, readonly HTMLTableCellElement[]>();
   #pages = 1;
+  /** The number of the newest load: answers of older ones come too late. */
+  #newest = 0;
   /** The export as it was shown last. */
   #shown: ListedExport | undefined;
 
@@ -63,20 +65,26 @@ export class ExportDetails {
     return this.isOpen;
   }
 
-  /** Asks the service again. @returns `undefined` if it gave no answer, which is then shown here */
+  /** Asks the service again. @returns `undefined` if it gave no answer, which is then shown here, or one that came too late */
   async load(): Promise<ShownExport | undefined> {
+    this.#newest += 1;
+    const mine = this.#newest;
     try {
       const { shown, files } = await this.#service.show(this.#requestId, 0);
+      if (mine !== this.#newest) return undefined;
       this.#showFacts(shown);
       let mayHaveMore = this.#showFiles(files);
       for (let page = 1; page < this.#pages && mayHaveMore; page += 1) {
-        mayHaveMore = this.#showFiles((await this.#service.show(this.#requestId, page)).files);
+        const next = await this.#service.show(this.#requestId, page);
+        if (mine !== this.#newest) return undefined;
+        mayHaveMore = this.#showFiles(next.files);
       }
       showAlert(this.#alert);
       this.#more.hidden = !mayHaveMore;
       this.#shown = shown;
       return shown;
     } catch (error) {
+      if (mine !== this.#newest) return undefined;
       if (!(error instanceof Error)) throw error;
       const remedy = error instanceof RefusedError ? error.refusal.remedy : 'Tell the operator.';
       showAlert(this.#alert, error.message, remedy);

@@ -56,7 +56,9 @@ export class ExportsTable {
       this.#update(row, shown);
     }
     // One after the other: each call costs the service the check of a password.
-    for (const row of this.#rows.values()) {
+    // A copy: another call of this method may put in rows meanwhile, which it answers for.
+    for (const row of [...this.#rows.values()]) {
+      if (!row.summary.isConnected) continue;
       if (wanted.has(row.shown.requestId) && (!row.details.isOpen || row.details.isCurrent(row.shown))) continue;
       const newest = await row.details.load();
       if (newest) this.#update(row, newest);

@@ -1,5 +1,7 @@
 import { afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { exportRows, requestIdOf } from '../helpers/export-rows.ts';
+import { rawRequest } from '../helpers/raw-http.ts';
+import { basic } from '../helpers/service.ts';
 import { type Tab, World } from './world.ts';
 
 let world: World;
@@ -17,6 +19,17 @@ afterEach(async () => {
 
 async function add(...row: Parameters<typeof exportRows>): Promise<void> {
   for (const statement of exportRows(...row)) await world.service.sql(statement);
+}
+
+/** Exports with the ids `EGAD00000000001` and on. */
+async function addComplete(count: number): Promise<void> {
+  await world.service.sql(
+    exportRows({ requestId: requestIdOf(0), state: 'complete', ...settled })[0]
+      ?.replace(/values \(/, 'select ')
+      .replace(`'${requestIdOf(0)}'`, `cast('00000000-0000-4000-8000-' || lpad(cast(n as text), 12, '0') as uuid)`)
+      .replace(`'EGAD1'`, `'EGAD' || lpad(cast(n as text), 11, '0')`)
+      .replace(/\)$/, ` from generate_series(1, ${count}) as n`) ?? '',
+  );
 }
 
 const texts = (tab: Tab) => tab.rows.allInnerTexts();
@@ -67,13 +80,7 @@ describe('the table', () => {
   });
 
   test('of 1,000 exports shows 100 at a time, and each once', async () => {
-    await world.service.sql(
-      exportRows({ requestId: requestIdOf(0), state: 'complete', ...settled })[0]
-        ?.replace(/values \(/, 'select ')
-        .replace(`'${requestIdOf(0)}'`, `cast('00000000-0000-4000-8000-' || lpad(cast(n as text), 12, '0') as uuid)`)
-        .replace(`'EGAD1'`, `'EGAD' || lpad(cast(n as text), 11, '0')`)
-        .replace(/\)$/, ' from generate_series(1, 1000) as n') ?? '',
-    );
+    await addComplete(1000);
     const tab = await world.signIn();
     const seen: string[] = [];
     for (let page = 1; page <= 10; page += 1) {
@@ -96,14 +103,69 @@ describe('the table', () => {
     await tab.button('EGAD1').nth(1).click();
     await tab.page.getByRole('region', { name: 'Export of EGAD1' }).getByText('no_body').waitFor();
     await tab.button('EGAD1').first().focus();
+    await tab.page.evaluate(
+      `getSelection().selectAllChildren([...document.querySelectorAll('th')].find(({ textContent }) => textContent === 'EGAF00000000002'))`,
+    );
     await world.service.sql(`update data_out.request_files set state = 'staged', bytes = 10 where state = 'pending'`);
     await add({ requestId: requestIdOf(3), requestedAt: '2026-11-22 11:00:00Z', state: 'rejected', reason: 'x' });
     await expect
       .poll(() => texts(tab))
       .toEqual(expect.arrayContaining([expect.stringContaining('3 of 3'), expect.stringContaining('rejected')]));
     expect(await tab.page.evaluate('document.activeElement.textContent')).toBe('EGAD1');
+    expect(await tab.page.evaluate('String(getSelection())')).toBe('EGAF00000000002');
     expect(await tab.page.getByRole('region', { name: 'Export of EGAD1' }).count()).toBe(1);
   });
+});
+
+test('an answer that comes late does not replace a newer one', async () => {
+  await add(staging, { staged: 1, pending: 2 });
+  const { connection } = world.service;
+  const headers = { Authorization: basic(connection.admin) };
+  const path = `export/fega/${staging.requestId}`;
+  const { text: older } = await rawRequest(connection.proxyUrl, path, { headers });
+  const tab = await world.signIn();
+  const late = Promise.withResolvers<void>();
+  let asked = 0;
+  await tab.page.route(`**/${path}`, async (route) => {
+    asked += 1;
+    if (asked > 1) return await route.continue();
+    await late.promise;
+    await route.fulfill({ contentType: 'application/json', body: older });
+  });
+  await tab.button('EGAD1').click();
+  await world.service.sql(`update data_out.request_files set state = 'staged', bytes = 10 where state = 'pending'`);
+  await world.service.sql(
+    `update data_out.requests set state = 'complete', settled_at = '2026-11-22 10:09:00Z', settled_generation = 1,
+       receipt_generation = 1, staged = 3, staged_bytes = 30`,
+  );
+  const details = tab.page.getByRole('region', { name: 'Export of EGAD1' });
+  await details.getByText('Every file is in the outbox.').waitFor();
+  const came = tab.page.waitForResponse(`**/${path}`);
+  late.resolve();
+  await (await came).finished();
+  await tab.page.evaluate('new Promise((resolve) => setTimeout(resolve, 200))');
+  expect(await details.innerText()).toContain('Every file is in the outbox.');
+});
+
+test('a page that is turned during a refresh asks for no row that is closed', async () => {
+  await add({ ...staging, requestId: requestIdOf(151) }, { staged: 1, pending: 2 });
+  await addComplete(150);
+  const tab = await world.signIn();
+  const late = Promise.withResolvers<void>();
+  let asked = 0;
+  await tab.page.route('**/export/fega/*', async (route) => {
+    asked += 1;
+    // The first is that of the click.
+    if (asked > 1) await late.promise;
+    await route.continue();
+  });
+  await tab.button('EGAD1').click();
+  await expect.poll(() => asked).toBe(2);
+  await tab.page.getByRole('button', { name: 'Older' }).click();
+  await tab.page.getByText('Page 2', { exact: true }).waitFor();
+  late.resolve();
+  await tab.page.evaluate('new Promise((resolve) => setTimeout(resolve, 1000))');
+  expect([asked, await tab.rows.count()]).toEqual([2, 51]);
 });
 
 describe('while the page is open', () => {

@@ -30,7 +30,7 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   client: ['crypt4gh'],
   cli: ['client', 'crypt4gh', 'terminal'],
   // Runs in a browser. Its tsconfig has no types of Node, so what it imports needs none either.
-  'admin-page': ['client', 'crypt4gh', 'visas'],
+  'admin-page': ['client', 'crypt4gh'],
   local: ['crypt4gh'],
   demo: ['ops', 'client', 'crypt4gh', 'terminal'],
   infra: [],

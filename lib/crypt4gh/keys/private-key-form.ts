@@ -1,3 +1,4 @@
+import { keyBytes } from './encoding.ts';
 import { decodeBase64, latin1 } from './pem.ts';
 
 // This file and its imports also run in a browser.
@@ -18,7 +19,9 @@ export function looksLikePrivateKey(input: string | Uint8Array): boolean {
   const bytes = decodeBase64(text);
   if (bytes === undefined) return false;
   const inner = latin1(bytes);
-  const isKeyFile = pemOfPrivateKey.test(inner) || magics.some((magic) => inner.startsWith(magic)) || isPkcs8(bytes);
+  const isKeyFile =
+    bytes.length !== keyBytes &&
+    (pemOfPrivateKey.test(inner) || magics.some((magic) => inner.startsWith(magic)) || isPkcs8(bytes));
   bytes.fill(0);
   return isKeyFile;
 }

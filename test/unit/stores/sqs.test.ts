@@ -133,6 +133,14 @@ describe('SqsFileExports', () => {
     if (count > 0) expect(Object.keys(JSON.parse(found[0]?.Body ?? ''))).not.toContain('jwtToken');
   });
 
+  it('sends an identifier with any character', async () => {
+    const odd = { ...message(1), fileId: 'EGAF 😀\ufffe' };
+    await new SqsFileExports({ client, queueUrl }).send([odd]);
+    const [{ Body = '' } = {}] = await received();
+    expect(JSON.parse(Body)).toEqual(odd);
+    expect(Body).toMatch(/^[\t\n\r\x20-\ud7ff\ue000-\ufffd]+$/);
+  });
+
   it('names the recipient as the message group', async () => {
     const groups: unknown[] = [];
     const handler = httpHandler((request) => {

@@ -43,6 +43,7 @@ describe('nothing else is taken for one', () => {
     ['a visa', 'eyJhbGciOiJSUzI1NiJ9.eyJpc3MiOiJhIn0.c2ln'],
     ['an identifier', 'EGAD00000000001'],
     ['words about one', 'the private key'],
+    ['32 bytes that begin like PKCS#8', Buffer.from(`301e020100${'55'.repeat(27)}`, 'hex').toString('base64')],
     ['nothing', ''],
   ])('%s', (_, text) => {
     expect(looksLikePrivateKey(text)).toBe(false);
