@@ -116,8 +116,8 @@ export async function readPublicKey(
 
 /** What to do about a passphrase that a person does not know. */
 const forgotten =
-  'A forgotten passphrase cannot be recovered: make a new key with data-out keys generate, and ask for an export to ' +
-  'that one.';
+  'A forgotten passphrase cannot be recovered: move the key file away, make a new key with data-out setup, and ask for an ' +
+  'export to that one.';
 
 /**
  * The error of a key file, with its path.

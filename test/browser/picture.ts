@@ -33,7 +33,7 @@ await order(third);
 const ago = ['requested_at', 'sealed_at', 'settled_at'].map((column) => `${column} = ${column} - interval '1 hour'`);
 await service.sql(`update data_out.requests set ${ago.join(', ')} where state <> 'accepted'`);
 
-const tab = await world.signIn({ viewport: { width: 1200, height: 840 }, colorScheme: 'light' });
+const tab = await world.signIn({ viewport: { width: 1280, height: 840 }, colorScheme: 'light' });
 await tab.rows.filter({ hasText: 'rejected' }).getByRole('button').click();
 await tab.page.getByText('not_entitled: ').waitFor();
 await tab.field('Identifier').fill('EGAD00000000004');

@@ -2,7 +2,6 @@ import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, readFileSync } from 'node:fs';
 import { copyFile, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -10,6 +9,7 @@ import { PutObjectCommand, S3Client } from '@aws-sdk/client-s3';
 import { connection } from '../../lib/contract/connection.ts';
 import { outboxKey, outboxPrefix } from '../../lib/contract/outbox-key.ts';
 import { encrypt, parsePublicKey } from '../../lib/crypt4gh/index.ts';
+import { freePort } from '../../lib/local/listen.ts';
 import { assembly } from './assembly.ts';
 import { collect, generatedPlaintext } from './crypt4gh-vectors.ts';
 import { InstalledClient } from './installed-client.ts';
@@ -82,7 +82,7 @@ export class PageWorld {
 
   /** Starts the engine in the operator's folder. @param argv of `npm start`; another port replaces 8080, which may be taken */
   async startEngine(argv: readonly string[]): Promise<void> {
-    const port = String(await freePort());
+    const port = String(await freePort([0]));
     const args = argv.map((word) => (word === '8080' ? port : word));
     const engine = spawn(process.execPath, [join(root, 'bin/start.ts'), ...args], { cwd: this.path('operator') });
     this.#engine = engine;
@@ -165,13 +165,4 @@ export class PageWorld {
     await s3.send(new PutObjectCommand({ Bucket: outputs.OutboxBucketName, Key, Body }));
     s3.destroy();
   }
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const address = server.address();
-  server.close();
-  if (address === null || typeof address === 'string') throw new Error('a server on a port has an address');
-  return address.port;
 }

@@ -1,6 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
-import { createServer, type Server } from 'node:http';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -9,8 +8,10 @@ import { parsePublicKey } from '../../lib/crypt4gh/index.ts';
 import { listen } from '../../lib/local/listen.ts';
 import { builtPackage } from './built-package.ts';
 import { FaultProxy } from './fault-proxy.ts';
-import { listenLocally } from './loopback.ts';
+import { installedProgram, startOf } from './installed-program.ts';
 import { Service, type VisaChoices } from './service.ts';
+import { mountSmallDisk, type SmallDisk } from './small-disk.ts';
+import { shellWord } from './terminal-process.ts';
 import { testCertificate } from './test-certificate.ts';
 import { Walk } from './walk.ts';
 
@@ -34,7 +35,7 @@ export class ResearcherWorld {
   readonly password = 'violet-harbour-41';
   readonly #folder: string;
   readonly #tls: TlsServer;
-  #disk: string | undefined;
+  #disk: SmallDisk | undefined;
 
   private constructor(service: Service, faults: FaultProxy, walk: Walk, folder: string, tls: TlsServer) {
     this.service = service;
@@ -81,7 +82,7 @@ export class ResearcherWorld {
   }
 
   async stop(): Promise<void> {
-    if (this.#disk) execFileSync('umount', ['-l', this.#disk]);
+    this.#disk?.unmount();
     await this.walk.remove();
     this.#tls.close();
     await this.faults.stop();
@@ -95,10 +96,12 @@ export class ResearcherWorld {
     return this.service.visa({ subject: 'jane@example.org', datasetId: dataset, claims: { exp }, ...choices });
   }
 
-  /** The program that the researcher gets, as one file. It stands for the executable, which is the same client. */
-  async executable(): Promise<string> {
-    const client = join(await builtPackage(), 'bin/data-out.js');
-    return `#!/bin/sh\nexec '${process.execPath}' '${client}' "$@"\n`;
+  /** The program that the researcher gets, as one file: the executable, or what starts the same client. */
+  async executable(): Promise<Uint8Array> {
+    const { command } = startOf(await installedProgram());
+    const [file = ''] = command;
+    if (command.length === 1) return await readFile(file);
+    return Buffer.from(`#!/bin/sh\nexec ${command.map(shellWord).join(' ')} "$@"\n`);
   }
 
   /** Puts the npm package into a folder. @returns the environment in which npm installs it for this user, without a network */
@@ -115,16 +118,9 @@ export class ResearcherWorld {
   }
 
   /** A disk of 8 MiB at `/home/jane/small`. @returns whether this user may mount one */
-  async smallDisk(): Promise<boolean> {
-    const disk = this.walk.path('small');
-    await mkdir(disk);
-    try {
-      execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=8m', 'tmpfs', disk], { stdio: 'pipe' });
-    } catch {
-      return false;
-    }
-    this.#disk = disk;
-    return true;
+  smallDisk(): boolean {
+    this.#disk = mountSmallDisk(this.walk.path('small'), '8m');
+    return this.#disk !== undefined;
   }
 
   /** An administrator exports the dataset to the researcher's key, and the files are staged. */
@@ -133,12 +129,4 @@ export class ResearcherWorld {
     const id = await this.service.exported({ id: dataset, visa: await this.visa(), publicKey });
     await this.service.settled(id, files.length);
   }
-}
-
-/** A forward proxy that refuses every host. */
-export async function refusingProxy(): Promise<{ readonly url: string; readonly server: Server }> {
-  const server = createServer().on('connect', (_request, socket) => {
-    socket.end('HTTP/1.1 403 Forbidden\r\n\r\n');
-  });
-  return { url: await listenLocally(server), server };
 }

@@ -1,13 +1,13 @@
-import { type ChildProcess, spawn } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { accessSync, constants } from 'node:fs';
 import { mkdir, mkdtemp, readFile, realpath, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { delimiter, join } from 'node:path';
+import { join } from 'node:path';
 import { expect } from 'vitest';
 import { blocksOf } from './pages.ts';
 import { screenOf } from './screen.ts';
 import { until } from './service.ts';
+import { programPath, shellWord, terminalProcess } from './terminal-process.ts';
 
 /** A block of commands of a page, and what the page says that they print. */
 export interface WalkStep {
@@ -111,14 +111,16 @@ export interface WalkSettings {
   readonly env?: Readonly<Record<string, string>>;
 }
 
+/** Width of the terminal, in characters. */
+export const walkColumns = 132;
 /** How long one block of commands may take, in milliseconds. */
 const patience = 110_000;
 /** How long the next question may take. */
 const shortPatience = 30_000;
 
 /**
- * A person who follows a page: an empty home, no variables, no programs but those of the page, and a terminal of 132
- * columns. Variables that a block exports, and the folder it goes to, stay for the next one.
+ * A person who follows a page: an empty home, no variables, no programs but those of the page, and a terminal of
+ * {@link walkColumns}. Variables that a block exports, and the folder it goes to, stay for the next one.
  */
 export class Walk {
   readonly #folder: string;
@@ -140,7 +142,7 @@ export class Walk {
     const folder = await realpath(await mkdtemp(join(tmpdir(), 'data-out-walk-')));
     for (const name of ['home', 'bin']) await mkdir(join(folder, name));
     for (const [name, words] of Object.entries(settings.programs)) {
-      await writeFile(join(folder, 'bin', name), `#!/bin/sh\nexec ${words.map(quoted).join(' ')} "$@"\n`, {
+      await writeFile(join(folder, 'bin', name), `#!/bin/sh\nexec ${words.map(shellWord).join(' ')} "$@"\n`, {
         mode: 0o755,
       });
     }
@@ -193,11 +195,15 @@ export class Walk {
     const before = `[ ! -f "${state}" ] || . "${state}"\n`;
     // Variables and limits for one block alone must not stay.
     const after = env || prelude ? '' : `trap '{ export -p; printf "cd %q\\n" "$PWD"; } >"${state}"' EXIT\n`;
-    const exports = Object.entries(env ?? {}).map(([name, value]) => `export ${name}=${quoted(value)}\n`);
+    const exports = Object.entries(env ?? {}).map(([name, value]) => `export ${name}=${shellWord(value)}\n`);
     const inThisRun = (text: string) => this.#stands.reduce((all, [page, here]) => all.replaceAll(page, here), text);
     await writeFile(script, [before, after, ...exports, `${prelude}\n`, inThisRun(commands)].join(''));
-    const inside = `${programPath('stty')} cols 132 rows 60 -echoctl; exec ${programPath('bash')} --norc -euo pipefail ${script}`;
-    const child = spawn(programPath('script'), ['-qec', inside, '/dev/null'], { cwd: this.path(), env: this.#env() });
+    const child = terminalProcess([programPath('bash'), '--norc', '-euo', 'pipefail', script], {
+      folder: this.path(),
+      env: this.#env(),
+      columns: walkColumns,
+      showsControls: false,
+    });
     this.#running.push(child);
     let written = '';
     for (const stream of [child.stdout, child.stderr]) {
@@ -205,8 +211,6 @@ export class Walk {
         written += piece;
       });
     }
-    // Commands may end before they read what is typed.
-    child.stdin.on('error', () => undefined);
     const ended = once(child, 'close');
     const limit = setTimeout(() => child.kill('SIGKILL'), patience);
     const seen = async (what: string, isThere: (screen: string) => boolean) => {
@@ -241,30 +245,10 @@ export class Walk {
     return {
       PATH: join(this.#folder, 'bin'),
       HOME: this.path(),
-      SHELL: '/bin/sh',
       LANG: 'C.UTF-8',
-      TERM: 'xterm',
       NO_COLOR: '1',
       ...(NODE_COMPILE_CACHE && { NODE_COMPILE_CACHE }),
       ...this.#settings.env,
     };
   }
-}
-
-/** A word for the shell. */
-function quoted(word: string): string {
-  return `'${word.replaceAll("'", "'\\''")}'`;
-}
-
-function programPath(name: string): string {
-  const found = (process.env.PATH ?? '').split(delimiter).find((folder) => {
-    try {
-      accessSync(join(folder, name), constants.X_OK);
-      return true;
-    } catch {
-      return false;
-    }
-  });
-  if (found === undefined) throw new Error(`a walk needs ${name} on the PATH`);
-  return join(found, name);
 }

@@ -6,6 +6,7 @@ import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { namesIn } from '../helpers/client-world.ts';
 import { InstalledClient } from '../helpers/installed-client.ts';
 import { RangeServer, type ServedFile, servedBytes } from '../helpers/range-server.ts';
+import { mountSmallDisk } from '../helpers/small-disk.ts';
 
 /** Disks that refuse, names that clash, and terminals of every kind. */
 const mebibyte = 2 ** 20;
@@ -34,11 +35,7 @@ async function expectWhole(folder: string, file: ServedFile, name = file.name): 
 
 test('a disk that fills up is reported, and when there is room again the same command goes on', async ({ skip }) => {
   const disk = await client.folder();
-  try {
-    execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=12m', 'tmpfs', disk], { stdio: 'pipe' });
-  } catch {
-    skip('needs the right to mount a small disk');
-  }
+  const mounted = mountSmallDisk(disk, '12m') ?? skip('needs the right to mount a small disk');
   try {
     // Each file alone has room when it begins. Together they do not.
     const files = ['one', 'two', 'three'].map((name) => served(`${name}.c4gh`, 5 * mebibyte));
@@ -52,7 +49,7 @@ test('a disk that fills up is reported, and when there is room again the same co
       const file = files.find((one) => one.name === name);
       if (file) await expectWhole(join(disk, 'data'), file);
     }
-    execFileSync('mount', ['-o', 'remount,size=40m', disk]);
+    mounted.resize('40m');
     const again = await client.run(url, argv);
     expect(again.exitCode, again.stderr).toBe(0);
     expect(await namesIn(join(disk, 'data'))).toEqual(['one.c4gh', 'three.c4gh', 'two.c4gh']);
@@ -62,7 +59,7 @@ test('a disk that fills up is reported, and when there is room again the same co
     expect(huge.exitCode).toBe(6);
     expect(huge.stderr).toMatch(/needs 900 MiB more, but the disk has room for \d+ MiB/);
   } finally {
-    execFileSync('umount', ['-l', disk]);
+    mounted.unmount();
   }
 });
 

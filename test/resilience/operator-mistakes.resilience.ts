@@ -1,4 +1,4 @@
-import { execFileSync, spawnSync } from 'node:child_process';
+import { spawnSync } from 'node:child_process';
 import { cp, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -10,6 +10,7 @@ import { opsProcess } from '../helpers/ops-process.ts';
 import { readPage } from '../helpers/pages.ts';
 import { ProxyCaller } from '../helpers/proxy-caller.ts';
 import { receive } from '../helpers/receive.ts';
+import { mountSmallDisk } from '../helpers/small-disk.ts';
 
 /** Mistakes and accidents of docs/operators.md that its walk cannot make. */
 const root = join(import.meta.dirname, '../..');
@@ -67,15 +68,9 @@ test('an emoji in a file name and in a subject', async () => {
 test('a disk that fills up while a file is added is named; with more room the same command adds it', async ({
   skip,
 }) => {
-  const disk = join(folder, 'disk');
-  await mkdir(disk);
+  const disk = mountSmallDisk(join(folder, 'disk'), '100m') ?? skip('needs the right to mount a small disk');
   try {
-    execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=100m', 'tmpfs', disk], { stdio: 'pipe' });
-  } catch {
-    skip('needs the right to mount a small disk');
-  }
-  try {
-    const engine = await startEngine({ assemblyDir: await assembly(), dataDir: join(disk, 'state') });
+    const engine = await startEngine({ assemblyDir: await assembly(), dataDir: join(folder, 'disk/state') });
     try {
       await writeFile(join(folder, 'big.bam'), Buffer.alloc(80 << 20, 'ACGT'));
       const argv = ['archive', 'add', join(folder, 'big.bam'), '--dataset', 'EGAD00000000001', '--json'];
@@ -83,12 +78,12 @@ test('a disk that fills up while a file is added is named; with more room the sa
       expect(full.stderr).toContain('"code":"local_disk","message":"the disk of the local engine is full"');
       expect(full.exitCode).toBe(6);
       expect((await engine.database.run('select 1 from sda.files', [])).rows).toEqual([]);
-      execFileSync('mount', ['-o', 'remount,size=400m', disk]);
+      disk.resize('400m');
       expect(await opsProcess(argv, { connectionPath: engine.connectionPath })).toMatchObject({ exitCode: 0 });
     } finally {
       await engine.stop();
     }
   } finally {
-    execFileSync('umount', [disk]);
+    disk.unmount();
   }
 }, 90_000);

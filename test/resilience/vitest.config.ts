@@ -1,8 +1,9 @@
 import { fileURLToPath } from 'node:url';
 import { defineConfig } from 'vitest/config';
 
-/** What tells most about an executable: threads, pipes, signals, disks, HTTP, large files, a terminal. */
-const clientFiles = 'test/resilience/{client-{commands,disk,download,network,scale,stop},set-up}.resilience.ts';
+/** What tells most about an executable: threads, pipes, signals, disks, HTTP, large files, a terminal, a person who follows the page. */
+const clientFiles =
+  'test/resilience/{client-{commands,disk,download,network,scale,stop},set-up,walk-researcher}.resilience.ts';
 const hasExecutable = process.platform === 'linux' && ['x64', 'arm64'].includes(process.arch);
 
 /** Faults at every step, restarts, hostile callers, the demonstration, long listings. Too long for `npm test`; `npm run test:resilience`, which `.ci/run` calls. */

@@ -1,12 +1,12 @@
-import { writeFile } from 'node:fs/promises';
-import { createServer, type Server } from 'node:http';
+import { copyFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { formatPrivateKey, formatPublicKey, generateKeyPair } from '../../lib/crypt4gh/index.ts';
-import { listenLocally } from '../helpers/loopback.ts';
 import { opsProcess } from '../helpers/ops-process.ts';
 import { blocksOf, readPage } from '../helpers/pages.ts';
+import { refusingProxy } from '../helpers/refusing-proxy.ts';
 import { Service, until } from '../helpers/service.ts';
+import { mountSmallDisk } from '../helpers/small-disk.ts';
 import { stepsOf, Walk, type WalkChoices, type WalkStep } from '../helpers/walk.ts';
 
 /** Follows docs/administrators.md from the first command to the last, and makes the mistakes that it lists. */
@@ -17,7 +17,7 @@ const csv = blocksOf(page).find(({ language }) => language === 'csv')?.text ?? '
 
 let service: Service;
 let walk: Walk;
-let forwardProxy: Server;
+let forwardProxy: Awaited<ReturnType<typeof refusingProxy>>;
 const passwords = new Map<string, string>();
 
 beforeAll(async () => {
@@ -29,8 +29,7 @@ beforeAll(async () => {
   await addUser('alice');
   await addUser('zoë 😀');
   await addUser('vera', '--role', 'VIEWER');
-  forwardProxy = createServer().on('connect', (_request, socket) => socket.end('HTTP/1.1 403 Forbidden\r\n\r\n'));
-  await listenLocally(forwardProxy);
+  forwardProxy = await refusingProxy();
 
   const { proxyUrl, issuer } = service.connection;
   const { host } = new URL(proxyUrl);
@@ -252,16 +251,32 @@ describe('further mistakes', () => {
   );
 
   test('a forward proxy that refuses', async () => {
-    const address = forwardProxy.address();
-    if (address === null || typeof address === 'string') throw new Error('a server on a port has an address');
     // The client does not ask a proxy about this machine itself.
-    const env = { DATA_OUT_URL: 'https://data-out.invalid/v1/', HTTPS_PROXY: `http://localhost:${address.port}` };
+    const env = { DATA_OUT_URL: 'https://data-out.invalid/v1/', HTTPS_PROXY: forwardProxy.url };
     const run = await walk.run(list, { env });
     expect(run).toEqual({
       printed: expect.stringContaining('your forward proxy refuses data-out.invalid'),
       exitCode: 7,
     });
     expect(readPage(page)).toContain('your forward proxy refuses');
+  });
+
+  test('a full disk beside the CSV file', async ({ skip }) => {
+    const disk = mountSmallDisk(walk.path('disk'), '64k') ?? skip('needs the right to mount a small disk');
+    try {
+      for (const name of ['ann.jwt', 'ann.pub.pem']) await copyFile(walk.path(name), walk.path('disk', name));
+      await writeFile(walk.path('disk/batch.csv'), `id,visa,public_key\n${dataset},ann.jwt,ann.pub.pem\n`);
+      // All the room that is left.
+      await expect(writeFile(walk.path('disk/filler'), Buffer.alloc(65_536))).rejects.toThrow('ENOSPC');
+      const batch = 'data-out export --batch disk/batch.csv';
+      const says = 'the disk that holds /home/alice/disk is full';
+      expect(await walk.run(batch)).toEqual({ printed: expect.stringContaining(says), exitCode: 6 });
+      expect(readPage(page)).toContain('the disk that holds');
+      disk.resize('1m');
+      expect(await walk.run(batch)).toEqual({ printed: expect.stringContaining('1 queued;'), exitCode: 0 });
+    } finally {
+      disk.unmount();
+    }
   });
 
   test('a user name with an emoji is no mistake', async () => {

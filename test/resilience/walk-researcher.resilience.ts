@@ -6,7 +6,8 @@ import { formatPrivateKey, generateKeyPair } from '../../lib/crypt4gh/index.ts';
 import { namesIn } from '../helpers/client-world.ts';
 import { collect } from '../helpers/crypt4gh-vectors.ts';
 import { bytesOf } from '../helpers/made-files.ts';
-import { files, ResearcherWorld, refusingProxy } from '../helpers/researcher-world.ts';
+import { refusingProxy } from '../helpers/refusing-proxy.ts';
+import { files, ResearcherWorld } from '../helpers/researcher-world.ts';
 import { until } from '../helpers/service.ts';
 import { stepsOf, type Walk, type WalkChoices } from '../helpers/walk.ts';
 
@@ -21,13 +22,15 @@ const container = `data/${containers[0]}`;
 let world: ResearcherWorld;
 let walk: Walk;
 let proxy: Awaited<ReturnType<typeof refusingProxy>>;
+/** The environment with the client that npm has installed. */
+let byNpm: Readonly<Record<string, string>> = {};
 beforeAll(async () => {
   world = await ResearcherWorld.start();
   walk = world.walk;
   proxy = await refusingProxy();
 });
 afterAll(async () => {
-  proxy?.server.close();
+  proxy?.close();
   await world?.stop();
 });
 
@@ -40,7 +43,7 @@ async function expectPlaintext(name: string, file: (typeof files)[number]): Prom
 /** What a step of the page needs, how the person gets on with it, and what must hold afterwards. */
 interface Stage {
   /** Whether this machine allows it. */
-  readonly canBe?: () => Promise<boolean>;
+  readonly canBe?: () => boolean;
   readonly before?: () => Promise<unknown>;
   readonly choices?: () => WalkChoices | Promise<WalkChoices>;
   readonly after?: () => Promise<unknown>;
@@ -77,7 +80,10 @@ const stages: Readonly<Record<string, Stage>> = {
     },
   },
   npm: {
-    choices: async () => ({ env: await world.pack(walk.path('Downloads')) }),
+    before: async () => {
+      byNpm = await world.pack(walk.path('Downloads'));
+    },
+    choices: () => ({ env: byNpm }),
   },
   'set up': {
     choices: () => ({
@@ -107,6 +113,26 @@ const stages: Readonly<Record<string, Stage>> = {
     },
   },
   protected: { choices: () => ({ anyOrder: true }) },
+  'new keys': {
+    choices: () => ({
+      answers: [
+        ['Address', ''],
+        ['File with your visa', ''],
+        ['User name', ''],
+        ['Password', ''],
+        ['File with your private key', 'new'],
+        ['Name of the new key', ''],
+        ['New passphrase', passphrase],
+        ['again', passphrase],
+      ],
+    }),
+    after: async () => expect(await namesIn(study())).toEqual(expect.arrayContaining(['me-2.pub.pem', 'me-2.sec.pem'])),
+    // The walk goes on with the first key.
+    restore: () =>
+      walk.run(
+        'mv old/me.sec.pem . && rm -r old me-2.*.pem && mv ~/.config/data-out/config.toml.bak ~/.config/data-out/config.toml',
+      ),
+  },
   doctor: { choices: () => ({ answers: asked }) },
   'visa of another person': withVisa({ subject: 'joe@example.org' }),
   'expired visa': {
@@ -143,7 +169,8 @@ const stages: Readonly<Record<string, Stage>> = {
       await rm(study('data'), { recursive: true });
       world.faults.break({ on: 'storage', path: /genome/, fault: { kind: 'refuse' }, times: 1000 });
     },
-    choices: () => ({ env: { NODE_OPTIONS: fastPauses }, exitCode: 5, anyOrder: true }),
+    // An executable ignores NODE_OPTIONS.
+    choices: () => ({ env: { ...byNpm, NODE_OPTIONS: fastPauses }, exitCode: 5, anyOrder: true }),
   },
   stopped: {
     before: async () => {
@@ -223,7 +250,7 @@ test('each stage belongs to a step of the page', () => {
 
 test.for(steps)('$title', { timeout: 120_000 }, async (step, { skip }) => {
   const { canBe, before, choices, after, restore } = stages[step.name ?? ''] ?? {};
-  if ((await canBe?.()) === false) skip('needs the right to mount a small disk');
+  if (canBe?.() === false) skip('needs the right to mount a small disk');
   await before?.();
   try {
     await walk.follow(step, await choices?.());

@@ -86,11 +86,15 @@ async function setUp(context: CommandContext, command: Command, options: SetupOp
     passphrase: settings.passphrase,
     isUnprotected: options.passphrase === false,
   });
-  const config = old.changed(answers, options);
+  const lostKeys = await old.lostKeys(answers);
+  const config = old.changed(answers, options, lostKeys);
   const { password, newKey } = answers;
   const typed = password?.file === undefined ? password?.value : undefined;
   await store({ path, config, isReplaced, password: typed, newKey, terminal });
   output.note(`Settings: ${printable(path)}${isReplaced ? `; the old ones: ${printable(backupOf(path))}` : ''}`);
+  for (const path of lostKeys) {
+    output.warn(`there is no file ${printable(path)} any more: it is no longer in the settings`);
+  }
   for (const name of shadowing(config, terminal)) {
     output.warn(`${name} is set in the environment, and counts before the configuration file`);
   }

@@ -2,7 +2,7 @@ import { resolve } from 'node:path';
 import type { Terminal } from '../../terminal/terminal.ts';
 import type { ConfigFile } from '../config-file.ts';
 import { pathOf, Sources } from '../sources.ts';
-import type { Answers, OldAnswers } from './answers.ts';
+import { type Answers, exists, type OldAnswers } from './answers.ts';
 import { passwordFile } from './store.ts';
 
 /** Settings without a question: the options of the command line. */
@@ -44,11 +44,18 @@ export class OldSettings {
     };
   }
 
+  /** Paths of other keys that are not there any more. In the configuration, one would stop every command that decrypts. */
+  async lostKeys({ keyFile }: Answers): Promise<readonly string[]> {
+    if (keyFile === undefined) return [];
+    const found = await Promise.all(this.#keyFiles.map(exists));
+    return this.#keyFiles.filter((path, index) => path !== keyFile && !found[index]);
+  }
+
   /**
-   * The configuration with the answers. A path that is the same keeps its form. A key comes first, and those before it stay:
-   * older files were made for them.
+   * The configuration with the answers. A path that is the same keeps its form. A key comes first, and those before it stay
+   * unless they are lost: older files were made for them.
    */
-  changed(answers: Answers, unasked: UnaskedSettings): ConfigFile {
+  changed(answers: Answers, unasked: UnaskedSettings, lostKeys: readonly string[]): ConfigFile {
     const { url, visaFile, username, password, keyFile } = answers;
     const { directUrl, passphraseFile, ca, insecureHttp } = unasked;
     const config = this.#config;
@@ -61,18 +68,18 @@ export class OldSettings {
       visa_file: visaFile === this.answers.visaFile ? config.visa_file : visaFile,
       username,
       password_file: passwordPath === this.answers.passwordFile ? config.password_file : passwordPath,
-      key_files: this.#withKey(keyFile),
+      key_files: this.#withKey(keyFile, lostKeys),
       passphrase_file: fromHere(passphraseFile) ?? config.passphrase_file,
       ca_file: fromHere(ca) ?? config.ca_file,
       insecure_http: insecureHttp ?? config.insecure_http,
     };
   }
 
-  #withKey(keyFile: string | undefined): readonly string[] | undefined {
+  #withKey(keyFile: string | undefined, lostKeys: readonly string[]): readonly string[] | undefined {
     const { key_files: old = [] } = this.#config;
     if (keyFile === undefined) return this.#config.key_files;
-    const at = this.#keyFiles.indexOf(keyFile);
-    const name = old[at] ?? keyFile;
-    return [name, ...old.filter((_, index) => index !== at)];
+    const name = old[this.#keyFiles.indexOf(keyFile)] ?? keyFile;
+    const others = old.filter((_, index) => ![keyFile, ...lostKeys].includes(this.#keyFiles[index] ?? ''));
+    return [name, ...others];
   }
 }

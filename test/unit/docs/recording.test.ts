@@ -12,9 +12,9 @@ test('what a recording shows can be read back: blank lines, long ones, and chara
   expect(shotsOf(svg)).toEqual(shots);
 });
 
-test('a line longer than 120 columns goes on in the next row, as on a terminal', () => {
+test('a line longer than 132 columns goes on in the next row, as on a terminal', () => {
   const rows = [...svg.matchAll(/>(a+)<\/text>/g)].map(([, text = '']) => text.length);
-  expect(rows).toEqual([120, 120, 10]);
+  expect(rows).toEqual([132, 118]);
 });
 
 test('lines appear one after the other', () => {

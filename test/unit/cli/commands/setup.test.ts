@@ -218,8 +218,25 @@ describe('a person with settings', () => {
 
   test('gets a new key before the old one, which opens older files', async () => {
     await configure(old());
+    await world.script(['keys', 'generate', '.config/data-out/old', '--no-passphrase']);
     await world.run(['setup'], ['', '', world.username, world.password, 'new', '', 'a', 'a']);
     expect(await config()).toMatchObject({ key_files: [world.at('me.sec.pem'), 'old.sec.pem'] });
+  });
+
+  test('gets a new key in place of one that is gone, which would stop every command that decrypts', async () => {
+    await configure(old());
+    const run = await world.run(['setup'], ['', '', world.username, world.password, 'new', '', 'a', 'a']);
+    expect(run.exitCode).toBe(0);
+    expect(await config()).toMatchObject({ key_files: [world.at('me.sec.pem')] });
+    const gone = world.at('.config/data-out/old.sec.pem');
+    expect(run.stderr).toContain(`there is no file ${gone} any more: it is no longer in the settings`);
+  });
+
+  test('gets a new key under the name of one that is gone', async () => {
+    await configure(old().replace('old.sec.pem', world.at('me.sec.pem')));
+    const run = await world.run(['setup'], ['', '', world.username, world.password, 'new', '', 'a', 'a']);
+    expect(await config()).toMatchObject({ key_files: [world.at('me.sec.pem')] });
+    expect(run.stderr).not.toContain('any more');
   });
 
   test('changes one setting by an option, and the password by a question', async () => {
