@@ -83,6 +83,12 @@ describe('a receipt', () => {
     expect(await refusal(Buffer.from(text))).not.toBe('accepted');
   });
 
+  test.each(['A', '.', '='])('is refused if its content of 3 MiB ends in %j, and is not signed', async (last) => {
+    const [header = '', , signature = ''] = signer.sign(good).toString().split('.');
+    const said = await refusal(Buffer.from(`${header}.${'A'.repeat(3 * 1024 * 1024 - 1)}${last}.${signature}`));
+    expect(said).toMatch(last === 'A' ? /signature of the receipt does not hold/ : /no compact JWS/);
+  });
+
   test('is refused if it names another service than the expected one', async () => {
     const jws = signer.sign(good);
     expect(await verifyReceipt(jws, keys, { issuer: 'org.example.data-out' })).toEqual(good);
