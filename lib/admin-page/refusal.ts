@@ -47,13 +47,13 @@ export function readRefusal({ status, text, retryAfter }: RefusedReply, isOrder:
   if (status === 404) {
     return { ...about, what: detail ?? 'The service has no record of this.', remedy: 'Refresh the table.' };
   }
-  if (status === 429) {
+  if (status === 429 || status === 503) {
+    const what =
+      status === 429
+        ? 'The service gets too many requests at the moment.'
+        : `The service cannot answer at the moment${named}.`;
     const remedy = `Try again ${later}.${isOrder ? ' Nothing was sent.' : ''}`;
-    return { ...about, isTemporary: true, what: 'The service gets too many requests at the moment.', remedy };
-  }
-  if (status === 503) {
-    const remedy = `Try again ${later}.${isOrder ? ' Nothing was sent.' : ''}`;
-    return { ...about, isTemporary: true, what: `The service cannot answer at the moment${named}.`, remedy };
+    return { ...about, isTemporary: true, what, remedy };
   }
   if (status === 400 || status === 413) {
     const what =

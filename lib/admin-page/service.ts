@@ -71,12 +71,12 @@ export class Service {
     }
     const { status, headers } = response;
     const retryAfter = headers.get('Retry-After');
-    const refused = new RefusedError(readRefusal({ status, text, retryAfter }, isOrder));
-    if (!response.ok) throw refused;
+    const refused = () => new RefusedError(readRefusal({ status, text, retryAfter }, isOrder));
+    if (!response.ok) throw refused();
     try {
       return JSON.parse(text);
     } catch {
-      throw refused;
+      throw refused();
     }
   }
 }
