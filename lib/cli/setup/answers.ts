@@ -82,14 +82,19 @@ export async function askAll(asked: AskedWith): Promise<Answers> {
     check: (answer, source) => trial.address(answer, source),
   });
   const visa = await askVisa(asked, address);
-  const { username, password } = await askCredentials(asked, address, visa.token);
+  const { username, password } = await askCredentials(asked, address, visa);
   return { url: address.url.href, visaFile: visa.file, username, password, ...(await askKey(asked)) };
 }
 
-async function askVisa(
-  { interview, trial, given, old }: AskedWith,
-  address: TriedAddress,
-): Promise<{ readonly file: string; readonly token: string }> {
+/** A visa that was tried alone. */
+interface TriedVisa {
+  readonly file: string;
+  readonly token: string;
+  /** Whether the service asks for user name and password beside it. */
+  readonly needsPassword: boolean;
+}
+
+async function askVisa({ interview, trial, given, old }: AskedWith, address: TriedAddress): Promise<TriedVisa> {
   const { folder, now } = interview.terminal;
   return await interview.settle({
     text: 'File with your visa',
@@ -101,7 +106,8 @@ async function askVisa(
       refuseToken(source, answer);
       const file = pathOf({ value: answer, folder });
       const token = checkedVisa(source, await readSecretFile(source, file));
-      return { value: { file, token }, doubt: await trial.visa(address, token, now) };
+      const { refused, doubt } = await trial.visa(address, token, now);
+      return { value: { file, token, needsPassword: refused === 'password' }, doubt };
     },
   });
 }
@@ -109,19 +115,19 @@ async function askVisa(
 async function askCredentials(
   asked: AskedWith,
   address: TriedAddress,
-  token: string,
+  { token, needsPassword }: TriedVisa,
 ): Promise<Pick<Answers, 'username' | 'password'>> {
   const { interview, trial, given, old } = asked;
-  const isNeeded = (await trial.listing(address, token)).refused === 'password';
   let last: { readonly username: string; readonly password: Password } | undefined;
   for (;;) {
     const username = await interview.settle({
-      text: isNeeded ? 'User name' : 'User name (if you have none: Enter)',
+      text: needsPassword ? 'User name' : 'User name (if you have none: Enter)',
       option: '--username',
       given: given.username,
       suggested: last?.username ?? old.username,
       check: (answer, source) => {
-        if (answer === '' && isNeeded) throw usageError(source, 'this service asks for a user name and a password');
+        if (answer === '' && needsPassword)
+          throw usageError(source, 'this service asks for a user name and a password');
         return { value: answer === '' ? undefined : checkedUsername(source, answer) };
       },
     });

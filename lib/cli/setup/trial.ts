@@ -39,12 +39,15 @@ export class Trial {
     return { value: { url, now: seen?.date ?? (seen && session.terminal.now()) }, doubt: failureIn(results) };
   }
 
-  /** @param token as it was read, in the form of a visa */
-  async visa({ url, now }: TriedAddress, token: string, clock: () => Date): Promise<Doubt | undefined> {
-    const failure = failureIn([checkVisa(token, now ?? clock())]);
-    if (failure || now === undefined) return failure;
-    const { refused, error } = await this.listing({ url, now }, token);
-    return refused === 'visa' ? error : undefined;
+  /** Tries the visa alone, and so learns whether a password is needed. @param token as it was read, in the form of a visa */
+  async visa(
+    address: TriedAddress,
+    token: string,
+    clock: () => Date,
+  ): Promise<{ readonly refused: Refused; readonly doubt: Doubt | undefined }> {
+    const failure = failureIn([checkVisa(token, address.now ?? clock())]);
+    const { refused, error } = await this.listing(address, token);
+    return { refused, doubt: failure ?? (refused === 'visa' ? error : undefined) };
   }
 
   /** Which half of the credentials the service refuses. `unknown` if it cannot be asked at the moment. */
