@@ -4,9 +4,11 @@ import { archiveCredentialsPolicies } from '../contract/archive-credentials.ts';
 import { bucketNameFault } from '../contract/bucket-name.ts';
 import { withdrawalPolicies } from '../contract/withdrawal.ts';
 import type {
+  Domain,
   ExistingBucket,
   ExistingDatabase,
   ExistingSecret,
+  Firewall,
   NewDatabase,
   Settings,
   Throttling,
@@ -54,6 +56,18 @@ const bucket = fields<ExistingBucket>({
   }),
   keyArn,
 });
+const hostName = match(
+  /^(?=.{4,253}$)([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z]{2,63}$/,
+  'a host name in lower case',
+);
+const domain = fields<Domain>({
+  name: hostName,
+  certificateArn: arn('acm', 'certificate/.+$', 'the ARN of a certificate'),
+  hostedZone: fields<NonNullable<Domain['hostedZone']>>({
+    id: match(/^Z[A-Z0-9]{1,31}$/, 'the id of a hosted zone'),
+    name: hostName,
+  }).optional(),
+});
 const throttling = { requestsPerSecond: whole(1, 10_000), burst: whole(1, 5_000) };
 const newDatabase = fields<NewDatabase>({
   minCapacity: capacity(0),
@@ -78,6 +92,7 @@ const existingDatabase = fields<ExistingDatabase>({
 const schema = (database: z.ZodType) =>
   fields<Settings>({
     stage: match(/^[a-z0-9](?:[a-z0-9-]{0,18}[a-z0-9])?$/, '1-20 of a-z, 0-9 and inner dashes').optional(),
+    purpose: oneOf('production', 'test').optional(),
     target: fields<NonNullable<Settings['target']>>({
       account: match(/^\d{12}$/, '12 digits'),
       region: match(/^[a-z]{2}(-[a-z]+)+-\d$/, 'a region such as eu-north-1'),
@@ -89,11 +104,21 @@ const schema = (database: z.ZodType) =>
     deliveryReceipt: z.boolean({ error: 'expected true or false' }).optional(),
     receiptKeys: whole(1, 20).optional(),
     withdrawal: oneOf(...withdrawalPolicies).optional(),
+    outboxQuotaGib: whole(1, 10_000_000).optional(),
+    directAccess: oneOf('on', 'off').optional(),
     urlLifetimeSeconds: whole(60, 3_600),
     retryDelaysSeconds: z
       .array(whole(1, 3_600), { error: 'expected a list of delays' })
       .min(1, { error: 'expected at least one delay' }),
     throttling: fields<Settings['throttling']>({ ...throttling, export: fields<Throttling>(throttling) }),
+    firewall: fields<Firewall>({
+      requestsPerFiveMinutes: whole(10, 2_000_000),
+      exportRequestsPerFiveMinutes: whole(10, 2_000_000),
+    }).optional(),
+    domains: fields<NonNullable<Settings['domains']>>({
+      proxy: domain.optional(),
+      dataOut: domain.optional(),
+    }).optional(),
     concurrency: fields<Settings['concurrency']>({
       exportRequests: whole(2, 1_000),
       fileExports: whole(2, 1_000),
@@ -102,14 +127,19 @@ const schema = (database: z.ZodType) =>
     }),
     database,
     archiveBucket: bucket.optional(),
+    archiveVersioning: oneOf('on', 'off').optional(),
     identifiers: fields<NonNullable<Settings['identifiers']>>({ dataset: pattern, file: pattern }).optional(),
     otherArchiveBuckets: z.array(bucket, { error: 'expected a list of buckets' }).optional(),
     archiveKeysSecret: fields<ExistingSecret>({ secretArn, keyArn }).optional(),
+    databaseRotationDays: whole(1, 1_000).optional(),
     alarmEmail: match(/^[^\s@]+@[^\s@]+$/, 'an e-mail address').optional(),
     events: oneOf('off', 'on').optional(),
     logRetentionDays: number('a period that CloudWatch Logs knows, such as 90', (days) => days in RetentionDays),
     logsOnDestroy: oneOf('keep', 'delete').optional(),
     apiGatewayLogRole: oneOf('create', 'present'),
+    logKeys: oneOf('aws', 'customer').optional(),
+    dataEvents: oneOf('off', 'on').optional(),
+    auditRetentionDays: whole(30, 36_500).optional(),
     bucketLogRetentionDays: whole(1, 3_650),
     service: fields<Settings['service']>({
       id: match(/^[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)+$/, 'a reverse domain name'),

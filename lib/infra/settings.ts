@@ -11,6 +11,11 @@ export interface Settings {
    * Lower-case letters, digits and dashes, at most 20. @default - no suffix
    */
   readonly stage?: string;
+  /**
+   * What the deployment is for. A deployment for production trusts no issuer of smoke tests (docs/smoke-test.md).
+   * @default 'production'
+   */
+  readonly purpose?: 'production' | 'test';
   /** Where to deploy. @default - the account and region of the credentials that run `cdk deploy` */
   readonly target?: { readonly account: string; readonly region: string };
 
@@ -44,6 +49,13 @@ export interface Settings {
    * looks for none: they stay until they expire. @default 'report'
    */
   readonly withdrawal?: WithdrawalPolicy;
+  /**
+   * Most bytes in the outbox of one recipient, in GiB: 1–10,000,000. A request that would go beyond is rejected.
+   * @default - no limit
+   */
+  readonly outboxQuotaGib?: number;
+  /** Whether the direct API is there. With `off` its routes, functions and rights on keys are gone. @default 'on' */
+  readonly directAccess?: 'on' | 'off';
   /** Life of a presigned URL in seconds, 60–3,600. Usual: 900 (15 minutes). */
   readonly urlLifetimeSeconds: number;
   /** Seconds before the 2nd, 3rd, … attempt of a message that failed, each 1–3,600; the last one repeats. */
@@ -53,6 +65,10 @@ export interface Settings {
     /** The same for each route below `/export`, where each attempt costs a password hash. Usual: 5 with 10. */
     readonly export: Throttling;
   };
+  /** Limits for each caller's address, kept by AWS WAF. @default - no firewall */
+  readonly firewall?: Firewall;
+  /** Host names of your own for the two APIs. @default - the names that API Gateway gives */
+  readonly domains?: { readonly proxy?: Domain; readonly dataOut?: Domain };
   /**
    * How many invocations work on each queue at once, 2–1,000. Leave room below the account's limit of concurrent
    * functions (as low as 10 in new accounts) for the functions that answer requests.
@@ -79,6 +95,11 @@ export interface Settings {
    */
   readonly archiveBucket?: ExistingBucket;
   /**
+   * Whether a new archive bucket keeps older versions of its objects. Without them, an overwritten or deleted body is lost.
+   * @default 'on'
+   */
+  readonly archiveVersioning?: 'on' | 'off';
+  /**
    * More buckets with archived bodies. A row of the catalogue names one in `archive_location`, as `<endpoint>/<bucket>`,
    * `s3://<bucket>` or `<bucket>`; only the bucket counts. A file whose row names a bucket outside these settings
    * cannot be exported or fetched. @default - none
@@ -96,6 +117,12 @@ export interface Settings {
   };
   /** Secret with the archive's Crypt4GH key pairs. @default - a new, empty secret under a new key */
   readonly archiveKeysSecret?: ExistingSecret;
+
+  /**
+   * Days after which the passwords of the database roles that the storage stack made are changed, 1–1,000.
+   * @default - they are changed by hand
+   */
+  readonly databaseRotationDays?: number;
 
   /**
    * Address that receives the alarms by e-mail, once it has confirmed the message that AWS sends it. @default - none; the
@@ -120,6 +147,20 @@ export interface Settings {
    * API Gateway, in place of one that may be there; `present` leaves alone what the account has.
    */
   readonly apiGatewayLogRole: 'create' | 'present';
+  /**
+   * Whose key encrypts the logs: `customer` makes a KMS key of your own for them, so that reading them needs a right on it.
+   * @default 'aws'
+   */
+  readonly logKeys?: 'aws' | 'customer';
+  /**
+   * Whether CloudTrail records each read and write of an object in the archive and the outbox, for `bucketLogRetentionDays`.
+   * @default 'off'
+   */
+  readonly dataEvents?: 'off' | 'on';
+  /**
+   * Days to keep the rows of the audit trail, and of requests that are settled: 30–36,500. @default - they are kept
+   */
+  readonly auditRetentionDays?: number;
   /** Days to keep the buckets' access logs, which say who fetched what from the outbox, 1–3,650. Usual: 365. */
   readonly bucketLogRetentionDays: number;
 
@@ -139,6 +180,24 @@ export interface Throttling {
   readonly requestsPerSecond: number;
   /** Requests at once, 1–5,000. */
   readonly burst: number;
+}
+
+/** Requests from one address within five minutes, each 10–2,000,000. Past it, AWS WAF answers 403 until they are fewer. */
+export interface Firewall {
+  /** To either API. */
+  readonly requestsPerFiveMinutes: number;
+  /** To `/export` and below, where each attempt costs a password hash. */
+  readonly exportRequestsPerFiveMinutes: number;
+}
+
+/** A host name of an API, with TLS 1.2 or newer. */
+export interface Domain {
+  /** Such as `data.example.org`. */
+  readonly name: string;
+  /** Certificate in AWS Certificate Manager, in the region of the deployment. */
+  readonly certificateArn: string;
+  /** Public zone of Route 53 that gets the record. @default - you make the record, from the output of the stack */
+  readonly hostedZone?: { readonly id: string; readonly name: string };
 }
 
 /** A cluster made by the storage stack. Capacities are Aurora capacity units (ACU) in steps of 0.5. */
