@@ -4,6 +4,7 @@ import { type Connection, connection, connectionVariable, defaultConnectionFile 
 import { outputs, type StackOutputs, stackNames } from '../contract/outputs.ts';
 import { NotFoundError, TemporarilyUnavailableError } from '../errors.ts';
 import type { AwsClientOptions } from '../stores/aws-client-options.ts';
+import { RdsArchiveHeaders } from '../stores/rds/archive-headers.ts';
 import { RdsArchiveInventory } from '../stores/rds/archive-inventory.ts';
 import { RdsArchiveUsers } from '../stores/rds/archive-users.ts';
 import { RdsArchiveWriter } from '../stores/rds/archive-writer.ts';
@@ -149,6 +150,7 @@ function openTarget(
     },
     bodies: new S3ArchiveWriter({ client: s3, bucket, location: `${endpoint}/${bucket}` }),
     catalogue: catalogueOf(new RdsArchiveInventory(db), new RdsArchiveWriter(db)),
+    archiveHeaders: new RdsArchiveHeaders(db),
     archiveUsers: new RdsArchiveUsers(db),
     audit: new RdsAuditTrail(db),
     outbox: new S3OutboxRemover({ client: s3, bucket: stack[outputs.outboxBucket] }),

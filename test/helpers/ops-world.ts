@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { PassThrough } from 'node:stream';
 import { connection } from '../../lib/contract/connection.ts';
 import { formatPrivateKey, generateKeyPair, type KeyPair } from '../../lib/crypt4gh/index.ts';
@@ -158,6 +159,25 @@ export async function makeOpsWorld(): Promise<OpsWorld> {
       holds: (location) => (location ?? 'https://s3.example/archive') === 'https://s3.example/archive',
       remove: (key) => call('remove', () => void bodies.delete(key)),
     },
+    archiveHeaders: {
+      keyUses: async () =>
+        Object.entries(Object.groupBy(files.values(), ({ keyHash }) => keyHash)).map(([keyHash, of]) => ({
+          keyHash: keyHash || undefined,
+          files: of?.length ?? 0,
+        })),
+      async *stored(except = []) {
+        for (const { fileId, header, keyHash } of [...files.values()]) {
+          if (!except.includes(keyHash)) yield { fileId, rowId: fileId, header, digest: digestOf(header) };
+        }
+      },
+      replace: ({ rowId, digest }, header, keyHash) =>
+        call('replace header', () => {
+          const file = files.get(rowId);
+          if (!file || digestOf(file.header) !== digest) return false;
+          files.set(rowId, { ...file, header, keyHash });
+          return true;
+        }),
+    },
     archiveUsers: {
       find: (username) => call('find user', () => (users.has(username) ? { username } : undefined)),
       save: (username, hash) => call('save user', () => void users.set(username, hash)),
@@ -203,6 +223,8 @@ export async function makeOpsWorld(): Promise<OpsWorld> {
     failures,
   };
 }
+
+const digestOf = (bytes: Uint8Array) => createHash('sha256').update(bytes).digest('hex');
 
 /** The outcome of a run of the tool. */
 export interface ToolRun {
