@@ -14,6 +14,8 @@ import fanOuts from '../lib/stores/rds/migrations/0006-fan-outs.sql';
 import uploads from '../lib/stores/rds/migrations/0007-uploads.sql';
 import deliveries from '../lib/stores/rds/migrations/0008-deliveries.sql';
 import archiveIndexes from '../lib/stores/rds/migrations/0009-archive-indexes.sql';
+import retention from '../lib/stores/rds/migrations/0010-retention.sql';
+import { RdsRetention } from '../lib/stores/rds/retention.ts';
 import { secretsManagerClient } from '../lib/stores/secrets/client.ts';
 import { settled, workingMs } from './shared/deployment.ts';
 import { logger } from './shared/observability.ts';
@@ -30,6 +32,7 @@ const migrations = [
   migration('0007-uploads.sql', uploads),
   migration('0008-deliveries.sql', deliveries),
   migration('0009-archive-indexes.sql', archiveIndexes),
+  migration('0010-retention.sql', retention),
 ];
 
 /** A role has no secret where the operator gave its functions the same credentials as everything else. */
@@ -68,6 +71,8 @@ async function bringUpToDate(): Promise<string[]> {
     if (secretArn) passwords.push({ role, password: await rolePassword({ client, secretArn }, role) });
   }
   const applied = await migrate(db, migrations);
+  const days = process.env[environment.auditRetentionDays];
+  await new RdsRetention(db).keep(days === undefined ? undefined : Number(days));
   for (const { role, password } of passwords) await prepareRole(db, role, password);
   return applied;
 }

@@ -195,6 +195,7 @@ function contradictions(values: ReadonlyMap<string, unknown>): readonly string[]
     ...(typeof least === 'number' && typeof most === 'number' && most < least
       ? ['database.maxCapacity: expected no less than database.minCapacity']
       : []),
+    ...keptTooShort(values),
     ...['proxy', 'auditor', 'reader', 'worker'].flatMap((role) => {
       const [secret, key] = [`database.${role}SecretArn`, `database.${role}SecretKeyArn`];
       return values.has(key) && !values.has(secret) ? [`${key}: expected ${secret} beside it`] : [];
@@ -203,6 +204,13 @@ function contradictions(values: ReadonlyMap<string, unknown>): readonly string[]
     ...repeated(values, /rchiveBuckets?(\[\d+\])?\.bucketName$/, 'another bucket than'),
     ...elsewhere(values),
   ];
+}
+
+/** Rows say what the outbox has, and which dead letters are of which request. They must be there for longer than both. */
+function keptTooShort(values: ReadonlyMap<string, unknown>): readonly string[] {
+  const [kept, staged] = [values.get('auditRetentionDays'), values.get('outboxExpiryDays')];
+  const isTooShort = typeof kept === 'number' && typeof staged === 'number' && kept < staged + 30;
+  return isTooShort ? ['auditRetentionDays: expected at least 30 more than outboxExpiryDays'] : [];
 }
 
 /** Fields of one kind that have the value of an earlier one. */

@@ -87,6 +87,14 @@ export interface AuditTrail {
   newest(filter: AuditFilter, limit: number): AsyncIterable<AuditRow>;
 }
 
+/** What the tables have of one person. Every method may throw TemporarilyUnavailableError. */
+export interface Erasure {
+  /** How many requests for the person are not closed. @param recipient outbox prefix */
+  openRequests(recipient: string): Promise<number>;
+  /** Take the person out of all rows, and record that under `erasureId`, a UUID. @returns how many rows were changed */
+  erase(recipient: string, erasureId: string): Promise<number>;
+}
+
 /** A secret that holds JSON. */
 export interface EditableSecret {
   /** The parsed value; `undefined` for a secret without one. */
@@ -109,6 +117,7 @@ export interface Target {
   readonly audit: AuditTrail;
   readonly outbox: RemovableOutbox;
   readonly outboxRecords: OutboxRecords;
+  readonly erasure: Erasure;
   /** Writes the audit trail. */
   readonly exportLog: ExportLog;
   readonly administrators: EditableSecret;

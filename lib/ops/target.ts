@@ -11,6 +11,7 @@ import { RdsArchiveWriter } from '../stores/rds/archive-writer.ts';
 import { RdsAuditTrail } from '../stores/rds/audit-trail.ts';
 import { rdsDataClient } from '../stores/rds/client.ts';
 import { DataApi } from '../stores/rds/data-api.ts';
+import { RdsErasure } from '../stores/rds/erasure.ts';
 import { RdsExportLog } from '../stores/rds/export-log.ts';
 import { RdsOutboxRecords } from '../stores/rds/outbox-records.ts';
 import { S3ArchiveWriter } from '../stores/s3/archive-writer.ts';
@@ -155,6 +156,7 @@ function openTarget(
     audit: new RdsAuditTrail(db),
     outbox: new S3OutboxRemover({ client: s3, bucket: stack[outputs.outboxBucket] }),
     outboxRecords: new RdsOutboxRecords({ db, expiryDays: longestExpiryDays }),
+    erasure: new RdsErasure(db),
     exportLog: new RdsExportLog(db),
     administrators: new JsonSecret({ client: secrets, secretArn: stack[outputs.adminSecretArn] }),
     archiveKeys: new JsonSecret({ client: secrets, secretArn: stack[outputs.archiveKeysSecretArn] }),

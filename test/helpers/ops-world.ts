@@ -29,6 +29,8 @@ export interface OpsWorld {
   readonly secrets: { administrators: unknown; archiveKeys: unknown; visaDenyList: unknown };
   /** Calls in order: `upload`, `registerFile`, `remove`, … */
   readonly calls: string[];
+  /** Requests that are not closed. */
+  readonly open: { requests: number };
   /** Throws in place of the call of that name; `after` when the call has had its effect. */
   readonly failures: Map<string, { readonly error: Error; readonly after?: boolean }>;
 }
@@ -49,6 +51,7 @@ export async function makeOpsWorld(): Promise<OpsWorld> {
   const outbox = new WithdrawWorld();
   const removals: Removal[] = [];
   const calls: string[] = [];
+  const open = { requests: 0 };
   const failures = new Map<string, { error: Error; after?: boolean }>();
 
   const call = async <T>(name: string, effect: () => T | Promise<T>): Promise<T> => {
@@ -202,6 +205,10 @@ export async function makeOpsWorld(): Promise<OpsWorld> {
     },
     outbox: outbox.outbox,
     outboxRecords: outbox.records,
+    erasure: {
+      openRequests: async () => open.requests,
+      erase: (recipient) => call(`erase ${recipient}`, () => audit.filter((row) => row.recipient === recipient).length),
+    },
     exportLog: outbox.log,
     administrators: secret('administrators'),
     archiveKeys: secret('archiveKeys'),
@@ -220,6 +227,7 @@ export async function makeOpsWorld(): Promise<OpsWorld> {
     removals,
     secrets,
     calls,
+    open,
     failures,
   };
 }
