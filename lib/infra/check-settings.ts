@@ -190,20 +190,27 @@ function* leaves(value: unknown, path: readonly PropertyKey[] = []): Generator<r
 
 /** Contradictions between fields. */
 function contradictions(values: ReadonlyMap<string, unknown>): readonly string[] {
-  const [least, most] = [values.get('database.minCapacity'), values.get('database.maxCapacity')];
   return [
-    ...(typeof least === 'number' && typeof most === 'number' && most < least
+    ...(moreThan(values, 'database.minCapacity', 'database.maxCapacity')
       ? ['database.maxCapacity: expected no less than database.minCapacity']
       : []),
     ...['proxy', 'auditor', 'reader', 'worker'].flatMap((role) => {
       const [secret, key] = [`database.${role}SecretArn`, `database.${role}SecretKeyArn`];
       return values.has(key) && !values.has(secret) ? [`${key}: expected ${secret} beside it`] : [];
     }),
+    ...(moreThan(values, 'firewall.exportRequestsPerFiveMinutes', 'firewall.requestsPerFiveMinutes')
+      ? ['firewall.exportRequestsPerFiveMinutes: expected no more than firewall.requestsPerFiveMinutes']
+      : []),
     ...withoutDirectAccess(values),
     ...repeated(values, /secretArn$/i, 'another secret than'),
     ...repeated(values, /rchiveBuckets?(\[\d+\])?\.bucketName$/, 'another bucket than'),
     ...elsewhere(values),
   ];
+}
+
+function moreThan(values: ReadonlyMap<string, unknown>, field: string, other: string): boolean {
+  const [value, limit] = [values.get(field), values.get(other)];
+  return typeof value === 'number' && typeof limit === 'number' && value > limit;
 }
 
 /** Fields that are about direct access only. */

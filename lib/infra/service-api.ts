@@ -89,16 +89,18 @@ export class ServiceApi extends Construct {
     if (!(resource instanceof CfnRestApi)) throw new Error('a REST API has a CfnRestApi');
     resource.securityPolicy = SecurityPolicy.TLS13_1_2_PFS_PQ_2025_09;
     resource.endpointAccessMode = EndpointAccessMode.STRICT;
-    addGatewayResponses(this.api, props.challenge);
+    const hasFirewall = settings.firewall !== undefined;
+    addGatewayResponses(this.api, { challenge: props.challenge, hasFirewall });
 
     acknowledge(
       this.api.deploymentStage,
       'Execution logs would hold visas and passwords; the access log says what happened.',
       'AwsSolutions-APIG6',
     );
+    if (hasFirewall) return;
     acknowledge(
       this.api.deploymentStage,
-      'Requests are throttled and credentials are long random passwords and signed tokens; an operator who needs a web application firewall attaches one to the stage.',
+      'Requests are throttled and credentials are long random passwords and signed tokens; an operator who needs a web application firewall sets `firewall`.',
       'AwsSolutions-APIG3',
     );
   }

@@ -8,6 +8,7 @@ import { outputs } from '../contract/outputs.ts';
 import { Alarms } from './alarms.ts';
 import { ApiGatewayLogRole } from './api-gateway-log-role.ts';
 import { DataOutApi } from './data-out-api.ts';
+import { Firewall } from './firewall.ts';
 import { Functions } from './functions/functions.ts';
 import { ProxyApi } from './proxy-api.ts';
 import { receivesOfLongCopies, WorkQueue, workQueueNames } from './queues.ts';
@@ -132,6 +133,11 @@ export class ServiceStack extends Stack {
         description: 'data-out: direct access',
       });
     const apis = [proxy, ...(dataOut ? [dataOut] : [])];
+
+    if (settings.firewall) {
+      const { logRetentionDays } = settings;
+      new Firewall(this, 'Firewall', { limits: settings.firewall, apis, logRetentionDays, logKey: undefined });
+    }
 
     if (settings.apiGatewayLogRole === 'create') {
       const logRole = new ApiGatewayLogRole(this, 'ApiGatewayLogs');

@@ -182,11 +182,14 @@ export interface Throttling {
   readonly burst: number;
 }
 
-/** Requests from one address within five minutes, each 10–2,000,000. Past it, AWS WAF answers 403 until they are fewer. */
+/**
+ * Requests from one address within five minutes, each 10–2,000,000. Past it, requests are answered with 429 until they are fewer
+ * (`docs/operations.md#a-firewall`).
+ */
 export interface Firewall {
-  /** To either API. */
+  /** To both APIs together. Usual: 20,000. */
   readonly requestsPerFiveMinutes: number;
-  /** To `/export` and below, where each attempt costs a password hash. */
+  /** To `/export` and below and to `/admin`, where each attempt costs a password hash. Usual: 600. */
   readonly exportRequestsPerFiveMinutes: number;
 }
 

@@ -2,7 +2,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { App } from 'aws-cdk-lib';
-import { Template } from 'aws-cdk-lib/assertions';
+import { Match, Template } from 'aws-cdk-lib/assertions';
 import { afterAll, describe, expect, test } from 'vitest';
 import { settings } from '../../bin/settings.ts';
 import type { Settings } from '../../lib/infra/settings.ts';
@@ -24,6 +24,90 @@ type Templates = ReturnType<typeof templates>;
 const propertiesOf = (template: Template, type: string) =>
   Object.values(template.findResources(type)).map(({ Properties }) => Properties);
 const idsOf = (template: Template, type: string) => Object.keys(template.findResources(type));
+
+describe('the firewall', () => {
+  const firewall = { requestsPerFiveMinutes: 20_000, exportRequestsPerFiveMinutes: 600 };
+  const { served } = templates({ firewall });
+  const [webAcl, ...others] = propertiesOf(served, 'AWS::WAFv2::WebACL');
+
+  test('is not there unless the operator says so', () => {
+    const without = templates({}).served;
+    expect(JSON.stringify(without.toJSON())).not.toMatch(/WAF/);
+  });
+
+  test('limits rates of each address and has no other rule: a managed one would refuse long visas', () => {
+    expect(others).toEqual([]);
+    expect(webAcl).toMatchObject({ Scope: 'REGIONAL', DefaultAction: { Allow: {} } });
+    const rates = webAcl?.Rules.map(({ Action, Statement }: { Action: object; Statement: object }) => {
+      expect(Action).toEqual({ Block: {} });
+      const [kind, ...rest] = Object.entries(Statement);
+      expect(rest).toEqual([]);
+      expect(kind?.[0]).toBe('RateBasedStatement');
+      const { Limit, AggregateKeyType, EvaluationWindowSec, ScopeDownStatement } = kind?.[1] ?? {};
+      return [Limit, AggregateKeyType, EvaluationWindowSec, ScopeDownStatement?.RegexMatchStatement.RegexString];
+    });
+    expect(rates).toEqual([
+      [600, 'IP', 300, '(^|/)(export|admin)(/|$)'],
+      [20_000, 'IP', 300, undefined],
+    ]);
+  });
+
+  test('stands before both APIs', () => {
+    const stages = propertiesOf(served, 'AWS::WAFv2::WebACLAssociation').map(({ ResourceArn }) =>
+      JSON.stringify(ResourceArn),
+    );
+    expect(stages).toEqual([expect.stringContaining('ProxyApi'), expect.stringContaining('DataOutApi')]);
+    expect(
+      propertiesOf(templates({ firewall, directAccess: 'off' }).served, 'AWS::WAFv2::WebACLAssociation'),
+    ).toHaveLength(1);
+  });
+
+  test('stores no header, path or query: there are visas and names of files in them', () => {
+    const visibilities = [webAcl, ...(webAcl?.Rules ?? [])].map(({ VisibilityConfig }) => VisibilityConfig);
+    expect(visibilities).toHaveLength(3);
+    for (const visibility of visibilities) {
+      expect(visibility).toMatchObject({ SampledRequestsEnabled: false, CloudWatchMetricsEnabled: true });
+    }
+    const [logging] = propertiesOf(served, 'AWS::WAFv2::LoggingConfiguration');
+    expect(logging?.RedactedFields).toEqual([
+      ...['authorization', 'proxy-authorization', 'x-ga4gh-visa', 'cookie'].map((Name) => ({ SingleHeader: { Name } })),
+      { UriPath: {} },
+      { QueryString: {} },
+    ]);
+    expect(logging?.LoggingFilter.DefaultBehavior).toBe('DROP');
+    // AWS WAF takes the ARN of a group without `:*`, and only groups of this prefix.
+    expect(JSON.stringify(logging?.LogDestinationConfigs)).toMatch(/:log-group:",\{"Ref":"FirewallLog\w+"\}\]\]\}\]$/);
+    served.hasResource('AWS::Logs::LogGroup', {
+      Properties: { LogGroupName: { 'Fn::Join': ['', ['aws-waf-logs-', Match.anyValue()]] }, RetentionInDays: 90 },
+      DeletionPolicy: 'Delete',
+    });
+  });
+
+  test('refuses with a problem document that says how long to wait', () => {
+    const refusals = Object.values(
+      served.findResources('AWS::ApiGateway::GatewayResponse', { Properties: { ResponseType: 'WAF_FILTERED' } }),
+    );
+    expect(refusals).toHaveLength(2);
+    for (const { Properties } of refusals) {
+      expect(Properties).toMatchObject({
+        StatusCode: '429',
+        ResponseParameters: { 'gatewayresponse.header.Retry-After': "'60'" },
+      });
+      expect(JSON.parse(Properties.ResponseTemplates['application/json'])).toMatchObject({
+        status: 429,
+        code: 'throttled',
+        requestId: '$context.requestId',
+      });
+    }
+  });
+
+  test('may not take more exports than requests', () => {
+    const given = { requestsPerFiveMinutes: 100, exportRequestsPerFiveMinutes: 101 };
+    expect(() => templates({ firewall: given })).toThrow(
+      'firewall.exportRequestsPerFiveMinutes: expected no more than firewall.requestsPerFiveMinutes',
+    );
+  });
+});
 
 describe('direct access', () => {
   const on = templates({});

@@ -89,6 +89,11 @@ export function readApis(deployment: Deployment): readonly RestApi[] {
   });
 }
 
+/** ARN of an API's one stage. */
+export function stageArn({ id, stageName, region }: RestApi): string {
+  return `arn:aws:apigateway:${region}::/restapis/${id}/stages/${stageName}`;
+}
+
 type OfApi = (type: string) => readonly Resource[];
 
 function readMethod(method: Resource, api: Resource, stage: Resource, ofApi: OfApi, deployment: Deployment): Method {

@@ -3,6 +3,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import { refuseForeign, stopServer } from '../http.ts';
 import type { Functions } from '../lambda/functions.ts';
 import { listen } from '../listen.ts';
+import type { WebAcl } from '../waf/web-acl.ts';
 import { AuthorizerRunner } from './authorizer.ts';
 import { readRequest } from './event.ts';
 import { type ExchangeContext, type ExchangeResult, type GatewayBehaviour, serve } from './exchange.ts';
@@ -16,6 +17,8 @@ export interface ApiServices {
   readonly now: () => Date;
   readonly onAccess: (line: string) => void;
   readonly behaviour: GatewayBehaviour;
+  /** Absent: no web ACL stands before the stage. */
+  readonly webAcl: WebAcl | undefined;
 }
 
 /** A listening API. */

@@ -23,6 +23,8 @@ export const supportedTypes: ReadonlySet<string> = new Set([
   'AWS::SQS::QueuePolicy',
   'AWS::SecretsManager::Secret',
   'AWS::SecretsManager::SecretTargetAttachment',
+  'AWS::WAFv2::WebACL',
+  'AWS::WAFv2::WebACLAssociation',
   'Custom::Trigger',
 ]);
 
@@ -36,7 +38,7 @@ const ignored = [
   /^AWS::Logs::/,
   /^AWS::CloudWatch::/,
   /^AWS::SNS::/,
-  /^AWS::WAFv2::/,
+  /^AWS::WAFv2::LoggingConfiguration$/,
   /^AWS::CDK::Metadata$/,
   /^AWS::ApiGateway::Account$/,
   /^AWS::Lambda::EventInvokeConfig$/,
