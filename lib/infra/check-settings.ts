@@ -67,6 +67,7 @@ const domain = fields<Domain>({
     id: match(/^Z[A-Z0-9]{1,31}$/, 'the id of a hosted zone'),
     name: hostName,
   }).optional(),
+  defaultEndpoint: oneOf('off', 'on').optional(),
 });
 const throttling = { requestsPerSecond: whole(1, 10_000), burst: whole(1, 5_000) };
 const newDatabase = fields<NewDatabase>({
@@ -201,6 +202,8 @@ function contradictions(values: ReadonlyMap<string, unknown>): readonly string[]
     ...(moreThan(values, 'firewall.exportRequestsPerFiveMinutes', 'firewall.requestsPerFiveMinutes')
       ? ['firewall.exportRequestsPerFiveMinutes: expected no more than firewall.requestsPerFiveMinutes']
       : []),
+    ...['proxy', 'dataOut'].flatMap((api) => outsideZone(values, `domains.${api}`)),
+    ...repeated(values, /^domains\.\w+\.name$/, 'another name than'),
     ...withoutDirectAccess(values),
     ...repeated(values, /secretArn$/i, 'another secret than'),
     ...repeated(values, /rchiveBuckets?(\[\d+\])?\.bucketName$/, 'another bucket than'),
@@ -211,6 +214,13 @@ function contradictions(values: ReadonlyMap<string, unknown>): readonly string[]
 function moreThan(values: ReadonlyMap<string, unknown>, field: string, other: string): boolean {
   const [value, limit] = [values.get(field), values.get(other)];
   return typeof value === 'number' && typeof limit === 'number' && value > limit;
+}
+
+/** A name that its zone cannot hold. */
+function outsideZone(values: ReadonlyMap<string, unknown>, domain: string): readonly string[] {
+  const [name, zone] = [values.get(`${domain}.name`), values.get(`${domain}.hostedZone.name`)];
+  if (zone === undefined || name === zone || `${name}`.endsWith(`.${zone}`)) return [];
+  return [`${domain}.name: expected a name in the zone ${domain}.hostedZone.name`];
 }
 
 /** Fields that are about direct access only. */

@@ -172,8 +172,8 @@ export class ServiceStack extends Stack {
 
     if (settings.logsOnDestroy === 'delete') this.#deleteLogs(functions);
 
-    this.#output(outputs.proxyUrl, proxy.api.url);
-    if (dataOut) this.#output(outputs.dataOutUrl, dataOut.api.url);
+    this.#output(outputs.proxyUrl, proxy.url);
+    if (dataOut) this.#output(outputs.dataOutUrl, dataOut.url);
     this.#output(outputs.exportRequestsQueueUrl, exportRequests.queue.queueUrl);
     this.#output(outputs.fileExportsQueueUrl, fileExports.queue.queueUrl);
     this.#output(outputs.smallFileExportsQueueUrl, smallFileExports.queue.queueUrl);

@@ -193,14 +193,22 @@ export interface Firewall {
   readonly exportRequestsPerFiveMinutes: number;
 }
 
-/** A host name of an API, with TLS 1.2 or newer. */
+/** A host name of an API, with TLS 1.2 or newer. The API begins at its root, without `/v1`. */
 export interface Domain {
   /** Such as `data.example.org`. */
   readonly name: string;
   /** Certificate in AWS Certificate Manager, in the region of the deployment. */
   readonly certificateArn: string;
-  /** Public zone of Route 53 that gets the record. @default - you make the record, from the output of the stack */
+  /**
+   * Public zone of Route 53 that gets the record. @default - you make the record, to the name in the output
+   * `ProxyDomainTarget` or `DataOutDomainTarget`
+   */
   readonly hostedZone?: { readonly id: string; readonly name: string };
+  /**
+   * Whether the name that API Gateway gave still answers, beside this one: `on` while users move. With `off` it answers 403.
+   * @default 'off'
+   */
+  readonly defaultEndpoint?: 'off' | 'on';
 }
 
 /** A cluster made by the storage stack. Capacities are Aurora capacity units (ACU) in steps of 0.5. */

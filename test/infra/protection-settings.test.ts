@@ -25,6 +25,88 @@ const propertiesOf = (template: Template, type: string) =>
   Object.values(template.findResources(type)).map(({ Properties }) => Properties);
 const idsOf = (template: Template, type: string) => Object.keys(template.findResources(type));
 
+describe('host names of the operator’s own', () => {
+  const certificateArn = `arn:aws:acm:eu-north-1:${account}:certificate/c`;
+  const proxy = { name: 'data.example.org', certificateArn };
+  const dataOut = { ...proxy, name: 'direct.example.org', hostedZone: { id: 'Z0123456789', name: 'example.org' } };
+  const own = templates({ domains: { proxy, dataOut } });
+  const { Outputs, Resources } = own.served.toJSON();
+  const apis = ({ served }: Templates) =>
+    propertiesOf(served, 'AWS::ApiGateway::RestApi').map(({ DisableExecuteApiEndpoint }) => DisableExecuteApiEndpoint);
+
+  test('are Regional, with the certificate that is given and the TLS policy of the APIs', () => {
+    const domains = propertiesOf(own.served, 'AWS::ApiGateway::DomainName');
+    expect(domains).toEqual(
+      [proxy.name, dataOut.name].map((DomainName) => ({
+        DomainName,
+        RegionalCertificateArn: certificateArn,
+        EndpointConfiguration: { Types: ['REGIONAL'] },
+        SecurityPolicy: 'SecurityPolicy_TLS13_1_2_PFS_PQ_2025_09',
+        EndpointAccessMode: 'STRICT',
+        Tags: undefined,
+      })),
+    );
+    own.served.resourceCountIs('AWS::CertificateManager::Certificate', 0);
+  });
+
+  test('lead to the root of their API, where nothing has a name that API Gateway reserves', () => {
+    const mappings = propertiesOf(own.served, 'AWS::ApiGateway::BasePathMapping');
+    expect(mappings.map(({ RestApiId, BasePath }) => [RestApiId.Ref.slice(0, 8), BasePath])).toEqual([
+      ['ProxyApi', undefined],
+      ['DataOutA', undefined],
+    ]);
+    const paths = propertiesOf(own.served, 'AWS::ApiGateway::Resource').map(({ PathPart }) => PathPart);
+    expect(paths.filter((path) => /^s?ping$/.test(path))).toEqual([]);
+  });
+
+  test('are what the outputs name, with the target where no zone is given', () => {
+    expect([Outputs.ProxyUrl.Value, Outputs.DataOutUrl.Value]).toEqual([
+      'https://data.example.org/',
+      'https://direct.example.org/',
+    ]);
+    expect(Outputs.ProxyDomainTarget.Value['Fn::GetAtt'][1]).toBe('RegionalDomainName');
+    expect(Outputs).not.toHaveProperty('DataOutDomainTarget');
+    const [record, ...others] = propertiesOf(own.served, 'AWS::Route53::RecordSet');
+    expect(others).toEqual([]);
+    expect(record).toMatchObject({ HostedZoneId: 'Z0123456789', Name: 'direct.example.org.', Type: 'A' });
+    expect(record?.AliasTarget.DNSName['Fn::GetAtt'][1]).toBe('RegionalDomainName');
+  });
+
+  test('take the place of the names that API Gateway gave, unless the operator keeps those', () => {
+    const kept = templates({ domains: { proxy: { ...proxy, defaultEndpoint: 'on' } } });
+    expect([apis(own), apis(kept), apis(templates({}))]).toEqual([
+      [true, true],
+      [false, undefined],
+      [undefined, undefined],
+    ]);
+    // A change takes effect with a new deployment of the API.
+    const deployments = ({ served }: Templates) => idsOf(served, 'AWS::ApiGateway::Deployment');
+    for (const id of deployments(own)) expect(deployments(templates({}))).not.toContain(id);
+    expect(
+      Object.values<{ Type: string }>(Resources).filter(({ Type }) => Type === 'AWS::ApiGateway::Stage'),
+    ).toHaveLength(2);
+  });
+
+  test.each([
+    ['domains.proxy.name: expected a host name', { proxy: { ...proxy, name: 'Data.example.org' } }],
+    ['domains.proxy.certificateArn: expected the ARN', { proxy: { ...proxy, certificateArn: 'c' } }],
+    ['domains.dataOut.name: expected another name than domains.proxy.name', { proxy, dataOut: proxy }],
+    [
+      'domains.proxy.name: expected a name in the zone domains.proxy.hostedZone.name',
+      { proxy: { ...proxy, hostedZone: { id: 'Z1', name: 'ample.org' } } },
+    ],
+  ])('are refused with the field: %s', (message, domains) => {
+    expect(() => templates({ domains })).toThrow(message);
+  });
+
+  test('need a certificate in the region of the deployment', () => {
+    const target = { account, region: 'eu-west-1' };
+    expect(() => templates({ target, domains: { proxy } })).toThrow(
+      'domains.proxy.certificateArn: expected region eu-west-1',
+    );
+  });
+});
+
 describe('the firewall', () => {
   const firewall = { requestsPerFiveMinutes: 20_000, exportRequestsPerFiveMinutes: 600 };
   const { served } = templates({ firewall });

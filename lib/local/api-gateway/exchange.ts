@@ -57,15 +57,15 @@ export async function serve(
   const fail = async (error: GatewayError, route?: Route): Promise<ExchangeResult> => {
     const accept = parameterOf(request, 'header.Accept');
     const { requestId, httpMethod } = request;
-    const path = `/${api.stageName}${request.path}`;
+    const path = `${request.prefix}${request.path}`;
     const { status, headers, body } = renderGatewayResponse(error, api, { requestId, httpMethod, path, accept });
     // The rest of a request that is refused early is not read.
     if (!incoming.complete) response.setHeader('Connection', 'close');
     await reply(response, incoming, status, headers, body);
     return { errorType: error.type, resourcePath: route?.method.resourcePath };
   };
-  const { path, sourceIp } = request;
-  if (context.behaviour.throttles && context.webAcl?.admits({ path: `/${api.stageName}${path}`, sourceIp }) === false)
+  const { prefix, path, sourceIp } = request;
+  if (context.behaviour.throttles && context.webAcl?.admits({ path: `${prefix}${path}`, sourceIp }) === false)
     return fail(gatewayError('WAF_FILTERED'));
   const size = Object.entries(request.headers).reduce(
     (sum, [name, values]) => sum + values.reduce((bytes, value) => bytes + name.length + value.length, 0),

@@ -1,7 +1,9 @@
 /** Resource types that the engine runs. */
 export const supportedTypes: ReadonlySet<string> = new Set([
   'AWS::ApiGateway::Authorizer',
+  'AWS::ApiGateway::BasePathMapping',
   'AWS::ApiGateway::Deployment',
+  'AWS::ApiGateway::DomainName',
   'AWS::ApiGateway::GatewayResponse',
   'AWS::ApiGateway::Method',
   'AWS::ApiGateway::Model',
@@ -38,6 +40,7 @@ const ignored = [
   /^AWS::Logs::/,
   /^AWS::CloudWatch::/,
   /^AWS::SNS::/,
+  /^AWS::Route53::RecordSet$/,
   /^AWS::WAFv2::LoggingConfiguration$/,
   /^AWS::CDK::Metadata$/,
   /^AWS::ApiGateway::Account$/,
