@@ -25,6 +25,8 @@ const ofDirectAccess = `${directPrefix}*`;
 /** The bucket with the staged containers and the delivery receipts. Not versioned: an expired container must be gone. */
 export class Outbox extends Construct {
   readonly bucketName: string;
+  /** For the stack of the bucket. */
+  readonly bucketArn: string;
   readonly #arn: string;
   readonly #shownArn: string;
   readonly #keyArn: string;
@@ -42,6 +44,7 @@ export class Outbox extends Construct {
       ],
     });
     this.bucketName = bucket.bucketName;
+    this.bucketArn = bucket.bucketArn;
     ({ arn: this.#arn, shown: this.#shownArn } = publishedArn(bucket, 'OutboxBucketArn'));
     this.#keyArn = shared.encryptionKey.keyArn;
     this.#expiryDays = props.expiryDays;
