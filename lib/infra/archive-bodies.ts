@@ -3,7 +3,9 @@ import type { Key } from 'aws-cdk-lib/aws-kms';
 import { BlockPublicAccess, Bucket, BucketEncryption, type IBucket, ObjectOwnership } from 'aws-cdk-lib/aws-s3';
 import { Construct } from 'constructs';
 import { environment } from '../contract/environment.ts';
+import { acknowledge } from './acknowledge.ts';
 import { allowKey } from './customer-key.ts';
+import { rules } from './security-rules.ts';
 import type { Grantee } from './service-function.ts';
 import type { ExistingBucket } from './settings.ts';
 
@@ -115,6 +117,11 @@ export class ArchiveBodies extends Construct {
       versioned: true,
       lifecycleRules: [{ id: 'unfinished-uploads', abortIncompleteMultipartUploadAfter: Duration.days(2) }],
     });
+    acknowledge(
+      bucket,
+      'Older versions are kept. A replica doubles the cost of the archive, and in which other region genomes may lie is for the operator to decide.',
+      ...rules.bucketReplication,
+    );
     const { arn, shown: shownArn } = publishedArn(bucket, 'ArchiveBucketArn');
     return { name: bucket.bucketName, arn, shownArn, keyArn: bucket.encryptionKey?.keyArn };
   }

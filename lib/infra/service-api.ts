@@ -15,6 +15,7 @@ import { LogGroup } from 'aws-cdk-lib/aws-logs';
 import { Construct } from 'constructs';
 import { acknowledge } from './acknowledge.ts';
 import { addGatewayResponses, type Challenge } from './gateway-responses.ts';
+import { rules } from './security-rules.ts';
 import type { ServiceFunction } from './service-function.ts';
 import type { Settings, Throttling } from './settings.ts';
 
@@ -94,13 +95,25 @@ export class ServiceApi extends Construct {
     acknowledge(
       this.api.deploymentStage,
       'Execution logs would hold visas and passwords; the access log says what happened.',
-      'AwsSolutions-APIG6',
+      ...rules.apiExecutionLog,
     );
     acknowledge(
       this.api.deploymentStage,
-      'Requests are throttled and credentials are long random passwords and signed tokens; an operator who needs a web application firewall attaches one to the stage.',
-      'AwsSolutions-APIG3',
+      'Each reply depends on the caller, whose rights are looked up each time: none may be cached.',
+      ...rules.apiCache,
     );
+    acknowledge(
+      this.api.deploymentStage,
+      'All integrations are Lambda functions, called by signed requests over TLS. A client certificate is for HTTP servers.',
+      ...rules.apiClientCertificate,
+    );
+    if (!settings.firewall) {
+      acknowledge(
+        this.api.deploymentStage,
+        'Without `firewall`, the APIs have throttling, and take only long random passwords and signed tokens. The setting adds limits for each address.',
+        ...rules.apiFirewall,
+      );
+    }
   }
 
   /** Proxy integration with a function, callable through the deployed stage only. */

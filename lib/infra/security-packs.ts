@@ -1,0 +1,8 @@
+import type { App, IPolicyValidationPlugin } from 'aws-cdk-lib';
+import { AwsSolutionsChecks, HIPAASecurityChecks, NIST80053R5Checks, PCIDSS321Checks, ServerlessChecks } from 'cdk-nag';
+
+/** The packs of cdk-nag that both stacks pass, for `Validations.addPlugins`. */
+export function securityPacks(app: App): IPolicyValidationPlugin[] {
+  const packs = [AwsSolutionsChecks, NIST80053R5Checks, HIPAASecurityChecks, PCIDSS321Checks, ServerlessChecks];
+  return packs.map((Pack) => new Pack(app));
+}
