@@ -58,7 +58,14 @@ export class Alarms extends Construct {
         conditions: { StringEquals: { 'aws:SourceAccount': Stack.of(this).account } },
       }),
     );
-    if (props.email !== undefined) this.topic.addSubscription(new EmailSubscription(props.email));
+    if (props.email !== undefined) {
+      const subscription = this.topic.addSubscription(new EmailSubscription(props.email));
+      acknowledge(
+        subscription,
+        'SNS repeats an e-mail that failed. A queue of lost alarms would need an alarm; CloudWatch shows every alarm as well.',
+        ...rules.deadLettersOfTopics,
+      );
+    }
   }
 
   /** Messages that failed for good. */

@@ -1,4 +1,4 @@
-import { Duration, Fn, Stack } from 'aws-cdk-lib';
+import { Duration, Fn } from 'aws-cdk-lib';
 import { IpAddresses, type ISecurityGroup, type IVpc, SecurityGroup, SubnetType, Vpc } from 'aws-cdk-lib/aws-ec2';
 import type { Key } from 'aws-cdk-lib/aws-kms';
 import {
@@ -221,11 +221,6 @@ export class Catalogue extends Construct {
       cluster,
       'Deletion protection is switched on after the deployment: with it, a first deployment that fails could not be undone.',
       ...rules.databaseDeletionProtection,
-    );
-    acknowledge(
-      cluster,
-      `The port cannot be reached: no route leads into ${Stack.of(this).stackName}'s network, and queries come through the Data API.`,
-      'AwsSolutions-RDS11',
     );
     acknowledge(
       cluster,

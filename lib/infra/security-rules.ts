@@ -27,6 +27,7 @@ export const rules = {
   deadLettersOfEvents: ['Serverless-EventBusDLQ'],
   deadLettersOfFunctions: ['Serverless-LambdaDLQ', ...healthAndFederal('LambdaDLQ')],
   deadLettersOfQueues: ['AwsSolutions-SQS3', 'Serverless-SQSRedrivePolicy'],
+  deadLettersOfTopics: ['Serverless-SNSRedrivePolicy'],
   failureDestination: ['Serverless-LambdaEventSourceMappingDestination'],
   functionConcurrency: healthAndFederal('LambdaConcurrency'),
   functionNetwork: allThree('LambdaInsideVPC'),

@@ -141,7 +141,6 @@ export class StorageStack extends Stack {
       minimumTLSVersion: 1.2,
       lifecycleRules: [{ id: 'expiry', expiration: Duration.days(retentionDays) }],
     });
-    acknowledge(bucket, 'A bucket that logs reads of its own logs would never stop writing.', 'AwsSolutions-S1');
     acknowledge(bucket, 'S3 delivers access logs only to a bucket that uses SSE-S3.', ...rules.bucketKey);
     acknowledge(
       bucket,
