@@ -26,8 +26,8 @@ interface CatalogueProps {
   readonly newProxyKey: () => Key;
   /** The same for the state of exports. */
   readonly newAuditorKey: () => Key;
-  /** The same for direct access. */
-  readonly newReaderKey: () => Key;
+  /** The same for direct access. Absent: direct access is off. */
+  readonly newReaderKey: (() => Key) | undefined;
   /** The same for the consumers of the queues. */
   readonly newWorkerKey: () => Key;
 }
@@ -43,8 +43,8 @@ export class Catalogue extends Construct {
   readonly #proxy: ReadableSecret;
   /** The same for the state of exports. */
   readonly #auditor: ReadableSecret;
-  /** The same for direct access. */
-  readonly #reader: ReadableSecret;
+  /** The same for direct access. Absent: direct access is off. */
+  readonly #reader: ReadableSecret | undefined;
   /** The same for the consumers of the queues. */
   readonly #worker: ReadableSecret;
 
@@ -61,7 +61,7 @@ export class Catalogue extends Construct {
         secretArn ? { secretArn, keyArn } : this.#owner;
       this.#proxy = given(database.proxySecretArn, database.proxySecretKeyArn);
       this.#auditor = given(database.auditorSecretArn, database.auditorSecretKeyArn);
-      this.#reader = given(database.readerSecretArn, database.readerSecretKeyArn);
+      this.#reader = props.newReaderKey && given(database.readerSecretArn, database.readerSecretKeyArn);
       this.#worker = given(database.workerSecretArn, database.workerSecretKeyArn);
       return;
     }
@@ -80,10 +80,12 @@ export class Catalogue extends Construct {
       username: databaseRoles.auditor,
       description: 'Role of the state of exports in the catalogue: reads requests, their files and the audit trail',
     });
-    this.#reader = this.#makeRoleSecret('ReaderSecret', props.newReaderKey(), {
-      username: databaseRoles.reader,
-      description: 'Role of direct access in the catalogue: reads datasets and files',
-    });
+    this.#reader =
+      props.newReaderKey &&
+      this.#makeRoleSecret('ReaderSecret', props.newReaderKey(), {
+        username: databaseRoles.reader,
+        description: 'Role of direct access in the catalogue: reads datasets and files',
+      });
     this.#worker = this.#makeRoleSecret('WorkerSecret', props.newWorkerKey(), {
       username: databaseRoles.worker,
       description: 'Role of the export in the catalogue: reads datasets and files, records what becomes of requests',
@@ -110,12 +112,13 @@ export class Catalogue extends Construct {
 
   /** Run statements as a role that reads datasets and files and nothing else: for what answers to the network. */
   grantRead(grantee: Grantee): void {
+    if (!this.#reader) throw new Error('direct access is off');
     this.#grant(grantee, this.#reader, ['rds-data:ExecuteStatement']);
   }
 
   /**
    * Run statements in transactions as the owner of all tables, and read the other roles' passwords: for the migration
-   * alone.
+   * alone. Where direct access is off, it takes the password of that role away.
    */
   grantMigrate(grantee: Grantee): void {
     this.#grant(grantee, this.#owner, [
@@ -126,7 +129,8 @@ export class Catalogue extends Construct {
     ]);
     this.#grantPassword(grantee, this.#proxy, environment.databaseProxySecretArn);
     this.#grantPassword(grantee, this.#auditor, environment.databaseAuditorSecretArn);
-    this.#grantPassword(grantee, this.#reader, environment.databaseReaderSecretArn);
+    if (this.#reader) this.#grantPassword(grantee, this.#reader, environment.databaseReaderSecretArn);
+    else grantee.configure(environment.databaseClosedRole, databaseRoles.reader);
     this.#grantPassword(grantee, this.#worker, environment.databaseWorkerSecretArn);
   }
 

@@ -14,7 +14,7 @@ import { OpenApiDocument } from './openapi-document.ts';
 import { ServiceApi, type ServiceApiProps } from './service-api.ts';
 import type { ServiceFunction } from './service-function.ts';
 
-interface DataOutApiProps extends Omit<ServiceApiProps, 'challenge' | 'methodThrottling'> {
+interface DataOutApiProps extends Omit<ServiceApiProps, 'challenge' | 'domain' | 'methodThrottling'> {
   readonly serviceInfo: ServiceFunction;
   readonly authorizeVisa: ServiceFunction;
   readonly datasets: ServiceFunction;
@@ -33,6 +33,7 @@ export class DataOutApi extends ServiceApi {
   constructor(scope: Construct, id: string, props: DataOutApiProps) {
     super(scope, id, {
       ...props,
+      domain: props.settings.domains?.dataOut,
       challenge: {
         header: directChallenge,
         detail: 'a visa or a passport is missing: send Authorization: Bearer',
