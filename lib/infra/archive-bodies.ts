@@ -10,7 +10,9 @@ import {
 } from 'aws-cdk-lib/aws-s3';
 import { Construct } from 'constructs';
 import { environment } from '../contract/environment.ts';
+import { acknowledge } from './acknowledge.ts';
 import { allowKey } from './customer-key.ts';
+import { rules } from './security-rules.ts';
 import type { Grantee } from './service-function.ts';
 import type { ExistingBucket } from './settings.ts';
 
@@ -133,9 +135,21 @@ export class ArchiveBodies extends Construct {
       versioned: props.versioned,
       lifecycleRules: [{ id: 'unfinished-uploads', abortIncompleteMultipartUploadAfter: Duration.days(2) }],
     });
-    // Said outright, so that it ends where it was on before.
-    if (!props.versioned && bucket.node.defaultChild instanceof CfnBucket)
-      bucket.node.defaultChild.versioningConfiguration = { status: 'Suspended' };
+    if (!props.versioned) {
+      // Said outright, so that it ends where it was on before.
+      if (bucket.node.defaultChild instanceof CfnBucket)
+        bucket.node.defaultChild.versioningConfiguration = { status: 'Suspended' };
+      acknowledge(
+        bucket,
+        'The operator decided so by `archiveVersioning`: another store keeps the bodies, or deleted ones must be gone at once.',
+        ...rules.bucketVersioning,
+      );
+    }
+    acknowledge(
+      bucket,
+      'A replica doubles the cost of the archive, and in which other region genomes may lie is for the operator to decide.',
+      ...rules.bucketReplication,
+    );
     const { arn, shown: shownArn } = publishedArn(bucket, 'ArchiveBucketArn');
     return { name: bucket.bucketName, arn, ownArn: bucket.bucketArn, shownArn, keyArn: bucket.encryptionKey?.keyArn };
   }

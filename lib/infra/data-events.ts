@@ -4,6 +4,8 @@ import { PolicyStatement, ServicePrincipal } from 'aws-cdk-lib/aws-iam';
 import type { Key } from 'aws-cdk-lib/aws-kms';
 import { BlockPublicAccess, Bucket, BucketEncryption, type IBucket, ObjectOwnership } from 'aws-cdk-lib/aws-s3';
 import { Construct } from 'constructs';
+import { acknowledge } from './acknowledge.ts';
+import { rules } from './security-rules.ts';
 
 interface DataEventsProps {
   /** ARNs of the buckets whose objects are watched. */
@@ -37,6 +39,16 @@ export class DataEvents extends Construct {
       serverAccessLogsPrefix: 'data-events/',
       lifecycleRules: [{ id: 'expiry', expiration: Duration.days(retentionDays) }],
     });
+    acknowledge(
+      bucket,
+      'CloudTrail writes each record once, under a name of its own, and signs a digest of them: a change shows.',
+      ...rules.bucketVersioning,
+    );
+    acknowledge(
+      bucket,
+      'The records say who read what. In which other region they may lie is for the operator to decide.',
+      ...rules.bucketReplication,
+    );
     const ofThisTrail = { 'aws:SourceArn': trailArn };
     const allow = (actions: string[], resources: string[], conditions: Record<string, string> = {}) =>
       new PolicyStatement({
@@ -74,6 +86,11 @@ export class DataEvents extends Construct {
         },
       ],
     });
+    acknowledge(
+      trail,
+      'A log group would keep a second copy of millions of records. The bucket can be searched with Amazon Athena.',
+      ...rules.trailLogGroup,
+    );
     if (bucket.policy) trail.node.addDependency(bucket.policy);
     // Off means off: a trail that were kept would go on. The records are kept.
     RemovalPolicies.of(trail).destroy({ priority: AspectPriority.MUTATING + 1 });

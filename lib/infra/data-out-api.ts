@@ -79,13 +79,17 @@ export class DataOutApi extends ServiceApi {
     for (const [resource, method] of [
       [object, 'POST'],
       [access, 'POST'],
-      [object, 'OPTIONS'],
     ] as const) {
       this.#withoutCredentials(
         resource.addMethod(method, integration, open),
-        'POST: the function verifies the passports in the body. OPTIONS tells callers how to authenticate.',
+        'The function verifies the passports in the body.',
       );
     }
+    acknowledge(
+      object.addMethod('OPTIONS', integration, open),
+      'The reply tells callers how to authenticate, and nothing else.',
+      'AwsSolutions-APIG4',
+    );
     this.#withoutCredentials(
       base.addResource('service-info').addMethod('GET', integration, open),
       'GA4GH service-info 1.0 is public by definition.',

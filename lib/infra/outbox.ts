@@ -4,8 +4,10 @@ import { Construct } from 'constructs';
 import { receiptSuffix } from '../contract/delivery.ts';
 import { directExpiryDays, directPrefix } from '../contract/direct-key.ts';
 import { environment } from '../contract/environment.ts';
+import { acknowledge } from './acknowledge.ts';
 import { type BucketProps, privateBucket, publishedArn } from './archive-bodies.ts';
 import { allowKey, type KeyUse } from './customer-key.ts';
+import { rules } from './security-rules.ts';
 import type { Grantee, Permission } from './service-function.ts';
 
 interface OutboxProps extends BucketProps {
@@ -43,6 +45,12 @@ export class Outbox extends Construct {
         { id: 'unfinished-uploads', abortIncompleteMultipartUploadAfter: Duration.days(2) },
       ],
     });
+    acknowledge(
+      bucket,
+      'Containers are copies for one recipient, which an export makes again. An expired or withdrawn one must be gone, with all its versions and replicas.',
+      ...rules.bucketVersioning,
+      ...rules.bucketReplication,
+    );
     this.bucketName = bucket.bucketName;
     this.bucketArn = bucket.bucketArn;
     ({ arn: this.#arn, shown: this.#shownArn } = publishedArn(bucket, 'OutboxBucketArn'));

@@ -16,6 +16,7 @@ import { Construct } from 'constructs';
 import { acknowledge } from './acknowledge.ts';
 import { addGatewayResponses, type Challenge } from './gateway-responses.ts';
 import { OwnDomain } from './own-domain.ts';
+import { rules } from './security-rules.ts';
 import type { ServiceFunction } from './service-function.ts';
 import type { Domain, Settings, Throttling } from './settings.ts';
 
@@ -103,14 +104,25 @@ export class ServiceApi extends Construct {
     acknowledge(
       this.api.deploymentStage,
       'Execution logs would hold visas and passwords; the access log says what happened.',
-      'AwsSolutions-APIG6',
+      ...rules.apiExecutionLog,
     );
-    if (hasFirewall) return;
     acknowledge(
       this.api.deploymentStage,
-      'Requests are throttled and credentials are long random passwords and signed tokens; an operator who needs a web application firewall sets `firewall`.',
-      'AwsSolutions-APIG3',
+      'Each reply depends on the caller, whose rights are looked up each time: none may be cached.',
+      ...rules.apiCache,
     );
+    acknowledge(
+      this.api.deploymentStage,
+      'All integrations are Lambda functions, called by signed requests over TLS. A client certificate is for HTTP servers.',
+      ...rules.apiClientCertificate,
+    );
+    if (!hasFirewall) {
+      acknowledge(
+        this.api.deploymentStage,
+        'Without `firewall`, the APIs have throttling, and take only long random passwords and signed tokens. The setting adds limits for each address.',
+        ...rules.apiFirewall,
+      );
+    }
   }
 
   /** Proxy integration with a function, callable through the deployed stage only. */

@@ -13,6 +13,7 @@ import { Outbox } from './outbox.ts';
 import { DeadLetters, workQueueNames } from './queues.ts';
 import { ReceiptKeys } from './receipt-keys.ts';
 import { OperatorSecret } from './secrets.ts';
+import { rules } from './security-rules.ts';
 import type { Grantee } from './service-function.ts';
 import type { Settings } from './settings.ts';
 
@@ -161,7 +162,13 @@ export class StorageStack extends Stack {
       minimumTLSVersion: 1.2,
       lifecycleRules: [{ id: 'expiry', expiration: Duration.days(retentionDays) }],
     });
-    acknowledge(bucket, 'A bucket that logs reads of its own logs would never stop writing.', 'AwsSolutions-S1');
+    acknowledge(bucket, 'S3 delivers access logs only to a bucket that uses SSE-S3.', ...rules.bucketKey);
+    acknowledge(
+      bucket,
+      'S3 writes each log once, under a name of its own, and no role of the service can change one. They expire after `bucketLogRetentionDays`.',
+      ...rules.bucketVersioning,
+      ...rules.bucketReplication,
+    );
     return bucket as IBucket;
   }
 }
