@@ -13,6 +13,7 @@ import { Construct } from 'constructs';
 import { type DatabaseRole, databaseRoles } from '../contract/database-roles.ts';
 import { type EnvironmentVariable, environment } from '../contract/environment.ts';
 import { acknowledge } from './acknowledge.ts';
+import { allowKey } from './customer-key.ts';
 import { allowReading, type ReadableSecret } from './secrets.ts';
 import type { Grantee } from './service-function.ts';
 import type { ExistingDatabase, NewDatabase } from './settings.ts';
@@ -113,8 +114,8 @@ export class Catalogue extends Construct {
   }
 
   /**
-   * Run statements in transactions as the owner of all tables, and read the other roles' passwords: for the migration
-   * alone.
+   * Run statements in transactions as the owner of all tables, and read the other roles' passwords: for the migration, and
+   * for rotation.
    */
   grantMigrate(grantee: Grantee): void {
     this.#grant(grantee, this.#owner, [
@@ -127,6 +128,32 @@ export class Catalogue extends Construct {
     this.#grantPassword(grantee, this.#auditor, environment.databaseAuditorSecretArn);
     this.#grantPassword(grantee, this.#reader, environment.databaseReaderSecretArn);
     this.#grantPassword(grantee, this.#worker, environment.databaseWorkerSecretArn);
+  }
+
+  /** As {@link grantMigrate}, and write other passwords into the secrets that the storage stack made. */
+  grantRotate(grantee: Grantee): void {
+    this.grantMigrate(grantee);
+    for (const { secretArn, keyArn } of Object.values(this.#ownRoleSecrets)) {
+      grantee.allow({
+        actions: [
+          'secretsmanager:DescribeSecret',
+          'secretsmanager:PutSecretValue',
+          'secretsmanager:UpdateSecretVersionStage',
+        ],
+        resources: [secretArn],
+      });
+      allowKey(grantee, this, { service: 'secretsmanager', actions: ['kms:GenerateDataKey'], keyArn });
+    }
+  }
+
+  /** ARNs of the roles' secrets that the storage stack made, by the names of the roles. */
+  get ownRoleSecretArns(): Readonly<Record<string, string>> {
+    return Object.fromEntries(Object.entries(this.#ownRoleSecrets).map(([role, { secretArn }]) => [role, secretArn]));
+  }
+
+  get #ownRoleSecrets(): Readonly<Record<string, ReadableSecret>> {
+    if (!this.#isNew) return {};
+    return { Proxy: this.#proxy, Auditor: this.#auditor, Reader: this.#reader, Worker: this.#worker };
   }
 
   /** Protect a new cluster against deletion. An existing one is left as its owner has it. */
@@ -164,7 +191,7 @@ export class Catalogue extends Construct {
     });
     acknowledge(
       secret,
-      'The password is random, serves one role with rights to a few tables, and works through the Data API only. A new one takes effect when the migration runs again.',
+      'The password is random, serves one role with rights to a few tables, and works through the Data API only. With the setting databaseRotationDays it is rotated, by a schedule in the service stack, where the rule does not look.',
       'AwsSolutions-SMG4',
     );
     return { secretArn: secret.secretArn, keyArn: key.keyArn };

@@ -199,6 +199,9 @@ function contradictions(values: ReadonlyMap<string, unknown>): readonly string[]
       const [secret, key] = [`database.${role}SecretArn`, `database.${role}SecretKeyArn`];
       return values.has(key) && !values.has(secret) ? [`${key}: expected ${secret} beside it`] : [];
     }),
+    ...(values.has('databaseRotationDays') && values.has('database.clusterArn')
+      ? ['databaseRotationDays: expected none beside database.clusterArn: its secrets are rotated by their owner']
+      : []),
     ...repeated(values, /secretArn$/i, 'another secret than'),
     ...repeated(values, /rchiveBuckets?(\[\d+\])?\.bucketName$/, 'another bucket than'),
     ...elsewhere(values),
