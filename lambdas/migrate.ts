@@ -1,9 +1,9 @@
 import type { Context } from 'aws-lambda';
-import type { DatabaseRole } from '../lib/contract/database-roles.ts';
+import { type DatabaseRole, databaseRoles } from '../lib/contract/database-roles.ts';
 import { environment } from '../lib/contract/environment.ts';
 import { rdsDataClient } from '../lib/stores/rds/client.ts';
 import { DataApi } from '../lib/stores/rds/data-api.ts';
-import { currentLogin, prepareRole, type RoleLogin } from '../lib/stores/rds/database-role.ts';
+import { closeRole, currentLogin, prepareRole, type RoleLogin } from '../lib/stores/rds/database-role.ts';
 import { migrate, migration } from '../lib/stores/rds/migrate.ts';
 import catalogue from '../lib/stores/rds/migrations/0001-catalogue.sql';
 import catalogueIndexes from '../lib/stores/rds/migrations/0002-catalogue-indexes.sql';
@@ -62,5 +62,7 @@ async function bringUpToDate(): Promise<string[]> {
   }
   const applied = await migrate(db, migrations);
   for (const { role, login } of logins) await prepareRole(db, role, login.password, login.username);
+  const closed = Object.values(databaseRoles).find((role) => role === process.env[environment.databaseClosedRole]);
+  if (closed) await closeRole(db, closed);
   return applied;
 }

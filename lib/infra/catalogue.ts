@@ -26,8 +26,8 @@ interface CatalogueProps {
   readonly newProxyKey: () => Key;
   /** The same for the state of exports. */
   readonly newAuditorKey: () => Key;
-  /** The same for direct access. */
-  readonly newReaderKey: () => Key;
+  /** The same for direct access. Absent: direct access is off. */
+  readonly newReaderKey: (() => Key) | undefined;
   /** The same for the consumers of the queues. */
   readonly newWorkerKey: () => Key;
 }
@@ -43,8 +43,8 @@ export class Catalogue extends Construct {
   readonly #proxy: ReadableSecret;
   /** The same for the state of exports. */
   readonly #auditor: ReadableSecret;
-  /** The same for direct access. */
-  readonly #reader: ReadableSecret;
+  /** The same for direct access. Absent: direct access is off. */
+  readonly #reader: ReadableSecret | undefined;
   /** The same for the consumers of the queues. */
   readonly #worker: ReadableSecret;
 
@@ -61,7 +61,7 @@ export class Catalogue extends Construct {
         secretArn ? { secretArn, keyArn } : this.#owner;
       this.#proxy = given(database.proxySecretArn, database.proxySecretKeyArn);
       this.#auditor = given(database.auditorSecretArn, database.auditorSecretKeyArn);
-      this.#reader = given(database.readerSecretArn, database.readerSecretKeyArn);
+      this.#reader = props.newReaderKey && given(database.readerSecretArn, database.readerSecretKeyArn);
       this.#worker = given(database.workerSecretArn, database.workerSecretKeyArn);
       return;
     }
@@ -80,10 +80,12 @@ export class Catalogue extends Construct {
       username: databaseRoles.auditor,
       description: 'Role of the state of exports in the catalogue: reads requests, their files and the audit trail',
     });
-    this.#reader = this.#makeRoleSecret('ReaderSecret', props.newReaderKey(), {
-      username: databaseRoles.reader,
-      description: 'Role of direct access in the catalogue: reads datasets and files',
-    });
+    this.#reader =
+      props.newReaderKey &&
+      this.#makeRoleSecret('ReaderSecret', props.newReaderKey(), {
+        username: databaseRoles.reader,
+        description: 'Role of direct access in the catalogue: reads datasets and files',
+      });
     this.#worker = this.#makeRoleSecret('WorkerSecret', props.newWorkerKey(), {
       username: databaseRoles.worker,
       description: 'Role of the export in the catalogue: reads datasets and files, records what becomes of requests',
@@ -110,29 +112,22 @@ export class Catalogue extends Construct {
 
   /** Run statements as a role that reads datasets and files and nothing else: for what answers to the network. */
   grantRead(grantee: Grantee): void {
+    if (!this.#reader) throw new Error('direct access is off');
     this.#grant(grantee, this.#reader, ['rds-data:ExecuteStatement']);
   }
 
   /**
-   * Run statements in transactions as the owner of all tables, and read the other roles' passwords: for the migration, and
-   * for rotation.
+   * Run statements in transactions as the owner of all tables, and read the other roles' passwords: for the migration. Where
+   * direct access is off, it takes the password of that role away.
    */
   grantMigrate(grantee: Grantee): void {
-    this.#grant(grantee, this.#owner, [
-      'rds-data:ExecuteStatement',
-      'rds-data:BeginTransaction',
-      'rds-data:CommitTransaction',
-      'rds-data:RollbackTransaction',
-    ]);
-    this.#grantPassword(grantee, this.#proxy, environment.databaseProxySecretArn);
-    this.#grantPassword(grantee, this.#auditor, environment.databaseAuditorSecretArn);
-    this.#grantPassword(grantee, this.#reader, environment.databaseReaderSecretArn);
-    this.#grantPassword(grantee, this.#worker, environment.databaseWorkerSecretArn);
+    this.#grantOwner(grantee);
+    if (!this.#reader) grantee.configure(environment.databaseClosedRole, databaseRoles.reader);
   }
 
-  /** As {@link grantMigrate}, and write other passwords into the secrets that the storage stack made. */
+  /** The same, and write other logins into the secrets that the storage stack made: for their rotation. */
   grantRotate(grantee: Grantee): void {
-    this.grantMigrate(grantee);
+    this.#grantOwner(grantee);
     for (const { secretArn, keyArn } of Object.values(this.#ownRoleSecrets)) {
       grantee.allow({
         actions: [
@@ -153,7 +148,8 @@ export class Catalogue extends Construct {
 
   get #ownRoleSecrets(): Readonly<Record<string, ReadableSecret>> {
     if (!this.#isNew) return {};
-    return { Proxy: this.#proxy, Auditor: this.#auditor, Reader: this.#reader, Worker: this.#worker };
+    const reader = this.#reader && { Reader: this.#reader };
+    return { Proxy: this.#proxy, Auditor: this.#auditor, ...reader, Worker: this.#worker };
   }
 
   /** Protect a new cluster against deletion. An existing one is left as its owner has it. */
@@ -161,6 +157,19 @@ export class Catalogue extends Construct {
     if (!this.#isNew) return;
     grantee.allow({ actions: ['rds:ModifyDBCluster'], resources: [this.clusterArn] });
     grantee.configure(environment.databaseClusterArn, this.clusterArn);
+  }
+
+  #grantOwner(grantee: Grantee): void {
+    this.#grant(grantee, this.#owner, [
+      'rds-data:ExecuteStatement',
+      'rds-data:BeginTransaction',
+      'rds-data:CommitTransaction',
+      'rds-data:RollbackTransaction',
+    ]);
+    this.#grantPassword(grantee, this.#proxy, environment.databaseProxySecretArn);
+    this.#grantPassword(grantee, this.#auditor, environment.databaseAuditorSecretArn);
+    if (this.#reader) this.#grantPassword(grantee, this.#reader, environment.databaseReaderSecretArn);
+    this.#grantPassword(grantee, this.#worker, environment.databaseWorkerSecretArn);
   }
 
   #grantPassword(grantee: Grantee, secret: ReadableSecret, variable: EnvironmentVariable): void {

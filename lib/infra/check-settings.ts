@@ -199,6 +199,7 @@ function contradictions(values: ReadonlyMap<string, unknown>): readonly string[]
       const [secret, key] = [`database.${role}SecretArn`, `database.${role}SecretKeyArn`];
       return values.has(key) && !values.has(secret) ? [`${key}: expected ${secret} beside it`] : [];
     }),
+    ...withoutDirectAccess(values),
     ...(values.has('databaseRotationDays') && values.has('database.clusterArn')
       ? ['databaseRotationDays: expected none beside database.clusterArn: its secrets are rotated by their owner']
       : []),
@@ -206,6 +207,17 @@ function contradictions(values: ReadonlyMap<string, unknown>): readonly string[]
     ...repeated(values, /rchiveBuckets?(\[\d+\])?\.bucketName$/, 'another bucket than'),
     ...elsewhere(values),
   ];
+}
+
+/** Fields that are about direct access only. */
+const ofDirectAccess = ['concurrency.directFiles', 'domains.dataOut', 'database.readerSecretArn'];
+
+function withoutDirectAccess(values: ReadonlyMap<string, unknown>): readonly string[] {
+  if (values.get('directAccess') !== 'off') return [];
+  const names = [...values.keys()];
+  return ofDirectAccess
+    .filter((field) => names.some((name) => name === field || name.startsWith(`${field}.`)))
+    .map((field) => `${field}: expected no such field while directAccess is off`);
 }
 
 /** Fields of one kind that have the value of an earlier one. */

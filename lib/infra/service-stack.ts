@@ -126,15 +126,18 @@ export class ServiceStack extends Stack {
       settings,
       description: 'data-out: export and download',
     });
-    const dataOut = new DataOutApi(this, 'DataOut', {
-      ...functions.direct,
-      settings,
-      description: 'data-out: direct access',
-    });
+    const dataOut =
+      functions.direct &&
+      new DataOutApi(this, 'DataOut', {
+        ...functions.direct,
+        settings,
+        description: 'data-out: direct access',
+      });
+    const apis = [proxy, ...(dataOut ? [dataOut] : [])];
 
     if (settings.apiGatewayLogRole === 'create') {
       const logRole = new ApiGatewayLogRole(this, 'ApiGatewayLogs');
-      for (const { api } of [proxy, dataOut]) api.deploymentStage.node.addDependency(logRole);
+      for (const { api } of apis) api.deploymentStage.node.addDependency(logRole);
     }
 
     const alarms = new Alarms(this, 'Alarms', { email: settings.alarmEmail });
@@ -147,10 +150,10 @@ export class ServiceStack extends Stack {
     alarms.age('SmallFileExports', smallFileExports.queue, Duration.hours(6));
     alarms.age('Deliveries', deliveries.queue, Duration.hours(1));
     alarms.functions('RequestFunctions', functions.answeringRequests);
-    alarms.functions('DirectFunctions', functions.servingDirectly);
+    if (dataOut) alarms.functions('DirectFunctions', functions.servingDirectly);
     alarms.functions('WorkerFunctions', functions.workingInTheBackground);
     alarms.serverErrors('Proxy', proxy);
-    alarms.serverErrors('DataOut', dataOut);
+    if (dataOut) alarms.serverErrors('DataOut', dataOut);
     alarms.archiveDamaged();
 
     if (withdraw) {
@@ -172,7 +175,7 @@ export class ServiceStack extends Stack {
     if (settings.logsOnDestroy === 'delete') this.#deleteLogs(functions);
 
     this.#output(outputs.proxyUrl, proxy.api.url);
-    this.#output(outputs.dataOutUrl, dataOut.api.url);
+    if (dataOut) this.#output(outputs.dataOutUrl, dataOut.api.url);
     this.#output(outputs.exportRequestsQueueUrl, exportRequests.queue.queueUrl);
     this.#output(outputs.fileExportsQueueUrl, fileExports.queue.queueUrl);
     this.#output(outputs.smallFileExportsQueueUrl, smallFileExports.queue.queueUrl);

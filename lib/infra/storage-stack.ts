@@ -58,7 +58,10 @@ export class StorageStack extends Stack {
       newProxyKey: () =>
         this.#key('CatalogueProxyKey', "Credentials of list and stream's authorizer for the catalogue"),
       newAuditorKey: () => this.#key('CatalogueAuditorKey', 'Credentials of the state of exports for the catalogue'),
-      newReaderKey: () => this.#key('CatalogueReaderKey', "Direct access's credentials for the catalogue"),
+      newReaderKey:
+        settings.directAccess === 'off'
+          ? undefined
+          : () => this.#key('CatalogueReaderKey', "Direct access's credentials for the catalogue"),
       newWorkerKey: () => this.#key('CatalogueWorkerKey', "The export's credentials for the catalogue"),
     });
     this.administrators = new OperatorSecret(this, 'Administrators', {

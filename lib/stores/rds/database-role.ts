@@ -53,6 +53,27 @@ export async function currentLogin(options: SecretOptions, role: DatabaseRole): 
 }
 
 /**
+ * Take the passwords of a role away, so that nothing can log in as it: its functions are gone. Does nothing when there is no
+ * such role. {@link prepareRole} opens it again.
+ */
+export async function closeRole(db: DataApi, role: DatabaseRole): Promise<void> {
+  await db.transaction(async (transaction) => {
+    await transaction.execute(takeMigrationLock);
+    for (const login of loginsOf(role)) {
+      await transaction.execute(
+        `do $$
+         begin
+           if exists (select from pg_roles where rolname = '${login}') then
+             alter role ${login} password null;
+           end if;
+         end
+         $$`,
+      );
+    }
+  });
+}
+
+/**
  * Make a login of a role, with its rights and its password. Doing it again is safe. It is no migration: a role
  * belongs to the cluster, not to the database whose history the migrations record, and an operator may give the role a
  * secret, or the secret a new password, at any time.
