@@ -17,6 +17,8 @@ export const environment = {
   withdrawal: 'WITHDRAWAL',
   /** Days after which a staged container expires (the bucket's lifecycle rule). */
   outboxExpiryDays: 'OUTBOX_EXPIRY_DAYS',
+  /** Most GiB of containers in the outbox of one recipient. Absent: no limit. */
+  outboxQuotaGib: 'OUTBOX_QUOTA_GIB',
   /** Life of a presigned URL, in seconds. */
   urlLifetimeSeconds: 'URL_LIFETIME_SECONDS',
   /** URL of the queue `export-requests`. */
