@@ -48,6 +48,8 @@ function main(): void {
   const { values } = parse();
   if (values.help) return void process.stdout.write(help);
   const asked = workloadOf(values);
+  const downloads = numberOf('downloads', values.downloads, 0) ?? 1;
+  const askedDays = numberOf('days', values.days, 1);
   const inventory = inventoryOf(templatesOf(settings));
   const figures = JSON.parse(readFileSync(join(root, 'docs/performance/export.json'), 'utf8'));
   const secondsPerGib = straightSecondsPerGib(figures);
@@ -56,8 +58,7 @@ function main(): void {
     writeFileSync(plotFile, costPlot(inventory, secondsPerGib));
     return;
   }
-  const days = numberOf('days', values.days, 1) ?? inventory.outboxDays;
-  const downloads = numberOf('downloads', values.downloads, 0) ?? 1;
+  const days = askedDays ?? inventory.outboxDays;
   const months = asked ? [{ name: 'asked', month: asked }] : scenarios;
   const compared = months.map(({ month }) => compare(inventory, { ...month, downloads, days }, secondsPerGib));
   if (values.json) {
