@@ -5,6 +5,7 @@ import { metrics as names } from '../../lib/contract/metrics.ts';
 import { type ConsumeDependencies, type ConsumeOutcome, consumeExportRequest } from '../../lib/export/consume.ts';
 import type { Events } from '../../lib/export/ports.ts';
 import { RdsCatalogue } from '../../lib/stores/rds/catalogue.ts';
+import type { OutboxQuota } from '../../lib/stores/rds/outbox-quota.ts';
 import { RdsRequestFiles } from '../../lib/stores/rds/request-files.ts';
 import { RdsRequests } from '../../lib/stores/rds/requests.ts';
 import { sqsClient } from '../../lib/stores/sqs/client.ts';
@@ -45,7 +46,7 @@ export const handler = queueHandler({
         catalogue: new RdsCatalogue(data),
         fileExports: new SqsFileExports({ client: sqs, queueUrl: required(environment.fileExportsQueueUrl) }),
         smallFileExports: new SqsFileExports({ client: sqs, queueUrl: required(environment.smallFileExportsQueueUrl) }),
-        requests: new RdsRequests(data, filesInFlight),
+        requests: new RdsRequests(data, filesInFlight, quotaOfOutbox()),
         requestFiles: new RdsRequestFiles(data, filesInFlight),
         deliveries: new SqsDeliveries({ client: sqs, queueUrl: required(environment.deliveriesQueueUrl) }),
         rules: deployedVisaRules(),
@@ -55,6 +56,15 @@ export const handler = queueHandler({
     ),
   ),
 });
+
+/** @returns `undefined` while the setting `outboxQuotaGib` is absent */
+function quotaOfOutbox(): OutboxQuota | undefined {
+  if (process.env[environment.outboxQuotaGib] === undefined) return undefined;
+  return {
+    gib: requiredNumber(environment.outboxQuotaGib),
+    expiryDays: requiredNumber(environment.outboxExpiryDays),
+  };
+}
 
 /**
  * Handles one record of `export-requests`: carried out or rejected, and reported. A throw brings the message back.

@@ -19,6 +19,8 @@ export const environment = {
   outboxExpiryDays: 'OUTBOX_EXPIRY_DAYS',
   /** Days to keep rows about requests; not set: for good. Where it is set, the sweep deletes older ones. */
   auditRetentionDays: 'AUDIT_RETENTION_DAYS',
+  /** Most GiB of containers in the outbox of one recipient. Absent: no limit. */
+  outboxQuotaGib: 'OUTBOX_QUOTA_GIB',
   /** Life of a presigned URL, in seconds. */
   urlLifetimeSeconds: 'URL_LIFETIME_SECONDS',
   /** URL of the queue `export-requests`. */

@@ -78,6 +78,10 @@ export const exportReasons = {
     remedy: 'Ask the operator to release the dataset, then export again.',
   },
   nothing_to_export: { meaning: 'the dataset holds no file', remedy: askOperator },
+  outbox_quota_exceeded: {
+    meaning: "the recipient's part of the outbox would hold more than the operator allows",
+    remedy: 'Export again when containers of the recipient have expired, or ask the operator to remove some.',
+  },
   temporarily_unavailable: {
     meaning: 'another service did not answer, or refused for the moment, at each attempt',
     remedy: 'Export again later. If it fails again, ask the operator.',

@@ -56,8 +56,8 @@ interface Work {
 }
 
 /**
- * Carry out one export request: parse → verify the visa → resolve the identifier → entitled? → released? → one message
- * for each file. A repeated run goes on behind the last page of files that is known to be sent. It may send that page
+ * Carry out one export request: parse → verify the visa → resolve the identifier → entitled? → released? → within the
+ * quota of the outbox? → one message for each file. A repeated run goes on behind the last page of files that is known to be sent. It may send that page
  * again, and staging is idempotent.
  *
  * The audit row, and a row for each file of a page, are written before their messages are sent. So every staged file has
@@ -138,7 +138,8 @@ async function carryOut(
   };
   let progress: FanOutProgress = { sentTo: known?.sentTo ?? '', files: known?.files ?? 0 };
   const accept = async (fileIds: readonly string[]) => {
-    await requests.accept(request, fileIds, delivery.isLast);
+    const fits = await requests.accept(request, fileIds, delivery.isLast);
+    if (!fits) throw rejection('outbox_quota_exceeded', "the recipient's part of the outbox would exceed its quota");
     work.unfinished = progress;
   };
   for await (const page of filesOf(message, datasetId, progress.sentTo, catalogue)) {

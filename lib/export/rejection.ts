@@ -21,7 +21,9 @@ export type RejectionReason =
   /** The newest event of the dataset is not `released`. */
   | 'not_released'
   /** The dataset holds no file. */
-  | 'nothing_to_export';
+  | 'nothing_to_export'
+  /** The recipient's part of the outbox would hold more than the operator allows. */
+  | 'outbox_quota_exceeded';
 
 /** A {@link RequestRejectedError} with a reason from the one list. `message` names no token, key or visa. */
 export function rejection(reason: RejectionReason, message: string): RequestRejectedError {

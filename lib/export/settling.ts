@@ -66,8 +66,11 @@ export interface Requests {
   /**
    * Record that the request is carried out, its audit row, and its first files as `pending`. A request that was rejected or
    * had failed is open again. The progress of its fan-out stays.
+   *
+   * @returns `false` when its files would take the recipient's part of the outbox beyond its quota: nothing was recorded. Of two
+   *   requests at the same time, the second sees the first
    */
-  accept(request: AcceptedRequest, fileIds: readonly string[], isLastTry: boolean): Promise<void>;
+  accept(request: AcceptedRequest, fileIds: readonly string[], isLastTry: boolean): Promise<boolean>;
   /** Save the progress up to here, and record the next files as `pending`. */
   addFiles(requestId: string, progress: FanOutProgress, fileIds: readonly string[]): Promise<void>;
   /** End the fan-out: no more files will come. @returns whether the request may be settled; then ask `settledOf` */

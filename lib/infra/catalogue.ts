@@ -33,6 +33,13 @@ interface CatalogueProps {
   readonly newWorkerKey: () => Key;
 }
 
+const statementsAndTransactions = [
+  'rds-data:ExecuteStatement',
+  'rds-data:BeginTransaction',
+  'rds-data:CommitTransaction',
+  'rds-data:RollbackTransaction',
+];
+
 /** The catalogue: Aurora PostgreSQL, reached through the RDS Data API only. */
 export class Catalogue extends Construct {
   readonly clusterArn: string;
@@ -101,6 +108,11 @@ export class Catalogue extends Construct {
     this.#grant(grantee, this.#worker, ['rds-data:ExecuteStatement']);
   }
 
+  /** The same, with several statements in one transaction. */
+  grantExportInTransactions(grantee: Grantee): void {
+    this.#grant(grantee, this.#worker, statementsAndTransactions);
+  }
+
   /** Run statements as a role that reads the archive users and nothing else: for what answers to the network. */
   grantReadArchiveUsers(grantee: Grantee): void {
     this.#grant(grantee, this.#proxy, ['rds-data:ExecuteStatement']);
@@ -161,12 +173,7 @@ export class Catalogue extends Construct {
   }
 
   #grantOwner(grantee: Grantee): void {
-    this.#grant(grantee, this.#owner, [
-      'rds-data:ExecuteStatement',
-      'rds-data:BeginTransaction',
-      'rds-data:CommitTransaction',
-      'rds-data:RollbackTransaction',
-    ]);
+    this.#grant(grantee, this.#owner, statementsAndTransactions);
     this.#grantPassword(grantee, this.#proxy, environment.databaseProxySecretArn);
     this.#grantPassword(grantee, this.#auditor, environment.databaseAuditorSecretArn);
     if (this.#reader) this.#grantPassword(grantee, this.#reader, environment.databaseReaderSecretArn);

@@ -1,5 +1,3 @@
-import { planContainer } from '../../lib/archive/plan.ts';
-
 /** What limits how fast files are staged. `POSITIVE_INFINITY` stands for a limit that AWS does not state. */
 export interface Quotas {
   /** Invocations of `stage-file` at once: the setting `concurrency.fileExports`, at most 1,000. */
@@ -64,18 +62,3 @@ function rampedSeconds(work: number, { concurrency, ramp }: Quotas): number {
   // The area under start + perSecond × t.
   return (Math.sqrt(start ** 2 + 2 * ramp.perSecond * work) - start) / ramp.perSecond;
 }
-
-/** S3 calls that move the bytes of a container, by the service's own plan. */
-export function transferCalls(bodySize: number): {
-  readonly s3Writes: number;
-  readonly s3Reads: number;
-  readonly copies: number;
-} {
-  const plan = planContainer(typicalHeader, bodySize);
-  if (plan.kind === 'put') return { s3Writes: 1, s3Reads: 1, copies: 0 };
-  // Besides the copies: the start, the part that is sent, the end.
-  return { s3Writes: 3 + plan.copies.length, s3Reads: 1, copies: plan.copies.length };
-}
-
-/** Bytes of a header for one recipient with one session key. */
-const typicalHeader = 124;

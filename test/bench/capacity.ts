@@ -1,5 +1,6 @@
+import { transferCalls } from '../../lib/cost/staging.ts';
 import { formatDuration } from '../../lib/terminal/output.ts';
-import { binding, type Quotas, type Seconds, secondsToStage, transferCalls, type Work } from './capacity-formula.ts';
+import { binding, type Quotas, type Seconds, secondsToStage, type Work } from './capacity-formula.ts';
 import { figure, type Report } from './report.ts';
 
 /** AWS's quotas as documented; the sources are in docs/performance.md. */

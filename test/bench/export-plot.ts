@@ -1,5 +1,6 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { logScale } from '../../lib/cost/plot.ts';
 import type { Compared, Cost } from './export.ts';
 
 /** Figures of a run (`BENCH_EXPORT_JSON`), and the picture that `node test/bench/export-plot.ts` makes of them. */
@@ -54,8 +55,8 @@ ${legend('straight', 'straight: the whole body through the process', panel.left 
 
 function drawPanel({ title, of, ticks, label }: Axis, left: number, figures: readonly Compared[]): string {
   const bottom = panel.top + panel.height;
-  const x = scale([500, 2e9], [left, left + panel.width]);
-  const y = scale([(ticks[0] ?? 1) / 2, (ticks.at(-1) ?? 1) * 2], [bottom, panel.top]);
+  const x = logScale([500, 2e9], [left, left + panel.width]);
+  const y = logScale([(ticks[0] ?? 1) / 2, (ticks.at(-1) ?? 1) * 2], [bottom, panel.top]);
   const line = (name: 'staged' | 'straight') => {
     const points = figures.map((figure) => `${x(figure.plaintextBytes)},${y(of(figure[name]))}`);
     const dots = points.map((point) => `<circle class="${name}" cx="${point.replace(',', '" cy="')}" r="3"/>`);
@@ -75,14 +76,6 @@ function drawPanel({ title, of, ticks, label }: Axis, left: number, figures: rea
 
 function legend(name: string, text: string, left: number, top: number): string {
   return `<circle class="${name}" cx="${left}" cy="${top - 4}" r="4"/><text x="${left + 10}" y="${top}">${text}</text>`;
-}
-
-/** A logarithmic scale, in tenths of a pixel. */
-function scale([from, to]: readonly [number, number], [start, end]: readonly [number, number]) {
-  return (value: number) => {
-    const share = Math.log(Math.max(value, from) / from) / Math.log(to / from);
-    return Math.round((start + share * (end - start)) * 10) / 10;
-  };
 }
 
 function decimalBytes(bytes: number): string {

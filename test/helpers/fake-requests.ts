@@ -40,6 +40,8 @@ export class FakeRequests implements Requests, RequestFiles {
   /** Ids of files whose rows the database refuses. */
   readonly refused = new Set<string>();
   mostInFlight = 10;
+  /** Files that the outbox of a recipient may hold, in the place of bytes. */
+  quota = Number.POSITIVE_INFINITY;
   readonly #calls: PortCalls;
   readonly #catalogue: FakeCatalogue;
 
@@ -64,8 +66,9 @@ export class FakeRequests implements Requests, RequestFiles {
     });
   }
 
-  accept(request: AcceptedRequest, fileIds: readonly string[]): Promise<void> {
+  accept(request: AcceptedRequest, fileIds: readonly string[]): Promise<boolean> {
     return this.#calls.run('requests.accept', () => {
+      if (this.#filesInOutbox(request) > this.quota) return false;
       const known = this.requests.get(request.requestId);
       if (!known) this.requests.set(request.requestId, { ...request, ...beginning, state: 'accepted' });
       else if (known.state === 'rejected' || known.state === 'failed') {
@@ -74,6 +77,7 @@ export class FakeRequests implements Requests, RequestFiles {
       }
       this.#addEvent(eventOf(request, 'accepted'));
       this.#addPending(request.requestId, fileIds);
+      return true;
     });
   }
 
@@ -196,6 +200,17 @@ export class FakeRequests implements Requests, RequestFiles {
       if (!file) this.files.set(key, { ...untried, state: 'pending' });
       else if (file.state === 'given_up') Object.assign(file, { state: 'pending', reason: undefined });
     }
+  }
+
+  /** With those of `request`. A file counts once. */
+  #filesInOutbox({ recipient, datasetId, fileId }: AcceptedRequest): number {
+    const held = [...this.files].flatMap(([key, file]) => {
+      const [requestId = '', id = ''] = key.split(' ');
+      const counts = file.state === 'staged' || isOpen(file);
+      return counts && this.requests.get(requestId)?.recipient === recipient ? [id] : [];
+    });
+    const asked = fileId === undefined ? (this.#catalogue.datasets.get(datasetId)?.fileIds ?? []) : [fileId];
+    return new Set([...held, ...asked]).size;
   }
 
   #addEvent(event: ExportEvent): void {

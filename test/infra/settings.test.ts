@@ -280,6 +280,38 @@ describe('containers of deprecated datasets', () => {
   });
 });
 
+describe('a quota of the outbox', () => {
+  const served = (change: Partial<Settings>) =>
+    Template.fromStack(addStacks(app(), { ...settings, ...change }).service);
+  const limited = (template: Template) =>
+    Object.values(template.findResources('AWS::Lambda::Function'))
+      .filter(({ Properties }) => Properties.Environment?.Variables.OUTBOX_QUOTA_GIB)
+      .map(({ Properties }) => ({ of: Properties.Description, ...Properties.Environment.Variables }));
+  /** Roles that may use transactions of the database. */
+  const inTransactions = (template: Template) =>
+    Object.values(template.findResources('AWS::IAM::Policy'))
+      .filter((policy) => JSON.stringify(policy).includes('rds-data:BeginTransaction'))
+      .map(({ Properties }) => /Migrate|ConsumeExport/.exec(Properties.PolicyName)?.[0]);
+
+  test('is known to the function that decides on requests, with the days of a container and the right to transactions', () => {
+    const template = served({ outboxQuotaGib: 500, outboxExpiryDays: 14 });
+    expect(limited(template)).toEqual([
+      expect.objectContaining({
+        of: 'Verifies an export request and fans it out into files',
+        OUTBOX_QUOTA_GIB: '500',
+        OUTBOX_EXPIRY_DAYS: '14',
+      }),
+    ]);
+    expect(inTransactions(template).toSorted()).toEqual(['ConsumeExport', 'Migrate']);
+  });
+
+  test('is not there by default', () => {
+    const template = served({});
+    expect(limited(template)).toEqual([]);
+    expect(inTransactions(template)).toEqual(['Migrate']);
+  });
+});
+
 describe('logs', () => {
   const policiesOf = (change: Partial<Settings>) => {
     const { logsOnDestroy: _, ...others } = settings;

@@ -256,6 +256,27 @@ describe('a request', () => {
   });
   const seal = () => requests().seal(requestId, { sentTo: 'EGAF2', files: 2 });
 
+  it('of two at the same time is accepted, where the quota has room for one', async () => {
+    const sizes = (two: number, three: number) =>
+      database.sql(
+        `update sda.files set archive_file_size = case stable_id when 'EGAF2' then ${two} else ${three} end
+         where stable_id in ('EGAF2', 'EGAF3')`,
+      );
+    await sizes(600_000_000, 600_000_000);
+    const limited = new RdsRequests(as(databaseRoles.worker), 10, { gib: 1, expiryDays: 30 });
+    const ask = (id: string, fileId: string) =>
+      limited.accept({ ...request, requestId: id, datasetId: 'EGAD2', fileId }, [fileId], false);
+    for (let round = 0; round < 10; round += 1) {
+      await database.sql('truncate data_out.requests, data_out.request_files, data_out.export_log');
+      const answers = await Promise.all([
+        ask('7d4cbd3e-0000-4000-8000-000000000001', 'EGAF2'),
+        ask('7d4cbd3e-0000-4000-8000-000000000002', 'EGAF3'),
+      ]);
+      expect(answers.toSorted()).toEqual([false, true]);
+    }
+    await sizes(9007199254740991, 1);
+  });
+
   it('of which two batches commit at once is settled for the one that asks after both', async () => {
     await seal();
     await as(databaseRoles.worker).transaction(async (slow) => {

@@ -14,7 +14,12 @@ export function workerFunctions(make: Make, props: FunctionsProps) {
     timeout: Duration.minutes(5),
     verifiesVisas: true,
   });
-  storage.catalogue.grantExport(consumeExport);
+  if (settings.outboxQuotaGib === undefined) storage.catalogue.grantExport(consumeExport);
+  else {
+    storage.catalogue.grantExportInTransactions(consumeExport);
+    consumeExport.configure(environment.outboxQuotaGib, String(settings.outboxQuotaGib));
+    consumeExport.configure(environment.outboxExpiryDays, String(settings.outboxExpiryDays));
+  }
   if (settings.events === 'on') allowEvents(consumeExport, ['accepted', 'rejected']);
 
   const stageFile = make('StageFile', {

@@ -10,9 +10,10 @@ import type {
   Unsent,
 } from '../../export/settling.ts';
 import { count, pageSize } from './columns.ts';
-import type { SqlExecutor } from './data-api.ts';
+import type { DataApi, SqlExecutor } from './data-api.ts';
 import { auditRows, insertEvents } from './export-log.ts';
 import { isOpen, maySettle } from './open-files.ts';
+import { fitsQuota, lockRecipient, type OutboxQuota } from './outbox-quota.ts';
 
 const knownRow = z.object({
   state: z.enum(requestStates),
@@ -40,13 +41,18 @@ const insertRequest = (more: string, values: string) => `insert into data_out.re
 
 /** The table `data_out.requests`, as the fan-out writes it. */
 export class RdsRequests implements Requests {
-  readonly #db: SqlExecutor;
+  readonly #db: DataApi;
   readonly #mostInFlight: number;
+  readonly #quota: OutboxQuota | undefined;
 
-  /** @param mostInFlight most files that all invocations together stage at once */
-  constructor(db: SqlExecutor, mostInFlight: number) {
+  /**
+   * @param mostInFlight most files that all invocations together stage at once
+   * @param quota of the outbox. Without it `accept` takes every request, by one statement
+   */
+  constructor(db: DataApi, mostInFlight: number, quota?: OutboxQuota) {
     this.#db = db;
     this.#mostInFlight = mostInFlight;
+    this.#quota = quota;
   }
 
   async begin(requestId: string, isLastTry: boolean): Promise<KnownRequest | undefined> {
@@ -63,8 +69,27 @@ export class RdsRequests implements Requests {
     return row && knownRequest(row);
   }
 
-  async accept(request: AcceptedRequest, fileIds: readonly string[], isLastTry: boolean): Promise<void> {
-    await this.#db.execute(
+  async accept(request: AcceptedRequest, fileIds: readonly string[], isLastTry: boolean): Promise<boolean> {
+    const quota = this.#quota;
+    if (!quota) {
+      await this.#accept(this.#db, request, fileIds, isLastTry);
+      return true;
+    }
+    return await this.#db.transaction(async (transaction) => {
+      await lockRecipient(transaction, request.recipient);
+      const fits = await fitsQuota(transaction, request, quota);
+      if (fits) await this.#accept(transaction, request, fileIds, isLastTry);
+      return fits;
+    });
+  }
+
+  async #accept(
+    db: SqlExecutor,
+    request: AcceptedRequest,
+    fileIds: readonly string[],
+    isLastTry: boolean,
+  ): Promise<void> {
+    await db.execute(
       `with accepted as (
          ${insertRequest('state, tried_at, is_last_try', "'accepted', now(), :is_last_try")}
          on conflict (request_id) do update set

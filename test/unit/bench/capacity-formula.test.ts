@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { binding, type Quotas, secondsToStage, transferCalls, type Work } from '../../bench/capacity-formula.ts';
+import { transferCalls } from '../../../lib/cost/staging.ts';
+import { binding, type Quotas, secondsToStage, type Work } from '../../bench/capacity-formula.ts';
 
 const quotas: Quotas = {
   concurrency: 1000,

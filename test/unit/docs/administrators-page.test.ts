@@ -15,6 +15,7 @@ const rejections = [
   'unknown_dataset',
   'unknown_file',
   'nothing_to_export',
+  'outbox_quota_exceeded',
   'unusable_public_key',
   'malformed_message',
 ] as const satisfies readonly (keyof typeof exportReasons)[];

@@ -141,6 +141,51 @@ describe('a request is rejected, nothing is staged, the reason is on record', ()
   });
 });
 
+describe('a quota of the outbox', () => {
+  const another = 'a2c1f0de-7777-4aaa-8bbb-1234567890ab';
+  beforeEach(() => {
+    world.requests.quota = 4;
+    world.visas.set('good-visa', [grant('EGAD1'), grant('EGAD3')]);
+  });
+  const ask = (datasetId: string, id = requestId) =>
+    consume({ ...request, datasetId }, { requestId: id, archiveKind: 'fega' });
+
+  test('that is reached rejects the next request: nothing is sent, and the audit row says why', async () => {
+    expect(await ask('EGAD1')).toMatchObject({ outcome: 'accepted', files: 4 });
+    world.fileExports.sent.length = 0;
+    expect(await ask('EGAD3', another)).toMatchObject({ outcome: 'rejected', reason: 'outbox_quota_exceeded' });
+    expect(world.fileExports.sent).toEqual([]);
+    expect(world.requests.statesOf(another)).toEqual([]);
+    expect(world.rows.filter((row) => row.requestId === another)).toEqual([
+      {
+        requestId: another,
+        event: 'rejected',
+        reason: 'outbox_quota_exceeded',
+        archiveKind: 'fega',
+        datasetId: 'EGAD3',
+        recipient: prefix,
+        keyFingerprint: fingerprint,
+      },
+    ]);
+  });
+
+  test('is asked about after entitlement and release: a stranger does not learn how full an outbox is', async () => {
+    world.requests.quota = 0;
+    world.visas.set('good-visa', [grant('EGAD2')]);
+    expect(await ask('EGAD2')).toMatchObject({ outcome: 'rejected', reason: 'not_released' });
+    expect(await ask('EGAD1')).toMatchObject({ outcome: 'rejected', reason: 'not_entitled' });
+    expect(world.calls.names).not.toContain('requests.accept');
+  });
+
+  test('does not stop a fan-out that goes on after a crash: it was accepted', async () => {
+    world.calls.failAt(5, 'before', new TemporarilyUnavailableError('down'));
+    await expect(ask('EGAD1')).rejects.toThrow('down');
+    world.calls.revive();
+    world.requests.quota = 0;
+    expect(await ask('EGAD1')).toMatchObject({ outcome: 'accepted', files: 4 });
+  });
+});
+
 test('a message without a request id is known by its message id', async () => {
   expect(await consume(request, {})).toMatchObject({ outcome: 'accepted', requestId: messageId });
   expect(world.rows[0]).not.toHaveProperty('archiveKind');

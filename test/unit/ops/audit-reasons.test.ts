@@ -13,6 +13,7 @@ const reasons = {
   not_entitled: true,
   not_released: true,
   nothing_to_export: true,
+  outbox_quota_exceeded: true,
   internal_error: true,
   no_progress: true,
   no_answer: true,

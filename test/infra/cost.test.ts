@@ -1,0 +1,101 @@
+import { execFile } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { describe, expect, test } from 'vitest';
+import { settings } from '../../bin/settings.ts';
+import { inventoryOf } from '../../lib/cost/inventory.ts';
+import { costPage } from '../../lib/cost/page.ts';
+import { costPlot } from '../../lib/cost/plot.ts';
+import { straightSecondsPerGib } from '../../lib/cost/server.ts';
+import { templatesOf } from '../../lib/infra/templates.ts';
+import { blocksOf } from '../helpers/pages.ts';
+
+const root = join(import.meta.dirname, '../..');
+const read = (path: string) => readFileSync(join(root, path), 'utf8');
+const inventory = inventoryOf(templatesOf(settings));
+const secondsPerGib = straightSecondsPerGib(JSON.parse(read('docs/performance/export.json')));
+
+describe('docs/cost.md', () => {
+  test('has the tables of these settings and prices: npm run cost -- --write', () => {
+    const page = read('docs/cost.md');
+    expect(page.match(/<!-- cost: .+ -->/g)).toHaveLength(6);
+    expect(costPage(page, inventory, secondsPerGib)).toBe(page);
+  });
+
+  test('has the plot of these settings and prices', () => {
+    expect(read('docs/cost/cost.svg')).toBe(costPlot(inventory, secondsPerGib));
+  });
+
+  test('fails for a table that there is not', () => {
+    expect(() => costPage('<!-- cost: wishes -->\n<!-- end -->', inventory, 5)).toThrow('no table wishes');
+  });
+});
+
+describe('the inventory of this deployment', () => {
+  test('knows each function whose time is paid for', () => {
+    for (const name of ['StageFile', 'ConsumeExport', 'SettleDelivery', 'Stream', 'Export', 'AuthorizeOutbox'])
+      expect(inventory.memoryGib(name)).toBeGreaterThan(0);
+    expect(inventory.schedules.length).toBeGreaterThanOrEqual(3);
+  });
+
+  test('follows the settings', () => {
+    const other = inventoryOf(
+      templatesOf({ ...settings, outboxExpiryDays: 7, database: { minCapacity: 2, maxCapacity: 8, backupDays: 1 } }),
+    );
+    expect(other).toMatchObject({ outboxDays: 7, leastCapacity: 2, clusters: 1 });
+  });
+});
+
+describe('npm run cost', () => {
+  const run = (...options: string[]) =>
+    promisify(execFile)(process.execPath, ['bin/cost.ts', ...options], { cwd: root }).catch((error: unknown) => error);
+
+  const [block] = blocksOf('docs/cost.md').filter(({ language }) => language === 'sh');
+  const commands = block?.text.trim().split('\n') ?? [];
+
+  test.each(commands)('%s prints a month by service, and servers beside it', async (command) => {
+    const [, words = ''] = /^npm run cost(?: -- (.+))?$/.exec(command) ?? [];
+    const { stdout } = (await run(...words.split(' ').filter(Boolean))) as { stdout: string };
+    expect(stdout).toMatch(/^USD a month, region us-east-1/);
+    for (const line of ['Data transfer', 'Amazon Aurora', 'total', 'this service', 'one machine'])
+      expect(stdout).toMatch(new RegExp(`^${line} +[\\d,.]+ `, 'm'));
+    expect(stdout).toContain('no price was found, and none is counted: Amazon EventBridge: runs of a schedule');
+  });
+
+  test('prints one object a month with --json', async () => {
+    const result = await run(
+      '--files',
+      '10',
+      '--gib',
+      '100',
+      '--exports',
+      '2',
+      '--downloads',
+      '0',
+      '--days',
+      '7',
+      '--json',
+    );
+    const { stdout } = result as { stdout: string };
+    const { workload, service, servers } = JSON.parse(stdout);
+    expect(workload).toEqual({ files: 10, gib: 100, exports: 2, downloads: 0, days: 7 });
+    expect(service.services.map((one: { service: string }) => one.service)).not.toContain('Data transfer');
+    // 200 GiB for 7 of 30.4 days, and the requests.
+    const s3 = service.services.find((one: { service: string }) => one.service === 'Amazon S3');
+    expect(s3.total).toBeCloseTo(200 * 0.023 * (7 / (730 / 24)), 1);
+    expect(servers).toHaveLength(4);
+  });
+
+  test.each([
+    [['--files', '0', '--gib', '1', '--exports', '1'], '--files: expected a number from 1 on, got 0'],
+    [['--files', '10'], '--files, --gib and --exports go together'],
+    [['--gib', 'much', '--files', '1', '--exports', '1'], '--gib: expected a number from 0 on, got much'],
+    [['--wish'], "Unknown option '--wish'"],
+  ])('refuses %j', async (options, message) => {
+    const { code, stderr } = (await run(...options)) as { code: number; stderr: string };
+    expect(code).toBe(2);
+    expect(stderr).toContain(message);
+    expect(stderr).toContain('Usage: npm run cost');
+  });
+});
