@@ -123,9 +123,12 @@ test('the consumer of a request sends it on if its files are staged before it en
   await archived('small.vcf', small);
   const [staged] = [await exported()];
   await service.settled(staged);
-  const isLate = once(({ caller, input }) => caller === 'consume-export' && /sealed_at = coalesce/.test(String(input?.sql)), {
-    action: () => until(async () => ((await stagedFiles()) > 1 ? true : undefined), 'the file to be staged'),
-  });
+  const isLate = once(
+    ({ caller, input }) => caller === 'consume-export' && /sealed_at = coalesce/.test(String(input?.sql)),
+    {
+      action: () => until(async () => ((await stagedFiles()) > 1 ? true : undefined), 'the file to be staged'),
+    },
+  );
   await receiptOf(await exported());
   expect(isLate()).toBe(true);
 });

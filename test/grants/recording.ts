@@ -1,17 +1,18 @@
-import { mkdirSync, readdirSync, readFileSync } from 'node:fs';
+import { appendFileSync, mkdirSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { AccessEntry } from '../../lib/local/iam/access.ts';
 
 /** Variable with the folder into which each process writes the decisions of its engines. */
 export const recordingVariable = 'DATA_OUT_GRANTS';
 
-/** JSON lines of this process. `undefined`: nothing is recorded. A line is written at once, so a killed process loses none. */
-export const recordingFile = fileIn(process.env[recordingVariable]);
+/** Records a decision as a line of JSON, at once: a process that is killed loses none. `undefined`: nothing is recorded. */
+export const recordAccess = recorderIn(process.env[recordingVariable]);
 
-function fileIn(folder: string | undefined): string | undefined {
+function recorderIn(folder: string | undefined): ((entry: AccessEntry) => void) | undefined {
   if (!folder) return undefined;
   mkdirSync(folder, { recursive: true });
-  return join(folder, `${process.pid}.jsonl`);
+  const file = join(folder, `${process.pid}.jsonl`);
+  return (entry) => appendFileSync(file, `${JSON.stringify(entry)}\n`);
 }
 
 /** The decisions of all processes. */

@@ -1,4 +1,3 @@
-import { appendFileSync } from 'node:fs';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -22,7 +21,7 @@ import { type AddedFile, addFile } from '../../lib/ops/archive/add-file.ts';
 import { readArchiveKeys } from '../../lib/ops/archive-keys.ts';
 import { setDatasetEvent } from '../../lib/ops/commands/dataset.ts';
 import { localTarget } from '../../lib/ops/target.ts';
-import { recordingFile } from '../grants/recording.ts';
+import { recordAccess } from '../grants/recording.ts';
 import { assembly } from './assembly.ts';
 import { basic as basicHeader } from './http-request.ts';
 import { bytesOf } from './made-files.ts';
@@ -94,7 +93,7 @@ export class Service {
       assemblyDir: options.assemblyDir ?? (await assembly()),
       environment: { RETRY_DELAYS_SECONDS: '1', ...options.environment },
       onLog: (functionName, line) => logs.push({ functionName, line }),
-      ...(recordingFile && { onAccess: (entry) => appendFileSync(recordingFile, `${JSON.stringify(entry)}\n`) }),
+      ...(recordAccess && { onAccess: recordAccess }),
     });
     return new Service(engine, logs, folder);
   }

@@ -80,18 +80,15 @@ export class AccessControl {
     if (this.#told.has(kind)) return;
     this.#told.add(kind);
     this.#onEntry({
-      ...{ name: caller.name, role: caller.arn, origin, permission, grants: texts },
+      ...{ name: caller.name, role: caller.arn, origin, grants: texts },
+      permission: withContext(permission, caller),
       ...(refusal && { refusal }),
     });
   }
 }
 
-/**
- * Decide as AWS does for callers of one account (IAM user guide, policy evaluation logic). A denial wins. Otherwise the
- * caller's own policy or that of the resource has to allow the call. A key's policy has to allow it always: it names the caller,
- * or leaves the decision to the caller's own policy by naming the account.
- */
-export function decide(policies: ResourcePolicies, caller: Caller, asked: Permission): Decision {
+/** The permission with the condition keys that every call has. */
+function withContext(asked: Permission, caller: Caller): Permission {
   const context = {
     'aws:principalarn': caller.arn,
     'aws:principalisawsservice': 'false',
@@ -100,7 +97,16 @@ export function decide(policies: ResourcePolicies, caller: Caller, asked: Permis
     ...(asked.action.startsWith('s3:') && { 's3:tlsversion': '1.3' }),
     ...asked.context,
   };
-  const permission = { ...asked, context };
+  return { ...asked, context };
+}
+
+/**
+ * Decide as AWS does for callers of one account (IAM user guide, policy evaluation logic). A denial wins. Otherwise the
+ * caller's own policy or that of the resource has to allow the call. A key's policy has to allow it always: it names the caller,
+ * or leaves the decision to the caller's own policy by naming the account.
+ */
+export function decide(policies: ResourcePolicies, caller: Caller, asked: Permission): Decision {
+  const permission = withContext(asked, caller);
   const own = caller.statements.filter((statement) => statement.applies(permission));
   const attached = policies.of(permission.resource).filter((statement) => statement.applies(permission));
   const isAbout = (kind: 'named' | 'account') => (statement: (typeof attached)[number]) =>
