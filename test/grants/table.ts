@@ -7,7 +7,7 @@ import { otherBucket } from './settings.ts';
 const begin = '<!-- grants: written by npm run grants -- --write -->';
 const end = '<!-- end of grants -->';
 
-/** What the table says of who uses a grant, beside the function's own code. */
+/** What the table says of a grant that the function's own code does not use. */
 const marks: Readonly<Record<Origin, string>> = { code: '', platform: '°', url: '†' };
 
 interface Row {
@@ -30,26 +30,25 @@ export function grantsTable(
   originsOf: (grant: Grant) => readonly Origin[] = () => ['code'],
 ): string {
   const show = resourceNames(deployment);
-  const rows = [...Map.groupBy(grants, (grant) => keyOf(grant, show))].map(([, group]): Row => {
+  const mark = (grant: Grant) => {
+    const origins = originsOf(grant);
+    return origins.includes('code') ? '' : origins.map((origin) => marks[origin]).join('');
+  };
+  const rows = [...Map.groupBy(grants, (grant) => keyOf(grant, show)).values()].map((group): Row => {
     const [first] = group as [Grant];
-    const action = (grant: Grant) => {
-      const origins = originsOf(grant);
-      // Used by the code, too: then the platform is not worth a mark.
-      return `${grant.statement.action}${origins.includes('code') ? '' : origins.map((one) => marks[one]).join('')}`;
-    };
+    const sorted = group.toSorted((one, other) => compare(one.statement.action, other.statement.action));
     return {
       ...{ name: first.name, resource: show(first), condition: conditionText(first.statement.condition) },
-      ...{ setting: first.setting ?? '', actions: group.map(action).sort() },
+      ...{ setting: first.setting ?? '', actions: sorted.map((grant) => `${grant.statement.action}${mark(grant)}`) },
     };
   });
   const functions = new Set(rows.map(({ name }) => name));
-  const texts = Map.groupBy(rows, (row) => cells(row).join(' | '));
-  const lines = [...texts].flatMap(([text, same]) => {
-    if (same.length === functions.size) return [`| each | ${text} |`];
-    return same.map(({ name }) => `| \`${name}\` | ${text} |`);
+  const lines = [...Map.groupBy(rows, (row) => unmarked(cells(row).join(' | '))).values()].flatMap((same) => {
+    const shown = same.length === functions.size ? same.slice(0, 1).map((row) => ({ ...row, name: 'each' })) : same;
+    return shown.map((row) => ({ row, text: `| ${[row.name, ...cells(row)].join(' | ')} |` }));
   });
-  const isCommon = (line: string) => line.startsWith('| each ');
-  const sorted = [...lines.filter(isCommon).sort(), ...lines.filter((line) => !isCommon(line)).sort()];
+  const place = ({ row, text }: (typeof lines)[number]) => `${row.name === 'each' ? 0 : 1}${unmarked(text)}`;
+  const sorted = lines.toSorted((one, other) => compare(place(one), place(other))).map(({ text }) => text);
   return ['| function | on | may | if | only with |', '| --- | --- | --- | --- | --- |', ...sorted].join('\n');
 }
 
@@ -68,6 +67,11 @@ export function withTable(page: string, table: string): string {
 /** A table without the marks, which only a run can tell. */
 export function unmarked(table: string): string {
   return table.replaceAll(/[°†]/g, '');
+}
+
+/** By code units, on every machine the same. */
+function compare(one: string, other: string): number {
+  return one < other ? -1 : one > other ? 1 : 0;
 }
 
 function keyOf({ name, statement, setting = '' }: Grant, show: (grant: Grant) => string): string {

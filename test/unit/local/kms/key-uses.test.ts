@@ -30,7 +30,8 @@ const deployment = deployed({
 });
 const arnOf = (type: string, id: string) => arnIn(deployment, type, id);
 const secretArn = deployment.resources('AWS::SecretsManager::Secret')[0]?.id ?? '';
-const masterArn = deployment.resources('AWS::RDS::DBCluster')[0]?.attribute('MasterUserSecret.SecretArn') ?? '';
+const [cluster] = deployment.resources('AWS::RDS::DBCluster');
+const masterArn = cluster?.attribute('MasterUserSecret.SecretArn') ?? '';
 const uses = keyUses(deployment);
 const shown = (...[service, action, permissions]: Parameters<typeof uses>) =>
   uses(service, action, permissions).map((use) => `${use.action} ${/S-(\w+)-/.exec(use.resource)?.[1]}`);
@@ -102,7 +103,7 @@ describe('a call about a secret needs the key', () => {
   });
 
   it('also if the Data API reads it for its caller, and if RDS keeps it', () => {
-    const statement = { action: 'rds-data:ExecuteStatement', resource: arnOf('AWS::RDS::DBCluster', 'Cluster') };
+    const statement = { action: 'rds-data:ExecuteStatement', resource: cluster?.attribute('DBClusterArn') ?? '' };
     expect(shown('rds-data', 'ExecuteStatement', [statement, get(secretArn)])).toEqual(['kms:Decrypt Two']);
     const [read] = uses('rds-data', 'ExecuteStatement', [statement, get(masterArn)]);
     expect([read?.resource, read?.context?.['kms:viaservice']]).toEqual([
