@@ -89,11 +89,11 @@ export class Service {
     const logs: LogLine[] = [];
     const engine = await startEngine({
       connectionPath: join(folder, 'connection.json'),
+      ...(recordAccess && { onAccess: recordAccess }),
       ...options,
       assemblyDir: options.assemblyDir ?? (await assembly()),
       environment: { RETRY_DELAYS_SECONDS: '1', ...options.environment },
       onLog: (functionName, line) => logs.push({ functionName, line }),
-      ...(recordAccess && { onAccess: recordAccess }),
     });
     return new Service(engine, logs, folder);
   }
