@@ -139,7 +139,7 @@ export class WorkQueue extends Construct {
 
     redrive.allow({
       actions: ['StartMessageMoveTask', 'ListMessageMoveTasks', 'CancelMessageMoveTask', 'ReceiveMessage']
-        .concat('DeleteMessage', 'GetQueueAttributes')
+        .concat('DeleteMessage', 'ChangeMessageVisibility', 'GetQueueAttributes')
         .map((action) => `sqs:${action}`),
       resources: [deadLetters.queueArn],
     });

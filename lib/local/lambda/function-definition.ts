@@ -80,7 +80,8 @@ function define(resource: Resource, context: DefinitionContext): FunctionDefinit
   };
 }
 
-function statementsOf(roleArn: string, deployment: Deployment): readonly Statement[] {
+/** What a role of the template may do, by all policies that it has. */
+export function statementsOf(roleArn: string, deployment: Deployment): readonly Statement[] {
   const role = deployment.resources('AWS::IAM::Role').find((candidate) => candidate.attribute('Arn') === roleArn);
   if (!role) throw new UnsupportedTemplateError(roleArn, 'the role is not in the template');
   const where = whereOf(role);
