@@ -28,13 +28,11 @@ export class RdsLastFailures {
   async of(works: readonly FailedWork[]): Promise<readonly (string | undefined)[]> {
     const reasons: (string | undefined)[] = works.map(() => undefined);
     for (let from = 0; from < works.length; from += atOnce) {
-      const asked = works
-        .slice(from, from + atOnce)
-        .map(({ requestId, fileId = null }, index) => ({
-          position: from + index,
-          request_id: requestId,
-          file_id: fileId,
-        }));
+      const asked = works.slice(from, from + atOnce).map(({ requestId, fileId = null }, index) => ({
+        position: from + index,
+        request_id: requestId,
+        file_id: fileId,
+      }));
       const rows = await this.#db.query(
         row,
         `select a.position, case when a.file_id is null then r.reason else f.reason end as reason

@@ -1,5 +1,6 @@
 import { beforeEach, describe, expect, test } from 'vitest';
 import { runOps } from '../../../lib/ops/program.ts';
+import type { FakeMessage } from '../../helpers/fake-queues.ts';
 import { makeOpsWorld, makeTerminal, type OpsWorld } from '../../helpers/ops-world.ts';
 
 const one = '11111111-1111-4111-8111-111111111111';
@@ -42,7 +43,9 @@ function putRequest(requestId = one, more = {}) {
   );
 }
 
-function putFile(fileId: string, { requestId = one, queue = 'file-exports', ...more } = {}) {
+type FileChoices = Partial<FakeMessage> & { readonly requestId?: string; readonly queue?: string };
+
+function putFile(fileId: string, { requestId = one, queue = 'file-exports', ...more }: FileChoices = {}) {
   const recipient = '04fb769be9ba4d4b83807c30800096f6b8f5f14a1d81fa1185d71629c69a21c6';
   const requestedAt = '2026-11-21T07:59:59.000Z';
   const body = { requestId, requestedAt, fileId, datasetId: 'EGAD1', recipient, publicKey: key };
