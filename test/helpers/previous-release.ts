@@ -36,7 +36,7 @@ export async function previousAssembly(): Promise<string> {
 }
 
 /** The source tree of a commit, as tar. @throws Error that says what to do when this clone does not have the commit */
-function archiveOf(commit: string): Buffer {
+export function archiveOf(commit: string): Buffer {
   const git = (...argv: string[]) =>
     execFileSync('git', argv, { cwd: root, maxBuffer: 1024 ** 3, stdio: ['ignore', 'pipe', 'pipe'] });
   try {

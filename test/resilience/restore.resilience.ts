@@ -18,8 +18,12 @@ const page = 'docs/restore.md';
 const withdrawn = 'EGAD00000000001';
 /** Released at A, and still. */
 const kept = 'EGAD00000000002';
+/** Deprecated before A. */
+const closed = 'EGAD00000000004';
 /** Released after A. */
 const later = 'EGAD00000000003';
+/** Removed after A, with its body. */
+const removed = 'EGAF00000000001';
 const user = { username: 'jane', password: 'a password of a user' };
 const recipient = generateKeyPair();
 
@@ -30,7 +34,7 @@ const request: Record<string, string> = {};
 const visas: Record<string, string> = {};
 let timeA: Date;
 /** What step 2 saves. */
-let lost: { datasets: string; users: string };
+let lost: { datasets: string; users: string; audit: string };
 /** What the log of `Withdraw` has of the time before. */
 let withdrawLog: readonly string[];
 /** What step 4 keeps. */
@@ -78,8 +82,11 @@ async function withoutWorkers(): Promise<string> {
 describe('before the accident', () => {
   test('a copy is taken at A', { timeout: 90_000 }, async () => {
     service = await Service.start({ dataDir });
-    for (const datasetId of [withdrawn, kept, later]) await service.archive(datasetId, `${datasetId}.vcf`, 900);
-    for (const datasetId of [withdrawn, kept]) await service.setDataset(datasetId, 'released');
+    for (const datasetId of [withdrawn, kept, later, closed]) {
+      await service.archive(datasetId, `${datasetId}.vcf`, 900, datasetId.replace('EGAD', 'EGAF'));
+    }
+    for (const datasetId of [withdrawn, kept, closed]) await service.setDataset(datasetId, 'released');
+    await service.setDataset(closed, 'deprecated');
     await service.addArchiveUser(user.username, user.password);
     await service.settled(await order('before', kept));
     await until(async () => (await areQueuesEmpty(service)) || undefined, 'the queues to be empty');
@@ -97,7 +104,12 @@ describe('before the accident', () => {
     await ops('user', 'disable', user.username);
     await ops('visa', 'deny', '--issuer', service.connection.issuer.iss, '--subject', 'denied');
     expect(await service.engine.functions.invoke('withdraw', {})).toMatchObject({ ok: true });
-    lost = { datasets: await ops('dataset', 'list', '--json'), users: await ops('user', 'list', '--json') };
+    await ops('archive', 'remove', removed, '--yes');
+    lost = {
+      datasets: await ops('dataset', 'list', '--json'),
+      users: await ops('user', 'list', '--json'),
+      audit: await ops('audit', '--json'),
+    };
     withdrawLog = service.logs.filter(({ functionName }) => functionName === 'withdraw').map(({ line }) => line);
     // The workers stop, and requests go on to be accepted.
     await service.stop();
@@ -131,15 +143,17 @@ describe('the restored past', () => {
         [withdrawn, 'released'],
         [kept, 'released'],
         [later, 'registered'],
+        [closed, 'deprecated'],
       ]);
       await database.run(close, []);
-      expect((await database.run(look, [])).rows.map(([, event]) => event)).toEqual(stateAtA.map(() => 'registered'));
+      const events = (await database.run(look, [])).rows.map(([, event]) => event);
+      expect(events).toEqual(['registered', 'registered', 'registered', 'deprecated']);
     });
   });
 
   test('gives out nothing, and deletes nothing', { timeout: 60_000 }, async () => {
     service = await Service.start({ dataDir, assemblyDir: await withoutWorkers() });
-    for (const datasetId of [withdrawn, kept, later]) expect(await directly(datasetId)).toBe(403);
+    for (const datasetId of [withdrawn, kept, later, closed]) expect(await directly(datasetId)).toBe(403);
     const before = await service.outboxKeys();
     expect(await service.engine.functions.invoke('withdraw', {})).toMatchObject({ ok: true });
     expect(await service.outboxKeys()).toEqual(before);
@@ -172,6 +186,13 @@ describe('the restored past', () => {
     ]);
     expect(lost.users).toMatch(/"username":"jane".*"disabledAt":"/);
     expect(await isActive(user.username)).toBe(true);
+    const events = lost.audit
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line));
+    const gone = events.filter(({ event }) => event === 'removed').map(({ fileId }) => fileId);
+    expect(gone).toEqual([removed]);
+    expect(await ops('archive', 'show', removed)).toContain(removed);
   });
 
   test('the log of Withdraw names the withdrawn dataset, if the lost database does not answer', () => {
@@ -190,6 +211,8 @@ describe('the restored past', () => {
     }
     expect(await Promise.all([withdrawn, kept, later].map(stateOf))).toEqual(['deprecated', 'released', 'registered']);
     expect(await isActive(user.username)).toBe(false);
+    await ops('archive', 'remove', removed, '--yes');
+    expect(await ops('archive', 'list', '--dataset', withdrawn)).toBe('');
     expect([await directly(withdrawn), await directly(kept)]).toEqual([403, 200]);
   });
 });

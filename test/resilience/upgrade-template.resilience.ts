@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { assembly } from '../helpers/assembly.ts';
-import { previousAssembly } from '../helpers/previous-release.ts';
+import { archiveOf, previousAssembly } from '../helpers/previous-release.ts';
 import type { Template } from '../helpers/template.ts';
 
 /** What an upgrade of the previous release would replace or take out of a stack, by `cdk diff`, which needs no AWS for it. */
@@ -42,6 +42,11 @@ function lossesOf(stack: StackName, types: RegExp, change: (template: Template) 
 const any = /./;
 /** What holds data, an address that people know, or a subscription. Functions, roles and deployments may come and go. */
 const lasting = /^AWS::(SQS::Queue|ApiGateway::RestApi|SNS::Topic|KMS::Key|S3::Bucket)$/;
+
+test('a clone without the history says what to do', () => {
+  const unknown = '0123456789012345678901234567890123456789';
+  expect(() => archiveOf(unknown)).toThrow(/does not have the commit 0123456789.* git fetch --unshallow/);
+});
 
 test('the storage stack keeps every resource as it is', () => {
   expect(lossesOf('DataOutStorage', any)).toEqual([]);
