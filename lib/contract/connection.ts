@@ -30,7 +30,7 @@ export const connection = z.object({
   /** AWS credentials that the embedded engines take from an operator. */
   credentials: z.object({ accessKeyId: z.string().min(1), secretAccessKey: z.string().min(1) }),
   /** Endpoints for the AWS SDK clients of an operator. */
-  endpoints: z.object({ s3: z.url(), sqs: z.url(), rdsData: z.url(), secretsManager: z.url() }),
+  endpoints: z.object({ s3: z.url(), sqs: z.url(), rdsData: z.url(), secretsManager: z.url(), sts: z.url() }),
   /** Outputs of both stacks, with the values they have on this engine. */
   outputs: z.object({
     [outputs.proxyUrl]: output,
@@ -53,6 +53,7 @@ export const connection = z.object({
     [outputs.smallFileExportsDeadLetterQueueUrl]: output,
     [outputs.deliveriesQueueUrl]: output,
     [outputs.deliveriesDeadLetterQueueUrl]: output,
+    [outputs.redriveRoleArn]: output,
   }),
   /** Folder with one log file a function: the JSON lines it wrote. */
   logsDir: z.string().min(1),

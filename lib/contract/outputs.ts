@@ -32,6 +32,8 @@ export const outputs = {
   smallFileExportsDeadLetterQueueUrl: 'SmallFileExportsDeadLetterQueueUrl',
   deliveriesQueueUrl: 'DeliveriesQueueUrl',
   deliveriesDeadLetterQueueUrl: 'DeliveriesDeadLetterQueueUrl',
+  /** The role that may move dead letters back. */
+  redriveRoleArn: 'RedriveRoleArn',
 } as const;
 
 type StackOutput = (typeof outputs)[keyof typeof outputs];

@@ -1,4 +1,4 @@
-import { Duration, Names, Stack } from 'aws-cdk-lib';
+import { Duration, Names, RemovalPolicies, Stack } from 'aws-cdk-lib';
 import { AnyPrincipal, Effect, PolicyStatement } from 'aws-cdk-lib/aws-iam';
 import type { Key } from 'aws-cdk-lib/aws-kms';
 import { type IQueue, Queue, QueueEncryption, RedrivePermission } from 'aws-cdk-lib/aws-sqs';
@@ -112,7 +112,10 @@ interface WorkQueueProps {
   readonly retryDelaysSeconds: readonly number[];
 }
 
-/** A queue, the functions that send to it, the one that works on it, and the rules between them. */
+/**
+ * A queue, the functions that send to it, the one that works on it, and the rules between them. The queue and its policy outlive
+ * the stack, with the messages that wait (docs/decisions/retained-work-queues.md).
+ */
 export class WorkQueue extends Construct {
   readonly queue: Queue;
 
@@ -140,7 +143,7 @@ export class WorkQueue extends Construct {
 
     redrive.allow({
       actions: ['StartMessageMoveTask', 'ListMessageMoveTasks', 'CancelMessageMoveTask', 'ReceiveMessage']
-        .concat('DeleteMessage', 'GetQueueAttributes')
+        .concat('DeleteMessage', 'ChangeMessageVisibility', 'GetQueueAttributes')
         .map((action) => `sqs:${action}`),
       resources: [deadLetters.queueArn],
     });
@@ -148,6 +151,7 @@ export class WorkQueue extends Construct {
     allowKey(redrive, this, keyUse(['kms:GenerateDataKey', 'kms:Decrypt']));
     const admitted = [...senders, redrive].map(({ roleArn }) => roleArn);
     refuseMessages(this.queue, { ArnNotEquals: { 'aws:PrincipalArn': admitted } });
+    RemovalPolicies.of(this).retainOnUpdateOrDelete();
   }
 
   #consume(worker: ServiceFunction, props: WorkQueueProps, keyUse: KeyUse): void {

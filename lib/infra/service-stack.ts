@@ -188,9 +188,9 @@ export class ServiceStack extends Stack {
     this.#output(outputs.fileExportsQueueUrl, fileExports.queue.queueUrl);
     this.#output(outputs.smallFileExportsQueueUrl, smallFileExports.queue.queueUrl);
     this.#output(outputs.deliveriesQueueUrl, deliveries.queue.queueUrl);
-    // For people: no tool needs these two.
+    this.#output(outputs.redriveRoleArn, redrive.roleArn);
+    // For people: no tool needs it.
     this.#output('AlarmTopicArn', alarms.topic.topicArn);
-    this.#output('RedriveRoleArn', redrive.roleArn);
   }
 
   /** The CDK keeps log groups by default. Their names are generated, so a kept one never blocks a later deployment. */

@@ -29,7 +29,7 @@ export function describeConnection(parts: {
     archiveKey: { publicKeyPath: keys.archivePublicKeyPath },
     region,
     credentials: { accessKeyId: operator.accessKeyId, secretAccessKey: operator.secretAccessKey },
-    endpoints: { s3: endpoint, sqs: endpoint, rdsData: endpoint, secretsManager: endpoint },
+    endpoints: { s3: endpoint, sqs: endpoint, rdsData: endpoint, secretsManager: endpoint, sts: endpoint },
     outputs,
     logsDir,
   });

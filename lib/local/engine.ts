@@ -40,6 +40,7 @@ import { createQueues } from './sqs/create-queues.ts';
 import { type QueueServer, startQueueServer } from './sqs/queue-server.ts';
 import { localSqs } from './sqs/sqs.ts';
 import { type State, takeState } from './state.ts';
+import { sts } from './sts/sts.ts';
 import { loadAssembly } from './template/assembly.ts';
 import { type Addresses, type Deployment, deploy } from './template/deployment.ts';
 import { accountId, stackId } from './template/names.ts';
@@ -220,6 +221,7 @@ async function start(
       rds: rds(protection.clusters),
       lambda: lambdaService(functions),
       events: bus.service(),
+      sts: sts(deployment, credentials, now),
       kms: kms(new SigningKeys(deployment, inDir('kms.json'))),
     },
     ...authority,

@@ -12,8 +12,12 @@ import type {
   RemovalOutcome,
 } from '../stores/rds/archive-writer.ts';
 import type { AuditFilter, AuditRow } from '../stores/rds/audit-trail.ts';
+import type { RdsLastFailures } from '../stores/rds/last-failures.ts';
+import type { SqsDeadLetters } from '../stores/sqs/dead-letters.ts';
 
 import type { IdentifierPatterns } from './archive/identifiers.ts';
+
+export type { DeadLetter, HeldLetter } from '../stores/sqs/dead-letters.ts';
 
 /** Write access to archived bodies. */
 export interface ArchiveBodies {
@@ -102,6 +106,9 @@ export interface EditableSecret {
   write(value: unknown): Promise<void>;
 }
 
+/** Messages of one work queue that failed for good. */
+export type DeadLetterQueue = Pick<SqsDeadLetters, 'name' | 'count' | 'take' | 'release'>;
+
 /** One deployment: everything that the tool reads and changes, and its name for people. */
 export interface Target {
   /** Its name: `local engine http://…`, `stacks … in eu-north-1`. */
@@ -120,6 +127,10 @@ export interface Target {
   readonly erasure: Erasure;
   /** Writes the audit trail. */
   readonly exportLog: ExportLog;
+  /** Those of all work queues. */
+  readonly deadLetters: readonly DeadLetterQueue[];
+  /** Why requests and files failed last. */
+  readonly failures: Pick<RdsLastFailures, 'of'>;
   readonly administrators: EditableSecret;
   readonly archiveKeys: EditableSecret;
   readonly visaDenyList: EditableSecret;

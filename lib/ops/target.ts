@@ -13,12 +13,15 @@ import { rdsDataClient } from '../stores/rds/client.ts';
 import { DataApi } from '../stores/rds/data-api.ts';
 import { RdsErasure } from '../stores/rds/erasure.ts';
 import { RdsExportLog } from '../stores/rds/export-log.ts';
+import { RdsLastFailures } from '../stores/rds/last-failures.ts';
 import { RdsOutboxRecords } from '../stores/rds/outbox-records.ts';
 import { S3ArchiveWriter } from '../stores/s3/archive-writer.ts';
 import { s3Client } from '../stores/s3/client.ts';
 import { S3OutboxRemover } from '../stores/s3/outbox-remover.ts';
 import { secretsManagerClient } from '../stores/secrets/client.ts';
 import { JsonSecret } from '../stores/secrets/json-secret.ts';
+import { SqsDeadLetters } from '../stores/sqs/dead-letters.ts';
+import { redriveClient } from '../stores/sqs/redrive-client.ts';
 import { MissingRegionError, readStackOutputs } from '../stores/stack-outputs.ts';
 import { usageError } from '../terminal/errors.ts';
 import type { Terminal } from '../terminal/terminal.ts';
@@ -28,6 +31,15 @@ import type { GlobalOptions } from './session.ts';
 
 /** Milliseconds to wait for the answer of a local engine. Unlike a cluster, it never has to resume first. */
 const localPatience = 3000;
+
+/** Outputs with the dead-letter queue and the work queue of each name. */
+const deadLetterQueues = {
+  'export-requests': [outputs.exportRequestsDeadLetterQueueUrl, outputs.exportRequestsQueueUrl],
+  'file-exports': [outputs.fileExportsDeadLetterQueueUrl, outputs.fileExportsQueueUrl],
+  'small-file-exports': [outputs.smallFileExportsDeadLetterQueueUrl, outputs.smallFileExportsQueueUrl],
+  deliveries: [outputs.deliveriesDeadLetterQueueUrl, outputs.deliveriesQueueUrl],
+} as const;
+export const deadLetterQueueNames = Object.keys(deadLetterQueues);
 
 /** Longest expiry, in days, that the settings take. Which one a deployment has, no output tells. */
 const longestExpiryDays = 365;
@@ -58,6 +70,8 @@ export function localTarget(connection: Connection): Target {
     s3: at(endpoints.s3),
     rdsData: at(endpoints.rdsData),
     secretsManager: at(endpoints.secretsManager),
+    sqs: { endpoint: endpoints.sqs, region },
+    sts: at(endpoints.sts),
   });
 }
 
@@ -77,7 +91,7 @@ async function deployedTarget(options: GlobalOptions): Promise<Target> {
   const aws = { region: stacks.region };
   const found = stacks.outputs as StackOutputs;
   const description = `stacks ${names.join(' and ')} in ${stacks.region}`;
-  return openTarget(description, undefined, found, { s3: aws, rdsData: aws, secretsManager: aws });
+  return openTarget(description, undefined, found, { s3: aws, rdsData: aws, secretsManager: aws, sqs: aws, sts: aws });
 }
 
 /** The connection file: the option, else the environment variable, else the default one in the working folder. */
@@ -129,6 +143,8 @@ function openTarget(
     readonly s3: AwsClientOptions;
     readonly rdsData: AwsClientOptions;
     readonly secretsManager: AwsClientOptions;
+    readonly sqs: Omit<AwsClientOptions, 'credentials'>;
+    readonly sts: AwsClientOptions;
   },
 ): Target {
   const db = new DataApi({
@@ -158,10 +174,18 @@ function openTarget(
     outboxRecords: new RdsOutboxRecords({ db, expiryDays: longestExpiryDays }),
     erasure: new RdsErasure(db),
     exportLog: new RdsExportLog(db),
+    deadLetters: deadLettersOf(stack, redriveClient(stack[outputs.redriveRoleArn], clients)),
+    failures: new RdsLastFailures(db),
     administrators: new JsonSecret({ client: secrets, secretArn: stack[outputs.adminSecretArn] }),
     archiveKeys: new JsonSecret({ client: secrets, secretArn: stack[outputs.archiveKeysSecretArn] }),
     visaDenyList: new JsonSecret({ client: secrets, secretArn: stack[outputs.visaDenyListSecretArn] }),
   };
+}
+
+function deadLettersOf(stack: StackOutputs, client: ConstructorParameters<typeof SqsDeadLetters>[0]['client']) {
+  return Object.entries(deadLetterQueues).map(
+    ([name, [dead, work]]) => new SqsDeadLetters({ client, name, queueUrl: stack[dead], workQueueUrl: stack[work] }),
+  );
 }
 
 function catalogueOf(inventory: RdsArchiveInventory, writer: RdsArchiveWriter): ArchiveCatalogue {

@@ -5,9 +5,12 @@ import { formatPrivateKey, generateKeyPair, type KeyPair } from '../../lib/crypt
 import { NotFoundError } from '../../lib/errors.ts';
 import type { ArchiveCatalogue, Target } from '../../lib/ops/ports.ts';
 import { runOps } from '../../lib/ops/program.ts';
+import { deadLetterQueueNames } from '../../lib/ops/target.ts';
 import { type ArchiveRegistration, FileIdTakenError, type Removal } from '../../lib/stores/rds/archive-writer.ts';
 import type { AuditRow } from '../../lib/stores/rds/audit-trail.ts';
+import { SqsDeadLetters } from '../../lib/stores/sqs/dead-letters.ts';
 import type { Terminal } from '../../lib/terminal/terminal.ts';
+import { FakeQueues } from './fake-queues.ts';
 import { WithdrawWorld } from './withdraw-world.ts';
 
 /** A deployment in memory, behind the ports of the operator's tool. */
@@ -27,6 +30,12 @@ export interface OpsWorld {
   /** In the order in which they were carried out. */
   readonly removals: Removal[];
   readonly secrets: { administrators: unknown; archiveKeys: unknown; visaDenyList: unknown };
+  /** Queues `dead NAME` and `work NAME`. */
+  readonly queues: FakeQueues;
+  /** Reasons of failures, by request id and file id with a space between. */
+  readonly reasons: Map<string, string>;
+  /** Clock of the queues, in milliseconds. It begins at that of the terminal. */
+  readonly clock: { now: number };
   /** Calls in order: `upload`, `registerFile`, `remove`, … */
   readonly calls: string[];
   /** Requests that are not closed. */
@@ -37,6 +46,7 @@ export interface OpsWorld {
 
 export async function makeOpsWorld(): Promise<OpsWorld> {
   const archiveKey = generateKeyPair();
+  const clock = { now: Date.parse('2026-11-21T10:00:00.000Z') };
   const bodies = new Map<string, Buffer>();
   const files = new Map<string, ArchiveRegistration>();
   const memberships = new Map<string, Set<string>>();
@@ -50,6 +60,8 @@ export async function makeOpsWorld(): Promise<OpsWorld> {
   const audit: AuditRow[] = [];
   const outbox = new WithdrawWorld();
   const removals: Removal[] = [];
+  const queues = new FakeQueues(() => new Date(clock.now));
+  const reasons = new Map<string, string>();
   const calls: string[] = [];
   const open = { requests: 0 };
   const failures = new Map<string, { error: Error; after?: boolean }>();
@@ -210,12 +222,23 @@ export async function makeOpsWorld(): Promise<OpsWorld> {
       erase: (recipient) => call(`erase ${recipient}`, () => audit.filter((row) => row.recipient === recipient).length),
     },
     exportLog: outbox.log,
+    deadLetters: deadLetterQueueNames.map(
+      (name) =>
+        new SqsDeadLetters({ client: queues.client, name, queueUrl: `dead ${name}`, workQueueUrl: `work ${name}` }),
+    ),
+    failures: {
+      of: (works) =>
+        call('failures', () => works.map(({ requestId, fileId }) => reasons.get(`${requestId} ${fileId ?? ''}`))),
+    },
     administrators: secret('administrators'),
     archiveKeys: secret('archiveKeys'),
     visaDenyList: secret('visaDenyList'),
   };
   return {
     target,
+    queues,
+    reasons,
+    clock,
     archiveKey,
     bodies,
     files,
@@ -300,6 +323,7 @@ export const exampleConnection = connection.parse({
     sqs: 'http://127.0.0.1:9',
     rdsData: 'http://127.0.0.1:9',
     secretsManager: 'http://127.0.0.1:9',
+    sts: 'http://127.0.0.1:9',
   },
   outputs: {
     ProxyUrl: 'http://127.0.0.1:9/proxy',
@@ -322,6 +346,7 @@ export const exampleConnection = connection.parse({
     SmallFileExportsDeadLetterQueueUrl: 'http://127.0.0.1:9/small-file-exports-dead',
     DeliveriesQueueUrl: 'http://127.0.0.1:9/deliveries',
     DeliveriesDeadLetterQueueUrl: 'http://127.0.0.1:9/deliveries-dead',
+    RedriveRoleArn: 'arn:aws:iam::000000000000:role/redrive',
   },
   logsDir: '/nowhere/logs',
 });

@@ -288,7 +288,7 @@ describe('queues', () => {
     const { Properties } = service.at('Redrive/Role/DefaultPolicy');
     const move = ['Cancel', 'List', 'Start'].map((verb) => `${verb}MessageMoveTask${verb === 'List' ? 's' : ''}`);
     const moved = ['ExportRequests', 'FileExports', 'SmallFileExports', 'Deliveries'].flatMap((name) => [
-      ...[...move, 'DeleteMessage', 'GetQueueAttributes', 'ReceiveMessage'].map(
+      ...[...move, 'ChangeMessageVisibility', 'DeleteMessage', 'GetQueueAttributes', 'ReceiveMessage'].map(
         (action) => `sqs:${action} ${name}DeadLettersQueue`,
       ),
       `sqs:SendMessage ${name}Queue`,

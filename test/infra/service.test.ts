@@ -203,6 +203,14 @@ describe('queues', () => {
     }
   });
 
+  test('outlive the stack, with their policies', () => {
+    const kept = ['AWS::SQS::Queue', 'AWS::SQS::QueuePolicy'].flatMap((type) => service.all(type));
+    expect(kept).toHaveLength(8);
+    for (const resource of kept) {
+      expect(resource).toMatchObject({ DeletionPolicy: 'RetainExceptOnCreate', UpdateReplacePolicy: 'Retain' });
+    }
+  });
+
   test('refuse plain HTTP', async () => {
     const storage = await stackTemplate('DataOutStorage');
     const policies = [...service.all('AWS::SQS::QueuePolicy'), ...storage.all('AWS::SQS::QueuePolicy')];

@@ -4,7 +4,20 @@ import { describe, expect, test } from 'vitest';
 import { type Block, blocksOf, pages, readPage } from '../../helpers/pages.ts';
 
 const root = join(import.meta.dirname, '../../..');
-const languages = ['sh', 'powershell', 'text', 'console', 'json', 'toml', 'csv', 'ts', 'python', 'java', 'mermaid'];
+const languages = [
+  'sh',
+  'powershell',
+  'text',
+  'console',
+  'json',
+  'toml',
+  'csv',
+  'ts',
+  'sql',
+  'python',
+  'java',
+  'mermaid',
+];
 const blocks = pages.flatMap((page) => blocksOf(page));
 const commands = blocks.filter(({ language }) => language === 'sh' || language === 'powershell');
 

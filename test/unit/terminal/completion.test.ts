@@ -81,6 +81,7 @@ test("bash completes the operator's tool, too", () => {
       'audit',
       'completion',
       'dataset',
+      'dead-letters',
       'erase',
       'outbox',
       'retire-release',

@@ -1,0 +1,256 @@
+import { type Command, Option } from 'commander';
+import * as z from 'zod';
+import { NotFoundError } from '../../errors.ts';
+import { UsageError, usageError } from '../../terminal/errors.ts';
+import { formatDuration, type Output, printable } from '../../terminal/output.ts';
+import { confirm } from '../../terminal/prompts.ts';
+import { type LetterFilter, look, type Pass, replay } from '../dead-letters.ts';
+import { OpsError } from '../errors.ts';
+import type { DeadLetter, DeadLetterQueue, Target } from '../ports.ts';
+import { type CommandContext, openSession, type Session } from '../session.ts';
+import { deadLetterQueueNames } from '../target.ts';
+
+interface QueueOption {
+  readonly queue?: string;
+}
+interface FilterOptions extends QueueOption {
+  readonly request?: string;
+}
+interface ReplayOptions extends FilterOptions {
+  readonly message?: string;
+  readonly yes?: boolean;
+}
+
+type ShownLetter = DeadLetter & { readonly ageSeconds: number; readonly lastFailure: string | null };
+
+const columns = [
+  { title: 'QUEUE' },
+  { title: 'MESSAGE' },
+  { title: 'AGE', align: 'right' },
+  { title: 'RECEIVES', align: 'right' },
+  { title: 'REQUEST' },
+  { title: 'DATASET' },
+  { title: 'FILE' },
+  { title: 'LAST FAILURE' },
+] as const;
+
+const none = 'note: there is no such dead letter';
+/** Stands for the request of a message that names none. */
+const unknownRequest = '00000000-0000-0000-0000-000000000000';
+
+const listHelp = `
+A visa is never shown. Each message is hidden from other readers while the command looks, for two minutes at most. RECEIVES
+counts every reader, this command too. LAST FAILURE is what the database has; the log of the function has more.
+
+Examples:
+  data-out-ops dead-letters list
+  data-out-ops --aws dead-letters list --queue file-exports --json`;
+
+const replayHelp = `
+Each message goes back to the queue that it failed in, as it was. To send one twice does no harm. Remove the cause first.
+
+Examples:
+  data-out-ops dead-letters replay --queue file-exports
+  data-out-ops dead-letters replay --request a8ae4a8b-6dd3-4d1b-a2a4-0c0f0f8d3c5e
+  data-out-ops dead-letters replay --message 3f8c1a52-92a0-4b53-9d5c-0c6d0ac6a1f1 --yes`;
+
+/** `dead-letters list|show|replay`: messages that failed for good. */
+export function registerDeadLetters(program: Command, context: CommandContext): void {
+  const deadLetters = program
+    .command('dead-letters')
+    .description('messages that failed for good, and their way back to work')
+    .addHelpText('after', '\nExample:\n  data-out-ops dead-letters list');
+
+  deadLetters
+    .command('list')
+    .description('list them, oldest first in each queue')
+    .addOption(queueOption())
+    .option('--request <id>', 'of one request: the requestId in the answer of POST /export')
+    .addHelpText('after', listHelp)
+    .action(async (options: FilterOptions, command: Command) => {
+      const session = openSession(context, command);
+      const filter = filterOf(options);
+      const target = await session.target();
+      const passes = await lookAt(queuesOf(target, options), filter, session);
+      const letters = await shown(passes, target, session);
+      if (letters.length === 0) session.output.note(none);
+      else session.output.table(columns, letters, cellsOf);
+      for (const pass of passes) warnOfRest(pass, session.output);
+    });
+
+  deadLetters
+    .command('show')
+    .description('one message')
+    .argument('<message-id>', 'as list shows it')
+    .addOption(queueOption())
+    .addHelpText('after', '\nExample:\n  data-out-ops dead-letters show 3f8c1a52-92a0-4b53-9d5c-0c6d0ac6a1f1')
+    .action(async (id: string, options: QueueOption, command: Command) => {
+      const session = openSession(context, command);
+      const messageId = uuidOf('<message-id>', id);
+      const target = await session.target();
+      const passes = await lookAt(queuesOf(target, options), { messageId }, session);
+      const [letter] = await shown(passes, target, session);
+      if (!letter) throw notFound(passes, `message ${messageId}`);
+      session.output.result(letter, linesOf(letter));
+    });
+
+  deadLetters
+    .command('replay')
+    .description('send them back to the queue that they failed in')
+    .addOption(queueOption())
+    .option('--request <id>', 'those of one request')
+    .option('--message <id>', 'one message, as list shows it')
+    .option('--yes', 'do not ask')
+    .addHelpText('after', replayHelp)
+    .action(async (options: ReplayOptions, command: Command) => {
+      const session = openSession(context, command);
+      const filter = filterOf(options);
+      if (options.queue === undefined && Object.keys(filter).length === 0) {
+        throw new UsageError('expected one of --queue, --request and --message');
+      }
+      const target = await session.target();
+      const queues = queuesOf(target, options);
+      if (!(await isAgreed(queues, filter, options, target, session))) return;
+      await replayAll(queues, filter, session);
+    });
+}
+
+function queueOption(): Option {
+  return new Option('--queue <name>', 'one queue').choices(deadLetterQueueNames);
+}
+
+/** @throws UsageError */
+function filterOf({ request, message }: Pick<ReplayOptions, 'request' | 'message'>): LetterFilter {
+  return {
+    ...(request !== undefined && { requestId: uuidOf('--request', request) }),
+    ...(message !== undefined && { messageId: uuidOf('--message', message) }),
+  };
+}
+
+/** @throws UsageError */
+function uuidOf(field: string, text: string): string {
+  if (!z.guid().safeParse(text).success) throw usageError(field, 'expected a UUID');
+  return text.toLowerCase();
+}
+
+function queuesOf({ deadLetters }: Target, { queue }: QueueOption): readonly DeadLetterQueue[] {
+  return deadLetters.filter(({ name }) => queue === undefined || name === queue);
+}
+
+function lookAt(queues: readonly DeadLetterQueue[], filter: LetterFilter, { terminal }: Session): Promise<Pass[]> {
+  return Promise.all(queues.map((queue) => look(queue, { filter, now: terminal.now, signal: terminal.signal })));
+}
+
+/** What is told of letters. While the database is not available, the failures are left out. */
+async function shown(passes: readonly Pass[], { failures }: Target, { output, terminal }: Session) {
+  const letters = passes.flatMap((pass) => pass.letters);
+  // A message of `deliveries` names a request that did not fail itself.
+  const known = letters.filter(({ queue }) => queue !== 'deliveries');
+  const works = known.map(({ queue, requestId, fileId }) => ({
+    requestId: requestId ?? unknownRequest,
+    ...(queue !== 'export-requests' && fileId !== null && { fileId }),
+  }));
+  const reasons = await failures.of(works).catch(() => {
+    output.warn('the database did not answer, so the failures are not shown');
+    return [];
+  });
+  const reasonOf = new Map(known.map(({ messageId }, index) => [messageId, reasons[index]]));
+  return letters.map(
+    (letter): ShownLetter => ({
+      ...letter,
+      ageSeconds: Math.max(0, Math.round((terminal.now().getTime() - Date.parse(letter.sentAt)) / 1000)),
+      lastFailure: reasonOf.get(letter.messageId) ?? null,
+    }),
+  );
+}
+
+/** Whether there is something to replay, and the person at the terminal agrees. @throws UsageError, NotFoundError */
+async function isAgreed(
+  queues: readonly DeadLetterQueue[],
+  filter: LetterFilter,
+  { yes }: ReplayOptions,
+  target: Target,
+  session: Session,
+): Promise<boolean> {
+  if (yes) return true;
+  const { output, terminal } = session;
+  const passes = await lookAt(queues, filter, session);
+  const letters = await shown(passes, target, session);
+  if (letters.length === 0) {
+    if (Object.keys(filter).length > 0) throw notFound(passes, 'dead letter');
+    output.note(none);
+    return false;
+  }
+  if (!output.json) output.table(columns, letters, cellsOf);
+  for (const pass of passes) warnOfRest(pass, output);
+  const agreed = await confirm(terminal, `To replay ${messages(letters.length)}, type replay: `, 'replay');
+  if (agreed) return true;
+  const why = agreed === undefined ? 'there is no terminal to ask on: add --yes' : 'not confirmed';
+  throw new UsageError(`${why}; nothing was replayed`);
+}
+
+/** @throws NotFoundError, OpsError when messages may be left */
+async function replayAll(queues: readonly DeadLetterQueue[], filter: LetterFilter, session: Session): Promise<void> {
+  const { output, terminal } = session;
+  const done: DeadLetter[] = [];
+  const passes: Pass[] = [];
+  const onReplay = (letter: DeadLetter) => {
+    done.push(letter);
+    if (output.json) output.result(letter, '');
+  };
+  try {
+    for (const queue of queues) {
+      passes.push(await replay(queue, { filter, now: terminal.now, signal: terminal.signal, onReplay }));
+    }
+  } finally {
+    if (done.length > 0) output.note(`replayed ${messages(done.length)}`);
+  }
+  const rest = passes.filter(({ isWhole }) => !isWhole);
+  if (rest.length === 0 && done.length > 0) return;
+  if (rest.length === 0 && Object.keys(filter).length === 0) {
+    output.note(none);
+    return;
+  }
+  if (rest.length === 0) throw notFound(passes, 'dead letter');
+  const where = rest.map(({ queue, seen, count }) => `${queue} (met ${seen} of about ${count})`).join(', ');
+  throw new OpsError('partial', `messages may be left in ${where}: give the same command again in two minutes`);
+}
+
+function notFound(passes: readonly Pass[], what: string): NotFoundError {
+  const hidden = passes.some(({ isWhole }) => !isWhole)
+    ? '; another reader holds some messages: try again in two minutes'
+    : ': data-out-ops dead-letters list shows those that are there';
+  return new NotFoundError(`there is no such ${what}${hidden}`);
+}
+
+function warnOfRest({ queue, seen, count, isWhole }: Pass, output: Output): void {
+  if (isWhole) return;
+  output.warn(
+    `${queue}: met ${seen} of about ${count} messages; another reader holds the others, or there are too many for one pass`,
+  );
+}
+
+function messages(count: number): string {
+  return `${count} ${count === 1 ? 'message' : 'messages'}`;
+}
+
+function cellsOf(letter: ShownLetter): string[] {
+  const { queue, messageId, ageSeconds, receives, requestId, datasetId, fileId, lastFailure } = letter;
+  return [
+    queue,
+    printable(messageId),
+    formatDuration(ageSeconds * 1000),
+    String(receives),
+    ...[requestId ?? 'unreadable', datasetId ?? '', fileId ?? '', lastFailure ?? ''].map(printable),
+  ];
+}
+
+function linesOf(letter: ShownLetter): string {
+  const cells = cellsOf(letter);
+  const rows = [...columns.map(({ title }, index) => [title, cells[index] ?? '']), ['SENT', letter.sentAt]];
+  const width = Math.max(...rows.map(([title = '']) => title.length));
+  return rows
+    .filter(([, value]) => value !== '')
+    .map(([title = '', value]) => `${title.padEnd(width)}  ${value}`)
+    .join('\n');
+}

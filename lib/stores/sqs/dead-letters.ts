@@ -1,0 +1,172 @@
+import {
+  ChangeMessageVisibilityBatchCommand,
+  DeleteMessageCommand,
+  GetQueueAttributesCommand,
+  type Message,
+  ReceiveMessageCommand,
+  SendMessageCommand,
+  type SQSClient,
+} from '@aws-sdk/client-sqs';
+import * as z from 'zod';
+import {
+  deliveryMessage,
+  exportRequestAttributes,
+  exportRequestMessage,
+  fileExportMessage,
+} from '../../contract/messages.ts';
+import { ForbiddenError } from '../../errors.ts';
+import { parseJson } from '../../export/received.ts';
+import { errorName, storeFailure } from '../aws-failure.ts';
+
+/** What may be told of a message that failed for good. It holds no visa and no key. */
+export interface DeadLetter {
+  /** Short name of the work queue, such as `file-exports`. */
+  readonly queue: string;
+  readonly messageId: string;
+  /** When the message was sent, ISO 8601 in UTC. */
+  readonly sentAt: string;
+  /** How often it was received, by the function and by a listing like this one. */
+  readonly receives: number;
+  /** `null`: the message cannot be read, and has no request id beside its body. */
+  readonly requestId: string | null;
+  readonly datasetId: string | null;
+  readonly fileId: string | null;
+}
+
+/** A dead letter that other readers do not see for now. */
+export interface HeldLetter {
+  readonly letter: DeadLetter;
+  /**
+   * Send it to its work queue as it was sent first, then delete it here. If the deletion fails, it is in both queues, and a
+   * second replay does no harm.
+   */
+  replay(): Promise<void>;
+  /** For {@link SqsDeadLetters.release}. */
+  readonly receiptHandle: string;
+}
+
+interface DeadLettersOptions {
+  readonly client: Pick<SQSClient, 'send'>;
+  /** Short name of the work queue. */
+  readonly name: string;
+  readonly queueUrl: string;
+  /** Where a replay sends messages. */
+  readonly workQueueUrl: string;
+}
+
+const uuid = z.uuid();
+const anyMessage = z.union([exportRequestMessage, fileExportMessage, deliveryMessage]);
+
+/** The dead-letter queue of one work queue. @throws ForbiddenError, TemporarilyUnavailableError */
+export class SqsDeadLetters {
+  readonly name: string;
+  readonly #options: DeadLettersOptions;
+
+  constructor(options: DeadLettersOptions) {
+    this.name = options.name;
+    this.#options = options;
+  }
+
+  /** About how many messages there are, those that a reader holds included. */
+  async count(): Promise<number> {
+    const AttributeNames = ['ApproximateNumberOfMessages', 'ApproximateNumberOfMessagesNotVisible'] as const;
+    const command = new GetQueueAttributesCommand({ QueueUrl: this.#url, AttributeNames: [...AttributeNames] });
+    const { Attributes } = await this.#try(() => this.#options.client.send(command));
+    return AttributeNames.reduce((sum, name) => sum + Number(Attributes?.[name] ?? 0), 0);
+  }
+
+  /**
+   * Up to ten messages that no reader holds. None is lost: each is back after `seconds`, or by {@link release}. A dead-letter
+   * queue has no limit of receives.
+   */
+  async take(seconds: number): Promise<readonly HeldLetter[]> {
+    const { Messages = [] } = await this.#try(() =>
+      this.#options.client.send(
+        new ReceiveMessageCommand({
+          QueueUrl: this.#url,
+          MaxNumberOfMessages: 10,
+          VisibilityTimeout: seconds,
+          // A long poll asks every server of SQS; a short one may miss messages.
+          WaitTimeSeconds: 1,
+          MessageAttributeNames: ['All'],
+          MessageSystemAttributeNames: ['All'],
+        }),
+      ),
+    );
+    return Messages.map((message) => this.#held(message));
+  }
+
+  /** Let other readers see messages again. What fails here is back when its time is over. */
+  async release(letters: readonly HeldLetter[]): Promise<void> {
+    for (let from = 0; from < letters.length; from += 10) {
+      const Entries = letters
+        .slice(from, from + 10)
+        .map(({ receiptHandle }, index) => ({ Id: String(index), ReceiptHandle: receiptHandle, VisibilityTimeout: 0 }));
+      const command = new ChangeMessageVisibilityBatchCommand({ QueueUrl: this.#url, Entries });
+      await this.#try(() => this.#options.client.send(command));
+    }
+  }
+
+  #held(message: Message): HeldLetter {
+    const receiptHandle = message.ReceiptHandle ?? '';
+    return {
+      letter: letterOf(this.name, message),
+      receiptHandle,
+      replay: async () => {
+        await this.#try(() => this.#options.client.send(sendAgain(message, this.#options.workQueueUrl)));
+        const QueueUrl = this.#url;
+        await this.#try(() =>
+          this.#options.client.send(new DeleteMessageCommand({ QueueUrl, ReceiptHandle: receiptHandle })),
+        );
+      },
+    };
+  }
+
+  get #url(): string {
+    return this.#options.queueUrl;
+  }
+
+  async #try<T>(call: () => Promise<T>): Promise<T> {
+    try {
+      return await call();
+    } catch (error) {
+      // KmsDisabled, KmsInvalidState, KmsAccessDenied, KmsNotFound, KmsOptInRequired. Throttling passes.
+      if (/^kms(?!throttled)/i.test(errorName(error))) {
+        throw new ForbiddenError(
+          `SQS cannot use the customer key of ${this.name} (${errorName(error)}): enable the key ExportRequestsKey of the storage stack, wait five minutes, and try again. The messages stay where they are`,
+          { cause: error },
+        );
+      }
+      throw storeFailure(error, 'SQS');
+    }
+  }
+}
+
+/** The message as it was sent: body, attributes, message group and trace. Its id and its count of receives are new. */
+function sendAgain({ Body, MessageAttributes, Attributes }: Message, workQueueUrl: string): SendMessageCommand {
+  const { MessageGroupId: group, AWSTraceHeader: trace } = Attributes ?? {};
+  return new SendMessageCommand({
+    QueueUrl: workQueueUrl,
+    MessageBody: Body,
+    ...(MessageAttributes && { MessageAttributes }),
+    ...(group !== undefined && { MessageGroupId: group }),
+    ...(trace !== undefined && {
+      MessageSystemAttributes: { AWSTraceHeader: { DataType: 'String', StringValue: trace } },
+    }),
+  });
+}
+
+function letterOf(queue: string, { MessageId = '', Body = '', MessageAttributes, Attributes }: Message): DeadLetter {
+  const named = uuid.safeParse(MessageAttributes?.[exportRequestAttributes.requestId]?.StringValue).data;
+  const parsed: Readonly<Partial<Record<'requestId' | 'datasetId' | 'fileId', string | undefined>>> =
+    anyMessage.safeParse(parseJson(Body)).data ?? {};
+  return {
+    queue,
+    messageId: MessageId,
+    sentAt: new Date(Number(Attributes?.SentTimestamp ?? 0)).toISOString(),
+    receives: Number(Attributes?.ApproximateReceiveCount ?? 0),
+    requestId: named ?? parsed.requestId ?? null,
+    datasetId: parsed.datasetId ?? null,
+    fileId: parsed.fileId ?? null,
+  };
+}
