@@ -204,6 +204,9 @@ function contradictions(values: ReadonlyMap<string, unknown>): readonly string[]
       : []),
     ...['proxy', 'dataOut'].flatMap((api) => outsideZone(values, `domains.${api}`)),
     ...repeated(values, /^domains\.\w+\.name$/, 'another name than'),
+    ...(values.has('archiveVersioning') && values.has('archiveBucket.bucketName')
+      ? ['archiveVersioning: expected no such field beside archiveBucket']
+      : []),
     ...withoutDirectAccess(values),
     ...repeated(values, /secretArn$/i, 'another secret than'),
     ...repeated(values, /rchiveBuckets?(\[\d+\])?\.bucketName$/, 'another bucket than'),

@@ -1,5 +1,4 @@
 import { ArnFormat, Fn, RemovalPolicy, Stack } from 'aws-cdk-lib';
-import type { IKey } from 'aws-cdk-lib/aws-kms';
 import { LogGroup } from 'aws-cdk-lib/aws-logs';
 import { CfnLoggingConfiguration, CfnWebACL, CfnWebACLAssociation } from 'aws-cdk-lib/aws-wafv2';
 import { Construct } from 'constructs';
@@ -10,8 +9,6 @@ interface FirewallProps {
   readonly limits: Limits;
   readonly apis: readonly ServiceApi[];
   readonly logRetentionDays: number;
-  /** @default - the log is under a key of AWS */
-  readonly logKey: IKey | undefined;
 }
 
 /** Headers with a visa or a password. A log has a word in place of their values. */
@@ -25,7 +22,7 @@ const exportPaths = '(^|/)(export|admin)(/|$)';
  * longer. It keeps no sample of requests, because a sample shows every header.
  */
 export class Firewall extends Construct {
-  constructor(scope: Construct, id: string, { limits, apis, logRetentionDays, logKey }: FirewallProps) {
+  constructor(scope: Construct, id: string, { limits, apis, logRetentionDays }: FirewallProps) {
     super(scope, id);
     const visibility = (metricName: string) => ({
       cloudWatchMetricsEnabled: true,
@@ -69,11 +66,11 @@ export class Firewall extends Construct {
         webAclArn: webAcl.attrArn,
       });
     }
-    this.#logRefusals(webAcl, logRetentionDays, logKey);
+    this.#logRefusals(webAcl, logRetentionDays);
   }
 
   /** Logs refused requests only. */
-  #logRefusals(webAcl: CfnWebACL, retention: number, logKey: IKey | undefined): void {
+  #logRefusals(webAcl: CfnWebACL, retention: number): void {
     const stack = Stack.of(this);
     // AWS WAF writes to groups of this prefix only, and the id of the stack tells stacks apart. A group that is kept would
     // block a later firewall of this stack, so it goes with this one.
@@ -81,7 +78,6 @@ export class Firewall extends Construct {
       logGroupName: `aws-waf-logs-${Fn.select(2, Fn.split('/', stack.stackId))}`,
       retention,
       removalPolicy: RemovalPolicy.DESTROY,
-      ...(logKey && { encryptionKey: logKey }),
     });
     new CfnLoggingConfiguration(this, 'Logging', {
       resourceArn: webAcl.attrArn,

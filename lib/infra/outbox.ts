@@ -27,6 +27,8 @@ const ofDirectAccess = `${directPrefix}*`;
 /** The bucket with the staged containers and the delivery receipts. Not versioned: an expired container must be gone. */
 export class Outbox extends Construct {
   readonly bucketName: string;
+  /** For the stack of the bucket. */
+  readonly bucketArn: string;
   readonly #arn: string;
   readonly #shownArn: string;
   readonly #keyArn: string;
@@ -50,6 +52,7 @@ export class Outbox extends Construct {
       ...rules.bucketReplication,
     );
     this.bucketName = bucket.bucketName;
+    this.bucketArn = bucket.bucketArn;
     ({ arn: this.#arn, shown: this.#shownArn } = publishedArn(bucket, 'OutboxBucketArn'));
     this.#keyArn = shared.encryptionKey.keyArn;
     this.#expiryDays = props.expiryDays;

@@ -35,6 +35,7 @@ export const rules = {
   logKey: allThree('CloudWatchLogGroupEncrypted'),
   networkDefaultGroup: allThree('VPCDefaultSecurityGroupClosed'),
   networkFlowLog: ['AwsSolutions-VPC7', ...allThree('VPCFlowLogsEnabled')],
+  trailLogGroup: allThree('CloudTrailCloudWatchLogsEnabled'),
   secretRotation: ['AwsSolutions-SMG4', ...healthAndFederal('SecretsManagerRotationEnabled')],
   topicKey: allThree('SNSEncryptedKMS'),
 } as const;

@@ -10,6 +10,7 @@ import { ApiGatewayLogRole } from './api-gateway-log-role.ts';
 import { DataOutApi } from './data-out-api.ts';
 import { Firewall } from './firewall.ts';
 import { Functions } from './functions/functions.ts';
+import { encryptLogs } from './log-key.ts';
 import { ProxyApi } from './proxy-api.ts';
 import { receivesOfLongCopies, WorkQueue, workQueueNames } from './queues.ts';
 import { Redrive } from './redrive.ts';
@@ -136,7 +137,7 @@ export class ServiceStack extends Stack {
 
     if (settings.firewall) {
       const { logRetentionDays } = settings;
-      new Firewall(this, 'Firewall', { limits: settings.firewall, apis, logRetentionDays, logKey: undefined });
+      new Firewall(this, 'Firewall', { limits: settings.firewall, apis, logRetentionDays });
     }
 
     if (settings.apiGatewayLogRole === 'create') {
@@ -170,6 +171,7 @@ export class ServiceStack extends Stack {
       alarms.withdrawnInOutbox(interval);
     }
 
+    if (storage.logKey) encryptLogs(this, storage.logKey, settings.logRetentionDays);
     if (settings.logsOnDestroy === 'delete') this.#deleteLogs(functions);
 
     this.#output(outputs.proxyUrl, proxy.url);

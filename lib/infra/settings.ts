@@ -95,7 +95,8 @@ export interface Settings {
    */
   readonly archiveBucket?: ExistingBucket;
   /**
-   * Whether a new archive bucket keeps older versions of its objects. Without them, an overwritten or deleted body is lost.
+   * Whether a new archive bucket keeps older versions of its objects. Without them, an overwritten or deleted body is lost. Not
+   * for a bucket that is there already.
    * @default 'on'
    */
   readonly archiveVersioning?: 'on' | 'off';
@@ -148,7 +149,8 @@ export interface Settings {
    */
   readonly apiGatewayLogRole: 'create' | 'present';
   /**
-   * Whose key encrypts the logs: `customer` makes a KMS key of your own for them, so that reading them needs a right on it.
+   * Whose key encrypts the logs of the service stack: `customer` makes a KMS key of your own for them. While it is disabled,
+   * nothing can be read or written there.
    * @default 'aws'
    */
   readonly logKeys?: 'aws' | 'customer';

@@ -7,6 +7,8 @@ import { outputs } from '../contract/outputs.ts';
 import { acknowledge } from './acknowledge.ts';
 import { ArchiveBodies } from './archive-bodies.ts';
 import { Catalogue } from './catalogue.ts';
+import { DataEvents } from './data-events.ts';
+import { allowLogs } from './log-key.ts';
 import { Outbox } from './outbox.ts';
 import { DeadLetters, workQueueNames } from './queues.ts';
 import { ReceiptKeys } from './receipt-keys.ts';
@@ -27,6 +29,8 @@ export class StorageStack extends Stack {
   readonly archiveKeys: OperatorSecret;
   /** Of the queue `export-requests` and its dead letters. */
   readonly exportRequestsKey: Key;
+  /** Of the logs of the service stack, which are kept when that stack goes. Absent: a key of AWS. */
+  readonly logKey: Key | undefined;
   readonly receiptKeys: ReceiptKeys;
   readonly visaDenyList: OperatorSecret;
   readonly exportRequestsDeadLetters: DeadLetters;
@@ -47,6 +51,7 @@ export class StorageStack extends Stack {
       others: settings.otherArchiveBuckets ?? [],
       newKey: () => this.#key('ArchiveBucketKey', 'Bodies in the archive bucket'),
       accessLogs,
+      versioned: settings.archiveVersioning !== 'off',
     });
     this.outbox = new Outbox(this, 'Outbox', {
       expiryDays: settings.outboxExpiryDays,
@@ -99,6 +104,19 @@ export class StorageStack extends Stack {
       newKey: () => this.#key('VisaDenyListKey', 'Visas, passports and subjects that are denied'),
       variable: environment.visaDenyListSecretArn,
     });
+
+    if (settings.logKeys === 'customer') {
+      this.logKey = this.#key('LogKey', 'Logs of the service');
+      allowLogs(this.logKey);
+    }
+    if (settings.dataEvents === 'on') {
+      new DataEvents(this, 'DataEvents', {
+        bucketArns: [...this.archive.bucketArns, this.outbox.bucketArn],
+        key: this.#key('DataEventsKey', 'Record of reads and writes of objects'),
+        retentionDays: settings.bucketLogRetentionDays,
+        accessLogs,
+      });
+    }
 
     this.#output(outputs.archiveBucket, this.archive.bucketName);
     this.#output(outputs.outboxBucket, this.outbox.bucketName);

@@ -43,6 +43,8 @@ const everything: Required<Omit<Settings, Named>> = {
 
 const otherArchiveBuckets = [{ bucketName: 'archive-2' }];
 const { target: _, ...existingAnywhere } = existing;
+/** A bucket that is there already keeps versions as its owner says. */
+const { archiveVersioning: __, ...everythingElse } = everything;
 
 /** Settings that together make every resource, and every exception from a rule. */
 export const variants: Readonly<Record<string, Partial<Settings>>> = {
@@ -56,7 +58,7 @@ export const variants: Readonly<Record<string, Partial<Settings>>> = {
     logsOnDestroy: 'delete',
   },
   existing: { ...existing, otherArchiveBuckets, events: 'on' },
-  'existing-switched-on': { ...everything, ...existing, otherArchiveBuckets, apiGatewayLogRole: 'create' },
+  'existing-switched-on': { ...everythingElse, ...existing, otherArchiveBuckets, apiGatewayLogRole: 'create' },
   'existing-anywhere': { ...existingAnywhere, otherArchiveBuckets, apiGatewayLogRole: 'create' },
 };
 

@@ -191,6 +191,183 @@ describe('the firewall', () => {
   });
 });
 
+describe('the record of every read and write', () => {
+  const others = [{ bucketName: 'archive-2' }];
+  const { stored } = templates({ dataEvents: 'on', otherArchiveBuckets: others, bucketLogRetentionDays: 400 });
+  const [trail, ...more] = Object.values(stored.findResources('AWS::CloudTrail::Trail'));
+  const bucketId = idsOf(stored, 'AWS::S3::Bucket').find((id) => id.startsWith('DataEvents')) ?? '';
+  const bucket = stored.toJSON().Resources[bucketId];
+
+  test('is not there unless the operator says so', () => {
+    templates({ dataEvents: 'off' }).stored.resourceCountIs('AWS::CloudTrail::Trail', 0);
+    expect(templates({ dataEvents: 'off' }).stored.toJSON()).toEqual(templates({}).stored.toJSON());
+  });
+
+  test('is of objects in the archive and the outbox, and not of its own bucket', () => {
+    expect(more).toEqual([]);
+    const { AdvancedEventSelectors, EventSelectors } = trail?.Properties ?? {};
+    expect(EventSelectors).toBeUndefined();
+    expect(AdvancedEventSelectors).toHaveLength(1);
+    const [category, type, arn] = AdvancedEventSelectors[0].FieldSelectors;
+    // No field tells reads from writes: both are recorded. No selector has management events.
+    expect([category, type]).toEqual([
+      { Field: 'eventCategory', Equals: ['Data'] },
+      { Field: 'resources.type', Equals: ['AWS::S3::Object'] },
+    ]);
+    const watched = arn.StartsWith.map((each: unknown) => JSON.stringify(each));
+    expect(watched).toEqual([
+      expect.stringMatching(/"ArchiveBucket\w+","Arn"\]\},"\/"/),
+      expect.stringMatching(/:s3:::archive-2\/"/),
+      expect.stringMatching(/"OutboxBucket\w+","Arn"\]\},"\/"/),
+    ]);
+    expect(AdvancedEventSelectors[0].FieldSelectors).toHaveLength(3);
+  });
+
+  test('can be checked, is encrypted, and is kept for the days of the other bucket logs', () => {
+    expect(trail?.Properties).toMatchObject({
+      EnableLogFileValidation: true,
+      IsLogging: true,
+      IncludeGlobalServiceEvents: false,
+      IsMultiRegionTrail: false,
+      S3BucketName: { Ref: bucketId },
+      KMSKeyId: { 'Fn::GetAtt': [expect.stringMatching(/^DataEventsKey/), 'Arn'] },
+    });
+    expect(bucket.Properties).toMatchObject({
+      BucketEncryption: {
+        ServerSideEncryptionConfiguration: [{ ServerSideEncryptionByDefault: { SSEAlgorithm: 'aws:kms' } }],
+      },
+      PublicAccessBlockConfiguration: { BlockPublicAcls: true, RestrictPublicBuckets: true },
+      LifecycleConfiguration: { Rules: [{ ExpirationInDays: 400, Status: 'Enabled' }] },
+    });
+  });
+
+  test('ends with the setting, but what was recorded stays', () => {
+    expect(trail).toMatchObject({ DeletionPolicy: 'Delete', UpdateReplacePolicy: 'Delete' });
+    expect(bucket).toMatchObject({ DeletionPolicy: 'RetainExceptOnCreate', UpdateReplacePolicy: 'Retain' });
+    const keys = Object.entries(stored.findResources('AWS::KMS::Key')).filter(([id]) => id.startsWith('DataEvents'));
+    expect(keys).toEqual([
+      [
+        expect.any(String),
+        expect.objectContaining({ DeletionPolicy: 'RetainExceptOnCreate', UpdateReplacePolicy: 'Retain' }),
+      ],
+    ]);
+  });
+
+  test('is written by this trail alone, over TLS 1.2 or newer', () => {
+    const [policy] = propertiesOf(stored, 'AWS::S3::BucketPolicy').filter(({ Bucket }) => Bucket.Ref === bucketId);
+    const statements: Record<string, Record<string, unknown>>[] = policy?.PolicyDocument.Statement;
+    const denied = statements.filter(({ Effect }) => `${Effect}` === 'Deny').map(({ Condition }) => Condition);
+    expect(denied).toEqual([
+      { Bool: { 'aws:SecureTransport': 'false' } },
+      { NumericLessThan: { 's3:TlsVersion': 1.2 } },
+    ]);
+    const [key] = Object.entries(stored.findResources('AWS::KMS::Key')).filter(([id]) => id.startsWith('DataEvents'));
+    const ofCloudTrail = [...statements, ...key![1].Properties.KeyPolicy.Statement].filter(
+      ({ Principal }) => Principal?.Service === 'cloudtrail.amazonaws.com',
+    );
+    expect(ofCloudTrail.map(({ Action }) => Action)).toEqual([
+      's3:GetBucketAcl',
+      's3:PutObject',
+      'kms:GenerateDataKey*',
+      'kms:DescribeKey',
+    ]);
+    const name = trail?.Properties.TrailName;
+    for (const { Condition } of ofCloudTrail) {
+      expect(JSON.stringify(Condition.StringEquals['aws:SourceArn'])).toContain(`:trail/${name}"`);
+    }
+  });
+});
+
+describe('older versions of archived bodies', () => {
+  const versioning = (change: Partial<Settings>) => {
+    const { stored } = templates(change);
+    const [id = ''] = idsOf(stored, 'AWS::S3::Bucket').filter((each) => each.startsWith('ArchiveBucket'));
+    return stored.toJSON().Resources[id].Properties.VersioningConfiguration;
+  };
+
+  test('are kept unless the operator says otherwise', () => {
+    expect([versioning({}), versioning({ archiveVersioning: 'on' }), versioning({ archiveVersioning: 'off' })]).toEqual(
+      [{ Status: 'Enabled' }, { Status: 'Enabled' }, { Status: 'Suspended' }],
+    );
+  });
+
+  test('are up to its owner in a bucket that is there already', () => {
+    const { archiveBucket } = existing;
+    expect(() => templates({ archiveBucket, archiveVersioning: 'off' })).toThrow(
+      'archiveVersioning: expected no such field beside archiveBucket',
+    );
+  });
+});
+
+describe('keys of the logs', () => {
+  const firewall = { requestsPerFiveMinutes: 20_000, exportRequestsPerFiveMinutes: 600 };
+  const { stored, served } = templates({ logKeys: 'customer', firewall, adminPage: true });
+  const logGroups = Object.entries(served.findResources('AWS::Logs::LogGroup'));
+
+  test('are those of AWS unless the operator says otherwise', () => {
+    for (const { KmsKeyId } of propertiesOf(templates({ firewall }).served, 'AWS::Logs::LogGroup')) {
+      expect(KmsKeyId).toBeUndefined();
+    }
+  });
+
+  test('of a customer encrypt every log of the service: of functions, APIs, the firewall, and the CDK’s own function', () => {
+    const functions = Object.values(served.findResources('AWS::Lambda::Function'));
+    // One for each function, two access logs, one of the firewall.
+    expect(logGroups).toHaveLength(functions.length + 3);
+    for (const [, { Properties }] of logGroups) {
+      expect(JSON.stringify(Properties.KmsKeyId)).toMatch(/"StackName":"DataOutStorage",.*"OutputName":"\w*LogKey/);
+      expect(Properties.RetentionInDays).toBe(90);
+    }
+    for (const { Properties } of functions) {
+      const name = Properties.LoggingConfig?.LogGroup?.Ref;
+      expect(logGroups.map(([id]) => id)).toContain(name);
+    }
+  });
+
+  test('outlive the service stack with the logs that are kept', () => {
+    const [key, ...others] = Object.entries(stored.findResources('AWS::KMS::Key')).filter(([id]) =>
+      id.startsWith('LogKey'),
+    );
+    expect(others).toEqual([]);
+    expect(key?.[1]).toMatchObject({
+      DeletionPolicy: 'RetainExceptOnCreate',
+      UpdateReplacePolicy: 'Retain',
+      Properties: { EnableKeyRotation: true },
+    });
+    served.resourceCountIs('AWS::KMS::Key', 0);
+  });
+
+  test('are used by CloudWatch Logs for log groups of this account and region, and by no other service', () => {
+    const [key] = propertiesOf(stored, 'AWS::KMS::Key').filter(
+      ({ Description }) => Description === 'Logs of the service',
+    );
+    const [owner, logs, ...others] = key?.KeyPolicy.Statement ?? [];
+    expect(others).toEqual([]);
+    expect(JSON.stringify(owner.Principal)).toContain(':root');
+    expect(logs.Principal).toEqual({
+      Service: { 'Fn::Join': ['', ['logs.', { Ref: 'AWS::Region' }, '.amazonaws.com']] },
+    });
+    expect(logs.Condition).toEqual({
+      ArnLike: {
+        'kms:EncryptionContext:aws:logs:arn': {
+          'Fn::Join': [
+            '',
+            [
+              'arn:',
+              { Ref: 'AWS::Partition' },
+              ':logs:',
+              { Ref: 'AWS::Region' },
+              ':',
+              { Ref: 'AWS::AccountId' },
+              ':log-group:*',
+            ],
+          ],
+        },
+      },
+    });
+  });
+});
+
 describe('direct access', () => {
   const on = templates({});
   const off = templates({ directAccess: 'off' });

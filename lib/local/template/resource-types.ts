@@ -35,6 +35,7 @@ export const supportedTypes: ReadonlySet<string> = new Set([
  * deployment. Only their names and ARNs resolve.
  */
 const ignored = [
+  /^AWS::CloudTrail::/,
   /^AWS::KMS::/,
   /^AWS::EC2::/,
   /^AWS::Logs::/,
