@@ -1,7 +1,7 @@
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { App, Validations } from 'aws-cdk-lib';
+import { Validations } from 'aws-cdk-lib';
 import { Template } from 'aws-cdk-lib/assertions';
 import { Bucket } from 'aws-cdk-lib/aws-s3';
 import { afterAll, describe, expect, test } from 'vitest';
@@ -9,23 +9,18 @@ import { settings } from '../../bin/settings.ts';
 import { securityPacks } from '../../lib/infra/security-packs.ts';
 import { addStacks } from '../../lib/infra/stacks.ts';
 import { acknowledgements, findings } from '../helpers/security-findings.ts';
-import { variants } from '../helpers/settings.ts';
+import { appWithoutBundles, stacksOfVariants } from '../helpers/variants.ts';
+import { pagePath, withAcceptedRules } from './accepted-rules.ts';
 
-const root = join(import.meta.dirname, '../..');
-const { context } = JSON.parse(readFileSync(join(root, 'cdk.json'), 'utf8'));
 const outdir = mkdtempSync(join(tmpdir(), 'data-out-'));
-/** An app with this repository's feature flags that bundles nothing. */
-const app = () => new App({ outdir, context: { ...context, 'aws:cdk:bundling-stacks': [] } });
 afterAll(() => rmSync(outdir, { recursive: true }));
 
-const checked = Object.entries(variants).map(([name, change]) => {
-  const made = app();
-  const { storage, service } = addStacks(made, { ...settings, ...change });
-  const templates = [storage, service].map((stack) => Template.fromStack(stack));
-  return { name, templates, accepted: acknowledgements(made), found: findings(made) };
+const checked = stacksOfVariants(outdir).map(({ name, app, stacks }) => {
+  const templates = stacks.map((stack) => Template.fromStack(stack));
+  return { name, templates, accepted: acknowledgements(app), found: findings(app) };
 });
 
-describe.each(checked)('with $name', ({ templates, found }) => {
+describe.each(checked)('with settings: $name', ({ templates, found }) => {
   test('the security rules find nothing that has no reason', () => {
     const open = found.filter(({ isAccepted }) => !isAccepted).map(({ rule, path }) => `${rule} at ${path}`);
     expect(open).toEqual([]);
@@ -52,9 +47,17 @@ test('every exception is for a finding', () => {
   expect([...new Set(stale)]).toEqual([]);
 });
 
+test('the page for operators has every exception: if not, run npm run docs', () => {
+  const page = readFileSync(pagePath, 'utf8');
+  const accepted = checked.flatMap((each) => each.accepted);
+  expect(page).toBe(withAcceptedRules(page, accepted));
+  for (const { reason } of accepted) expect(page).toContain(reason);
+});
+
 test('the rules are in force where the stacks are deployed from, and find what is wrong', () => {
-  expect(readFileSync(join(root, 'bin/app.ts'), 'utf8')).toContain('addPlugins(...securityPacks(app))');
-  const careless = app();
+  const app = readFileSync(join(import.meta.dirname, '../../bin/app.ts'), 'utf8');
+  expect(app).toContain('addPlugins(...securityPacks(app))');
+  const careless = appWithoutBundles(join(outdir, 'careless'));
   Validations.of(careless).addPlugins(...securityPacks(careless));
   new Bucket(addStacks(careless, settings).service, 'Careless');
   expect(() => careless.synth()).toThrow();
