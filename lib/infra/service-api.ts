@@ -45,6 +45,10 @@ const accessLogFormat = AccessLogFormat.custom(
     responseBytes: '$context.responseLength',
     milliseconds: '$context.responseLatency',
     functionMilliseconds: '$context.integrationLatency',
+    // `STREAMED` or `BUFFERED`. Of a streamed reply also when its headers were complete and when its body began.
+    transfer: '$context.integration.responseTransferMode',
+    headersMilliseconds: '$context.integration.timeToAllHeaders',
+    firstByteMilliseconds: '$context.integration.timeToFirstContent',
     gatewayResponse: '$context.error.responseType',
     user: '$context.authorizer.principalId',
     sourceIp: '$context.identity.sourceIp',
