@@ -169,7 +169,7 @@ function summary(
   return `data-out runs on this machine (ready in ${seconds.toFixed(1)} s). Ctrl-C ends it.
 
   Proxy API      ${proxyUrl}
-  Data-out API   ${dataOutUrl}
+  Data-out API   ${dataOutUrl ?? 'none: direct access is off (directAccess in bin/settings.ts)'}
   Admin page     ${proxyUrl}/admin (user ${admin.username}, password in ${adminPasswordPath})
   Connection     ${connectionPath}
   Logs           ${logsDir}

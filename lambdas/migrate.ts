@@ -3,7 +3,7 @@ import { type DatabaseRole, databaseRoles } from '../lib/contract/database-roles
 import { environment } from '../lib/contract/environment.ts';
 import { rdsDataClient } from '../lib/stores/rds/client.ts';
 import { DataApi } from '../lib/stores/rds/data-api.ts';
-import { prepareRole, rolePassword } from '../lib/stores/rds/database-role.ts';
+import { closeRole, prepareRole, rolePassword } from '../lib/stores/rds/database-role.ts';
 import { migrate, migration } from '../lib/stores/rds/migrate.ts';
 import catalogue from '../lib/stores/rds/migrations/0001-catalogue.sql';
 import catalogueIndexes from '../lib/stores/rds/migrations/0002-catalogue-indexes.sql';
@@ -69,5 +69,6 @@ async function bringUpToDate(): Promise<string[]> {
   }
   const applied = await migrate(db, migrations);
   for (const { role, password } of passwords) await prepareRole(db, role, password);
+  for (const { role } of roles) if (role === process.env[environment.databaseClosedRole]) await closeRole(db, role);
   return applied;
 }

@@ -1,7 +1,10 @@
 import * as z from 'zod';
 import { outputs } from './outputs.ts';
 
-/** Every field is required. Unknown fields are allowed, so that a later engine can add some. */
+/**
+ * Every field is required, except those of direct access, which an operator may switch off. Unknown fields are allowed, so that
+ * a later engine can add some.
+ */
 const credentials = z.object({ username: z.string().min(1), password: z.string().min(1) });
 const output = z.string().min(1);
 
@@ -12,8 +15,8 @@ const output = z.string().min(1);
 export const connection = z.object({
   /** Base URL of the proxy API, without a final slash. */
   proxyUrl: z.url(),
-  /** Base URL of the data-out API, without a final slash. */
-  dataOutUrl: z.url(),
+  /** Base URL of the data-out API, without a final slash. Absent where direct access is off. */
+  dataOutUrl: z.url().optional(),
   s3Endpoint: z.url(),
   sqsEndpoint: z.url(),
   /** An administrator with the role ADMIN, for `POST /export/{archive_kind}`. */
@@ -31,7 +34,7 @@ export const connection = z.object({
   /** Outputs of both stacks, with the values they have on this engine. */
   outputs: z.object({
     [outputs.proxyUrl]: output,
-    [outputs.dataOutUrl]: output,
+    [outputs.dataOutUrl]: output.optional(),
     [outputs.archiveBucket]: output,
     [outputs.outboxBucket]: output,
     [outputs.adminSecretArn]: output,

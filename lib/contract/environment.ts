@@ -57,6 +57,8 @@ export const environment = {
   databaseAuditorSecretArn: 'DATABASE_AUDITOR_SECRET_ARN',
   /** As `databaseProxySecretArn`, of direct access. */
   databaseReaderSecretArn: 'DATABASE_READER_SECRET_ARN',
+  /** Name of a database role whose functions are gone: the migration takes its password away. Absent: there is none. */
+  databaseClosedRole: 'DATABASE_CLOSED_ROLE',
   /** As `databaseProxySecretArn`, of the consumers of the queues. */
   databaseWorkerSecretArn: 'DATABASE_WORKER_SECRET_ARN',
   /** ARN of the function that describes files to DRS. */

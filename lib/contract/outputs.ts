@@ -11,7 +11,7 @@ export function stackNames(stage?: string): { readonly storage: string; readonly
 export const outputs = {
   /** Base URL of the proxy API, with its stage. It may end in a slash or not. */
   proxyUrl: 'ProxyUrl',
-  /** Base URL of the data-out API. */
+  /** Base URL of the data-out API. Absent where direct access is off. */
   dataOutUrl: 'DataOutUrl',
   archiveBucket: 'ArchiveBucketName',
   outboxBucket: 'OutboxBucketName',
@@ -35,4 +35,10 @@ export const outputs = {
 } as const;
 
 type StackOutput = (typeof outputs)[keyof typeof outputs];
-export type StackOutputs = Readonly<Record<StackOutput, string>>;
+type OptionalOutput = typeof outputs.dataOutUrl;
+export type StackOutputs = Readonly<Record<Exclude<StackOutput, OptionalOutput>, string>> & {
+  readonly [name in OptionalOutput]?: string | undefined;
+};
+
+/** Outputs that every deployment has. */
+export const requiredOutputs = Object.values(outputs).filter((name) => name !== outputs.dataOutUrl);

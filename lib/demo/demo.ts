@@ -62,7 +62,7 @@ export interface Stage {
 
 /**
  * Export to download, on a running engine: fill the archive with the operator's tool, export as an administrator, list,
- * stream and decrypt as the recipient; the same files by direct access; then what must stage nothing.
+ * stream and decrypt as the recipient; the same files by direct access, unless it is off; then what must stage nothing.
  * @throws StepFailure, which names the step that did not hold
  */
 export async function demonstrate(stage: Stage): Promise<void> {
@@ -74,9 +74,11 @@ export async function demonstrate(stage: Stage): Promise<void> {
   const proxy = users.researcher(visa);
   const listed = await waitForFiles(stage, proxy, archived.length);
   for (const file of archived) await download(stage, proxy, { file, listed, recipient });
-  const { steps, signal } = stage;
-  const datasetId = released;
-  await demonstrateDirectAccess({ users, steps, signal, visa, datasetId, files: archived, hidden, recipient });
+  const { connection, steps, signal } = stage;
+  if (connection.dataOutUrl !== undefined) {
+    const datasetId = released;
+    await demonstrateDirectAccess({ users, steps, signal, visa, datasetId, files: archived, hidden, recipient });
+  }
   await refusals(stage, users, recipient);
 }
 

@@ -1,4 +1,4 @@
-import { Duration, Fn, Stack } from 'aws-cdk-lib';
+import { Duration, Fn } from 'aws-cdk-lib';
 import { IpAddresses, type ISecurityGroup, type IVpc, SecurityGroup, SubnetType, Vpc } from 'aws-cdk-lib/aws-ec2';
 import type { Key } from 'aws-cdk-lib/aws-kms';
 import {
@@ -14,6 +14,7 @@ import { type DatabaseRole, databaseRoles } from '../contract/database-roles.ts'
 import { type EnvironmentVariable, environment } from '../contract/environment.ts';
 import { acknowledge } from './acknowledge.ts';
 import { allowReading, type ReadableSecret } from './secrets.ts';
+import { rules } from './security-rules.ts';
 import type { Grantee } from './service-function.ts';
 import type { ExistingDatabase, NewDatabase } from './settings.ts';
 
@@ -30,8 +31,8 @@ interface CatalogueProps {
   readonly newProxyKey: () => Key;
   /** The same for the state of exports. */
   readonly newAuditorKey: () => Key;
-  /** The same for direct access. */
-  readonly newReaderKey: () => Key;
+  /** The same for direct access. Absent: direct access is off. */
+  readonly newReaderKey: (() => Key) | undefined;
   /** The same for the consumers of the queues. */
   readonly newWorkerKey: () => Key;
 }
@@ -51,8 +52,8 @@ export class Catalogue extends Construct {
   readonly #proxy: ReadableSecret;
   /** The same for the state of exports. */
   readonly #auditor: ReadableSecret;
-  /** The same for direct access. */
-  readonly #reader: ReadableSecret;
+  /** The same for direct access. Absent: direct access is off. */
+  readonly #reader: ReadableSecret | undefined;
   /** The same for the consumers of the queues. */
   readonly #worker: ReadableSecret;
 
@@ -71,7 +72,7 @@ export class Catalogue extends Construct {
         secretArn ? { secretArn, keyArn } : this.#owner;
       this.#proxy = given(database.proxySecretArn, database.proxySecretKeyArn);
       this.#auditor = given(database.auditorSecretArn, database.auditorSecretKeyArn);
-      this.#reader = given(database.readerSecretArn, database.readerSecretKeyArn);
+      this.#reader = props.newReaderKey && given(database.readerSecretArn, database.readerSecretKeyArn);
       this.#worker = given(database.workerSecretArn, database.workerSecretKeyArn);
       return;
     }
@@ -93,10 +94,12 @@ export class Catalogue extends Construct {
       username: databaseRoles.auditor,
       description: 'Role of the state of exports in the catalogue: reads requests, their files and the audit trail',
     });
-    this.#reader = this.#makeRoleSecret('ReaderSecret', props.newReaderKey(), {
-      username: databaseRoles.reader,
-      description: 'Role of direct access in the catalogue: reads datasets and files',
-    });
+    this.#reader =
+      props.newReaderKey &&
+      this.#makeRoleSecret('ReaderSecret', props.newReaderKey(), {
+        username: databaseRoles.reader,
+        description: 'Role of direct access in the catalogue: reads datasets and files',
+      });
     this.#worker = this.#makeRoleSecret('WorkerSecret', props.newWorkerKey(), {
       username: databaseRoles.worker,
       description: 'Role of the export in the catalogue: reads datasets and files, records what becomes of requests',
@@ -123,12 +126,13 @@ export class Catalogue extends Construct {
 
   /** Run statements as a role that reads datasets and files and nothing else: for what answers to the network. */
   grantRead(grantee: Grantee): void {
+    if (!this.#reader) throw new Error('direct access is off');
     this.#grant(grantee, this.#reader, ['rds-data:ExecuteStatement']);
   }
 
   /**
    * Run statements in transactions as the owner of all tables, and read the other roles' passwords: for the migration
-   * alone.
+   * alone. Where direct access is off, it takes the password of that role away.
    */
   grantMigrate(grantee: Grantee): void {
     this.#grant(grantee, this.#owner, [
@@ -139,7 +143,8 @@ export class Catalogue extends Construct {
     ]);
     this.#grantPassword(grantee, this.#proxy, environment.databaseProxySecretArn);
     this.#grantPassword(grantee, this.#auditor, environment.databaseAuditorSecretArn);
-    this.#grantPassword(grantee, this.#reader, environment.databaseReaderSecretArn);
+    if (this.#reader) this.#grantPassword(grantee, this.#reader, environment.databaseReaderSecretArn);
+    else grantee.configure(environment.databaseClosedRole, databaseRoles.reader);
     this.#grantPassword(grantee, this.#worker, environment.databaseWorkerSecretArn);
   }
 
@@ -179,7 +184,7 @@ export class Catalogue extends Construct {
     acknowledge(
       secret,
       'The password is random, serves one role with rights to a few tables, and works through the Data API only. A new one takes effect when the migration runs again.',
-      'AwsSolutions-SMG4',
+      ...rules.secretRotation,
     );
     return { secretArn: secret.secretArn, keyArn: key.keyArn };
   }
@@ -191,7 +196,6 @@ export class Catalogue extends Construct {
       availabilityZones: [0, 1].map((index) => Fn.select(index, Fn.getAzs())),
       natGateways: 0,
       subnetConfiguration: [{ name: 'database', subnetType: SubnetType.PRIVATE_ISOLATED, cidrMask: 26 }],
-      // Nothing uses the default group; emptying it would cost a custom resource with wide permissions.
       restrictDefaultSecurityGroup: false,
     });
     // The CDK's classes miss `| undefined`, so they do not fit its own interfaces under exactOptionalPropertyTypes.
@@ -199,7 +203,12 @@ export class Catalogue extends Construct {
     acknowledge(
       vpc,
       'Nothing but the database is in this network: no gateway, no peering, no function, and a security group that admits no connection. There is no traffic to record.',
-      'AwsSolutions-VPC7',
+      ...rules.networkFlowLog,
+    );
+    acknowledge(
+      vpc,
+      'Nothing uses the default security group. To empty it would take a custom resource with wide permissions.',
+      ...rules.networkDefaultGroup,
     );
     // The Data API does not use this network, so no connection is allowed in or out.
     const closed = new SecurityGroup(this, 'Closed', {
@@ -229,12 +238,22 @@ export class Catalogue extends Construct {
     acknowledge(
       cluster,
       'Deletion protection is switched on after the deployment: with it, a first deployment that fails could not be undone.',
-      'AwsSolutions-RDS10',
+      ...rules.databaseDeletionProtection,
     );
     acknowledge(
       cluster,
-      `The port cannot be reached: no route leads into ${Stack.of(this).stackName}'s network, and queries come through the Data API.`,
-      'AwsSolutions-RDS11',
+      "PostgreSQL's log quotes rows in its messages, such as names of users. It stays in the cluster. Who did what is in the audit trail.",
+      ...rules.databaseLogExport,
+    );
+    acknowledge(
+      cluster,
+      'RDS backs the cluster up without a pause, for `database.backupDays`. A plan of AWS Backup, with copies elsewhere, belongs to the whole account.',
+      ...rules.databaseBackupPlan,
+    );
+    acknowledge(
+      cluster,
+      'AWS runs the operating system of a serverless instance. Capacity and connections are metrics of CloudWatch without it.',
+      ...rules.databaseEnhancedMonitoring,
     );
     return cluster;
   }

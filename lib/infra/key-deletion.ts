@@ -44,7 +44,7 @@ export class KeyDeletion extends Construct {
         targets: [
           target(
             topic,
-            `${EventField.fromPath('$.detail.eventName')} at ${EventField.time} by ${EventField.fromPath('$.detail.userIdentity.arn')}, key ${EventField.fromPath('$.detail.resources[0].ARN')}. ${article}`,
+            `${EventField.fromPath('$.detail.eventName')} at ${EventField.time}: key ${EventField.fromPath('$.detail.resources[0].ARN')}, event ${EventField.fromPath('$.detail.eventID')} in CloudTrail. ${article}`,
           ),
         ],
       }),

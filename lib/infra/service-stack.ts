@@ -9,8 +9,10 @@ import { Alarms } from './alarms.ts';
 import { ApiGatewayLogRole } from './api-gateway-log-role.ts';
 import { Dashboard } from './dashboard.ts';
 import { DataOutApi } from './data-out-api.ts';
+import { Firewall } from './firewall.ts';
 import { Functions } from './functions/functions.ts';
 import { KeyDeletion, keysInSettings, keysOf } from './key-deletion.ts';
+import { encryptLogs } from './log-key.ts';
 import { ProxyApi } from './proxy-api.ts';
 import { receivesOfLongCopies, WorkQueue, workQueueNames } from './queues.ts';
 import { Redrive } from './redrive.ts';
@@ -126,15 +128,23 @@ export class ServiceStack extends Stack {
       settings,
       description: 'data-out: export and download',
     });
-    const dataOut = new DataOutApi(this, 'DataOut', {
-      ...functions.direct,
-      settings,
-      description: 'data-out: direct access',
-    });
+    const dataOut =
+      functions.direct &&
+      new DataOutApi(this, 'DataOut', {
+        ...functions.direct,
+        settings,
+        description: 'data-out: direct access',
+      });
+    const apis = [proxy, ...(dataOut ? [dataOut] : [])];
+
+    if (settings.firewall) {
+      const { logRetentionDays } = settings;
+      new Firewall(this, 'Firewall', { limits: settings.firewall, apis, logRetentionDays });
+    }
 
     if (settings.apiGatewayLogRole === 'create') {
       const logRole = new ApiGatewayLogRole(this, 'ApiGatewayLogs');
-      for (const { api } of [proxy, dataOut]) api.deploymentStage.node.addDependency(logRole);
+      for (const { api } of apis) api.deploymentStage.node.addDependency(logRole);
     }
 
     const alarms = new Alarms(this, 'Alarms', { email: settings.alarmEmail });
@@ -147,13 +157,11 @@ export class ServiceStack extends Stack {
     alarms.age('SmallFileExports', smallFileExports.queue, Duration.hours(6));
     alarms.age('Deliveries', deliveries.queue, Duration.hours(1));
     alarms.functions('RequestFunctions', functions.answeringRequests);
-    alarms.functions('DirectFunctions', functions.servingDirectly);
+    if (dataOut) alarms.functions('DirectFunctions', functions.servingDirectly);
     alarms.functions('WorkerFunctions', functions.workingInTheBackground);
     alarms.errors('DeploymentFunctions', Object.values(functions.deployment));
-    for (const [name, api] of [
-      ['Proxy', proxy],
-      ['DataOut', dataOut],
-    ] as const) {
+    const watched = { Proxy: proxy, ...(dataOut && { DataOut: dataOut }) };
+    for (const [name, api] of Object.entries(watched)) {
       alarms.serverErrors(name, api);
       alarms.clientErrors(name, api);
       alarms.throttled(name, api);
@@ -191,16 +199,17 @@ export class ServiceStack extends Stack {
         SmallFileExports: storage.smallFileExportsDeadLetters.queue,
         Deliveries: storage.deliveriesDeadLetters.queue,
       },
-      apis: { Proxy: proxy, DataOut: dataOut },
+      apis: watched,
       functions: functions.all,
       clusterIdentifier: storage.catalogue.clusterIdentifier,
       outboxBucket: storage.outbox.bucketName,
     });
 
+    if (storage.logKey) encryptLogs(this, storage.logKey, settings.logRetentionDays);
     if (settings.logsOnDestroy === 'delete') this.#deleteLogs(functions);
 
-    this.#output(outputs.proxyUrl, proxy.api.url);
-    this.#output(outputs.dataOutUrl, dataOut.api.url);
+    this.#output(outputs.proxyUrl, proxy.url);
+    if (dataOut) this.#output(outputs.dataOutUrl, dataOut.url);
     this.#output(outputs.exportRequestsQueueUrl, exportRequests.queue.queueUrl);
     this.#output(outputs.fileExportsQueueUrl, fileExports.queue.queueUrl);
     this.#output(outputs.smallFileExportsQueueUrl, smallFileExports.queue.queueUrl);

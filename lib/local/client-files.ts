@@ -45,7 +45,7 @@ export function writeClientFiles(folder: string, connection: Connection): { file
   }
   const config = {
     url: proxyUrl,
-    direct_url: dataOutUrl,
+    ...(dataOutUrl !== undefined && { direct_url: dataOutUrl }),
     username: archiveUser.username,
     password_file: 'archive-user.password',
     visa_file: 'visa.jwt',

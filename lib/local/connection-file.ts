@@ -20,7 +20,7 @@ export function describeConnection(parts: {
   const { outputs, endpoint, region, operator, accounts, keys, logsDir } = parts;
   return connection.parse({
     proxyUrl: outputs.ProxyUrl.replace(/\/$/, ''),
-    dataOutUrl: outputs.DataOutUrl.replace(/\/$/, ''),
+    dataOutUrl: outputs.DataOutUrl?.replace(/\/$/, ''),
     s3Endpoint: endpoint,
     sqsEndpoint: endpoint,
     admin: accounts.admin,

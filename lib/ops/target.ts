@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { type Connection, connection, connectionVariable, defaultConnectionFile } from '../contract/connection.ts';
-import { outputs, type StackOutputs, stackNames } from '../contract/outputs.ts';
+import { outputs, requiredOutputs, type StackOutputs, stackNames } from '../contract/outputs.ts';
 import { NotFoundError, TemporarilyUnavailableError } from '../errors.ts';
 import type { AwsClientOptions } from '../stores/aws-client-options.ts';
 import { RdsArchiveInventory } from '../stores/rds/archive-inventory.ts';
@@ -68,7 +68,7 @@ async function deployedTarget(options: GlobalOptions): Promise<Target> {
       ? usageError('--aws', 'there is no valid region: say --region or AWS_REGION')
       : error;
   });
-  for (const name of Object.values(outputs)) {
+  for (const name of requiredOutputs) {
     if (stacks.outputs[name] === undefined)
       throw new NotFoundError(`${names.join(' and ')} have no output ${name}: deploy them with this version`);
   }

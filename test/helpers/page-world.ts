@@ -93,7 +93,10 @@ export class PageWorld {
   }
 
   get connection() {
-    return connection.parse(JSON.parse(readFileSync(this.path('operator/state/connection.json'), 'utf8')));
+    const read = connection.parse(JSON.parse(readFileSync(this.path('operator/state/connection.json'), 'utf8')));
+    const { dataOutUrl } = read;
+    if (dataOutUrl === undefined) throw new Error('the pages are about a service with direct access');
+    return { ...read, dataOutUrl };
   }
 
   path(...names: readonly string[]): string {

@@ -12,6 +12,7 @@ import {
 import { SecretsManagerClient } from '@aws-sdk/client-secrets-manager';
 import { GetQueueAttributesCommand, ReceiveMessageCommand, SQSClient } from '@aws-sdk/client-sqs';
 import { importJWK, type JWTPayload, SignJWT } from 'jose';
+import type { Connection } from '../../lib/contract/connection.ts';
 import { isReceiptName } from '../../lib/contract/delivery.ts';
 import { outboxPrefix } from '../../lib/contract/outbox-key.ts';
 import { hashPassword } from '../../lib/contract/password-hash.ts';
@@ -139,8 +140,12 @@ export class Service {
     await rm(this.#folder, { recursive: true, force: true });
   }
 
-  get connection() {
-    return this.engine.connection;
+  /** With direct access, which all templates of these tests have unless they say otherwise. */
+  get connection(): Connection & { readonly dataOutUrl: string } {
+    const { connection } = this.engine;
+    const { dataOutUrl } = connection;
+    if (dataOutUrl === undefined) throw new Error('this service has no direct access: use engine.connection');
+    return { ...connection, dataOutUrl };
   }
 
   /** Fill the archive with the operator's code. Content is a function of path and size. */

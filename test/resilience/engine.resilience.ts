@@ -379,7 +379,8 @@ describe('a web page', () => {
     ['of another origin', { Origin: 'https://elsewhere.example' }],
     ['without an origin of its own', { Origin: 'null' }],
   ])('%s is refused by the APIs and by the AWS services', async (_, headers) => {
-    for (const url of [engine.connection.proxyUrl, engine.connection.dataOutUrl, engine.connection.endpoints.s3]) {
+    const { proxyUrl, dataOutUrl = '', endpoints } = engine.connection;
+    for (const url of [proxyUrl, dataOutUrl, endpoints.s3]) {
       const reply = await rawRequest(url, 'echo', { headers });
       expect([reply.status, reply.text]).toEqual([403, 'The local engine serves this machine only.\n']);
     }

@@ -26,7 +26,7 @@ export class Queues {
   static async of(service: Service): Promise<Queues> {
     const urls = Object.entries(service.connection.outputs)
       .filter(([name]) => name.endsWith('QueueUrl'))
-      .map(([, url]) => url);
+      .flatMap(([, url]) => url ?? []);
     const nameOf = (url: string) => url.split('/').at(-1);
     const work: WorkQueue[] = [];
     for (const url of urls) {

@@ -9,7 +9,8 @@ import { workerFunctions } from './workers.ts';
 /** All functions of the service, with the grants of each on the storage stack. */
 export class Functions extends Construct {
   readonly proxy: ReturnType<typeof proxyFunctions>;
-  readonly direct: ReturnType<typeof directFunctions>;
+  /** Absent: direct access is off. */
+  readonly direct: ReturnType<typeof directFunctions> | undefined;
   readonly workers: ReturnType<typeof workerFunctions>;
   readonly deployment: ReturnType<typeof deploymentFunctions>;
 
@@ -22,7 +23,7 @@ export class Functions extends Construct {
       return made;
     };
     this.proxy = proxyFunctions(make, props);
-    this.direct = directFunctions(make, props);
+    this.direct = settings.directAccess === 'off' ? undefined : directFunctions(make, props);
     this.workers = workerFunctions(make, props);
     this.deployment = deploymentFunctions(make, props);
   }
@@ -30,20 +31,18 @@ export class Functions extends Construct {
   /** Functions that cannot work before the tables are there. */
   get usingCatalogue(): readonly ServiceFunction[] {
     const { authorizeOutbox, exportStatus } = this.proxy;
-    const { datasets, datasetFiles, directFile, drs, describeFile } = this.direct;
-    return [
-      ...[authorizeOutbox, exportStatus, ...this.workingInTheBackground],
-      ...[datasets, datasetFiles, directFile, drs, describeFile],
-    ];
+    const direct = this.servingDirectly.filter((target) => target !== this.direct?.authorizeVisa);
+    return [authorizeOutbox, exportStatus, ...this.workingInTheBackground, ...direct];
   }
 
   /** Functions of the proxy that answer a waiting caller, and those of the data-out API that need no visa. */
   get answeringRequests(): readonly ServiceFunction[] {
-    return [...Object.values(this.proxy), this.direct.serviceInfo].filter((target) => target !== undefined);
+    return [...Object.values(this.proxy), this.direct?.serviceInfo].filter((target) => target !== undefined);
   }
 
   /** Functions of direct access. */
   get servingDirectly(): readonly ServiceFunction[] {
+    if (!this.direct) return [];
     const { authorizeVisa, datasets, datasetFiles, directFile, drs, describeFile } = this.direct;
     return [authorizeVisa, datasets, datasetFiles, directFile, drs, describeFile];
   }

@@ -48,6 +48,25 @@ export async function rolePassword(options: SecretOptions, role: DatabaseRole): 
 }
 
 /**
+ * Take the password of a role away, so that nothing can log in as it: its functions are gone. Does nothing when there is no
+ * such role. {@link prepareRole} opens it again.
+ */
+export async function closeRole(db: DataApi, role: DatabaseRole): Promise<void> {
+  await db.transaction(async (transaction) => {
+    await transaction.execute(takeMigrationLock);
+    await transaction.execute(
+      `do $$
+       begin
+         if exists (select from pg_roles where rolname = '${role}') then
+           alter role ${role} password null;
+         end if;
+       end
+       $$`,
+    );
+  });
+}
+
+/**
  * Make a role of functions, with its rights and its password. Doing it again is safe. It is no migration: a role
  * belongs to the cluster, not to the database whose history the migrations record, and an operator may give the role a
  * secret, or the secret a new password, at any time.

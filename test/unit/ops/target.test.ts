@@ -136,7 +136,7 @@ describe('deployed stacks', () => {
     await close(server);
   });
   beforeEach(() => {
-    const { ProxyUrl, DataOutUrl, ...storage } = exampleConnection.outputs;
+    const { ProxyUrl, DataOutUrl = '', ...storage } = exampleConnection.outputs;
     stacks.clear();
     stacks.set('DataOutStorage', storage);
     stacks.set('DataOutService', { ProxyUrl, DataOutUrl });

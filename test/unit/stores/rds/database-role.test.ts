@@ -4,7 +4,7 @@ import { TemporarilyUnavailableError } from '../../../../lib/errors.ts';
 import type { RecordedContainer } from '../../../../lib/export/withdraw/ports.ts';
 import { RdsArchiveUsers } from '../../../../lib/stores/rds/archive-users.ts';
 import { RdsCatalogue } from '../../../../lib/stores/rds/catalogue.ts';
-import { prepareRole, rolePassword } from '../../../../lib/stores/rds/database-role.ts';
+import { closeRole, prepareRole, rolePassword } from '../../../../lib/stores/rds/database-role.ts';
 import { RdsDeliveryLog } from '../../../../lib/stores/rds/delivery-log.ts';
 import { RdsDirectCatalogue } from '../../../../lib/stores/rds/direct-catalogue.ts';
 import { RdsExportLog } from '../../../../lib/stores/rds/export-log.ts';
@@ -149,6 +149,26 @@ describe('the role of direct access', () => {
     ['set role postgres', 'permission denied to set role'],
   ])('may not %s', async (sql, refusal) => {
     await expect(reader().execute(sql)).rejects.toThrow(refusal);
+  });
+});
+
+describe('a role whose functions are gone', () => {
+  it('cannot log in any more, until it is prepared again', async () => {
+    test.logins = { 'arn:reader': { username: 'data_out_reader', password } };
+    const asReader = () => test.dataApi({ secretArn: 'arn:reader' }).execute('select 1');
+    await prepareRole(test.dataApi(), 'data_out_reader', password);
+    await asReader();
+    await closeRole(test.dataApi(), 'data_out_reader');
+    const refusal = await asReader().catch((error: unknown) => error);
+    expect(String((refusal as Error).cause)).toContain('password authentication failed');
+    await prepareRole(test.dataApi(), 'data_out_reader', password);
+    await asReader();
+  });
+
+  it('may be one that was never made', async () => {
+    await using fresh = await TestDatabase.migrated();
+    await closeRole(fresh.dataApi(), 'data_out_reader');
+    expect(await fresh.sql("select count(*) from pg_roles where rolname = 'data_out_reader'")).toEqual([['0']]);
   });
 });
 
