@@ -32,6 +32,7 @@ import { rdsDataService } from './rds-data/rds-data.ts';
 import { createBuckets } from './s3/create-buckets.ts';
 import { LocalS3 } from './s3/local-s3.ts';
 import { Secrets, secretsManager } from './secrets-manager/secrets-manager.ts';
+import { sns } from './sns/sns.ts';
 import { createQueues } from './sqs/create-queues.ts';
 import { type QueueServer, startQueueServer } from './sqs/queue-server.ts';
 import { localSqs } from './sqs/sqs.ts';
@@ -202,11 +203,12 @@ async function start(
       sqs: localSqs(queueServer, deployment.region, state.dataDir !== undefined),
       'rds-data': rdsDataService(database, cluster),
       secretsmanager: secretsManager(secrets),
-      cloudformation: cloudFormation(protection.stacks),
+      cloudformation: cloudFormation(protection.stacks, deployment),
       rds: rds(protection.clusters),
       lambda: lambdaService(functions),
       events: bus.service(),
       kms: kms(new SigningKeys(deployment, inDir('kms.json'))),
+      sns: sns(deployment),
     },
     denials: deployment
       .resources('AWS::SQS::QueuePolicy')

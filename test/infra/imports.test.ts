@@ -32,14 +32,16 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   // Runs in a browser. Its tsconfig has no types of Node, so what it imports needs none either.
   'admin-page': ['client', 'crypt4gh'],
   local: ['crypt4gh'],
-  demo: ['ops', 'client', 'crypt4gh', 'terminal'],
+  demo: ['ops', 'client', 'archive', 'crypt4gh', 'terminal'],
+  smoke: ['demo', 'ops', 'client', 'archive', 'crypt4gh', 'stores', 'terminal'],
   infra: [],
   lambdas: ['api', 'http', 'archive', 'export', 'direct', 'visas', 'stores', 'package.json'],
   'bin/settings.ts': ['infra'],
   // The visa library checks the operator's list of issuers before it is deployed.
   'bin/app.ts': ['infra', 'bin/settings.ts', 'visas'],
   'bin/data-out.ts': ['cli', 'terminal', 'package.json'],
-  bin: ['ops', 'local', 'demo', 'terminal', 'package.json'],
+  bin: ['ops', 'local', 'demo', 'smoke', 'terminal', 'package.json'],
+  'bin/smoke.ts': ['smoke', 'bin/settings.ts', 'terminal'],
 };
 
 /** Packages that only some areas may import, as a type or as a value. */
@@ -156,7 +158,7 @@ describe('import rules', () => {
   });
 
   test('name every package that a command runs from source as a dependency, so that `npm ci --omit=dev` is enough', () => {
-    const commands = ['data-out', 'data-out-ops', 'start', 'demo', 'app'].map((name) => `bin/${name}.ts`);
+    const commands = ['data-out', 'data-out-ops', 'start', 'demo', 'smoke', 'app'].map((name) => `bin/${name}.ts`);
     const packages = reachablePackages(commands);
     expect(packages).toContain('undici');
     expect(packages).toContain('aws-cdk-lib');

@@ -21,6 +21,7 @@ const services: ReadonlySet<string> = new Set<AwsService>([
   'lambda',
   'events',
   'kms',
+  'sns',
 ]);
 /** A presigned URL lives seven days at most. */
 const longestExpiry = 604_800;

@@ -10,10 +10,11 @@ export type AwsService =
   | 'rds'
   | 'lambda'
   | 'kms'
-  | 'events';
+  | 'events'
+  | 'sns';
 
 /** The services that answer in XML. They call a missing permission `AccessDenied` (403). */
-export const xmlServices: ReadonlySet<AwsService> = new Set(['s3', 'cloudformation', 'rds']);
+export const xmlServices: ReadonlySet<AwsService> = new Set(['s3', 'cloudformation', 'rds', 'sns']);
 
 /** A refusal. {@link errorReply} gives it the form of its service. */
 export class AwsError extends Error {
@@ -83,6 +84,7 @@ export function errorReply(service: AwsService, { status, code, message, details
       };
     case 'cloudformation':
     case 'rds':
+    case 'sns':
       return {
         status,
         headers: { 'content-type': 'text/xml', 'x-amzn-requestid': requestId },
