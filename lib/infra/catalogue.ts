@@ -17,6 +17,9 @@ import { allowReading, type ReadableSecret } from './secrets.ts';
 import type { Grantee } from './service-function.ts';
 import type { ExistingDatabase, NewDatabase } from './settings.ts';
 
+/** What a new cluster runs. */
+export const databaseVersion = AuroraPostgresEngineVersion.VER_18_6;
+
 interface CatalogueProps {
   readonly database: NewDatabase | ExistingDatabase;
   /** Makes the customer key of a new cluster and its secret. Not called for an existing one. */
@@ -194,7 +197,7 @@ export class Catalogue extends Construct {
       allowAllOutbound: false,
     });
     const cluster = new DatabaseCluster(this, 'Cluster', {
-      engine: DatabaseClusterEngine.auroraPostgres({ version: AuroraPostgresEngineVersion.VER_18_6 }),
+      engine: DatabaseClusterEngine.auroraPostgres({ version: databaseVersion }),
       defaultDatabaseName: this.databaseName,
       // RDS keeps and rotates the password; its value is never in a template.
       manageMasterUserPassword: true,

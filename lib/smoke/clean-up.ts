@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { setTimeout as pause } from 'node:timers/promises';
 import { idPart } from '../archive/container-name.ts';
 import { outboxFactsOf } from '../contract/outbox-key.ts';
 import { outputs } from '../contract/outputs.ts';
@@ -15,6 +16,8 @@ import { leftAdministrators, removeAdministrator } from './users.ts';
 /** A run takes minutes. What is older than this, in seconds, was left by one that was killed. */
 export const abandonedAfterSeconds = 2 * 3600;
 
+/** Longest wait for an export that a run began. */
+const settleSeconds = 90;
 const ever = new Date(8.64e15);
 
 /** Removes what runs of the suite put into a deployment. Everything may be repeated. */
@@ -29,8 +32,15 @@ export class CleanUp {
     this.#rows = new RdsSmokeRows(databaseOf(deployment));
   }
 
-  /** Remove all of one run. @param options.madeUsers whether the run has users of its own */
-  async run(ids: RunIds, options: { readonly madeUsers: boolean }): Promise<void> {
+  /**
+   * Remove all of one run.
+   *
+   * @param options.madeUsers whether the run has users of its own
+   * @param options.requestId of its export. What is being staged appears after the dataset is deprecated, so this waits for it
+   */
+  async run(ids: RunIds, options: { readonly madeUsers: boolean; readonly requestId: string }): Promise<void> {
+    await this.#deprecate(ids.datasetId);
+    if (options.requestId !== '') await this.#awaitSettled(options.requestId);
     for (const datasetId of [ids.datasetId, ids.hiddenId]) await this.#dataset(datasetId);
     // Bodies whose row was never written, and the probes.
     await this.#objects(outputs.archiveBucket, `${ids.datasetId}/`, ever);
@@ -65,13 +75,28 @@ export class CleanUp {
       const removed = await this.#objects(bucket, smokeIdPrefix, before);
       if (removed > 0) found.push(`${removed} objects in ${this.#deployment.outputs[bucket]}`);
     }
+    for (const recipient of await this.#rows.recentRecipients()) {
+      const removed = await this.#objects(outputs.outboxBucket, `${recipient}/${idPart(smokeIdPrefix)}`, before);
+      if (removed > 0) found.push(`${removed} objects of the recipient ${recipient}`);
+    }
     return found;
+  }
+
+  /** Nothing more is staged from now on. What is being staged goes on. */
+  async #deprecate(datasetId: string): Promise<void> {
+    if (await this.#target.catalogue.findDataset(datasetId))
+      await setDatasetEvent(this.#target, datasetId, 'deprecated');
+  }
+
+  /** Goes on after a while: the next run finds what is staged even later. */
+  async #awaitSettled(requestId: string): Promise<void> {
+    const giveUp = Date.now() + settleSeconds * 1000;
+    while (Date.now() < giveUp && !(await this.#rows.isSettled(requestId))) await pause(1000);
   }
 
   async #dataset(datasetId: string): Promise<void> {
     const { catalogue } = this.#target;
-    // First, so that nothing more is staged.
-    if (await catalogue.findDataset(datasetId)) await setDatasetEvent(this.#target, datasetId, 'deprecated');
+    await this.#deprecate(datasetId);
     for (const recipient of await this.#rows.recipients(datasetId)) {
       await this.#objects(outputs.outboxBucket, `${recipient}/${idPart(datasetId)}`, ever);
     }

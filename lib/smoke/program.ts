@@ -200,12 +200,12 @@ function resourcesOf({ clients }: Deployment, stage: string | undefined): Run['r
   };
 }
 
-async function removeAll(cleanUp: CleanUp, { ids, deployment }: Run): Promise<CheckResult> {
+async function removeAll(cleanUp: CleanUp, { ids, deployment, requestId }: Run): Promise<CheckResult> {
   const started = performance.now();
   const about = { id: 'clean-up', check: 'everything that the run made is removed' };
   const seconds = () => Math.round((performance.now() - started) / 100) / 10;
   try {
-    await cleanUp.run(ids, { madeUsers: deployment.connection === undefined });
+    await cleanUp.run(ids, { madeUsers: deployment.connection === undefined, requestId });
     return { ...about, result: 'passed', seconds: seconds(), found: 'the audit trail alone tells of it' };
   } catch (error) {
     const remedy = 'Give the same command with --clean-up, when no other run is under way.';

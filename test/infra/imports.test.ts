@@ -41,6 +41,8 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   'bin/app.ts': ['infra', 'bin/settings.ts', 'visas'],
   'bin/data-out.ts': ['cli', 'terminal', 'package.json'],
   bin: ['ops', 'local', 'demo', 'smoke', 'terminal', 'package.json'],
+  preflight: ['infra', 'visas', 'ops', 'stores', 'terminal'],
+  'bin/preflight.ts': ['preflight', 'infra', 'bin/settings.ts', 'stores', 'terminal'],
   'bin/smoke.ts': ['smoke', 'bin/settings.ts', 'terminal'],
 };
 
@@ -158,7 +160,9 @@ describe('import rules', () => {
   });
 
   test('name every package that a command runs from source as a dependency, so that `npm ci --omit=dev` is enough', () => {
-    const commands = ['data-out', 'data-out-ops', 'start', 'demo', 'smoke', 'app'].map((name) => `bin/${name}.ts`);
+    const commands = ['data-out', 'data-out-ops', 'start', 'demo', 'smoke', 'preflight', 'app'].map(
+      (name) => `bin/${name}.ts`,
+    );
     const packages = reachablePackages(commands);
     expect(packages).toContain('undici');
     expect(packages).toContain('aws-cdk-lib');

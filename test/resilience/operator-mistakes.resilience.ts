@@ -6,11 +6,11 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { formatPublicKey, generateKeyPair } from '../../lib/crypt4gh/index.ts';
 import { startEngine } from '../../lib/local/engine.ts';
 import { assembly } from '../helpers/assembly.ts';
+import { makeTestIssuer } from '../helpers/issuer.ts';
 import { opsProcess } from '../helpers/ops-process.ts';
 import { readPage } from '../helpers/pages.ts';
 import { ProxyCaller } from '../helpers/proxy-caller.ts';
 import { receive } from '../helpers/receive.ts';
-import { makeTestIssuer } from '../helpers/issuer.ts';
 import { mountSmallDisk } from '../helpers/small-disk.ts';
 
 /** Mistakes and accidents of docs/operators.md that its walk cannot make. */

@@ -75,7 +75,7 @@ const proxyAuthorization: Check = {
   id: 'proxy-authorization',
   title: 'the visa arrives in X-GA4GH-Visa; whether Proxy-Authorization passes is told',
   needs: ['archive'],
-  remedy: 'Look at the log of AuthorizeOutbox: why is a visa in X-GA4GH-Visa refused?',
+  remedy: 'Look at the log of AuthorizeOutbox: it says why a visa in X-GA4GH-Visa is refused.',
   async run(run) {
     const { authorization = '', ...visa } = run.asResearcher;
     const list = async (headers: Record<string, string>) => {
@@ -128,13 +128,13 @@ const unknownRoute: Check = {
       const text = await reply.text();
       expectThat(reply.status === 404, `${api}: ${reply.status}, expected 404`);
       expectThat(reply.header('content-type')?.startsWith('application/problem+json') === true, `${api}: no problem`);
-      // The template maps context.requestId to a header, for which no documentation is known.
-      const id = reply.header('x-request-id') ?? '';
-      expectThat(/^[0-9a-f-]{20,}$/i.test(id), `${api}: X-Request-Id is ${id || 'absent'}`);
-      expectThat(text.includes(id), `${api}: the document has another request id`);
+      // API Gateway sends this header by itself, and puts the id into the document.
+      const id = reply.header('x-amzn-requestid') ?? '';
+      expectThat(/^[0-9a-f-]{20,}$/i.test(id), `${api}: x-amzn-RequestId is ${id || 'absent'}`);
+      expectThat(text.includes(`"requestId":"${id}"`), `${api}: the document has another request id`);
       ids.push(id);
     }
-    return `404, X-Request-Id ${ids[0]}`;
+    return `404, request ${ids.join(' and ')}`;
   },
 };
 

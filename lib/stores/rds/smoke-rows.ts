@@ -4,6 +4,7 @@ import type { SqlExecutor } from './data-api.ts';
 
 const datasetRow = z.object({ dataset_id: z.string() });
 const recipientRow = z.object({ recipient: z.string() });
+const stateRow = z.object({ state: z.string() });
 const userRow = z.object({ username: z.string() });
 
 /** Begins the names of the users that a smoke test makes. */
@@ -32,6 +33,28 @@ export class RdsSmokeRows {
       { prefix: smokeIdPrefix, seconds: olderThanSeconds },
     );
     return rows.map(({ dataset_id: datasetId }) => datasetId);
+  }
+
+  /** Whether the request was consumed, and each of its files is settled. */
+  async isSettled(requestId: string): Promise<boolean> {
+    const [row] = await this.#db.query(
+      stateRow,
+      'select state from data_out.requests where request_id = cast(:request_id as uuid)',
+      { request_id: requestId },
+    );
+    return row !== undefined && row.state !== 'accepted';
+  }
+
+  /** Outbox prefixes to which smoke tests staged within the last seven days, as the audit trail has them. */
+  async recentRecipients(): Promise<readonly string[]> {
+    const rows = await this.#db.query(
+      recipientRow,
+      `select distinct recipient from data_out.export_log
+       where starts_with(dataset_id, :prefix) and recipient is not null and recorded_at > now() - interval '7 days'
+       limit 500`,
+      { prefix: smokeIdPrefix },
+    );
+    return rows.map(({ recipient }) => recipient);
   }
 
   /** Outbox prefixes of those who exported a dataset. */
