@@ -8,17 +8,19 @@ import { SettingsError } from '../lib/infra/check-settings.ts';
 import { securityPacks } from '../lib/infra/security-packs.ts';
 import { addStacks } from '../lib/infra/stacks.ts';
 import { warnThatNoIssuerIsTrusted } from '../lib/infra/trust-warning.ts';
-import { parseTrustedIssuers, type TrustedIssuers } from '../lib/visas/index.ts';
+import { parseTrustedIssuers, smokeIssuerFault, type TrustedIssuers } from '../lib/visas/index.ts';
 import { settings } from './settings.ts';
 
 function main(): void {
   const app = new App();
   Validations.of(app).addPlugins(...securityPacks(app));
   Tags.of(app).add('application', 'data-out');
-  const { issuers } = readTrustedIssuers();
+  const trusted = readTrustedIssuers();
+  const fault = smokeIssuerFault(trusted, settings.purpose);
+  if (fault) throw new SettingsError(`${trustedIssuersFile}: ${fault}`);
   const adminPage = settings.adminPage || app.node.tryGetContext(adminPageContext) === 'true';
   const { service } = addStacks(app, { ...settings, adminPage });
-  if (issuers.size === 0) warnThatNoIssuerIsTrusted(service);
+  if (trusted.issuers.size === 0) warnThatNoIssuerIsTrusted(service);
 }
 
 /** The functions read this file when they start: a mistake in it must stop the deployment, not every request after it. */

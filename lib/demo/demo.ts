@@ -1,21 +1,15 @@
-import { randomBytes } from 'node:crypto';
-import { Readable } from 'node:stream';
-import { buffer } from 'node:stream/consumers';
 import { setTimeout as pause } from 'node:timers/promises';
-import { Locations } from '../client/download/remote/locations.ts';
-import { StagedFile } from '../client/download/remote/staged-file.ts';
 import type { ListedFile, ProxyApi } from '../client/proxy.ts';
 import type { Connection } from '../contract/connection.ts';
 import { isReceiptName } from '../contract/delivery.ts';
-import { encrypt, formatPublicKey, generateKeyPair, type KeyPair, publicKeyFingerprint } from '../crypt4gh/index.ts';
-import { addFile } from '../ops/archive/add-file.ts';
+import { formatPublicKey, generateKeyPair, type KeyPair, publicKeyFingerprint } from '../crypt4gh/index.ts';
 import { readArchiveKeys } from '../ops/archive-keys.ts';
 import { setDatasetEvent } from '../ops/commands/dataset.ts';
 import { issueVisa } from '../ops/local-issuer.ts';
 import type { Target } from '../ops/ports.ts';
 import { formatBytes } from '../terminal/output.ts';
 import { demonstrateDirectAccess } from './direct.ts';
-import { type ArchivedFile, expectContainer, sha256 } from './files.ts';
+import { type ArchivedFile, archiveFile, expectStaged, type MadeFile } from './files.ts';
 import { expectThat, type Steps } from './steps.ts';
 import { Users } from './users.ts';
 
@@ -24,12 +18,6 @@ const released = 'EGAD90000000001';
 const unreleased = 'EGAD90000000002';
 
 const mebibyte = 1024 * 1024;
-interface MadeFile {
-  readonly path: string;
-  /** Bytes of the plaintext. */
-  readonly size: number;
-  readonly form: 'plaintext' | 'Crypt4GH';
-}
 const files: readonly MadeFile[] = [
   { path: 'empty.txt', size: 0, form: 'plaintext' },
   { path: 'prøve (1)/notes.txt', size: 6000, form: 'plaintext' },
@@ -86,14 +74,7 @@ async function fillArchive({ target, steps, signal }: Stage) {
   const keys = await readArchiveKeys(target.archiveKeys);
   const archive = ({ path, size, form }: MadeFile, datasetId: string) =>
     steps.run(`archive ${path}`, async () => {
-      const content = randomBytes(size);
-      const plain = Readable.from([content]);
-      const asGiven = form === 'Crypt4GH' ? encrypt(plain, { recipients: [keys[0].publicKey] }) : plain;
-      const input = { label: path, size: undefined, bytes: asGiven };
-      const added = await addFile(target, { datasetId, path, input, keys, signal });
-      expectThat(added.decryptedSize === size, `${added.decryptedSize} bytes were archived, not ${size}`);
-      expectThat(added.sha256 === sha256(content), 'the SHA-256 of what was archived is another one');
-      const value: ArchivedFile = { ...added, content };
+      const value = await archiveFile(target, { datasetId, path, size, form, keys, signal });
       return { value, detail: `${formatBytes(size)} as ${form}` };
     });
   const archived: ArchivedFile[] = [];
@@ -151,15 +132,9 @@ async function download(
   proxy: ProxyApi,
   order: { file: ArchivedFile; listed: readonly ListedFile[]; recipient: KeyPair },
 ): Promise<void> {
-  const { file, listed, recipient } = order;
+  const { file } = order;
   await steps.run(`stream and decrypt ${file.path}`, async () => {
-    const found = listed.find(({ name }) => name.startsWith(`${file.fileId}-`));
-    expectThat(found !== undefined, `no listed file is ${file.fileId}`);
-    const { transport } = proxy.connection;
-    const staged = new StagedFile({ ...found, locations: new Locations(proxy), transport, renewed: () => undefined });
-    const container = await buffer((await staged.get({ signal })).bytes);
-    expectThat(container.length === found.size, `${container.length} bytes came, ${found.size} were listed`);
-    await expectContainer(container, file, recipient.privateKey);
+    await expectStaged(proxy, order, signal);
     return { value: undefined, detail: `${formatBytes(file.decryptedSize)}, SHA-256 is right` };
   });
 }

@@ -1,12 +1,56 @@
-import { createHash } from 'node:crypto';
+import { createHash, randomBytes } from 'node:crypto';
+import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
-import { decrypt, headerLength } from '../crypt4gh/index.ts';
-import type { AddedFile } from '../ops/archive/add-file.ts';
+import { idPart } from '../archive/container-name.ts';
+import { Locations } from '../client/download/remote/locations.ts';
+import { StagedFile } from '../client/download/remote/staged-file.ts';
+import type { ListedFile, ProxyApi } from '../client/proxy.ts';
+import { decrypt, encrypt, headerLength, type KeyPair } from '../crypt4gh/index.ts';
+import { type AddedFile, type AddFileRequest, addFile } from '../ops/archive/add-file.ts';
+import type { Target } from '../ops/ports.ts';
 import { expectThat } from './steps.ts';
 
 /** A file of the demonstration, and what the archive made of it. */
 export interface ArchivedFile extends AddedFile {
   readonly content: Buffer;
+}
+
+/** A file to make: random bytes. */
+export interface MadeFile {
+  readonly path: string;
+  /** Bytes of the plaintext. */
+  readonly size: number;
+  /** How the archive gets it. */
+  readonly form: 'plaintext' | 'Crypt4GH';
+}
+
+/** Make a file and put it into the archive. @throws OpsError `verification_failed` if the archive has other bytes */
+export async function archiveFile(
+  target: Pick<Target, 'bodies' | 'catalogue'>,
+  { size, form, ...request }: MadeFile & Omit<AddFileRequest, 'input'>,
+): Promise<ArchivedFile> {
+  const content = randomBytes(size);
+  const plain = Readable.from([content]);
+  const bytes = form === 'Crypt4GH' ? encrypt(plain, { recipients: [request.keys[0].publicKey] }) : plain;
+  const added = await addFile(target, { ...request, input: { label: request.path, size: undefined, bytes } });
+  expectThat(added.decryptedSize === size, `${added.decryptedSize} bytes were archived, not ${size}`);
+  expectThat(added.sha256 === sha256(content), 'the SHA-256 of what was archived is another one');
+  return { ...added, content };
+}
+
+/** Download and decrypt a staged file. @throws OpsError `verification_failed`; ClientError; Crypt4ghError */
+export async function expectStaged(
+  proxy: ProxyApi,
+  { file, listed, recipient }: { file: ArchivedFile; listed: readonly ListedFile[]; recipient: KeyPair },
+  signal: AbortSignal,
+): Promise<void> {
+  const found = listed.find(({ name }) => name.startsWith(`${idPart(file.fileId)}-`));
+  expectThat(found !== undefined, `no listed file is ${file.fileId}`);
+  const { transport } = proxy.connection;
+  const staged = new StagedFile({ ...found, locations: new Locations(proxy), transport, renewed: () => undefined });
+  const container = await buffer((await staged.get({ signal })).bytes);
+  expectThat(container.length === found.size, `${container.length} bytes came, ${found.size} were listed`);
+  await expectContainer(container, file, recipient.privateKey);
 }
 
 /** Hex. */

@@ -4,12 +4,15 @@ import { ProxyApi } from '../client/proxy.ts';
 import { Transport } from '../client/transport.ts';
 import type { Connection } from '../contract/connection.ts';
 
+/** Where the service is, and who may use it. */
+export type Access = Pick<Connection, 'proxyUrl' | 'dataOutUrl' | 'admin' | 'archiveUser'>;
+
 /** The people of the demonstration, each with their own credentials. Dispose of it at the end: it ends connections. */
 export class Users implements AsyncDisposable {
   readonly transport = new Transport({ userAgent: 'data-out-demo' });
-  readonly #connection: Connection;
+  readonly #connection: Access;
 
-  constructor(connection: Connection) {
+  constructor(connection: Access) {
     this.#connection = connection;
   }
 

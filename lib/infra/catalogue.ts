@@ -23,6 +23,8 @@ import type { ExistingDatabase, NewDatabase } from './settings.ts';
 const connectionsACapacityUnit = 225;
 /** The same for 16 GiB, the least that classes with a Data API have. */
 const usualConnections = 1800;
+/** What a new cluster runs. */
+export const databaseVersion = AuroraPostgresEngineVersion.VER_18_6;
 
 interface CatalogueProps {
   readonly database: NewDatabase | ExistingDatabase;
@@ -256,7 +258,7 @@ export class Catalogue extends Construct {
       allowAllOutbound: false,
     });
     const cluster = new DatabaseCluster(this, 'Cluster', {
-      engine: DatabaseClusterEngine.auroraPostgres({ version: AuroraPostgresEngineVersion.VER_18_6 }),
+      engine: DatabaseClusterEngine.auroraPostgres({ version: databaseVersion }),
       defaultDatabaseName: this.databaseName,
       // RDS keeps and rotates the password; its value is never in a template.
       manageMasterUserPassword: true,

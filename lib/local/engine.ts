@@ -36,6 +36,7 @@ import { LocalS3 } from './s3/local-s3.ts';
 import { Rotations } from './secrets-manager/rotations.ts';
 import { Secrets } from './secrets-manager/secrets.ts';
 import { secretsManager } from './secrets-manager/secrets-manager.ts';
+import { sns } from './sns/sns.ts';
 import { createQueues } from './sqs/create-queues.ts';
 import { type QueueServer, startQueueServer } from './sqs/queue-server.ts';
 import { localSqs } from './sqs/sqs.ts';
@@ -217,12 +218,13 @@ async function start(
       sqs: localSqs(queueServer, deployment.region, state.dataDir !== undefined),
       'rds-data': rdsDataService(database, cluster),
       secretsmanager: secretsManager(secrets, rotations),
-      cloudformation: cloudFormation(protection.stacks),
+      cloudformation: cloudFormation(protection.stacks, deployment),
       rds: rds(protection.clusters),
       lambda: lambdaService(functions),
       events: bus.service(),
       sts: sts(deployment, credentials, now),
       kms: kms(new SigningKeys(deployment, inDir('kms.json'))),
+      sns: sns(deployment),
     },
     ...authority,
     traffic,

@@ -21,7 +21,10 @@ export interface VisaRequest {
  * Sign a visa or passport with the key of the issuer that only this local engine trusts.
  * @returns the token: a `ga4gh_visa_v1` JWT, or a `ga4gh_passport_v1` JWT for other than one dataset
  */
-export async function issueVisa(issuer: Connection['issuer'], request: VisaRequest): Promise<string> {
+export async function issueVisa(
+  issuer: Pick<Connection['issuer'], 'iss' | 'privateKeyPath'>,
+  request: VisaRequest,
+): Promise<string> {
   const jwk = signingKey.parse(JSON.parse(await readFile(issuer.privateKeyPath, 'utf8')));
   const key = await importJWK(jwk, jwk.alg);
   const sign = (typ: string, claims: JWTPayload) =>

@@ -44,38 +44,65 @@ export const deadLetterQueueNames = Object.keys(deadLetterQueues);
 /** Longest expiry, in days, that the settings take. Which one a deployment has, no output tells. */
 const longestExpiryDays = 365;
 
+/** Where one deployment is, and how its AWS services are reached. */
+export interface Deployment {
+  /** Its name: `local engine http://…`, `stacks … in eu-north-1`. */
+  readonly description: string;
+  /** The local engine's connection file; `undefined` for deployed stacks. */
+  readonly connection: Connection | undefined;
+  readonly outputs: StackOutputs;
+  readonly clients: {
+    readonly s3: AwsClientOptions;
+    readonly rdsData: AwsClientOptions;
+    readonly secretsManager: AwsClientOptions;
+    readonly sqs: Omit<AwsClientOptions, 'credentials'>;
+    readonly sts: AwsClientOptions;
+  };
+}
+
 /**
  * The deployment that the options name: the local engine, or with `--aws` deployed stacks. Without `--aws` and without
  * a connection file it fails, so that no command ever works on the wrong one.
  * @throws NotFoundError, TemporarilyUnavailableError, UsageError
  */
 export async function connectTarget(options: GlobalOptions, terminal: Terminal): Promise<Target> {
+  return targetOf(await findDeployment(options, terminal));
+}
+
+/** As {@link connectTarget}, without opening it. @throws NotFoundError, TemporarilyUnavailableError, UsageError */
+export async function findDeployment(options: GlobalOptions, terminal: Terminal): Promise<Deployment> {
   if (!options.aws) {
     for (const name of ['stage', 'region'] as const) {
       if (options[name] !== undefined) throw usageError(`--${name}`, 'is for deployed stacks: add --aws');
     }
     const found = await readConnection(options, terminal);
     await expectAnswer(found, terminal);
-    return localTarget(found);
+    return localDeployment(found);
   }
   if (options.connection !== undefined) throw usageError('--connection', 'names the local engine: leave --aws out');
-  return await deployedTarget(options);
+  return await deployedStacks(options);
 }
 
 /** The local engine that a connection file describes. */
 export function localTarget(connection: Connection): Target {
+  return targetOf(localDeployment(connection));
+}
+
+function localDeployment(connection: Connection): Deployment {
   const { endpoints, region, credentials } = connection;
   const at = (endpoint: string): AwsClientOptions => ({ endpoint, region, credentials });
-  return openTarget(`local engine ${connection.proxyUrl}`, connection, connection.outputs, {
+  const description = `local engine ${connection.proxyUrl}`;
+  const clients = {
     s3: at(endpoints.s3),
     rdsData: at(endpoints.rdsData),
     secretsManager: at(endpoints.secretsManager),
     sqs: { endpoint: endpoints.sqs, region },
     sts: at(endpoints.sts),
-  });
+  };
+  return { description, connection, outputs: connection.outputs, clients };
 }
 
-async function deployedTarget(options: GlobalOptions): Promise<Target> {
+async function deployedStacks(options: GlobalOptions): Promise<Deployment> {
   const { storage, service } = stackNames(options.stage);
   const names = [storage, service];
   const given = options.region === undefined ? {} : { region: options.region };
@@ -91,7 +118,8 @@ async function deployedTarget(options: GlobalOptions): Promise<Target> {
   const aws = { region: stacks.region };
   const found = stacks.outputs as StackOutputs;
   const description = `stacks ${names.join(' and ')} in ${stacks.region}`;
-  return openTarget(description, undefined, found, { s3: aws, rdsData: aws, secretsManager: aws, sqs: aws, sts: aws });
+  const clients = { s3: aws, rdsData: aws, secretsManager: aws, sqs: aws, sts: aws };
+  return { description, connection: undefined, outputs: found, clients };
 }
 
 /** The connection file: the option, else the environment variable, else the default one in the working folder. */
@@ -135,25 +163,21 @@ function jsonOf(text: string): unknown {
   }
 }
 
-function openTarget(
-  description: string,
-  connection: Connection | undefined,
-  stack: StackOutputs,
-  clients: {
-    readonly s3: AwsClientOptions;
-    readonly rdsData: AwsClientOptions;
-    readonly secretsManager: AwsClientOptions;
-    readonly sqs: Omit<AwsClientOptions, 'credentials'>;
-    readonly sts: AwsClientOptions;
-  },
-): Target {
-  const db = new DataApi({
+/** The database of a deployment. @param secretArn secret of the role. @default - the owner of the tables */
+export function databaseOf({ connection, outputs: stack, clients }: Deployment, secretArn?: string): DataApi {
+  return new DataApi({
     client: rdsDataClient(clients.rdsData),
     clusterArn: stack[outputs.databaseClusterArn],
-    secretArn: stack[outputs.databaseSecretArn],
+    secretArn: secretArn ?? stack[outputs.databaseSecretArn],
     database: stack[outputs.databaseName],
     ...(connection && { remainingMs: () => localPatience }),
   });
+}
+
+/** Open a deployment for the operator's tool. */
+export function targetOf(deployment: Deployment): Target {
+  const { description, connection, outputs: stack, clients } = deployment;
+  const db = databaseOf(deployment);
   const secrets = secretsManagerClient(clients.secretsManager);
   const bucket = stack[outputs.archiveBucket];
   const s3 = s3Client(clients.s3);

@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import { toDotPath } from 'zod/v4/core';
+import { smokeIdPrefix } from '../contract/smoke-id.ts';
 import { type IssuerKey, importIssuerKey, KeyProblem } from './keys.ts';
 
 /** An issuer of visas, of passports (a broker), or of both. */
@@ -21,6 +22,8 @@ export interface TrustedIssuer {
   readonly by: ReadonlySet<string> | undefined;
   /** Most seconds from `iat` to `exp` of a token. */
   readonly maxLifetimeSeconds: number;
+  /** Whether the operator made it for smoke tests. Its visas then grant datasets of smoke tests and no others. */
+  readonly isForSmokeTests: boolean;
 }
 
 export type TokenRole = 'visas' | 'passports';
@@ -101,6 +104,7 @@ const issuer = z.strictObject({
   sources: strings.optional(),
   by: strings.optional(),
   maxLifetimeSeconds: z.int().min(1).default(defaultMaxLifetimeSeconds),
+  purpose: z.literal('smoke-test').optional(),
 });
 
 const issuerList = z.array(issuer).superRefine((entries, context) => {
@@ -129,22 +133,55 @@ export function parseTrustedIssuers(config: unknown): TrustedIssuers {
   }
   const { issuers, conditions } = result.data;
   const entries = issuers.map(
-    ({ iss, jwks, issues, datasetIdFrom, jku, audience, sources, by, maxLifetimeSeconds }): [string, TrustedIssuer] => [
+    ({
+      iss,
+      jwks,
+      issues,
+      datasetIdFrom,
+      jku,
+      audience,
+      sources,
+      by,
+      maxLifetimeSeconds,
+      purpose,
+    }): [string, TrustedIssuer] => [
       iss,
       {
         iss,
         keys: jwks,
         issues: new Set(issues),
-        datasetIdOf: (value) => datasetIdOf(value, datasetIdFrom),
+        datasetIdOf: (value) => {
+          const datasetId = datasetIdOf(value, datasetIdFrom);
+          return purpose === undefined || datasetId?.startsWith(smokeIdPrefix) ? datasetId : undefined;
+        },
         jku,
         audience: audience && new Set(audience),
         sources: sources && new Set(sources),
         by: by && new Set(by),
         maxLifetimeSeconds,
+        isForSmokeTests: purpose === 'smoke-test',
       },
     ],
   );
   return { issuers: new Map(entries), conditions };
+}
+
+/**
+ * Why a deployment must not trust these issuers: it is for production, and one of them is for smoke tests. The owner of its key
+ * grants datasets without a data access committee.
+ *
+ * @returns `smoke_issuer_in_production: …`, with what to do; `undefined` when there is nothing against them
+ */
+export function smokeIssuerFault(
+  { issuers }: TrustedIssuers,
+  purpose: 'production' | 'test' = 'production',
+): string | undefined {
+  const found = [...issuers.values()].find(({ isForSmokeTests }) => isForSmokeTests);
+  if (!found || purpose === 'test') return undefined;
+  return (
+    `smoke_issuer_in_production: ${found.iss} is an issuer of smoke tests, and this deployment is for production. ` +
+    "Remove the issuer, or set purpose: 'test' in bin/settings.ts"
+  );
 }
 
 /** No normalisation of any kind: what is left of `value` must equal a dataset id (Passport 1.2, value). */

@@ -34,7 +34,8 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   // The calls of a file come from the plan by which it is written.
   cost: ['archive'],
   local: ['crypt4gh'],
-  demo: ['ops', 'client', 'crypt4gh', 'terminal'],
+  demo: ['ops', 'client', 'archive', 'crypt4gh', 'terminal'],
+  smoke: ['demo', 'ops', 'client', 'archive', 'crypt4gh', 'stores', 'terminal'],
   infra: [],
   lambdas: ['api', 'http', 'archive', 'export', 'direct', 'visas', 'stores', 'package.json'],
   'bin/settings.ts': ['infra'],
@@ -43,7 +44,10 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   // What is paid for is counted in the templates of the operator's settings.
   'bin/cost.ts': ['cost', 'infra', 'bin/settings.ts', 'terminal'],
   'bin/data-out.ts': ['cli', 'terminal', 'package.json'],
-  bin: ['ops', 'local', 'demo', 'terminal', 'package.json'],
+  bin: ['ops', 'local', 'demo', 'smoke', 'terminal', 'package.json'],
+  preflight: ['infra', 'visas', 'ops', 'stores', 'terminal'],
+  'bin/preflight.ts': ['preflight', 'infra', 'bin/settings.ts', 'stores', 'terminal'],
+  'bin/smoke.ts': ['smoke', 'bin/settings.ts', 'terminal'],
 };
 
 /** Packages that only some areas may import, as a type or as a value. */
@@ -160,7 +164,9 @@ describe('import rules', () => {
   });
 
   test('name every package that a command runs from source as a dependency, so that `npm ci --omit=dev` is enough', () => {
-    const commands = ['data-out', 'data-out-ops', 'start', 'demo', 'cost', 'app'].map((name) => `bin/${name}.ts`);
+    const commands = ['data-out', 'data-out-ops', 'start', 'demo', 'smoke', 'preflight', 'cost', 'app'].map(
+      (name) => `bin/${name}.ts`,
+    );
     const packages = reachablePackages(commands);
     expect(packages).toContain('undici');
     expect(packages).toContain('aws-cdk-lib');

@@ -6,6 +6,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { formatPublicKey, generateKeyPair } from '../../lib/crypt4gh/index.ts';
 import { startEngine } from '../../lib/local/engine.ts';
 import { assembly } from '../helpers/assembly.ts';
+import { makeTestIssuer } from '../helpers/issuer.ts';
 import { opsProcess } from '../helpers/ops-process.ts';
 import { readPage } from '../helpers/pages.ts';
 import { ProxyCaller } from '../helpers/proxy-caller.ts';
@@ -30,6 +31,30 @@ test('a wrong setting ends the synth with the names of the fields, as the page s
   const said = 'bin/settings.ts cannot work:\n  outboxExpiryDays: expected a whole number from 1 to 365\n';
   expect([status, stdout, stderr]).toEqual([1, '', `Error: ${said}`]);
   expect(readPage('docs/operators.md')).toContain(`\`\`\`text\n${said}\`\`\``);
+});
+
+test('an issuer of smoke tests ends the synth of a deployment for production, and not that of a test stage', async () => {
+  const smokeIssuer = await makeTestIssuer({ iss: 'https://smoke.example.org', entry: { purpose: 'smoke-test' } });
+  for (const name of ['bin', 'lib', 'config']) await cp(join(root, name), join(folder, name), { recursive: true });
+  for (const name of ['docs', 'lambdas', 'node_modules', 'package-lock.json', 'package.json'])
+    await symlink(join(root, name), join(folder, name));
+  await writeFile(join(folder, 'config/trusted-issuers.json'), JSON.stringify([smokeIssuer.entry]));
+  // Nothing is bundled: what counts is whether the application goes on.
+  const { context } = JSON.parse(await readFile(join(root, 'cdk.json'), 'utf8'));
+  const unbundled = JSON.stringify({ ...context, 'aws:cdk:bundling-stacks': [] });
+  const env = { ...process.env, CDK_CONTEXT_JSON: unbundled, CDK_OUTDIR: join(folder, 'out') };
+  const synth = () => spawnSync(process.execPath, ['bin/app.ts'], { cwd: folder, encoding: 'utf8', env });
+  const refused = synth();
+  expect([refused.status, refused.stdout, refused.stderr]).toEqual([
+    1,
+    '',
+    'Error: config/trusted-issuers.json: smoke_issuer_in_production: https://smoke.example.org is an issuer of smoke tests, and ' +
+      "this deployment is for production. Remove the issuer, or set purpose: 'test' in bin/settings.ts\n",
+  ]);
+  const settings = await readFile(join(folder, 'bin/settings.ts'), 'utf8');
+  await writeFile(join(folder, 'bin/settings.ts'), settings.replace("archiveKind: 'fega',", "$& purpose: 'test',"));
+  const taken = synth();
+  expect(taken.status, taken.stderr).toBe(0);
 });
 
 test('an emoji in a file name and in a subject', async () => {

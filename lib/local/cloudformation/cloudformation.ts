@@ -1,26 +1,54 @@
 import type { BufferedService } from '../endpoint/buffered-service.ts';
 import { AwsError, escapeXml } from '../endpoint/errors.ts';
-import { flag, parseQuery, queryReply } from '../endpoint/query-protocol.ts';
+import { actionOf, flag, parseQuery, queryReply } from '../endpoint/query-protocol.ts';
+import type { Deployment } from '../template/deployment.ts';
+import { stackId } from '../template/names.ts';
+
+const version = '2010-05-15';
+const namespace = `http://cloudformation.amazonaws.com/doc/${version}/`;
+const parameters = {
+  ListStackResources: ['StackName'],
+  UpdateTerminationProtection: ['StackName', 'EnableTerminationProtection'],
+} as const;
 
 /**
- * CloudFormation, as far as this service uses it: `UpdateTerminationProtection`.
+ * CloudFormation, as far as this service and its tools use it: `UpdateTerminationProtection`, and `ListStackResources` with all
+ * resources on one page.
  *
  * @param stacks whether each stack is protected, by its ARN
  */
-export function cloudFormation(stacks: Map<string, boolean>): BufferedService {
-  const action = 'UpdateTerminationProtection';
+export function cloudFormation(
+  stacks: Map<string, boolean>,
+  deployment: Pick<Deployment, 'region' | 'resourcesOf'>,
+): BufferedService {
+  /** The ARN of a stack that is named by it, or by its name. */
+  const arnOf = (nameOrArn: string) => {
+    const arn = stacks.has(nameOrArn) ? nameOrArn : stackId(nameOrArn, deployment.region);
+    if (!stacks.has(arn)) throw new AwsError(400, 'ValidationError', `Stack with id ${nameOrArn} does not exist`);
+    return arn;
+  };
   return {
     parse(_path, _headers, body) {
-      const input = parseQuery(body, action, '2010-05-15', ['StackName', 'EnableTerminationProtection']);
-      const resource = String(input.StackName);
-      if (!stacks.has(resource)) throw new AwsError(400, 'ValidationError', `Stack [${resource}] does not exist`);
+      const action = actionOf(body, ['ListStackResources', 'UpdateTerminationProtection']);
+      const input = parseQuery(body, action, version, parameters[action]);
+      const resource = arnOf(String(input.StackName));
       return { action, input, permissions: [{ action: `cloudformation:${action}`, resource }] };
     },
-    async handle(_action, input) {
-      const id = String(input.StackName);
-      stacks.set(id, flag(input, 'EnableTerminationProtection'));
-      const result = `<StackId>${escapeXml(id)}</StackId>`;
-      return queryReply(action, 'http://cloudformation.amazonaws.com/doc/2010-05-15/', result);
+    async handle(action, input) {
+      const arn = arnOf(String(input.StackName));
+      if (action === 'ListStackResources') {
+        const members = deployment
+          .resourcesOf(arn.split('/')[1] ?? '')
+          .map(
+            ({ logicalId, type, id }) =>
+              `<member><LogicalResourceId>${logicalId}</LogicalResourceId><PhysicalResourceId>${escapeXml(id)}</PhysicalResourceId>` +
+              `<ResourceType>${type}</ResourceType><ResourceStatus>CREATE_COMPLETE</ResourceStatus></member>`,
+          );
+        const list = `<StackResourceSummaries>${members.join('')}</StackResourceSummaries>`;
+        return queryReply(action, namespace, list);
+      }
+      stacks.set(arn, flag(input, 'EnableTerminationProtection'));
+      return queryReply(action, namespace, `<StackId>${escapeXml(arn)}</StackId>`);
     },
   };
 }

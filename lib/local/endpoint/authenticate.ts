@@ -22,6 +22,7 @@ const services: ReadonlySet<string> = new Set<AwsService>([
   'events',
   'kms',
   'sts',
+  'sns',
 ]);
 /** A presigned URL lives seven days at most. */
 const longestExpiry = 604_800;

@@ -12,10 +12,11 @@ export type AwsService =
   | 'lambda'
   | 'kms'
   | 'sts'
-  | 'events';
+  | 'events'
+  | 'sns';
 
 /** The services that answer in XML. They call a missing permission `AccessDenied` (403). */
-const xmlServices: ReadonlySet<AwsService> = new Set(['s3', 'cloudformation', 'rds', 'sts']);
+const xmlServices: ReadonlySet<AwsService> = new Set(['s3', 'cloudformation', 'rds', 'sns', 'sts']);
 /** The services with an error of its own for a caller who may not use the key of a resource. */
 const keyRefusals: Partial<Readonly<Record<AwsService, readonly [code: string, message: string]>>> = {
   sqs: ['KmsAccessDenied', "The caller doesn't have the required KMS access."],
@@ -110,6 +111,7 @@ export function errorReply(service: AwsService, { status, code, message, details
     case 'cloudformation':
     case 'rds':
     case 'sts':
+    case 'sns':
       return {
         status,
         headers: { 'content-type': 'text/xml', 'x-amzn-requestid': requestId },

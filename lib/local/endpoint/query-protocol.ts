@@ -1,6 +1,14 @@
 import { randomUUID } from 'node:crypto';
 import { AwsError, type AwsReply } from './errors.ts';
 
+/** The action that a request in the Query protocol names. @throws AwsError InvalidAction for another than these */
+export function actionOf<T extends string>(body: Uint8Array, known: readonly T[]): T {
+  const named = new URLSearchParams(Buffer.from(body).toString('utf8')).get('Action');
+  const action = known.find((each) => each === named);
+  if (action) return action;
+  throw new AwsError(400, 'InvalidAction', `the action ${named} is not known here`);
+}
+
 /**
  * The parameters of a request in the Query protocol: a form whose `Action` and `Version` say what it is.
  *

@@ -18,6 +18,8 @@ export interface Deployment {
   readonly region: string;
   /** Resources of one type, in template order. */
   resources(type: string): readonly Resource[];
+  /** Resources of one stack, by its name. Empty if there is no such stack. */
+  resourcesOf(stackName: string): readonly Resource[];
   /** Outputs of all stacks by their keys in the template. */
   outputs(): Readonly<Record<string, string>>;
 }
@@ -35,6 +37,7 @@ export function deploy(stacks: readonly Stack[], addresses: Addresses): Deployme
   return {
     region,
     resources: (type) => all.flatMap((part) => part.resources.filter((resource) => resource.type === type)),
+    resourcesOf: (stackName) => parts.get(stackName)?.resources ?? [],
     outputs: () => {
       const outputs: Record<string, string> = Object.assign({}, ...all.map((part) => part.outputs()));
       const mappings = all.flatMap((part) =>

@@ -10,7 +10,7 @@ import { synthesize } from './synthesize.ts';
  * Parts of `lib` that neither a function nor the stacks import, but for the rules that the administrators' page shares.
  * `test/infra/synth-inputs.test.ts` checks it.
  */
-const elsewhere = ['cli', 'client', 'cost', 'demo', 'local', 'ops', 'releases', 'terminal'];
+const elsewhere = ['cli', 'client', 'cost', 'demo', 'local', 'ops', 'preflight', 'releases', 'smoke', 'terminal'];
 const sharedRules = ['order', 'errors.ts', 'export-state.ts', 'json.ts', 'visa-choice.ts'];
 const fixedInputs = [
   ...sharedRules.map((name) => `lib/client/${name}`),

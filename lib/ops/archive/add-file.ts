@@ -25,6 +25,8 @@ export interface AddFileRequest {
   readonly signal?: AbortSignal;
   /** Proposes ids for files without one. @default - `EGAF9` and ten random digits */
   readonly makeFileId?: () => string;
+  /** Begins the key of the body in the bucket. @default - nothing */
+  readonly bodyPrefix?: string;
   /** Called with the size of every chunk that was read. */
   readonly onRead?: (bytes: number) => void;
 }
@@ -66,7 +68,7 @@ export async function addFile(
   const container = await prepare(request);
   if (known) return await linkKnown(catalogue, known, container, request);
 
-  const archiveFilePath = randomUUID();
+  const archiveFilePath = `${request.bodyPrefix ?? ''}${randomUUID()}`;
   const archived = new Counter();
   const { size } = await target.bodies.upload(
     archiveFilePath,

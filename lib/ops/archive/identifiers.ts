@@ -1,4 +1,5 @@
 import { identifier } from '../../contract/messages.ts';
+import { smokeIdPrefix } from '../../contract/smoke-id.ts';
 import { usageError } from '../../terminal/errors.ts';
 
 /** What stable ids of this deployment look like: its setting `identifiers`. */
@@ -25,6 +26,12 @@ export function checkIdentifier(
     throw usageError(source, 'expected 1 to 256 characters, no control characters, no spaces around');
   }
   if (value.startsWith(otherPrefix[kind])) throw usageError(source, `${value} is an identifier of another kind`);
+  if (value.startsWith(smokeIdPrefix)) {
+    throw usageError(
+      source,
+      `${value} is an id of a smoke test, and a smoke test deletes what begins so: choose another`,
+    );
+  }
   if (patterns[kind].test(value)) return value;
   throw usageError(
     source,

@@ -72,7 +72,7 @@ export function registerAdmin(program: Command, context: CommandContext): void {
 }
 
 /** Add a user to the administrators' secret. @throws OpsError `conflict` for a known one, unless `replace` */
-async function addAdministrator(
+export async function addAdministrator(
   secret: EditableSecret,
   user: { readonly username: string; readonly password: string; readonly roles: string[]; readonly replace?: boolean },
 ): Promise<void> {
@@ -83,7 +83,8 @@ async function addAdministrator(
   await secret.write({ users: [...others, added] });
 }
 
-function readAdministrators(secret: EditableSecret): Promise<AdministratorsDocument> {
+/** The document of the administrators' secret. @throws OpsError `unusable_input` */
+export function readAdministrators(secret: EditableSecret): Promise<AdministratorsDocument> {
   const about = { name: "the administrators' secret", form: '{"users":[...]}', empty: { users: [] } };
   return readDocument(secret, administratorsDocument, about);
 }

@@ -19,15 +19,24 @@ export async function unfinishedUploads(
   bucket: string,
   key: string,
 ): Promise<readonly UnfinishedUpload[]> {
+  // The listing is by prefix: `a-b.c4gh` would also find `a-b.c4gh.c4gh`.
+  return (await uploadsBelow(client, bucket, key)).filter((upload) => upload.key === key);
+}
+
+/** Unfinished multipart uploads of all keys that begin with `prefix`. */
+export async function uploadsBelow(
+  client: S3Client,
+  bucket: string,
+  prefix: string,
+): Promise<readonly UnfinishedUpload[]> {
   const uploads: UnfinishedUpload[] = [];
   let from: UploadsFrom | undefined = {};
   while (from) {
     const page: ListMultipartUploadsCommandOutput = await client.send(
-      new ListMultipartUploadsCommand({ Bucket: bucket, Prefix: key, ...from }),
+      new ListMultipartUploadsCommand({ Bucket: bucket, Prefix: prefix, ...from }),
     );
-    for (const { Key, UploadId: uploadId, Initiated: begun } of page.Uploads ?? []) {
-      // The listing is by prefix: `a-b.c4gh` would also find `a-b.c4gh.c4gh`.
-      if (Key === key && uploadId && begun) uploads.push({ key, uploadId, begun });
+    for (const { Key: key, UploadId: uploadId, Initiated: begun } of page.Uploads ?? []) {
+      if (key && uploadId && begun) uploads.push({ key, uploadId, begun });
     }
     from = page.IsTruncated ? next(page) : undefined;
   }

@@ -1,0 +1,235 @@
+import { stackNames } from '../contract/outputs.ts';
+import type { Settings } from '../infra/settings.ts';
+import { type AwsAccount, isNotAllowed } from '../stores/account/account.ts';
+import { errorName } from '../stores/aws-failure.ts';
+
+/** One line of the preflight. */
+export interface PreflightResult {
+  /** Stable, for scripts. */
+  readonly id: string;
+  readonly check: string;
+  /** `look`: a person must decide. `not allowed`: these credentials may not ask. Neither is a failure. */
+  readonly result: 'fine' | 'look' | 'wrong' | 'not allowed';
+  readonly found: string;
+  readonly remedy?: string;
+}
+
+/** What a question found out. */
+type Finding = Pick<PreflightResult, 'found'> &
+  ({ readonly result: 'fine' } | { readonly result: 'look' | 'wrong'; readonly remedy: string });
+
+interface Question {
+  readonly id: string;
+  readonly check: string;
+  readonly ask: () => Promise<Finding>;
+}
+
+/** What the deployment is to be. */
+export interface Planned {
+  readonly settings: Settings;
+  /** Version of Aurora PostgreSQL that a new cluster gets. */
+  readonly engineVersion: string;
+}
+
+const fine = (found: string): Finding => ({ result: 'fine', found });
+const look = (found: string, remedy: string): Finding => ({ result: 'look', found, remedy });
+const wrong = (found: string, remedy: string): Finding => ({ result: 'wrong', found, remedy });
+
+/** Stacks of this version name it in their manifest: `requiresBootstrapStackVersion`. */
+const bootstrapVersion = 6;
+/** AWS Lambda keeps so many invocations free of reservations (developer guide, reserved concurrency). */
+const alwaysUnreserved = 100;
+/** What two stacks with the default settings make, and a little more. */
+const needed = { keys: 20, networks: 1, apis: 2 } as const;
+
+/** Ask an account whether it can take the deployment. @throws MissingRegionError, and the errors of missing credentials */
+export async function askAccount(account: AwsAccount, planned: Planned): Promise<readonly PreflightResult[]> {
+  const region = await account.region();
+  // First: without credentials there is nothing to ask.
+  const identity = await account.identity();
+  const results = [placeOf(identity, region, planned.settings)];
+  for (const question of questions(account, region, planned)) results.push(await answer(question));
+  return results;
+}
+
+function placeOf(
+  { account, arn }: Awaited<ReturnType<AwsAccount['identity']>>,
+  region: string,
+  { target }: Settings,
+): PreflightResult {
+  const about = { id: 'account', check: 'account and region' };
+  const found = `${account} in ${region}, as ${arn}`;
+  if (target === undefined || (target.account === account && target.region === region)) {
+    return { ...about, ...fine(found) };
+  }
+  const remedy = `The settings name ${target.account} in ${target.region}: log in there, or change target.`;
+  return { ...about, ...wrong(found, remedy) };
+}
+
+async function answer({ id, check, ask }: Question): Promise<PreflightResult> {
+  try {
+    return { id, check, ...(await ask()) };
+  } catch (error) {
+    if (isNotAllowed(error)) {
+      const remedy = 'Ask someone with the rights to look, or deploy and see.';
+      return { id, check, result: 'not allowed', found: 'these credentials may not ask', remedy };
+    }
+    const found = `AWS answered ${errorName(error) || 'nothing'}`;
+    return { id, check, ...look(found, 'Give the same command again. If it stays so, look by hand.') };
+  }
+}
+
+function questions(account: AwsAccount, region: string, { settings, engineVersion }: Planned): readonly Question[] {
+  return [
+    { id: 'bootstrap', check: 'CDK bootstrap', ask: () => bootstrap(account) },
+    { id: 'stacks', check: 'stacks of this stage', ask: () => stacks(account, settings) },
+    { id: 'lambda', check: 'concurrent functions', ask: () => concurrency(account, settings) },
+    { id: 'log-role', check: 'log role of API Gateway', ask: () => logRole(account, settings) },
+    { id: 'quota-apis', check: 'quota: Regional APIs', ask: () => apis(account) },
+    ...quota(account, 'keys', 'kms', 'L-C2F1777E'),
+    ...database(account, region, settings, engineVersion),
+    ...buckets(account, region, settings),
+    ...secrets(account, settings),
+  ];
+}
+
+async function bootstrap(account: AwsAccount): Promise<Finding> {
+  const found = await account.stack('CDKToolkit');
+  const remedy = 'Give npx cdk bootstrap.';
+  if (!found) return wrong('there is no stack CDKToolkit', remedy);
+  const version = Number(found.outputs.BootstrapVersion);
+  if (!(version >= bootstrapVersion)) return wrong(`version ${version}, needed is ${bootstrapVersion}`, remedy);
+  return fine(`version ${version}`);
+}
+
+async function stacks(account: AwsAccount, { stage }: Settings): Promise<Finding> {
+  const names = Object.values(stackNames(stage));
+  const found = await Promise.all(names.map((name) => account.stack(name)));
+  const states = found.flatMap((stack, index) => (stack ? [`${names[index]} is ${stack.status}`] : []));
+  if (states.length === 0) return fine(`${names.join(' and ')} are not there yet`);
+  const broken = found.some(
+    (stack) => stack && !/^(CREATE|UPDATE|UPDATE_ROLLBACK|IMPORT)_COMPLETE$/.test(stack.status),
+  );
+  const remedy = 'A deployment changes these stacks. If you want another deployment, choose another stage.';
+  return broken
+    ? wrong(states.join(', '), 'See docs/runbook.md#a-deployment-that-failed.')
+    : look(states.join(', '), remedy);
+}
+
+async function concurrency(account: AwsAccount, { concurrency: wanted }: Settings): Promise<Finding> {
+  const { all, unreserved } = await account.lambdaConcurrency();
+  const { exportRequests, fileExports, smallFileExports = fileExports, directFiles = 0 } = wanted;
+  // Two more close requests.
+  const exports = exportRequests + fileExports + smallFileExports + 2;
+  const found = `${all} in all, ${unreserved} unreserved; exports use up to ${exports}`;
+  const remedy = 'Ask Service Quotas for 1,000 concurrent executions of Lambda, or lower the setting concurrency.';
+  if (directFiles > 0 && unreserved - directFiles < alwaysUnreserved) {
+    return wrong(`${found}; ${directFiles} are to be reserved, and ${alwaysUnreserved} must stay`, remedy);
+  }
+  return unreserved - directFiles <= exports ? wrong(`${found}: none is left for requests`, remedy) : fine(found);
+}
+
+async function logRole(account: AwsAccount, { apiGatewayLogRole: setting }: Settings): Promise<Finding> {
+  const role = await account.apiGatewayLogRole();
+  if (setting === 'present') {
+    if (role !== undefined) return fine(role);
+    return wrong(
+      'the account has none',
+      "Set apiGatewayLogRole: 'create'. Without a role the APIs cannot be deployed.",
+    );
+  }
+  if (role === undefined) return fine('the account has none: the deployment makes one');
+  return look(
+    `${role} would be replaced`,
+    "If other APIs of the account and region use it, set apiGatewayLogRole: 'present'. After an earlier deployment it is ours.",
+  );
+}
+
+async function apis(account: AwsAccount): Promise<Finding> {
+  const [value, used] = await Promise.all([account.quota('apigateway', 'L-AA0FF27B'), account.restApis()]);
+  const found = `${used} of ${value ?? 'an unknown number'} are used, ${needed.apis} are needed`;
+  const isEnough = value === undefined || used + needed.apis <= value;
+  return isEnough ? fine(found) : wrong(found, 'Ask Service Quotas for more Regional APIs.');
+}
+
+/** A quota whose use is not asked for: there must be room by far, or a person looks. */
+function quota(account: AwsAccount, what: 'keys' | 'networks', service: string, code: string): readonly Question[] {
+  const [name, plenty] = what === 'keys' ? ['KMS keys', 1000] : ['VPCs', 50];
+  const ask = async () => {
+    const value = await account.quota(service, code);
+    const found = `${value ?? 'an unknown number'} in the region, ${needed[what]} ${what === 'keys' ? 'are' : 'is'} needed`;
+    if (value !== undefined && value < needed[what]) return wrong(found, `Ask Service Quotas for more ${name}.`);
+    return value !== undefined && value >= plenty
+      ? fine(found)
+      : look(found, `Look how many ${name} the region has already.`);
+  };
+  return [{ id: `quota-${what}`, check: `quota: ${name}`, ask }];
+}
+
+function database(
+  account: AwsAccount,
+  region: string,
+  { database: wanted }: Settings,
+  engineVersion: string,
+): readonly Question[] {
+  if ('clusterArn' in wanted) {
+    const { clusterArn } = wanted;
+    const ask = async () => {
+      const found = await account.cluster(clusterArn);
+      if (!found) return wrong(`there is no ${clusterArn} in ${region}`, 'Correct database.clusterArn, or the region.');
+      const text = `${found.engine} ${found.version}, Data API ${found.dataApi ? 'on' : 'off'}`;
+      if (found.engine !== 'aurora-postgresql') return wrong(text, 'Name a cluster of Aurora PostgreSQL.');
+      return found.dataApi ? fine(text) : wrong(text, 'Switch the RDS Data API of the cluster on.');
+    };
+    return [{ id: 'database', check: 'the cluster of the settings', ask }];
+  }
+  const ask = async () => {
+    const { offered, dataApi } = await account.auroraServerless(engineVersion);
+    const text = `Aurora PostgreSQL ${engineVersion} for Serverless v2`;
+    if (!offered) return wrong(`${region} does not offer ${text}`, 'Choose another region.');
+    return dataApi
+      ? fine(`${text} with the Data API`)
+      : wrong(`${text} without the Data API`, 'Choose a region that has the RDS Data API.');
+  };
+  return [
+    { id: 'database', check: 'database engine and Data API in the region', ask },
+    ...quota(account, 'networks', 'vpc', 'L-F678F1CE'),
+  ];
+}
+
+function buckets(account: AwsAccount, region: string, settings: Settings): readonly Question[] {
+  const named = [...(settings.archiveBucket ? [settings.archiveBucket] : []), ...(settings.otherArchiveBuckets ?? [])];
+  return named.map(({ bucketName }) => ({
+    id: `bucket-${bucketName}`,
+    check: `the bucket ${bucketName}`,
+    ask: async () => {
+      const found = await account.bucket(bucketName);
+      if (found === undefined) return wrong('there is none of this name', 'Correct the name in bin/settings.ts.');
+      if (found === region) return fine(`in ${region}`);
+      return wrong(
+        `it is ${found === 'elsewhere' ? 'in another region' : `in ${found}`}`,
+        `Archive buckets must be in ${region}.`,
+      );
+    },
+  }));
+}
+
+function secrets(account: AwsAccount, { archiveKeysSecret, database: wanted }: Settings): readonly Question[] {
+  const existing = 'clusterArn' in wanted ? wanted : undefined;
+  const named = {
+    'archiveKeysSecret.secretArn': archiveKeysSecret?.secretArn,
+    'database.secretArn': existing?.secretArn,
+    'database.proxySecretArn': existing?.proxySecretArn,
+    'database.readerSecretArn': existing?.readerSecretArn,
+    'database.workerSecretArn': existing?.workerSecretArn,
+    'database.auditorSecretArn': existing?.auditorSecretArn,
+  };
+  return Object.entries(named).flatMap(([field, arn]) => {
+    if (arn === undefined) return [];
+    const ask = async () =>
+      (await account.hasSecret(arn))
+        ? fine('it is there')
+        : wrong(`there is no ${arn}`, `Correct ${field} in bin/settings.ts.`);
+    return [{ id: `secret-${field}`, check: `the secret ${field}`, ask }];
+  });
+}

@@ -1,0 +1,61 @@
+import { checkSettings, SettingsError } from '../infra/check-settings.ts';
+import type { Settings } from '../infra/settings.ts';
+import { parseTrustedIssuers, smokeIssuerFault, TrustedIssuersError } from '../visas/index.ts';
+import type { PreflightResult } from './checks.ts';
+
+/** Oldest Node.js that runs the project's commands. */
+const nodeMajor = 24;
+
+/** What can be looked at without an account. @param issuers text of `config/trusted-issuers.json` */
+export function checkOffline(settings: Settings, issuers: string, nodeVersion: string): readonly PreflightResult[] {
+  return [checkedSettings(settings), checkedIssuers(settings, issuers), checkedNode(nodeVersion)];
+}
+
+function checkedSettings(settings: Settings): PreflightResult {
+  const about = { id: 'settings', check: 'bin/settings.ts' };
+  try {
+    checkSettings(settings);
+    return {
+      ...about,
+      result: 'fine',
+      found: `for ${settings.purpose ?? 'production'}, stage ${settings.stage ?? '(none)'}`,
+    };
+  } catch (error) {
+    if (!(error instanceof SettingsError)) throw error;
+    const found = error.message.split('\n').slice(1).join(';').trim();
+    return {
+      ...about,
+      result: 'wrong',
+      found,
+      remedy: 'Correct these fields: lib/infra/settings.ts has their limits.',
+    };
+  }
+}
+
+function checkedIssuers({ purpose }: Settings, text: string): PreflightResult {
+  const about = { id: 'issuers', check: 'config/trusted-issuers.json' };
+  const remedy = 'docs/trusted-issuers.md has the form.';
+  try {
+    const trusted = parseTrustedIssuers(JSON.parse(text));
+    const fault = smokeIssuerFault(trusted, purpose);
+    if (fault !== undefined) return { ...about, result: 'wrong', found: fault, remedy };
+    const names = [...trusted.issuers.keys()];
+    if (names.length > 0) return { ...about, result: 'fine', found: names.join(', ') };
+    return {
+      ...about,
+      result: 'look',
+      found: 'no issuer: every visa will be refused',
+      remedy: 'docs/trusted-issuers.md#add-an-issuer',
+    };
+  } catch (error) {
+    if (!(error instanceof TrustedIssuersError || error instanceof SyntaxError)) throw error;
+    return { ...about, result: 'wrong', found: error.message.replaceAll(/\s+/g, ' '), remedy };
+  }
+}
+
+function checkedNode(version: string): PreflightResult {
+  const about = { id: 'node', check: 'Node.js' };
+  if (Number.parseInt(version, 10) >= nodeMajor) return { ...about, result: 'fine', found: version };
+  const remedy = `Give npm ci: it brings Node.js ${nodeMajor}. Or install a newer one.`;
+  return { ...about, result: 'wrong', found: version, remedy };
+}

@@ -1,0 +1,75 @@
+import { OpsError, opsFailure } from '../ops/errors.ts';
+import type { AwsAccount } from '../stores/account/account.ts';
+import { MissingRegionError } from '../stores/stack-outputs.ts';
+import { usageError } from '../terminal/errors.ts';
+import { createOutput, printable } from '../terminal/output.ts';
+import { createProgram, runProgram } from '../terminal/program.ts';
+import type { Terminal } from '../terminal/terminal.ts';
+import { askAccount, type Planned, type PreflightResult } from './checks.ts';
+import { checkOffline } from './offline.ts';
+
+const columns = [{ title: 'CHECK' }, { title: 'RESULT' }, { title: 'FOUND' }, { title: 'WHAT TO DO' }] as const;
+
+const help = `Without --aws it looks at the files of this folder alone. With --aws it also asks the account, with the credentials the
+AWS SDK finds (AWS_PROFILE, AWS_ACCESS_KEY_ID, ...). It changes nothing. docs/smoke-test.md has more.`;
+
+/** What the preflight looks at. */
+export interface PreflightInputs extends Planned {
+  /** Text of `config/trusted-issuers.json`. */
+  readonly issuers: string;
+  readonly nodeVersion: string;
+  /** The account of the credentials. @param region @default - the region that the SDK finds */
+  readonly account: (region: string | undefined) => AwsAccount;
+}
+
+/** Look whether a deployment can succeed. @returns the exit code: 0 when nothing is wrong */
+export async function runPreflight(
+  argv: readonly string[],
+  terminal: Terminal,
+  inputs: PreflightInputs,
+): Promise<number> {
+  const program = createProgram(terminal, {
+    name: 'preflight',
+    description: 'Look before the first deployment whether it can succeed.',
+    help,
+    examples: ['npm run preflight', 'npm run preflight -- --aws --region eu-north-1'],
+    withOptions: (command) =>
+      command
+        .option('--aws', 'ask the account, too')
+        .option(
+          '--region <region>',
+          'AWS region (with --aws); else that of the settings, $AWS_REGION, or that of the profile',
+        ),
+    commands: [],
+  });
+  program.action(
+    async ({ aws, region, ...options }: { aws?: boolean; region?: string; json?: boolean; quiet?: boolean }) => {
+      if (region !== undefined && !aws) throw usageError('--region', 'is for an account: add --aws');
+      const output = createOutput(terminal, { json: options.json === true, quiet: options.quiet === true });
+      const results = [...checkOffline(inputs.settings, inputs.issuers, inputs.nodeVersion)];
+      if (aws) {
+        const account = inputs.account(region ?? inputs.settings.target?.region);
+        const asked = await askAccount(account, inputs).catch((error: unknown) => {
+          throw error instanceof MissingRegionError
+            ? usageError('--aws', 'there is no valid region: say --region or AWS_REGION')
+            : error;
+        });
+        results.push(...asked);
+      }
+      output.table(columns, results, cellsOf);
+      if (!aws) output.note('The account was not asked: add --aws.');
+      const failed = results.filter(({ result }) => result === 'wrong');
+      if (failed.length > 0) {
+        throw new OpsError(
+          'verification_failed',
+          `${failed.length} of ${results.length} checks are wrong: ${failed.map(({ id }) => id).join(', ')}`,
+        );
+      }
+    },
+  );
+  return await runProgram(program, argv, terminal, opsFailure);
+}
+
+function cellsOf({ check, result, found, remedy = '' }: PreflightResult): string[] {
+  return [check, result, printable(found), printable(remedy)];
+}

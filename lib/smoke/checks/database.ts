@@ -1,0 +1,128 @@
+import * as z from 'zod';
+import { type DatabaseRole, databaseRoles } from '../../contract/database-roles.ts';
+import { expectThat } from '../../demo/steps.ts';
+import { databaseOf } from '../../ops/target.ts';
+import { errorName } from '../../stores/aws-failure.ts';
+import { takeMigrationLock } from '../../stores/rds/migrate.ts';
+import { type Check, messageOf, NotApplicable } from '../check.ts';
+import type { Run } from '../run.ts';
+
+const one = z.object({ one: z.number() });
+
+/** A statement that each role may run, and those that it may not. None of them touches a row. */
+const roles: readonly {
+  readonly role: DatabaseRole;
+  /** Begins the logical id of its secret. */
+  readonly secret: string;
+  readonly may: string;
+  readonly mayNot: readonly string[];
+}[] = [
+  {
+    role: databaseRoles.reader,
+    secret: 'CatalogueReaderSecret',
+    may: 'select 1 as one from sda.files limit 0',
+    mayNot: [
+      "update sda.files set header = '' where false",
+      'delete from sda.files where false',
+      'select 1 as one from data_out.export_log limit 0',
+      'select 1 as one from data_out.archive_users limit 0',
+    ],
+  },
+  {
+    role: databaseRoles.proxy,
+    secret: 'CatalogueProxySecret',
+    may: 'select 1 as one from data_out.archive_users limit 0',
+    mayNot: ['select 1 as one from sda.files limit 0', 'delete from data_out.archive_users where false'],
+  },
+  {
+    role: databaseRoles.auditor,
+    secret: 'CatalogueAuditorSecret',
+    may: 'select 1 as one from data_out.export_log limit 0',
+    mayNot: ['delete from data_out.export_log where false', 'select 1 as one from sda.files limit 0'],
+  },
+  {
+    role: databaseRoles.worker,
+    secret: 'CatalogueWorkerSecret',
+    may: 'select 1 as one from sda.files limit 0',
+    mayNot: [
+      "update sda.files set header = '' where false",
+      'delete from data_out.export_log where false',
+      'select 1 as one from data_out.archive_users limit 0',
+    ],
+  },
+];
+
+const roleChecks = roles.map(
+  ({ role, secret, may, mayNot }): Check => ({
+    id: `role-${role}`,
+    title: `the role ${role} may do what it needs, and nothing else`,
+    remedy:
+      'Invoke the function Migrate: it makes the roles and their rights. Then compare the rights with lib/stores/rds/database-role.ts.',
+    async run(run) {
+      const db = databaseOf(run.deployment, await secretOf(run, secret));
+      try {
+        await db.query(one, may);
+      } catch (error) {
+        if (!/^AccessDenied/.test(errorName(error))) throw error;
+        throw new NotApplicable('your credentials may not read the secret of this role');
+      }
+      for (const statement of mayNot) {
+        const refusal = await db.execute(statement).then(
+          () => 'it was carried out',
+          (error: unknown) => messageOf(error),
+        );
+        // SQLSTATE 42501: insufficient_privilege.
+        expectThat(/42501|permission denied/.test(refusal), `${statement}: ${refusal}`);
+      }
+      return `${mayNot.length} statements are refused`;
+    },
+  }),
+);
+
+async function secretOf({ resources }: Run, prefix: string): Promise<string> {
+  const found = (await resources()).find(
+    ({ type, logicalId }) => type === 'AWS::SecretsManager::Secret' && logicalId.startsWith(prefix),
+  );
+  if (!found) throw new NotApplicable('the stacks made no secret of this role: the database was there before them');
+  return found.physicalId;
+}
+
+const remedy = 'Report what the Data API answered. The functions and the migration rely on it.';
+
+const lock: Check = {
+  id: 'advisory-lock',
+  title: 'the Data API takes the advisory lock of the migration',
+  remedy,
+  async run({ deployment }) {
+    await databaseOf(deployment).transaction((transaction) => transaction.execute(takeMigrationLock));
+    return 'taken and given back';
+  },
+};
+
+const block: Check = {
+  id: 'do-block',
+  title: 'the Data API takes a DO block',
+  remedy,
+  async run({ deployment }) {
+    await databaseOf(deployment).execute('do $$ begin perform 1; end $$');
+    return 'carried out';
+  },
+};
+
+const colons: Check = {
+  id: 'colons',
+  title: 'whether colons in a literal are taken for parameters is told',
+  remedy,
+  async run({ deployment }) {
+    const statement = "select 1 as one where to_char(now(), 'HH24:MI:SS') is not null";
+    const refused = await databaseOf(deployment)
+      .query(one, statement)
+      .then(
+        () => undefined,
+        (error: unknown) => messageOf(error),
+      );
+    return refused === undefined ? 'they are not' : `they are, so formats go by parameters: ${refused}`;
+  },
+};
+
+export const databaseChecks = [...roleChecks, lock, block, colons];

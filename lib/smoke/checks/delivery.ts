@@ -1,0 +1,129 @@
+import { buffer } from 'node:stream/consumers';
+import { parseKeySet } from '../../client/delivery/key-set.ts';
+import { verifyReceipt } from '../../client/delivery/verify-receipt.ts';
+import { isReceiptName } from '../../contract/delivery.ts';
+import { demonstrateDirectAccess } from '../../demo/direct.ts';
+import { type ArchivedFile, archiveFile, expectStaged } from '../../demo/files.ts';
+import { expectThat, type Steps } from '../../demo/steps.ts';
+import { readArchiveKeys } from '../../ops/archive-keys.ts';
+import { setDatasetEvent } from '../../ops/commands/dataset.ts';
+import { formatBytes } from '../../terminal/output.ts';
+import { type Check, NotApplicable, poll } from '../check.ts';
+import type { Run } from '../run.ts';
+import { needsDirectAccess } from './routes.ts';
+
+const mebibyte = 1024 * 1024;
+/** The sizes take every way: no body, one that is read, and one over 8 MiB that S3 copies. The last id needs encoding in a path. */
+const files = [
+  { id: '1', path: 'empty.txt', size: 0, form: 'plaintext' },
+  { id: '2', path: 'prøve (1)/notes.txt', size: 6000, form: 'plaintext' },
+  { id: '3', path: 'genome.bam', size: 9 * mebibyte, form: 'plaintext' },
+  { id: 'a b+c%d/é', path: 'prøve (2)/notes.txt', size: 200_000, form: 'Crypt4GH' },
+] as const;
+
+const archive: Check = {
+  id: 'archive',
+  title: 'the archive takes files, and the dataset is released',
+  remedy:
+    'Give data-out-ops archive-key list: an archive without a key takes no file. Then look at the rights of your credentials.',
+  async run(run) {
+    const { target, ids, signal } = run;
+    const keys = await readArchiveKeys(target.archiveKeys);
+    const add = ({ id, ...file }: (typeof files)[number], datasetId: string) =>
+      archiveFile(target, {
+        ...file,
+        ...{ datasetId, fileId: `${datasetId}-${id}`, bodyPrefix: `${ids.datasetId}/`, keys, signal },
+      });
+    const added: ArchivedFile[] = [];
+    for (const file of files) added.push(await add(file, ids.datasetId));
+    run.hidden = await add(files[1], ids.hiddenId);
+    const { files: count, bytes } = await setDatasetEvent(target, ids.datasetId, 'released');
+    run.files = added;
+    return `${ids.datasetId}, ${count} files, ${formatBytes(bytes)}`;
+  },
+};
+
+const outbox: Check = {
+  id: 'outbox',
+  title: 'every file of the export is listed',
+  needs: ['exported'],
+  remedy: 'Look at the object keys below the recipient in the outbox bucket, and at the log of ListFiles.',
+  async run(run) {
+    const listed = (await allListed(run)).filter(({ name }) => !isReceiptName(name));
+    const ours = listed.filter(({ name }) => name.startsWith('SMOKE'));
+    expectThat(ours.length >= run.files.length, `${ours.length} files are listed, not ${run.files.length}`);
+    run.listed = ours;
+    return `${ours.length} containers, ${formatBytes(ours.reduce((sum, { size }) => sum + size, 0))}`;
+  },
+};
+
+const download: Check = {
+  id: 'download',
+  title: 'every staged file downloads from S3, and decrypts to what was archived',
+  needs: ['outbox'],
+  remedy: 'If S3 refuses the address, look at the rights of StreamFile on the outbox and its key.',
+  async run(run) {
+    const { users, visa, listed, recipient, signal } = run;
+    for (const file of run.files) await expectStaged(users.researcher(visa), { file, listed, recipient }, signal);
+    return `${run.files.length} files, SHA-256 is right`;
+  },
+};
+
+const receipt: Check = {
+  id: 'receipt',
+  title: 'a signed receipt settles the delivery',
+  needs: ['exported'],
+  remedy: 'Look at the log of SettleDelivery and its dead-letter queue.',
+  async run(run) {
+    if (!run.expected.deliveryReceipt) throw new NotApplicable('the setting deliveryReceipt is off');
+    const { signal, users, visa, requestId } = run;
+    const proxy = users.researcher(visa);
+    const { name } = await poll(
+      async () => (await allListed(run)).find((file) => isReceiptName(file.name) && file.name.includes(requestId)),
+      { seconds: 120, signal, what: 'there is no receipt' },
+    );
+    const { url } = await proxy.location(name, { signal });
+    const reply = await users.transport.send({ url, signal });
+    const jws = await buffer(reply.body);
+    const keys = await parseKeySet(await proxy.keySet({ signal }), 'the keys of the service');
+    const { jti, complete, files: claimed } = await verifyReceipt(jws, keys);
+    expectThat(jti === requestId && complete, 'it is not of this request, or says that files are missing');
+    expectThat(claimed.length === run.files.length, `it lists ${claimed.length} files, not ${run.files.length}`);
+    return `${claimed.length} files, signature is right`;
+  },
+};
+
+const direct: Check = {
+  id: 'direct',
+  title: 'direct access lists, decrypts, cuts, encrypts and refuses',
+  needs: ['archive'],
+  remedy: 'The step is named. Look at the log of the function behind its route.',
+  async run(run) {
+    needsDirectAccess(run);
+    const { users, signal, visa, ids, hidden, recipient } = run;
+    expectThat(hidden !== undefined, 'the second dataset has no file');
+    let count = 0;
+    const steps: Steps = {
+      async run(title, work) {
+        count += 1;
+        const { value } = await work().catch((cause: unknown) => {
+          throw new Error(`${title}: ${cause instanceof Error ? cause.message : cause}`, { cause });
+        });
+        return value;
+      },
+    };
+    const { datasetId } = ids;
+    const access = { users, steps, signal, visa, datasetId, files: run.files, recipient };
+    await demonstrateDirectAccess({ ...access, hidden: { file: hidden, datasetId: ids.hiddenId } });
+    return `${count} steps hold`;
+  },
+};
+
+async function allListed({ users, visa, signal }: Run) {
+  const listed = [];
+  for await (const file of users.researcher(visa).list({ signal })) listed.push(file);
+  return listed;
+}
+
+export const archiveChecks = [archive];
+export const deliveryChecks = [outbox, download, receipt, direct];

@@ -1,0 +1,62 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { databaseOf, findDeployment } from '../../lib/ops/target.ts';
+import { RdsSmokeRows } from '../../lib/stores/rds/smoke-rows.ts';
+import { makeTerminal } from '../helpers/ops-world.ts';
+import { Service } from '../helpers/service.ts';
+
+let service: Service;
+let rows: RdsSmokeRows;
+beforeAll(async () => {
+  service = await Service.shared();
+  const { terminal } = makeTerminal();
+  rows = new RdsSmokeRows(databaseOf(await findDeployment({ connection: service.engine.connectionPath }, terminal)));
+});
+afterAll(() => service?.stop());
+
+test('what smoke tests leave in the database is found and removed; the rest stays', async () => {
+  await service.archive('EGAD1', 'a', 10);
+  await service.sql(`insert into sda.datasets (stable_id) values ('SMOKE-1'), ('smoke-2'), ('xSMOKE-3')`);
+  await service.sql(`insert into sda.dataset_event_log (dataset_id, event) values ('SMOKE-1', 'released')`);
+  const id = '00000000-0000-4000-8000-000000000001';
+  await service.sql(
+    `insert into data_out.requests (request_id, requested_at, state, dataset_id, recipient) values
+     ('${id}', now(), 'accepted', 'SMOKE-1', 'r1')`,
+  );
+  await service.sql(`insert into data_out.request_files (request_id, file_id, state) values ('${id}', 'f', 'pending')`);
+  await service.sql(
+    `insert into data_out.archive_users (username, password_hash) values ('smoke-a', 'x'), ('alice', 'x')`,
+  );
+  await service.sql(
+    `insert into data_out.export_log (request_id, event, dataset_id, recipient) values
+     ('${id}', 'accepted', 'SMOKE-1', 'r1'), ('${id}', 'staged', 'EGAD1', 'r2')`,
+  );
+
+  expect(await rows.datasets(0)).toEqual(['SMOKE-1']);
+  expect(await rows.datasets(3600)).toEqual([]);
+  expect(await rows.recipients('SMOKE-1')).toEqual(['r1']);
+  expect(await rows.recentRecipients()).toEqual(['r1']);
+  expect(await rows.users(0)).toEqual(['smoke-a']);
+  expect(await rows.users(3600)).toEqual([]);
+  expect(await rows.isSettled(id)).toBe(false);
+  await service.sql("update data_out.requests set state = 'complete'");
+  expect(await rows.isSettled(id)).toBe(true);
+  expect(await rows.isSettled(id.replace(/1$/, '2'))).toBe(false);
+
+  await rows.removeUser('alice');
+  await rows.remove('EGAD1');
+  await rows.removeUser('smoke-a');
+  await rows.remove('SMOKE-1');
+  expect((await service.sql('select stable_id from sda.datasets order by id')).flat()).toEqual([
+    'EGAD1',
+    'smoke-2',
+    'xSMOKE-3',
+  ]);
+  expect((await service.sql('select dataset_id from sda.dataset_event_log')).flat()).toEqual(['EGAD1']);
+  expect(await service.sql('select request_id from data_out.requests')).toEqual([]);
+  expect(await service.sql('select request_id from data_out.request_files')).toEqual([]);
+  expect(
+    (await service.sql("select username from data_out.archive_users where username <> 'archive-user'")).flat(),
+  ).toEqual(['alice']);
+  // The audit trail keeps its rows.
+  expect(await service.sql('select count(*) from data_out.export_log')).toEqual([['2']]);
+});

@@ -1,0 +1,219 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { cpSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { ListMultipartUploadsCommand } from '@aws-sdk/client-s3';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { generateKeyPair } from '../../lib/crypt4gh/index.ts';
+import { makeIssuer, smokeVisa } from '../../lib/smoke/issuer.ts';
+import { assembly } from '../helpers/assembly.ts';
+import { blocksOf } from '../helpers/pages.ts';
+import { Service } from '../helpers/service.ts';
+
+let service: Service;
+let folder: string;
+let issuerFile: string;
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'data-out-smoke-'));
+  issuerFile = join(folder, 'smoke-issuer.json');
+  const entry = await makeIssuer(issuerFile);
+  // Each function reads the list of its own bundle.
+  const assemblyDir = join(folder, 'assembly');
+  cpSync(await assembly(), assemblyDir, { recursive: true });
+  for (const asset of readdirSync(assemblyDir).filter((name) => name.startsWith('asset.'))) {
+    const list = join(assemblyDir, asset, 'config/trusted-issuers.json');
+    try {
+      writeFileSync(list, JSON.stringify([...JSON.parse(readFileSync(list, 'utf8')), entry]));
+    } catch (error) {
+      // Not every bundle has one.
+      if (!['ENOENT', 'ENOTDIR'].includes((error as NodeJS.ErrnoException).code ?? '')) throw error;
+    }
+  }
+  service = await Service.start({ assemblyDir });
+});
+afterAll(async () => {
+  await service?.stop();
+  await rm(folder, { recursive: true, force: true });
+});
+
+type OnReport = (text: string, child: ChildProcess) => void;
+
+/** `npm run smoke`. @param onReport called with standard error so far */
+function smoke(argv: readonly string[] = [], onReport?: OnReport) {
+  return runScript('smoke', argv, onReport);
+}
+
+async function runScript(name: string, argv: readonly string[], onReport: OnReport = () => {}) {
+  const script = join(import.meta.dirname, `../../bin/${name}.ts`);
+  const env = { ...process.env, DATA_OUT_CONNECTION: service.engine.connectionPath };
+  const child = spawn(process.execPath, [script, ...argv], { cwd: folder, env });
+  const said = { stdout: '', stderr: '' };
+  child.stdout.on('data', (chunk) => {
+    said.stdout += chunk;
+  });
+  child.stderr.on('data', (chunk) => {
+    said.stderr += chunk;
+    onReport(said.stderr, child);
+  });
+  const exitCode = await new Promise((done) => child.once('close', done));
+  return { exitCode, ...said };
+}
+
+/** Ends the process when a check has been reported. */
+const killAfter = (check: string, signal: NodeJS.Signals) => {
+  let killed = false;
+  return (text: string, child: ChildProcess) => {
+    if (killed || !text.includes(check)) return;
+    killed = true;
+    child.kill(signal);
+  };
+};
+
+/** Everything of smoke tests that the deployment holds, but for the audit trail. */
+async function left() {
+  const rows = async (table: string, column: string) =>
+    (await service.sql(`select ${column} from ${table} where ${column} ilike 'smoke-%'`)).flat();
+  const { outputs } = service.connection;
+  const uploads = await Promise.all(
+    [outputs.ArchiveBucketName, outputs.OutboxBucketName].map(
+      async (Bucket) => (await service.s3.send(new ListMultipartUploadsCommand({ Bucket }))).Uploads ?? [],
+    ),
+  );
+  const archived = await service.sql('select count(*) from sda.files');
+  return {
+    datasets: await rows('sda.datasets', 'stable_id'),
+    events: await rows('sda.dataset_event_log', 'dataset_id'),
+    files: await rows('sda.files', 'stable_id'),
+    requests: await rows('data_out.requests', 'dataset_id'),
+    requestFiles: await rows('data_out.request_files', 'file_id'),
+    uploads: await rows('data_out.uploads', 'file_id'),
+    users: await rows('data_out.archive_users', 'username'),
+    outbox: await service.allOutboxKeys(),
+    unfinished: uploads.flat(),
+    archived,
+  };
+}
+const nothing = {
+  ...{ datasets: [], events: [], files: [], requests: [], requestFiles: [], uploads: [], users: [] },
+  ...{ outbox: [], unfinished: [], archived: [['0']] },
+};
+
+describe('npm run smoke', () => {
+  test('passes on the local engine, as a table, and leaves nothing behind', async () => {
+    const { exitCode, stdout, stderr } = await smoke();
+    expect([exitCode, stderr.includes('failed')], `${stdout}${stderr}`).toEqual([0, false]);
+    expect(stdout.split('\n')[0]).toMatch(/^CHECK +RESULT +SECONDS +FOUND +WHAT TO DO$/);
+    expect(await left()).toEqual(nothing);
+  });
+
+  test('says the same as JSON, and tells no secret', async () => {
+    const { exitCode, stdout, stderr } = await smoke(['--json', '--issuer', issuerFile]);
+    expect(exitCode, stdout).toBe(0);
+    const results = stdout
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line));
+    expect(results.length).toBeGreaterThan(50);
+    const skipped = results.filter(({ result }) => result !== 'passed');
+    expect(skipped).toEqual([expect.objectContaining({ id: 'alarm-subscription', result: 'skipped' })]);
+    for (const { seconds, found } of results) expect([typeof seconds, typeof found]).toEqual(['number', 'string']);
+    const { admin, archiveUser } = service.connection;
+    const secrets = [admin.password, archiveUser.password, JSON.parse(readFileSync(issuerFile, 'utf8')).d];
+    for (const secret of secrets) expect(`${stdout}${stderr}`).not.toContain(secret);
+    expect(`${stdout}${stderr}`).not.toMatch(/X-Amz-Signature|eyJ[\w-]+\.|PRIVATE KEY/);
+    expect(await left()).toEqual(nothing);
+  });
+
+  test('a check that fails ends with its remedy and exit code 1, and everything is removed', async () => {
+    const heal = service.engine.traffic.addFault(({ caller, service: name, action }) =>
+      caller === 'stage-file' && name === 's3' && action === 'CreateMultipartUpload'
+        ? { error: { status: 403, code: 'AccessDenied' } }
+        : undefined,
+    );
+    // The export never ends while a large file fails; direct access and S3 are tested all the same.
+    const { exitCode, stdout, stderr } = await smoke(['--json']).finally(heal);
+    expect(exitCode, stdout).toBe(1);
+    const results = stdout
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line));
+    const byId = new Map(results.map((result) => [result.id, result]));
+    expect(byId.get('exported')).toMatchObject({ result: 'failed', remedy: expect.stringContaining('dead-letter') });
+    expect(byId.get('download')).toMatchObject({ result: 'skipped', found: 'outbox did not pass' });
+    expect(byId.get('s3-conditions')).toMatchObject({ result: 'passed' });
+    expect(byId.get('clean-up')).toMatchObject({ result: 'passed' });
+    expect(JSON.parse(stderr.trim().split('\n').at(-1)!).error.message).toMatch(/checks failed: exported/);
+    expect(await left()).toEqual(nothing);
+  });
+
+  test('Ctrl-C in the middle removes everything, and ends with 130', async () => {
+    const { exitCode, stdout, stderr } = await smoke([], killAfter('passed  proxy POST /export', 'SIGINT'));
+    expect([exitCode, stderr.trim().split('\n').at(-1)]).toEqual([130, 'smoke: interrupted']);
+    expect(stdout).toContain('everything that the run made is removed');
+    expect(await left()).toEqual(nothing);
+  });
+
+  test('what a killed run left, the next run finds by its age, and keeps what is young', async () => {
+    await smoke([], killAfter('passed  every staged file downloads', 'SIGKILL'));
+    const { datasets, outbox } = await left();
+    expect([datasets.length, outbox.length > 0]).toEqual([2, true]);
+    const young = await smoke(['--json']);
+    expect(young.exitCode, young.stdout).toBe(0);
+    expect((await left()).datasets).toEqual(datasets);
+    await service.sql("update sda.datasets set created_at = now() - interval '3 hours'");
+    await service.sql("update data_out.requests set requested_at = now() - interval '3 hours'");
+    const next = await smoke(['--json']);
+    expect(next.exitCode, next.stdout).toBe(0);
+    for (const dataset of datasets) expect(next.stdout).toContain(`${dataset}`);
+    expect(await left()).toEqual(nothing);
+  });
+
+  test('two runs at once do not disturb each other', async () => {
+    const runs = await Promise.all([smoke(['--json']), smoke(['--json'])]);
+    for (const { exitCode, stdout } of runs) expect(exitCode, stdout).toBe(0);
+    expect(await left()).toEqual(nothing);
+  });
+});
+
+describe('the test issuer', () => {
+  test('opens no real dataset: not for an export, the outbox, direct access, or a passport of DRS', async () => {
+    const dataset = 'EGAD00000000001';
+    const { fileId } = await service.archive(dataset, 'genome.bam', 1000);
+    await service.setDataset(dataset, 'released');
+    const visa = await smokeVisa(issuerFile, 'mallory', dataset, new Date());
+    const { publicKey } = generateKeyPair();
+    const requestId = await service.exported({ id: dataset, visa, publicKey });
+    const [row] = await service.settled(requestId);
+    expect(row).toMatchObject({ event: 'rejected', reason: 'not_entitled' });
+    expect(await service.listAll(visa)).toEqual([]);
+    const direct = (path: string) => service.direct(path, visa);
+    expect(JSON.parse((await direct('metadata/datasets')).text)).toEqual([]);
+    for (const path of [`metadata/datasets/${dataset}/files`, `files/${fileId}`, `files/${fileId}/content`]) {
+      expect([path, (await direct(path)).status]).toEqual([path, 403]);
+    }
+    const body = JSON.stringify({ passports: [visa, await service.passport('mallory', [visa])] });
+    const headers = { 'Content-Type': 'application/json' };
+    for (const path of [`ga4gh/drs/v1/objects/${fileId}`, `ga4gh/drs/v1/objects/${fileId}/access/plaintext`]) {
+      expect([path, (await service.direct(path, undefined, { method: 'POST', headers, body })).status]).toEqual([
+        path,
+        403,
+      ]);
+    }
+  });
+});
+
+test('the commands of docs/smoke-test.md end well', async () => {
+  const comment = 'run by test/resilience/smoke.resilience.ts';
+  const blocks = blocksOf('docs/smoke-test.md').filter((block) => block.comment === comment);
+  expect(blocks).toHaveLength(4);
+  // The page makes an issuer under the same name.
+  await rm(issuerFile);
+  for (const { text } of blocks) {
+    const [, name = '', argv = ''] = /^npm run (\w+)(?: -- (.+))?\n$/.exec(text) ?? [];
+    const { exitCode, stdout, stderr } = await runScript(name, argv.split(' ').filter(Boolean));
+    expect([text, exitCode], `${stdout}${stderr}`).toEqual([text, 0]);
+  }
+  expect(await left()).toEqual(nothing);
+});

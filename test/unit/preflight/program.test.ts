@@ -1,0 +1,64 @@
+import { expect, test } from 'vitest';
+import { settings } from '../../../bin/settings.ts';
+import { runPreflight } from '../../../lib/preflight/program.ts';
+import { AwsAccount } from '../../../lib/stores/account/account.ts';
+import { makeTestIssuer } from '../../helpers/issuer.ts';
+import { makeTerminal } from '../../helpers/ops-world.ts';
+
+const inputs = {
+  settings,
+  engineVersion: '18.6',
+  issuers: '[]',
+  nodeVersion: '24.1.0',
+  account: () => new AwsAccount({ region: 'eu-north-1' }),
+};
+
+async function preflight(argv: readonly string[], change: Partial<typeof inputs> = {}) {
+  const { terminal, said } = makeTerminal();
+  const exitCode = await runPreflight(argv, terminal, { ...inputs, ...change });
+  return { exitCode, ...said };
+}
+
+test('without --aws it looks at the files alone, as a table', async () => {
+  const { exitCode, stdout, stderr } = await preflight([]);
+  expect(exitCode).toBe(0);
+  expect(stdout.split('\n')).toEqual([
+    expect.stringMatching(/^CHECK +RESULT +FOUND +WHAT TO DO$/),
+    expect.stringMatching(/^bin\/settings.ts +fine +for production, stage \(none\)$/),
+    expect.stringMatching(/^config\/trusted-issuers.json +look +no issuer: every visa will be refused +docs/),
+    expect.stringMatching(/^Node.js +fine +24.1.0$/),
+    '',
+  ]);
+  expect(stderr).toBe('The account was not asked: add --aws.\n');
+});
+
+test('what is wrong has a remedy, and exit code 1', async () => {
+  const smoke = await makeTestIssuer({ iss: 'https://smoke.example.org', entry: { purpose: 'smoke-test' } });
+  const { exitCode, stdout, stderr } = await preflight(['--json'], {
+    settings: { ...settings, outboxExpiryDays: 400 },
+    issuers: JSON.stringify([smoke.entry]),
+    nodeVersion: '22.9.0',
+  });
+  expect(exitCode).toBe(1);
+  const results = stdout
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line));
+  expect(results).toMatchObject([
+    { id: 'settings', result: 'wrong', found: expect.stringContaining('outboxExpiryDays: expected a whole number') },
+    { id: 'issuers', result: 'wrong', found: expect.stringContaining('smoke_issuer_in_production') },
+    { id: 'node', result: 'wrong', found: '22.9.0' },
+  ]);
+  for (const { remedy } of results) expect(remedy).toMatch(/\.$/);
+  expect(JSON.parse(stderr.trim().split('\n').at(-1)!).error.message).toContain('3 of 3 checks are wrong');
+});
+
+test('a list of issuers that is no JSON is told, and its text is not', async () => {
+  const { stdout } = await preflight(['--json'], { issuers: '[' });
+  expect(JSON.parse(stdout.split('\n')[1]!)).toMatchObject({ id: 'issuers', result: 'wrong' });
+});
+
+test('--region without --aws is refused', async () => {
+  const { exitCode, stderr } = await preflight(['--region', 'eu-north-1']);
+  expect([exitCode, stderr]).toEqual([2, 'preflight: --region: is for an account: add --aws\n']);
+});
