@@ -107,3 +107,21 @@ test('every metric is written on some path, with values of its closed lists', as
   );
   expect([...new Set(sets)].sort()).toEqual(['deployment', 'reason', 'service', 'stage', 'state']);
 });
+
+test('files that a sweep gives up count by what became of their last attempt', async () => {
+  const open = (isLastTry: boolean, ago: string) =>
+    service.sql(`update data_out.request_files set state = 'pending', is_last_try = ${isLastTry},
+      tried_at = now() - interval '${ago}', updated_at = now() - interval '${ago}'`);
+  const reasons = () =>
+    counted()
+      .filter(({ name }) => name === 'FileGivenUp')
+      .map(({ line }) => line.reason);
+  const before = reasons().length;
+  await open(true, '1 hour');
+  await service.engine.functions.invoke('sweep-deliveries', {});
+  await service.sql("update data_out.requests set settled_generation = 0, updated_at = now() - interval '15 days'");
+  await open(false, '15 days');
+  await service.engine.functions.invoke('sweep-deliveries', {});
+  const found = await until(() => (reasons().length >= before + 2 ? reasons() : undefined), 'two sweeps');
+  expect(found.slice(before)).toEqual(['no_answer', 'expired']);
+});
