@@ -1,11 +1,11 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { App, Tags, Validations } from 'aws-cdk-lib';
-import { AwsSolutionsChecks } from 'cdk-nag';
 import { trustedIssuersFile } from '../lib/contract/environment.ts';
 import { adminPageContext } from '../lib/contract/synth-context.ts';
 import { repository } from '../lib/infra/bundling.ts';
 import { SettingsError } from '../lib/infra/check-settings.ts';
+import { securityPacks } from '../lib/infra/security-packs.ts';
 import { addStacks } from '../lib/infra/stacks.ts';
 import { warnThatNoIssuerIsTrusted } from '../lib/infra/trust-warning.ts';
 import { parseTrustedIssuers, type TrustedIssuers } from '../lib/visas/index.ts';
@@ -13,7 +13,7 @@ import { settings } from './settings.ts';
 
 function main(): void {
   const app = new App();
-  Validations.of(app).addPlugins(new AwsSolutionsChecks(app));
+  Validations.of(app).addPlugins(...securityPacks(app));
   Tags.of(app).add('application', 'data-out');
   const { issuers } = readTrustedIssuers();
   const adminPage = settings.adminPage || app.node.tryGetContext(adminPageContext) === 'true';

@@ -51,9 +51,13 @@ function remedyOf(
   if (status === 431) return fewerHeaders;
   // This service always gives a code. Without one, another service answered, or a gateway that does not know the path.
   if (problemCode === undefined && status !== 407) return remedies.protocol;
+  // No function of the service gives this status with this code: its gateway does, for refusals that it has no words for.
+  if (status === 403 && problemCode === 'invalid_request') return refusedByGateway;
   return code === 'unauthenticated' ? renewal(said) : remedies[code];
 }
 
+const refusedByGateway =
+  'The gateway of the service refused the request before anything looked at the visa. A firewall may refuse the network that you work from. Try from another network; if that does not help, send this message to the archive.';
 const noPassword = 'the service asks for a user name and a password, and none was sent';
 const headersTooLarge = 'a gateway refused the headers as too large; the visa or passport is the largest of them';
 

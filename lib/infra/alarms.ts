@@ -14,6 +14,8 @@ import { EmailSubscription } from 'aws-cdk-lib/aws-sns-subscriptions';
 import type { IQueue } from 'aws-cdk-lib/aws-sqs';
 import { Construct } from 'constructs';
 import { deploymentDimension, metricNamespace, metricService, metrics } from '../contract/metrics.ts';
+import { acknowledge } from './acknowledge.ts';
+import { rules } from './security-rules.ts';
 import type { ServiceApi } from './service-api.ts';
 import type { ServiceFunction } from './service-function.ts';
 
@@ -42,6 +44,11 @@ export class Alarms extends Construct {
   constructor(scope: Construct, id: string, props: AlarmsProps) {
     super(scope, id);
     this.topic = new Topic(this, 'Topic', { enforceSSL: true });
+    acknowledge(
+      this.topic,
+      'A message holds the name and the figures of an alarm, and nothing of a person. It goes on by e-mail, in clear.',
+      ...rules.topicKey,
+    );
     // Our policy replaces the default one of SNS, which lets CloudWatch publish.
     this.topic.addToResourcePolicy(
       new PolicyStatement({
@@ -51,7 +58,14 @@ export class Alarms extends Construct {
         conditions: { StringEquals: { 'aws:SourceAccount': Stack.of(this).account } },
       }),
     );
-    if (props.email !== undefined) this.topic.addSubscription(new EmailSubscription(props.email));
+    if (props.email !== undefined) {
+      const subscription = this.topic.addSubscription(new EmailSubscription(props.email));
+      acknowledge(
+        subscription,
+        'SNS repeats an e-mail that failed. A queue of lost alarms would need an alarm; CloudWatch shows every alarm as well.',
+        ...rules.deadLettersOfTopics,
+      );
+    }
   }
 
   /** Messages that failed for good. */

@@ -23,7 +23,6 @@ export class ApiGatewayLogRole extends Construct {
       role,
       'API Gateway accepts a role for the whole account only with the permissions of this AWS policy.',
       `AwsSolutions-IAM4[Policy::arn:<AWS::Partition>:iam::aws:policy/${policy}]`,
-      `AwsSolutions-IAM4[Policy::arn:aws:iam::aws:policy/${policy}]`,
     );
     new CfnAccount(this, 'Account', { cloudWatchRoleArn: role.roleArn }).applyRemovalPolicy(RemovalPolicy.RETAIN);
   }

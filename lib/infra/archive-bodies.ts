@@ -1,9 +1,18 @@
 import { CfnOutput, Duration, Fn, Stack, Token } from 'aws-cdk-lib';
 import type { Key } from 'aws-cdk-lib/aws-kms';
-import { BlockPublicAccess, Bucket, BucketEncryption, type IBucket, ObjectOwnership } from 'aws-cdk-lib/aws-s3';
+import {
+  BlockPublicAccess,
+  Bucket,
+  BucketEncryption,
+  CfnBucket,
+  type IBucket,
+  ObjectOwnership,
+} from 'aws-cdk-lib/aws-s3';
 import { Construct } from 'constructs';
 import { environment } from '../contract/environment.ts';
+import { acknowledge } from './acknowledge.ts';
 import { allowKey } from './customer-key.ts';
+import { rules } from './security-rules.ts';
 import type { Grantee } from './service-function.ts';
 import type { ExistingBucket } from './settings.ts';
 
@@ -46,11 +55,15 @@ interface ArchiveBodiesProps extends BucketProps {
   /** @default - a new bucket */
   readonly existing: ExistingBucket | undefined;
   readonly others: readonly ExistingBucket[];
+  /** Whether a new bucket keeps older versions. */
+  readonly versioned: boolean;
 }
 
 interface BodyBucket {
   readonly name: string;
   readonly arn: string;
+  /** The same ARN, for the stack of a new bucket itself. */
+  readonly ownArn: string;
   /** The ARN as the exception for `ARN/*` names it. */
   readonly shownArn: string;
   readonly keyArn: string | undefined;
@@ -67,6 +80,11 @@ export class ArchiveBodies extends Construct {
     const first = props.existing ? this.#existing(props.existing) : this.#make(props);
     this.bucketName = first.name;
     this.#buckets = [first, ...props.others.map((bucket) => this.#existing(bucket))];
+  }
+
+  /** ARNs of all buckets, for the stack of a new one. */
+  get bucketArns(): readonly string[] {
+    return this.#buckets.map(({ ownArn }) => ownArn);
   }
 
   /** Read bodies, and sign URLs for them. */
@@ -100,22 +118,39 @@ export class ArchiveBodies extends Construct {
   #existing({ bucketName, keyArn }: ExistingBucket): BodyBucket {
     const { partition } = Stack.of(this);
     const shownPartition = Token.isUnresolved(partition) ? '<AWS::Partition>' : partition;
+    const arn = Stack.of(this).formatArn({ service: 's3', region: '', account: '', resource: bucketName });
     return {
       name: bucketName,
-      arn: Stack.of(this).formatArn({ service: 's3', region: '', account: '', resource: bucketName }),
+      arn,
+      ownArn: arn,
       shownArn: `arn:${shownPartition}:s3:::${bucketName}`,
       keyArn,
     };
   }
 
-  #make(props: BucketProps): BodyBucket {
+  #make(props: ArchiveBodiesProps): BodyBucket {
     const bucket = new Bucket(this, 'Bucket', {
       ...privateBucket(props, 'archive/'),
       // An overwritten or deleted body can be brought back: there may be no other copy.
-      versioned: true,
+      versioned: props.versioned,
       lifecycleRules: [{ id: 'unfinished-uploads', abortIncompleteMultipartUploadAfter: Duration.days(2) }],
     });
+    if (!props.versioned) {
+      // Said outright, so that it ends where it was on before.
+      if (bucket.node.defaultChild instanceof CfnBucket)
+        bucket.node.defaultChild.versioningConfiguration = { status: 'Suspended' };
+      acknowledge(
+        bucket,
+        'The operator decided so by `archiveVersioning`: another store keeps the bodies, or deleted ones must be gone at once.',
+        ...rules.bucketVersioning,
+      );
+    }
+    acknowledge(
+      bucket,
+      'A replica doubles the cost of the archive, and in which other region genomes may lie is for the operator to decide.',
+      ...rules.bucketReplication,
+    );
     const { arn, shown: shownArn } = publishedArn(bucket, 'ArchiveBucketArn');
-    return { name: bucket.bucketName, arn, shownArn, keyArn: bucket.encryptionKey?.keyArn };
+    return { name: bucket.bucketName, arn, ownArn: bucket.bucketArn, shownArn, keyArn: bucket.encryptionKey?.keyArn };
   }
 }

@@ -1,4 +1,4 @@
-import { Duration, Fn, Stack } from 'aws-cdk-lib';
+import { Duration, Fn } from 'aws-cdk-lib';
 import { IpAddresses, type ISecurityGroup, type IVpc, SecurityGroup, SubnetType, Vpc } from 'aws-cdk-lib/aws-ec2';
 import type { Key } from 'aws-cdk-lib/aws-kms';
 import {
@@ -15,6 +15,7 @@ import { type EnvironmentVariable, environment } from '../contract/environment.t
 import { acknowledge } from './acknowledge.ts';
 import { allowKey } from './customer-key.ts';
 import { allowReading, type ReadableSecret } from './secrets.ts';
+import { rules } from './security-rules.ts';
 import type { Grantee } from './service-function.ts';
 import type { ExistingDatabase, NewDatabase } from './settings.ts';
 
@@ -201,7 +202,7 @@ export class Catalogue extends Construct {
     acknowledge(
       secret,
       'The password is random, serves one role with rights to a few tables, and works through the Data API only. With the setting databaseRotationDays it is rotated, by a schedule in the service stack, where the rule does not look.',
-      'AwsSolutions-SMG4',
+      ...rules.secretRotation,
     );
     return { secretArn: secret.secretArn, keyArn: key.keyArn };
   }
@@ -213,7 +214,6 @@ export class Catalogue extends Construct {
       availabilityZones: [0, 1].map((index) => Fn.select(index, Fn.getAzs())),
       natGateways: 0,
       subnetConfiguration: [{ name: 'database', subnetType: SubnetType.PRIVATE_ISOLATED, cidrMask: 26 }],
-      // Nothing uses the default group; emptying it would cost a custom resource with wide permissions.
       restrictDefaultSecurityGroup: false,
     });
     // The CDK's classes miss `| undefined`, so they do not fit its own interfaces under exactOptionalPropertyTypes.
@@ -221,7 +221,12 @@ export class Catalogue extends Construct {
     acknowledge(
       vpc,
       'Nothing but the database is in this network: no gateway, no peering, no function, and a security group that admits no connection. There is no traffic to record.',
-      'AwsSolutions-VPC7',
+      ...rules.networkFlowLog,
+    );
+    acknowledge(
+      vpc,
+      'Nothing uses the default security group. To empty it would take a custom resource with wide permissions.',
+      ...rules.networkDefaultGroup,
     );
     // The Data API does not use this network, so no connection is allowed in or out.
     const closed = new SecurityGroup(this, 'Closed', {
@@ -251,12 +256,22 @@ export class Catalogue extends Construct {
     acknowledge(
       cluster,
       'Deletion protection is switched on after the deployment: with it, a first deployment that fails could not be undone.',
-      'AwsSolutions-RDS10',
+      ...rules.databaseDeletionProtection,
     );
     acknowledge(
       cluster,
-      `The port cannot be reached: no route leads into ${Stack.of(this).stackName}'s network, and queries come through the Data API.`,
-      'AwsSolutions-RDS11',
+      "PostgreSQL's log quotes rows in its messages, such as names of users. It stays in the cluster. Who did what is in the audit trail.",
+      ...rules.databaseLogExport,
+    );
+    acknowledge(
+      cluster,
+      'RDS backs the cluster up without a pause, for `database.backupDays`. A plan of AWS Backup, with copies elsewhere, belongs to the whole account.',
+      ...rules.databaseBackupPlan,
+    );
+    acknowledge(
+      cluster,
+      'AWS runs the operating system of a serverless instance. Capacity and connections are metrics of CloudWatch without it.',
+      ...rules.databaseEnhancedMonitoring,
     );
     return cluster;
   }

@@ -67,6 +67,7 @@ const domain = fields<Domain>({
     id: match(/^Z[A-Z0-9]{1,31}$/, 'the id of a hosted zone'),
     name: hostName,
   }).optional(),
+  defaultEndpoint: oneOf('off', 'on').optional(),
 });
 const throttling = { requestsPerSecond: whole(1, 10_000), burst: whole(1, 5_000) };
 const newDatabase = fields<NewDatabase>({
@@ -190,15 +191,22 @@ function* leaves(value: unknown, path: readonly PropertyKey[] = []): Generator<r
 
 /** Contradictions between fields. */
 function contradictions(values: ReadonlyMap<string, unknown>): readonly string[] {
-  const [least, most] = [values.get('database.minCapacity'), values.get('database.maxCapacity')];
   return [
-    ...(typeof least === 'number' && typeof most === 'number' && most < least
+    ...(moreThan(values, 'database.minCapacity', 'database.maxCapacity')
       ? ['database.maxCapacity: expected no less than database.minCapacity']
       : []),
     ...['proxy', 'auditor', 'reader', 'worker'].flatMap((role) => {
       const [secret, key] = [`database.${role}SecretArn`, `database.${role}SecretKeyArn`];
       return values.has(key) && !values.has(secret) ? [`${key}: expected ${secret} beside it`] : [];
     }),
+    ...(moreThan(values, 'firewall.exportRequestsPerFiveMinutes', 'firewall.requestsPerFiveMinutes')
+      ? ['firewall.exportRequestsPerFiveMinutes: expected no more than firewall.requestsPerFiveMinutes']
+      : []),
+    ...['proxy', 'dataOut'].flatMap((api) => outsideZone(values, `domains.${api}`)),
+    ...repeated(values, /^domains\.\w+\.name$/, 'another name than'),
+    ...(values.has('archiveVersioning') && values.has('archiveBucket.bucketName')
+      ? ['archiveVersioning: expected no such field beside archiveBucket']
+      : []),
     ...withoutDirectAccess(values),
     ...(values.has('databaseRotationDays') && values.has('database.clusterArn')
       ? ['databaseRotationDays: expected none beside database.clusterArn: its secrets are rotated by their owner']
@@ -207,6 +215,18 @@ function contradictions(values: ReadonlyMap<string, unknown>): readonly string[]
     ...repeated(values, /rchiveBuckets?(\[\d+\])?\.bucketName$/, 'another bucket than'),
     ...elsewhere(values),
   ];
+}
+
+function moreThan(values: ReadonlyMap<string, unknown>, field: string, other: string): boolean {
+  const [value, limit] = [values.get(field), values.get(other)];
+  return typeof value === 'number' && typeof limit === 'number' && value > limit;
+}
+
+/** A name that its zone cannot hold. */
+function outsideZone(values: ReadonlyMap<string, unknown>, domain: string): readonly string[] {
+  const [name, zone] = [values.get(`${domain}.name`), values.get(`${domain}.hostedZone.name`)];
+  if (zone === undefined || name === zone || `${name}`.endsWith(`.${zone}`)) return [];
+  return [`${domain}.name: expected a name in the zone ${domain}.hostedZone.name`];
 }
 
 /** Fields that are about direct access only. */

@@ -14,7 +14,7 @@ import { OpenApiDocument } from './openapi-document.ts';
 import { ServiceApi, type ServiceApiProps } from './service-api.ts';
 import type { ServiceFunction } from './service-function.ts';
 
-interface DataOutApiProps extends Omit<ServiceApiProps, 'challenge' | 'methodThrottling'> {
+interface DataOutApiProps extends Omit<ServiceApiProps, 'challenge' | 'domain' | 'methodThrottling'> {
   readonly serviceInfo: ServiceFunction;
   readonly authorizeVisa: ServiceFunction;
   readonly datasets: ServiceFunction;
@@ -33,6 +33,7 @@ export class DataOutApi extends ServiceApi {
   constructor(scope: Construct, id: string, props: DataOutApiProps) {
     super(scope, id, {
       ...props,
+      domain: props.settings.domains?.dataOut,
       challenge: {
         header: directChallenge,
         detail: 'a visa or a passport is missing: send Authorization: Bearer',
@@ -78,13 +79,17 @@ export class DataOutApi extends ServiceApi {
     for (const [resource, method] of [
       [object, 'POST'],
       [access, 'POST'],
-      [object, 'OPTIONS'],
     ] as const) {
       this.#withoutCredentials(
         resource.addMethod(method, integration, open),
-        'POST: the function verifies the passports in the body. OPTIONS tells callers how to authenticate.',
+        'The function verifies the passports in the body.',
       );
     }
+    acknowledge(
+      object.addMethod('OPTIONS', integration, open),
+      'The reply tells callers how to authenticate, and nothing else.',
+      'AwsSolutions-APIG4',
+    );
     this.#withoutCredentials(
       base.addResource('service-info').addMethod('GET', integration, open),
       'GA4GH service-info 1.0 is public by definition.',

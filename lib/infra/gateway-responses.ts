@@ -37,6 +37,21 @@ const unauthorized = ({ header, detail }: Challenge): readonly GatewayProblem[] 
     headers: { 'WWW-Authenticate': header },
   }));
 
+/**
+ * A refusal by our own web ACL, whose rules are all on rates. The status is that of a request too many (RFC 6585 § 4), not 403: a
+ * client then waits and tries again, and does not look for a fault in its visa. When the wait is over, the address has sent
+ * fewer within the rule's five minutes, even if a thousand downloads wait at once.
+ */
+const refusedByFirewall: GatewayProblem = {
+  type: ResponseType.WAF_FILTERED,
+  status: 429,
+  title: 'Too Many Requests',
+  code: 'throttled',
+  detail:
+    'Too many requests came from your network address within five minutes; try again in a minute, with fewer at once.',
+  headers: { 'Retry-After': '60' },
+};
+
 /** Replies that API Gateway gives itself, in the form of the functions' own: RFC 9457 with a stable code. */
 const problems: readonly GatewayProblem[] = [
   {
@@ -135,12 +150,19 @@ function body({ status, title, code, detail }: GatewayProblem): string {
   return JSON.stringify({ type: 'about:blank', title, status, detail, code, requestId: '$context.requestId' });
 }
 
+interface ServiceResponses {
+  readonly challenge: Challenge;
+  /** Whether the web ACL of this service stands before the API. One of the operator's own may refuse for other reasons. */
+  readonly hasFirewall: boolean;
+}
+
 /**
  * Headers are literals. A header with the request id is not among what API Gateway is documented to take here; it sends
  * `x-amzn-RequestId` by itself, and the body has the id, too.
  */
-export function addGatewayResponses(api: RestApi, challenge: Challenge): void {
-  for (const problem of [...unauthorized(challenge), ...problems]) {
+export function addGatewayResponses(api: RestApi, { challenge, hasFirewall }: ServiceResponses): void {
+  const ofFirewall = hasFirewall ? [refusedByFirewall] : [];
+  for (const problem of [...unauthorized(challenge), ...problems, ...ofFirewall]) {
     const headers = Object.entries(problem.headers ?? {}).map(([name, value]) => [name, `'${value}'`]);
     api.addGatewayResponse(problem.type.responseType, {
       type: problem.type,

@@ -4,8 +4,10 @@ import { Construct } from 'constructs';
 import { receiptSuffix } from '../contract/delivery.ts';
 import { directExpiryDays, directPrefix } from '../contract/direct-key.ts';
 import { environment } from '../contract/environment.ts';
+import { acknowledge } from './acknowledge.ts';
 import { type BucketProps, privateBucket, publishedArn } from './archive-bodies.ts';
 import { allowKey, type KeyUse } from './customer-key.ts';
+import { rules } from './security-rules.ts';
 import type { Grantee, Permission } from './service-function.ts';
 
 interface OutboxProps extends BucketProps {
@@ -25,6 +27,8 @@ const ofDirectAccess = `${directPrefix}*`;
 /** The bucket with the staged containers and the delivery receipts. Not versioned: an expired container must be gone. */
 export class Outbox extends Construct {
   readonly bucketName: string;
+  /** For the stack of the bucket. */
+  readonly bucketArn: string;
   readonly #arn: string;
   readonly #shownArn: string;
   readonly #keyArn: string;
@@ -41,7 +45,14 @@ export class Outbox extends Construct {
         { id: 'unfinished-uploads', abortIncompleteMultipartUploadAfter: Duration.days(2) },
       ],
     });
+    acknowledge(
+      bucket,
+      'Containers are copies for one recipient, which an export makes again. An expired or withdrawn one must be gone, with all its versions and replicas.',
+      ...rules.bucketVersioning,
+      ...rules.bucketReplication,
+    );
     this.bucketName = bucket.bucketName;
+    this.bucketArn = bucket.bucketArn;
     ({ arn: this.#arn, shown: this.#shownArn } = publishedArn(bucket, 'OutboxBucketArn'));
     this.#keyArn = shared.encryptionKey.keyArn;
     this.#expiryDays = props.expiryDays;

@@ -7,7 +7,7 @@ import { OpenApiDocument } from './openapi-document.ts';
 import { ServiceApi, type ServiceApiProps } from './service-api.ts';
 import type { ServiceFunction } from './service-function.ts';
 
-interface ProxyApiProps extends Omit<ServiceApiProps, 'challenge' | 'methodThrottling'> {
+interface ProxyApiProps extends Omit<ServiceApiProps, 'challenge' | 'domain' | 'methodThrottling'> {
   readonly authorizeAdmin: ServiceFunction;
   readonly authorizeOutbox: ServiceFunction;
   readonly exportRequest: ServiceFunction;
@@ -25,6 +25,7 @@ export class ProxyApi extends ServiceApi {
     const { archiveKind, throttling } = props.settings;
     super(scope, id, {
       ...props,
+      domain: props.settings.domains?.proxy,
       challenge: {
         header: proxyChallenge,
         detail:

@@ -8,6 +8,7 @@ import { stackNames } from '../contract/outputs.ts';
 import { acknowledge } from './acknowledge.ts';
 import { allowKey, type KeyUse } from './customer-key.ts';
 import type { Redrive } from './redrive.ts';
+import { rules } from './security-rules.ts';
 import type { ServiceFunction } from './service-function.ts';
 
 /**
@@ -82,7 +83,7 @@ export class DeadLetters extends Construct {
       },
     });
     refuseMessages(this.queue, { Bool: { 'aws:PrincipalIsAWSService': 'false' } });
-    acknowledge(this.queue, 'This queue is itself a dead-letter queue.', 'AwsSolutions-SQS3');
+    acknowledge(this.queue, 'This queue is itself a dead-letter queue.', ...rules.deadLettersOfQueues);
   }
 }
 
@@ -164,11 +165,16 @@ export class WorkQueue extends Construct {
     if (props.receivesVariable) {
       worker.configure(props.receivesVariable, String(props.maxReceiveCount ?? usualReceives));
     }
-    worker.function.addEventSourceMapping(`SqsEventSource:${Names.nodeUniqueId(this.queue.node)}`, {
+    const mapping = worker.function.addEventSourceMapping(`SqsEventSource:${Names.nodeUniqueId(this.queue.node)}`, {
       eventSourceArn: this.queue.queueArn,
       batchSize: props.batchSize,
       reportBatchItemFailures: true,
       maxConcurrency: props.maxConcurrency,
     });
+    acknowledge(
+      mapping,
+      'Lambda has failure destinations for streams. Messages of a queue that failed go to its dead-letter queue.',
+      ...rules.failureDestination,
+    );
   }
 }

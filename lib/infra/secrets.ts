@@ -5,6 +5,7 @@ import { Construct } from 'constructs';
 import type { EnvironmentVariable } from '../contract/environment.ts';
 import { acknowledge } from './acknowledge.ts';
 import { allowKey } from './customer-key.ts';
+import { rules } from './security-rules.ts';
 import type { Grantee } from './service-function.ts';
 import type { ExistingSecret } from './settings.ts';
 
@@ -54,7 +55,7 @@ export class OperatorSecret extends Construct {
     acknowledge(
       secret,
       'The secret holds a list that an operator maintains. Only the operator knows when an entry, such as an old key, can be removed.',
-      'AwsSolutions-SMG4',
+      ...rules.secretRotation,
     );
     this.secretArn = secret.secretArn;
     this.#keyArn = key.keyArn;

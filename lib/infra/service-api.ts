@@ -15,12 +15,16 @@ import { LogGroup } from 'aws-cdk-lib/aws-logs';
 import { Construct } from 'constructs';
 import { acknowledge } from './acknowledge.ts';
 import { addGatewayResponses, type Challenge } from './gateway-responses.ts';
+import { OwnDomain } from './own-domain.ts';
+import { rules } from './security-rules.ts';
 import type { ServiceFunction } from './service-function.ts';
-import type { Settings, Throttling } from './settings.ts';
+import type { Domain, Settings, Throttling } from './settings.ts';
 
 export interface ServiceApiProps {
   readonly description: string;
   readonly settings: Settings;
+  /** @default - the API has the name that API Gateway gives */
+  readonly domain: Domain | undefined;
   /** What the authorizers of this API ask for. */
   readonly challenge: Challenge;
   /** Limits of methods of their own, by path and verb: `/export/fega/POST`. @default - `settings.throttling` for each */
@@ -54,10 +58,12 @@ const accessLogFormat = AccessLogFormat.custom(
 /** A Regional REST API: access logs, throttling, TLS 1.2 or newer, problem documents for what API Gateway refuses. */
 export class ServiceApi extends Construct {
   readonly api: RestApi;
+  /** Base URL for callers, with a slash at its end. */
+  readonly url: string;
 
   constructor(scope: Construct, id: string, props: ServiceApiProps) {
     super(scope, id);
-    const { settings, methodThrottling = {} } = props;
+    const { settings, domain, methodThrottling = {} } = props;
     // Every method gets all options: a method with options of its own loses the common ones.
     const methodOptions = ({ requestsPerSecond, burst }: Throttling) => ({
       // Execution logs would hold headers and bodies.
@@ -74,6 +80,7 @@ export class ServiceApi extends Construct {
       description: props.description,
       endpointTypes: [EndpointType.REGIONAL],
       cloudWatchRole: false,
+      ...(domain && { disableExecuteApiEndpoint: domain.defaultEndpoint !== 'on' }),
       deployOptions: {
         stageName: 'v1',
         accessLogDestination: new LogGroupLogDestination(logGroup),
@@ -89,18 +96,33 @@ export class ServiceApi extends Construct {
     if (!(resource instanceof CfnRestApi)) throw new Error('a REST API has a CfnRestApi');
     resource.securityPolicy = SecurityPolicy.TLS13_1_2_PFS_PQ_2025_09;
     resource.endpointAccessMode = EndpointAccessMode.STRICT;
-    addGatewayResponses(this.api, props.challenge);
+    if (domain) new OwnDomain(this, 'Domain', domain, `${id}DomainTarget`);
+    this.url = domain ? `https://${domain.name}/` : this.api.url;
+    const hasFirewall = settings.firewall !== undefined;
+    addGatewayResponses(this.api, { challenge: props.challenge, hasFirewall });
 
     acknowledge(
       this.api.deploymentStage,
       'Execution logs would hold visas and passwords; the access log says what happened.',
-      'AwsSolutions-APIG6',
+      ...rules.apiExecutionLog,
     );
     acknowledge(
       this.api.deploymentStage,
-      'Requests are throttled and credentials are long random passwords and signed tokens; an operator who needs a web application firewall attaches one to the stage.',
-      'AwsSolutions-APIG3',
+      'Each reply depends on the caller, whose rights are looked up each time: none may be cached.',
+      ...rules.apiCache,
     );
+    acknowledge(
+      this.api.deploymentStage,
+      'All integrations are Lambda functions, called by signed requests over TLS. A client certificate is for HTTP servers.',
+      ...rules.apiClientCertificate,
+    );
+    if (!hasFirewall) {
+      acknowledge(
+        this.api.deploymentStage,
+        'Without `firewall`, the APIs have throttling, and take only long random passwords and signed tokens. The setting adds limits for each address.',
+        ...rules.apiFirewall,
+      );
+    }
   }
 
   /** Proxy integration with a function, callable through the deployed stage only. */

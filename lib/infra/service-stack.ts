@@ -9,7 +9,9 @@ import { Alarms } from './alarms.ts';
 import { ApiGatewayLogRole } from './api-gateway-log-role.ts';
 import { DataOutApi } from './data-out-api.ts';
 import { DatabaseRotation } from './database-rotation.ts';
+import { Firewall } from './firewall.ts';
 import { Functions } from './functions/functions.ts';
+import { encryptLogs } from './log-key.ts';
 import { ProxyApi } from './proxy-api.ts';
 import { receivesOfLongCopies, WorkQueue, workQueueNames } from './queues.ts';
 import { Redrive } from './redrive.ts';
@@ -135,6 +137,11 @@ export class ServiceStack extends Stack {
       });
     const apis = [proxy, ...(dataOut ? [dataOut] : [])];
 
+    if (settings.firewall) {
+      const { logRetentionDays } = settings;
+      new Firewall(this, 'Firewall', { limits: settings.firewall, apis, logRetentionDays });
+    }
+
     if (settings.apiGatewayLogRole === 'create') {
       const logRole = new ApiGatewayLogRole(this, 'ApiGatewayLogs');
       for (const { api } of apis) api.deploymentStage.node.addDependency(logRole);
@@ -172,10 +179,11 @@ export class ServiceStack extends Stack {
       new DatabaseRotation(this, 'DatabaseRotation', { rotate: rotateDatabaseLogin.function, secretArns, days });
     }
 
+    if (storage.logKey) encryptLogs(this, storage.logKey, settings.logRetentionDays);
     if (settings.logsOnDestroy === 'delete') this.#deleteLogs(functions);
 
-    this.#output(outputs.proxyUrl, proxy.api.url);
-    if (dataOut) this.#output(outputs.dataOutUrl, dataOut.api.url);
+    this.#output(outputs.proxyUrl, proxy.url);
+    if (dataOut) this.#output(outputs.dataOutUrl, dataOut.url);
     this.#output(outputs.exportRequestsQueueUrl, exportRequests.queue.queueUrl);
     this.#output(outputs.fileExportsQueueUrl, fileExports.queue.queueUrl);
     this.#output(outputs.smallFileExportsQueueUrl, smallFileExports.queue.queueUrl);

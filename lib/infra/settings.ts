@@ -95,7 +95,8 @@ export interface Settings {
    */
   readonly archiveBucket?: ExistingBucket;
   /**
-   * Whether a new archive bucket keeps older versions of its objects. Without them, an overwritten or deleted body is lost.
+   * Whether a new archive bucket keeps older versions of its objects. Without them, an overwritten or deleted body is lost. Not
+   * for a bucket that is there already.
    * @default 'on'
    */
   readonly archiveVersioning?: 'on' | 'off';
@@ -148,7 +149,8 @@ export interface Settings {
    */
   readonly apiGatewayLogRole: 'create' | 'present';
   /**
-   * Whose key encrypts the logs: `customer` makes a KMS key of your own for them, so that reading them needs a right on it.
+   * Whose key encrypts the logs of the service stack: `customer` makes a KMS key of your own for them. While it is disabled,
+   * nothing can be read or written there.
    * @default 'aws'
    */
   readonly logKeys?: 'aws' | 'customer';
@@ -182,22 +184,33 @@ export interface Throttling {
   readonly burst: number;
 }
 
-/** Requests from one address within five minutes, each 10–2,000,000. Past it, AWS WAF answers 403 until they are fewer. */
+/**
+ * Requests from one address within five minutes, each 10–2,000,000. Past it, requests are answered with 429 until they are fewer
+ * (`docs/operations.md#a-firewall`).
+ */
 export interface Firewall {
-  /** To either API. */
+  /** To both APIs together. Usual: 20,000. */
   readonly requestsPerFiveMinutes: number;
-  /** To `/export` and below, where each attempt costs a password hash. */
+  /** To `/export` and below and to `/admin`, where each attempt costs a password hash. Usual: 600. */
   readonly exportRequestsPerFiveMinutes: number;
 }
 
-/** A host name of an API, with TLS 1.2 or newer. */
+/** A host name of an API, with TLS 1.2 or newer. The API begins at its root, without `/v1`. */
 export interface Domain {
   /** Such as `data.example.org`. */
   readonly name: string;
   /** Certificate in AWS Certificate Manager, in the region of the deployment. */
   readonly certificateArn: string;
-  /** Public zone of Route 53 that gets the record. @default - you make the record, from the output of the stack */
+  /**
+   * Public zone of Route 53 that gets the record. @default - you make the record, to the name in the output
+   * `ProxyDomainTarget` or `DataOutDomainTarget`
+   */
   readonly hostedZone?: { readonly id: string; readonly name: string };
+  /**
+   * Whether the name that API Gateway gave still answers, beside this one: `on` while users move. With `off` it answers 403.
+   * @default 'off'
+   */
+  readonly defaultEndpoint?: 'off' | 'on';
 }
 
 /** A cluster made by the storage stack. Capacities are Aurora capacity units (ACU) in steps of 0.5. */

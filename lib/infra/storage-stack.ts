@@ -7,10 +7,13 @@ import { outputs } from '../contract/outputs.ts';
 import { acknowledge } from './acknowledge.ts';
 import { ArchiveBodies } from './archive-bodies.ts';
 import { Catalogue } from './catalogue.ts';
+import { DataEvents } from './data-events.ts';
+import { allowLogs } from './log-key.ts';
 import { Outbox } from './outbox.ts';
 import { DeadLetters, workQueueNames } from './queues.ts';
 import { ReceiptKeys } from './receipt-keys.ts';
 import { OperatorSecret } from './secrets.ts';
+import { rules } from './security-rules.ts';
 import type { Grantee } from './service-function.ts';
 import type { Settings } from './settings.ts';
 
@@ -26,6 +29,8 @@ export class StorageStack extends Stack {
   readonly archiveKeys: OperatorSecret;
   /** Of the queue `export-requests` and its dead letters. */
   readonly exportRequestsKey: Key;
+  /** Of the logs of the service stack, which are kept when that stack goes. Absent: a key of AWS. */
+  readonly logKey: Key | undefined;
   readonly receiptKeys: ReceiptKeys;
   readonly visaDenyList: OperatorSecret;
   readonly exportRequestsDeadLetters: DeadLetters;
@@ -46,6 +51,7 @@ export class StorageStack extends Stack {
       others: settings.otherArchiveBuckets ?? [],
       newKey: () => this.#key('ArchiveBucketKey', 'Bodies in the archive bucket'),
       accessLogs,
+      versioned: settings.archiveVersioning !== 'off',
     });
     this.outbox = new Outbox(this, 'Outbox', {
       expiryDays: settings.outboxExpiryDays,
@@ -99,6 +105,19 @@ export class StorageStack extends Stack {
       variable: environment.visaDenyListSecretArn,
     });
 
+    if (settings.logKeys === 'customer') {
+      this.logKey = this.#key('LogKey', 'Logs of the service');
+      allowLogs(this.logKey);
+    }
+    if (settings.dataEvents === 'on') {
+      new DataEvents(this, 'DataEvents', {
+        bucketArns: [...this.archive.bucketArns, this.outbox.bucketArn],
+        key: this.#key('DataEventsKey', 'Record of reads and writes of objects'),
+        retentionDays: settings.bucketLogRetentionDays,
+        accessLogs,
+      });
+    }
+
     this.#output(outputs.archiveBucket, this.archive.bucketName);
     this.#output(outputs.outboxBucket, this.outbox.bucketName);
     this.#output(outputs.adminSecretArn, this.administrators.secretArn);
@@ -143,7 +162,13 @@ export class StorageStack extends Stack {
       minimumTLSVersion: 1.2,
       lifecycleRules: [{ id: 'expiry', expiration: Duration.days(retentionDays) }],
     });
-    acknowledge(bucket, 'A bucket that logs reads of its own logs would never stop writing.', 'AwsSolutions-S1');
+    acknowledge(bucket, 'S3 delivers access logs only to a bucket that uses SSE-S3.', ...rules.bucketKey);
+    acknowledge(
+      bucket,
+      'S3 writes each log once, under a name of its own, and no role of the service can change one. They expire after `bucketLogRetentionDays`.',
+      ...rules.bucketVersioning,
+      ...rules.bucketReplication,
+    );
     return bucket as IBucket;
   }
 }

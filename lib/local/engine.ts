@@ -3,7 +3,7 @@ import type { Connection } from '../contract/connection.ts';
 import type { StackOutputs } from '../contract/outputs.ts';
 import { type Accounts, addArchiveUser, fillSecrets, prepareAccounts } from './accounts.ts';
 import type { GatewayBehaviour } from './api-gateway/exchange.ts';
-import { readApis } from './api-gateway/model.ts';
+import { readApis, stageArn } from './api-gateway/model.ts';
 import { type ApiServer, listenForApi } from './api-gateway/server.ts';
 import { cloudFormation } from './cloudformation/cloudformation.ts';
 import { describeConnection, refuseSecondEngine, writeConnection } from './connection-file.ts';
@@ -42,6 +42,7 @@ import { loadAssembly } from './template/assembly.ts';
 import { type Addresses, type Deployment, deploy } from './template/deployment.ts';
 import { accountId, stackId } from './template/names.ts';
 import { whereOf } from './template/template.ts';
+import { readWebAcls } from './waf/web-acl.ts';
 
 /** The port where debuggers look first. */
 const usualInspectorPort = 9229;
@@ -228,9 +229,11 @@ async function start(
   const schedules = new Schedules(deployment, functions);
   cleanup.push(() => schedules.stop());
   const gateway: GatewayBehaviour = { contentLengthWithoutBody: 'kept', throttles: false };
+  const webAcls = readWebAcls(deployment, now);
   for (const api of apis) {
+    const webAcl = webAcls.get(stageArn(api));
     const onAccess = (line: string) => logs.write(`${api.name}-access`, line);
-    servers.get(api.id)?.open({ api, functions, now, onAccess, behaviour: gateway });
+    servers.get(api.id)?.open({ api, functions, now, onAccess, behaviour: gateway, webAcl });
   }
   const parts = {
     outputs,

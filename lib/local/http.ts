@@ -47,12 +47,17 @@ const loopback = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])(?::\d{1,5})?$/i;
  * Refuse a request that a web page has sent. It has another host name, if the page's own name was bound to this machine
  * (DNS rebinding), or another origin. Programs on this machine send neither.
  *
+ * @param ownHosts host names of the operator's own, which no other site can bind
  * @returns whether it was refused
  */
-export function refuseForeign(request: IncomingMessage, response: ServerResponse): boolean {
+export function refuseForeign(
+  request: IncomingMessage,
+  response: ServerResponse,
+  ownHosts: readonly string[] = [],
+): boolean {
   const { host = '', origin } = request.headers;
-  const isOwn = (text: string) => loopback.test(text.replace(/^https?:\/\//i, ''));
-  if (loopback.test(host) && (origin === undefined || isOwn(origin))) return false;
+  const isLocal = (text: string) => loopback.test(text) || ownHosts.includes(text);
+  if (isLocal(host) && (origin === undefined || isLocal(origin.replace(/^https?:\/\//i, '')))) return false;
   request.resume();
   response.writeHead(403, { 'content-type': 'text/plain' });
   response.end('The local engine serves this machine only.\n');

@@ -30,14 +30,18 @@ describe('the workflow', () => {
   });
 });
 
-test('every lock file is looked at for updates, once a week', () => {
+test('every lock file and list of requirements is looked at for updates, once a week', () => {
   const { updates } = parse(read('.github/dependabot.yml')) as {
     updates: { 'package-ecosystem': string; directories?: string[]; schedule: { interval: string } }[];
   };
   const locks = globSync('{,.ci/*/,test/**/}package-lock.json', { cwd: root, exclude: ['**/node_modules'] });
   const folders = locks.map((path) => `/${path.replace(/\/?package-lock\.json$/, '')}`);
   expect(updates.find((each) => each['package-ecosystem'] === 'npm')?.directories).toEqual(folders.sort());
-  expect(updates.map(({ schedule }) => schedule.interval)).toEqual(['weekly', 'weekly']);
+  const requirements = globSync('{,.ci/*/,test/**/}requirements*.txt', { cwd: root, exclude: ['**/node_modules'] });
+  expect(updates.find((each) => each['package-ecosystem'] === 'pip')?.directories).toEqual(
+    requirements.map((path) => `/${path.replace(/\/[^/]+$/, '')}`).sort(),
+  );
+  expect(updates.map(({ schedule }) => schedule.interval)).toEqual(['weekly', 'weekly', 'weekly']);
 });
 
 test('versions are exact', () => {
@@ -48,6 +52,12 @@ test('versions are exact', () => {
   expect(Object.entries(all).filter(([, version]) => !/^\d+\.\d+\.\d+(-[a-z0-9.]+)?$/.test(String(version)))).toEqual(
     [],
   );
+});
+
+test('versions of Python packages are exact', () => {
+  const lines = read('.ci/templates/requirements.txt').trim().split('\n');
+  expect(lines.map((line) => line.replace(/==.*/, ''))).toEqual(['cfn-lint', 'checkov']);
+  expect(lines.filter((line) => !/^[a-z0-9-]+==\d+\.\d+\.\d+$/.test(line))).toEqual([]);
 });
 
 test('.node-version names the Node.js that the lock file pins', () => {

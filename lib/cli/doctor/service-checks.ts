@@ -62,7 +62,8 @@ export async function checkApi(
     'protocol',
     `${url.host} answers with status ${status}, but not as a data-out service`,
     {
-      remedy: 'Look at the address: it ends in a version, as in https://data-out.example.org/v1/.',
+      remedy:
+        'Compare the address with the one that the archive gave you, to its end: often it ends in a version, as in https://data-out.example.org/v1/.',
     },
   );
   return { results: [failed(check, wrong), encryption], seen: undefined };

@@ -8,6 +8,8 @@ import type { Route } from './router.ts';
 export interface ApiRequest {
   readonly requestId: string;
   readonly httpMethod: string;
+  /** What the caller's path has before `path`: a slash and the stage, or nothing with a host name of the operator's own. */
+  readonly prefix: string;
   /** Raw, without the stage. */
   readonly path: string;
   readonly query: URLSearchParams;
@@ -32,6 +34,11 @@ const droppedHeaders = new Set([
   'www-authenticate',
 ]);
 
+/** See `prefix` of {@link ApiRequest}. */
+export function prefixOf({ headers: { host = '' } }: IncomingMessage, api: RestApi): string {
+  return api.ownHosts.includes(host) ? '' : `/${api.stageName}`;
+}
+
 export function readRequest(request: IncomingMessage, api: RestApi, now: Date): ApiRequest {
   const [rawPath = '/', rawQuery = ''] = (request.url ?? '/').split(/\?(.*)/s, 2);
   const sourceIp = request.socket.remoteAddress ?? '127.0.0.1';
@@ -46,10 +53,12 @@ export function readRequest(request: IncomingMessage, api: RestApi, now: Date): 
   headers['X-Forwarded-For'] = [sourceIp];
   headers['X-Forwarded-Port'] = [String(request.socket.localPort ?? 443)];
   headers['X-Forwarded-Proto'] = ['http'];
+  const prefix = prefixOf(request, api);
   return {
     requestId: randomUUID(),
     httpMethod: request.method ?? 'GET',
-    path: rawPath.slice(api.stageName.length + 1) || '/',
+    prefix,
+    path: rawPath.slice(prefix.length) || '/',
     query: new URLSearchParams(rawQuery),
     headers,
     sourceIp,
@@ -106,7 +115,7 @@ export function eventOf(request: ApiRequest, route: Route, api: RestApi) {
         userAgent: parameterOf(request, 'header.User-Agent') ?? null,
         userArn: null,
       },
-      path: `/${api.stageName}${request.path}`,
+      path: `${request.prefix}${request.path}`,
       protocol: 'HTTP/1.1',
       requestId: request.requestId,
       requestTime: request.receivedAt.toUTCString(),

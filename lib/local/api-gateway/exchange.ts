@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { readAll, writeBody } from '../http.ts';
 import type { Functions } from '../lambda/functions.ts';
+import type { WebAcl } from '../waf/web-acl.ts';
 import { type AuthorizerRunner, methodArnOf } from './authorizer.ts';
 import { type ApiRequest, eventOf, parameterOf } from './event.ts';
 import { type GatewayError, gatewayError, renderGatewayResponse } from './gateway-response.ts';
@@ -23,6 +24,8 @@ export interface ExchangeContext {
   readonly authorizers: AuthorizerRunner;
   readonly behaviour: GatewayBehaviour;
   readonly throttle: Throttle;
+  /** Absent: no web ACL stands before the stage. */
+  readonly webAcl: WebAcl | undefined;
 }
 
 /** What AWS does not document, and what one machine does without. A test may change it. */
@@ -32,7 +35,7 @@ export interface GatewayBehaviour {
    * `x-amzn-Remapped-Content-Length`, as always with a buffered reply. `zero`: renamed, and 0 in its place.
    */
   contentLengthWithoutBody: 'kept' | 'dropped' | 'renamed' | 'zero';
-  /** Whether the template's throttling limits apply. One machine usually needs none. */
+  /** Whether the template's limits on rates apply: throttling, and rules of a web ACL. One machine usually needs none. */
   throttles: boolean;
 }
 
@@ -54,13 +57,16 @@ export async function serve(
   const fail = async (error: GatewayError, route?: Route): Promise<ExchangeResult> => {
     const accept = parameterOf(request, 'header.Accept');
     const { requestId, httpMethod } = request;
-    const path = `/${api.stageName}${request.path}`;
+    const path = `${request.prefix}${request.path}`;
     const { status, headers, body } = renderGatewayResponse(error, api, { requestId, httpMethod, path, accept });
     // The rest of a request that is refused early is not read.
     if (!incoming.complete) response.setHeader('Connection', 'close');
     await reply(response, incoming, status, headers, body);
     return { errorType: error.type, resourcePath: route?.method.resourcePath };
   };
+  const { prefix, path, sourceIp } = request;
+  if (context.behaviour.throttles && context.webAcl?.admits({ path: `${prefix}${path}`, sourceIp }) === false)
+    return fail(gatewayError('WAF_FILTERED'));
   const size = Object.entries(request.headers).reduce(
     (sum, [name, values]) => sum + values.reduce((bytes, value) => bytes + name.length + value.length, 0),
     0,

@@ -24,6 +24,7 @@ const types = {
   REQUEST_TOO_LARGE: [413, 'Request Too Long'],
   THROTTLED: [429, 'Too Many Requests'],
   UNAUTHORIZED: [401, 'Unauthorized'],
+  WAF_FILTERED: [403, 'Forbidden'],
 } as const satisfies Readonly<Record<string, readonly [number, string]>>;
 
 export type GatewayErrorType = keyof typeof types;

@@ -12,6 +12,8 @@ export interface RestApi {
   /** Also the first path segment of every URL. */
   readonly stageName: string;
   readonly region: string;
+  /** Host names of the operator's own, at whose root the API begins: without the name of the stage. */
+  readonly ownHosts: readonly string[];
   /** Format of the stage's access log. */
   readonly accessLogFormat: string | undefined;
   readonly binaryMediaTypes: readonly string[];
@@ -79,6 +81,7 @@ export function readApis(deployment: Deployment): readonly RestApi[] {
       name: shortName(api.path),
       stageName,
       region: deployment.region,
+      ownHosts: ofApi('BasePathMapping').map((mapping) => ownHost(mapping, stageName)),
       accessLogFormat: record(stage.property('AccessLogSetting')).Format?.toString(),
       binaryMediaTypes: list(api.property('BinaryMediaTypes')).map(String),
       methods: ofApi('Method').map((method) => readMethod(method, api, stage, ofApi, deployment)),
@@ -87,6 +90,21 @@ export function readApis(deployment: Deployment): readonly RestApi[] {
       ),
     };
   });
+}
+
+function ownHost(mapping: Resource, stageName: string): string {
+  if (optionalText(mapping, 'BasePath') || text(mapping, 'Stage') !== stageName) {
+    throw new UnsupportedTemplateError(
+      whereOf(mapping),
+      'a mapping to another place than the root cannot be run locally',
+    );
+  }
+  return text(mapping, 'DomainName');
+}
+
+/** ARN of an API's one stage. */
+export function stageArn({ id, stageName, region }: RestApi): string {
+  return `arn:aws:apigateway:${region}::/restapis/${id}/stages/${stageName}`;
 }
 
 type OfApi = (type: string) => readonly Resource[];

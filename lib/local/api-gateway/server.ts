@@ -3,8 +3,9 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import { refuseForeign, stopServer } from '../http.ts';
 import type { Functions } from '../lambda/functions.ts';
 import { listen } from '../listen.ts';
+import type { WebAcl } from '../waf/web-acl.ts';
 import { AuthorizerRunner } from './authorizer.ts';
-import { readRequest } from './event.ts';
+import { prefixOf, readRequest } from './event.ts';
 import { type ExchangeContext, type ExchangeResult, type GatewayBehaviour, serve } from './exchange.ts';
 import type { RestApi } from './model.ts';
 import { Throttle } from './throttle.ts';
@@ -16,6 +17,8 @@ export interface ApiServices {
   readonly now: () => Date;
   readonly onAccess: (line: string) => void;
   readonly behaviour: GatewayBehaviour;
+  /** Absent: no web ACL stands before the stage. */
+  readonly webAcl: WebAcl | undefined;
 }
 
 /** A listening API. */
@@ -37,13 +40,14 @@ export async function listenForApi(ports: readonly number[]): Promise<ApiServer>
   const opened = Promise.withResolvers<ApiServices>();
   let context: Promise<ExchangeContext & ApiServices> | undefined;
   const serve = async (request: IncomingMessage, response: ServerResponse) => {
-    if (refuseForeign(request, response)) return;
     context ??= opened.promise.then((services) => ({
       ...services,
       authorizers: new AuthorizerRunner(services.functions, services.api),
       throttle: new Throttle(services.now),
     }));
-    await answer(await context, request, response);
+    const known = await context;
+    if (refuseForeign(request, response, known.api.ownHosts)) return;
+    await answer(known, request, response);
   };
   // The gateway refuses long headers itself, below.
   const server = createServer({ maxHeaderSize: 128 * 1024 }, (request, response) => {
@@ -64,7 +68,8 @@ async function answer(
 ): Promise<void> {
   const { api } = context;
   const [path = ''] = (incoming.url ?? '/').split('?');
-  if (path !== `/${api.stageName}` && !path.startsWith(`/${api.stageName}/`)) {
+  const prefix = prefixOf(incoming, api);
+  if (path !== prefix && !path.startsWith(`${prefix}/`)) {
     response.writeHead(403, {
       'Content-Type': 'application/json',
       'x-amzn-RequestId': randomUUID(),
@@ -83,7 +88,7 @@ async function answer(
       extendedRequestId: request.requestId,
       requestTimeEpoch: String(request.receivedAt.getTime()),
       httpMethod: request.httpMethod,
-      path: `/${api.stageName}${request.path}`,
+      path: `${prefix}${request.path}`,
       status: String(response.statusCode),
       responseLatency: String(Math.round(performance.now() - started)),
       responseLength: String(response.getHeader('content-length') ?? '-'),

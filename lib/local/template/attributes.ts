@@ -32,6 +32,11 @@ const name = (identity: Identity) => identity.name;
 const attributes: Readonly<Record<string, Attributes>> = {
   'AWS::ApiGateway::Authorizer': { '': name, AuthorizerId: name },
   'AWS::ApiGateway::Deployment': { '': name, DeploymentId: name },
+  'AWS::ApiGateway::DomainName': {
+    '': name,
+    RegionalDomainName: (identity) => `${identity.name}.invalid`,
+    RegionalHostedZoneId: () => 'ZLOCAL',
+  },
   'AWS::ApiGateway::Resource': { '': name, ResourceId: name },
   'AWS::ApiGateway::RestApi': { '': name, RestApiId: name, RootResourceId: (identity) => `${identity.name}-root` },
   'AWS::IAM::ManagedPolicy': { '': ({ name }) => `arn:aws:iam::${accountId}:policy/${name}` },

@@ -4,7 +4,7 @@ import { attributeOf, type Identity } from './attributes.ts';
 import { resolveCondition, resolveValue, type Scope } from './intrinsics.ts';
 import { accountId, defaultRegion, generatedName, namePropertyOf, stackId } from './names.ts';
 import { isIgnoredType, supportedTypes } from './resource-types.ts';
-import type { Resource, ResourceDeclaration } from './template.ts';
+import { type Resource, type ResourceDeclaration, text } from './template.ts';
 
 /** The local addresses that take the place of AWS's own. */
 export interface Addresses {
@@ -35,8 +35,22 @@ export function deploy(stacks: readonly Stack[], addresses: Addresses): Deployme
   return {
     region,
     resources: (type) => all.flatMap((part) => part.resources.filter((resource) => resource.type === type)),
-    outputs: () => Object.assign({}, ...all.map((part) => part.outputs())) as Record<string, string>,
+    outputs: () => {
+      const outputs: Record<string, string> = Object.assign({}, ...all.map((part) => part.outputs()));
+      const mappings = all.flatMap((part) =>
+        part.resources.filter(({ type }) => type === 'AWS::ApiGateway::BasePathMapping'),
+      );
+      return Object.fromEntries(
+        Object.entries(outputs).map(([key, value]) => [key, localUrl(value, mappings, addresses)]),
+      );
+    },
   };
+}
+
+/** A URL of a host name of the operator's own as the URL of its API on this machine. Any other text stays as it is. */
+function localUrl(value: string, mappings: readonly Resource[], addresses: Addresses): string {
+  const mapping = mappings.find((each) => value === `https://${text(each, 'DomainName')}/`);
+  return mapping ? `${addresses.apiUrl(text(mapping, 'RestApiId'))}/${text(mapping, 'Stage')}/` : value;
 }
 
 interface StackPart {

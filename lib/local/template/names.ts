@@ -18,6 +18,7 @@ const nameProperty: Readonly<Record<string, string>> = {
   'AWS::IAM::Role': 'RoleName',
   'AWS::SecretsManager::Secret': 'Name',
   'AWS::RDS::DBCluster': 'DBClusterIdentifier',
+  'AWS::ApiGateway::DomainName': 'DomainName',
   'AWS::ApiGateway::Stage': 'StageName',
   'AWS::Logs::LogGroup': 'LogGroupName',
 };

@@ -1,7 +1,9 @@
 /** Resource types that the engine runs. */
 export const supportedTypes: ReadonlySet<string> = new Set([
   'AWS::ApiGateway::Authorizer',
+  'AWS::ApiGateway::BasePathMapping',
   'AWS::ApiGateway::Deployment',
+  'AWS::ApiGateway::DomainName',
   'AWS::ApiGateway::GatewayResponse',
   'AWS::ApiGateway::Method',
   'AWS::ApiGateway::Model',
@@ -24,6 +26,8 @@ export const supportedTypes: ReadonlySet<string> = new Set([
   'AWS::SecretsManager::RotationSchedule',
   'AWS::SecretsManager::Secret',
   'AWS::SecretsManager::SecretTargetAttachment',
+  'AWS::WAFv2::WebACL',
+  'AWS::WAFv2::WebACLAssociation',
   'Custom::Trigger',
 ]);
 
@@ -32,12 +36,14 @@ export const supportedTypes: ReadonlySet<string> = new Set([
  * deployment. Only their names and ARNs resolve.
  */
 const ignored = [
+  /^AWS::CloudTrail::/,
   /^AWS::KMS::/,
   /^AWS::EC2::/,
   /^AWS::Logs::/,
   /^AWS::CloudWatch::/,
   /^AWS::SNS::/,
-  /^AWS::WAFv2::/,
+  /^AWS::Route53::RecordSet$/,
+  /^AWS::WAFv2::LoggingConfiguration$/,
   /^AWS::CDK::Metadata$/,
   /^AWS::ApiGateway::Account$/,
   /^AWS::Lambda::EventInvokeConfig$/,

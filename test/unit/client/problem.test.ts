@@ -46,6 +46,24 @@ test('a DRS error (DRS 1.5.0, Error) tells its reason in msg', async () => {
   expect(error.remedy).toMatch(/new visa.*--visa/);
 });
 
+test('a request too many for the firewall is worth another attempt, and no reason to look at the visa', async () => {
+  const detail = 'Too many requests came from your network address within five minutes; try again in a minute.';
+  const error = await refusal(
+    reply(429, JSON.stringify({ status: 429, code: 'throttled', detail })),
+    'the listing',
+    now,
+  );
+  expect(error).toMatchObject({ message: `the listing: ${detail}`, remedy: 'Try again later.', retryable: true });
+});
+
+test('a 403 that another firewall caused is not taken for a refusal of the visa', async () => {
+  const problem = { status: 403, code: 'invalid_request', detail: 'The request was refused.' };
+  const error = await refusal(reply(403, JSON.stringify(problem)), 'the listing', now);
+  expect(error).toMatchObject({ code: 'forbidden', message: 'the listing: The request was refused.' });
+  expect(error.remedy).toMatch(/^The gateway .*before anything looked at the visa.*another network/);
+  expect(error.remedy).not.toMatch(/data access committee/);
+});
+
 /** The service's own words, as its authorizers give them. @param visa default: it is in force */
 async function wordsOfService(headers: Record<string, string>, visa?: VisaErrorCode): Promise<string> {
   const subject = { iss: 'https://issuer.example.org/', sub: 'jane' };

@@ -1,0 +1,81 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { App, type Stack } from 'aws-cdk-lib';
+import { settings } from '../../bin/settings.ts';
+import type { Settings } from '../../lib/infra/settings.ts';
+import { addStacks } from '../../lib/infra/stacks.ts';
+import { account, existing } from './settings.ts';
+
+/** What an operator has or names. Everything else can be switched. */
+type Named = 'stage' | 'target' | 'archiveBucket' | 'otherArchiveBuckets' | 'archiveKeysSecret' | 'identifiers';
+
+const certificateArn = (id: string) => `arn:aws:acm:eu-north-1:${account}:certificate/${id}`;
+
+/** Everything that an operator can switch on. The type asks for each optional setting, so that none is forgotten. */
+const everything: Required<Omit<Settings, Named>> = {
+  ...settings,
+  purpose: 'production',
+  adminPage: true,
+  deliveryReceipt: true,
+  receiptKeys: 2,
+  withdrawal: 'purge',
+  outboxQuotaGib: 1000,
+  directAccess: 'on',
+  firewall: { requestsPerFiveMinutes: 10_000, exportRequestsPerFiveMinutes: 100 },
+  domains: {
+    proxy: { name: 'data.example.org', certificateArn: certificateArn('one') },
+    dataOut: {
+      name: 'direct.example.org',
+      certificateArn: certificateArn('two'),
+      hostedZone: { id: 'Z1', name: 'example.org' },
+    },
+  },
+  concurrency: { exportRequests: 2, fileExports: 10, smallFileExports: 5, directFiles: 20 },
+  archiveVersioning: 'on',
+  databaseRotationDays: 30,
+  alarmEmail: 'operators@example.org',
+  events: 'on',
+  logsOnDestroy: 'keep',
+  logKeys: 'customer',
+  dataEvents: 'on',
+  auditRetentionDays: 3650,
+};
+
+const otherArchiveBuckets = [{ bucketName: 'archive-2' }];
+const { target: _, ...existingAnywhere } = existing;
+/** A bucket that is there already keeps versions as its owner says. */
+const { archiveVersioning: __, ...everythingElse } = everything;
+
+/** Settings that together make every resource, and every exception from a rule. */
+export const variants: Readonly<Record<string, Partial<Settings>>> = {
+  default: {},
+  'switched-on': everything,
+  'switched-off': {
+    deliveryReceipt: false,
+    withdrawal: 'off',
+    directAccess: 'off',
+    archiveVersioning: 'off',
+    logsOnDestroy: 'delete',
+  },
+  existing: { ...existing, otherArchiveBuckets, events: 'on' },
+  'existing-switched-on': { ...everythingElse, ...existing, otherArchiveBuckets, apiGatewayLogRole: 'create' },
+  'existing-anywhere': { ...existingAnywhere, otherArchiveBuckets, apiGatewayLogRole: 'create' },
+};
+
+const { context } = JSON.parse(readFileSync(join(import.meta.dirname, '../../cdk.json'), 'utf8'));
+
+/** An app with this repository's feature flags that bundles nothing. */
+export function appWithoutBundles(outdir: string): App {
+  return new App({ outdir, context: { ...context, 'aws:cdk:bundling-stacks': [] } });
+}
+
+/** Both stacks with each of the settings, not synthesized yet. */
+export function stacksOfVariants(
+  outdir: string,
+): readonly { readonly name: string; readonly app: App; readonly stacks: readonly Stack[] }[] {
+  return Object.entries(variants).map(([name, change]) => {
+    const app = appWithoutBundles(join(outdir, name));
+    const { storage, service } = addStacks(app, { ...settings, ...change });
+    return { name, app, stacks: [storage, service] };
+  });
+}

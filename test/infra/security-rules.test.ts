@@ -1,0 +1,64 @@
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Validations } from 'aws-cdk-lib';
+import { Template } from 'aws-cdk-lib/assertions';
+import { Bucket } from 'aws-cdk-lib/aws-s3';
+import { afterAll, describe, expect, test } from 'vitest';
+import { settings } from '../../bin/settings.ts';
+import { securityPacks } from '../../lib/infra/security-packs.ts';
+import { addStacks } from '../../lib/infra/stacks.ts';
+import { acknowledgements, findings } from '../helpers/security-findings.ts';
+import { appWithoutBundles, stacksOfVariants } from '../helpers/variants.ts';
+import { pagePath, withAcceptedRules } from './accepted-rules.ts';
+
+const outdir = mkdtempSync(join(tmpdir(), 'data-out-'));
+afterAll(() => rmSync(outdir, { recursive: true }));
+
+const checked = stacksOfVariants(outdir).map(({ name, app, stacks }) => {
+  const templates = stacks.map((stack) => Template.fromStack(stack));
+  return { name, templates, accepted: acknowledgements(app), found: findings(app) };
+});
+
+describe.each(checked)('with settings: $name', ({ templates, found }) => {
+  test('the security rules find nothing that has no reason', () => {
+    const open = found.filter(({ isAccepted }) => !isAccepted).map(({ rule, path }) => `${rule} at ${path}`);
+    expect(open).toEqual([]);
+  });
+
+  test('functions are invoked by the APIs, by queues and by schedules, as the reasons say', () => {
+    const ofType = (type: string) =>
+      templates.flatMap((each) => Object.values(each.findResources(type)).map(({ Properties }) => Properties));
+    const callers = new Set(ofType('AWS::Lambda::Permission').map(({ Principal }) => Principal));
+    expect([...callers].sort()).toEqual(['apigateway.amazonaws.com', 'events.amazonaws.com']);
+    expect(ofType('AWS::Events::Rule').filter((rule) => rule.EventPattern || !rule.ScheduleExpression)).toEqual([]);
+    const sources = ofType('AWS::Lambda::EventSourceMapping').map((mapping) => JSON.stringify(mapping.EventSourceArn));
+    expect(sources.filter((source) => !/Queue/.test(source))).toEqual([]);
+  });
+});
+
+test('every exception is for a finding', () => {
+  const used = new Set(
+    checked.flatMap(({ found }) => found.flatMap(({ rule, acceptedAt }) => acceptedAt.map((at) => `${rule} at ${at}`))),
+  );
+  const stale = checked
+    .flatMap(({ accepted }) => accepted.map(({ rule, path }) => `${rule} at ${path}`))
+    .filter((each) => !used.has(each));
+  expect([...new Set(stale)]).toEqual([]);
+});
+
+test('the page for operators has every exception: if not, run npm run docs', () => {
+  const page = readFileSync(pagePath, 'utf8');
+  const accepted = checked.flatMap((each) => each.accepted);
+  expect(page).toBe(withAcceptedRules(page, accepted));
+  for (const { reason } of accepted) expect(page).toContain(reason);
+});
+
+test('the rules are in force where the stacks are deployed from, and find what is wrong', () => {
+  const app = readFileSync(join(import.meta.dirname, '../../bin/app.ts'), 'utf8');
+  expect(app).toContain('addPlugins(...securityPacks(app))');
+  const careless = appWithoutBundles(join(outdir, 'careless'));
+  Validations.of(careless).addPlugins(...securityPacks(careless));
+  new Bucket(addStacks(careless, settings).service, 'Careless');
+  expect(() => careless.synth()).toThrow();
+});

@@ -1,0 +1,63 @@
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { demonstrate } from '../../lib/demo/demo.ts';
+import { createSteps } from '../../lib/demo/steps.ts';
+import { writeClientFiles } from '../../lib/local/client-files.ts';
+import { localTarget } from '../../lib/ops/target.ts';
+import { copyWithSettings } from '../helpers/assembly-with-settings.ts';
+import { runCli } from '../helpers/cli-run.ts';
+import { Service } from '../helpers/service.ts';
+
+let folder: string;
+let service: Service;
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'data-out-direct-off-'));
+  await copyWithSettings(folder, { directAccess: 'off' });
+  service = await Service.start({ assemblyDir: folder });
+});
+afterAll(async () => {
+  await service?.stop();
+  await rm(folder, { recursive: true, force: true });
+});
+
+test('the engine starts without direct access and says so in its connection file', async () => {
+  const { connection, connectionPath } = service.engine;
+  const written = JSON.parse(await readFile(connectionPath, 'utf8'));
+  expect([connection.dataOutUrl, connection.outputs.DataOutUrl]).toEqual([undefined, undefined]);
+  expect(written).not.toHaveProperty('dataOutUrl');
+  expect(written.outputs).not.toHaveProperty('DataOutUrl');
+  expect(() => service.engine.functions.definition('direct-file')).toThrow('there is no function direct-file');
+});
+
+test('no password opens the role of direct access in the database', async () => {
+  expect(await service.sql("select count(*) from pg_authid where rolname = 'data_out_reader'")).toEqual([['0']]);
+});
+
+test('an export reaches its recipient, step by step', async () => {
+  const { connection } = service.engine;
+  const said: string[] = [];
+  const steps = createSteps(
+    (text) => said.push(text),
+    () => performance.now(),
+  );
+  const stagingCost = () => ({ bytesRead: 0, partsCopied: 1 });
+  await demonstrate({
+    connection,
+    target: localTarget(connection),
+    stagingCost,
+    steps,
+    signal: AbortSignal.timeout(50_000),
+  });
+  expect(said.filter((line) => line.includes('stream and decrypt'))).toHaveLength(4);
+  expect(said.join('')).not.toContain('ask for what is not released');
+});
+
+test('the settings of npm start have no address for it, and the client’s doctor leaves it out', async () => {
+  const { files, remove } = writeClientFiles(folder, service.engine.connection);
+  expect(await readFile(files.configPath, 'utf8')).not.toContain('direct_url');
+  const { stdout } = await runCli(['doctor', '--json'], { env: { DATA_OUT_CONFIG: files.configPath } });
+  expect(stdout.toString()).toContain('no address for direct access is set');
+  remove();
+});
