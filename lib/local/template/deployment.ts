@@ -138,6 +138,7 @@ function toResource(
     type,
     path: typeof path === 'string' ? path : logicalId,
     property,
+    propertyNames: Object.keys(properties),
     get id() {
       return attributeOf(identity(), '') ?? name();
     },
