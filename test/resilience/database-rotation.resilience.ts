@@ -208,4 +208,4 @@ test('without the schedules, and after a restart, the secrets work as they are',
   expect(service.engine.functions.names).not.toContain(rotator);
   expect(await Promise.all([...secretArns.values()].map(current))).toEqual(before);
   await expectServed();
-});
+}, 120_000);

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { AwsError } from '../endpoint/errors.ts';
 import { UnsupportedTemplateError } from '../errors.ts';
 import type { Functions } from '../lambda/functions.ts';
+import { mayInvoke } from '../lambda/permissions.ts';
 import type { Deployment } from '../template/deployment.ts';
 import { type Resource, record, text, whereOf } from '../template/template.ts';
 import type { Secrets } from './secrets.ts';
@@ -22,8 +23,8 @@ export class Rotations {
   readonly #functions: Pick<Functions, 'invoke'>;
   readonly #now: () => Date;
   readonly #rules: ReadonlyMap<string, RotationRule>;
-  /** Secrets that are being rotated. */
-  readonly #running = new Set<string>();
+  /** The newest attempt for each secret. */
+  readonly #attempts = new Map<string, Promise<void>>();
   #timer: NodeJS.Timeout | undefined;
 
   /** @throws UnsupportedTemplateError for a schedule without days, or one whose function Secrets Manager may not call */
@@ -112,15 +113,15 @@ export class Rotations {
     return versionId;
   }
 
-  /** The function's steps, up to the first that fails. A failure is in the function's log. */
-  async #run(arn: string, versionId: string): Promise<void> {
-    if (this.#running.has(arn)) return;
-    this.#running.add(arn);
-    try {
+  /** The function's steps, up to the first that fails. A failure is in the function's log. An attempt waits for the one before. */
+  #run(arn: string, versionId: string): Promise<void> {
+    const attempt = async () => {
+      if (this.#secrets.staged(arn, 'AWSPENDING')?.versionId !== versionId) return;
       for (const step of steps) if (!(await this.#call(arn, versionId, step))) return;
-    } finally {
-      this.#running.delete(arn);
-    }
+    };
+    const run = (this.#attempts.get(arn) ?? Promise.resolve()).then(attempt).catch(() => undefined);
+    this.#attempts.set(arn, run);
+    return run;
   }
 
   /** Secrets Manager does so when a schedule changes and nothing is rotated at once (API reference, RotateSecret). */
@@ -143,15 +144,9 @@ function readRule(schedule: Resource, deployment: Deployment, functions: Pick<Fu
   const secretArn = text(schedule, 'SecretId');
   const functionArn = text(schedule, 'RotationLambdaARN');
   const { name } = functions.definition(functionArn);
-  const isAdmitted = deployment
-    .resources('AWS::Lambda::Permission')
-    .some(
-      (permission) =>
-        permission.property('Principal') === 'secretsmanager.amazonaws.com' &&
-        permission.property('FunctionName') === functionArn &&
-        [undefined, secretArn].includes(permission.property('SourceArn') as string | undefined),
-    );
-  if (!isAdmitted) throw new UnsupportedTemplateError(whereOf(schedule), `Secrets Manager may not call ${name}`);
+  if (!mayInvoke(deployment, { service: 'secretsmanager.amazonaws.com', functionArn, source: secretArn })) {
+    throw new UnsupportedTemplateError(whereOf(schedule), `Secrets Manager may not call ${name}`);
+  }
   const { AutomaticallyAfterDays: days } = record(schedule.property('RotationRules'));
   if (!Number.isInteger(Number(days)) || Number(days) < 1) {
     throw new UnsupportedTemplateError(whereOf(schedule), 'a rotation schedule needs AutomaticallyAfterDays');
