@@ -45,7 +45,10 @@ export function grantsTable(
   const functions = new Set(rows.map(({ name }) => name));
   const lines = [...Map.groupBy(rows, (row) => unmarked(cells(row).join(' | '))).values()].flatMap((same) => {
     const shown = same.length === functions.size ? same.slice(0, 1).map((row) => ({ ...row, name: 'each' })) : same;
-    return shown.map((row) => ({ row, text: `| ${[row.name, ...cells(row)].join(' | ')} |` }));
+    return shown.map((row) => {
+      const name = row.name === 'each' ? row.name : `\`${row.name}\``;
+      return { row, text: `| ${[name, ...cells(row)].join(' | ')} |` };
+    });
   });
   const place = ({ row, text }: (typeof lines)[number]) => `${row.name === 'each' ? 0 : 1}${unmarked(text)}`;
   const sorted = lines.toSorted((one, other) => compare(place(one), place(other))).map(({ text }) => text);
