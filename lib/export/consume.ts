@@ -57,8 +57,8 @@ interface Work {
 
 /**
  * Carry out one export request: parse → verify the visa → resolve the identifier → entitled? → released? → within the
- * quota of the outbox? → one message for each file. A repeated run goes on behind the last page of files that is known to be sent. It may send that page
- * again, and staging is idempotent.
+ * quota of the outbox? → one message for each file. A repeated run goes on behind the last page of files that is known to be
+ * sent. It may send that page again, and staging is idempotent.
  *
  * The audit row, and a row for each file of a page, are written before their messages are sent. So every staged file has
  * rows, and a request whose rows cannot be written is tried again rather than carried out unseen. A fan-out that fails for
