@@ -222,7 +222,8 @@ function moreThan(values: ReadonlyMap<string, unknown>, field: string, other: st
 /** A name that its zone cannot hold. */
 function outsideZone(values: ReadonlyMap<string, unknown>, domain: string): readonly string[] {
   const [name, zone] = [values.get(`${domain}.name`), values.get(`${domain}.hostedZone.name`)];
-  if (zone === undefined || name === zone || `${name}`.endsWith(`.${zone}`)) return [];
+  if (typeof name !== 'string' || typeof zone !== 'string') return [];
+  if (name === zone || name.endsWith(`.${zone}`)) return [];
   return [`${domain}.name: expected a name in the zone ${domain}.hostedZone.name`];
 }
 

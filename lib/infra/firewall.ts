@@ -49,7 +49,7 @@ export class Firewall extends Construct {
             regexMatchStatement: {
               fieldToMatch: { uriPath: {} },
               regexString: exportPaths,
-              // API Gateway finds `/%65xport` and `//export`, too.
+              // No other spelling of the path, such as `/%65xport`, shall go uncounted.
               textTransformations: [
                 { priority: 0, type: 'URL_DECODE' },
                 { priority: 1, type: 'NORMALIZE_PATH' },

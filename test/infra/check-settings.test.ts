@@ -58,6 +58,11 @@ describe('settings', () => {
     ['identifiers.file', { identifiers: { file: '^EGAF($' } }],
     ['alarmEmail', { alarmEmail: 'no-address' }],
     ['events', { events: 'some' as 'on' }],
+    ['directAccess', { directAccess: 'some' as 'on' }],
+    ['dataEvents', { dataEvents: 'all' as 'on' }],
+    ['logKeys', { logKeys: 'mine' as 'aws' }],
+    ['archiveVersioning', { archiveVersioning: 'yes' as 'on' }],
+    ['firewall.requestsPerFiveMinutes', { firewall: { requestsPerFiveMinutes: 9, exportRequestsPerFiveMinutes: 10 } }],
     ['logRetentionDays', { logRetentionDays: 91 }],
     ['logsOnDestroy', { logsOnDestroy: 'archive' as 'keep' }],
     ['apiGatewayLogRole', { apiGatewayLogRole: 'mine' as 'create' }],
@@ -83,6 +88,22 @@ describe('settings of every kind', () => {
     ...settings,
     ...existing,
     events: 'on',
+    directAccess: 'on',
+    dataEvents: 'on',
+    logKeys: 'customer',
+    firewall: { requestsPerFiveMinutes: 20_000, exportRequestsPerFiveMinutes: 600 },
+    domains: {
+      proxy: {
+        name: 'data.example.org',
+        certificateArn: `arn:aws:acm:eu-north-1:${account}:certificate/one`,
+        hostedZone: { id: 'Z1', name: 'example.org' },
+        defaultEndpoint: 'on',
+      },
+      dataOut: {
+        name: 'direct.example.org',
+        certificateArn: `arn:aws:acm:eu-north-1:${account}:certificate/two`,
+      },
+    },
     otherArchiveBuckets: [{ bucketName: 'archive-2', keyArn: key('two') }, { bucketName: 'archive.3' }],
     archiveKeysSecret: { ...existing.archiveKeysSecret, keyArn: key('keys') },
     database: {
@@ -151,7 +172,7 @@ describe('settings of every kind', () => {
     'are accepted or refused by its name when $name is left out',
     ({ given, path, name }) => {
       const optional =
-        /^(stage|target|archiveBucket|otherArchiveBuckets|identifiers(\.dataset)?|archiveKeysSecret|alarmEmail|events|logsOnDestroy|adminPage|deliveryReceipt|receiptKeys|withdrawal|concurrency\.directFiles)$|[kK]eyArn$/;
+        /^(stage|target|archiveBucket|otherArchiveBuckets|identifiers(\.dataset)?|archiveKeysSecret|alarmEmail|events|directAccess|dataEvents|logKeys|firewall|domains(\.\w+(\.hostedZone|\.defaultEndpoint)?)?|logsOnDestroy|adminPage|deliveryReceipt|receiptKeys|withdrawal|concurrency\.directFiles)$|[kK]eyArn$/;
       const found = faults(changed(given, path, undefined));
       if (optional.test(name)) return void expect(found).toEqual([]);
       // A key without its secret is a fault of the key; without an ARN the cluster would be a new one.
@@ -170,6 +191,10 @@ describe('settings of every kind', () => {
     [['throttling'], 'rate'],
     [['throttling', 'export'], 'rate'],
     [['concurrency'], 'direct'],
+    [['firewall'], 'requests'],
+    [['domains'], 'direct'],
+    [['domains', 'proxy'], 'zone'],
+    [['domains', 'proxy', 'hostedZone'], 'arn'],
     [['database'], 'clusterArnn'],
     [['archiveBucket'], 'region'],
     [['otherArchiveBuckets', 1], 'key'],

@@ -19,7 +19,15 @@ beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'data-out-domains-'));
   const domain = (name: string) => ({ name, certificateArn });
   const domains = { proxy: domain(hosts.proxy), dataOut: domain(hosts.direct) };
-  await copyWithSettings(folder, { adminPage: true, domains });
+  // With the other protections, too: an operator who has them starts the engine from the same template.
+  await copyWithSettings(folder, {
+    adminPage: true,
+    domains,
+    firewall: { requestsPerFiveMinutes: 20_000, exportRequestsPerFiveMinutes: 600 },
+    dataEvents: 'on',
+    logKeys: 'customer',
+    archiveVersioning: 'off',
+  });
   service = await Service.start({ assemblyDir: folder });
   ({ fileId } = await service.archive('EGAD1', 'a.vcf', 1000));
   await service.setDataset('EGAD1', 'released');
