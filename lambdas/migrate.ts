@@ -3,7 +3,7 @@ import { type DatabaseRole, databaseRoles } from '../lib/contract/database-roles
 import { environment } from '../lib/contract/environment.ts';
 import { rdsDataClient } from '../lib/stores/rds/client.ts';
 import { DataApi } from '../lib/stores/rds/data-api.ts';
-import { closeRole, prepareRole, rolePassword } from '../lib/stores/rds/database-role.ts';
+import { closeRole, currentLogin, prepareRole, type RoleLogin } from '../lib/stores/rds/database-role.ts';
 import { migrate, migration } from '../lib/stores/rds/migrate.ts';
 import catalogue from '../lib/stores/rds/migrations/0001-catalogue.sql';
 import catalogueIndexes from '../lib/stores/rds/migrations/0002-catalogue-indexes.sql';
@@ -17,6 +17,7 @@ import archiveIndexes from '../lib/stores/rds/migrations/0009-archive-indexes.sq
 import { secretsManagerClient } from '../lib/stores/secrets/client.ts';
 import { settled, workingMs } from './shared/deployment.ts';
 import { logger } from './shared/observability.ts';
+import { roleSecrets } from './shared/role-secrets.ts';
 import { required } from './shared/runtime.ts';
 
 /** Imported one by one, so that the bundle holds their text and a changed file makes another function version. */
@@ -30,14 +31,6 @@ const migrations = [
   migration('0007-uploads.sql', uploads),
   migration('0008-deliveries.sql', deliveries),
   migration('0009-archive-indexes.sql', archiveIndexes),
-];
-
-/** A role has no secret where the operator gave its functions the same credentials as everything else. */
-const roles = [
-  { role: databaseRoles.proxy, secretArn: process.env[environment.databaseProxySecretArn] },
-  { role: databaseRoles.auditor, secretArn: process.env[environment.databaseAuditorSecretArn] },
-  { role: databaseRoles.reader, secretArn: process.env[environment.databaseReaderSecretArn] },
-  { role: databaseRoles.worker, secretArn: process.env[environment.databaseWorkerSecretArn] },
 ];
 
 let remainingMs = (): number => 0;
@@ -63,12 +56,13 @@ export async function handler(_event: unknown, context: Context): Promise<{ appl
 
 async function bringUpToDate(): Promise<string[]> {
   const client = secretsManagerClient();
-  const passwords: { role: DatabaseRole; password: string }[] = [];
-  for (const { role, secretArn } of roles) {
-    if (secretArn) passwords.push({ role, password: await rolePassword({ client, secretArn }, role) });
+  const logins: { role: DatabaseRole; login: RoleLogin }[] = [];
+  for (const { role, secretArn } of roleSecrets) {
+    logins.push({ role, login: await currentLogin({ client, secretArn }, role) });
   }
   const applied = await migrate(db, migrations);
-  for (const { role, password } of passwords) await prepareRole(db, role, password);
-  for (const { role } of roles) if (role === process.env[environment.databaseClosedRole]) await closeRole(db, role);
+  for (const { role, login } of logins) await prepareRole(db, role, login.password, login.username);
+  const closed = Object.values(databaseRoles).find((role) => role === process.env[environment.databaseClosedRole]);
+  if (closed) await closeRole(db, closed);
   return applied;
 }

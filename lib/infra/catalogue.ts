@@ -13,6 +13,7 @@ import { Construct } from 'constructs';
 import { type DatabaseRole, databaseRoles } from '../contract/database-roles.ts';
 import { type EnvironmentVariable, environment } from '../contract/environment.ts';
 import { acknowledge } from './acknowledge.ts';
+import { allowKey } from './customer-key.ts';
 import { allowReading, type ReadableSecret } from './secrets.ts';
 import { rules } from './security-rules.ts';
 import type { Grantee } from './service-function.ts';
@@ -117,10 +118,49 @@ export class Catalogue extends Construct {
   }
 
   /**
-   * Run statements in transactions as the owner of all tables, and read the other roles' passwords: for the migration
-   * alone. Where direct access is off, it takes the password of that role away.
+   * Run statements in transactions as the owner of all tables, and read the other roles' passwords: for the migration. Where
+   * direct access is off, it takes the password of that role away.
    */
   grantMigrate(grantee: Grantee): void {
+    this.#grantOwner(grantee);
+    if (!this.#reader) grantee.configure(environment.databaseClosedRole, databaseRoles.reader);
+  }
+
+  /** The same, and write other logins into the secrets that the storage stack made: for their rotation. */
+  grantRotate(grantee: Grantee): void {
+    this.#grantOwner(grantee);
+    for (const { secretArn, keyArn } of Object.values(this.#ownRoleSecrets)) {
+      grantee.allow({
+        actions: [
+          'secretsmanager:DescribeSecret',
+          'secretsmanager:PutSecretValue',
+          'secretsmanager:UpdateSecretVersionStage',
+        ],
+        resources: [secretArn],
+      });
+      allowKey(grantee, this, { service: 'secretsmanager', actions: ['kms:GenerateDataKey'], keyArn });
+    }
+  }
+
+  /** ARNs of the roles' secrets that the storage stack made, by the names of the roles. */
+  get ownRoleSecretArns(): Readonly<Record<string, string>> {
+    return Object.fromEntries(Object.entries(this.#ownRoleSecrets).map(([role, { secretArn }]) => [role, secretArn]));
+  }
+
+  get #ownRoleSecrets(): Readonly<Record<string, ReadableSecret>> {
+    if (!this.#isNew) return {};
+    const reader = this.#reader && { Reader: this.#reader };
+    return { Proxy: this.#proxy, Auditor: this.#auditor, ...reader, Worker: this.#worker };
+  }
+
+  /** Protect a new cluster against deletion. An existing one is left as its owner has it. */
+  grantProtect(grantee: Grantee): void {
+    if (!this.#isNew) return;
+    grantee.allow({ actions: ['rds:ModifyDBCluster'], resources: [this.clusterArn] });
+    grantee.configure(environment.databaseClusterArn, this.clusterArn);
+  }
+
+  #grantOwner(grantee: Grantee): void {
     this.#grant(grantee, this.#owner, [
       'rds-data:ExecuteStatement',
       'rds-data:BeginTransaction',
@@ -130,15 +170,7 @@ export class Catalogue extends Construct {
     this.#grantPassword(grantee, this.#proxy, environment.databaseProxySecretArn);
     this.#grantPassword(grantee, this.#auditor, environment.databaseAuditorSecretArn);
     if (this.#reader) this.#grantPassword(grantee, this.#reader, environment.databaseReaderSecretArn);
-    else grantee.configure(environment.databaseClosedRole, databaseRoles.reader);
     this.#grantPassword(grantee, this.#worker, environment.databaseWorkerSecretArn);
-  }
-
-  /** Protect a new cluster against deletion. An existing one is left as its owner has it. */
-  grantProtect(grantee: Grantee): void {
-    if (!this.#isNew) return;
-    grantee.allow({ actions: ['rds:ModifyDBCluster'], resources: [this.clusterArn] });
-    grantee.configure(environment.databaseClusterArn, this.clusterArn);
   }
 
   #grantPassword(grantee: Grantee, secret: ReadableSecret, variable: EnvironmentVariable): void {
@@ -169,7 +201,7 @@ export class Catalogue extends Construct {
     });
     acknowledge(
       secret,
-      'The password is random, serves one role with rights to a few tables, and works through the Data API only. A new one takes effect when the migration runs again.',
+      'The password is random, serves one role with rights to a few tables, and works through the Data API only. With the setting databaseRotationDays it is rotated, by a schedule in the service stack, where the rule does not look.',
       ...rules.secretRotation,
     );
     return { secretArn: secret.secretArn, keyArn: key.keyArn };

@@ -8,6 +8,7 @@ import { outputs } from '../contract/outputs.ts';
 import { Alarms } from './alarms.ts';
 import { ApiGatewayLogRole } from './api-gateway-log-role.ts';
 import { DataOutApi } from './data-out-api.ts';
+import { DatabaseRotation } from './database-rotation.ts';
 import { Firewall } from './firewall.ts';
 import { Functions } from './functions/functions.ts';
 import { encryptLogs } from './log-key.ts';
@@ -33,7 +34,8 @@ export class ServiceStack extends Stack {
     this.addStackDependency(storage, 'reads its outputs');
     const functions = new Functions(this, 'Functions', { settings, storage });
     const { exportRequest } = functions.proxy;
-    const { consumeExport, stageFile, sweepDeliveries, settleDelivery, withdraw } = functions.workers;
+    const { consumeExport, stageFile, sweepDeliveries, settleDelivery, withdraw, rotateDatabaseLogin } =
+      functions.workers;
     const { migrate, protect } = functions.deployment;
 
     // Migrations are in the bundle, so a new one makes a new version of the function, which runs the trigger again.
@@ -169,6 +171,12 @@ export class ServiceStack extends Stack {
         targets: [new LambdaFunction(withdraw.function)],
       });
       alarms.withdrawnInOutbox(interval);
+    }
+
+    const { databaseRotationDays: days } = settings;
+    if (rotateDatabaseLogin && days !== undefined) {
+      const secretArns = storage.catalogue.ownRoleSecretArns;
+      new DatabaseRotation(this, 'DatabaseRotation', { rotate: rotateDatabaseLogin.function, secretArns, days });
     }
 
     if (storage.logKey) encryptLogs(this, storage.logKey, settings.logRetentionDays);

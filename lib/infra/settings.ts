@@ -120,8 +120,8 @@ export interface Settings {
   readonly archiveKeysSecret?: ExistingSecret;
 
   /**
-   * Days after which the passwords of the database roles that the storage stack made are changed, 1–1,000.
-   * @default - they are changed by hand
+   * Days after which Secrets Manager rotates the secrets of the database roles, 1–1,000. For a cluster that the storage stack
+   * makes; the secrets of an existing one are rotated by their owner. @default - they are changed by hand
    */
   readonly databaseRotationDays?: number;
 

@@ -4,7 +4,7 @@ import type { StackOutputs } from '../contract/outputs.ts';
 import { hashPassword } from '../contract/password-hash.ts';
 import type { KeyFiles } from './keys.ts';
 import type { Database } from './rds-data/database.ts';
-import type { Secrets } from './secrets-manager/secrets-manager.ts';
+import type { Secrets } from './secrets-manager/secrets.ts';
 import { list, record } from './template/template.ts';
 
 export interface Account {

@@ -31,7 +31,9 @@ import { Database } from './rds-data/database.ts';
 import { rdsDataService } from './rds-data/rds-data.ts';
 import { createBuckets } from './s3/create-buckets.ts';
 import { LocalS3 } from './s3/local-s3.ts';
-import { Secrets, secretsManager } from './secrets-manager/secrets-manager.ts';
+import { Rotations } from './secrets-manager/rotations.ts';
+import { Secrets } from './secrets-manager/secrets.ts';
+import { secretsManager } from './secrets-manager/secrets-manager.ts';
 import { createQueues } from './sqs/create-queues.ts';
 import { type QueueServer, startQueueServer } from './sqs/queue-server.ts';
 import { localSqs } from './sqs/sqs.ts';
@@ -196,13 +198,14 @@ async function start(
   const inspected = await inspectedFunction(options, definitions);
   const functions = new Functions(definitions, (name, line) => logs.write(name, line), inspected);
   cleanup.push(() => functions.stop());
+  const rotations = new Rotations(deployment, secrets, functions, now);
   aws.open({
     credentials,
     s3,
     buffered: {
       sqs: localSqs(queueServer, deployment.region, state.dataDir !== undefined),
       'rds-data': rdsDataService(database, cluster),
-      secretsmanager: secretsManager(secrets),
+      secretsmanager: secretsManager(secrets, rotations),
       cloudformation: cloudFormation(protection.stacks),
       rds: rds(protection.clusters),
       lambda: lambdaService(functions),
@@ -217,6 +220,8 @@ async function start(
     now,
   });
   await runTriggers(deployment, functions);
+  await rotations.start();
+  cleanup.push(() => rotations.stop());
   await addArchiveUser(database, accounts.archiveUser);
 
   const sources = new EventSources(deployment, queueServer, functions);

@@ -54,7 +54,11 @@ export function workerFunctions(make: Make, props: FunctionsProps) {
   }
   if (settings.events === 'on') allowEvents(settleDelivery, ['complete', 'incomplete', 'failed', 'withdrawn']);
 
-  return { consumeExport, stageFile, settleDelivery, sweepDeliveries, withdraw: withdrawFunction(make, props) };
+  return {
+    ...{ consumeExport, stageFile, settleDelivery, sweepDeliveries },
+    withdraw: withdrawFunction(make, props),
+    rotateDatabaseLogin: rotationFunction(make, props),
+  };
 }
 
 /** @returns `undefined` when the settings leave withdrawn containers to their expiry */
@@ -71,4 +75,17 @@ function withdrawFunction(make: Make, { settings, storage }: FunctionsProps): Se
   storage.outbox.grantWithdraw(withdraw, { deletes: withdrawal === 'purge' });
   withdraw.configure(environment.withdrawal, withdrawal);
   return withdraw;
+}
+
+/** @returns `undefined` when the settings leave the passwords of the database to the operator */
+function rotationFunction(make: Make, { settings, storage }: FunctionsProps): ServiceFunction | undefined {
+  if (settings.databaseRotationDays === undefined) return undefined;
+  const rotate = make('RotateDatabaseLogin', {
+    entry: 'rotate-database-login.ts',
+    description: 'Rotates the secrets of the database roles',
+    memoryMegabytes: 256,
+    timeout: Duration.minutes(5),
+  });
+  storage.catalogue.grantRotate(rotate);
+  return rotate;
 }

@@ -23,6 +23,7 @@ export const supportedTypes: ReadonlySet<string> = new Set([
   'AWS::S3::Bucket',
   'AWS::SQS::Queue',
   'AWS::SQS::QueuePolicy',
+  'AWS::SecretsManager::RotationSchedule',
   'AWS::SecretsManager::Secret',
   'AWS::SecretsManager::SecretTargetAttachment',
   'AWS::WAFv2::WebACL',
@@ -48,7 +49,7 @@ const ignored = [
   /^AWS::Lambda::EventInvokeConfig$/,
   /^AWS::RDS::(DBInstance|DBSubnetGroup|DBClusterParameterGroup|DBParameterGroup)$/,
   /^AWS::S3::BucketPolicy$/,
-  /^AWS::SecretsManager::(ResourcePolicy|RotationSchedule)$/,
+  /^AWS::SecretsManager::ResourcePolicy$/,
   /^Custom::(S3AutoDeleteObjects|LogRetention|VpcRestrictDefaultSG)$/,
 ];
 

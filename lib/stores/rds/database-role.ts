@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { type DatabaseRole, databaseRoles } from '../../contract/database-roles.ts';
+import { type DatabaseLogin, type DatabaseRole, databaseRoles, loginsOf } from '../../contract/database-roles.ts';
 import { CachedSecret, type SecretOptions } from '../secrets/cached-secret.ts';
 import type { DataApi } from './data-api.ts';
 import { takeMigrationLock } from './migrate.ts';
@@ -35,59 +35,71 @@ const grants: Readonly<Record<DatabaseRole, readonly string[]>> = {
   ],
 };
 
-/**
- * Password of a role, from its secret `{"username":"data_out_proxy","password":"…"}`: at least 16 printable ASCII
- * characters. Read at every call.
- *
- * @throws MalformedSecretError @throws TemporarilyUnavailableError
- */
-export async function rolePassword(options: SecretOptions, role: DatabaseRole): Promise<string> {
-  const login = z.object({ username: z.literal(role), password: z.string().regex(/^[\x20-\x7e]{16,}$/) });
-  const secret = new CachedSecret(options, { shape: login, parse: ({ password }) => password, lifetimeMs: 0 });
-  return await secret.get();
+/** Name and password of a database login, as in the secret of a role. */
+export interface RoleLogin {
+  readonly username: DatabaseLogin;
+  readonly password: string;
+}
+
+/** The secret of a role: `{"username":"data_out_proxy","password":"…"}`, with at least 16 printable ASCII characters. */
+export function roleLogin(role: DatabaseRole): z.ZodType<RoleLogin> {
+  return z.object({ username: z.enum(loginsOf(role)), password: z.string().regex(/^[\x20-\x7e]{16,}$/) });
+}
+
+/** The login that the secret of a role has now. Read at every call. @throws MalformedSecretError @throws TemporarilyUnavailableError */
+export async function currentLogin(options: SecretOptions, role: DatabaseRole): Promise<RoleLogin> {
+  const shape = roleLogin(role);
+  return await new CachedSecret(options, { shape, parse: (login) => login, lifetimeMs: 0 }).get();
 }
 
 /**
- * Take the password of a role away, so that nothing can log in as it: its functions are gone. Does nothing when there is no
+ * Take the passwords of a role away, so that nothing can log in as it: its functions are gone. Does nothing when there is no
  * such role. {@link prepareRole} opens it again.
  */
 export async function closeRole(db: DataApi, role: DatabaseRole): Promise<void> {
   await db.transaction(async (transaction) => {
     await transaction.execute(takeMigrationLock);
-    await transaction.execute(
-      `do $$
-       begin
-         if exists (select from pg_roles where rolname = '${role}') then
-           alter role ${role} password null;
-         end if;
-       end
-       $$`,
-    );
+    for (const login of loginsOf(role)) {
+      await transaction.execute(
+        `do $$
+         begin
+           if exists (select from pg_roles where rolname = '${login}') then
+             alter role ${login} password null;
+           end if;
+         end
+         $$`,
+      );
+    }
   });
 }
 
 /**
- * Make a role of functions, with its rights and its password. Doing it again is safe. It is no migration: a role
+ * Make a login of a role, with its rights and its password. Doing it again is safe. It is no migration: a role
  * belongs to the cluster, not to the database whose history the migrations record, and an operator may give the role a
  * secret, or the secret a new password, at any time.
  *
- * The role of `db` needs CREATEROLE. If `role` exists, the role of `db` must have made it. To grant rights on the
+ * The role of `db` needs CREATEROLE. If the login exists, the role of `db` must have made it. To grant rights on the
  * tables, it must own them or have these rights with GRANT OPTION.
  */
-export async function prepareRole(db: DataApi, role: DatabaseRole, password: string): Promise<void> {
+export async function prepareRole(
+  db: DataApi,
+  role: DatabaseRole,
+  password: string,
+  login: DatabaseLogin = role,
+): Promise<void> {
   const verifier = scramVerifier(password);
   await db.transaction(async (transaction) => {
     await transaction.execute(takeMigrationLock);
     await transaction.execute(
       `do $$
        begin
-         if not exists (select from pg_roles where rolname = '${role}') then
-           create role ${role} login noinherit;
+         if not exists (select from pg_roles where rolname = '${login}') then
+           create role ${login} login noinherit;
          end if;
        end
        $$`,
     );
-    for (const grant of grants[role]) await transaction.execute(`grant ${grant} to ${role}`);
+    for (const grant of grants[role]) await transaction.execute(`grant ${grant} to ${login}`);
     // ALTER ROLE takes no parameter, and the text of a statement may be logged. So the verifier is passed in a setting
     // of this transaction. If the database logs it all the same, the log holds a salted hash.
     await transaction.execute("select set_config('data_out.role_verifier', :verifier, true) is not null", {
@@ -96,7 +108,7 @@ export async function prepareRole(db: DataApi, role: DatabaseRole, password: str
     await transaction.execute(
       `do $$
        begin
-         execute format('alter role ${role} password %L', current_setting('data_out.role_verifier'));
+         execute format('alter role ${login} password %L', current_setting('data_out.role_verifier'));
        end
        $$`,
     );

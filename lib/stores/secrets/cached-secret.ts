@@ -6,6 +6,8 @@ import { storeFailure } from '../aws-failure.ts';
 export interface SecretOptions {
   readonly client: SecretsManagerClient;
   readonly secretArn: string;
+  /** Of the version to read. @default - the version with the stage `AWSCURRENT` */
+  readonly versionId?: string;
   /** @default - the system's clock */
   readonly clock?: Clock;
 }
@@ -91,8 +93,12 @@ export class CachedSecret<Shape, Value> {
   }
 
   async #read(): Promise<Value> {
-    const { client, secretArn } = this.#options;
-    const text = await client.send(new GetSecretValueCommand({ SecretId: secretArn })).then(
+    const { client, secretArn, versionId } = this.#options;
+    const command = new GetSecretValueCommand({
+      SecretId: secretArn,
+      ...(versionId !== undefined && { VersionId: versionId }),
+    });
+    const text = await client.send(command).then(
       (answer) => answer.SecretString,
       (error: unknown) => {
         throw storeFailure(error, 'Secrets Manager');

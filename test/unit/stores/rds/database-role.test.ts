@@ -4,7 +4,7 @@ import { TemporarilyUnavailableError } from '../../../../lib/errors.ts';
 import type { RecordedContainer } from '../../../../lib/export/withdraw/ports.ts';
 import { RdsArchiveUsers } from '../../../../lib/stores/rds/archive-users.ts';
 import { RdsCatalogue } from '../../../../lib/stores/rds/catalogue.ts';
-import { closeRole, prepareRole, rolePassword } from '../../../../lib/stores/rds/database-role.ts';
+import { closeRole, currentLogin, prepareRole } from '../../../../lib/stores/rds/database-role.ts';
 import { RdsDeliveryLog } from '../../../../lib/stores/rds/delivery-log.ts';
 import { RdsDirectCatalogue } from '../../../../lib/stores/rds/direct-catalogue.ts';
 import { RdsExportLog } from '../../../../lib/stores/rds/export-log.ts';
@@ -324,15 +324,16 @@ describe('the secret of the role', () => {
   const read = (value: unknown) => {
     const { handler } = scripted([{ status: 200, body: JSON.stringify({ SecretString: JSON.stringify(value) }) }]);
     const client = new SecretsManagerClient({ ...testClient, maxAttempts: 1, requestHandler: handler });
-    return rolePassword({ client, secretArn: proxySecret }, 'data_out_proxy');
+    return currentLogin({ client, secretArn: proxySecret }, 'data_out_proxy');
   };
 
-  it('has the password', async () => {
-    expect(await read({ username: 'data_out_proxy', password })).toBe(password);
+  it.each(['data_out_proxy', 'data_out_proxy_clone'])('has the password of %s', async (username) => {
+    expect(await read({ username, password })).toEqual({ username, password });
   });
 
   it.each([
     ['another user', { username: 'postgres', password }, 'username'],
+    ['the user of another role', { username: 'data_out_worker_clone', password }, 'username'],
     ['a short password', { username: 'data_out_proxy', password: 'secret' }, 'password'],
     ['a password that SASLprep would change', { username: 'data_out_proxy', password: `${password}ª` }, 'password'],
     ['no password', { username: 'data_out_proxy' }, 'password'],

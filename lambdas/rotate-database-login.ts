@@ -1,0 +1,46 @@
+import type { Context } from 'aws-lambda';
+import * as z from 'zod';
+import { environment } from '../lib/contract/environment.ts';
+import { rdsDataClient } from '../lib/stores/rds/client.ts';
+import { DataApi } from '../lib/stores/rds/data-api.ts';
+import { RotationError, rotateLogin, rotationSteps } from '../lib/stores/rds/rotate-login.ts';
+import { secretsManagerClient } from '../lib/stores/secrets/client.ts';
+import { workingMs } from './shared/deployment.ts';
+import { describeError, logger } from './shared/observability.ts';
+import { roleSecrets } from './shared/role-secrets.ts';
+import { required } from './shared/runtime.ts';
+
+/** What Secrets Manager sends to a rotation function. */
+const request = z.object({ SecretId: z.string(), ClientRequestToken: z.string(), Step: z.enum(rotationSteps) });
+
+/** Time to try a new login before the old one is put back. */
+const trialMs = 20_000;
+
+const client = secretsManagerClient();
+const cluster = {
+  client: rdsDataClient(),
+  clusterArn: required(environment.databaseClusterArn),
+  database: required(environment.databaseName),
+};
+let remainingMs = (): number => 0;
+const owner = new DataApi({
+  ...cluster,
+  secretArn: required(environment.databaseSecretArn),
+  remainingMs: () => remainingMs(),
+});
+
+/** Rotates the secret of a database role. Called by Secrets Manager, once for each step; a failure makes it call again. */
+export async function handler(event: unknown, context: Context): Promise<void> {
+  remainingMs = () => workingMs(context);
+  const { SecretId, ClientRequestToken: versionId, Step: step } = request.parse(event);
+  const secret = roleSecrets.find(({ secretArn }) => secretArn === SecretId);
+  if (!secret) throw new RotationError(`${SecretId} is not the secret of a database role`);
+  const user = new DataApi({ ...cluster, secretArn: secret.secretArn, remainingMs: () => trialMs });
+  try {
+    const outcome = await rotateLogin(step, versionId, { ...secret, client, owner, user });
+    logger.info('rotation', { step, role: secret.role, versionId, outcome });
+  } catch (error) {
+    logger.error('rotation failed', { step, role: secret.role, versionId, ...describeError(error) });
+    throw error;
+  }
+}

@@ -1,0 +1,188 @@
+import { randomBytes, randomUUID } from 'node:crypto';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { AwsError } from '../endpoint/errors.ts';
+import type { Login } from '../rds-data/database-login.ts';
+import type { Deployment } from '../template/deployment.ts';
+import { record } from '../template/template.ts';
+
+/** A version of a secret. */
+export interface Version {
+  readonly versionId: string;
+  /** Absent: a rotation has begun, and its function has not given the version a value yet. */
+  readonly value?: string;
+  /** ISO 8601. */
+  readonly createdAt: string;
+  /** A version that loses its last stage is gone. */
+  readonly stages: readonly string[];
+}
+
+/** A version that can be read. */
+export type FilledVersion = Version & { readonly value: string };
+
+/** The secrets of the template, by ARN. They are kept in a file if one is named. */
+export class Secrets {
+  readonly #secrets: Map<string, readonly Version[]>;
+  readonly #file: string | undefined;
+  readonly #now: () => Date;
+
+  constructor(deployment: Deployment, file: string | undefined, now: () => Date) {
+    this.#file = file;
+    this.#now = now;
+    this.#secrets = new Map(file && existsSync(file) ? read(file) : []);
+    for (const resource of deployment.resources('AWS::SecretsManager::Secret')) {
+      if (this.#secrets.has(resource.id)) continue;
+      const literal = resource.property('SecretString');
+      const value =
+        literal === undefined ? generate(record(resource.property('GenerateSecretString'))) : String(literal);
+      this.put(resource.id, value);
+    }
+    for (const resource of deployment.resources('AWS::RDS::DBCluster')) {
+      if (resource.property('ManageMasterUserPassword') !== true) continue;
+      const arn = resource.attribute('MasterUserSecret.SecretArn');
+      const username = String(resource.property('MasterUsername') ?? 'postgres');
+      if (!this.#secrets.has(arn)) this.put(arn, JSON.stringify({ username, password: password() }));
+    }
+  }
+
+  /** @param id ARN or name. @throws AwsError ResourceNotFoundException. */
+  arnOf(id: string): string {
+    const arn = this.#secrets.has(id) ? id : [...this.#secrets.keys()].find((key) => nameOf(key) === id);
+    if (!arn) throw notFound('the specified secret.');
+    return arn;
+  }
+
+  /** All versions of a secret. */
+  versions(arn: string): readonly Version[] {
+    return this.#secrets.get(arn) ?? [];
+  }
+
+  /** The version with a stage. */
+  staged(arn: string, stage: string): Version | undefined {
+    return this.versions(arn).find(({ stages }) => stages.includes(stage));
+  }
+
+  /** @param stage @default 'AWSCURRENT', if no version is named. @throws AwsError */
+  get(arn: string, versionId?: string, stage = versionId === undefined ? 'AWSCURRENT' : undefined): FilledVersion {
+    const version = versionId === undefined ? this.staged(arn, stage ?? '') : this.versions(arn).find(hasId(versionId));
+    if (version?.value === undefined) {
+      const which = versionId === undefined ? `staging label: ${stage}` : `VersionId: ${versionId}`;
+      throw notFound(`the specified secret value for ${which}`);
+    }
+    if (stage !== undefined && !version.stages.includes(stage)) {
+      const message = 'You provided a VersionStage that is not associated to the provided VersionId.';
+      throw new AwsError(400, 'InvalidRequestException', message);
+    }
+    return { ...version, value: version.value };
+  }
+
+  /** Name and password of a database role. `undefined`: there is no such secret, or it holds no login. */
+  login(arn: string): Login | undefined {
+    const value = this.staged(arn, 'AWSCURRENT')?.value;
+    if (value === undefined) return undefined;
+    try {
+      const { username, password } = record(JSON.parse(value));
+      return typeof username === 'string' && typeof password === 'string' ? { username, password } : undefined;
+    } catch {
+      return undefined;
+    }
+  }
+
+  /**
+   * `PutSecretValue`: add a version, or give an empty one its value.
+   *
+   * @throws AwsError ResourceExistsException for a version with another value
+   */
+  put(
+    arn: string,
+    value: string,
+    versionId: string = randomUUID(),
+    stages: readonly string[] = ['AWSCURRENT'],
+  ): Version {
+    const existing = this.versions(arn).find(hasId(versionId));
+    if (existing?.value === value) return existing;
+    if (existing?.value !== undefined) {
+      const message = `You can't use ClientRequestToken ${versionId} because that value is already in use for a version of secret ${arn}.`;
+      throw new AwsError(400, 'ResourceExistsException', message);
+    }
+    const others = this.versions(arn).filter((version) => version !== existing);
+    const version: Version = { versionId, value, createdAt: this.#now().toISOString(), stages: existing?.stages ?? [] };
+    const move = (versions: readonly Version[], stage: string) => moved(versions, stage, versionId);
+    this.#keep(arn, stages.reduce(move, [...others, version]));
+    return this.versions(arn).find(hasId(versionId)) ?? version;
+  }
+
+  /** Begin a rotation: an empty version with the stage `AWSPENDING`. */
+  reserve(arn: string, versionId: string): void {
+    const version = { versionId, createdAt: this.#now().toISOString(), stages: [] };
+    this.#keep(arn, moved([...this.versions(arn), version], 'AWSPENDING', versionId));
+  }
+
+  /** `UpdateSecretVersionStage`. @throws AwsError */
+  move(arn: string, stage: string, from: string | undefined, to: string | undefined): void {
+    const holder = this.staged(arn, stage)?.versionId;
+    if (to !== undefined && !this.versions(arn).some(hasId(to))) throw notFound(`the specified secret version: ${to}`);
+    if (to === undefined && (from === undefined || stage === 'AWSCURRENT')) {
+      throw invalid(`You can only move staging label ${stage} to a version, or remove it from one.`);
+    }
+    if (from === undefined && holder !== undefined && holder !== to) {
+      throw invalid(
+        `The parameter RemoveFromVersionId can't be empty. Staging label ${stage} is currently attached to version ${holder}, so you must explicitly reference that version in RemoveFromVersionId.`,
+      );
+    }
+    if (from !== undefined && holder !== from) {
+      throw invalid(`Staging label ${stage} is not attached to version ${from}.`);
+    }
+    this.#keep(arn, moved(this.versions(arn), stage, to));
+  }
+
+  #keep(arn: string, versions: readonly Version[]): void {
+    this.#secrets.set(
+      arn,
+      versions.filter(({ stages }) => stages.length > 0),
+    );
+    if (this.#file) writeFileSync(this.#file, JSON.stringify(Object.fromEntries(this.#secrets)), { mode: 0o600 });
+  }
+}
+
+/** The versions with a stage at another one. Secrets Manager gives `AWSPREVIOUS` to the version that `AWSCURRENT` leaves. */
+function moved(versions: readonly Version[], stage: string, to: string | undefined): readonly Version[] {
+  const before = versions.find(({ stages }) => stages.includes(stage))?.versionId;
+  if (before === to) return versions;
+  const after = versions.map((version) => {
+    const stages = version.stages.filter((each) => each !== stage);
+    return { ...version, stages: version.versionId === to ? [...stages, stage] : stages };
+  });
+  return stage === 'AWSCURRENT' && before !== undefined ? moved(after, 'AWSPREVIOUS', before) : after;
+}
+
+/** Earlier releases of the engine kept one version of each secret. */
+function read(file: string): [string, readonly Version[]][] {
+  const kept = JSON.parse(readFileSync(file, 'utf8')) as Record<string, Version | readonly Version[]>;
+  return Object.entries(kept).map(([arn, versions]) => [
+    arn,
+    'versionId' in versions ? [{ ...versions, stages: ['AWSCURRENT'] }] : versions,
+  ]);
+}
+
+function generate(options: Readonly<Record<string, unknown>>): string {
+  const { SecretStringTemplate: template, GenerateStringKey: key } = options;
+  if (template === undefined || key === undefined) return password();
+  return JSON.stringify({ ...record(JSON.parse(String(template))), [String(key)]: password() });
+}
+
+function password(): string {
+  return randomBytes(24).toString('base64url');
+}
+
+/** Name of a secret, without the six characters that end its ARN. */
+export function nameOf(arn: string): string {
+  return arn
+    .split(':')
+    .slice(6)
+    .join(':')
+    .replace(/-[^-]{6}$/, '');
+}
+
+const hasId = (versionId: string) => (version: Version) => version.versionId === versionId;
+const notFound = (what: string) => new AwsError(400, 'ResourceNotFoundException', `Secrets Manager can't find ${what}`);
+const invalid = (message: string) => new AwsError(400, 'InvalidParameterException', message);
