@@ -21,6 +21,7 @@ import {
   reportRejection,
 } from '../shared/queue.ts';
 import { keepMemorySmall, required, requiredNumber } from '../shared/runtime.ts';
+import { traceField, traceOf } from '../shared/traces.ts';
 import { database, deployedEvents, deployedVisaRules } from '../shared/wiring.ts';
 
 // A process that lives for thousands of requests would grow to twice its size.
@@ -39,15 +40,20 @@ export const handler = queueHandler({
   sqs,
   queueUrls: [queue.url],
   retryDelaysSeconds: required(environment.retryDelaysSeconds),
+  stage: 'consume',
   handle: oneByOne(
     consumeRecord(
       {
         catalogue: new RdsCatalogue(data),
-        fileExports: new SqsFileExports({ client: sqs, queueUrl: required(environment.fileExportsQueueUrl) }),
-        smallFileExports: new SqsFileExports({ client: sqs, queueUrl: required(environment.smallFileExportsQueueUrl) }),
+        fileExports: new SqsFileExports({ client: sqs, queueUrl: required(environment.fileExportsQueueUrl), traceOf }),
+        smallFileExports: new SqsFileExports({
+          client: sqs,
+          queueUrl: required(environment.smallFileExportsQueueUrl),
+          traceOf,
+        }),
         requests: new RdsRequests(data, filesInFlight),
         requestFiles: new RdsRequestFiles(data, filesInFlight),
-        deliveries: new SqsDeliveries({ client: sqs, queueUrl: required(environment.deliveriesQueueUrl) }),
+        deliveries: new SqsDeliveries({ client: sqs, queueUrl: required(environment.deliveriesQueueUrl), traceOf }),
         rules: deployedVisaRules(),
       },
       queue,
@@ -73,7 +79,7 @@ export function consumeRecord(
       dependencies,
       { isLast: isLastReceive(record, [queue]), remainingMs: () => context.getRemainingTimeInMillis() },
     );
-    if (result.outcome === 'rejected') reportRejection(result);
+    if (result.outcome === 'rejected') reportRejection(names.exportRejected, result);
     else reportAcceptance(result);
     await announce(events, [{ requestId: result.requestId, state: result.outcome }], context);
   };
@@ -81,5 +87,5 @@ export function consumeRecord(
 
 function reportAcceptance({ requestId, datasetId, files }: Extract<ConsumeOutcome, { outcome: 'accepted' }>): void {
   metrics.addMetric(names.exportAccepted, MetricUnit.Count, 1);
-  logger.info('export accepted', { requestId, datasetId, files });
+  logger.info('export accepted', { requestId, ...traceField(requestId), datasetId, files });
 }

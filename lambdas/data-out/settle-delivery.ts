@@ -1,7 +1,9 @@
+import { MetricUnit } from '@aws-lambda-powertools/metrics';
 import type { Context, SQSRecord } from 'aws-lambda';
 import { receiptMediaType } from '../../lib/contract/delivery.ts';
 import { environment } from '../../lib/contract/environment.ts';
 import { deliveryMessage } from '../../lib/contract/messages.ts';
+import { metrics as names } from '../../lib/contract/metrics.ts';
 import type { Events } from '../../lib/export/ports.ts';
 import { type SettleDependencies, settleDelivery } from '../../lib/export/receipt/settle.ts';
 import { parseJson } from '../../lib/export/received.ts';
@@ -12,9 +14,10 @@ import { s3Client } from '../../lib/stores/s3/client.ts';
 import { S3OutboxWriter } from '../../lib/stores/s3/outbox-writer.ts';
 import { sqsClient } from '../../lib/stores/sqs/client.ts';
 import { announce } from '../shared/events.ts';
-import { logger } from '../shared/observability.ts';
+import { countBy, logger, metrics } from '../shared/observability.ts';
 import { oneByOne, queueHandler } from '../shared/queue.ts';
 import { keepMemorySmall, required } from '../shared/runtime.ts';
+import { traceField } from '../shared/traces.ts';
 import { database, deployedEvents } from '../shared/wiring.ts';
 
 // A receipt is read, signed and sent in pieces, which are garbage at once.
@@ -25,6 +28,7 @@ export const handler = queueHandler({
   sqs: sqsClient(),
   queueUrls: [required(environment.deliveriesQueueUrl)],
   retryDelaysSeconds: required(environment.retryDelaysSeconds),
+  stage: 'settle',
   handle: oneByOne(
     settleRecord(
       { log: new RdsDeliveryLog(database()), ...deployedReceipts(), now: () => new Date() },
@@ -61,7 +65,10 @@ export function settleRecord(
     const { outcome, ...result } = await settleDelivery(requestId, dependencies, () =>
       context.getRemainingTimeInMillis(),
     );
-    logger.info(outcome, { requestId, ...result });
-    if ('state' in result) await announce(events, [{ requestId, state: result.state }], context);
+    logger.info(outcome, { requestId, ...traceField(requestId), ...result });
+    if (!('state' in result)) return;
+    countBy(names.deliverySettled, result.state);
+    if (result.seconds !== undefined) metrics.addMetric(names.secondsToSettled, MetricUnit.Seconds, result.seconds);
+    await announce(events, [{ requestId, state: result.state }], context);
   };
 }

@@ -3,7 +3,9 @@ import { environment } from '../../lib/contract/environment.ts';
 import { metrics as names } from '../../lib/contract/metrics.ts';
 import { ArchiveDamagedError } from '../../lib/errors.ts';
 import type { StageDependencies } from '../../lib/export/order.ts';
-import { type StageOutcome, stageFiles } from '../../lib/export/stage.ts';
+import { parseFileExport, type ReceivedMessage } from '../../lib/export/received.ts';
+import { secondsSince } from '../../lib/export/seconds-since.ts';
+import { giveUpReason, type StageOutcome, stageFiles } from '../../lib/export/stage.ts';
 import { RdsCatalogue } from '../../lib/stores/rds/catalogue.ts';
 import { RdsCopyRecords } from '../../lib/stores/rds/copy-records.ts';
 import { RdsRequestFiles } from '../../lib/stores/rds/request-files.ts';
@@ -11,7 +13,7 @@ import { s3Client } from '../../lib/stores/s3/client.ts';
 import { S3OutboxWriter } from '../../lib/stores/s3/outbox-writer.ts';
 import { sqsClient } from '../../lib/stores/sqs/client.ts';
 import { SqsDeliveries } from '../../lib/stores/sqs/deliveries.ts';
-import { logger, metrics } from '../shared/observability.ts';
+import { countBy, logger, metrics } from '../shared/observability.ts';
 import {
   type HandleRecords,
   isLastReceive,
@@ -22,6 +24,7 @@ import {
   reportRejection,
 } from '../shared/queue.ts';
 import { keepMemorySmall, required, requiredNumber } from '../shared/runtime.ts';
+import { traceField, traceOf } from '../shared/traces.ts';
 import { database, deployedArchive, visaDenyList } from '../shared/wiring.ts';
 
 // A process that lives for thousands of files would grow to twice its size.
@@ -46,6 +49,7 @@ export const handler = queueHandler({
   sqs,
   queueUrls: [large.url, small.url],
   retryDelaysSeconds: required(environment.retryDelaysSeconds),
+  stage: 'stage',
   handle: stageRecords(
     {
       catalogue: new RdsCatalogue(data),
@@ -53,7 +57,7 @@ export const handler = queueHandler({
       outbox: new S3OutboxWriter({ client, bucket: required(environment.outboxBucket), archiveBuckets }),
       archiveKeys,
       requestFiles: new RdsRequestFiles(data, requiredNumber(environment.filesInFlight)),
-      deliveries: new SqsDeliveries({ client: sqs, queueUrl: required(environment.deliveriesQueueUrl) }),
+      deliveries: new SqsDeliveries({ client: sqs, queueUrl: required(environment.deliveriesQueueUrl), traceOf }),
       copies: new RdsCopyRecords(data),
       denied: () => denyList.current(),
       now: () => new Date(),
@@ -71,23 +75,36 @@ export function stageRecords(dependencies: StageDependencies, queues: readonly Q
       isLast: isLastReceive(record, queues),
     }));
     const ends = await stageFiles(messages, dependencies, () => context.getRemainingTimeInMillis());
-    for (const end of ends) {
-      if (end.status === 'fulfilled') report(end.value);
-      else if (end.reason instanceof ArchiveDamagedError) metrics.addMetric(names.archiveDamaged, MetricUnit.Count, 1);
+    for (const [index, end] of ends.entries()) {
+      const message = messages[index];
+      if (!message) continue;
+      if (end.status === 'fulfilled') report(end.value, message, dependencies.now());
+      else {
+        if (end.reason instanceof ArchiveDamagedError) metrics.addMetric(names.archiveDamaged, MetricUnit.Count, 1);
+        // A copy that is given up before comes back until then, and counts once.
+        if (message.isLast) countBy(names.fileGivenUp, giveUpReason(end.reason));
+      }
     }
     return ends;
   };
 }
 
-function report(result: StageOutcome): void {
+function report(result: StageOutcome, message: ReceivedMessage, now: Date): void {
   const { requestId, fileId, outcome } = result;
   if (outcome === 'rejected') {
-    reportRejection(result);
+    reportRejection(names.fileRejected, result);
     return;
   }
   if (outcome === 'staged') {
     metrics.addMetric(names.fileStaged, MetricUnit.Count, 1);
     metrics.addMetric(names.bytesStaged, MetricUnit.Bytes, result.bytes);
+    const { requestedAt } = parseFileExport(message);
+    metrics.addMetric(names.secondsToStaged, MetricUnit.Seconds, secondsSince(requestedAt, now));
   }
-  logger.info(outcome, { requestId, fileId, ...('bytes' in result && { bytes: result.bytes }) });
+  logger.info(outcome, {
+    requestId,
+    ...traceField(requestId),
+    fileId,
+    ...('bytes' in result && { bytes: result.bytes }),
+  });
 }

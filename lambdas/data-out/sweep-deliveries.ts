@@ -1,12 +1,13 @@
 import type { Context } from 'aws-lambda';
 import { environment } from '../../lib/contract/environment.ts';
+import { metrics as names } from '../../lib/contract/metrics.ts';
 import { sweepDeliveries } from '../../lib/export/sweep.ts';
 import { RdsRequestFiles } from '../../lib/stores/rds/request-files.ts';
 import { RdsRequests } from '../../lib/stores/rds/requests.ts';
 import { RdsSweep } from '../../lib/stores/rds/sweep.ts';
 import { sqsClient } from '../../lib/stores/sqs/client.ts';
 import { SqsDeliveries } from '../../lib/stores/sqs/deliveries.ts';
-import { logger } from '../shared/observability.ts';
+import { countBy, logger } from '../shared/observability.ts';
 import { required, requiredNumber } from '../shared/runtime.ts';
 import { database } from '../shared/wiring.ts';
 
@@ -24,5 +25,7 @@ const dependencies = {
 export async function handler(_event: unknown, context: Context): Promise<void> {
   logger.addContext(context);
   const swept = await sweepDeliveries(dependencies, () => context.getRemainingTimeInMillis());
+  countBy(names.fileGivenUp, 'no_answer', swept.givenUp - swept.expired);
+  countBy(names.fileGivenUp, 'expired', swept.expired);
   if (Object.values(swept).some((count) => count > 0)) logger.warn('deliveries swept', { ...swept });
 }

@@ -43,6 +43,8 @@ export function withdraw(dependencies: SweepDependencies, mode: Exclude<Withdraw
     for (const withdrawal of withdrawals) logger.warn('withdrawn dataset in the outbox', { ...withdrawal });
     const left = withdrawals.reduce((sum, { found, removed }) => sum + found - removed, 0);
     metrics.addMetric(names.withdrawnInOutbox, MetricUnit.Count, left);
+    const withdrawn = withdrawals.reduce((sum, { removed }) => sum + removed, 0);
+    if (withdrawn > 0) metrics.addMetric(names.fileWithdrawn, MetricUnit.Count, withdrawn);
     metrics.publishStoredMetrics();
   };
 }

@@ -11,10 +11,15 @@ import { SqsExportRequests } from '../../lib/stores/sqs/export-requests.ts';
 import { answer } from '../shared/http.ts';
 import { logger, metrics } from '../shared/observability.ts';
 import { required } from '../shared/runtime.ts';
+import { traceField, traceOf } from '../shared/traces.ts';
 
 const endpoint = {
   archiveKind: required(environment.archiveKind),
-  requests: new SqsExportRequests({ client: sqsClient(), queueUrl: required(environment.exportRequestsQueueUrl) }),
+  requests: new SqsExportRequests({
+    client: sqsClient(),
+    queueUrl: required(environment.exportRequestsQueueUrl),
+    traceOf,
+  }),
   newRequestId: randomUUID,
   clock: () => new Date(),
 };
@@ -25,7 +30,11 @@ export async function handler(event: APIGatewayProxyEvent): Promise<APIGatewayPr
     const { reply, exportRequestId } = await requestExport(request, endpoint);
     metrics.addMetric(names.exportRequested, MetricUnit.Count, 1);
     metrics.publishStoredMetrics();
-    logger.info('export requested', { requestId: request.requestId, exportRequestId });
+    logger.info('export requested', {
+      requestId: request.requestId,
+      exportRequestId,
+      ...traceField(exportRequestId),
+    });
     return reply;
   });
   return resultOf(reply);

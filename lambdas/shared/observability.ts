@@ -1,7 +1,15 @@
 import { Logger } from '@aws-lambda-powertools/logger';
 import { Metrics, MetricUnit } from '@aws-lambda-powertools/metrics';
 import { environment } from '../../lib/contract/environment.ts';
-import { deploymentDimension, metricNamespace, metricService, metrics as names } from '../../lib/contract/metrics.ts';
+import {
+  type BrokenDownMetric,
+  breakdowns,
+  deploymentDimension,
+  metricNamespace,
+  metricService,
+  metrics as names,
+  otherValue,
+} from '../../lib/contract/metrics.ts';
 import { ArchiveDamagedError } from '../../lib/errors.ts';
 import { required } from './runtime.ts';
 
@@ -14,6 +22,25 @@ export const metrics = new Metrics({
   serviceName: metricService,
   defaultDimensions: { [deploymentDimension]: required(environment.stackName) },
 });
+
+/**
+ * Count something in total and by what it was: a reason, a state or a stage. A value that is not in the metric's list counts
+ * as `other`.
+ *
+ * @param times Default: 1. Nothing is counted for 0
+ */
+export function countBy(name: BrokenDownMetric, value: string, times = 1): void {
+  if (times === 0) return;
+  const { dimension, values } = breakdowns[name];
+  const known: readonly string[] = values;
+  metrics
+    // A metric of its own: its dimension must not spread to the other metrics of the invocation.
+    .singleMetric()
+    // No more dimensions: the total.
+    .addDimensions({})
+    .addDimensions({ [dimension]: known.includes(value) ? value : otherValue })
+    .addMetric(name, MetricUnit.Count, times);
+}
 
 /** Frames of a stack that a log line carries. */
 const frames = 5;

@@ -1,4 +1,3 @@
-import { MetricUnit } from '@aws-lambda-powertools/metrics';
 import { ChangeMessageVisibilityCommand, type SQSClient } from '@aws-sdk/client-sqs';
 import type { Context, SQSBatchResponse, SQSEvent, SQSRecord } from 'aws-lambda';
 import * as z from 'zod';
@@ -8,10 +7,11 @@ import {
   exportRequestMessage,
   fileExportMessage,
 } from '../../lib/contract/messages.ts';
-import { metrics as names } from '../../lib/contract/metrics.ts';
+import { type FailureStage, metrics as names } from '../../lib/contract/metrics.ts';
 import { DataOutError, TemporarilyUnavailableError } from '../../lib/errors.ts';
 import { parseJson, type ReceivedMessage } from '../../lib/export/received.ts';
-import { describeError, logger, metrics } from './observability.ts';
+import { countBy, describeError, logger, metrics } from './observability.ts';
+import { followTraces, traceField } from './traces.ts';
 
 /** Longest visibility timeout that SQS takes, in seconds (12 h). */
 const longestDelaySeconds = 43_200;
@@ -25,6 +25,8 @@ export interface QueueHandlerOptions {
   readonly queueUrls: readonly [string, ...string[]];
   /** Comma-separated seconds before the 2nd, 3rd, … receive of a message that failed; the last one repeats. */
   readonly retryDelaysSeconds: string;
+  /** Where in an export its messages can fail. */
+  readonly stage: FailureStage;
   /** How each record ended, in their order. One that was carried out, or refused for good, is fulfilled. */
   readonly handle: HandleRecords;
 }
@@ -45,6 +47,12 @@ export function queueHandler(options: QueueHandlerOptions): QueueHandler {
   const delays = parseRetryDelays(options.retryDelaysSeconds);
   return async (event, context) => {
     logger.addContext(context);
+    followTraces(
+      event.Records.map((record) => ({
+        requestId: describeRecord(record).requestId,
+        header: record.attributes.AWSTraceHeader,
+      })),
+    );
     try {
       const ends = await options.handle(event.Records, context);
       const failed = event.Records.flatMap((record, index) => {
@@ -109,14 +117,16 @@ async function putBack(
   record: SQSRecord,
   error: unknown,
   delays: readonly [number, ...number[]],
-  { sqs, queueUrls }: QueueHandlerOptions,
+  { sqs, queueUrls, stage }: QueueHandlerOptions,
 ): Promise<void> {
   const received = receiveCount(record);
   const atOnce = error instanceof TemporarilyUnavailableError && error.retryAfterSeconds === 0;
   const delaySeconds = atOnce ? 0 : (delays[received - 1] ?? delays.at(-1) ?? delays[0]);
-  metrics.addMetric(names.messageFailed, MetricUnit.Count, 1);
+  countBy(names.messageFailed, stage);
+  const ids = describeRecord(record);
   logger.error('message failed', {
-    ...describeRecord(record),
+    ...ids,
+    ...traceField(ids.requestId),
     messageId: record.messageId,
     received,
     delaySeconds,
@@ -137,11 +147,17 @@ async function putBack(
   }
 }
 
+interface RecordIds {
+  readonly requestId: string;
+  readonly datasetId?: string;
+  readonly fileId?: string;
+}
+
 /**
  * The ids of a record, as fields of a log line. They are read from messages of the known form alone, because visas and keys
  * stand beside them. The request id is the one in the audit trail.
  */
-function describeRecord({ messageId, messageAttributes, body }: SQSRecord): Record<string, string> {
+function describeRecord({ messageId, messageAttributes, body }: SQSRecord): RecordIds {
   const named = uuid.safeParse(messageAttributes[exportRequestAttributes.requestId]?.stringValue).data;
   const parsed: Readonly<Partial<Record<'requestId' | 'datasetId' | 'fileId', string | undefined>>> =
     anyMessage.safeParse(parseJson(body)).data ?? {};
@@ -152,7 +168,7 @@ function describeRecord({ messageId, messageAttributes, body }: SQSRecord): Reco
   };
 }
 
-/** A request that was rejected. */
+/** A request or a file that was rejected. */
 export interface Rejection {
   readonly requestId: string;
   readonly fileId?: string;
@@ -161,9 +177,17 @@ export interface Rejection {
   readonly detail: string;
 }
 
-/** Log line and metric of a rejected request; the audit row has been written by then. */
-export function reportRejection({ requestId, fileId, reason, detail }: Rejection): void {
-  // A metric of its own: its dimension must not spread to the other metrics of the invocation.
-  metrics.singleMetric().addDimension('reason', reason).addMetric(names.exportRejected, MetricUnit.Count, 1);
-  logger.warn('export rejected', { requestId, ...(fileId !== undefined && { fileId }), reason, detail });
+/** Log line and metric of a rejected request, or of a rejected file; the audit row has been written by then. */
+export function reportRejection(
+  name: typeof names.exportRejected | typeof names.fileRejected,
+  { requestId, fileId, reason, detail }: Rejection,
+): void {
+  countBy(name, reason);
+  logger.warn('export rejected', {
+    requestId,
+    ...traceField(requestId),
+    ...(fileId !== undefined && { fileId }),
+    reason,
+    detail,
+  });
 }

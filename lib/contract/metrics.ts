@@ -1,4 +1,6 @@
-/** Namespace, names and dimensions of the CloudWatch metrics (EMF). Alarms and functions share them. */
+import { reasonCodes } from './reasons.ts';
+
+/** Namespace, names and dimensions of the CloudWatch metrics (EMF). Alarms, the dashboard and the functions share them. */
 export const metricNamespace = 'DataOut';
 
 /** Value of the dimension `service`, which every metric has. */
@@ -10,15 +12,27 @@ export const deploymentDimension = 'deployment';
 export const metrics = {
   /** Export requests the proxy published. */
   exportRequested: 'ExportRequested',
-  /** Export requests the consumer refused; dimension `reason`. */
+  /** Export requests the consumer refused, also by reason. */
   exportRejected: 'ExportRejected',
   /** Export requests that were fanned out into files. */
   exportAccepted: 'ExportAccepted',
+  /** Deliveries that were settled, also by state. One that is settled again counts again. */
+  deliverySettled: 'DeliverySettled',
   /** Containers written to the outbox. */
   fileStaged: 'FileStaged',
   /** Bytes of the containers written to the outbox. */
   bytesStaged: 'BytesStaged',
-  /** Messages put back for another try. */
+  /** Files of accepted requests that were refused when their turn came, also by reason. */
+  fileRejected: 'FileRejected',
+  /** Files whose last attempt failed, also by reason. */
+  fileGivenUp: 'FileGivenUp',
+  /** Containers of deprecated datasets that a run deleted from the outbox. */
+  fileWithdrawn: 'FileWithdrawn',
+  /** Seconds from the request to each of its containers in the outbox. */
+  secondsToStaged: 'SecondsToStaged',
+  /** Seconds from the request to its first settlement. */
+  secondsToSettled: 'SecondsToSettled',
+  /** Messages put back for another try, also by stage. */
   messageFailed: 'MessageFailed',
   /** Events for operators that EventBridge did not take. */
   eventLost: 'EventLost',
@@ -27,3 +41,23 @@ export const metrics = {
   /** Containers of deprecated datasets that a run found in the outbox and left there. */
   withdrawnInOutbox: 'WithdrawnInOutbox',
 } as const;
+
+/** Where an export can fail: when it is decided on and fanned out, when a file is staged, when a request is settled. */
+export const failureStages = ['consume', 'stage', 'settle'] as const;
+export type FailureStage = (typeof failureStages)[number];
+
+/** Stands for a value outside its list, so that no value of a message can make a time series of its own. */
+export const otherValue = 'other';
+
+/**
+ * The metrics that have one more dimension, with all its values. They are counted without it, too: an alarm takes no
+ * search over dimensions. Each value is a time series that CloudWatch charges for.
+ */
+export const breakdowns = {
+  [metrics.exportRejected]: { dimension: 'reason', values: reasonCodes },
+  [metrics.fileRejected]: { dimension: 'reason', values: reasonCodes },
+  [metrics.fileGivenUp]: { dimension: 'reason', values: reasonCodes },
+  [metrics.deliverySettled]: { dimension: 'state', values: ['complete', 'incomplete', 'failed', 'withdrawn'] },
+  [metrics.messageFailed]: { dimension: 'stage', values: failureStages },
+} as const satisfies Readonly<Record<string, { readonly dimension: string; readonly values: readonly string[] }>>;
+export type BrokenDownMetric = keyof typeof breakdowns;

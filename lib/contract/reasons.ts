@@ -103,6 +103,12 @@ export const exportReasons = {
   },
 } as const satisfies Readonly<Record<string, Explanation>>;
 
+/** Every reason code of an export: visas' and the others. */
+export const reasonCodes: readonly string[] = [
+  ...Object.keys(visaErrors).map((code) => `visa_${code}`),
+  ...Object.keys(exportReasons),
+];
+
 /** What a reason code of an export says; `undefined` for an unknown one. */
 export function explainReason(reason: string): Explanation | undefined {
   const [, visaError = ''] = /^visa_(.+)$/.exec(reason) ?? [];

@@ -213,8 +213,13 @@ async function recordAll(tasks: readonly Task[], dependencies: StageDependencies
 /** Why the file of a task is given up; `undefined` while it is not. */
 function givenUpFor({ delivered, end }: Task): ReturnType<typeof failureCode> | undefined {
   if (!end || !('error' in end)) return undefined;
-  if (end.error instanceof CopyGivenUpError) return 'no_progress';
-  return delivered.isLast ? failureCode(end.error) : undefined;
+  const isGivenUp = delivered.isLast || end.error instanceof CopyGivenUpError;
+  return isGivenUp ? giveUpReason(end.error) : undefined;
+}
+
+/** Why a file is given up whose last attempt failed with this error. */
+export function giveUpReason(error: unknown): ReturnType<typeof failureCode> {
+  return error instanceof CopyGivenUpError ? 'no_progress' : failureCode(error);
 }
 
 /** What became of the file of a task. None for a message that names no file. */

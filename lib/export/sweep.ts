@@ -53,6 +53,8 @@ export interface SweepDependencies {
 export interface Swept {
   /** Files that were given up. */
   readonly givenUp: number;
+  /** Those of them whose message is gone. The others got no answer from their last attempt. */
+  readonly expired: number;
   /** Fan-outs that were given up. */
   readonly failed: number;
   /** Requests that were sent on again. */
@@ -69,10 +71,13 @@ export async function sweepDeliveries(dependencies: SweepDependencies, remaining
   const { sweep, requests, deliveries, now } = dependencies;
   const ago = (milliseconds: number) => new Date(now().getTime() - milliseconds);
   const hasTime = () => remainingMs() > stepMs;
-  let givenUp = 0;
-  for (const giveUp of [() => sweep.giveUpSilent(ago(longestTryMs)), () => sweep.giveUpExpired(ago(longestWaitMs))]) {
-    for (let files = 1; files > 0 && hasTime(); givenUp += files) files = await giveUp();
-  }
+  const all = async (giveUp: () => Promise<number>) => {
+    let sum = 0;
+    for (let files = 1; files > 0 && hasTime(); sum += files) files = await giveUp();
+    return sum;
+  };
+  const silent = await all(() => sweep.giveUpSilent(ago(longestTryMs)));
+  const expired = await all(() => sweep.giveUpExpired(ago(longestWaitMs)));
   let failed = 0;
   for (const { request, progress, reason } of await sweep.brokenFanOuts(ago(longestTryMs), ago(longestWaitMs))) {
     if (!hasTime()) break;
@@ -82,5 +87,5 @@ export async function sweepDeliveries(dependencies: SweepDependencies, remaining
   }
   const again = hasTime() ? await sweep.unclosed(ago(quietMs)) : [];
   if (again.length > 0) await deliveries.send(again);
-  return { givenUp, failed, sentAgain: again.length };
+  return { givenUp: silent + expired, expired, failed, sentAgain: again.length };
 }

@@ -13,11 +13,13 @@ import { Topic } from 'aws-cdk-lib/aws-sns';
 import { EmailSubscription } from 'aws-cdk-lib/aws-sns-subscriptions';
 import type { IQueue } from 'aws-cdk-lib/aws-sqs';
 import { Construct } from 'constructs';
-import { deploymentDimension, metricNamespace, metricService, metrics } from '../contract/metrics.ts';
+import { metrics } from '../contract/metrics.ts';
 import { acknowledge } from './acknowledge.ts';
+import type { Catalogue } from './catalogue.ts';
 import { rules } from './security-rules.ts';
 import type { ServiceApi } from './service-api.ts';
 import type { ServiceFunction } from './service-function.ts';
+import { serviceMetric } from './service-metrics.ts';
 
 interface AlarmsProps {
   /** Address that is subscribed to the topic. @default - none */
@@ -86,23 +88,19 @@ export class Alarms extends Construct {
     });
   }
 
-  /** Errors and throttles of a group of functions (at most ten: CloudWatch takes no more metrics in an alarm). */
-  functions(name: string, functions: readonly ServiceFunction[]): void {
-    const sum = (metricName: 'metricErrors' | 'metricThrottles') =>
-      new MathExpression({
-        expression: functions.map((_, index) => `m${index}`).join(' + '),
-        usingMetrics: Object.fromEntries(
-          functions.map((target, index) => [`m${index}`, target.function[metricName]({ period, statistic: 'Sum' })]),
-        ),
-        period,
-        label: name,
-      });
+  /** Errors of a group of functions (at most ten: CloudWatch takes no more metrics in an alarm). */
+  errors(name: string, functions: readonly ServiceFunction[]): void {
     this.#add(`${name}Errors`, {
-      metric: sum('metricErrors'),
+      metric: sumOver(functions, 'metricErrors', name),
       description: 'A function ended with an error or at its time limit.',
     });
+  }
+
+  /** Errors and throttles of a group of functions, at most ten. */
+  functions(name: string, functions: readonly ServiceFunction[]): void {
+    this.errors(name, functions);
     this.#add(`${name}Throttles`, {
-      metric: sum('metricThrottles'),
+      metric: sumOver(functions, 'metricThrottles', name),
       description: "Invocations were refused because the account's or a function's concurrency is used up.",
       periods: 3,
     });
@@ -117,11 +115,114 @@ export class Alarms extends Construct {
     });
   }
 
+  /**
+   * Requests that are refused far more often than not: guessed credentials, or a client that does something wrong over and
+   * over. Some clients send credentials only when asked, so that half of their requests are refused on any day. Scanners ask
+   * any public address for what it does not have: unknown paths do not count.
+   */
+  clientErrors(name: string, target: ServiceApi): void {
+    const over = Duration.minutes(15);
+    const refused = target.countReplies(
+      'ClientErrors',
+      '{ $.status = "4*" && $.status != "429" && $.gatewayResponse != "MISSING_AUTHENTICATION_TOKEN" }',
+    );
+    this.#add(`${name}ClientErrors`, {
+      metric: percentage(
+        refused.metric({ statistic: 'Sum', period: over }),
+        target.api.deploymentStage.metricCount({ statistic: 'Sum', period: over }),
+        { least: 100, over },
+      ),
+      description: 'Three quarters or more of at least 100 requests within 15 minutes were refused with a 4xx.',
+      threshold: 75,
+    });
+  }
+
+  /** Callers meet the limits of `throttling` for longer than a burst lasts. API Gateway counts 429 among all 4xx. */
+  throttled(name: string, target: ServiceApi): void {
+    const filter = target.countReplies('Throttled', '{ $.status = "429" }');
+    this.#add(`${name}Throttled`, {
+      metric: filter.metric({ statistic: 'Sum', period }),
+      description: 'A hundred requests or more were refused with 429 in each of three periods of 5 minutes.',
+      threshold: 100,
+      periods: 3,
+    });
+  }
+
+  /**
+   * Replies that are ready at once are slow. A cold start takes about a second, and a database that wakes up is answered for
+   * after 8 seconds: neither lasts for three periods.
+   */
+  latency(name: string, target: ServiceApi): void {
+    const { deploymentStage: stage } = target.api;
+    const latencies = target.promptMethods.map((method) => method.metricLatency(stage, { statistic: 'p95', period }));
+    this.#add(`${name}Latency`, {
+      metric: new MathExpression({
+        // Without FILL, a method without calls would leave the others without a value.
+        expression: `MAX([${latencies.map((_, index) => `FILL(m${index}, 0)`).join(', ')}])`,
+        usingMetrics: numbered(latencies),
+        period,
+        label: name,
+      }),
+      description: 'The slowest 5 % of the replies of a route took 5 seconds or more for a quarter of an hour.',
+      threshold: 5000,
+      periods: 3,
+    });
+  }
+
+  /** The cluster is at its limits, whether the storage stack made it or not. */
+  database({ clusterIdentifier, maxConnections }: Catalogue): void {
+    const ofCluster = (metricName: string, statistic: 'Average' | 'Maximum') =>
+      new Metric({
+        namespace: 'AWS/RDS',
+        metricName,
+        dimensionsMap: { DBClusterIdentifier: clusterIdentifier },
+        statistic,
+        period,
+      });
+    this.#add('DatabaseCapacity', {
+      // A cluster that is not serverless has no such metric, and no alarm.
+      metric: ofCluster('ACUUtilization', 'Average'),
+      description: 'The database has used 90 % or more of its highest capacity for half an hour.',
+      threshold: 90,
+      periods: 6,
+    });
+    this.#add('DatabaseConnections', {
+      metric: ofCluster('DatabaseConnections', 'Maximum'),
+      description: 'Two thirds or more of the connections that the database takes are open.',
+      threshold: Math.floor((2 * maxConnections) / 3),
+      periods: 3,
+    });
+  }
+
+  /**
+   * Exports are rejected more often than accepted. A single rejection is between an administrator and a recipient. A band by
+   * anomaly detection would need weeks of exports, and cost three times as much.
+   */
+  exportsRejected(): void {
+    const over = Duration.hours(1);
+    const sum = (name: typeof metrics.exportRejected | typeof metrics.exportAccepted) =>
+      serviceMetric(this, name, { statistic: 'Sum', period: over });
+    const [rejected, accepted] = [sum(metrics.exportRejected), sum(metrics.exportAccepted)];
+    const all = new MathExpression({
+      expression: 'FILL(accepted, 0) + FILL(refused, 0)',
+      usingMetrics: { accepted, refused: rejected },
+      period: over,
+    });
+    this.#add('ExportsRejected', {
+      metric: percentage(rejected, all, { least: 10, over }),
+      description: 'Half or more of at least ten export requests within an hour were rejected.',
+      threshold: 50,
+    });
+  }
+
   /** A run, one an interval, left containers of deprecated datasets in the outbox. */
   withdrawnInOutbox(interval: Duration): void {
     this.#add('WithdrawnInOutbox', {
       // Every period has a run, so that the alarm does not end between two of them.
-      metric: this.#own(metrics.withdrawnInOutbox, 'Maximum', Duration.minutes(2 * interval.toMinutes())),
+      metric: serviceMetric(this, metrics.withdrawnInOutbox, {
+        statistic: 'Maximum',
+        period: Duration.minutes(2 * interval.toMinutes()),
+      }),
       description: 'The outbox has containers of a dataset that is deprecated.',
     });
   }
@@ -129,15 +230,9 @@ export class Alarms extends Construct {
   /** The archive contradicts its catalogue. */
   archiveDamaged(): void {
     this.#add('ArchiveDamaged', {
-      metric: this.#own(metrics.archiveDamaged, 'Sum', period),
+      metric: serviceMetric(this, metrics.archiveDamaged, { statistic: 'Sum', period }),
       description: 'A body is missing or has the wrong size, or no archive key opens a header.',
     });
-  }
-
-  /** A metric of the functions of this deployment. */
-  #own(metricName: string, statistic: 'Maximum' | 'Sum', over: Duration): Metric {
-    const dimensionsMap = { service: metricService, [deploymentDimension]: Stack.of(this).stackName };
-    return new Metric({ namespace: metricNamespace, metricName, dimensionsMap, period: over, statistic });
   }
 
   #add(name: string, rule: AlarmRule): void {
@@ -154,4 +249,36 @@ export class Alarms extends Construct {
     alarm.addAlarmAction(action);
     alarm.addOkAction(action);
   }
+}
+
+/** Metrics by the names that an expression gives them. */
+function numbered(all: readonly IMetric[]): Record<string, IMetric> {
+  return Object.fromEntries(all.map((metric, index) => [`m${index}`, metric]));
+}
+
+function sumOver(
+  functions: readonly ServiceFunction[],
+  metricName: 'metricErrors' | 'metricThrottles',
+  label: string,
+): MathExpression {
+  return new MathExpression({
+    expression: functions.map((_, index) => `m${index}`).join(' + '),
+    usingMetrics: numbered(functions.map((target) => target.function[metricName]({ period, statistic: 'Sum' }))),
+    period,
+    label,
+  });
+}
+
+/** Percentage of a part of the total; 0 where there are fewer than `least`, so that a handful says nothing. */
+function percentage(
+  part: IMetric,
+  total: IMetric,
+  { least, over }: { readonly least: number; readonly over: Duration },
+): MathExpression {
+  return new MathExpression({
+    expression: `IF(FILL(total, 0) >= ${least}, 100 * FILL(part, 0) / total, 0)`,
+    usingMetrics: { part, total },
+    period: over,
+    label: 'percent',
+  });
 }

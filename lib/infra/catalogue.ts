@@ -19,6 +19,11 @@ import { rules } from './security-rules.ts';
 import type { Grantee } from './service-function.ts';
 import type { ExistingDatabase, NewDatabase } from './settings.ts';
 
+/** Aurora's default for `max_connections` is the memory over 9,531,392 bytes, and a capacity unit has some 2 GiB. */
+const connectionsACapacityUnit = 225;
+/** The same for 16 GiB, the least that classes with a Data API have. */
+const usualConnections = 1800;
+
 interface CatalogueProps {
   readonly database: NewDatabase | ExistingDatabase;
   /** Makes the customer key of a new cluster and its secret. Not called for an existing one. */
@@ -36,6 +41,10 @@ interface CatalogueProps {
 /** The catalogue: Aurora PostgreSQL, reached through the RDS Data API only. */
 export class Catalogue extends Construct {
   readonly clusterArn: string;
+  /** The name by which CloudWatch knows the cluster. */
+  readonly clusterIdentifier: string;
+  /** About how many connections the cluster takes. */
+  readonly maxConnections: number;
   readonly secretArn: string;
   readonly databaseName: string;
   readonly #isNew: boolean;
@@ -55,6 +64,8 @@ export class Catalogue extends Construct {
     this.#isNew = !('clusterArn' in database);
     if ('clusterArn' in database) {
       this.clusterArn = database.clusterArn;
+      this.clusterIdentifier = database.clusterArn.split(':').slice(6).join(':');
+      this.maxConnections = database.maxConnections ?? usualConnections;
       this.secretArn = database.secretArn;
       this.databaseName = database.databaseName;
       this.#owner = { secretArn: database.secretArn, keyArn: database.secretKeyArn };
@@ -70,6 +81,9 @@ export class Catalogue extends Construct {
     this.databaseName = 'sda';
     const cluster = this.#makeCluster(database, key);
     this.clusterArn = cluster.clusterArn;
+    this.clusterIdentifier = cluster.clusterIdentifier;
+    const most = database.minCapacity > 0.5 ? 5000 : 2000;
+    this.maxConnections = Math.min(most, database.maxCapacity * connectionsACapacityUnit);
     if (!cluster.secret) throw new Error('a new cluster has a secret');
     this.secretArn = cluster.secret.secretArn;
     this.#owner = { secretArn: this.secretArn, keyArn: key.keyArn };

@@ -88,6 +88,7 @@ const existingDatabase = fields<ExistingDatabase>({
   workerSecretArn: secretArn.optional(),
   workerSecretKeyArn: keyArn,
   databaseName: match(/^[A-Za-z_][A-Za-z0-9_]{0,62}$/, 'a PostgreSQL name'),
+  maxConnections: whole(20, 262_143).optional(),
 });
 
 const schema = (database: z.ZodType) =>

@@ -1,18 +1,23 @@
-import { Stack } from 'aws-cdk-lib';
+import { type Duration, Stack } from 'aws-cdk-lib';
 import {
   AccessLogFormat,
+  type CfnMethod,
   CfnRestApi,
   EndpointAccessMode,
   EndpointType,
   LambdaIntegration,
   type LambdaIntegrationOptions,
   LogGroupLogDestination,
+  type Method,
   MethodLoggingLevel,
+  ResponseTransferMode,
   RestApi,
   SecurityPolicy,
 } from 'aws-cdk-lib/aws-apigateway';
-import { LogGroup } from 'aws-cdk-lib/aws-logs';
+import type { Metric } from 'aws-cdk-lib/aws-cloudwatch';
+import { FilterPattern, LogGroup, type MetricFilter } from 'aws-cdk-lib/aws-logs';
 import { Construct } from 'constructs';
+import { metricNamespace } from '../contract/metrics.ts';
 import { acknowledge } from './acknowledge.ts';
 import { addGatewayResponses, type Challenge } from './gateway-responses.ts';
 import { OwnDomain } from './own-domain.ts';
@@ -49,6 +54,10 @@ const accessLogFormat = AccessLogFormat.custom(
     responseBytes: '$context.responseLength',
     milliseconds: '$context.responseLatency',
     functionMilliseconds: '$context.integrationLatency',
+    // `STREAMED` or `BUFFERED`. Of a streamed reply also when its headers were complete and when its body began.
+    transfer: '$context.integration.responseTransferMode',
+    headersMilliseconds: '$context.integration.timeToAllHeaders',
+    firstByteMilliseconds: '$context.integration.timeToFirstContent',
     gatewayResponse: '$context.error.responseType',
     user: '$context.authorizer.principalId',
     sourceIp: '$context.identity.sourceIp',
@@ -60,6 +69,8 @@ export class ServiceApi extends Construct {
   readonly api: RestApi;
   /** Base URL for callers, with a slash at its end. */
   readonly url: string;
+  readonly #accessLog: LogGroup;
+  readonly #counts = new Map<string, MetricFilter>();
 
   constructor(scope: Construct, id: string, props: ServiceApiProps) {
     super(scope, id);
@@ -73,7 +84,7 @@ export class ServiceApi extends Construct {
       throttlingRateLimit: requestsPerSecond,
       throttlingBurstLimit: burst,
     });
-    const logGroup = new LogGroup(this, 'AccessLog', { retention: settings.logRetentionDays });
+    this.#accessLog = new LogGroup(this, 'AccessLog', { retention: settings.logRetentionDays });
     this.api = new RestApi(this, 'Api', {
       // The metrics of an API are found by its name.
       restApiName: `${Stack.of(this).stackName}-${id}`,
@@ -83,7 +94,7 @@ export class ServiceApi extends Construct {
       ...(domain && { disableExecuteApiEndpoint: domain.defaultEndpoint !== 'on' }),
       deployOptions: {
         stageName: 'v1',
-        accessLogDestination: new LogGroupLogDestination(logGroup),
+        accessLogDestination: new LogGroupLogDestination(this.#accessLog),
         accessLogFormat,
         tracingEnabled: true,
         ...methodOptions(settings.throttling),
@@ -123,6 +134,34 @@ export class ServiceApi extends Construct {
         ...rules.apiFirewall,
       );
     }
+  }
+
+  /**
+   * Counts lines of the access log, because API Gateway's own metrics tell no status from another. `pattern` is one of
+   * CloudWatch Logs for JSON; the access log has every value as text.
+   */
+  countReplies(name: 'ClientErrors' | 'Throttled', pattern: string): MetricFilter {
+    const filter = this.#accessLog.addMetricFilter(name, {
+      filterPattern: FilterPattern.literal(pattern),
+      metricNamespace,
+      // A filter takes dimensions from the line alone, so the name tells the deployments and their APIs apart.
+      metricName: `${this.api.restApiName}-${name}`,
+    });
+    this.#counts.set(name, filter);
+    return filter;
+  }
+
+  /** What {@link countReplies} counts. */
+  counted(period: Duration): Metric[] {
+    return [...this.#counts].map(([label, filter]) => filter.metric({ statistic: 'Sum', period, label }));
+  }
+
+  /** The methods whose reply is ready at once. A streamed reply takes as long as its bytes. */
+  get promptMethods(): readonly Method[] {
+    return this.api.methods.filter(({ node }) => {
+      const { integration } = node.defaultChild as CfnMethod;
+      return Stack.of(this).resolve(integration)?.responseTransferMode !== ResponseTransferMode.STREAM;
+    });
   }
 
   /** Proxy integration with a function, callable through the deployed stage only. */

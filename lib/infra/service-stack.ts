@@ -7,10 +7,12 @@ import { environment } from '../contract/environment.ts';
 import { outputs } from '../contract/outputs.ts';
 import { Alarms } from './alarms.ts';
 import { ApiGatewayLogRole } from './api-gateway-log-role.ts';
+import { Dashboard } from './dashboard.ts';
 import { DataOutApi } from './data-out-api.ts';
 import { DatabaseRotation } from './database-rotation.ts';
 import { Firewall } from './firewall.ts';
 import { Functions } from './functions/functions.ts';
+import { KeyDeletion, keysInSettings, keysOf } from './key-deletion.ts';
 import { encryptLogs } from './log-key.ts';
 import { ProxyApi } from './proxy-api.ts';
 import { receivesOfLongCopies, WorkQueue, workQueueNames } from './queues.ts';
@@ -159,8 +161,16 @@ export class ServiceStack extends Stack {
     alarms.functions('RequestFunctions', functions.answeringRequests);
     if (dataOut) alarms.functions('DirectFunctions', functions.servingDirectly);
     alarms.functions('WorkerFunctions', functions.workingInTheBackground);
-    alarms.serverErrors('Proxy', proxy);
-    if (dataOut) alarms.serverErrors('DataOut', dataOut);
+    alarms.errors('DeploymentFunctions', Object.values(functions.deployment));
+    const watched = { Proxy: proxy, ...(dataOut && { DataOut: dataOut }) };
+    for (const [name, api] of Object.entries(watched)) {
+      alarms.serverErrors(name, api);
+      alarms.clientErrors(name, api);
+      alarms.throttled(name, api);
+      alarms.latency(name, api);
+    }
+    alarms.database(storage.catalogue);
+    alarms.exportsRejected();
     alarms.archiveDamaged();
 
     if (withdraw) {
@@ -179,6 +189,30 @@ export class ServiceStack extends Stack {
       new DatabaseRotation(this, 'DatabaseRotation', { rotate: rotateDatabaseLogin.function, secretArns, days });
     }
 
+    new KeyDeletion(this, 'KeyDeletion', {
+      keyArns: [...keysOf(storage, this), ...keysInSettings(settings)],
+      topic: alarms.topic,
+    });
+
+    const dashboard = new Dashboard(this, 'Dashboard', {
+      queues: {
+        ExportRequests: exportRequests.queue,
+        FileExports: fileExports.queue,
+        SmallFileExports: smallFileExports.queue,
+        Deliveries: deliveries.queue,
+      },
+      deadLetters: {
+        ExportRequests: storage.exportRequestsDeadLetters.queue,
+        FileExports: storage.fileExportsDeadLetters.queue,
+        SmallFileExports: storage.smallFileExportsDeadLetters.queue,
+        Deliveries: storage.deliveriesDeadLetters.queue,
+      },
+      apis: watched,
+      functions: functions.all,
+      clusterIdentifier: storage.catalogue.clusterIdentifier,
+      outboxBucket: storage.outbox.bucketName,
+    });
+
     if (storage.logKey) encryptLogs(this, storage.logKey, settings.logRetentionDays);
     if (settings.logsOnDestroy === 'delete') this.#deleteLogs(functions);
 
@@ -188,7 +222,8 @@ export class ServiceStack extends Stack {
     this.#output(outputs.fileExportsQueueUrl, fileExports.queue.queueUrl);
     this.#output(outputs.smallFileExportsQueueUrl, smallFileExports.queue.queueUrl);
     this.#output(outputs.deliveriesQueueUrl, deliveries.queue.queueUrl);
-    // For people: no tool needs these two.
+    // For people: no tool needs these.
+    this.#output('DashboardUrl', dashboard.url);
     this.#output('AlarmTopicArn', alarms.topic.topicArn);
     this.#output('RedriveRoleArn', redrive.roleArn);
   }

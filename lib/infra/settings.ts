@@ -269,6 +269,8 @@ export interface ExistingDatabase {
   /** Customer key of `auditorSecretArn`. @default - that secret is under the AWS managed key */
   readonly auditorSecretKeyArn?: string;
   readonly databaseName: string;
+  /** What `show max_connections` says, 20–262,143. An alarm goes off at two thirds of it. @default 1800 */
+  readonly maxConnections?: number;
 }
 
 /** A bucket that is there already. */

@@ -9,6 +9,7 @@ import { settings } from '../../bin/settings.ts';
 import { securityPacks } from '../../lib/infra/security-packs.ts';
 import { addStacks } from '../../lib/infra/stacks.ts';
 import { acknowledgements, findings } from '../helpers/security-findings.ts';
+import { show } from '../helpers/template.ts';
 import { appWithoutBundles, stacksOfVariants } from '../helpers/variants.ts';
 import { pagePath, withAcceptedRules } from './accepted-rules.ts';
 
@@ -31,7 +32,9 @@ describe.each(checked)('with settings: $name', ({ templates, found }) => {
       templates.flatMap((each) => Object.values(each.findResources(type)).map(({ Properties }) => Properties));
     const callers = new Set(ofType('AWS::Lambda::Permission').map(({ Principal }) => Principal));
     expect([...callers].sort()).toEqual(['apigateway.amazonaws.com', 'events.amazonaws.com']);
-    expect(ofType('AWS::Events::Rule').filter((rule) => rule.EventPattern || !rule.ScheduleExpression)).toEqual([]);
+    const byEvents = ofType('AWS::Events::Rule').filter((rule) => rule.EventPattern || !rule.ScheduleExpression);
+    const called = byEvents.flatMap(({ Targets }) => Targets.map(({ Arn }: { Arn: unknown }) => show(Arn)));
+    expect(new Set(called)).toEqual(new Set(['AlarmsTopic']));
     const sources = ofType('AWS::Lambda::EventSourceMapping').map((mapping) => JSON.stringify(mapping.EventSourceArn));
     expect(sources.filter((source) => !/Queue/.test(source))).toEqual([]);
   });

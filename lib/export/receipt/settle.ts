@@ -4,6 +4,7 @@ import { checkTimeLeft } from '../../archive/write-container.ts';
 import { type RequestState, receiptType } from '../../contract/delivery.ts';
 import { outboxKey, outboxMetadata } from '../../contract/outbox-key.ts';
 import { TemporarilyUnavailableError } from '../../errors.ts';
+import { secondsSince } from '../seconds-since.ts';
 import { compactJws } from './compact-jws.ts';
 import { type Entry, entryOf } from './entry.ts';
 import { type Issued, receiptPayload } from './payload.ts';
@@ -25,7 +26,14 @@ export interface SettleDependencies {
 
 /** The outcome of a message. Each is final: the message can go. */
 export type SettleOutcome =
-  | { readonly outcome: 'settled'; readonly state: RequestState; readonly staged: number; readonly missing: number }
+  | {
+      readonly outcome: 'settled';
+      readonly state: RequestState;
+      readonly staged: number;
+      readonly missing: number;
+      /** From the request until now. Absent when the request is settled again. */
+      readonly seconds?: number;
+    }
   /** An earlier delivery of the message has done all. */
   | { readonly outcome: 'already_settled' }
   /** The request is unknown or rejected, or a file of it is open, perhaps again. It is settled later, if at all. */
@@ -57,7 +65,10 @@ export async function settleDelivery(
     const settlement = tally.settlement(request);
     const isSettled = await log.settle(request, settlement);
     if (!isSettled) return { outcome: 'not_settled' };
-    return { outcome: 'settled', state: settlement.state, staged: tally.staged, missing: tally.missing };
+    return {
+      ...{ outcome: 'settled', state: settlement.state, staged: tally.staged, missing: tally.missing },
+      ...(request.settledGeneration === 0 && { seconds: secondsSince(request.requestedAt, now()) }),
+    };
   };
   if (!receipts) {
     for await (const page of entries()) for (const entry of page) tally.add(entry);

@@ -47,6 +47,12 @@ export class Functions extends Construct {
     return [authorizeVisa, datasets, datasetFiles, directFile, drs, describeFile];
   }
 
+  /** Every function. */
+  get all(): readonly ServiceFunction[] {
+    const deployment = Object.values(this.deployment);
+    return [...this.answeringRequests, ...this.servingDirectly, ...this.workingInTheBackground, ...deployment];
+  }
+
   /** Functions that work on queues, or on a schedule. */
   get workingInTheBackground(): readonly ServiceFunction[] {
     return Object.values(this.workers).filter((worker) => worker !== undefined);

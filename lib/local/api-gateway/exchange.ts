@@ -44,6 +44,17 @@ export interface ExchangeResult {
   readonly resourcePath?: string | undefined;
   readonly principalId?: string | undefined;
   readonly errorType?: string | undefined;
+  /** Absent: the function was not asked. */
+  readonly integration?: IntegrationTimes | undefined;
+}
+
+/** What a function's reply took, in milliseconds since it was asked. Absent: that did not come. */
+export interface IntegrationTimes {
+  readonly mode: 'BUFFERED' | 'STREAMED';
+  /** `allHeaders` and `firstContent` are those of a streamed reply. */
+  allHeaders?: number;
+  firstContent?: number;
+  completed?: number;
 }
 
 /** Serve one request of an API, in the order in which API Gateway looks at it. */
@@ -103,10 +114,16 @@ export async function serve(
     isBase64Encoded: isBinary && body.length > 0,
   };
   const integrate = method.streamed ? integrateStreamed : integrateBuffered;
-  const error = await integrate(context, request, route, event, incoming, response);
+  const integration: IntegrationTimes = { mode: method.streamed ? 'STREAMED' : 'BUFFERED' };
+  const asked = performance.now();
+  const elapsed = () => Math.round(performance.now() - asked);
+  const error = await integrate(context, request, route, event, incoming, response, (point) => {
+    integration[point] ??= elapsed();
+  });
+  integration.completed = elapsed();
   const principalId = typeof authorizer?.principalId === 'string' ? authorizer.principalId : undefined;
-  if (error) return { ...(await fail(error, route)), principalId };
-  return { resourcePath: method.resourcePath, principalId };
+  if (error) return { ...(await fail(error, route)), principalId, integration };
+  return { resourcePath: method.resourcePath, principalId, integration };
 }
 
 /**
@@ -119,6 +136,7 @@ type Integration = (
   event: unknown,
   incoming: IncomingMessage,
   response: ServerResponse,
+  reached: (point: 'allHeaders' | 'firstContent') => void,
 ) => Promise<GatewayError | undefined>;
 
 const integrateBuffered: Integration = async ({ api, functions }, request, { method }, event, incoming, response) => {
@@ -144,6 +162,7 @@ const integrateStreamed: Integration = async (
   event,
   incoming,
   response,
+  reached,
 ) => {
   const until = Date.now() + method.timeoutMs;
   const chunks = functions.invokeStreaming(method.functionArn, event);
@@ -155,6 +174,7 @@ const integrateStreamed: Integration = async (
     // A function that does not begin with metadata and eight NUL bytes is a 500 (APIGW response-transfer-mode-lambda).
     return start === 'failed' ? gatewayError('DEFAULT_5XX') : gatewayError('DEFAULT_5XX', { status: 500 });
   }
+  reached('allHeaders');
   const hasBody = incoming.method !== 'HEAD' && start.status !== 304;
   const headers = hasBody ? start.headers : contentLength(start.headers, behaviour.contentLengthWithoutBody);
   sendHead(response, start.status, withRequestId(headers, request));
@@ -163,8 +183,12 @@ const integrateStreamed: Integration = async (
   const limit = setTimeout(() => breakConnection(response), until - Date.now());
   try {
     if (hasBody) {
+      if (start.firstBytes.byteLength > 0) reached('firstContent');
       await write(response, start.firstBytes);
-      for await (const chunk of chunks) await write(response, chunk);
+      for await (const chunk of chunks) {
+        if (chunk.byteLength > 0) reached('firstContent');
+        await write(response, chunk);
+      }
     }
     response.end();
   } catch {

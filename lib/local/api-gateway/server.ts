@@ -103,6 +103,10 @@ function accessLine(format: string, result: ExchangeResult, known: Readonly<Reco
     resourcePath: result.resourcePath,
     'authorizer.principalId': result.principalId,
     'error.responseType': result.errorType,
+    integrationLatency: result.integration?.completed?.toString(),
+    'integration.responseTransferMode': result.integration?.mode,
+    'integration.timeToAllHeaders': result.integration?.allHeaders?.toString(),
+    'integration.timeToFirstContent': result.integration?.firstContent?.toString(),
   };
   return format.replace(/\$context\.([A-Za-z]+(?:\.[A-Za-z]+)*)/g, (_, name: string) => variables[name] ?? '-');
 }

@@ -1,4 +1,5 @@
 import { list, record } from '../template/template.ts';
+import { traceHeaderAttribute } from './trace-header.ts';
 
 /** A message as ReceiveMessage gives it. */
 export interface ReceivedMessage {
@@ -18,7 +19,8 @@ interface MessageAttribute {
 
 /** One record of the event that Lambda makes of a message. */
 export function toRecord(message: ReceivedMessage, queueArn: string, region: string) {
-  const attributes = Object.entries(message.MessageAttributes ?? {}).map(([name, attribute]) => [
+  const { [traceHeaderAttribute]: trace, ...own } = message.MessageAttributes ?? {};
+  const attributes = Object.entries(own).map(([name, attribute]) => [
     name,
     {
       ...(attribute.StringValue === undefined ? {} : { stringValue: attribute.StringValue }),
@@ -32,7 +34,7 @@ export function toRecord(message: ReceivedMessage, queueArn: string, region: str
     messageId: message.MessageId,
     receiptHandle: message.ReceiptHandle,
     body: message.Body,
-    attributes: message.Attributes ?? {},
+    attributes: { ...message.Attributes, ...(trace?.StringValue && { [traceHeaderAttribute]: trace.StringValue }) },
     messageAttributes: Object.fromEntries(attributes) as Record<string, unknown>,
     md5OfBody: message.MD5OfBody,
     eventSource: 'aws:sqs',

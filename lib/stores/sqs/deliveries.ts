@@ -13,6 +13,7 @@ export class SqsDeliveries implements Deliveries {
   /** @throws TemporarilyUnavailableError when the queue has not taken every message in time. Some may be in it. */
   async send(requestIds: readonly string[]): Promise<void> {
     const outgoing = requestIds.map((requestId) => ({
+      requestId,
       body: JSON.stringify({ requestId } satisfies DeliveryMessage),
     }));
     await sendAll(outgoing, this.#options, 'the queue of deliveries');

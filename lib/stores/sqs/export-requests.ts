@@ -3,6 +3,7 @@ import type { ExportRequest, ExportRequests } from '../../api/ports.ts';
 import { exportRequestAttributes } from '../../contract/messages.ts';
 import { TemporarilyUnavailableError } from '../../errors.ts';
 import { jsonBody } from './json-body.ts';
+import { type TraceOf, withTrace } from './trace-header.ts';
 
 function attribute(value: string): MessageAttributeValue {
   return { DataType: 'String', StringValue: value };
@@ -12,10 +13,12 @@ function attribute(value: string): MessageAttributeValue {
 export class SqsExportRequests implements ExportRequests {
   readonly #client: SQSClient;
   readonly #queueUrl: string;
+  readonly #traceOf: TraceOf;
 
-  constructor(options: { readonly client: SQSClient; readonly queueUrl: string }) {
+  constructor(options: { readonly client: SQSClient; readonly queueUrl: string; readonly traceOf?: TraceOf }) {
     this.#client = options.client;
     this.#queueUrl = options.queueUrl;
+    this.#traceOf = options.traceOf ?? (() => undefined);
   }
 
   /**
@@ -36,6 +39,7 @@ export class SqsExportRequests implements ExportRequests {
             [exportRequestAttributes.requestedAt]: attribute(requestedAt.toISOString()),
             [exportRequestAttributes.archiveKind]: attribute(archiveKind),
           },
+          ...withTrace(this.#traceOf(requestId)),
         }),
       );
     } catch (error) {

@@ -16,7 +16,11 @@ export class SqsFileExports implements FileExports {
 
   /** @throws TemporarilyUnavailableError when the queue has not taken every message in time. Some may be in it. */
   async send(messages: readonly FileExportMessage[]): Promise<void> {
-    const outgoing = messages.map((message) => ({ body: jsonBody(message), group: message.recipient }));
+    const outgoing = messages.map((message) => ({
+      requestId: message.requestId,
+      body: jsonBody(message),
+      group: message.recipient,
+    }));
     await sendAll(outgoing, this.#options, 'the queue of file exports');
   }
 }

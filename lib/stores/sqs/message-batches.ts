@@ -3,12 +3,15 @@ import { forEachConcurrently } from '../../archive/concurrency.ts';
 import { TemporarilyUnavailableError } from '../../errors.ts';
 import { isTransient } from '../aws-failure.ts';
 import { type RetryEnvironment, retrying } from '../retry.ts';
+import { type TraceOf, withTrace } from './trace-header.ts';
 
 export interface QueueOptions extends RetryEnvironment {
   readonly client: SQSClient;
   readonly queueUrl: string;
   /** Milliseconds that one `send` may spend on repeating what the queue refused. @default 20 s */
   readonly remainingMs?: () => number;
+  /** @default - messages have no trace header */
+  readonly traceOf?: TraceOf;
 }
 
 /** Limits of SendMessageBatch; the byte limit is for all entries together. */
@@ -18,6 +21,8 @@ const batchesInFlight = 8;
 
 /** A message as it is sent. */
 export interface Outgoing {
+  /** Request that the message is of. */
+  readonly requestId: string;
   readonly body: string;
   /** Message group. @default - none */
   readonly group?: string;
@@ -54,11 +59,12 @@ export async function sendAll(messages: readonly Outgoing[], options: QueueOptio
 }
 
 async function sendBatch(batch: readonly Outgoing[], options: QueueOptions, what: string): Promise<void> {
-  const { remainingMs = () => 20_000 } = options;
-  let entries = batch.map(({ body, group }, index) => ({
+  const { remainingMs = () => 20_000, traceOf } = options;
+  let entries = batch.map(({ requestId, body, group }, index) => ({
     Id: String(index),
     MessageBody: body,
     ...(group !== undefined && { MessageGroupId: group }),
+    ...withTrace(traceOf?.(requestId)),
   }));
   await retrying(
     async () => {

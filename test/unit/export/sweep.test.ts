@@ -49,7 +49,7 @@ const run = (remainingMs = () => 240_000) =>
   sweepDeliveries({ ...world.consuming, sweep, now: () => now }, remainingMs);
 
 test('asks for what is older than the longest invocation, than any message, and than five minutes', async () => {
-  expect(await run()).toEqual({ givenUp: 0, failed: 0, sentAgain: 0 });
+  expect(await run()).toEqual({ givenUp: 0, expired: 0, failed: 0, sentAgain: 0 });
   expect(sweep.asked).toEqual([
     'silent 2026-11-21T09:40:00.000Z',
     'expired 2026-11-07T10:00:00.000Z',
@@ -63,14 +63,14 @@ test('goes on until no file is left to give up, and sends settled requests on ag
   sweep.silent = [1000, 1000, 7, 0];
   sweep.expired = [1, 0];
   sweep.settled = [requestId];
-  expect(await run()).toEqual({ givenUp: 2008, failed: 0, sentAgain: 1 });
+  expect(await run()).toEqual({ givenUp: 2008, expired: 1, failed: 0, sentAgain: 1 });
   expect(world.deliveries.sent).toEqual([requestId]);
 });
 
 test('gives up a fan-out that died: its unsent files, then the request', async () => {
   await world.requests.accept(request, ['F1', 'F2']);
   sweep.broken = [{ request, progress: { sentTo: 'F1', files: 1 } }];
-  expect(await run()).toEqual({ givenUp: 0, failed: 1, sentAgain: 0 });
+  expect(await run()).toEqual({ givenUp: 0, expired: 0, failed: 1, sentAgain: 0 });
   expect(world.requests.requests.get(requestId)).toMatchObject({
     state: 'failed',
     reason: 'no_answer',
@@ -93,6 +93,6 @@ test('leaves the rest to the next sweep when its time ends', async () => {
   sweep.broken = [{ request, progress: { sentTo: '', files: 0 } }];
   sweep.settled = [requestId];
   let left = 100_000;
-  expect(await run(() => (left -= 10_000))).toEqual({ givenUp: 6000, failed: 0, sentAgain: 0 });
+  expect(await run(() => (left -= 10_000))).toEqual({ givenUp: 6000, expired: 0, failed: 0, sentAgain: 0 });
   expect(world.deliveries.sent).toEqual([]);
 });

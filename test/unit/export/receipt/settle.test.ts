@@ -25,7 +25,13 @@ const settle = (dependencies = world.dependencies()) => settleDelivery(requestId
 
 describe('a complete delivery', () => {
   test('is listed file by file, one a line, under a signature that another library accepts', async () => {
-    expect(await settle()).toEqual({ outcome: 'settled', state: 'complete', staged: 3, missing: 0 });
+    expect(await settle()).toEqual({
+      outcome: 'settled',
+      state: 'complete',
+      staged: 3,
+      missing: 0,
+      seconds: 3600.9,
+    });
     expect(world.receipt().key).toBe(key);
     const { header, text, payload } = await world.verified();
     expect(header).toEqual({ alg: 'ES256', kid: 'key-1', typ: 'data-out-delivery+jwt' });
@@ -129,7 +135,13 @@ describe('a file counts as', () => {
     'missing when it is %s and a newer request wrote it for another key',
     async (state) => {
       world.log.rows[1] = stagedFile('EGAF2', { state, newest: newer({ keyFingerprint: 'ef'.repeat(32) }) });
-      expect(await settle()).toEqual({ outcome: 'settled', state: 'incomplete', staged: 2, missing: 1 });
+      expect(await settle()).toEqual({
+        outcome: 'settled',
+        state: 'incomplete',
+        staged: 2,
+        missing: 1,
+        seconds: 3600.9,
+      });
       const { payload } = await world.verified();
       expect(payload.complete).toBe(false);
       expect(payload.files.map(({ file_id }) => file_id)).toEqual(['EGAF1', 'EGAF3']);

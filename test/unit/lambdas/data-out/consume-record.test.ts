@@ -59,6 +59,7 @@ function deliver(
     sqs: { send: () => Promise.resolve({}) },
     queueUrls: ['https://sqs.example/1/q'],
     retryDelaysSeconds: '10',
+    stage: 'consume',
     handle: oneByOne(consumeRecord(world.consuming, { url: 'https://sqs.example/1/q', receives: 5 }, events)),
   });
   const text = typeof body === 'string' ? body : JSON.stringify(body);
@@ -100,7 +101,7 @@ test('failed: the message comes back, nothing is on record', async () => {
     batchItemFailures: [{ itemIdentifier: '99999999-9999-4999-8999-999999999999' }],
   });
   expect(world.rows).toEqual([]);
-  expect(metricsOf(log.documents())).toEqual([{ MessageFailed: 1 }]);
+  expect(metricsOf(log.documents())).toEqual([{ MessageFailed: 1, stage: 'consume' }]);
 });
 
 describe('with the setting events', () => {

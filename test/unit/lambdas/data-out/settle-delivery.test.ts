@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from 'vi
 import { queueHandler } from '../../../../lambdas/shared/queue.ts';
 import { TemporarilyUnavailableError } from '../../../../lib/errors.ts';
 import { captureOutput } from '../../../helpers/captured-output.ts';
-import { endedFile, ReceiptWorld, requestId, stagedFile } from '../../../helpers/receipt-world.ts';
+import { endedFile, ReceiptWorld, requestId, sealedRequest, stagedFile } from '../../../helpers/receipt-world.ts';
 import { lambdaContext, metricsOf, sqsEvent, sqsRecord } from '../../../helpers/sqs-event.ts';
 
 let module: typeof import('../../../../lambdas/data-out/settle-delivery.ts');
@@ -41,6 +41,7 @@ async function deliver(body: string) {
     sqs: { send: () => Promise.resolve({}) },
     queueUrls: ['https://sqs.example/1/queue'],
     retryDelaysSeconds: '10',
+    stage: 'settle',
     handle: oneByOne(module.settleRecord(world.dependencies())),
   });
   return handler(sqsEvent(sqsRecord({ body, messageId: 'm1' })), lambdaContext());
@@ -52,6 +53,20 @@ test('a settled request is one log line, without names or keys of its files', as
     expect.objectContaining({ message: 'settled', requestId, state: 'incomplete', staged: 1, missing: 1 }),
   );
   expect(JSON.stringify(log.documents())).not.toMatch(/EGAF/);
+});
+
+test('it counts by its state, and with its seconds the first time', async () => {
+  await deliver(JSON.stringify({ requestId }));
+  expect(metricsOf(log.documents())).toEqual([
+    { DeliverySettled: 1, state: 'incomplete' },
+    { SecondsToSettled: 3600.9 },
+  ]);
+});
+
+test('a request that is settled again has no seconds: its receipt may change weeks later', async () => {
+  world.log.request = { ...sealedRequest(), generation: 2, settledGeneration: 1 };
+  await deliver(JSON.stringify({ requestId }));
+  expect(metricsOf(log.documents())).toEqual([{ DeliverySettled: 1, state: 'incomplete' }]);
 });
 
 test('a failure names the request, and brings the message back', async () => {
@@ -72,7 +87,7 @@ test.each(['', '{}', '{"requestId":"x"}', `{"requestId":"${requestId}","more":1}
   'the message %j fails, so that it ends among the dead letters',
   async (body) => {
     expect(await deliver(body)).toEqual({ batchItemFailures: [{ itemIdentifier: 'm1' }] });
-    expect(metricsOf(log.documents())).toEqual([{ MessageFailed: 1 }]);
+    expect(metricsOf(log.documents())).toEqual([{ MessageFailed: 1, stage: 'settle' }]);
     expect(world.calls.names).toEqual([]);
   },
 );

@@ -46,6 +46,7 @@ function deliver(
     sqs: { send: () => Promise.resolve({}) },
     queueUrls: ['https://sqs.example/1/q'],
     retryDelaysSeconds: '10',
+    stage: 'stage',
     handle: stageRecords(world.staging, queues),
   });
   const event = sqsEvent(...records.map((record, index) => sqsRecord({ ...record, messageId: `m${index}` })));
@@ -63,14 +64,16 @@ test('the last receive of the queue that a message came from gives its file up',
     return world.rows.map(({ event, reason }) => [event, reason]);
   };
   expect(await events(4)).toEqual([]);
+  expect(metricsOf(log.documents())).not.toContainEqual(expect.objectContaining({ FileGivenUp: 1 }));
   expect(await events(5)).toEqual([['given_up', 'archive_damaged']]);
+  expect(metricsOf(log.documents())).toContainEqual({ FileGivenUp: 1, reason: 'archive_damaged' });
 });
 
 test('staged: the container, one audit row, metrics and log line', async () => {
   expect(await deliver([{ body: fileExport('F1') }])).toEqual({ batchItemFailures: [] });
   expect([...world.outbox.objects.keys()]).toEqual([`${recipient}/F1-F1.bin.c4gh`]);
   expect(world.rows).toEqual([expect.objectContaining({ requestId, event: 'staged', fileId: 'F1', bytes: 66_181 })]);
-  expect(metricsOf(log.documents())).toEqual([{ FileStaged: 1, BytesStaged: 66_181 }]);
+  expect(metricsOf(log.documents())).toEqual([{ FileStaged: 1, BytesStaged: 66_181, SecondsToStaged: 59.877 }]);
   expect(log.documents()).toContainEqual(
     expect.objectContaining({ level: 'INFO', message: 'staged', requestId, fileId: 'F1', bytes: 66_181 }),
   );
@@ -80,7 +83,7 @@ test('delivered again: nothing is written or counted a second time', async () =>
   await deliver([{ body: fileExport('F1') }]);
   await deliver([{ body: fileExport('F1'), received: 2 }]);
   expect(world.outbox.writes).toBe(1);
-  expect(metricsOf(log.documents())).toEqual([{ FileStaged: 1, BytesStaged: 66_181 }]);
+  expect(metricsOf(log.documents())).toEqual([{ FileStaged: 1, BytesStaged: 66_181, SecondsToStaged: 59.877 }]);
 });
 
 test('only a redelivered message looks for what a dead invocation left', async () => {
@@ -94,7 +97,7 @@ test('only a redelivered message looks for what a dead invocation left', async (
 test('a dataset that was withdrawn: rejected, the message is gone', async () => {
   world.catalogue.setReleased('EGAD1', false);
   expect(await deliver([{ body: fileExport('F1') }])).toEqual({ batchItemFailures: [] });
-  expect(metricsOf(log.documents())).toEqual([{ ExportRejected: 1, reason: 'not_released' }]);
+  expect(metricsOf(log.documents())).toEqual([{ FileRejected: 1, reason: 'not_released' }]);
   expect(world.rows).toEqual([expect.objectContaining({ event: 'rejected', fileId: 'F1', reason: 'not_released' })]);
 });
 
@@ -117,6 +120,8 @@ test('a damaged file fails and is counted, the other one is staged', async () =>
     MessageFailed: 1,
     FileStaged: 1,
     BytesStaged: 66_181,
+    SecondsToStaged: 59.877,
+    stage: 'stage',
   });
 });
 
@@ -131,7 +136,7 @@ test('a body in a bucket that the settings do not name fails with the file and t
       detail: 'file F1: the archive location "https://s3.example/elsewhere" names no bucket of the settings',
     }),
   );
-  expect(metricsOf(log.documents())).toEqual([{ ArchiveDamaged: 1, MessageFailed: 1 }]);
+  expect(metricsOf(log.documents())).toEqual([{ MessageFailed: 1, stage: 'stage' }, { ArchiveDamaged: 1 }]);
 });
 
 test('near the time limit the message is put back untouched', async () => {

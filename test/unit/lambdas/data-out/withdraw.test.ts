@@ -36,10 +36,10 @@ test('a report counts what it leaves, in a line for each dataset and a metric', 
   );
 });
 
-test('a purge leaves nothing to count', async () => {
+test('a purge counts what it deletes, and leaves nothing', async () => {
   await withdraw(world, 'purge')({}, lambdaContext());
   expect(world.objects.size).toBe(0);
-  expect(metricsOf(log.documents())).toEqual([{ WithdrawnInOutbox: 0 }]);
+  expect(metricsOf(log.documents())).toEqual([{ WithdrawnInOutbox: 0, FileWithdrawn: 1 }]);
 });
 
 test('a run without a deprecated dataset counts zero, so that the alarm ends', async () => {

@@ -1,7 +1,9 @@
-import { afterEach, beforeEach, expect, test } from 'vitest';
-import { reportDamage } from '../../../../lambdas/shared/observability.ts';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { countBy, reportDamage } from '../../../../lambdas/shared/observability.ts';
+import type { FailureStage } from '../../../../lib/contract/metrics.ts';
 import { ArchiveDamagedError } from '../../../../lib/errors.ts';
 import { captureOutput } from '../../../helpers/captured-output.ts';
+import { metricsOf } from '../../../helpers/sqs-event.ts';
 
 let log: ReturnType<typeof captureOutput>;
 beforeEach(() => {
@@ -20,4 +22,37 @@ test('a metric names its deployment, so that the alarm tells it from others of t
   const [{ Dimensions }] = (line as never as { _aws: { CloudWatchMetrics: [{ Dimensions: [string[]] }] } })._aws
     .CloudWatchMetrics;
   expect(Dimensions[0].sort()).toEqual(['deployment', 'service']);
+});
+
+describe('a metric with a breakdown', () => {
+  const sets = () =>
+    log
+      .documents()
+      .map((line) => (line as never as { _aws: { CloudWatchMetrics: [{ Dimensions: string[][] }] } })._aws)
+      .map(({ CloudWatchMetrics: [{ Dimensions }] }) => Dimensions.map((set) => set.toSorted()));
+
+  test('counts in total, for alarms, and by its value', () => {
+    countBy('FileGivenUp', 'no_progress', 3);
+    expect(log.documents()).toEqual([expect.objectContaining({ FileGivenUp: 3, reason: 'no_progress' })]);
+    expect(sets()).toEqual([
+      [
+        ['deployment', 'service'],
+        ['deployment', 'reason', 'service'],
+      ],
+    ]);
+  });
+
+  test('has no value beyond its list', () => {
+    countBy('ExportRejected', 'EGAD00000000001');
+    countBy('MessageFailed', 'elsewhere' as FailureStage);
+    expect(metricsOf(log.documents())).toEqual([
+      { ExportRejected: 1, reason: 'other' },
+      { MessageFailed: 1, stage: 'other' },
+    ]);
+  });
+
+  test('is not written for nothing', () => {
+    countBy('FileGivenUp', 'expired', 0);
+    expect(log.documents()).toEqual([]);
+  });
 });

@@ -30,6 +30,7 @@ function handler(handle: (body: string) => Promise<void>) {
     sqs,
     queueUrls: [queueUrl],
     retryDelaysSeconds: '10,60,300,900',
+    stage: 'stage',
     handle: oneByOne((record) => handle(record.body)),
   });
 }
@@ -83,6 +84,7 @@ test('a message goes back to the queue that it came from', async () => {
     sqs,
     queueUrls: ['https://sqs.example/123456789012/file-queue', queueUrl],
     retryDelaysSeconds: '10',
+    stage: 'stage',
     handle: oneByOne(() => Promise.reject(new Error('no'))),
   });
   const other = { ...sqsRecord({ body: 'y' }), eventSourceARN: 'arn:aws:sqs:eu-north-1:123456789012:file-queue' };
@@ -113,7 +115,7 @@ test('metric and log say what failed, and quote nothing of the message', async (
     sqsEvent(sqsRecord({ body: '{"jwtToken":"secret-visa"}', messageId: 'm', received: 2 })),
     lambdaContext(),
   );
-  expect(metricsOf(log.documents())).toEqual([{ MessageFailed: 1 }]);
+  expect(metricsOf(log.documents())).toEqual([{ MessageFailed: 1, stage: 'stage' }]);
   expect(log.documents()).toContainEqual(
     expect.objectContaining({
       level: 'ERROR',

@@ -1,0 +1,42 @@
+/** What SQS takes as X-Ray header. Lambda may add more fields to its own. */
+const field = /(?:^|;)((?:Root=1-[0-9a-f]{8}-[0-9a-f]{24})|(?:Parent=[0-9a-f]{16})|(?:Sampled=[01?]))(?=;|$)/g;
+
+/** X-Ray headers of the messages at hand, by the id of the request that each is of. */
+let followed: ReadonlyMap<string, string> = new Map();
+
+/** A message, as far as its trace goes. */
+interface TracedMessage {
+  readonly requestId: string;
+  /** Its system attribute `AWSTraceHeader`. */
+  readonly header: string | undefined;
+}
+
+/** Continue the traces of these messages, and no others. To be called once an invocation. */
+export function followTraces(messages: readonly TracedMessage[]): void {
+  followed = new Map(
+    messages.flatMap(({ requestId, header }) => {
+      const plain = plainHeader(header);
+      return plain === undefined ? [] : [[requestId, plain]];
+    }),
+  );
+}
+
+/**
+ * The X-Ray header for what is sent on behalf of a request: that of the message at hand, so that one trace leads from the
+ * administrator's request to the receipt. Without one it is that of this invocation.
+ */
+export function traceOf(requestId: string): string | undefined {
+  return followed.get(requestId) ?? plainHeader(process.env._X_AMZN_TRACE_ID);
+}
+
+/** Trace of a request as a field of its log lines: the id under which X-Ray shows it. */
+export function traceField(requestId: string): { readonly trace?: string } {
+  const [, trace] = /^Root=([^;]+)/.exec(traceOf(requestId) ?? '') ?? [];
+  return trace === undefined ? {} : { trace };
+}
+
+/** Root, parent and sampling of a header, which begins with the root. `undefined` for anything else. */
+function plainHeader(header = ''): string | undefined {
+  const fields = [...header.matchAll(field)].map(([, text = '']) => text);
+  return fields[0]?.startsWith('Root=') ? fields.join(';') : undefined;
+}
