@@ -14,6 +14,8 @@ import fanOuts from '../lib/stores/rds/migrations/0006-fan-outs.sql';
 import uploads from '../lib/stores/rds/migrations/0007-uploads.sql';
 import deliveries from '../lib/stores/rds/migrations/0008-deliveries.sql';
 import archiveIndexes from '../lib/stores/rds/migrations/0009-archive-indexes.sql';
+import retention from '../lib/stores/rds/migrations/0010-retention.sql';
+import { RdsRetention } from '../lib/stores/rds/retention.ts';
 import { secretsManagerClient } from '../lib/stores/secrets/client.ts';
 import { settled, workingMs } from './shared/deployment.ts';
 import { logger } from './shared/observability.ts';
@@ -31,6 +33,7 @@ const migrations = [
   migration('0007-uploads.sql', uploads),
   migration('0008-deliveries.sql', deliveries),
   migration('0009-archive-indexes.sql', archiveIndexes),
+  migration('0010-retention.sql', retention),
 ];
 
 let remainingMs = (): number => 0;
@@ -61,6 +64,8 @@ async function bringUpToDate(): Promise<string[]> {
     logins.push({ role, login: await currentLogin({ client, secretArn }, role) });
   }
   const applied = await migrate(db, migrations);
+  const days = process.env[environment.auditRetentionDays];
+  await new RdsRetention(db).keep(days === undefined ? undefined : Number(days));
   for (const { role, login } of logins) await prepareRole(db, role, login.password, login.username);
   const closed = Object.values(databaseRoles).find((role) => role === process.env[environment.databaseClosedRole]);
   if (closed) await closeRole(db, closed);

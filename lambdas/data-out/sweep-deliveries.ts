@@ -4,6 +4,7 @@ import { metrics as names } from '../../lib/contract/metrics.ts';
 import { sweepDeliveries } from '../../lib/export/sweep.ts';
 import { RdsRequestFiles } from '../../lib/stores/rds/request-files.ts';
 import { RdsRequests } from '../../lib/stores/rds/requests.ts';
+import { RdsRetention } from '../../lib/stores/rds/retention.ts';
 import { RdsSweep } from '../../lib/stores/rds/sweep.ts';
 import { sqsClient } from '../../lib/stores/sqs/client.ts';
 import { SqsDeliveries } from '../../lib/stores/sqs/deliveries.ts';
@@ -21,11 +22,27 @@ const dependencies = {
   now: () => new Date(),
 };
 
-/** Run every five minutes: settles what invocations that died left open. A failure is thrown; the next run does the rest. */
+const retention = new RdsRetention(data);
+const hasRetention = process.env[environment.auditRetentionDays] !== undefined;
+/** Time that a deletion takes at most. */
+const deletionMs = 60_000;
+
+/**
+ * Run every five minutes: settles what invocations that died left open, and deletes rows whose time is over. A failure is thrown;
+ * the next run does the rest.
+ */
 export async function handler(_event: unknown, context: Context): Promise<void> {
   logger.addContext(context);
   const swept = await sweepDeliveries(dependencies, () => context.getRemainingTimeInMillis());
   countBy(names.fileGivenUp, 'no_answer', swept.givenUp - swept.expired);
   countBy(names.fileGivenUp, 'expired', swept.expired);
   if (Object.values(swept).some((count) => count > 0)) logger.warn('deliveries swept', { ...swept });
+  if (!hasRetention) return;
+  let deleted = 0;
+  while (context.getRemainingTimeInMillis() > deletionMs) {
+    const rows = await retention.deleteExpired();
+    if (rows === 0) break;
+    deleted += rows;
+  }
+  if (deleted > 0) logger.info('expired rows deleted', { deleted });
 }

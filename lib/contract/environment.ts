@@ -17,6 +17,8 @@ export const environment = {
   withdrawal: 'WITHDRAWAL',
   /** Days after which a staged container expires (the bucket's lifecycle rule). */
   outboxExpiryDays: 'OUTBOX_EXPIRY_DAYS',
+  /** Days to keep rows about requests; not set: for good. Where it is set, the sweep deletes older ones. */
+  auditRetentionDays: 'AUDIT_RETENTION_DAYS',
   /** Life of a presigned URL, in seconds. */
   urlLifetimeSeconds: 'URL_LIFETIME_SECONDS',
   /** URL of the queue `export-requests`. */

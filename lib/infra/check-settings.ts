@@ -196,6 +196,7 @@ function contradictions(values: ReadonlyMap<string, unknown>): readonly string[]
     ...(moreThan(values, 'database.minCapacity', 'database.maxCapacity')
       ? ['database.maxCapacity: expected no less than database.minCapacity']
       : []),
+    ...keptTooShort(values),
     ...['proxy', 'auditor', 'reader', 'worker'].flatMap((role) => {
       const [secret, key] = [`database.${role}SecretArn`, `database.${role}SecretKeyArn`];
       return values.has(key) && !values.has(secret) ? [`${key}: expected ${secret} beside it`] : [];
@@ -240,6 +241,13 @@ function withoutDirectAccess(values: ReadonlyMap<string, unknown>): readonly str
   return ofDirectAccess
     .filter((field) => names.some((name) => name === field || name.startsWith(`${field}.`)))
     .map((field) => `${field}: expected no such field while directAccess is off`);
+}
+
+/** Rows say what the outbox has, and which dead letters are of which request. They must be there for longer than both. */
+function keptTooShort(values: ReadonlyMap<string, unknown>): readonly string[] {
+  const [kept, staged] = [values.get('auditRetentionDays'), values.get('outboxExpiryDays')];
+  const isTooShort = typeof kept === 'number' && typeof staged === 'number' && kept < staged + 30;
+  return isTooShort ? ['auditRetentionDays: expected at least 30 more than outboxExpiryDays'] : [];
 }
 
 /** Fields of one kind that have the value of an earlier one. */

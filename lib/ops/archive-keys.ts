@@ -48,10 +48,48 @@ export async function addArchiveKey(secret: EditableSecret, privateKey: Uint8Arr
   return show(publicKey, true);
 }
 
+/**
+ * Take an older key out of the secret.
+ * @param fingerprint as {@link ShownArchiveKey} has it
+ * @throws NotFoundError for an unknown key @throws OpsError `conflict` for the newest one
+ */
+export async function removeArchiveKey(secret: EditableSecret, fingerprint: string): Promise<void> {
+  const stored = await readStored(secret);
+  const index = await positionOf(stored, fingerprint);
+  if (index === 0) throw new OpsError('conflict', 'new files are encrypted to this key: add another one first');
+  await secret.write({ keys: stored.keys.toSpliced(index, 1) });
+}
+
+/**
+ * A key pair of the archive, as the secret has it.
+ * @param fingerprint @default - of the newest key
+ * @throws NotFoundError for an unknown key
+ */
+export async function readArchiveKey(secret: EditableSecret, fingerprint?: string): Promise<ArchiveKey> {
+  const [newest, ...older] = await readArchiveKeys(secret);
+  if (fingerprint === undefined) return newest;
+  const found = [newest, ...older].find(({ publicKey }) => publicKeyFingerprint(publicKey) === fingerprint);
+  if (!found) throw unknownKey(fingerprint);
+  return found;
+}
+
 /** The public halves, newest first. */
 export async function showArchiveKeys(secret: EditableSecret): Promise<readonly ShownArchiveKey[]> {
   const keys = await keysOf(await readStored(secret));
   return keys.map((key, index) => show(key.publicKey, index === 0));
+}
+
+async function positionOf(stored: ArchiveKeysDocument, fingerprint: string): Promise<number> {
+  const keys = await keysOf(stored);
+  const index = keys.findIndex(({ publicKey }) => publicKeyFingerprint(publicKey) === fingerprint);
+  if (index === -1) throw unknownKey(fingerprint);
+  return index;
+}
+
+function unknownKey(fingerprint: string): NotFoundError {
+  return new NotFoundError(
+    `the archive has no key ${fingerprint}: data-out-ops archive-key show lists those that it has`,
+  );
 }
 
 function readStored(secret: EditableSecret): Promise<ArchiveKeysDocument> {

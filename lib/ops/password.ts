@@ -57,6 +57,14 @@ export function readPassphrase(file: string | undefined, terminal: Terminal): Pr
   return readSecret(file, terminal, () => askSecret(terminal, 'Passphrase: ', 'Give it with --passphrase-file FILE.'));
 }
 
+/** A passphrase for a new key file, from a file, a person, who types it twice, or standard input. @throws UsageError when it is empty */
+export async function newPassphrase(file: string | undefined, terminal: Terminal): Promise<string> {
+  const ask = () => askNewSecret(terminal, 'New passphrase', 'Give it with --passphrase-file FILE.');
+  const passphrase = await readSecret(file, terminal, ask);
+  if (passphrase === '') throw usageError('passphrase', 'expected at least one character');
+  return passphrase;
+}
+
 /** A secret from a file, by `ask`, or from standard input; without the line end that editors add. */
 async function readSecret(file: string | undefined, terminal: Terminal, ask: () => Promise<string>): Promise<string> {
   if (file !== undefined) return withoutLineEnd(await readFile(resolve(terminal.folder, file), 'utf8'));

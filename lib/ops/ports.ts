@@ -1,6 +1,7 @@
 import type { Connection } from '../contract/connection.ts';
 import type { ExportLog } from '../export/ports.ts';
 import type { OutboxRecords, RemovableOutbox } from '../export/withdraw/ports.ts';
+import type { DamagedHeader, KeyUse, StoredHeader } from '../stores/rds/archive-headers.ts';
 import type { InventoryDataset, InventoryFile, ListedFile } from '../stores/rds/archive-inventory.ts';
 import type { ListedUser } from '../stores/rds/archive-users.ts';
 import type {
@@ -59,6 +60,16 @@ export interface ArchiveCatalogue {
   appendDatasetEvent(datasetId: string, event: DatasetEvent): Promise<void>;
 }
 
+/** The stored headers of all files, for a change of the archive's key. Every method may throw TemporarilyUnavailableError. */
+export interface ArchiveHeaders {
+  /** For which keys the files have their headers. */
+  keyUses(): Promise<readonly KeyUse[]>;
+  /** All headers but those for the keys `except`, which are lower-case hashes. */
+  stored(except?: readonly string[]): AsyncIterable<StoredHeader | DamagedHeader>;
+  /** Put `header` in place of `stored`, unless that has changed. @returns whether the file has the new header */
+  replace(stored: StoredHeader, header: Uint8Array, keyHash: string): Promise<boolean>;
+}
+
 /** The central archive's users, who may list and stream. */
 export interface ArchiveUsers {
   /** The user; `undefined` for an unknown or disabled one. */
@@ -74,6 +85,14 @@ export interface ArchiveUsers {
 export interface AuditTrail {
   /** At most `limit` rows, newest first. */
   newest(filter: AuditFilter, limit: number): AsyncIterable<AuditRow>;
+}
+
+/** What the tables have of one person. Every method may throw TemporarilyUnavailableError. */
+export interface Erasure {
+  /** How many requests for the person are not closed. @param recipient outbox prefix */
+  openRequests(recipient: string): Promise<number>;
+  /** Take the person out of all rows, and record that under `erasureId`, a UUID. @returns how many rows were changed */
+  erase(recipient: string, erasureId: string): Promise<number>;
 }
 
 /** A secret that holds JSON. */
@@ -93,10 +112,12 @@ export interface Target {
   readonly identifiers: IdentifierPatterns;
   readonly bodies: ArchiveBodies;
   readonly catalogue: ArchiveCatalogue;
+  readonly archiveHeaders: ArchiveHeaders;
   readonly archiveUsers: ArchiveUsers;
   readonly audit: AuditTrail;
   readonly outbox: RemovableOutbox;
   readonly outboxRecords: OutboxRecords;
+  readonly erasure: Erasure;
   /** Writes the audit trail. */
   readonly exportLog: ExportLog;
   readonly administrators: EditableSecret;

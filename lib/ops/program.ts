@@ -7,6 +7,7 @@ import { registerArchive } from './commands/archive.ts';
 import { registerArchiveKey } from './commands/archive-key.ts';
 import { registerAudit } from './commands/audit.ts';
 import { registerDataset } from './commands/dataset.ts';
+import { registerErase } from './commands/erase.ts';
 import { registerOutbox } from './commands/outbox.ts';
 import { registerRetireRelease } from './commands/retire-release.ts';
 import { registerUser } from './commands/user.ts';
@@ -23,6 +24,7 @@ const registrations: readonly ((program: Command, context: CommandContext) => vo
   registerArchiveKey,
   registerOutbox,
   registerAudit,
+  registerErase,
   registerVisa,
   registerRetireRelease,
 ];

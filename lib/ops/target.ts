@@ -4,12 +4,14 @@ import { type Connection, connection, connectionVariable, defaultConnectionFile 
 import { outputs, requiredOutputs, type StackOutputs, stackNames } from '../contract/outputs.ts';
 import { NotFoundError, TemporarilyUnavailableError } from '../errors.ts';
 import type { AwsClientOptions } from '../stores/aws-client-options.ts';
+import { RdsArchiveHeaders } from '../stores/rds/archive-headers.ts';
 import { RdsArchiveInventory } from '../stores/rds/archive-inventory.ts';
 import { RdsArchiveUsers } from '../stores/rds/archive-users.ts';
 import { RdsArchiveWriter } from '../stores/rds/archive-writer.ts';
 import { RdsAuditTrail } from '../stores/rds/audit-trail.ts';
 import { rdsDataClient } from '../stores/rds/client.ts';
 import { DataApi } from '../stores/rds/data-api.ts';
+import { RdsErasure } from '../stores/rds/erasure.ts';
 import { RdsExportLog } from '../stores/rds/export-log.ts';
 import { RdsOutboxRecords } from '../stores/rds/outbox-records.ts';
 import { S3ArchiveWriter } from '../stores/s3/archive-writer.ts';
@@ -149,10 +151,12 @@ function openTarget(
     },
     bodies: new S3ArchiveWriter({ client: s3, bucket, location: `${endpoint}/${bucket}` }),
     catalogue: catalogueOf(new RdsArchiveInventory(db), new RdsArchiveWriter(db)),
+    archiveHeaders: new RdsArchiveHeaders(db),
     archiveUsers: new RdsArchiveUsers(db),
     audit: new RdsAuditTrail(db),
     outbox: new S3OutboxRemover({ client: s3, bucket: stack[outputs.outboxBucket] }),
     outboxRecords: new RdsOutboxRecords({ db, expiryDays: longestExpiryDays }),
+    erasure: new RdsErasure(db),
     exportLog: new RdsExportLog(db),
     administrators: new JsonSecret({ client: secrets, secretArn: stack[outputs.adminSecretArn] }),
     archiveKeys: new JsonSecret({ client: secrets, secretArn: stack[outputs.archiveKeysSecretArn] }),

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { PassThrough } from 'node:stream';
 import { connection } from '../../lib/contract/connection.ts';
 import { formatPrivateKey, generateKeyPair, type KeyPair } from '../../lib/crypt4gh/index.ts';
@@ -28,6 +29,8 @@ export interface OpsWorld {
   readonly secrets: { administrators: unknown; archiveKeys: unknown; visaDenyList: unknown };
   /** Calls in order: `upload`, `registerFile`, `remove`, … */
   readonly calls: string[];
+  /** Requests that are not closed. */
+  readonly open: { requests: number };
   /** Throws in place of the call of that name; `after` when the call has had its effect. */
   readonly failures: Map<string, { readonly error: Error; readonly after?: boolean }>;
 }
@@ -48,6 +51,7 @@ export async function makeOpsWorld(): Promise<OpsWorld> {
   const outbox = new WithdrawWorld();
   const removals: Removal[] = [];
   const calls: string[] = [];
+  const open = { requests: 0 };
   const failures = new Map<string, { error: Error; after?: boolean }>();
 
   const call = async <T>(name: string, effect: () => T | Promise<T>): Promise<T> => {
@@ -158,6 +162,25 @@ export async function makeOpsWorld(): Promise<OpsWorld> {
       holds: (location) => (location ?? 'https://s3.example/archive') === 'https://s3.example/archive',
       remove: (key) => call('remove', () => void bodies.delete(key)),
     },
+    archiveHeaders: {
+      keyUses: async () =>
+        Object.entries(Object.groupBy(files.values(), ({ keyHash }) => keyHash)).map(([keyHash, of]) => ({
+          keyHash: keyHash || undefined,
+          files: of?.length ?? 0,
+        })),
+      async *stored(except = []) {
+        for (const { fileId, header, keyHash } of [...files.values()]) {
+          if (!except.includes(keyHash)) yield { fileId, rowId: fileId, header, digest: digestOf(header) };
+        }
+      },
+      replace: ({ rowId, digest }, header, keyHash) =>
+        call('replace header', () => {
+          const file = files.get(rowId);
+          if (!file || digestOf(file.header) !== digest) return false;
+          files.set(rowId, { ...file, header, keyHash });
+          return true;
+        }),
+    },
     archiveUsers: {
       find: (username) => call('find user', () => (users.has(username) ? { username } : undefined)),
       save: (username, hash) => call('save user', () => void users.set(username, hash)),
@@ -182,6 +205,10 @@ export async function makeOpsWorld(): Promise<OpsWorld> {
     },
     outbox: outbox.outbox,
     outboxRecords: outbox.records,
+    erasure: {
+      openRequests: async () => open.requests,
+      erase: (recipient) => call(`erase ${recipient}`, () => audit.filter((row) => row.recipient === recipient).length),
+    },
     exportLog: outbox.log,
     administrators: secret('administrators'),
     archiveKeys: secret('archiveKeys'),
@@ -200,9 +227,12 @@ export async function makeOpsWorld(): Promise<OpsWorld> {
     removals,
     secrets,
     calls,
+    open,
     failures,
   };
 }
+
+const digestOf = (bytes: Uint8Array) => createHash('sha256').update(bytes).digest('hex');
 
 /** The outcome of a run of the tool. */
 export interface ToolRun {

@@ -66,6 +66,9 @@ export class WithdrawWorld {
       this.objects.delete(key);
       return 'removed' as const;
     },
+    keysOf: async function* (this: WithdrawWorld, recipient: string) {
+      yield [...this.objects.keys()].filter((key) => key.startsWith(`${recipient}/`));
+    }.bind(this),
     directKeys: async function* (this: WithdrawWorld) {
       yield [...this.objects.keys()].filter((key) => key.startsWith('direct/'));
     }.bind(this),

@@ -67,6 +67,9 @@ describe('settings', () => {
     ['logsOnDestroy', { logsOnDestroy: 'archive' as 'keep' }],
     ['apiGatewayLogRole', { apiGatewayLogRole: 'mine' as 'create' }],
     ['bucketLogRetentionDays', { bucketLogRetentionDays: 0 }],
+    ['auditRetentionDays', { auditRetentionDays: 29 }],
+    // Rows must outlive the containers, which they tell of.
+    ['auditRetentionDays', { outboxExpiryDays: 30, auditRetentionDays: 59 }],
     ['service.organizationUrl', { service: { ...settings.service, organizationUrl: 'http://example.org' } }],
   ];
   test.each(wrong)('with an impossible %s are refused by that name', (field, change) => {

@@ -391,3 +391,19 @@ describe('delivery receipts', () => {
     expect(variables.flat()).not.toContain('RECEIPT_SIGNING_KEY_ARN');
   });
 });
+
+describe('days to keep the audit trail', () => {
+  const functionsOf = (given: Settings) => {
+    const template = Template.fromStack(addStacks(app(), given).service);
+    const functions = Object.entries(template.findResources('AWS::Lambda::Function'));
+    const told = functions.filter(
+      ([, { Properties }]) => Properties.Environment?.Variables?.AUDIT_RETENTION_DAYS === '60',
+    );
+    return told.map(([id]) => id.replace(/^Functions|Function[0-9A-F]{8}$/g, '')).sort();
+  };
+
+  test('are told to the migration, which sets them, and to the sweep, which deletes', () => {
+    expect(functionsOf({ ...settings, auditRetentionDays: 60 })).toEqual(['Migrate', 'SweepDeliveries']);
+    expect(functionsOf(settings)).toEqual([]);
+  });
+});

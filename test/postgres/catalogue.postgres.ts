@@ -482,6 +482,8 @@ describe('a role', () => {
     [databaseRoles.reader, 'select 1 from data_out.export_log'],
     [databaseRoles.worker, 'select key_fingerprint from data_out.export_log'],
     [databaseRoles.worker, 'delete from data_out.export_log'],
+    [databaseRoles.worker, 'update data_out.retention set days = 30'],
+    [databaseRoles.proxy, 'select data_out.delete_expired(1, 1)'],
     [databaseRoles.worker, "insert into sda.dataset_event_log (dataset_id, event) values ('EGAD2', 'released')"],
     [databaseRoles.worker, 'set role data_out'],
   ])('%s may not %s', async (role, sql) => {

@@ -1,8 +1,9 @@
 import { Duration } from 'aws-cdk-lib';
+import { environment } from '../../contract/environment.ts';
 import type { FunctionsProps, Make } from './make.ts';
 
 /** Functions that CloudFormation runs: one that fails rolls the deployment back. */
-export function deploymentFunctions(make: Make, { storage }: FunctionsProps) {
+export function deploymentFunctions(make: Make, { settings, storage }: FunctionsProps) {
   const migrate = make('Migrate', {
     entry: 'migrate.ts',
     description: "Brings the catalogue's tables up to date",
@@ -10,6 +11,9 @@ export function deploymentFunctions(make: Make, { storage }: FunctionsProps) {
     timeout: Duration.minutes(12),
   });
   storage.catalogue.grantMigrate(migrate);
+  if (settings.auditRetentionDays !== undefined) {
+    migrate.configure(environment.auditRetentionDays, String(settings.auditRetentionDays));
+  }
 
   const protect = make('Protect', {
     entry: 'protect.ts',

@@ -38,6 +38,9 @@ export function workerFunctions(make: Make, props: FunctionsProps) {
     timeout: Duration.minutes(4),
   });
   storage.catalogue.grantExport(sweepDeliveries);
+  if (settings.auditRetentionDays !== undefined) {
+    sweepDeliveries.configure(environment.auditRetentionDays, String(settings.auditRetentionDays));
+  }
 
   // The receipt of 100,000 files is read, signed and sent in minutes.
   const settleDelivery = make('SettleDelivery', {

@@ -1,11 +1,33 @@
-import { readFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { type Command, Option } from 'commander';
-import { generateKeyPair, PassphraseError, parsePrivateKey } from '../../crypt4gh/index.ts';
-import { usageError } from '../../terminal/errors.ts';
+import type { ArchiveKey } from '../../archive/ports.ts';
+import {
+  formatPrivateKey,
+  generateKeyPair,
+  PassphraseError,
+  parsePrivateKey,
+  publicKeyFingerprint,
+  publicKeyOf,
+} from '../../crypt4gh/index.ts';
+import type { ArchiveDamagedError } from '../../errors.ts';
+import { UsageError, usageError } from '../../terminal/errors.ts';
+import { printable } from '../../terminal/output.ts';
+import { confirm } from '../../terminal/prompts.ts';
 import type { Terminal } from '../../terminal/terminal.ts';
-import { addArchiveKey, type ShownArchiveKey, showArchiveKeys } from '../archive-keys.ts';
-import { readPassphrase } from '../password.ts';
+import { checkEscrow } from '../archive/check-escrow.ts';
+import { reencryptHeaders } from '../archive/reencrypt-headers.ts';
+import {
+  addArchiveKey,
+  readArchiveKey,
+  readArchiveKeys,
+  removeArchiveKey,
+  type ShownArchiveKey,
+  showArchiveKeys,
+} from '../archive-keys.ts';
+import { OpsError } from '../errors.ts';
+import { newPassphrase, readPassphrase } from '../password.ts';
+import type { Target } from '../ports.ts';
 import { type CommandContext, openSession } from '../session.ts';
 
 interface AddOptions {
@@ -18,7 +40,22 @@ Examples:
   data-out-ops archive-key add --generate
   data-out-ops archive-key add archive.sec.pem --passphrase-file archive.passphrase`;
 
-/** `archive-key add` and `archive-key show`: the archive's Crypt4GH key pairs. */
+const checkHelp = `
+Opens the header of every file with these copies. The archive's own secret is not used, so this shows that the copies alone
+would bring the archive back.
+
+Examples:
+  data-out-ops archive-key check archive.sec.pem
+  data-out-ops archive-key check archive.sec.pem older.sec.pem`;
+
+const removeHelp = `
+A key is removed only when no file needs it any more. Keep its copies for as long as there are backups of the database from
+before archive-key reencrypt.
+
+Example:
+  data-out-ops archive-key remove 31f9d4d63522f42389481ee8ccb4f27c60fca9c88663a6bccf97cc7a02a5b905`;
+
+/** `archive-key add|show|save|check|reencrypt|remove`: the archive's Crypt4GH key pairs. */
 export function registerArchiveKey(program: Command, context: CommandContext): void {
   const archiveKey = program
     .command('archive-key')
@@ -42,7 +79,9 @@ export function registerArchiveKey(program: Command, context: CommandContext): v
       const { archiveKeys } = await session.target();
       const added = await addArchiveKey(archiveKeys, privateKey);
       session.output.result({ ...added }, describe(added));
-      if (options.generate) session.output.note('note: the private key is in the secret alone; back it up from there');
+      if (options.generate) {
+        session.output.note('note: the private key is in the secret alone: data-out-ops archive-key save makes a copy');
+      }
     });
 
   archiveKey
@@ -56,7 +95,112 @@ export function registerArchiveKey(program: Command, context: CommandContext): v
       for (const key of keys) session.output.result({ ...key }, describe(key));
       if (keys.length === 0) session.output.note('note: there is no key yet');
     });
+
+  archiveKey
+    .command('save')
+    .description('write a copy of a private key to a file, under a passphrase')
+    .argument('<file>', 'new file; it is never replaced')
+    .option('--key <fingerprint>', 'of another key than the newest')
+    .option('--passphrase-file <file>', 'read the new passphrase from a file (default: ask, or read standard input)')
+    .addHelpText('after', '\nExample:\n  data-out-ops archive-key save archive.sec.pem')
+    .action(async (file: string, options: { key?: string; passphraseFile?: string }, command: Command) => {
+      const { target, output, terminal } = openSession(context, command);
+      const { archiveKeys } = await target();
+      const { privateKey, publicKey } = await readArchiveKey(archiveKeys, options.key);
+      const passphrase = await newPassphrase(options.passphraseFile, terminal);
+      await writeNew(resolve(terminal.folder, file), await formatPrivateKey(privateKey, { passphrase }), file);
+      const fingerprint = publicKeyFingerprint(publicKey);
+      output.result({ file, fingerprint }, `${printable(file)}: key ${fingerprint}, under your passphrase`);
+    });
+
+  archiveKey
+    .command('check')
+    .description('open the header of every file with copies of the keys')
+    .argument('<file...>', 'copies of private keys')
+    .option('--passphrase-file <file>', 'read the passphrase of all copies from a file (default: ask for each)')
+    .addHelpText('after', checkHelp)
+    .action(async (files: readonly string[], options: AddOptions, command: Command) => {
+      const { target, output, terminal } = openSession(context, command);
+      const keys: ArchiveKey[] = [];
+      for (const file of files) {
+        const privateKey = await readKey(file, options, terminal);
+        keys.push({ privateKey, publicKey: publicKeyOf(privateKey) });
+      }
+      const { archiveHeaders } = await target();
+      const { opened, files: all, lost, unopened } = await checkEscrow(archiveHeaders, keys, terminal.signal);
+      for (const [fingerprint, count] of opened) {
+        output.result({ fingerprint, opens: count, files: all }, `${fingerprint} opens ${count} of ${filesOf(all)}`);
+      }
+      if (lost === 0) return;
+      const named = `${unopened.map(printable).join(', ')}${lost > unopened.length ? ', …' : ''}`;
+      throw new OpsError('verification_failed', `no copy opens ${filesOf(lost)}: ${named}`);
+    });
+
+  archiveKey
+    .command('reencrypt')
+    .description('re-encrypt the headers of all files to the newest key; bodies stay as they are')
+    .addHelpText('after', '\nExample:\n  data-out-ops archive-key reencrypt')
+    .action(async (_options: unknown, command: Command) => {
+      const { target, output, terminal } = openSession(context, command);
+      const { archiveKeys, archiveHeaders } = await target();
+      const keys = await readArchiveKeys(archiveKeys);
+      const headers = await reencryptHeaders(archiveHeaders, keys, {
+        signal: terminal.signal,
+        onProgress: (done) => output.note(`note: ${filesOf(done)} so far`),
+        onDamaged: (error: ArchiveDamagedError) => output.warn(printable(error.message)),
+      });
+      output.result({ headers }, `${filesOf(headers)} re-encrypted; all are for the newest key`);
+    });
+
+  archiveKey
+    .command('remove')
+    .description('take an older key out of the secret, when no file needs it any more')
+    .argument('<fingerprint>', 'as archive-key show has it')
+    .option('--yes', 'do not ask')
+    .addHelpText('after', removeHelp)
+    .action(async (fingerprint: string, { yes }: { readonly yes?: boolean }, command: Command) => {
+      const { target, output, terminal } = openSession(context, command);
+      const { archiveKeys, archiveHeaders } = await target();
+      const removed = await readArchiveKey(archiveKeys, fingerprint);
+      await expectUnused(archiveHeaders, archiveKeys, fingerprint);
+      if (!yes) await ask(terminal, publicKeyFingerprint(removed.publicKey));
+      await removeArchiveKey(archiveKeys, fingerprint);
+      output.result({ fingerprint }, `${fingerprint} is removed`);
+      output.note('note: keep its copies while there are backups of the database from before archive-key reencrypt');
+    });
 }
+
+/** @throws OpsError `conflict` while a header is for this key, or for one that the secret does not have */
+async function expectUnused(
+  headers: Target['archiveHeaders'],
+  archiveKeys: Target['archiveKeys'],
+  fingerprint: string,
+): Promise<void> {
+  const kept = (await showArchiveKeys(archiveKeys)).filter((key) => key.fingerprint !== fingerprint);
+  const known = new Set(kept.flatMap((key) => [key.keyHash, key.fingerprint]));
+  const uses = await headers.keyUses();
+  const needing = uses.filter(({ keyHash }) => keyHash === undefined || !known.has(keyHash));
+  const files = needing.reduce((sum, use) => sum + use.files, 0);
+  if (files === 0) return;
+  throw new OpsError('conflict', `${filesOf(files)} may need this key: data-out-ops archive-key reencrypt`);
+}
+
+/** @throws UsageError unless the person at the terminal agrees */
+async function ask(terminal: Terminal, fingerprint: string): Promise<void> {
+  const start = fingerprint.slice(0, 8);
+  const agreed = await confirm(terminal, `To remove the key ${fingerprint}, type ${start}: `, start);
+  if (agreed) return;
+  const why = agreed === undefined ? 'there is no terminal to ask on: add --yes' : 'not confirmed';
+  throw new UsageError(`${why}; nothing was removed`);
+}
+
+async function writeNew(path: string, text: string, name: string): Promise<void> {
+  await writeFile(path, text, { flag: 'wx', mode: 0o600 }).catch((error: NodeJS.ErrnoException) => {
+    throw error.code === 'EEXIST' ? new OpsError('conflict', `${printable(name)} exists already`) : error;
+  });
+}
+
+const filesOf = (count: number) => `${count} ${count === 1 ? 'file' : 'files'}`;
 
 async function readKey(file: string, { passphraseFile }: AddOptions, terminal: Terminal): Promise<Uint8Array> {
   const text = await readFile(resolve(terminal.folder, file));

@@ -5,7 +5,7 @@ import { isForeignKeyViolation } from '../aws-failure.ts';
 import { idRow } from './columns.ts';
 import type { SqlExecutor } from './data-api.ts';
 import { newestEvent, newestEventFirst } from './dataset-events.ts';
-import { headerHex } from './header-hex.ts';
+import { headerHex } from './stored-header.ts';
 
 /** A checksum of an archived file; `checksum` in lower-case hex. */
 interface ArchiveChecksum {

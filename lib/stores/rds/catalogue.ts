@@ -1,32 +1,22 @@
-import { createHash } from 'node:crypto';
 import * as z from 'zod';
 import type { ArchivedFile, FileReference, Finding, Wanted } from '../../archive/ports.ts';
-import { limits } from '../../contract/limits.ts';
 import { ArchiveDamagedError } from '../../errors.ts';
 import type { Attempt, ExportableFile, ExportCatalogue } from '../../export/ports.ts';
 import { count, idRow, pageSize } from './columns.ts';
 import type { SqlExecutor } from './data-api.ts';
 import { newestEvent } from './dataset-events.ts';
 import { decision, decisionRow } from './decision.ts';
-import { headerBytes } from './header-hex.ts';
 import { attemptRows, noteAttempts } from './open-files.ts';
-
-/** Hex characters of a header in one row: with all other columns, below the 64 KiB that a row may have. */
-const headerSlice = 32 * 1024;
-/** Hex characters of the largest header. A longer column is neither read nor hashed. */
-const longestHeader = 2 * limits.headerBytes;
+import { headerBytes, headerColumns, headerRow, headerSlice, sliceRow, wholeHeader } from './stored-header.ts';
 
 const exportableRow = idRow.extend({ archive_file_size: count.nullable() });
 
-const fileRow = z.object({
+const fileRow = headerRow.extend({
   submission_file_path: z.string(),
   archive_file_path: z.string().nullable(),
   archive_file_size: count.nullable(),
   archive_location: z.string().nullable(),
   key_hash: z.string().nullable(),
-  header: z.string().nullable(),
-  header_length: count.nullable(),
-  header_digest: z.string().nullable(),
 });
 
 /** The catalogue in Aurora PostgreSQL, with the table names of the neicnordic `sda` schema. */
@@ -117,10 +107,7 @@ export class RdsCatalogue implements ExportCatalogue {
       z.looseObject({ position: z.number() }),
       `${attempts ? `with ${noteAttempts}` : ''}
        select w.position, f.submission_file_path, f.archive_file_path, f.archive_file_size, f.archive_location, f.key_hash,
-         substring(f.header from 1 for ${headerSlice}) as header,
-         length(f.header) as header_length,
-         case when length(f.header) between ${headerSlice + 1} and ${longestHeader}
-           then encode(sha256(convert_to(f.header, 'UTF8')), 'hex') end as header_digest
+         ${headerColumns}
        from jsonb_to_recordset(cast(:wanted as jsonb)) as w (position integer, file text, dataset text)
        join sda.files f on f.stable_id = w.file
        join sda.file_dataset fd on fd.file_id = f.id
@@ -146,7 +133,7 @@ export class RdsCatalogue implements ExportCatalogue {
     if (!row.archive_file_path || row.archive_file_size === null || !row.header) {
       throw new ArchiveDamagedError(`the catalogue has no body, no size or no header for file ${fileId}`);
     }
-    const hex = await this.#wholeHeader(fileId, row.header, row.header_length ?? 0, row.header_digest);
+    const hex = await wholeHeader(fileId, row, (start) => this.#headerFrom(fileId, start));
     return {
       fileId,
       datasetId,
@@ -159,26 +146,14 @@ export class RdsCatalogue implements ExportCatalogue {
     };
   }
 
-  /** The first slice, and the slices that did not fit into its row. The digest shows whether all are of one header. */
-  async #wholeHeader(fileId: string, first: string, length: number, digest: string | null): Promise<string> {
-    if (length > longestHeader) {
-      throw new ArchiveDamagedError(
-        `the header of file ${fileId} has ${length} hex characters, more than ${longestHeader}`,
-      );
-    }
-    let hex = first;
-    for (let start = headerSlice + 1; start <= length; start += headerSlice) {
-      const [row] = await this.#db.query(
-        z.object({ header: z.string().nullable() }),
-        `select substring(f.header from cast(:start as integer) for ${headerSlice}) as header from sda.files f
-         where f.stable_id = :file`,
-        { start, file: fileId },
-      );
-      hex += row?.header ?? '';
-    }
-    if (digest !== null && createHash('sha256').update(hex).digest('hex') !== digest) {
-      throw new ArchiveDamagedError(`the header of file ${fileId} changed while it was read`);
-    }
-    return hex;
+  /** A slice that did not fit into the row of its file. */
+  async #headerFrom(fileId: string, start: number): Promise<string> {
+    const [row] = await this.#db.query(
+      sliceRow,
+      `select substring(f.header from cast(:start as integer) for ${headerSlice}) as header from sda.files f
+       where f.stable_id = :file`,
+      { start, file: fileId },
+    );
+    return row?.header ?? '';
   }
 }

@@ -32,6 +32,7 @@ const grants: Readonly<Record<DatabaseRole, readonly string[]>> = {
     `select, insert, update (state, reason, superseded_by, outbox_key, bytes, crc64nvme, header_sha256, tried_at, is_last_try,
        updated_at) on data_out.request_files`,
     'select, insert, update, delete on data_out.uploads',
+    'execute on function data_out.delete_expired(integer, integer)',
   ],
 };
 

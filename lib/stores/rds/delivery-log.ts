@@ -60,7 +60,7 @@ export class RdsDeliveryLog implements DeliveryLog {
          r.kind, r.dataset_id, r.file_id, r.recipient, r.key_fingerprint, r.state, r.generation, r.settled_generation,
          ${hasOpenFiles('r.request_id')} as is_open
        from data_out.requests r
-       where r.request_id = :request and r.state <> 'rejected' and r.sealed_at is not null
+       where r.request_id = :request and r.state <> 'rejected' and r.sealed_at is not null and r.recipient is not null
          and exists (select from data_out.request_files f where f.request_id = r.request_id)`,
       { request: { uuid: requestId }, ...timeFormat },
     );

@@ -116,7 +116,7 @@ export class RdsOutboxRecords implements OutboxRecords {
          f.submission_file_path, ${withdrawn ? gotOtherwise : 'false'} as got_otherwise
        from (
          select * from ${recorded} c
-         where ${column} and c.recorded_at > now() - make_interval(days => cast(:days as integer))
+         where ${column} and c.recipient is not null and c.recorded_at > now() - make_interval(days => cast(:days as integer))
            and (c.request_id, c.file_id) > (cast(:after_request as uuid), :after_file)
          order by c.request_id, c.file_id
          limit ${pageSize}

@@ -34,12 +34,18 @@ export class S3OutboxRemover implements RemovableOutbox {
     }
   }
 
+  keysOf(recipient: string): AsyncGenerator<readonly string[]> {
+    return this.#keys(`${recipient}/`);
+  }
+
   async *directKeys(): AsyncGenerator<readonly string[]> {
-    const pages = paginateListObjectsV2({ client: this.#client }, { Bucket: this.#bucket, Prefix: directPrefix });
+    for await (const keys of this.#keys(directPrefix)) yield keys.filter((key) => parseDirectKey(key));
+  }
+
+  async *#keys(Prefix: string): AsyncGenerator<readonly string[]> {
+    const pages = paginateListObjectsV2({ client: this.#client }, { Bucket: this.#bucket, Prefix });
     try {
-      for await (const page of pages) {
-        yield (page.Contents ?? []).flatMap(({ Key }) => (Key !== undefined && parseDirectKey(Key) ? [Key] : []));
-      }
+      for await (const page of pages) yield (page.Contents ?? []).flatMap(({ Key }) => Key ?? []);
     } catch (error) {
       throw storeFailure(error, what);
     }

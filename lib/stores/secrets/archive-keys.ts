@@ -14,6 +14,8 @@ interface HashedKey extends ArchiveKey {
 /** The archive's key pairs; `archiveKeysDocument` has the form of their secret. */
 export class SecretArchiveKeys implements ArchiveKeys {
   readonly #secret: CachedSecret<ArchiveKeysDocument, readonly HashedKey[]>;
+  /** Hashes for which the secret was read again. The catalogue has few: one for each key. */
+  readonly #soughtHashes = new Set<string>();
 
   constructor(options: SecretOptions) {
     const { secretArn } = options;
@@ -39,8 +41,10 @@ export class SecretArchiveKeys implements ArchiveKeys {
     const hash = keyHash.toLowerCase();
     const match = find(keys, hash);
     if (match) return [match];
-    // The key may have been added since: a rotation must not wait for the cache.
-    const refreshed = await this.#secret.refreshed();
+    // The key may have been added since, even a second ago: a rotation must not wait for the cache.
+    const isNew = !this.#soughtHashes.has(hash);
+    this.#soughtHashes.add(hash);
+    const refreshed = await (isNew ? this.#secret.readAgain() : this.#secret.refreshed());
     const added = find(refreshed, hash);
     return added ? [added] : refreshed;
   }

@@ -73,6 +73,11 @@ export class CachedSecret<Shape, Value> {
     return this.#atMost(minRefreshMs);
   }
 
+  /** The value, read now. */
+  readAgain(): Promise<Value> {
+    return this.#atMost(0);
+  }
+
   #atMost(age: number): Promise<Value> {
     const now = (this.#options.clock?.() ?? new Date()).getTime();
     const before = this.#cached;

@@ -81,6 +81,7 @@ test("bash completes the operator's tool, too", () => {
       'audit',
       'completion',
       'dataset',
+      'erase',
       'outbox',
       'retire-release',
       'user',

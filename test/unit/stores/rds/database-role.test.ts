@@ -296,7 +296,8 @@ describe('the role of the queues’ consumers', () => {
     ['select reason from data_out.export_log', 'permission denied for table export_log'],
     ["update data_out.export_log set reason = 'x'", 'permission denied for table export_log'],
     ['delete from data_out.export_log', 'permission denied for table export_log'],
-    ['select * from data_out.fan_outs', 'permission denied for table fan_outs'],
+    ['select * from data_out.retention', 'permission denied for table retention'],
+    ['update data_out.retention set days = 30', 'permission denied for table retention'],
     ['update data_out.requests set requested_at = now()', 'permission denied for table requests'],
     ['truncate data_out.export_log', 'permission denied for table export_log'],
     [

@@ -54,6 +54,7 @@ const names = [
   'uploads',
   'deliveries',
   'archive-indexes',
+  'retention',
 ];
 const tables = `select table_schema || '.' || table_name from information_schema.tables
   where table_schema in ('sda', 'data_out') order by 1`;
@@ -66,9 +67,9 @@ describe('the migrations', () => {
     expect(made[0]?.flat()).toEqual([
       'data_out.archive_users',
       'data_out.export_log',
-      'data_out.fan_outs',
       'data_out.request_files',
       'data_out.requests',
+      'data_out.retention',
       'data_out.schema_migrations',
       'data_out.uploads',
       'sda.checksums',

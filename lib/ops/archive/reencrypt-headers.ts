@@ -1,0 +1,87 @@
+import { isDeepStrictEqual } from 'node:util';
+import { forEachConcurrently } from '../../archive/concurrency.ts';
+import { headerFor } from '../../archive/header.ts';
+import type { ArchiveKey } from '../../archive/ports.ts';
+import { keyHashOf } from '../../contract/key-hash.ts';
+import { openHeader } from '../../crypt4gh/index.ts';
+import { ArchiveDamagedError } from '../../errors.ts';
+import type { DamagedHeader, StoredHeader } from '../../stores/rds/archive-headers.ts';
+import { OpsError } from '../errors.ts';
+import type { ArchiveHeaders } from '../ports.ts';
+
+/** Headers that are changed at once. */
+const parallel = 8;
+const batchSize = 64;
+
+export interface ReencryptOptions {
+  readonly signal: AbortSignal;
+  /** Called after each batch with the number of files so far. */
+  readonly onProgress: (files: number) => void;
+  /** Called for a file whose header stays as it is, because no key opens it. */
+  readonly onDamaged: (error: ArchiveDamagedError) => void;
+}
+
+/**
+ * Re-encrypt the stored header of every file to the newest key of the archive; bodies stay as they are. Files whose header is
+ * for that key are left alone, so the same call goes on after a failure.
+ *
+ * @param keys the archive's keys, newest first
+ * @returns how many headers were changed
+ * @throws OpsError `partial` when no key opens some headers, or some changed meanwhile
+ */
+export async function reencryptHeaders(
+  headers: ArchiveHeaders,
+  keys: readonly [ArchiveKey, ...ArchiveKey[]],
+  { signal, onProgress, onDamaged }: ReencryptOptions,
+): Promise<number> {
+  const newHash = keyHashOf(keys[0].publicKey);
+  let changed = 0;
+  let left = 0;
+  const reencrypt = async (stored: StoredHeader | DamagedHeader) => {
+    try {
+      if ('damage' in stored) throw stored.damage;
+      const isChanged = await headers.replace(stored, renewed(stored, keys), newHash);
+      if (isChanged) changed += 1;
+      else left += 1;
+    } catch (error) {
+      if (!(error instanceof ArchiveDamagedError)) throw error;
+      left += 1;
+      onDamaged(error);
+    }
+  };
+  let batch: (StoredHeader | DamagedHeader)[] = [];
+  const flush = async () => {
+    signal.throwIfAborted();
+    await forEachConcurrently(batch, parallel, reencrypt);
+    batch = [];
+    onProgress(changed);
+  };
+  for await (const stored of headers.stored([newHash])) {
+    batch.push(stored);
+    if (batch.length === batchSize) await flush();
+  }
+  if (batch.length > 0) await flush();
+  if (left === 0) return changed;
+  throw new OpsError(
+    'partial',
+    `${left} of ${left + changed} headers are not for the newest key: look at the warnings, and give the same command again`,
+  );
+}
+
+/**
+ * The header for the newest key. It is opened again before it may take the place of the stored one: without a header that
+ * opens, a file is lost.
+ */
+function renewed(stored: StoredHeader, keys: readonly [ArchiveKey, ...ArchiveKey[]]): Uint8Array {
+  const [{ privateKey, publicKey }] = keys;
+  const header = headerFor(stored, keys, publicKey);
+  const before = openHeader(
+    stored.header,
+    keys.map((key) => key.privateKey),
+  );
+  const after = openHeader(header, [privateKey]);
+  if (!isDeepStrictEqual(after.payloads, before.payloads)) {
+    throw new ArchiveDamagedError(`the header of file ${stored.fileId} would not say the same for the newest key`);
+  }
+  return header;
+}

@@ -1,0 +1,70 @@
+import { randomUUID } from 'node:crypto';
+import type { Command } from 'commander';
+import { isReceiptName } from '../../contract/delivery.ts';
+import { UsageError } from '../../terminal/errors.ts';
+import { confirm } from '../../terminal/prompts.ts';
+import { OpsError } from '../errors.ts';
+import type { Target } from '../ports.ts';
+import { type CommandContext, openSession } from '../session.ts';
+import { parseSubject, subjectHelp } from '../subject.ts';
+
+const afterHelp = `
+The audit trail keeps what happened to each file and when, and no longer to whom. It gets a row "erased", without the person.
+First take the person's access away (visa deny, user disable) and delete the person's containers (outbox purge). Logs and
+backups end by their own time: docs/operations.md#retention-and-erasure.
+
+Example:
+  data-out-ops erase --subject https://issuer.example.org/,jane`;
+
+/** `erase`: takes one person out of the audit trail, of the tables of requests and of the outbox. */
+export function registerErase(program: Command, context: CommandContext): void {
+  program
+    .command('erase')
+    .description('take one person out of the audit trail and delete the delivery receipts of that person')
+    .requiredOption('--subject <iss,sub>', subjectHelp)
+    .option('--yes', 'do not ask')
+    .addHelpText('after', afterHelp)
+    .action(async (options: { readonly subject: string; readonly yes?: boolean }, command: Command) => {
+      const { target: open, output, terminal } = openSession(context, command);
+      const recipient = parseSubject(options.subject);
+      const target = await open();
+      const receipts = await expectOnlyReceipts(target, recipient);
+      if (!options.yes) {
+        const agreed = await confirm(terminal, `To erase ${recipient} for good, type erase: `, 'erase');
+        if (!agreed) {
+          const why = agreed === undefined ? 'there is no terminal to ask on: add --yes' : 'not confirmed';
+          throw new UsageError(`${why}; nothing was erased`);
+        }
+      }
+      for (const key of receipts) await removeReceipt(target.outbox, key);
+      const erasureId = randomUUID();
+      const rows = await target.erasure.erase(recipient, erasureId);
+      const said = `${recipient} is erased: ${rows} rows changed, ${receipts.length} receipts deleted (${erasureId})`;
+      output.result({ erasureId, recipient, rows, receipts: receipts.length }, said);
+      output.note('note: logs and backups end by their own time: docs/operations.md#retention-and-erasure');
+    });
+}
+
+/**
+ * Keys of the person's delivery receipts.
+ * @throws OpsError `conflict` while the person has containers in the outbox, or requests that are not closed
+ */
+async function expectOnlyReceipts({ outbox, erasure }: Target, recipient: string): Promise<readonly string[]> {
+  const open = await erasure.openRequests(recipient);
+  if (open > 0) {
+    throw new OpsError('conflict', `${open} requests for this person are not closed: deny the visa, and wait for them`);
+  }
+  const keys: string[] = [];
+  for await (const page of outbox.keysOf(recipient)) keys.push(...page);
+  const containers = keys.filter((key) => !isReceiptName(key)).length;
+  if (containers === 0) return keys;
+  throw new OpsError(
+    'conflict',
+    `the outbox has ${containers} ${containers === 1 ? 'container' : 'containers'} of this person: data-out-ops outbox purge`,
+  );
+}
+
+async function removeReceipt(outbox: Target['outbox'], key: string): Promise<void> {
+  const head = await outbox.head(key);
+  if (head) await outbox.remove(key, head.etag);
+}
