@@ -55,7 +55,7 @@ export function acceptForTheWhole(app: App, { logKeys = 'aws' }: Settings): void
   // test/infra/security-rules.test.ts holds that these are the only asynchronous events.
   acknowledge(
     app,
-    'Only schedules invoke functions asynchronously. Their events carry no data, and the next one starts the same work. Work that carries data comes from queues, which have dead-letter queues.',
+    'Only schedules and Secrets Manager invoke functions asynchronously. Their events carry no data, and the next one starts the same work. Work that carries data comes from queues, which have dead-letter queues.',
     ...rules.deadLettersOfFunctions,
     ...rules.deadLettersOfEvents,
   );

@@ -30,7 +30,9 @@ describe.each(checked)('with settings: $name', ({ templates, found }) => {
     const ofType = (type: string) =>
       templates.flatMap((each) => Object.values(each.findResources(type)).map(({ Properties }) => Properties));
     const callers = new Set(ofType('AWS::Lambda::Permission').map(({ Principal }) => Principal));
-    expect([...callers].sort()).toEqual(['apigateway.amazonaws.com', 'events.amazonaws.com']);
+    const rotates = ofType('AWS::SecretsManager::RotationSchedule').length > 0;
+    const rotation = rotates ? ['secretsmanager.amazonaws.com'] : [];
+    expect([...callers].sort()).toEqual(['apigateway.amazonaws.com', 'events.amazonaws.com', ...rotation]);
     expect(ofType('AWS::Events::Rule').filter((rule) => rule.EventPattern || !rule.ScheduleExpression)).toEqual([]);
     const sources = ofType('AWS::Lambda::EventSourceMapping').map((mapping) => JSON.stringify(mapping.EventSourceArn));
     expect(sources.filter((source) => !/Queue/.test(source))).toEqual([]);
