@@ -119,10 +119,10 @@ export interface OutboxWriter {
     crc64nvme?: string,
   ): Promise<WriteResult>;
   /**
-   * Start a multipart upload; the bytes of every part stay invisible until `complete`. If the start had to be repeated,
-   * uploads of this key that the first try may have left are aborted.
+   * Start a multipart upload; the bytes of every part stay invisible until `complete`. With `kept`, uploads of this key that
+   * a lost first try may have left are aborted. Only a caller who may list uploads gives it.
    *
-   * @param kept ids of uploads that others go on with. @default - none
+   * @param kept ids of uploads that others go on with. @default - lost uploads are left to the lifecycle rule
    */
   startUpload(
     key: string,

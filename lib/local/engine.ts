@@ -11,8 +11,10 @@ import { startAwsEndpoint } from './endpoint/endpoint.ts';
 import { Traffic } from './endpoint/traffic.ts';
 import { EngineError } from './errors.ts';
 import { type BusEvent, EventBus } from './eventbridge/event-bus.ts';
+import { AccessControl, type AccessEntry } from './iam/access.ts';
 import { Credentials } from './iam/credentials.ts';
-import { fullAccess, parseDenials } from './iam/policy.ts';
+import { fullAccess } from './iam/policy.ts';
+import { ResourcePolicies } from './iam/resource-policies.ts';
 import { prepareKeys, withLocalIssuer } from './keys.ts';
 import { keyUses } from './kms/key-uses.ts';
 import { kms } from './kms/kms.ts';
@@ -40,7 +42,6 @@ import { sts } from './sts/sts.ts';
 import { loadAssembly } from './template/assembly.ts';
 import { type Addresses, type Deployment, deploy } from './template/deployment.ts';
 import { accountId, stackId } from './template/names.ts';
-import { whereOf } from './template/template.ts';
 
 /** The port where debuggers look first. */
 const usualInspectorPort = 9229;
@@ -60,6 +61,10 @@ export interface EngineOptions {
   readonly inspect?: string;
   /** Receives every line of every function and access log, beside the log files. */
   readonly onLog?: OnLog;
+  /** Customer keys of archive buckets outside the template, by bucket name. @default - they are under no customer key */
+  readonly existingBucketKeys?: Readonly<Record<string, string>>;
+  /** Receives the first decision of each kind about the calls of functions. */
+  readonly onAccess?: (entry: AccessEntry) => void;
 }
 
 /** A running engine. */
@@ -161,7 +166,7 @@ async function start(
   ]);
   await createQueues(deployment, queueServer);
   const s3 = new LocalS3(join(state.workDir, 's3'), now);
-  createBuckets(deployment, s3);
+  createBuckets(deployment, s3, options.existingBucketKeys);
   cleanup.push(keepLifecycles(s3));
 
   const outputs = deployment.outputs() as StackOutputs;
@@ -169,6 +174,10 @@ async function start(
   const secrets = new Secrets(deployment, inDir('secrets.json'), now);
   await fillSecrets(secrets, outputs, accounts, keys);
   const credentials = new Credentials();
+  const authority = {
+    access: new AccessControl(new ResourcePolicies(deployment), options.onAccess),
+    keyUses: keyUses(deployment, options.existingBucketKeys),
+  };
   const operator = credentials.issueForUser('operator', fullAccess);
 
   const traffic = new Traffic();
@@ -188,6 +197,7 @@ async function start(
     stacks,
     deployment,
     credentials,
+    access: authority.access,
     tasksDir: join(state.workDir, 'tasks'),
     endpoint: aws.url,
     trustedIssuers: (bundled) => withLocalIssuer(bundled, keys),
@@ -210,17 +220,14 @@ async function start(
       sts: sts(deployment, credentials, now),
       kms: kms(new SigningKeys(deployment, inDir('kms.json'))),
     },
-    denials: deployment
-      .resources('AWS::SQS::QueuePolicy')
-      .flatMap((policy) => parseDenials(policy.property('PolicyDocument'), whereOf(policy))),
-    keyUses: keyUses(deployment),
+    ...authority,
     traffic,
     now,
   });
   await runTriggers(deployment, functions);
   await addArchiveUser(database, accounts.archiveUser);
 
-  const sources = new EventSources(deployment, queueServer, functions);
+  const sources = new EventSources(deployment, queueServer, functions, authority);
   cleanup.push(() => sources.stop(() => functions.stop()));
   const schedules = new Schedules(deployment, functions);
   cleanup.push(() => schedules.stop());

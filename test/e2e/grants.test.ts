@@ -4,11 +4,13 @@ import {
   DeleteObjectCommand,
   GetObjectCommand,
   HeadObjectCommand,
+  type HeadObjectCommandInput,
   ListObjectsV2Command,
   PutObjectCommand,
   S3Client,
 } from '@aws-sdk/client-s3';
 import { SendMessageCommand, SQSClient } from '@aws-sdk/client-sqs';
+import { getSignedUrl } from '@aws-sdk/s3-request-presigner';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { Service } from '../helpers/service.ts';
 
@@ -24,7 +26,8 @@ const receipt = `${'0a'.repeat(32)}/EGAD1-${randomUUID()}.delivery.jws`;
 const absent = 'b'.repeat(64);
 
 beforeAll(async () => {
-  service = await Service.start();
+  // What is done here with borrowed credentials is none of the functions' own doing.
+  service = await Service.start({ onAccess: () => {} });
   Bucket = service.connection.outputs.OutboxBucketName;
   for (const Key of [direct, staged, receipt])
     await service.s3.send(new PutObjectCommand({ Bucket, Key, Body: 'bytes' }));
@@ -47,6 +50,11 @@ function as(name: string) {
   return {
     get: (Key: string) => status(s3.send(new GetObjectCommand({ Bucket, Key }))),
     head: (Key: string) => status(s3.send(new HeadObjectCommand({ Bucket, Key }))),
+    headOf: (object: HeadObjectCommandInput) => status(s3.send(new HeadObjectCommand(object))),
+    signed: async (object: { Bucket: string; Key: string }) => {
+      const response = await fetch(await getSignedUrl(s3, new GetObjectCommand(object)));
+      return [response.status, /<Code>(\w+)</.exec(await response.text())?.[1]];
+    },
     remove: (Key: string) => status(s3.send(new DeleteObjectCommand({ Bucket, Key }))),
     put: (Key: string) => status(s3.send(new PutObjectCommand({ Bucket, Key, Body: 'x' }))),
     list: (Prefix?: string) => status(s3.send(new ListObjectsV2Command({ Bucket, Prefix }))),
@@ -103,6 +111,25 @@ describe('the outbox', () => {
     expect(await settle.head(`${absent}/x.delivery.jws`)).toBe(404);
     for (const key of [direct, staged]) expect([await settle.get(key), await settle.put(key)]).toEqual([403, 403]);
     expect(await settle.head(`${absent}/x.c4gh`)).toBe(403);
+  });
+});
+
+describe('the key of a bucket', () => {
+  const body = () => ({ Bucket: service.connection.outputs.ArchiveBucketName, Key: 'body' });
+  beforeAll(() => service.s3.send(new PutObjectCommand({ ...body(), Body: 'bytes' })));
+
+  test('is asked for when bytes are read: DescribeFile sees the size of a body, and neither bytes nor checksum', async () => {
+    const describeFile = as('describe-file');
+    expect(await describeFile.headOf(body())).toBe(200);
+    expect(await describeFile.headOf({ ...body(), ChecksumMode: 'ENABLED' })).toBe(403);
+    expect(await as('stage-file').headOf({ ...body(), ChecksumMode: 'ENABLED' })).toBe(200);
+  });
+
+  test('and the rights on an object are those of the signer of a URL, at the time of the request', async () => {
+    expect(await as('direct-file').signed(body())).toEqual([200, undefined]);
+    expect(await as('describe-file').signed(body())).toEqual([403, 'AccessDenied']);
+    expect(await as('stream').signed({ Bucket, Key: staged })).toEqual([200, undefined]);
+    expect(await as('stream').signed({ Bucket, Key: direct })).toEqual([403, 'AccessDenied']);
   });
 });
 

@@ -21,6 +21,7 @@ import { type AddedFile, addFile } from '../../lib/ops/archive/add-file.ts';
 import { readArchiveKeys } from '../../lib/ops/archive-keys.ts';
 import { setDatasetEvent } from '../../lib/ops/commands/dataset.ts';
 import { localTarget } from '../../lib/ops/target.ts';
+import { recordAccess } from '../grants/recording.ts';
 import { assembly } from './assembly.ts';
 import { basic as basicHeader } from './http-request.ts';
 import { bytesOf } from './made-files.ts';
@@ -88,6 +89,7 @@ export class Service {
     const logs: LogLine[] = [];
     const engine = await startEngine({
       connectionPath: join(folder, 'connection.json'),
+      ...(recordAccess && { onAccess: recordAccess }),
       ...options,
       assemblyDir: options.assemblyDir ?? (await assembly()),
       environment: { RETRY_DELAYS_SECONDS: '1', ...options.environment },

@@ -1,5 +1,5 @@
 import { UnsupportedTemplateError } from '../errors.ts';
-import { glob } from '../iam/policy.ts';
+import { mayInvoke } from '../lambda/permissions.ts';
 import type { Deployment } from '../template/deployment.ts';
 import { accountId, shortName } from '../template/names.ts';
 import { list, optionalNumber, optionalText, type Resource, record, text, whereOf } from '../template/template.ts';
@@ -208,15 +208,7 @@ function readGatewayResponse(resource: Resource): GatewayResponse {
 }
 
 /** Without a permission of the function, API Gateway answers 500. */
-function checkPermission(functionArn: string, sourceArn: string, where: string, deployment: Deployment): void {
-  const permitted = deployment.resources('AWS::Lambda::Permission').some((permission) => {
-    const source = optionalText(permission, 'SourceArn');
-    return (
-      permission.property('FunctionName') === functionArn &&
-      permission.property('Principal') === 'apigateway.amazonaws.com' &&
-      (source === undefined || glob(source).test(sourceArn))
-    );
-  });
-  if (!permitted)
-    throw new UnsupportedTemplateError(where, `API Gateway may not invoke ${functionArn} for ${sourceArn}`);
+function checkPermission(functionArn: string, source: string, where: string, deployment: Deployment): void {
+  if (mayInvoke(deployment, { service: 'apigateway.amazonaws.com', functionArn, source })) return;
+  throw new UnsupportedTemplateError(where, `API Gateway may not invoke ${functionArn} for ${source}`);
 }

@@ -4,8 +4,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { localDiskFull } from '../../contract/connection.ts';
 import { isCode } from '../errors.ts';
 import { readAll, refuseForeign, stopServer } from '../http.ts';
+import type { AccessControl, Origin } from '../iam/access.ts';
 import type { Credentials, Principal } from '../iam/credentials.ts';
-import { isAllowed, type Permission, type Statement } from '../iam/policy.ts';
+import type { Permission } from '../iam/policy.ts';
 import type { KeyUses } from '../kms/key-uses.ts';
 import { invocationOf } from '../lambda/trace-header.ts';
 import { listen } from '../listen.ts';
@@ -15,7 +16,7 @@ import { parseS3Request, type S3Request } from '../s3/s3-request.ts';
 import { StoredBody } from '../s3/stored-body.ts';
 import { authenticate } from './authenticate.ts';
 import type { BufferedService } from './buffered-service.ts';
-import { AwsError, type AwsReply, type AwsService, errorReply, xmlServices } from './errors.ts';
+import { AwsError, type AwsReply, type AwsService, accessDenied, errorReply } from './errors.ts';
 import type { AwsCall, Fault, Traffic } from './traffic.ts';
 
 /** What the endpoint needs to serve. The services other than S3 are listed by their name in a signature's scope. */
@@ -23,8 +24,7 @@ export interface AwsServices {
   readonly credentials: Credentials;
   readonly s3: LocalS3;
   readonly buffered: Readonly<Record<Exclude<AwsService, 's3'>, BufferedService>>;
-  /** Statements of the resources' own policies. They apply to every call. */
-  readonly denials: readonly Statement[];
+  readonly access: AccessControl;
   readonly keyUses: KeyUses;
   readonly traffic: Traffic;
   readonly now: () => Date;
@@ -109,13 +109,13 @@ class Exchange {
     const buffered = this.#services.buffered[service];
     const { action, input, permissions } = buffered.parse(path, request.headers, body, query);
     const call = { ...this.#call(caller, action), input };
-    this.#authorise(principal, action, permissions);
+    this.#authorise(principal, call, permissions);
     this.#services.traffic.counterOf(call).bytesIn += body.length;
     await this.#carryOut(call, async () => buffered.handle(action, input, body, request.headers));
   }
 
   async #answerS3(s3: S3Request, principal: Principal, call: AwsCall): Promise<void> {
-    this.#authorise(principal, s3.action, s3.permissions);
+    this.#authorise(principal, call, s3.permissions, s3.keyAction);
     const counter = this.#services.traffic.counterOf(call);
     const request = this.#request;
     // A pause of the request pauses this listener, too, so counting keeps back-pressure.
@@ -132,7 +132,8 @@ class Exchange {
         const { bucket, key } = s3.copySource ?? s3;
         const context = { 's3:prefix': key };
         const readable = { action: 's3:ListBucket', resource: `arn:aws:s3:::${bucket}`, context };
-        throw this.#isAllowed(principal, readable) ? error : new AwsError(403, 'AccessDenied', 'Access Denied');
+        const { refusal } = this.#services.access.decide(principal, readable, originOf(principal, call));
+        throw refusal ? new AwsError(403, 'AccessDenied', 'Access Denied') : error;
       }
     });
   }
@@ -143,23 +144,16 @@ class Exchange {
     return { caller, invocation, service: this.#service, action, method, url, headers };
   }
 
-  #authorise(principal: Principal, action: string, permissions: readonly Permission[]): void {
-    const needed = [...permissions, ...this.#services.keyUses(this.#service, action, permissions)];
-    const refused = needed.find((permission) => !this.#isAllowed(principal, permission));
-    if (!refused) return;
-    const message = `${principal.name} is not authorized to perform ${refused.action} on ${refused.resource}`;
-    if (xmlServices.has(this.#service)) throw new AwsError(403, 'AccessDenied', message);
-    throw new AwsError(this.#service === 'lambda' ? 403 : 400, 'AccessDeniedException', message);
-  }
-
-  #isAllowed({ arn, statements }: Principal, permission: Permission): boolean {
-    const context = {
-      'aws:principalarn': arn,
-      'aws:principalisawsservice': 'false',
-      'aws:securetransport': 'true',
-      ...permission.context,
-    };
-    return isAllowed([...statements, ...this.#services.denials], { ...permission, context });
+  #authorise(
+    principal: Principal,
+    call: AwsCall,
+    permissions: readonly Permission[],
+    keyAction: string = call.action,
+  ): void {
+    for (const permission of [...permissions, ...this.#services.keyUses(this.#service, keyAction, permissions)]) {
+      const { refusal } = this.#services.access.decide(principal, permission, originOf(principal, call));
+      if (refusal) throw accessDenied(this.#service, principal.arn, permission, refusal);
+    }
   }
 
   async #carryOut(call: AwsCall, action: () => Promise<S3Reply | AwsReply>): Promise<void> {
@@ -203,6 +197,13 @@ class Exchange {
   #send(reply: S3Reply | AwsReply, count?: (bytes: number) => void): Promise<void> {
     return sendReply(this.#request, this.#response, reply, count);
   }
+}
+
+/** `undefined` for an operator, and for a test that borrows the credentials of a function. */
+function originOf({ sessionToken }: Principal, { caller, invocation }: AwsCall): Origin | undefined {
+  if (sessionToken === undefined) return undefined;
+  if (caller === 'presigned') return 'url';
+  return invocation === undefined ? undefined : 'code';
 }
 
 function codeOf(error: unknown): string {

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import type { Permission } from '../iam/policy.ts';
 
 /** Services behind the endpoint, by the name in a signature's scope. */
 export type AwsService =
@@ -14,7 +15,13 @@ export type AwsService =
   | 'events';
 
 /** The services that answer in XML. They call a missing permission `AccessDenied` (403). */
-export const xmlServices: ReadonlySet<AwsService> = new Set(['s3', 'cloudformation', 'rds', 'sts']);
+const xmlServices: ReadonlySet<AwsService> = new Set(['s3', 'cloudformation', 'rds', 'sts']);
+/** The services with an error of its own for a caller who may not use the key of a resource. */
+const keyRefusals: Partial<Readonly<Record<AwsService, readonly [code: string, message: string]>>> = {
+  sqs: ['KmsAccessDenied', "The caller doesn't have the required KMS access."],
+  secretsmanager: ['AccessDeniedException', 'Access to KMS is not allowed'],
+  'rds-data': ['SecretsErrorException', "Secrets Manager can't decrypt the protected secret text"],
+};
 
 /** A refusal. {@link errorReply} gives it the form of its service. */
 export class AwsError extends Error {
@@ -37,6 +44,24 @@ export class AwsError extends Error {
     this.details = details;
     this.headers = headers;
   }
+}
+
+/**
+ * The refusal of a call that lacks a permission, in the form in which the service puts it.
+ *
+ * @param reason why, in the words of AWS
+ */
+export function accessDenied(
+  service: AwsService,
+  callerArn: string,
+  { action, resource }: Permission,
+  reason: string,
+): AwsError {
+  const ofKey = service !== 'kms' && action.startsWith('kms:') ? keyRefusals[service] : undefined;
+  if (ofKey) return new AwsError(400, ...ofKey);
+  const message = `User: ${callerArn} is not authorized to perform: ${action} on resource: ${resource} ${reason}`;
+  if (xmlServices.has(service)) return new AwsError(403, 'AccessDenied', message);
+  return new AwsError(['lambda', 'rds-data'].includes(service) ? 403 : 400, 'AccessDeniedException', message);
 }
 
 export interface AwsReply {

@@ -1,18 +1,14 @@
 import { randomBytes } from 'node:crypto';
 import { accountId } from '../template/names.ts';
+import type { Caller } from './access.ts';
 import type { Statement } from './policy.ts';
 
 /** A caller of the AWS endpoint, and what it may do. */
-export interface Principal {
-  /** Short name of the function, or `operator`. */
-  readonly name: string;
-  /** Of the role or user. */
-  readonly arn: string;
+export interface Principal extends Caller {
   readonly accessKeyId: string;
   readonly secretAccessKey: string;
   /** Present for the credentials of a role, absent for long-lived ones. */
   readonly sessionToken: string | undefined;
-  readonly statements: readonly Statement[];
 }
 
 /** The access keys of one engine. New ones at every start. */

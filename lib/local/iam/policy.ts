@@ -1,17 +1,18 @@
 import { UnsupportedTemplateError } from '../errors.ts';
 import { list, record } from '../template/template.ts';
+import { glob, parseConditions, type RequestContext, refuseVariables } from './conditions.ts';
 
-/** One statement of an identity's policy, or of a resource's policy that applies to every caller. */
+/** One action on one resource that a policy allows or denies. A statement of a policy is a list of them. */
 export interface Statement {
   readonly effect: 'Allow' | 'Deny';
-  readonly actions: readonly RegExp[];
-  readonly resources: readonly RegExp[];
-  readonly conditions: readonly Condition[];
-}
-
-interface Condition {
-  readonly key: string;
-  readonly matches: (value: string | undefined) => boolean;
+  /** Pattern, as the policy has it. */
+  readonly action: string;
+  /** Pattern, as the policy has it. */
+  readonly resource: string;
+  /** JSON of the conditions, as the policy has them. @default - there are none */
+  readonly condition: string | undefined;
+  /** Whether it is about this call. */
+  applies(permission: Permission): boolean;
 }
 
 /** One permission that a call needs. */
@@ -21,7 +22,7 @@ export interface Permission {
   /** ARN. */
   readonly resource: string;
   /** Condition keys of the request that policies may look at. */
-  readonly context?: Readonly<Record<string, string>>;
+  readonly context?: RequestContext;
 }
 
 /**
@@ -31,91 +32,42 @@ export interface Permission {
  * @throws UnsupportedTemplateError for a form that would be evaluated wrongly here.
  */
 export function parsePolicy(document: unknown, where: string): readonly Statement[] {
-  return list(record(document).Statement).map((entry) => {
-    const statement = record(entry);
-    const { Effect: effect, Action: action, Resource: resource, Condition: conditions } = statement;
-    if ((effect !== 'Allow' && effect !== 'Deny') || action === undefined || resource === undefined) {
-      throw new UnsupportedTemplateError(where, 'a policy statement needs Effect, Action and Resource');
-    }
-    return {
-      effect,
-      actions: list(action).map((pattern) => glob(String(pattern), 'i')),
-      resources: list(resource).map((pattern) => glob(String(pattern))),
-      conditions: Object.entries(record(conditions)).flatMap(([operator, tests]) =>
-        Object.entries(record(tests)).map(([key, values]) => condition(operator, key, list(values).map(String), where)),
-      ),
-    };
-  });
+  return list(record(document).Statement).flatMap((statement) => parseStatement(statement, where));
 }
 
-/**
- * Read the policy of a resource. All callers here belong to one account, where an identity's own policy is enough to
- * allow a call. So a resource's policy can only deny.
- *
- * @throws UnsupportedTemplateError for a statement that allows, or that names principals.
- */
-export function parseDenials(document: unknown, where: string): readonly Statement[] {
-  for (const entry of list(record(document).Statement)) {
-    const { Effect: effect, Principal: principal } = record(entry);
-    if (effect !== 'Deny' || (principal !== '*' && record(principal).AWS !== '*')) {
-      throw new UnsupportedTemplateError(
-        where,
-        'a resource policy that does more than deny every caller cannot be evaluated locally',
-      );
-    }
+/** Read one statement of a policy document. @throws UnsupportedTemplateError as {@link parsePolicy} does */
+export function parseStatement(statement: unknown, where: string): readonly Statement[] {
+  const { Effect: effect, Action: action, Resource: resource, Condition: condition } = record(statement);
+  if ((effect !== 'Allow' && effect !== 'Deny') || action === undefined || resource === undefined) {
+    throw new UnsupportedTemplateError(where, 'a policy statement needs Effect, Action and Resource');
   }
-  return parsePolicy(document, where);
+  const conditions = parseConditions(condition, where);
+  const resources = list(resource).map(String);
+  refuseVariables(resources, where);
+  return list(action)
+    .map(String)
+    .flatMap((one) =>
+      resources.map((target) => {
+        const [actions, targets] = [glob(one, 'i'), glob(target)];
+        return {
+          effect,
+          action: one,
+          resource: target,
+          condition: conditions.length > 0 ? JSON.stringify(condition) : undefined,
+          applies: (permission: Permission) =>
+            actions.test(permission.action) &&
+            targets.test(permission.resource) &&
+            conditions.every((meets) => meets(permission.context ?? {})),
+        };
+      }),
+    );
 }
 
 /** Whether the statements allow a call: some statement allows it and none denies it. */
 export function isAllowed(statements: readonly Statement[], permission: Permission): boolean {
-  const applying = statements.filter((statement) => applies(statement, permission));
-  return (
-    applying.some((statement) => statement.effect === 'Allow') &&
-    !applying.some((statement) => statement.effect === 'Deny')
-  );
+  const applying = statements.filter((statement) => statement.applies(permission));
+  return applying.length > 0 && applying.every(({ effect }) => effect === 'Allow');
 }
 
 /** Statements of an operator who may do everything. */
-export const fullAccess: readonly Statement[] = [{ effect: 'Allow', actions: [/^/], resources: [/^/], conditions: [] }];
-
-function applies(statement: Statement, { action, resource, context = {} }: Permission): boolean {
-  return (
-    statement.actions.some((pattern) => pattern.test(action)) &&
-    statement.resources.some((pattern) => pattern.test(resource)) &&
-    statement.conditions.every(({ key, matches }) => matches(context[key.toLowerCase()]))
-  );
-}
-
-function condition(operator: string, key: string, values: readonly string[], where: string): Condition {
-  const [, all, name = '', optional] = /^(ForAllValues:)?(.*?)(IfExists)?$/.exec(operator) ?? [];
-  const test = operators[name];
-  if (!test) throw new UnsupportedTemplateError(where, `policy condition ${operator} cannot be evaluated locally`);
-  // IAM user guide, condition operators: a negated one, or one for all values, holds where the request has no such key.
-  // Requests have one value for a key here.
-  const absent = all !== undefined || optional !== undefined || /Not(?:Equals|Like)$/.test(name);
-  return { key, matches: (value) => (value === undefined ? absent : test(value, values)) };
-}
-
-type Operator = (value: string, expected: readonly string[]) => boolean;
-const equals: Operator = (value, expected) => expected.includes(value);
-const like: Operator = (value, expected) => expected.some((pattern) => glob(pattern).test(value));
-
-const operators: Readonly<Record<string, Operator>> = {
-  Bool: equals,
-  ArnEquals: like,
-  ArnLike: like,
-  ArnNotEquals: (value, expected) => !like(value, expected),
-  StringEquals: equals,
-  StringLike: like,
-  StringNotEquals: (value, expected) => !equals(value, expected),
-};
-
-/** A pattern of a policy: `*` stands for any text, `?` for one character. */
-export function glob(pattern: string, flags = ''): RegExp {
-  const source = pattern
-    .replace(/[.+^${}()|[\]\\]/g, '\\$&')
-    .replaceAll('*', '[\\s\\S]*')
-    .replaceAll('?', '[\\s\\S]');
-  return new RegExp(`^${source}$`, flags);
-}
+export const fullAccess = parsePolicy({ Statement: { Effect: 'Allow', Action: '*', Resource: '*' } }, 'operator');

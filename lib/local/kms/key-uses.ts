@@ -11,30 +11,52 @@ export type KeyUses = (
 ) => readonly Permission[];
 
 /**
- * Uses of the key of the resource that an API action is about. S3 user guide, multipart uploads and SSE-KMS; SQS guide,
- * key management.
+ * Uses of the key of the bucket that an API action of S3 is about (S3 API reference, permissions of each action). One table for
+ * actions of the API, because the permission `s3:GetObject` alone does not tell whether bytes are read.
  */
-const uses: Readonly<Record<string, readonly string[]>> = {
+const usesOfS3: Readonly<Record<string, readonly string[]>> = {
   GetObject: ['Decrypt'],
   PutObject: ['GenerateDataKey'],
+  CopyObject: ['GenerateDataKey'],
   CreateMultipartUpload: ['GenerateDataKey', 'Decrypt'],
   UploadPart: ['GenerateDataKey', 'Decrypt'],
   UploadPartCopy: ['GenerateDataKey', 'Decrypt'],
+  ListParts: ['Decrypt'],
   CompleteMultipartUpload: ['Decrypt'],
-  SendMessage: ['GenerateDataKey', 'Decrypt'],
-  SendMessageBatch: ['GenerateDataKey', 'Decrypt'],
-  ReceiveMessage: ['Decrypt'],
-  GetSecretValue: ['Decrypt'],
-  PutSecretValue: ['GenerateDataKey', 'Decrypt'],
+};
+
+/** The actions that read the source of a copy, which is their second permission. */
+const copies = ['CopyObject', 'UploadPartCopy'];
+
+/** Uses of the key of the queue or secret that a permission is about. SQS guide, key management; Secrets Manager guide, KMS. */
+const uses: Readonly<Record<string, readonly string[]>> = {
+  'sqs:SendMessage': ['GenerateDataKey', 'Decrypt'],
+  'sqs:ReceiveMessage': ['Decrypt'],
+  'secretsmanager:GetSecretValue': ['Decrypt'],
+  'secretsmanager:PutSecretValue': ['GenerateDataKey', 'Decrypt'],
+};
+
+/** The condition key that holds the encryption context with which a service uses a key. */
+const contextKeys: Readonly<Record<string, string>> = {
+  s3: 'kms:encryptioncontext:aws:s3:arn',
+  sqs: 'kms:encryptioncontext:aws:sqs:arn',
+  secretsmanager: 'kms:encryptioncontext:secretarn',
 };
 
 /**
  * The customer keys of the template's buckets, queues and secrets. Nothing is encrypted on this machine, but a role
  * that may not use a key is refused as on AWS.
+ *
+ * @param ofExistingBuckets ARNs of the keys of buckets outside the template, by bucket name
  */
-export function keyUses(deployment: Deployment): KeyUses {
-  const keys = new Map<string, string>();
-  const add = (arn: string, key: unknown) => key !== undefined && keys.set(arn, String(key));
+export function keyUses(deployment: Deployment, ofExistingBuckets: Readonly<Record<string, string>> = {}): KeyUses {
+  const keys = new Map(Object.entries(ofExistingBuckets).map(([name, key]) => [`arn:aws:s3:::${name}`, key]));
+  const arnOf = (key: unknown) =>
+    deployment
+      .resources('AWS::KMS::Key')
+      .find(({ id }) => id === key)
+      ?.attribute('Arn') ?? String(key);
+  const add = (arn: string, key: unknown) => key !== undefined && keys.set(arn, arnOf(key));
   for (const bucket of deployment.resources('AWS::S3::Bucket')) {
     const [rule] = list(record(bucket.property('BucketEncryption')).ServerSideEncryptionConfiguration);
     add(bucket.attribute('Arn'), record(record(rule).ServerSideEncryptionByDefault).KMSMasterKeyID);
@@ -43,15 +65,27 @@ export function keyUses(deployment: Deployment): KeyUses {
     add(queue.attribute('Arn'), queue.property('KmsMasterKeyId'));
   }
   for (const secret of deployment.resources('AWS::SecretsManager::Secret')) add(secret.id, secret.property('KmsKeyId'));
+  for (const cluster of deployment.resources('AWS::RDS::DBCluster')) {
+    const { KmsKeyId: key } = record(cluster.property('MasterUserSecret'));
+    if (key !== undefined) add(cluster.attribute('MasterUserSecret.SecretArn'), key);
+  }
 
-  return (service, action, permissions) => {
-    const context = { 'kms:viaservice': `${service}.${deployment.region}.amazonaws.com` };
-    const [own, source] = permissions;
-    const needed = (permission: Permission | undefined, actions: readonly string[] = []) => {
-      const resource = keys.get(permission?.resource.split('/')[0] ?? '');
-      return resource === undefined ? [] : actions.map((use) => ({ action: `kms:${use}`, resource, context }));
+  const needed = ({ action, resource }: Permission, actions: readonly string[]): Permission[] => {
+    const [service = ''] = action.split(':');
+    // Of S3, with bucket keys: the context is the bucket. It is the ARN of the whole resource otherwise.
+    const sealed = resource.split('/')[0] ?? '';
+    const key = keys.get(sealed);
+    if (key === undefined) return [];
+    const context = {
+      'kms:viaservice': `${service}.${deployment.region}.amazonaws.com`,
+      [contextKeys[service] ?? '']: sealed,
     };
-    // The second permission of a copy is the one to read its source.
-    return [...needed(own, uses[action]), ...needed(source, action === 'UploadPartCopy' ? ['Decrypt'] : [])];
+    return actions.map((use) => ({ action: `kms:${use}`, resource: key, context }));
   };
+  return (service, action, permissions) =>
+    permissions.flatMap((permission, at) => {
+      if (service !== 's3') return needed(permission, uses[permission.action] ?? []);
+      if (at === 0) return needed(permission, usesOfS3[action] ?? []);
+      return needed(permission, at === 1 && copies.includes(action) ? ['Decrypt'] : []);
+    });
 }

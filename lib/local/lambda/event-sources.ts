@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { EngineError, UnsupportedTemplateError } from '../errors.ts';
-import { isAllowed } from '../iam/policy.ts';
-import { keyUses } from '../kms/key-uses.ts';
+import type { AccessControl } from '../iam/access.ts';
+import type { KeyUses } from '../kms/key-uses.ts';
 import type { QueueServer } from '../sqs/queue-server.ts';
 import { shortestVisibility } from '../sqs/sqs.ts';
 import type { Deployment } from '../template/deployment.ts';
@@ -27,6 +27,12 @@ const defaultConcurrency = 5;
 /** Permissions that Lambda needs to poll in a function's name. */
 const pollActions = ['sqs:ReceiveMessage', 'sqs:DeleteMessage', 'sqs:GetQueueAttributes'];
 
+/** How polling is authorised. */
+export interface PollingAccess {
+  readonly access: AccessControl;
+  readonly keyUses: KeyUses;
+}
+
 /** Lambda's side of SQS: polls queues, invokes functions, deletes the messages that they have handled. */
 export class EventSources {
   readonly #queueServer: QueueServer;
@@ -37,11 +43,11 @@ export class EventSources {
   #stopping = false;
 
   /** Start polling. */
-  constructor(deployment: Deployment, queueServer: QueueServer, functions: Functions) {
+  constructor(deployment: Deployment, queueServer: QueueServer, functions: Functions, polling: PollingAccess) {
     this.#queueServer = queueServer;
     this.#functions = functions;
     this.#region = deployment.region;
-    this.#loops = readMappings(deployment, functions).map((mapping) => this.#poll(mapping));
+    this.#loops = readMappings(deployment, functions, polling).map((mapping) => this.#poll(mapping));
   }
 
   /**
@@ -121,14 +127,19 @@ function unlessVisibleAlready(error: unknown): void {
   if (!(error instanceof EngineError)) throw error;
 }
 
-function readMappings(deployment: Deployment, functions: Functions): readonly Mapping[] {
+function readMappings(deployment: Deployment, functions: Functions, polling: PollingAccess): readonly Mapping[] {
   return deployment
     .resources('AWS::Lambda::EventSourceMapping')
     .filter((resource) => resource.property('Enabled') !== false)
-    .map((resource) => readMapping(resource, deployment, functions));
+    .map((resource) => readMapping(resource, deployment, functions, polling));
 }
 
-function readMapping(resource: Resource, deployment: Deployment, functions: Functions): Mapping {
+function readMapping(
+  resource: Resource,
+  deployment: Deployment,
+  functions: Functions,
+  { access, keyUses }: PollingAccess,
+): Mapping {
   const where = whereOf(resource);
   const queueArn = text(resource, 'EventSourceArn');
   const queue = deployment.resources('AWS::SQS::Queue').find((candidate) => candidate.attribute('Arn') === queueArn);
@@ -140,9 +151,7 @@ function readMapping(resource: Resource, deployment: Deployment, functions: Func
   if (!lambda) throw new UnsupportedTemplateError(where, `there is no function ${target}`);
   const definition = functions.definition(lambda.attribute('Arn'));
   const polling = pollActions.map((action) => ({ action, resource: queueArn }));
-  const needed = [...polling, ...keyUses(deployment)('sqs', 'ReceiveMessage', polling)];
-  const refused = needed.find((permission) => !isAllowed(definition.principal.statements, permission));
-  if (refused) throw new UnsupportedTemplateError(where, `the role of ${definition.name} lacks ${refused.action}`);
+  access.demand(definition.principal, [...polling, ...keyUses('sqs', 'ReceiveMessage', polling)], where);
   if (definition.timeoutSeconds > (optionalNumber(queue, 'VisibilityTimeout') ?? 30)) {
     throw new UnsupportedTemplateError(
       where,

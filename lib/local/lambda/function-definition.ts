@@ -2,12 +2,14 @@ import { cpSync, existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs
 import { join } from 'node:path';
 import { trustedIssuersFile } from '../../contract/environment.ts';
 import { UnsupportedTemplateError } from '../errors.ts';
+import type { AccessControl } from '../iam/access.ts';
 import type { Credentials, Principal } from '../iam/credentials.ts';
-import { parsePolicy, type Statement } from '../iam/policy.ts';
+import { statementsOfRole } from '../iam/roles.ts';
 import type { Stack } from '../template/assembly.ts';
 import type { Deployment } from '../template/deployment.ts';
 import { accountId, shortName } from '../template/names.ts';
-import { list, optionalNumber, type Resource, record, text, whereOf } from '../template/template.ts';
+import { optionalNumber, type Resource, record, text, whereOf } from '../template/template.ts';
+import { platformPermissions } from './permissions.ts';
 import { workerVariables } from './worker-protocol.ts';
 
 /** One function of the template, ready to run. */
@@ -25,6 +27,7 @@ export interface DefinitionContext {
   readonly stacks: readonly Stack[];
   readonly deployment: Deployment;
   readonly credentials: Credentials;
+  readonly access: AccessControl;
   /** Folder in which every function gets its own task root. */
   readonly tasksDir: string;
   /** URL of the AWS endpoint. */
@@ -60,7 +63,9 @@ function define(resource: Resource, context: DefinitionContext): FunctionDefinit
   if (!runtimes.has(runtime)) throw new UnsupportedTemplateError(where, `runtime ${runtime} cannot be run locally`);
   const name = shortName(resource.path);
   const role = text(resource, 'Role');
-  const principal = context.credentials.issueForRole(name, role, statementsOf(role, context.deployment));
+  const statements = statementsOfRole(role, 'lambda.amazonaws.com', context.deployment);
+  const principal = context.credentials.issueForRole(name, role, statements);
+  context.access.demand(principal, platformPermissions(resource, context.deployment.region), where);
   const taskRoot = prepareTaskRoot(resource, name, where, context);
   const memoryMb = optionalNumber(resource, 'MemorySize') ?? 128;
   const arn = resource.attribute('Arn');
@@ -78,23 +83,6 @@ function define(resource: Resource, context: DefinitionContext): FunctionDefinit
       ...context.extraEnvironment,
     },
   };
-}
-
-/** What a role of the template may do, by all policies that it has. */
-export function statementsOf(roleArn: string, deployment: Deployment): readonly Statement[] {
-  const role = deployment.resources('AWS::IAM::Role').find((candidate) => candidate.attribute('Arn') === roleArn);
-  if (!role) throw new UnsupportedTemplateError(roleArn, 'the role is not in the template');
-  const where = whereOf(role);
-  const inline = list(role.property('Policies')).map((policy) => record(policy).PolicyDocument);
-  const attached = ['AWS::IAM::Policy', 'AWS::IAM::ManagedPolicy']
-    .flatMap((type) => deployment.resources(type))
-    .filter(
-      (policy) =>
-        list(policy.property('Roles')).includes(role.id) ||
-        list(role.property('ManagedPolicyArns')).includes(policy.id),
-    )
-    .map((policy) => policy.property('PolicyDocument'));
-  return [...inline, ...attached].flatMap((document) => parsePolicy(document, where));
 }
 
 function prepareTaskRoot(resource: Resource, name: string, where: string, context: DefinitionContext): string {

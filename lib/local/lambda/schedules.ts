@@ -2,6 +2,7 @@ import { UnsupportedTemplateError } from '../errors.ts';
 import type { Deployment } from '../template/deployment.ts';
 import { list, type Resource, record, text, whereOf } from '../template/template.ts';
 import type { Functions } from './functions.ts';
+import { mayInvoke } from './permissions.ts';
 
 /** One target of a rule. */
 interface Scheduled {
@@ -70,12 +71,7 @@ function admitted(
   functions: Pick<Functions, 'definition'>,
 ): string {
   const { name } = functions.definition(arn);
-  const isAdmitted = deployment
-    .resources('AWS::Lambda::Permission')
-    .some(
-      (permission) =>
-        permission.property('Principal') === 'events.amazonaws.com' && permission.property('FunctionName') === arn,
-    );
-  if (!isAdmitted) throw new UnsupportedTemplateError(whereOf(rule), `EventBridge may not call ${name}`);
-  return arn;
+  const source = rule.attribute('Arn');
+  if (mayInvoke(deployment, { service: 'events.amazonaws.com', functionArn: arn, source })) return arn;
+  throw new UnsupportedTemplateError(whereOf(rule), `EventBridge may not call ${name}`);
 }

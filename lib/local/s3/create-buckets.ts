@@ -7,9 +7,17 @@ import type { LocalS3 } from './local-s3.ts';
 /**
  * Make the buckets of the template, or bring those of an earlier run to what the template says now; and those with archived
  * bodies that the operator had before.
+ *
+ * @param existingKeys customer keys of the operator's own buckets, by bucket name
  */
-export function createBuckets(deployment: Deployment, s3: LocalS3): void {
-  for (const name of deployment.resources('AWS::Lambda::Function').flatMap(archiveBuckets)) s3.createBucket(name);
+export function createBuckets(
+  deployment: Deployment,
+  s3: LocalS3,
+  existingKeys: Readonly<Record<string, string>> = {},
+): void {
+  for (const name of deployment.resources('AWS::Lambda::Function').flatMap(archiveBuckets)) {
+    s3.createBucket(name, { isEncrypted: name in existingKeys, lifecycle: [] });
+  }
   for (const bucket of deployment.resources('AWS::S3::Bucket')) {
     s3.createBucket(bucket.id, { isEncrypted: isUnderKey(bucket), lifecycle: lifecycleOf(bucket) });
   }

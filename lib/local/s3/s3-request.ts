@@ -7,6 +7,8 @@ import { notImplemented } from './refusals.ts';
 /** An S3 request in path style, parsed. */
 export interface S3Request {
   readonly action: string;
+  /** The action whose use of the bucket's key this request needs: a HEAD that asks for the checksum reads as a GET does. */
+  readonly keyAction: string;
   readonly bucket: string;
   /** Decoded; empty for requests about the bucket. */
   readonly key: string;
@@ -31,8 +33,10 @@ export function parseS3Request(method: string, path: string, query: string, head
       MaxSizeAllowed: String(s3Limits.keyBytes),
     });
   }
+  const asksForChecksum = (headers['x-amz-checksum-mode'] ?? parameters.get('x-amz-checksum-mode')) === 'ENABLED';
   return {
     action,
+    keyAction: action === 'HeadObject' && asksForChecksum ? 'GetObject' : action,
     bucket,
     key,
     parameters,

@@ -34,6 +34,7 @@ const attributes: Readonly<Record<string, Attributes>> = {
   'AWS::ApiGateway::Deployment': { '': name, DeploymentId: name },
   'AWS::ApiGateway::Resource': { '': name, ResourceId: name },
   'AWS::ApiGateway::RestApi': { '': name, RestApiId: name, RootResourceId: (identity) => `${identity.name}-root` },
+  'AWS::Events::Rule': { '': name, Arn: arn('events', (rule) => `rule/${rule}`) },
   'AWS::IAM::ManagedPolicy': { '': ({ name }) => `arn:aws:iam::${accountId}:policy/${name}` },
   'AWS::IAM::Role': { '': name, Arn: roleArn },
   'AWS::Lambda::Function': { '': name, Arn: functionArn },

@@ -13,21 +13,24 @@ export const supportedTypes: ReadonlySet<string> = new Set([
   'AWS::IAM::ManagedPolicy',
   'AWS::IAM::Policy',
   'AWS::IAM::Role',
+  'AWS::KMS::Key',
   'AWS::Lambda::EventSourceMapping',
   'AWS::Lambda::Function',
   'AWS::Lambda::Permission',
   'AWS::Lambda::Version',
   'AWS::RDS::DBCluster',
   'AWS::S3::Bucket',
+  'AWS::S3::BucketPolicy',
   'AWS::SQS::Queue',
   'AWS::SQS::QueuePolicy',
+  'AWS::SecretsManager::ResourcePolicy',
   'AWS::SecretsManager::Secret',
   'AWS::SecretsManager::SecretTargetAttachment',
   'Custom::Trigger',
 ]);
 
 /**
- * Resource types that the engine ignores, whole services or single types: encryption, networks, observation,
+ * Resource types that the engine ignores, whole services or single types: aliases of keys, networks, observation,
  * deployment. Only their names and ARNs resolve.
  */
 const ignored = [
@@ -41,8 +44,7 @@ const ignored = [
   /^AWS::ApiGateway::Account$/,
   /^AWS::Lambda::EventInvokeConfig$/,
   /^AWS::RDS::(DBInstance|DBSubnetGroup|DBClusterParameterGroup|DBParameterGroup)$/,
-  /^AWS::S3::BucketPolicy$/,
-  /^AWS::SecretsManager::(ResourcePolicy|RotationSchedule)$/,
+  /^AWS::SecretsManager::RotationSchedule$/,
   /^Custom::(S3AutoDeleteObjects|LogRetention|VpcRestrictDefaultSG)$/,
 ];
 

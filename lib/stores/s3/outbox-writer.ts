@@ -65,7 +65,7 @@ export class S3OutboxWriter implements OutboxWriter {
   async startUpload(
     key: string,
     metadata: Readonly<Record<string, string>>,
-    kept: () => Promise<ReadonlySet<string>> = async () => new Set(),
+    kept?: () => Promise<ReadonlySet<string>>,
   ): Promise<MultipartUpload> {
     const { client, bucket, contentType } = this.#options;
     try {
@@ -80,7 +80,7 @@ export class S3OutboxWriter implements OutboxWriter {
         }),
       );
       if (!uploadId) throw new TypeError('S3 started a multipart upload without an id');
-      if (sent.attempts !== undefined && sent.attempts > 1) await this.#abortLost(key, uploadId, kept);
+      if (kept && sent.attempts !== undefined && sent.attempts > 1) await this.#abortLost(key, uploadId, kept);
       return this.#multipart(key, metadata, uploadId);
     } catch (error) {
       throw storeFailure(error, what);

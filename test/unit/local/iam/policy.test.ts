@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { isAllowed, parseDenials, parsePolicy } from '../../../../lib/local/iam/policy.ts';
+import { isAllowed, parsePolicy } from '../../../../lib/local/iam/policy.ts';
 
 const policy = (...Statement: unknown[]) => parsePolicy({ Version: '2012-10-17', Statement }, 'here');
 const allow = (Action: unknown, Resource: unknown, rest: object = {}) => ({
@@ -54,6 +54,26 @@ describe('a policy', () => {
     expect(isAllowed(statements, { action: 'kms:Decrypt', resource: 'arn:aws:kms:key' })).toBe(false);
   });
 
+  it('compares versions of TLS as numbers', () => {
+    const old = { NumericLessThan: { 's3:TlsVersion': 1.2 } };
+    const statements = policy(allow('s3:*', '*'), { ...allow('s3:*', '*', { Condition: old }), Effect: 'Deny' });
+    const allowed = (version: string) =>
+      isAllowed(statements, { action: 's3:GetObject', resource: 'x', context: { 's3:tlsversion': version } });
+    expect([allowed('1.1'), allowed('1.2'), allowed('1.3')]).toEqual([false, true, true]);
+  });
+
+  it('is one statement for each action and resource', () => {
+    const Condition = { StringLike: { 's3:prefix': 'a/*' } };
+    const statements = policy(allow(['s3:A', 's3:B'], ['x', 'y'], { Condition }));
+    expect(statements.map(({ action, resource }) => `${action} ${resource}`)).toEqual([
+      's3:A x',
+      's3:A y',
+      's3:B x',
+      's3:B y',
+    ]);
+    expect(new Set(statements.map(({ condition }) => condition))).toEqual(new Set([JSON.stringify(Condition)]));
+  });
+
   it('takes a condition for all values as met if the request has no such key, as IAM does', () => {
     const condition = { 'ForAllValues:StringEquals': { 'events:source': ['data-out', 'other'] } };
     const statements = policy(allow('events:PutEvents', '*', { Condition: condition }));
@@ -77,26 +97,16 @@ describe('a policy', () => {
     expect(allowed({})).toBe(false);
   });
 
-  it('of a resource may only deny, and only every caller', () => {
-    const denial = {
-      Effect: 'Deny',
-      Principal: { AWS: '*' },
-      Action: 'sqs:SendMessage',
-      Resource: 'arn:aws:sqs:x:1:dead',
-    };
-    const denials = parseDenials({ Statement: [denial] }, 'here');
-    const statements = [...policy(allow('sqs:*', '*')), ...denials];
-    expect(isAllowed(statements, { action: 'sqs:SendMessage', resource: 'arn:aws:sqs:x:1:dead' })).toBe(false);
-    expect(isAllowed(statements, { action: 'sqs:ReceiveMessage', resource: 'arn:aws:sqs:x:1:dead' })).toBe(true);
-    for (const other of [{ Effect: 'Allow' }, { Principal: { AWS: 'arn:aws:iam::1:root' } }]) {
-      expect(() => parseDenials({ Statement: [{ ...denial, ...other }] }, 'here')).toThrow(/here/);
-    }
-  });
-
   it('that cannot be evaluated here is an error', () => {
     expect(() => policy(allow('a:b', '*', { Condition: { DateLessThan: { 'aws:CurrentTime': 'x' } } }))).toThrow(
       /DateLessThan/,
     );
+    const unknownKey = { Condition: { StringEquals: { 's3:x-amz-acl': 'private' } } };
+    expect(() => policy(allow('a:b', '*', unknownKey))).toThrow(/here.*s3:x-amz-acl/);
+    const variable = '$' + '{aws:PrincipalTag/team}';
+    const withVariable = { Condition: { StringLike: { 's3:prefix': variable } } };
+    expect(() => policy(allow('a:b', '*', withVariable))).toThrow(/here.*PrincipalTag/);
+    expect(() => policy(allow('a:b', `arn:aws:s3:::x/${variable}`))).toThrow(/here.*PrincipalTag/);
     expect(() => policy({ Effect: 'Allow', NotAction: 'a:b', Resource: '*' })).toThrow(/here/);
   });
 });

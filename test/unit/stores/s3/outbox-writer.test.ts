@@ -266,7 +266,7 @@ describe('multipart upload', () => {
       },
       { status: 204 },
     ]);
-    await scriptedOutbox(handler, 2).startUpload('p/x', metadata);
+    await scriptedOutbox(handler, 2).startUpload('p/x', metadata, async () => new Set());
     expect(requests.map(({ method, query }) => `${method} ${query?.uploadId ?? ''}`)).toEqual([
       'POST ',
       'POST ',
@@ -283,8 +283,17 @@ describe('multipart upload', () => {
       { status: 403, body: '<Error><Code>AccessDenied</Code></Error>' },
       { status: 204 },
     ]);
-    const upload = await scriptedOutbox(handler, 2).startUpload('p/x', metadata);
+    const upload = await scriptedOutbox(handler, 2).startUpload('p/x', metadata, async () => new Set());
     await upload.abort();
+  });
+
+  it('does not look for lost uploads if its caller may not list uploads', async () => {
+    const { handler, requests } = scripted([
+      { status: 503, body: '<Error><Code>SlowDown</Code></Error>' },
+      { status: 200, body: '<InitiateMultipartUploadResult><UploadId>u</UploadId></InitiateMultipartUploadResult>' },
+    ]);
+    await scriptedOutbox(handler, 2).startUpload('p/x', metadata);
+    expect(requests.map(({ method }) => method)).toEqual(['POST', 'POST']);
   });
 
   it('does not take an error for success because its status is 200', async () => {

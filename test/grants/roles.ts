@@ -1,0 +1,78 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { App } from 'aws-cdk-lib';
+import { settings } from '../../bin/settings.ts';
+import type { Settings } from '../../lib/infra/settings.ts';
+import { addStacks } from '../../lib/infra/stacks.ts';
+import { grantText } from '../../lib/local/iam/access.ts';
+import type { Statement } from '../../lib/local/iam/policy.ts';
+import { statementsOfRole } from '../../lib/local/iam/roles.ts';
+import { type Deployment, deploy } from '../../lib/local/template/deployment.ts';
+import type { Resource, Template } from '../../lib/local/template/template.ts';
+import { widening } from './settings.ts';
+
+/** What one function may do, in one deployment. */
+export interface FunctionRole {
+  /** Construct id, such as `StageFile`. */
+  readonly name: string;
+  /** ARN. */
+  readonly role: string;
+  readonly statements: readonly Statement[];
+}
+
+/** One grant of a function: an action on a resource, under a condition. */
+export interface Grant {
+  readonly name: string;
+  readonly role: string;
+  readonly statement: Statement;
+  /** The setting that it comes with. @default - it is there by default */
+  readonly setting?: string;
+}
+
+/** The stacks with a change of the settings, as the local engine names their resources. Nothing is bundled. */
+export function deploymentOf(change: Partial<Settings> = {}): Deployment {
+  const { context } = JSON.parse(readFileSync(join(import.meta.dirname, '../../cdk.json'), 'utf8'));
+  const asTheCli = { 'aws:cdk:enable-path-metadata': true, 'aws:cdk:bundling-stacks': [] };
+  const app = new App({ context: { ...context, ...asTheCli } });
+  addStacks(app, { ...settings, adminPage: true, ...change });
+  const stacks = app.synth().stacks.map(({ stackName, template, dependencies }) => ({
+    ...{ name: stackName, template: template as Template, region: undefined, assets: new Map() },
+    needs: dependencies.length,
+  }));
+  const byDependency = stacks.sort((one, other) => one.needs - other.needs);
+  return deploy(byDependency, { queueUrl: (name) => `https://sqs.invalid/${name}`, apiUrl: (id) => `https://${id}` });
+}
+
+/** The functions of the service. Those of the CDK, which serve CloudFormation alone, are left out. */
+export function rolesOf(deployment: Deployment): readonly FunctionRole[] {
+  return deployment
+    .resources('AWS::Lambda::Function')
+    .filter(({ path }) => path.endsWith('/Function/Resource'))
+    .map((resource) => {
+      const role = String(resource.property('Role'));
+      const statements = statementsOfRole(role, 'lambda.amazonaws.com', deployment);
+      return { name: nameOf(resource), role, statements };
+    })
+    .sort((one, other) => one.name.localeCompare(other.name));
+}
+
+function nameOf({ path }: Resource): string {
+  return path.split('/').at(-3) ?? path;
+}
+
+/** The grants of all functions: those by default, and those that each of {@link widening} adds. */
+export function allGrants(): { readonly grants: readonly Grant[]; readonly deployment: Deployment } {
+  const deployment = deploymentOf();
+  const grants = new Map<string, Grant>();
+  const add = (roles: readonly FunctionRole[], setting?: string) => {
+    for (const { name, role, statements } of roles) {
+      for (const statement of statements) {
+        const key = `${role} ${grantText(statement)}`;
+        if (!grants.has(key)) grants.set(key, { name, role, statement, ...(setting !== undefined && { setting }) });
+      }
+    }
+  };
+  add(rolesOf(deployment));
+  for (const [setting, change] of Object.entries(widening)) add(rolesOf(deploymentOf(change)), setting);
+  return { grants: [...grants.values()], deployment };
+}

@@ -1,0 +1,13 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { allGrants } from '../grants/roles.ts';
+import { grantsTable, tableIn, unmarked } from '../grants/table.ts';
+
+test('the table of SECURITY.md is what the templates allow (npm run grants -- --write)', () => {
+  const { grants, deployment } = allGrants();
+  expect(grants.length).toBeGreaterThan(200);
+  const page = readFileSync(join(import.meta.dirname, '../../SECURITY.md'), 'utf8');
+  // Who uses a grant is known after a run only.
+  expect(unmarked(tableIn(page))).toBe(unmarked(grantsTable(grants, deployment)));
+}, 120_000);

@@ -1,0 +1,116 @@
+import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, afterEach, describe, expect, test } from 'vitest';
+import { formatPublicKey, generateKeyPair } from '../../lib/crypt4gh/index.ts';
+import { assembly } from '../helpers/assembly.ts';
+import { Service } from '../helpers/service.ts';
+
+/** One grant of the template is missing: the engine breaks where AWS would. */
+interface Declaration {
+  readonly Type: string;
+  // biome-ignore lint/suspicious/noExplicitAny: a test may change all of it.
+  readonly Properties: any;
+}
+type Stacks = Readonly<
+  Record<'DataOutStorage' | 'DataOutService', { readonly Resources: Record<string, Declaration> }>
+>;
+
+const folders: string[] = [];
+let service: Service | undefined;
+afterEach(async () => {
+  await service?.stop();
+  service = undefined;
+});
+afterAll(() => {
+  for (const folder of folders) rmSync(folder, { recursive: true, force: true });
+});
+
+/** Start the service with changed templates. */
+async function startWith(change: (stacks: Stacks) => void): Promise<Service> {
+  const folder = mkdtempSync(join(tmpdir(), 'data-out-missing-'));
+  folders.push(folder);
+  cpSync(await assembly(), folder, { recursive: true });
+  const path = (name: string) => join(folder, `${name}.template.json`);
+  const read = (name: string) => JSON.parse(readFileSync(path(name), 'utf8'));
+  const stacks: Stacks = { DataOutStorage: read('DataOutStorage'), DataOutService: read('DataOutService') };
+  change(stacks);
+  for (const [name, template] of Object.entries(stacks)) writeFileSync(path(name), JSON.stringify(template));
+  service = await Service.start({ assemblyDir: folder });
+  return service;
+}
+
+/** Take an action out of the role of a function. */
+const without = (functionId: string, action: string) => (stacks: Stacks) => {
+  const policies = Object.entries(stacks.DataOutService.Resources).filter(
+    ([id, { Type }]) => Type === 'AWS::IAM::Policy' && id.startsWith(`Functions${functionId}Role`),
+  );
+  expect(policies).toHaveLength(1);
+  for (const [, { Properties }] of policies) {
+    const { PolicyDocument: document } = Properties;
+    const before = JSON.stringify(document);
+    document.Statement = document.Statement.map((statement: { Action: string | string[] }) => ({
+      ...statement,
+      Action: [statement.Action].flat().filter((one) => one !== action),
+    })).filter(({ Action }: { Action: string[] }) => Action.length > 0);
+    expect(JSON.stringify(document)).not.toBe(before);
+  }
+};
+
+describe('nothing starts if AWS itself may not', () => {
+  test.each([
+    ['poll a queue', without('StageFile', 'sqs:ReceiveMessage'), 'the role of stage-file lacks sqs:ReceiveMessage'],
+    ['write a log', without('Files', 'logs:PutLogEvents'), 'the role of files lacks logs:PutLogEvents'],
+    ['send traces', without('Files', 'xray:PutTraceSegments'), 'the role of files lacks xray:PutTraceSegments'],
+    [
+      'call a function on a schedule',
+      ({ DataOutService: { Resources } }: Stacks) => {
+        for (const [id, { Properties }] of Object.entries(Resources)) {
+          if (Properties?.Principal === 'events.amazonaws.com') delete Resources[id];
+        }
+      },
+      /EventBridge may not call/,
+    ],
+    [
+      'call a function for a route',
+      ({ DataOutService: { Resources } }: Stacks) => {
+        for (const { Properties } of Object.values(Resources)) {
+          if (Properties?.Principal === 'apigateway.amazonaws.com')
+            Properties.SourceArn = 'arn:aws:execute-api:*:*:other';
+        }
+      },
+      /API Gateway may not invoke/,
+    ],
+  ])('%s', async (_, change, message) => {
+    await expect(startWith(change)).rejects.toThrow(message);
+  });
+});
+
+describe('a caller gets an error of the service, and the log says what is missing', () => {
+  const linesWith = (text: string) => service?.logs.filter(({ line }) => line.includes(text)) ?? [];
+
+  test('the key of the secret through which the authorizer asks the database', async () => {
+    const started = await startWith(without('AuthorizeOutbox', 'kms:Decrypt'));
+    const response = await started.get('files?inbox=false', await started.visa());
+    expect(response.status).toBe(503);
+    expect(
+      linesWith('SecretsErrorException').length + linesWith('Access to KMS is not allowed').length,
+    ).toBeGreaterThan(0);
+  });
+
+  test("the policy of the queue's key", async () => {
+    const started = await startWith(({ DataOutStorage: { Resources } }) => {
+      const [key] = Object.entries(Resources).filter(
+        ([id, { Type }]) => Type === 'AWS::KMS::Key' && id.startsWith('ExportRequestsKey'),
+      );
+      const [statement] = key?.[1].Properties.KeyPolicy.Statement ?? [];
+      // Lambda may poll with it, and nothing may be sent.
+      statement.Action = 'kms:Decrypt';
+    });
+    const visaToken = await started.visa();
+    const userPublicKey = formatPublicKey(generateKeyPair().publicKey);
+    const response = await started.export({ id: 'EGAD1', visaToken, userPublicKey });
+    expect(response.status).toBe(503);
+    expect(linesWith('KmsAccessDenied').length).toBeGreaterThan(0);
+  });
+});

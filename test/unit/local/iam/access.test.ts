@@ -1,0 +1,192 @@
+import { describe, expect, it, test } from 'vitest';
+import { AccessControl, type AccessEntry, decide } from '../../../../lib/local/iam/access.ts';
+import { type Permission, parsePolicy } from '../../../../lib/local/iam/policy.ts';
+import { ResourcePolicies } from '../../../../lib/local/iam/resource-policies.ts';
+import { arnIn, deployed } from '../../../helpers/deployed.ts';
+
+const account = '000000000000';
+const root = { AWS: `arn:aws:iam::${account}:root` };
+const roleArn = `arn:aws:iam::${account}:role/work`;
+const caller = (...Statement: object[]) => ({
+  name: 'work',
+  arn: roleArn,
+  statements: parsePolicy({ Statement }, 'here'),
+});
+const allow = (Action: unknown, Resource: unknown = '*', rest: object = {}) => ({
+  Effect: 'Allow',
+  Action,
+  Resource,
+  ...rest,
+});
+const everything = caller(allow('*'));
+
+/** A bucket, a queue, a secret and a key, each with a policy of these statements. */
+function withPolicies(...Statement: object[]) {
+  const PolicyDocument = { Statement };
+  const deployment = deployed({
+    Bucket: { Type: 'AWS::S3::Bucket' },
+    BucketRules: { Type: 'AWS::S3::BucketPolicy', Properties: { Bucket: { Ref: 'Bucket' }, PolicyDocument } },
+    Queue: { Type: 'AWS::SQS::Queue' },
+    QueueRules: { Type: 'AWS::SQS::QueuePolicy', Properties: { Queues: [{ Ref: 'Queue' }], PolicyDocument } },
+    Secret: { Type: 'AWS::SecretsManager::Secret' },
+    SecretRules: {
+      Type: 'AWS::SecretsManager::ResourcePolicy',
+      Properties: { SecretId: { Ref: 'Secret' }, ResourcePolicy: PolicyDocument },
+    },
+    Key: { Type: 'AWS::KMS::Key', Properties: { KeyPolicy: PolicyDocument } },
+    Plain: { Type: 'AWS::KMS::Key' },
+  });
+  const [secret] = deployment.resources('AWS::SecretsManager::Secret');
+  return {
+    policies: new ResourcePolicies(deployment),
+    object: { action: 's3:GetObject', resource: `${arnIn(deployment, 'AWS::S3::Bucket', 'Bucket')}/a/b` },
+    message: { action: 'sqs:SendMessage', resource: arnIn(deployment, 'AWS::SQS::Queue', 'Queue') },
+    secret: { action: 'secretsmanager:GetSecretValue', resource: secret?.id ?? '' },
+    key: { action: 'kms:Decrypt', resource: arnIn(deployment, 'AWS::KMS::Key', 'Key') },
+    plainKey: { action: 'kms:Decrypt', resource: arnIn(deployment, 'AWS::KMS::Key', 'Plain') },
+  };
+}
+
+describe('the policy of a bucket, a queue or a secret', () => {
+  const each = ['object', 'message', 'secret'] as const;
+
+  test.each(each)('denies the %s to every caller, whatever their own policies allow', (name) => {
+    const all = withPolicies({ ...allow('*'), Effect: 'Deny', Principal: '*' });
+    expect(decide(all.policies, everything, all[name]).refusal).toBe(
+      'with an explicit deny in a resource-based policy',
+    );
+    expect(decide(all.policies, everything, { action: 's3:GetObject', resource: 'other' }).refusal).toBeUndefined();
+  });
+
+  test.each(each)('gives the %s to a role that it names, and not to the account', (name) => {
+    const none = caller();
+    const named = withPolicies({ ...allow('*'), Principal: { AWS: roleArn } });
+    expect(decide(named.policies, none, named[name])).toEqual({ refusal: undefined, grants: [] });
+    const ofAccount = withPolicies({ ...allow('*'), Principal: root });
+    expect(decide(ofAccount.policies, none, ofAccount[name]).refusal).toContain('no identity-based policy allows');
+  });
+
+  it('that denies requests without TLS 1.2 lets the calls of one machine pass', () => {
+    const deny = { Effect: 'Deny', Principal: { AWS: '*' }, Action: '*', Resource: '*' };
+    const { policies, object } = withPolicies(
+      { ...deny, Condition: { Bool: { 'aws:SecureTransport': 'false' } } },
+      { ...deny, Condition: { NumericLessThan: { 's3:TlsVersion': 1.2 } } },
+    );
+    expect(decide(policies, everything, object).refusal).toBeUndefined();
+  });
+
+  it('may refuse all callers but one role, and what no AWS service sends', () => {
+    const deny = { Effect: 'Deny', Principal: { AWS: '*' }, Action: 'sqs:SendMessage', Resource: '*' };
+    const others = withPolicies({ ...deny, Condition: { ArnNotEquals: { 'aws:PrincipalArn': [roleArn] } } });
+    expect(decide(others.policies, everything, others.message).refusal).toBeUndefined();
+    const another = { ...everything, arn: `${roleArn}-2` };
+    expect(decide(others.policies, another, others.message).refusal).toContain('explicit deny');
+    const people = withPolicies({ ...deny, Condition: { Bool: { 'aws:PrincipalIsAWSService': 'false' } } });
+    expect(decide(people.policies, everything, people.message).refusal).toContain('explicit deny');
+  });
+
+  it('may say anything about AWS services, which call nothing in their own name here', () => {
+    const Condition = { StringEquals: { 's3:x-amz-acl': 'bucket-owner-full-control' } };
+    const { policies, object } = withPolicies({
+      ...allow('s3:*', '*', { Condition }),
+      Principal: { Service: 'cloudtrail.amazonaws.com' },
+    });
+    expect(decide(policies, caller(), object).refusal).toContain('no identity-based policy');
+  });
+
+  test.each([
+    ['another kind of principal', { Principal: { CanonicalUser: 'x' } }, /principal/],
+    ['all principals but some', { NotPrincipal: root }, /principal/],
+    [
+      'a key of conditions that has no value here',
+      { Principal: '*', Condition: { Bool: { 'aws:x': 'true' } } },
+      /aws:x/,
+    ],
+  ])('about %s is refused at the start', (_, rest, cause) => {
+    expect(() => withPolicies({ ...allow('*'), ...rest })).toThrow(cause);
+  });
+});
+
+describe('the policy of a key', () => {
+  const Condition = { StringEquals: { 'kms:ViaService': 's3.eu-north-1.amazonaws.com' } };
+  const via = (permission: Permission, service: string) => ({
+    ...permission,
+    context: { 'kms:viaservice': `${service}.eu-north-1.amazonaws.com` },
+  });
+
+  it('has to allow what the role may, also where the role may do everything', () => {
+    const { policies, key } = withPolicies({ ...allow('kms:*', '*', { Condition }), Principal: root });
+    expect(decide(policies, everything, via(key, 's3')).refusal).toBeUndefined();
+    expect(decide(policies, everything, via(key, 'sqs')).refusal).toBe(
+      'because no resource-based policy allows the kms:Decrypt action',
+    );
+    expect(decide(policies, everything, key).refusal).toContain('no resource-based policy');
+  });
+
+  it('that names the account leaves the decision to the role', () => {
+    const { policies, key } = withPolicies({ ...allow('kms:*'), Principal: root });
+    expect(decide(policies, caller(), key).refusal).toBe(
+      'because no identity-based policy allows the kms:Decrypt action',
+    );
+    const grant = caller(allow('kms:Decrypt', key.resource, { Condition }));
+    expect(decide(policies, grant, via(key, 's3')).refusal).toBeUndefined();
+    expect(decide(policies, grant, via(key, 'secretsmanager')).refusal).toContain('no identity-based policy');
+  });
+
+  it('that names the role needs no policy of the role', () => {
+    const { policies, key } = withPolicies({ ...allow('kms:Decrypt'), Principal: { AWS: roleArn } });
+    expect(decide(policies, caller(), key).refusal).toBeUndefined();
+    expect(decide(policies, { ...everything, arn: 'arn:other' }, key).refusal).toContain('no resource-based policy');
+  });
+
+  it('is that of KMS if the template has none, or the key is not in it', () => {
+    const { policies, plainKey } = withPolicies({ ...allow('kms:*'), Principal: { AWS: roleArn } });
+    const foreign = { action: 'kms:Decrypt', resource: 'arn:aws:kms:eu-north-1:123456789012:key/existing' };
+    for (const key of [plainKey, foreign]) {
+      expect(decide(policies, everything, key).refusal).toBeUndefined();
+      expect(decide(policies, caller(), key).refusal).toContain('no identity-based policy');
+    }
+  });
+
+  it('may look at the encryption context', () => {
+    const onlyOne = { StringEquals: { 'kms:EncryptionContext:SecretARN': 'arn:one' } };
+    const { policies, key } = withPolicies({ ...allow('kms:*', '*', { Condition: onlyOne }), Principal: root });
+    const of = (arn: string) => ({ ...key, context: { 'kms:encryptioncontext:secretarn': arn } });
+    expect(decide(policies, everything, of('arn:one')).refusal).toBeUndefined();
+    expect(decide(policies, everything, of('arn:two')).refusal).toContain('no resource-based policy');
+  });
+});
+
+describe('what is told of decisions', () => {
+  const none = new ResourcePolicies(deployed({}));
+  const read = (key: string) => ({ action: 's3:GetObject', resource: `arn:aws:s3:::b/${key}` });
+
+  it('is the first of each kind, with the grants that allow it, and each refusal by its resource', () => {
+    const entries: AccessEntry[] = [];
+    const control = new AccessControl(none, (entry) => entries.push(entry));
+    const role = caller(allow('s3:GetObject', 'arn:aws:s3:::b/a*'), allow('s3:*', 'arn:aws:s3:::b/ab*'));
+    for (const key of ['a1', 'a2', 'ab', 'c', 'c', 'd']) control.decide(role, read(key), 'code');
+    control.decide(role, read('a3'), 'url');
+    control.decide(role, read('ab'), undefined);
+    expect(
+      entries.map(({ origin, permission, grants, refusal }) => [origin, permission.resource, grants, !refusal]),
+    ).toEqual([
+      ['code', 'arn:aws:s3:::b/a1', ['s3:GetObject arn:aws:s3:::b/a*'], true],
+      ['code', 'arn:aws:s3:::b/ab', ['s3:GetObject arn:aws:s3:::b/a*', 's3:* arn:aws:s3:::b/ab*'], true],
+      ['code', 'arn:aws:s3:::b/c', [], false],
+      ['code', 'arn:aws:s3:::b/d', [], false],
+      ['url', 'arn:aws:s3:::b/a3', ['s3:GetObject arn:aws:s3:::b/a*'], true],
+    ]);
+    expect(entries[0]).toMatchObject({ name: 'work', role: roleArn });
+  });
+
+  it('is also what AWS does in the name of a role, without which nothing starts', () => {
+    const entries: AccessEntry[] = [];
+    const control = new AccessControl(none, (entry) => entries.push(entry));
+    control.demand(caller(allow('s3:GetObject')), [read('a')], 'S/Work');
+    expect(entries.map(({ origin }) => origin)).toEqual(['platform']);
+    expect(() => control.demand(caller(), [read('a')], 'S/Work')).toThrow(
+      'S/Work: the role of work lacks s3:GetObject',
+    );
+  });
+});

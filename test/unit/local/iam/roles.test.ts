@@ -1,0 +1,60 @@
+import { describe, expect, test } from 'vitest';
+import { statementsOfRole } from '../../../../lib/local/iam/roles.ts';
+import { arnIn, deployed } from '../../../helpers/deployed.ts';
+
+const trust = (Service: unknown, rest: object = {}) => ({
+  Statement: [{ Effect: 'Allow', Principal: { Service }, Action: 'sts:AssumeRole', ...rest }],
+});
+const document = (Action: string) => ({ Statement: [{ Effect: 'Allow', Action, Resource: '*' }] });
+
+function statements(properties: object, service = 'lambda.amazonaws.com') {
+  const deployment = deployed({
+    Role: {
+      Type: 'AWS::IAM::Role',
+      Properties: { AssumeRolePolicyDocument: trust('lambda.amazonaws.com'), ...properties },
+    },
+    Own: { Type: 'AWS::IAM::Policy', Properties: { Roles: [{ Ref: 'Role' }], PolicyDocument: document('a:Own') } },
+    Foreign: { Type: 'AWS::IAM::Policy', Properties: { Roles: ['other'], PolicyDocument: document('a:Foreign') } },
+    Shared: { Type: 'AWS::IAM::ManagedPolicy', Properties: { PolicyDocument: document('a:Shared') } },
+  });
+  return statementsOfRole(arnIn(deployment, 'AWS::IAM::Role', 'Role'), service, deployment).map(({ action }) => action);
+}
+
+test('a role has its inline policies, those attached to it, and the managed ones that it names', () => {
+  const Policies = [{ PolicyName: 'inline', PolicyDocument: document('a:Inline') }];
+  expect(statements({ Policies, ManagedPolicyArns: [{ Ref: 'Shared' }] })).toEqual(['a:Inline', 'a:Own', 'a:Shared']);
+  expect(statements({})).toEqual(['a:Own']);
+});
+
+describe('a role is refused', () => {
+  test.each([
+    ['that trusts another service', trust('events.amazonaws.com')],
+    ['that trusts an account', { Statement: [{ ...trust('x').Statement[0], Principal: { AWS: '000000000000' } }] }],
+    [
+      'that trusts the service under a condition',
+      trust('lambda.amazonaws.com', { Condition: { Bool: { x: 'true' } } }),
+    ],
+    ['that denies the service', trust('lambda.amazonaws.com', { Effect: 'Deny' })],
+    ['that trusts none', undefined],
+  ])('%s', (_, AssumeRolePolicyDocument) => {
+    expect(() => statements({ AssumeRolePolicyDocument })).toThrow(
+      'S/Role: lambda.amazonaws.com may not assume the role',
+    );
+  });
+
+  test('that has a policy outside the template, whose text is not known', () => {
+    const arn = 'arn:aws:iam::aws:policy/AdministratorAccess';
+    expect(() => statements({ ManagedPolicyArns: [arn] })).toThrow(`the policy ${arn} is not in the template`);
+  });
+
+  test('that has a boundary', () => {
+    expect(() => statements({ PermissionsBoundary: 'arn:aws:iam::aws:policy/x' })).toThrow('boundary');
+  });
+
+  test('that is not in the template', () => {
+    const deployment = deployed({});
+    expect(() => statementsOfRole('arn:aws:iam::1:role/x', 'lambda.amazonaws.com', deployment)).toThrow(
+      'the role is not in the template',
+    );
+  });
+});
