@@ -50,7 +50,7 @@ export function rolesOf(deployment: Deployment): readonly FunctionRole[] {
     .filter(({ path }) => path.endsWith('/Function/Resource'))
     .map((resource) => {
       const role = String(resource.property('Role'));
-      const statements = statementsOfRole(role, { Service: 'lambda.amazonaws.com' }, deployment);
+      const statements = statementsOfRole(role, 'lambda.amazonaws.com', deployment);
       return { name: nameOf(resource), role, statements };
     })
     .sort((one, other) => one.name.localeCompare(other.name));

@@ -1,23 +1,21 @@
 import { UnsupportedTemplateError } from '../errors.ts';
 import type { Deployment } from '../template/deployment.ts';
-import { list, type Resource, record, whereOf } from '../template/template.ts';
+import { list, record, whereOf } from '../template/template.ts';
 import { parsePolicy, type Statement } from './policy.ts';
-
-/** Who takes a role: a service of AWS, or an account, as the principal of a trust policy. */
-export type RoleTaker = { readonly Service: string } | { readonly AWS: string };
 
 /**
  * What the policies of a role say.
  *
- * @throws UnsupportedTemplateError when the role is not in the template, when `taker` may not take it, or when one of its
+ * @param taker who takes the role: an AWS service, such as `lambda.amazonaws.com`, or the ARN of a principal
+ * @throws UnsupportedTemplateError when the role is not in the template, when the taker may not take it, or when one of its
  * policies is not in the template or would be evaluated wrongly here
  */
-export function statementsOfRole(roleArn: string, taker: RoleTaker, deployment: Deployment): readonly Statement[] {
+export function statementsOfRole(roleArn: string, taker: string, deployment: Deployment): readonly Statement[] {
   const role = deployment.resources('AWS::IAM::Role').find((candidate) => candidate.attribute('Arn') === roleArn);
   if (!role) throw new UnsupportedTemplateError(roleArn, 'the role is not in the template');
   const where = whereOf(role);
-  if (!trusts(role, taker)) {
-    throw new UnsupportedTemplateError(where, `${Object.values(taker)} may not assume the role`);
+  if (!isTrusted(taker, role.property('AssumeRolePolicyDocument'))) {
+    throw new UnsupportedTemplateError(where, `${taker} may not assume the role`);
   }
   if (role.property('PermissionsBoundary') !== undefined) {
     throw new UnsupportedTemplateError(where, 'a permissions boundary cannot be evaluated locally');
@@ -33,15 +31,15 @@ export function statementsOfRole(roleArn: string, taker: RoleTaker, deployment: 
   return [...inline, ...attached].flatMap((document) => parsePolicy(document, where));
 }
 
-/** Whether a role lets `taker` assume it. A statement with conditions is taken as one that does not. */
-export function trusts(role: Resource, taker: RoleTaker): boolean {
-  return list(record(role.property('AssumeRolePolicyDocument')).Statement)
+/** A statement with conditions is taken as one that does not let the taker in. */
+function isTrusted(taker: string, document: unknown): boolean {
+  return list(record(document).Statement)
     .map(record)
     .some(
       ({ Effect: effect, Action: action, Principal: principal, Condition: condition }) =>
         effect === 'Allow' &&
         condition === undefined &&
         list(action).includes('sts:AssumeRole') &&
-        Object.entries(taker).every(([kind, name]) => list(record(principal)[kind]).includes(name)),
+        ['Service', 'AWS'].some((kind) => list(record(principal)[kind]).includes(taker)),
     );
 }

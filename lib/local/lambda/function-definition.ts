@@ -63,7 +63,7 @@ function define(resource: Resource, context: DefinitionContext): FunctionDefinit
   if (!runtimes.has(runtime)) throw new UnsupportedTemplateError(where, `runtime ${runtime} cannot be run locally`);
   const name = shortName(resource.path);
   const role = text(resource, 'Role');
-  const statements = statementsOfRole(role, { Service: 'lambda.amazonaws.com' }, context.deployment);
+  const statements = statementsOfRole(role, 'lambda.amazonaws.com', context.deployment);
   const principal = context.credentials.issueForRole(name, role, statements);
   context.access.demand(principal, platformPermissions(resource, context.deployment.region), where);
   const taskRoot = prepareTaskRoot(resource, name, where, context);

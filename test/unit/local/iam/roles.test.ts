@@ -17,9 +17,7 @@ function statements(properties: object, service = 'lambda.amazonaws.com') {
     Foreign: { Type: 'AWS::IAM::Policy', Properties: { Roles: ['other'], PolicyDocument: document('a:Foreign') } },
     Shared: { Type: 'AWS::IAM::ManagedPolicy', Properties: { PolicyDocument: document('a:Shared') } },
   });
-  return statementsOfRole(arnIn(deployment, 'AWS::IAM::Role', 'Role'), { Service: service }, deployment).map(
-    ({ action }) => action,
-  );
+  return statementsOfRole(arnIn(deployment, 'AWS::IAM::Role', 'Role'), service, deployment).map(({ action }) => action);
 }
 
 test('a role has its inline policies, those attached to it, and the managed ones that it names', () => {
@@ -55,7 +53,7 @@ describe('a role is refused', () => {
 
   test('that is not in the template', () => {
     const deployment = deployed({});
-    expect(() => statementsOfRole('arn:aws:iam::1:role/x', { Service: 'lambda.amazonaws.com' }, deployment)).toThrow(
+    expect(() => statementsOfRole('arn:aws:iam::1:role/x', 'lambda.amazonaws.com', deployment)).toThrow(
       'the role is not in the template',
     );
   });
