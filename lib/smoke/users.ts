@@ -1,7 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
+import { hashPassword } from '../contract/password-hash.ts';
+import type { AdministratorsDocument } from '../contract/secrets.ts';
 import type { Access } from '../demo/users.ts';
-import { addAdministrator, readAdministrators } from '../ops/commands/admin.ts';
+import { readAdministrators } from '../ops/commands/admin.ts';
 import { addArchiveUser } from '../ops/commands/user.ts';
 import { OpsError } from '../ops/errors.ts';
 import type { EditableSecret, Target } from '../ops/ports.ts';
@@ -9,6 +11,10 @@ import { smokeUserPrefix } from '../stores/rds/smoke-rows.ts';
 
 /** Attempts to change the secret while others change it, too. */
 const attempts = 8;
+/** Milliseconds from reading to writing the secret, at most. */
+const settleMs = 1500;
+/** Keeps two runs apart. */
+const jitterMs = 500;
 
 /** Users for one run, which no deployment knows yet. Their passwords are random. */
 export function newUsers(username: string): Pick<Access, 'admin' | 'archiveUser'> {
@@ -22,12 +28,12 @@ export async function saveUsers(
   { admin, archiveUser }: Pick<Access, 'admin' | 'archiveUser'>,
 ): Promise<void> {
   await addArchiveUser({ archiveUsers }, archiveUser);
+  // Before the secret is read: the shorter the time from reading to writing, the less often two runs collide.
+  const password = await hashPassword(admin.password);
   await settled(
     administrators,
     (names) => names.includes(admin.username),
-    async () => {
-      await addAdministrator(administrators, { ...admin, roles: ['ADMIN'], replace: true });
-    },
+    (users) => [...users, { username: admin.username, password, roles: ['ADMIN'] }],
   );
 }
 
@@ -36,10 +42,7 @@ export async function removeAdministrator(secret: EditableSecret, username: stri
   await settled(
     secret,
     (names) => !names.includes(username),
-    async () => {
-      const { users } = await readAdministrators(secret);
-      await secret.write({ users: users.filter((user) => user.username !== username) });
-    },
+    (users) => users.filter((user) => user.username !== username),
   );
 }
 
@@ -57,22 +60,26 @@ export async function leftAdministrators(secret: EditableSecret, before: Date): 
     });
 }
 
+type Users = AdministratorsDocument['users'];
+
 /**
  * Change the secret until it is as wanted. A secret has no conditional write: when two runs change it at once, the later write
- * undoes the earlier one. So each looks again after a moment.
+ * undoes the earlier one. So each looks again once a write that had begun before its own has surely ended.
  */
 async function settled(
   secret: EditableSecret,
   isWanted: (usernames: readonly string[]) => boolean,
-  change: () => Promise<void>,
+  change: (users: Users) => Users,
 ): Promise<void> {
   const looks = async () => isWanted((await readAdministrators(secret)).users.map(({ username }) => username));
   for (let attempt = 1; attempt <= attempts; attempt += 1) {
     if (await looks()) {
-      await pause(500 * Math.random());
+      await pause(settleMs);
       if (await looks()) return;
     }
-    await change();
+    await pause(jitterMs * Math.random());
+    const { users } = await readAdministrators(secret);
+    await secret.write({ users: change(users) });
   }
   throw new OpsError('conflict', "another process keeps changing the administrators' secret: run the suite again");
 }

@@ -72,7 +72,7 @@ export function registerAdmin(program: Command, context: CommandContext): void {
 }
 
 /** Add a user to the administrators' secret. @throws OpsError `conflict` for a known one, unless `replace` */
-export async function addAdministrator(
+async function addAdministrator(
   secret: EditableSecret,
   user: { readonly username: string; readonly password: string; readonly roles: string[]; readonly replace?: boolean },
 ): Promise<void> {
