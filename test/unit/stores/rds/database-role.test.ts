@@ -165,6 +165,14 @@ describe('a role whose functions are gone', () => {
     await asReader();
   });
 
+  it('is closed for both of its logins', async () => {
+    await prepareRole(test.dataApi(), 'data_out_reader', password, 'data_out_reader_clone');
+    const login = { username: 'data_out_reader_clone', password };
+    await test.database.run('select 1 from sda.files', [], { login });
+    await closeRole(test.dataApi(), 'data_out_reader');
+    await expect(test.database.run('select 1', [], { login })).rejects.toThrow('password authentication failed');
+  });
+
   it('may be one that was never made', async () => {
     await using fresh = await TestDatabase.migrated();
     await closeRole(fresh.dataApi(), 'data_out_reader');
