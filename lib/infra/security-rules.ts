@@ -52,10 +52,10 @@ export function acceptForTheWhole(app: App, { logKeys = 'aws' }: Settings): void
     "The throttling of the APIs and the settings `concurrency` limit how many functions run. A reservation for each function would take it from the account's limit.",
     ...rules.functionConcurrency,
   );
-  // test/infra/security-rules.test.ts holds that no other service invokes a function.
+  // test/infra/security-rules.test.ts holds that these are the only asynchronous events.
   acknowledge(
     app,
-    'Only schedules and rotations of secrets invoke functions asynchronously. Their events carry no data, and the next one starts the same work. Work that carries data comes from queues, which have dead-letter queues.',
+    'Only schedules and Secrets Manager invoke functions asynchronously. Their events carry no data, and the next one starts the same work. Work that carries data comes from queues, which have dead-letter queues.',
     ...rules.deadLettersOfFunctions,
     ...rules.deadLettersOfEvents,
   );

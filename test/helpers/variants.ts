@@ -42,9 +42,9 @@ const everything: Required<Omit<Settings, Named>> = {
 };
 
 const otherArchiveBuckets = [{ bucketName: 'archive-2' }];
-const { target: _target, ...existingAnywhere } = existing;
-/** A bucket that is there already keeps versions as its owner says, and a cluster's secrets are rotated by theirs. */
-const { archiveVersioning: _bucket, databaseRotationDays: _secrets, ...everythingElse } = everything;
+const { target: _, ...existingAnywhere } = existing;
+/** A bucket that is there already keeps versions as its owner says, and secrets are rotated by theirs. */
+const { archiveVersioning: __, databaseRotationDays: ___, ...everythingElse } = everything;
 
 /** Settings that together make every resource, and every exception from a rule. */
 export const variants: Readonly<Record<string, Partial<Settings>>> = {
