@@ -43,7 +43,8 @@ test('a thousand downloads at once from one address pass, with the throttling of
   expect(runs.filter(({ exitCode }) => exitCode !== 0).map(({ stderr }) => stderr)).toEqual([]);
   expect(await namesIn(target)).toHaveLength(downloads);
   const requests = accessLog();
-  expect(requests.filter(({ status }) => Number(status) < 400)).toHaveLength(2 * downloads);
+  // Each asks where its file is, and fetches it. On a slow machine some ask twice.
+  expect(requests.filter(({ status }) => Number(status) < 400).length).toBeGreaterThanOrEqual(2 * downloads);
   expect(requests.filter(({ gatewayResponse }) => gatewayResponse === 'WAF_FILTERED')).toEqual([]);
   // The worst that docs/operations.md expects: all come back together, and each time a hundred are let through.
   expect(requests.length).toBeLessThanOrEqual(11_000);

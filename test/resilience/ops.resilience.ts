@@ -209,8 +209,8 @@ describe('a deployment from nothing', () => {
 
 test('an engine that is gone is "unavailable", soon', async () => {
   const path = file('gone.json');
-  const nowhere = 'http://127.0.0.1:9';
-  const endpoints = { s3: nowhere, sqs: nowhere, rdsData: nowhere, secretsManager: nowhere };
+  const nowhere = Object.keys(engine.connection.endpoints).map((service) => [service, 'http://127.0.0.1:9']);
+  const endpoints = Object.fromEntries(nowhere);
   await writeFile(path, JSON.stringify({ ...engine.connection, endpoints }));
   const started = performance.now();
   expect(await opsProcess(['dataset', 'list'], { connectionPath: path })).toMatchObject({ exitCode: 7, stdout: '' });
