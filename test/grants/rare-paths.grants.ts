@@ -3,10 +3,11 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { CopyObjectCommand, DeleteObjectCommand } from '@aws-sdk/client-s3';
+import { DescribeSecretCommand, RotateSecretCommand } from '@aws-sdk/client-secrets-manager';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { formatPublicKey, generateKeyPair } from '../../lib/crypt4gh/index.ts';
 import type { AwsCall, Fault } from '../../lib/local/endpoint/traffic.ts';
-import { copyWithSettings } from '../helpers/assembly-with-settings.ts';
+import { synthesizeWithSettings } from '../helpers/assembly-with-settings.ts';
 import { Service, until } from '../helpers/service.ts';
 import { otherBucket, widest } from './settings.ts';
 
@@ -23,9 +24,10 @@ let service: Service;
 let dataset = 0;
 
 beforeAll(async () => {
-  await copyWithSettings(folder, widest);
+  const assemblyDir = join(folder, 'assembly');
+  synthesizeWithSettings(assemblyDir, widest);
   const existingBucketKeys = { [otherBucket.bucketName]: otherBucket.keyArn };
-  service = await Service.start({ assemblyDir: folder, existingBucketKeys });
+  service = await Service.start({ assemblyDir, existingBucketKeys });
 }, 120_000);
 beforeEach(() => {
   dataset += 1;
@@ -183,6 +185,40 @@ test('a migration that fails is rolled back, and runs again', async () => {
   const broken = await service.engine.functions.invoke('migrate', {});
   expect([broken.ok, isBroken()]).toEqual([true, true]);
   expect(service.calls('migrate rds-data RollbackTransaction')).toBe(1);
+});
+
+test('the decision about a quota is rolled back when a statement fails, and made again', async () => {
+  const { fileId } = await archived('small.vcf', small);
+  const isBroken = once((call) => call.caller === 'consume-export' && call.input?.transactionId !== undefined, {
+    error: { status: 503, code: 'ServiceUnavailableError' },
+  });
+  await service.settled(await exported());
+  expect([isBroken(), service.calls('consume-export rds-data RollbackTransaction')]).toEqual([true, 1]);
+
+  await service.sql(`update sda.files set archive_file_size = 1073741824 where stable_id = '${fileId}'`);
+  const rejection = { event: 'rejected', reason: 'outbox_quota_exceeded' };
+  expect(await service.settled(await exported())).toEqual([expect.objectContaining(rejection)]);
+});
+
+test('the secret of each database role is rotated, and a transaction that fails is rolled back', async () => {
+  const { environment } = service.engine.functions.definition('rotate-database-login');
+  const isBroken = once((call) => call.caller === 'rotate-database-login' && call.input?.transactionId !== undefined, {
+    error: { status: 503, code: 'ServiceUnavailableError' },
+  });
+  for (const role of ['PROXY', 'AUDITOR', 'READER', 'WORKER']) {
+    const SecretId = environment[`DATABASE_${role}_SECRET_ARN`];
+    const { VersionId = '' } = await service.secretsManager.send(new RotateSecretCommand({ SecretId }));
+    await until(async () => {
+      const { VersionIdsToStages } = await service.secretsManager.send(new DescribeSecretCommand({ SecretId }));
+      return VersionIdsToStages?.[VersionId]?.join() === 'AWSCURRENT' ? true : undefined;
+    }, `the rotation of ${role}`);
+  }
+  expect([isBroken(), service.calls('rotate-database-login rds-data RollbackTransaction')]).toEqual([true, 1]);
+});
+
+test('the public parts of all keys of receipts are served', async () => {
+  const response = await fetch(service.url('.well-known/jwks.json'));
+  expect(((await response.json()) as { keys: unknown[] }).keys).toHaveLength(2);
 });
 
 async function stagedFiles(): Promise<number> {

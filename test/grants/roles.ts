@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { App } from 'aws-cdk-lib';
+import type { CloudAssembly } from 'aws-cdk-lib/cx-api';
 import { settings } from '../../bin/settings.ts';
 import type { Settings } from '../../lib/infra/settings.ts';
 import { addStacks } from '../../lib/infra/stacks.ts';
@@ -9,7 +10,7 @@ import type { Statement } from '../../lib/local/iam/policy.ts';
 import { statementsOfRole } from '../../lib/local/iam/roles.ts';
 import { type Deployment, deploy } from '../../lib/local/template/deployment.ts';
 import type { Resource, Template } from '../../lib/local/template/template.ts';
-import { widening } from './settings.ts';
+import { widening, widest } from './settings.ts';
 
 /** What one function may do, in one deployment. */
 export interface FunctionRole {
@@ -29,13 +30,18 @@ export interface Grant {
   readonly setting?: string;
 }
 
-/** The stacks with a change of the settings, as the local engine names their resources. Nothing is bundled. */
-export function deploymentOf(change: Partial<Settings> = {}): Deployment {
+/** The stacks with a change of the settings. Nothing is bundled. */
+export function synthesize(change: Partial<Settings> = {}): CloudAssembly {
   const { context } = JSON.parse(readFileSync(join(import.meta.dirname, '../../cdk.json'), 'utf8'));
   const asTheCli = { 'aws:cdk:enable-path-metadata': true, 'aws:cdk:bundling-stacks': [] };
   const app = new App({ context: { ...context, ...asTheCli } });
   addStacks(app, { ...settings, adminPage: true, ...change });
-  const stacks = app.synth().stacks.map(({ stackName, template, dependencies }) => ({
+  return app.synth();
+}
+
+/** The same, as the local engine names their resources. */
+export function deploymentOf(change: Partial<Settings> = {}): Deployment {
+  const stacks = synthesize(change).stacks.map(({ stackName, template, dependencies }) => ({
     ...{ name: stackName, template: template as Template, region: undefined, assets: new Map() },
     needs: dependencies.length,
   }));
@@ -60,9 +66,12 @@ function nameOf({ path }: Resource): string {
   return path.split('/').at(-3) ?? path;
 }
 
-/** The grants of all functions: those by default, and those that each of {@link widening} adds. */
+/**
+ * The grants of all functions: those by default, and those that each of {@link widening} adds.
+ *
+ * @returns them with a deployment that has all resources they name
+ */
 export function allGrants(): { readonly grants: readonly Grant[]; readonly deployment: Deployment } {
-  const deployment = deploymentOf();
   const grants = new Map<string, Grant>();
   const add = (roles: readonly FunctionRole[], setting?: string) => {
     for (const { name, role, statements } of roles) {
@@ -72,7 +81,7 @@ export function allGrants(): { readonly grants: readonly Grant[]; readonly deplo
       }
     }
   };
-  add(rolesOf(deployment));
+  add(rolesOf(deploymentOf()));
   for (const [setting, change] of Object.entries(widening)) add(rolesOf(deploymentOf(change)), setting);
-  return { grants: [...grants.values()], deployment };
+  return { grants: [...grants.values()], deployment: deploymentOf(widest) };
 }

@@ -11,6 +11,9 @@ export const widening: Readonly<Record<string, Partial<Settings>>> = {
   "withdrawal: 'purge'": { withdrawal: 'purge' },
   "events: 'on'": { events: 'on' },
   otherArchiveBuckets: { otherArchiveBuckets: [otherBucket] },
+  outboxQuotaGib: { outboxQuotaGib: 1 },
+  databaseRotationDays: { databaseRotationDays: 30 },
+  'receiptKeys: 2': { receiptKeys: 2 },
 };
 
 /** All of them together. */

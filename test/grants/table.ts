@@ -20,7 +20,8 @@ interface Row {
 }
 
 /**
- * The table of SECURITY.md: a row for each function, resource and condition. Rows that all functions have come first, once.
+ * The table of SECURITY.md: a row for each function, resource and condition. Rows that all functions have by default come
+ * first, once.
  *
  * @param originsOf who used a grant in a run. @default - no action is marked
  */
@@ -42,9 +43,9 @@ export function grantsTable(
       ...{ setting: first.setting ?? '', actions: sorted.map((grant) => `${grant.statement.action}${mark(grant)}`) },
     };
   });
-  const functions = new Set(rows.map(({ name }) => name));
+  const byDefault = new Set(rows.filter(({ setting }) => setting === '').map(({ name }) => name));
   const lines = [...Map.groupBy(rows, (row) => unmarked(cells(row).join(' | '))).values()].flatMap((same) => {
-    const shown = same.length === functions.size ? same.slice(0, 1).map((row) => ({ ...row, name: 'each' })) : same;
+    const shown = same.length === byDefault.size ? same.slice(0, 1).map((row) => ({ ...row, name: 'each' })) : same;
     return shown.map((row) => {
       const name = row.name === 'each' ? row.name : `\`${row.name}\``;
       return { row, text: `| ${[name, ...cells(row)].join(' | ')} |` };

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { EngineError } from '../errors.ts';
+import { accountId } from './names.ts';
 import type { Template } from './template.ts';
 
 /** One synthesized stack. */
@@ -77,7 +78,8 @@ function loadStack(
   artifacts: Readonly<Record<string, Artifact>>,
 ): Stack {
   const properties = artifact.properties ?? {};
-  const region = /^aws:\/\/[^/]+\/([a-z0-9-]+)$/.exec(artifact.environment ?? '')?.[1];
+  const [, account = '', region] = /^aws:\/\/([^/]+)\/([a-z0-9-]+)$/.exec(artifact.environment ?? '') ?? [];
+  const template = readFileSync(join(directory, String(properties.templateFile)), 'utf8');
   const assets = new Map<string, string>();
   for (const dependency of artifact.dependencies ?? []) {
     const manifest = artifacts[dependency];
@@ -85,10 +87,19 @@ function loadStack(
   }
   return {
     name: typeof properties.stackName === 'string' ? properties.stackName : id,
-    template: readJson(join(directory, String(properties.templateFile))) as Template,
+    template: JSON.parse(inThisAccount(template, account)) as Template,
     region: region === 'unknown-region' ? undefined : region,
     assets,
   };
+}
+
+/**
+ * Stacks that were synthesized for one account name it in the principals of keys and in ARNs. Here its resources are in the
+ * account of the engine.
+ */
+function inThisAccount(template: string, account: string): string {
+  if (!/^\d{12}$/.test(account)) return template;
+  return template.replaceAll(new RegExp(`(?<![0-9A-Za-z])${account}(?![0-9A-Za-z])`, 'g'), accountId);
 }
 
 function readAssets(directory: string, file: string, assets: Map<string, string>): void {
