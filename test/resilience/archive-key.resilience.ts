@@ -75,7 +75,9 @@ async function fetchOnce(): Promise<boolean> {
   return sha256(bytes) === (await digestOf(files.EGAF1));
 }
 
-test('the key changes while people export and fetch: no request fails, and the old key is needed no more', async () => {
+test('the key changes while people export and fetch: no request fails, and the old key is needed no more', {
+  timeout: 180_000,
+}, async () => {
   const [oldKey] = await fingerprints();
   let isOver = false;
   const exports = (async () => {
@@ -111,7 +113,9 @@ test('the key changes while people export and fetch: no request fails, and the o
   expect(damaged).toEqual([]);
 });
 
-test('the secret is lost: with the copy alone, the archive is back, and the request that waited is delivered', async () => {
+test('the secret is lost: with the copy alone, the archive is back, and the request that waited is delivered', {
+  timeout: 180_000,
+}, async () => {
   await ops('archive-key', 'save', file('copy.sec'), ...passphrase());
   const { ArchiveKeysSecretArn: SecretId } = service.connection.outputs;
   await service.secretsManager.send(new PutSecretValueCommand({ SecretId, SecretString: '{"keys":[]}' }));

@@ -19,11 +19,16 @@ let fileId: string;
 const secretArns = new Map<string, string>();
 /** Every password that a role had, with its login. */
 const logins = new Map<string, { username: string; password: string }>();
+/** What was sent to the database, with its parameters. */
+const statements: string[] = [];
 
 beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), 'data-out-rotation-'));
   synthesizeWithSettings(join(folder, 'assembly'), { databaseRotationDays: 30 });
   service = await start(join(folder, 'assembly'));
+  service.engine.traffic.observe(({ service: name, input }: AwsCall) => {
+    if (name === 'rds-data') statements.push(JSON.stringify(input));
+  });
   const { environment } = service.engine.functions.definition(rotator);
   for (const role of ['PROXY', 'AUDITOR', 'READER', 'WORKER']) {
     const arn = environment[`DATABASE_${role}_SECRET_ARN`] ?? '';
@@ -195,9 +200,10 @@ test('a function that dies at any AWS call leaves a service that works, and the 
 
 test('no password is in a log or in a statement', async () => {
   expect(logins.size).toBeGreaterThan(15);
-  const written = service.logs.map(({ line }) => line).join('\n');
+  expect(statements.filter((statement) => statement.includes('SCRAM-SHA-256$')).length).toBeGreaterThan(10);
+  const written = [...service.logs.map(({ line }) => line), ...statements].join('\n');
   for (const { username, password } of logins.values()) {
-    expect(written.includes(password), `a password of ${username} in a log`).toBe(false);
+    expect(written.includes(password), `a password of ${username} in a log or a statement`).toBe(false);
   }
 });
 

@@ -49,7 +49,7 @@ async function failed(caller: 'consume-export' | 'stage-file', files: number, qu
   const visa = await service.visa({ subject, datasetId });
   const requestId = await service.exported({ id: datasetId, visa, publicKey: recipient.publicKey });
   const messages = caller === 'stage-file' ? files : 1;
-  await until(async () => (await service.queueDepth(queueUrl)) === messages || undefined, 'the dead letters', 55_000);
+  await until(async () => (await service.queueDepth(queueUrl)) === messages || undefined, 'the dead letters', 90_000);
   undo();
   return { requestId, visa };
 }
@@ -63,7 +63,7 @@ async function expectDelivered(requestId: string, files: number): Promise<void> 
   expect((await service.outboxKeys(subject)).filter((key) => key.endsWith('.c4gh'))).toHaveLength(files);
 }
 
-test('files that failed are listed, shown, and sent back once the cause is gone', async () => {
+test('files that failed are listed, shown, and sent back once the cause is gone', { timeout: 150_000 }, async () => {
   const { requestId } = await failed('stage-file', 2, service.connection.outputs.SmallFileExportsDeadLetterQueueUrl);
   const { letters } = await run('list', '--json', '--queue', 'small-file-exports');
   expect(letters).toMatchObject(
@@ -83,7 +83,9 @@ test('files that failed are listed, shown, and sent back once the cause is gone'
   await expectDelivered(requestId, 2);
 });
 
-test('a request is replayed with its visa, its id and its time, and none of it is shown', async () => {
+test('a request is replayed with its visa, its id and its time, and the visa is not shown', {
+  timeout: 150_000,
+}, async () => {
   const { ExportRequestsDeadLetterQueueUrl: deadQueue } = service.connection.outputs;
   const { requestId, visa } = await failed('consume-export', 1, deadQueue);
   const said = [
@@ -97,7 +99,9 @@ test('a request is replayed with its visa, its id and its time, and none of it i
   for (const part of visa.split('.')) expect(texts).not.toContain(part);
 });
 
-test('a crash between sending and deleting leaves the message in both queues, which does no harm', async () => {
+test('a crash between sending and deleting leaves the message in both queues, which does no harm', {
+  timeout: 150_000,
+}, async () => {
   const queueUrl = service.connection.outputs.SmallFileExportsDeadLetterQueueUrl;
   const { requestId } = await failed('stage-file', 1, queueUrl);
   breakCalls(({ caller, action }) =>
@@ -133,7 +137,7 @@ test('while the key is disabled, the command says what to do', async () => {
   expect([exitCode, stderr]).toEqual([3, expect.stringContaining('enable the key ExportRequestsKey')]);
 });
 
-test('no function may take on the role, and nobody the role of a function', async () => {
+test('no function may take on the role, and no caller the role of a function', async () => {
   const { endpoints, region, credentials, outputs } = service.connection;
   const { principal } = service.engine.functions.definition('stage-file');
   const { accessKeyId, secretAccessKey, sessionToken = '' } = principal;

@@ -31,7 +31,7 @@ test('the engine starts without direct access and says so in its connection file
   expect(() => service.engine.functions.definition('direct-file')).toThrow('there is no function direct-file');
 });
 
-test('no password opens the role of direct access in the database', async () => {
+test('a new database has no role of direct access', async () => {
   expect(await service.sql("select count(*) from pg_authid where rolname = 'data_out_reader'")).toEqual([['0']]);
 });
 

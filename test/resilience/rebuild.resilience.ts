@@ -22,7 +22,7 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-test('a destroyed and rebuilt service stack has lost nothing', { timeout: 120_000 }, async () => {
+test('a destroyed and rebuilt service stack has lost nothing', { timeout: 300_000 }, async () => {
   const dataDir = join(folder, 'data');
   service = await Service.start({ dataDir });
   for (const [path, size] of Object.entries({ 'a.vcf': 500, 'b.vcf': 500, 'c.bam': 8_600_000 })) {
@@ -42,7 +42,7 @@ test('a destroyed and rebuilt service stack has lost nothing', { timeout: 120_00
     caller === 'consume-export' && name === 'rds-data' ? { error: { status: 403, code: 'AccessDenied' } } : undefined,
   );
   const dead = await order(visas[1]);
-  await until(async () => (await service.queueDepth(deadQueue)) === 1 || undefined, 'the dead letter');
+  await until(async () => (await service.queueDepth(deadQueue)) === 1 || undefined, 'the dead letter', 90_000);
   mend();
   const begun = Promise.withResolvers<void>();
   let isStaging = false;

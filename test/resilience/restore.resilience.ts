@@ -108,7 +108,7 @@ describe('before the accident', () => {
     lost = {
       datasets: await ops('dataset', 'list', '--json'),
       users: await ops('user', 'list', '--json'),
-      audit: await ops('audit', '--json'),
+      audit: await ops('audit', '--limit', '100000', '--json'),
     };
     withdrawLog = service.logs.filter(({ functionName }) => functionName === 'withdraw').map(({ line }) => line);
     // The workers stop, and requests go on to be accepted.

@@ -63,6 +63,7 @@ async function expectDelivered({ requestId, visa, files }: Export): Promise<void
   await until(
     async () => ((await stateOf(requestId)) === 'complete' ? true : undefined),
     `${requestId} to be complete`,
+    90_000,
   );
   const listed = await service.listAll(visa);
   expect(listed.filter(({ fileName }) => fileName.endsWith('.delivery.jws'))).toHaveLength(1);
@@ -120,13 +121,13 @@ async function leaveDead(caller: 'consume-export' | 'stage-file', api: 's3' | 'r
   const { outputs } = service.connection;
   const url =
     caller === 'stage-file' ? outputs.SmallFileExportsDeadLetterQueueUrl : outputs.ExportRequestsDeadLetterQueueUrl;
-  await until(async () => ((await service.queueDepth(url)) === 1 ? true : undefined), 'the dead letters');
+  await until(async () => ((await service.queueDepth(url)) === 1 ? true : undefined), 'the dead letters', 90_000);
   undo();
   return dead;
 }
 
 describe('with the previous release', () => {
-  test('a deployment works', { timeout: 180_000 }, async () => {
+  test('a deployment works', { timeout: 400_000 }, async () => {
     await start(await previousAssembly());
     for (const [id, files] of Object.entries(archived)) {
       for (const [path, size] of Object.entries(files)) await service.archive(id, path, size);
@@ -150,7 +151,7 @@ describe.each([
   ],
   ['of which none is old', () => false],
 ])('with functions %s', (what, isOld) => {
-  test('what was under way is delivered, and so is what comes now', { timeout: 120_000 }, async () => {
+  test('what was under way is delivered, and so is what comes now', { timeout: 300_000 }, async () => {
     const mixed = join(folder, what);
     const taken = mixAssemblies(mixed, await assembly(), await previousAssembly(), isOld);
     expect(taken.length > 0).toBe(what !== 'of which none is old');
@@ -179,7 +180,7 @@ describe.each([
 });
 
 describe('with this release', () => {
-  test('dead letters of the previous one are replayed', { timeout: 120_000 }, async () => {
+  test('dead letters of the previous one are replayed', { timeout: 300_000 }, async () => {
     for (const queue of ['small-file-exports', 'export-requests']) {
       const argv = ['dead-letters', 'replay', '--queue', queue, '--yes'];
       expect(await opsProcess(argv, { connectionPath: service.engine.connectionPath })).toMatchObject({ exitCode: 0 });

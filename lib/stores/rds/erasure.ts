@@ -51,6 +51,13 @@ export class RdsErasure {
 
 /** In an order in which the rest is found again after a failure: the files by their requests, which come after them. */
 const statements = [
+  // A copy that was given up leaves its row, with the key of the container.
+  `with found as materialized (
+     select request_id, file_id from data_out.uploads where starts_with(outbox_key, :recipient || '/') limit ${most}
+   ), changed as (
+     delete from data_out.uploads u using found
+     where u.request_id = found.request_id and u.file_id = found.file_id returning 1
+   ) select count(*) as changed from changed`,
   `with found as materialized (
      select f.request_id, f.file_id from data_out.requests r join data_out.request_files f on f.request_id = r.request_id
      where r.recipient = :recipient and coalesce(f.outbox_key, f.crc64nvme, f.header_sha256) is not null

@@ -38,7 +38,7 @@ describe('a visa of an issuer of smoke tests', () => {
     }
   });
 
-  test('grants no more in a passport, whoever signs that', async () => {
+  test('grants no more in a passport of any issuer', async () => {
     const visas = [await issuer.visa({ dataset: 'EGAD1' }), await issuer.visa({ dataset: smoke })];
     for (const broker of [issuer, other]) {
       const verified = await verifyPassport(await broker.passport(visas), options());

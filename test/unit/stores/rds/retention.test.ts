@@ -122,6 +122,15 @@ describe('erasure', () => {
     expect(await test.sql(trail)).toEqual([['erased', null, null]]);
   });
 
+  it('forgets unfinished copies, which name the outbox of the person', async () => {
+    for (const [number, recipient] of [jane, joe].entries()) {
+      await test.sql(`insert into data_out.uploads (request_id, file_id, holder, fruitless, outbox_key, upload_id)
+        values ('${requestId(number)}', 'EGAF1', '${requestId(50)}', 5, '${recipient}/EGAF1-a.bam.c4gh', 'upload')`);
+    }
+    expect(await erasure().erase(jane, erasureId)).toBe(1);
+    expect(await test.sql('select outbox_key from data_out.uploads')).toEqual([[`${joe}/EGAF1-a.bam.c4gh`]]);
+  });
+
   it('changes nothing the second time', async () => {
     await request(1, 1);
     await erasure().erase(jane, erasureId);
