@@ -3,6 +3,7 @@ import { defineConfig } from 'vitest/config';
 
 /** Files that mock modules or change what a whole process has: each runs in a process of its own. */
 export const alone = [
+  'test/infra/security-rules.test.ts',
   'test/unit/crypt4gh/header/open-header.test.ts',
   'test/unit/crypt4gh/keys/kdf.test.ts',
   'test/unit/lambdas/**/*.test.ts',
@@ -16,6 +17,8 @@ export default defineConfig({
     env: {
       // Of the functions that unit tests import.
       STACK_NAME: 'DataOutService-test',
+      // The CDK's own validation takes two thirds of a synth. test/infra/security-rules.test.ts and `npm run synth` have it.
+      CDK_VALIDATION: 'false',
       // Processes that tests start compile the same sources again and again.
       NODE_COMPILE_CACHE: fileURLToPath(new URL('node_modules/.cache/compiled', import.meta.url)),
     },

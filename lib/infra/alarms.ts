@@ -48,7 +48,7 @@ export class Alarms extends Construct {
     this.topic = new Topic(this, 'Topic', { enforceSSL: true });
     acknowledge(
       this.topic,
-      'A message holds the name and the figures of an alarm, and nothing of a person. It goes on by e-mail, in clear.',
+      'A message holds the name and the figures of an alarm, or the name of a key, and nothing of a person. It goes on by e-mail, in clear.',
       ...rules.topicKey,
     );
     // Our policy replaces the default one of SNS, which lets CloudWatch publish.

@@ -19,12 +19,19 @@ import { rules } from './security-rules.ts';
 import type { Grantee } from './service-function.ts';
 import type { ExistingDatabase, NewDatabase } from './settings.ts';
 
-/** Aurora's default for `max_connections` is the memory over 9,531,392 bytes, and a capacity unit has some 2 GiB. */
-const connectionsACapacityUnit = 225;
-/** The same for 16 GiB, the least that classes with a Data API have. */
+/** Aurora's default for `max_connections` with 16 GiB, the least that classes with a Data API have: memory over 9,531,392 bytes. */
 const usualConnections = 1800;
 /** What a new cluster runs. */
 export const databaseVersion = AuroraPostgresEngineVersion.VER_18_6;
+
+/**
+ * Aurora's default for `max_connections` of a serverless cluster, from its most capacity: 189 for 1 unit, 823 for 4, 1,669 for 8,
+ * 3,360 for 16, and at most 5,000; at most 2,000 where the least capacity is 0 or 0.5 (Aurora user guide, *Performance and
+ * scaling for Aurora Serverless v2*). These lie on a line.
+ */
+function serverlessConnections({ minCapacity, maxCapacity }: NewDatabase): number {
+  return Math.min(minCapacity > 0.5 ? 5000 : 2000, Math.round(211.4 * maxCapacity - 22.4));
+}
 
 interface CatalogueProps {
   readonly database: NewDatabase | ExistingDatabase;
@@ -91,8 +98,7 @@ export class Catalogue extends Construct {
     const cluster = this.#makeCluster(database, key);
     this.clusterArn = cluster.clusterArn;
     this.clusterIdentifier = cluster.clusterIdentifier;
-    const most = database.minCapacity > 0.5 ? 5000 : 2000;
-    this.maxConnections = Math.min(most, database.maxCapacity * connectionsACapacityUnit);
+    this.maxConnections = serverlessConnections(database);
     if (!cluster.secret) throw new Error('a new cluster has a secret');
     this.secretArn = cluster.secret.secretArn;
     this.#owner = { secretArn: this.secretArn, keyArn: key.keyArn };

@@ -3,6 +3,8 @@ import { PolicyStatement, ServicePrincipal } from 'aws-cdk-lib/aws-iam';
 import { CfnKey } from 'aws-cdk-lib/aws-kms';
 import type { Topic } from 'aws-cdk-lib/aws-sns';
 import { Construct, type IConstruct } from 'constructs';
+import { acknowledge } from './acknowledge.ts';
+import { rules as accepted } from './security-rules.ts';
 import type { Settings } from './settings.ts';
 
 /** Keys of one rule. An event pattern has at most 2,048 characters, and an ARN of a key some 75. */
@@ -56,6 +58,13 @@ export class KeyDeletion extends Construct {
         ],
       }),
     ]);
+    for (const rule of rules) {
+      acknowledge(
+        rule,
+        'EventBridge tries for a day. A queue of lost messages would need an alarm, which takes the same way.',
+        ...accepted.deadLettersOfEvents,
+      );
+    }
     topic.addToResourcePolicy(
       new PolicyStatement({
         principals: [new ServicePrincipal('events.amazonaws.com')],

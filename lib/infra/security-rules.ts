@@ -52,12 +52,11 @@ export function acceptForTheWhole(app: App, { logKeys = 'aws' }: Settings): void
     "The throttling of the APIs and the settings `concurrency` limit how many functions run. A reservation for each function would take it from the account's limit.",
     ...rules.functionConcurrency,
   );
-  // test/infra/security-rules.test.ts holds that these are the only asynchronous events.
+  // test/infra/security-rules.test.ts holds who invokes functions. Secrets Manager does so synchronously (Lambda developer guide).
   acknowledge(
     app,
-    'Only schedules and Secrets Manager invoke functions asynchronously. Their events carry no data, and the next one starts the same work. Work that carries data comes from queues, which have dead-letter queues.',
+    'Only schedules invoke these functions asynchronously. Their events carry no data, and the next one starts the same work. Work that carries data comes from queues, which have dead-letter queues.',
     ...rules.deadLettersOfFunctions,
-    ...rules.deadLettersOfEvents,
   );
   acknowledge(
     app,

@@ -5,6 +5,7 @@ import { Trigger } from 'aws-cdk-lib/triggers';
 import type { Construct } from 'constructs';
 import { environment } from '../contract/environment.ts';
 import { outputs } from '../contract/outputs.ts';
+import { acknowledge } from './acknowledge.ts';
 import { Alarms } from './alarms.ts';
 import { ApiGatewayLogRole } from './api-gateway-log-role.ts';
 import { Dashboard } from './dashboard.ts';
@@ -17,6 +18,8 @@ import { encryptLogs } from './log-key.ts';
 import { ProxyApi } from './proxy-api.ts';
 import { receivesOfLongCopies, WorkQueue, workQueueNames } from './queues.ts';
 import { Redrive } from './redrive.ts';
+import { rules } from './security-rules.ts';
+import type { ServiceFunction } from './service-function.ts';
 import type { Settings } from './settings.ts';
 import type { StorageStack } from './storage-stack.ts';
 
@@ -51,16 +54,13 @@ export class ServiceStack extends Stack {
     new Trigger(this, 'Protection', { handler: protect.function, timeout: Duration.minutes(7) });
     // The CDK's command line takes termination protection away from a stack whose template does not ask for it, whenever it
     // deploys that stack.
-    new Rule(this, 'ProtectionSchedule', {
+    this.#schedule('ProtectionSchedule', protect, {
       description: 'Protects the storage stack and its cluster against deletion again',
-      schedule: Schedule.rate(Duration.hours(1)),
-      targets: [new LambdaFunction(protect.function)],
+      every: Duration.hours(1),
     });
-
-    new Rule(this, 'SweepSchedule', {
+    this.#schedule('SweepSchedule', sweepDeliveries, {
       description: 'Settles what invocations that died left open',
-      schedule: Schedule.rate(Duration.minutes(5)),
-      targets: [new LambdaFunction(sweepDeliveries.function)],
+      every: Duration.minutes(5),
     });
 
     const redrive = new Redrive(this, 'Redrive');
@@ -175,10 +175,9 @@ export class ServiceStack extends Stack {
 
     if (withdraw) {
       const interval = Duration.minutes(15);
-      new Rule(this, 'WithdrawSchedule', {
+      this.#schedule('WithdrawSchedule', withdraw, {
         description: 'Looks for containers of deprecated datasets in the outbox',
-        schedule: Schedule.rate(interval),
-        targets: [new LambdaFunction(withdraw.function)],
+        every: interval,
       });
       alarms.withdrawnInOutbox(interval);
     }
@@ -226,6 +225,20 @@ export class ServiceStack extends Stack {
     // For people: no tool needs these two.
     this.#output('DashboardUrl', dashboard.url);
     this.#output('AlarmTopicArn', alarms.topic.topicArn);
+  }
+
+  #schedule(
+    id: string,
+    target: ServiceFunction,
+    { description, every }: { readonly description: string; readonly every: Duration },
+  ): void {
+    const schedule = Schedule.rate(every);
+    const rule = new Rule(this, id, { description, schedule, targets: [new LambdaFunction(target.function)] });
+    acknowledge(
+      rule,
+      'The event of a schedule carries no data, and the next one starts the same work.',
+      ...rules.deadLettersOfEvents,
+    );
   }
 
   /** The CDK keeps log groups by default. Their names are generated, so a kept one never blocks a later deployment. */

@@ -2,16 +2,14 @@ import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:f
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { CreateMultipartUploadCommand, ListMultipartUploadsCommand } from '@aws-sdk/client-s3';
-import { App } from 'aws-cdk-lib';
-import { Template } from 'aws-cdk-lib/assertions';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { settings } from '../../bin/settings.ts';
 import { formatPublicKey, generateKeyPair } from '../../lib/crypt4gh/index.ts';
-import { addStacks } from '../../lib/infra/stacks.ts';
 import { localTarget } from '../../lib/ops/target.ts';
 import { assembly } from '../helpers/assembly.ts';
 import { runTool } from '../helpers/ops-world.ts';
 import { Service } from '../helpers/service.ts';
+import { templatesOf } from '../helpers/synthesized.ts';
 
 const recipient = generateKeyPair();
 const jane = 'researcher';
@@ -20,9 +18,7 @@ let service: Service;
 /** Copy the assembly to a folder, with the policy and the mode that `withdrawal: 'purge'` gives to the function. */
 async function copyThatPurges(folder: string): Promise<string> {
   cpSync(await assembly(), folder, { recursive: true });
-  const { context } = JSON.parse(readFileSync(join(import.meta.dirname, '../../cdk.json'), 'utf8'));
-  const app = new App({ context: { ...context, 'aws:cdk:bundling-stacks': [] } });
-  const wanted = Template.fromStack(addStacks(app, { ...settings, withdrawal: 'purge' }).service).toJSON().Resources;
+  const wanted = templatesOf({ ...settings, withdrawal: 'purge' }).served.toJSON().Resources;
   const path = join(folder, 'DataOutService.template.json');
   const template = JSON.parse(readFileSync(path, 'utf8'));
   for (const [id, resource] of Object.entries<{ Type: string; Properties: Record<string, unknown> }>(wanted)) {

@@ -1,23 +1,13 @@
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { App } from 'aws-cdk-lib';
-import { Template } from 'aws-cdk-lib/assertions';
-import { afterAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { settings } from '../../bin/settings.ts';
 import { checkSettings, SettingsError } from '../../lib/infra/check-settings.ts';
 import type { Settings } from '../../lib/infra/settings.ts';
-import { addStacks } from '../../lib/infra/stacks.ts';
 import { existing } from '../helpers/settings.ts';
-
-const { context } = JSON.parse(readFileSync(join(import.meta.dirname, '../../cdk.json'), 'utf8'));
-const outdir = mkdtempSync(join(tmpdir(), 'data-out-'));
-afterAll(() => rmSync(outdir, { recursive: true }));
+import { templatesOf } from '../helpers/synthesized.ts';
 
 function templates(change: Partial<Settings>) {
-  const app = new App({ outdir, context: { ...context, 'aws:cdk:bundling-stacks': [] } });
-  const { storage, service } = addStacks(app, { ...settings, ...change });
-  return { storage: Template.fromStack(storage), service: Template.fromStack(service) };
+  const { stored, served } = templatesOf({ ...settings, ...change });
+  return { storage: stored, service: served };
 }
 
 const { databaseRotationDays: _, ...others } = settings;

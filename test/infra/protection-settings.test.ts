@@ -1,25 +1,12 @@
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { App } from 'aws-cdk-lib';
-import { Match, Template } from 'aws-cdk-lib/assertions';
-import { afterAll, describe, expect, test } from 'vitest';
+import { Match, type Template } from 'aws-cdk-lib/assertions';
+import { describe, expect, test } from 'vitest';
 import { settings } from '../../bin/settings.ts';
 import type { Settings } from '../../lib/infra/settings.ts';
-import { addStacks } from '../../lib/infra/stacks.ts';
 import { account, existing } from '../helpers/settings.ts';
-
-const { context } = JSON.parse(readFileSync(join(import.meta.dirname, '../../cdk.json'), 'utf8'));
-const outdir = mkdtempSync(join(tmpdir(), 'data-out-'));
-afterAll(() => rmSync(outdir, { recursive: true }));
+import { type Templates, templatesOf } from '../helpers/synthesized.ts';
 
 /** The templates of the repository's settings with a change. */
-function templates(change: Partial<Settings>) {
-  const app = new App({ outdir, context: { ...context, 'aws:cdk:bundling-stacks': [] } });
-  const { storage, service } = addStacks(app, { ...settings, ...change });
-  return { stored: Template.fromStack(storage), served: Template.fromStack(service) };
-}
-type Templates = ReturnType<typeof templates>;
+const templates = (change: Partial<Settings>): Templates => templatesOf({ ...settings, ...change });
 
 const propertiesOf = (template: Template, type: string) =>
   Object.values(template.findResources(type)).map(({ Properties }) => Properties);

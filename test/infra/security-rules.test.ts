@@ -1,10 +1,10 @@
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { Validations } from 'aws-cdk-lib';
+import { Stack, Validations } from 'aws-cdk-lib';
 import { Template } from 'aws-cdk-lib/assertions';
-import { Bucket } from 'aws-cdk-lib/aws-s3';
-import { afterAll, describe, expect, test } from 'vitest';
+import { Bucket, CfnBucket } from 'aws-cdk-lib/aws-s3';
+import { afterAll, describe, expect, test, vi } from 'vitest';
 import { settings } from '../../bin/settings.ts';
 import { securityPacks } from '../../lib/infra/security-packs.ts';
 import { addStacks } from '../../lib/infra/stacks.ts';
@@ -16,6 +16,8 @@ import { pagePath, withAcceptedRules } from './accepted-rules.ts';
 const outdir = mkdtempSync(join(tmpdir(), 'data-out-'));
 afterAll(() => rmSync(outdir, { recursive: true }));
 
+// Here alone, the CDK validates the templates, those of all settings: a finding throws.
+vi.stubEnv('CDK_VALIDATION', 'true');
 const checked = stacksOfVariants(outdir).map(({ name, app, stacks }) => {
   const templates = stacks.map((stack) => Template.fromStack(stack));
   return { name, templates, accepted: acknowledgements(app), found: findings(app) };
@@ -40,6 +42,12 @@ describe.each(checked)('with settings: $name', ({ templates, found }) => {
     const sources = ofType('AWS::Lambda::EventSourceMapping').map((mapping) => JSON.stringify(mapping.EventSourceArn));
     expect(sources.filter((source) => !/Queue/.test(source))).toEqual([]);
   });
+});
+
+test('the CDK validates the templates of these tests', () => {
+  const stack = new Stack(appWithoutBundles(join(outdir, 'unknown')));
+  new CfnBucket(stack, 'Bucket').addPropertyOverride('Unknown', true);
+  expect(() => Template.fromStack(stack)).toThrow();
 });
 
 test('every exception is for a finding', () => {

@@ -1,26 +1,21 @@
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { App } from 'aws-cdk-lib';
-import { Match, Template } from 'aws-cdk-lib/assertions';
+import { Match, type Template } from 'aws-cdk-lib/assertions';
 import { afterAll, describe, expect, test } from 'vitest';
 import { settings } from '../../bin/settings.ts';
 import type { Settings } from '../../lib/infra/settings.ts';
 import { addStacks } from '../../lib/infra/stacks.ts';
 import { account, existing } from '../helpers/settings.ts';
+import { templatesOf } from '../helpers/synthesized.ts';
+import { appWithoutBundles } from '../helpers/variants.ts';
 
-const root = join(import.meta.dirname, '../..');
-const { context } = JSON.parse(readFileSync(join(root, 'cdk.json'), 'utf8'));
-
-/** An app with this repository's feature flags that bundles nothing. */
 const outdir = mkdtempSync(join(tmpdir(), 'data-out-'));
-const app = () => new App({ outdir, context: { ...context, 'aws:cdk:bundling-stacks': [] } });
+const app = () => appWithoutBundles(outdir);
 afterAll(() => rmSync(outdir, { recursive: true }));
 
 describe('an operator who has an archive already', () => {
-  const { storage, service } = addStacks(app(), { ...settings, ...existing });
-  const stored = Template.fromStack(storage);
-  const served = Template.fromStack(service);
+  const { stored, served } = templatesOf({ ...settings, ...existing });
 
   test('gets no second one', () => {
     stored.resourceCountIs('AWS::S3::Bucket', 2);
@@ -52,7 +47,7 @@ describe('an operator who has an archive already', () => {
   test('in several buckets sees the functions work with each, and the key of each for S3 only', () => {
     const keyArn = `arn:aws:kms:eu-north-1:${account}:key/two`;
     const otherArchiveBuckets = [{ bucketName: 'archive-2', keyArn }, { bucketName: 'archive-3' }];
-    const template = Template.fromStack(addStacks(app(), { ...settings, ...existing, otherArchiveBuckets }).service);
+    const template = templatesOf({ ...settings, ...existing, otherArchiveBuckets }).served;
     const statementsOf = (name: string) => {
       const policies = Object.values(template.findResources('AWS::IAM::Policy'));
       const policy = policies.find(({ Properties }) => Properties.PolicyName.includes(`Functions${name}`));
@@ -92,7 +87,7 @@ describe('an operator who has an archive already', () => {
       const auditorSecretArn = `arn:aws:secretsmanager:eu-north-1:${account}:secret:auditor-AbCdEf`;
       const roles = { auditorSecretArn, proxySecretArn, proxySecretKeyArn, readerSecretArn, workerSecretArn };
       const database = { ...existing.database, ...roles };
-      const template = Template.fromStack(addStacks(app(), { ...settings, ...existing, database }).service);
+      const template = templatesOf({ ...settings, ...existing, database }).served;
       expect(secretsOf(template, 'AuthorizeOutbox')).toEqual(['secret:proxy-AbCdEf']);
       expect(secretsOf(template, 'ConsumeExport')).toEqual(['secret:worker-AbCdEf']);
       expect(secretsOf(template, 'StageFile')?.sort()).toEqual(['secret:keys-AbCdEf', 'secret:worker-AbCdEf']);
@@ -171,6 +166,7 @@ describe('an operator who has an archive already', () => {
   });
 
   test('has stacks of the stage’s name', () => {
+    const { storage, service } = addStacks(app(), { ...settings, ...existing });
     expect([storage.stackName, service.stackName]).toEqual(['DataOutStorage-test', 'DataOutService-test']);
   });
 });
@@ -181,7 +177,8 @@ describe('what was made new and is later named as existing', () => {
   const templates = ([{ stage: 'test' }, elsewhere, existing] as const).map((change) => {
     const { storage, service } = addStacks(app(), { ...settings, ...change });
     expect(service.dependencies).toEqual([storage]);
-    return { storage: Template.fromStack(storage).toJSON(), service: Template.fromStack(service).toJSON() };
+    const { stored, served } = templatesOf({ ...settings, ...change });
+    return { storage: stored.toJSON(), service: served.toJSON() };
   });
 
   test.each(templates)('can be left out of the stack: no other stack holds on to its outputs (%#)', (stacks) => {
@@ -207,15 +204,14 @@ describe('what was made new and is later named as existing', () => {
 });
 
 describe('the page for administrators', () => {
-  const served = (change: Partial<Settings>) =>
-    Template.fromStack(addStacks(app(), { ...settings, ...change }).service);
+  const served = (change: Partial<Settings>) => templatesOf({ ...settings, ...change }).served;
   const routesOf = (template: Template) =>
     Object.values(template.findResources('AWS::ApiGateway::Resource')).map(({ Properties }) => Properties.PathPart);
   const functionsOf = (template: Template) => Object.keys(template.findResources('AWS::Lambda::Function'));
 
   test('is not deployed by default: there is no function and no route', () => {
     const { adminPage: _, ...others } = settings;
-    for (const template of [served({}), Template.fromStack(addStacks(app(), others).service)]) {
+    for (const template of [served({}), templatesOf(others).served]) {
       expect(routesOf(template)).not.toContain('admin');
       expect(functionsOf(template).filter((id) => id.includes('AdminPage'))).toEqual([]);
       expect(JSON.stringify(template.toJSON())).not.toMatch(/AdminPage|~1admin/);
@@ -235,7 +231,7 @@ describe('the page for administrators', () => {
 
 describe('containers of deprecated datasets', () => {
   const { withdrawal: _, ...others } = settings;
-  const served = (change: Partial<Settings>) => Template.fromStack(addStacks(app(), { ...others, ...change }).service);
+  const served = (change: Partial<Settings>) => templatesOf({ ...others, ...change }).served;
   const withdrawing = (template: Template) => {
     const made = Object.entries(template.toJSON().Resources).filter(([id]) => /Withdraw/.test(id));
     const statements: { Action: string | string[]; Resource: unknown }[] = made
@@ -281,8 +277,7 @@ describe('containers of deprecated datasets', () => {
 });
 
 describe('a quota of the outbox', () => {
-  const served = (change: Partial<Settings>) =>
-    Template.fromStack(addStacks(app(), { ...settings, ...change }).service);
+  const served = (change: Partial<Settings>) => templatesOf({ ...settings, ...change }).served;
   const limited = (template: Template) =>
     Object.values(template.findResources('AWS::Lambda::Function'))
       .filter(({ Properties }) => Properties.Environment?.Variables.OUTBOX_QUOTA_GIB)
@@ -315,9 +310,7 @@ describe('a quota of the outbox', () => {
 describe('logs', () => {
   const policiesOf = (change: Partial<Settings>) => {
     const { logsOnDestroy: _, ...others } = settings;
-    const groups = Template.fromStack(addStacks(app(), { ...others, ...change }).service).findResources(
-      'AWS::Logs::LogGroup',
-    );
+    const groups = templatesOf({ ...others, ...change }).served.findResources('AWS::Logs::LogGroup');
     // A group that was kept would be in the way of another one of its name.
     for (const { Properties } of Object.values(groups)) expect(Properties).not.toHaveProperty('LogGroupName');
     return Object.entries(groups).map(([id, { DeletionPolicy }]) => [id.replace(/[0-9A-F]{8}$/, ''), DeletionPolicy]);
@@ -341,8 +334,7 @@ describe('logs', () => {
 });
 
 describe('events for operators', () => {
-  const served = (change: Partial<Settings>) =>
-    Template.fromStack(addStacks(app(), { ...settings, ...change }).service);
+  const served = (change: Partial<Settings>) => templatesOf({ ...settings, ...change }).served;
   const sendersOf = (template: Template) =>
     Object.values(template.findResources('AWS::IAM::Policy')).flatMap(({ Properties }) =>
       Properties.PolicyDocument.Statement.filter(({ Action }: { Action: unknown }) =>
@@ -393,10 +385,7 @@ describe('events for operators', () => {
 });
 
 describe('delivery receipts', () => {
-  const templates = (given: Partial<Settings>) => {
-    const { storage, service } = addStacks(app(), { ...settings, ...given });
-    return { stored: Template.fromStack(storage), served: Template.fromStack(service) };
-  };
+  const templates = (given: Partial<Settings>) => templatesOf({ ...settings, ...given });
   const signingKeys = ({ stored }: ReturnType<typeof templates>) =>
     Object.values(stored.findResources('AWS::KMS::Key', { Properties: { KeyUsage: 'SIGN_VERIFY' } }));
   const policyOf = ({ served }: ReturnType<typeof templates>, name: string): string => {
@@ -426,7 +415,7 @@ describe('delivery receipts', () => {
 
 describe('days to keep the audit trail', () => {
   const functionsOf = (given: Settings) => {
-    const template = Template.fromStack(addStacks(app(), given).service);
+    const template = templatesOf(given).served;
     const functions = Object.entries(template.findResources('AWS::Lambda::Function'));
     const told = functions.filter(
       ([, { Properties }]) => Properties.Environment?.Variables?.AUDIT_RETENTION_DAYS === '60',

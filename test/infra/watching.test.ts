@@ -1,28 +1,22 @@
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { Template } from 'aws-cdk-lib/assertions';
-import { afterAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { settings } from '../../bin/settings.ts';
 import { breakdowns, metrics } from '../../lib/contract/metrics.ts';
 import type { Settings } from '../../lib/infra/settings.ts';
-import { addStacks } from '../../lib/infra/stacks.ts';
 import { account, existing } from '../helpers/settings.ts';
+import { templatesOf } from '../helpers/synthesized.ts';
 import { show } from '../helpers/template.ts';
-import { appWithoutBundles, variants } from '../helpers/variants.ts';
+import { variants } from '../helpers/variants.ts';
 
 const root = join(import.meta.dirname, '../..');
-const outdir = mkdtempSync(join(tmpdir(), 'data-out-'));
-afterAll(() => rmSync(outdir, { recursive: true }));
 
 // biome-ignore lint/suspicious/noExplicitAny: CloudFormation has no types, and a wrong path fails the assertion.
 type Properties = any;
 
 /** The service stack under some settings. */
 function served(change: Partial<Settings> = {}) {
-  const stacks = addStacks(appWithoutBundles(outdir), { ...settings, ...change });
-  const template = Template.fromStack(stacks.service);
-  const stored = Template.fromStack(stacks.storage);
+  const { served: template, stored } = templatesOf({ ...settings, ...change });
   const all = (type: string): readonly Properties[] =>
     Object.values(template.findResources(type)).map((resource) => resource.Properties);
   const resources: Readonly<Record<string, Properties>> = template.toJSON().Resources;
@@ -95,15 +89,18 @@ describe('the alarms', () => {
       expect(identifier(existingOne, name)).toEqual([['DBClusterIdentifier', 'lega']]);
     }
     expect(limits(own.alarms.DatabaseCapacity)).toEqual([90, 6, 300]);
-    // 8 capacity units take 1,800 connections.
-    expect(limits(own.alarms.DatabaseConnections)).toEqual([1200, 3, 300]);
+    // 8 capacity units take 1,669 connections.
+    expect(limits(own.alarms.DatabaseConnections)).toEqual([1112, 3, 300]);
     expect(limits(existingOne.alarms.DatabaseConnections)).toEqual([1200, 3, 300]);
   });
 
   test.each([
     [{ minCapacity: 0.5, maxCapacity: 64 }, 1333],
     [{ minCapacity: 1, maxCapacity: 64 }, 3333],
-    [{ minCapacity: 0, maxCapacity: 1 }, 150],
+    // Aurora's table: 189, 823 and 3,360 connections.
+    [{ minCapacity: 0, maxCapacity: 1 }, 126],
+    [{ minCapacity: 0, maxCapacity: 4 }, 548],
+    [{ minCapacity: 1, maxCapacity: 16 }, 2240],
   ])('a new database of %o: %i connections are too many', (capacities, threshold) => {
     const { alarms } = served({ database: { ...capacities, backupDays: 14 } });
     expect(alarms.DatabaseConnections.Threshold).toBe(threshold);

@@ -10,7 +10,11 @@ const hasExecutable = process.platform === 'linux' && ['x64', 'arm64'].includes(
 export default defineConfig({
   root: new URL('../..', import.meta.url).pathname,
   test: {
-    env: { NODE_COMPILE_CACHE: fileURLToPath(new URL('../../node_modules/.cache/compiled', import.meta.url)) },
+    env: {
+      NODE_COMPILE_CACHE: fileURLToPath(new URL('../../node_modules/.cache/compiled', import.meta.url)),
+      // As in `npm test`.
+      CDK_VALIDATION: 'false',
+    },
     testTimeout: 60_000,
     hookTimeout: 120_000,
     maxWorkers: 2,

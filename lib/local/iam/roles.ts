@@ -31,15 +31,17 @@ export function statementsOfRole(roleArn: string, taker: string, deployment: Dep
   return [...inline, ...attached].flatMap((document) => parsePolicy(document, where));
 }
 
-/** A statement with conditions is taken as one that does not let the taker in. */
+/** A statement with conditions is taken as one that does not let the taker in, and any denial as one that keeps the taker out. */
 function isTrusted(taker: string, document: unknown): boolean {
-  return list(record(document).Statement)
-    .map(record)
-    .some(
+  const statements = list(record(document).Statement).map(record);
+  return (
+    statements.every(({ Effect: effect }) => effect !== 'Deny') &&
+    statements.some(
       ({ Effect: effect, Action: action, Principal: principal, Condition: condition }) =>
         effect === 'Allow' &&
         condition === undefined &&
         list(action).includes('sts:AssumeRole') &&
         ['Service', 'AWS'].some((kind) => list(record(principal)[kind]).includes(taker)),
-    );
+    )
+  );
 }

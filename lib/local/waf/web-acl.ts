@@ -71,20 +71,25 @@ function readRules(resource: Resource): readonly RateRule[] {
   return rules
     .sort((a, b) => Number(a.Priority) - Number(b.Priority))
     .map(({ Statement, Action }) => {
-      const rate = record(record(Statement).RateBasedStatement);
-      if (!('Block' in record(Action)) || rate.AggregateKeyType !== 'IP') throw refuse('this rule');
+      const { RateBasedStatement: statement, ...otherStatements } = record(Statement);
+      const { Block: reply, ...otherActions } = record(Action);
+      const { Limit, EvaluationWindowSec = 300, AggregateKeyType, ScopeDownStatement, ...others } = record(statement);
+      const unknown = { ...otherStatements, ...otherActions, ...record(reply), ...others };
+      if (reply === undefined || AggregateKeyType !== 'IP' || Object.keys(unknown).length > 0)
+        throw refuse('this rule');
       return {
-        limit: Number(rate.Limit),
-        windowMs: Number(rate.EvaluationWindowSec ?? 300) * 1000,
-        counts: readScope(rate.ScopeDownStatement, refuse),
+        limit: Number(Limit),
+        windowMs: Number(EvaluationWindowSec) * 1000,
+        counts: readScope(ScopeDownStatement, refuse),
       };
     });
 }
 
 function readScope(statement: unknown, refuse: (what: string) => Error): RateRule['counts'] {
   if (statement === undefined) return () => true;
-  const match = record(record(statement).RegexMatchStatement);
-  if (!('UriPath' in record(match.FieldToMatch))) throw refuse('this scope');
+  const { RegexMatchStatement: regex, ...others } = record(statement);
+  const match = record(regex);
+  if (!('UriPath' in record(match.FieldToMatch)) || Object.keys(others).length > 0) throw refuse('this scope');
   const pattern = new RegExp(String(match.RegexString));
   const steps = list(match.TextTransformations).map(record);
   const change = steps

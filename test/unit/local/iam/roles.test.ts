@@ -35,6 +35,15 @@ describe('a role is refused', () => {
       trust('lambda.amazonaws.com', { Condition: { Bool: { x: 'true' } } }),
     ],
     ['that denies the service', trust('lambda.amazonaws.com', { Effect: 'Deny' })],
+    [
+      'that denies what it also allows',
+      {
+        Statement: [
+          ...trust('lambda.amazonaws.com').Statement,
+          { Effect: 'Deny', Principal: '*', Action: 'sts:*', Condition: { Bool: { x: 'true' } } },
+        ],
+      },
+    ],
     ['that trusts none', undefined],
   ])('%s', (_, AssumeRolePolicyDocument) => {
     expect(() => statements({ AssumeRolePolicyDocument })).toThrow(

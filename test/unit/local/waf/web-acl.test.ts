@@ -82,6 +82,9 @@ test.each([
   [{ DefaultAction: { Block: {} } }],
   [{ Rules: [{ ...rule(1), Action: { Count: {} } }] }],
   [{ Rules: [rule(1, { AggregateKeyType: 'FORWARDED_IP' })] }],
+  [{ Rules: [rule(1, { CustomKeys: [{ Header: { Name: 'authorization' } }] })] }],
+  [{ Rules: [{ ...rule(1), Action: { Block: { CustomResponse: { ResponseCode: 503 } } } }] }],
+  [{ Rules: [rule(1, { ScopeDownStatement: { ...scope.ScopeDownStatement, NotStatement: {} } })] }],
   [{ Rules: [{ Priority: 0, Statement: { ManagedRuleGroupStatement: {} } }] }],
   [{ Rules: [rule(1, { ScopeDownStatement: { GeoMatchStatement: {} } })] }],
 ])('a template with %j is refused: it would behave differently when deployed', (properties) => {
