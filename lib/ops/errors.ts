@@ -11,6 +11,7 @@ import {
 import { RetirementError } from '../releases/errors.ts';
 import { errorName, errorStatus, isTransient } from '../stores/aws-failure.ts';
 import { MalformedSecretError } from '../stores/secrets/cached-secret.ts';
+import { SecretChangedError } from '../stores/secrets/json-secret.ts';
 import { exitCodes, retirementExitCodes } from '../terminal/exit-codes.ts';
 import type { Failure } from '../terminal/failure.ts';
 
@@ -68,6 +69,10 @@ export function opsFailure(error: unknown): Failure | undefined {
   if (error instanceof RetirementError) return { exitCode: retirementExitCodes[error.code], ...textOf(error) };
   if (error instanceof Crypt4ghError) return { exitCode: crypt4ghExitCode(error), ...textOf(error) };
   if (error instanceof InvalidRequestError) return { exitCode: exitCodes.usage, ...textOf(error), code: 'usage' };
+  if (error instanceof SecretChangedError) {
+    const remedy = 'Give the same command again.';
+    return { exitCode: exitCodes.conflict, code: 'conflict', message: error.message, remedy };
+  }
   if (error instanceof MalformedSecretError) {
     return { exitCode: exitCodes.usage, code: 'unusable_input', message: error.message };
   }

@@ -103,6 +103,7 @@ export interface Erasure {
 export interface EditableSecret {
   /** The parsed value; `undefined` for a secret without one. */
   read(): Promise<unknown>;
+  /** Put `value` in place of the one that was read last. @throws SecretChangedError when another process has changed it since */
   write(value: unknown): Promise<void>;
 }
 

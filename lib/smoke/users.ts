@@ -8,12 +8,11 @@ import { addArchiveUser } from '../ops/commands/user.ts';
 import { OpsError } from '../ops/errors.ts';
 import type { EditableSecret, Target } from '../ops/ports.ts';
 import { smokeUserPrefix } from '../stores/rds/smoke-rows.ts';
+import { SecretChangedError } from '../stores/secrets/json-secret.ts';
 
 /** Attempts to change the secret while others change it, too. */
 const attempts = 8;
-/** Milliseconds from reading to writing the secret, at most. */
-const settleMs = 1500;
-/** Keeps two runs apart. */
+/** Milliseconds that keep two runs apart. */
 const jitterMs = 500;
 
 /** Users for one run, which no deployment knows yet. Their passwords are random. */
@@ -28,22 +27,13 @@ export async function saveUsers(
   { admin, archiveUser }: Pick<Access, 'admin' | 'archiveUser'>,
 ): Promise<void> {
   await addArchiveUser({ archiveUsers }, archiveUser);
-  // Before the secret is read: the shorter the time from reading to writing, the less often two runs collide.
   const password = await hashPassword(admin.password);
-  await settled(
-    administrators,
-    (names) => names.includes(admin.username),
-    (users) => [...users, { username: admin.username, password, roles: ['ADMIN'] }],
-  );
+  await changed(administrators, (users) => [...users, { username: admin.username, password, roles: ['ADMIN'] }]);
 }
 
 /** Remove the administrator of a run. Removing one that is not there is no error. */
 export async function removeAdministrator(secret: EditableSecret, username: string): Promise<void> {
-  await settled(
-    secret,
-    (names) => !names.includes(username),
-    (users) => users.filter((user) => user.username !== username),
-  );
+  await changed(secret, (users) => users.filter((user) => user.username !== username));
 }
 
 /** Administrators of runs that began before a time, which their names hold. */
@@ -62,24 +52,17 @@ export async function leftAdministrators(secret: EditableSecret, before: Date): 
 
 type Users = AdministratorsDocument['users'];
 
-/**
- * Change the secret until it is as wanted. A secret has no conditional write: when two runs change it at once, the later write
- * undoes the earlier one. So each looks again once a write that had begun before its own has surely ended.
- */
-async function settled(
-  secret: EditableSecret,
-  isWanted: (usernames: readonly string[]) => boolean,
-  change: (users: Users) => Users,
-): Promise<void> {
-  const looks = async () => isWanted((await readAdministrators(secret)).users.map(({ username }) => username));
+/** Change the secret. When others change it at the same moment, it is read and changed again. */
+async function changed(secret: EditableSecret, change: (users: Users) => Users): Promise<void> {
   for (let attempt = 1; attempt <= attempts; attempt += 1) {
-    if (await looks()) {
-      await pause(settleMs);
-      if (await looks()) return;
+    const { users } = await readAdministrators(secret);
+    try {
+      await secret.write({ users: change(users) });
+      return;
+    } catch (error) {
+      if (!(error instanceof SecretChangedError)) throw error;
     }
     await pause(jitterMs * Math.random());
-    const { users } = await readAdministrators(secret);
-    await secret.write({ users: change(users) });
   }
   throw new OpsError('conflict', "another process keeps changing the administrators' secret: run the suite again");
 }

@@ -3,11 +3,12 @@ import { PassThrough } from 'node:stream';
 import { connection } from '../../lib/contract/connection.ts';
 import { formatPrivateKey, generateKeyPair, type KeyPair } from '../../lib/crypt4gh/index.ts';
 import { NotFoundError } from '../../lib/errors.ts';
-import type { ArchiveCatalogue, Target } from '../../lib/ops/ports.ts';
+import type { ArchiveCatalogue, EditableSecret, Target } from '../../lib/ops/ports.ts';
 import { runOps } from '../../lib/ops/program.ts';
 import { deadLetterQueueNames } from '../../lib/ops/target.ts';
 import { type ArchiveRegistration, FileIdTakenError, type Removal } from '../../lib/stores/rds/archive-writer.ts';
 import type { AuditRow } from '../../lib/stores/rds/audit-trail.ts';
+import { SecretChangedError } from '../../lib/stores/secrets/json-secret.ts';
 import { SqsDeadLetters } from '../../lib/stores/sqs/dead-letters.ts';
 import type { Terminal } from '../../lib/terminal/terminal.ts';
 import { FakeQueues } from './fake-queues.ts';
@@ -36,6 +37,8 @@ export interface OpsWorld {
   readonly reasons: Map<string, string>;
   /** Clock of the queues, in milliseconds. It begins at that of the terminal. */
   readonly clock: { now: number };
+  /** One of the secrets, as another process has it. */
+  readonly secret: (name: keyof OpsWorld['secrets']) => EditableSecret;
   /** Calls in order: `upload`, `registerFile`, `remove`, … */
   readonly calls: string[];
   /** Requests that are not closed. */
@@ -148,13 +151,22 @@ export async function makeOpsWorld(): Promise<OpsWorld> {
         events.set(datasetId, event);
       }),
   };
-  const secret = (name: keyof typeof secrets) => ({
-    read: () => call(`read ${name}`, () => secrets[name]),
-    write: (value: unknown) =>
-      call(`write ${name}`, () => {
-        secrets[name] = structuredClone(value);
-      }),
-  });
+  const secret = (name: keyof typeof secrets): EditableSecret => {
+    let seen: { readonly value: unknown } | undefined;
+    return {
+      read: () =>
+        call(`read ${name}`, () => {
+          seen = { value: secrets[name] };
+          return secrets[name];
+        }),
+      write: (value) =>
+        call(`write ${name}`, () => {
+          if (seen && seen.value !== secrets[name]) throw new SecretChangedError();
+          secrets[name] = structuredClone(value);
+          seen = { value: secrets[name] };
+        }),
+    };
+  };
 
   const target: Target = {
     description: 'a deployment in memory',
@@ -249,6 +261,7 @@ export async function makeOpsWorld(): Promise<OpsWorld> {
     outbox,
     removals,
     secrets,
+    secret,
     calls,
     open,
     failures,

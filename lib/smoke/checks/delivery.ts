@@ -25,7 +25,7 @@ const archive: Check = {
   id: 'archive',
   title: 'the archive takes files, and the dataset is released',
   remedy:
-    'Give data-out-ops archive-key list: an archive without a key takes no file. Then look at the rights of your credentials.',
+    'Give data-out-ops archive-key show: an archive without a key takes no file. Then look at the rights of your credentials.',
   async run(run) {
     const { target, ids, signal } = run;
     const keys = await readArchiveKeys(target.archiveKeys);

@@ -1,17 +1,34 @@
 import {
   GetSecretValueCommand,
   PutSecretValueCommand,
+  type PutSecretValueCommandOutput,
   type SecretsManagerClient,
+  UpdateSecretVersionStageCommand,
 } from '@aws-sdk/client-secrets-manager';
 import { errorName, storeFailure } from '../aws-failure.ts';
 import { MalformedSecretError } from './cached-secret.ts';
 
 const what = 'Secrets Manager';
 
-/** A secret that holds JSON, as an operator edits it. Functions read secrets by `CachedSecret`. */
+/** Holds a version until it becomes the current one. */
+const draft = 'DATA_OUT_DRAFT';
+
+/** Another process has changed the secret since it was read: read it and change it again. */
+export class SecretChangedError extends Error {
+  constructor() {
+    super('another process changed the secret meanwhile; nothing was written');
+  }
+  override get name(): string {
+    return 'SecretChangedError';
+  }
+}
+
+/** A secret that holds JSON, as an operator edits it, one change at a time. Functions read secrets by `CachedSecret`. */
 export class JsonSecret {
   readonly #client: SecretsManagerClient;
   readonly #secretArn: string;
+  /** The version that was read last. */
+  #versionId: string | undefined;
 
   constructor(options: { readonly client: SecretsManagerClient; readonly secretArn: string }) {
     this.#client = options.client;
@@ -22,7 +39,9 @@ export class JsonSecret {
   async read(): Promise<unknown> {
     let text: string | undefined;
     try {
-      text = (await this.#client.send(new GetSecretValueCommand({ SecretId: this.#secretArn }))).SecretString;
+      const answer = await this.#client.send(new GetSecretValueCommand({ SecretId: this.#secretArn }));
+      text = answer.SecretString;
+      this.#versionId = answer.VersionId;
     } catch (error) {
       if (errorName(error) === 'ResourceNotFoundException') return undefined;
       throw storeFailure(error, what);
@@ -36,13 +55,34 @@ export class JsonSecret {
     }
   }
 
+  /**
+   * Make `value` the current one, if the secret is as it was read. Secrets Manager moves a stage from a given version only
+   * (API reference, UpdateSecretVersionStage), so of two changes at the same time one fails, and none is lost.
+   * @throws SecretChangedError when another version has become the current one since {@link read}
+   */
   async write(value: unknown): Promise<void> {
-    try {
-      await this.#client.send(
-        new PutSecretValueCommand({ SecretId: this.#secretArn, SecretString: JSON.stringify(value) }),
-      );
-    } catch (error) {
-      throw storeFailure(error, what);
+    const [SecretId, SecretString] = [this.#secretArn, JSON.stringify(value)];
+    const read = this.#versionId;
+    if (read === undefined) {
+      await this.#send(new PutSecretValueCommand({ SecretId, SecretString }));
+      return;
     }
+    const put = await this.#send(new PutSecretValueCommand({ SecretId, SecretString, VersionStages: [draft] }));
+    const stage = { SecretId, VersionStage: 'AWSCURRENT', RemoveFromVersionId: read, MoveToVersionId: put.VersionId };
+    await this.#client.send(new UpdateSecretVersionStageCommand(stage)).catch((error: unknown) => {
+      throw isOfVersions(error) ? new SecretChangedError() : storeFailure(error, what);
+    });
+    this.#versionId = put.VersionId;
   }
+
+  #send(command: PutSecretValueCommand): Promise<PutSecretValueCommandOutput> {
+    return this.#client.send(command).catch((error: unknown) => {
+      throw storeFailure(error, what);
+    });
+  }
+}
+
+/** The stage is at another version, or a draft of another process has taken the place of this one. */
+function isOfVersions(error: unknown): boolean {
+  return ['InvalidParameterException', 'ResourceNotFoundException'].includes(errorName(error) ?? '');
 }

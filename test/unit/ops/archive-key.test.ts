@@ -132,6 +132,20 @@ describe('remove', () => {
   });
 });
 
+test('of two keys that are added at the same moment one is refused, and none is lost', async () => {
+  const add = () => {
+    const target = { ...world.target, archiveKeys: world.secret('archiveKeys') };
+    return runTool(['archive-key', 'add', '--generate', '--json'], target, { folder });
+  };
+  const runs = await Promise.all([add(), add()]);
+  expect(runs.map(({ exitCode }) => exitCode).sort()).toEqual([0, 9]);
+  const refused = runs.find(({ exitCode }) => exitCode === 9);
+  expect(refused?.stderr).toContain('another process changed the secret meanwhile; nothing was written');
+  const added = JSON.parse(runs.find(({ exitCode }) => exitCode === 0)!.stdout) as { fingerprint: string };
+  expect((await run(['show', '--json'])).stdout).toContain(added.fingerprint);
+  expect((await run(['show', '--json'])).stdout.trim().split('\n')).toHaveLength(2);
+});
+
 describe('save and check', () => {
   test('a copy opens with its passphrase alone, and opens the archive without the secret', async () => {
     archive('EGAF1', world.archiveKey);

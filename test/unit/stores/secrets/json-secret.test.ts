@@ -35,11 +35,33 @@ describe('JsonSecret', () => {
     expect(String(error) + JSON.stringify(error)).not.toContain('hunter2');
   });
 
-  it('writes a new version', async () => {
-    const { secret, requests } = secretWith(answer({ VersionId: 'v2' }));
+  it('writes the first version', async () => {
+    const { secret, requests } = secretWith(answer({ VersionId: 'v1' }));
     await secret.write({ users: [] });
     expect(requests[0]?.headers['x-amz-target']).toBe('secretsmanager.PutSecretValue');
     expect(bodyOf(requests[0]!)).toMatchObject({ SecretId: secretArn, SecretString: '{"users":[]}' });
+  });
+
+  it('makes a version the current one in place of the version that was read', async () => {
+    const put = answer({ VersionId: 'v2' });
+    const { secret, requests } = secretWith(answer({ SecretString: '{}', VersionId: 'v1' }), put, answer({}));
+    await secret.read();
+    await secret.write({ users: [] });
+    expect(bodyOf(requests[1]!)).toMatchObject({ SecretString: '{"users":[]}', VersionStages: ['DATA_OUT_DRAFT'] });
+    expect(bodyOf(requests[2]!)).toEqual({
+      ...{ SecretId: secretArn, VersionStage: 'AWSCURRENT' },
+      ...{ RemoveFromVersionId: 'v1', MoveToVersionId: 'v2' },
+    });
+  });
+
+  it.each(['InvalidParameterException', 'ResourceNotFoundException'])('is not written over: %s', async (__type) => {
+    const { secret } = secretWith(
+      answer({ SecretString: '{}', VersionId: 'v1' }),
+      answer({ VersionId: 'v2' }),
+      answer({ __type }, 400),
+    );
+    await secret.read();
+    await expect(secret.write({})).rejects.toThrow('another process changed the secret meanwhile');
   });
 
   it('says when a retry makes sense', async () => {
