@@ -1,3 +1,4 @@
+import { counted } from '../contract/amounts.ts';
 import type { ExportState, ListedExport } from '../contract/export-state.ts';
 import { explainReason } from '../contract/reasons.ts';
 
@@ -16,7 +17,7 @@ export function span(milliseconds: number): string {
           ? ([hour, 'hour'] as const)
           : ([day, 'day'] as const);
   const count = Math.max(0, Math.floor(milliseconds / size));
-  return `${count} ${unit}${count === 1 ? '' : 's'}`;
+  return counted(count, unit);
 }
 
 /** A time for people, in UTC as in the client: `2026-11-21 10:00:00 UTC`. Text that is no time stays. */

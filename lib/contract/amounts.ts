@@ -1,3 +1,8 @@
+/** A number of things for people: `1 file`, `12 files`. */
+export function counted(count: number, thing: string): string {
+  return `${count} ${thing}${count === 1 ? '' : 's'}`;
+}
+
 const units = ['B', 'KiB', 'MiB', 'GiB', 'TiB'] as const;
 
 /** A size in bytes for people: `70.0 MiB`. */

@@ -3,7 +3,7 @@ import { createStyle, type Style } from './style.ts';
 import { type Column, formatTable } from './table.ts';
 import type { Terminal } from './terminal.ts';
 
-export { formatBytes, formatDuration } from '../contract/amounts.ts';
+export { counted, formatBytes, formatDuration } from '../contract/amounts.ts';
 export { printable } from '../contract/printable.ts';
 
 /** Where a command writes its results and remarks. */

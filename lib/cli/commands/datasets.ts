@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { DataOutApi } from '../../client/data-out.ts';
-import { formatBytes, printable } from '../../terminal/output.ts';
+import { counted, formatBytes, printable } from '../../terminal/output.ts';
 import { withServiceOptions } from '../options.ts';
 import { type CommandContext, openSession } from '../session.ts';
 
@@ -42,7 +42,7 @@ export function registerFiles(program: Command, context: CommandContext): void {
         row.size === undefined ? '' : formatBytes(row.size),
         printable(row.path),
       ]);
-      const count = files.length === 1 ? '1 file' : `${files.length} files`;
+      const count = counted(files.length, 'file');
       output.note(files.length === 0 ? 'The dataset has no files.' : count);
     });
 }

@@ -9,7 +9,7 @@ import {
   openHeader,
   splitContainer,
 } from '../../crypt4gh/index.ts';
-import { formatBytes, printable } from '../../terminal/output.ts';
+import { counted, formatBytes, printable } from '../../terminal/output.ts';
 import { openContainerInput } from '../files/container.ts';
 import { type PrivateKeyFile, readPrivateKeys } from '../key-files.ts';
 import { withKeyOptions } from '../options.ts';
@@ -132,8 +132,4 @@ function describeEditList(lengths: readonly string[]): string {
   const more = lengths.length > shown.length ? `, and ${lengths.length - shown.length} more` : '';
   const end = lengths.length % 2 === 1 ? ', then all' : '';
   return `${shown.join(', ')}${more}${end}`;
-}
-
-function counted(number: number, what: string): string {
-  return `${number} ${what}${number === 1 ? '' : 's'}`;
 }

@@ -1,7 +1,7 @@
 import { type Command, Option } from 'commander';
 import { type ListedFile, ProxyApi } from '../../client/proxy.ts';
 import { isReceiptName } from '../../contract/delivery.ts';
-import { formatBytes, printable } from '../../terminal/output.ts';
+import { counted, formatBytes, printable } from '../../terminal/output.ts';
 import { nothingStaged } from '../empty-outbox.ts';
 import { parseCount, withServiceOptions } from '../options.ts';
 import { type CommandContext, openSession, type Session } from '../session.ts';
@@ -106,10 +106,6 @@ function warnOfExpiry(files: readonly ListedFile[], output: Session['output'], n
   output.warn(
     `${counted(times.length, 'file')} ${verb} within ${warnedDays} days, the first at ${first} UTC: download soon`,
   );
-}
-
-function counted(count: number, what: string): string {
-  return `${count} ${what}${count === 1 ? '' : 's'}`;
 }
 
 /** `2026-12-21 09:14`, in UTC like all times of the service. */

@@ -2,7 +2,7 @@ import type { DownloadEvent, FileResult } from '../../client/download/events.ts'
 import type { ClientError } from '../../client/errors.ts';
 import { problemOf } from '../../terminal/failure.ts';
 import type { Output } from '../../terminal/output.ts';
-import { formatBytes, formatDuration, printable } from '../../terminal/output.ts';
+import { counted, formatBytes, formatDuration, printable } from '../../terminal/output.ts';
 import type { Progress, ProgressTask } from '../../terminal/progress.ts';
 import { type DeliverySummary, summaryRecord, summaryText } from './delivery-summary.ts';
 
@@ -84,7 +84,7 @@ export class DownloadReporter {
       ...(skipped > 0 ? [`${skipped} there already`] : []),
       ...(failed > 0 ? [`${failed} not whole`] : []),
     ];
-    const sum = `${files === 1 ? '1 file' : `${files} files`}: ${parts.join(', ')}`;
+    const sum = `${counted(files, 'file')}: ${parts.join(', ')}`;
     this.#output.note(`${sum}${delivery ? summaryText(delivery) : ''}`);
   }
 

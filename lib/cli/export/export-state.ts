@@ -1,7 +1,7 @@
 import { ClientError } from '../../client/errors.ts';
 import { isUnderWay, type ShownExport } from '../../contract/export-state.ts';
 import { explainReason } from '../../contract/reasons.ts';
-import { printable } from '../../terminal/output.ts';
+import { counted, printable } from '../../terminal/output.ts';
 
 /** State, reason and counts on one line: `staging: 12 of 200 files staged, 1 retrying`. */
 export function describeState({ state, reason, counts }: Pick<ShownExport, 'state' | 'reason' | 'counts'>): string {
@@ -14,7 +14,7 @@ export function describeState({ state, reason, counts }: Pick<ShownExport, 'stat
 }
 
 export function filesOf(count: number): string {
-  return count === 1 ? '1 file' : `${count} files`;
+  return counted(count, 'file');
 }
 
 /**

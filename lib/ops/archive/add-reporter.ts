@@ -1,5 +1,5 @@
 import { failureOf, problemOf } from '../../terminal/failure.ts';
-import { formatBytes, formatDuration, type Output, printable } from '../../terminal/output.ts';
+import { counted, formatBytes, formatDuration, type Output, printable } from '../../terminal/output.ts';
 import type { Progress, ProgressTask } from '../../terminal/progress.ts';
 import { opsFailure } from '../errors.ts';
 import type { AddedFile } from './add-file.ts';
@@ -59,7 +59,7 @@ export class AddReporter {
       ...(failed > 0 ? [`${failed} failed`] : []),
     ];
     const files = added + linked + unchanged + failed;
-    this.#output.note(`${files === 1 ? '1 file' : `${files} files`}: ${parts.join(', ')}`);
+    this.#output.note(`${counted(files, 'file')}: ${parts.join(', ')}`);
     if (this.#local > 0) this.#output.note('note: ids that begin with EGAF9 are local, not of the central archive');
   }
 }

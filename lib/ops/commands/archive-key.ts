@@ -11,9 +11,8 @@ import {
   publicKeyOf,
 } from '../../crypt4gh/index.ts';
 import type { ArchiveDamagedError } from '../../errors.ts';
-import { UsageError, usageError } from '../../terminal/errors.ts';
-import { printable } from '../../terminal/output.ts';
-import { confirm } from '../../terminal/prompts.ts';
+import { usageError } from '../../terminal/errors.ts';
+import { counted, printable } from '../../terminal/output.ts';
 import type { Terminal } from '../../terminal/terminal.ts';
 import { checkEscrow } from '../archive/check-escrow.ts';
 import { reencryptHeaders } from '../archive/reencrypt-headers.ts';
@@ -25,6 +24,7 @@ import {
   type ShownArchiveKey,
   showArchiveKeys,
 } from '../archive-keys.ts';
+import { expectConsent } from '../consent.ts';
 import { OpsError } from '../errors.ts';
 import { newPassphrase, readPassphrase } from '../password.ts';
 import type { Target } from '../ports.ts';
@@ -161,9 +161,11 @@ export function registerArchiveKey(program: Command, context: CommandContext): v
     .action(async (fingerprint: string, { yes }: { readonly yes?: boolean }, command: Command) => {
       const { target, output, terminal } = openSession(context, command);
       const { archiveKeys, archiveHeaders } = await target();
-      const removed = await readArchiveKey(archiveKeys, fingerprint);
+      await readArchiveKey(archiveKeys, fingerprint);
       await expectUnused(archiveHeaders, archiveKeys, fingerprint);
-      if (!yes) await ask(terminal, publicKeyFingerprint(removed.publicKey));
+      const word = fingerprint.slice(0, 8);
+      const question = { todo: `remove the key ${fingerprint}`, word, otherwise: 'nothing was removed' };
+      await expectConsent(terminal, question, yes);
       await removeArchiveKey(archiveKeys, fingerprint);
       output.result({ fingerprint }, `${fingerprint} is removed`);
       output.note('note: keep its copies while there are backups of the database from before archive-key reencrypt');
@@ -185,22 +187,13 @@ async function expectUnused(
   throw new OpsError('conflict', `${filesOf(files)} may need this key: data-out-ops archive-key reencrypt`);
 }
 
-/** @throws UsageError unless the person at the terminal agrees */
-async function ask(terminal: Terminal, fingerprint: string): Promise<void> {
-  const start = fingerprint.slice(0, 8);
-  const agreed = await confirm(terminal, `To remove the key ${fingerprint}, type ${start}: `, start);
-  if (agreed) return;
-  const why = agreed === undefined ? 'there is no terminal to ask on: add --yes' : 'not confirmed';
-  throw new UsageError(`${why}; nothing was removed`);
-}
-
 async function writeNew(path: string, text: string, name: string): Promise<void> {
   await writeFile(path, text, { flag: 'wx', mode: 0o600 }).catch((error: NodeJS.ErrnoException) => {
     throw error.code === 'EEXIST' ? new OpsError('conflict', `${printable(name)} exists already`) : error;
   });
 }
 
-const filesOf = (count: number) => `${count} ${count === 1 ? 'file' : 'files'}`;
+const filesOf = (count: number) => counted(count, 'file');
 
 async function readKey(file: string, { passphraseFile }: AddOptions, terminal: Terminal): Promise<Uint8Array> {
   const text = await readFile(resolve(terminal.folder, file));

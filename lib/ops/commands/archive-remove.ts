@@ -4,8 +4,8 @@ import { forEachConcurrently } from '../../archive/concurrency.ts';
 import { NotFoundError } from '../../errors.ts';
 import { usageError } from '../../terminal/errors.ts';
 import { formatBytes, type Output, printable } from '../../terminal/output.ts';
-import { confirm } from '../../terminal/prompts.ts';
 import { releasedError, removeFile } from '../archive/remove-file.ts';
+import { expectConsent } from '../consent.ts';
 import type { Target } from '../ports.ts';
 import { type CommandContext, openSession, type Session } from '../session.ts';
 
@@ -105,12 +105,6 @@ async function expectConfirmation(
   { yes }: RemoveOptions,
   { terminal }: Session,
 ): Promise<void> {
-  if (yes) return;
-  const question = printable(`To remove ${what} for good, type ${id}: `);
-  const answer = await confirm(terminal, question, id);
-  if (answer) return;
-  throw usageError(
-    '--yes',
-    `${answer === undefined ? 'there is no terminal to ask on' : 'not confirmed'}; nothing was removed`,
-  );
+  const question = { todo: printable(`remove ${what} for good`), word: id, otherwise: 'nothing was removed' };
+  await expectConsent(terminal, question, yes);
 }

@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { NotFoundError } from '../../errors.ts';
 import type { InventoryDataset } from '../../stores/rds/archive-inventory.ts';
-import { formatBytes, printable } from '../../terminal/output.ts';
+import { counted, formatBytes, printable } from '../../terminal/output.ts';
 import { showRows } from '../listing.ts';
 import type { Target } from '../ports.ts';
 import { type CommandContext, openSession } from '../session.ts';
@@ -89,5 +89,5 @@ function cellsOf({ datasetId, newestEvent, files, bytes }: InventoryDataset): st
 }
 
 function describeFiles({ files, bytes }: InventoryDataset): string {
-  return `${files} ${files === 1 ? 'file' : 'files'}, ${formatBytes(bytes)}`;
+  return `${counted(files, 'file')}, ${formatBytes(bytes)}`;
 }

@@ -2,8 +2,8 @@ import { type Command, Option } from 'commander';
 import * as z from 'zod';
 import { NotFoundError } from '../../errors.ts';
 import { UsageError, usageError } from '../../terminal/errors.ts';
-import { formatDuration, type Output, printable } from '../../terminal/output.ts';
-import { confirm } from '../../terminal/prompts.ts';
+import { counted, formatDuration, type Output, printable } from '../../terminal/output.ts';
+import { expectConsent } from '../consent.ts';
 import { type LetterFilter, look, type Pass, replay } from '../dead-letters.ts';
 import { OpsError } from '../errors.ts';
 import type { DeadLetter, DeadLetterQueue, Target } from '../ports.ts';
@@ -183,10 +183,9 @@ async function isAgreed(
   }
   if (!output.json) output.table(columns, letters, cellsOf);
   for (const pass of passes) warnOfRest(pass, output);
-  const agreed = await confirm(terminal, `To replay ${messages(letters.length)}, type replay: `, 'replay');
-  if (agreed) return true;
-  const why = agreed === undefined ? 'there is no terminal to ask on: add --yes' : 'not confirmed';
-  throw new UsageError(`${why}; nothing was replayed`);
+  const todo = `replay ${messages(letters.length)}`;
+  await expectConsent(terminal, { todo, word: 'replay', otherwise: 'nothing was replayed' }, false);
+  return true;
 }
 
 /** @throws NotFoundError, OpsError when messages may be left */
@@ -231,7 +230,7 @@ function warnOfRest({ queue, seen, count, isWhole }: Pass, output: Output): void
 }
 
 function messages(count: number): string {
-  return `${count} ${count === 1 ? 'message' : 'messages'}`;
+  return counted(count, 'message');
 }
 
 function cellsOf(letter: ShownLetter): string[] {

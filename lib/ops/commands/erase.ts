@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import type { Command } from 'commander';
 import { isReceiptName } from '../../contract/delivery.ts';
-import { UsageError } from '../../terminal/errors.ts';
-import { confirm } from '../../terminal/prompts.ts';
+import { counted } from '../../terminal/output.ts';
+import { expectConsent } from '../consent.ts';
 import { OpsError } from '../errors.ts';
 import type { Target } from '../ports.ts';
 import { type CommandContext, openSession } from '../session.ts';
@@ -29,17 +29,12 @@ export function registerErase(program: Command, context: CommandContext): void {
       const recipient = parseSubject(options.subject);
       const target = await open();
       const receipts = await expectOnlyReceipts(target, recipient);
-      if (!options.yes) {
-        const agreed = await confirm(terminal, `To erase ${recipient} for good, type erase: `, 'erase');
-        if (!agreed) {
-          const why = agreed === undefined ? 'there is no terminal to ask on: add --yes' : 'not confirmed';
-          throw new UsageError(`${why}; nothing was erased`);
-        }
-      }
+      const question = { todo: `erase ${recipient} for good`, word: 'erase', otherwise: 'nothing was erased' };
+      await expectConsent(terminal, question, options.yes);
       for (const key of receipts) await removeReceipt(target.outbox, key);
       const erasureId = randomUUID();
       const rows = await target.erasure.erase(recipient, erasureId);
-      const said = `${recipient} is erased: ${rows} rows changed, ${receipts.length} receipts deleted (${erasureId})`;
+      const said = `${recipient} is erased: ${counted(rows, 'row')} changed, ${counted(receipts.length, 'receipt')} deleted (${erasureId})`;
       output.result({ erasureId, recipient, rows, receipts: receipts.length }, said);
       output.note('note: logs and backups end by their own time: docs/operations.md#retention-and-erasure');
     });
@@ -52,7 +47,10 @@ export function registerErase(program: Command, context: CommandContext): void {
 async function expectOnlyReceipts({ outbox, erasure }: Target, recipient: string): Promise<readonly string[]> {
   const open = await erasure.openRequests(recipient);
   if (open > 0) {
-    throw new OpsError('conflict', `${open} requests for this person are not closed: deny the visa, and wait for them`);
+    throw new OpsError(
+      'conflict',
+      `${counted(open, 'open request')} for this person: deny the visa, and wait for them`,
+    );
   }
   const keys: string[] = [];
   for await (const page of outbox.keysOf(recipient)) keys.push(...page);
@@ -60,7 +58,7 @@ async function expectOnlyReceipts({ outbox, erasure }: Target, recipient: string
   if (containers === 0) return keys;
   throw new OpsError(
     'conflict',
-    `the outbox has ${containers} ${containers === 1 ? 'container' : 'containers'} of this person: data-out-ops outbox purge`,
+    `the outbox has ${counted(containers, 'container')} of this person: data-out-ops outbox purge`,
   );
 }
 

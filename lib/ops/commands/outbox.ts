@@ -4,9 +4,8 @@ import { directContainers, removeDirect } from '../../export/withdraw/direct.ts'
 import type { ContainerFilter } from '../../export/withdraw/ports.ts';
 import { type HeldContainer, look, remove, type SeenContainer } from '../../export/withdraw/remove.ts';
 import { UsageError, usageError } from '../../terminal/errors.ts';
-import { formatBytes, printable } from '../../terminal/output.ts';
-import { confirm } from '../../terminal/prompts.ts';
-import type { Terminal } from '../../terminal/terminal.ts';
+import { counted, formatBytes, printable } from '../../terminal/output.ts';
+import { expectConsent } from '../consent.ts';
 import { OpsError } from '../errors.ts';
 import type { Target } from '../ports.ts';
 import { type CommandContext, openSession } from '../session.ts';
@@ -74,7 +73,8 @@ export function registerOutbox(program: Command, context: CommandContext): void 
         return;
       }
       if (!output.json) output.table(columns, objects.map(recordOf), cellsOf);
-      if (!options.yes) await ask(terminal, describe(objects));
+      const todo = `delete ${describe(objects)} for good`;
+      await expectConsent(terminal, { todo, word: 'purge', otherwise: 'nothing was deleted' }, options.yes);
       const removed = await purge(found, target);
       const gone = objects.filter(({ key }) => removed.has(key));
       if (output.json) for (const one of gone) output.result(recordOf(one), '');
@@ -140,17 +140,9 @@ async function purge({ staged, direct }: Found, target: Target): Promise<Readonl
   return removed;
 }
 
-/** @throws UsageError unless the person at the terminal agrees */
-async function ask(terminal: Terminal, what: string): Promise<void> {
-  const agreed = await confirm(terminal, `To delete ${what} for good, type purge: `, 'purge');
-  if (agreed) return;
-  const why = agreed === undefined ? 'there is no terminal to ask on: add --yes' : 'not confirmed';
-  throw new UsageError(`${why}; nothing was deleted`);
-}
-
 function describe(objects: readonly HeldContainer[]): string {
   const bytes = objects.reduce((sum, one) => sum + one.bytes, 0);
-  return `${objects.length} ${objects.length === 1 ? 'container' : 'containers'} (${formatBytes(bytes)})`;
+  return `${counted(objects.length, 'container')} (${formatBytes(bytes)})`;
 }
 
 function recordOf({ key, facts, bytes, lastModified }: HeldContainer) {

@@ -1,5 +1,6 @@
 import { formatPublicKey } from '../../crypt4gh/index.ts';
 import { expectThat } from '../../demo/steps.ts';
+import { counted } from '../../terminal/output.ts';
 import { type Check, NotApplicable, poll } from '../check.ts';
 import type { ApiRequest, Run } from '../run.ts';
 
@@ -166,7 +167,7 @@ function saysSize(header: (name: string) => string | undefined, size: number | u
 function hasKeys(_run: Run, { text }: { readonly text: string }): string {
   const { keys } = json(text) as { keys: unknown[] };
   expectThat(keys.length > 0, 'there is no key');
-  return keys.length === 1 ? '1 key' : `${keys.length} keys`;
+  return counted(keys.length, 'key');
 }
 
 function isLargeObject(run: Run, { text }: { readonly text: string }): string {

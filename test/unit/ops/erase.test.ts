@@ -28,7 +28,7 @@ describe('erase', () => {
 
   test('refuses while requests are not closed', async () => {
     world.open.requests = 2;
-    expect(await run(['--yes'])).toMatchObject({ exitCode: 9, stderr: expect.stringContaining('2 requests') });
+    expect(await run(['--yes'])).toMatchObject({ exitCode: 9, stderr: expect.stringContaining('2 open requests') });
     expect(erased()).toEqual([]);
   });
 
