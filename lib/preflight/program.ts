@@ -48,8 +48,10 @@ export async function runPreflight(
       const output = createOutput(terminal, { json: options.json === true, quiet: options.quiet === true });
       const results = [...checkOffline(inputs.settings, inputs.issuers, inputs.nodeVersion)];
       if (aws) {
-        const account = inputs.account(region ?? inputs.settings.target?.region);
-        const asked = await askAccount(account, inputs).catch((error: unknown) => {
+        const ask = async () => askAccount(inputs.account(region ?? inputs.settings.target?.region), inputs);
+        const asked = await ask().catch((error: unknown) => {
+          // What needs no account is said all the same.
+          output.table(columns, results, cellsOf);
           throw error instanceof MissingRegionError
             ? usageError('--aws', 'there is no valid region: say --region or AWS_REGION')
             : error;

@@ -58,6 +58,16 @@ test('a list of issuers that is no JSON is told, and its text is not', async () 
   expect(JSON.parse(stdout.split('\n')[1]!)).toMatchObject({ id: 'issuers', result: 'wrong' });
 });
 
+test('an account that cannot be asked leaves what the files say', async () => {
+  const account = () => {
+    throw Object.assign(new Error('no credentials'), { name: 'CredentialsProviderError' });
+  };
+  const { exitCode, stdout, stderr } = await preflight(['--aws', '--region', 'eu-north-1'], { account });
+  expect(exitCode).toBe(3);
+  expect(stdout).toContain('bin/settings.ts');
+  expect(stderr).toContain('there are no valid AWS credentials');
+});
+
 test('--region without --aws is refused', async () => {
   const { exitCode, stderr } = await preflight(['--region', 'eu-north-1']);
   expect([exitCode, stderr]).toEqual([2, 'preflight: --region: is for an account: add --aws\n']);
