@@ -19,8 +19,6 @@ import {
   type Table,
 } from '../lib/cost/report.ts';
 import { straightSecondsPerGib } from '../lib/cost/server.ts';
-import { SettingsError } from '../lib/infra/check-settings.ts';
-import { templatesOf } from '../lib/infra/templates.ts';
 import { UsageError } from '../lib/terminal/errors.ts';
 import { exitCodes } from '../lib/terminal/exit-codes.ts';
 import { formatTable } from '../lib/terminal/table.ts';
@@ -44,12 +42,14 @@ Usage: npm run cost -- [--files N --gib X --exports M] [--downloads N] [--days N
 Without --files, --gib and --exports: a month without exports, one with 1 TB, and one with 1 PB.
 `;
 
-function main(): void {
+async function main(): Promise<void> {
   const { values } = parse();
   if (values.help) return void process.stdout.write(help);
   const asked = workloadOf(values);
   const downloads = numberOf('downloads', values.downloads, 0) ?? 1;
   const askedDays = numberOf('days', values.days, 1);
+  // The CDK takes a second to load, and a mistake on the command line is told without it.
+  const { templatesOf } = await import('../lib/infra/templates.ts');
   const inventory = inventoryOf(templatesOf(settings));
   const figures = JSON.parse(readFileSync(join(root, 'docs/performance/export.json'), 'utf8'));
   const secondsPerGib = straightSecondsPerGib(figures);
@@ -122,12 +122,12 @@ function print({ titles, rows }: Table): void {
 }
 
 try {
-  main();
+  await main();
 } catch (error) {
   if (error instanceof UsageError) {
     process.stderr.write(`${error.message}\n\n${help}`);
     process.exitCode = exitCodes.usage;
-  } else if (error instanceof SettingsError) {
+  } else if (error instanceof Error && error.name === 'SettingsError') {
     process.stderr.write(`${error.message}\n`);
     process.exitCode = exitCodes.unexpected;
   } else throw error;
