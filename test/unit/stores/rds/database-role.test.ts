@@ -70,6 +70,18 @@ describe('the role of list and stream', () => {
     await expect(proxy().execute(sql)).rejects.toThrow(refusal);
   });
 
+  it('gives both of its logins the rights of this version, and the other one no new password', async () => {
+    await prepareRole(test.dataApi(), 'data_out_proxy', 'the password of the clone', 'data_out_proxy_clone');
+    await test.sql('revoke all on data_out.archive_users from data_out_proxy_clone');
+    await prepareRole(test.dataApi(), 'data_out_proxy', password);
+    const login = { username: 'data_out_proxy_clone', password: 'the password of the clone' };
+    expect(await test.database.run('select count(*) from data_out.archive_users', [], { login })).toBeDefined();
+    await test.sql('drop owned by data_out_proxy_clone');
+    await test.sql('drop role data_out_proxy_clone');
+    await prepareRole(test.dataApi(), 'data_out_proxy', password);
+    expect(await test.sql("select 1 from pg_roles where rolname = 'data_out_proxy_clone'")).toEqual([]);
+  });
+
   it('may do nothing by what roles can be, or belong to', async () => {
     const attributes = 'rolsuper, rolinherit, rolcreaterole, rolcreatedb, rolreplication, rolbypassrls, rolcanlogin';
     expect(await test.sql(`select ${attributes} from pg_roles where rolname = 'data_out_proxy'`)).toEqual([
