@@ -120,7 +120,7 @@ export class RdsSweep implements Sweep {
       requestRow,
       `with unclosed as materialized (
          select r.request_id from data_out.requests r
-         where ${isUnsettled} and r.sealed_at is not null and ${lastSign} < cast(:quiet_since as timestamptz)
+         where ${isUnsettled} and r.sealed_at is not null and r.recipient is not null and ${lastSign} < cast(:quiet_since as timestamptz)
            and now() - ${lastSign} >= ${lastSign} - r.updated_at
            and not ${hasOpenFiles('r.request_id')}
          order by r.updated_at

@@ -26,7 +26,9 @@ begin
     select r.request_id
     from data_out.requests r
     where r.request_id in (select o.request_id from data_out.requests o order by o.requested_at, o.request_id limit 1000)
-      and r.updated_at < oldest and (r.state = 'rejected' or r.settled_generation >= r.generation)
+      and r.updated_at < oldest
+      -- A request whose recipient was erased is never settled again.
+      and (r.state = 'rejected' or r.settled_generation >= r.generation or r.recipient is null)
     order by r.requested_at
     limit most_requests for update
   ), files as (

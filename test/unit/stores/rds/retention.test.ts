@@ -5,6 +5,7 @@ import { RdsDeliveryLog } from '../../../../lib/stores/rds/delivery-log.ts';
 import { RdsErasure } from '../../../../lib/stores/rds/erasure.ts';
 import { RdsOutboxRecords } from '../../../../lib/stores/rds/outbox-records.ts';
 import { RdsRetention } from '../../../../lib/stores/rds/retention.ts';
+import { RdsSweep } from '../../../../lib/stores/rds/sweep.ts';
 import { TestDatabase } from '../../../helpers/data-api.ts';
 
 const jane = 'a'.repeat(64);
@@ -149,6 +150,20 @@ describe('erasure', () => {
     }
     expect(pages).toEqual([]);
     expect(await new RdsDeliveryLog(test.dataApi()).find(requestId(1))).toBeUndefined();
+  });
+
+  it('leaves nothing to do for a request whose dead letter is replayed afterwards', async () => {
+    await request(1, 200);
+    await request(2, 200, { recipient: joe });
+    await erasure().erase(jane, erasureId);
+    // A file that is tried again raises the generation.
+    await test.sql('update data_out.requests set generation = 2');
+    const later = new Date(Date.now() + 60_000);
+    expect(await new RdsSweep(test.dataApi()).unclosed(later)).toEqual([requestId(2)]);
+    const retention = new RdsRetention(test.dataApi());
+    await retention.keep(90);
+    await deleteAll(retention);
+    expect(await test.sql('select request_id from data_out.requests')).toEqual([[requestId(2)]]);
   });
 
   it('counts the requests that are not closed', async () => {
