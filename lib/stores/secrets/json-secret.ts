@@ -69,8 +69,11 @@ export class JsonSecret {
     }
     const put = await this.#send(new PutSecretValueCommand({ SecretId, SecretString, VersionStages: [draft] }));
     const stage = { SecretId, VersionStage: 'AWSCURRENT', RemoveFromVersionId: read, MoveToVersionId: put.VersionId };
-    await this.#client.send(new UpdateSecretVersionStageCommand(stage)).catch((error: unknown) => {
-      throw isOfVersions(error) ? new SecretChangedError() : storeFailure(error, what);
+    await this.#client.send(new UpdateSecretVersionStageCommand(stage)).catch(async (error: unknown) => {
+      if (!isOfVersions(error)) throw storeFailure(error, what);
+      // The SDK repeats a call whose answer was lost, and then finds the stage moved by itself.
+      await this.read();
+      if (this.#versionId !== put.VersionId) throw new SecretChangedError();
     });
     this.#versionId = put.VersionId;
   }

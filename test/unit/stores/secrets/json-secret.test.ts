@@ -59,9 +59,21 @@ describe('JsonSecret', () => {
       answer({ SecretString: '{}', VersionId: 'v1' }),
       answer({ VersionId: 'v2' }),
       answer({ __type }, 400),
+      answer({ SecretString: '{}', VersionId: 'v3' }),
     );
     await secret.read();
     await expect(secret.write({})).rejects.toThrow('another process changed the secret meanwhile');
+  });
+
+  it('is written when the answer was lost and the call was repeated', async () => {
+    const { secret } = secretWith(
+      answer({ SecretString: '{}', VersionId: 'v1' }),
+      answer({ VersionId: 'v2' }),
+      answer({ __type: 'InvalidParameterException' }, 400),
+      answer({ SecretString: '{"users":[]}', VersionId: 'v2' }),
+    );
+    await secret.read();
+    await secret.write({ users: [] });
   });
 
   it('says when a retry makes sense', async () => {
