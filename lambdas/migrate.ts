@@ -20,7 +20,7 @@ import { secretsManagerClient } from '../lib/stores/secrets/client.ts';
 import { settled, workingMs } from './shared/deployment.ts';
 import { logger } from './shared/observability.ts';
 import { roleSecrets } from './shared/role-secrets.ts';
-import { required } from './shared/runtime.ts';
+import { optionalNumber, required } from './shared/runtime.ts';
 
 /** Imported one by one, so that the bundle holds their text and a changed file makes another function version. */
 const migrations = [
@@ -64,8 +64,7 @@ async function bringUpToDate(): Promise<string[]> {
     logins.push({ role, login: await currentLogin({ client, secretArn }, role) });
   }
   const applied = await migrate(db, migrations);
-  const days = process.env[environment.auditRetentionDays];
-  await new RdsRetention(db).keep(days === undefined ? undefined : Number(days));
+  await new RdsRetention(db).keep(optionalNumber(environment.auditRetentionDays));
   for (const { role, login } of logins) await prepareRole(db, role, login.password, login.username);
   const closed = Object.values(databaseRoles).find((role) => role === process.env[environment.databaseClosedRole]);
   if (closed) await closeRole(db, closed);

@@ -21,7 +21,7 @@ import {
   receivedMessage,
   reportRejection,
 } from '../shared/queue.ts';
-import { keepMemorySmall, required, requiredNumber } from '../shared/runtime.ts';
+import { keepMemorySmall, optionalNumber, required, requiredNumber } from '../shared/runtime.ts';
 import { traceField, traceOf } from '../shared/traces.ts';
 import { database, deployedEvents, deployedVisaRules } from '../shared/wiring.ts';
 
@@ -65,11 +65,8 @@ export const handler = queueHandler({
 
 /** @returns `undefined` while the setting `outboxQuotaGib` is absent */
 function quotaOfOutbox(): OutboxQuota | undefined {
-  if (process.env[environment.outboxQuotaGib] === undefined) return undefined;
-  return {
-    gib: requiredNumber(environment.outboxQuotaGib),
-    expiryDays: requiredNumber(environment.outboxExpiryDays),
-  };
+  const gib = optionalNumber(environment.outboxQuotaGib);
+  return gib === undefined ? undefined : { gib, expiryDays: requiredNumber(environment.outboxExpiryDays) };
 }
 
 /**

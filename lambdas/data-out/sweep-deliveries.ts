@@ -9,7 +9,7 @@ import { RdsSweep } from '../../lib/stores/rds/sweep.ts';
 import { sqsClient } from '../../lib/stores/sqs/client.ts';
 import { SqsDeliveries } from '../../lib/stores/sqs/deliveries.ts';
 import { countBy, logger } from '../shared/observability.ts';
-import { required, requiredNumber } from '../shared/runtime.ts';
+import { optionalNumber, required, requiredNumber } from '../shared/runtime.ts';
 import { database } from '../shared/wiring.ts';
 
 const data = database();
@@ -23,7 +23,7 @@ const dependencies = {
 };
 
 const retention = new RdsRetention(data);
-const hasRetention = process.env[environment.auditRetentionDays] !== undefined;
+const hasRetention = optionalNumber(environment.auditRetentionDays) !== undefined;
 /** Time that a deletion takes at most. */
 const deletionMs = 60_000;
 

@@ -17,6 +17,11 @@ export function requiredNumber(name: EnvironmentVariable): number {
   return value;
 }
 
+/** As {@link requiredNumber}; `undefined` for a variable that the stack has not set. */
+export function optionalNumber(name: EnvironmentVariable): number | undefined {
+  return process.env[name] === undefined ? undefined : requiredNumber(name);
+}
+
 /** The JSON document that is deployed beside the bundle under this path. @throws at start-up when it is missing */
 export function bundledJson(path: string): unknown {
   return JSON.parse(readFileSync(new URL(`./${path}`, import.meta.url), 'utf8'));

@@ -172,8 +172,11 @@ async function secretsOf({ visa, basic }: ServiceConnection, needsVisa: boolean)
   const credentials = await basic?.();
   return {
     visa: needsVisa ? (await visa()).trim() : '',
-    basic:
-      credentials &&
-      `Basic ${Buffer.from(`${credentials.username}:${credentials.password}`, 'utf8').toString('base64')}`,
+    basic: credentials && basicAuthorization(credentials),
   };
+}
+
+/** The value of an `Authorization` header for HTTP Basic (RFC 7617). */
+export function basicAuthorization({ username, password }: { username: string; password: string }): string {
+  return `Basic ${Buffer.from(`${username}:${password}`, 'utf8').toString('base64')}`;
 }

@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { basicAuthorization } from '../client/connection.ts';
 import type { ListedFile } from '../client/proxy.ts';
 import type { TransportReply, TransportRequest } from '../client/transport.ts';
 import { smokeIdPrefix } from '../contract/smoke-id.ts';
@@ -99,11 +100,11 @@ export class Run implements AsyncDisposable {
 
   /** Headers of a researcher at the proxy. */
   get asResearcher(): Record<string, string> {
-    return { authorization: basic(this.access.archiveUser), 'x-ga4gh-visa': this.visa };
+    return { authorization: basicAuthorization(this.access.archiveUser), 'x-ga4gh-visa': this.visa };
   }
 
   get asAdministrator(): Record<string, string> {
-    return { authorization: basic(this.access.admin) };
+    return { authorization: basicAuthorization(this.access.admin) };
   }
 
   get asReader(): Record<string, string> {
@@ -121,8 +122,4 @@ export class Run implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     await this.users[Symbol.asyncDispose]();
   }
-}
-
-function basic({ username, password }: Access['admin']): string {
-  return `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}`;
 }
