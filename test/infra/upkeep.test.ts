@@ -1,4 +1,4 @@
-import { globSync, readFileSync } from 'node:fs';
+import { globSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
@@ -28,6 +28,15 @@ describe('the workflow', () => {
     expect(actions).not.toEqual([]);
     expect(actions.filter((action) => !/@[0-9a-f]{40}$/.test(action))).toEqual([]);
   });
+});
+
+test('no script of .ci hands TypeScript to the Node.js of the machine, which may be older', () => {
+  const scripts = globSync('.ci/{*,*/run}', { cwd: root, exclude: ['**/node_modules'] }).filter((path) =>
+    statSync(join(root, path)).isFile(),
+  );
+  expect(scripts).toContain('.ci/templates/run');
+  const lines = scripts.flatMap((path) => read(path).split('\n'));
+  expect(lines.filter((line) => /^\s*node .*\.ts\b/.test(line))).toEqual([]);
 });
 
 test('every lock file and list of requirements is looked at for updates, once a week', () => {
