@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { trustedIssuersFile } from '../lib/contract/environment.ts';
-import { databaseVersion } from '../lib/infra/catalogue.ts';
+import { databaseVersion } from '../lib/infra/storage/catalogue.ts';
 import { runPreflight } from '../lib/preflight/program.ts';
 import { AwsAccount } from '../lib/stores/account/account.ts';
 import { processTerminal } from '../lib/terminal/process-terminal.ts';

@@ -3,7 +3,7 @@ import * as z from 'zod';
 import { environment } from '../lib/contract/environment.ts';
 import { rdsDataClient } from '../lib/stores/rds/client.ts';
 import { DataApi } from '../lib/stores/rds/data-api.ts';
-import { RotationError, rotateLogin, rotationSteps } from '../lib/stores/rds/rotate-login.ts';
+import { RotationError, rotateLogin, rotationSteps } from '../lib/stores/rds/logins/rotate-login.ts';
 import { secretsManagerClient } from '../lib/stores/secrets/client.ts';
 import { workingMs } from './shared/deployment.ts';
 import { describeError, logger } from './shared/observability.ts';

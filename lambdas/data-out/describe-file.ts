@@ -5,7 +5,7 @@ import {
 } from '../../lib/contract/describe-file.ts';
 import { describeFile } from '../../lib/direct/description.ts';
 import { ArchiveDamagedError, DataOutError, ForbiddenError, TemporarilyUnavailableError } from '../../lib/errors.ts';
-import { RdsDirectCatalogue } from '../../lib/stores/rds/direct-catalogue.ts';
+import { RdsDirectCatalogue } from '../../lib/stores/rds/archive/direct-catalogue.ts';
 import { s3Client } from '../../lib/stores/s3/client.ts';
 import { describeError, logger } from '../shared/observability.ts';
 import { deployedArchive, promptDatabase } from '../shared/wiring.ts';

@@ -9,7 +9,7 @@ import { type SettleDependencies, settleDelivery } from '../../lib/export/receip
 import { parseJson } from '../../lib/export/received.ts';
 import { kmsClient } from '../../lib/stores/kms/client.ts';
 import { KmsReceiptSigner } from '../../lib/stores/kms/receipt-signer.ts';
-import { RdsDeliveryLog } from '../../lib/stores/rds/delivery-log.ts';
+import { RdsDeliveryLog } from '../../lib/stores/rds/exports/delivery-log.ts';
 import { s3Client } from '../../lib/stores/s3/client.ts';
 import { S3OutboxWriter } from '../../lib/stores/s3/outbox-writer.ts';
 import { sqsClient } from '../../lib/stores/sqs/client.ts';

@@ -4,7 +4,7 @@ import { archiveCredentialsPolicies } from '../../lib/contract/archive-credentia
 import { environment } from '../../lib/contract/environment.ts';
 import { InvalidRequestError } from '../../lib/errors.ts';
 import { headersOf } from '../../lib/http/api-gateway.ts';
-import { RdsArchiveUsers } from '../../lib/stores/rds/archive-users.ts';
+import { RdsArchiveUsers } from '../../lib/stores/rds/archive/users.ts';
 import { requestAuthorizer } from '../shared/authorizer.ts';
 import { required } from '../shared/runtime.ts';
 import { deployedVisaRules, promptDatabase } from '../shared/wiring.ts';

@@ -3,7 +3,7 @@ import { listExports, showExport } from '../../lib/api/export/show-exports.ts';
 import { proxyChallenge } from '../../lib/contract/challenges.ts';
 import { environment } from '../../lib/contract/environment.ts';
 import { resultOf } from '../../lib/http/api-gateway.ts';
-import { RdsExportStatus } from '../../lib/stores/rds/export-status.ts';
+import { RdsExportStatus } from '../../lib/stores/rds/exports/export-status.ts';
 import { answer } from '../shared/http.ts';
 import { required } from '../shared/runtime.ts';
 import { promptDatabase } from '../shared/wiring.ts';

@@ -1,5 +1,5 @@
 /**
- * Takes the place of `@smithy/core/event-streams` in the bundles (`lib/infra/bundling.ts`). No operation that the functions call
+ * Takes the place of `@smithy/core/event-streams` in the bundles (`lib/infra/functions/bundling.ts`). No operation that the functions call
  * has an event stream. The SDK imports the module dynamically. For that, esbuild keeps all of `@smithy/core`, in wrappers that
  * run at each cold start.
  *

@@ -4,9 +4,9 @@ import { environment, trustedIssuersFile } from '../../lib/contract/environment.
 import type { Events } from '../../lib/export/ports.ts';
 import { eventBridgeClient } from '../../lib/stores/events/client.ts';
 import { EventBridgeEvents } from '../../lib/stores/events/events.ts';
+import { RdsDirectCatalogue } from '../../lib/stores/rds/archive/direct-catalogue.ts';
 import { rdsDataClient } from '../../lib/stores/rds/client.ts';
 import { DataApi, type DataApiOptions } from '../../lib/stores/rds/data-api.ts';
-import { RdsDirectCatalogue } from '../../lib/stores/rds/direct-catalogue.ts';
 import { S3Archive } from '../../lib/stores/s3/archive.ts';
 import { parseArchiveBuckets } from '../../lib/stores/s3/archive-buckets.ts';
 import { SecretArchiveKeys } from '../../lib/stores/secrets/archive-keys.ts';

@@ -1,7 +1,7 @@
 import type { App } from 'aws-cdk-lib';
 import { stackNames } from '../contract/outputs.ts';
 import { checkSettings } from './check-settings.ts';
-import { acceptForTheWhole } from './security-rules.ts';
+import { acceptForTheWhole } from './security/rules.ts';
 import { ServiceStack } from './service-stack.ts';
 import type { Settings } from './settings.ts';
 import { StorageStack } from './storage-stack.ts';

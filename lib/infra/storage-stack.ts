@@ -4,18 +4,18 @@ import { BlockPublicAccess, Bucket, BucketEncryption, type IBucket, ObjectOwners
 import type { Construct } from 'constructs';
 import { environment } from '../contract/environment.ts';
 import { outputs } from '../contract/outputs.ts';
-import { acknowledge } from './acknowledge.ts';
-import { ArchiveBodies } from './archive-bodies.ts';
-import { Catalogue } from './catalogue.ts';
-import { DataEvents } from './data-events.ts';
-import { allowLogs } from './log-key.ts';
-import { Outbox } from './outbox.ts';
-import { DeadLetters, workQueueNames } from './queues.ts';
-import { ReceiptKeys } from './receipt-keys.ts';
-import { OperatorSecret } from './secrets.ts';
-import { rules } from './security-rules.ts';
-import type { Grantee } from './service-function.ts';
+import type { Grantee } from './functions/service-function.ts';
+import { DeadLetters, workQueueNames } from './queues/queues.ts';
+import { acknowledge } from './security/acknowledge.ts';
+import { allowLogs } from './security/log-key.ts';
+import { rules } from './security/rules.ts';
 import type { Settings } from './settings.ts';
+import { ArchiveBodies } from './storage/archive-bodies.ts';
+import { Catalogue } from './storage/catalogue.ts';
+import { DataEvents } from './storage/data-events.ts';
+import { Outbox } from './storage/outbox.ts';
+import { ReceiptKeys } from './storage/receipt-keys.ts';
+import { OperatorSecret } from './storage/secrets.ts';
 
 /** Ids of EGA have eleven digits; those of tests and of small archives fewer. */
 const defaultIdentifiers = { dataset: '^EGAD\\d{1,11}$', file: '^EGAF\\d{1,11}$' };

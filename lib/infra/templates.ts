@@ -2,7 +2,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { App } from 'aws-cdk-lib';
-import { repository } from './bundling.ts';
+import { repository } from './functions/bundling.ts';
 import type { Settings } from './settings.ts';
 import { addStacks } from './stacks.ts';
 

@@ -1,6 +1,6 @@
 import type { RequestState } from '../contract/delivery.ts';
 import { explainReason } from '../contract/reasons.ts';
-import type { RemovalOutcome } from '../stores/rds/archive-writer.ts';
+import type { RemovalOutcome } from '../stores/rds/archive/writer.ts';
 
 /** What only the audit trail has. */
 type OwnReason = Exclude<RemovalOutcome, 'removed'> | Exclude<RequestState, 'accepted' | 'rejected'>;

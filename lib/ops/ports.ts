@@ -1,18 +1,18 @@
 import type { Connection } from '../contract/connection.ts';
 import type { ExportLog } from '../export/ports.ts';
 import type { OutboxRecords, RemovableOutbox } from '../export/withdraw/ports.ts';
-import type { DamagedHeader, KeyUse, StoredHeader } from '../stores/rds/archive-headers.ts';
-import type { InventoryDataset, InventoryFile, ListedFile } from '../stores/rds/archive-inventory.ts';
-import type { ListedUser } from '../stores/rds/archive-users.ts';
+import type { DamagedHeader, KeyUse, StoredHeader } from '../stores/rds/archive/headers.ts';
+import type { InventoryDataset, InventoryFile, ListedFile } from '../stores/rds/archive/inventory.ts';
+import type { ListedUser } from '../stores/rds/archive/users.ts';
 import type {
   ArchiveRegistration,
   DatasetEvent,
   Registered,
   Removal,
   RemovalOutcome,
-} from '../stores/rds/archive-writer.ts';
-import type { AuditFilter, AuditRow } from '../stores/rds/audit-trail.ts';
-import type { RdsLastFailures } from '../stores/rds/last-failures.ts';
+} from '../stores/rds/archive/writer.ts';
+import type { AuditFilter, AuditRow } from '../stores/rds/audit/trail.ts';
+import type { RdsLastFailures } from '../stores/rds/exports/last-failures.ts';
 import type { SqsDeadLetters } from '../stores/sqs/dead-letters.ts';
 
 import type { IdentifierPatterns } from './archive/identifiers.ts';

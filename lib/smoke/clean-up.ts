@@ -7,7 +7,7 @@ import { smokeIdPrefix } from '../contract/smoke-id.ts';
 import { removeFile } from '../ops/archive/remove-file.ts';
 import { setDatasetEvent } from '../ops/commands/dataset.ts';
 import { type Deployment, databaseOf, targetOf } from '../ops/target.ts';
-import { RdsSmokeRows } from '../stores/rds/smoke-rows.ts';
+import { RdsSmokeRows } from '../stores/rds/archive/smoke-rows.ts';
 import { s3Client } from '../stores/s3/client.ts';
 import { removeSmokeObjects } from '../stores/s3/smoke-objects.ts';
 import type { RunIds } from './run.ts';

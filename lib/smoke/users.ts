@@ -7,7 +7,7 @@ import { readAdministrators } from '../ops/commands/admin.ts';
 import { addArchiveUser } from '../ops/commands/user.ts';
 import { OpsError } from '../ops/errors.ts';
 import type { EditableSecret, Target } from '../ops/ports.ts';
-import { smokeUserPrefix } from '../stores/rds/smoke-rows.ts';
+import { smokeUserPrefix } from '../stores/rds/archive/smoke-rows.ts';
 import { SecretChangedError } from '../stores/secrets/json-secret.ts';
 
 /** Attempts to change the secret while others change it, too. */

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { encryptHeader, openHeader } from '../../lib/crypt4gh/index.ts';
 import type { AwsCall, Fault } from '../../lib/local/endpoint/traffic.ts';
 import type { AddedFile } from '../../lib/ops/archive/add-file.ts';
-import { readArchiveKeys } from '../../lib/ops/archive-keys.ts';
+import { readArchiveKeys } from '../../lib/ops/secrets/archive-keys.ts';
 import { localTarget } from '../../lib/ops/target.ts';
 import { collect } from '../helpers/crypt4gh-vectors.ts';
 import { invokeAlone } from '../helpers/function-process.ts';

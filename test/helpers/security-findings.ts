@@ -1,7 +1,7 @@
 import { type App, Validations } from 'aws-cdk-lib';
 import { NagPack } from 'cdk-nag';
 import type { IConstruct } from 'constructs';
-import { securityPacks } from '../../lib/infra/security-packs.ts';
+import { securityPacks } from '../../lib/infra/security/packs.ts';
 
 export interface Acknowledgement {
   /** Id of the rule, as its pack has it. */

@@ -1,7 +1,7 @@
 import { hkdfSync } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { openHeader } from '../../lib/crypt4gh/index.ts';
-import { readArchiveKeys } from '../../lib/ops/archive-keys.ts';
+import { readArchiveKeys } from '../../lib/ops/secrets/archive-keys.ts';
 import { localTarget } from '../../lib/ops/target.ts';
 import { secretsManagerClient } from '../../lib/stores/secrets/client.ts';
 import { JsonSecret } from '../../lib/stores/secrets/json-secret.ts';

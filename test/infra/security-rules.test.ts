@@ -6,7 +6,7 @@ import { Template } from 'aws-cdk-lib/assertions';
 import { Bucket, CfnBucket } from 'aws-cdk-lib/aws-s3';
 import { afterAll, describe, expect, test, vi } from 'vitest';
 import { settings } from '../../bin/settings.ts';
-import { securityPacks } from '../../lib/infra/security-packs.ts';
+import { securityPacks } from '../../lib/infra/security/packs.ts';
 import { addStacks } from '../../lib/infra/stacks.ts';
 import { acknowledgements, findings } from '../helpers/security-findings.ts';
 import { show } from '../helpers/template.ts';

@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { databaseRoles } from '../../lib/contract/database-roles.ts';
-import { prepareRole } from '../../lib/stores/rds/database-role.ts';
+import { RdsOutboxRecords } from '../../lib/stores/rds/exports/outbox-records.ts';
+import { prepareRole } from '../../lib/stores/rds/logins/database-role.ts';
 import { migrate } from '../../lib/stores/rds/migrate.ts';
-import { RdsOutboxRecords } from '../../lib/stores/rds/outbox-records.ts';
 import { TestDatabase } from '../helpers/data-api.ts';
 import { ServerDatabase } from '../helpers/postgres-database.ts';
 import { type PostgresServer, startPostgres } from '../helpers/postgres-server.ts';

@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { isReceiptName } from '../../lib/contract/delivery.ts';
 import { decrypt, formatPublicKey, generateKeyPair } from '../../lib/crypt4gh/index.ts';
 import { type Engine, startEngine } from '../../lib/local/engine.ts';
-import { readArchiveKeys } from '../../lib/ops/archive-keys.ts';
+import { readArchiveKeys } from '../../lib/ops/secrets/archive-keys.ts';
 import { localTarget } from '../../lib/ops/target.ts';
 import { assembly } from '../helpers/assembly.ts';
 import { collect, containerOf, keyVector, manifest, sha256, vectorFile } from '../helpers/crypt4gh-vectors.ts';

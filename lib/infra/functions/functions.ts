@@ -1,9 +1,9 @@
 import { Construct } from 'constructs';
-import { ServiceFunction } from '../service-function.ts';
 import { deploymentFunctions } from './deployment.ts';
 import { directFunctions } from './direct.ts';
 import type { FunctionsProps, Make } from './make.ts';
 import { proxyFunctions } from './proxy.ts';
+import { ServiceFunction } from './service-function.ts';
 import { workerFunctions } from './workers.ts';
 
 /** All functions of the service, with the grants of each on the storage stack. */

@@ -1,7 +1,7 @@
 import { Duration } from 'aws-cdk-lib';
-import type { ServiceFunction, ServiceFunctionProps } from '../service-function.ts';
 import type { Settings } from '../settings.ts';
 import type { StorageStack } from '../storage-stack.ts';
+import type { ServiceFunction, ServiceFunctionProps } from './service-function.ts';
 
 /** API Gateway gives up after 29 seconds. */
 export const apiTimeout = Duration.seconds(29);

@@ -1,8 +1,8 @@
 import { Duration } from 'aws-cdk-lib';
 import { environment } from '../../contract/environment.ts';
-import type { ServiceFunction } from '../service-function.ts';
 import type { Settings } from '../settings.ts';
 import { apiTimeout, type FunctionsProps, type Make } from './make.ts';
+import type { ServiceFunction } from './service-function.ts';
 
 /** Functions of the proxy, which answer administrators and researchers. */
 export function proxyFunctions(make: Make, { settings, storage }: FunctionsProps) {

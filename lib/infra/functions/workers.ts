@@ -1,8 +1,8 @@
 import { Duration } from 'aws-cdk-lib';
 import { environment } from '../../contract/environment.ts';
-import { allowEvents } from '../events.ts';
-import type { ServiceFunction } from '../service-function.ts';
+import { allowEvents } from './events.ts';
 import type { FunctionsProps, Make } from './make.ts';
+import type { ServiceFunction } from './service-function.ts';
 
 /** Functions that carry exports out: they work on queues, or on a schedule. */
 export function workerFunctions(make: Make, props: FunctionsProps) {

@@ -2,7 +2,7 @@ import { forEachConcurrently } from '../../archive/concurrency.ts';
 import type { ArchiveKey } from '../../archive/ports.ts';
 import { Crypt4ghError } from '../../crypt4gh/index.ts';
 import { NotFoundError } from '../../errors.ts';
-import type { ListedFile } from '../../stores/rds/archive-inventory.ts';
+import type { ListedFile } from '../../stores/rds/archive/inventory.ts';
 import { UsageError } from '../../terminal/errors.ts';
 import type { Terminal } from '../../terminal/terminal.ts';
 import { OpsError } from '../errors.ts';

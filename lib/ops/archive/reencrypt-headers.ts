@@ -5,7 +5,7 @@ import type { ArchiveKey } from '../../archive/ports.ts';
 import { keyHashOf } from '../../contract/key-hash.ts';
 import { openHeader } from '../../crypt4gh/index.ts';
 import { ArchiveDamagedError } from '../../errors.ts';
-import type { DamagedHeader, StoredHeader } from '../../stores/rds/archive-headers.ts';
+import type { DamagedHeader, StoredHeader } from '../../stores/rds/archive/headers.ts';
 import { OpsError } from '../errors.ts';
 import type { ArchiveHeaders } from '../ports.ts';
 

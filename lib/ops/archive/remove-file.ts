@@ -1,5 +1,5 @@
 import { NotFoundError } from '../../errors.ts';
-import { FileReferredToError, type RemovalOutcome } from '../../stores/rds/archive-writer.ts';
+import { FileReferredToError, type RemovalOutcome } from '../../stores/rds/archive/writer.ts';
 import { OpsError } from '../errors.ts';
 import type { Target } from '../ports.ts';
 

@@ -6,7 +6,7 @@ import { printable } from '../../terminal/output.ts';
 import { OpsError } from '../errors.ts';
 import { checkUsername, newPassword, type PasswordOptions, withPasswordOptions } from '../password.ts';
 import type { EditableSecret } from '../ports.ts';
-import { readDocument } from '../secret-document.ts';
+import { readDocument } from '../secrets/document.ts';
 import { type CommandContext, openSession } from '../session.ts';
 
 const columns = [{ title: 'USER' }, { title: 'ROLES' }] as const;

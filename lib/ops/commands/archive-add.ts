@@ -9,8 +9,8 @@ import { AddReporter, describeAdded, warnAbout } from '../archive/add-reporter.t
 import { checkIdentifier, type IdentifierPatterns } from '../archive/identifiers.ts';
 import { openInput } from '../archive/input.ts';
 import { checkPath, type Sources, sourcesOf, sourcesOfManifest } from '../archive/sources.ts';
-import { readArchiveKeys } from '../archive-keys.ts';
 import type { Target } from '../ports.ts';
+import { readArchiveKeys } from '../secrets/archive-keys.ts';
 import { type CommandContext, openSession, type Session } from '../session.ts';
 
 interface AddOptions {

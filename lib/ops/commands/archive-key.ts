@@ -16,6 +16,10 @@ import { counted, printable } from '../../terminal/output.ts';
 import type { Terminal } from '../../terminal/terminal.ts';
 import { checkEscrow } from '../archive/check-escrow.ts';
 import { reencryptHeaders } from '../archive/reencrypt-headers.ts';
+import { expectConsent } from '../consent.ts';
+import { OpsError } from '../errors.ts';
+import { newPassphrase, readPassphrase } from '../password.ts';
+import type { Target } from '../ports.ts';
 import {
   addArchiveKey,
   readArchiveKey,
@@ -23,11 +27,7 @@ import {
   removeArchiveKey,
   type ShownArchiveKey,
   showArchiveKeys,
-} from '../archive-keys.ts';
-import { expectConsent } from '../consent.ts';
-import { OpsError } from '../errors.ts';
-import { newPassphrase, readPassphrase } from '../password.ts';
-import type { Target } from '../ports.ts';
+} from '../secrets/archive-keys.ts';
 import { type CommandContext, openSession } from '../session.ts';
 
 interface AddOptions {

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { NotFoundError } from '../../errors.ts';
-import type { InventoryFile, ListedFile } from '../../stores/rds/archive-inventory.ts';
+import type { InventoryFile, ListedFile } from '../../stores/rds/archive/inventory.ts';
 import { formatBytes, printable } from '../../terminal/output.ts';
 import { showRows } from '../listing.ts';
 import { type CommandContext, openSession } from '../session.ts';

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import * as z from 'zod';
-import type { AuditRow } from '../../stores/rds/audit-trail.ts';
+import type { AuditRow } from '../../stores/rds/audit/trail.ts';
 import { usageError } from '../../terminal/errors.ts';
 import { formatBytes, printable } from '../../terminal/output.ts';
 import { explainAuditReason } from '../audit-reasons.ts';

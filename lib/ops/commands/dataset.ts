@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { NotFoundError } from '../../errors.ts';
-import type { InventoryDataset } from '../../stores/rds/archive-inventory.ts';
+import type { InventoryDataset } from '../../stores/rds/archive/inventory.ts';
 import { counted, formatBytes, printable } from '../../terminal/output.ts';
 import { showRows } from '../listing.ts';
 import type { Target } from '../ports.ts';

@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { hashPassword } from '../../contract/password-hash.ts';
 import { NotFoundError } from '../../errors.ts';
-import type { ListedUser } from '../../stores/rds/archive-users.ts';
+import type { ListedUser } from '../../stores/rds/archive/users.ts';
 import { printable } from '../../terminal/output.ts';
 import { OpsError } from '../errors.ts';
 import { showRows } from '../listing.ts';

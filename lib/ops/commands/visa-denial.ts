@@ -4,7 +4,7 @@ import type { Command } from 'commander';
 import type { DenyListEntry } from '../../contract/deny-list.ts';
 import { usageError } from '../../terminal/errors.ts';
 import { printable } from '../../terminal/output.ts';
-import { allow, deny, entriesOf, nameOf, readDenyList } from '../deny-list.ts';
+import { allow, deny, entriesOf, nameOf, readDenyList } from '../secrets/deny-list.ts';
 import { type CommandContext, openSession } from '../session.ts';
 
 interface EntryOptions {

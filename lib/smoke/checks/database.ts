@@ -57,7 +57,7 @@ const roleChecks = roles.map(
     id: `role-${role}`,
     title: `the role ${role} may do what it needs, and nothing else`,
     remedy:
-      'Invoke the function Migrate: it makes the roles and their rights. Then compare the rights with lib/stores/rds/database-role.ts.',
+      'Invoke the function Migrate: it makes the roles and their rights. Then compare the rights with lib/stores/rds/logins/database-role.ts.',
     async run(run) {
       const db = databaseOf(run.deployment, await secretOf(run, secret));
       try {

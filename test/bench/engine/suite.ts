@@ -11,9 +11,9 @@ import { type Connection, connection } from '../../../lib/contract/connection.ts
 import { outboxKey, outboxPrefix } from '../../../lib/contract/outbox-key.ts';
 import { formatPublicKey, generateKeyPair } from '../../../lib/crypt4gh/index.ts';
 import { type AddedFile, addFile } from '../../../lib/ops/archive/add-file.ts';
-import { readArchiveKeys } from '../../../lib/ops/archive-keys.ts';
 import { setDatasetEvent } from '../../../lib/ops/commands/dataset.ts';
 import { issueVisa } from '../../../lib/ops/local-issuer.ts';
+import { readArchiveKeys } from '../../../lib/ops/secrets/archive-keys.ts';
 import { localTarget } from '../../../lib/ops/target.ts';
 import { formatBytes, formatDuration } from '../../../lib/terminal/output.ts';
 import { assembly } from '../../helpers/assembly.ts';

@@ -8,7 +8,7 @@ import { describeObject } from '../../../lib/api/drs/describe-object.ts';
 import { giveAccessUrl } from '../../../lib/api/drs/give-access-url.ts';
 import { ForbiddenError } from '../../../lib/errors.ts';
 import type { HttpRequest } from '../../../lib/http/request.ts';
-import { RdsDirectCatalogue } from '../../../lib/stores/rds/direct-catalogue.ts';
+import { RdsDirectCatalogue } from '../../../lib/stores/rds/archive/direct-catalogue.ts';
 import { TestDatabase } from '../../helpers/data-api.ts';
 import { DrsWorld } from '../../helpers/drs-world.ts';
 import { vectorKey } from '../../helpers/export-world.ts';

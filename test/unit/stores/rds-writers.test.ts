@@ -1,16 +1,16 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { NotFoundError } from '../../../lib/errors.ts';
 import type { ExportEvent } from '../../../lib/export/ports.ts';
-import { RdsArchiveUsers } from '../../../lib/stores/rds/archive-users.ts';
+import { RdsCatalogue } from '../../../lib/stores/rds/archive/catalogue.ts';
+import { RdsArchiveUsers } from '../../../lib/stores/rds/archive/users.ts';
 import {
   type ArchiveRegistration,
   FileIdTakenError,
   FileReferredToError,
   RdsArchiveWriter,
-} from '../../../lib/stores/rds/archive-writer.ts';
-import { RdsCatalogue } from '../../../lib/stores/rds/catalogue.ts';
-import { RdsCopyRecords } from '../../../lib/stores/rds/copy-records.ts';
-import { RdsExportLog } from '../../../lib/stores/rds/export-log.ts';
+} from '../../../lib/stores/rds/archive/writer.ts';
+import { RdsCopyRecords } from '../../../lib/stores/rds/exports/copy-records.ts';
+import { RdsExportLog } from '../../../lib/stores/rds/exports/export-log.ts';
 import { TestDatabase } from '../../helpers/data-api.ts';
 import { brokenConnection } from '../../helpers/http-handler.ts';
 

@@ -26,7 +26,7 @@ beforeAll(async () => {
 });
 afterAll(() => {
   vi.doUnmock('../../../../lambdas/shared/wiring.ts');
-  vi.doUnmock('../../../../lib/stores/rds/archive-users.ts');
+  vi.doUnmock('../../../../lib/stores/rds/archive/users.ts');
   vi.unstubAllEnvs();
 });
 beforeEach(() => {
@@ -54,7 +54,7 @@ async function authorize(headers: Readonly<Record<string, string | readonly stri
     deployedVisaRules: () => rulesOf(issuer, () => new Date()),
     promptDatabase: () => ({}),
   }));
-  vi.doMock('../../../../lib/stores/rds/archive-users.ts', () => ({ RdsArchiveUsers }));
+  vi.doMock('../../../../lib/stores/rds/archive/users.ts', () => ({ RdsArchiveUsers }));
   const { handler } = await import('../../../../lambdas/proxy/authorize-outbox.ts');
   return await handler(authorizerEventOf(headers));
 }

@@ -1,0 +1,117 @@
+import { Duration } from 'aws-cdk-lib';
+import {
+  AuthorizationType,
+  IdentitySource,
+  type IResource,
+  type Method,
+  RequestAuthorizer,
+  ResponseTransferMode,
+} from 'aws-cdk-lib/aws-apigateway';
+import type { Construct } from 'constructs';
+import { directChallenge } from '../../contract/challenges.ts';
+import type { ServiceFunction } from '../functions/service-function.ts';
+import { acknowledge } from '../security/acknowledge.ts';
+import { OpenApiDocument } from './openapi-document.ts';
+import { ServiceApi, type ServiceApiProps } from './service-api.ts';
+
+interface DataOutApiProps extends Omit<ServiceApiProps, 'challenge' | 'domain' | 'methodThrottling'> {
+  readonly serviceInfo: ServiceFunction;
+  readonly authorizeVisa: ServiceFunction;
+  readonly datasets: ServiceFunction;
+  readonly datasetFiles: ServiceFunction;
+  readonly directFile: ServiceFunction;
+  readonly drs: ServiceFunction;
+}
+
+const open = { authorizationType: AuthorizationType.NONE } as const;
+const streamed = { responseTransferMode: ResponseTransferMode.STREAM } as const;
+
+/** The data-out side's own API: datasets and files for callers with a visa, and GA4GH DRS over the same files. */
+export class DataOutApi extends ServiceApi {
+  readonly #authorizer: RequestAuthorizer;
+
+  constructor(scope: Construct, id: string, props: DataOutApiProps) {
+    super(scope, id, {
+      ...props,
+      domain: props.settings.domains?.dataOut,
+      challenge: {
+        header: directChallenge,
+        detail: 'a visa or a passport is missing: send Authorization: Bearer',
+      },
+    });
+    const { root } = this.api;
+    this.#authorizer = new RequestAuthorizer(this, 'Visas', {
+      handler: props.authorizeVisa.function,
+      identitySources: [IdentitySource.header('Authorization')],
+      // A visa that has expired is refused at once.
+      resultsCacheTtl: Duration.seconds(0),
+    });
+    this.#withoutCredentials(
+      root.addResource('service-info').addMethod('GET', this.integrate(props.serviceInfo), open),
+      'GA4GH service-info 1.0 is public by definition.',
+    );
+
+    const datasets = root.addResource('metadata').addResource('datasets');
+    this.#behindVisas(datasets, ['GET'], props.datasets);
+    this.#behindVisas(datasets.addResource('{datasetId}').addResource('files'), ['GET'], props.datasetFiles, streamed);
+
+    const file = root.addResource('files').addResource('{fileId}');
+    for (const resource of [file, file.addResource('header'), file.addResource('content')]) {
+      this.#behindVisas(resource, ['GET', 'HEAD'], props.directFile, streamed);
+    }
+    this.#addDrs(root, props.drs);
+    const { logRetentionDays } = props.settings;
+    new OpenApiDocument(this, 'OpenApi', { api: this, name: 'data-out', logRetentionDays });
+    acknowledge(
+      this.api,
+      'Parameters and bodies are checked by the functions, which name every violation; a schema here would stop at the first.',
+      'AwsSolutions-APIG2',
+    );
+  }
+
+  /** GA4GH DRS 1.5. The POST forms carry passports in the body, which no authorizer can see: the function verifies them. */
+  #addDrs(root: IResource, drs: ServiceFunction): void {
+    const base = root.addResource('ga4gh').addResource('drs').addResource('v1');
+    const object = base.addResource('objects').addResource('{object_id}');
+    const access = object.addResource('access').addResource('{access_id}');
+    for (const resource of [object, access]) this.#behindVisas(resource, ['GET'], drs);
+    const integration = this.integrate(drs);
+    for (const [resource, method] of [
+      [object, 'POST'],
+      [access, 'POST'],
+    ] as const) {
+      this.#withoutCredentials(
+        resource.addMethod(method, integration, open),
+        'The function verifies the passports in the body.',
+      );
+    }
+    acknowledge(
+      object.addMethod('OPTIONS', integration, open),
+      'The reply tells callers how to authenticate, and nothing else.',
+      'AwsSolutions-APIG4',
+    );
+    this.#withoutCredentials(
+      base.addResource('service-info').addMethod('GET', integration, open),
+      'GA4GH service-info 1.0 is public by definition.',
+    );
+  }
+
+  #behindVisas(
+    resource: IResource,
+    methods: readonly string[],
+    target: ServiceFunction,
+    options: { readonly responseTransferMode?: ResponseTransferMode } = {},
+  ): void {
+    for (const method of methods) {
+      const added = resource.addMethod(method, this.integrate(target, options), {
+        authorizer: this.#authorizer,
+        authorizationType: AuthorizationType.CUSTOM,
+      });
+      acknowledge(added, 'Visas and passports (GA4GH) by a Lambda authorizer.', 'AwsSolutions-COG4');
+    }
+  }
+
+  #withoutCredentials(method: Method, reason: string): void {
+    acknowledge(method, reason, 'AwsSolutions-APIG4', 'AwsSolutions-COG4');
+  }
+}

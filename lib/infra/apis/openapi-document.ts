@@ -1,0 +1,60 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { Duration } from 'aws-cdk-lib';
+import { AuthorizationType, type MethodOptions } from 'aws-cdk-lib/aws-apigateway';
+import { Construct } from 'constructs';
+import { parse } from 'yaml';
+import { repository } from '../functions/bundling.ts';
+import { ServiceFunction } from '../functions/service-function.ts';
+import { acknowledge } from '../security/acknowledge.ts';
+import type { ServiceApi } from './service-api.ts';
+
+interface OpenApiDocumentProps {
+  readonly api: ServiceApi;
+  /** Which document of `docs/openapi/`. */
+  readonly name: 'proxy' | 'data-out';
+  /** Days to keep the function's logs. */
+  readonly logRetentionDays: number;
+}
+
+/** A parameter, as far as API Gateway can check it: it checks that one is present and has no rules for values. */
+interface Parameter {
+  readonly name: string;
+  readonly in: string;
+  readonly required?: boolean;
+}
+
+/** The OpenAPI document of an API: served at `/openapi.json` without credentials, and the source of the gateway's checks. */
+export class OpenApiDocument extends Construct {
+  readonly #api: ServiceApi;
+  readonly #paths: Readonly<Record<string, Readonly<Record<string, { readonly parameters?: readonly Parameter[] }>>>>;
+
+  constructor(scope: Construct, id: string, { api, name, logRetentionDays }: OpenApiDocumentProps) {
+    super(scope, id);
+    this.#api = api;
+    this.#paths = parse(readFileSync(join(repository, 'docs/openapi', `${name}.yaml`), 'utf8')).paths;
+    // The last part of its path is the function's short name, so each document has its own.
+    const target = new ServiceFunction(this, name === 'proxy' ? 'ProxyOpenApi' : 'DataOutOpenApi', {
+      entry: `${name}/openapi.ts`,
+      description: 'Says how this API is used',
+      memoryMegabytes: 256,
+      timeout: Duration.seconds(10),
+      logRetentionDays,
+      openApiDocument: name,
+    });
+    const method = api.api.root
+      .addResource('openapi.json')
+      .addMethod('GET', api.integrate(target), { authorizationType: AuthorizationType.NONE });
+    acknowledge(method, 'The reply is documentation and holds no data.', 'AwsSolutions-APIG4', 'AwsSolutions-COG4');
+  }
+
+  /** The query parameters and headers without which the gateway refuses a request before it calls the function. */
+  requiredParameters(method: string, path: string): Pick<MethodOptions, 'requestParameters'> {
+    const operation = this.#paths[path]?.[method.toLowerCase()];
+    if (!operation) throw new Error(`${method} ${path} is not in the document of ${this.#api.node.path}`);
+    const required = (operation.parameters ?? []).filter((parameter) => parameter.required && parameter.in !== 'path');
+    const places: Readonly<Record<string, string>> = { query: 'querystring', header: 'header' };
+    const entries = required.map((parameter) => [`method.request.${places[parameter.in]}.${parameter.name}`, true]);
+    return { requestParameters: Object.fromEntries(entries) };
+  }
+}

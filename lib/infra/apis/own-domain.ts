@@ -1,0 +1,50 @@
+import { CfnOutput, Stack } from 'aws-cdk-lib';
+import {
+  BasePathMapping,
+  DomainName,
+  EndpointAccessMode,
+  EndpointType,
+  SecurityPolicy,
+} from 'aws-cdk-lib/aws-apigateway';
+import { Certificate } from 'aws-cdk-lib/aws-certificatemanager';
+import { ARecord, HostedZone, RecordTarget } from 'aws-cdk-lib/aws-route53';
+import { ApiGatewayDomain } from 'aws-cdk-lib/aws-route53-targets';
+import { Construct } from 'constructs';
+import type { Domain } from '../settings.ts';
+import type { ServiceApi } from './service-api.ts';
+
+/**
+ * A host name of the operator's own for an API, with the TLS policy of the API itself. The API begins at the root of the host:
+ * there, clients look for DRS objects (GA4GH DRS 1.5.0, hostname-based URIs).
+ */
+export class OwnDomain extends Construct {
+  /** @param outputName output of the stack with the name that the host must point to, where no zone is given */
+  constructor(scope: ServiceApi, id: string, { name, certificateArn, hostedZone }: Domain, outputName: string) {
+    super(scope, id);
+    const domain = new DomainName(this, 'Name', {
+      domainName: name,
+      certificate: Certificate.fromCertificateArn(this, 'Certificate', certificateArn),
+      endpointType: EndpointType.REGIONAL,
+      securityPolicy: SecurityPolicy.TLS13_1_2_PFS_PQ_2025_09,
+      endpointAccessMode: EndpointAccessMode.STRICT,
+    });
+    new BasePathMapping(this, 'Mapping', {
+      domainName: domain,
+      restApi: scope.api,
+      stage: scope.api.deploymentStage,
+    });
+    if (hostedZone === undefined) {
+      new CfnOutput(Stack.of(this), outputName, { value: domain.domainNameAliasDomainName });
+      return;
+    }
+    const zone = HostedZone.fromHostedZoneAttributes(this, 'Zone', {
+      hostedZoneId: hostedZone.id,
+      zoneName: hostedZone.name,
+    });
+    new ARecord(this, 'Record', {
+      zone,
+      recordName: name,
+      target: RecordTarget.fromAlias(new ApiGatewayDomain(domain)),
+    });
+  }
+}

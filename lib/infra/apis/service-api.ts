@@ -1,0 +1,171 @@
+import { type Duration, Stack } from 'aws-cdk-lib';
+import {
+  AccessLogFormat,
+  type CfnMethod,
+  CfnRestApi,
+  EndpointAccessMode,
+  EndpointType,
+  LambdaIntegration,
+  type LambdaIntegrationOptions,
+  LogGroupLogDestination,
+  type Method,
+  MethodLoggingLevel,
+  ResponseTransferMode,
+  RestApi,
+  SecurityPolicy,
+} from 'aws-cdk-lib/aws-apigateway';
+import type { Metric } from 'aws-cdk-lib/aws-cloudwatch';
+import { FilterPattern, LogGroup, type MetricFilter } from 'aws-cdk-lib/aws-logs';
+import { Construct } from 'constructs';
+import { metricNamespace } from '../../contract/metrics.ts';
+import type { ServiceFunction } from '../functions/service-function.ts';
+import { acknowledge } from '../security/acknowledge.ts';
+import { rules } from '../security/rules.ts';
+import type { Domain, Settings, Throttling } from '../settings.ts';
+import { addGatewayResponses, type Challenge } from './gateway-responses.ts';
+import { OwnDomain } from './own-domain.ts';
+
+export interface ServiceApiProps {
+  readonly description: string;
+  readonly settings: Settings;
+  /** @default - the API has the name that API Gateway gives */
+  readonly domain: Domain | undefined;
+  /** What the authorizers of this API ask for. */
+  readonly challenge: Challenge;
+  /** Limits of methods of their own, by path and verb: `/export/fega/POST`. @default - `settings.throttling` for each */
+  readonly methodThrottling?: Readonly<Record<string, Throttling>>;
+}
+
+/**
+ * The fields of a log line. API Gateway fills in values without escaping them, so no field takes text from the caller:
+ * a quotation mark in a path would end the text and begin fields of the caller's own. Which file was asked for is in
+ * the functions' log lines. A caller may choose `requestId`, but only as a UUID; `extendedRequestId` is API Gateway's
+ * own.
+ */
+const accessLogFormat = AccessLogFormat.custom(
+  JSON.stringify({
+    requestId: '$context.requestId',
+    // AWS support asks for it.
+    extendedRequestId: '$context.extendedRequestId',
+    time: '$context.requestTimeEpoch',
+    method: '$context.httpMethod',
+    route: '$context.resourcePath',
+    status: '$context.status',
+    responseBytes: '$context.responseLength',
+    milliseconds: '$context.responseLatency',
+    functionMilliseconds: '$context.integrationLatency',
+    // `STREAMED` or `BUFFERED`. Of a streamed reply also when its headers were complete and when its body began.
+    transfer: '$context.integration.responseTransferMode',
+    headersMilliseconds: '$context.integration.timeToAllHeaders',
+    firstByteMilliseconds: '$context.integration.timeToFirstContent',
+    gatewayResponse: '$context.error.responseType',
+    user: '$context.authorizer.principalId',
+    sourceIp: '$context.identity.sourceIp',
+  }),
+);
+
+/** A Regional REST API: access logs, throttling, TLS 1.2 or newer, problem documents for what API Gateway refuses. */
+export class ServiceApi extends Construct {
+  readonly api: RestApi;
+  /** Base URL for callers, with a slash at its end. */
+  readonly url: string;
+  readonly #accessLog: LogGroup;
+  readonly #counts = new Map<string, MetricFilter>();
+
+  constructor(scope: Construct, id: string, props: ServiceApiProps) {
+    super(scope, id);
+    const { settings, domain, methodThrottling = {} } = props;
+    // Every method gets all options: a method with options of its own loses the common ones.
+    const methodOptions = ({ requestsPerSecond, burst }: Throttling) => ({
+      // Execution logs would hold headers and bodies.
+      loggingLevel: MethodLoggingLevel.OFF,
+      dataTraceEnabled: false,
+      metricsEnabled: true,
+      throttlingRateLimit: requestsPerSecond,
+      throttlingBurstLimit: burst,
+    });
+    this.#accessLog = new LogGroup(this, 'AccessLog', { retention: settings.logRetentionDays });
+    this.api = new RestApi(this, 'Api', {
+      // The metrics of an API are found by its name.
+      restApiName: `${Stack.of(this).stackName}-${id}`,
+      description: props.description,
+      endpointTypes: [EndpointType.REGIONAL],
+      cloudWatchRole: false,
+      ...(domain && { disableExecuteApiEndpoint: domain.defaultEndpoint !== 'on' }),
+      deployOptions: {
+        stageName: 'v1',
+        accessLogDestination: new LogGroupLogDestination(this.#accessLog),
+        accessLogFormat,
+        tracingEnabled: true,
+        ...methodOptions(settings.throttling),
+        methodOptions: Object.fromEntries(
+          Object.entries(methodThrottling).map(([method, limits]) => [method, methodOptions(limits)]),
+        ),
+      },
+    });
+    const resource = this.api.node.defaultChild;
+    if (!(resource instanceof CfnRestApi)) throw new Error('a REST API has a CfnRestApi');
+    resource.securityPolicy = SecurityPolicy.TLS13_1_2_PFS_PQ_2025_09;
+    resource.endpointAccessMode = EndpointAccessMode.STRICT;
+    if (domain) new OwnDomain(this, 'Domain', domain, `${id}DomainTarget`);
+    this.url = domain ? `https://${domain.name}/` : this.api.url;
+    const hasFirewall = settings.firewall !== undefined;
+    addGatewayResponses(this.api, { challenge: props.challenge, hasFirewall });
+
+    acknowledge(
+      this.api.deploymentStage,
+      'Execution logs would hold visas and passwords; the access log says what happened.',
+      ...rules.apiExecutionLog,
+    );
+    acknowledge(
+      this.api.deploymentStage,
+      'Each reply depends on the caller, whose rights are looked up each time: none may be cached.',
+      ...rules.apiCache,
+    );
+    acknowledge(
+      this.api.deploymentStage,
+      'All integrations are Lambda functions, called by signed requests over TLS. A client certificate is for HTTP servers.',
+      ...rules.apiClientCertificate,
+    );
+    if (!hasFirewall) {
+      acknowledge(
+        this.api.deploymentStage,
+        'Without `firewall`, the APIs have throttling, and take only long random passwords and signed tokens. The setting adds limits for each address.',
+        ...rules.apiFirewall,
+      );
+    }
+  }
+
+  /**
+   * Counts lines of the access log, because API Gateway's own metrics tell no status from another. `pattern` is one of
+   * CloudWatch Logs for JSON; the access log has every value as text.
+   */
+  countReplies(name: 'ClientErrors' | 'Throttled', pattern: string): MetricFilter {
+    const filter = this.#accessLog.addMetricFilter(name, {
+      filterPattern: FilterPattern.literal(pattern),
+      metricNamespace,
+      // A filter takes dimensions from the line alone, so the name tells the deployments and their APIs apart.
+      metricName: `${this.api.restApiName}-${name}`,
+    });
+    this.#counts.set(name, filter);
+    return filter;
+  }
+
+  /** What {@link countReplies} counts. */
+  counted(period: Duration): Metric[] {
+    return [...this.#counts].map(([label, filter]) => filter.metric({ statistic: 'Sum', period, label }));
+  }
+
+  /** The methods whose reply is ready at once. A streamed reply takes as long as its bytes. */
+  get promptMethods(): readonly Method[] {
+    return this.api.methods.filter(({ node }) => {
+      const { integration } = node.defaultChild as CfnMethod;
+      return Stack.of(this).resolve(integration)?.responseTransferMode !== ResponseTransferMode.STREAM;
+    });
+  }
+
+  /** Proxy integration with a function, callable through the deployed stage only. */
+  integrate(target: ServiceFunction, options: LambdaIntegrationOptions = {}): LambdaIntegration {
+    return new LambdaIntegration(target.function, { allowTestInvoke: false, timeout: target.timeout, ...options });
+  }
+}

@@ -1,0 +1,117 @@
+import { join, resolve } from 'node:path';
+import { type Duration, Stack, Stage } from 'aws-cdk-lib';
+import { PolicyStatement, Role, ServicePrincipal } from 'aws-cdk-lib/aws-iam';
+import {
+  ApplicationLogLevel,
+  Architecture,
+  LoggingFormat,
+  Runtime,
+  SystemLogLevel,
+  Tracing,
+} from 'aws-cdk-lib/aws-lambda';
+import { NodejsFunction } from 'aws-cdk-lib/aws-lambda-nodejs';
+import { LogGroup } from 'aws-cdk-lib/aws-logs';
+import { Construct } from 'constructs';
+import { type EnvironmentVariable, environment } from '../../contract/environment.ts';
+import { acknowledge } from '../security/acknowledge.ts';
+import { bundling, repository } from './bundling.ts';
+
+export interface ServiceFunctionProps {
+  /** Entry file, relative to `lambdas/`. */
+  readonly entry: string;
+  readonly description: string;
+  readonly memoryMegabytes: number;
+  readonly timeout: Duration;
+  /** Days to keep the logs. */
+  readonly logRetentionDays: number;
+  /** Most invocations at once, reserved from the account's limit. @default - no limit of its own */
+  readonly reservedConcurrency?: number;
+  /** Put the trusted issuers beside the bundle. @default false */
+  readonly verifiesVisas?: boolean;
+  /** Put this document of `docs/openapi/` beside the bundle. @default - none */
+  readonly openApiDocument?: string;
+  /** Put the administrators' page beside the bundle. @default false */
+  readonly servesAdminPage?: boolean;
+}
+
+/** A permission, as in an IAM policy. */
+export interface Permission {
+  readonly actions: string[];
+  readonly resources: string[];
+  readonly conditions?: Record<string, Record<string, unknown>>;
+  /** For a resource with a wildcard: the resource as cdk-nag writes it, and why the wildcard is right. */
+  readonly wildcard?: { readonly resource: string; readonly reason: string };
+}
+
+/** A function as a grant sees it: it can receive a permission and a setting. */
+export interface Grantee {
+  allow(permission: Permission): void;
+  configure(name: EnvironmentVariable, value: string): void;
+}
+
+/**
+ * One function with a log group and a role of its own. The role starts with writing its own log and traces, and nothing
+ * else; each grant adds a permission together with the setting that goes with it.
+ */
+export class ServiceFunction extends Construct implements Grantee {
+  readonly function: NodejsFunction;
+  readonly timeout: Duration;
+  readonly roleArn: string;
+  readonly #role: Role;
+
+  constructor(scope: Construct, id: string, props: ServiceFunctionProps) {
+    super(scope, id);
+    this.timeout = props.timeout;
+    const logGroup = new LogGroup(this, 'Logs', { retention: props.logRetentionDays });
+    this.#role = new Role(this, 'Role', {
+      assumedBy: new ServicePrincipal('lambda.amazonaws.com'),
+      description: props.description,
+    });
+    this.roleArn = this.#role.roleArn;
+    this.allow({ actions: ['logs:CreateLogStream', 'logs:PutLogEvents'], resources: [logGroup.logGroupArn] });
+    acknowledge(this.#role, 'X-Ray has no resources to name.', 'AwsSolutions-IAM5[Resource::*]');
+    this.function = new NodejsFunction(this, 'Function', {
+      description: props.description,
+      entry: join(repository, 'lambdas', props.entry),
+      projectRoot: repository,
+      depsLockFilePath: join(repository, 'package-lock.json'),
+      runtime: Runtime.NODEJS_24_X,
+      architecture: Architecture.ARM_64,
+      memorySize: props.memoryMegabytes,
+      ...(props.reservedConcurrency !== undefined && { reservedConcurrentExecutions: props.reservedConcurrency }),
+      timeout: props.timeout,
+      role: this.#role,
+      logGroup,
+      loggingFormat: LoggingFormat.JSON,
+      applicationLogLevelV2: ApplicationLogLevel.INFO,
+      systemLogLevelV2: SystemLogLevel.INFO,
+      tracing: Tracing.ACTIVE,
+      environment: { [environment.stackName]: Stack.of(this).stackName },
+      // This setting is for version 2 of the SDK.
+      awsSdkConnectionReuse: false,
+      bundling: bundling({
+        id,
+        name: props.entry.replace(/\.ts$/, '').replaceAll('/', '-'),
+        outdir: resolve(Stage.of(this)?.outdir ?? 'cdk.out'),
+        verifiesVisas: props.verifiesVisas ?? false,
+        openApiDocument: props.openApiDocument,
+        servesAdminPage: props.servesAdminPage ?? false,
+      }),
+    });
+  }
+
+  allow({ wildcard, ...statement }: Permission): void {
+    this.#role.addToPolicy(new PolicyStatement(statement));
+    if (wildcard) acknowledge(this.#role, wildcard.reason, `AwsSolutions-IAM5[Resource::${wildcard.resource}]`);
+  }
+
+  /** Call this function and wait for its reply; `variable` names it to the caller. */
+  grantInvoke(grantee: Grantee, variable: EnvironmentVariable): void {
+    grantee.allow({ actions: ['lambda:InvokeFunction'], resources: [this.function.functionArn] });
+    grantee.configure(variable, this.function.functionArn);
+  }
+
+  configure(name: EnvironmentVariable, value: string): void {
+    this.function.addEnvironment(name, value);
+  }
+}

@@ -1,0 +1,184 @@
+import { Duration, Names, RemovalPolicies, Stack } from 'aws-cdk-lib';
+import { AnyPrincipal, Effect, PolicyStatement } from 'aws-cdk-lib/aws-iam';
+import type { Key } from 'aws-cdk-lib/aws-kms';
+import { type IQueue, Queue, QueueEncryption, RedrivePermission } from 'aws-cdk-lib/aws-sqs';
+import { Construct } from 'constructs';
+import { type EnvironmentVariable, environment } from '../../contract/environment.ts';
+import { stackNames } from '../../contract/outputs.ts';
+import type { ServiceFunction } from '../functions/service-function.ts';
+import { acknowledge } from '../security/acknowledge.ts';
+import { allowKey, type KeyUse } from '../security/customer-key.ts';
+import { rules } from '../security/rules.ts';
+import type { Redrive } from './redrive.ts';
+
+/**
+ * Names of the work queues of a deployment: the dead-letter queues, which are in the other stack, accept messages of
+ * these queues only, and are made before them.
+ */
+export function workQueueNames(stage: string | undefined) {
+  const { service } = stackNames(stage);
+  return {
+    exportRequests: `${service}-ExportRequests`,
+    // Files over 8 MiB. It was the queue of all files once: messages that wait during that update may be of any size.
+    fileExports: `${service}-FileExports`,
+    smallFileExports: `${service}-SmallFileExports`,
+    deliveries: `${service}-Deliveries`,
+  };
+}
+
+/**
+ * Settings of all queues. A queue with visas has a customer key, so that a reader needs two grants, and disabling the
+ * key closes the queue. SQS goes on with a data key for up to five minutes after that. Other queues hold no secret and
+ * use SSE-SQS.
+ */
+function common(key: Key | undefined) {
+  return {
+    ...(key
+      ? { encryption: QueueEncryption.KMS, encryptionMasterKey: key, dataKeyReuse: Duration.minutes(5) }
+      : { encryption: QueueEncryption.SQS_MANAGED }),
+    enforceSSL: true,
+    retentionPeriod: Duration.days(14),
+  };
+}
+
+/** Refuse the messages of every principal that meets the conditions, whatever its own policies allow. */
+function refuseMessages(queue: Queue, conditions: Record<string, Record<string, unknown>>): void {
+  const statement = new PolicyStatement({
+    effect: Effect.DENY,
+    principals: [new AnyPrincipal()],
+    actions: ['sqs:SendMessage'],
+    resources: [queue.queueArn],
+    conditions,
+  });
+  queue.addToResourcePolicy(statement);
+}
+
+/** Receives after which a message is put aside: the 2nd to 5th attempt follow the settings' delays. */
+const usualReceives = 5;
+/**
+ * The same where a copy may take many deliveries: a day of invocations of 15 minutes. The function gives up a copy itself
+ * after five deliveries without a new part.
+ */
+export const receivesOfLongCopies = 100;
+
+interface DeadLettersProps {
+  /** Name of the work queue whose messages end here. */
+  readonly source: string;
+  /** Customer key of both queues. @default - SSE-SQS */
+  readonly key?: Key;
+}
+
+/** Where messages that failed for good wait for an operator. Only SQS itself puts any here. */
+export class DeadLetters extends Construct {
+  readonly queue: Queue;
+
+  constructor(scope: Construct, id: string, { source, key }: DeadLettersProps) {
+    super(scope, id);
+    const sourceArn = Stack.of(this).formatArn({ service: 'sqs', resource: source });
+    this.queue = new Queue(this, 'Queue', {
+      ...common(key),
+      redriveAllowPolicy: {
+        redrivePermission: RedrivePermission.BY_QUEUE,
+        sourceQueues: [Queue.fromQueueArn(this, 'Source', sourceArn)],
+      },
+    });
+    refuseMessages(this.queue, { Bool: { 'aws:PrincipalIsAWSService': 'false' } });
+    acknowledge(this.queue, 'This queue is itself a dead-letter queue.', ...rules.deadLettersOfQueues);
+  }
+}
+
+interface WorkQueueProps {
+  readonly name: string;
+  /** The only functions that send to the queue. */
+  readonly senders: readonly ServiceFunction[];
+  /** The only function that takes from the queue. */
+  readonly worker: ServiceFunction;
+  /** The role that moves dead letters back. */
+  readonly redrive: Redrive;
+  readonly deadLetters: IQueue;
+  /** Customer key of the queue and its dead letters. @default - SSE-SQS */
+  readonly key?: Key;
+  /** Receives after which a message is put aside. @default 5 */
+  readonly maxReceiveCount?: number;
+  /** Variable that tells the worker that number. @default - the worker does not ask */
+  readonly receivesVariable?: EnvironmentVariable;
+  /** Messages of one invocation, 1–10. They share its time limit. */
+  readonly batchSize: number;
+  /** Invocations at once, 2–1,000. */
+  readonly maxConcurrency: number;
+  /** Variable that names the queue to its worker and to its senders. */
+  readonly variable: EnvironmentVariable;
+  /** Seconds before the 2nd, 3rd, … receive of a message that failed. */
+  readonly retryDelaysSeconds: readonly number[];
+}
+
+/**
+ * A queue, the functions that send to it, the one that works on it, and the rules between them. The queue and its policy outlive
+ * the stack, with the messages that wait (docs/decisions/retained-work-queues.md).
+ */
+export class WorkQueue extends Construct {
+  readonly queue: Queue;
+
+  constructor(scope: Construct, id: string, props: WorkQueueProps) {
+    super(scope, id);
+    const { senders, worker, redrive, deadLetters, key, maxReceiveCount = usualReceives } = props;
+    this.queue = new Queue(this, 'Queue', {
+      ...common(key),
+      queueName: props.name,
+      maxMessageSizeBytes: 1_048_576,
+      // Lambda retries throttled invocations itself before a message may become visible again.
+      visibilityTimeout: Duration.seconds(6 * worker.timeout.toSeconds()),
+      deadLetterQueue: { queue: deadLetters, maxReceiveCount },
+    });
+    const { queueArn, queueUrl } = this.queue;
+    const keyUse = (actions: KeyUse['actions']): KeyUse => ({ service: 'sqs', actions, keyArn: key?.keyArn });
+
+    for (const sender of senders) {
+      sender.allow({ actions: ['sqs:SendMessage'], resources: [queueArn] });
+      allowKey(sender, this, keyUse(['kms:GenerateDataKey', 'kms:Decrypt']));
+      sender.configure(props.variable, queueUrl);
+    }
+
+    this.#consume(worker, props, keyUse(['kms:Decrypt']));
+
+    redrive.allow({
+      actions: ['StartMessageMoveTask', 'ListMessageMoveTasks', 'CancelMessageMoveTask', 'ReceiveMessage']
+        .concat('DeleteMessage', 'ChangeMessageVisibility', 'GetQueueAttributes')
+        .map((action) => `sqs:${action}`),
+      resources: [deadLetters.queueArn],
+    });
+    redrive.allow({ actions: ['sqs:SendMessage'], resources: [queueArn] });
+    allowKey(redrive, this, keyUse(['kms:GenerateDataKey', 'kms:Decrypt']));
+    const admitted = [...senders, redrive].map(({ roleArn }) => roleArn);
+    refuseMessages(this.queue, { ArnNotEquals: { 'aws:PrincipalArn': admitted } });
+    RemovalPolicies.of(this).retainOnUpdateOrDelete();
+  }
+
+  #consume(worker: ServiceFunction, props: WorkQueueProps, keyUse: KeyUse): void {
+    // Not by SqsEventSource, which would grant the key for any use. The worker delays the next receive of a message
+    // that failed. Lambda does the rest under the worker's role.
+    worker.allow({
+      actions: ['ReceiveMessage', 'DeleteMessage', 'GetQueueAttributes', 'ChangeMessageVisibility'].map(
+        (action) => `sqs:${action}`,
+      ),
+      resources: [this.queue.queueArn],
+    });
+    allowKey(worker, this, keyUse);
+    worker.configure(props.variable, this.queue.queueUrl);
+    worker.configure(environment.retryDelaysSeconds, props.retryDelaysSeconds.join(','));
+    if (props.receivesVariable) {
+      worker.configure(props.receivesVariable, String(props.maxReceiveCount ?? usualReceives));
+    }
+    const mapping = worker.function.addEventSourceMapping(`SqsEventSource:${Names.nodeUniqueId(this.queue.node)}`, {
+      eventSourceArn: this.queue.queueArn,
+      batchSize: props.batchSize,
+      reportBatchItemFailures: true,
+      maxConcurrency: props.maxConcurrency,
+    });
+    acknowledge(
+      mapping,
+      'Lambda has failure destinations for streams. Messages of a queue that failed go to its dead-letter queue.',
+      ...rules.failureDestination,
+    );
+  }
+}

@@ -1,0 +1,156 @@
+import { CfnOutput, Duration, Fn, Stack, Token } from 'aws-cdk-lib';
+import type { Key } from 'aws-cdk-lib/aws-kms';
+import {
+  BlockPublicAccess,
+  Bucket,
+  BucketEncryption,
+  CfnBucket,
+  type IBucket,
+  ObjectOwnership,
+} from 'aws-cdk-lib/aws-s3';
+import { Construct } from 'constructs';
+import { environment } from '../../contract/environment.ts';
+import type { Grantee } from '../functions/service-function.ts';
+import { acknowledge } from '../security/acknowledge.ts';
+import { allowKey } from '../security/customer-key.ts';
+import { rules } from '../security/rules.ts';
+import type { ExistingBucket } from '../settings.ts';
+
+export interface BucketProps {
+  /** Makes the customer key of a new bucket. Not called for an existing one. */
+  readonly newKey: () => Key;
+  /** Receives the access logs of a new bucket. */
+  readonly accessLogs: IBucket;
+}
+
+/** Settings of every new bucket that holds genomic data. */
+export function privateBucket(props: BucketProps, prefix: string) {
+  return {
+    encryption: BucketEncryption.KMS,
+    encryptionKey: props.newKey(),
+    bucketKeyEnabled: true,
+    blockPublicAccess: BlockPublicAccess.BLOCK_ALL,
+    objectOwnership: ObjectOwnership.BUCKET_OWNER_ENFORCED,
+    enforceSSL: true,
+    minimumTLSVersion: 1.2,
+    serverAccessLogsBucket: props.accessLogs,
+    serverAccessLogsPrefix: prefix,
+  } as const;
+}
+
+/**
+ * ARN of a bucket for policies of another stack, by an output with a name of our own choice, so that the exception for
+ * `ARN/*` can name it.
+ */
+export function publishedArn(bucket: Bucket, name: string): { arn: string; shown: string } {
+  const stack = Stack.of(bucket);
+  new CfnOutput(stack, name, { value: bucket.bucketArn });
+  return {
+    arn: Fn.getStackOutput(stack.stackName, name),
+    shown: JSON.stringify({ 'Fn::GetStackOutput': { StackName: stack.stackName, OutputName: name } }),
+  };
+}
+
+interface ArchiveBodiesProps extends BucketProps {
+  /** @default - a new bucket */
+  readonly existing: ExistingBucket | undefined;
+  readonly others: readonly ExistingBucket[];
+  /** Whether a new bucket keeps older versions. */
+  readonly versioned: boolean;
+}
+
+interface BodyBucket {
+  readonly name: string;
+  readonly arn: string;
+  /** The same ARN, for the stack of a new bucket itself. */
+  readonly ownArn: string;
+  /** The ARN as the exception for `ARN/*` names it. */
+  readonly shownArn: string;
+  readonly keyArn: string | undefined;
+}
+
+/** The buckets with the encrypted bodies: a new one, or those that an ingestion pipeline fills already. */
+export class ArchiveBodies extends Construct {
+  /** The bucket of bodies whose catalogue row names no bucket. */
+  readonly bucketName: string;
+  readonly #buckets: readonly BodyBucket[];
+
+  constructor(scope: Construct, id: string, props: ArchiveBodiesProps) {
+    super(scope, id);
+    const first = props.existing ? this.#existing(props.existing) : this.#make(props);
+    this.bucketName = first.name;
+    this.#buckets = [first, ...props.others.map((bucket) => this.#existing(bucket))];
+  }
+
+  /** ARNs of all buckets, for the stack of a new one. */
+  get bucketArns(): readonly string[] {
+    return this.#buckets.map(({ ownArn }) => ownArn);
+  }
+
+  /** Read bodies, and sign URLs for them. */
+  grantRead(grantee: Grantee): void {
+    this.grantHead(grantee);
+    for (const { keyArn } of this.#buckets) {
+      allowKey(grantee, this, { service: 's3', actions: ['kms:Decrypt'], keyArn });
+    }
+  }
+
+  /**
+   * See size and entity tag of bodies, and whether one is missing: without ListBucket S3 answers 403 instead of 404.
+   * IAM has one action for HEAD and GET. S3 needs the key to give out bytes, so bodies under a customer key stay
+   * closed.
+   */
+  grantHead(grantee: Grantee): void {
+    for (const { arn, shownArn } of this.#buckets) {
+      grantee.allow({
+        actions: ['s3:GetObject'],
+        resources: [`${arn}/*`],
+        wildcard: {
+          resource: `${shownArn}/*`,
+          reason: 'Any archived body may be exported; the catalogue says which.',
+        },
+      });
+      grantee.allow({ actions: ['s3:ListBucket'], resources: [arn] });
+    }
+    grantee.configure(environment.archiveBuckets, this.#buckets.map(({ name }) => name).join(','));
+  }
+
+  #existing({ bucketName, keyArn }: ExistingBucket): BodyBucket {
+    const { partition } = Stack.of(this);
+    const shownPartition = Token.isUnresolved(partition) ? '<AWS::Partition>' : partition;
+    const arn = Stack.of(this).formatArn({ service: 's3', region: '', account: '', resource: bucketName });
+    return {
+      name: bucketName,
+      arn,
+      ownArn: arn,
+      shownArn: `arn:${shownPartition}:s3:::${bucketName}`,
+      keyArn,
+    };
+  }
+
+  #make(props: ArchiveBodiesProps): BodyBucket {
+    const bucket = new Bucket(this, 'Bucket', {
+      ...privateBucket(props, 'archive/'),
+      // An overwritten or deleted body can be brought back: there may be no other copy.
+      versioned: props.versioned,
+      lifecycleRules: [{ id: 'unfinished-uploads', abortIncompleteMultipartUploadAfter: Duration.days(2) }],
+    });
+    if (!props.versioned) {
+      // Said outright, so that it ends where it was on before.
+      if (bucket.node.defaultChild instanceof CfnBucket)
+        bucket.node.defaultChild.versioningConfiguration = { status: 'Suspended' };
+      acknowledge(
+        bucket,
+        'The operator decided so by `archiveVersioning`: another store keeps the bodies, or deleted ones must be gone at once.',
+        ...rules.bucketVersioning,
+      );
+    }
+    acknowledge(
+      bucket,
+      'A replica doubles the cost of the archive, and in which other region genomes may lie is for the operator to decide.',
+      ...rules.bucketReplication,
+    );
+    const { arn, shown: shownArn } = publishedArn(bucket, 'ArchiveBucketArn');
+    return { name: bucket.bucketName, arn, ownArn: bucket.bucketArn, shownArn, keyArn: bucket.encryptionKey?.keyArn };
+  }
+}

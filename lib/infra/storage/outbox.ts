@@ -1,0 +1,152 @@
+import { Duration } from 'aws-cdk-lib';
+import { Bucket } from 'aws-cdk-lib/aws-s3';
+import { Construct } from 'constructs';
+import { receiptSuffix } from '../../contract/delivery.ts';
+import { directExpiryDays, directPrefix } from '../../contract/direct-key.ts';
+import { environment } from '../../contract/environment.ts';
+import type { Grantee, Permission } from '../functions/service-function.ts';
+import { acknowledge } from '../security/acknowledge.ts';
+import { allowKey, type KeyUse } from '../security/customer-key.ts';
+import { rules } from '../security/rules.ts';
+import { type BucketProps, privateBucket, publishedArn } from './archive-bodies.ts';
+
+interface OutboxProps extends BucketProps {
+  /** Days after which a staged container is deleted. */
+  readonly expiryDays: number;
+}
+
+/**
+ * Keys of one recipient's part, for policies: a whole recipient hash and a slash. No key of direct access has a slash
+ * in that place, so this pattern matches none of them.
+ */
+const ofARecipient = `${'?'.repeat(64)}/*`;
+const containers = `${ofARecipient}.c4gh`;
+const receipts = `${ofARecipient}${receiptSuffix}`;
+const ofDirectAccess = `${directPrefix}*`;
+
+/** The bucket with the staged containers and the delivery receipts. Not versioned: an expired container must be gone. */
+export class Outbox extends Construct {
+  readonly bucketName: string;
+  /** For the stack of the bucket. */
+  readonly bucketArn: string;
+  readonly #arn: string;
+  readonly #shownArn: string;
+  readonly #keyArn: string;
+  readonly #expiryDays: number;
+
+  constructor(scope: Construct, id: string, props: OutboxProps) {
+    super(scope, id);
+    const shared = privateBucket(props, 'outbox/');
+    const bucket = new Bucket(this, 'Bucket', {
+      ...shared,
+      lifecycleRules: [
+        { id: 'expiry', expiration: Duration.days(props.expiryDays) },
+        { id: 'direct', prefix: directPrefix, expiration: Duration.days(directExpiryDays) },
+        { id: 'unfinished-uploads', abortIncompleteMultipartUploadAfter: Duration.days(2) },
+      ],
+    });
+    acknowledge(
+      bucket,
+      'Containers are copies for one recipient, which an export makes again. An expired or withdrawn one must be gone, with all its versions and replicas.',
+      ...rules.bucketVersioning,
+      ...rules.bucketReplication,
+    );
+    this.bucketName = bucket.bucketName;
+    this.bucketArn = bucket.bucketArn;
+    ({ arn: this.#arn, shown: this.#shownArn } = publishedArn(bucket, 'OutboxBucketArn'));
+    this.#keyArn = shared.encryptionKey.keyArn;
+    this.#expiryDays = props.expiryDays;
+  }
+
+  /**
+   * List one recipient's part. The prefix must begin with a whole recipient hash, so that no function can list across
+   * recipients.
+   */
+  grantList(grantee: Grantee): void {
+    this.#allowListing(grantee, ofARecipient);
+    grantee.configure(environment.outboxBucket, this.bucketName);
+    grantee.configure(environment.outboxExpiryDays, String(this.#expiryDays));
+  }
+
+  /**
+   * Find one container, read it and sign URLs for it: S3 checks the signer's permissions (and use of the key) when the
+   * URL is used.
+   */
+  grantRead(grantee: Grantee): void {
+    grantee.allow({ actions: ['s3:GetObject'], ...this.#objects(ofARecipient) });
+    this.#allowListing(grantee, ofARecipient);
+    this.#allowKey(grantee, ['kms:Decrypt']);
+    grantee.configure(environment.outboxBucket, this.bucketName);
+  }
+
+  /**
+   * Write containers, also by multipart upload and copy: S3 decrypts finished parts, hence kms:Decrypt. IAM has no prefix
+   * for the listing of unfinished uploads, which tells their names. A delivery that goes on with an upload asks for one of its
+   * parts, to see that it lives.
+   */
+  grantWrite(grantee: Grantee): void {
+    this.#allowWriting(grantee, containers);
+    grantee.allow({ actions: ['s3:ListMultipartUploadParts'], ...this.#objects(containers) });
+    grantee.allow({ actions: ['s3:ListBucketMultipartUploads'], resources: [this.#arn] });
+  }
+
+  /** Write delivery receipts, and no container: for the one function that signs. */
+  grantWriteReceipts(grantee: Grantee): void {
+    this.#allowWriting(grantee, receipts);
+  }
+
+  /** Write containers of direct access and sign URLs for them, in their part of the bucket only. */
+  grantDirect(grantee: Grantee): void {
+    this.#allowWriting(grantee, ofDirectAccess);
+  }
+
+  /**
+   * Find the containers of any recipient and of direct access, and what their metadata says. S3 asks for s3:GetObject for
+   * that; without the key, no byte of a container can be read. With `deletes`: also delete them, each only as it was found,
+   * and abort unfinished uploads.
+   */
+  grantWithdraw(grantee: Grantee, { deletes }: { readonly deletes: boolean }): void {
+    for (const keys of [ofARecipient, ofDirectAccess]) {
+      const actions = ['s3:GetObject', ...(deletes ? ['s3:DeleteObject'] : [])];
+      grantee.allow({ actions, ...this.#objects(keys) });
+      this.#allowListing(grantee, keys);
+    }
+    if (deletes) {
+      grantee.allow({ actions: ['s3:AbortMultipartUpload'], ...this.#objects(ofARecipient) });
+      grantee.allow({ actions: ['s3:ListBucketMultipartUploads'], resources: [this.#arn] });
+    }
+    grantee.configure(environment.outboxBucket, this.bucketName);
+    grantee.configure(environment.outboxExpiryDays, String(this.#expiryDays));
+  }
+
+  #allowWriting(grantee: Grantee, keys: string): void {
+    grantee.allow({ actions: ['s3:PutObject', 's3:GetObject', 's3:AbortMultipartUpload'], ...this.#objects(keys) });
+    this.#allowListing(grantee, keys);
+    this.#allowKey(grantee, ['kms:GenerateDataKey', 'kms:Decrypt']);
+    grantee.configure(environment.outboxBucket, this.bucketName);
+  }
+
+  /**
+   * ListBucket also makes S3 answer 404 instead of 403 for a missing container: S3 then compares the requested key with
+   * the prefix.
+   */
+  #allowListing(grantee: Grantee, keys: string): void {
+    const conditions = { StringLike: { 's3:prefix': keys } };
+    grantee.allow({ actions: ['s3:ListBucket'], resources: [this.#arn], conditions });
+  }
+
+  #allowKey(grantee: Grantee, actions: KeyUse['actions']): void {
+    allowKey(grantee, this, { service: 's3', actions, keyArn: this.#keyArn });
+  }
+
+  #objects(keys: string): Pick<Permission, 'resources' | 'wildcard'> {
+    return {
+      resources: [`${this.#arn}/${keys}`],
+      wildcard: {
+        resource: `${this.#shownArn}/${keys}`,
+        reason:
+          'Neither recipients nor containers are known at deployment; each invocation works under the prefix of a verified identity, or in the part of direct access.',
+      },
+    };
+  }
+}

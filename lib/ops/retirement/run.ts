@@ -1,0 +1,136 @@
+import { writeFile } from 'node:fs/promises';
+import { resolve } from 'node:path';
+import type { Timing } from '../../contract/timing.ts';
+import { announcement } from '../../releases/announcement.ts';
+import { type ChecklistPoint, checklist } from '../../releases/checklist.ts';
+import { RetirementError } from '../../releases/errors.ts';
+import { look } from '../../releases/findings.ts';
+import { makePlan, type Plan } from '../../releases/plan.ts';
+import type { CallRecord } from '../../releases/recorded-fetch.ts';
+import { Registry } from '../../releases/registry.ts';
+import { Repository } from '../../releases/repository.ts';
+import type { Retirement } from '../../releases/request.ts';
+import { retire } from '../../releases/retire.ts';
+import type { StepResult } from '../../releases/steps.ts';
+import { failureOf } from '../../terminal/failure.ts';
+import { type Output, printable } from '../../terminal/output.ts';
+import { confirm as confirmed } from '../../terminal/prompts.ts';
+import type { Terminal } from '../../terminal/terminal.ts';
+import { opsFailure } from '../errors.ts';
+import { checkAnnounceFile } from './announce-file.ts';
+import { registryClients } from './registry-access.ts';
+import { checklistText, planText, stepText } from './text.ts';
+
+export interface RetirementRunOptions {
+  readonly terminal: Terminal;
+  readonly timing: Timing;
+  readonly output: Output;
+  readonly apiUrl: string;
+  readonly apply: boolean;
+  readonly yes: boolean;
+  readonly teamTold: boolean;
+  readonly announceFile: string | undefined;
+  readonly maxWaitSeconds: number;
+}
+
+/** Findings and steps of a run so far. They are reported also when the run fails. */
+interface Progress {
+  plan?: Plan;
+  checklist?: readonly ChecklistPoint[];
+  readonly steps: StepResult[];
+  readonly calls: CallRecord[];
+}
+
+/** Plan one retirement, and with `apply` carry it out. @throws RetirementError, UsageError */
+export async function runRetirement(retirement: Retirement, options: RetirementRunOptions): Promise<void> {
+  const { terminal, output } = options;
+  const progress: Progress = { steps: [], calls: [] };
+  try {
+    await proceed(retirement, options, progress);
+    if (output.json) output.result(record(retirement, progress), '');
+  } catch (error) {
+    if (output.json && progress.calls.length > 0) {
+      const { code, message } = failureOf(terminal.signal.aborted ? terminal.signal.reason : error, opsFailure);
+      output.result({ ...record(retirement, progress), status: 'stopped', error: { code, message } }, '');
+    }
+    if (progress.steps.length > 0) {
+      output.note('the steps above stay done; the same command goes on from there');
+    }
+    throw error;
+  }
+}
+
+async function proceed(retirement: Retirement, options: RetirementRunOptions, progress: Progress): Promise<void> {
+  const { terminal, timing, output, apply, announceFile } = options;
+  if (announceFile !== undefined) await checkAnnounceFile(terminal.folder, announceFile);
+  const say = (text: string) => (output.json ? output.note(text) : output.result({}, text));
+  const note = (text: string) => output.note(printable(text));
+  const wait = { timing, signal: terminal.signal, maxWaitSeconds: options.maxWaitSeconds, note };
+  const record = (call: CallRecord) => void progress.calls.push(call);
+  const clients = await registryClients({ ...wait, baseUrl: options.apiUrl, record }, terminal);
+  const registry = new Registry(clients.packages, retirement);
+  const repository = new Repository(clients.repository, retirement);
+
+  const findings = await look(retirement, registry, repository);
+  const plan = makePlan(retirement, findings, clients);
+  progress.plan = plan;
+  say(planText(retirement, plan));
+  const [obstacle] = plan.obstacles;
+  if (obstacle) throw obstacle;
+  if (plan.complete) {
+    progress.checklist = checklist(retirement, findings, options.teamTold);
+  } else if (apply) {
+    await confirm(retirement, options);
+    const askToMark = asking(options);
+    const work = { ...wait, retirement, plan, registry, repository, askToMark };
+    progress.checklist = await retire(work, options.teamTold, (step) => {
+      progress.steps.push(step);
+      say(stepText(step));
+    });
+  } else {
+    say('Nothing was changed. Add --apply to carry this out.');
+    return;
+  }
+  say(checklistText(progress.checklist));
+  await tellTeam(retirement, options, say);
+}
+
+/** @throws RetirementError `not_confirmed` */
+async function confirm({ component, version, imageTag }: Retirement, { terminal, yes }: RetirementRunOptions) {
+  if (yes) return;
+  const question = `To retire ${component} ${version} for good, type ${imageTag}: `;
+  const answer = await confirmed(terminal, question, imageTag);
+  if (answer) return;
+  const why = answer === undefined ? 'there is no terminal to ask on: add --yes' : 'not confirmed';
+  throw new RetirementError('not_confirmed', `${why}; nothing was changed`);
+}
+
+/** Shows what to click, also with `--quiet`, and waits for the person; `undefined` in automation. */
+function asking({ terminal, yes }: RetirementRunOptions) {
+  const { askShown } = terminal;
+  if (yes || !askShown) return undefined;
+  return async (instructions: readonly string[]) => {
+    for (const line of instructions) terminal.report(`${printable(line)}\n`);
+    await askShown('Press Enter when it is done: ');
+  };
+}
+
+async function tellTeam(retirement: Retirement, options: RetirementRunOptions, say: (text: string) => void) {
+  const { terminal, announceFile, teamTold } = options;
+  const text = announcement(retirement, terminal.now());
+  if (!teamTold) say(`\nTell the team (then --team-told ticks the last point):\n\n${text.trimEnd()}`);
+  if (announceFile === undefined) return;
+  await writeFile(resolve(terminal.folder, announceFile), text);
+  say(`written to ${printable(announceFile)}`);
+}
+
+function record(retirement: Retirement, { plan, steps, checklist, calls }: Progress): Record<string, unknown> {
+  return {
+    status: checklist ? 'complete' : 'planned',
+    ...retirement,
+    ...(plan && { plan: { ...plan, obstacles: plan.obstacles.map(({ code, message }) => ({ code, message })) } }),
+    steps,
+    ...(checklist && { checklist }),
+    calls,
+  };
+}

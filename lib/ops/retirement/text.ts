@@ -1,0 +1,57 @@
+import type { ChecklistPoint } from '../../releases/checklist.ts';
+import { otherTags } from '../../releases/image-tags.ts';
+import type { Plan } from '../../releases/plan.ts';
+import type { Retirement } from '../../releases/request.ts';
+import type { StepResult } from '../../releases/steps.ts';
+import { printable } from '../../terminal/output.ts';
+
+/** The plan in words. Titles and tags come from the platform, so they are made printable. */
+export function planText(retirement: Retirement, plan: Plan): string {
+  const { component, version, replacement, org, repository } = retirement;
+  const lines = [
+    `Retire ${component} ${version} of ${org}/${repository} (package ${retirement.package}), in favour of ${replacement}:`,
+    `  1. image    ${imageText(retirement, plan)}`,
+    `  2. release  ${releaseText(retirement, plan)}`,
+    `  3. Git tag  ${gitTagText(retirement, plan)}`,
+    `  use instead ${plan.replacement ? `${retirement.replacementImageTag}, version ${plan.replacement.id}` : '?'}`,
+    ...plan.warnings.map((warning) => `  warning: ${warning}`),
+    ...plan.obstacles.map(({ message }) => `  in the way: ${message}`),
+  ];
+  return lines.map(printable).join('\n');
+}
+
+function imageText(retirement: Retirement, { image, obstacles }: Plan): string {
+  if (!image) {
+    return obstacles.some(({ code }) => code === 'ambiguous_version')
+      ? `several versions carry ${retirement.imageTag}`
+      : `done: no version carries ${retirement.imageTag}`;
+  }
+  const others = otherTags(image, retirement.imageTag);
+  const with_ = others.length > 0 ? `, which also carries ${others.join(', ')}` : '';
+  return `delete version ${image.id} (${image.digest}), tag ${retirement.imageTag}${with_}, of ${image.createdAt}`;
+}
+
+function releaseText({ gitTag, releaseMarked }: Retirement, { release, newTitle }: Plan): string {
+  if (!release) return `there is not exactly one release entry for ${gitTag}`;
+  if (newTitle === undefined) return `done: its title reads "${release.title}"`;
+  return releaseMarked
+    ? `verify the title: it reads "${release.title}", not "${newTitle}"`
+    : `change the title from "${release.title}" to "${newTitle}"`;
+}
+
+function gitTagText({ gitTag }: Retirement, plan: Plan): string {
+  return plan.gitTag
+    ? `delete refs/tags/${gitTag}, which is at ${plan.gitTag.sha}`
+    : `done: there is no refs/tags/${gitTag}`;
+}
+
+const stepNames = { image: 'image', release: 'release', git_tag: 'Git tag' } as const;
+const outcomes = { done: 'done', found_done: 'was done', skipped: 'none' } as const;
+
+export function stepText({ step, outcome, detail }: StepResult): string {
+  return printable(`${stepNames[step]}: ${outcomes[outcome]}: ${detail}`);
+}
+
+export function checklistText(points: readonly ChecklistPoint[]): string {
+  return points.map(({ text, done }) => printable(`[${done ? 'x' : ' '}] ${text}`)).join('\n');
+}

@@ -1,0 +1,91 @@
+import {
+  type DenyListEntry,
+  denyListBytes,
+  denyListDocument,
+  entryHash,
+  type TokenId,
+} from '../../contract/deny-list.ts';
+import { unverifiedClaims, visasIn } from '../../contract/unverified-token.ts';
+import { NotFoundError } from '../../errors.ts';
+import { OpsError } from '../errors.ts';
+import type { EditableSecret } from '../ports.ts';
+import { readDocument } from './document.ts';
+
+/** The entries of the list, oldest first. @throws OpsError `unusable_input` for another document */
+export async function readDenyList(secret: EditableSecret): Promise<readonly DenyListEntry[]> {
+  const form = '{"denied":[{"iss","jti"},{"iss","sub"}]}';
+  const about = { name: 'the deny list', form, empty: { denied: [] } };
+  return (await readDocument(secret, denyListDocument, about)).denied;
+}
+
+/**
+ * Put entries on the list. An entry that is there already is replaced. Entries of tokens that expired long ago are
+ * dropped: such tokens are refused without them.
+ * @throws OpsError `too_large` when the secret cannot hold the list, which then stays as it was
+ */
+export async function deny(secret: EditableSecret, entries: readonly DenyListEntry[], now: Date): Promise<void> {
+  const added = new Set(entries.map(entryHash));
+  const kept = (await readDenyList(secret)).filter((entry) => !added.has(entryHash(entry)) && !hasEnded(entry, now));
+  const document = { denied: [...kept, ...entries] };
+  const bytes = Buffer.byteLength(JSON.stringify(document));
+  if (bytes > denyListBytes) {
+    throw new OpsError(
+      'too_large',
+      `the deny list would have ${bytes} bytes, a secret holds ${denyListBytes}: deny a subject in place of its tokens, or take the issuer's key out of the trusted issuers`,
+    );
+  }
+  await secret.write(document);
+}
+
+/** Take an entry off the list. @throws NotFoundError when it is not there */
+export async function allow(secret: EditableSecret, entry: DenyListEntry): Promise<void> {
+  const denied = await readDenyList(secret);
+  const left = denied.filter((each) => entryHash(each) !== entryHash(entry));
+  if (left.length === denied.length) throw new NotFoundError(`the deny list has no ${nameOf(entry)}`);
+  await secret.write({ denied: left });
+}
+
+/**
+ * The entries that deny a token. A passport has one for itself and one for each of its visas, because each visa can be
+ * used by itself.
+ * @throws OpsError `unusable_input` for a text that is no token, or a token without `iss` or `jti`
+ */
+export function entriesOf(token: string): readonly DenyListEntry[] {
+  return [token, ...(visasIn(token) ?? [])].map(entryOf);
+}
+
+function entryOf(token: string): TokenId & DenyListEntry {
+  const { iss, sub, jti, exp } = unverifiedClaims(token) ?? {};
+  if (!isText(iss)) throw new OpsError('unusable_input', 'this is no visa or passport: it has no claim iss');
+  if (!isText(jti)) {
+    const instead = isText(sub) ? `--issuer ${iss} --subject ${sub}` : '--issuer and --subject';
+    throw new OpsError('unusable_input', `a token of ${iss} has no claim jti: deny its subject with ${instead}`);
+  }
+  return { iss, jti, ...untilOf(exp) };
+}
+
+/**
+ * Milliseconds that an entry is kept after its token has expired: 30 days. The export of an accepted file still checks
+ * the list, but no longer the token's expiry. Its message may wait for 14 days, and for 14 more after a redrive.
+ */
+const usefulMs = 30 * 86_400_000;
+/** The end of the year 9999, the last that ISO 8601 writes with four digits. */
+const lastMs = 253_402_300_799_999;
+
+function untilOf(exp: unknown): { until?: string } {
+  const ends = typeof exp === 'number' ? exp * 1000 + usefulMs : Number.NaN;
+  return ends >= 0 && ends <= lastMs ? { until: new Date(ends).toISOString() } : {};
+}
+
+function hasEnded(entry: DenyListEntry, now: Date): boolean {
+  return 'jti' in entry && entry.until !== undefined && new Date(entry.until) < now;
+}
+
+/** An entry in words. */
+export function nameOf(entry: DenyListEntry): string {
+  return 'sub' in entry ? `subject ${entry.sub} of ${entry.iss}` : `token ${entry.jti} of ${entry.iss}`;
+}
+
+function isText(value: unknown): value is string {
+  return typeof value === 'string' && value !== '';
+}

@@ -1,0 +1,159 @@
+import * as z from 'zod';
+import type { ArchivedFile, FileReference, Finding, Wanted } from '../../../archive/ports.ts';
+import { ArchiveDamagedError } from '../../../errors.ts';
+import type { Attempt, ExportableFile, ExportCatalogue } from '../../../export/ports.ts';
+import { count, idRow, pageSize } from '../columns.ts';
+import type { SqlExecutor } from '../data-api.ts';
+import { attemptRows, noteAttempts } from '../exports/open-files.ts';
+import { newestEvent } from './dataset-events.ts';
+import { decision, decisionRow } from './decision.ts';
+import { headerBytes, headerColumns, headerRow, headerSlice, sliceRow, wholeHeader } from './stored-header.ts';
+
+const exportableRow = idRow.extend({ archive_file_size: count.nullable() });
+
+const fileRow = headerRow.extend({
+  submission_file_path: z.string(),
+  archive_file_path: z.string().nullable(),
+  archive_file_size: count.nullable(),
+  archive_location: z.string().nullable(),
+  key_hash: z.string().nullable(),
+});
+
+/** The catalogue in Aurora PostgreSQL, with the table names of the neicnordic `sda` schema. */
+export class RdsCatalogue implements ExportCatalogue {
+  readonly #db: SqlExecutor;
+
+  constructor(db: SqlExecutor) {
+    this.#db = db;
+  }
+
+  async decide(granted: readonly string[], wanted?: Wanted): Promise<Finding> {
+    const rows = await this.#db.query(decisionRow, decision(wanted), {
+      granted: { json: granted },
+      ...(wanted && { id: 'fileId' in wanted ? wanted.fileId : wanted.datasetId }),
+    });
+    return {
+      known: rows.some((row) => row.known),
+      granted: rows.some((row) => row.granted),
+      entitled: rows.flatMap(({ stable_id: datasetId, named_by: namedBy }) =>
+        datasetId !== null && namedBy !== null ? [{ datasetId, namedBy }] : [],
+      ),
+    };
+  }
+
+  async isReleased(datasetId: string): Promise<boolean> {
+    const rows = await this.#db.query(
+      z.object({ released: z.boolean() }),
+      `select coalesce(${newestEvent} = 'released', false) as released from sda.datasets d where d.stable_id = :id`,
+      { id: datasetId },
+    );
+    return rows[0]?.released ?? false;
+  }
+
+  /** Files that ingestion has finished: those with a stable id, a header and an archived body. */
+  async *exportableFiles(datasetId: string, from: string): AsyncGenerator<readonly ExportableFile[]> {
+    for (let after = from; ; ) {
+      const rows = await this.#db.query(
+        exportableRow,
+        `select f.stable_id, f.archive_file_size
+         from sda.datasets d
+         join sda.file_dataset fd on fd.dataset_id = d.id
+         join sda.files f on f.id = fd.file_id
+         where d.stable_id = :id and f.stable_id > :after and f.header <> '' and f.archive_file_path <> ''
+         order by f.stable_id
+         limit ${pageSize}`,
+        { id: datasetId, after },
+      );
+      const last = rows.at(-1);
+      if (!last) return;
+      yield rows.map((row) => ({ fileId: row.stable_id, archiveFileSize: row.archive_file_size ?? undefined }));
+      if (rows.length < pageSize) return;
+      after = last.stable_id;
+    }
+  }
+
+  async archiveFileSize(fileId: string): Promise<number | undefined> {
+    const [row] = await this.#db.query(
+      z.object({ archive_file_size: count.nullable() }),
+      'select f.archive_file_size from sda.files f where f.stable_id = :file',
+      { file: fileId },
+    );
+    return row?.archive_file_size ?? undefined;
+  }
+
+  /**
+   * @throws ArchiveDamagedError when the file is released, but has no body, no size, no header, one over
+   *   `limits.headerBytes` or one that is not hex.
+   */
+  async findReleasedFile(reference: FileReference): Promise<ArchivedFile | undefined> {
+    const [found] = await this.#find([reference]);
+    if (found?.status === 'rejected') throw found.reason;
+    return found?.value;
+  }
+
+  findReleasedFiles(attempts: readonly Attempt[]): Promise<readonly PromiseSettledResult<ArchivedFile | undefined>[]> {
+    return this.#find(attempts, attempts);
+  }
+
+  /**
+   * One query for the files, their membership and the release, so that a dataset cannot be withdrawn between two queries.
+   * The rest of a large header is read by queries of its own, one file after the other.
+   */
+  async #find(
+    references: readonly FileReference[],
+    attempts?: readonly Attempt[],
+  ): Promise<readonly PromiseSettledResult<ArchivedFile | undefined>[]> {
+    const rows = await this.#db.query(
+      z.looseObject({ position: z.number() }),
+      `${attempts ? `with ${noteAttempts}` : ''}
+       select w.position, f.submission_file_path, f.archive_file_path, f.archive_file_size, f.archive_location, f.key_hash,
+         ${headerColumns}
+       from jsonb_to_recordset(cast(:wanted as jsonb)) as w (position integer, file text, dataset text)
+       join sda.files f on f.stable_id = w.file
+       join sda.file_dataset fd on fd.file_id = f.id
+       join sda.datasets d on d.id = fd.dataset_id
+       where d.stable_id = w.dataset and ${newestEvent} = 'released'`,
+      {
+        wanted: {
+          json: references.map(({ fileId, datasetId }, position) => ({ position, file: fileId, dataset: datasetId })),
+        },
+        ...(attempts && { attempts: attemptRows(attempts) }),
+      },
+    );
+    const found: PromiseSettledResult<ArchivedFile | undefined>[] = [];
+    for (const [position, reference] of references.entries()) {
+      const row = rows.find((candidate) => candidate.position === position);
+      found.push(...(await Promise.allSettled([row && this.#archivedFile(reference, row)])));
+    }
+    return found;
+  }
+
+  async #archivedFile({ fileId, datasetId }: FileReference, columns: unknown): Promise<ArchivedFile> {
+    const row = fileRow.parse(columns);
+    if (!row.archive_file_path || row.archive_file_size === null || !row.header) {
+      throw new ArchiveDamagedError(`the catalogue has no body, no size or no header for file ${fileId}`);
+    }
+    const hex = await wholeHeader(fileId, row, (start) => this.#headerFrom(fileId, start));
+    return {
+      fileId,
+      datasetId,
+      submissionFilePath: row.submission_file_path,
+      archiveFilePath: row.archive_file_path,
+      archiveFileSize: row.archive_file_size,
+      archiveLocation: row.archive_location || undefined,
+      header: headerBytes(hex, fileId),
+      keyHash: row.key_hash || undefined,
+    };
+  }
+
+  /** A slice that did not fit into the row of its file. */
+  async #headerFrom(fileId: string, start: number): Promise<string> {
+    const [row] = await this.#db.query(
+      sliceRow,
+      `select substring(f.header from cast(:start as integer) for ${headerSlice}) as header from sda.files f
+       where f.stable_id = :file`,
+      { start, file: fileId },
+    );
+    return row?.header ?? '';
+  }
+}

@@ -1,0 +1,81 @@
+import * as z from 'zod';
+import { count } from '../columns.ts';
+import type { SqlExecutor } from '../data-api.ts';
+
+const changedRow = z.object({ changed: count });
+
+/** Rows that one statement changes at most. */
+const most = 5000;
+
+/** What the tables have of one person, for its erasure. They know a person by the outbox prefix alone. */
+export class RdsErasure {
+  readonly #db: SqlExecutor;
+
+  constructor(db: SqlExecutor) {
+    this.#db = db;
+  }
+
+  /** How many requests for the person are not closed. */
+  async openRequests(recipient: string): Promise<number> {
+    const [row] = await this.#db.query(
+      changedRow,
+      `select count(*) as changed from data_out.requests
+       where recipient = :recipient and state <> 'rejected' and settled_generation < generation`,
+      { recipient },
+    );
+    return row?.changed ?? 0;
+  }
+
+  /**
+   * Take the person, the person's key and the hashes of the person's containers out of the rows. Which request, dataset and
+   * file a row is about stays. Then record the erasure, without the person. Doing it again changes nothing.
+   *
+   * @param erasureId UUID under which the audit trail has the erasure
+   * @returns how many rows were changed
+   */
+  async erase(recipient: string, erasureId: string): Promise<number> {
+    let changed = 0;
+    for (const statement of statements) {
+      for (let rows = most; rows === most; changed += rows) {
+        const [row] = await this.#db.query(changedRow, statement, { recipient });
+        rows = row?.changed ?? 0;
+      }
+    }
+    await this.#db.execute(
+      `insert into data_out.export_log (request_id, event) values (cast(:erasure as uuid), 'erased') on conflict do nothing`,
+      { erasure: erasureId },
+    );
+    return changed;
+  }
+}
+
+/** In an order in which the rest is found again after a failure: the files by their requests, which come after them. */
+const statements = [
+  // A copy that was given up leaves its row, with the key of the container.
+  `with found as materialized (
+     select request_id, file_id from data_out.uploads where starts_with(outbox_key, :recipient || '/') limit ${most}
+   ), changed as (
+     delete from data_out.uploads u using found
+     where u.request_id = found.request_id and u.file_id = found.file_id returning 1
+   ) select count(*) as changed from changed`,
+  `with found as materialized (
+     select f.request_id, f.file_id from data_out.requests r join data_out.request_files f on f.request_id = r.request_id
+     where r.recipient = :recipient and coalesce(f.outbox_key, f.crc64nvme, f.header_sha256) is not null
+     limit ${most}
+   ), changed as (
+     update data_out.request_files f set outbox_key = null, crc64nvme = null, header_sha256 = null
+     from found where f.request_id = found.request_id and f.file_id = found.file_id returning 1
+   ) select count(*) as changed from changed`,
+  `with found as materialized (
+     select request_id from data_out.requests where recipient = :recipient limit ${most}
+   ), changed as (
+     update data_out.requests r set recipient = null, key_fingerprint = null
+     from found where r.request_id = found.request_id returning 1
+   ) select count(*) as changed from changed`,
+  `with found as materialized (
+     select id from data_out.export_log where recipient = :recipient limit ${most}
+   ), changed as (
+     update data_out.export_log l set recipient = null, key_fingerprint = null, checksum = null
+     from found where l.id = found.id returning 1
+   ) select count(*) as changed from changed`,
+];

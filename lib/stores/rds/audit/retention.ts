@@ -1,0 +1,39 @@
+import * as z from 'zod';
+import { count } from '../columns.ts';
+import type { SqlExecutor } from '../data-api.ts';
+
+/** What one statement deletes at most. A request may have 100,000 files. */
+const mostRequests = 5;
+const mostEvents = 5000;
+
+/** How long the database keeps rows about requests. */
+export class RdsRetention {
+  readonly #db: SqlExecutor;
+
+  constructor(db: SqlExecutor) {
+    this.#db = db;
+  }
+
+  /** Set the days, as the owner of the tables. @param days `undefined`: rows are kept for good */
+  async keep(days: number | undefined): Promise<void> {
+    if (days === undefined) {
+      await this.#db.execute('delete from data_out.retention');
+      return;
+    }
+    await this.#db.execute(
+      `insert into data_out.retention (days) values (cast(:days as integer))
+       on conflict (only_row) do update set days = excluded.days`,
+      { days },
+    );
+  }
+
+  /** Delete some of the rows that are older. @returns how many requests and rows of the audit trail; 0: none are left */
+  async deleteExpired(): Promise<number> {
+    const [row] = await this.#db.query(
+      z.object({ deleted: count }),
+      'select data_out.delete_expired(cast(:requests as integer), cast(:events as integer)) as deleted',
+      { requests: mostRequests, events: mostEvents },
+    );
+    return row?.deleted ?? 0;
+  }
+}

@@ -1,0 +1,70 @@
+import * as z from 'zod';
+import type { AcceptedRequest } from '../../../export/settling.ts';
+import type { SqlExecutor } from '../data-api.ts';
+import { isOpen } from './open-files.ts';
+
+/** How many bytes one recipient's part of the outbox may hold. */
+export interface OutboxQuota {
+  /** GiB of containers. */
+  readonly gib: number;
+  /** Days after which a container no longer counts: it expires. */
+  readonly expiryDays: number;
+}
+
+/** Bytes of a container that is not written yet: the header for a recipient has the size of the archived one, which is hex. */
+const expectedBytes = 'coalesce(c.archive_file_size, 0) + octet_length(c.header) / 2';
+
+/**
+ * Hold the decisions about one recipient, until the transaction ends. The lock needs a statement of its own: the next one then
+ * sees what the transaction before it has committed.
+ */
+export async function lockRecipient(transaction: SqlExecutor, recipient: string): Promise<void> {
+  await transaction.execute(
+    "select pg_advisory_xact_lock(hashtextextended('outbox quota ' || :recipient, 0)) is not null",
+    { recipient },
+  );
+}
+
+/**
+ * Whether the recipient's part of the outbox stays within the quota when the files of `request` are staged, too. A file
+ * counts once, with its largest container, because a repeated export replaces it. What is there, what has a row, and what an
+ * accepted request has still to fan out all count.
+ */
+export async function fitsQuota(
+  db: SqlExecutor,
+  { recipient, datasetId, fileId }: Pick<AcceptedRequest, 'recipient' | 'datasetId' | 'fileId'>,
+  { gib, expiryDays }: OutboxQuota,
+): Promise<boolean> {
+  const [row] = await db.query(
+    z.object({ fits: z.boolean() }),
+    `with containers as (
+       select f.file_id, f.bytes
+       from data_out.requests r join data_out.request_files f on f.request_id = r.request_id
+       where r.recipient = :recipient and f.state = 'staged'
+         and f.updated_at > now() - make_interval(days => cast(:days as integer))
+       union all
+       select f.file_id, ${expectedBytes}
+       from data_out.requests r
+       join data_out.request_files f on f.request_id = r.request_id and ${isOpen('f')}
+       join sda.files c on c.stable_id = f.file_id
+       where r.recipient = :recipient
+       union all
+       select c.stable_id, ${expectedBytes}
+       from (
+         select r.dataset_id, r.file_id, r.sent_to from data_out.requests r
+         where r.recipient = :recipient and r.state = 'accepted' and r.sealed_at is null
+         union all
+         select :dataset_id, cast(:file_id as text), ''
+       ) asked
+       join sda.datasets d on d.stable_id = asked.dataset_id
+       join sda.file_dataset fd on fd.dataset_id = d.id
+       join sda.files c on c.id = fd.file_id
+       where c.stable_id > asked.sent_to and (case when asked.file_id is null
+         then c.header <> '' and c.archive_file_path <> '' else c.stable_id = asked.file_id end)
+     )
+     select coalesce(sum(largest.bytes), 0) <= cast(:gib as bigint) * 1073741824 as fits
+     from (select file_id, max(bytes) as bytes from containers group by file_id) largest`,
+    { recipient, dataset_id: datasetId, file_id: fileId ?? null, days: expiryDays, gib },
+  );
+  return row?.fits ?? false;
+}

@@ -1,0 +1,131 @@
+import * as z from 'zod';
+import { type DatabaseLogin, type DatabaseRole, databaseRoles, loginsOf } from '../../../contract/database-roles.ts';
+import { CachedSecret, type SecretOptions } from '../../secrets/cached-secret.ts';
+import type { DataApi, SqlExecutor } from '../data-api.ts';
+import { takeMigrationLock } from '../migrate.ts';
+import { scramVerifier } from './scram-verifier.ts';
+
+/** What each role may do. */
+const grants: Readonly<Record<DatabaseRole, readonly string[]>> = {
+  [databaseRoles.auditor]: [
+    'usage on schema data_out',
+    'select on data_out.requests, data_out.request_files, data_out.export_log',
+  ],
+  [databaseRoles.proxy]: ['usage on schema data_out', 'select on data_out.archive_users'],
+  [databaseRoles.reader]: [
+    'usage on schema sda',
+    'select on sda.files, sda.datasets, sda.file_dataset, sda.dataset_references, sda.dataset_event_log, sda.checksums',
+  ],
+  [databaseRoles.worker]: [
+    'usage on schema sda, data_out',
+    'select on sda.files, sda.datasets, sda.file_dataset, sda.dataset_references, sda.dataset_event_log, sda.checksums',
+    // Not the number and the time of a row: the database gives those.
+    `insert (request_id, event, reason, archive_kind, dataset_id, file_id, recipient, key_fingerprint, bytes,
+       checksum) on data_out.export_log`,
+    // ON CONFLICT reads the columns of its index. The others tell of containers that earlier versions staged.
+    'select (request_id, event, file_id, dataset_id, recipient, recorded_at) on data_out.export_log',
+    // Not the id and the time of a request.
+    `select, insert, update (state, reason, archive_kind, kind, dataset_id, file_id, recipient, key_fingerprint, generation,
+       files, sent_to, sealed_at, tried_at, is_last_try, staged, staged_bytes, settled_at, settled_generation,
+       receipt_generation, updated_at) on data_out.requests`,
+    // Not which request and file a row is about.
+    `select, insert, update (state, reason, superseded_by, outbox_key, bytes, crc64nvme, header_sha256, tried_at, is_last_try,
+       updated_at) on data_out.request_files`,
+    'select, insert, update, delete on data_out.uploads',
+    'execute on function data_out.delete_expired(integer, integer)',
+  ],
+};
+
+/** Name and password of a database login, as in the secret of a role. */
+export interface RoleLogin {
+  readonly username: DatabaseLogin;
+  readonly password: string;
+}
+
+/** The secret of a role: `{"username":"data_out_proxy","password":"…"}`, with at least 16 printable ASCII characters. */
+export function roleLogin(role: DatabaseRole): z.ZodType<RoleLogin> {
+  return z.object({ username: z.enum(loginsOf(role)), password: z.string().regex(/^[\x20-\x7e]{16,}$/) });
+}
+
+/** The login that the secret of a role has now. Read at every call. @throws MalformedSecretError @throws TemporarilyUnavailableError */
+export async function currentLogin(options: SecretOptions, role: DatabaseRole): Promise<RoleLogin> {
+  const shape = roleLogin(role);
+  return await new CachedSecret(options, { shape, parse: (login) => login, lifetimeMs: 0 }).get();
+}
+
+/** The logins of a role that the database has. */
+async function madeLogins(db: SqlExecutor, role: DatabaseRole): Promise<readonly DatabaseLogin[]> {
+  const logins = loginsOf(role);
+  const rows = await db.query(
+    z.object({ login: z.enum(logins) }),
+    `select cast(rolname as text) as login from pg_roles where rolname in ('${logins.join("', '")}')`,
+  );
+  return rows.map(({ login }) => login);
+}
+
+/**
+ * Take the passwords of a role away, so that nothing can log in as it: its functions are gone. Does nothing when there is no
+ * such role. {@link prepareRole} opens it again.
+ */
+export async function closeRole(db: DataApi, role: DatabaseRole): Promise<void> {
+  await db.transaction(async (transaction) => {
+    await transaction.execute(takeMigrationLock);
+    for (const login of loginsOf(role)) {
+      await transaction.execute(
+        `do $$
+         begin
+           if exists (select from pg_roles where rolname = '${login}') then
+             alter role ${login} password null;
+           end if;
+         end
+         $$`,
+      );
+    }
+  });
+}
+
+/**
+ * Make a login of a role, with its rights and its password. If the role has its other login already, that one gets the rights,
+ * too: a rotation may be about to make it current, and the Data API may still use it. Doing it again is safe.
+ *
+ * It is no migration: a role belongs to the cluster, not to the database whose history the migrations record, and an operator
+ * may give the role a secret, or the secret a new password, at any time.
+ *
+ * The role of `db` needs CREATEROLE. If the login exists, the role of `db` must have made it. To grant rights on the
+ * tables, it must own them or have these rights with GRANT OPTION.
+ */
+export async function prepareRole(
+  db: DataApi,
+  role: DatabaseRole,
+  password: string,
+  login: DatabaseLogin = role,
+): Promise<void> {
+  const verifier = scramVerifier(password);
+  await db.transaction(async (transaction) => {
+    await transaction.execute(takeMigrationLock);
+    await transaction.execute(
+      `do $$
+       begin
+         if not exists (select from pg_roles where rolname = '${login}') then
+           create role ${login} login noinherit;
+         end if;
+       end
+       $$`,
+    );
+    for (const made of await madeLogins(transaction, role)) {
+      for (const grant of grants[role]) await transaction.execute(`grant ${grant} to ${made}`);
+    }
+    // ALTER ROLE takes no parameter, and the text of a statement may be logged. So the verifier is passed in a setting
+    // of this transaction. If the database logs it all the same, the log holds a salted hash.
+    await transaction.execute("select set_config('data_out.role_verifier', :verifier, true) is not null", {
+      verifier,
+    });
+    await transaction.execute(
+      `do $$
+       begin
+         execute format('alter role ${login} password %L', current_setting('data_out.role_verifier'));
+       end
+       $$`,
+    );
+  });
+}
