@@ -3,7 +3,6 @@ import { Rule, Schedule } from 'aws-cdk-lib/aws-events';
 import { LambdaFunction } from 'aws-cdk-lib/aws-events-targets';
 import { Trigger } from 'aws-cdk-lib/triggers';
 import type { Construct } from 'constructs';
-import { environment } from '../contract/environment.ts';
 import { outputs } from '../contract/outputs.ts';
 import { DataOutApi } from './apis/data-out-api.ts';
 import { Firewall } from './apis/firewall.ts';
@@ -12,19 +11,17 @@ import { ProxyApi } from './apis/proxy-api.ts';
 import { DatabaseRotation } from './functions/database-rotation.ts';
 import { Functions } from './functions/functions.ts';
 import type { ServiceFunction } from './functions/service-function.ts';
-import { receivesOfLongCopies, WorkQueue, workQueueNames } from './queues/queues.ts';
 import { Redrive } from './queues/redrive.ts';
+import { workQueues } from './queues/work-queues.ts';
 import { acknowledge } from './security/acknowledge.ts';
 import { encryptLogs } from './security/log-key.ts';
 import { rules } from './security/rules.ts';
 import type { Settings } from './settings.ts';
 import type { StorageStack } from './storage-stack.ts';
-import { Alarms } from './watching/alarms.ts';
-import { Dashboard } from './watching/dashboard.ts';
-import { KeyDeletion, keysInSettings, keysOf } from './watching/key-deletion.ts';
+import { watch } from './watching/watch.ts';
 
-/** Files of at most 8 MiB that one invocation stages. */
-const smallFilesTogether = 10;
+/** How often containers of deprecated datasets are looked for. */
+const withdrawInterval = Duration.minutes(15);
 
 interface ServiceStackProps extends StackProps {
   readonly settings: Settings;
@@ -38,9 +35,7 @@ export class ServiceStack extends Stack {
     const { settings, storage } = props;
     this.addStackDependency(storage, 'reads its outputs');
     const functions = new Functions(this, 'Functions', { settings, storage });
-    const { exportRequest } = functions.proxy;
-    const { consumeExport, stageFile, sweepDeliveries, settleDelivery, withdraw, rotateDatabaseLogin } =
-      functions.workers;
+    const { sweepDeliveries, withdraw, rotateDatabaseLogin } = functions.workers;
     const { migrate, protect } = functions.deployment;
 
     // Migrations are in the bundle, so a new one makes a new version of the function, which runs the trigger again.
@@ -64,66 +59,7 @@ export class ServiceStack extends Stack {
     });
 
     const redrive = new Redrive(this, 'Redrive');
-    const names = workQueueNames(settings.stage);
-    const { retryDelaysSeconds, concurrency } = settings;
-    const smallBatches = concurrency.smallFileExports ?? concurrency.fileExports;
-    const filesInFlight = String(concurrency.fileExports + smallBatches * smallFilesTogether);
-    for (const target of [consumeExport, stageFile, sweepDeliveries]) {
-      target.configure(environment.filesInFlight, filesInFlight);
-    }
-    // One message an invocation: a request may fan out into 100,000 files and a file may be a terabyte, so two of them
-    // must not share one time limit, nor one spend the other's receives.
-    const exportRequests = new WorkQueue(this, 'ExportRequests', {
-      batchSize: 1,
-      name: names.exportRequests,
-      senders: [exportRequest],
-      worker: consumeExport,
-      redrive,
-      deadLetters: storage.exportRequestsDeadLetters.queue,
-      key: storage.exportRequestsKey,
-      maxConcurrency: concurrency.exportRequests,
-      variable: environment.exportRequestsQueueUrl,
-      receivesVariable: environment.exportRequestsReceives,
-      retryDelaysSeconds,
-    });
-    const fileExports = new WorkQueue(this, 'FileExports', {
-      batchSize: 1,
-      maxReceiveCount: receivesOfLongCopies,
-      name: names.fileExports,
-      senders: [consumeExport],
-      worker: stageFile,
-      redrive,
-      deadLetters: storage.fileExportsDeadLetters.queue,
-      maxConcurrency: concurrency.fileExports,
-      variable: environment.fileExportsQueueUrl,
-      receivesVariable: environment.fileExportsReceives,
-      retryDelaysSeconds,
-    });
-    // Ten of these files take a second, one query and one statement that records them.
-    const smallFileExports = new WorkQueue(this, 'SmallFileExports', {
-      batchSize: smallFilesTogether,
-      name: names.smallFileExports,
-      senders: [consumeExport],
-      worker: stageFile,
-      redrive,
-      deadLetters: storage.smallFileExportsDeadLetters.queue,
-      maxConcurrency: smallBatches,
-      variable: environment.smallFileExportsQueueUrl,
-      receivesVariable: environment.smallFileExportsReceives,
-      retryDelaysSeconds,
-    });
-    // One settled request an invocation: the receipt for 100,000 files takes minutes.
-    const deliveries = new WorkQueue(this, 'Deliveries', {
-      batchSize: 1,
-      name: names.deliveries,
-      senders: [consumeExport, stageFile, sweepDeliveries],
-      worker: settleDelivery,
-      redrive,
-      deadLetters: storage.deliveriesDeadLetters.queue,
-      maxConcurrency: concurrency.exportRequests,
-      variable: environment.deliveriesQueueUrl,
-      retryDelaysSeconds,
-    });
+    const queues = workQueues(this, { settings, storage, functions, redrive });
 
     const proxy = new ProxyApi(this, 'Proxy', {
       ...functions.proxy,
@@ -149,37 +85,11 @@ export class ServiceStack extends Stack {
       for (const { api } of apis) api.deploymentStage.node.addDependency(logRole);
     }
 
-    const alarms = new Alarms(this, 'Alarms', { email: settings.alarmEmail });
-    alarms.deadLetters('ExportRequests', storage.exportRequestsDeadLetters.queue);
-    alarms.deadLetters('FileExports', storage.fileExportsDeadLetters.queue);
-    alarms.deadLetters('SmallFileExports', storage.smallFileExportsDeadLetters.queue);
-    alarms.deadLetters('Deliveries', storage.deliveriesDeadLetters.queue);
-    alarms.age('ExportRequests', exportRequests.queue, Duration.hours(1));
-    alarms.age('FileExports', fileExports.queue, Duration.hours(6));
-    alarms.age('SmallFileExports', smallFileExports.queue, Duration.hours(6));
-    alarms.age('Deliveries', deliveries.queue, Duration.hours(1));
-    alarms.functions('RequestFunctions', functions.answeringRequests);
-    if (dataOut) alarms.functions('DirectFunctions', functions.servingDirectly);
-    alarms.functions('WorkerFunctions', functions.workingInTheBackground);
-    alarms.errors('DeploymentFunctions', Object.values(functions.deployment));
-    const watched = { Proxy: proxy, ...(dataOut && { DataOut: dataOut }) };
-    for (const [name, api] of Object.entries(watched)) {
-      alarms.serverErrors(name, api);
-      alarms.clientErrors(name, api);
-      alarms.throttled(name, api);
-      alarms.latency(name, api);
-    }
-    alarms.database(storage.catalogue);
-    alarms.exportsRejected();
-    alarms.archiveDamaged();
-
     if (withdraw) {
-      const interval = Duration.minutes(15);
       this.#schedule('WithdrawSchedule', withdraw, {
         description: 'Looks for containers of deprecated datasets in the outbox',
-        every: interval,
+        every: withdrawInterval,
       });
-      alarms.withdrawnInOutbox(interval);
     }
 
     const { databaseRotationDays: days } = settings;
@@ -188,28 +98,13 @@ export class ServiceStack extends Stack {
       new DatabaseRotation(this, 'DatabaseRotation', { rotate: rotateDatabaseLogin.function, secretArns, days });
     }
 
-    new KeyDeletion(this, 'KeyDeletion', {
-      keyArns: [...keysOf(storage, this), ...keysInSettings(settings)],
-      topic: alarms.topic,
-    });
-
-    const dashboard = new Dashboard(this, 'Dashboard', {
-      queues: {
-        ExportRequests: exportRequests.queue,
-        FileExports: fileExports.queue,
-        SmallFileExports: smallFileExports.queue,
-        Deliveries: deliveries.queue,
-      },
-      deadLetters: {
-        ExportRequests: storage.exportRequestsDeadLetters.queue,
-        FileExports: storage.fileExportsDeadLetters.queue,
-        SmallFileExports: storage.smallFileExportsDeadLetters.queue,
-        Deliveries: storage.deliveriesDeadLetters.queue,
-      },
-      apis: watched,
-      functions: functions.all,
-      clusterIdentifier: storage.catalogue.clusterIdentifier,
-      outboxBucket: storage.outbox.bucketName,
+    const { topicArn, dashboardUrl } = watch(this, {
+      settings,
+      storage,
+      functions,
+      queues,
+      apis: { Proxy: proxy, ...(dataOut && { DataOut: dataOut }) },
+      withdrawInterval: withdraw && withdrawInterval,
     });
 
     if (storage.logKey) encryptLogs(this, storage.logKey, settings.logRetentionDays);
@@ -217,14 +112,14 @@ export class ServiceStack extends Stack {
 
     this.#output(outputs.proxyUrl, proxy.url);
     if (dataOut) this.#output(outputs.dataOutUrl, dataOut.url);
-    this.#output(outputs.exportRequestsQueueUrl, exportRequests.queue.queueUrl);
-    this.#output(outputs.fileExportsQueueUrl, fileExports.queue.queueUrl);
-    this.#output(outputs.smallFileExportsQueueUrl, smallFileExports.queue.queueUrl);
-    this.#output(outputs.deliveriesQueueUrl, deliveries.queue.queueUrl);
+    this.#output(outputs.exportRequestsQueueUrl, queues.exportRequests.queue.queueUrl);
+    this.#output(outputs.fileExportsQueueUrl, queues.fileExports.queue.queueUrl);
+    this.#output(outputs.smallFileExportsQueueUrl, queues.smallFileExports.queue.queueUrl);
+    this.#output(outputs.deliveriesQueueUrl, queues.deliveries.queue.queueUrl);
     this.#output(outputs.redriveRoleArn, redrive.roleArn);
     // For people: no tool needs these two.
-    this.#output('DashboardUrl', dashboard.url);
-    this.#output('AlarmTopicArn', alarms.topic.topicArn);
+    this.#output('DashboardUrl', dashboardUrl);
+    this.#output('AlarmTopicArn', topicArn);
   }
 
   #schedule(

@@ -118,10 +118,12 @@ interface WorkQueueProps {
  */
 export class WorkQueue extends Construct {
   readonly queue: Queue;
+  readonly deadLetters: IQueue;
 
   constructor(scope: Construct, id: string, props: WorkQueueProps) {
     super(scope, id);
     const { senders, worker, redrive, deadLetters, key, maxReceiveCount = usualReceives } = props;
+    this.deadLetters = deadLetters;
     this.queue = new Queue(this, 'Queue', {
       ...common(key),
       queueName: props.name,

@@ -11,11 +11,11 @@ import { SnsAction } from 'aws-cdk-lib/aws-cloudwatch-actions';
 import { PolicyStatement, ServicePrincipal } from 'aws-cdk-lib/aws-iam';
 import { Topic } from 'aws-cdk-lib/aws-sns';
 import { EmailSubscription } from 'aws-cdk-lib/aws-sns-subscriptions';
-import type { IQueue } from 'aws-cdk-lib/aws-sqs';
 import { Construct } from 'constructs';
 import { metrics } from '../../contract/metrics.ts';
 import type { ServiceApi } from '../apis/service-api.ts';
 import type { ServiceFunction } from '../functions/service-function.ts';
+import type { WorkQueue } from '../queues/queues.ts';
 import { acknowledge } from '../security/acknowledge.ts';
 import { rules } from '../security/rules.ts';
 import type { Catalogue } from '../storage/catalogue.ts';
@@ -71,16 +71,16 @@ export class Alarms extends Construct {
   }
 
   /** Messages that failed for good. */
-  deadLetters(name: string, queue: IQueue): void {
-    this.#add(`${name}DeadLetters`, {
-      metric: queue.metricApproximateNumberOfMessagesVisible({ period, statistic: 'Maximum' }),
+  deadLetters({ node, deadLetters }: WorkQueue): void {
+    this.#add(`${node.id}DeadLetters`, {
+      metric: deadLetters.metricApproximateNumberOfMessagesVisible({ period, statistic: 'Maximum' }),
       description: 'A message failed five times and waits in the dead-letter queue.',
     });
   }
 
   /** Messages that wait too long: the worker is stuck or too slow. */
-  age(name: string, queue: IQueue, limit: Duration): void {
-    this.#add(`${name}Age`, {
+  age({ node, queue }: WorkQueue, limit: Duration): void {
+    this.#add(`${node.id}Age`, {
       metric: queue.metricApproximateAgeOfOldestMessage({ period, statistic: 'Maximum' }),
       description: `The oldest message has waited for more than ${limit.toHumanString()}.`,
       threshold: limit.toSeconds(),

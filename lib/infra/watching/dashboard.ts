@@ -12,11 +12,11 @@ import { Construct } from 'constructs';
 import { type BrokenDownMetric, metrics } from '../../contract/metrics.ts';
 import type { ServiceApi } from '../apis/service-api.ts';
 import type { ServiceFunction } from '../functions/service-function.ts';
+import type { WorkQueue } from '../queues/queues.ts';
 import { type ServiceMetric, serviceMetric, serviceMetricByValue } from './service-metrics.ts';
 
 export interface DashboardProps {
-  readonly queues: Readonly<Record<string, IQueue>>;
-  readonly deadLetters: Readonly<Record<string, IQueue>>;
+  readonly queues: readonly WorkQueue[];
   readonly apis: Readonly<Record<string, ServiceApi>>;
   readonly functions: readonly ServiceFunction[];
   /** Name of the cluster in CloudWatch. */
@@ -101,17 +101,23 @@ function titleOf(stackName: string): string {
   return `# ${stackName}: an export's day\nFrom the request to the outbox. ${more}`;
 }
 
-function queues({ queues, deadLetters }: DashboardProps): IWidget[] {
-  const each = (all: Readonly<Record<string, IQueue>>, metricOf: (queue: IQueue) => Metric) =>
-    Object.entries(all).map(([label, queue]) => metricOf(queue).with({ label }));
+function queues({ queues }: DashboardProps): IWidget[] {
+  const each = (metricOf: (work: WorkQueue) => Metric) =>
+    queues.map((work) => metricOf(work).with({ label: work.node.id }));
   const depth = (queue: IQueue) => queue.metricApproximateNumberOfMessagesVisible({ period, statistic: 'Maximum' });
   return [
     graph(
       'Oldest message, seconds',
-      each(queues, (queue) => queue.metricApproximateAgeOfOldestMessage({ period, statistic: 'Maximum' })),
+      each(({ queue }) => queue.metricApproximateAgeOfOldestMessage({ period, statistic: 'Maximum' })),
     ),
-    graph('Messages that wait', each(queues, depth)),
-    graph('Dead letters', each(deadLetters, depth)),
+    graph(
+      'Messages that wait',
+      each(({ queue }) => depth(queue)),
+    ),
+    graph(
+      'Dead letters',
+      each(({ deadLetters }) => depth(deadLetters)),
+    ),
   ];
 }
 

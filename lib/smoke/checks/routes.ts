@@ -252,7 +252,7 @@ const exported: Check = {
   title: 'proxy GET /export/{archive_kind}/{requestId}: the export is complete',
   needs: ['export'],
   remedy:
-    'Ask data-out-ops audit for the reason, and look at the dead-letter queues and the logs of ConsumeRequest and StageFile.',
+    'Ask data-out-ops audit for the reason, and look at the dead-letter queues and the logs of ConsumeExport and StageFile.',
   async run(run) {
     const path = `export/${run.expected.archiveKind}/${run.requestId}`;
     const wait = { seconds: exportSeconds, signal: run.signal, what: 'the export has no end' };
