@@ -231,11 +231,17 @@ describe('a deployment without a connection file', () => {
 });
 
 describe('the test issuer', () => {
-  test('opens no real dataset: not for an export, the outbox, direct access, or a passport of DRS', async () => {
-    const dataset = 'EGAD00000000001';
+  test.each([
+    ['its own id', 'EGAD00000000001', 'EGAD00000000001'],
+    ['an alias like an id of a smoke test', 'EGAD00000000002', 'SMOKE-alias'],
+  ])('opens no dataset by %s: no export, outbox, direct access, or passport of DRS', async (_name, dataset, named) => {
     const { fileId } = await service.archive(dataset, 'genome.bam', 1000);
     await service.setDataset(dataset, 'released');
-    const visa = await smokeVisa(issuerFile, 'mallory', dataset, new Date());
+    await service.sql(
+      `insert into sda.dataset_references (dataset_id, reference_id, reference_scheme)
+       select id, '${named}', 'X' from sda.datasets where stable_id = '${dataset}'`,
+    );
+    const visa = await smokeVisa(issuerFile, 'mallory', named, new Date());
     const { publicKey } = generateKeyPair();
     const requestId = await service.exported({ id: dataset, visa, publicKey });
     const [row] = await service.settled(requestId);
@@ -268,6 +274,6 @@ test('the commands of docs/smoke-test.md end well', async () => {
     const { exitCode, stdout, stderr } = await runScript(name, argv.split(' ').filter(Boolean));
     expect([text, exitCode], `${stdout}${stderr}`).toEqual([text, 0]);
   }
-  // The file of the test above stays.
+  // The files of the tests above stay.
   expect({ ...(await left()), archived: nothing.archived }).toEqual(nothing);
 });
