@@ -192,8 +192,7 @@ function resourcesOf({ clients }: Deployment, stage: string | undefined): Run['r
   const { storage, service } = stackNames(stage);
   let asked: ReturnType<Run['resources']> | undefined;
   return () => {
-    // One endpoint of the local engine serves every AWS service.
-    asked ??= Promise.all([storage, service].map((name) => stackResources(name, clients.secretsManager))).then((all) =>
+    asked ??= Promise.all([storage, service].map((name) => stackResources(name, clients.cloudFormation))).then((all) =>
       all.flat(),
     );
     return asked;

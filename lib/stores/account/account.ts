@@ -1,14 +1,29 @@
 import { APIGatewayClient, GetAccountCommand, paginateGetRestApis } from '@aws-sdk/client-api-gateway';
+import { CloudControlClient, paginateListResources } from '@aws-sdk/client-cloudcontrol';
 import { CloudFormationClient, DescribeStacksCommand } from '@aws-sdk/client-cloudformation';
+import { KMSClient, paginateListAliases, paginateListKeys } from '@aws-sdk/client-kms';
 import { GetAccountSettingsCommand, LambdaClient } from '@aws-sdk/client-lambda';
 import { DescribeDBClustersCommand, DescribeOrderableDBInstanceOptionsCommand, RDSClient } from '@aws-sdk/client-rds';
 import { HeadBucketCommand, S3Client } from '@aws-sdk/client-s3';
-import { DescribeSecretCommand, SecretsManagerClient } from '@aws-sdk/client-secrets-manager';
+import { DescribeSecretCommand, paginateListSecrets, SecretsManagerClient } from '@aws-sdk/client-secrets-manager';
 import { GetServiceQuotaCommand, ServiceQuotasClient } from '@aws-sdk/client-service-quotas';
 import { GetCallerIdentityCommand, STSClient } from '@aws-sdk/client-sts';
 import type { AwsClientOptions } from '../aws-client-options.ts';
 import { errorName, errorStatus } from '../aws-failure.ts';
 import { MissingRegionError } from '../stack-outputs.ts';
+
+/** Services that are asked. */
+type Service =
+  | 'apiGateway'
+  | 'cloudControl'
+  | 'cloudFormation'
+  | 'kms'
+  | 'lambda'
+  | 'rds'
+  | 's3'
+  | 'secretsManager'
+  | 'serviceQuotas'
+  | 'sts';
 
 /** A cluster, as far as a deployment depends on it. */
 export interface ClusterFacts {
@@ -24,6 +39,8 @@ export interface ClusterFacts {
  */
 export class AwsAccount {
   readonly #sts: STSClient;
+  readonly #cloudControl: CloudControlClient;
+  readonly #kms: KMSClient;
   readonly #cloudFormation: CloudFormationClient;
   readonly #lambda: LambdaClient;
   readonly #rds: RDSClient;
@@ -32,15 +49,22 @@ export class AwsAccount {
   readonly #s3: S3Client;
   readonly #secrets: SecretsManagerClient;
 
-  constructor(options: AwsClientOptions = {}) {
-    this.#sts = new STSClient(options);
-    this.#cloudFormation = new CloudFormationClient(options);
-    this.#lambda = new LambdaClient(options);
-    this.#rds = new RDSClient(options);
-    this.#apiGateway = new APIGatewayClient(options);
-    this.#quotas = new ServiceQuotasClient(options);
-    this.#s3 = new S3Client({ ...options, ...(options.endpoint !== undefined && { forcePathStyle: true }) });
-    this.#secrets = new SecretsManagerClient(options);
+  /** @param endpoints those of a local engine. @default - AWS */
+  constructor(options: Omit<AwsClientOptions, 'endpoint'> = {}, endpoints?: Readonly<Record<Service, string>>) {
+    const at = (service: Service): AwsClientOptions => ({
+      ...options,
+      ...(endpoints && { endpoint: endpoints[service] }),
+    });
+    this.#sts = new STSClient(at('sts'));
+    this.#cloudControl = new CloudControlClient(at('cloudControl'));
+    this.#cloudFormation = new CloudFormationClient(at('cloudFormation'));
+    this.#kms = new KMSClient(at('kms'));
+    this.#lambda = new LambdaClient(at('lambda'));
+    this.#rds = new RDSClient(at('rds'));
+    this.#apiGateway = new APIGatewayClient(at('apiGateway'));
+    this.#quotas = new ServiceQuotasClient(at('serviceQuotas'));
+    this.#s3 = new S3Client({ ...at('s3'), forcePathStyle: endpoints !== undefined });
+    this.#secrets = new SecretsManagerClient(at('secretsManager'));
   }
 
   /** @throws MissingRegionError */
@@ -102,12 +126,53 @@ export class AwsAccount {
     return count;
   }
 
-  /** The applied value of a quota. @param code such as `L-F678F1CE` */
+  /** How many VPCs the region has. */
+  async networks(): Promise<number> {
+    let count = 0;
+    for await (const { ResourceDescriptions: found = [] } of paginateListResources(
+      { client: this.#cloudControl },
+      { TypeName: 'AWS::EC2::VPC' },
+    )) {
+      count += found.length;
+    }
+    return count;
+  }
+
+  /** How many KMS keys of its own the region has. Those that AWS manages for other services do not count against the quota. */
+  async customerKeys(): Promise<number> {
+    const keys = new Set<string | undefined>();
+    for await (const { Keys: page = [] } of paginateListKeys({ client: this.#kms }, { Limit: 1000 })) {
+      for (const { KeyId: id } of page) keys.add(id);
+    }
+    for await (const { Aliases: page = [] } of paginateListAliases({ client: this.#kms }, { Limit: 100 })) {
+      // The prefix is reserved for AWS (API reference, CreateAlias).
+      const ofAws = page.filter(({ AliasName: name }) => name?.startsWith('alias/aws/'));
+      for (const { TargetKeyId: id } of ofAws) keys.delete(id);
+    }
+    return keys.size;
+  }
+
+  /** How many secrets the region has, with those that wait for their deletion. */
+  async secrets(): Promise<number> {
+    let count = 0;
+    const input = { IncludePlannedDeletion: true, MaxResults: 100 };
+    for await (const { SecretList: page = [] } of paginateListSecrets({ client: this.#secrets }, input)) {
+      count += page.length;
+    }
+    return count;
+  }
+
+  /** The applied value of a quota; `undefined` when Service Quotas does not know it. @param code such as `L-F678F1CE` */
   async quota(service: string, code: string): Promise<number | undefined> {
-    const { Quota: quota } = await this.#quotas.send(
-      new GetServiceQuotaCommand({ ServiceCode: service, QuotaCode: code }),
-    );
-    return quota?.Value;
+    try {
+      const { Quota: quota } = await this.#quotas.send(
+        new GetServiceQuotaCommand({ ServiceCode: service, QuotaCode: code }),
+      );
+      return quota?.Value;
+    } catch (error) {
+      if (errorName(error) === 'NoSuchResourceException') return undefined;
+      throw error;
+    }
   }
 
   /** Region of a bucket; `undefined` when there is none. `elsewhere`: in another region, which S3 does not always name. */
