@@ -85,7 +85,7 @@ export async function findDeployment(options: GlobalOptions, terminal: Terminal)
 
 /** The connection of the local engine, which answers. @throws NotFoundError, OpsError, TemporarilyUnavailableError, UsageError */
 export async function runningEngine(
-  options: Pick<GlobalOptions, 'connection'>,
+  options: Pick<GlobalOptions, 'aws' | 'connection'>,
   terminal: Terminal,
 ): Promise<Connection> {
   const found = await readConnection(options, terminal);
@@ -135,7 +135,10 @@ async function deployedStacks(options: GlobalOptions): Promise<Deployment> {
 }
 
 /** The connection file: the option, else the environment variable, else the default one in the working folder. */
-async function readConnection(options: Pick<GlobalOptions, 'connection'>, terminal: Terminal): Promise<Connection> {
+async function readConnection(
+  options: Pick<GlobalOptions, 'aws' | 'connection'>,
+  terminal: Terminal,
+): Promise<Connection> {
   const named = options.connection ?? terminal.env[connectionVariable];
   const file = resolve(terminal.folder, named ?? defaultConnectionFile);
   const text = await readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
@@ -145,8 +148,9 @@ async function readConnection(options: Pick<GlobalOptions, 'connection'>, termin
     }
     if (error.code !== 'ENOENT') throw error;
     const missing = named === undefined ? 'no local engine runs from this folder' : 'no local engine runs';
+    const otherwise = options.aws ? 'leave --connection out' : 'say --aws';
     throw new NotFoundError(
-      `${missing}: there is no ${file}. Start one with npm start, name its file with --connection, or say --aws`,
+      `${missing}: there is no ${file}. Start one with npm start, name its file with --connection, or ${otherwise}`,
     );
   });
   const parsed = connection.safeParse(jsonOf(text));

@@ -13,7 +13,7 @@ const columns = [{ title: 'CHECK' }, { title: 'RESULT' }, { title: 'FOUND' }, { 
 
 const help = `Without --aws it looks at the files of this folder alone. With --aws it also asks the account, with the credentials the
 AWS SDK finds (AWS_PROFILE, AWS_ACCESS_KEY_ID, ...), or with --connection that of a local engine. It changes nothing.
-docs/smoke-test.md has more.`;
+A line that is wrong makes the exit code 1. docs/smoke-test.md has more.`;
 
 /** What the preflight looks at. */
 export interface PreflightInputs extends Planned {
@@ -95,7 +95,7 @@ async function accountOf(
   { settings, account }: PreflightInputs,
 ): Promise<AwsAccount> {
   if (connection !== undefined) {
-    const engine = await runningEngine({ connection }, terminal);
+    const engine = await runningEngine({ connection, aws: true }, terminal);
     return account({ region: engine.region, credentials: engine.credentials }, engine.endpoints);
   }
   const named = region ?? settings.target?.region;
