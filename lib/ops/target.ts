@@ -80,7 +80,7 @@ export async function findDeployment(options: GlobalOptions, terminal: Terminal)
     return localDeployment(await runningEngine(options, terminal));
   }
   if (options.connection !== undefined) throw usageError('--connection', 'names the local engine: leave --aws out');
-  return await deployedStacks(options);
+  return await deployedStacks(options, terminal.signal);
 }
 
 /** The connection of the local engine, which answers. @throws NotFoundError, OpsError, TemporarilyUnavailableError, UsageError */
@@ -114,11 +114,11 @@ function localDeployment(connection: Connection): Deployment {
   return { description, connection, outputs: connection.outputs, clients };
 }
 
-async function deployedStacks(options: GlobalOptions): Promise<Deployment> {
+async function deployedStacks(options: GlobalOptions, signal: AbortSignal): Promise<Deployment> {
   const { storage, service } = stackNames(options.stage);
   const names = [storage, service];
   const given = options.region === undefined ? {} : { region: options.region };
-  const stacks = await readStackOutputs(names, given).catch((error: unknown) => {
+  const stacks = await readStackOutputs(names, given, signal).catch((error: unknown) => {
     throw error instanceof MissingRegionError
       ? usageError('--aws', 'there is no valid region: say --region or AWS_REGION')
       : error;

@@ -72,13 +72,25 @@ const networks: Quota = {
   used: (account) => account.networks(),
 };
 
-/** Ask an account whether it can take the deployment. @throws MissingRegionError, and the errors of missing credentials */
-export async function askAccount(account: AwsAccount, planned: Planned): Promise<readonly PreflightResult[]> {
+/**
+ * Ask an account whether it can take the deployment.
+ *
+ * @param signal ends it
+ * @throws MissingRegionError, and the errors of missing credentials
+ */
+export async function askAccount(
+  account: AwsAccount,
+  planned: Planned,
+  signal?: AbortSignal,
+): Promise<readonly PreflightResult[]> {
   const region = await account.region();
   // First: without credentials there is nothing to ask.
   const identity = await account.identity();
   const results = [placeOf(identity, region, planned.settings)];
-  for (const question of questions(account, region, planned)) results.push(await answer(question));
+  for (const question of questions(account, region, planned)) {
+    results.push(await answer(question));
+    signal?.throwIfAborted();
+  }
   return results;
 }
 

@@ -66,7 +66,7 @@ export async function runPreflight(
     const output = createOutput(terminal, { json: options.json === true, quiet: options.quiet === true });
     const results = [...checkOffline(inputs.settings, inputs.issuers, inputs.nodeVersion)];
     if (aws) {
-      const ask = async () => askAccount(await accountOf(options, terminal, inputs), inputs);
+      const ask = async () => askAccount(await accountOf(options, terminal, inputs), inputs, terminal.signal);
       const asked = await ask().catch((error: unknown) => {
         // What needs no account is said all the same.
         output.table(columns, results, cellsOf);
@@ -94,12 +94,13 @@ async function accountOf(
   terminal: Terminal,
   { settings, account }: PreflightInputs,
 ): Promise<AwsAccount> {
+  const { signal } = terminal;
   if (connection !== undefined) {
     const engine = await runningEngine({ connection, aws: true }, terminal);
-    return account({ region: engine.region, credentials: engine.credentials }, engine.endpoints);
+    return account({ region: engine.region, credentials: engine.credentials, signal }, engine.endpoints);
   }
   const named = region ?? settings.target?.region;
-  return account(named === undefined ? {} : { region: named });
+  return account(named === undefined ? { signal } : { region: named, signal });
 }
 
 function cellsOf({ check, result, found, remedy = '' }: PreflightResult): string[] {

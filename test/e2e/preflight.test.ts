@@ -1,3 +1,8 @@
+import { APIGatewayClient, UpdateAccountCommand } from '@aws-sdk/client-api-gateway';
+import { CloudControlClient, ListResourcesCommand } from '@aws-sdk/client-cloudcontrol';
+import { DescribeDBInstancesCommand, RDSClient } from '@aws-sdk/client-rds';
+import { GetSecretValueCommand } from '@aws-sdk/client-secrets-manager';
+import { ListServiceQuotasCommand, ServiceQuotasClient } from '@aws-sdk/client-service-quotas';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { settings } from '../../bin/settings.ts';
 import type { Settings } from '../../lib/infra/settings.ts';
@@ -5,7 +10,7 @@ import type { AccountCluster, LocalAccount } from '../../lib/local/account/accou
 import type { AwsCall } from '../../lib/local/endpoint/traffic.ts';
 import { askAccount } from '../../lib/preflight/checks.ts';
 import { runPreflight } from '../../lib/preflight/program.ts';
-import { AwsAccount } from '../../lib/stores/account/account.ts';
+import { AwsAccount, isNotAllowed } from '../../lib/stores/account/account.ts';
 import { makeTerminal } from '../helpers/ops-world.ts';
 import { Service } from '../helpers/service.ts';
 
@@ -133,6 +138,11 @@ test('the account in which the stacks are deployed: a person looks at what is th
   expect(results.get('log-role')).toMatchObject({ result: 'look', found: expect.stringContaining(':role/') });
   expect(results.get('quota-apis')?.found).toBe('2 of 600 are used, 2 are needed');
   expect(results.get('quota-networks')?.found).toBe('5 of 5 are used, with those of the stacks');
+  // What is needed covers what the stacks make: all secrets and customer keys of this account are theirs.
+  for (const id of ['quota-keys', 'quota-secrets']) {
+    const [used, , needed] = results.get(id)?.found.match(/\d+/g)?.map(Number) ?? [];
+    expect([id, Number(used) > 0, Number(used) <= Number(needed)]).toEqual([id, true, true]);
+  }
 });
 
 describe('what an account lacks', () => {
@@ -317,10 +327,68 @@ describe('npm run preflight -- --aws --connection', () => {
   });
 });
 
-test('what no tool asks is refused by name', async () => {
-  const { region, credentials, endpoints } = service.connection;
-  const account = new AwsAccount({ region, credentials }, endpoints);
-  expect(await account.quota('vpc', 'L-00000000')).toBeUndefined();
-  expect(await account.stack('Nothing')).toBeUndefined();
-  expect(await account.bucket('nothing')).toBeUndefined();
+describe('the account', () => {
+  const options = () => ({ ...optionsOf(service.connection), maxAttempts: 1 });
+
+  test.each<[string, () => Promise<unknown>, string]>([
+    [
+      'another type of Cloud Control',
+      () => new CloudControlClient(options()).send(new ListResourcesCommand({ TypeName: 'AWS::S3::Bucket' })),
+      'UnsupportedActionException',
+    ],
+    [
+      'another action of Service Quotas',
+      () => new ServiceQuotasClient(options()).send(new ListServiceQuotasCommand({ ServiceCode: 'vpc' })),
+      'UnknownOperationException',
+    ],
+    [
+      'a change of API Gateway',
+      () => new APIGatewayClient(options()).send(new UpdateAccountCommand({})),
+      'NotFoundException',
+    ],
+    ['another action of RDS', () => new RDSClient(options()).send(new DescribeDBInstancesCommand({})), 'InvalidAction'],
+    [
+      'a secret that waits for its deletion',
+      () => {
+        const { AdminSecretArn: arn } = service.connection.outputs;
+        account.deletedSecrets.set(arn, new Date());
+        return service.secretsManager.send(new GetSecretValueCommand({ SecretId: arn }));
+      },
+      'InvalidRequestException',
+    ],
+  ])('refuses %s', async (_name, send, error) => {
+    await expect(send()).rejects.toMatchObject({ name: error });
+  });
+
+  test('refuses what is not there', async () => {
+    const { region, credentials, endpoints } = service.connection;
+    const asking = new AwsAccount({ region, credentials }, endpoints);
+    expect(await asking.quota('vpc', 'L-00000000')).toBeUndefined();
+    expect(await asking.stack('Nothing')).toBeUndefined();
+    expect(await asking.bucket('nothing')).toBeUndefined();
+  });
+
+  test('tells a function nothing that its role does not allow', async () => {
+    const { accessKeyId, secretAccessKey, sessionToken = '' } = service.engine.functions.definition('files').principal;
+    const credentials = { accessKeyId, secretAccessKey, sessionToken };
+    const asking = new AwsAccount({ region: 'eu-north-1', credentials }, service.connection.endpoints);
+    for (const question of [
+      () => asking.lambdaConcurrency(),
+      () => asking.apiGatewayLogRole(),
+      () => asking.quota('vpc', 'L-F678F1CE'),
+      () => asking.networks(),
+      () => asking.customerKeys(),
+      () => asking.secrets(),
+      () => asking.stack('CDKToolkit'),
+      () => asking.auroraServerless(engineVersion),
+    ]) {
+      await expect(question()).rejects.toSatisfy(isNotAllowed);
+    }
+    // Of itself each caller may ask.
+    expect((await asking.identity()).arn).toContain(':role/');
+  });
 });
+
+function optionsOf({ region, credentials, endpoints }: Service['connection']) {
+  return { region, credentials, endpoint: endpoints.rds };
+}

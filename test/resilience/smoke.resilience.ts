@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { cpSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
+import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DeleteObjectCommand, ListMultipartUploadsCommand } from '@aws-sdk/client-s3';
@@ -52,10 +53,17 @@ function smoke(argv: readonly string[] = [], onReport?: OnReport) {
   return runScript('smoke', argv, onReport);
 }
 
-async function runScript(name: string, argv: readonly string[], onReport: OnReport = () => {}) {
+async function runScript(
+  name: string,
+  argv: readonly string[],
+  onReport: OnReport = () => {},
+  variables: Readonly<Record<string, string>> = {},
+  onStart: (child: ChildProcess) => void = () => {},
+) {
   const script = join(import.meta.dirname, `../../bin/${name}.ts`);
-  const env = { ...process.env, DATA_OUT_CONNECTION: service.engine.connectionPath };
+  const env = { ...process.env, DATA_OUT_CONNECTION: service.engine.connectionPath, ...variables };
   const child = spawn(process.execPath, [script, ...argv], { cwd: folder, env });
+  onStart(child);
   const said = { stdout: '', stderr: '' };
   child.stdout.on('data', (chunk) => {
     said.stdout += chunk;
@@ -181,6 +189,58 @@ describe('npm run smoke', () => {
     const runs = await Promise.all([smoke(['--json']), smoke(['--json'])]);
     for (const { exitCode, stdout } of runs) expect(exitCode, stdout).toBe(0);
     expect(await left()).toEqual(nothing);
+  });
+});
+
+describe('deployed stacks, as the AWS SDK finds them', () => {
+  /** What the SDK reads in place of a connection file. */
+  const asDeployed = () => {
+    const { region, credentials, endpoints } = service.connection;
+    return {
+      AWS_REGION: region,
+      AWS_ENDPOINT_URL: endpoints.cloudFormation,
+      AWS_ACCESS_KEY_ID: credentials.accessKeyId,
+      AWS_SECRET_ACCESS_KEY: credentials.secretAccessKey,
+    };
+  };
+
+  test('pass with the test issuer, but for the subscription, and lose the users of the run', async () => {
+    const { administrators } = targetOf(
+      await findDeployment({ connection: service.engine.connectionPath }, makeTerminal().terminal),
+    );
+    const before = await administrators.read();
+    const argv = ['--aws', '--json', '--issuer', issuerFile];
+    const { exitCode, stdout } = await runScript('smoke', argv, undefined, asDeployed());
+    const lines = stdout.trim().split('\n');
+    const results = lines.map((line) => JSON.parse(line));
+    const wrong = results.filter(({ result }) => result !== 'passed').map(({ id, found }) => [id, found]);
+    expect([exitCode, wrong]).toEqual([1, [['alarm-subscription', 'no subscription is confirmed, 0 wait']]]);
+    expect(results.length).toBeGreaterThan(50);
+    expect(await administrators.read()).toEqual(before);
+    expect(await left()).toEqual(nothing);
+  });
+
+  test('a stage that is not there is told', async () => {
+    const { exitCode, stderr } = await runScript('smoke', ['--stage', 'nope'], undefined, asDeployed());
+    expect([exitCode, stderr]).toEqual([4, expect.stringContaining('there is no stack DataOutStorage-nope')]);
+  });
+
+  test.each([
+    ['smoke', ['--aws']],
+    ['preflight', ['--aws']],
+  ])('Ctrl-C ends %s while AWS says nothing', async (name, argv) => {
+    const silent = createServer();
+    await new Promise<void>((done) => silent.listen(0, '127.0.0.1', done));
+    const { port } = silent.address() as AddressInfo;
+    let child: ChildProcess | undefined;
+    silent.once('connection', () => child?.kill('SIGINT'));
+    const variables = { ...asDeployed(), AWS_ENDPOINT_URL: `http://127.0.0.1:${port}` };
+    const onStart = (started: ChildProcess) => {
+      child = started;
+    };
+    const { exitCode, stderr } = await runScript(name, argv, undefined, variables, onStart);
+    silent.close();
+    expect([exitCode, stderr]).toEqual([130, `${name}: interrupted\n`]);
   });
 });
 

@@ -19,7 +19,7 @@ const paused: Check = {
   id: 'paused-database',
   title: 'the first request is answered, or is 503 with Retry-After until the database is awake',
   remedy:
-    'Look at the alarm and the log of the function. A cluster resumes in some 15 s; minCapacity 0.5 keeps it awake.',
+    'A 401 says why the visa is refused: is its issuer in config/trusted-issuers.json, and deployed? Else look at the alarm and the log of the function. A cluster resumes in some 15 s; minCapacity 0.5 keeps it awake.',
   async run(run) {
     const started = Date.now();
     let refused = 0;
@@ -30,7 +30,10 @@ const paused: Check = {
         const text = await reply.text();
         if (reply.status === 200 || (reply.status === 401 && text.includes('user name or password'))) return true;
         refused += 1;
-        expectThat(reply.status === 503, `${reply.status}, expected 200, 503, or 401 for an unknown user: ${text}`);
+        expectThat(
+          reply.status === 503,
+          `${reply.status}, expected 200, 503, or 401 for an unknown user${detailOf(text)}`,
+        );
         expectThat(/^\d+$/.test(reply.header('retry-after') ?? ''), '503 without Retry-After');
         return undefined;
       },
@@ -42,6 +45,12 @@ const paused: Check = {
       : `awake after ${seconds.toFixed(1)} s, ${refused} times 503`;
   },
 };
+
+/** What a problem document says. */
+function detailOf(text: string): string {
+  const [, detail] = /"detail":"([^"]+)"/.exec(text) ?? [];
+  return detail === undefined ? '' : `: ${detail}`;
+}
 
 const stream: Check = {
   id: 'stream',

@@ -128,6 +128,8 @@ describe('the command line', () => {
   test.each([
     [['--connection', 'x', '--stage', 'test'], '--connection: names the local engine: leave --aws out'],
     [['--region', 'eu-north-1'], '--region: is for deployed stacks: add --aws'],
+    [['--aws', '--dataset', 'SMOKE-1'], '--visa: goes with --dataset, and --dataset with it'],
+    [['--visa', 'x', '--dataset', 'EGAD1'], '--dataset: expected SMOKE- and at most 60 letters, digits and dashes'],
   ])('%j is refused', async (argv, message) => {
     const { exitCode, stderr } = await run(...argv);
     expect([exitCode, stderr]).toEqual([2, `smoke: ${message}\n`]);
