@@ -13,5 +13,5 @@ process.exitCode = await runPreflight(process.argv.slice(2), processTerminal(), 
   engineVersion: databaseVersion.auroraPostgresFullVersion,
   issuers: readFileSync(join(import.meta.dirname, '..', trustedIssuersFile), 'utf8'),
   nodeVersion: process.versions.node,
-  account: (region) => new AwsAccount(region === undefined ? {} : { region }),
+  account: (...parameters) => new AwsAccount(...parameters),
 });

@@ -3,10 +3,9 @@ import { runSmoke } from '../lib/smoke/program.ts';
 import { processTerminal } from '../lib/terminal/process-terminal.ts';
 import { settings } from './settings.ts';
 
-const { stage, archiveKind, deliveryReceipt = true, directAccess = 'on' } = settings;
+const { stage, archiveKind, deliveryReceipt = true } = settings;
 process.exitCode = await runSmoke(process.argv.slice(2), processTerminal(), {
   stage,
   archiveKind,
   deliveryReceipt,
-  directAccess: directAccess === 'on',
 });

@@ -30,7 +30,21 @@ export const connection = z.object({
   /** AWS credentials that the embedded engines take from an operator. */
   credentials: z.object({ accessKeyId: z.string().min(1), secretAccessKey: z.string().min(1) }),
   /** Endpoints for the AWS SDK clients of an operator. */
-  endpoints: z.object({ s3: z.url(), sqs: z.url(), rdsData: z.url(), secretsManager: z.url(), sts: z.url() }),
+  endpoints: z.object({
+    s3: z.url(),
+    sqs: z.url(),
+    rdsData: z.url(),
+    secretsManager: z.url(),
+    sts: z.url(),
+    apiGateway: z.url(),
+    cloudControl: z.url(),
+    cloudFormation: z.url(),
+    kms: z.url(),
+    lambda: z.url(),
+    rds: z.url(),
+    serviceQuotas: z.url(),
+    sns: z.url(),
+  }),
   /** Outputs of both stacks, with the values they have on this engine. */
   outputs: z.object({
     [outputs.proxyUrl]: output,

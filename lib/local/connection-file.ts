@@ -29,7 +29,8 @@ export function describeConnection(parts: {
     archiveKey: { publicKeyPath: keys.archivePublicKeyPath },
     region,
     credentials: { accessKeyId: operator.accessKeyId, secretAccessKey: operator.secretAccessKey },
-    endpoints: { s3: endpoint, sqs: endpoint, rdsData: endpoint, secretsManager: endpoint, sts: endpoint },
+    // One endpoint serves all services.
+    endpoints: Object.fromEntries(Object.keys(connection.shape.endpoints.shape).map((service) => [service, endpoint])),
     outputs,
     logsDir,
   });

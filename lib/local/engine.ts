@@ -1,10 +1,13 @@
 import { join } from 'node:path';
 import type { Connection } from '../contract/connection.ts';
 import type { StackOutputs } from '../contract/outputs.ts';
+import { type LocalAccount, localAccount } from './account/account.ts';
 import { type Accounts, addArchiveUser, fillSecrets, prepareAccounts } from './accounts.ts';
+import { apiGateway } from './api-gateway/control-plane.ts';
 import type { GatewayBehaviour } from './api-gateway/exchange.ts';
 import { readApis, stageArn } from './api-gateway/model.ts';
 import { type ApiServer, listenForApi } from './api-gateway/server.ts';
+import { cloudControl } from './cloud-control/cloud-control.ts';
 import { cloudFormation } from './cloudformation/cloudformation.ts';
 import { describeConnection, refuseSecondEngine, writeConnection } from './connection-file.ts';
 import { startAwsEndpoint } from './endpoint/endpoint.ts';
@@ -36,6 +39,7 @@ import { LocalS3 } from './s3/local-s3.ts';
 import { Rotations } from './secrets-manager/rotations.ts';
 import { Secrets } from './secrets-manager/secrets.ts';
 import { secretsManager } from './secrets-manager/secrets-manager.ts';
+import { serviceQuotas } from './service-quotas/service-quotas.ts';
 import { sns } from './sns/sns.ts';
 import { createQueues } from './sqs/create-queues.ts';
 import { type QueueServer, startQueueServer } from './sqs/queue-server.ts';
@@ -85,6 +89,8 @@ export interface Engine {
   readonly gateway: GatewayBehaviour;
   readonly database: Database;
   readonly s3: LocalS3;
+  /** What an operator may ask the account. May be changed at any time. */
+  readonly account: LocalAccount;
   /** What EventBridge took, the last thousand events. */
   readonly events: readonly BusEvent[];
   /** Whether each stack and each database cluster is protected against deletion, by its ARN. */
@@ -169,11 +175,12 @@ async function start(
     prepareKeys(join(state.workDir, 'keys')),
   ]);
   await createQueues(deployment, queueServer);
-  const s3 = new LocalS3(join(state.workDir, 's3'), now);
+  const s3 = new LocalS3(join(state.workDir, 's3'), now, deployment.region);
   createBuckets(deployment, s3, options.existingBucketKeys);
   cleanup.push(keepLifecycles(s3));
 
   const outputs = deployment.outputs() as StackOutputs;
+  const account = localAccount(deployment, stacks, now());
   const accounts = prepareAccounts(inDir('accounts.json'));
   const secrets = new Secrets(deployment, inDir('secrets.json'), now);
   await fillSecrets(secrets, outputs, accounts, keys);
@@ -217,14 +224,17 @@ async function start(
     buffered: {
       sqs: localSqs(queueServer, deployment.region, state.dataDir !== undefined),
       'rds-data': rdsDataService(database, cluster),
-      secretsmanager: secretsManager(secrets, rotations),
-      cloudformation: cloudFormation(protection.stacks, deployment),
-      rds: rds(protection.clusters),
-      lambda: lambdaService(functions),
+      secretsmanager: secretsManager(secrets, rotations, account),
+      cloudformation: cloudFormation(protection.stacks, deployment, account),
+      rds: rds(protection.clusters, account),
+      lambda: lambdaService(functions, account),
       events: bus.service(),
       sts: sts(deployment, credentials, now),
-      kms: kms(new SigningKeys(deployment, inDir('kms.json'))),
+      kms: kms(new SigningKeys(deployment, inDir('kms.json')), account),
       sns: sns(deployment),
+      apigateway: apiGateway(account, deployment.region),
+      servicequotas: serviceQuotas(account, deployment.region),
+      cloudcontrolapi: cloudControl(account),
     },
     ...authority,
     traffic,
@@ -268,6 +278,7 @@ async function start(
     gateway,
     database,
     s3,
+    account,
     events: bus.events,
     protection,
     inspector: inspected && `127.0.0.1:${inspected.port}`,

@@ -57,6 +57,8 @@ export interface Deployment {
     readonly secretsManager: AwsClientOptions;
     readonly sqs: Omit<AwsClientOptions, 'credentials'>;
     readonly sts: AwsClientOptions;
+    readonly cloudFormation: AwsClientOptions;
+    readonly sns: AwsClientOptions;
   };
 }
 
@@ -75,12 +77,20 @@ export async function findDeployment(options: GlobalOptions, terminal: Terminal)
     for (const name of ['stage', 'region'] as const) {
       if (options[name] !== undefined) throw usageError(`--${name}`, 'is for deployed stacks: add --aws');
     }
-    const found = await readConnection(options, terminal);
-    await expectAnswer(found, terminal);
-    return localDeployment(found);
+    return localDeployment(await runningEngine(options, terminal));
   }
   if (options.connection !== undefined) throw usageError('--connection', 'names the local engine: leave --aws out');
-  return await deployedStacks(options);
+  return await deployedStacks(options, terminal.signal);
+}
+
+/** The connection of the local engine, which answers. @throws NotFoundError, OpsError, TemporarilyUnavailableError, UsageError */
+export async function runningEngine(
+  options: Pick<GlobalOptions, 'aws' | 'connection'>,
+  terminal: Terminal,
+): Promise<Connection> {
+  const found = await readConnection(options, terminal);
+  await expectAnswer(found, terminal);
+  return found;
 }
 
 /** The local engine that a connection file describes. */
@@ -98,15 +108,17 @@ function localDeployment(connection: Connection): Deployment {
     secretsManager: at(endpoints.secretsManager),
     sqs: { endpoint: endpoints.sqs, region },
     sts: at(endpoints.sts),
+    cloudFormation: at(endpoints.cloudFormation),
+    sns: at(endpoints.sns),
   };
   return { description, connection, outputs: connection.outputs, clients };
 }
 
-async function deployedStacks(options: GlobalOptions): Promise<Deployment> {
+async function deployedStacks(options: GlobalOptions, signal: AbortSignal): Promise<Deployment> {
   const { storage, service } = stackNames(options.stage);
   const names = [storage, service];
   const given = options.region === undefined ? {} : { region: options.region };
-  const stacks = await readStackOutputs(names, given).catch((error: unknown) => {
+  const stacks = await readStackOutputs(names, given, signal).catch((error: unknown) => {
     throw error instanceof MissingRegionError
       ? usageError('--aws', 'there is no valid region: say --region or AWS_REGION')
       : error;
@@ -118,12 +130,15 @@ async function deployedStacks(options: GlobalOptions): Promise<Deployment> {
   const aws = { region: stacks.region };
   const found = stacks.outputs as StackOutputs;
   const description = `stacks ${names.join(' and ')} in ${stacks.region}`;
-  const clients = { s3: aws, rdsData: aws, secretsManager: aws, sqs: aws, sts: aws };
+  const clients = { s3: aws, rdsData: aws, secretsManager: aws, sqs: aws, sts: aws, cloudFormation: aws, sns: aws };
   return { description, connection: undefined, outputs: found, clients };
 }
 
 /** The connection file: the option, else the environment variable, else the default one in the working folder. */
-async function readConnection(options: GlobalOptions, terminal: Terminal): Promise<Connection> {
+async function readConnection(
+  options: Pick<GlobalOptions, 'aws' | 'connection'>,
+  terminal: Terminal,
+): Promise<Connection> {
   const named = options.connection ?? terminal.env[connectionVariable];
   const file = resolve(terminal.folder, named ?? defaultConnectionFile);
   const text = await readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
@@ -133,8 +148,9 @@ async function readConnection(options: GlobalOptions, terminal: Terminal): Promi
     }
     if (error.code !== 'ENOENT') throw error;
     const missing = named === undefined ? 'no local engine runs from this folder' : 'no local engine runs';
+    const otherwise = options.aws ? 'leave --connection out' : 'say --aws';
     throw new NotFoundError(
-      `${missing}: there is no ${file}. Start one with npm start, name its file with --connection, or say --aws`,
+      `${missing}: there is no ${file}. Start one with npm start, name its file with --connection, or ${otherwise}`,
     );
   });
   const parsed = connection.safeParse(jsonOf(text));

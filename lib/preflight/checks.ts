@@ -39,16 +39,58 @@ const wrong = (found: string, remedy: string): Finding => ({ result: 'wrong', fo
 const bootstrapVersion = 6;
 /** AWS Lambda keeps so many invocations free of reservations (developer guide, reserved concurrency). */
 const alwaysUnreserved = 100;
-/** What two stacks with the default settings make, and a little more. */
-const needed = { keys: 20, networks: 1, apis: 2 } as const;
 
-/** Ask an account whether it can take the deployment. @throws MissingRegionError, and the errors of missing credentials */
-export async function askAccount(account: AwsAccount, planned: Planned): Promise<readonly PreflightResult[]> {
+interface Quota {
+  readonly id: string;
+  readonly name: string;
+  /** Codes of Service Quotas. */
+  readonly service: string;
+  readonly code: string;
+  /** How many two stacks with the default settings make, or a little more. */
+  readonly needed: number;
+  /** How many the region has. */
+  readonly used: (account: AwsAccount) => Promise<number>;
+}
+
+const quotas: readonly Quota[] = [
+  {
+    ...{ id: 'apis', name: 'Regional APIs', service: 'apigateway', code: 'L-AA0FF27B', needed: 2 },
+    used: (account) => account.restApis(),
+  },
+  {
+    ...{ id: 'keys', name: 'KMS keys', service: 'kms', code: 'L-C2F1777E', needed: 20 },
+    used: (account) => account.customerKeys(),
+  },
+  {
+    ...{ id: 'secrets', name: 'secrets', service: 'secretsmanager', code: 'L-2F66C23C', needed: 20 },
+    used: (account) => account.secrets(),
+  },
+];
+/** Of a database that the stacks make. */
+const networks: Quota = {
+  ...{ id: 'networks', name: 'VPCs', service: 'vpc', code: 'L-F678F1CE', needed: 1 },
+  used: (account) => account.networks(),
+};
+
+/**
+ * Ask an account whether it can take the deployment.
+ *
+ * @param signal ends it
+ * @throws MissingRegionError, and the errors of missing credentials
+ */
+export async function askAccount(
+  account: AwsAccount,
+  planned: Planned,
+  signal?: AbortSignal,
+): Promise<readonly PreflightResult[]> {
   const region = await account.region();
   // First: without credentials there is nothing to ask.
   const identity = await account.identity();
   const results = [placeOf(identity, region, planned.settings)];
-  for (const question of questions(account, region, planned)) results.push(await answer(question));
+  for (const question of questions(account, region, planned)) {
+    results.push(await answer(question));
+    signal?.throwIfAborted();
+  }
   return results;
 }
 
@@ -85,9 +127,10 @@ function questions(account: AwsAccount, region: string, { settings, engineVersio
     { id: 'stacks', check: 'stacks of this stage', ask: () => stacks(account, settings) },
     { id: 'lambda', check: 'concurrent functions', ask: () => concurrency(account, settings) },
     { id: 'log-role', check: 'log role of API Gateway', ask: () => logRole(account, settings) },
-    { id: 'quota-apis', check: 'quota: Regional APIs', ask: () => apis(account) },
-    ...quota(account, 'keys', 'kms', 'L-C2F1777E'),
-    ...database(account, region, settings, engineVersion),
+    ...[...quotas, ...('clusterArn' in settings.database ? [] : [networks])].map((each) =>
+      quota(account, each, async () => (await stacksOf(account, settings)).every((stack) => stack !== undefined)),
+    ),
+    database(account, region, settings, engineVersion),
     ...buckets(account, region, settings),
     ...secrets(account, settings),
   ];
@@ -102,9 +145,14 @@ async function bootstrap(account: AwsAccount): Promise<Finding> {
   return fine(`version ${version}`);
 }
 
-async function stacks(account: AwsAccount, { stage }: Settings): Promise<Finding> {
-  const names = Object.values(stackNames(stage));
-  const found = await Promise.all(names.map((name) => account.stack(name)));
+/** Those of the stage, in the order of their names; `undefined` for one that is not there. */
+function stacksOf(account: AwsAccount, { stage }: Settings) {
+  return Promise.all(Object.values(stackNames(stage)).map((name) => account.stack(name)));
+}
+
+async function stacks(account: AwsAccount, settings: Settings): Promise<Finding> {
+  const names = Object.values(stackNames(settings.stage));
+  const found = await stacksOf(account, settings);
   const states = found.flatMap((stack, index) => (stack ? [`${names[index]} is ${stack.status}`] : []));
   if (states.length === 0) return fine(`${names.join(' and ')} are not there yet`);
   const broken = found.some(
@@ -145,25 +193,21 @@ async function logRole(account: AwsAccount, { apiGatewayLogRole: setting }: Sett
   );
 }
 
-async function apis(account: AwsAccount): Promise<Finding> {
-  const [value, used] = await Promise.all([account.quota('apigateway', 'L-AA0FF27B'), account.restApis()]);
-  const found = `${used} of ${value ?? 'an unknown number'} are used, ${needed.apis} are needed`;
-  const isEnough = value === undefined || used + needed.apis <= value;
-  return isEnough ? fine(found) : wrong(found, 'Ask Service Quotas for more Regional APIs.');
-}
-
-/** A quota whose use is not asked for: there must be room by far, or a person looks. */
-function quota(account: AwsAccount, what: 'keys' | 'networks', service: string, code: string): readonly Question[] {
-  const [name, plenty] = what === 'keys' ? ['KMS keys', 1000] : ['VPCs', 50];
+/** @param isDeployed whether both stacks are there: what they have is in use already */
+function quota(
+  account: AwsAccount,
+  { id, name, service, code, needed, used: count }: Quota,
+  isDeployed: () => Promise<boolean>,
+): Question {
   const ask = async () => {
-    const value = await account.quota(service, code);
-    const found = `${value ?? 'an unknown number'} in the region, ${needed[what]} ${what === 'keys' ? 'are' : 'is'} needed`;
-    if (value !== undefined && value < needed[what]) return wrong(found, `Ask Service Quotas for more ${name}.`);
-    return value !== undefined && value >= plenty
-      ? fine(found)
-      : look(found, `Look how many ${name} the region has already.`);
+    const [value, used] = await Promise.all([account.quota(service, code), count(account)]);
+    if (value === undefined) return look(`${used} are used; the quota is not known`, `Look at the quota ${code}.`);
+    const found = `${used} of ${value} are used, ${needed} ${needed === 1 ? 'is' : 'are'} needed`;
+    if (used + needed <= value) return fine(found);
+    if (await isDeployed()) return fine(`${used} of ${value} are used, with those of the stacks`);
+    return wrong(found, `Ask Service Quotas for more ${name} (${code}), or choose another region.`);
   };
-  return [{ id: `quota-${what}`, check: `quota: ${name}`, ask }];
+  return { id: `quota-${id}`, check: `quota: ${name}`, ask };
 }
 
 function database(
@@ -171,7 +215,7 @@ function database(
   region: string,
   { database: wanted }: Settings,
   engineVersion: string,
-): readonly Question[] {
+): Question {
   if ('clusterArn' in wanted) {
     const { clusterArn } = wanted;
     const ask = async () => {
@@ -181,7 +225,7 @@ function database(
       if (found.engine !== 'aurora-postgresql') return wrong(text, 'Name a cluster of Aurora PostgreSQL.');
       return found.dataApi ? fine(text) : wrong(text, 'Switch the RDS Data API of the cluster on.');
     };
-    return [{ id: 'database', check: 'the cluster of the settings', ask }];
+    return { id: 'database', check: 'the cluster of the settings', ask };
   }
   const ask = async () => {
     const { offered, dataApi } = await account.auroraServerless(engineVersion);
@@ -191,10 +235,7 @@ function database(
       ? fine(`${text} with the Data API`)
       : wrong(`${text} without the Data API`, 'Choose a region that has the RDS Data API.');
   };
-  return [
-    { id: 'database', check: 'database engine and Data API in the region', ask },
-    ...quota(account, 'networks', 'vpc', 'L-F678F1CE'),
-  ];
+  return { id: 'database', check: 'database engine and Data API in the region', ask };
 }
 
 function buckets(account: AwsAccount, region: string, settings: Settings): readonly Question[] {

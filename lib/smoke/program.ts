@@ -111,6 +111,8 @@ async function test(
   settings: SmokeSettings,
   checks: readonly Check[],
 ): Promise<void> {
+  // Wrong options are told before anything is asked.
+  const ids = idsOf(options, terminal.now());
   const isDeployed = options.aws === true || options.stage !== undefined;
   const deployment = await findDeployment({ ...options, ...(isDeployed && { aws: true }) }, terminal);
   output.note(`target: ${deployment.description}`);
@@ -120,7 +122,6 @@ async function test(
     output.result({ removed: found }, found.length === 0 ? 'nothing was left' : `removed ${found.join(', ')}`);
     return;
   }
-  const ids = idsOf(options, terminal.now());
   const visa = await visaOf(options, deployment, ids, terminal);
   await using run = new Run({
     ids,
@@ -192,8 +193,7 @@ function resourcesOf({ clients }: Deployment, stage: string | undefined): Run['r
   const { storage, service } = stackNames(stage);
   let asked: ReturnType<Run['resources']> | undefined;
   return () => {
-    // One endpoint of the local engine serves every AWS service.
-    asked ??= Promise.all([storage, service].map((name) => stackResources(name, clients.secretsManager))).then((all) =>
+    asked ??= Promise.all([storage, service].map((name) => stackResources(name, clients.cloudFormation))).then((all) =>
       all.flat(),
     );
     return asked;

@@ -15,7 +15,6 @@ export interface Expected {
   /** Last segment of `POST /export/{archive_kind}`. */
   readonly archiveKind: string;
   readonly deliveryReceipt: boolean;
-  readonly directAccess: boolean;
 }
 
 /** Ids of one run of the suite. */
@@ -96,6 +95,11 @@ export class Run implements AsyncDisposable {
 
   file(better: (a: ArchivedFile, b: ArchivedFile) => boolean): ArchivedFile {
     return this.files.reduce((best, each) => (better(each, best) ? each : best));
+  }
+
+  /** Those that the deployment has, whatever the settings say. */
+  get apis(): readonly ApiRequest['api'][] {
+    return this.access.dataOutUrl === undefined ? ['proxy'] : ['proxy', 'data-out'];
   }
 
   /** Headers of a researcher at the proxy. */

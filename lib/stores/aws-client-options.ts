@@ -23,3 +23,9 @@ export const behindApiGateway = {
   maxAttempts: 3,
   requestHandler: { connectionTimeout: 2000, requestTimeout: 5000, throwOnRequestTimeout: true },
 } as const;
+
+/** For a person who waits: a service that says nothing is given up after three attempts of 10 s. */
+export const forOperators = {
+  maxAttempts: 3,
+  requestHandler: { connectionTimeout: 5000, requestTimeout: 10_000, throwOnRequestTimeout: true },
+} as const;

@@ -1,6 +1,6 @@
 import { CloudFormationClient, DescribeStacksCommand } from '@aws-sdk/client-cloudformation';
 import { NotFoundError } from '../errors.ts';
-import type { AwsClientOptions } from './aws-client-options.ts';
+import { type AwsClientOptions, forOperators } from './aws-client-options.ts';
 import { errorName, storeFailure } from './aws-failure.ts';
 
 /** Neither the options, the environment nor the shared configuration files name a valid region. */
@@ -14,19 +14,21 @@ export class MissingRegionError extends Error {
  * Outputs of deployed stacks, all in one object, and the region they were found in. For the operator's tool; functions
  * do not use it.
  *
+ * @param signal ends the wait for CloudFormation
  * @throws NotFoundError when one of the stacks is not there
  * @throws MissingRegionError
  */
 export async function readStackOutputs(
   stackNames: readonly string[],
   options: AwsClientOptions = {},
+  signal?: AbortSignal,
 ): Promise<{ readonly outputs: Readonly<Record<string, string | undefined>>; readonly region: string }> {
-  const client = new CloudFormationClient(options);
+  const client = new CloudFormationClient({ ...forOperators, ...options });
   const region = await client.config.region().catch((cause: unknown) => {
     throw new MissingRegionError('no usable AWS region', { cause });
   });
   const found: Record<string, string> = {};
-  for (const stackName of stackNames) Object.assign(found, await outputsOf(client, stackName, region));
+  for (const stackName of stackNames) Object.assign(found, await outputsOf(client, stackName, region, signal));
   return { outputs: found, region };
 }
 
@@ -34,9 +36,13 @@ async function outputsOf(
   client: CloudFormationClient,
   stackName: string,
   region: string,
+  signal: AbortSignal | undefined,
 ): Promise<Record<string, string>> {
   try {
-    const { Stacks: stacks } = await client.send(new DescribeStacksCommand({ StackName: stackName }));
+    const { Stacks: stacks } = await client.send(
+      new DescribeStacksCommand({ StackName: stackName }),
+      signal === undefined ? {} : { abortSignal: signal },
+    );
     const pairs = stacks?.[0]?.Outputs?.map(
       ({ OutputKey: key = '', OutputValue: value = '' }) => [key, value] as const,
     );

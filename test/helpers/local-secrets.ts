@@ -80,7 +80,7 @@ export function localSecrets(options: LocalSecretsOptions) {
     },
   };
   const rotations = new Rotations(deployment, secrets, functions, now);
-  const service = secretsManager(secrets, rotations);
+  const service = secretsManager(secrets, rotations, { deletedSecrets: new Map() });
   const client = new SecretsManagerClient({
     ...testClient,
     maxAttempts: 1,

@@ -40,7 +40,7 @@ const rows = [
   "insert into sda.datasets (stable_id) values ('EGAD1'), ('EGAD2'), ('EGAD3'), (null)",
   `insert into sda.dataset_references (dataset_id, reference_id, reference_scheme, expired_at) values
     (1, 'doi:1', 'DOI', null), (1, 'old', 'X', now() - interval '1 minute'), (1, 'soon', 'X', now() + interval '1 hour'),
-    (1, 'shared', 'A', null), (2, 'shared', 'B', null)`,
+    (1, 'shared', 'A', null), (2, 'shared', 'B', null), (1, 'SMOKE-1', 'X', null)`,
   `insert into sda.dataset_event_log (dataset_id, event, event_date) values
     ('EGAD1', 'registered', '2026-01-01T00:00:00Z'), ('EGAD1', 'released', '2026-01-02T00:00:00Z'),
     ('EGAD2', 'released', '2026-01-01T00:00:00Z'), ('EGAD2', 'deprecated', '2026-01-02T00:00:00Z')`,
@@ -105,6 +105,12 @@ describe.each([databaseRoles.reader, databaseRoles.worker])('%s', (role) => {
     ['by alias', ['soon', 'x', 'EGAD1'], { datasetId: 'doi:1' }, { known: true, granted: true, ...first(0, 2) }],
     ['an alias that has expired', ['old'], { datasetId: 'EGAD1' }, { known: true, granted: false, entitled: [] }],
     ['an alias of two', ['shared'], { datasetId: 'shared' }, { known: false, granted: false, entitled: [] }],
+    [
+      'an alias like an id of a smoke test',
+      ['SMOKE-1'],
+      { datasetId: 'EGAD1' },
+      { known: true, granted: false, entitled: [] },
+    ],
     ['a file', ['EGAD2', 'EGAD1'], { fileId: 'EGAF2' }, { known: true, granted: true, ...first(1) }],
     ['a file, not released', ['EGAD2'], { fileId: 'EGAF3' }, { known: true, granted: true, entitled: [] }],
     ['a file that is not there', ['EGAD1'], { fileId: 'EGAF9' }, { known: false, granted: false, entitled: [] }],

@@ -6,8 +6,10 @@ import { demonstrate } from '../../lib/demo/demo.ts';
 import { createSteps } from '../../lib/demo/steps.ts';
 import { writeClientFiles } from '../../lib/local/client-files.ts';
 import { localTarget } from '../../lib/ops/target.ts';
+import { runSmoke } from '../../lib/smoke/program.ts';
 import { copyWithSettings } from '../helpers/assembly-with-settings.ts';
 import { runCli } from '../helpers/cli-run.ts';
+import { makeTerminal } from '../helpers/ops-world.ts';
 import { Service } from '../helpers/service.ts';
 
 let folder: string;
@@ -60,4 +62,20 @@ test('the settings of npm start have no address for it, and the client’s docto
   const { stdout } = await runCli(['doctor', '--json'], { env: { DATA_OUT_CONFIG: files.configPath } });
   expect(stdout.toString()).toContain('no address for direct access is set');
   remove();
+});
+
+test('the smoke test believes what is deployed, and not the settings', async () => {
+  const { terminal, said } = makeTerminal({ now: () => new Date() });
+  const argv = ['--json', '--connection', service.engine.connectionPath];
+  // The deployment writes receipts.
+  const exitCode = await runSmoke(argv, terminal, { archiveKind: 'fega', deliveryReceipt: false });
+  expect(exitCode, said.stdout).toBe(0);
+  const lines = said.stdout.trim().split('\n');
+  const results = new Map(lines.map((line) => JSON.parse(line)).map((result) => [result.id, result]));
+  for (const id of ['paused-database', 'receipt', 'challenges', 'openapi', 'path-encodings']) {
+    expect([id, results.get(id)?.result]).toEqual([id, 'passed']);
+  }
+  for (const id of ['direct', 'stream', 'data-out GET /files/{fileId}']) {
+    expect(results.get(id)).toMatchObject({ result: 'skipped', found: 'the deployment has no direct access' });
+  }
 });

@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { cpSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
+import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DeleteObjectCommand, ListMultipartUploadsCommand } from '@aws-sdk/client-s3';
@@ -52,10 +53,17 @@ function smoke(argv: readonly string[] = [], onReport?: OnReport) {
   return runScript('smoke', argv, onReport);
 }
 
-async function runScript(name: string, argv: readonly string[], onReport: OnReport = () => {}) {
+async function runScript(
+  name: string,
+  argv: readonly string[],
+  onReport: OnReport = () => {},
+  variables: Readonly<Record<string, string>> = {},
+  onStart: (child: ChildProcess) => void = () => {},
+) {
   const script = join(import.meta.dirname, `../../bin/${name}.ts`);
-  const env = { ...process.env, DATA_OUT_CONNECTION: service.engine.connectionPath };
+  const env = { ...process.env, DATA_OUT_CONNECTION: service.engine.connectionPath, ...variables };
   const child = spawn(process.execPath, [script, ...argv], { cwd: folder, env });
+  onStart(child);
   const said = { stdout: '', stderr: '' };
   child.stdout.on('data', (chunk) => {
     said.stdout += chunk;
@@ -184,6 +192,58 @@ describe('npm run smoke', () => {
   });
 });
 
+describe('deployed stacks, as the AWS SDK finds them', () => {
+  /** What the SDK reads in place of a connection file. */
+  const asDeployed = () => {
+    const { region, credentials, endpoints } = service.connection;
+    return {
+      AWS_REGION: region,
+      AWS_ENDPOINT_URL: endpoints.cloudFormation,
+      AWS_ACCESS_KEY_ID: credentials.accessKeyId,
+      AWS_SECRET_ACCESS_KEY: credentials.secretAccessKey,
+    };
+  };
+
+  test('pass with the test issuer, but for the subscription, and lose the users of the run', async () => {
+    const { administrators } = targetOf(
+      await findDeployment({ connection: service.engine.connectionPath }, makeTerminal().terminal),
+    );
+    const before = await administrators.read();
+    const argv = ['--aws', '--json', '--issuer', issuerFile];
+    const { exitCode, stdout } = await runScript('smoke', argv, undefined, asDeployed());
+    const lines = stdout.trim().split('\n');
+    const results = lines.map((line) => JSON.parse(line));
+    const wrong = results.filter(({ result }) => result !== 'passed').map(({ id, found }) => [id, found]);
+    expect([exitCode, wrong]).toEqual([1, [['alarm-subscription', 'no subscription is confirmed, 0 wait']]]);
+    expect(results.length).toBeGreaterThan(50);
+    expect(await administrators.read()).toEqual(before);
+    expect(await left()).toEqual(nothing);
+  });
+
+  test('a stage that is not there is told', async () => {
+    const { exitCode, stderr } = await runScript('smoke', ['--stage', 'nope'], undefined, asDeployed());
+    expect([exitCode, stderr]).toEqual([4, expect.stringContaining('there is no stack DataOutStorage-nope')]);
+  });
+
+  test.each([
+    ['smoke', ['--aws']],
+    ['preflight', ['--aws']],
+  ])('Ctrl-C ends %s while AWS says nothing', async (name, argv) => {
+    const silent = createServer();
+    await new Promise<void>((done) => silent.listen(0, '127.0.0.1', done));
+    const { port } = silent.address() as AddressInfo;
+    let child: ChildProcess | undefined;
+    silent.once('connection', () => child?.kill('SIGINT'));
+    const variables = { ...asDeployed(), AWS_ENDPOINT_URL: `http://127.0.0.1:${port}` };
+    const onStart = (started: ChildProcess) => {
+      child = started;
+    };
+    const { exitCode, stderr } = await runScript(name, argv, undefined, variables, onStart);
+    silent.close();
+    expect([exitCode, stderr]).toEqual([130, `${name}: interrupted\n`]);
+  });
+});
+
 describe('a deployment without a connection file', () => {
   test('gets users of the run, and loses them again', async () => {
     const { terminal } = makeTerminal();
@@ -196,13 +256,13 @@ describe('a deployment without a connection file', () => {
     const { outputs, issuer } = service.connection;
     await using run = new Run({
       ...{ ids, deployment, target, signal: terminal.signal, resources: async () => [] },
-      expected: { archiveKind: 'fega', deliveryReceipt: true, directAccess: true },
+      expected: { archiveKind: 'fega', deliveryReceipt: true },
       access: { proxyUrl: outputs.ProxyUrl, dataOutUrl: outputs.DataOutUrl, ...newUsers(ids.username) },
       visa: await visaFor(issuer, ids.username, ids.datasetId, new Date()),
     });
     // Cold functions read the secrets anew.
     await service.engine.functions.recycle();
-    const wanted = ['users', 'archive', 'export', 'exported', 'outbox', 'download'];
+    const wanted = ['paused-database', 'users', 'archive', 'export', 'exported', 'outbox', 'download'];
     const results = await runChecks(
       suite.filter(({ id }) => wanted.includes(id)),
       run,
@@ -231,11 +291,17 @@ describe('a deployment without a connection file', () => {
 });
 
 describe('the test issuer', () => {
-  test('opens no real dataset: not for an export, the outbox, direct access, or a passport of DRS', async () => {
-    const dataset = 'EGAD00000000001';
+  test.each([
+    ['its own id', 'EGAD00000000001', 'EGAD00000000001'],
+    ['an alias like an id of a smoke test', 'EGAD00000000002', 'SMOKE-alias'],
+  ])('opens no dataset by %s: no export, outbox, direct access, or passport of DRS', async (_name, dataset, named) => {
     const { fileId } = await service.archive(dataset, 'genome.bam', 1000);
     await service.setDataset(dataset, 'released');
-    const visa = await smokeVisa(issuerFile, 'mallory', dataset, new Date());
+    await service.sql(
+      `insert into sda.dataset_references (dataset_id, reference_id, reference_scheme)
+       select id, '${named}', 'X' from sda.datasets where stable_id = '${dataset}'`,
+    );
+    const visa = await smokeVisa(issuerFile, 'mallory', named, new Date());
     const { publicKey } = generateKeyPair();
     const requestId = await service.exported({ id: dataset, visa, publicKey });
     const [row] = await service.settled(requestId);
@@ -260,7 +326,9 @@ describe('the test issuer', () => {
 test('the commands of docs/smoke-test.md end well', async () => {
   const comment = 'run by test/resilience/smoke.resilience.ts';
   const blocks = blocksOf('docs/smoke-test.md').filter((block) => block.comment === comment);
-  expect(blocks).toHaveLength(4);
+  expect(blocks).toHaveLength(5);
+  // Where an engine that was started in this folder has it.
+  cpSync(service.engine.connectionPath, join(folder, '.local/connection.json'));
   // The page makes an issuer under the same name.
   await rm(issuerFile);
   for (const { text } of blocks) {
@@ -268,6 +336,6 @@ test('the commands of docs/smoke-test.md end well', async () => {
     const { exitCode, stdout, stderr } = await runScript(name, argv.split(' ').filter(Boolean));
     expect([text, exitCode], `${stdout}${stderr}`).toEqual([text, 0]);
   }
-  // The file of the test above stays.
+  // The files of the tests above stay.
   expect({ ...(await left()), archived: nothing.archived }).toEqual(nothing);
 });

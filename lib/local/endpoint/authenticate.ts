@@ -23,6 +23,9 @@ const services: ReadonlySet<string> = new Set<AwsService>([
   'kms',
   'sts',
   'sns',
+  'apigateway',
+  'servicequotas',
+  'cloudcontrolapi',
 ]);
 /** A presigned URL lives seven days at most. */
 const longestExpiry = 604_800;

@@ -13,7 +13,7 @@ export interface ServiceCall {
 /** A service whose requests are small and read whole: JSON documents, or the forms of the Query protocol. */
 export interface BufferedService {
   /** @throws AwsError for a request that this service does not have. */
-  parse(path: string, headers: IncomingHttpHeaders, body: Uint8Array, query: string): ServiceCall;
+  parse(path: string, headers: IncomingHttpHeaders, body: Uint8Array, query: string, method?: string): ServiceCall;
   /** @throws AwsError for a refusal. */
   handle(action: string, input: JsonObject, body: Uint8Array, headers: IncomingHttpHeaders): Promise<AwsReply>;
 }

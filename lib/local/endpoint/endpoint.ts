@@ -107,7 +107,7 @@ class Exchange {
     if (!body) throw new AwsError(413, 'RequestEntityTooLargeException', 'the request is too large');
     authentication.verify(createHash('sha256').update(body).digest('hex'));
     const buffered = this.#services.buffered[service];
-    const { action, input, permissions } = buffered.parse(path, request.headers, body, query);
+    const { action, input, permissions } = buffered.parse(path, request.headers, body, query, parts.method);
     const call = { ...this.#call(caller, action), input };
     this.#authorise(principal, call, permissions);
     this.#services.traffic.counterOf(call).bytesIn += body.length;

@@ -13,7 +13,10 @@ export type AwsService =
   | 'kms'
   | 'sts'
   | 'events'
-  | 'sns';
+  | 'sns'
+  | 'apigateway'
+  | 'servicequotas'
+  | 'cloudcontrolapi';
 
 /** The services that answer in XML. They call a missing permission `AccessDenied` (403). */
 const xmlServices: ReadonlySet<AwsService> = new Set(['s3', 'cloudformation', 'rds', 'sns', 'sts']);
@@ -62,7 +65,11 @@ export function accessDenied(
   if (ofKey) return new AwsError(400, ...ofKey);
   const message = `User: ${callerArn} is not authorized to perform: ${action} on resource: ${resource} ${reason}`;
   if (xmlServices.has(service)) return new AwsError(403, 'AccessDenied', message);
-  return new AwsError(['lambda', 'rds-data'].includes(service) ? 403 : 400, 'AccessDeniedException', message);
+  return new AwsError(
+    ['lambda', 'rds-data', 'apigateway'].includes(service) ? 403 : 400,
+    'AccessDeniedException',
+    message,
+  );
 }
 
 export interface AwsReply {
@@ -99,6 +106,7 @@ export function errorReply(service: AwsService, { status, code, message, details
       };
     case 'rds-data':
     case 'lambda':
+    case 'apigateway':
       return {
         status,
         headers: {
@@ -122,6 +130,8 @@ export function errorReply(service: AwsService, { status, code, message, details
     case 'secretsmanager':
     case 'events':
     case 'kms':
+    case 'servicequotas':
+    case 'cloudcontrolapi':
       return {
         status,
         headers: { 'content-type': 'application/x-amz-json-1.1', 'x-amzn-requestid': requestId },

@@ -100,6 +100,11 @@ function withContext(asked: Permission, caller: Caller): Permission {
   return { ...asked, context };
 }
 
+/** The lists of KMS are about no key, so no key's policy decides about them. */
+function isOnKey({ action }: Permission): boolean {
+  return action.startsWith('kms:') && !action.startsWith('kms:List');
+}
+
 /**
  * Decide as AWS does for callers of one account (IAM user guide, policy evaluation logic). A denial wins. Otherwise the
  * caller's own policy or that of the resource has to allow the call. A key's policy has to allow it always: it names the caller,
@@ -119,7 +124,7 @@ export function decide(policies: ResourcePolicies, caller: Caller, asked: Permis
   }
   if (attached.some(isAbout('named'))) return { refusal: undefined, grants: [] };
   if (grants.length === 0) return refused(`because no identity-based policy allows the ${permission.action} action`);
-  if (permission.action.startsWith('kms:') && !attached.some(isAbout('account'))) {
+  if (isOnKey(permission) && !attached.some(isAbout('account'))) {
     return refused(`because no resource-based policy allows the ${permission.action} action`);
   }
   return { refusal: undefined, grants };

@@ -1,14 +1,21 @@
+import type { LocalAccount } from '../account/account.ts';
 import { type BufferedService, type JsonObject, parseJson, targetAction } from '../endpoint/buffered-service.ts';
 import { AwsError } from '../endpoint/errors.ts';
 import type { SigningKeys } from './signing-keys.ts';
 
 const algorithm = 'ECDSA_SHA_256';
 
-/** KMS, as far as this service calls it: it signs digests and gives public keys. Keys are named by their ARNs. */
-export function kms(keys: SigningKeys): BufferedService {
+/**
+ * KMS, as far as this service and its tools call it: it signs digests, gives public keys, and lists keys and aliases on one page.
+ * Keys are named by their ARNs.
+ */
+export function kms(keys: SigningKeys, account: Pick<LocalAccount, 'keys'>): BufferedService {
   return {
     parse(_path, headers, body) {
       const action = targetAction(headers, 'TrentService');
+      if (action === 'ListKeys' || action === 'ListAliases') {
+        return { action, input: parseJson(body), permissions: [{ action: `kms:${action}`, resource: '*' }] };
+      }
       if (action !== 'Sign' && action !== 'GetPublicKey') {
         throw new AwsError(400, 'UnknownOperationException', `${action} is not known to the local KMS`);
       }
@@ -16,7 +23,13 @@ export function kms(keys: SigningKeys): BufferedService {
       return { action, input, permissions: [{ action: `kms:${action}`, resource: String(input.KeyId) }] };
     },
     async handle(action, input) {
-      const reply = action === 'Sign' ? sign(keys, input) : describe(keys, String(input.KeyId));
+      const replies: Readonly<Record<string, () => JsonObject>> = {
+        Sign: () => sign(keys, input),
+        GetPublicKey: () => describe(keys, String(input.KeyId)),
+        ListKeys: () => ({ Keys: [...account.keys.keys()].map((KeyId) => ({ KeyId })), Truncated: false }),
+        ListAliases: () => ({ Aliases: aliases(account), Truncated: false }),
+      };
+      const reply = replies[action]?.();
       return {
         status: 200,
         headers: { 'content-type': 'application/x-amz-json-1.1' },
@@ -47,4 +60,12 @@ function describe(keys: SigningKeys, arn: string): JsonObject {
     KeyUsage: 'SIGN_VERIFY',
     SigningAlgorithms: [algorithm],
   };
+}
+
+/** Those of AWS alone: the engine ignores aliases of a template. One of them has no key yet, as in each account. */
+function aliases({ keys }: Pick<LocalAccount, 'keys'>): readonly JsonObject[] {
+  const bound = [...keys].flatMap(([id, alias]) =>
+    alias === undefined ? [] : [{ AliasName: alias, TargetKeyId: id }],
+  );
+  return [...bound, { AliasName: 'alias/aws/dynamodb' }];
 }

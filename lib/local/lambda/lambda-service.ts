@@ -1,15 +1,21 @@
 import { randomUUID } from 'node:crypto';
+import type { LocalAccount } from '../account/account.ts';
 import type { BufferedService } from '../endpoint/buffered-service.ts';
 import { AwsError, type AwsReply } from '../endpoint/errors.ts';
 import { type Functions, payloadLimit } from './functions.ts';
 
 /** `POST /2015-03-31/functions/{FunctionName}/invocations`, the name or the ARN percent-encoded. */
 const invocations = /^\/2015-03-31\/functions\/([^/]+)\/invocations$/;
+const accountSettings = '/2016-08-19/account-settings';
 
-/** Lambda's own API as far as functions call each other: synchronous invocations of the latest version. */
-export function lambdaService(functions: Functions): BufferedService {
+/** Lambda's own API, as far as it is used: synchronous invocations of the latest version, and `GetAccountSettings`. */
+export function lambdaService(functions: Functions, account: Pick<LocalAccount, 'concurrency'>): BufferedService {
   return {
-    parse(path, headers, body, query) {
+    parse(path, headers, body, query, method) {
+      if (method === 'GET' && path === accountSettings) {
+        const permissions = [{ action: 'lambda:GetAccountSettings', resource: '*' }];
+        return { action: 'GetAccountSettings', input: {}, permissions };
+      }
       const name = invocations.exec(path)?.[1];
       if (name === undefined) throw new AwsError(404, 'UnknownOperationException', `no operation ${path}`);
       const type = headers['x-amz-invocation-type'] ?? 'RequestResponse';
@@ -30,7 +36,12 @@ export function lambdaService(functions: Functions): BufferedService {
       const permissions = [{ action: 'lambda:InvokeFunction', resource }];
       return { action: 'Invoke', input: { FunctionName: resource }, permissions };
     },
-    async handle(_action, input, body) {
+    async handle(action, input, body) {
+      if (action === 'GetAccountSettings') {
+        const { all, unreserved } = account.concurrency;
+        const limit = { ConcurrentExecutions: all, UnreservedConcurrentExecutions: unreserved };
+        return reply({ 'content-type': 'application/json' }, { AccountLimit: limit });
+      }
       const result = await functions.invoke(String(input.FunctionName), eventOf(body));
       const headers = { 'content-type': 'application/json', 'x-amzn-requestid': randomUUID() };
       return result.ok

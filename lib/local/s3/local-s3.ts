@@ -3,6 +3,7 @@ import type { IncomingMessage } from 'node:http';
 import { join } from 'node:path';
 import { bucketNameFault } from '../../contract/bucket-name.ts';
 import { AwsError } from '../endpoint/errors.ts';
+import { defaultRegion } from '../template/names.ts';
 import { Bucket, type LifecycleRule } from './bucket.ts';
 import { completeMultipartUpload } from './complete-upload.ts';
 import { DataFiles } from './data-files.ts';
@@ -33,7 +34,6 @@ const operations: Readonly<Record<string, Operation>> = {
   DeleteObject: deleteObject,
   DeleteObjects: deleteObjects,
   GetObject: getObject,
-  HeadBucket: () => emptyReply(200),
   HeadObject: getObject,
   ListMultipartUploads: listMultipartUploads,
   ListObjectsV2: listObjectsV2,
@@ -49,10 +49,14 @@ export class LocalS3 {
   readonly #files: DataFiles;
   readonly #now: () => Date;
   readonly #buckets = new Map<string, Bucket>();
+  readonly #region: string;
+  /** Regions of buckets that are not in this one, by name. */
+  readonly otherRegions = new Map<string, string>();
 
   /** @param folder an earlier run may have used it */
-  constructor(folder: string, now: () => Date) {
+  constructor(folder: string, now: () => Date, region = defaultRegion) {
     this.#now = now;
+    this.#region = region;
     this.#bucketsDir = join(folder, 'buckets');
     mkdirSync(this.#bucketsDir, { recursive: true });
     // This protects all that is in it.
@@ -91,6 +95,15 @@ export class LocalS3 {
       }
       this.createBucket(s3.bucket);
       return emptyReply(200, { location: `/${s3.bucket}` });
+    }
+    const elsewhere = this.otherRegions.get(s3.bucket);
+    if (elsewhere !== undefined) {
+      const message = 'The bucket you are attempting to access must be addressed using the specified endpoint.';
+      throw new AwsError(301, 'PermanentRedirect', message, {}, { 'x-amz-bucket-region': elsewhere });
+    }
+    if (s3.action === 'HeadBucket') {
+      this.#find(s3.bucket);
+      return emptyReply(200, { 'x-amz-bucket-region': this.#region });
     }
     const operation = operations[s3.action];
     if (!operation) throw notImplemented(s3.action);

@@ -1,5 +1,6 @@
+import type { LocalAccount } from '../account/account.ts';
 import { type BufferedService, type JsonObject, parseJson, targetAction } from '../endpoint/buffered-service.ts';
-import { AwsError } from '../endpoint/errors.ts';
+import { AwsError, type AwsReply } from '../endpoint/errors.ts';
 import { list } from '../template/template.ts';
 import type { Rotations } from './rotations.ts';
 import { nameOf, type Secrets } from './secrets.ts';
@@ -8,11 +9,17 @@ import { nameOf, type Secrets } from './secrets.ts';
 const longestSecret = 65_536;
 
 /** Secrets Manager, as far as this service uses it. */
-export function secretsManager(secrets: Secrets, rotations: Rotations): BufferedService {
+export function secretsManager(
+  secrets: Secrets,
+  rotations: Rotations,
+  { deletedSecrets }: Pick<LocalAccount, 'deletedSecrets'>,
+): BufferedService {
   return {
     parse(_path, headers, body) {
       const action = targetAction(headers, 'secretsmanager');
       const input = parseJson(body);
+      if (action === 'ListSecrets')
+        return { action, input, permissions: [{ action: 'secretsmanager:ListSecrets', resource: '*' }] };
       const resource = secrets.arnOf(String(input.SecretId));
       const permissions = [{ action: `secretsmanager:${action}`, resource }];
       const rotation = action === 'RotateSecret' ? rotations.rule(resource)?.functionArn : undefined;
@@ -21,16 +28,22 @@ export function secretsManager(secrets: Secrets, rotations: Rotations): Buffered
       return { action, input, permissions };
     },
     async handle(action, input) {
+      if (action === 'ListSecrets') {
+        const all = input.IncludePlannedDeletion === true;
+        const listed = secrets.arns().filter((arn) => all || !deletedSecrets.has(arn));
+        return jsonReply({ SecretList: listed.map((arn) => ({ ARN: arn, Name: nameOf(arn) })) });
+      }
       const operation = operations[action];
       if (!operation) {
         throw new AwsError(400, 'UnknownOperationException', `${action} is not known to the local Secrets Manager`);
       }
       const arn = secrets.arnOf(String(input.SecretId));
-      return {
-        status: 200,
-        headers: { 'content-type': 'application/x-amz-json-1.1' },
-        body: JSON.stringify({ ARN: arn, Name: nameOf(arn), ...operation({ secrets, rotations }, arn, input) }),
-      };
+      const deleted = deletedSecrets.get(arn);
+      if (deleted && action !== 'DescribeSecret') {
+        throw new AwsError(400, 'InvalidRequestException', 'the secret is marked for deletion');
+      }
+      const about = { ARN: arn, Name: nameOf(arn), ...(deleted && { DeletedDate: deleted.getTime() / 1000 }) };
+      return jsonReply({ ...about, ...operation({ secrets, rotations }, arn, input) });
     },
   };
 }
@@ -89,6 +102,10 @@ const operations: Readonly<Record<string, Operation>> = {
     return { VersionId: rotations.rotate(arn, optional(ClientRequestToken)) };
   },
 };
+
+function jsonReply(body: JsonObject): AwsReply {
+  return { status: 200, headers: { 'content-type': 'application/x-amz-json-1.1' }, body: JSON.stringify(body) };
+}
 
 const optional = (value: unknown): string | undefined => (value === undefined ? undefined : String(value));
 const seconds = (isoTime: string): number => Date.parse(isoTime) / 1000;

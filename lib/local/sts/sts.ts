@@ -1,17 +1,18 @@
 import type { BufferedService } from '../endpoint/buffered-service.ts';
 import { AwsError, escapeXml } from '../endpoint/errors.ts';
-import { parseQuery, queryReply } from '../endpoint/query-protocol.ts';
+import { actionOf, parseQuery, queryReply } from '../endpoint/query-protocol.ts';
 import { UnsupportedTemplateError } from '../errors.ts';
 import type { Credentials } from '../iam/credentials.ts';
 import { statementsOfRole } from '../iam/roles.ts';
 import type { Deployment } from '../template/deployment.ts';
 import { accountId } from '../template/names.ts';
 
-const action = 'AssumeRole';
+const version = '2011-06-15';
+const namespace = `https://sts.amazonaws.com/doc/${version}/`;
 const accountRoot = `arn:aws:iam::${accountId}:root`;
 const lifetimeMs = 60 * 60_000;
 
-/** STS, as far as the operator's tool uses it: `AssumeRole`, for the roles that trust the account. */
+/** STS, as far as the tools use it: `AssumeRole`, for the roles that trust the account, and `GetCallerIdentity`. */
 export function sts(deployment: Deployment, credentials: Credentials, now: () => Date): BufferedService {
   const statementsFor = (roleArn: string) => {
     try {
@@ -19,15 +20,25 @@ export function sts(deployment: Deployment, credentials: Credentials, now: () =>
     } catch (error) {
       // AWS does not tell a role that is missing from one that does not trust the caller.
       if (!(error instanceof UnsupportedTemplateError)) throw error;
-      throw new AwsError(403, 'AccessDenied', `not authorized to perform: sts:${action} on resource: ${roleArn}`);
+      throw new AwsError(403, 'AccessDenied', `not authorized to perform: sts:AssumeRole on resource: ${roleArn}`);
     }
   };
   return {
     parse(_path, _headers, body) {
-      const input = parseQuery(body, action, '2011-06-15', ['RoleArn', 'RoleSessionName']);
+      const action = actionOf(body, ['AssumeRole', 'GetCallerIdentity']);
+      // Of oneself everybody may ask (API reference, GetCallerIdentity).
+      if (action === 'GetCallerIdentity') {
+        return { action, input: parseQuery(body, action, version, []), permissions: [] };
+      }
+      const input = parseQuery(body, action, version, ['RoleArn', 'RoleSessionName']);
       return { action, input, permissions: [{ action: `sts:${action}`, resource: String(input.RoleArn) }] };
     },
-    async handle(_action, { RoleArn: arn, RoleSessionName: session }) {
+    async handle(action, { RoleArn: arn, RoleSessionName: session }, _body, { authorization = '' }) {
+      if (action === 'GetCallerIdentity') {
+        const [, accessKeyId = ''] = /Credential=([^/]+)/.exec(authorization) ?? [];
+        const caller = { Account: accountId, Arn: credentials.find(accessKeyId)?.arn ?? '', UserId: accessKeyId };
+        return queryReply(action, namespace, elements(caller));
+      }
       const roleArn = String(arn);
       const name = roleArn.split('/').at(-1) ?? '';
       const principal = credentials.issueForRole(name, roleArn, statementsFor(roleArn));
@@ -42,7 +53,7 @@ export function sts(deployment: Deployment, credentials: Credentials, now: () =>
         Arn: `arn:aws:sts::${accountId}:assumed-role/${name}/${String(session)}`,
       };
       const xml = `<Credentials>${elements(given)}</Credentials><AssumedRoleUser>${elements(user)}</AssumedRoleUser>`;
-      return queryReply(action, 'https://sts.amazonaws.com/doc/2011-06-15/', xml);
+      return queryReply(action, namespace, xml);
     },
   };
 }

@@ -8,8 +8,7 @@ async function factsOf({ resources, deployment }: Run): Promise<TopicFacts> {
     ({ type, logicalId }) => type === 'AWS::SNS::Topic' && /^Alarms/.test(logicalId),
   );
   expectThat(topic !== undefined, 'the service stack has no alarm topic');
-  // One endpoint of the local engine serves every AWS service.
-  return await topicFacts(topic.physicalId, deployment.clients.secretsManager);
+  return await topicFacts(topic.physicalId, deployment.clients.sns);
 }
 
 const policy: Check = {

@@ -83,7 +83,8 @@ async function secretOf({ resources }: Run, prefix: string): Promise<string> {
   const found = (await resources()).find(
     ({ type, logicalId }) => type === 'AWS::SecretsManager::Secret' && logicalId.startsWith(prefix),
   );
-  if (!found) throw new NotApplicable('the stacks made no secret of this role: the database was there before them');
+  if (!found)
+    throw new NotApplicable('the stacks made no secret of this role: its database or its routes are not theirs');
   return found.physicalId;
 }
 

@@ -10,23 +10,30 @@ import { presignedUrl } from './storage.ts';
 const gatewayRemedy =
   'Compare the gateway responses of the API with the template (npx cdk diff), and deploy its stage again.';
 
-/** A cluster that sleeps answers the first caller with 503. So this check comes before all others. */
+/**
+ * A cluster that sleeps answers the first caller with 503. So this check comes before all others. It asks the authorizer of the
+ * outbox, which every deployment has. It looks for the user in the database once the visa is verified; a deployment gets that
+ * user later.
+ */
 const paused: Check = {
   id: 'paused-database',
   title: 'the first request is answered, or is 503 with Retry-After until the database is awake',
   remedy:
-    'Look at the alarm and the log of the function. A cluster resumes in some 15 s; minCapacity 0.5 keeps it awake.',
+    'A 401 says why the visa is refused: is its issuer in config/trusted-issuers.json, and deployed? Else look at the alarm and the log of the function. A cluster resumes in some 15 s; minCapacity 0.5 keeps it awake.',
   async run(run) {
-    needsDirectAccess(run);
     const started = Date.now();
     let refused = 0;
     await poll(
       async () => {
-        const reply = await run.send({ api: 'data-out', path: 'metadata/datasets', headers: run.asReader });
-        await reply.discard();
-        if (reply.status === 200) return true;
+        const path = 'files?inbox=false&per_page=1';
+        const reply = await run.send({ api: 'proxy', path, headers: run.asResearcher });
+        const text = await reply.text();
+        if (reply.status === 200 || (reply.status === 401 && text.includes('user name or password'))) return true;
         refused += 1;
-        expectThat(reply.status === 503, `${reply.status}, expected 200 or 503`);
+        expectThat(
+          reply.status === 503,
+          `${reply.status}, expected 200, 503, or 401 for an unknown user${detailOf(text)}`,
+        );
         expectThat(/^\d+$/.test(reply.header('retry-after') ?? ''), '503 without Retry-After');
         return undefined;
       },
@@ -38,6 +45,12 @@ const paused: Check = {
       : `awake after ${seconds.toFixed(1)} s, ${refused} times 503`;
   },
 };
+
+/** What a problem document says. */
+function detailOf(text: string): string {
+  const [, detail] = /"detail":"([^"]+)"/.exec(text) ?? [];
+  return detail === undefined ? '' : `: ${detail}`;
+}
 
 const stream: Check = {
   id: 'stream',
@@ -105,7 +118,7 @@ const challenges: Check = {
   async run(run) {
     const apis = [
       ['proxy', 'files?inbox=false', proxyChallenge],
-      ...(run.expected.directAccess ? ([['data-out', 'metadata/datasets', directChallenge]] as const) : []),
+      ...(run.apis.includes('data-out') ? ([['data-out', 'metadata/datasets', directChallenge]] as const) : []),
     ] as const;
     for (const [api, path, expected] of apis) {
       const reply = await run.send({ api, path });
@@ -123,7 +136,7 @@ const unknownRoute: Check = {
   remedy: gatewayRemedy,
   async run(run) {
     const ids: string[] = [];
-    for (const api of run.expected.directAccess ? (['proxy', 'data-out'] as const) : (['proxy'] as const)) {
+    for (const api of run.apis) {
       const reply = await run.send({ api, path: 'nothing/here' });
       const text = await reply.text();
       expectThat(reply.status === 404, `${api}: ${reply.status}, expected 404`);
@@ -156,7 +169,7 @@ const encodings: Check = {
       const status = await stream(path);
       expectThat(status === 404, `stream/${path}: ${status}, expected 404`);
     }
-    if (!run.expected.directAccess) return 'by the outbox alone: the setting directAccess is off';
+    if (!run.apis.includes('data-out')) return 'by the outbox alone: the deployment has no direct access';
     const { fileId } = run.awkward;
     const encoded = encodeURIComponent(fileId);
     const reply = await run.send({ api: 'data-out', method: 'HEAD', path: `files/${encoded}`, headers: run.asReader });

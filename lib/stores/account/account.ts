@@ -1,14 +1,29 @@
 import { APIGatewayClient, GetAccountCommand, paginateGetRestApis } from '@aws-sdk/client-api-gateway';
+import { CloudControlClient, paginateListResources } from '@aws-sdk/client-cloudcontrol';
 import { CloudFormationClient, DescribeStacksCommand } from '@aws-sdk/client-cloudformation';
+import { KMSClient, paginateListAliases, paginateListKeys } from '@aws-sdk/client-kms';
 import { GetAccountSettingsCommand, LambdaClient } from '@aws-sdk/client-lambda';
 import { DescribeDBClustersCommand, DescribeOrderableDBInstanceOptionsCommand, RDSClient } from '@aws-sdk/client-rds';
 import { HeadBucketCommand, S3Client } from '@aws-sdk/client-s3';
-import { DescribeSecretCommand, SecretsManagerClient } from '@aws-sdk/client-secrets-manager';
+import { DescribeSecretCommand, paginateListSecrets, SecretsManagerClient } from '@aws-sdk/client-secrets-manager';
 import { GetServiceQuotaCommand, ServiceQuotasClient } from '@aws-sdk/client-service-quotas';
 import { GetCallerIdentityCommand, STSClient } from '@aws-sdk/client-sts';
-import type { AwsClientOptions } from '../aws-client-options.ts';
+import { type AwsClientOptions, forOperators } from '../aws-client-options.ts';
 import { errorName, errorStatus } from '../aws-failure.ts';
 import { MissingRegionError } from '../stack-outputs.ts';
+
+/** Services that are asked. */
+type Service =
+  | 'apiGateway'
+  | 'cloudControl'
+  | 'cloudFormation'
+  | 'kms'
+  | 'lambda'
+  | 'rds'
+  | 's3'
+  | 'secretsManager'
+  | 'serviceQuotas'
+  | 'sts';
 
 /** A cluster, as far as a deployment depends on it. */
 export interface ClusterFacts {
@@ -23,7 +38,10 @@ export interface ClusterFacts {
  * for a question that may not be asked: see {@link isNotAllowed}.
  */
 export class AwsAccount {
+  readonly #interruptible: { readonly abortSignal?: AbortSignal };
   readonly #sts: STSClient;
+  readonly #cloudControl: CloudControlClient;
+  readonly #kms: KMSClient;
   readonly #cloudFormation: CloudFormationClient;
   readonly #lambda: LambdaClient;
   readonly #rds: RDSClient;
@@ -32,15 +50,30 @@ export class AwsAccount {
   readonly #s3: S3Client;
   readonly #secrets: SecretsManagerClient;
 
-  constructor(options: AwsClientOptions = {}) {
-    this.#sts = new STSClient(options);
-    this.#cloudFormation = new CloudFormationClient(options);
-    this.#lambda = new LambdaClient(options);
-    this.#rds = new RDSClient(options);
-    this.#apiGateway = new APIGatewayClient(options);
-    this.#quotas = new ServiceQuotasClient(options);
-    this.#s3 = new S3Client({ ...options, ...(options.endpoint !== undefined && { forcePathStyle: true }) });
-    this.#secrets = new SecretsManagerClient(options);
+  /**
+   * @param options.signal ends a question that AWS does not answer
+   * @param endpoints those of a local engine. @default - AWS
+   */
+  constructor(
+    { signal, ...options }: Omit<AwsClientOptions, 'endpoint'> & { readonly signal?: AbortSignal } = {},
+    endpoints?: Readonly<Record<Service, string>>,
+  ) {
+    this.#interruptible = signal === undefined ? {} : { abortSignal: signal };
+    const at = (service: Service): AwsClientOptions => ({
+      ...options,
+      ...forOperators,
+      ...(endpoints && { endpoint: endpoints[service] }),
+    });
+    this.#sts = new STSClient(at('sts'));
+    this.#cloudControl = new CloudControlClient(at('cloudControl'));
+    this.#cloudFormation = new CloudFormationClient(at('cloudFormation'));
+    this.#kms = new KMSClient(at('kms'));
+    this.#lambda = new LambdaClient(at('lambda'));
+    this.#rds = new RDSClient(at('rds'));
+    this.#apiGateway = new APIGatewayClient(at('apiGateway'));
+    this.#quotas = new ServiceQuotasClient(at('serviceQuotas'));
+    this.#s3 = new S3Client({ ...at('s3'), forcePathStyle: endpoints !== undefined });
+    this.#secrets = new SecretsManagerClient(at('secretsManager'));
   }
 
   /** @throws MissingRegionError */
@@ -52,7 +85,10 @@ export class AwsAccount {
 
   /** Account and ARN of the credentials. */
   async identity(): Promise<{ readonly account: string; readonly arn: string }> {
-    const { Account: account = '', Arn: arn = '' } = await this.#sts.send(new GetCallerIdentityCommand({}));
+    const { Account: account = '', Arn: arn = '' } = await this.#sts.send(
+      new GetCallerIdentityCommand({}),
+      this.#interruptible,
+    );
     return { account, arn };
   }
 
@@ -61,7 +97,10 @@ export class AwsAccount {
     name: string,
   ): Promise<{ readonly status: string; readonly outputs: Readonly<Record<string, string>> } | undefined> {
     try {
-      const { Stacks: stacks } = await this.#cloudFormation.send(new DescribeStacksCommand({ StackName: name }));
+      const { Stacks: stacks } = await this.#cloudFormation.send(
+        new DescribeStacksCommand({ StackName: name }),
+        this.#interruptible,
+      );
       const [found] = stacks ?? [];
       if (!found) return undefined;
       const outputs = (found.Outputs ?? []).map(({ OutputKey = '', OutputValue = '' }) => [OutputKey, OutputValue]);
@@ -75,7 +114,7 @@ export class AwsAccount {
 
   /** Concurrent invocations that the account may have, and those of them that no function has reserved. */
   async lambdaConcurrency(): Promise<{ readonly all: number; readonly unreserved: number }> {
-    const { AccountLimit: limit } = await this.#lambda.send(new GetAccountSettingsCommand({}));
+    const { AccountLimit: limit } = await this.#lambda.send(new GetAccountSettingsCommand({}), this.#interruptible);
     return { all: limit?.ConcurrentExecutions ?? 0, unreserved: limit?.UnreservedConcurrentExecutions ?? 0 };
   }
 
@@ -84,36 +123,96 @@ export class AwsAccount {
     const command = { Engine: 'aurora-postgresql', EngineVersion: version, DBInstanceClass: 'db.serverless' };
     const { OrderableDBInstanceOptions: options = [] } = await this.#rds.send(
       new DescribeOrderableDBInstanceOptionsCommand(command),
+      this.#interruptible,
     );
     return { offered: options.length > 0, dataApi: options.some(({ SupportsHttpEndpoint }) => SupportsHttpEndpoint) };
   }
 
   /** ARN of the role through which API Gateway writes logs; `undefined` when there is none. */
   async apiGatewayLogRole(): Promise<string | undefined> {
-    return (await this.#apiGateway.send(new GetAccountCommand({}))).cloudwatchRoleArn || undefined;
+    return (await this.#apiGateway.send(new GetAccountCommand({}), this.#interruptible)).cloudwatchRoleArn || undefined;
   }
 
   /** How many REST APIs the region has. */
   async restApis(): Promise<number> {
     let count = 0;
-    for await (const { items = [] } of paginateGetRestApis({ client: this.#apiGateway }, { limit: 500 })) {
+    for await (const { items = [] } of paginateGetRestApis(
+      { client: this.#apiGateway },
+      { limit: 500 },
+      this.#interruptible,
+    )) {
       count += items.filter(({ endpointConfiguration }) => endpointConfiguration?.types?.includes('REGIONAL')).length;
     }
     return count;
   }
 
-  /** The applied value of a quota. @param code such as `L-F678F1CE` */
+  /** How many VPCs the region has. */
+  async networks(): Promise<number> {
+    let count = 0;
+    for await (const { ResourceDescriptions: found = [] } of paginateListResources(
+      { client: this.#cloudControl },
+      { TypeName: 'AWS::EC2::VPC' },
+      this.#interruptible,
+    )) {
+      count += found.length;
+    }
+    return count;
+  }
+
+  /** How many KMS keys of its own the region has. Those that AWS manages for other services do not count against the quota. */
+  async customerKeys(): Promise<number> {
+    const keys = new Set<string | undefined>();
+    for await (const { Keys: page = [] } of paginateListKeys(
+      { client: this.#kms },
+      { Limit: 1000 },
+      this.#interruptible,
+    )) {
+      for (const { KeyId: id } of page) keys.add(id);
+    }
+    for await (const { Aliases: page = [] } of paginateListAliases(
+      { client: this.#kms },
+      { Limit: 100 },
+      this.#interruptible,
+    )) {
+      // The prefix is reserved for AWS (API reference, CreateAlias).
+      const ofAws = page.filter(({ AliasName: name }) => name?.startsWith('alias/aws/'));
+      for (const { TargetKeyId: id } of ofAws) keys.delete(id);
+    }
+    return keys.size;
+  }
+
+  /** How many secrets the region has, with those that wait for their deletion. */
+  async secrets(): Promise<number> {
+    let count = 0;
+    const input = { IncludePlannedDeletion: true, MaxResults: 100 };
+    for await (const { SecretList: page = [] } of paginateListSecrets(
+      { client: this.#secrets },
+      input,
+      this.#interruptible,
+    )) {
+      count += page.length;
+    }
+    return count;
+  }
+
+  /** The applied value of a quota; `undefined` when Service Quotas does not know it. @param code such as `L-F678F1CE` */
   async quota(service: string, code: string): Promise<number | undefined> {
-    const { Quota: quota } = await this.#quotas.send(
-      new GetServiceQuotaCommand({ ServiceCode: service, QuotaCode: code }),
-    );
-    return quota?.Value;
+    try {
+      const { Quota: quota } = await this.#quotas.send(
+        new GetServiceQuotaCommand({ ServiceCode: service, QuotaCode: code }),
+        this.#interruptible,
+      );
+      return quota?.Value;
+    } catch (error) {
+      if (errorName(error) === 'NoSuchResourceException') return undefined;
+      throw error;
+    }
   }
 
   /** Region of a bucket; `undefined` when there is none. `elsewhere`: in another region, which S3 does not always name. */
   async bucket(name: string): Promise<string | undefined> {
     try {
-      return (await this.#s3.send(new HeadBucketCommand({ Bucket: name }))).BucketRegion;
+      return (await this.#s3.send(new HeadBucketCommand({ Bucket: name }), this.#interruptible)).BucketRegion;
     } catch (error) {
       if (errorStatus(error) === 404) return undefined;
       if (errorStatus(error) === 301) return 'elsewhere';
@@ -126,6 +225,7 @@ export class AwsAccount {
     try {
       const { DBClusters: clusters } = await this.#rds.send(
         new DescribeDBClustersCommand({ DBClusterIdentifier: arn }),
+        this.#interruptible,
       );
       const [found] = clusters ?? [];
       if (!found) return undefined;
@@ -140,7 +240,10 @@ export class AwsAccount {
   /** Whether there is such a secret that is not about to be deleted. */
   async hasSecret(arn: string): Promise<boolean> {
     try {
-      return (await this.#secrets.send(new DescribeSecretCommand({ SecretId: arn }))).DeletedDate === undefined;
+      return (
+        (await this.#secrets.send(new DescribeSecretCommand({ SecretId: arn }), this.#interruptible)).DeletedDate ===
+        undefined
+      );
     } catch (error) {
       if (errorName(error) === 'ResourceNotFoundException') return false;
       throw error;

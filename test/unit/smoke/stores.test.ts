@@ -1,28 +1,27 @@
 import { DeleteObjectsCommand, ListMultipartUploadsCommand, ListObjectsV2Command, S3Client } from '@aws-sdk/client-s3';
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
+import { escapeXml } from '../../../lib/local/endpoint/errors.ts';
+import { queryReply } from '../../../lib/local/endpoint/query-protocol.ts';
 import { removeSmokeObjects } from '../../../lib/stores/s3/smoke-objects.ts';
 import { topicFacts } from '../../../lib/stores/sns/topic.ts';
-import { AccountServer, queryAnswer } from '../../helpers/account-server.ts';
+import { scripted, testClient } from '../../helpers/http-handler.ts';
 
 describe('the facts of the alarm topic', () => {
-  const server = new AccountServer();
-  beforeAll(() => server.start());
-  afterAll(() => server.stop());
   const statement = { Effect: 'Allow', Principal: { Service: 'cloudwatch.amazonaws.com' }, Action: 'sns:Publish' };
   const facts = (statements: readonly object[], arns: readonly string[]) => {
-    const policy = JSON.stringify({ Statement: statements }).replaceAll('"', '&quot;');
+    const policy = escapeXml(JSON.stringify({ Statement: statements }));
     const members = arns.map((arn) => `<member><SubscriptionArn>${arn}</SubscriptionArn></member>`).join('');
-    server.answers = {
-      'sns GetTopicAttributes': queryAnswer(
-        'GetTopicAttributes',
-        `<Attributes><entry><key>Policy</key><value>${policy}</value></entry></Attributes>`,
-      ),
-      'sns ListSubscriptionsByTopic': queryAnswer(
+    const attributes = `<Attributes><entry><key>Policy</key><value>${policy}</value></entry></Attributes>`;
+    const { handler: requestHandler } = scripted([
+      queryReply('GetTopicAttributes', 'http://sns.amazonaws.com/doc/2010-03-31/', attributes),
+      queryReply(
         'ListSubscriptionsByTopic',
+        'http://sns.amazonaws.com/doc/2010-03-31/',
         `<Subscriptions>${members}</Subscriptions>`,
       ),
-    };
-    return topicFacts('arn:aws:sns:eu-north-1:1:t', server.options);
+    ]);
+    const options = { ...testClient, requestHandler };
+    return topicFacts('arn:aws:sns:eu-north-1:1:t', options);
   };
 
   test('tell whether CloudWatch may publish', async () => {

@@ -80,7 +80,7 @@ describe('the test issuer', () => {
 
   test('--make-issuer prints the entry, and tells where the key is', async () => {
     const { terminal, said } = makeTerminal({ folder });
-    const settings = { archiveKind: 'fega', deliveryReceipt: true, directAccess: true };
+    const settings = { archiveKind: 'fega', deliveryReceipt: true };
     expect(await runSmoke(['--make-issuer', 'made.json'], terminal, settings)).toBe(0);
     expect(JSON.parse(said.stdout)).toMatchObject({ purpose: 'smoke-test', jwks: { keys: [{ kty: 'EC' }] } });
     expect(said.stdout).not.toContain('"d"');
@@ -119,7 +119,7 @@ describe('users of a run', () => {
 });
 
 describe('the command line', () => {
-  const settings = { archiveKind: 'fega', deliveryReceipt: true, directAccess: true };
+  const settings = { archiveKind: 'fega', deliveryReceipt: true };
   const run = async (...argv: string[]) => {
     const { terminal, said } = makeTerminal({ folder });
     return { exitCode: await runSmoke(argv, terminal, settings), ...said };
@@ -128,6 +128,8 @@ describe('the command line', () => {
   test.each([
     [['--connection', 'x', '--stage', 'test'], '--connection: names the local engine: leave --aws out'],
     [['--region', 'eu-north-1'], '--region: is for deployed stacks: add --aws'],
+    [['--aws', '--dataset', 'SMOKE-1'], '--visa: goes with --dataset, and --dataset with it'],
+    [['--visa', 'x', '--dataset', 'EGAD1'], '--dataset: expected SMOKE- and at most 60 letters, digits and dashes'],
   ])('%j is refused', async (argv, message) => {
     const { exitCode, stderr } = await run(...argv);
     expect([exitCode, stderr]).toEqual([2, `smoke: ${message}\n`]);

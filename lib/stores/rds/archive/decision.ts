@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import type { Wanted } from '../../../archive/ports.ts';
+import { smokeIdPrefix } from '../../../contract/smoke-id.ts';
 import { pageSize } from '../columns.ts';
 import { newestEvent } from './dataset-events.ts';
 
@@ -18,6 +19,9 @@ export const decisionRow = z.object({
 /**
  * Primary key of the dataset that the expression `id` names, null when there is none. Both look-ups always run, so that
  * a known id takes as long as an unknown one.
+ *
+ * An id of a smoke test is never an alias: the issuer of smoke tests grants every id that begins so, and an alias would lead
+ * its visas to any dataset.
  */
 const datasetNamed = (id: string) => `(
   select coalesce(max(n.id) filter (where n.own), case when count(distinct n.id) = 1 then max(n.id) end)
@@ -26,6 +30,7 @@ const datasetNamed = (id: string) => `(
     union all
     select d.id, false from sda.dataset_references r join sda.datasets d on d.id = r.dataset_id
     where r.reference_id = ${id} and (r.expired_at is null or r.expired_at > now()) and d.stable_id is not null
+      and not starts_with(${id}, '${smokeIdPrefix}')
   ) n)`;
 
 /** Primary keys of the datasets that are wanted; null for an unknown one. */

@@ -16,11 +16,12 @@ const attempt = {
 /** Rows as a pipeline writes them, in SQL of the test's own. */
 const rows = [
   `insert into sda.datasets (id, stable_id) values
-    (1, 'EGAD1'), (2, 'EGAD2'), (3, 'EGAD3'), (4, 'EGAD4'), (5, 'EGAD5'), (6, null), (7, 'EGAD7')`,
+    (1, 'EGAD1'), (2, 'EGAD2'), (3, 'EGAD3'), (4, 'EGAD4'), (5, 'EGAD5'), (6, null), (7, 'EGAD7'), (8, 'SMOKE-1')`,
   `insert into sda.dataset_references (dataset_id, reference_id, reference_scheme, expired_at) values
     (1, 'https://doi.org/10.1/x', 'DOI', null), (2, 'old', 'X', now() - interval '1 minute'),
     (2, 'soon', 'X', now() + interval '1 hour'), (1, 'shared', 'A', null), (2, 'shared', 'B', null),
-    (1, 'twice', 'A', null), (1, 'twice', 'B', null), (1, 'EGAD3', 'X', null), (6, 'nameless', 'X', null)`,
+    (1, 'twice', 'A', null), (1, 'twice', 'B', null), (1, 'EGAD3', 'X', null), (6, 'nameless', 'X', null),
+    (1, 'SMOKE-alias', 'X', null), (8, 'SMOKE-alias-of-its-own', 'X', null)`,
   `insert into sda.dataset_event_log (id, dataset_id, event, event_date) values
     (10, 'EGAD1', 'registered', '2026-01-01T00:00:00Z'), (11, 'EGAD1', 'released', '2026-01-02T00:00:00Z'),
     (21, 'EGAD2', 'released', '2026-01-01T00:00:00Z'), (20, 'EGAD2', 'deprecated', '2026-01-02T00:00:00Z'),
@@ -67,10 +68,14 @@ describe('an id that is wanted or granted', () => {
     ['a stable id that is also an alias of another dataset', 'EGAD3', 'EGAD3'],
     ['an alias of a dataset without a stable id', 'nameless', undefined],
     ['an unknown id', 'EGAD9', undefined],
+    // The issuer of smoke tests grants every id that begins so.
+    ['an alias that begins like a dataset of a smoke test', 'SMOKE-alias', undefined],
+    ['such an alias, of a dataset of a smoke test', 'SMOKE-alias-of-its-own', undefined],
+    ['a dataset of a smoke test', 'SMOKE-1', 'SMOKE-1'],
     ['SQL', "' or true --", undefined],
   ])('%s', async (_name, id, expected) => {
     // A dataset that is not released is known, too: a grant by an id of its own shows which one it is.
-    for (const own of ['EGAD1', 'EGAD2', 'EGAD3']) {
+    for (const own of ['EGAD1', 'EGAD2', 'EGAD3', 'SMOKE-1']) {
       const found = await catalogue.decide([own], { datasetId: id });
       expect([own, found.known, found.granted]).toEqual([own, expected !== undefined, expected === own]);
     }

@@ -1,0 +1,109 @@
+import type { StackOutputs } from '../../contract/outputs.ts';
+import type { Stack } from '../template/assembly.ts';
+import type { Deployment } from '../template/deployment.ts';
+import { list, optionalNumber, optionalText, type Resource, record } from '../template/template.ts';
+
+/** A stack, as CloudFormation describes it. */
+export interface AccountStack {
+  readonly status: string;
+  readonly outputs: Readonly<Record<string, string>>;
+  readonly createdAt: Date;
+}
+
+/** A database cluster, as RDS describes it. */
+export interface AccountCluster {
+  readonly engine: string;
+  readonly version: string;
+  /** Whether the RDS Data API is switched on. */
+  readonly dataApi: boolean;
+}
+
+/**
+ * What the account and its region have for an operator to ask about: the deployment, and what was there before it. Nothing here
+ * limits what the engine does. Each call reads it anew, so a test may change it at any time.
+ */
+export interface LocalAccount {
+  /** Applied quotas, by service code and quota code: `vpc/L-F678F1CE`. */
+  readonly quotas: Map<string, number>;
+  /** By name. */
+  readonly stacks: Map<string, AccountStack>;
+  /** Concurrent invocations of Lambda. */
+  concurrency: { readonly all: number; readonly unreserved: number };
+  /** ARN of the role through which API Gateway writes logs. */
+  apiGatewayLogRole: string | undefined;
+  /** Endpoint types of REST APIs, by id. */
+  readonly restApis: Map<string, readonly string[]>;
+  /** Versions of Aurora PostgreSQL for Serverless v2, and whether they have the Data API. */
+  readonly serverlessVersions: Map<string, boolean>;
+  /** By ARN. */
+  readonly clusters: Map<string, AccountCluster>;
+  /** Ids of VPCs. */
+  readonly networks: Set<string>;
+  /** Ids of KMS keys. AWS gave those that it manages an alias, `alias/aws/s3`. */
+  readonly keys: Map<string, string | undefined>;
+  /** Secrets that wait for their deletion, by ARN, and since when. */
+  readonly deletedSecrets: Map<string, Date>;
+}
+
+/** Default quotas of a new account, each by the page of its service. */
+const defaultQuotas = [
+  ['apigateway/L-AA0FF27B', 600],
+  ['kms/L-C2F1777E', 100_000],
+  ['secretsmanager/L-2F66C23C', 500_000],
+  ['vpc/L-F678F1CE', 5],
+] as const;
+/** Lambda: 1,000, though new accounts may have fewer. */
+const concurrentExecutions = 1000;
+/** The version that the manifests of the stacks ask for. */
+const bootstrapVersion = '6';
+
+/** The account in which the stacks were deployed. It had a default VPC, a key of AWS, and CDK's bootstrap before. */
+export function localAccount(deployment: Deployment, stacks: readonly Stack[], now: Date): LocalAccount {
+  const clusters = deployment.resources('AWS::RDS::DBCluster');
+  const reserved = deployment
+    .resources('AWS::Lambda::Function')
+    .reduce((sum, each) => sum + (optionalNumber(each, 'ReservedConcurrentExecutions') ?? 0), 0);
+  const [logs] = deployment.resources('AWS::ApiGateway::Account');
+  const ids = (type: string) => deployment.resources(type).map(({ id }) => id);
+  const toolkit = { status: 'CREATE_COMPLETE', outputs: { BootstrapVersion: bootstrapVersion }, createdAt: now };
+  return {
+    quotas: new Map(defaultQuotas),
+    stacks: new Map([['CDKToolkit', toolkit], ...deployedStacks(stacks, deployment.outputs() as StackOutputs, now)]),
+    concurrency: { all: concurrentExecutions, unreserved: concurrentExecutions - reserved },
+    apiGatewayLogRole: logs && optionalText(logs, 'CloudWatchRoleArn'),
+    restApis: new Map(deployment.resources('AWS::ApiGateway::RestApi').map((api) => [api.id, endpointTypes(api)])),
+    serverlessVersions: new Map(clusters.map((cluster) => [optionalText(cluster, 'EngineVersion') ?? '', true])),
+    clusters: new Map(clusters.map((cluster) => [cluster.attribute('DBClusterArn'), factsOf(cluster)])),
+    networks: new Set(['vpc-default', ...ids('AWS::EC2::VPC')]),
+    keys: new Map([['s3-of-aws', 'alias/aws/s3'], ...ids('AWS::KMS::Key').map((id) => [id, undefined] as const)]),
+    deletedSecrets: new Map(),
+  };
+}
+
+function deployedStacks(
+  stacks: readonly Stack[],
+  all: Readonly<Record<string, string | undefined>>,
+  createdAt: Date,
+): (readonly [string, AccountStack])[] {
+  return stacks.map(({ name, template }) => {
+    const outputs = Object.keys(template.Outputs ?? {}).flatMap((key) => {
+      const value = all[key];
+      return value === undefined ? [] : [[key, value] as const];
+    });
+    return [name, { status: 'CREATE_COMPLETE', outputs: Object.fromEntries(outputs), createdAt }];
+  });
+}
+
+/** Edge-optimized is the default of CloudFormation. */
+function endpointTypes(api: Resource): readonly string[] {
+  const { Types: types } = record(api.property('EndpointConfiguration'));
+  return types === undefined ? ['EDGE'] : list(types).map(String);
+}
+
+function factsOf(cluster: Resource): AccountCluster {
+  return {
+    engine: optionalText(cluster, 'Engine') ?? '',
+    version: optionalText(cluster, 'EngineVersion') ?? '',
+    dataApi: cluster.property('EnableHttpEndpoint') === true,
+  };
+}
