@@ -1,4 +1,3 @@
-import type { StackOutputs } from '../../contract/outputs.ts';
 import type { Stack } from '../template/assembly.ts';
 import type { Deployment } from '../template/deployment.ts';
 import { list, optionalNumber, optionalText, type Resource, record } from '../template/template.ts';
@@ -68,7 +67,7 @@ export function localAccount(deployment: Deployment, stacks: readonly Stack[], n
   const toolkit = { status: 'CREATE_COMPLETE', outputs: { BootstrapVersion: bootstrapVersion }, createdAt: now };
   return {
     quotas: new Map(defaultQuotas),
-    stacks: new Map([['CDKToolkit', toolkit], ...deployedStacks(stacks, deployment.outputs() as StackOutputs, now)]),
+    stacks: new Map([['CDKToolkit', toolkit], ...deployedStacks(stacks, deployment.outputs(), now)]),
     concurrency: { all: concurrentExecutions, unreserved: concurrentExecutions - reserved },
     apiGatewayLogRole: logs && optionalText(logs, 'CloudWatchRoleArn'),
     restApis: new Map(deployment.resources('AWS::ApiGateway::RestApi').map((api) => [api.id, endpointTypes(api)])),
@@ -82,7 +81,7 @@ export function localAccount(deployment: Deployment, stacks: readonly Stack[], n
 
 function deployedStacks(
   stacks: readonly Stack[],
-  all: Readonly<Record<string, string | undefined>>,
+  all: Readonly<Record<string, string>>,
   createdAt: Date,
 ): (readonly [string, AccountStack])[] {
   return stacks.map(({ name, template }) => {

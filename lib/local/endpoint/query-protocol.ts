@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { AwsError, type AwsReply } from './errors.ts';
+import { AwsError, type AwsReply, escapeXml } from './errors.ts';
 
 /** The action that a request in the Query protocol names. @throws AwsError InvalidAction for another than these */
 export function actionOf<T extends string>(body: Uint8Array, known: readonly T[]): T {
@@ -36,6 +36,13 @@ export function flag(input: Readonly<Record<string, unknown>>, name: string): bo
   const value = input[name];
   if (value === 'true' || value === 'false') return value === 'true';
   throw new AwsError(400, 'ValidationError', `${name} must be true or false`);
+}
+
+/** XML elements with texts, by their names. */
+export function elements(values: Readonly<Record<string, string>>): string {
+  return Object.entries(values)
+    .map(([name, value]) => `<${name}>${escapeXml(value)}</${name}>`)
+    .join('');
 }
 
 /** The reply to an action. @param result XML inside its `…Result` element */

@@ -1,7 +1,7 @@
 import type { AccountCluster, LocalAccount } from '../account/account.ts';
 import type { BufferedService, JsonObject } from '../endpoint/buffered-service.ts';
-import { AwsError, escapeXml } from '../endpoint/errors.ts';
-import { actionOf, flag, parseQuery, queryReply } from '../endpoint/query-protocol.ts';
+import { AwsError } from '../endpoint/errors.ts';
+import { actionOf, elements, flag, parseQuery, queryReply } from '../endpoint/query-protocol.ts';
 import type { Deployment } from '../template/deployment.ts';
 
 const version = '2014-10-31';
@@ -82,10 +82,4 @@ export function rds(
 
 function identifierOf(arn: string): string {
   return arn.split(':')[6] ?? '';
-}
-
-function elements(members: Readonly<Record<string, string>>): string {
-  return Object.entries(members)
-    .map(([name, value]) => `<${name}>${escapeXml(value)}</${name}>`)
-    .join('');
 }

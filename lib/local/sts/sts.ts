@@ -1,6 +1,6 @@
 import type { BufferedService } from '../endpoint/buffered-service.ts';
-import { AwsError, escapeXml } from '../endpoint/errors.ts';
-import { actionOf, parseQuery, queryReply } from '../endpoint/query-protocol.ts';
+import { AwsError } from '../endpoint/errors.ts';
+import { actionOf, elements, parseQuery, queryReply } from '../endpoint/query-protocol.ts';
 import { UnsupportedTemplateError } from '../errors.ts';
 import type { Credentials } from '../iam/credentials.ts';
 import { statementsOfRole } from '../iam/roles.ts';
@@ -26,7 +26,7 @@ export function sts(deployment: Deployment, credentials: Credentials, now: () =>
   return {
     parse(_path, _headers, body) {
       const action = actionOf(body, ['AssumeRole', 'GetCallerIdentity']);
-      // Of oneself everybody may ask (API reference, GetCallerIdentity).
+      // This needs no permission (API reference, GetCallerIdentity).
       if (action === 'GetCallerIdentity') {
         return { action, input: parseQuery(body, action, version, []), permissions: [] };
       }
@@ -56,10 +56,4 @@ export function sts(deployment: Deployment, credentials: Credentials, now: () =>
       return queryReply(action, namespace, xml);
     },
   };
-}
-
-function elements(values: Readonly<Record<string, string>>): string {
-  return Object.entries(values)
-    .map(([name, value]) => `<${name}>${escapeXml(value)}</${name}>`)
-    .join('');
 }
