@@ -5,7 +5,7 @@ import { type LocalAccount, localAccount } from './account/account.ts';
 import { type Accounts, addArchiveUser, fillSecrets, prepareAccounts } from './accounts.ts';
 import { apiGateway } from './api-gateway/control-plane.ts';
 import type { GatewayBehaviour } from './api-gateway/exchange.ts';
-import { readApis, stageArn } from './api-gateway/model.ts';
+import { type RestApi, readApis, stageArn } from './api-gateway/model.ts';
 import { type ApiServer, listenForApi } from './api-gateway/server.ts';
 import { cloudControl } from './cloud-control/cloud-control.ts';
 import { cloudFormation } from './cloudformation/cloudformation.ts';
@@ -19,11 +19,11 @@ import { Credentials } from './iam/credentials.ts';
 import { fullAccess } from './iam/policy.ts';
 import { ResourcePolicies } from './iam/resource-policies.ts';
 import { prepareKeys, withLocalIssuer } from './keys.ts';
-import { keyUses } from './kms/key-uses.ts';
+import { type KeyUses, keyUses } from './kms/key-uses.ts';
 import { kms } from './kms/kms.ts';
 import { SigningKeys } from './kms/signing-keys.ts';
 import { EventSources } from './lambda/event-sources.ts';
-import { defineFunctions, type FunctionDefinition } from './lambda/function-definition.ts';
+import { type DefinitionContext, defineFunctions, type FunctionDefinition } from './lambda/function-definition.ts';
 import { Functions, type InspectedFunction, type OnLog } from './lambda/functions.ts';
 import { lambdaService } from './lambda/lambda-service.ts';
 import { Schedules } from './lambda/schedules.ts';
@@ -49,6 +49,8 @@ import { sts } from './sts/sts.ts';
 import { loadAssembly } from './template/assembly.ts';
 import { type Addresses, type Deployment, deploy } from './template/deployment.ts';
 import { accountId, stackId } from './template/names.ts';
+import type { UpdateStep } from './template/update.ts';
+import { type RunningParts, update } from './update.ts';
 import { readWebAcls } from './waf/web-acl.ts';
 
 /** The port where debuggers look first. */
@@ -95,6 +97,15 @@ export interface Engine {
   readonly events: readonly BusEvent[];
   /** Whether each stack and each database cluster is protected against deletion, by its ARN. */
   readonly protection: { readonly stacks: Map<string, boolean>; readonly clusters: Map<string, boolean> };
+  /**
+   * Update the running stacks to those of another assembly, as CloudFormation does: one resource at a time, while callers and
+   * queues are served. Each step is carried out when it is given; the next one waits until it is asked for. When a step
+   * fails, an update to the assembly before is the rollback. `connection` stays that of the start.
+   *
+   * @throws UnsupportedTemplateError before the first step, for an update that cannot be run locally
+   * @throws EngineError when a trigger fails
+   */
+  update(assemblyDir: string): AsyncGenerator<UpdateStep, void, void>;
   /** `host:port` of the inspector, when one was asked for. */
   readonly inspector: string | undefined;
   /** End everything and remove the connection file. Safe to call twice. */
@@ -185,9 +196,11 @@ async function start(
   const secrets = new Secrets(deployment, inDir('secrets.json'), now);
   await fillSecrets(secrets, outputs, accounts, keys);
   const credentials = new Credentials();
+  const readKeyUses = () => keyUses(deployment, options.existingBucketKeys);
+  let usesOfKeys = readKeyUses();
   const authority = {
     access: new AccessControl(new ResourcePolicies(deployment), options.onAccess),
-    keyUses: keyUses(deployment, options.existingBucketKeys),
+    keyUses: ((...call) => usesOfKeys(...call)) satisfies KeyUses,
   };
   const operator = credentials.issueForUser('operator', fullAccess);
 
@@ -204,8 +217,7 @@ async function start(
     databaseName: outputs.DatabaseName,
     login: (secretArn: string) => secrets.login(secretArn),
   };
-  const definitions = defineFunctions({
-    stacks,
+  const context: DefinitionContext = {
     deployment,
     credentials,
     access: authority.access,
@@ -213,7 +225,8 @@ async function start(
     endpoint: aws.url,
     trustedIssuers: (bundled) => withLocalIssuer(bundled, keys),
     extraEnvironment: options.environment ?? {},
-  });
+  };
+  const definitions = defineFunctions(context);
   const inspected = await inspectedFunction(options, definitions);
   const functions = new Functions(definitions, (name, line) => logs.write(name, line), inspected);
   cleanup.push(() => functions.stop());
@@ -251,11 +264,20 @@ async function start(
   cleanup.push(() => schedules.stop());
   const gateway: GatewayBehaviour = { contentLengthWithoutBody: 'kept', throttles: false };
   const webAcls = readWebAcls(deployment, now);
-  for (const api of apis) {
+  const serve = (api: RestApi) => {
     const webAcl = webAcls.get(stageArn(api));
     const onAccess = (line: string) => logs.write(`${api.name}-access`, line);
     servers.get(api.id)?.open({ api, functions, now, onAccess, behaviour: gateway, webAcl });
-  }
+  };
+  for (const api of apis) serve(api);
+  const running: RunningParts = {
+    ...{ deployment, functions, credentials, access: authority.access, context, sources, schedules, serve },
+    readKeys: () => {
+      usesOfKeys = readKeyUses();
+    },
+    createQueues: () => createQueues(deployment, queueServer),
+    createBuckets: () => createBuckets(deployment, s3, options.existingBucketKeys),
+  };
   const parts = {
     outputs,
     endpoint: aws.url,
@@ -281,6 +303,7 @@ async function start(
     account,
     events: bus.events,
     protection,
+    update: (assemblyDir) => update(running, assemblyDir),
     inspector: inspected && `127.0.0.1:${inspected.port}`,
   };
 }

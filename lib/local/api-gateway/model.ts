@@ -65,10 +65,13 @@ export interface GatewayResponse {
 const defaultTimeoutMs = 29_000;
 
 /**
- * The REST APIs of the template. @throws UnsupportedTemplateError for a part that would behave differently when
- * deployed.
+ * The REST APIs of the template.
+ *
+ * @param permitting holds the permissions of functions. During an update it is the new template: the CDK makes a permission
+ * after the stage that needs it
+ * @throws UnsupportedTemplateError for a part that would behave differently when deployed
  */
-export function readApis(deployment: Deployment): readonly RestApi[] {
+export function readApis(deployment: Deployment, permitting: Deployment = deployment): readonly RestApi[] {
   return deployment.resources('AWS::ApiGateway::RestApi').map((api) => {
     const ofApi = (type: string) =>
       deployment.resources(`AWS::ApiGateway::${type}`).filter((resource) => resource.property('RestApiId') === api.id);
@@ -84,7 +87,7 @@ export function readApis(deployment: Deployment): readonly RestApi[] {
       ownHosts: ofApi('BasePathMapping').map((mapping) => ownHost(mapping, stageName)),
       accessLogFormat: record(stage.property('AccessLogSetting')).Format?.toString(),
       binaryMediaTypes: list(api.property('BinaryMediaTypes')).map(String),
-      methods: ofApi('Method').map((method) => readMethod(method, api, stage, ofApi, deployment)),
+      methods: ofApi('Method').map((method) => readMethod(method, api, stage, ofApi, permitting)),
       gatewayResponses: new Map(
         ofApi('GatewayResponse').map((resource) => [text(resource, 'ResponseType'), readGatewayResponse(resource)]),
       ),

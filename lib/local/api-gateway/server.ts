@@ -25,7 +25,7 @@ export interface ApiServices {
 export interface ApiServer {
   /** Without stage and final slash. */
   readonly url: string;
-  /** Serve from now on. Until then callers wait. */
+  /** Serve so from now on. Before the first time callers wait. Requests under way end as they began. */
   open(services: ApiServices): void;
   stop(): Promise<void>;
 }
@@ -37,14 +37,9 @@ export interface ApiServer {
  * @throws EngineError when all of them are taken.
  */
 export async function listenForApi(ports: readonly number[]): Promise<ApiServer> {
-  const opened = Promise.withResolvers<ApiServices>();
-  let context: Promise<ExchangeContext & ApiServices> | undefined;
+  const opened = Promise.withResolvers<ExchangeContext & ApiServices>();
+  let context = opened.promise;
   const serve = async (request: IncomingMessage, response: ServerResponse) => {
-    context ??= opened.promise.then((services) => ({
-      ...services,
-      authorizers: new AuthorizerRunner(services.functions, services.api),
-      throttle: new Throttle(services.now),
-    }));
     const known = await context;
     if (refuseForeign(request, response, known.api.ownHosts)) return;
     await answer(known, request, response);
@@ -56,7 +51,12 @@ export async function listenForApi(ports: readonly number[]): Promise<ApiServer>
   const port = await listen(server, ports);
   return {
     url: `http://127.0.0.1:${port}`,
-    open: opened.resolve,
+    open: (services) => {
+      const { functions, api, now } = services;
+      const next = { ...services, authorizers: new AuthorizerRunner(functions, api), throttle: new Throttle(now) };
+      opened.resolve(next);
+      context = Promise.resolve(next);
+    },
     stop: () => stopServer(server),
   };
 }

@@ -43,13 +43,18 @@ export function grantText({ action, resource, condition = '' }: Statement): stri
 
 /** Decides about calls, and tells of the first decision of each kind. */
 export class AccessControl {
-  readonly #policies: ResourcePolicies;
+  #policies: ResourcePolicies;
   readonly #onEntry: (entry: AccessEntry) => void;
   readonly #told = new Set<string>();
 
   constructor(policies: ResourcePolicies, onEntry: (entry: AccessEntry) => void = () => {}) {
     this.#policies = policies;
     this.#onEntry = onEntry;
+  }
+
+  /** Decide by these policies of resources from now on. */
+  update(policies: ResourcePolicies): void {
+    this.#policies = policies;
   }
 
   /** @param origin `undefined`: no function makes this call, so it is not told of */

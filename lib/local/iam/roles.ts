@@ -1,6 +1,6 @@
 import { UnsupportedTemplateError } from '../errors.ts';
 import type { Deployment } from '../template/deployment.ts';
-import { list, record, whereOf } from '../template/template.ts';
+import { list, type Resource, record, whereOf } from '../template/template.ts';
 import { parsePolicy, type Statement } from './policy.ts';
 
 /**
@@ -13,10 +13,20 @@ import { parsePolicy, type Statement } from './policy.ts';
 export function statementsOfRole(roleArn: string, taker: string, deployment: Deployment): readonly Statement[] {
   const role = deployment.resources('AWS::IAM::Role').find((candidate) => candidate.attribute('Arn') === roleArn);
   if (!role) throw new UnsupportedTemplateError(roleArn, 'the role is not in the template');
-  const where = whereOf(role);
   if (!isTrusted(taker, role.property('AssumeRolePolicyDocument'))) {
-    throw new UnsupportedTemplateError(where, `${taker} may not assume the role`);
+    throw new UnsupportedTemplateError(whereOf(role), `${taker} may not assume the role`);
   }
+  return statementsNow(role, deployment);
+}
+
+/** What the policies of a role say to the sessions that it has. A role that is gone allows nothing. */
+export function statementsOfSession(roleArn: string, deployment: Deployment): readonly Statement[] {
+  const role = deployment.resources('AWS::IAM::Role').find((candidate) => candidate.attribute('Arn') === roleArn);
+  return role ? statementsNow(role, deployment) : [];
+}
+
+function statementsNow(role: Resource, deployment: Deployment): readonly Statement[] {
+  const where = whereOf(role);
   if (role.property('PermissionsBoundary') !== undefined) {
     throw new UnsupportedTemplateError(where, 'a permissions boundary cannot be evaluated locally');
   }

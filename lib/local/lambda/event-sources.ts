@@ -38,7 +38,10 @@ export class EventSources {
   readonly #queueServer: QueueServer;
   readonly #functions: Functions;
   readonly #region: string;
-  readonly #loops: Promise<void>[];
+  readonly #polling: PollingAccess;
+  /** By the place of the mapping in the template. */
+  #mappings: ReadonlyMap<string, Mapping> = new Map();
+  readonly #loops = new Map<string, Promise<void>>();
   readonly #inFlight = new Map<string, { readonly mapping: Mapping; readonly message: ReceivedMessage }>();
   #stopping = false;
 
@@ -47,7 +50,16 @@ export class EventSources {
     this.#queueServer = queueServer;
     this.#functions = functions;
     this.#region = deployment.region;
-    this.#loops = readMappings(deployment, functions, polling).map((mapping) => this.#poll(mapping));
+    this.#polling = polling;
+    this.update(deployment);
+  }
+
+  /** Poll by the mappings of another deployment from the next batch on. */
+  update(deployment: Deployment): void {
+    this.#mappings = readMappings(deployment, this.#functions, this.#polling);
+    for (const where of this.#mappings.keys()) {
+      if (!this.#loops.has(where)) this.#loops.set(where, this.#poll(where));
+    }
   }
 
   /**
@@ -57,7 +69,7 @@ export class EventSources {
    */
   async stop(afterPolling: () => Promise<void>): Promise<void> {
     this.#stopping = true;
-    await Promise.all(this.#loops);
+    await Promise.all(this.#loops.values());
     await afterPolling();
     for (const { mapping, message } of this.#inFlight.values()) {
       const VisibilityTimeout = shortestVisibility;
@@ -66,9 +78,14 @@ export class EventSources {
     }
   }
 
-  async #poll(mapping: Mapping): Promise<void> {
+  async #poll(where: string): Promise<void> {
     const running = new Set<Promise<void>>();
     while (!this.#stopping) {
+      const mapping = this.#mappings.get(where);
+      if (!mapping) {
+        this.#loops.delete(where);
+        return;
+      }
       if (running.size >= mapping.concurrency) {
         await Promise.race([...running, sleep(500)]);
         continue;
@@ -127,11 +144,15 @@ function unlessVisibleAlready(error: unknown): void {
   if (!(error instanceof EngineError)) throw error;
 }
 
-function readMappings(deployment: Deployment, functions: Functions, polling: PollingAccess): readonly Mapping[] {
-  return deployment
+function readMappings(
+  deployment: Deployment,
+  functions: Functions,
+  polling: PollingAccess,
+): ReadonlyMap<string, Mapping> {
+  const enabled = deployment
     .resources('AWS::Lambda::EventSourceMapping')
-    .filter((resource) => resource.property('Enabled') !== false)
-    .map((resource) => readMapping(resource, deployment, functions, polling));
+    .filter((resource) => resource.property('Enabled') !== false);
+  return new Map(enabled.map((resource) => [whereOf(resource), readMapping(resource, deployment, functions, polling)]));
 }
 
 function readMapping(

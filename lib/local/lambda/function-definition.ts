@@ -5,8 +5,7 @@ import { UnsupportedTemplateError } from '../errors.ts';
 import type { AccessControl } from '../iam/access.ts';
 import type { Credentials, Principal } from '../iam/credentials.ts';
 import { statementsOfRole } from '../iam/roles.ts';
-import type { Stack } from '../template/assembly.ts';
-import type { Deployment } from '../template/deployment.ts';
+import type { Deployment, RunningDeployment } from '../template/deployment.ts';
 import { accountId, shortName } from '../template/names.ts';
 import { optionalNumber, type Resource, record, text, whereOf } from '../template/template.ts';
 import { platformPermissions } from './permissions.ts';
@@ -24,8 +23,7 @@ export interface FunctionDefinition {
 }
 
 export interface DefinitionContext {
-  readonly stacks: readonly Stack[];
-  readonly deployment: Deployment;
+  readonly deployment: RunningDeployment;
   readonly credentials: Credentials;
   readonly access: AccessControl;
   /** Folder in which every function gets its own task root. */
@@ -41,23 +39,28 @@ export interface DefinitionContext {
 /** Runtimes whose bundles this engine's own Node.js runs. */
 const runtimes = new Set(['nodejs22.x', 'nodejs24.x']);
 
-/** Define the functions of the template, except those that only serve CloudFormation's custom resources. */
-export function defineFunctions(context: DefinitionContext): readonly FunctionDefinition[] {
-  const { deployment } = context;
+/** The functions of the template, except those that only serve CloudFormation's custom resources. */
+export function functionsOf(deployment: Deployment): readonly Resource[] {
   const providers = new Set(deployment.resources('Custom::Trigger').map((trigger) => trigger.property('ServiceToken')));
-  const functions = deployment
+  return deployment
     .resources('AWS::Lambda::Function')
     .filter(
       (resource) => !providers.has(resource.attribute('Arn')) && !resource.path.includes('CustomResourceProvider'),
     );
-  const definitions = functions.map((resource) => define(resource, context));
+}
+
+/** Define the functions of the template. */
+export function defineFunctions(context: DefinitionContext): readonly FunctionDefinition[] {
+  rmSync(context.tasksDir, { recursive: true, force: true });
+  const definitions = functionsOf(context.deployment).map((resource) => defineFunction(resource, context));
   const names = definitions.map(({ name }) => name);
   const twice = names.find((name, at) => names.indexOf(name) < at);
   if (twice) throw new UnsupportedTemplateError(twice, 'two functions have this short name');
   return definitions;
 }
 
-function define(resource: Resource, context: DefinitionContext): FunctionDefinition {
+/** Define one function. Its bundle is copied to a task root of its own. */
+export function defineFunction(resource: Resource, context: DefinitionContext): FunctionDefinition {
   const where = whereOf(resource);
   const runtime = text(resource, 'Runtime');
   if (!runtimes.has(runtime)) throw new UnsupportedTemplateError(where, `runtime ${runtime} cannot be run locally`);
@@ -87,11 +90,10 @@ function define(resource: Resource, context: DefinitionContext): FunctionDefinit
 
 function prepareTaskRoot(resource: Resource, name: string, where: string, context: DefinitionContext): string {
   const key = String(record(resource.property('Code')).S3Key);
-  const source = context.stacks.find((stack) => stack.name === resource.stackName)?.assets.get(key);
+  const source = context.deployment.stacks.find((stack) => stack.name === resource.stackName)?.assets.get(key);
   if (!source || !existsSync(source))
     throw new UnsupportedTemplateError(where, `its bundle ${key} is not in the assembly`);
   const taskRoot = join(context.tasksDir, name);
-  rmSync(taskRoot, { recursive: true, force: true });
   cpSync(source, taskRoot, { recursive: true });
   const issuers = join(taskRoot, trustedIssuersFile);
   if (existsSync(issuers)) writeFileSync(issuers, context.trustedIssuers(readFileSync(issuers, 'utf8')));

@@ -39,9 +39,13 @@ export type OnLog = (functionName: string, line: string) => void;
 
 /** The functions of the template, each in processes of its own. */
 export class Functions {
-  readonly #pools: ReadonlyMap<string, Pool>;
+  readonly #pools: Map<string, Pool>;
+  /** Of code that was replaced. They end their last invocations. */
+  readonly #retired: Pool[] = [];
+  readonly #onLog: OnLog;
 
   constructor(definitions: readonly FunctionDefinition[], onLog: OnLog, inspected?: InspectedFunction) {
+    this.#onLog = onLog;
     this.#pools = new Map(
       definitions.map((definition) => {
         const inspectPort = definition.name === inspected?.name ? inspected.port : undefined;
@@ -58,6 +62,21 @@ export class Functions {
   /** @param name short name or ARN, also that of a version. @throws RangeError when there is no such function. */
   definition(name: string): FunctionDefinition {
     return this.#pool(name).definition;
+  }
+
+  /** From now on invocations run this definition. Those under way end as they began. */
+  put(definition: FunctionDefinition): void {
+    this.remove(definition.arn);
+    this.#pools.set(definition.arn, new Pool(definition, this.#onLog, undefined));
+  }
+
+  /** From now on there is no such function. Invocations under way end as they began. */
+  remove(arn: string): void {
+    const pool = this.#pools.get(arn);
+    if (!pool) return;
+    this.#pools.delete(arn);
+    this.#retired.push(pool);
+    pool.retire();
   }
 
   /** Invoke and wait for the whole reply. @param name short name or ARN. */
@@ -128,7 +147,7 @@ export class Functions {
 
   /** @param requestId as Lambda gives it to the handler. @returns `undefined` when it is over or unknown. */
   invocation(requestId: string): Invocation | undefined {
-    for (const pool of this.#pools.values()) {
+    for (const pool of [...this.#pools.values(), ...this.#retired]) {
       const found = pool.running.get(requestId);
       if (found) return found;
     }
@@ -146,7 +165,7 @@ export class Functions {
   }
 
   async stop(): Promise<void> {
-    await Promise.all([...this.#pools.values()].map((pool) => pool.stop()));
+    await Promise.all([...this.#pools.values(), ...this.#retired].map((pool) => pool.stop()));
   }
 
   #pool(name: string): Pool {
@@ -168,6 +187,7 @@ class Pool {
   readonly #waiting: ((worker: Worker) => void)[] = [];
   readonly #inspectPort: number | undefined;
   #stopped = false;
+  #retired = false;
 
   constructor(definition: FunctionDefinition, onLog: OnLog, inspectPort: number | undefined) {
     this.definition = definition;
@@ -194,6 +214,12 @@ class Pool {
   async stop(): Promise<void> {
     this.#stopped = true;
     await Promise.all([...this.#all].map((worker) => worker.stop()));
+  }
+
+  /** No further invocation comes. Each process ends with its last one. */
+  retire(): void {
+    this.#retired = true;
+    void this.recycle();
   }
 
   async recycle(): Promise<void> {
@@ -226,6 +252,7 @@ class Pool {
     const next = this.#waiting.shift();
     if (next) next(worker.alive ? worker : this.#create());
     else if (worker.alive) this.#idle.push(worker);
+    if (this.#retired) void this.recycle();
   }
 
   /** The line with which Lambda ends every invocation in its JSON log format. */

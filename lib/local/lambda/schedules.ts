@@ -17,11 +17,21 @@ const unitMs: Readonly<Record<string, number>> = { minute: 60_000, hour: 3_600_0
  * A run that has not ended skips the next.
  */
 export class Schedules {
-  readonly #timers: readonly NodeJS.Timeout[];
+  readonly #functions: Pick<Functions, 'definition' | 'invoke'>;
+  #timers: readonly NodeJS.Timeout[] = [];
 
   /** Start them. @throws UnsupportedTemplateError for a schedule that is no rate, or that may not call its function */
   constructor(deployment: Deployment, functions: Pick<Functions, 'definition' | 'invoke'>) {
-    this.#timers = readSchedules(deployment, functions).map(({ functionArn, everyMs }) => {
+    this.#functions = functions;
+    this.update(deployment);
+  }
+
+  /** Start those of another deployment in place of the present ones. */
+  update(deployment: Deployment): void {
+    const functions = this.#functions;
+    const schedules = readSchedules(deployment, functions);
+    this.stop();
+    this.#timers = schedules.map(({ functionArn, everyMs }) => {
       let isRunning = false;
       const run = async () => {
         if (isRunning) return;

@@ -1,6 +1,6 @@
 import { EngineError } from '../errors.ts';
 import type { Deployment } from '../template/deployment.ts';
-import { text } from '../template/template.ts';
+import { type Resource, text } from '../template/template.ts';
 import type { Functions } from './functions.ts';
 
 /**
@@ -9,10 +9,15 @@ import type { Functions } from './functions.ts';
  */
 export async function runTriggers(deployment: Deployment, functions: Functions): Promise<void> {
   for (const trigger of deployment.resources('Custom::Trigger')) {
-    const { name, arn } = functions.definition(text(trigger, 'HandlerArn'));
-    const result = await functions.invoke(arn, {});
-    if (!result.ok) {
-      throw new EngineError(`${name} failed at start: ${result.error.errorType}: ${result.error.errorMessage}`);
-    }
+    await runTrigger(trigger, functions);
+  }
+}
+
+/** @throws EngineError when the function fails */
+export async function runTrigger(trigger: Resource, functions: Functions): Promise<void> {
+  const { name, arn } = functions.definition(text(trigger, 'HandlerArn'));
+  const result = await functions.invoke(arn, {});
+  if (!result.ok) {
+    throw new EngineError(`${name} failed: ${result.error.errorType}: ${result.error.errorMessage}`);
   }
 }

@@ -1,0 +1,256 @@
+import { randomUUID } from 'node:crypto';
+import { existsSync, readFileSync } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+import { compactVerify, createLocalJWKSet, type JSONWebKeySet } from 'jose';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { DeliveryReceipt } from '../../lib/contract/delivery.ts';
+import { generateKeyPair } from '../../lib/crypt4gh/index.ts';
+import { loadAssembly } from '../../lib/local/template/assembly.ts';
+import type { AddedFile } from '../../lib/ops/archive/add-file.ts';
+import { assembly } from '../helpers/assembly.ts';
+import { areQueuesEmpty } from '../helpers/broken-calls.ts';
+import { collect, sha256 } from '../helpers/crypt4gh-vectors.ts';
+import { bytesOf } from '../helpers/made-files.ts';
+import { mixAssemblies } from '../helpers/mixed-assembly.ts';
+import { previousAssembly } from '../helpers/previous-release.ts';
+import type { RawReply } from '../helpers/raw-http.ts';
+import { receive } from '../helpers/receive.ts';
+import { Service, until } from '../helpers/service.ts';
+
+/**
+ * An upgrade while the service serves: the engine updates the previous release to this one as CloudFormation does, one resource
+ * after another, and goes back again. Callers ask without pause and without a second try. After each step every caller has
+ * asked again before the next step comes.
+ */
+const datasetId = 'EGAD00000000001';
+const archived: Readonly<Record<string, number>> = { 'small.vcf': 5000, 'empty.txt': 0 };
+const large = { path: 'large.bam', size: 8_600_000 };
+const largeDatasetId = 'EGAD00000000002';
+const recipient = generateKeyPair();
+/** What no caller can meet. */
+const withoutCallers = /^AWS::(CloudWatch|Events|Logs|SNS)::|::Version$/;
+
+interface Ordered {
+  readonly requestId: string;
+  readonly visa: string;
+}
+
+let folder: string;
+let service: Service;
+let largeFile: AddedFile;
+let largeBytes: Buffer;
+const ordered: Ordered[] = [];
+/** Answers that are neither those of before nor those of after, with the step in which they came. */
+const wrong: string[] = [];
+let isOver = false;
+let step = 'before';
+
+/** Asks again and again, each time at once. */
+class Caller {
+  answered = 0;
+  readonly #name: string;
+  readonly #ask: () => Promise<void>;
+  readonly #pauseMs: number;
+  readonly #ended: Promise<void>;
+
+  constructor(name: string, ask: () => Promise<void>, pauseMs = 20) {
+    this.#name = name;
+    this.#ask = ask;
+    this.#pauseMs = pauseMs;
+    this.#ended = this.#run();
+  }
+
+  async #run(): Promise<void> {
+    while (!isOver) {
+      const begun = step;
+      try {
+        await this.#ask();
+      } catch (error) {
+        wrong.push(`${this.#name}, asked at "${begun}", answered at "${step}": ${String(error)}`);
+      }
+      this.answered += 1;
+      await pause(this.#pauseMs);
+    }
+  }
+
+  /** Until a question that is asked from now on has its answer. */
+  async askedAgain(): Promise<void> {
+    // The first answer may be that of a question from before.
+    const enough = this.answered + 2;
+    await until(() => (this.answered >= enough ? true : undefined), `another answer to ${this.#name}`);
+  }
+
+  ended(): Promise<void> {
+    return this.#ended;
+  }
+}
+
+let callers: () => readonly Caller[];
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'data-out-rolling-'));
+  service = await Service.start({ assemblyDir: await previousAssembly(), dataDir: join(folder, 'data') });
+  for (const [path, size] of Object.entries(archived)) await service.archive(datasetId, path, size);
+  largeFile = await service.archive(largeDatasetId, large.path, large.size);
+  largeBytes = await collect(bytesOf(large));
+  for (const id of [datasetId, largeDatasetId]) await service.setDataset(id, 'released');
+  const first = await order();
+  await expectDelivered(first);
+  const visa = await service.visa({ datasetId: largeDatasetId });
+  const listed = await service.listAll(first.visa);
+  callers = () => [
+    // Fewer: each order is looked at in the end.
+    new Caller('an order', async () => void ordered.push(await order()), 500),
+    new Caller('a listing', async () => expectSame(await service.listAll(first.visa), listed)),
+    new Caller('a download by redirect', async () => {
+      const { fileName = '' } = listed.find((file) => file.fileName.endsWith('-small.vcf.c4gh')) ?? {};
+      await expectPlaintext(await service.download(first.visa, fileName), 'small.vcf');
+    }),
+    new Caller('a range of a stream', async () => {
+      const headers = { Range: 'bytes=70000-200000' };
+      expectBytes(await fileOf(visa, headers), 206, largeBytes.subarray(70_000, 200_001));
+    }),
+    new Caller('a whole stream', async () => expectBytes(await fileOf(visa), 200, largeBytes)),
+    new Caller('direct access', async () => {
+      const reply = await service.direct(`metadata/datasets/${datasetId}/files`, await service.visa({ datasetId }));
+      expectSame([reply.status, reply.status === 200 && JSON.parse(reply.text).length], [200, 2]);
+    }),
+    new Caller('an administrator', async () => {
+      const { admin } = service.connection;
+      const authorization = `Basic ${Buffer.from(`${admin.username}:${admin.password}`).toString('base64')}`;
+      const reply = await fetch(service.url(`export/fega/${first.requestId}`), { headers: { authorization } });
+      expectSame([reply.status, ((await reply.json()) as { state: string }).state], [200, 'complete']);
+    }),
+    new Caller('a refused visa', async () => {
+      const reply = await service.direct(`files/${largeFile.fileId}`, await service.visa({ datasetId }));
+      expectSame(reply.status, 403);
+    }),
+  ];
+}, 300_000);
+afterAll(async () => {
+  await service?.stop();
+  await rm(folder, { recursive: true, force: true });
+});
+
+function expectSame(given: unknown, wanted: unknown): void {
+  if (JSON.stringify(given) !== JSON.stringify(wanted)) {
+    throw new Error(`expected ${JSON.stringify(wanted)}, not ${JSON.stringify(given).slice(0, 500)}`);
+  }
+}
+
+function expectBytes(reply: RawReply, status: number, bytes: Buffer): void {
+  expectSame(
+    [reply.status, reply.complete, reply.bytes.length, sha256(reply.bytes)],
+    [status, true, bytes.length, sha256(bytes)],
+  );
+}
+
+function fileOf(visa: string, headers: Readonly<Record<string, string>> = {}): Promise<RawReply> {
+  return service.direct(`files/${largeFile.fileId}`, visa, { headers });
+}
+
+async function expectPlaintext(container: Buffer, path: string): Promise<void> {
+  const opened = await receive(once(container), recipient.privateKey);
+  const made = await collect(bytesOf({ path, size: archived[path] ?? 0 }));
+  expectSame(opened.plaintextSha256, sha256(made));
+}
+
+async function* once(bytes: Uint8Array) {
+  yield bytes;
+}
+
+/** Each order is that of another recipient. */
+async function order(): Promise<Ordered> {
+  const visa = await service.visa({ subject: randomUUID(), datasetId });
+  return { visa, requestId: await service.exported({ id: datasetId, visa, publicKey: recipient.publicKey }) };
+}
+
+/** Each file was staged once and can be read, and one receipt lists them all. */
+async function expectDelivered({ requestId, visa }: Ordered): Promise<void> {
+  const receiptOf = async () =>
+    (await service.listAll(visa)).find(({ fileName }) => fileName.endsWith(`-${requestId}.delivery.jws`));
+  const receipt = await until(receiptOf, `the receipt of ${requestId}`, 90_000);
+  const paths = Object.keys(archived);
+  const events = (await service.audit(requestId)).map(({ event }) => event);
+  expect(events.filter((event) => event === 'staged')).toHaveLength(paths.length);
+  const containers = await service.list(visa);
+  expect(containers).toHaveLength(paths.length);
+  for (const path of paths) {
+    const { fileName = '' } = containers.find((file) => file.fileName.endsWith(`-${path}.c4gh`)) ?? {};
+    await expectPlaintext(await service.download(visa, fileName), path);
+  }
+  const jws = (await service.download(visa, receipt.fileName)).toString('latin1');
+  const keys = (await (await fetch(service.url('.well-known/jwks.json'))).json()) as JSONWebKeySet;
+  const { payload } = await compactVerify(jws, createLocalJWKSet(keys));
+  const { complete, files, jti } = JSON.parse(Buffer.from(payload).toString()) as DeliveryReceipt;
+  expect([jti, complete, files.length]).toEqual([requestId, true, paths.length]);
+}
+
+/** Update under the callers' eyes. @returns the types of the resources, in the order of their steps */
+async function update(assemblyDir: string): Promise<readonly string[]> {
+  const types: string[] = [];
+  isOver = false;
+  const asking = callers();
+  const allAsked = () => Promise.all(asking.map((caller) => caller.askedAgain()));
+  try {
+    await allAsked();
+    for await (const { action, logicalId, type } of service.engine.update(assemblyDir)) {
+      step = `${action} ${logicalId}`;
+      types.push(type);
+      if (!withoutCallers.test(type)) await allAsked();
+    }
+    await allAsked();
+    return types;
+  } finally {
+    isOver = true;
+    await Promise.all(asking.map((caller) => caller.ended()));
+  }
+}
+
+/** @returns the functions that run no bundle of an assembly */
+function withOtherCode(assemblyDir: string): readonly string[] {
+  const bundleIn = (root: string) => sha256(readFileSync(join(root, 'index.mjs')));
+  const assets = loadAssembly(assemblyDir).flatMap((stack) => [...stack.assets.values()]);
+  const known = assets.filter((path) => existsSync(join(path, 'index.mjs'))).map(bundleIn);
+  const { functions } = service.engine;
+  return functions.names.filter(
+    (name) => !known.includes(bundleIn(String(functions.definition(name).environment.LAMBDA_TASK_ROOT))),
+  );
+}
+
+/** All that was ordered during an update is delivered, and no answer was wrong. */
+async function expectNothingLost(): Promise<void> {
+  expect(wrong).toEqual([]);
+  expect(ordered.length).toBeGreaterThan(20);
+  await until(async () => (await areQueuesEmpty(service)) || undefined, 'the queues to be empty', 120_000);
+  while (ordered.length > 0) await Promise.all(ordered.splice(0, 4).map(expectDelivered));
+}
+
+test('an upgrade loses no request, and stages every order once', { timeout: 600_000 }, async () => {
+  const types = await update(await assembly());
+  const count = (type: string) => types.filter((each) => each === type).length;
+  expect(count('AWS::Lambda::Function')).toBeGreaterThan(20);
+  expect(types.indexOf('Custom::Trigger')).toBeLessThan(types.lastIndexOf('AWS::Lambda::Function'));
+  expect(count('AWS::ApiGateway::Stage')).toBe(2);
+  expect(withOtherCode(await assembly())).toEqual([]);
+  await expectNothingLost();
+});
+
+test('the previous release is refused while it does not know a migration, and rolled back', {
+  timeout: 600_000,
+}, async () => {
+  await expect(update(await previousAssembly())).rejects.toThrow(/migrate failed.*MigrationConflictError/);
+  await update(await assembly());
+  await expectNothingLost();
+});
+
+test('with that migration, going back loses no request either', { timeout: 600_000 }, async () => {
+  const former = join(folder, 'former');
+  mixAssemblies(former, await previousAssembly(), await assembly(), (name) => name === 'Migrate');
+  await update(former);
+  expect(withOtherCode(await previousAssembly())).toEqual(['migrate']);
+  await expectNothingLost();
+});
