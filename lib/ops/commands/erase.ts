@@ -42,12 +42,20 @@ export function registerErase(program: Command, context: CommandContext): void {
       await expectConsent(terminal, question, options.yes);
       const passes = await Promise.all(target.deadLetters.map((queue) => discard(queue, search)));
       const discarded = passes.reduce((sum, { letters }) => sum + letters.length, 0);
-      for (const key of receipts) await removeReceipt(target.outbox, key);
+      for (const key of receipts) {
+        terminal.signal.throwIfAborted();
+        await removeReceipt(target.outbox, key);
+      }
       const erasureId = randomUUID();
       const rows = await target.erasure.erase(recipient, erasureId);
       const said = `${recipient} is erased: ${counted(rows, 'row')} changed, ${counted(receipts.length, 'receipt')} and ${deadLetters(discarded)} deleted (${erasureId})`;
       output.result({ erasureId, recipient, rows, receipts: receipts.length, deadLetters: discarded }, said);
       output.note('note: logs and backups end by their own time: docs/operations.md#retention-and-erasure');
+      if (rows + receipts.length + discarded === 0) {
+        output.warn(
+          'nothing names this person: look at the issuer and the subject, unless the person was erased before',
+        );
+      }
       tellOfRest(passes, output);
     });
 }

@@ -18,6 +18,13 @@ describe('erase', () => {
     expect(erased()).toEqual([`erase ${jane}`]);
   });
 
+  test('warns when nothing names the person, as after a mistake in the name', async () => {
+    const warning =
+      'warning: nothing names this person: look at the issuer and the subject, unless the person was erased before';
+    expect(await run(['--yes'])).toMatchObject({ exitCode: 0, stderr: expect.not.stringContaining('nothing names') });
+    expect(await run(['--yes'])).toMatchObject({ exitCode: 0, stderr: expect.stringContaining(warning) });
+  });
+
   test('refuses while the outbox has containers', async () => {
     world.outbox.hold(`${jane}/EGAF1-a.bam.c4gh`);
     const refused = await run(['--yes']);
