@@ -12,6 +12,8 @@ const parallel = 10;
 export interface LetterFilter {
   readonly requestId?: string;
   readonly messageId?: string;
+  /** Outbox prefix of a person whom the message names. */
+  readonly person?: string;
 }
 
 /** What one pass over a queue met. */
@@ -21,6 +23,10 @@ export interface Pass {
   readonly letters: readonly DeadLetter[];
   /** How many messages the pass met. */
   readonly seen: number;
+  /** How many of them cannot be read. They may name any person. */
+  readonly unreadable: number;
+  /** How many of them the pass had sent to work before: they failed again at once. */
+  readonly back: number;
   /** About how many the queue had before the pass. */
   readonly count: number;
   /** Whether all that was looked for was surely met. If not, another reader holds messages, or there are very many. */
@@ -46,22 +52,42 @@ export async function replay(
   queue: DeadLetterQueue,
   options: PassOptions & { readonly onReplay: (letter: DeadLetter) => void },
 ): Promise<Pass> {
-  return await pass(queue, options, async (held) => {
-    await held.replay();
+  const sent = new Set<string>();
+  const met = await pass(queue, options, async (held) => {
+    // Its cause is still there. To send it again and again would never end.
+    if (sent.has(held.letter.messageId)) return false;
+    sent.add(await held.replay());
     options.onReplay(held.letter);
+    return true;
+  });
+  return { ...met, back: met.letters.filter(({ messageId }) => sent.has(messageId)).length };
+}
+
+/** Delete the wanted letters of a queue. Other readers see the others again afterwards. */
+export async function discard(queue: DeadLetterQueue, options: PassOptions): Promise<Pass> {
+  return await pass(queue, options, async (held) => {
+    await held.remove();
+    return true;
   });
 }
 
-/** @param remove what takes a wanted letter out of the queue. `undefined`: it stays */
+/** Where messages may be left after passes, for a message: `NAME (met 10 of about 12)`. Empty: nowhere. */
+export function restOf(passes: readonly Pass[]): string {
+  const rest = passes.filter(({ isWhole }) => !isWhole);
+  return rest.map(({ queue, seen, count }) => `${queue} (met ${seen} of about ${count})`).join(', ');
+}
+
+/** @param remove takes a wanted letter out of the queue, and tells whether it did. `undefined`: it stays */
 async function pass(
   queue: DeadLetterQueue,
   { filter, now, signal }: PassOptions,
-  remove: ((held: HeldLetter) => Promise<void>) | undefined,
+  remove: ((held: HeldLetter) => Promise<boolean>) | undefined,
 ): Promise<Pass> {
   const count = await queue.count();
   const kept = new Map<string, HeldLetter>();
   const letters = new Map<string, DeadLetter>();
   const seen = new Set<string>();
+  const unreadable = new Set<string>();
   let heldSince: number | undefined;
   const isFound = () => filter.messageId !== undefined && letters.has(filter.messageId);
   try {
@@ -72,13 +98,15 @@ async function pass(
       if (taken.length === 0) break;
       // All of them at first, so that a failure below releases them.
       for (const held of taken) kept.set(held.letter.messageId, held);
-      for (const { letter } of taken) seen.add(letter.messageId);
-      const wanted = taken.filter(({ letter }) => isWanted(letter, filter));
+      for (const { letter, people } of taken) {
+        seen.add(letter.messageId);
+        if (people === undefined) unreadable.add(letter.messageId);
+      }
+      const wanted = taken.filter((held) => isWanted(held, filter));
       for (const { letter } of wanted) letters.set(letter.messageId, letter);
       if (remove) {
         await forEachConcurrently(wanted, parallel, async (held) => {
-          await remove(held);
-          kept.delete(held.letter.messageId);
+          if (await remove(held)) kept.delete(held.letter.messageId);
         });
       }
       if (kept.size > 0) heldSince ??= askedAt;
@@ -90,14 +118,17 @@ async function pass(
     queue: queue.name,
     letters: [...letters.values()].sort((a, b) => (a.sentAt < b.sentAt ? -1 : 1)),
     seen: seen.size,
+    unreadable: unreadable.size,
+    back: 0,
     count,
     isWhole: isFound() || seen.size >= count,
   };
 }
 
-function isWanted(letter: DeadLetter, { requestId, messageId }: LetterFilter): boolean {
+function isWanted({ letter, people = [] }: HeldLetter, { requestId, messageId, person }: LetterFilter): boolean {
   return (
     (requestId === undefined || letter.requestId === requestId) &&
-    (messageId === undefined || letter.messageId === messageId)
+    (messageId === undefined || letter.messageId === messageId) &&
+    (person === undefined || people.includes(person))
   );
 }

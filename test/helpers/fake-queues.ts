@@ -39,6 +39,13 @@ export class FakeQueues {
     return [...this.#queue(queueUrl).values()];
   }
 
+  /** Take all messages out of a queue. */
+  drain(queueUrl: string): FakeMessage[] {
+    const messages = this.of(queueUrl);
+    this.#queue(queueUrl).clear();
+    return messages;
+  }
+
   put(queueUrl: string, body: string, more: Partial<Omit<FakeMessage, 'body'>> = {}): FakeMessage {
     const message: FakeMessage = {
       messageId: randomUUID(),
@@ -100,8 +107,8 @@ export class FakeQueues {
     if (command instanceof SendMessageCommand) {
       const { QueueUrl = '', MessageBody = '', MessageAttributes = {}, MessageGroupId } = command.input;
       const trace = command.input.MessageSystemAttributes?.AWSTraceHeader?.StringValue;
-      this.put(QueueUrl, MessageBody, { attributes: MessageAttributes, group: MessageGroupId, trace });
-      return {};
+      const sent = { attributes: MessageAttributes, group: MessageGroupId, trace };
+      return { MessageId: this.put(QueueUrl, MessageBody, sent).messageId };
     }
     if (command instanceof DeleteMessageCommand) {
       this.#queue(command.input.QueueUrl ?? '').delete(command.input.ReceiptHandle ?? '');

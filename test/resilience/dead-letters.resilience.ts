@@ -25,10 +25,9 @@ beforeEach(() => {
 });
 afterEach(() => undo?.());
 
+const ops = (...argv: string[]) => opsProcess(argv, { connectionPath: service.engine.connectionPath });
 const run = async (...argv: string[]) => {
-  const { exitCode, stdout, stderr } = await opsProcess(['dead-letters', ...argv], {
-    connectionPath: service.engine.connectionPath,
-  });
+  const { exitCode, stdout, stderr } = await ops('dead-letters', ...argv);
   const records = argv.includes('--json') && stdout !== '' ? stdout.trim().split('\n') : [];
   return { exitCode, stderr, stdout, letters: records.map((line) => JSON.parse(line) as Record<string, string>) };
 };
@@ -97,6 +96,19 @@ test('a request is replayed with its visa, its id and its time, and the visa is 
   const texts = said.map(({ stdout, stderr }) => stdout + stderr).join('\n');
   expect(texts).toContain(requestId);
   for (const part of visa.split('.')) expect(texts).not.toContain(part);
+});
+
+test('the request of an erased person is deleted, and another one stays', { timeout: 240_000 }, async () => {
+  const { ExportRequestsDeadLetterQueueUrl: deadQueue } = service.connection.outputs;
+  await failed('consume-export', 1, deadQueue);
+  const { iss } = service.connection.issuer;
+  expect(await ops('erase', '--subject', `${iss},another`, '--yes')).toMatchObject({ exitCode: 0 });
+  expect(await service.queueDepth(deadQueue)).toBe(1);
+  expect(await ops('erase', '--subject', `${iss},${subject}`, '--yes')).toMatchObject({
+    exitCode: 0,
+    stdout: expect.stringContaining('1 dead letter deleted'),
+  });
+  expect(await service.queueDepth(deadQueue)).toBe(0);
 });
 
 test('a crash between sending and deleting leaves the message in both queues, which does no harm', {

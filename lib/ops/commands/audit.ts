@@ -1,5 +1,4 @@
 import type { Command } from 'commander';
-import * as z from 'zod';
 import type { AuditRow } from '../../stores/rds/audit/trail.ts';
 import { usageError } from '../../terminal/errors.ts';
 import { formatBytes, printable } from '../../terminal/output.ts';
@@ -7,6 +6,7 @@ import { explainAuditReason } from '../audit-reasons.ts';
 import { showRows } from '../listing.ts';
 import { type CommandContext, openSession } from '../session.ts';
 import { parseSubject, subjectHelp } from '../subject.ts';
+import { parseRequestId } from '../uuid.ts';
 
 interface AuditOptions {
   readonly request?: string;
@@ -55,14 +55,12 @@ export function registerAudit(program: Command, context: CommandContext): void {
       const session = openSession(context, command);
       const limit = Number(options.limit);
       if (!Number.isSafeInteger(limit) || limit < 1) throw usageError('--limit', 'expected a whole number above 0');
-      if (options.request !== undefined && !z.guid().safeParse(options.request).success) {
-        throw usageError('--request', 'expected the UUID in the answer of POST /export');
-      }
+      const requestId = options.request === undefined ? undefined : parseRequestId(options.request);
       const recipient = options.subject === undefined ? undefined : parseSubject(options.subject);
       const { audit } = await session.target();
       const filter = {
         ...(recipient === undefined ? {} : { recipient }),
-        ...(options.request === undefined ? {} : { requestId: options.request }),
+        ...(requestId === undefined ? {} : { requestId }),
         ...(options.dataset === undefined ? {} : { datasetId: options.dataset }),
         ...(options.file === undefined ? {} : { fileId: options.file }),
       };

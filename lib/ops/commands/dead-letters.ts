@@ -1,14 +1,14 @@
 import { type Command, Option } from 'commander';
-import * as z from 'zod';
 import { NotFoundError } from '../../errors.ts';
-import { UsageError, usageError } from '../../terminal/errors.ts';
+import { UsageError } from '../../terminal/errors.ts';
 import { counted, formatDuration, type Output, printable } from '../../terminal/output.ts';
 import { expectConsent } from '../consent.ts';
-import { type LetterFilter, look, type Pass, replay } from '../dead-letters.ts';
+import { type LetterFilter, look, type Pass, replay, restOf } from '../dead-letters.ts';
 import { OpsError } from '../errors.ts';
 import type { DeadLetter, DeadLetterQueue, Target } from '../ports.ts';
 import { type CommandContext, openSession, type Session } from '../session.ts';
 import { deadLetterQueueNames } from '../target.ts';
+import { parseRequestId, parseUuid } from '../uuid.ts';
 
 interface QueueOption {
   readonly queue?: string;
@@ -34,6 +34,9 @@ const columns = [
   { title: 'LAST FAILURE' },
 ] as const;
 
+const listed = 'in the table of dead-letters list';
+/** Most messages that `replay` shows before it asks. */
+const mostShown = 20;
 const none = 'note: there is no such dead letter';
 /** Stands for the request of a message that names none. */
 const unknownRequest = '00000000-0000-0000-0000-000000000000';
@@ -86,7 +89,7 @@ export function registerDeadLetters(program: Command, context: CommandContext): 
     .addHelpText('after', '\nExample:\n  data-out-ops dead-letters show 3f8c1a52-92a0-4b53-9d5c-0c6d0ac6a1f1')
     .action(async (id: string, options: QueueOption, command: Command) => {
       const session = openSession(context, command);
-      const messageId = uuidOf('<message-id>', id);
+      const messageId = parseUuid('<message-id>', id, listed);
       const target = await session.target();
       const passes = await lookAt(queuesOf(target, options), { messageId }, session);
       const [letter] = await shown(passes, target, session);
@@ -122,15 +125,9 @@ function queueOption(): Option {
 /** @throws UsageError */
 function filterOf({ request, message }: Pick<ReplayOptions, 'request' | 'message'>): LetterFilter {
   return {
-    ...(request !== undefined && { requestId: uuidOf('--request', request) }),
-    ...(message !== undefined && { messageId: uuidOf('--message', message) }),
+    ...(request !== undefined && { requestId: parseRequestId(request) }),
+    ...(message !== undefined && { messageId: parseUuid('--message', message, listed) }),
   };
-}
-
-/** @throws UsageError */
-function uuidOf(field: string, text: string): string {
-  if (!z.guid().safeParse(text).success) throw usageError(field, 'expected a UUID');
-  return text.toLowerCase();
 }
 
 function queuesOf({ deadLetters }: Target, { queue }: QueueOption): readonly DeadLetterQueue[] {
@@ -181,7 +178,9 @@ async function isAgreed(
     output.note(none);
     return false;
   }
-  if (!output.json) output.table(columns, letters, cellsOf);
+  if (!output.json) output.table(columns, letters.slice(0, mostShown), cellsOf);
+  const more = letters.length - mostShown;
+  if (more > 0) output.note(`and ${more} more: data-out-ops dead-letters list shows all`);
   for (const pass of passes) warnOfRest(pass, output);
   const todo = `replay ${messages(letters.length)}`;
   await expectConsent(terminal, { todo, word: 'replay', otherwise: 'nothing was replayed' }, false);
@@ -204,15 +203,17 @@ async function replayAll(queues: readonly DeadLetterQueue[], filter: LetterFilte
   } finally {
     if (done.length > 0) output.note(`replayed ${messages(done.length)}`);
   }
-  const rest = passes.filter(({ isWhole }) => !isWhole);
-  if (rest.length === 0 && done.length > 0) return;
-  if (rest.length === 0 && Object.keys(filter).length === 0) {
-    output.note(none);
-    return;
+  const back = passes.reduce((sum, pass) => sum + pass.back, 0);
+  if (back > 0) {
+    throw new OpsError('partial', `${messages(back)} failed again at once: remove the cause, then replay again`);
   }
-  if (rest.length === 0) throw notFound(passes, 'dead letter');
-  const where = rest.map(({ queue, seen, count }) => `${queue} (met ${seen} of about ${count})`).join(', ');
-  throw new OpsError('partial', `messages may be left in ${where}: give the same command again in two minutes`);
+  const rest = restOf(passes);
+  if (rest !== '') {
+    throw new OpsError('partial', `messages may be left in ${rest}: give the same command again in two minutes`);
+  }
+  if (done.length > 0) return;
+  if (Object.keys(filter).length > 0) throw notFound(passes, 'dead letter');
+  output.note(none);
 }
 
 function notFound(passes: readonly Pass[], what: string): NotFoundError {

@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import type { Command } from 'commander';
 import { isReceiptName } from '../../contract/delivery.ts';
-import { counted } from '../../terminal/output.ts';
+import { counted, type Output } from '../../terminal/output.ts';
 import { expectConsent } from '../consent.ts';
+import { discard, look, type Pass, restOf } from '../dead-letters.ts';
 import { OpsError } from '../errors.ts';
 import type { Target } from '../ports.ts';
 import { type CommandContext, openSession } from '../session.ts';
@@ -10,6 +11,7 @@ import { parseSubject, subjectHelp } from '../subject.ts';
 
 const afterHelp = `
 The audit trail keeps what happened to each file and when, and no longer to whom. It gets a row "erased", without the person.
+Dead letters that name the person are deleted: they are not replayed.
 First take the person's access away (visa deny, user disable) and delete the person's containers (outbox purge). Logs and
 backups end by their own time: docs/operations.md#retention-and-erasure.
 
@@ -20,7 +22,9 @@ Example:
 export function registerErase(program: Command, context: CommandContext): void {
   program
     .command('erase')
-    .description('take one person out of the audit trail and delete the delivery receipts of that person')
+    .description(
+      'take one person out of the audit trail, and delete the delivery receipts and dead letters of that person',
+    )
     .requiredOption('--subject <iss,sub>', subjectHelp)
     .option('--yes', 'do not ask')
     .addHelpText('after', afterHelp)
@@ -29,14 +33,30 @@ export function registerErase(program: Command, context: CommandContext): void {
       const recipient = parseSubject(options.subject);
       const target = await open();
       const receipts = await expectOnlyReceipts(target, recipient);
+      const search = { filter: { person: recipient }, now: terminal.now, signal: terminal.signal };
+      const found = await Promise.all(target.deadLetters.map((queue) => look(queue, search)));
+      const waiting = found.filter(({ letters }) => letters.length > 0);
+      for (const { queue, letters } of waiting)
+        output.note(`${queue} has ${deadLetters(letters.length)} of this person`);
       const question = { todo: `erase ${recipient} for good`, word: 'erase', otherwise: 'nothing was erased' };
       await expectConsent(terminal, question, options.yes);
-      for (const key of receipts) await removeReceipt(target.outbox, key);
+      const passes = await Promise.all(target.deadLetters.map((queue) => discard(queue, search)));
+      const discarded = passes.reduce((sum, { letters }) => sum + letters.length, 0);
+      for (const key of receipts) {
+        terminal.signal.throwIfAborted();
+        await removeReceipt(target.outbox, key);
+      }
       const erasureId = randomUUID();
       const rows = await target.erasure.erase(recipient, erasureId);
-      const said = `${recipient} is erased: ${counted(rows, 'row')} changed, ${counted(receipts.length, 'receipt')} deleted (${erasureId})`;
-      output.result({ erasureId, recipient, rows, receipts: receipts.length }, said);
+      const said = `${recipient} is erased: ${counted(rows, 'row')} changed, ${counted(receipts.length, 'receipt')} and ${deadLetters(discarded)} deleted (${erasureId})`;
+      output.result({ erasureId, recipient, rows, receipts: receipts.length, deadLetters: discarded }, said);
       output.note('note: logs and backups end by their own time: docs/operations.md#retention-and-erasure');
+      if (rows + receipts.length + discarded === 0) {
+        output.warn(
+          'nothing names this person: look at the issuer and the subject, unless the person was erased before',
+        );
+      }
+      tellOfRest(passes, output);
     });
 }
 
@@ -60,6 +80,26 @@ async function expectOnlyReceipts({ outbox, erasure }: Target, recipient: string
     'conflict',
     `the outbox has ${counted(containers, 'container')} of this person: data-out-ops outbox purge`,
   );
+}
+
+/** @throws OpsError `partial` when dead letters of the person may be left */
+function tellOfRest(passes: readonly Pass[], output: Output): void {
+  const unreadable = passes.reduce((sum, pass) => sum + pass.unreadable, 0);
+  if (unreadable > 0) {
+    output.warn(
+      `${deadLetters(unreadable)} cannot be read and may name this person; SQS deletes them 14 days after they were sent`,
+    );
+  }
+  const rest = restOf(passes);
+  if (rest === '') return;
+  throw new OpsError(
+    'partial',
+    `dead letters of this person may be left in ${rest}: give the same command again in two minutes`,
+  );
+}
+
+function deadLetters(count: number): string {
+  return counted(count, 'dead letter');
 }
 
 async function removeReceipt(outbox: Target['outbox'], key: string): Promise<void> {

@@ -1,15 +1,15 @@
 import type { Command } from 'commander';
-import * as z from 'zod';
 import { directContainers, removeDirect } from '../../export/withdraw/direct.ts';
 import type { ContainerFilter } from '../../export/withdraw/ports.ts';
 import { type HeldContainer, look, remove, type SeenContainer } from '../../export/withdraw/remove.ts';
-import { UsageError, usageError } from '../../terminal/errors.ts';
+import { UsageError } from '../../terminal/errors.ts';
 import { counted, formatBytes, printable } from '../../terminal/output.ts';
 import { expectConsent } from '../consent.ts';
 import { OpsError } from '../errors.ts';
 import type { Target } from '../ports.ts';
 import { type CommandContext, openSession } from '../session.ts';
 import { parseSubject, subjectHelp } from '../subject.ts';
+import { parseRequestId } from '../uuid.ts';
 
 interface FilterOptions {
   readonly subject?: string;
@@ -100,10 +100,7 @@ function filterOf({ subject, dataset, request }: FilterOptions): ContainerFilter
   }
   if (subject !== undefined) return { recipient: parseSubject(subject) };
   if (dataset !== undefined) return { datasetId: dataset };
-  if (!z.guid().safeParse(request).success) {
-    throw usageError('--request', 'expected the UUID in the answer of POST /export');
-  }
-  return { requestId: String(request).toLowerCase() };
+  return { requestId: parseRequestId(String(request)) };
 }
 
 async function find(filter: ContainerFilter, { outbox, outboxRecords }: Target): Promise<Found> {

@@ -14,8 +14,8 @@ import { retire } from '../../releases/retire.ts';
 import type { StepResult } from '../../releases/steps.ts';
 import { failureOf } from '../../terminal/failure.ts';
 import { type Output, printable } from '../../terminal/output.ts';
-import { confirm as confirmed } from '../../terminal/prompts.ts';
 import type { Terminal } from '../../terminal/terminal.ts';
+import { expectConsent } from '../consent.ts';
 import { opsFailure } from '../errors.ts';
 import { checkAnnounceFile } from './announce-file.ts';
 import { registryClients } from './registry-access.ts';
@@ -80,7 +80,13 @@ async function proceed(retirement: Retirement, options: RetirementRunOptions, pr
   if (plan.complete) {
     progress.checklist = checklist(retirement, findings, options.teamTold);
   } else if (apply) {
-    await confirm(retirement, options);
+    const { component, version, imageTag } = retirement;
+    const question = {
+      todo: `retire ${component} ${version} for good`,
+      word: imageTag,
+      otherwise: 'nothing was changed',
+    };
+    await expectConsent(terminal, question, options.yes, (why) => new RetirementError('not_confirmed', why));
     const askToMark = asking(options);
     const work = { ...wait, retirement, plan, registry, repository, askToMark };
     progress.checklist = await retire(work, options.teamTold, (step) => {
@@ -93,16 +99,6 @@ async function proceed(retirement: Retirement, options: RetirementRunOptions, pr
   }
   say(checklistText(progress.checklist));
   await tellTeam(retirement, options, say);
-}
-
-/** @throws RetirementError `not_confirmed` */
-async function confirm({ component, version, imageTag }: Retirement, { terminal, yes }: RetirementRunOptions) {
-  if (yes) return;
-  const question = `To retire ${component} ${version} for good, type ${imageTag}: `;
-  const answer = await confirmed(terminal, question, imageTag);
-  if (answer) return;
-  const why = answer === undefined ? 'there is no terminal to ask on: add --yes' : 'not confirmed';
-  throw new RetirementError('not_confirmed', `${why}; nothing was changed`);
 }
 
 /** Shows what to click, also with `--quiet`, and waits for the person; `undefined` in automation. */

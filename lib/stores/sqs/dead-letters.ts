@@ -8,12 +8,15 @@ import {
   type SQSClient,
 } from '@aws-sdk/client-sqs';
 import * as z from 'zod';
+import { forEachConcurrently } from '../../archive/concurrency.ts';
 import {
   deliveryMessage,
   exportRequestAttributes,
   exportRequestMessage,
   fileExportMessage,
 } from '../../contract/messages.ts';
+import { outboxPrefix } from '../../contract/outbox-key.ts';
+import { unverifiedClaims, visasIn } from '../../contract/unverified-token.ts';
 import { ForbiddenError } from '../../errors.ts';
 import { parseJson } from '../../export/received.ts';
 import { errorName, storeFailure } from '../aws-failure.ts';
@@ -36,11 +39,15 @@ export interface DeadLetter {
 /** A dead letter that other readers do not see for now. */
 export interface HeldLetter {
   readonly letter: DeadLetter;
+  /** Outbox prefixes of the people whom the message names. Nothing in it was verified. `undefined`: it cannot be read. */
+  readonly people: readonly string[] | undefined;
   /**
    * Send it to its work queue as it was sent first, then delete it here. If the deletion fails, it is in both queues, and a
    * second replay does no harm.
+   * @returns its new message id. It keeps that id when it fails again
    */
-  replay(): Promise<void>;
+  replay(): Promise<string>;
+  remove(): Promise<void>;
   /** For {@link SqsDeadLetters.release}. */
   readonly receiptHandle: string;
 }
@@ -55,6 +62,9 @@ interface DeadLettersOptions {
 }
 
 const uuid = z.uuid();
+/** Batches that are released at once. */
+const parallel = 10;
+const subjectClaims = z.object({ iss: z.string(), sub: z.string() });
 const anyMessage = z.union([exportRequestMessage, fileExportMessage, deliveryMessage]);
 
 /** The dead-letter queue of one work queue. @throws ForbiddenError, TemporarilyUnavailableError */
@@ -98,27 +108,37 @@ export class SqsDeadLetters {
 
   /** Let other readers see messages again. What fails here is back when its time is over. */
   async release(letters: readonly HeldLetter[]): Promise<void> {
-    for (let from = 0; from < letters.length; from += 10) {
-      const Entries = letters
-        .slice(from, from + 10)
-        .map(({ receiptHandle }, index) => ({ Id: String(index), ReceiptHandle: receiptHandle, VisibilityTimeout: 0 }));
+    const batches = Array.from({ length: Math.ceil(letters.length / 10) }, (_, index) =>
+      letters.slice(index * 10, index * 10 + 10),
+    );
+    await forEachConcurrently(batches, parallel, async (batch) => {
+      const Entries = batch.map(({ receiptHandle }, index) => ({
+        Id: String(index),
+        ReceiptHandle: receiptHandle,
+        VisibilityTimeout: 0,
+      }));
       const command = new ChangeMessageVisibilityBatchCommand({ QueueUrl: this.#url, Entries });
       await this.#try(() => this.#options.client.send(command));
-    }
+    });
   }
 
   #held(message: Message): HeldLetter {
     const receiptHandle = message.ReceiptHandle ?? '';
+    const remove = async () => {
+      const command = new DeleteMessageCommand({ QueueUrl: this.#url, ReceiptHandle: receiptHandle });
+      await this.#try(() => this.#options.client.send(command));
+    };
     return {
       letter: letterOf(this.name, message),
+      people: peopleIn(parseJson(message.Body ?? '')),
       receiptHandle,
       replay: async () => {
-        await this.#try(() => this.#options.client.send(sendAgain(message, this.#options.workQueueUrl)));
-        const QueueUrl = this.#url;
-        await this.#try(() =>
-          this.#options.client.send(new DeleteMessageCommand({ QueueUrl, ReceiptHandle: receiptHandle })),
-        );
+        const command = sendAgain(message, this.#options.workQueueUrl);
+        const { MessageId = '' } = await this.#try(() => this.#options.client.send(command));
+        await remove();
+        return MessageId;
       },
+      remove,
     };
   }
 
@@ -169,4 +189,25 @@ function letterOf(queue: string, { MessageId = '', Body = '', MessageAttributes,
     datasetId: parsed.datasetId ?? null,
     fileId: parsed.fileId ?? null,
   };
+}
+
+/** Looser than the messages' own schemas: a message may have failed because it breaks them. */
+const namingPeople = z.union([
+  z.object({ jwtToken: z.string() }).transform(({ jwtToken }) => peopleOfToken(jwtToken)),
+  z
+    .object({ recipient: z.string(), restsOn: z.array(z.string()).catch([]) })
+    .transform(({ recipient, restsOn }) => [recipient, ...restsOn]),
+  // A message of `deliveries` names a request alone.
+  deliveryMessage.transform((): readonly string[] => []),
+]);
+
+function peopleIn(body: unknown): readonly string[] | undefined {
+  return namingPeople.safeParse(body).data;
+}
+
+/** The subjects of a token and of the visas in it; `undefined`: one of them cannot be read. */
+function peopleOfToken(token: string): readonly string[] | undefined {
+  const people = [token, ...(visasIn(token) ?? [])].map((each) => subjectClaims.safeParse(unverifiedClaims(each)).data);
+  const known = people.filter((each) => each !== undefined);
+  return known.length === people.length ? known.map(outboxPrefix) : undefined;
 }

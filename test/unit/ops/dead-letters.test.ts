@@ -200,8 +200,8 @@ describe('dead-letters list', () => {
       ['list', '--queue', 'others'],
       /Allowed choices are export-requests, file-exports, small-file-exports, deliveries/,
     ],
-    [['list', '--request', 'x'], /--request: expected a UUID/],
-    [['show', 'x'], /<message-id>: expected a UUID/],
+    [['list', '--request', 'x'], /--request: expected a UUID, as it stands in the answer of POST \/export/],
+    [['show', 'x'], /<message-id>: expected a UUID, as it stands in the table/],
     [['replay'], /expected one of --queue, --request and --message/],
   ])('%j is refused', async (argv, text) => {
     const { exitCode, stderr } = await run(argv);
@@ -269,6 +269,33 @@ describe('dead-letters replay', () => {
     expect([exitCode, recordsOf(stdout).length]).toEqual([0, 60]);
     expect(world.queues.of('dead file-exports')).toEqual([]);
     expect(world.queues.of('work file-exports')).toHaveLength(60);
+  });
+
+  test('ends when messages fail again at once, and says so', async () => {
+    for (let i = 0; i < 25; i += 1) putFile(`EGAF${i}`);
+    // What is sent fails before the next message is received, and keeps its id.
+    world.queues.onCall = (name) => {
+      if (name !== 'ReceiveMessage') return;
+      for (const { body, ...more } of world.queues.drain('work file-exports')) {
+        world.queues.put('dead file-exports', body, more);
+      }
+    };
+    const { exitCode, stdout, stderr } = await run(['replay', '--queue', 'file-exports', '--yes', '--json']);
+    expect(recordsOf(stdout)).toHaveLength(25);
+    expect([exitCode, stderr]).toEqual([
+      5,
+      expect.stringContaining('25 messages failed again at once: remove the cause'),
+    ]);
+    expect(world.queues.of('dead file-exports').filter(isHidden)).toEqual([]);
+    expect(world.queues.of('dead file-exports')).toHaveLength(25);
+  });
+
+  test('shows 20 messages at most before it asks', async () => {
+    for (let i = 0; i < 25; i += 1) putFile(`EGAF${i}`);
+    const { stdout, stderr } = await run(['replay', '--queue', 'file-exports'], { askShown: async () => 'replay' });
+    expect(stdout.trimEnd().split('\n')).toHaveLength(1 + 20);
+    expect(stderr).toContain('and 5 more: data-out-ops dead-letters list shows all');
+    expect(stderr).toContain('replayed 25 messages');
   });
 
   test('shows what it will send, and asks', async () => {

@@ -2,12 +2,13 @@ import * as z from 'zod';
 import type { AcceptedRequest } from '../../../export/settling.ts';
 import type { SqlExecutor } from '../data-api.ts';
 import { isOpen } from './open-files.ts';
+import { expiryParameter, mayBeThere } from './outbox-expiry.ts';
 
 /** How many bytes one recipient's part of the outbox may hold. */
 export interface OutboxQuota {
   /** GiB of containers. */
   readonly gib: number;
-  /** Days after which a container no longer counts: it expires. */
+  /** Days after which the lifecycle rule of the bucket deletes a container. It counts until it is gone, see `lateDays`. */
   readonly expiryDays: number;
 }
 
@@ -41,7 +42,7 @@ export async function fitsQuota(
        select f.file_id, f.bytes
        from data_out.requests r join data_out.request_files f on f.request_id = r.request_id
        where r.recipient = :recipient and f.state = 'staged'
-         and f.updated_at > now() - make_interval(days => cast(:days as integer))
+         and ${mayBeThere('f.updated_at')}
        union all
        select f.file_id, ${expectedBytes}
        from data_out.requests r
@@ -64,7 +65,7 @@ export async function fitsQuota(
      )
      select coalesce(sum(largest.bytes), 0) <= cast(:gib as bigint) * 1073741824 as fits
      from (select file_id, max(bytes) as bytes from containers group by file_id) largest`,
-    { recipient, dataset_id: datasetId, file_id: fileId ?? null, days: expiryDays, gib },
+    { recipient, dataset_id: datasetId, file_id: fileId ?? null, ...expiryParameter(expiryDays), gib },
   );
   return row?.fits ?? false;
 }

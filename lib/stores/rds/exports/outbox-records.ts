@@ -12,6 +12,7 @@ import type {
 } from '../../../export/withdraw/ports.ts';
 import { newestEvent, newestEventFirst } from '../archive/dataset-events.ts';
 import type { SqlExecutor } from '../data-api.ts';
+import { expiryParameter, lateDays, mayBeThere } from './outbox-expiry.ts';
 
 interface OutboxRecordsOptions {
   readonly db: SqlExecutor;
@@ -21,9 +22,6 @@ interface OutboxRecordsOptions {
 
 /** Rows of a page. A path has some hundred characters, so that a page stays far below the 1 MiB of a result. */
 const pageSize = 400;
-
-/** S3 counts an expiry from the next midnight, and may carry it out a day late. */
-const lateDays = 2;
 
 const deprecatedRow = z.object({ stable_id: z.string(), is_recent: z.boolean() });
 const containerRow = z.object({
@@ -116,7 +114,7 @@ export class RdsOutboxRecords implements OutboxRecords {
          f.submission_file_path, ${withdrawn ? gotOtherwise : 'false'} as got_otherwise
        from (
          select * from ${recorded} c
-         where ${column} and c.recipient is not null and c.recorded_at > now() - make_interval(days => cast(:days as integer))
+         where ${column} and c.recipient is not null and ${mayBeThere('c.recorded_at')}
            and (c.request_id, c.file_id) > (cast(:after_request as uuid), :after_file)
          order by c.request_id, c.file_id
          limit ${pageSize}
@@ -124,7 +122,7 @@ export class RdsOutboxRecords implements OutboxRecords {
        order by c.request_id, c.file_id`,
       {
         value,
-        days: this.#expiryDays + lateDays,
+        ...expiryParameter(this.#expiryDays),
         after_request: { uuid: after.requestId },
         after_file: after.fileId,
       },

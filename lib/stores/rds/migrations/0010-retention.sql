@@ -10,6 +10,11 @@ create table if not exists data_out.retention (
 -- statement: no function of the previous version uses it
 drop table if exists data_out.fan_outs;
 
+-- statement: the requests that may be deleted, so that those that stay are never looked at. A request whose recipient was erased
+-- is never settled again
+create index if not exists requests_closed on data_out.requests (updated_at)
+  where state = 'rejected' or settled_generation >= generation or recipient is null;
+
 -- statement: deletes what is older, the oldest first: at most so many requests, and so many rows of the audit trail
 create or replace function data_out.delete_expired(most_requests integer, most_events integer) returns integer
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
@@ -25,11 +30,10 @@ begin
   with expired as materialized (
     select r.request_id
     from data_out.requests r
-    where r.request_id in (select o.request_id from data_out.requests o order by o.requested_at, o.request_id limit 1000)
+    -- The condition of the index `requests_closed`.
+    where (r.state = 'rejected' or r.settled_generation >= r.generation or r.recipient is null)
       and r.updated_at < oldest
-      -- A request whose recipient was erased is never settled again.
-      and (r.state = 'rejected' or r.settled_generation >= r.generation or r.recipient is null)
-    order by r.requested_at
+    order by r.updated_at
     limit most_requests for update
   ), files as (
     delete from data_out.request_files f using expired e where f.request_id = e.request_id

@@ -77,6 +77,19 @@ describe('retention', () => {
     expect(await test.sql('select request_id from data_out.requests')).toEqual([[requestId(1)]]);
   });
 
+  it('goes past any number of older requests that stay', async () => {
+    // Not closed; and closed, but changed since, as by a withdrawal.
+    await test.sql(`insert into data_out.requests (request_id, requested_at, state, recipient, settled_generation, updated_at)
+      select cast('00000000-0000-4000-8001-' || lpad(cast(n as text), 12, '0') as uuid), now() - interval '300 days',
+        case when n % 2 = 0 then 'accepted' else 'withdrawn' end, '${joe}', n % 2,
+        now() - case when n % 2 = 0 then interval '300 days' else interval '1 day' end
+      from generate_series(1, 1200) n`);
+    await request(1, 200);
+    await owner().keep(90);
+    expect(await deleteAll(asWorker())).toBe(1 + 2);
+    expect((await counts())[0]).toBe(1200);
+  });
+
   it('keeps all without a number of days, and when it is taken back', async () => {
     await request(1, 9000);
     expect(await deleteAll(asWorker())).toBe(0);

@@ -108,7 +108,7 @@ describe('what a recipient may have in the outbox', () => {
   });
 
   it.each([
-    ['has expired', "update data_out.request_files set updated_at = now() - interval '30 days'"],
+    ['expired two days ago', "update data_out.request_files set updated_at = now() - interval '32 days'"],
     ['was withdrawn', "update data_out.request_files set state = 'withdrawn'"],
     ['was given up', "update data_out.request_files set state = 'given_up'"],
   ])('is free again when a container %s', async (_, statement) => {
@@ -122,11 +122,20 @@ describe('what a recipient may have in the outbox', () => {
     expect(await accepted(asking(third, 'BYTE'))).toBe(true);
   });
 
-  it('is held by a container until it expires', async () => {
+  // The S3 User Guide's example: an object of 10:30 with an expiry of three days expires at midnight, three days and 13.5 hours
+  // later. S3 deletes it after that.
+  it.each([
+    ['30 days', 30],
+    ['3 days 13 hours 29 minutes', 3],
+    ['4 days 23 hours', 3],
+  ])('is held by a container of %s that expires after %i days', async (age, expiryDays) => {
+    const limited = new RdsRequests(test.dataApi(), 10, { gib: 10, expiryDays });
     await accepted(asking(first, 'BOTH'));
     for (const fileId of ['F1', 'F2', 'F3']) await stage(first, fileId, 4 * gib);
-    await test.sql("update data_out.request_files set updated_at = now() - interval '30 days' + interval '1 minute'");
-    expect(await accepted(asking(second, 'BYTE'))).toBe(false);
+    await test.sql(`update data_out.request_files set updated_at = now() - interval '${age}'`);
+    expect(await limited.accept(asking(second, 'BYTE'), ['F4'], false)).toBe(false);
+    await test.sql("update data_out.request_files set updated_at = updated_at - interval '2 days'");
+    expect(await limited.accept(asking(second, 'BYTE'), ['F4'], false)).toBe(true);
   });
 
   it('is not held by requests that were rejected or whose fan-out has failed', async () => {
