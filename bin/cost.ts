@@ -60,7 +60,7 @@ async function main(): Promise<void> {
   }
   const days = askedDays ?? inventory.outboxDays;
   const months = asked ? [{ name: 'asked', month: asked }] : scenarios;
-  const compared = months.map(({ month }) => compare(inventory, { ...month, downloads, days }, secondsPerGib));
+  const compared = months.map(({ month }) => priced(inventory, { ...month, downloads, days }, secondsPerGib));
   if (values.json) {
     for (const one of compared) process.stdout.write(`${JSON.stringify(one)}\n`);
     return;
@@ -69,6 +69,18 @@ async function main(): Promise<void> {
     compared,
     months.map(({ name }) => name),
   );
+}
+
+/** @throws UsageError for files that S3 cannot hold */
+function priced(...[inventory, month, secondsPerGib]: Parameters<typeof compare>): Comparison {
+  try {
+    return compare(inventory, month, secondsPerGib);
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw error;
+    throw new UsageError(`--gib: expected at most 48.8 TiB a file, got ${month.gib / month.files} GiB`, {
+      cause: error,
+    });
+  }
 }
 
 function parse() {
@@ -83,20 +95,25 @@ function parse() {
 }
 
 function workloadOf(values: { readonly files?: string; readonly gib?: string; readonly exports?: string }) {
-  const files = numberOf('files', values.files, 1);
+  const files = numberOf('files', values.files, 1, 'whole number');
   const gib = numberOf('gib', values.gib, 0);
-  const exports = numberOf('exports', values.exports, 0);
+  const exports = numberOf('exports', values.exports, 0, 'whole number');
   if (files === undefined && gib === undefined && exports === undefined) return undefined;
   if (files === undefined || gib === undefined || exports === undefined)
     throw new UsageError('--files, --gib and --exports go together');
   return { files, gib, exports };
 }
 
-function numberOf(name: string, value: string | undefined, least: number): number | undefined {
+function numberOf(
+  name: string,
+  value: string | undefined,
+  least: number,
+  kind: 'number' | 'whole number' = 'number',
+): number | undefined {
   if (value === undefined) return undefined;
-  const number = Number(value);
-  if (value.trim() === '' || !Number.isFinite(number) || number < least)
-    throw new UsageError(`--${name}: expected a number from ${least} on, got ${value}`);
+  const number = value.trim() === '' ? Number.NaN : Number(value);
+  const isRight = kind === 'number' ? Number.isFinite(number) : Number.isInteger(number);
+  if (!isRight || number < least) throw new UsageError(`--${name}: expected a ${kind} from ${least} on, got ${value}`);
   return number;
 }
 
@@ -121,6 +138,10 @@ function print({ titles, rows }: Table): void {
   for (const line of formatTable(columns, rows, process.stdout.columns)) process.stdout.write(`${line}\n`);
 }
 
+// A reader that closes the pipe, such as head, is no failure.
+process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+  if (error.code !== 'EPIPE') throw error;
+});
 try {
   await main();
 } catch (error) {

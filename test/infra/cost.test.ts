@@ -1,6 +1,8 @@
-import { execFile } from 'node:child_process';
+import { execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
 import { promisify } from 'node:util';
 import { describe, expect, test } from 'vitest';
 import { settings } from '../../bin/settings.ts';
@@ -48,6 +50,14 @@ describe('the inventory of this deployment', () => {
 });
 
 describe('npm run cost', () => {
+  test('ends without a fault when its reader closes the pipe', async () => {
+    const cost = spawn(process.execPath, ['bin/cost.ts', '--json'], { cwd: root });
+    cost.stdout.destroy();
+    const faults = text(cost.stderr);
+    expect(await once(cost, 'exit')).toEqual([0, null]);
+    expect(await faults).toBe('');
+  });
+
   const run = (...options: string[]) =>
     promisify(execFile)(process.execPath, ['bin/cost.ts', ...options], { cwd: root }).catch((error: unknown) => error);
 
@@ -88,9 +98,14 @@ describe('npm run cost', () => {
   });
 
   test.each([
-    [['--files', '0', '--gib', '1', '--exports', '1'], '--files: expected a number from 1 on, got 0'],
+    [['--files', '0', '--gib', '1', '--exports', '1'], '--files: expected a whole number from 1 on, got 0'],
     [['--files', '10'], '--files, --gib and --exports go together'],
     [['--gib', 'much', '--files', '1', '--exports', '1'], '--gib: expected a number from 0 on, got much'],
+    [['--files', '1.5', '--gib', '1', '--exports', '1'], '--files: expected a whole number from 1 on, got 1.5'],
+    [
+      ['--files', '1', '--gib', '1000000', '--exports', '1'],
+      '--gib: expected at most 48.8 TiB a file, got 1000000 GiB',
+    ],
     [['--wish'], "Unknown option '--wish'"],
   ])('refuses %j', async (options, message) => {
     const { code, stderr } = (await run(...options)) as { code: number; stderr: string };

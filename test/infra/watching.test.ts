@@ -64,6 +64,13 @@ describe('alarms and articles', () => {
     expect(article).toMatch(/### Description\n\n\S[\s\S]+### Investigation\n\n\S[\s\S]+### Resolution\n\n\S/);
   });
 
+  test('the table at the top of the page has each article once', () => {
+    const [, table = ''] = /## When an alarm goes off\n([\s\S]+?)\n## /.exec(runbook) ?? [];
+    const rows = table.split('\n').flatMap((line) => /^\| (\[.+?\)) \| (now|morning)/.exec(line)?.[1] ?? []);
+    const named = rows.flatMap((row) => [...row.matchAll(/\[(\w+)\]/g)].map(([, name]) => name));
+    expect(named.toSorted()).toEqual(titles.toSorted());
+  });
+
   test('CloudWatch takes at most ten metrics in an alarm', () => {
     for (const { alarms } of all) {
       for (const { Metrics = [] } of Object.values(alarms)) {

@@ -65,7 +65,8 @@ export function registerAdmin(program: Command, context: CommandContext): void {
       const { administrators } = await session.target();
       const { users } = await readAdministrators(administrators);
       const left = users.filter((user) => user.username !== name);
-      if (left.length === users.length) throw new NotFoundError(`there is no user ${name}`);
+      if (left.length === users.length)
+        throw new NotFoundError(`there is no user ${name}: data-out-ops admin list shows those that are there`);
       await administrators.write({ users: left });
       session.output.result({ username: name, removed: true }, `user ${name} is refused, within a minute`);
     });

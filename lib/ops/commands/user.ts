@@ -56,7 +56,10 @@ export function registerUser(program: Command, context: CommandContext): void {
       const session = openSession(context, command);
       const username = checkUsername(name);
       const { archiveUsers } = await session.target();
-      if (!(await archiveUsers.find(username))) throw new NotFoundError(`there is no active user ${username}`);
+      if (!(await archiveUsers.find(username)))
+        throw new NotFoundError(
+          `there is no active user ${username}: data-out-ops user list shows those that are there`,
+        );
       await archiveUsers.disable(username);
       session.output.result({ username, disabled: true }, `user ${username} is refused, within a minute`);
     });

@@ -86,7 +86,7 @@ function entryOf({ issuer, jti, subject }: EntryOptions): DenyListEntry {
   if (jti !== undefined && subject !== undefined) throw usageError('--jti', 'expected this or --subject, not both');
   if (jti) return { iss: issuer, jti };
   if (subject) return { iss: issuer, sub: subject };
-  throw usageError('--jti', 'expected this or --subject');
+  throw usageError('--issuer', 'expected --jti or --subject beside it');
 }
 
 /** @throws UsageError */

@@ -106,9 +106,9 @@ describe('visa deny', () => {
 
   test.each([
     ['no issuer', ['--jti', 'v1'], '--issuer'],
-    ['nothing to deny', ['--issuer', iss], '--jti'],
-    ['an empty id', ['--issuer', iss, '--jti', ''], '--jti'],
-    ['both', ['--issuer', iss, '--jti', 'v1', '--subject', 'ana'], '--jti'],
+    ['nothing to deny', ['--issuer', iss], '--issuer: expected --jti or --subject beside it'],
+    ['an empty id', ['--issuer', iss, '--jti', ''], '--issuer: expected --jti or --subject beside it'],
+    ['both', ['--issuer', iss, '--jti', 'v1', '--subject', 'ana'], '--jti: expected this or --subject, not both'],
     ['a file and an id', ['visa.jwt', '--jti', 'v1'], '--jti'],
   ])('%s: wrong usage', async (_, argv, named) => {
     const { exitCode, stderr } = await run('deny', ...argv);
