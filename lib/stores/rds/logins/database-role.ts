@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { type DatabaseLogin, type DatabaseRole, databaseRoles, loginsOf } from '../../../contract/database-roles.ts';
 import { CachedSecret, type SecretOptions } from '../../secrets/cached-secret.ts';
-import type { DataApi, SqlExecutor } from '../data-api.ts';
+import type { DataApi } from '../data-api.ts';
 import { takeMigrationLock } from '../migrate.ts';
 import { scramVerifier } from './scram-verifier.ts';
 
@@ -53,16 +53,6 @@ export async function currentLogin(options: SecretOptions, role: DatabaseRole): 
   return await new CachedSecret(options, { shape, parse: (login) => login, lifetimeMs: 0 }).get();
 }
 
-/** The logins of a role that the database has. */
-async function madeLogins(db: SqlExecutor, role: DatabaseRole): Promise<readonly DatabaseLogin[]> {
-  const logins = loginsOf(role);
-  const rows = await db.query(
-    z.object({ login: z.enum(logins) }),
-    `select cast(rolname as text) as login from pg_roles where rolname in ('${logins.join("', '")}')`,
-  );
-  return rows.map(({ login }) => login);
-}
-
 /**
  * Take the passwords of a role away, so that nothing can log in as it: its functions are gone. Does nothing when there is no
  * such role. {@link prepareRole} opens it again.
@@ -85,8 +75,9 @@ export async function closeRole(db: DataApi, role: DatabaseRole): Promise<void> 
 }
 
 /**
- * Make a login of a role, with its rights and its password. If the role has its other login already, that one gets the rights,
- * too: a rotation may be about to make it current, and the Data API may still use it. Doing it again is safe.
+ * Make both logins of a role, with its rights, and give one of them its password. The other keeps the password it has; a new one
+ * has none, and nothing can log in as it. It has the rights all the same: a rotation by the code of an earlier deployment, which
+ * knows fewer rights, may make it current. Doing it again is safe.
  *
  * It is no migration: a role belongs to the cluster, not to the database whose history the migrations record, and an operator
  * may give the role a secret, or the secret a new password, at any time.
@@ -103,17 +94,17 @@ export async function prepareRole(
   const verifier = scramVerifier(password);
   await db.transaction(async (transaction) => {
     await transaction.execute(takeMigrationLock);
-    await transaction.execute(
-      `do $$
-       begin
-         if not exists (select from pg_roles where rolname = '${login}') then
-           create role ${login} login noinherit;
-         end if;
-       end
-       $$`,
-    );
-    for (const made of await madeLogins(transaction, role)) {
-      for (const grant of grants[role]) await transaction.execute(`grant ${grant} to ${made}`);
+    for (const each of loginsOf(role)) {
+      await transaction.execute(
+        `do $$
+         begin
+           if not exists (select from pg_roles where rolname = '${each}') then
+             create role ${each} login noinherit;
+           end if;
+         end
+         $$`,
+      );
+      for (const grant of grants[role]) await transaction.execute(`grant ${grant} to ${each}`);
     }
     // ALTER ROLE takes no parameter, and the text of a statement may be logged. So the verifier is passed in a setting
     // of this transaction. If the database logs it all the same, the log holds a salted hash.

@@ -79,7 +79,9 @@ describe('the role of list and stream', () => {
     await test.sql('drop owned by data_out_proxy_clone');
     await test.sql('drop role data_out_proxy_clone');
     await prepareRole(test.dataApi(), 'data_out_proxy', password);
-    expect(await test.sql("select 1 from pg_roles where rolname = 'data_out_proxy_clone'")).toEqual([]);
+    expect(await test.sql("select rolpassword from pg_authid where rolname = 'data_out_proxy_clone'")).toEqual([
+      [null],
+    ]);
   });
 
   it('may do nothing by what roles can be, or belong to', async () => {

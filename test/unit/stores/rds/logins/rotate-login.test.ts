@@ -127,6 +127,19 @@ describe('a rotation', () => {
   });
 });
 
+it('the code of an earlier deployment, which grants nothing yet, gives a login with the newest rights', async () => {
+  // After `Migrate`, that code finds the other login or makes it, and sets its password.
+  await test.sql(`do $$ begin if not exists (select from pg_roles where rolname = '${clone}')
+    then create role ${clone} login noinherit; end if; end $$`);
+  await test.sql(`alter role ${clone} password 'sixteen-or-more-characters'`);
+  await world.worksAs({ username: clone, password: 'sixteen-or-more-characters' });
+});
+
+it('nothing can log in as a login that was never rotated to', async () => {
+  await expect(world.worksAs({ username: clone, password: '' })).rejects.toThrow();
+  expect(await test.sql(`select rolpassword is null from pg_authid where rolname = '${clone}'`)).toEqual([['t']]);
+});
+
 describe('each step', () => {
   it('may be called again, and changes nothing then', async () => {
     const versionId = begin();
@@ -180,6 +193,8 @@ describe('each step', () => {
   it('testSecret fails for a login that the database does not have', async () => {
     const versionId = begin();
     await world.step('createSecret', versionId);
+    await test.sql(`drop owned by ${clone}`);
+    await test.sql(`drop role ${clone}`);
     await expect(world.step('testSecret', versionId)).rejects.toThrow(`${clone} cannot log in to the database`);
   });
 
