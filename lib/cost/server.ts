@@ -17,7 +17,7 @@ export const servers = {
   busy: 0.5,
   /** vCPU of an m7g.large. */
   machineCpus: 2,
-  /** GiB of the disk of the one machine. */
+  /** GiB of a machine's disk. */
   diskGib: 100,
   /** Bytes of a part that a server writes. */
   partBytes: 10 * 2 ** 20,
@@ -105,7 +105,7 @@ export function alternatives(
       amounts: {
         egress: used(sent),
         'ec2.m7gLarge': { idle: hoursAMonth, use: (machines - 1) * hoursAMonth },
-        'ebs.gp3': there(servers.diskGib),
+        'ebs.gp3': { idle: servers.diskGib, use: (machines - 1) * servers.diskGib },
         'ipv4.hours': { idle: hoursAMonth, use: (machines - 1) * hoursAMonth },
         's3.reads': used(exports * files * downloads),
       },

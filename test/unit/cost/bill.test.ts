@@ -113,9 +113,9 @@ describe('the bills of servers', () => {
     expect(twice).toBeCloseTo(fargate, 9);
     // Two gateways: 1,460 × 0.045
     expect(nat).toBeCloseTo(fargate + 65.7, 9);
-    // 730 × (0.0816 + 0.005)
-    expect(machine).toBeCloseTo(63.218, 9);
-    expect(totals(nothing)[3]?.missing.map(({ id }) => id)).toEqual(['ebs.gp3']);
+    // 730 × (0.0816 + 0.005) + 100 × 0.08
+    expect(machine).toBeCloseTo(71.218, 9);
+    expect(totals(nothing)[3]?.missing).toEqual([]);
   });
 
   test('pay for each GiB through the load balancer, and through a gateway in each direction', () => {
@@ -137,7 +137,7 @@ describe('the bills of servers', () => {
     expect((once?.use ?? 0) - (idleOnce?.use ?? 0)).toBeCloseTo(540 * 0.0395, 6);
     expect((twice?.use ?? 0) - (idleTwice?.use ?? 0)).toBeCloseTo(2540 * 0.0395, 6);
     // A second machine for 2,000 h of 1,460.
-    expect((machine?.use ?? 0) - (idleMachine?.use ?? 0)).toBeCloseTo(63.218, 6);
+    expect((machine?.use ?? 0) - (idleMachine?.use ?? 0)).toBeCloseTo(71.218, 6);
   });
 
   test('have the same database, keys and alarms, but for the one machine', () => {
@@ -145,7 +145,7 @@ describe('the bills of servers', () => {
     const [once, , , machine] = totals(nothing, inventory);
     // 12 + 3.20 + 5
     expect(once?.idle).toBeCloseTo(88.695 + 20.2, 9);
-    expect(machine?.idle).toBeCloseTo(63.218, 9);
+    expect(machine?.idle).toBeCloseTo(71.218, 9);
   });
 });
 

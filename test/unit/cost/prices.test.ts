@@ -47,6 +47,6 @@ describe('a charge', () => {
   });
 
   test('is unknown without a price, and not nothing', () => {
-    expect(charge(priceOf('ebs.gp3'), 100)).toBeUndefined();
+    expect(charge(priceOf('events.schedules'), 100)).toBeUndefined();
   });
 });
