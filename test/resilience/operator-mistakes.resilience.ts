@@ -28,8 +28,8 @@ test('a wrong setting ends the synth with the names of the fields, as the page s
   await writeFile(join(folder, 'bin/settings.ts'), settings.replace('outboxExpiryDays: 30', 'outboxExpiryDays: 400'));
   for (const name of ['lib', 'node_modules', 'package.json']) await symlink(join(root, name), join(folder, name));
   const { status, stdout, stderr } = spawnSync(process.execPath, ['bin/app.ts'], { cwd: folder, encoding: 'utf8' });
-  const said = 'bin/settings.ts cannot work:\n  outboxExpiryDays: expected a whole number from 1 to 365\n';
-  expect([status, stdout, stderr]).toEqual([1, '', `Error: ${said}`]);
+  const said = 'Error: bin/settings.ts cannot work:\n  outboxExpiryDays: expected a whole number from 1 to 365\n';
+  expect([status, stdout, stderr]).toEqual([1, '', said]);
   expect(readPage('docs/operators.md')).toContain(`\`\`\`text\n${said}\`\`\``);
 });
 
