@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import {
   registerSchema,
   setShouldValidateFormat,
+  setShouldValidateSchema,
   unregisterSchema,
   validate,
 } from '@hyperjump/json-schema/openapi-3-1';
@@ -10,6 +11,8 @@ import type { Json } from '@hyperjump/json-pointer';
 import { parse } from 'yaml';
 
 setShouldValidateFormat(true);
+// Another helper of this process may have switched it off.
+setShouldValidateSchema(true);
 
 /** Dialect of the schemas inside an OpenAPI 3.1 document. */
 const dialect = 'https://spec.openapis.org/oas/3.1/dialect/base';
