@@ -48,6 +48,7 @@ async function main(): Promise<void> {
   const asked = workloadOf(values);
   const downloads = numberOf('downloads', values.downloads, 0) ?? 1;
   const askedDays = numberOf('days', values.days, 1);
+  if (values.write && Object.keys(values).length > 1) throw new UsageError('--write goes with no other option');
   // The CDK takes a second to load, and a mistake on the command line is told without it.
   const { templatesOf } = await import('../lib/infra/templates.ts');
   const inventory = inventoryOf(templatesOf(settings));

@@ -22,7 +22,11 @@ function checkedSettings(settings: Settings): PreflightResult {
     };
   } catch (error) {
     if (!(error instanceof SettingsError)) throw error;
-    const found = error.message.split('\n').slice(1).join(';').trim();
+    const found = error.message
+      .split('\n')
+      .slice(1)
+      .map((line) => line.trim())
+      .join('; ');
     return {
       ...about,
       result: 'wrong',

@@ -106,6 +106,7 @@ describe('npm run cost', () => {
       ['--files', '1', '--gib', '1000000', '--exports', '1'],
       '--gib: expected at most 48.8 TiB a file, got 1000000 GiB',
     ],
+    [['--write', '--days', '7'], '--write goes with no other option'],
     [['--wish'], "Unknown option '--wish'"],
   ])('refuses %j', async (options, message) => {
     const { code, stderr } = (await run(...options)) as { code: number; stderr: string };

@@ -37,7 +37,7 @@ const columns = [
 const listed = 'in the table of dead-letters list';
 /** Most messages that `replay` shows before it asks. */
 const mostShown = 20;
-const none = 'note: there is no such dead letter';
+const none = 'note: no dead letter was found';
 /** Stands for the request of a message that names none. */
 const unknownRequest = '00000000-0000-0000-0000-000000000000';
 

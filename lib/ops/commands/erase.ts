@@ -69,7 +69,7 @@ async function expectOnlyReceipts({ outbox, erasure }: Target, recipient: string
   if (open > 0) {
     throw new OpsError(
       'conflict',
-      `${counted(open, 'open request')} for this person: deny the visa, and wait for them`,
+      `${counted(open, 'open request')} for this person: deny the visa, and try again when they are settled, which takes minutes`,
     );
   }
   const keys: string[] = [];

@@ -45,7 +45,7 @@ const routes: readonly Route[] = [
         exports.some(({ requestId }) => requestId === run.requestId),
         'the export is not in the list',
       );
-      return `${exports.length} exports, this one among them`;
+      return `${counted(exports.length, 'export')}, this one among them`;
     },
   },
   {

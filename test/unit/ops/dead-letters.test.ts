@@ -174,7 +174,7 @@ describe('dead-letters list', () => {
   test('without dead letters says so', async () => {
     const { exitCode, stdout, stderr } = await run(['list']);
     expect([exitCode, stdout]).toEqual([0, '']);
-    expect(stderr).toContain('there is no such dead letter');
+    expect(stderr).toContain('no dead letter was found');
   });
 
   test('goes on without the database', async () => {
@@ -329,7 +329,7 @@ describe('dead-letters replay', () => {
   test.each([[['--yes']], [[]]])('%j: an empty queue is no error, an unknown message is', async (yes) => {
     expect(await run(['replay', '--queue', 'deliveries', ...yes])).toMatchObject({
       exitCode: 0,
-      stderr: expect.stringContaining('there is no such dead letter'),
+      stderr: expect.stringContaining('no dead letter was found'),
     });
     expect((await run(['replay', '--message', messageId, ...yes])).exitCode).toBe(4);
   });
