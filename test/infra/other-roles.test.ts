@@ -47,13 +47,13 @@ const expected: Readonly<Record<string, Allowed>> = {
       `kms:GenerateDataKey ExportRequestsKey ${throughSqs}`,
     ].toSorted(),
   },
-  // https://docs.aws.amazon.com/apigateway/latest/developerguide/set-up-logging.html: this policy, and this principal.
+  // https://docs.aws.amazon.com/aws-managed-policy/latest/reference/AmazonAPIGatewayPushToCloudWatchLogs.html
   ApiGatewayLogs: {
     trusts: ['apigateway.amazonaws.com'],
     managed: ['service-role/AmazonAPIGatewayPushToCloudWatchLogs'],
     grants: [],
   },
-  // https://docs.aws.amazon.com/lambda/latest/dg/lambda-intro-execution-role.html has the policy. Versions of two functions.
+  // https://docs.aws.amazon.com/aws-managed-policy/latest/reference/AWSLambdaBasicExecutionRole.html
   AWSCDKTriggerCustomResourceProvider: {
     trusts: ['lambda.amazonaws.com'],
     managed: ['service-role/AWSLambdaBasicExecutionRole'],
