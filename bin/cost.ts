@@ -1,156 +1,19 @@
 #!/usr/bin/env node
-import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { parseArgs } from 'node:util';
-import { inventoryOf } from '../lib/cost/inventory.ts';
-import { costPage } from '../lib/cost/page.ts';
-import { costPlot } from '../lib/cost/plot.ts';
-import {
-  type Comparison,
-  compare,
-  egressOf,
-  missingIn,
-  scenarios,
-  serversOf,
-  serverTable,
-  servicesOf,
-  serviceTable,
-  share,
-  type Table,
-} from '../lib/cost/report.ts';
-import { straightSecondsPerGib } from '../lib/cost/server.ts';
-import { UsageError } from '../lib/terminal/errors.ts';
-import { exitCodes } from '../lib/terminal/exit-codes.ts';
-import { formatTable } from '../lib/terminal/table.ts';
+import { runCost } from '../lib/cost/command.ts';
 import { settings } from './settings.ts';
 
-const root = join(import.meta.dirname, '..');
-const pageFile = join(root, 'docs/cost.md');
-const plotFile = join(root, 'docs/cost/cost.svg');
-
-const help = `What a deployment with these settings costs in a month, and the same work by servers.
-Usage: npm run cost -- [--files N --gib X --exports M] [--downloads N] [--days N] [--json | --write]
-
-  --files N      files of one export
-  --gib X        GiB of one export
-  --exports M    exports a month
-  --downloads N  how often each file is downloaded; 1 if not said
-  --days N       days in the outbox; if not said, those of bin/settings.ts
-  --json         one JSON object a month
-  --write        write the tables of docs/cost.md and its plot
-
-Without --files, --gib and --exports: a month without exports, one with 1 TB, and one with 1 PB.
-`;
-
-async function main(): Promise<void> {
-  const { values } = parse();
-  if (values.help) return void process.stdout.write(help);
-  const asked = workloadOf(values);
-  const downloads = numberOf('downloads', values.downloads, 0) ?? 1;
-  const askedDays = numberOf('days', values.days, 1);
-  if (values.write && Object.keys(values).length > 1) throw new UsageError('--write goes with no other option');
-  // The CDK takes a second to load, and a mistake on the command line is told without it.
-  const { templatesOf } = await import('../lib/infra/templates.ts');
-  const inventory = inventoryOf(templatesOf(settings));
-  const figures = JSON.parse(readFileSync(join(root, 'docs/performance/export.json'), 'utf8'));
-  const secondsPerGib = straightSecondsPerGib(figures);
-  if (values.write) {
-    writeFileSync(pageFile, costPage(readFileSync(pageFile, 'utf8'), inventory, secondsPerGib));
-    writeFileSync(plotFile, costPlot(inventory, secondsPerGib));
-    return;
-  }
-  const days = askedDays ?? inventory.outboxDays;
-  const months = asked ? [{ name: 'asked', month: asked }] : scenarios;
-  const compared = months.map(({ month }) => priced(inventory, { ...month, downloads, days }, secondsPerGib));
-  if (values.json) {
-    for (const one of compared) process.stdout.write(`${JSON.stringify(one)}\n`);
-    return;
-  }
-  show(
-    compared,
-    months.map(({ name }) => name),
-  );
-}
-
-/** @throws UsageError for files that S3 cannot hold */
-function priced(...[inventory, month, secondsPerGib]: Parameters<typeof compare>): Comparison {
-  try {
-    return compare(inventory, month, secondsPerGib);
-  } catch (error) {
-    if (!(error instanceof RangeError)) throw error;
-    throw new UsageError(`--gib: expected at most 48.8 TiB a file, got ${month.gib / month.files} GiB`, {
-      cause: error,
-    });
-  }
-}
-
-function parse() {
-  try {
-    const text = { type: 'string' } as const;
-    const flag = { type: 'boolean' } as const;
-    const options = { files: text, gib: text, exports: text, downloads: text, days: text };
-    return parseArgs({ options: { ...options, json: flag, write: flag, help: flag } });
-  } catch (error) {
-    throw new UsageError(error instanceof Error ? error.message : String(error));
-  }
-}
-
-function workloadOf(values: { readonly files?: string; readonly gib?: string; readonly exports?: string }) {
-  const files = numberOf('files', values.files, 1, 'whole number');
-  const gib = numberOf('gib', values.gib, 0);
-  const exports = numberOf('exports', values.exports, 0, 'whole number');
-  if (files === undefined && gib === undefined && exports === undefined) return undefined;
-  if (files === undefined || gib === undefined || exports === undefined)
-    throw new UsageError('--files, --gib and --exports go together');
-  return { files, gib, exports };
-}
-
-function numberOf(
-  name: string,
-  value: string | undefined,
-  least: number,
-  kind: 'number' | 'whole number' = 'number',
-): number | undefined {
-  if (value === undefined) return undefined;
-  const number = value.trim() === '' ? Number.NaN : Number(value);
-  const isRight = kind === 'number' ? Number.isFinite(number) : Number.isInteger(number);
-  if (!isRight || number < least) throw new UsageError(`--${name}: expected a ${kind} from ${least} on, got ${value}`);
-  return number;
-}
-
-function show(months: readonly Comparison[], names: readonly string[]): void {
-  const [only] = months;
-  const isOne = months.length === 1 && only !== undefined;
-  process.stdout.write('USD a month, region us-east-1, nothing free subtracted\n\n');
-  print(isOne ? serviceTable(only) : servicesOf(months, names));
-  if (isOne) process.stdout.write(`egress is ${share(egressOf(only.service) / only.service.total)} of it\n`);
-  process.stdout.write('\n');
-  print(isOne ? serverTable(only) : serversOf(months, names));
-  const missing = missingIn(months);
-  if (missing.length > 0) process.stdout.write(`\nno price was found, and none is counted: ${missing.join('; ')}\n`);
-  process.stdout.write('Sources, assumptions and what is left out: docs/cost.md\n');
-}
-
-function print({ titles, rows }: Table): void {
-  const columns = titles.map((title, index) => ({
-    title: title.toUpperCase(),
-    align: index === 0 ? ('left' as const) : ('right' as const),
-  }));
-  for (const line of formatTable(columns, rows, process.stdout.columns)) process.stdout.write(`${line}\n`);
-}
-
+const { stdout, stderr } = process;
 // A reader that closes the pipe, such as head, is no failure.
-process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (error.code !== 'EPIPE') throw error;
 });
-try {
-  await main();
-} catch (error) {
-  if (error instanceof UsageError) {
-    process.stderr.write(`${error.message}\n\n${help}`);
-    process.exitCode = exitCodes.usage;
-  } else if (error instanceof Error && error.name === 'SettingsError') {
-    process.stderr.write(`${error.message}\n`);
-    process.exitCode = exitCodes.unexpected;
-  } else throw error;
-}
+process.exitCode = await runCost(
+  process.argv.slice(2),
+  { write: (text) => stdout.write(text), report: (text) => stderr.write(text), columns: stdout.columns },
+  {
+    root: join(import.meta.dirname, '..'),
+    // The CDK takes a second to load.
+    templates: async () => (await import('../lib/infra/templates.ts')).templatesOf(settings),
+  },
+);

@@ -1,11 +1,11 @@
-import { execFile, spawn } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
-import { promisify } from 'node:util';
 import { describe, expect, test } from 'vitest';
 import { settings } from '../../bin/settings.ts';
+import { runCost } from '../../lib/cost/command.ts';
 import { inventoryOf } from '../../lib/cost/inventory.ts';
 import { costPage } from '../../lib/cost/page.ts';
 import { costPlot } from '../../lib/cost/plot.ts';
@@ -15,7 +15,8 @@ import { blocksOf } from '../helpers/pages.ts';
 
 const root = join(import.meta.dirname, '../..');
 const read = (path: string) => readFileSync(join(root, path), 'utf8');
-const inventory = inventoryOf(templatesOf(settings));
+const templates = templatesOf(settings);
+const inventory = inventoryOf(templates);
 const secondsPerGib = straightSecondsPerGib(JSON.parse(read('docs/performance/export.json')));
 
 describe('docs/cost.md', () => {
@@ -58,15 +59,27 @@ describe('npm run cost', () => {
     expect(await faults).toBe('');
   });
 
-  const run = (...options: string[]) =>
-    promisify(execFile)(process.execPath, ['bin/cost.ts', ...options], { cwd: root }).catch((error: unknown) => error);
+  test('ends the process with its exit code', async () => {
+    const cost = spawn(process.execPath, ['bin/cost.ts', '--wish'], { cwd: root });
+    const faults = text(cost.stderr);
+    expect(await once(cost, 'exit')).toEqual([2, null]);
+    expect(await faults).toContain("Unknown option '--wish'");
+  });
+
+  const run = async (...options: string[]) => {
+    let [stdout, stderr] = ['', ''];
+    const output = { write: (text: string) => (stdout += text), report: (text: string) => (stderr += text) };
+    const code = await runCost(options, output, { root, templates: async () => templates });
+    return { code, stdout, stderr };
+  };
 
   const [block] = blocksOf('docs/cost.md').filter(({ language }) => language === 'sh');
   const commands = block?.text.trim().split('\n') ?? [];
 
   test.each(commands)('%s prints a month by service, and servers beside it', async (command) => {
     const [, words = ''] = /^npm run cost(?: -- (.+))?$/.exec(command) ?? [];
-    const { stdout } = (await run(...words.split(' ').filter(Boolean))) as { stdout: string };
+    const { code, stdout } = await run(...words.split(' ').filter(Boolean));
+    expect(code).toBe(0);
     expect(stdout).toMatch(/^USD a month, region us-east-1/);
     for (const line of ['Data transfer', 'Amazon Aurora', 'total', 'this service', 'one machine'])
       expect(stdout).toMatch(new RegExp(`^${line} +[\\d,.]+ `, 'm'));
@@ -74,7 +87,7 @@ describe('npm run cost', () => {
   });
 
   test('prints one object a month with --json', async () => {
-    const result = await run(
+    const { stdout } = await run(
       '--files',
       '10',
       '--gib',
@@ -87,7 +100,6 @@ describe('npm run cost', () => {
       '7',
       '--json',
     );
-    const { stdout } = result as { stdout: string };
     const { workload, service, servers } = JSON.parse(stdout);
     expect(workload).toEqual({ files: 10, gib: 100, exports: 2, downloads: 0, days: 7 });
     expect(service.services.map((one: { service: string }) => one.service)).not.toContain('Data transfer');
@@ -109,7 +121,7 @@ describe('npm run cost', () => {
     [['--write', '--days', '7'], '--write goes with no other option'],
     [['--wish'], "Unknown option '--wish'"],
   ])('refuses %j', async (options, message) => {
-    const { code, stderr } = (await run(...options)) as { code: number; stderr: string };
+    const { code, stderr } = await run(...options);
     expect(code).toBe(2);
     expect(stderr).toContain(message);
     expect(stderr).toContain('Usage: npm run cost');
