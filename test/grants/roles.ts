@@ -1,10 +1,8 @@
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
-import { App } from 'aws-cdk-lib';
 import type { CloudAssembly } from 'aws-cdk-lib/cx-api';
 import { settings } from '../../bin/settings.ts';
 import type { Settings } from '../../lib/infra/settings.ts';
 import { addStacks } from '../../lib/infra/stacks.ts';
+import { templateApp } from '../../lib/infra/templates.ts';
 import { grantText } from '../../lib/local/iam/access.ts';
 import type { Statement } from '../../lib/local/iam/policy.ts';
 import { statementsOfRole } from '../../lib/local/iam/roles.ts';
@@ -32,9 +30,7 @@ export interface Grant {
 
 /** The stacks with a change of the settings. Nothing is bundled. */
 export function synthesize(change: Partial<Settings> = {}): CloudAssembly {
-  const { context } = JSON.parse(readFileSync(join(import.meta.dirname, '../../cdk.json'), 'utf8'));
-  const asTheCli = { 'aws:cdk:enable-path-metadata': true, 'aws:cdk:bundling-stacks': [] };
-  const app = new App({ context: { ...context, ...asTheCli } });
+  const app = templateApp({ context: { 'aws:cdk:enable-path-metadata': true } });
   addStacks(app, { ...settings, adminPage: true, ...change });
   return app.synth();
 }

@@ -1,9 +1,10 @@
 import { cpSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { App } from 'aws-cdk-lib';
+import type { App } from 'aws-cdk-lib';
 import { settings } from '../../bin/settings.ts';
 import type { Settings } from '../../lib/infra/settings.ts';
 import { addStacks } from '../../lib/infra/stacks.ts';
+import { templateApp } from '../../lib/infra/templates.ts';
 import { assembly } from './assembly.ts';
 
 /** Copy the assembly to a folder, with the templates of other settings around its bundles. */
@@ -31,7 +32,6 @@ export function synthesizeWithSettings(folder: string, change: Partial<Settings>
 }
 
 function appOf(bundledStacks: readonly string[], outdir?: string): App {
-  const { context } = JSON.parse(readFileSync(join(import.meta.dirname, '../../cdk.json'), 'utf8'));
   const asTheCli = { 'aws:cdk:enable-path-metadata': true, 'aws:cdk:bundling-stacks': bundledStacks };
-  return new App({ context: { ...context, ...asTheCli }, ...(outdir !== undefined && { outdir }) });
+  return templateApp({ context: asTheCli, ...(outdir !== undefined && { outdir }) });
 }

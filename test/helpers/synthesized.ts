@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { Template } from 'aws-cdk-lib/assertions';
 import type { Settings } from '../../lib/infra/settings.ts';
 import { addStacks } from '../../lib/infra/stacks.ts';
-import { appWithoutBundles } from './variants.ts';
+import { templateApp } from '../../lib/infra/templates.ts';
 
 export interface Templates {
   /** Of the storage stack. */
@@ -26,7 +26,7 @@ export function templatesOf(settings: Settings): Templates {
   const known = made.get(key);
   if (known) return known;
   try {
-    const { storage, service } = addStacks(appWithoutBundles(outdir), settings);
+    const { storage, service } = addStacks(templateApp({ outdir }), settings);
     const templates = { stored: Template.fromStack(storage), served: Template.fromStack(service) };
     made.set(key, templates);
     return templates;

@@ -1,9 +1,9 @@
-import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { App, type Stack } from 'aws-cdk-lib';
+import type { App, Stack } from 'aws-cdk-lib';
 import { settings } from '../../bin/settings.ts';
 import type { Settings } from '../../lib/infra/settings.ts';
 import { addStacks } from '../../lib/infra/stacks.ts';
+import { templateApp } from '../../lib/infra/templates.ts';
 import { account, existing } from './settings.ts';
 
 /** What an operator has or names. Everything else can be switched. */
@@ -62,19 +62,12 @@ export const variants: Readonly<Record<string, Partial<Settings>>> = {
   'existing-anywhere': { ...existingAnywhere, otherArchiveBuckets, apiGatewayLogRole: 'create' },
 };
 
-const { context } = JSON.parse(readFileSync(join(import.meta.dirname, '../../cdk.json'), 'utf8'));
-
-/** An app with this repository's feature flags that bundles nothing. */
-export function appWithoutBundles(outdir: string): App {
-  return new App({ outdir, context: { ...context, 'aws:cdk:bundling-stacks': [] } });
-}
-
 /** Both stacks with each of the settings, not synthesized yet. */
 export function stacksOfVariants(
   outdir: string,
 ): readonly { readonly name: string; readonly app: App; readonly stacks: readonly Stack[] }[] {
   return Object.entries(variants).map(([name, change]) => {
-    const app = appWithoutBundles(join(outdir, name));
+    const app = templateApp({ outdir: join(outdir, name) });
     const { storage, service } = addStacks(app, { ...settings, ...change });
     return { name, app, stacks: [storage, service] };
   });

@@ -8,9 +8,10 @@ import { afterAll, describe, expect, test, vi } from 'vitest';
 import { settings } from '../../bin/settings.ts';
 import { securityPacks } from '../../lib/infra/security/packs.ts';
 import { addStacks } from '../../lib/infra/stacks.ts';
+import { templateApp } from '../../lib/infra/templates.ts';
 import { acknowledgements, findings } from '../helpers/security-findings.ts';
 import { show } from '../helpers/template.ts';
-import { appWithoutBundles, stacksOfVariants } from '../helpers/variants.ts';
+import { stacksOfVariants } from '../helpers/variants.ts';
 import { pagePath, withAcceptedRules } from './accepted-rules.ts';
 
 const outdir = mkdtempSync(join(tmpdir(), 'data-out-'));
@@ -45,7 +46,7 @@ describe.each(checked)('with settings: $name', ({ templates, found }) => {
 });
 
 test('the CDK validates the templates of these tests', () => {
-  const stack = new Stack(appWithoutBundles(join(outdir, 'unknown')));
+  const stack = new Stack(templateApp({ outdir: join(outdir, 'unknown') }));
   new CfnBucket(stack, 'Bucket').addPropertyOverride('Unknown', true);
   expect(() => Template.fromStack(stack)).toThrow();
 });
@@ -70,7 +71,7 @@ test('the page for operators has every exception: if not, run npm run docs', () 
 test('the rules are in force where the stacks are deployed from, and find what is wrong', () => {
   const app = readFileSync(join(import.meta.dirname, '../../bin/app.ts'), 'utf8');
   expect(app).toContain('addPlugins(...securityPacks(app))');
-  const careless = appWithoutBundles(join(outdir, 'careless'));
+  const careless = templateApp({ outdir: join(outdir, 'careless') });
   Validations.of(careless).addPlugins(...securityPacks(careless));
   new Bucket(addStacks(careless, settings).service, 'Careless');
   expect(() => careless.synth()).toThrow();

@@ -6,12 +6,12 @@ import { afterAll, describe, expect, test } from 'vitest';
 import { settings } from '../../bin/settings.ts';
 import type { Settings } from '../../lib/infra/settings.ts';
 import { addStacks } from '../../lib/infra/stacks.ts';
+import { templateApp } from '../../lib/infra/templates.ts';
 import { account, existing } from '../helpers/settings.ts';
 import { templatesOf } from '../helpers/synthesized.ts';
-import { appWithoutBundles } from '../helpers/variants.ts';
 
 const outdir = mkdtempSync(join(tmpdir(), 'data-out-'));
-const app = () => appWithoutBundles(outdir);
+const app = () => templateApp({ outdir });
 afterAll(() => rmSync(outdir, { recursive: true }));
 
 describe('an operator who has an archive already', () => {

@@ -24,15 +24,27 @@ interface Parameter {
   readonly required?: boolean;
 }
 
+/** Operations by path and method. */
+type Paths = Readonly<Record<string, Readonly<Record<string, { readonly parameters?: readonly Parameter[] }>>>>;
+
+/** By name: an app may have the stacks of many settings. */
+const read = new Map<string, Paths>();
+
+function pathsOf(name: string): Paths {
+  const paths = read.get(name) ?? parse(readFileSync(join(repository, 'docs/openapi', `${name}.yaml`), 'utf8')).paths;
+  read.set(name, paths);
+  return paths;
+}
+
 /** The OpenAPI document of an API: served at `/openapi.json` without credentials, and the source of the gateway's checks. */
 export class OpenApiDocument extends Construct {
   readonly #api: ServiceApi;
-  readonly #paths: Readonly<Record<string, Readonly<Record<string, { readonly parameters?: readonly Parameter[] }>>>>;
+  readonly #paths: Paths;
 
   constructor(scope: Construct, id: string, { api, name, logRetentionDays }: OpenApiDocumentProps) {
     super(scope, id);
     this.#api = api;
-    this.#paths = parse(readFileSync(join(repository, 'docs/openapi', `${name}.yaml`), 'utf8')).paths;
+    this.#paths = pathsOf(name);
     // The last part of its path is the function's short name, so each document has its own.
     const target = new ServiceFunction(this, name === 'proxy' ? 'ProxyOpenApi' : 'DataOutOpenApi', {
       entry: `${name}/openapi.ts`,
