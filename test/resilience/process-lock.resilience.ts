@@ -12,18 +12,22 @@ beforeEach(async () => {
 });
 afterEach(() => rm(folder, { recursive: true }));
 
-test('a lock of an ended process is taken over by one process alone', async () => {
+test.each([
+  ['was released', 'lock.release();'],
+  ['is that of an ended process', "writeFileSync(path, '999999999');"],
+])('a lock that %s is taken by one process alone', async (_, end) => {
   const module = pathToFileURL(join(import.meta.dirname, '../../lib/local/process-lock.ts'));
-  // Each round a process takes the lock, makes a folder that must not be there, and leaves a lock of an ended process.
+  // Each round a process takes the lock, makes and removes a folder that must not be there, and ends the lock.
   const work = `
     import { mkdirSync, rmdirSync, writeFileSync } from 'node:fs';
     import { takeLock } from ${JSON.stringify(module)};
     const [path, alone] = ${JSON.stringify([join(folder, 'lock'), join(folder, 'alone')])};
     for (let rounds = 0; rounds < 400; ) {
-      if ('owner' in takeLock(path)) continue;
+      const lock = takeLock(path);
+      if ('owner' in lock) continue;
       mkdirSync(alone);
       rmdirSync(alone);
-      writeFileSync(path, '999999999');
+      ${end}
       rounds += 1;
     }`;
   const processes = [1, 2, 3, 4].map(() =>

@@ -1,9 +1,6 @@
-import { execFile } from 'node:child_process';
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { pathToFileURL } from 'node:url';
-import { promisify } from 'node:util';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { takeLock } from '../../../lib/local/process-lock.ts';
 
@@ -59,24 +56,4 @@ test('is refused while another process is taking it over', () => {
   writeFileSync(path, '999999999');
   writeFileSync(`${path}.999999999`, String(process.ppid));
   expect(takeLock(path)).toEqual({ owner: process.ppid });
-});
-
-test('is never held by two processes at once', async () => {
-  // Each round a process takes the lock, makes a file that must not be there, and removes both.
-  const work = `
-    import { mkdirSync, rmdirSync } from 'node:fs';
-    import { takeLock } from ${JSON.stringify(pathToFileURL(join(import.meta.dirname, '../../../lib/local/process-lock.ts')))};
-    let rounds = 0;
-    while (rounds < 300) {
-      const lock = takeLock(${JSON.stringify(path)});
-      if ('owner' in lock) continue;
-      mkdirSync(${JSON.stringify(join(folder, 'alone'))});
-      rmdirSync(${JSON.stringify(join(folder, 'alone'))});
-      lock.release();
-      rounds += 1;
-    }`;
-  const processes = [1, 2, 3].map(() =>
-    promisify(execFile)(process.execPath, ['--input-type=module', '--eval', work]).then(() => 'alone'),
-  );
-  expect(await Promise.all(processes)).toEqual(['alone', 'alone', 'alone']);
 });
