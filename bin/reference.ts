@@ -99,10 +99,10 @@ function commentOf(node: Node): string {
     .trim();
 }
 
-/** The page, from the docstrings. */
-export async function referencePage(): Promise<string> {
+/** The page, from {@link documentedExports}. */
+export function referencePage(exports: ReadonlyMap<string, readonly Documented[]>): string {
   const parts = [introduction];
-  for (const [title, documented] of await documentedExports()) {
+  for (const [title, documented] of exports) {
     parts.push(`## ${title}`, ...documented.map(renderExport));
   }
   return `${parts.join('\n\n')}\n`;
@@ -147,4 +147,4 @@ function bare(declaration: string): string {
   return declaration.replaceAll(/^export (declare )?/gm, '').replaceAll('    #private;\n', '');
 }
 
-if (import.meta.main) await writeFile(referencePath, await referencePage());
+if (import.meta.main) await writeFile(referencePath, referencePage(await documentedExports()));
