@@ -39,6 +39,8 @@ const rows = [
     ('00000000-0000-4000-8000-000000000006', null, 'f', 'body-6', 6, '00', null),
     ('00000000-0000-4000-8000-000000000007', 'EGAF7', 'g', 'body-7', 7, 'zz', null),
     ('00000000-0000-4000-8000-000000000008', 'EGAF8', 'h', 'body-8', 8, '00', null)`,
+  // Headers of a pipeline hardly compress. Of text that does, PostgreSQL unpacks all that is before a slice.
+  'alter table sda.files alter column header set storage external',
   `insert into sda.files (stable_id, archive_file_path, archive_file_size, header)
    values ('EGAF10', 'body-10', 10, repeat('0a', 1500000)), ('EGAF11', 'body-11', 11, repeat('0a', 1500001))`,
   `insert into sda.file_dataset (file_id, dataset_id)
@@ -196,10 +198,10 @@ describe('findReleasedFile', () => {
 
   it('tells where the body lies, when the pipeline says so', async () => {
     await test.sql("update sda.files set archive_location = 'https://s3.example/b-2' where stable_id = 'EGAF1'");
-    await test.sql("update sda.files set archive_location = '' where stable_id = 'EGAF10'");
+    await test.sql("update sda.files set archive_location = '' where stable_id = 'EGAF8'");
     expect((await find('EGAF1'))?.archiveLocation).toBe('https://s3.example/b-2');
     // EGAF5 was entered without one.
-    for (const id of ['EGAF5', 'EGAF10']) expect((await find(id))?.archiveLocation).toBeUndefined();
+    for (const id of ['EGAF5', 'EGAF8']) expect((await find(id))?.archiveLocation).toBeUndefined();
   });
 
   it('reads a header that is too long for a row in slices', async () => {
