@@ -64,6 +64,9 @@ describe('a function', () => {
     expect(env.AWS_ACCESS_KEY_ID).not.toBe(engine.connection.credentials.accessKeyId);
     expect(env).not.toHaveProperty('DEVELOPER_SECRET');
     expect(env).not.toHaveProperty('HOME');
+    // The engine's, whose cache of compiled code its functions share.
+    expect(process.env.NODE_COMPILE_CACHE).toBeDefined();
+    expect(env).not.toHaveProperty('NODE_COMPILE_CACHE');
   });
 
   it('gets a context, and trusts the local issuer beside what the operator has', async () => {

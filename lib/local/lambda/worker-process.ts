@@ -1,4 +1,5 @@
 import { existsSync } from 'node:fs';
+import { flushCompileCache } from 'node:module';
 import { Socket } from 'node:net';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -22,6 +23,8 @@ type Handler = (event: unknown, ...rest: unknown[]) => Promise<unknown>;
 const env = process.env as Readonly<Record<string, string>>;
 const functionArn = env[workerVariables.functionArn];
 delete process.env[workerVariables.functionArn];
+// Node.js has read it. It is the engine's and not the function's.
+delete process.env.NODE_COMPILE_CACHE;
 
 const post = (message: FromWorker) => process.send?.(message);
 /** The bytes of replies have a pipe of their own, because messages copy every byte several times. */
@@ -76,6 +79,8 @@ invoke = async ({ requestId, event, deadline }) => {
   }
 };
 post({ type: 'ready', initMs: performance.now() - started });
+// At its end it would be too late: most of these processes are killed.
+flushCompileCache();
 
 async function loadHandler(): Promise<Handler> {
   const [file = '', name = ''] = (env._HANDLER ?? '').split(/\.(?=[^.]+$)/);
