@@ -11,7 +11,10 @@ import {
 } from './broken-calls.ts';
 import { type Service, until } from './service.ts';
 
-/** The name of one call of a function that works on one message: `large: s3 HeadObject outbox 2`. */
+/**
+ * The name of one call of a function that works on one message: `large: s3 HeadObject outbox 2`. What settles a request is
+ * named `settling`, because it is the call of the file that ends last, whichever that is.
+ */
 export type CallName = string;
 
 /** One call that goes wrong once. */
@@ -37,6 +40,8 @@ export interface DatasetToExport {
   readonly publicKey: Uint8Array;
 }
 
+const settling = 'settling';
+const isOfSettling = (what: string): boolean => /data_out\.requests$|SendMessageBatch/.test(what);
 const messageOf = (call: CallName): string => call.split(':')[0] ?? '';
 /** A function reads the secret once in its life, for whatever message comes first. */
 const isOfAny = (call: CallName): boolean => !call.includes(':');
@@ -131,6 +136,10 @@ export class BrokenExports {
   }
 }
 
+/** Either file may settle. With the failures of its own it would be given up. */
+const mayMeet = (message: string, others: readonly string[]): boolean =>
+  others.some((other) => other === message || other === settling || message === settling);
+
 /** The number of exports in which no two queues of one message meet; at least one. */
 function sideBySide(queues: readonly (readonly Point[])[]): readonly Run[] {
   const runs: Run[] = [];
@@ -143,7 +152,7 @@ function sideBySide(queues: readonly (readonly Point[])[]): readonly Run[] {
     const [first] = queue;
     if (!first || isOfAny(first.call)) continue;
     const message = messageOf(first.call);
-    const run = runs.find(({ ahead }) => !ahead.has(message)) ?? start();
+    const run = runs.find(({ ahead }) => !mayMeet(message, [...ahead.keys()])) ?? start();
     run.ahead.set(message, [...queue]);
   }
   if (runs.length === 0) start();
@@ -166,7 +175,12 @@ class CallNames {
     if (call.service === 'secretsmanager') return what;
     const count = (this.#counts.get(`${invocation} ${what}`) ?? 0) + 1;
     this.#counts.set(`${invocation} ${what}`, count);
-    return `${this.#messages[fileId ?? ''] ?? 'request'}: ${what} ${count}`;
+    return `${this.#messageOf(what, fileId)}: ${what} ${count}`;
+  }
+
+  #messageOf(what: string, fileId: string | undefined): string {
+    if (fileId === undefined) return 'request';
+    return isOfSettling(what) ? settling : (this.#messages[fileId] ?? fileId);
   }
 
   /** The repeated call keeps its name. */
