@@ -43,7 +43,8 @@ export interface DatasetToExport {
 const settling = 'settling';
 const isOfSettling = (what: string): boolean => /data_out\.requests$|SendMessageBatch/.test(what);
 const messageOf = (call: CallName): string => call.split(':')[0] ?? '';
-/** A function reads the secret once in its life, for whatever message comes first. */
+/** A function reads the secret and the signing key once in its life, for the message that comes first. */
+const readsOnce = ({ service, action }: AwsCall): boolean => service === 'secretsmanager' || action === 'GetPublicKey';
 const isOfAny = (call: CallName): boolean => !call.includes(':');
 
 /** Exports one dataset again and again while calls of the consumers go wrong. */
@@ -66,7 +67,7 @@ export class BrokenExports {
     const runs: Run[] = [];
     for (let rest = queues, round = 1; rest.length > 0; round += 1) {
       if (round > 4) throw new Error(`calls that are not made: ${JSON.stringify(rest)}`);
-      // An environment that has read the secret does not read it again.
+      // An environment that has read the secret or the key does not read it again.
       await this.#service.engine.functions.recycle();
       const { ended, unmet } = await this.#runOnce(rest);
       runs.push(...ended);
@@ -76,7 +77,10 @@ export class BrokenExports {
   }
 
   async #runOnce(queues: readonly (readonly Point[])[]): Promise<{ ended: readonly Run[]; unmet: readonly Point[] }> {
-    const anywhere = queues.flat().filter(({ call }) => isOfAny(call));
+    const anywhere = Map.groupBy(
+      queues.flat().filter(({ call }) => isOfAny(call)),
+      ({ call }) => call,
+    );
     const runs = sideBySide(queues);
     const names = new CallNames(this.#service, this.#dataset.messages);
     const revivals: Promise<void>[] = [];
@@ -90,7 +94,7 @@ export class BrokenExports {
       const points = !isOfAny(called)
         ? run.ahead.get(messageOf(called))
         : delivery.received === 1
-          ? anywhere
+          ? anywhere.get(called)
           : undefined;
       const point = points?.[0];
       if (point?.call !== called) return undefined;
@@ -109,7 +113,8 @@ export class BrokenExports {
     await until(async () => ((await this.#haveEnded(runs)) ? true : undefined), 'the exports to end', 90_000);
     await Promise.all(revivals);
     undo();
-    return { ended: runs, unmet: [...anywhere, ...runs.flatMap(({ ahead }) => [...ahead.values()].flat())] };
+    const ahead = [anywhere, ...runs.map((run) => run.ahead)];
+    return { ended: runs, unmet: ahead.flatMap((points) => [...points.values()].flat()) };
   }
 
   /** Publish export requests as the proxy does. */
@@ -140,7 +145,7 @@ export class BrokenExports {
 const mayMeet = (message: string, others: readonly string[]): boolean =>
   others.some((other) => other === message || other === settling || message === settling);
 
-/** The number of exports in which no two queues of one message meet; at least one. */
+/** Exports in which no two queues of one message meet; at least one for each point of no message. */
 function sideBySide(queues: readonly (readonly Point[])[]): readonly Run[] {
   const runs: Run[] = [];
   const start = () => {
@@ -155,7 +160,8 @@ function sideBySide(queues: readonly (readonly Point[])[]): readonly Run[] {
     const run = runs.find(({ ahead }) => !mayMeet(message, [...ahead.keys()])) ?? start();
     run.ahead.set(message, [...queue]);
   }
-  if (runs.length === 0) start();
+  const ofAny = queues.flat().filter(({ call }) => isOfAny(call)).length;
+  while (runs.length < Math.max(1, ofAny)) start();
   return runs;
 }
 
@@ -172,7 +178,7 @@ class CallNames {
 
   of(call: AwsCall, { invocation, fileId }: Delivery): CallName {
     const what = this.#what(call);
-    if (call.service === 'secretsmanager') return what;
+    if (readsOnce(call)) return what;
     const count = (this.#counts.get(`${invocation} ${what}`) ?? 0) + 1;
     this.#counts.set(`${invocation} ${what}`, count);
     return `${this.#messageOf(what, fileId)}: ${what} ${count}`;
