@@ -163,6 +163,27 @@ describe('npm run smoke', () => {
     expect(await left()).toEqual(nothing);
   });
 
+  test('a visa of an unknown key is one fault: what needs no visa is tested all the same', async () => {
+    const unknown = join(folder, 'unknown-key.json');
+    await makeIssuer(unknown);
+    const { exitCode, stdout } = await smoke(['--json', '--issuer', unknown]);
+    expect(exitCode, stdout).toBe(1);
+    const results: { id: string; result: string; found: string; remedy?: string }[] = stdout
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line));
+    const failed = results.filter(({ result }) => result === 'failed');
+    expect(failed).toEqual([
+      expect.objectContaining({ id: 'visa', remedy: expect.stringContaining('config/trusted-issuers.json') }),
+    ]);
+    expect(failed[0]?.found).toContain('unknown_kid');
+    const foundOf = (id: string) => results.find((result) => result.id === id)?.found;
+    expect(foundOf('data-out GET /files/{fileId}')).toBe('visa did not pass');
+    expect(foundOf('data-out GET /service-info')).toBe('200');
+    expect(foundOf('do-block')).toBe('carried out');
+    expect(await left()).toEqual(nothing);
+  });
+
   test('Ctrl-C in the middle removes everything, and ends with 130', async () => {
     const { exitCode, stdout, stderr } = await smoke([], killAfter('passed  proxy POST /export', 'SIGINT'));
     expect([exitCode, stderr.trim().split('\n').at(-1)]).toEqual([130, 'smoke: interrupted']);
@@ -262,7 +283,7 @@ describe('a deployment without a connection file', () => {
     });
     // Cold functions read the secrets anew.
     await service.engine.functions.recycle();
-    const wanted = ['paused-database', 'users', 'archive', 'export', 'exported', 'outbox', 'download'];
+    const wanted = ['paused-database', 'visa', 'users', 'archive', 'export', 'exported', 'outbox', 'download'];
     const results = await runChecks(
       suite.filter(({ id }) => wanted.includes(id)),
       run,

@@ -102,7 +102,7 @@ const receipt: Check = {
 const direct: Check = {
   id: 'direct',
   title: 'direct access lists, decrypts, cuts, encrypts and refuses',
-  needs: ['archive'],
+  needs: ['archive', 'visa'],
   remedy: 'The step is named. Look at the log of the function behind its route.',
   async run(run) {
     needsDirectAccess(run);

@@ -3,7 +3,8 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { directChallenge, proxyChallenge } from '../../contract/challenges.ts';
 import { sha256 } from '../../demo/files.ts';
 import { expectThat } from '../../demo/steps.ts';
-import { type Check, poll } from '../check.ts';
+import { type Check, NotApplicable, poll } from '../check.ts';
+import type { Run } from '../run.ts';
 import { needsDirectAccess } from './routes.ts';
 import { presignedUrl } from './storage.ts';
 
@@ -19,21 +20,17 @@ const paused: Check = {
   id: 'paused-database',
   title: 'the first request is answered, or is 503 with Retry-After until the database is awake',
   remedy:
-    'A 401 says why the visa is refused: is its issuer in config/trusted-issuers.json, and deployed? Else look at the alarm and the log of the function. A cluster resumes in some 15 s; minCapacity 0.5 keeps it awake.',
+    'Look at the alarm and the log of AuthorizeOutbox. A cluster resumes in some 15 s; minCapacity 0.5 keeps it awake.',
   async run(run) {
     const started = Date.now();
     let refused = 0;
     await poll(
       async () => {
-        const path = 'files?inbox=false&per_page=1';
-        const reply = await run.send({ api: 'proxy', path, headers: run.asResearcher });
-        const text = await reply.text();
-        if (reply.status === 200 || (reply.status === 401 && text.includes('user name or password'))) return true;
+        const { reply, refusal } = await askOutbox(run);
+        if (refusal !== undefined) throw new NotApplicable('the visa is refused before the database is asked');
+        if (reply.status === 200 || reply.status === 401) return true;
         refused += 1;
-        expectThat(
-          reply.status === 503,
-          `${reply.status}, expected 200, 503, or 401 for an unknown user${detailOf(text)}`,
-        );
+        expectThat(reply.status === 503, `${reply.status}, expected 200, 503, or 401 for an unknown user`);
         expectThat(/^\d+$/.test(reply.header('retry-after') ?? ''), '503 without Retry-After');
         return undefined;
       },
@@ -46,16 +43,33 @@ const paused: Check = {
   },
 };
 
-/** What a problem document says. */
-function detailOf(text: string): string {
-  const [, detail] = /"detail":"([^"]+)"/.exec(text) ?? [];
-  return detail === undefined ? '' : `: ${detail}`;
+/** One cause has one line: the checks that use the visa need this one. */
+const visa: Check = {
+  id: 'visa',
+  title: 'the deployment takes the visa of this run',
+  remedy: 'Look whether its issuer, with its key, is in config/trusted-issuers.json, and deployed.',
+  async run(run) {
+    const { reply, refusal } = await askOutbox(run);
+    expectThat(refusal === undefined, `${refusal}`);
+    if (reply.status === 401) return 'it is verified; the user comes later';
+    if (reply.status !== 200) throw new NotApplicable(`${reply.status}: it was not judged`);
+    return '200';
+  },
+};
+
+/** Ask for the outbox. @returns the reply, and why the visa was refused, if it was; the user may be unknown */
+async function askOutbox(run: Run) {
+  const path = 'files?inbox=false&per_page=1';
+  const reply = await run.send({ api: 'proxy', path, headers: run.asResearcher });
+  const text = await reply.text();
+  const isOfVisa = reply.status === 401 && !text.includes('user name or password');
+  return { reply, refusal: isOfVisa ? (/"detail":"([^"]+)"/.exec(text)?.[1] ?? '401') : undefined };
 }
 
 const stream: Check = {
   id: 'stream',
   title: 'a plaintext over 6 MB comes as a stream, with the promised length',
-  needs: ['archive'],
+  needs: ['archive', 'visa'],
   remedy: 'Look whether the method of GET /files/{fileId} has responseTransferMode STREAM.',
   async run(run) {
     needsDirectAccess(run);
@@ -87,7 +101,7 @@ const stream: Check = {
 const proxyAuthorization: Check = {
   id: 'proxy-authorization',
   title: 'the visa arrives in X-GA4GH-Visa; whether Proxy-Authorization passes is told',
-  needs: ['archive'],
+  needs: ['archive', 'visa'],
   remedy: 'Look at the log of AuthorizeOutbox: it says why a visa in X-GA4GH-Visa is refused.',
   async run(run) {
     const { authorization = '', ...visa } = run.asResearcher;
@@ -204,5 +218,5 @@ const presigned: Check = {
   },
 };
 
-export const firstChecks = [paused];
+export const firstChecks = [paused, visa];
 export const httpChecks = [stream, proxyAuthorization, challenges, unknownRoute, encodings, presigned];

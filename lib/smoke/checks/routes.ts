@@ -34,7 +34,7 @@ const staged = (run: Run) => encodeURIComponent(run.listed[0]?.name ?? '');
 const json = (text: string): Record<string, unknown> => JSON.parse(text);
 
 /** `POST /export/{archive_kind}` and the wait for its end are the checks `export` and `exported`. */
-const routes: readonly Route[] = [
+const outboxRoutes: readonly Route[] = [
   {
     operation: 'proxy GET /export/{archive_kind}',
     request: (run) => ({ path: `export/${run.expected.archiveKind}`, headers: run.asAdministrator }),
@@ -75,8 +75,10 @@ const routes: readonly Route[] = [
     needs: ['outbox'],
     look: (run, { header }) => saysSize(header, run.listed[0]?.size),
   },
-  { operation: 'proxy GET /.well-known/jwks.json', request: () => ({ path: '.well-known/jwks.json' }), look: hasKeys },
-  { operation: 'proxy GET /openapi.json', request: () => ({ path: 'openapi.json' }) },
+];
+
+/** Routes of direct access that take the visa. */
+const visaRoutes: readonly Route[] = [
   {
     operation: 'data-out GET /metadata/datasets',
     request: (run) => ({ path: 'metadata/datasets', headers: run.asReader }),
@@ -140,10 +142,6 @@ const routes: readonly Route[] = [
     look: isLargeObject,
   },
   {
-    operation: `data-out OPTIONS /${drs}/objects/{object_id}`,
-    request: (run) => ({ path: `${drs}/objects/${fileId(run)}` }),
-  },
-  {
     operation: `data-out GET /${drs}/objects/{object_id}/access/{access_id}`,
     request: (run) => ({ path: `${drs}/objects/${fileId(run)}/access/plaintext`, headers: run.asReader }),
   },
@@ -151,9 +149,25 @@ const routes: readonly Route[] = [
     operation: `data-out POST /${drs}/objects/{object_id}/access/{access_id}`,
     request: (run) => ({ path: `${drs}/objects/${fileId(run)}/access/plaintext`, ...passports(run) }),
   },
+];
+
+/** Routes that ask for no credentials. */
+const openRoutes: readonly Route[] = [
+  { operation: 'proxy GET /.well-known/jwks.json', request: () => ({ path: '.well-known/jwks.json' }), look: hasKeys },
+  { operation: 'proxy GET /openapi.json', request: () => ({ path: 'openapi.json' }) },
+  {
+    operation: `data-out OPTIONS /${drs}/objects/{object_id}`,
+    request: (run) => ({ path: `${drs}/objects/${fileId(run)}` }),
+  },
   { operation: `data-out GET /${drs}/service-info`, request: () => ({ path: `${drs}/service-info` }) },
   { operation: 'data-out GET /service-info', request: () => ({ path: 'service-info' }) },
   { operation: 'data-out GET /openapi.json', request: () => ({ path: 'openapi.json' }) },
+];
+
+const routes: readonly Route[] = [
+  ...outboxRoutes,
+  ...visaRoutes.map((route) => ({ ...route, needs: ['visa'] })),
+  ...openRoutes,
 ];
 
 const remedy =
@@ -222,7 +236,7 @@ const administratorPage: Check = {
 const exportDataset: Check = {
   id: 'export',
   title: 'proxy POST /export/{archive_kind}',
-  needs: ['archive', 'users'],
+  needs: ['archive', 'users', 'visa'],
   remedy:
     'A 401 for minutes: look whether the function reads the secret of the output AdminSecretArn. A 404: was archiveKind in bin/settings.ts deployed? Else as for other routes.',
   async run(run) {
