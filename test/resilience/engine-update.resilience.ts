@@ -126,6 +126,20 @@ test('a message goes to the function that its mapping names now', async () => {
   }, 'a message at the other function');
 });
 
+test('a message that was taken for a function that is gone stays in its queue', async () => {
+  const next = changed((resources) => {
+    delete resources.JobsToWork;
+    delete resources.Work;
+  });
+  const { ExportRequestsQueueUrl: url } = service.connection.outputs;
+  const invoke = vi.spyOn(service.engine.functions, 'invoke');
+  expect(await stepsOf(next, async () => undefined)).toHaveLength(2);
+  // The last poll lasts up to a second.
+  await service.enqueue(url, '{}');
+  await until(() => (invoke.mock.calls.length > 0 ? true : undefined), 'the batch of the last poll');
+  expect(await service.queueDepth(url)).toBe(1);
+});
+
 test('a trigger that fails ends the update, and the way back is another one', async () => {
   const next = changed((resources) => {
     recolour(resources);

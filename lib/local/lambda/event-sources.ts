@@ -127,7 +127,7 @@ export class EventSources {
 
   async #process(mapping: Mapping, messages: readonly ReceivedMessage[]): Promise<void> {
     const Records = messages.map((message) => toRecord(message, mapping.queueArn, this.#region));
-    const result = await this.#functions.invoke(mapping.functionArn, { Records });
+    const result = await this.#functions.invoke(mapping.functionArn, { Records }).catch(failedIfGone);
     // stop() gives back the messages of the invocations that it kills.
     if (this.#stopping && !result.ok) return;
     const done = !result.ok ? [] : mapping.reportsFailures ? succeeded(messages, result.payload) : messages;
@@ -137,6 +137,12 @@ export class EventSources {
     }
     for (const { ReceiptHandle } of messages) this.#inFlight.delete(ReceiptHandle);
   }
+}
+
+/** An update may take a function away while a poll goes on. The messages of that poll become visible again later. */
+function failedIfGone(error: unknown): { readonly ok: false } {
+  if (!(error instanceof RangeError)) throw error;
+  return { ok: false };
 }
 
 /** A message whose visibility timeout has passed is received again, as SQS does it. */
