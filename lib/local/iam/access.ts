@@ -105,9 +105,9 @@ function withContext(asked: Permission, caller: Caller): Permission {
   return { ...asked, context };
 }
 
-/** The lists of KMS are about no key, so no key's policy decides about them. */
-function isOnKey({ action }: Permission): boolean {
-  return action.startsWith('kms:') && !action.startsWith('kms:List');
+/** `kms:ListKeys` and `kms:ListAliases` are about no key, so no key's policy decides about them. */
+function isOnKey({ action, resource }: Permission): boolean {
+  return action.startsWith('kms:') && resource !== '*';
 }
 
 /**

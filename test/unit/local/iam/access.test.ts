@@ -123,6 +123,12 @@ describe('the policy of a key', () => {
     expect(decide(policies, everything, key).refusal).toContain('no resource-based policy');
   });
 
+  it('decides about each call on the key, and about no other', () => {
+    const { policies, key } = withPolicies({ ...allow('kms:*', '*', { Condition }), Principal: root });
+    expect(decide(policies, everything, { ...key, action: 'kms:ListGrants' }).refusal).toContain('no resource-based');
+    expect(decide(policies, everything, { action: 'kms:ListKeys', resource: '*' }).refusal).toBeUndefined();
+  });
+
   it('that names the account leaves the decision to the role', () => {
     const { policies, key } = withPolicies({ ...allow('kms:*'), Principal: root });
     expect(decide(policies, caller(), key).refusal).toBe(
