@@ -196,6 +196,7 @@ async function start(
   const secrets = new Secrets(deployment, inDir('secrets.json'), now);
   await fillSecrets(secrets, outputs, accounts, keys);
   const credentials = new Credentials();
+  const signingKeys = new SigningKeys(deployment, inDir('kms.json'));
   const readKeyUses = () => keyUses(deployment, options.existingBucketKeys);
   let usesOfKeys = readKeyUses();
   const authority = {
@@ -243,7 +244,7 @@ async function start(
       lambda: lambdaService(functions, account),
       events: bus.service(),
       sts: sts(deployment, credentials, now),
-      kms: kms(new SigningKeys(deployment, inDir('kms.json')), account),
+      kms: kms(signingKeys, account),
       sns: sns(deployment),
       apigateway: apiGateway(account, deployment.region),
       servicequotas: serviceQuotas(account, deployment.region),
@@ -274,6 +275,7 @@ async function start(
     ...{ deployment, functions, credentials, access: authority.access, context, sources, schedules, serve },
     readKeys: () => {
       usesOfKeys = readKeyUses();
+      signingKeys.update(deployment);
     },
     createQueues: () => createQueues(deployment, queueServer),
     createBuckets: () => createBuckets(deployment, s3, options.existingBucketKeys),

@@ -25,7 +25,7 @@ export interface RunningParts {
   readonly schedules: Schedules;
   /** Serve an API as it is described now. */
   serve(api: RestApi): void;
-  /** Read which customer key is whose. */
+  /** Read which customer key is whose, and make new signing keys. */
   readKeys(): void;
   /** Bring queues and buckets to what the template says now. */
   createQueues(): Promise<void>;

@@ -1,6 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { GetPublicKeyCommand, KMSClient } from '@aws-sdk/client-kms';
 import { GetQueueAttributesCommand } from '@aws-sdk/client-sqs';
 import { afterAll, beforeEach, expect, test, vi } from 'vitest';
 import { fixtureTemplate, writeFixtureAssembly } from '../e2e/local/fixtures/assembly.ts';
@@ -107,6 +108,18 @@ test('a queue keeps its messages, and takes over its new attributes', async () =
   expect(await stepsOf(next, () => service.queueDepth(url))).toEqual([['put Dead', 1]]);
   const command = new GetQueueAttributesCommand({ QueueUrl: url, AttributeNames: ['VisibilityTimeout'] });
   expect((await service.sqs.send(command)).Attributes).toEqual({ VisibilityTimeout: '7' });
+});
+
+test('a new signing key has a public key', async () => {
+  const next = changed((resources) => {
+    resources.Signing = { Type: 'AWS::KMS::Key', Properties: { KeySpec: 'ECC_NIST_P256', KeyUsage: 'SIGN_VERIFY' } };
+    resources.Echo!.Properties!.Environment = { Variables: { COLOUR: { 'Fn::GetAtt': ['Signing', 'Arn'] } } };
+  });
+  await stepsOf(next, async () => undefined);
+  const { region, credentials, endpoints } = service.connection;
+  const client = new KMSClient({ region, credentials, endpoint: endpoints.kms });
+  const command = new GetPublicKeyCommand({ KeyId: await colour() });
+  expect((await client.send(command)).KeySpec).toBe('ECC_NIST_P256');
 });
 
 test('a message goes to the function that its mapping names now', async () => {
