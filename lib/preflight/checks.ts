@@ -128,7 +128,7 @@ function questions(account: AwsAccount, region: string, { settings, engineVersio
     { id: 'lambda', check: 'concurrent functions', ask: () => concurrency(account, settings) },
     { id: 'log-role', check: 'log role of API Gateway', ask: () => logRole(account, settings) },
     ...[...quotas, ...('clusterArn' in settings.database ? [] : [networks])].map((each) =>
-      quota(account, each, async () => (await stacksOf(account, settings)).every((stack) => stack !== undefined)),
+      quota(account, each, settings),
     ),
     database(account, region, settings, engineVersion),
     ...buckets(account, region, settings),
@@ -150,6 +150,11 @@ function stacksOf(account: AwsAccount, { stage }: Settings) {
   return Promise.all(Object.values(stackNames(stage)).map((name) => account.stack(name)));
 }
 
+/** Whether both stacks are there: what they have is in use already. */
+async function isDeployed(account: AwsAccount, settings: Settings): Promise<boolean> {
+  return (await stacksOf(account, settings)).every((stack) => stack !== undefined);
+}
+
 async function stacks(account: AwsAccount, settings: Settings): Promise<Finding> {
   const names = Object.values(stackNames(settings.stage));
   const found = await stacksOf(account, settings);
@@ -164,17 +169,28 @@ async function stacks(account: AwsAccount, settings: Settings): Promise<Finding>
     : look(states.join(', '), remedy);
 }
 
-async function concurrency(account: AwsAccount, { concurrency: wanted }: Settings): Promise<Finding> {
+async function concurrency(account: AwsAccount, settings: Settings): Promise<Finding> {
   const { all, unreserved } = await account.lambdaConcurrency();
-  const { exportRequests, fileExports, smallFileExports = fileExports, directFiles = 0 } = wanted;
+  const { exportRequests, fileExports, smallFileExports = fileExports, directFiles = 0 } = settings.concurrency;
   // Two more close requests.
   const exports = exportRequests + fileExports + smallFileExports + 2;
   const found = `${all} in all, ${unreserved} unreserved; exports use up to ${exports}`;
+  const lackOf = (free: number) => {
+    if (directFiles > 0 && free < alwaysUnreserved) {
+      return `; ${directFiles} are to be reserved, and ${alwaysUnreserved} must stay`;
+    }
+    return free <= exports ? ': none is left for requests' : undefined;
+  };
+  const lack = lackOf(unreserved - directFiles);
+  if (lack === undefined) return fine(found);
   const remedy = 'Ask Service Quotas for 1,000 concurrent executions of Lambda, or lower the setting concurrency.';
-  if (directFiles > 0 && unreserved - directFiles < alwaysUnreserved) {
-    return wrong(`${found}; ${directFiles} are to be reserved, and ${alwaysUnreserved} must stay`, remedy);
+  if (lackOf(unreserved) === undefined && (await isDeployed(account, settings))) {
+    return look(
+      `${found}${lack}`,
+      `If the deployed functions have reserved theirs already, do nothing. Else: ${remedy}`,
+    );
   }
-  return unreserved - directFiles <= exports ? wrong(`${found}: none is left for requests`, remedy) : fine(found);
+  return wrong(`${found}${lack}`, remedy);
 }
 
 async function logRole(account: AwsAccount, { apiGatewayLogRole: setting }: Settings): Promise<Finding> {
@@ -193,18 +209,17 @@ async function logRole(account: AwsAccount, { apiGatewayLogRole: setting }: Sett
   );
 }
 
-/** @param isDeployed whether both stacks are there: what they have is in use already */
 function quota(
   account: AwsAccount,
   { id, name, service, code, needed, used: count }: Quota,
-  isDeployed: () => Promise<boolean>,
+  settings: Settings,
 ): Question {
   const ask = async () => {
     const [value, used] = await Promise.all([account.quota(service, code), count(account)]);
     if (value === undefined) return look(`${used} are used; the quota is not known`, `Look at the quota ${code}.`);
     const found = `${used} of ${value} are used, ${needed} ${needed === 1 ? 'is' : 'are'} needed`;
     if (used + needed <= value) return fine(found);
-    if (await isDeployed()) return fine(`${used} of ${value} are used, with those of the stacks`);
+    if (await isDeployed(account, settings)) return fine(`${used} of ${value} are used, with those of the stacks`);
     return wrong(found, `Ask Service Quotas for more ${name} (${code}), or choose another region.`);
   };
   return { id: `quota-${id}`, check: `quota: ${name}`, ask };

@@ -30,7 +30,10 @@ beforeAll(async () => {
   service = await Service.shared();
   account = service.engine.account;
   deployed = structuredClone(account);
-  forget = service.engine.traffic.observe((call) => asked.push(questionOf(call)));
+  forget = service.engine.traffic.observe((call) => {
+    // Functions of other files may still be at work.
+    if (call.caller === 'operator') asked.push(questionOf(call));
+  });
 });
 afterAll(async () => {
   forget();
@@ -143,6 +146,19 @@ test('the account in which the stacks are deployed: a person looks at what is th
     const [used, , needed] = results.get(id)?.found.match(/\d+/g)?.map(Number) ?? [];
     expect([id, Number(used) > 0, Number(used) <= Number(needed)]).toEqual([id, true, true]);
   }
+});
+
+test('concurrency that deployed functions may have reserved already: a person looks', async () => {
+  become(deployed);
+  Object.assign(account, { concurrency: { all: 1000, unreserved: 400 } });
+  const reserving = { concurrency: { ...settings.concurrency, directFiles: 600 } };
+  expect((await ask(reserving)).get('lambda')).toMatchObject({
+    result: 'look',
+    found: '1000 in all, 400 unreserved; exports use up to 24; 600 are to be reserved, and 100 must stay',
+    remedy: expect.stringMatching(/^If the deployed functions have reserved theirs already, /),
+  });
+  account.stacks.delete('DataOutService');
+  expect((await ask(reserving)).get('lambda')).toMatchObject({ result: 'wrong' });
 });
 
 describe('what an account lacks', () => {
