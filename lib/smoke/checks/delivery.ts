@@ -50,7 +50,7 @@ const outbox: Check = {
   id: 'outbox',
   title: 'every file of the export is listed',
   needs: ['exported'],
-  remedy: 'Look at the object keys below the recipient in the outbox bucket, and at the log of ListFiles.',
+  remedy: 'Look at the object keys below the recipient in the outbox bucket, and at the log of the function Files.',
   async run(run) {
     const listed = (await allListed(run)).filter(({ name }) => !isReceiptName(name));
     const ours = listed.filter(({ name }) => name.startsWith('SMOKE'));
@@ -64,7 +64,7 @@ const download: Check = {
   id: 'download',
   title: 'every staged file downloads from S3, and decrypts to what was archived',
   needs: ['outbox'],
-  remedy: 'If S3 refuses the address, look at the rights of StreamFile on the outbox and its key.',
+  remedy: 'If S3 refuses the address, look at the rights of the function Stream on the outbox and its key.',
   async run(run) {
     const { users, visa, listed, recipient, signal } = run;
     for (const file of run.files) await expectStaged(users.researcher(visa), { file, listed, recipient }, signal);
