@@ -10,6 +10,7 @@ export const alone = [
   'test/unit/local/s3/documents.test.ts',
   'test/unit/ops/target.test.ts',
   'test/unit/releases/api-client.test.ts',
+  'test/unit/terminal/git-warning.test.ts',
 ];
 
 export default defineConfig({

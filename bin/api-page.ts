@@ -28,6 +28,8 @@ interface Schema {
   readonly format?: string;
   readonly const?: unknown;
   readonly enum?: readonly unknown[];
+  /** A code that another table lists, or null. */
+  readonly anyOf?: readonly Schema[];
   readonly minLength?: number;
   readonly maxLength?: number;
   readonly default?: unknown;
@@ -99,7 +101,8 @@ function rowsOf({ paths, components }: Document, kind: string, of: string): read
   return [...rows.values()];
 }
 
-function described({ type, format, const: only, enum: values, minLength, maxLength, ...schema }: Schema): Row {
+function described({ anyOf, type = anyOf && ['string', 'null'], format, const: only, ...schema }: Schema): Row {
+  const { enum: values, minLength, maxLength } = schema;
   const literals = only === undefined ? values : [only];
   const length = maxLength === undefined ? '' : `, ${minLength}–${maxLength.toLocaleString('en')} characters`;
   const usual = schema.default === undefined ? '' : ` Default: ${code(schema.default)}.`;

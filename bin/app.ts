@@ -2,39 +2,56 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { App, Tags, Validations } from 'aws-cdk-lib';
 import { trustedIssuersFile } from '../lib/contract/environment.ts';
-import { adminPageContext } from '../lib/contract/synth-context.ts';
+import { adminPageContext, defaultsContext } from '../lib/contract/synth-context.ts';
 import { SettingsError } from '../lib/infra/check-settings.ts';
 import { repository } from '../lib/infra/functions/bundling.ts';
+import { disarmUnbundled } from '../lib/infra/functions/unbundled.ts';
 import { securityPacks } from '../lib/infra/security/packs.ts';
 import { addStacks } from '../lib/infra/stacks.ts';
 import { warnThatNoIssuerIsTrusted } from '../lib/infra/trust-warning.ts';
 import { parseTrustedIssuers, smokeIssuerFault, type TrustedIssuers } from '../lib/visas/index.ts';
-import { settings } from './settings.ts';
+import { type OperatorSettings, operatorSettings } from './operator-settings.ts';
+import { settings as defaults } from './settings.ts';
 
-function main(): void {
+async function main(): Promise<void> {
   const app = new App();
   Validations.of(app).addPlugins(...securityPacks(app));
   Tags.of(app).add('application', 'data-out');
-  const trusted = readTrustedIssuers();
+  const isOn = (context: string) => app.node.tryGetContext(context) === 'true';
+  const { settings, trustedIssuers } = isOn(defaultsContext)
+    ? { settings: defaults, trustedIssuers: trustedIssuersFile }
+    : await filesToDeploy();
+  const trusted = readTrustedIssuers(trustedIssuers);
   const fault = smokeIssuerFault(trusted, settings.purpose);
-  if (fault) throw new SettingsError(`${trustedIssuersFile}: ${fault}`);
-  const adminPage = settings.adminPage || app.node.tryGetContext(adminPageContext) === 'true';
-  const { service } = addStacks(app, { ...settings, adminPage });
-  if (trusted.issuers.size === 0) warnThatNoIssuerIsTrusted(service);
+  if (fault) throw new SettingsError(`${trustedIssuers}: ${fault}`);
+  const adminPage = settings.adminPage || isOn(adminPageContext);
+  const { service } = addStacks(app, { ...settings, adminPage }, trustedIssuers);
+  if (trusted.issuers.size === 0) warnThatNoIssuerIsTrusted(service, trustedIssuers);
+  // The application synthesizes itself before.
+  process.once('exit', () => disarmUnbundled(app.outdir));
+}
+
+/** A fresh clone must not deploy the defaults over a deployment that has settings. @throws SettingsError */
+async function filesToDeploy(): Promise<OperatorSettings> {
+  const own = await operatorSettings();
+  if (own.missing.length === 0) return own;
+  throw new SettingsError(
+    `there is no ${own.missing.join(', and no ')}: a deployment needs your own files. docs/operators.md says how to write them`,
+  );
 }
 
 /** The functions read this file when they start: a mistake in it must stop the deployment, not every request after it. */
-function readTrustedIssuers(): TrustedIssuers {
+function readTrustedIssuers(file: string): TrustedIssuers {
   try {
-    return parseTrustedIssuers(JSON.parse(readFileSync(join(repository, trustedIssuersFile), 'utf8')));
+    return parseTrustedIssuers(JSON.parse(readFileSync(join(repository, file), 'utf8')));
   } catch (error) {
     const problem = error instanceof Error ? error.message : String(error);
-    throw new SettingsError(`${trustedIssuersFile}: ${problem}`, { cause: error });
+    throw new SettingsError(`${file}: ${problem}`, { cause: error });
   }
 }
 
 try {
-  main();
+  await main();
 } catch (error) {
   if (!(error instanceof SettingsError)) throw error;
   // Without a stack: the operator's own files are wrong, not the code.

@@ -1,7 +1,8 @@
 #!/usr/bin/env node
 import { join } from 'node:path';
 import { runCost } from '../lib/cost/command.ts';
-import { settings } from './settings.ts';
+import { operatorSettingsOrExit } from './operator-settings.ts';
+import { settings as defaults } from './settings.ts';
 
 const { stdout, stderr } = process;
 // A reader that closes the pipe, such as head, is no failure.
@@ -13,7 +14,10 @@ process.exitCode = await runCost(
   { write: (text) => stdout.write(text), report: (text) => stderr.write(text), columns: stdout.columns },
   {
     root: join(import.meta.dirname, '..'),
-    // The CDK takes a second to load.
-    templates: async () => (await import('../lib/infra/templates.ts')).templatesOf(settings),
+    // The page shows the defaults. The CDK takes a second to load.
+    templates: async (isForPage) => {
+      const settings = isForPage ? defaults : (await operatorSettingsOrExit()).settings;
+      return (await import('../lib/infra/templates.ts')).templatesOf(settings);
+    },
   },
 );

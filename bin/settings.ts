@@ -1,9 +1,10 @@
 import type { Settings } from '../lib/infra/settings.ts';
 
 /**
- * The one file an operator edits. What each field means, its unit and its limits: `lib/infra/settings.ts`.
+ * The defaults, for the local engine and the tests. An operator writes other values to `private/settings.ts`, which a new version
+ * leaves alone: docs/operators.md. What each field means, its unit and its limits: `lib/infra/settings.ts`.
  *
- * To use resources that you already have, name them. For example:
+ * To use resources that you already have, name them there. For example:
  *
  *     database: { clusterArn: 'arn:aws:rds:…', secretArn: 'arn:aws:secretsmanager:…', databaseName: 'lega' },
  *     archiveBucket: { bucketName: 'my-archive', keyArn: 'arn:aws:kms:…' },

@@ -1,11 +1,16 @@
 #!/usr/bin/env node
+import type { Settings } from '../lib/infra/settings.ts';
 import { runSmoke } from '../lib/smoke/program.ts';
 import { processTerminal } from '../lib/terminal/process-terminal.ts';
-import { settings } from './settings.ts';
+import { operatorSettingsOrExit } from './operator-settings.ts';
+import { settings as defaults } from './settings.ts';
 
-const { stage, archiveKind, deliveryReceipt = true } = settings;
-process.exitCode = await runSmoke(process.argv.slice(2), processTerminal(), {
+const expected = ({ stage, archiveKind, deliveryReceipt = true }: Settings) => ({
   stage,
   archiveKind,
   deliveryReceipt,
+});
+process.exitCode = await runSmoke(process.argv.slice(2), processTerminal(), {
+  local: expected(defaults),
+  deployed: expected((await operatorSettingsOrExit()).settings),
 });

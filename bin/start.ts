@@ -1,11 +1,13 @@
 #!/usr/bin/env node
 import { existsSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { archiveCredentialsPolicies } from '../lib/contract/archive-credentials.ts';
 import { type Connection, defaultConnectionFile } from '../lib/contract/connection.ts';
 import { environment } from '../lib/contract/environment.ts';
 import { type ClientFiles, writeClientFiles } from '../lib/local/client-files.ts';
+import { namingFullDisk } from '../lib/local/disk-full.ts';
 import { type Engine, startEngine } from '../lib/local/engine.ts';
 import { EngineError } from '../lib/local/errors.ts';
 import { freePort } from '../lib/local/listen.ts';
@@ -15,6 +17,7 @@ import { freshAssembly } from '../lib/local/template/fresh-assembly.ts';
 import { synthProgress } from '../lib/local/template/synth-progress.ts';
 import { exitCodes } from '../lib/terminal/exit-codes.ts';
 import { failureOf } from '../lib/terminal/failure.ts';
+import { commitWarning } from '../lib/terminal/git-warning.ts';
 
 const usage = `npm start -- [--port N] [--data-dir DIR] [--archive-credentials ${archiveCredentialsPolicies.join('|')}] [--inspect FUNCTION] [--verbose]`;
 const help = `Runs the whole service on this machine, from the synthesized template.
@@ -30,6 +33,8 @@ Example:
   npm start -- --port 8080 --data-dir state
 `;
 
+const root = join(import.meta.dirname, '..');
+
 async function main(options: Options): Promise<void> {
   const { port, dataDir, archiveCredentials, inspect, verbose } = options;
   // Child processes inherit it: they would make databases and objects that other users can read.
@@ -38,7 +43,7 @@ async function main(options: Options): Promise<void> {
   if (port !== undefined) await freePort([port]);
   const ending = new AbortController();
   const starting = freshAssembly({
-    root: join(import.meta.dirname, '..'),
+    root,
     ...(verbose ? { onOutput: (text) => void process.stderr.write(text) } : synthProgress(process.stderr)),
     signal: ending.signal,
   }).then((assemblyDir) =>
@@ -71,7 +76,7 @@ async function main(options: Options): Promise<void> {
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => void stop());
   const engine = await starting.catch((error: unknown) => {
     if (ending.signal.aborted) return undefined;
-    throw error;
+    throw namingFullDisk(error, { synth: join(root, 'cdk.out'), state: resolve(dataDir ?? tmpdir()) });
   });
   if (engine === undefined || ending.signal.aborted) return;
   try {
@@ -97,6 +102,8 @@ async function main(options: Options): Promise<void> {
 ${first.map((command) => `  ${command}\n`).join('')}
 All commands from there to a decrypted file: ${scriptPath}
 `;
+    const warning = await commitWarning(connectionPath);
+    if (warning !== undefined) process.stderr.write(`warning: ${warning}\n`);
     process.stdout.write(`${summary(engine, files, options, seconds)}\n${next}${verbose ? `\n${script}` : ''}`);
   } catch (error) {
     removeFiles();

@@ -16,6 +16,7 @@ import uploads from '../lib/stores/rds/migrations/0007-uploads.sql';
 import deliveries from '../lib/stores/rds/migrations/0008-deliveries.sql';
 import archiveIndexes from '../lib/stores/rds/migrations/0009-archive-indexes.sql';
 import retention from '../lib/stores/rds/migrations/0010-retention.sql';
+import largeRequests from '../lib/stores/rds/migrations/0011-large-requests.sql';
 import { secretsManagerClient } from '../lib/stores/secrets/client.ts';
 import { settled, workingMs } from './shared/deployment.ts';
 import { logger } from './shared/observability.ts';
@@ -34,6 +35,7 @@ const migrations = [
   migration('0008-deliveries.sql', deliveries),
   migration('0009-archive-indexes.sql', archiveIndexes),
   migration('0010-retention.sql', retention),
+  migration('0011-large-requests.sql', largeRequests),
 ];
 
 let remainingMs = (): number => 0;

@@ -139,6 +139,14 @@ export class ArchiveDamagedError extends DataOutError {
   }
 }
 
+/** The archive has no body under the key that the catalogue names. S3 is consistent, so another attempt finds none either. */
+export class BodyMissingError extends ArchiveDamagedError {
+  /** @param object bucket and key, for the operator */
+  constructor(object: string, options?: { readonly cause: unknown }) {
+    super(`the archive has no body ${JSON.stringify(object)}, which the catalogue names`, options);
+  }
+}
+
 /** The catalogue names a bucket that is not in the settings: the operator adds the bucket there, or corrects the row. */
 export class ArchiveLocationUnknownError extends ArchiveDamagedError {
   override readonly code = 'archive_location_unknown';

@@ -42,6 +42,9 @@ export async function buildPackage(outDir: string): Promise<void> {
   await rm(outDir, { recursive: true, force: true });
   const library = join(outDir, 'crypt4gh');
   await buildLibrary(library);
+  // Where its name leads without `exports`, as some tools resolve it.
+  await writeFile(join(library, 'segment-worker.js'), "import './threads/segment-worker.js';\n");
+  await writeFile(join(library, 'segment-worker.d.ts'), 'export {};\n');
   const names = new Set([...(await bundleDependency(library)), ...(await bundleClient(join(outDir, 'bin')))]);
   const packages = await Promise.all([...names].sort().map(bundledPackage));
   const licences = licencesOf('bin/client.js and crypt4gh/bcrypt-pbkdf.js', packages);
@@ -70,7 +73,7 @@ const manifest = {
   bin: { 'data-out': 'bin/data-out.js' },
   exports: {
     './crypt4gh': { types: './crypt4gh/index.d.ts', default: './crypt4gh/index.js' },
-    './crypt4gh/segment-worker': './crypt4gh/threads/segment-worker.js',
+    './crypt4gh/segment-worker': './crypt4gh/segment-worker.js',
     './package.json': './package.json',
   },
 };

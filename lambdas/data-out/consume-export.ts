@@ -8,6 +8,8 @@ import { RdsCatalogue } from '../../lib/stores/rds/archive/catalogue.ts';
 import type { OutboxQuota } from '../../lib/stores/rds/exports/outbox-quota.ts';
 import { RdsRequestFiles } from '../../lib/stores/rds/exports/request-files.ts';
 import { RdsRequests } from '../../lib/stores/rds/exports/requests.ts';
+import { s3Client } from '../../lib/stores/s3/client.ts';
+import { S3OutboxRemover } from '../../lib/stores/s3/outbox-remover.ts';
 import { sqsClient } from '../../lib/stores/sqs/client.ts';
 import { SqsDeliveries } from '../../lib/stores/sqs/deliveries.ts';
 import { SqsFileExports } from '../../lib/stores/sqs/file-exports.ts';
@@ -18,6 +20,7 @@ import {
   oneByOne,
   type QueueReceives,
   queueHandler,
+  receiveCount,
   receivedMessage,
   reportRejection,
 } from '../shared/queue.ts';
@@ -55,6 +58,7 @@ export const handler = queueHandler({
         requests: new RdsRequests(data, filesInFlight, quotaOfOutbox()),
         requestFiles: new RdsRequestFiles(data, filesInFlight),
         deliveries: new SqsDeliveries({ client: sqs, queueUrl: required(environment.deliveriesQueueUrl), traceOf }),
+        outbox: new S3OutboxRemover({ client: s3Client(), bucket: required(environment.outboxBucket) }),
         rules: deployedVisaRules(),
       },
       queue,
@@ -84,7 +88,10 @@ export function consumeRecord(
     const result = await consumeExportRequest(
       { ...receivedMessage(record), attributes: Object.fromEntries(strings) },
       dependencies,
-      { isLast: isLastReceive(record, [queue]), remainingMs: () => context.getRemainingTimeInMillis() },
+      {
+        receive: { count: receiveCount(record), isLast: isLastReceive(record, [queue]) },
+        remainingMs: () => context.getRemainingTimeInMillis(),
+      },
     );
     if (result.outcome === 'rejected') reportRejection(names.exportRejected, result);
     else reportAcceptance(result);

@@ -30,7 +30,7 @@ const endpoint = {
 };
 
 /**
- * `GET|HEAD /files/{fileId}`, behind the authorizer, streamed: decrypted on the way, or for a key of the caller. Below it
+ * `GET|HEAD /files/{fileId}[/{name}]`, behind the authorizer, streamed: decrypted on the way, or for a key of the caller. Below it
  * `/header` and `/content`: the two halves of a container.
  */
 export const handler = streamedHandler(directChallenge, (request, invocation) => {

@@ -39,13 +39,13 @@ export const handler = queueHandler({
 
 /** What receipts are written with; nothing where the settings want none. */
 function deployedReceipts(): Pick<SettleDependencies, 'receipts'> {
-  const keyArn = process.env[environment.receiptSigningKeyArn];
-  if (!keyArn) return {};
+  const keyArns = process.env[environment.receiptKeyArns];
+  if (!keyArns) return {};
   const bucket = required(environment.outboxBucket);
   return {
     receipts: {
       outbox: new S3OutboxWriter({ client: s3Client(), bucket, contentType: receiptMediaType }),
-      signer: new KmsReceiptSigner({ client: kmsClient(), keyArn }),
+      signer: new KmsReceiptSigner({ client: kmsClient(), keyArns: keyArns.split(',') }),
       issuer: required(environment.serviceId),
     },
   };

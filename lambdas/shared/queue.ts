@@ -8,7 +8,7 @@ import {
   fileExportMessage,
 } from '../../lib/contract/messages.ts';
 import { type FailureStage, metrics as names } from '../../lib/contract/metrics.ts';
-import { DataOutError, TemporarilyUnavailableError } from '../../lib/errors.ts';
+import { BodyMissingError, DataOutError, TemporarilyUnavailableError } from '../../lib/errors.ts';
 import { parseJson, type ReceivedMessage } from '../../lib/export/received.ts';
 import { countBy, describeError, logger, metrics } from './observability.ts';
 import { followTraces, traceField } from './traces.ts';
@@ -120,7 +120,10 @@ async function putBack(
   { sqs, queueUrls, stage }: QueueHandlerOptions,
 ): Promise<void> {
   const received = receiveCount(record);
-  const atOnce = error instanceof TemporarilyUnavailableError && error.retryAfterSeconds === 0;
+  // What is given up goes to the dead letters, where only SQS puts messages: no delay helps.
+  const atOnce =
+    error instanceof BodyMissingError ||
+    (error instanceof TemporarilyUnavailableError && error.retryAfterSeconds === 0);
   const delaySeconds = atOnce ? 0 : (delays[received - 1] ?? delays.at(-1) ?? delays[0]);
   countBy(names.messageFailed, stage);
   const ids = describeRecord(record);

@@ -2,6 +2,7 @@ import { formatBytes } from '../contract/amounts.ts';
 import { type ExportedFile, isUnderWay, type ListedExport, type ShownExport } from '../contract/export-state.ts';
 import { limits } from '../contract/limits.ts';
 import { factList, make, setTexts, showAlert } from './dom.ts';
+import type { RecipientLabels } from './recipients.ts';
 import { RefusedError, type Service } from './service.ts';
 import { explainState, moment, reasonInWords } from './words.ts';
 
@@ -13,6 +14,14 @@ const columns = [
   ['Since', 'words'],
 ] as const;
 
+/** What a row can do beyond itself. */
+export interface RowActions {
+  readonly labels: RecipientLabels;
+  /** A recipient has another label. */
+  readonly onLabel: () => void;
+  readonly onAgain: (shown: ListedExport) => void;
+}
+
 /** What a row opens into: the facts of an export, and its files. */
 export class ExportDetails {
   readonly row: HTMLTableRowElement;
@@ -23,6 +32,8 @@ export class ExportDetails {
   readonly #files: HTMLTableSectionElement;
   readonly #table: HTMLTableElement;
   readonly #more: HTMLButtonElement;
+  readonly #label = make('input', { maxlength: '60', autocomplete: 'off', spellcheck: 'false' });
+  readonly #showLabel: () => void;
   readonly #fileRows = new Map<string, readonly HTMLTableCellElement[]>();
   #pages = 1;
   /** The number of the newest load: answers of older ones come too late. */
@@ -30,7 +41,8 @@ export class ExportDetails {
   /** The export as it was shown last. */
   #shown: ListedExport | undefined;
 
-  constructor(service: Service, { requestId, dataset, file }: ListedExport) {
+  constructor(service: Service, shown: ListedExport, { labels, onLabel, onAgain }: RowActions) {
+    const { requestId, dataset, file, recipient } = shown;
     this.#service = service;
     this.#requestId = requestId;
     const name = file ?? dataset ?? requestId;
@@ -43,7 +55,24 @@ export class ExportDetails {
       void this.load();
     });
     const region = make('div', { role: 'region', 'aria-label': `Export of ${name}`, class: 'details' });
-    region.append(this.#alert, this.#facts, this.#table, this.#more);
+    region.append(this.#alert, this.#facts);
+    this.#showLabel = () => {
+      this.#label.value = labels.of(recipient);
+    };
+    if (recipient !== null && labels.isKept) {
+      this.#label.addEventListener('change', () => {
+        labels.set(recipient, this.#label.value);
+        onLabel();
+      });
+      const help = make('span', { class: 'quiet' }, 'Only this browser keeps it.');
+      region.append(make('p', {}, make('label', {}, 'Label of the recipient ', this.#label), ' ', help));
+    }
+    if (file !== null || dataset !== null) {
+      const again = make('button', { type: 'button' }, 'Export again');
+      again.addEventListener('click', () => onAgain(shown));
+      region.append(make('p', {}, again));
+    }
+    region.append(this.#table, this.#more);
     this.#table.hidden = true;
     this.#more.hidden = true;
     this.row = make('tr', { id: `details-${requestId}` }, make('td', { colspan: '6' }, region));
@@ -62,6 +91,7 @@ export class ExportDetails {
   /** @returns whether it is open now */
   toggle(): boolean {
     this.row.hidden = !this.row.hidden;
+    this.#showLabel();
     return this.isOpen;
   }
 

@@ -2,7 +2,8 @@ import { formatBytes } from '../contract/amounts.ts';
 import { type ExportState, exportStates, isUnderWay, type ListedExport } from '../contract/export-state.ts';
 import { limits } from '../contract/limits.ts';
 import { element, make, setText, setTexts } from './dom.ts';
-import { ExportDetails } from './export-details.ts';
+import { ExportDetails, type RowActions } from './export-details.ts';
+import type { RecipientLabels } from './recipients.ts';
 import type { Service } from './service.ts';
 import { moment, span, stagedOf } from './words.ts';
 
@@ -20,11 +21,14 @@ interface Row {
  */
 export class ExportsTable {
   readonly #service: Service;
+  readonly #actions: RowActions;
   readonly #body = element('rows', HTMLTableSectionElement);
   readonly #rows = new Map<string, Row>();
 
-  constructor(service: Service) {
+  /** @param onAgain the reader wants this export once more */
+  constructor(service: Service, labels: RecipientLabels, onAgain: (shown: ListedExport) => void) {
     this.#service = service;
+    this.#actions = { labels, onAgain, onLabel: () => this.tick() };
   }
 
   get isUnderWay(): boolean {
@@ -85,7 +89,7 @@ export class ExportsTable {
   }
 
   #add(shown: ListedExport): Row {
-    const details = new ExportDetails(this.#service, shown);
+    const details = new ExportDetails(this.#service, shown, this.#actions);
     const button = make('button', {
       type: 'button',
       class: 'open',
@@ -93,7 +97,9 @@ export class ExportsTable {
       'aria-controls': details.row.id,
     });
     const heading = make('th', { scope: 'row' }, button);
-    const cells = ['', 'number', 'number wide', 'number words', 'wide'].map((kind) => make('td', { class: kind }));
+    const cells = ['', 'number', 'number wide', 'number words', 'wide words'].map((kind) =>
+      make('td', { class: kind }),
+    );
     const row: Row = { summary: make('tr', {}, heading, ...cells), button, cells, details, shown };
     button.addEventListener('click', () => {
       const isOpen = details.toggle();
@@ -114,7 +120,7 @@ export class ExportsTable {
       stagedOf(shown),
       bytes === null ? '' : formatBytes(bytes),
       span(Date.now() - new Date(requestedAt).getTime()),
-      recipient?.slice(0, 12) ?? '',
+      `${this.#actions.labels.of(recipient)} ${recipient?.slice(0, 12) ?? ''}`.trim(),
     ]);
     stateCell?.setAttribute('data-state', state);
     ageCell?.setAttribute('title', moment(requestedAt));

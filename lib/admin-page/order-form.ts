@@ -1,3 +1,4 @@
+import type { OrderType } from '../client/order/order-rules.ts';
 import { limits } from '../contract/limits.ts';
 import { looksLikePrivateKey } from '../crypt4gh/keys/private-key-form.ts';
 import { element, factList, make, showAlert } from './dom.ts';
@@ -41,6 +42,14 @@ export class OrderForm {
     }
     this.#visaFile.addEventListener('change', () => void this.#read(this.#visaFile, this.#visa));
     this.#keyFile.addEventListener('change', () => void this.#read(this.#keyFile, this.#key));
+  }
+
+  /** Begins another order. A visa and a key that are still here may be another person's. */
+  fill(id: string, type: OrderType): void {
+    this.#clear();
+    this.#id.value = id;
+    this.#type.value = type;
+    this.#visa.focus();
   }
 
   /** What was checked is no longer what the form holds. */
@@ -107,6 +116,7 @@ export class OrderForm {
     const facts = await factsOf(checked, new Date());
     if (this.#checked !== checked) return;
     element('facts', HTMLElement).replaceChildren(...facts);
+    element('send', HTMLButtonElement).classList.toggle('doubted', checked.doubts.length > 0);
     this.#summary.hidden = false;
     element('summary-heading', HTMLElement).focus();
   }

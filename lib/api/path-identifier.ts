@@ -12,12 +12,13 @@ import type { HttpRequest } from '../http/request.ts';
  * @throws ForbiddenError for an id that no catalogue can hold, the same as for an unknown one
  */
 export function pathIdentifier(request: HttpRequest, name: string): string {
-  const id = decode(request.pathParameters.get(name) ?? '');
+  const id = decodedSegment(request.pathParameters.get(name) ?? '');
   if (!identifier.safeParse(id).success) throw accessRefused();
   return id;
 }
 
-function decode(segment: string): string {
+/** A segment without percent-encoding; as it is when its encoding is broken. */
+export function decodedSegment(segment: string): string {
   try {
     return decodeURIComponent(segment);
   } catch {

@@ -53,13 +53,18 @@ export interface StagedFile {
   readonly name: string;
   readonly size: number;
   readonly lastModified: Date;
+  readonly etag: string;
 }
 
 /** Read access to one recipient's part of the outbox. */
 export interface OutboxReader {
-  /** Staged containers in name order, one S3 page (≤ 1,000) at a time. */
-  list(prefix: string): AsyncIterable<readonly StagedFile[]>;
-  find(prefix: string, name: string): Promise<(StagedFile & { readonly etag: string }) | undefined>;
+  /**
+   * Staged containers in name order, one S3 page (≤ 1,000) at a time.
+   *
+   * @param after only names behind this one, which need not exist. Default: all
+   */
+  list(prefix: string, after?: string): AsyncIterable<readonly StagedFile[]>;
+  find(prefix: string, name: string): Promise<StagedFile | undefined>;
   presign(prefix: string, name: string): Promise<SignedUrl>;
 }
 

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { isDeviceName } from '../contract/file-name.ts';
+import { isReservedName } from '../contract/file-name.ts';
 import { limits } from '../contract/limits.ts';
 
 const suffix = '.c4gh';
@@ -29,12 +29,12 @@ export function outboxFileName(fileId: string, submissionFilePath: string): stri
 
 /**
  * The first part of a name in the outbox: an id with every character but letters, digits and inner dots as `_` and the two
- * hex digits of each UTF-8 byte. The first character is also encoded where Windows would take the id for a device. The
+ * hex digits of each UTF-8 byte. The first character is also encoded where Windows reserves the id. The
  * encoding can be reversed, so no two ids share one. `__`, which no encoded id contains, marks the hash of an id that is too
  * long.
  */
 export function idPart(id: string): string {
-  const special = isDeviceName(id) ? /^.|[^A-Za-z0-9.]/gu : /^\.|[^A-Za-z0-9.]/gu;
+  const special = isReservedName(id) ? /^.|[^A-Za-z0-9.]/gu : /^\.|[^A-Za-z0-9.]/gu;
   const encoded = id.replace(special, (character) =>
     Array.from(Buffer.from(character), (byte) => `_${byte.toString(16).padStart(2, '0')}`).join(''),
   );

@@ -12,6 +12,7 @@ import { registerInspect } from './commands/inspect.ts';
 import { registerKeys } from './commands/keys.ts';
 import { registerList } from './commands/list.ts';
 import { registerRearrange } from './commands/rearrange.ts';
+import { registerReceiptKeys } from './commands/receipt-keys.ts';
 import { registerReencrypt } from './commands/reencrypt.ts';
 import { registerSetup } from './commands/setup.ts';
 import { registerVerify } from './commands/verify.ts';
@@ -25,6 +26,7 @@ const registrations: readonly ((program: Command, context: CommandContext) => vo
   registerList,
   registerDownload,
   registerVerify,
+  registerReceiptKeys,
   registerDatasets,
   registerFiles,
   registerFetch,

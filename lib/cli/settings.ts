@@ -44,6 +44,10 @@ export interface Settings {
   readonly basic: (() => Promise<{ readonly username: string; readonly password: string }>) | undefined;
   /** Private key files, absolute. */
   readonly keyFiles: readonly string[];
+  /** All key files that options, environment and configuration name: each is a key of the user. */
+  readonly ownKeyFiles: readonly string[];
+  /** Where the pinned keys of receipts are, absolute. */
+  readonly receiptKeysFile: string;
   /** Passphrase of the key files; `undefined`: a person is asked. */
   readonly passphrase: (() => Promise<string>) | undefined;
   /** Certificate authorities to trust besides the usual ones: PEM, absolute path. */
@@ -103,6 +107,8 @@ export function settingsFrom(sources: Sources, options: ServiceOptions & KeyOpti
     ),
     basic: basicOf(username, password, terminal),
     keyFiles: keyFiles ?? (keyFile ? [keyFile] : configuredKeys).map(pathOf),
+    ownKeyFiles: [...new Set([...(keyFiles ?? []), ...[...(keyFile ? [keyFile] : []), ...configuredKeys].map(pathOf)])],
+    receiptKeysFile: sources.beside('receipt-keys.json'),
     passphrase: secretOf(
       find(option('--passphrase-file', options.passphraseFile), undefined, 'passphrase_file'),
       variable('DATA_OUT_PASSPHRASE', 'C4GH_PASSPHRASE'),

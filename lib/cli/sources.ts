@@ -25,6 +25,12 @@ export function configPath(
   return { path: join(base, 'data-out', 'config.toml'), isNamed: false };
 }
 
+/** The user's folder for caches, which may not exist; `undefined`: there is none. */
+export function cachePath({ env }: Pick<Terminal, 'env'>): string | undefined {
+  if (process.platform === 'win32') return env.LOCALAPPDATA || undefined;
+  return env.XDG_CACHE_HOME || join(env.HOME || homedir(), '.cache');
+}
+
 /** Where settings are looked for. */
 export class Sources {
   readonly config: ConfigFile;
@@ -41,6 +47,11 @@ export class Sources {
   static async open(terminal: Pick<Terminal, 'env' | 'folder'>, named: string | undefined): Promise<Sources> {
     const { path, isNamed } = configPath(terminal, named);
     return new Sources(terminal, path, await readConfigFile(path, { mustExist: isNamed }));
+  }
+
+  /** A file beside the configuration file. */
+  beside(name: string): string {
+    return join(dirname(this.#path), name);
   }
 
   /** The value of an option. */

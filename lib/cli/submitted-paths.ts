@@ -1,14 +1,14 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { Claims } from '../client/delivery/claims.ts';
 import { fetchReceipts } from '../client/delivery/fetch-receipts.ts';
-import { onDisk } from '../client/download/disk/local-disk.ts';
+import { ReceiptFolder } from '../client/delivery/receipt-folder.ts';
 import { ClientError } from '../client/errors.ts';
 import type { ListedFile, ProxyApi } from '../client/proxy.ts';
 import { isReceiptName } from '../contract/delivery.ts';
 import { formatBytes, printable } from '../terminal/output.ts';
+import { ownFingerprints } from './own-keys.ts';
+import { receiptKeys } from './receipt-keys.ts';
 import type { Session } from './session.ts';
+import { cachePath } from './sources.ts';
 
 /** Bytes of receipts that are read without being asked for: those of some 7,000 files. */
 const mostBytes = 4 * 1024 * 1024;
@@ -26,9 +26,10 @@ export type PathOf = (name: string) => string | undefined;
  * @throws ClientError `interrupted`
  */
 export async function submittedPaths(
-  { terminal, output }: Session,
+  session: Session,
   { proxy, files, wanted }: { proxy: ProxyApi; files: readonly ListedFile[]; wanted: boolean | undefined },
 ): Promise<PathOf> {
+  const { terminal, output, progress } = session;
   const receipts = wanted === false ? [] : files.filter(({ name }) => isReceiptName(name));
   const read = wanted ? receipts : newestOf(receipts);
   let claims = new Claims([]);
@@ -36,7 +37,14 @@ export async function submittedPaths(
   if (read.length > 0) {
     const signal = wanted ? terminal.signal : AbortSignal.any([terminal.signal, AbortSignal.timeout(patienceMs)]);
     try {
-      claims = await readClaims(proxy, read, { signal, refused: ({ message }) => output.warn(printable(message)) });
+      await using folder = await ReceiptFolder.open(cachePath(terminal), terminal.now);
+      const counter = progress.counter('reading receipts', read.length);
+      const keys = () => receiptKeys(session, proxy);
+      const ownKeys = await ownFingerprints(session);
+      const options = { proxy, files: read, folder, counter, signal, keys, ownKeys };
+      const found = await fetchReceipts(options).finally(counter.end);
+      for (const { message } of [...found.refused, ...found.foreign]) output.warn(printable(message));
+      claims = new Claims(found.receipts);
     } catch (error) {
       if (!(error instanceof ClientError) || terminal.signal.aborted) throw error;
       note(
@@ -64,19 +72,4 @@ function newestOf(receipts: readonly ListedFile[]): readonly ListedFile[] {
     bytes += size;
     return true;
   });
-}
-
-async function readClaims(
-  proxy: ProxyApi,
-  files: readonly ListedFile[],
-  { signal, refused }: { signal: AbortSignal; refused: (error: ClientError) => void },
-): Promise<Claims> {
-  const folder = await onDisk(tmpdir(), () => mkdtemp(join(tmpdir(), 'data-out-receipts-')));
-  try {
-    const read = await fetchReceipts({ proxy, files, folder, sync: false, signal });
-    for (const error of read.refused) refused(error);
-    return new Claims(read.receipts);
-  } finally {
-    await rm(folder, { recursive: true, force: true });
-  }
 }

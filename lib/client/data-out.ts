@@ -35,6 +35,8 @@ export interface FileQuery {
   readonly coordinates?: { readonly start: number; readonly end: number } | undefined;
 }
 
+/** Files of one request. */
+const rowsPerPage = 10_000;
 const datasetFilesBytes = 512 * 1024 * 1024;
 
 const bearer = (visa: string) => ({ headers: { authorization: `Bearer ${visa}` } });
@@ -92,13 +94,21 @@ export class DataOutApi {
     return parsed.filter((id) => typeof id === 'string');
   }
 
-  /** @throws ClientError */
+  /** All files that can be served, in the order of the service, from as many pages as they take. @throws ClientError */
   async files(datasetId: string, options: { signal?: AbortSignal | undefined } = {}): Promise<DatasetFile[]> {
     const url = new URL(`metadata/datasets/${encodeURIComponent(datasetId)}/files`, this.#url);
     const what = `the files of ${JSON.stringify(datasetId)}`;
-    const parsed = await this.#json(what, { url, ...options }, { choice: datasetVisa(datasetId) });
-    if (!Array.isArray(parsed)) throw new ClientError('protocol', 'the service gave no list of files');
-    return parsed.map(datasetFile);
+    const query = { choice: datasetVisa(datasetId) };
+    url.searchParams.set('per_page', `${rowsPerPage}`);
+    for (const files: DatasetFile[] = []; ; ) {
+      const parsed = await this.#json(what, { url, ...options }, query);
+      if (!Array.isArray(parsed)) throw new ClientError('protocol', 'the service gave no list of files');
+      for (const row of parsed) files.push(datasetFile(row));
+      const last = files.at(-1);
+      // A service that knows no pages gives more rows than were asked for: all of them.
+      if (!last || parsed.length !== rowsPerPage) return files;
+      url.searchParams.set('after', last.fileId);
+    }
   }
 
   /** @throws ClientError */

@@ -113,22 +113,32 @@ export class DamagedFileError extends ClientError {
   }
 }
 
+/** What a delivery receipt says of a file, for the error of a file that differs. */
+export interface ReceiptClaim {
+  /** Such as `delivery receipt 0b5c… lists`. */
+  readonly source: string;
+  readonly remedy: string;
+}
+
 /** A whole file is not what it was expected to be. Nothing of it can be used. */
 export class ChecksumError extends ClientError {
   /**
-   * @param sums in hex or base64: of the bytes received, and as the source lists it
+   * @param sums in hex or base64: of the bytes received, and as they are listed
    * @param kind such as `SHA-256`
-   * @param source such as `the service lists`
+   * @param receipt what lists them; default: the service
    */
   constructor(
     fileName: string,
     sums: { readonly found: string; readonly listed: string },
     kind = 'SHA-256',
-    source = 'the service lists',
+    receipt?: ReceiptClaim,
   ) {
-    super('damaged', `${fileName}: the file received has the ${kind} ${sums.found}, but ${source} ${sums.listed}`, {
-      remedy: 'Run the same command again. If the checksum is wrong again, tell the operator.',
-    });
+    const {
+      source = 'the service lists',
+      remedy = 'Run the same command again. If the checksum is wrong again, tell the operator.',
+    } = receipt ?? {};
+    const message = `${fileName}: the file received has the ${kind} ${sums.found}, but ${source} ${sums.listed}`;
+    super(receipt ? 'not_verified' : 'damaged', message, { remedy });
   }
 }
 

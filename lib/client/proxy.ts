@@ -16,6 +16,8 @@ export interface ListedFile {
   readonly modified: Date | undefined;
   /** When the staged copy is removed. */
   readonly expires: Date | undefined;
+  /** Of a delivery receipt. Earlier versions of the service give none. */
+  readonly etag?: string | undefined;
 }
 
 /** Where storage serves a container. The URL is a secret until it expires. */
@@ -78,28 +80,36 @@ export class ProxyApi {
    * @throws ClientError
    */
   async *list(options: { signal?: AbortSignal | undefined } = {}): AsyncGenerator<ListedFile, void, undefined> {
-    let before: string | undefined;
-    for (let page = 0; ; page += 1) {
-      const { files } = await this.listPage({ page, perPage: rowsPerPage, ...options });
-      const first = files[0]?.name;
-      if (first !== undefined && first === before) {
+    for (let after: string | undefined; ; ) {
+      const { files } = await this.listPage({ after, perPage: rowsPerPage, ...options });
+      const [first, last] = [files[0]?.name, files.at(-1)?.name];
+      if (first !== undefined && after !== undefined && first <= after) {
         throw new ClientError('protocol', 'the service gives the same page of its listing twice');
       }
-      before = first;
+      after = last;
       yield* files;
       if (files.length < rowsPerPage) return;
     }
   }
 
-  /** One page; `page` counts from 0. The last one has fewer rows than `perPage`. @throws ClientError */
+  /**
+   * One page. The last one has fewer rows than `perPage`.
+   *
+   * @param options.page counts from 0. Default: 0
+   * @param options.after a file name: the pages begin behind it. The service then reads nothing before the page
+   * @throws ClientError
+   */
   async listPage(options: {
-    readonly page: number;
+    readonly page?: number;
     readonly perPage: number;
+    readonly after?: string | undefined;
     readonly signal?: AbortSignal | undefined;
   }): Promise<{ files: ListedFile[] }> {
-    const { page, perPage, signal } = options;
+    const { page = 0, perPage, after, signal } = options;
     const url = this.#at('files');
-    url.search = new URLSearchParams({ inbox: 'false', page: `${page}`, per_page: `${perPage}` }).toString();
+    const query = new URLSearchParams({ inbox: 'false', page: `${page}`, per_page: `${perPage}` });
+    if (after !== undefined) query.set('after', after);
+    url.search = query.toString();
     // A listing that breaks off does not parse; the whole page is asked for again then.
     const parsed = await this.#repeated('the listing', { url, signal }, (reply) => readJson(reply, pageBytes));
     return { files: rowsOf(parsed, 'files').map(listedFile) };
@@ -236,12 +246,13 @@ export async function parseLocation(reply: TransportReply, name: string): Promis
 }
 
 function listedFile(row: unknown): ListedFile {
-  const { modifiedDate, expiryDate } = row as Record<string, unknown>;
+  const { modifiedDate, expiryDate, etag } = row as Record<string, unknown>;
   return {
     name: text(row, 'fileName'),
     size: wholeNumber(row, 'size'),
     modified: date(modifiedDate),
     expires: date(expiryDate),
+    ...(typeof etag === 'string' && { etag }),
   };
 }
 

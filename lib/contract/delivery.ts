@@ -15,6 +15,9 @@ export const receiptMediaType = 'application/jose';
 /** `typ` of a delivery receipt. */
 export const receiptType = 'data-out-delivery+jwt';
 
+/** `typ` of the statement of a receipt key that the key with the thumbprint `jkt` comes after it: a compact JWS, ES256. */
+export const endorsementType = 'data-out-key+jwt';
+
 /** Whether an outbox name is that of a delivery receipt. */
 export function isReceiptName(name: string): boolean {
   return name.endsWith(receiptSuffix);

@@ -67,9 +67,7 @@ export const environment = {
   databaseWorkerSecretArn: 'DATABASE_WORKER_SECRET_ARN',
   /** ARN of the function that describes files to DRS. */
   describeFileFunctionArn: 'DESCRIBE_FILE_FUNCTION_ARN',
-  /** ARN of the KMS key that signs delivery receipts. Absent: none are written. */
-  receiptSigningKeyArn: 'RECEIPT_SIGNING_KEY_ARN',
-  /** ARNs of all KMS keys that have signed delivery receipts, separated by commas. */
+  /** ARNs of the KMS keys of delivery receipts, the newest last, separated by commas. Absent: no receipts are written. */
   receiptKeyArns: 'RECEIPT_KEY_ARNS',
   /** Name of the database in the cluster. */
   databaseName: 'DATABASE_NAME',

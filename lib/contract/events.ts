@@ -13,6 +13,9 @@ export const eventDetailTypes = {
   withdrawn: 'Delivery Settled',
 } as const satisfies Record<RequestState, string>;
 
+/** `detail-type` of an event by which the smoke test tries the messages about keys. */
+export const smokeDetailType = 'Smoke Test';
+
 /** What operators learn of a request. The event adds the deployment, and nothing else. */
 export interface OperatorEvent {
   readonly requestId: string;

@@ -2,16 +2,17 @@
 export const fileNameBytes = 255;
 
 /**
- * Whether Windows gives this name to a device, whatever extension it has ("Naming Files, Paths, and Namespaces" in its
- * documentation): CON, PRN, AUX, NUL, COM and LPT with a digit, also with a superscript one.
+ * Whether Windows keeps this name for itself: for a device, whatever extension it has ("Naming Files, Paths, and Namespaces" in
+ * its documentation: CON, PRN, AUX, NUL, COM and LPT with a digit, also with a superscript one), for the console ("Console
+ * Handles": CONIN$ and CONOUT$), or for the settings of the folder (desktop.ini).
  */
-export function isDeviceName(name: string): boolean {
-  return /^(?:con|prn|aux|nul|(?:com|lpt)[0-9¹²³]) *(?:\.|$)/i.test(name);
+export function isReservedName(name: string): boolean {
+  return /^(?:(?:con|prn|aux|nul|conin\$|conout\$|(?:com|lpt)[0-9¹²³]) *(?:\.|$)|desktop\.ini$)/i.test(name);
 }
 
 /**
  * A name under which every system can save a file, from untrusted text: one path segment that does not begin with a
- * dot, has no invisible characters, is no device, and has at most 255 bytes in UTF-8. A longer name keeps its end,
+ * dot, has no invisible characters, is not reserved, and has at most 255 bytes in UTF-8. A longer name keeps its end,
  * which has the extensions. Each character that is not allowed becomes `_`. The result is never empty; a safe name
  * stays as it is.
  */
@@ -19,7 +20,7 @@ export function safeFileName(text: string): string {
   const shown = text.toWellFormed().replace(/[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu, '');
   const segment = lastBytes(shown.replace(/[<>:"/\\|?*]/g, '_'), fileNameBytes - 1);
   const edged = segment.replace(/^[.\s]+|[.\s]+$/gu, (edge) => '_'.repeat(edge.length));
-  return edged === '' || isDeviceName(edged) ? `_${edged}` : edged;
+  return edged === '' || isReservedName(edged) ? `_${edged}` : edged;
 }
 
 function lastBytes(text: string, most: number): string {

@@ -12,12 +12,18 @@ export const limits = {
   passportsPerRequest: 10,
   /** Visas in all passports of one DRS request: each costs the check of a signature. */
   visasPerRequest: 200,
+  /** Objects and lists inside one another in a JSON document that a caller sends, also inside a token. */
+  jsonDepth: 8,
   /** The request line and all headers of one request together, names included: what API Gateway takes. */
   requestHeaderBytes: 10_240,
   /** Characters of a dataset or file identifier. */
   identifierLength: 256,
-  /** Rows of one page of `GET /files`, and the default. */
+  /** Rows of one page of `GET /files` and of a dataset's files, and the default. */
   filesPerPage: 50_000,
+  /** Files of a dataset in one reply without pages: 200 MB hold them where a path has up to some 150 characters. */
+  filesWithoutPages: 400_000,
+  /** Files of one export of a dataset: one invocation writes its receipt. */
+  filesPerExport: 2_000_000,
   /** Rows of one page of `GET /export/{archive_kind}`. */
   exportsPerPage: 100,
   /** Files of one page of `GET /export/{archive_kind}/{requestId}`. */

@@ -38,6 +38,12 @@ export function parseOutboxKey(key: string): { prefix: string; name: string } | 
   return prefix && name && isOutboxFileName(name) ? { prefix, name } : undefined;
 }
 
+/**
+ * S3 key of the object that is in the outbox bucket while a request may be open. Who opens a request writes it first. Without it
+ * the sweep asks the database once a day only, so that the cluster can sleep.
+ */
+export const openMarkerKey = 'open-requests';
+
 /** What the metadata of a container in the outbox says of it. */
 export interface OutboxFacts {
   readonly requestId: string;

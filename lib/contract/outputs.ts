@@ -20,6 +20,8 @@ export const outputs = {
   visaDenyListSecretArn: 'VisaDenyListSecretArn',
   databaseClusterArn: 'DatabaseClusterArn',
   databaseSecretArn: 'DatabaseSecretArn',
+  /** Of a role that reads the audit trail and the state of exports. The owner's, where an existing cluster has no such role. */
+  databaseAuditorSecretArn: 'DatabaseAuditorSecretArn',
   databaseName: 'DatabaseName',
   /** Regular expressions that stable ids match. */
   datasetIdPattern: 'DatasetIdPattern',

@@ -1,3 +1,5 @@
+import { limits } from './limits.ts';
+
 /** A reason code in words. */
 export interface Explanation {
   /** A clause without a full stop: operators read it, too. */
@@ -60,8 +62,11 @@ const otherVisa =
 const checkId = 'Look at the id. Is it that of a dataset, or of a file?';
 const askOperator = 'Ask the operator.';
 
-/** Why an export request was rejected or failed, or one of its files; without the reasons of {@link visaErrors}. */
-export const exportReasons = {
+/**
+ * Why an export request was rejected, besides `visa_` and a code of {@link visaErrors}. Logs, metrics and audit rows have these
+ * words, so they stay stable.
+ */
+export const rejectionReasons = {
   malformed_message: {
     meaning: 'the message in the queue is not an export request',
     remedy: 'Export again. If it is rejected again, ask the operator.',
@@ -78,10 +83,18 @@ export const exportReasons = {
     remedy: 'Ask the operator to release the dataset, then export again.',
   },
   nothing_to_export: { meaning: 'the dataset holds no file', remedy: askOperator },
+  too_many_files: {
+    meaning: `the dataset has more than ${limits.filesPerExport.toLocaleString('en')} files`,
+    remedy: `Export it by parts: ask the operator for datasets of at most ${limits.filesPerExport.toLocaleString('en')} of its files each, or export single files.`,
+  },
   outbox_quota_exceeded: {
     meaning: "the recipient's part of the outbox would hold more than the operator allows",
     remedy: 'Export again when containers of the recipient have expired, or ask the operator to remove some.',
   },
+} as const satisfies Readonly<Record<string, Explanation>>;
+
+/** Why a request failed, or one of its files was given up. */
+export const failureReasons = {
   temporarily_unavailable: {
     meaning: 'another service did not answer, or refused for the moment, at each attempt',
     remedy: 'Export again later. If it fails again, ask the operator.',
@@ -106,6 +119,8 @@ export const exportReasons = {
     remedy: 'Export again.',
   },
 } as const satisfies Readonly<Record<string, Explanation>>;
+
+const exportReasons = { ...rejectionReasons, ...failureReasons };
 
 /** Every reason code of an export: visas' and the others. */
 export const reasonCodes: readonly string[] = [

@@ -1,3 +1,5 @@
+import { isNestedTooDeeply } from './nesting.ts';
+
 /** Claims of a token before it is verified. Use them to choose and count tokens; never trust them. */
 export type UnverifiedClaims = Readonly<Record<string, unknown>>;
 
@@ -6,7 +8,9 @@ export function unverifiedClaims(token: string): UnverifiedClaims | undefined {
   const [, payload = '', ...others] = token.split('.');
   if (others.length !== 1) return undefined;
   try {
-    const claims: unknown = JSON.parse(new TextDecoder().decode(bytesOf(payload)));
+    const bytes = bytesOf(payload);
+    if (isNestedTooDeeply(bytes)) return undefined;
+    const claims: unknown = JSON.parse(new TextDecoder().decode(bytes));
     return typeof claims === 'object' && claims !== null && !Array.isArray(claims) ? { ...claims } : undefined;
   } catch {
     return undefined;
@@ -21,6 +25,8 @@ export function visasIn(token: string): readonly string[] | undefined {
 
 /** @throws DOMException for text that is not base64url (RFC 4648 § 5) */
 function bytesOf(base64url: string): Uint8Array {
-  const base64 = base64url.replaceAll('-', '+').replaceAll('_', '/');
-  return Uint8Array.from(atob(base64), (character) => character.charCodeAt(0));
+  const text = atob(base64url.replaceAll('-', '+').replaceAll('_', '/'));
+  const bytes = new Uint8Array(text.length);
+  for (let index = 0; index < text.length; index += 1) bytes[index] = text.charCodeAt(index);
+  return bytes;
 }

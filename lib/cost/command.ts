@@ -29,7 +29,7 @@ Usage: npm run cost -- [--files N --gib X --exports M] [--downloads N] [--days N
   --gib X        GiB of one export
   --exports M    exports a month
   --downloads N  how often each file is downloaded; 1 if not said
-  --days N       days in the outbox; if not said, those of bin/settings.ts
+  --days N       days in the outbox; if not said, those of your settings
   --json         one JSON object a month
   --write        write the tables of docs/cost.md and its plot
 
@@ -41,7 +41,7 @@ export interface CostInputs {
   /** Root of the repository, whose pages it reads and writes. */
   readonly root: string;
   /** The templates of both stacks. A mistake on the command line is told without them. */
-  readonly templates: () => Promise<readonly object[]>;
+  readonly templates: (isForPage: boolean) => Promise<readonly object[]>;
 }
 
 /** Where the command writes. */
@@ -79,7 +79,7 @@ async function cost(argv: readonly string[], output: CostOutput, { root, templat
   const downloads = numberOf('downloads', values.downloads, 0) ?? 1;
   const askedDays = numberOf('days', values.days, 1);
   if (values.write && Object.keys(values).length > 1) throw new UsageError('--write goes with no other option');
-  const inventory = inventoryOf(await templates());
+  const inventory = inventoryOf(await templates(values.write === true));
   const figures = JSON.parse(readFileSync(join(root, 'docs/performance/export.json'), 'utf8'));
   const secondsPerGib = straightSecondsPerGib(figures);
   if (values.write) {

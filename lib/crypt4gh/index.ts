@@ -1,3 +1,4 @@
+/// <reference types="node" preserve="true" />
 /**
  * Crypt4GH, version 1 (GA4GH File Encryption Standard): the format alone, bytes in, bytes out. In this folder "Crypt4GH § n"
  * is a section of that standard. "Key format" is the format of key files of its Python reference implementation.

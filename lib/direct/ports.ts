@@ -36,9 +36,14 @@ export interface DirectCatalogue extends Catalogue {
    * Files of the dataset that can be served, each once, in a stable order of the catalogue's own. They come page after page:
    * memory is bounded by one. Every page is read only while the dataset is released.
    *
+   * @param after a place from {@link placeInDataset}: only the files behind it. Default: all
    * @throws ForbiddenError when the dataset is withdrawn before the last page
    */
-  filesOfDataset(datasetId: string): AsyncIterable<readonly DatasetFile[]>;
+  filesOfDataset(datasetId: string, after?: string): AsyncIterable<readonly DatasetFile[]>;
+  /** Where the file is in the order of {@link filesOfDataset}; `undefined` when it is not a file of the dataset. */
+  placeInDataset(datasetId: string, fileId: string): Promise<string | undefined>;
+  /** Whether the dataset has more than `count` files, those included that cannot be served. */
+  hasMoreFiles(datasetId: string, count: number): Promise<boolean>;
   /** `undefined` when there is no such file. Decides nothing about access. */
   factsOf(fileId: string): Promise<FileFacts | undefined>;
 }

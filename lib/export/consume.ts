@@ -1,24 +1,28 @@
 import { type Entitlement, grantedAndReleased } from '../archive/entitlement.ts';
 import { largestSmallBody } from '../archive/plan.ts';
-import { checkTimeLeft } from '../archive/write-container.ts';
+import { checkTimeLeft, cleanUpMs } from '../archive/write-container.ts';
+import { limits } from '../contract/limits.ts';
 import type { ExportRequestMessage, FileExportMessage } from '../contract/messages.ts';
 import { outboxPrefix } from '../contract/outbox-key.ts';
 import { publicKeyFingerprint } from '../crypt4gh/index.ts';
-import { RequestRejectedError } from '../errors.ts';
+import { RequestRejectedError, TemporarilyUnavailableError } from '../errors.ts';
 import { type DatasetGrant, VisaError, type VisaRules } from '../visas/index.ts';
-import type { Deliveries, ExportableFile, ExportCatalogue, FileExports } from './ports.ts';
+import type { Deliveries, ExportableFile, ExportablePage, ExportCatalogue, FileExports } from './ports.ts';
 import { identityOf, parseExportRequest, parseRecipientKey, type ReceivedExportRequest } from './received.ts';
 import { rejection } from './rejection.ts';
 import {
   closeFanOut,
   type FanOutProgress,
   failureCode,
+  mostFruitless,
+  type Receive,
   type RefusedRequest,
   type RequestFiles,
   type Requests,
   sendSettled,
   type Unsent,
 } from './settling.ts';
+import type { RemovableOutbox } from './withdraw/ports.ts';
 
 export interface ConsumeDependencies {
   readonly catalogue: ExportCatalogue;
@@ -29,13 +33,13 @@ export interface ConsumeDependencies {
   readonly requests: Requests;
   readonly requestFiles: Pick<RequestFiles, 'settledOf'>;
   readonly deliveries: Deliveries;
+  readonly outbox: Pick<RemovableOutbox, 'markOpen'>;
   readonly rules: Pick<VisaRules, 'verify'>;
 }
 
 /** One delivery of an export request, and the invocation that handles it. */
 export interface ConsumeDelivery {
-  /** Whether the queue puts the message aside when this delivery fails. */
-  readonly isLast: boolean;
+  readonly receive: Receive;
   /** Milliseconds until the invocation ends; asked before each page. */
   readonly remainingMs: () => number;
 }
@@ -53,6 +57,8 @@ interface Work {
   unfinished?: FanOutProgress;
   /** Every message is sent: a failure after that is no failure of the fan-out. */
   isSealed?: boolean;
+  /** The last receive in which the fan-out came further. `undefined`: not known yet. */
+  cameFurtherAt?: number;
 }
 
 /**
@@ -69,13 +75,16 @@ interface Work {
 export async function consumeExportRequest(
   received: ReceivedExportRequest,
   dependencies: ConsumeDependencies,
-  delivery: ConsumeDelivery = { isLast: false, remainingMs: () => Number.POSITIVE_INFINITY },
+  delivery: ConsumeDelivery = { receive: { count: 1, isLast: false }, remainingMs: () => Number.POSITIVE_INFINITY },
 ): Promise<ConsumeOutcome> {
   const { requests } = dependencies;
   const work: Work = { request: { requestId: received.messageId, requestedAt: received.sentAt } };
   const closeUnsent = async (unsent: Unsent) => {
     const { request, unfinished } = work;
-    if (unfinished) await closeFanOut(request.requestId, unfinished, unsent, dependencies);
+    if (!unfinished) return;
+    const mayGoOn = () => delivery.remainingMs() >= cleanUpMs;
+    const isClosed = await closeFanOut(request.requestId, unfinished, unsent, dependencies, mayGoOn);
+    if (!isClosed) throw unfinishedFanOut();
   };
   try {
     return await carryOut(received, dependencies, { work, delivery });
@@ -86,7 +95,7 @@ export async function consumeExportRequest(
       await closeUnsent({ state: 'rejected', reason });
       return { outcome: 'rejected', requestId: work.request.requestId, reason, detail };
     }
-    if (delivery.isLast && !work.isSealed) {
+    if (isGivenUp(work, delivery)) {
       // If this fails, too, the sweep does it. The message goes to the dead letters for the first failure.
       await requests
         .fail(work.request, failureCode(error))
@@ -97,6 +106,12 @@ export async function consumeExportRequest(
   }
 }
 
+/** Whether a failure of this delivery is the end of the fan-out. */
+function isGivenUp({ isSealed, cameFurtherAt }: Work, { receive: { count, isLast } }: ConsumeDelivery): boolean {
+  if (isSealed) return false;
+  return isLast || (cameFurtherAt !== undefined && count - cameFurtherAt >= mostFruitless);
+}
+
 async function carryOut(
   received: ReceivedExportRequest,
   dependencies: ConsumeDependencies,
@@ -105,7 +120,13 @@ async function carryOut(
   const { catalogue, requests, rules } = dependencies;
   const { requestId, requestedAt, archiveKind } = identityOf(received);
   work.request = { requestId, requestedAt, ...(archiveKind !== undefined && { archiveKind }) };
-  const known = await requests.begin(requestId, delivery.isLast);
+  const { receive } = delivery;
+  const known = await requests.begin(requestId, receive);
+  work.cameFurtherAt = known?.cameFurtherAt ?? 0;
+  if (known?.isSealed && known.state === 'failed' && receive.count - known.cameFurtherAt > mostFruitless) {
+    work.isSealed = true;
+    throw new FanOutGivenUpError();
+  }
   if (known?.isSealed && known.datasetId !== undefined && known.state !== 'rejected' && known.state !== 'failed') {
     work.isSealed = true;
     await sendSettled([requestId], dependencies);
@@ -124,6 +145,9 @@ async function carryOut(
     datasetId,
     grants: [{ subject, restsOn }],
   } = await entitlementTo(message, grants, catalogue);
+  if (message.fileId === undefined && !known && (await catalogue.hasMoreFiles(datasetId, limits.filesPerExport))) {
+    throw rejection('too_many_files', `the dataset has more than ${limits.filesPerExport} files: export it by parts`);
+  }
   const recipient = outboxPrefix(subject);
   const request = { ...work.request, datasetId, recipient, keyFingerprint };
   work.request = request;
@@ -138,25 +162,26 @@ async function carryOut(
   };
   let progress: FanOutProgress = { sentTo: known?.sentTo ?? '', files: known?.files ?? 0 };
   const accept = async (fileIds: readonly string[]) => {
-    const fits = await requests.accept(request, fileIds, delivery.isLast);
+    await dependencies.outbox.markOpen();
+    const fits = await requests.accept(request, fileIds, receive);
     if (!fits) throw rejection('outbox_quota_exceeded', "the recipient's part of the outbox would exceed its quota");
     work.unfinished = progress;
   };
   for await (const page of filesOf(message, datasetId, progress.sentTo, catalogue)) {
-    const fileIds = page.map(({ fileId }) => fileId);
-    const sentTo = fileIds.at(-1);
-    if (sentTo === undefined) continue;
+    const fileIds = page.files.map(({ fileId }) => fileId);
+    if (fileIds.length === 0) continue;
     try {
       checkTimeLeft(delivery.remainingMs);
     } catch (error) {
       // So that no message is sent twice.
-      if (work.unfinished) await requests.addFiles(requestId, progress, []);
-      throw error;
+      if (work.unfinished) await requests.addFiles(requestId, progress, [], receive);
+      throw work.cameFurtherAt === receive.count ? unfinishedFanOut(error) : error;
     }
-    if (work.unfinished) await requests.addFiles(requestId, progress, fileIds);
+    if (work.unfinished) await requests.addFiles(requestId, progress, fileIds, receive);
     else await accept(fileIds);
-    await sendPage(page, common, dependencies);
-    progress = { sentTo, files: progress.files + page.length };
+    await sendPage(page.files, common, dependencies);
+    progress = { sentTo: page.end, files: progress.files + fileIds.length };
+    work.cameFurtherAt = receive.count;
     work.unfinished = progress;
   }
   if (progress.files === 0) throw rejection('nothing_to_export', 'the dataset holds no file');
@@ -214,7 +239,22 @@ async function* filesOf(
   datasetId: string,
   after: string,
   catalogue: ExportCatalogue,
-): AsyncGenerator<readonly ExportableFile[]> {
+): AsyncGenerator<ExportablePage> {
   if (fileId === undefined) yield* catalogue.exportableFiles(datasetId, after);
-  else if (fileId > after) yield [{ fileId, archiveFileSize: await catalogue.archiveFileSize(fileId) }];
+  else if (after === '') {
+    const page = await catalogue.exportableFile(fileId);
+    if (page) yield page;
+  }
+}
+
+function unfinishedFanOut(cause?: unknown): TemporarilyUnavailableError {
+  const message = 'the invocation ends soon, the next one goes on with the files of the request';
+  return new TemporarilyUnavailableError(message, { retryAfterSeconds: 0, cause });
+}
+
+/** The fan-out is given up. Only SQS puts its message into the dead letters, so it comes back until its receives are used up. */
+class FanOutGivenUpError extends TemporarilyUnavailableError {
+  constructor() {
+    super(`${mostFruitless} deliveries brought the request no further: it is given up`, { retryAfterSeconds: 0 });
+  }
 }

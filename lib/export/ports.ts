@@ -5,14 +5,16 @@ import type { FileExportMessage } from '../contract/messages.ts';
 /** The catalogue, with what the export alone asks. Every method may throw TemporarilyUnavailableError. */
 export interface ExportCatalogue extends Catalogue {
   /**
-   * The dataset's files that ingestion has finished, in the order of their stable ids, page after page; memory is bounded
-   * by one page.
+   * The dataset's files that ingestion has finished, page after page in an order of the catalogue; memory is bounded by one
+   * page. A page may have no file.
    *
-   * @param after stable id; the pages begin with the next one. Empty: with the first
+   * @param after end of a page; the pages begin behind it. Empty: with the first
    */
-  exportableFiles(datasetId: string, after: string): AsyncIterable<readonly ExportableFile[]>;
-  /** Bytes of a file's archived body; `undefined` when the catalogue does not say. */
-  archiveFileSize(fileId: string): Promise<number | undefined>;
+  exportableFiles(datasetId: string, after: string): AsyncIterable<ExportablePage>;
+  /** Whether the dataset has more than `count` files, those included that ingestion has not finished. */
+  hasMoreFiles(datasetId: string, count: number): Promise<boolean>;
+  /** The page of one file alone; `undefined` for an unknown one. */
+  exportableFile(fileId: string): Promise<ExportablePage | undefined>;
   /**
    * The files by one query, as `findReleasedFile` finds each. A file that contradicts the catalogue is rejected with an
    * ArchiveDamagedError, by itself. The same query notes each attempt, and reopens a file that was given up when its
@@ -28,6 +30,12 @@ export interface ExportableFile {
   readonly fileId: string;
   /** Bytes of the archived body; `undefined` when the catalogue does not say. */
   readonly archiveFileSize: number | undefined;
+}
+
+export interface ExportablePage {
+  readonly files: readonly ExportableFile[];
+  /** Position of the page's end in the order of the catalogue. A later page has a greater one. */
+  readonly end: string;
 }
 
 /** An attempt to stage a file of a request. */

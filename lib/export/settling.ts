@@ -1,4 +1,5 @@
 import type { FileState, RequestState } from '../contract/delivery.ts';
+import type { failureReasons } from '../contract/reasons.ts';
 import { DataOutError, type ErrorCode } from '../errors.ts';
 import type { Deliveries, ExportEvent } from './ports.ts';
 
@@ -22,15 +23,28 @@ export type RefusedRequest = Pick<AcceptedRequest, 'requestId' | 'requestedAt'> 
 
 /** How far the fan-out of a request has come. */
 export interface FanOutProgress {
-  /** Highest stable id whose message was sent. Empty: none was. */
+  /** End of the last page of files whose messages were sent, see `ExportablePage`. Empty: none was. */
   readonly sentTo: string;
   /** Messages sent. */
   readonly files: number;
 }
 
+/** A receive of the message of a request. */
+export interface Receive {
+  /** From 1, and from 1 again when the message comes from the dead letters. */
+  readonly count: number;
+  /** Whether the queue puts the message aside when this delivery fails. */
+  readonly isLast: boolean;
+}
+
+/** Receives in a row that bring a fan-out no further, after which it is given up. */
+export const mostFruitless = 5;
+
 /** A request as an earlier delivery left it. */
 export interface KnownRequest extends FanOutProgress {
   readonly state: RequestState;
+  /** The last receive in which the fan-out came further; 0: none. */
+  readonly cameFurtherAt: number;
   /** Whether the fan-out has ended. */
   readonly isSealed: boolean;
   /** Stable id, or what was asked for in a request that was rejected. */
@@ -38,17 +52,7 @@ export interface KnownRequest extends FanOutProgress {
 }
 
 /** Why a file or a fan-out is given up, where that is not the code of an error. */
-export type GiveUpReason =
-  /** An error without a code. */
-  | 'internal_error'
-  /** Five deliveries of a large file brought no new part. */
-  | 'no_progress'
-  /** The last attempt recorded no end. */
-  | 'no_answer'
-  /** Nothing has changed for as long as SQS keeps a message. */
-  | 'expired'
-  /** The fan-out was given up before this file. */
-  | 'not_sent';
+export type GiveUpReason = Exclude<keyof typeof failureReasons, ErrorCode>;
 
 /** A file whose message was not sent, and never will be unless the request is replayed. */
 export interface Unsent {
@@ -62,7 +66,7 @@ export interface Unsent {
  */
 export interface Requests {
   /** Note an attempt to fan the request out. @returns `undefined` for a request that no delivery has decided on */
-  begin(requestId: string, isLastTry: boolean): Promise<KnownRequest | undefined>;
+  begin(requestId: string, receive: Receive): Promise<KnownRequest | undefined>;
   /**
    * Record that the request is carried out, its audit row, and its first files as `pending`. A request that was rejected or
    * had failed is open again. The progress of its fan-out stays.
@@ -70,9 +74,9 @@ export interface Requests {
    * @returns `false` when its files would take the recipient's part of the outbox beyond its quota: nothing was recorded. Of two
    *   requests at the same time, the second sees the first
    */
-  accept(request: AcceptedRequest, fileIds: readonly string[], isLastTry: boolean): Promise<boolean>;
+  accept(request: AcceptedRequest, fileIds: readonly string[], receive: Receive): Promise<boolean>;
   /** Save the progress up to here, and record the next files as `pending`. */
-  addFiles(requestId: string, progress: FanOutProgress, fileIds: readonly string[]): Promise<void>;
+  addFiles(requestId: string, progress: FanOutProgress, fileIds: readonly string[], receive: Receive): Promise<void>;
   /** End the fan-out: no more files will come. @returns whether the request may be settled; then ask `settledOf` */
   seal(requestId: string, progress: FanOutProgress): Promise<boolean>;
   /** Record that the request is refused, and its audit row. A request that was accepted before keeps its state. */
@@ -80,12 +84,12 @@ export interface Requests {
   /** Record that the fan-out is given up, and its audit row. A fan-out that has ended keeps its state. */
   fail(request: RefusedRequest, reason: string): Promise<void>;
   /**
-   * Record what becomes of at most 1,000 files of the catalogue that the fan-out did not reach, those behind the stable id
-   * `after`. A file that is settled stays as it is.
+   * Record what becomes of files of the catalogue that the fan-out did not reach, of one page of those behind `progress` and
+   * behind the page before. A file that is settled stays as it is.
    *
-   * @returns the last of them, `undefined` when there was none
+   * @returns `false` when no page was left
    */
-  closeUnsent(requestId: string, after: string, unsent: Unsent): Promise<string | undefined>;
+  closeUnsent(requestId: string, progress: FanOutProgress, unsent: Unsent): Promise<boolean>;
 }
 
 /** What became of a file. */
@@ -139,17 +143,23 @@ export async function sendSettled(
   if (settled.length > 0) await deliveries.send(settled);
 }
 
-/** End a fan-out before its end: no file behind `sentTo` will be sent. Safe to repeat. */
+/**
+ * End a fan-out before its end: no file behind `sentTo` will be sent. Its position is saved, so that it can be repeated.
+ *
+ * @param mayGoOn asked after each page
+ * @returns `false` when it stopped there
+ */
 export async function closeFanOut(
   requestId: string,
   progress: FanOutProgress,
   unsent: Unsent,
   dependencies: { readonly requests: Requests } & Parameters<typeof sendSettled>[1],
-): Promise<void> {
+  mayGoOn: () => boolean,
+): Promise<boolean> {
   const { requests } = dependencies;
-  let after: string | undefined = progress.sentTo;
-  while (after !== undefined) after = await requests.closeUnsent(requestId, after, unsent);
+  while (await requests.closeUnsent(requestId, progress, unsent)) if (!mayGoOn()) return false;
   if (await requests.seal(requestId, progress)) await sendSettled([requestId], dependencies);
+  return true;
 }
 
 /** The reason of a failure, as a code: what the error is, and nothing of its text. */

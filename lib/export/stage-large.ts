@@ -3,7 +3,7 @@ import { bodySource } from '../archive/body-source.ts';
 import { planMultipart } from '../archive/plan.ts';
 import type { MultipartUpload, ObjectHead } from '../archive/ports.ts';
 import { checkTimeLeft, cleanUpMs, containerCrc, sendParts } from '../archive/write-container.ts';
-import { ArchiveDamagedError, RequestRejectedError, TemporarilyUnavailableError } from '../errors.ts';
+import { ArchiveDamagedError, BodyMissingError, RequestRejectedError, TemporarilyUnavailableError } from '../errors.ts';
 import {
   confirmReleased,
   type Delivery,
@@ -21,6 +21,8 @@ import { SavedParts } from './saved-parts.ts';
 const longestInvocationMs = 15 * 60 * 1000;
 /** Deliveries without a new part after which the message is put aside. */
 const mostFruitless = 5;
+/** Stands in the record of a copy, in place of such deliveries, when S3 has refused the bytes: it would refuse them again. */
+const refusedBytes = 1000;
 
 /**
  * Stage a file over 8 MiB: a multipart upload, of which S3 copies all but the first part. A copy that one invocation does not
@@ -35,14 +37,23 @@ export async function stageLarge(order: Order, dependencies: StageDependencies, 
   const holder = randomUUID();
   const id: CopyId = { requestId: message.requestId, fileId: message.fileId };
   const { fruitless, upload } = await copies.take(id, holder, !delivery.redelivered);
-  if (fruitless > mostFruitless) throw new CopyGivenUpError();
+  if (fruitless > refusedBytes) throw new CopyGivenUpError('archive_damaged');
+  if (fruitless > mostFruitless) throw new CopyGivenUpError('no_progress');
   if (delivery.redelivered && !upload) await abortUnrecorded(key, dependencies);
   const present = await outbox.head(key);
   const made = await headerOf(order, archiveKeys);
   const settled = settledBy(present, message, made.headerSha256);
-  if (!settled) return copyFile({ ...order, ...made, id, holder, fruitless, upload, present }, dependencies, delivery);
-  await dropCopy(id, dependencies);
-  return settled;
+  if (settled) {
+    await dropCopy(id, dependencies);
+    return settled;
+  }
+  try {
+    return await copyFile({ ...order, ...made, id, holder, fruitless, upload, present }, dependencies, delivery);
+  } catch (error) {
+    // Until an operator brings the body back, no delivery can go on with anything.
+    if (error instanceof BodyMissingError) await dropCopy(id, dependencies);
+    throw error;
+  }
 }
 
 /** Abort the upload of a copy that no delivery will go on with, and forget the copy. */
@@ -106,8 +117,7 @@ async function copyFile(copy: Copy, dependencies: StageDependencies, { remaining
     await confirmReleased({ message, file }, dependencies);
     const crc64nvme = await containerCrc(header, body);
     const bytes = header.length + body.bodySize;
-    // The same bytes would be refused again.
-    countIfDamaged = mostFruitless;
+    countIfDamaged = refusedBytes;
     const result = await upload.complete(parts, bytes, present?.etag, crc64nvme);
     if (result === 'written') {
       if (isRecorded) await copies.forget(id);
@@ -174,7 +184,14 @@ function unfinished(cause: unknown): TemporarilyUnavailableError {
 
 /** The copy is given up. Only SQS puts its message into the dead letters, so it comes back until its receives are used up. */
 export class CopyGivenUpError extends TemporarilyUnavailableError {
-  constructor() {
-    super(`${mostFruitless} deliveries brought no new part: the copy is given up`, { retryAfterSeconds: 0 });
+  readonly reason: 'no_progress' | 'archive_damaged';
+
+  constructor(reason: CopyGivenUpError['reason']) {
+    const why = {
+      no_progress: `${mostFruitless} deliveries brought no new part`,
+      archive_damaged: 'S3 found that the copied bytes contradict the checksum of the archived body',
+    }[reason];
+    super(`${why}: the copy is given up`, { retryAfterSeconds: 0 });
+    this.reason = reason;
   }
 }

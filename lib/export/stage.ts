@@ -5,7 +5,7 @@ import { largestSmallBody } from '../archive/plan.ts';
 import { checkTimeLeft } from '../archive/write-container.ts';
 import { outboxKey } from '../contract/outbox-key.ts';
 import { publicKeyFingerprint } from '../crypt4gh/index.ts';
-import { RequestRejectedError, TemporarilyUnavailableError } from '../errors.ts';
+import { BodyMissingError, RequestRejectedError, TemporarilyUnavailableError } from '../errors.ts';
 import { checksumOf, type Order, refuseDenied, type StageDependencies, type Written } from './order.ts';
 import type { ExportEvent } from './ports.ts';
 import { parseFileExport, parseRecipientKey, type ReceivedMessage } from './received.ts';
@@ -213,13 +213,14 @@ async function recordAll(tasks: readonly Task[], dependencies: StageDependencies
 /** Why the file of a task is given up; `undefined` while it is not. */
 function givenUpFor({ delivered, end }: Task): ReturnType<typeof failureCode> | undefined {
   if (!end || !('error' in end)) return undefined;
-  const isGivenUp = delivered.isLast || end.error instanceof CopyGivenUpError;
+  const isFinal = end.error instanceof CopyGivenUpError || end.error instanceof BodyMissingError;
+  const isGivenUp = delivered.isLast || isFinal;
   return isGivenUp ? giveUpReason(end.error) : undefined;
 }
 
 /** Why a file is given up whose last attempt failed with this error. */
 export function giveUpReason(error: unknown): ReturnType<typeof failureCode> {
-  return error instanceof CopyGivenUpError ? 'no_progress' : failureCode(error);
+  return error instanceof CopyGivenUpError ? error.reason : failureCode(error);
 }
 
 /** What became of the file of a task. None for a message that names no file. */

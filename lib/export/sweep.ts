@@ -31,7 +31,7 @@ export interface Sweep {
   giveUpExpired(before: Date): Promise<number>;
   /**
    * Fan-outs that have not ended, and have failed, or began their last attempt before `triedBefore`, or have not changed since
-   * `expiredBefore`.
+   * `expiredBefore`. Those that have not changed for longest come first.
    */
   brokenFanOuts(triedBefore: Date, expiredBefore: Date): Promise<readonly BrokenFanOut[]>;
   /**
@@ -71,21 +71,37 @@ export async function sweepDeliveries(dependencies: SweepDependencies, remaining
   const { sweep, requests, deliveries, now } = dependencies;
   const ago = (milliseconds: number) => new Date(now().getTime() - milliseconds);
   const hasTime = () => remainingMs() > stepMs;
-  const all = async (giveUp: () => Promise<number>) => {
+  const all = async (step: () => Promise<number>) => {
     let sum = 0;
-    for (let files = 1; files > 0 && hasTime(); sum += files) files = await giveUp();
+    for (let done = 1; done > 0 && hasTime(); sum += done) done = await step();
     return sum;
   };
+  const sentAgain = await all(async () => {
+    const again = await sweep.unclosed(ago(quietMs));
+    if (again.length > 0) await deliveries.send(again);
+    return again.length;
+  });
   const silent = await all(() => sweep.giveUpSilent(ago(longestTryMs)));
   const expired = await all(() => sweep.giveUpExpired(ago(longestWaitMs)));
   let failed = 0;
-  for (const { request, progress, reason } of await sweep.brokenFanOuts(ago(longestTryMs), ago(longestWaitMs))) {
-    if (!hasTime()) break;
-    await requests.fail(request, reason ?? 'no_answer');
-    await closeFanOut(request.requestId, progress, { state: 'given_up', reason: 'not_sent' }, dependencies);
-    failed += 1;
-  }
-  const again = hasTime() ? await sweep.unclosed(ago(quietMs)) : [];
-  if (again.length > 0) await deliveries.send(again);
-  return { givenUp: silent + expired, expired, failed, sentAgain: again.length };
+  const stuck = new Map<string, unknown>();
+  // A page of each in turn: a large one does not keep the others waiting.
+  await all(async () => {
+    const broken = await sweep.brokenFanOuts(ago(longestTryMs), ago(longestWaitMs));
+    const open = broken.filter(({ request }) => !stuck.has(request.requestId));
+    for (const { request, progress, reason } of open) {
+      if (!hasTime()) break;
+      try {
+        await requests.fail(request, reason ?? 'no_answer');
+        const unsent = { state: 'given_up', reason: 'not_sent' } as const;
+        if (await closeFanOut(request.requestId, progress, unsent, dependencies, () => false)) failed += 1;
+      } catch (error) {
+        // One that cannot be closed does not keep the others waiting.
+        stuck.set(request.requestId, error);
+      }
+    }
+    return open.length;
+  });
+  for (const error of stuck.values()) throw error;
+  return { givenUp: silent + expired, expired, failed, sentAgain };
 }

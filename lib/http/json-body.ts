@@ -1,9 +1,12 @@
+import { limits } from '../contract/limits.ts';
+import { isNestedTooDeeply } from '../contract/nesting.ts';
 import { InvalidRequestError } from '../errors.ts';
 import { type HttpRequest, singleHeader } from './request.ts';
 
 /**
  * The JSON document in the body of a request.
- * @throws InvalidRequestError for another media type, no body, more than `maxBytes` or no JSON. It never repeats the body
+ * @throws InvalidRequestError for another media type, no body, more than `maxBytes`, deep nesting or no JSON. It never repeats
+ * the body
  */
 export function jsonBody(request: HttpRequest, maxBytes: number): unknown {
   const invalid = (field: string, message: string) => new InvalidRequestError([{ field, message }]);
@@ -14,6 +17,7 @@ export function jsonBody(request: HttpRequest, maxBytes: number): unknown {
   const bytes = request.body ?? new Uint8Array();
   if (bytes.length === 0) throw invalid('body', 'is missing');
   if (bytes.length > maxBytes) throw invalid('body', `must not be longer than ${maxBytes} bytes`);
+  if (isNestedTooDeeply(bytes)) throw invalid('body', `must not be nested deeper than ${limits.jsonDepth} levels`);
   try {
     return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes));
   } catch {

@@ -1,7 +1,9 @@
+import { inspect } from 'node:util';
 import { RetentionDays } from 'aws-cdk-lib/aws-logs';
 import * as z from 'zod';
 import { archiveCredentialsPolicies } from '../contract/archive-credentials.ts';
 import { bucketNameFault } from '../contract/bucket-name.ts';
+import { operatorFiles } from '../contract/operator-files.ts';
 import { withdrawalPolicies } from '../contract/withdrawal.ts';
 import type {
   Domain,
@@ -13,11 +15,9 @@ import type {
   Settings,
   Throttling,
 } from './settings.ts';
+import { SettingsError } from './settings-error.ts';
 
-/** Settings that cannot work. The message names every field that is wrong. */
-export class SettingsError extends Error {
-  override readonly name = 'SettingsError';
-}
+export { SettingsError } from './settings-error.ts';
 
 /** An object with these fields and no others. The type makes sure that no field of `T` is forgotten. */
 const fields = <T extends object>(shape: Record<keyof T, z.ZodType>) =>
@@ -125,7 +125,9 @@ const schema = (database: z.ZodType) =>
       exportRequests: whole(2, 1_000),
       fileExports: whole(2, 1_000),
       smallFileExports: whole(2, 1_000).optional(),
-      directFiles: whole(1, 1_000).optional(),
+      directFiles: z
+        .union([whole(1, 1_000), z.literal('off')], { error: "expected a whole number from 1 to 1000, or 'off'" })
+        .optional(),
     }),
     database,
     archiveBucket: bucket.optional(),
@@ -163,13 +165,28 @@ export function checkSettings(settings: Settings): void {
   const { database } = settings;
   const isExisting = typeof database === 'object' && database !== null && 'clusterArn' in database;
   const { error } = schema(isExisting ? existingDatabase : newDatabase).safeParse(settings);
-  const faults = [...(error?.issues ?? []).flatMap(faultsOf), ...contradictions(new Map(leaves(settings)))];
-  if (faults.length > 0) throw new SettingsError(`bin/settings.ts cannot work:\n  ${faults.join('\n  ')}`);
+  const faults = [
+    ...(error?.issues ?? []).flatMap((issue) => faultsOf(issue, settings)),
+    ...contradictions(new Map(leaves(settings))),
+  ];
+  if (faults.length > 0) throw new SettingsError(`${operatorFiles.settings} cannot work:\n  ${faults.join('\n  ')}`);
 }
 
-function faultsOf(issue: z.core.$ZodIssue): readonly string[] {
-  if (issue.code !== 'unrecognized_keys') return [`${nameOf(issue.path)}: ${issue.message}`];
+function faultsOf(issue: z.core.$ZodIssue, settings: Settings): readonly string[] {
+  if (issue.code !== 'unrecognized_keys') {
+    return [`${nameOf(issue.path)}: ${issue.message}, got ${shown(valueAt(settings, issue.path))}`];
+  }
   return issue.keys.map((key) => `${nameOf([...issue.path, key])}: expected no such field`);
+}
+
+function valueAt(settings: unknown, path: readonly PropertyKey[]): unknown {
+  return path.reduce((value: unknown, key) => (value as Readonly<Record<PropertyKey, unknown>>)[key], settings);
+}
+
+/** A wrong value on one line, cut where it is long. */
+function shown(value: unknown): string {
+  const text = value === undefined ? 'nothing' : inspect(value, { breakLength: Number.POSITIVE_INFINITY });
+  return text.length > 80 ? `${text.slice(0, 79)}…` : text;
 }
 
 /** A field's name as an operator writes it: `retryDelaysSeconds[1]`, `database.secretArn`. */

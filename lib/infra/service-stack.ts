@@ -1,9 +1,10 @@
 import { AspectPriority, CfnOutput, Duration, RemovalPolicies, Stack, type StackProps } from 'aws-cdk-lib';
-import { Rule, Schedule } from 'aws-cdk-lib/aws-events';
+import { Rule, RuleTargetInput, Schedule } from 'aws-cdk-lib/aws-events';
 import { LambdaFunction } from 'aws-cdk-lib/aws-events-targets';
 import { Trigger } from 'aws-cdk-lib/triggers';
 import type { Construct } from 'constructs';
 import { outputs } from '../contract/outputs.ts';
+import { trustedIssuersContext } from '../contract/synth-context.ts';
 import { DataOutApi } from './apis/data-out-api.ts';
 import { Firewall } from './apis/firewall.ts';
 import { ApiGatewayLogRole } from './apis/log-role.ts';
@@ -22,17 +23,22 @@ import { watch } from './watching/watch.ts';
 
 /** How often containers of deprecated datasets are looked for. */
 const withdrawInterval = Duration.minutes(15);
+/** The same where the cluster may sleep, because each look wakes it. */
+const withdrawIntervalOfSleepers = Duration.hours(12);
 
 interface ServiceStackProps extends StackProps {
   readonly settings: Settings;
   readonly storage: StorageStack;
+  /** The trust list to bundle, relative to the root of the repository. */
+  readonly trustedIssuers: string;
 }
 
 /** Everything that can be deployed again at any time: functions, queues, APIs, alarms. */
 export class ServiceStack extends Stack {
   constructor(scope: Construct, id: string, props: ServiceStackProps) {
     super(scope, id, props);
-    const { settings, storage } = props;
+    const { settings, storage, trustedIssuers } = props;
+    this.node.setContext(trustedIssuersContext, trustedIssuers);
     this.addStackDependency(storage, 'reads its outputs');
     const functions = new Functions(this, 'Functions', { settings, storage });
     const { sweepDeliveries, withdraw, rotateDatabaseLogin } = functions.workers;
@@ -56,6 +62,11 @@ export class ServiceStack extends Stack {
     this.#schedule('SweepSchedule', sweepDeliveries, {
       description: 'Settles what invocations that died left open',
       every: Duration.minutes(5),
+    });
+    this.#schedule('SweepNetSchedule', sweepDeliveries, {
+      description: 'Settles what no sign told of',
+      every: Duration.days(1),
+      event: { net: true },
     });
 
     const redrive = new Redrive(this, 'Redrive');
@@ -85,10 +96,12 @@ export class ServiceStack extends Stack {
       for (const { api } of apis) api.deploymentStage.node.addDependency(logRole);
     }
 
+    const sleeps = 'minCapacity' in settings.database && settings.database.minCapacity === 0;
+    const interval = sleeps ? withdrawIntervalOfSleepers : withdrawInterval;
     if (withdraw) {
       this.#schedule('WithdrawSchedule', withdraw, {
         description: 'Looks for containers of deprecated datasets in the outbox',
-        every: withdrawInterval,
+        every: interval,
       });
     }
 
@@ -104,7 +117,7 @@ export class ServiceStack extends Stack {
       functions,
       queues,
       apis: { Proxy: proxy, ...(dataOut && { DataOut: dataOut }) },
-      withdrawInterval: withdraw && withdrawInterval,
+      withdrawInterval: withdraw && interval,
     });
 
     if (storage.logKey) encryptLogs(this, storage.logKey, settings.logRetentionDays);
@@ -125,13 +138,14 @@ export class ServiceStack extends Stack {
   #schedule(
     id: string,
     target: ServiceFunction,
-    { description, every }: { readonly description: string; readonly every: Duration },
+    { description, every, event }: { readonly description: string; readonly every: Duration; readonly event?: object },
   ): void {
     const schedule = Schedule.rate(every);
-    const rule = new Rule(this, id, { description, schedule, targets: [new LambdaFunction(target.function)] });
+    const lambda = new LambdaFunction(target.function, event && { event: RuleTargetInput.fromObject(event) });
+    const rule = new Rule(this, id, { description, schedule, targets: [lambda] });
     acknowledge(
       rule,
-      'The event of a schedule carries no data, and the next one starts the same work.',
+      'The event of a schedule is always the same, and the next one starts the same work.',
       ...rules.deadLettersOfEvents,
     );
   }

@@ -2,8 +2,8 @@ import type { ArchiveCredentialsPolicy } from '../contract/archive-credentials.t
 import type { WithdrawalPolicy } from '../contract/withdrawal.ts';
 
 /**
- * Everything an operator decides about one deployment. `bin/settings.ts` holds the values, {@link checkSettings} refuses
- * impossible ones at synth.
+ * Everything an operator decides about one deployment. `bin/settings.ts` has the defaults, and `private/settings.ts` what an
+ * operator sets. {@link checkSettings} refuses impossible values at synth.
  */
 export interface Settings {
   /**
@@ -45,8 +45,8 @@ export interface Settings {
   readonly receiptKeys?: number;
   /**
    * What happens to staged containers of a dataset whose newest event is `deprecated`. Every 15 minutes a function looks for
-   * them. `report` counts them, and an alarm tells. `purge` deletes them, and recipients can no longer download them. `off`
-   * looks for none: they stay until they expire. @default 'report'
+   * them, every 12 hours with `database.minCapacity: 0`. `report` counts them, and an alarm fires. `purge` deletes them, and
+   * recipients can no longer download them. `off` looks for none: they stay until they expire. @default 'report'
    */
   readonly withdrawal?: WithdrawalPolicy;
   /**
@@ -82,9 +82,10 @@ export interface Settings {
     /**
      * How many direct files are streamed at once, 1–1,000. A stream holds its function for up to five minutes, so
      * without a limit one caller can use up the concurrency of the whole account. The number is reserved from the
-     * account's limit, of which 100 must stay unreserved. @default - no limit but the account's
+     * account's limit, of which 100 must stay unreserved: a smaller account, such as a new one, needs `off`, which reserves
+     * nothing. @default 100
      */
-    readonly directFiles?: number;
+    readonly directFiles?: number | 'off';
   };
 
   /** The catalogue's Aurora Serverless v2 cluster, or an existing one. */
@@ -217,7 +218,7 @@ export interface Domain {
 export interface NewDatabase {
   /**
    * Least capacity, 0–256. 0 lets the cluster sleep: cheaper, but the first request after a pause takes 15 seconds or
-   * more and is answered with 503 meanwhile. Usual: 0.5.
+   * more and is answered with 503 meanwhile, and deprecated datasets are looked for twice a day only. Usual: 0.5.
    */
   readonly minCapacity: number;
   /** Most capacity, 1–256. */
@@ -286,4 +287,10 @@ export interface ExistingSecret {
   readonly secretArn: string;
   /** Customer key of the secret. @default - the secret is under the AWS managed key */
   readonly keyArn?: string;
+}
+
+/** Invocations that the deployment reserves for direct access; 0: none. */
+export function reservedForDirectFiles({ concurrency, directAccess }: Settings): number {
+  const { directFiles = 100 } = concurrency;
+  return directFiles === 'off' || directAccess === 'off' ? 0 : directFiles;
 }

@@ -1,4 +1,5 @@
 import type { App } from 'aws-cdk-lib';
+import { trustedIssuersFile } from '../contract/environment.ts';
 import { stackNames } from '../contract/outputs.ts';
 import { checkSettings } from './check-settings.ts';
 import { acceptForTheWhole } from './security/rules.ts';
@@ -6,8 +7,16 @@ import { ServiceStack } from './service-stack.ts';
 import type { Settings } from './settings.ts';
 import { StorageStack } from './storage-stack.ts';
 
-/** Both stacks of one deployment. @throws SettingsError when a setting cannot work */
-export function addStacks(app: App, settings: Settings): { storage: StorageStack; service: ServiceStack } {
+/**
+ * Both stacks of one deployment.
+ * @param trustedIssuers the trust list to bundle, relative to the root of the repository
+ * @throws SettingsError when a setting cannot work
+ */
+export function addStacks(
+  app: App,
+  settings: Settings,
+  trustedIssuers: string = trustedIssuersFile,
+): { storage: StorageStack; service: ServiceStack } {
   checkSettings(settings);
   acceptForTheWhole(app, settings);
   const names = stackNames(settings.stage);
@@ -19,6 +28,7 @@ export function addStacks(app: App, settings: Settings): { storage: StorageStack
   const service = new ServiceStack(app, names.service, {
     ...common,
     storage,
+    trustedIssuers,
     description: 'data-out: APIs, functions, queues and alarms',
   });
   return { storage, service };

@@ -55,6 +55,7 @@ export class StorageStack extends Stack {
     });
     this.outbox = new Outbox(this, 'Outbox', {
       expiryDays: settings.outboxExpiryDays,
+      stage: settings.stage,
       newKey: () => this.#key('OutboxKey', 'Containers in the outbox'),
       accessLogs,
     });
@@ -97,7 +98,10 @@ export class StorageStack extends Stack {
       source: sources.smallFileExports,
     });
     this.deliveriesDeadLetters = new DeadLetters(this, 'DeliveriesDeadLetters', { source: sources.deliveries });
-    this.receiptKeys = new ReceiptKeys(this, 'ReceiptKeys', { count: settings.receiptKeys ?? 1 });
+    this.receiptKeys = new ReceiptKeys(this, 'ReceiptKeys', {
+      count: settings.receiptKeys ?? 1,
+      stage: settings.stage,
+    });
     this.visaDenyList = new OperatorSecret(this, 'VisaDenyList', {
       description: 'Visas, passports and subjects that are denied',
       emptyDocument: '{"denied":[]}',
@@ -125,6 +129,7 @@ export class StorageStack extends Stack {
     this.#output(outputs.visaDenyListSecretArn, this.visaDenyList.secretArn);
     this.#output(outputs.databaseClusterArn, this.catalogue.clusterArn);
     this.#output(outputs.databaseSecretArn, this.catalogue.secretArn);
+    this.#output(outputs.databaseAuditorSecretArn, this.catalogue.auditorSecretArn);
     this.#output(outputs.databaseName, this.catalogue.databaseName);
     const { dataset, file } = { ...defaultIdentifiers, ...settings.identifiers };
     this.#output(outputs.datasetIdPattern, dataset);

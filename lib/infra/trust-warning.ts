@@ -1,10 +1,9 @@
 import { Annotations, type Stack } from 'aws-cdk-lib';
-import { trustedIssuersFile } from '../contract/environment.ts';
 
 /** Warn at synth that no issuer is trusted: the service would start, and refuse every visa. */
-export function warnThatNoIssuerIsTrusted(stack: Stack): void {
+export function warnThatNoIssuerIsTrusted(stack: Stack, trustedIssuers: string): void {
   Annotations.of(stack).addWarningV2(
     'data-out:nobody-is-trusted',
-    `${trustedIssuersFile} names no issuer: every visa will be refused. See docs/trusted-issuers.md.`,
+    `${trustedIssuers} names no issuer: every visa will be refused. See docs/trusted-issuers.md.`,
   );
 }

@@ -3,12 +3,14 @@ import type { Connection } from '../contract/connection.ts';
 import type { StackOutputs } from '../contract/outputs.ts';
 import { type LocalAccount, localAccount } from './account/account.ts';
 import { type Accounts, addArchiveUser, fillSecrets, prepareAccounts } from './accounts.ts';
+import { acm } from './acm/acm.ts';
 import { apiGateway } from './api-gateway/control-plane.ts';
 import type { GatewayBehaviour } from './api-gateway/exchange.ts';
 import { type RestApi, readApis, stageArn } from './api-gateway/model.ts';
 import { type ApiServer, listenForApi } from './api-gateway/server.ts';
 import { cloudControl } from './cloud-control/cloud-control.ts';
 import { cloudFormation } from './cloudformation/cloudformation.ts';
+import { cloudTrail } from './cloudtrail/cloudtrail.ts';
 import { describeConnection, refuseSecondEngine, writeConnection } from './connection-file.ts';
 import { startAwsEndpoint } from './endpoint/endpoint.ts';
 import { Traffic } from './endpoint/traffic.ts';
@@ -31,7 +33,7 @@ import { attachSourceMap } from './lambda/source-map.ts';
 import { runTriggers } from './lambda/triggers.ts';
 import { freePort } from './listen.ts';
 import { Logs } from './logs.ts';
-import { protectedClusters, rds } from './rds/rds.ts';
+import { protectedClusters, rds, restrictsPasswords } from './rds/rds.ts';
 import { Database } from './rds-data/database.ts';
 import { rdsDataService } from './rds-data/rds-data.ts';
 import { createBuckets } from './s3/create-buckets.ts';
@@ -91,6 +93,10 @@ export interface Engine {
   readonly gateway: GatewayBehaviour;
   readonly database: Database;
   readonly s3: LocalS3;
+  /** Users may be added at any time. */
+  readonly credentials: Credentials;
+  /** Who may do what: owners of buckets and keys may change their policies. */
+  readonly access: AccessControl;
   /** What an operator may ask the account. May be changed at any time. */
   readonly account: LocalAccount;
   /** What EventBridge took, the last thousand events. */
@@ -179,7 +185,7 @@ async function start(
       cleanup.push(() => started.stop());
       return started;
     }),
-    Database.open(join(state.workDir, 'postgres')).then((opened) => {
+    Database.open(join(state.workDir, 'postgres'), restrictsPasswords(deployment)).then((opened) => {
       cleanup.push(() => opened.close());
       return opened;
     }),
@@ -249,6 +255,8 @@ async function start(
       apigateway: apiGateway(account, deployment.region),
       servicequotas: serviceQuotas(account, deployment.region),
       cloudcontrolapi: cloudControl(account),
+      acm: acm(account),
+      cloudtrail: cloudTrail(account),
     },
     ...authority,
     traffic,
@@ -302,6 +310,8 @@ async function start(
     gateway,
     database,
     s3,
+    credentials,
+    access: authority.access,
     account,
     events: bus.events,
     protection,

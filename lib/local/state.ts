@@ -32,7 +32,7 @@ export function takeState(
 ): State {
   if (options.dataDir === '') throw new EngineError('the data folder has no name: give --data-dir a path');
   const dataDir = options.dataDir === undefined ? undefined : resolve(options.dataDir);
-  const named = options.connectionPath ?? process.env[connectionVariable];
+  const named = options.connectionPath ?? (process.env[connectionVariable] || undefined);
   const connectionPath = resolve(named ?? (dataDir ? join(dataDir, 'connection.json') : defaultConnectionFile));
   const logsDir = join(dirname(connectionPath), 'logs');
   if (dataDir === undefined) {

@@ -10,6 +10,7 @@ import { type DefinitionContext, defineFunction, functionsOf } from './lambda/fu
 import type { Functions } from './lambda/functions.ts';
 import type { Schedules } from './lambda/schedules.ts';
 import { runTrigger } from './lambda/triggers.ts';
+import { restrictsPasswords } from './rds/rds.ts';
 import { loadAssembly } from './template/assembly.ts';
 import type { Deployment, RunningDeployment } from './template/deployment.ts';
 import { checkUpdate, type UpdateStep, updateSteps } from './template/update.ts';
@@ -43,14 +44,19 @@ export async function* update(parts: RunningParts, assemblyDir: string): AsyncGe
   const after = deployment.preview(target);
   const steps = [...updateSteps(deployment.stacks, target)];
   checkUpdate(steps, deployment, after);
+  // Of use at the next start, but refused now.
+  restrictsPasswords(after);
+  // CloudFormation removes what it replaced at the end, so a role that gets another ARN serves its sessions until then.
+  const former = deployment.preview(deployment.stacks);
   const tasksDir = mkdtempSync(join(parts.context.tasksDir, 'update-'));
   for (const step of steps) {
     const before = deployment.preview(deployment.stacks);
     deployment.moveTo(step.stacks);
-    await apply(step, before, after, { ...parts, context: { ...parts.context, tasksDir } });
+    await apply(step, { former, before, after }, { ...parts, context: { ...parts.context, tasksDir } });
     yield step;
   }
   deployment.moveTo(target);
+  parts.credentials.update((role) => statementsOfSession(role, deployment));
   // A rule may not call its function before the permission, which comes after both.
   parts.schedules.update(deployment);
 }
@@ -58,8 +64,7 @@ export async function* update(parts: RunningParts, assemblyDir: string): AsyncGe
 /** Make one step true. A type that is not named here has no effect of its own. */
 async function apply(
   { action, stackName, logicalId, type }: UpdateStep,
-  before: Deployment,
-  after: Deployment,
+  { former, before, after }: Readonly<Record<'former' | 'before' | 'after', Deployment>>,
   parts: RunningParts,
 ): Promise<void> {
   const { deployment, functions } = parts;
@@ -67,7 +72,10 @@ async function apply(
     resource.stackName === stackName && resource.logicalId === logicalId;
   if (authorityTypes.test(type)) {
     parts.access.update(new ResourcePolicies(deployment));
-    parts.credentials.update((role) => statementsOfSession(role, deployment));
+    parts.credentials.update((role) => {
+      const isThere = deployment.resources('AWS::IAM::Role').some((one) => one.attribute('Arn') === role);
+      return statementsOfSession(role, isThere ? deployment : former);
+    });
     parts.readKeys();
   }
   switch (type) {

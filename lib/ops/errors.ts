@@ -78,7 +78,7 @@ export function opsFailure(error: unknown): Failure | undefined {
   }
   if ([...causesOf(error)].some((cause) => errorName(cause) === localDiskFull)) return diskFull;
   if (error instanceof DataOutError) {
-    const remedy = hasNoAddress(error) ? addressRemedy : undefined;
+    const remedy = hasNoAddress(error) ? addressRemedy : isTransient(error) ? transientRemedy : undefined;
     return { exitCode: serviceExitCode(error), ...textOf(error), remedy };
   }
   for (const cause of causesOf(error)) {
@@ -107,6 +107,9 @@ export function opsFailure(error: unknown): Failure | undefined {
   }
   return undefined;
 }
+
+const transientRemedy =
+  'Wait a minute, then run the same command again. If that does not help, look at the network, and at the state of the service.';
 
 const diskFull: Failure = {
   exitCode: exitCodes.localDisk,

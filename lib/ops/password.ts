@@ -14,7 +14,7 @@ export interface PasswordOptions {
 }
 
 /** Characters of a password. A shorter one is guessed; a longer one is most likely another file. */
-const shortest = 10;
+export const shortest = 10;
 const longest = 256;
 /** Most bytes that are read from standard input. */
 const maxInputBytes = 4096;

@@ -38,6 +38,7 @@ const help = `Target:
 /**
  * Run the operator's tool.
  * @param argv the arguments alone, without the names of the interpreter and the script
+ * @param version for `--version`
  * @returns the exit code, see `exitCodes` and `retirementExitCodes`
  */
 export async function runOps(
@@ -45,14 +46,16 @@ export async function runOps(
   terminal: Terminal,
   connect: Connect,
   timing: Timing = systemTiming,
+  version?: string,
 ): Promise<number> {
-  return await runProgram(opsProgram({ terminal, connect, timing }), argv, terminal, opsFailure);
+  return await runProgram(opsProgram({ terminal, connect, timing }, version), argv, terminal, opsFailure);
 }
 
 /** The commands, their options and their help, without running anything. */
-export function opsProgram(context: CommandContext): Command {
+export function opsProgram(context: CommandContext, version?: string): Command {
   return createProgram(context.terminal, {
     name: 'data-out-ops',
+    ...(version !== undefined && { version }),
     description: 'Fill a data-out archive, release its datasets, manage its users and keys, retire a broken release.',
     help,
     examples: [
@@ -63,7 +66,7 @@ export function opsProgram(context: CommandContext): Command {
       program
         .option('--aws', 'work on a deployed stack instead of the local engine')
         .option('--connection <file>', 'connection file of the local engine')
-        .option('--stage <stage>', 'stage of the stacks, as in bin/settings.ts (with --aws)')
+        .option('--stage <stage>', 'stage of the stacks, as in private/settings.ts (with --aws)')
         .option('--region <region>', 'AWS region (with --aws); else $AWS_REGION, or that of the profile'),
     commands: registrations.map((register) => (program) => register(program, context)),
   });

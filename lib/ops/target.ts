@@ -139,7 +139,7 @@ async function readConnection(
   options: Pick<GlobalOptions, 'aws' | 'connection'>,
   terminal: Terminal,
 ): Promise<Connection> {
-  const named = options.connection ?? terminal.env[connectionVariable];
+  const named = options.connection ?? (terminal.env[connectionVariable] || undefined);
   const file = resolve(terminal.folder, named ?? defaultConnectionFile);
   const text = await readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'EISDIR') {
@@ -150,7 +150,7 @@ async function readConnection(
     const missing = named === undefined ? 'no local engine runs from this folder' : 'no local engine runs';
     const otherwise = options.aws ? 'leave --connection out' : 'say --aws';
     throw new NotFoundError(
-      `${missing}: there is no ${file}. Start one with npm start, name its file with --connection, or ${otherwise}`,
+      `${missing}: there is no ${file}. Start one with npm start, name its file with --connection or ${connectionVariable}, or ${otherwise}`,
     );
   });
   const parsed = connection.safeParse(jsonOf(text));
@@ -209,7 +209,7 @@ export function targetOf(deployment: Deployment): Target {
     catalogue: catalogueOf(new RdsArchiveInventory(db), new RdsArchiveWriter(db)),
     archiveHeaders: new RdsArchiveHeaders(db),
     archiveUsers: new RdsArchiveUsers(db),
-    audit: new RdsAuditTrail(db),
+    audit: new RdsAuditTrail(databaseOf(deployment, stack[outputs.databaseAuditorSecretArn])),
     outbox: new S3OutboxRemover({ client: s3, bucket: stack[outputs.outboxBucket] }),
     outboxRecords: new RdsOutboxRecords({ db, expiryDays: longestExpiryDays }),
     erasure: new RdsErasure(db),

@@ -1,39 +1,18 @@
-import { stackNames } from '../contract/outputs.ts';
-import type { Settings } from '../infra/settings.ts';
+import { outputs, stackNames } from '../contract/outputs.ts';
+import { reservedForDirectFiles, type Settings } from '../infra/settings.ts';
 import { type AwsAccount, isNotAllowed } from '../stores/account/account.ts';
 import { errorName } from '../stores/aws-failure.ts';
-
-/** One line of the preflight. */
-export interface PreflightResult {
-  /** Stable, for scripts. */
-  readonly id: string;
-  readonly check: string;
-  /** `look`: a person must decide. `not allowed`: these credentials may not ask. Neither is a failure. */
-  readonly result: 'fine' | 'look' | 'wrong' | 'not allowed';
-  readonly found: string;
-  readonly remedy?: string;
-}
-
-/** What a question found out. */
-type Finding = Pick<PreflightResult, 'found'> &
-  ({ readonly result: 'fine' } | { readonly result: 'look' | 'wrong'; readonly remedy: string });
-
-interface Question {
-  readonly id: string;
-  readonly check: string;
-  readonly ask: () => Promise<Finding>;
-}
+import { database } from './database.ts';
+import { type Finding, fine, look, type PreflightResult, type Question, wrong } from './finding.ts';
+import { named } from './named.ts';
+import { prerequisites } from './prerequisites.ts';
 
 /** What the deployment is to be. */
 export interface Planned {
   readonly settings: Settings;
-  /** Version of Aurora PostgreSQL that a new cluster gets. */
+  /** Major version of Aurora PostgreSQL that a new cluster gets. */
   readonly engineVersion: string;
 }
-
-const fine = (found: string): Finding => ({ result: 'fine', found });
-const look = (found: string, remedy: string): Finding => ({ result: 'look', found, remedy });
-const wrong = (found: string, remedy: string): Finding => ({ result: 'wrong', found, remedy });
 
 /** Stacks of this version name it in their manifest: `requiresBootstrapStackVersion`. */
 const bootstrapVersion = 6;
@@ -122,17 +101,26 @@ async function answer({ id, check, ask }: Question): Promise<PreflightResult> {
 }
 
 function questions(account: AwsAccount, region: string, { settings, engineVersion }: Planned): readonly Question[] {
+  let described: ReturnType<typeof stacksOf> | undefined;
+  const stacksOnce = () => {
+    described ??= stacksOf(account, settings);
+    return described;
+  };
+  const clusterArn = async () => {
+    const [storage] = await stacksOnce().catch(() => []);
+    return storage?.outputs[outputs.databaseClusterArn];
+  };
   return [
     { id: 'bootstrap', check: 'CDK bootstrap', ask: () => bootstrap(account) },
-    { id: 'stacks', check: 'stacks of this stage', ask: () => stacks(account, settings) },
+    { id: 'stacks', check: 'stacks of this stage', ask: () => stacks(stacksOnce, settings) },
     { id: 'lambda', check: 'concurrent functions', ask: () => concurrency(account, settings) },
     { id: 'log-role', check: 'log role of API Gateway', ask: () => logRole(account, settings) },
     ...[...quotas, ...('clusterArn' in settings.database ? [] : [networks])].map((each) =>
       quota(account, each, settings),
     ),
-    database(account, region, settings, engineVersion),
-    ...buckets(account, region, settings),
-    ...secrets(account, settings),
+    ...prerequisites(account, settings, () => isDeployed(account, settings)),
+    ...database(account, region, settings, engineVersion, clusterArn),
+    ...named(account, region, settings),
   ];
 }
 
@@ -155,9 +143,9 @@ async function isDeployed(account: AwsAccount, settings: Settings): Promise<bool
   return (await stacksOf(account, settings)).every((stack) => stack !== undefined);
 }
 
-async function stacks(account: AwsAccount, settings: Settings): Promise<Finding> {
+async function stacks(described: () => ReturnType<typeof stacksOf>, settings: Settings): Promise<Finding> {
   const names = Object.values(stackNames(settings.stage));
-  const found = await stacksOf(account, settings);
+  const found = await described();
   const states = found.flatMap((stack, index) => (stack ? [`${names[index]} is ${stack.status}`] : []));
   if (states.length === 0) return fine(`${names.join(' and ')} are not there yet`);
   const broken = found.some(
@@ -171,7 +159,8 @@ async function stacks(account: AwsAccount, settings: Settings): Promise<Finding>
 
 async function concurrency(account: AwsAccount, settings: Settings): Promise<Finding> {
   const { all, unreserved } = await account.lambdaConcurrency();
-  const { exportRequests, fileExports, smallFileExports = fileExports, directFiles = 0 } = settings.concurrency;
+  const { exportRequests, fileExports, smallFileExports = fileExports } = settings.concurrency;
+  const directFiles = reservedForDirectFiles(settings);
   // Two more close requests.
   const exports = exportRequests + fileExports + smallFileExports + 2;
   const found = `${all} in all, ${unreserved} unreserved; exports use up to ${exports}`;
@@ -183,7 +172,9 @@ async function concurrency(account: AwsAccount, settings: Settings): Promise<Fin
   };
   const lack = lackOf(unreserved - directFiles);
   if (lack === undefined) return fine(found);
-  const remedy = 'Ask Service Quotas for 1,000 concurrent executions of Lambda, or lower the setting concurrency.';
+  const remedy =
+    'Ask Service Quotas for 1,000 concurrent executions of Lambda, or lower the setting concurrency; ' +
+    "its directFiles: 'off' reserves none.";
   if (lackOf(unreserved) === undefined && (await isDeployed(account, settings))) {
     return look(
       `${found}${lack}`,
@@ -223,69 +214,4 @@ function quota(
     return wrong(found, `Ask Service Quotas for more ${name} (${code}), or choose another region.`);
   };
   return { id: `quota-${id}`, check: `quota: ${name}`, ask };
-}
-
-function database(
-  account: AwsAccount,
-  region: string,
-  { database: wanted }: Settings,
-  engineVersion: string,
-): Question {
-  if ('clusterArn' in wanted) {
-    const { clusterArn } = wanted;
-    const ask = async () => {
-      const found = await account.cluster(clusterArn);
-      if (!found) return wrong(`there is no ${clusterArn} in ${region}`, 'Correct database.clusterArn, or the region.');
-      const text = `${found.engine} ${found.version}, Data API ${found.dataApi ? 'on' : 'off'}`;
-      if (found.engine !== 'aurora-postgresql') return wrong(text, 'Name a cluster of Aurora PostgreSQL.');
-      return found.dataApi ? fine(text) : wrong(text, 'Switch the RDS Data API of the cluster on.');
-    };
-    return { id: 'database', check: 'the cluster of the settings', ask };
-  }
-  const ask = async () => {
-    const { offered, dataApi } = await account.auroraServerless(engineVersion);
-    const text = `Aurora PostgreSQL ${engineVersion} for Serverless v2`;
-    if (!offered) return wrong(`${region} does not offer ${text}`, 'Choose another region.');
-    return dataApi
-      ? fine(`${text} with the Data API`)
-      : wrong(`${text} without the Data API`, 'Choose a region that has the RDS Data API.');
-  };
-  return { id: 'database', check: 'database engine and Data API in the region', ask };
-}
-
-function buckets(account: AwsAccount, region: string, settings: Settings): readonly Question[] {
-  const named = [...(settings.archiveBucket ? [settings.archiveBucket] : []), ...(settings.otherArchiveBuckets ?? [])];
-  return named.map(({ bucketName }) => ({
-    id: `bucket-${bucketName}`,
-    check: `the bucket ${bucketName}`,
-    ask: async () => {
-      const found = await account.bucket(bucketName);
-      if (found === undefined) return wrong('there is none of this name', 'Correct the name in bin/settings.ts.');
-      if (found === region) return fine(`in ${region}`);
-      return wrong(
-        `it is ${found === 'elsewhere' ? 'in another region' : `in ${found}`}`,
-        `Archive buckets must be in ${region}.`,
-      );
-    },
-  }));
-}
-
-function secrets(account: AwsAccount, { archiveKeysSecret, database: wanted }: Settings): readonly Question[] {
-  const existing = 'clusterArn' in wanted ? wanted : undefined;
-  const named = {
-    'archiveKeysSecret.secretArn': archiveKeysSecret?.secretArn,
-    'database.secretArn': existing?.secretArn,
-    'database.proxySecretArn': existing?.proxySecretArn,
-    'database.readerSecretArn': existing?.readerSecretArn,
-    'database.workerSecretArn': existing?.workerSecretArn,
-    'database.auditorSecretArn': existing?.auditorSecretArn,
-  };
-  return Object.entries(named).flatMap(([field, arn]) => {
-    if (arn === undefined) return [];
-    const ask = async () =>
-      (await account.hasSecret(arn))
-        ? fine('it is there')
-        : wrong(`there is no ${arn}`, `Correct ${field} in bin/settings.ts.`);
-    return [{ id: `secret-${field}`, check: `the secret ${field}`, ask }];
-  });
 }

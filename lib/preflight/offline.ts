@@ -1,18 +1,35 @@
+import { operatorFiles } from '../contract/operator-files.ts';
 import { checkSettings, SettingsError } from '../infra/check-settings.ts';
 import type { Settings } from '../infra/settings.ts';
 import { parseTrustedIssuers, smokeIssuerFault, TrustedIssuersError } from '../visas/index.ts';
-import type { PreflightResult } from './checks.ts';
+import type { PreflightResult } from './finding.ts';
+import type { PreflightInputs } from './program.ts';
 
 /** Oldest Node.js that runs the project's commands. */
 const nodeMajor = 24;
 
-/** What can be looked at without an account. @param issuers text of `config/trusted-issuers.json` */
-export function checkOffline(settings: Settings, issuers: string, nodeVersion: string): readonly PreflightResult[] {
-  return [checkedSettings(settings), checkedIssuers(settings, issuers), checkedNode(nodeVersion)];
+/** What can be looked at without an account. */
+export function checkOffline({
+  settings,
+  issuers,
+  missing,
+  nodeVersion,
+}: Pick<PreflightInputs, 'settings' | 'issuers' | 'missing' | 'nodeVersion'>): readonly PreflightResult[] {
+  const written = [checkedSettings(settings), checkedIssuers(settings, issuers)];
+  return [
+    ...written.map((result) => (missing.includes(result.check) ? absent(result) : result)),
+    checkedNode(nodeVersion),
+  ];
+}
+
+/** A deployment without the file is refused. */
+function absent({ id, check }: PreflightResult): PreflightResult {
+  const remedy = 'Write it before you deploy: docs/operators.md#before-the-first-deployment';
+  return { id, check, result: 'look', found: 'there is none, so the defaults were looked at', remedy };
 }
 
 function checkedSettings(settings: Settings): PreflightResult {
-  const about = { id: 'settings', check: 'bin/settings.ts' };
+  const about = { id: 'settings', check: operatorFiles.settings };
   try {
     checkSettings(settings);
     return {
@@ -37,7 +54,7 @@ function checkedSettings(settings: Settings): PreflightResult {
 }
 
 function checkedIssuers({ purpose }: Settings, text: string): PreflightResult {
-  const about = { id: 'issuers', check: 'config/trusted-issuers.json' };
+  const about = { id: 'issuers', check: operatorFiles.trustedIssuers };
   const remedy = 'docs/trusted-issuers.md has the form.';
   try {
     const trusted = parseTrustedIssuers(JSON.parse(text));

@@ -6,7 +6,8 @@ import { usageError } from '../terminal/errors.ts';
 import { createOutput, printable } from '../terminal/output.ts';
 import { createProgram, runProgram } from '../terminal/program.ts';
 import type { Terminal } from '../terminal/terminal.ts';
-import { askAccount, type Planned, type PreflightResult } from './checks.ts';
+import { askAccount, type Planned } from './checks.ts';
+import type { PreflightResult } from './finding.ts';
 import { checkOffline } from './offline.ts';
 
 const columns = [{ title: 'CHECK' }, { title: 'RESULT' }, { title: 'FOUND' }, { title: 'WHAT TO DO' }] as const;
@@ -17,8 +18,10 @@ A line that is wrong makes the exit code 1. docs/smoke-test.md has more.`;
 
 /** What the preflight looks at. */
 export interface PreflightInputs extends Planned {
-  /** Text of `config/trusted-issuers.json`. */
+  /** Text of the trust list. */
   readonly issuers: string;
+  /** The operator's files that do not exist. The defaults are looked at instead. */
+  readonly missing: readonly string[];
   readonly nodeVersion: string;
   readonly account: (...parameters: ConstructorParameters<typeof AwsAccount>) => AwsAccount;
 }
@@ -64,7 +67,7 @@ export async function runPreflight(
       throw usageError('--connection', 'names the local engine, which has its region: leave --region out');
     }
     const output = createOutput(terminal, { json: options.json === true, quiet: options.quiet === true });
-    const results = [...checkOffline(inputs.settings, inputs.issuers, inputs.nodeVersion)];
+    const results = [...checkOffline(inputs)];
     if (aws) {
       const ask = async () => askAccount(await accountOf(options, terminal, inputs), inputs, terminal.signal);
       const asked = await ask().catch((error: unknown) => {

@@ -20,7 +20,7 @@ const issuerKey = z.object({
 /**
  * Make a key pair for the test issuer. The private key goes to a new file that its owner alone can read.
  *
- * @returns the entry for `config/trusted-issuers.json`
+ * @returns the entry for `private/trusted-issuers.json`
  * @throws EEXIST when the file is there
  */
 export async function makeIssuer(file: string): Promise<object> {

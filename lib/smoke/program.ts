@@ -1,11 +1,13 @@
 import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
+import { operatorFiles } from '../contract/operator-files.ts';
 import { outputs, stackNames } from '../contract/outputs.ts';
 import { smokeIdPrefix } from '../contract/smoke-id.ts';
 import { OpsError, opsFailure } from '../ops/errors.ts';
 import { type Deployment, findDeployment, targetOf } from '../ops/target.ts';
 import { stackResources } from '../stores/stack-resources.ts';
 import { usageError } from '../terminal/errors.ts';
+import { warnOfCommit } from '../terminal/git-warning.ts';
 import { createOutput, type Output, printable } from '../terminal/output.ts';
 import { createProgram, runProgram } from '../terminal/program.ts';
 import type { Terminal } from '../terminal/terminal.ts';
@@ -30,10 +32,16 @@ export interface SmokeOptions {
   readonly quiet?: boolean;
 }
 
-/** What the operator's settings say. */
-export interface SmokeSettings extends Expected {
+/** What settings say. */
+interface ExpectedBySettings extends Expected {
   /** Suffix of the stack names of the local engine. */
   readonly stage?: string | undefined;
+}
+
+/** The local engine has the defaults. */
+export interface SmokeSettings {
+  readonly local: ExpectedBySettings;
+  readonly deployed: ExpectedBySettings;
 }
 
 /** Room for a suffix in the names of users and objects. */
@@ -70,12 +78,12 @@ export async function runSmoke(
     help,
     examples: [
       'npm run smoke',
-      'npm run smoke -- --make-issuer smoke-issuer.json',
-      'npm run smoke -- --stage test --issuer smoke-issuer.json',
+      'npm run smoke -- --make-issuer private/smoke-issuer.json',
+      'npm run smoke -- --stage test --issuer private/smoke-issuer.json',
     ],
     withOptions: (command) =>
       command
-        .option('--stage <stage>', 'stage of the deployed stacks, as in bin/settings.ts')
+        .option('--stage <stage>', 'stage of the deployed stacks, as in private/settings.ts')
         .option('--aws', 'deployed stacks without a stage')
         .option('--region <region>', 'AWS region; else $AWS_REGION, or that of the profile')
         .option('--connection <file>', 'connection file of the local engine')
@@ -92,11 +100,13 @@ export async function runSmoke(
   program.action(async (options: SmokeOptions) => {
     const output = createOutput(terminal, { json: options.json === true, quiet: options.quiet === true });
     if (options.makeIssuer !== undefined) {
-      const entry = await makeIssuer(resolve(terminal.folder, options.makeIssuer));
+      const file = resolve(terminal.folder, options.makeIssuer);
+      const entry = await makeIssuer(file);
       output.result(entry, JSON.stringify(entry, null, 2));
       output.note(
-        `The private key is in ${options.makeIssuer}: keep it. Put the entry above into config/trusted-issuers.json`,
+        `The private key is in ${options.makeIssuer}: keep it. Put the entry above into ${operatorFiles.trustedIssuers}`,
       );
+      await warnOfCommit(file, output);
       return;
     }
     await test(options, terminal, output, settings, checks);
@@ -127,11 +137,11 @@ async function test(
     ids,
     deployment,
     target: targetOf(deployment),
-    expected: settings,
+    expected: isDeployed ? settings.deployed : settings.local,
     access: accessTo(deployment, ids),
     visa,
     signal: terminal.signal,
-    resources: resourcesOf(deployment, isDeployed ? options.stage : settings.stage),
+    resources: resourcesOf(deployment, isDeployed ? options.stage : settings.local.stage),
   });
   const results: CheckResult[] = [];
   const onResult = (result: CheckResult) => {

@@ -67,3 +67,13 @@ function problemOf({ code }: CsvError): string {
   if (code.includes('QUOTE')) return 'quotes are not in pairs';
   return 'this is not CSV';
 }
+
+/** CSV (RFC 4180). A cell that a spreadsheet would take for a formula gets a `'` in front. */
+export function formatCsv(rows: readonly (readonly string[])[]): string {
+  return rows.map((cells) => `${cells.map(cellOf).join(',')}\r\n`).join('');
+}
+
+function cellOf(text: string): string {
+  const safe = /^[=+\-@\t\r]/.test(text) ? `'${text}` : text;
+  return /[",;\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
+}

@@ -69,6 +69,14 @@ export function sumLine(files: string, moment: Moment, width: number | undefined
   return lines.find((line) => width === undefined || stringWidth(line) <= width) ?? shortened(brief, width ?? 0);
 }
 
+/** `label 312/1001 (45/s)`. */
+export function countLine(
+  { label, done, total }: Omit<Moment, 'speed'> & { readonly label: string },
+  speed: number | undefined,
+): string {
+  return `${label} ${done}/${total}${speed === undefined ? '' : ` (${speed.toFixed(speed < 10 ? 1 : 0)}/s)`}`;
+}
+
 /** In percent; `undefined` without a total. */
 function shareOf({ done, total }: Moment): number | undefined {
   return total ? Math.min(100, Math.floor((done / total) * 100)) : undefined;

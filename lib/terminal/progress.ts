@@ -1,5 +1,5 @@
 import { createLogUpdate } from 'log-update';
-import { sumLine, taskLines } from './progress-lines.ts';
+import { countLine, sumLine, taskLines } from './progress-lines.ts';
 import { Speed } from './speed.ts';
 import type { Terminal } from './terminal.ts';
 
@@ -24,6 +24,12 @@ export interface ProgressTask {
   end(): void;
 }
 
+export interface Counter {
+  add(count: number): void;
+  /** Removes the counter. */
+  end(): void;
+}
+
 /** Progress of several pieces of work at once: bars on a terminal, elsewhere one plain line every ten seconds. */
 export interface Progress {
   /**
@@ -31,6 +37,8 @@ export interface Progress {
    * @param done bytes that an earlier run has done
    */
   task(label: string, total: number | undefined, done?: number): ProgressTask;
+  /** Counts pieces of work that have no bars, as `label 312/1001 (45/s)`. @param label printable */
+  counter(label: string, total: number): Counter;
   /** Sets the bytes and the number of tasks of the whole run, if they are known at its start. */
   expect(bytes: number, tasks: number): void;
   /** Runs `write`, which writes to the terminal, while no progress is shown there. */
@@ -48,6 +56,7 @@ interface TaskState {
 
 export const noProgress: Progress = {
   task: () => ({ setTotal: () => {}, set: () => {}, add: () => {}, end: () => {} }),
+  counter: () => ({ add: () => {}, end: () => {} }),
   expect: () => {},
   around: (write) => write(),
   end: () => {},
@@ -56,6 +65,7 @@ export const noProgress: Progress = {
 /** Progress on standard error. Work that ends before the first update shows nothing. */
 export function createProgress(terminal: Terminal): Progress {
   const running = new Set<TaskState>();
+  const counters = new Set<TaskState>();
   const finished = { tasks: 0, bytes: 0, total: 0 };
   let expected: { bytes: number; tasks: number } | undefined;
   /** Of all work together. */
@@ -71,7 +81,10 @@ export function createProgress(terminal: Terminal): Progress {
   const draw = (now: number) => {
     shown = now;
     const tasks = [...running];
-    if (terminal.isTerminal && tasks.length === 0) {
+    const counts = [...counters].map((counter) => countLine(counter, counter.speed.at(now)));
+    // Between two small files of many, their count stays.
+    const isBetween = tasks.length + counts.length === 0 && finished.tasks < (expected?.tasks ?? 0);
+    if (terminal.isTerminal && tasks.length + counts.length === 0 && !isBetween) {
       erase();
       return;
     }
@@ -81,13 +94,16 @@ export function createProgress(terminal: Terminal): Progress {
     const files = count > 1 ? `${finished.tasks} of ${count} files` : '';
     const sum = (width?: number) => sumLine(files, { done, total, speed: speed?.at(now) }, width);
     if (!terminal.isTerminal) {
+      for (const line of counts) terminal.report(`${line}\n`);
+      if (tasks.length === 0 && counts.length > 0) return;
       const only = count === 1 ? tasks[0] : undefined;
       terminal.report(`${only ? `${only.label}: ` : ''}${sum()}\n`);
       return;
     }
     const { columns, rows } = terminal.size() ?? defaultSize;
     const shownTasks = tasks.slice(0, Math.max(1, rows - 3)).map((task) => ({ ...task, speed: task.speed.at(now) }));
-    const lines = [...taskLines(shownTasks, columns), ...(count > 1 ? [sum(columns - 1)] : [])];
+    const isSummed = count > 1 && (tasks.length > 0 || isBetween);
+    const lines = [...taskLines(shownTasks, columns), ...counts, ...(isSummed ? [sum(columns - 1)] : [])];
     // The cursor is below the last line.
     display(lines.slice(-Math.max(1, rows - 1)).join('\n'));
     drawn = true;
@@ -102,14 +118,23 @@ export function createProgress(terminal: Terminal): Progress {
     timer = undefined;
   };
 
+  const begin = (among: Set<TaskState>, label: string, total: number | undefined, done = 0): TaskState => {
+    const begun = terminal.now().getTime();
+    if (shown === 0) shown = begun + (terminal.isTerminal ? quietMilliseconds - terminalPeriod : 0);
+    const state: TaskState = { label, total, done, speed: new Speed(begun) };
+    among.add(state);
+    timer ??= setInterval(() => changed(terminal.now().getTime()), heartbeat).unref();
+    return state;
+  };
+  const ended = () => {
+    if (running.size + counters.size === 0) stopTimer();
+    changed(terminal.now().getTime());
+  };
+
   return {
-    task(label, total, done = 0) {
-      const begun = terminal.now().getTime();
-      speed ??= new Speed(begun);
-      if (shown === 0) shown = begun + (terminal.isTerminal ? quietMilliseconds - terminalPeriod : 0);
-      const state: TaskState = { label, total, done, speed: new Speed(begun) };
-      running.add(state);
-      timer ??= setInterval(() => changed(terminal.now().getTime()), heartbeat).unref();
+    task(label, total, done) {
+      speed ??= new Speed(terminal.now().getTime());
+      const state = begin(running, label, total, done);
       const move = (to: number) => {
         const now = terminal.now().getTime();
         for (const each of [state.speed, speed]) each?.add(to - state.done, now);
@@ -124,11 +149,24 @@ export function createProgress(terminal: Terminal): Progress {
         add: (bytes) => move(state.done + bytes),
         end() {
           if (!running.delete(state)) return;
-          if (running.size === 0) stopTimer();
           finished.tasks += 1;
           finished.bytes += state.done;
           finished.total += state.total ?? state.done;
-          changed(terminal.now().getTime());
+          ended();
+        },
+      };
+    },
+    counter(label, total) {
+      const state = begin(counters, label, total);
+      return {
+        add(count) {
+          const now = terminal.now().getTime();
+          state.done += count;
+          state.speed.add(count, now);
+          changed(now);
+        },
+        end() {
+          if (counters.delete(state)) ended();
         },
       };
     },

@@ -1,6 +1,7 @@
 import { compactVerify, errors } from 'jose';
 import { type DenyList, entryHash } from '../contract/deny-list.ts';
 import { limits } from '../contract/limits.ts';
+import { isNestedTooDeeply } from '../contract/nesting.ts';
 import { type Claims, checkRegisteredClaims, isObject, text } from './claims.ts';
 import { VisaError } from './errors.ts';
 import type { IssuerKey } from './keys.ts';
@@ -70,7 +71,7 @@ function canonicalBytes(part: string): Buffer | undefined {
 
 function jsonObject(part: string): Claims {
   const bytes = canonicalBytes(part);
-  if (!bytes) throw new VisaError('malformed_token');
+  if (!bytes || isNestedTooDeeply(bytes)) throw new VisaError('malformed_token');
   let value: unknown;
   try {
     value = JSON.parse(utf8.decode(bytes));

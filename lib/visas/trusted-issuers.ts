@@ -35,7 +35,7 @@ export interface TrustedIssuers {
   readonly conditions: 'refuse' | 'evaluate';
 }
 
-/** The operator must correct `config/trusted-issuers.json`; each line of the message names a field and what is wrong. */
+/** The operator must correct `private/trusted-issuers.json`; each line of the message names a field and what is wrong. */
 export class TrustedIssuersError extends Error {
   override readonly name: string = 'TrustedIssuersError';
   constructor(problems: readonly string[]) {
@@ -109,11 +109,21 @@ const issuer = z.strictObject({
 
 const issuerList = z.array(issuer).superRefine((entries, context) => {
   const seen = new Set<string>();
-  entries.forEach(({ iss }, index) => {
+  entries.forEach(({ iss, purpose }, index) => {
     if (seen.has(iss)) context.addIssue({ code: 'custom', path: [index, 'iss'], message: 'listed twice' });
     seen.add(iss);
+    if (purpose === undefined && cannotExist(iss))
+      context.addIssue({ code: 'custom', path: [index, 'purpose'], message: noPurpose });
   });
 });
+
+const noPurpose = 'no real issuer has a name that ends in .invalid: add "purpose": "smoke-test"';
+
+/** Whether the issuer has a name that the DNS never has (RFC 6761 § 6.4), such as the smoke test's own. */
+function cannotExist(iss: string): boolean {
+  const url = iss.includes('://') ? iss : `https://${iss}`;
+  return URL.canParse(url) && /(^|\.)invalid\.?$/i.test(new URL(url).hostname);
+}
 
 const trustedIssuers = z.strictObject({
   issuers: issuerList,
@@ -121,7 +131,7 @@ const trustedIssuers = z.strictObject({
 });
 
 /**
- * Read the trust list, the parsed content of `config/trusted-issuers.json` (docs/trusted-issuers.md): an array of
+ * Read the trust list, the parsed content of `private/trusted-issuers.json` (docs/trusted-issuers.md): an array of
  * issuers, or an object with `issuers` and `conditions`. An empty list trusts no issuer.
  *
  * @throws TrustedIssuersError which names every field that is wrong; meant for start-up
@@ -180,7 +190,7 @@ export function smokeIssuerFault(
   if (!found || purpose === 'test') return undefined;
   return (
     `smoke_issuer_in_production: ${found.iss} is an issuer of smoke tests, and this deployment is for production. ` +
-    "Remove the issuer, or set purpose: 'test' in bin/settings.ts"
+    "Remove the issuer, or set purpose: 'test' in private/settings.ts"
   );
 }
 

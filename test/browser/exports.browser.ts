@@ -117,6 +117,49 @@ describe('the table', () => {
   });
 });
 
+describe('a search', () => {
+  const find = async (tab: Tab, words: string) => {
+    await tab.page.getByLabel('Find').fill(words);
+    await tab.page.keyboard.press('Enter');
+  };
+
+  test('finds ids and recipients on older pages, and Older looks further', async () => {
+    await addComplete(1250);
+    await add({ requestId: requestIdOf(9001), requestedAt: '2026-11-20 10:00:00Z', recipient: 'be5f2b61904a53d6' });
+    const tab = await world.signIn();
+    await find(tab, ' egad0000000123 ');
+    // Ten calls one after the other, each with the check of a password.
+    await expect.poll(() => tab.rows.count(), { timeout: 100_000 }).toBe(10);
+    expect((await texts(tab)).every((text) => text.startsWith('EGAD0000000123'))).toBe(true);
+    await find(tab, 'BE5F2B');
+    await tab.page.getByText('Nothing here matches BE5F2B. Older looks further back.').waitFor({ timeout: 100_000 });
+    await tab.page.getByRole('button', { name: 'Older' }).click();
+    await expect.poll(() => texts(tab)).toEqual([expect.stringContaining('be5f2b61904a')]);
+    expect(await tab.page.getByRole('button', { name: 'Older' }).isDisabled()).toBe(true);
+    await find(tab, '');
+    await expect.poll(() => tab.rows.count()).toBe(100);
+  }, 300_000);
+
+  test('finds the label that an administrator gave a recipient, after a reload, too', async () => {
+    await add({ requestId: requestIdOf(1), state: 'complete', ...settled, recipient: 'be5f2b61904a53d6' });
+    await add({ requestId: requestIdOf(2), state: 'complete', ...settled, recipient: 'a4288285ef7b7c84' });
+    const tab = await world.signIn();
+    await tab.rows.filter({ hasText: 'be5f2b' }).getByRole('button').click();
+    await tab.page.getByRole('textbox', { name: 'Label of the recipient' }).fill('<b>Jane</b>, request 17');
+    await tab.page.keyboard.press('Tab');
+    await expect
+      .poll(() => texts(tab))
+      .toEqual(expect.arrayContaining([expect.stringMatching(/<b>Jane<\/b>, request 17 be5f2b61904a$/)]));
+    await tab.page.reload();
+    await find(tab, 'jane');
+    await expect.poll(() => texts(tab)).toEqual([expect.stringContaining('Jane')]);
+    await tab.rows.first().getByRole('button').click();
+    await tab.page.getByRole('textbox', { name: 'Label of the recipient' }).fill('');
+    await tab.page.keyboard.press('Tab');
+    expect(await tab.page.evaluate('localStorage.length')).toBe(0);
+  });
+});
+
 test('an answer that comes late does not replace a newer one', async () => {
   await add(staging, { staged: 1, pending: 2 });
   const { connection } = world.service;

@@ -57,6 +57,15 @@ test('a page of 320 px does not scroll sideways', async () => {
   expect(await tab.page.evaluate('document.documentElement.scrollWidth')).toBe(320);
 });
 
+test('a page of 320 px leads to the form without scrolling past the exports', async () => {
+  const tab = await world.signIn({ viewport: { width: 320, height: 640 } });
+  const top = () => tab.page.evaluate<number>("document.getElementById('order-heading').getBoundingClientRect().top");
+  expect(await top()).toBeGreaterThan(640);
+  await tab.page.getByRole('link', { name: 'New export' }).click();
+  await expect.poll(top).toBeLessThan(640);
+  expect(await tab.page.evaluate('document.activeElement.id')).toBe('order-heading');
+});
+
 test('an export is checked, sent and followed by the keyboard alone, and the focus is always seen', async () => {
   const { service } = world;
   await service.archive('EGAD00000000009', 'study/a.bam', 1000);

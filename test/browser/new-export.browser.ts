@@ -36,6 +36,9 @@ async function fill(order: { id?: string; visa?: string; key?: string }): Promis
   await tab.field('Public key').fill(order.key ?? key);
 }
 
+const background = (id: string) =>
+  tab.page.evaluate<string>(`getComputedStyle(document.getElementById('${id}')).backgroundColor`);
+
 /** The id that the page shows of the request that was just sent. */
 async function sent(): Promise<string> {
   const id = /[0-9a-f]{8}-[0-9a-f-]{27}/;
@@ -57,6 +60,8 @@ describe('an order', () => {
     }
     expect(shown).toContain('It is not verified.');
     expect(published()).toBe(0);
+    expect(await background('check')).toBe('rgb(11, 87, 164)');
+    expect(await background('send')).toBe('rgb(11, 87, 164)');
     await tab.press('Send');
     const id = await sent();
     await expect.poll(() => tab.rows.first().innerText()).toMatch(/accepted|staging/);
@@ -82,13 +87,36 @@ describe('an order', () => {
     await fill({ visa: await world.service.visa({ datasetId: 'EGAD00000000002' }) });
     await tab.press('Check');
     expect(await summary().innerText()).toMatch(/Warning: .*EGAD00000000001/);
+    expect(await background('send')).toBe(await background('refresh'));
     await tab.press('Send');
     await sent();
     await expect.poll(() => tab.rows.first().innerText()).toContain('rejected');
+    await tab.page.getByRole('status').filter({ hasText: 'is rejected' }).waitFor();
+    expect(await tab.page.evaluate("getComputedStyle(document.getElementById('status')).borderLeftColor")).toBe(
+      'rgb(164, 22, 26)',
+    );
     await tab.rows.first().getByRole('button').click();
     const details = tab.page.getByRole('region', { name: `Export of ${dataset}` });
     await details.getByText('not_entitled: no visa of the request grants the dataset').waitFor();
     await details.getByText('Nothing was staged. Remove the reason, then export again.').waitFor();
+  });
+
+  test('is filled from the row of an earlier one, without its visa and key', async () => {
+    await fill({ visa: await world.service.visa({ datasetId: 'EGAD00000000002' }) });
+    await tab.press('Check');
+    await tab.press('Send');
+    await sent();
+    await fill({ id: 'EGAF00000000001' });
+    await tab.rows.first().getByRole('button').click();
+    await tab.page
+      .getByRole('region', { name: `Export of ${dataset}` })
+      .getByRole('button', { name: 'Export again' })
+      .click();
+    expect(await tab.field('Identifier').inputValue()).toBe(dataset);
+    expect(await tab.field('Type').inputValue()).toBe('datasetId');
+    for (const name of ['Visa', 'Public key']) expect(await tab.field(name).inputValue()).toBe('');
+    expect(await tab.page.evaluate('document.activeElement.id')).toBe('visa');
+    await tab.page.getByText(`Paste the visa and the public key for another export of ${dataset}.`).waitFor();
   });
 
   test('with a visa that expired just now is doubtful, with an older one it is refused', async () => {

@@ -30,6 +30,21 @@ test.each(['localhost', '127.0.0.1'] as const)('a page of %s cannot show the pag
   framing.stop();
 });
 
+test('a page of another site that opens the page in a window keeps no hold of it', async () => {
+  const opening = await OtherSite.start('<!doctype html><button>Open</button>');
+  const tab = await world.signIn();
+  await tab.page.goto(opening.url());
+  await attack(
+    tab,
+    `document.querySelector('button').onclick = () => { window.held = window.open(${JSON.stringify(world.url)}); }`,
+  );
+  const [opened] = await Promise.all([tab.context.waitForEvent('page'), tab.page.getByRole('button').click()]);
+  await opened.getByText(/^as of /).waitFor();
+  expect(await attack(tab, 'window.held.closed')).toBe(true);
+  expect(await opened.evaluate('window.opener')).toBe(null);
+  opening.stop();
+});
+
 test('a page of another site cannot export with the password that the browser knows', async () => {
   const tab = await world.signIn();
   const statuses: [string, number][] = [];

@@ -26,9 +26,8 @@ beforeAll(async () => {
   };
   for (const [index, name] of names.entries()) {
     const Key = `${service.prefix('researcher')}/${name}`;
-    await service.s3.send(
-      new PutObjectCommand({ Bucket: outputs.OutboxBucketName, Key, Body: Buffer.alloc(1000 + index) }),
-    );
+    const container = { Bucket: outputs.OutboxBucketName, Key, Body: Buffer.alloc(1000 + index) };
+    await service.s3For(Key).send(new PutObjectCommand(container));
   }
 });
 afterAll(async () => {

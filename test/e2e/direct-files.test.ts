@@ -12,7 +12,7 @@ import { collect } from '../helpers/crypt4gh-vectors.ts';
 import { invokeAlone } from '../helpers/function-process.ts';
 import { gatewayEvent } from '../helpers/gateway-event.ts';
 import { bytesOf } from '../helpers/made-files.ts';
-import { expectProblem, type RawRequest } from '../helpers/raw-http.ts';
+import { expectProblem, type RawReply, type RawRequest } from '../helpers/raw-http.ts';
 import { Service, until } from '../helpers/service.ts';
 import { watchMark, writeWatch } from '../helpers/write-watch.ts';
 
@@ -83,6 +83,34 @@ function whenReading(start: number, fault: Fault): () => void {
   );
 }
 
+/** What the function logged of the reply with these headers. */
+async function servedLine(headers: RawReply['headers']): Promise<Record<string, unknown>> {
+  const requestId = String(headers['x-request-id']);
+  const isWanted = ({ line }: { readonly line: string }) => line.includes('"served"') && line.includes(requestId);
+  return JSON.parse(await until(() => service.logs.find(isWanted)?.line, 'the log line'));
+}
+
+describe('a name behind the id', () => {
+  const named = (name: string, init?: RawRequest) => service.direct(`files/${file.fileId}/${name}`, visa, init);
+
+  test('serves the same bytes, and no line of the access log has it', async () => {
+    const [whole, one] = [await get(), await named('r%C3%A4w%20data.bam')];
+    expect([one.status, one.headers.etag, one.bytes.equals(plaintext)]).toEqual([200, whole.headers.etag, true]);
+    expect(await named('r%C3%A4w%20data.bam', { method: 'HEAD' })).toMatchObject({ status: 200 });
+    expectProblem(await named('wrong.bam'), 404, 'not_found');
+    const lines = () => service.logs.filter(({ functionName }) => functionName === 'data-out-access');
+    const ofRoute = () => lines().filter(({ line }) => JSON.parse(line).route === '/files/{fileId}/{name}');
+    await until(() => (ofRoute().length >= 3 ? true : undefined), 'the access log');
+    expect(lines().filter(({ line }) => /wrong|data\.bam/.test(line))).toEqual([]);
+  });
+
+  test('does not take the place of the routes for header and content', async () => {
+    const other = await service.archive('EGAD1', 'study/header', 10);
+    expectProblem(await service.direct(`files/${other.fileId}/header`, visa), 400, 'invalid_request');
+    expect(await get({}, other.fileId)).toMatchObject({ status: 200 });
+  });
+});
+
 describe('the whole', () => {
   test('comes with its length, its name and a tag; only its segments are read, in a few reads', async () => {
     const { result: reply, ranges } = await readsOf(() => get());
@@ -106,21 +134,24 @@ describe('the whole', () => {
 
   test('is logged with who, what and how much, without the visa', async () => {
     const { headers } = await get({ headers: { Range: 'bytes=5-9' } });
-    const requestId = headers['x-request-id'];
-    const line = await until(
-      () => service.logs.find(({ line }) => line.includes('"served"') && line.includes(String(requestId)))?.line,
-      'the log line',
-    );
-    const { fileId, datasetId, kind, status, bytes, complete } = JSON.parse(line);
-    expect({ fileId, datasetId, kind, status, bytes, complete }).toEqual({
+    const { fileId, datasetId, kind, status, bytes, promised } = await servedLine(headers);
+    expect({ fileId, datasetId, kind, status, bytes, promised }).toEqual({
       fileId: file.fileId,
       datasetId: 'EGAD1',
       kind: 'plaintext',
       status: 206,
       bytes: 5,
-      complete: true,
+      promised: 5,
     });
     for (const part of visa.split('.')) expect(service.logs.some((log) => log.line.includes(part))).toBe(false);
+  });
+
+  test('is never logged as received: Lambda does not say that a reader went away', async () => {
+    const { complete, headers } = await get({ onText: () => false });
+    expect(complete).toBe(false);
+    const line = await servedLine(headers);
+    expect(line).toMatchObject({ bytes: size, promised: size });
+    expect(line).not.toHaveProperty('complete');
   });
 
   test('of an empty file is empty', async () => {

@@ -12,6 +12,8 @@ import {
 import { SendMessageCommand, SQSClient } from '@aws-sdk/client-sqs';
 import { getSignedUrl } from '@aws-sdk/s3-request-presigner';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { Connection } from '../../lib/contract/connection.ts';
+import type { Principal } from '../../lib/local/iam/credentials.ts';
 import { Service } from '../helpers/service.ts';
 
 /**
@@ -30,14 +32,19 @@ beforeAll(async () => {
   service = await Service.start({ onAccess: () => {} });
   Bucket = service.connection.outputs.OutboxBucketName;
   for (const Key of [direct, staged, receipt])
-    await service.s3.send(new PutObjectCommand({ Bucket, Key, Body: 'bytes' }));
+    await service.s3For(Key).send(new PutObjectCommand({ Bucket, Key, Body: 'bytes' }));
 });
 afterAll(() => service?.stop());
 
 function as(name: string) {
-  const { accessKeyId, secretAccessKey, sessionToken = '' } = service.engine.functions.definition(name).principal;
+  return callsWith(service.engine.functions.definition(name).principal);
+}
+
+/** Calls with credentials, and the status of each reply. */
+function callsWith({ accessKeyId, secretAccessKey, sessionToken }: Connection['credentials'] & Partial<Principal>) {
   const { region, endpoints } = service.connection;
-  const options = { region, credentials: { accessKeyId, secretAccessKey, sessionToken }, maxAttempts: 1 };
+  const credentials = { accessKeyId, secretAccessKey, ...(sessionToken && { sessionToken }) };
+  const options = { region, credentials, maxAttempts: 1 };
   const s3 = new S3Client({ ...options, endpoint: endpoints.s3, forcePathStyle: true });
   const sqs = new SQSClient({ ...options, endpoint: endpoints.sqs });
   // One endpoint serves all.
@@ -114,6 +121,25 @@ describe('the outbox', () => {
   });
 });
 
+describe('what no other role does, whatever its own policies allow', () => {
+  const everything = () => callsWith(service.connection.credentials);
+  const key = () => String(service.engine.functions.definition('settle-delivery').environment.RECEIPT_KEY_ARNS);
+
+  test('is writing containers and receipts, and signing receipts', async () => {
+    const operator = everything();
+    expect(await operator.put('SMOKE-1/probe')).toBe(200);
+    for (const written of [direct, staged, receipt]) {
+      expect([await operator.get(written), await operator.put(written)]).toEqual([200, 403]);
+    }
+    expect([await operator.publicKey(key()), await operator.sign(key())]).toEqual([200, 400]);
+  });
+
+  test('is not deleting: operators purge what a person has', async () => {
+    const name = `${'0a'.repeat(32)}/EGAF2-b.c4gh`;
+    expect([await as('stage-file').put(name), await everything().remove(name)]).toEqual([200, 204]);
+  });
+});
+
 describe('the key of a bucket', () => {
   const body = () => ({ Bucket: service.connection.outputs.ArchiveBucketName, Key: 'body' });
   beforeAll(() => service.s3.send(new PutObjectCommand({ ...body(), Body: 'bytes' })));
@@ -134,8 +160,7 @@ describe('the key of a bucket', () => {
 });
 
 describe('the key of receipts', () => {
-  const keyArn = () =>
-    String(service.engine.functions.definition('settle-delivery').environment.RECEIPT_SIGNING_KEY_ARN);
+  const keyArn = () => String(service.engine.functions.definition('settle-delivery').environment.RECEIPT_KEY_ARNS);
 
   test('signs for SettleDelivery alone', async () => {
     expect(await as('settle-delivery').sign(keyArn())).toBe(200);

@@ -106,28 +106,42 @@ describe('direct access', () => {
     await expectStatus(200, 'data-out GET /metadata/datasets');
     const files = await expectStatus(200, 'data-out GET /metadata/datasets/{datasetId}/files');
     expect(JSON.parse(files.text)).toHaveLength(3);
+    const path = 'metadata/datasets/EGAD1/files?per_page=2';
+    const page = await expectStatus(200, 'data-out GET /metadata/datasets/{datasetId}/files', { path });
+    const [, last] = JSON.parse(page.text);
+    const next = { path: `${path}&after=${last.fileId}` };
+    const rest = await expectStatus(200, 'data-out GET /metadata/datasets/{datasetId}/files', next);
+    expect([...JSON.parse(page.text), ...JSON.parse(rest.text)]).toEqual(JSON.parse(files.text));
+    const wrong = { path: `${path}&after=EGAF404` };
+    await expectStatus(400, 'data-out GET /metadata/datasets/{datasetId}/files', wrong);
   });
 
-  test('files', async () => {
-    const [get, head] = ['data-out GET /files/{fileId}', 'data-out HEAD /files/{fileId}'];
+  const plain = { small: `files/${small}`, large: `files/${large}`, huge: `files/${huge}` };
+  const named = { small: `files/${small}/a.vcf`, large: `files/${large}/b.bam`, huge: `files/${huge}/c.bam` };
+  test.each([
+    ['/files/{fileId}', plain],
+    ['/files/{fileId}/{name}', named],
+  ])('%s', async (route, paths) => {
+    const [get, head] = [`data-out GET ${route}`, `data-out HEAD ${route}`];
     await expectStatus(206, get, headersOf(get, { Range: 'bytes=10-19' }));
-    await expectStatus(307, get, { path: `files/${large}?${crypt4gh}`, ...headersOf(get, { 'Public-Key': key }) });
+    await expectStatus(307, get, { path: `${paths.large}?${crypt4gh}`, ...headersOf(get, { 'Public-Key': key }) });
     await expectStatus(200, get, {
-      path: `files/${large}?${crypt4gh}&redirect=false`,
+      path: `${paths.large}?${crypt4gh}&redirect=false`,
       ...headersOf(get, { 'Public-Key': key }),
     });
-    await expectStatus(413, get, { path: `files/${huge}` });
+    await expectStatus(413, get, { path: paths.huge });
     await expectStatus(416, get, headersOf(get, { Range: 'bytes=100000-' }));
     for (const operation of [get, head]) {
       const { etag = '' } = (await expectStatus(200, operation)).headers;
       await expectStatus(304, operation, headersOf(operation, { 'If-None-Match': etag }));
       await expectStatus(412, operation, headersOf(operation, { 'If-Match': '"other"' }));
-      await expectStatus(400, operation, { path: `files/${small}?destinationFormat=ZIP&startCoordinate=1` });
-      await expectStatus(416, operation, { path: `files/${small}?startCoordinate=100000&endCoordinate=100001` });
+      await expectStatus(400, operation, { path: `${paths.small}?destinationFormat=ZIP&startCoordinate=1` });
+      await expectStatus(416, operation, { path: `${paths.small}?startCoordinate=100000&endCoordinate=100001` });
       await expectStatus(200, operation, {
-        path: `files/${small}?${crypt4gh}&startCoordinate=7&endCoordinate=9`,
+        path: `${paths.small}?${crypt4gh}&startCoordinate=7&endCoordinate=9`,
         ...headersOf(operation, { 'X-C4GH-Public-Key': key }),
       });
+      if (route.endsWith('{name}')) await expectStatus(404, operation, { path: `files/${small}/b.vcf` });
     }
   });
 

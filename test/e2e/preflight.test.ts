@@ -1,22 +1,26 @@
 import { APIGatewayClient, UpdateAccountCommand } from '@aws-sdk/client-api-gateway';
 import { CloudControlClient, ListResourcesCommand } from '@aws-sdk/client-cloudcontrol';
 import { DescribeDBInstancesCommand, RDSClient } from '@aws-sdk/client-rds';
-import { GetSecretValueCommand } from '@aws-sdk/client-secrets-manager';
+import { GetSecretValueCommand, PutSecretValueCommand } from '@aws-sdk/client-secrets-manager';
 import { ListServiceQuotasCommand, ServiceQuotasClient } from '@aws-sdk/client-service-quotas';
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { settings } from '../../bin/settings.ts';
 import type { Settings } from '../../lib/infra/settings.ts';
 import type { AccountCluster, LocalAccount } from '../../lib/local/account/account.ts';
 import type { AwsCall } from '../../lib/local/endpoint/traffic.ts';
+import { parsePolicy } from '../../lib/local/iam/policy.ts';
 import { askAccount } from '../../lib/preflight/checks.ts';
 import { runPreflight } from '../../lib/preflight/program.ts';
 import { AwsAccount, isNotAllowed } from '../../lib/stores/account/account.ts';
 import { makeTerminal } from '../helpers/ops-world.ts';
 import { Service } from '../helpers/service.ts';
+import { stackTemplate } from '../helpers/template.ts';
 
 /** The engine gives this number to its account. */
 const accountId = '000000000000';
-const engineVersion = '18.6';
+/** Major version of the template, and the minor one that AWS gives for it. */
+const engineVersion = '18';
+const minorVersion = '18.6';
 
 let service: Service;
 let account: LocalAccount;
@@ -57,7 +61,10 @@ function ready(): LocalAccount {
       ['a', ['REGIONAL']],
       ['b', ['EDGE']],
     ]),
-    serverlessVersions: new Map([[engineVersion, true]]),
+    serverlessVersions: new Map([
+      [minorVersion, true],
+      ['17.9', true],
+    ]),
     networks: new Set(['vpc-1', 'vpc-2']),
     keys: new Map([
       ['1', undefined],
@@ -86,7 +93,9 @@ function stack(name: string, status: string, outputs: Readonly<Record<string, st
 
 /** With what tells two questions of one action apart. */
 function questionOf({ service: name, action, input = {}, bucket }: AwsCall): string {
-  return [name, action, input.StackName ?? input.QuotaCode ?? input.SecretId ?? bucket].filter(Boolean).join(' ');
+  return [name, action, input.StackName ?? input.QuotaCode ?? input.SecretId ?? input.Identifier ?? bucket]
+    .filter(Boolean)
+    .join(' ');
 }
 
 async function ask(change: Partial<Settings> = {}) {
@@ -102,6 +111,7 @@ test('an account that is ready: every line is fine, and nothing is asked twice',
   expect([...asked].sort()).toEqual([
     'apigateway GET /account',
     'apigateway GET /restapis',
+    'cloudcontrolapi GetResource AWSServiceRoleForRDS',
     'cloudcontrolapi ListResources',
     'cloudformation DescribeStacks CDKToolkit',
     'cloudformation DescribeStacks DataOutService',
@@ -131,7 +141,6 @@ test('the account in which the stacks are deployed: a person looks at what is th
   become(deployed);
   // The default quota of VPCs, and one of them is of the stacks.
   for (const name of ['vpc-2', 'vpc-3', 'vpc-4']) account.networks.add(name);
-  account.serverlessVersions.set(engineVersion, true);
   const results = await ask();
   expect([...results.values()].filter(({ result }) => result === 'wrong')).toEqual([]);
   expect(results.get('stacks')).toMatchObject({
@@ -148,6 +157,19 @@ test('the account in which the stacks are deployed: a person looks at what is th
   }
 });
 
+test('an account with a limit of 10 takes what reserves nothing: the line names that setting', async () => {
+  Object.assign(account, { concurrency: { all: 10, unreserved: 10 } });
+  expect((await ask()).get('lambda')).toMatchObject({
+    result: 'wrong',
+    remedy: expect.stringContaining("directFiles: 'off'"),
+  });
+  const off = { concurrency: { exportRequests: 2, fileExports: 2, directFiles: 'off' } as const };
+  expect((await ask(off)).get('lambda')).toMatchObject({
+    result: 'fine',
+    found: expect.not.stringContaining('reserved,'),
+  });
+});
+
 test('concurrency that deployed functions may have reserved already: a person looks', async () => {
   become(deployed);
   Object.assign(account, { concurrency: { all: 1000, unreserved: 400 } });
@@ -159,6 +181,31 @@ test('concurrency that deployed functions may have reserved already: a person lo
   });
   account.stacks.delete('DataOutService');
   expect((await ask(reserving)).get('lambda')).toMatchObject({ result: 'wrong' });
+});
+
+describe('the deployed cluster', () => {
+  const upgraded = (version: string) => {
+    become(deployed);
+    const [arn = ''] = account.clusters.keys();
+    account.clusters.set(arn, { engine: 'aurora-postgresql', version, dataApi: true });
+  };
+
+  test('may have a later minor version than the one that it was made with', async () => {
+    upgraded('18.11');
+    expect((await ask()).get('database')).toMatchObject({
+      result: 'fine',
+      found: 'the deployed cluster has 18.11, the template 18',
+    });
+  });
+
+  test.each(['17.9', '19.1'])('may not have another major version: %s', async (version) => {
+    upgraded(version);
+    expect((await ask()).get('database')).toMatchObject({
+      result: 'wrong',
+      found: `the deployed cluster has ${version}, and the template 18`,
+      remedy: expect.stringMatching(/^Deploy the release .*\.$/),
+    });
+  });
 });
 
 describe('what an account lacks', () => {
@@ -174,7 +221,7 @@ describe('what an account lacks', () => {
       'lambda',
       'wrong',
       () => Object.assign(account, { concurrency: { all: 10, unreserved: 10 } }),
-      '10 in all, 10 unreserved; exports use up to 24: none is left for requests',
+      '10 in all, 10 unreserved; exports use up to 24; 100 are to be reserved, and 100 must stay',
     ],
     ['log-role', 'look', () => Object.assign(account, { apiGatewayLogRole: 'arn:r' }), 'arn:r would be replaced'],
     ['quota-apis', 'wrong', () => account.quotas.set('apigateway/L-AA0FF27B', 2), '1 of 2 are used, 2 are needed'],
@@ -185,14 +232,14 @@ describe('what an account lacks', () => {
     [
       'database',
       'wrong',
-      () => account.serverlessVersions.clear(),
-      'eu-north-1 does not offer Aurora PostgreSQL 18.6 for Serverless v2',
+      () => account.serverlessVersions.delete(minorVersion),
+      'eu-north-1 does not offer Aurora PostgreSQL 18 for Serverless v2',
     ],
     [
       'database',
       'wrong',
-      () => account.serverlessVersions.set(engineVersion, false),
-      'Aurora PostgreSQL 18.6 for Serverless v2 without the Data API',
+      () => account.serverlessVersions.set(minorVersion, false),
+      'Aurora PostgreSQL 18 for Serverless v2 without the Data API',
     ],
     [
       'stacks',
@@ -213,6 +260,58 @@ describe('what an account lacks', () => {
       found: expect.stringContaining(found),
       remedy: expect.stringMatching(/\.$/),
     });
+  });
+
+  test('the role of RDS: a person looks', async () => {
+    account.serviceRoles.clear();
+    expect((await ask()).get('rds-role')).toMatchObject({
+      result: 'look',
+      remedy: expect.stringContaining('create-service-linked-role --aws-service-name rds.amazonaws.com'),
+    });
+  });
+
+  const many = (count: number) => Array.from({ length: count }, (_, index) => `n${index}`);
+  const firewall = { requestsPerFiveMinutes: 20_000, exportRequestsPerFiveMinutes: 600 };
+  test.each<[string, Partial<Settings>, 'trails' | 'logPolicies', number]>([
+    ['trails', { dataEvents: 'on' }, 'trails', 5],
+    ['log-policies', { firewall }, 'logPolicies', 10],
+  ])('%s: as many as a region may have, where the settings need one', async (id, change, kind, most) => {
+    for (const name of many(most - 1)) account[kind].add(name);
+    expect((await ask(change)).get(id)).toMatchObject({ result: 'fine', found: `${most - 1} of ${most} are used` });
+    account[kind].add('another');
+    expect((await ask(change)).get(id)).toMatchObject({ result: 'wrong', remedy: expect.stringMatching(/\.$/) });
+    expect((await ask()).has(id)).toBe(false);
+    // What is deployed has its own already.
+    for (const [name, each] of deployed.stacks) account.stacks.set(name, each);
+    expect((await ask(change)).get(id)).toMatchObject({ result: 'fine', found: `${most} of ${most} are used` });
+  });
+
+  const certificateArn = `arn:aws:acm:eu-north-1:${accountId}:certificate/c`;
+  const domains = { dataOut: { name: 'data.example.org', certificateArn } };
+  test.each<[string, string, readonly string[], string]>([
+    ['fine', 'ISSUED', ['data.example.org'], 'issued'],
+    ['fine', 'ISSUED', ['example.org', '*.example.org'], 'issued'],
+    ['wrong', 'ISSUED', ['example.org', '*.data.example.org'], 'it is for example.org, *.data.example.org'],
+    ['wrong', 'PENDING_VALIDATION', ['data.example.org'], 'its state is PENDING_VALIDATION'],
+  ])('a certificate is %s: %s for %j', async (result, status, names, found) => {
+    account.certificates.set(certificateArn, { status, names });
+    expect((await ask({ domains })).get('certificate-data.example.org')).toMatchObject({ result, found });
+  });
+
+  test('a certificate that is not there, and a host name that is taken', async () => {
+    const free = await ask({ domains });
+    expect(free.get('certificate-data.example.org')).toMatchObject({
+      result: 'wrong',
+      found: `there is no ${certificateArn}`,
+    });
+    expect(free.get('domain-data.example.org')).toMatchObject({ result: 'fine' });
+    account.domains.add('data.example.org');
+    expect((await ask({ domains })).get('domain-data.example.org')).toMatchObject({
+      result: 'wrong',
+      found: 'an API of the account has it already',
+    });
+    for (const [name, each] of deployed.stacks) account.stacks.set(name, each);
+    expect((await ask({ domains })).get('domain-data.example.org')).toMatchObject({ result: 'fine' });
   });
 
   test('settings that do not fit the account', async () => {
@@ -257,10 +356,114 @@ describe('resources that the settings name', () => {
 
   test('are there', async () => {
     const results = await ask(named());
-    expect([...results.values()].filter(({ result }) => result !== 'fine')).toEqual([]);
+    const readId = `read-${service.connection.outputs.ArchiveBucketName}`;
+    expect([...results.values()].filter(({ result, id }) => result !== 'fine' && id !== readId)).toEqual([]);
     expect(results.get('database')?.found).toBe('aurora-postgresql 16.4, Data API on');
+    expect(results.get('database-passwords')?.found).toBe('members of rds_password alone, and the owner is one');
+    expect(results.get('do-block')?.found).toBe('carried out');
+    expect(results.get('advisory-lock')?.found).toBe('carried out');
     expect(results.get(bucket())?.found).toBe('in eu-north-1');
     expect([...results.keys()]).not.toContain('quota-networks');
+  });
+
+  describe('a test read', () => {
+    const read = async () => (await ask(named())).get(`read-${service.connection.outputs.ArchiveBucketName}`);
+    const everyone = { Effect: 'Allow', Principal: { AWS: accountId }, Action: '*', Resource: '*' };
+    let [bucketArn, keyArn] = ['', ''];
+    beforeAll(async () => {
+      bucketArn = `arn:aws:s3:::${service.connection.outputs.ArchiveBucketName}`;
+      await service.archive('EGAD00000000077', 'read.vcf', 100);
+      const { Properties } = (await stackTemplate('DataOutStorage')).at('Archive/Bucket');
+      const [rule] = Properties.BucketEncryption.ServerSideEncryptionConfiguration;
+      const [logicalId] = rule.ServerSideEncryptionByDefault.KMSMasterKeyID['Fn::GetAtt'];
+      keyArn = `arn:aws:kms:eu-north-1:${accountId}:key/${[...account.keys.keys(), ...deployed.keys.keys()].find((id) => id.includes(logicalId))}`;
+    });
+    afterEach(() => {
+      for (const arn of [bucketArn, keyArn]) service.engine.access.replacePolicy(arn, undefined);
+    });
+
+    test('takes a byte of an object', async () => {
+      expect(await read()).toMatchObject({ result: 'fine', found: 'one byte of an object' });
+    });
+
+    test('meets a policy that admits one VPC endpoint', async () => {
+      const Condition = { StringNotEquals: { 'aws:SourceVpce': 'vpce-1' } };
+      const deny = { Effect: 'Deny', Principal: '*', Action: 's3:*', Resource: '*', Condition };
+      service.engine.access.replacePolicy(bucketArn, { Statement: [deny] });
+      expect(await read()).toMatchObject({
+        result: 'wrong',
+        found: 'refused: explicit deny in a resource-based policy',
+        remedy: expect.stringContaining('aws:SourceVpce'),
+      });
+    });
+
+    test('meets a key that does not leave the decision to IAM', async () => {
+      const pipeline = { ...everyone, Principal: { AWS: `arn:aws:iam::${accountId}:role/pipeline` } };
+      service.engine.access.replacePolicy(keyArn, { Statement: [pipeline] });
+      expect(await read()).toMatchObject({
+        result: 'wrong',
+        found: 'refused: no resource-based policy allows the kms:Decrypt action',
+      });
+      service.engine.access.replacePolicy(keyArn, { Statement: [everyone] });
+      expect(await read()).toMatchObject({ result: 'fine' });
+    });
+
+    test('that the caller itself may not do says nothing of the policies', async () => {
+      const statements = parsePolicy({ Statement: { Effect: 'Allow', Action: 's3:*', Resource: '*' } }, 'test');
+      const { accessKeyId, secretAccessKey } = service.engine.credentials.issueForUser('without-keys', statements);
+      const { region, endpoints } = service.connection;
+      const asking = new AwsAccount({ region, credentials: { accessKeyId, secretAccessKey } }, endpoints);
+      const results = await askAccount(asking, { settings: { ...settings, ...named() }, engineVersion });
+      expect(results.find(({ id }) => id.startsWith('read-'))).toMatchObject({ result: 'not allowed' });
+    });
+  });
+
+  test('an empty bucket: a person asks again', async () => {
+    const { OutboxBucketName: bucketName } = service.connection.outputs;
+    const results = await ask({ ...named(), archiveBucket: { bucketName } });
+    expect(results.get(`read-${bucketName}`)).toMatchObject({ result: 'look', found: 'the bucket is empty' });
+  });
+
+  test('a cluster in which any login may change its password: a person looks', async () => {
+    await service.engine.database.run('set rds.restrict_password_commands = off', []);
+    const results = await ask(named());
+    await service.engine.database.run('set rds.restrict_password_commands = on', []);
+    expect(results.get('database-passwords')).toMatchObject({
+      result: 'look',
+      found: expect.stringMatching(/^rds.restrict_password_commands is off: /),
+    });
+  });
+
+  test('an owner who may not set passwords is wrong', async () => {
+    const { outputs } = service.connection;
+    const { database } = service.engine;
+    const login = { username: 'another_owner', password: 'long enough for a password' };
+    await database.run(`create role another_owner login createrole password '${login.password}'`, []);
+    const SecretId = outputs.AdminSecretArn;
+    const { SecretString } = await service.secretsManager.send(new GetSecretValueCommand({ SecretId }));
+    await service.secretsManager.send(new PutSecretValueCommand({ SecretId, SecretString: JSON.stringify(login) }));
+    const results = await ask({
+      ...named(),
+      database: { ...named().database, secretArn: outputs.AdminSecretArn },
+    } as Partial<Settings>);
+    await service.secretsManager.send(new PutSecretValueCommand({ SecretId, SecretString }));
+    await database.run('drop role another_owner', []);
+    expect(results.get('database-passwords')).toMatchObject({
+      result: 'wrong',
+      found: 'members of rds_password alone, and the owner is not one: Migrate and rotations fail',
+    });
+    expect(results.get('do-block')?.result).toBe('fine');
+  });
+
+  test('a Data API that refuses blocks is wrong', async () => {
+    const heal = service.engine.traffic.addFault(({ action, input = {} }) =>
+      action === 'ExecuteStatement' && String(input.sql).startsWith('do ')
+        ? { error: { status: 400, code: 'BadRequestException' } }
+        : undefined,
+    );
+    const results = await ask(named()).finally(heal);
+    expect(results.get('do-block')).toMatchObject({ result: 'wrong', found: 'BadRequestException' });
+    expect(results.get('advisory-lock')?.result).toBe('fine');
   });
 
   const elsewhere = 'arn:aws:secretsmanager:eu-north-1:000000000000:secret:none-AbCdEf';
@@ -317,7 +520,7 @@ describe('npm run preflight -- --aws --connection', () => {
   const run = async (...argv: string[]) => {
     const { terminal, said } = makeTerminal();
     const exitCode = await runPreflight(argv, terminal, {
-      ...{ settings, engineVersion, issuers: '[]', nodeVersion: '24.1.0' },
+      ...{ settings, engineVersion, issuers: '[]', missing: [], nodeVersion: '24.1.0' },
       account: (...parameters) => new AwsAccount(...parameters),
     });
     return { exitCode, ...said };

@@ -4,11 +4,12 @@ import { join } from 'node:path';
 import { CreateMultipartUploadCommand, ListMultipartUploadsCommand } from '@aws-sdk/client-s3';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { settings } from '../../bin/settings.ts';
+import { isReceiptName } from '../../lib/contract/delivery.ts';
 import { formatPublicKey, generateKeyPair } from '../../lib/crypt4gh/index.ts';
 import { localTarget } from '../../lib/ops/target.ts';
 import { assembly } from '../helpers/assembly.ts';
 import { runTool } from '../helpers/ops-world.ts';
-import { Service } from '../helpers/service.ts';
+import { Service, until } from '../helpers/service.ts';
 import { templatesOf } from '../helpers/synthesized.ts';
 
 const recipient = generateKeyPair();
@@ -74,6 +75,8 @@ describe('by default', () => {
     service = await Service.shared();
     fileIds = await filesIn('EGAD1', ['a.bam', 'b.bam']);
     requestId = await exported('EGAD1', 2);
+    // The operator purges no outbox while a request of the person is open.
+    await until(async () => ((await service.allOutboxKeys()).some(isReceiptName) ? true : undefined), 'the receipt');
   });
   afterAll(() => service?.stop());
   beforeEach(() => {
@@ -186,7 +189,7 @@ describe("with withdrawal: 'purge'", () => {
     expect((await keys()).filter((key) => key.startsWith('direct/'))).toHaveLength(1);
     const Bucket = service.connection.outputs.OutboxBucketName;
     const Key = `${service.prefix(jane)}/${fileId}-direct.bam.c4gh`;
-    const { UploadId } = await service.s3.send(new CreateMultipartUploadCommand({ Bucket, Key }));
+    const { UploadId } = await service.s3For(Key).send(new CreateMultipartUploadCommand({ Bucket, Key }));
     await service.sql(
       `insert into data_out.uploads (request_id, file_id, holder, fruitless, outbox_key, upload_id)
        values ('${requestId}', '${fileId}', '${requestId}', 1, '${Key}', '${UploadId}')`,

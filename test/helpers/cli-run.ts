@@ -1,3 +1,6 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { Writable } from 'node:stream';
 import { runClient } from '../../lib/cli/main.ts';
 import type { Terminal } from '../../lib/terminal/terminal.ts';
@@ -12,8 +15,8 @@ export interface CliRun {
 }
 
 /**
- * Runs the client in this process, without a terminal unless `choices` give one. Its home is a folder that does not
- * exist, so no configuration file of the developer is read.
+ * Runs the client in this process, without a terminal unless `choices` give one. Its home is an empty folder that
+ * is removed at the end, so no configuration file of the developer is read.
  */
 export async function runCli(argv: readonly string[], choices: Partial<Terminal> = {}): Promise<CliRun> {
   const chunks: Buffer[] = [];
@@ -23,13 +26,15 @@ export async function runCli(argv: readonly string[], choices: Partial<Terminal>
       done();
     },
   });
+  const home = await mkdtemp(join(tmpdir(), 'data-out-home-'));
   const { terminal, said } = makeTerminal({
     output,
     write: (text) => void chunks.push(Buffer.from(text)),
     ...choices,
-    env: { HOME: '/nowhere', ...choices.env },
+    env: { HOME: home, ...choices.env },
   });
   const exitCode = await runClient(argv, { terminal, version: '1.2.3' });
+  await rm(home, { recursive: true });
   return { exitCode, stdout: Buffer.concat(chunks), stderr: said.stderr };
 }
 

@@ -79,11 +79,11 @@ export class ClientWorld {
 
   /** Puts bytes into the outbox, as if they had been staged. */
   async stage(name: string, content: Uint8Array): Promise<void> {
-    const { s3, connection } = this.service;
     const object = {
-      Bucket: connection.outputs.OutboxBucketName,
+      Bucket: this.service.connection.outputs.OutboxBucketName,
       Key: `${this.service.prefix(this.subject)}/${name}`,
     };
+    const s3 = this.service.s3For(object.Key);
     if (content.length <= partBytes) {
       await s3.send(new PutObjectCommand({ ...object, Body: content }));
       return;

@@ -59,6 +59,8 @@ export async function documentedService(around: Service): Promise<string> {
   for (const statement of exportRows({ requestId: exported }, { staged: 1, given_up: 1, pending: 1 })) {
     await service.sql(statement);
   }
+  // The document lists the reasons that there are.
+  await service.sql("update data_out.request_files set reason = 'archive_damaged' where reason is not null");
   good = goodCalls();
   return visa;
 }
@@ -110,6 +112,7 @@ function goodCalls(): Record<string, GoodCall> {
   add('data-out', 'GET /metadata/datasets/{datasetId}/files', 'metadata/datasets/EGAD1/files', direct);
   for (const method of ['GET', 'HEAD']) {
     add('data-out', `${method} /files/{fileId}`, `files/${small}`, direct);
+    add('data-out', `${method} /files/{fileId}/{name}`, `files/${small}/a.vcf`, direct);
     add('data-out', `${method} /files/{fileId}/header`, `files/${small}/header`, forKey);
     add('data-out', `${method} /files/{fileId}/content`, `files/${small}/content`, direct);
   }

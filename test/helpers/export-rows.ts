@@ -3,12 +3,13 @@ export interface RequestRow {
   readonly requestId: string;
   readonly requestedAt?: string;
   readonly archiveKind?: string;
+  readonly recipient?: string;
   readonly state?: string;
   readonly reason?: string;
   readonly generation?: number;
   readonly files?: number;
-  /** Default: the last file. */
-  readonly sentTo?: string;
+  /** Files that the fan-out did not send before it was given up. @default 0 */
+  readonly closed?: number;
   readonly sealedAt?: string;
   readonly settledAt?: string;
   readonly settledGeneration?: number;
@@ -40,11 +41,11 @@ export function exportRows(row: RequestRow, files: FileCounts = {}): readonly st
       from generate_series(${first}, ${number}) as n`;
   });
   const request = `insert into data_out.requests (request_id, requested_at, archive_kind, kind, dataset_id, recipient,
-      key_fingerprint, state, reason, generation, files, sent_to, sealed_at, settled_at, settled_generation, receipt_generation,
+      key_fingerprint, state, reason, generation, files, closed, sealed_at, settled_at, settled_generation, receipt_generation,
       staged, staged_bytes)
     values ('${requestId}', '${row.requestedAt ?? '2026-11-21 10:00:00+00'}', '${row.archiveKind ?? 'fega'}', 'dataset',
-      'EGAD1', 'aa', 'bb', '${row.state ?? 'accepted'}', ${text(row.reason)}, ${row.generation ?? 1},
-      ${row.files ?? number}, '${row.sentTo ?? `EGAF${String(number).padStart(11, '0')}`}', ${text(row.sealedAt)}, ${text(row.settledAt)}, ${row.settledGeneration ?? 0},
+      'EGAD1', '${row.recipient ?? 'aa'}', 'bb', '${row.state ?? 'accepted'}', ${text(row.reason)}, ${row.generation ?? 1},
+      ${row.files ?? number}, ${row.closed ?? 0}, ${text(row.sealedAt)}, ${text(row.settledAt)}, ${row.settledGeneration ?? 0},
       ${row.receiptGeneration ?? 0}, ${row.staged ?? 'null'}, ${row.stagedBytes ?? 'null'})`;
   return [request, ...inserts];
 }

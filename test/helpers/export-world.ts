@@ -107,6 +107,7 @@ export class ExportWorld {
       requests,
       requestFiles: requests,
       deliveries,
+      outbox: { markOpen: () => this.calls.run('outbox.markOpen', () => undefined) },
       rules: { verify: (token) => this.#verify(token) },
     };
   }

@@ -1,5 +1,5 @@
 import type { BodyAddress, ObjectHead } from '../../lib/archive/ports.ts';
-import { ArchiveDamagedError, ArchiveLocationUnknownError } from '../../lib/errors.ts';
+import { ArchiveDamagedError, ArchiveLocationUnknownError, BodyMissingError } from '../../lib/errors.ts';
 import type { ExportArchive } from '../../lib/export/ports.ts';
 import type { PortCalls } from './port-calls.ts';
 
@@ -26,11 +26,16 @@ export class FakeArchive implements ExportArchive {
     this.#bodies.set(key, { bytes, etag: `"archive-${this.#versions}"`, crc64nvme });
   }
 
+  /** As an operator's mistake does it. */
+  delete(key: string): void {
+    this.#bodies.delete(key);
+  }
+
   /** What a server-side copy reads; not a call of the function. */
   object({ archiveLocation, archiveFilePath: key }: BodyAddress): Body {
     if (archiveLocation !== undefined) throw new ArchiveLocationUnknownError(archiveLocation);
     const body = this.#bodies.get(key);
-    if (!body) throw new ArchiveDamagedError('no such body');
+    if (!body) throw new BodyMissingError(`archive/${key}`);
     return body;
   }
 

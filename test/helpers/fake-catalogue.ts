@@ -1,6 +1,6 @@
 import type { ArchivedFile, FileReference, Finding, Wanted } from '../../lib/archive/ports.ts';
 import { ArchiveDamagedError } from '../../lib/errors.ts';
-import type { Attempt, ExportableFile, ExportCatalogue } from '../../lib/export/ports.ts';
+import type { Attempt, ExportablePage, ExportCatalogue } from '../../lib/export/ports.ts';
 import type { PortCalls } from './port-calls.ts';
 
 interface Dataset {
@@ -14,6 +14,8 @@ export class FakeCatalogue implements ExportCatalogue {
   readonly datasets = new Map<string, Dataset>();
   readonly files = new Map<string, Omit<ArchivedFile, 'datasetId'>>();
   /** Ids of files whose rows hold no header. */
+  /** Numbers of files that no test makes. */
+  readonly counts = new Map<string, number>();
   readonly damaged = new Set<string>();
   /** Receives the attempts that a query notes. */
   onAttempts: (attempts: readonly Attempt[]) => void = () => {};
@@ -69,17 +71,24 @@ export class FakeCatalogue implements ExportCatalogue {
     return this.#calls.run(`catalogue.isReleased ${datasetId}`, () => this.datasets.get(datasetId)?.released ?? false);
   }
 
-  async *exportableFiles(datasetId: string, after: string): AsyncGenerator<readonly ExportableFile[]> {
+  async *exportableFiles(datasetId: string, after: string): AsyncGenerator<ExportablePage> {
     const ids = (this.datasets.get(datasetId)?.fileIds.toSorted() ?? []).filter((id) => id > after);
     for (let start = 0; start === 0 || start < ids.length; start += 3) {
-      yield await this.#calls.run('catalogue.exportableFiles', () =>
-        ids.slice(start, start + 3).map((fileId) => ({ fileId, archiveFileSize: this.#sizeOf(fileId) })),
-      );
+      const page = ids.slice(start, start + 3);
+      yield await this.#calls.run('catalogue.exportableFiles', () => this.#page(page));
     }
   }
 
-  archiveFileSize(fileId: string): Promise<number | undefined> {
-    return this.#calls.run('catalogue.archiveFileSize', () => this.#sizeOf(fileId));
+  hasMoreFiles(datasetId: string, count: number): Promise<boolean> {
+    return Promise.resolve((this.counts.get(datasetId) ?? 0) > count);
+  }
+
+  exportableFile(fileId: string): Promise<ExportablePage> {
+    return this.#calls.run('catalogue.exportableFile', () => this.#page([fileId]));
+  }
+
+  #page(ids: readonly string[]): ExportablePage {
+    return { files: ids.map((fileId) => ({ fileId, archiveFileSize: this.#sizeOf(fileId) })), end: ids.at(-1) ?? '' };
   }
 
   #sizeOf(fileId: string): number | undefined {

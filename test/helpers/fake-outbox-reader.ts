@@ -3,10 +3,6 @@ import type { OutboxReader, StagedFile } from '../../lib/api/ports.ts';
 const s3PageSize = 1000;
 const prefixForm = /^[0-9a-f]{64}$/;
 
-interface StoredFile extends StagedFile {
-  readonly etag: string;
-}
-
 /**
  * Outbox contents in memory, listed as S3 does: in byte order of the names, 1,000 at a time, and no page before it is
  * asked for. Refuses prefixes that are no recipient's, and refuses to sign missing files.
@@ -19,10 +15,10 @@ export class FakeOutboxReader implements OutboxReader {
   /** Which page read (from 1) throws, and what. */
   failure: { readonly atPage: number; readonly error: Error } | undefined;
   readonly signed: string[] = [];
-  readonly #files = new Map<string, StoredFile[]>();
+  readonly #files = new Map<string, StagedFile[]>();
 
   /** Stage files under a recipient's prefix. */
-  stage(prefix: string, ...files: (Partial<StoredFile> & { readonly name: string })[]): void {
+  stage(prefix: string, ...files: (Partial<StagedFile> & { readonly name: string })[]): void {
     expectPrefix(prefix);
     const all = this.#files.get(prefix) ?? [];
     for (const file of files) {
@@ -32,9 +28,9 @@ export class FakeOutboxReader implements OutboxReader {
     this.#files.set(prefix, all);
   }
 
-  async *list(prefix: string): AsyncGenerator<readonly StagedFile[]> {
+  async *list(prefix: string, after = ''): AsyncGenerator<readonly StagedFile[]> {
     expectPrefix(prefix);
-    const files = this.#files.get(prefix) ?? [];
+    const files = (this.#files.get(prefix) ?? []).filter(({ name }) => name > after);
     this.openListings += 1;
     try {
       for (let start = 0; start === 0 || start < files.length; start += s3PageSize) {
@@ -42,14 +38,14 @@ export class FakeOutboxReader implements OutboxReader {
         this.pagesRead += 1;
         if (this.failure?.atPage === this.pagesRead) throw this.failure.error;
         const page = files.slice(start, start + s3PageSize);
-        if (page.length > 0) yield page.map(({ name, size, lastModified }) => ({ name, size, lastModified }));
+        if (page.length > 0) yield page;
       }
     } finally {
       this.openListings -= 1;
     }
   }
 
-  async find(prefix: string, name: string): Promise<StoredFile | undefined> {
+  async find(prefix: string, name: string): Promise<StagedFile | undefined> {
     expectPrefix(prefix);
     if (this.failure) throw this.failure.error;
     return this.#files.get(prefix)?.find((file) => file.name === name);

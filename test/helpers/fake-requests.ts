@@ -5,6 +5,7 @@ import type {
   FanOutProgress,
   FileEnd,
   KnownRequest,
+  Receive,
   RefusedRequest,
   RequestFiles,
   Requests,
@@ -19,6 +20,8 @@ interface FakeRequest extends RefusedRequest {
   generation: number;
   settledGeneration: number;
   sentTo: string;
+  closedTo: string;
+  cameFurtherAt: number;
   files: number;
   isSealed: boolean;
 }
@@ -59,9 +62,10 @@ export class FakeRequests implements Requests, RequestFiles {
       .sort();
   }
 
-  begin(requestId: string): Promise<KnownRequest | undefined> {
+  begin(requestId: string, { count }: Receive): Promise<KnownRequest | undefined> {
     return this.#calls.run('requests.begin', () => {
       const known = this.requests.get(requestId);
+      if (known) known.cameFurtherAt = Math.min(known.cameFurtherAt, count - 1);
       return known && { ...known, datasetId: known.datasetId };
     });
   }
@@ -73,7 +77,7 @@ export class FakeRequests implements Requests, RequestFiles {
       if (!known) this.requests.set(request.requestId, { ...request, ...beginning, state: 'accepted' });
       else if (known.state === 'rejected' || known.state === 'failed') {
         if (known.isSealed) known.generation += 1;
-        Object.assign(known, request, { state: 'accepted', reason: undefined, isSealed: false });
+        Object.assign(known, request, { state: 'accepted', reason: undefined, isSealed: false, closedTo: '' });
       }
       this.#addEvent(eventOf(request, 'accepted'));
       this.#addPending(request.requestId, fileIds);
@@ -81,8 +85,10 @@ export class FakeRequests implements Requests, RequestFiles {
     });
   }
 
-  addFiles(requestId: string, progress: FanOutProgress, fileIds: readonly string[]): Promise<void> {
+  addFiles(requestId: string, progress: FanOutProgress, fileIds: readonly string[], { count }: Receive): Promise<void> {
     return this.#calls.run('requests.addFiles', () => {
+      const request = this.#request(requestId);
+      if (progress.sentTo > request.sentTo) request.cameFurtherAt = count;
       this.#advance(requestId, progress);
       this.#addPending(requestId, fileIds);
     });
@@ -115,16 +121,18 @@ export class FakeRequests implements Requests, RequestFiles {
     });
   }
 
-  closeUnsent(requestId: string, after: string, { state, reason }: Unsent): Promise<string | undefined> {
+  closeUnsent(requestId: string, progress: FanOutProgress, { state, reason }: Unsent): Promise<boolean> {
     return this.#calls.run('requests.closeUnsent', () => {
-      const { datasetId = '', fileId } = this.#request(requestId);
+      const { datasetId = '', fileId, closedTo } = this.#advance(requestId, progress);
+      const after = closedTo > progress.sentTo ? closedTo : progress.sentTo;
       const all = this.#catalogue.datasets.get(datasetId)?.fileIds.toSorted() ?? [];
       const unsent = all.filter((id) => id > after && (fileId === undefined || id === fileId)).slice(0, 2);
       for (const id of unsent) {
         const file = this.files.get(`${requestId} ${id}`);
         if (!file || isOpen(file)) this.files.set(`${requestId} ${id}`, { ...untried, state, reason });
       }
-      return unsent.at(-1);
+      this.#request(requestId).closedTo = unsent.at(-1) ?? after;
+      return unsent.length > 0;
     });
   }
 
@@ -225,7 +233,15 @@ export class FakeRequests implements Requests, RequestFiles {
   }
 }
 
-const beginning = { generation: 1, settledGeneration: 0, sentTo: '', files: 0, isSealed: false };
+const beginning = {
+  generation: 1,
+  settledGeneration: 0,
+  sentTo: '',
+  closedTo: '',
+  cameFurtherAt: 0,
+  files: 0,
+  isSealed: false,
+};
 const final = { settledGeneration: 1, isSealed: true };
 const untried = { isTried: false, isLastTry: false };
 const isOpen = ({ state }: FakeFile) => state === 'pending' || state === 'retrying';

@@ -18,6 +18,8 @@ export class OutboxServer {
   readonly password = 'good-password';
   /** Requests, as method and path without query. */
   readonly requests: string[] = [];
+  /** What each listing named as the row before its own; empty: none. */
+  readonly listedAfter: string[] = [];
   /** Life of an address. */
   urlLifetimeMs = 900_000;
   /** Headers of storage that are left out. */
@@ -28,6 +30,10 @@ export class OutboxServer {
   ranges = true;
   /** The keys of the receipts, as a JWK set; `undefined`: there is no such path. */
   keySet: object | undefined;
+  /** Whether the listing has the entity tags of receipts. */
+  tags = true;
+  /** Storage answers a request for a file of this name after the promise. */
+  held: (name: string) => Promise<void> | undefined = () => undefined;
   /** When staged files expire. */
   expires = '2026-12-22T00:00:00.000Z';
   readonly #files = new Map<string, Stored>();
@@ -79,11 +85,14 @@ export class OutboxServer {
   clear(): void {
     this.#files.clear();
     this.requests.length = 0;
+    this.listedAfter.length = 0;
     this.without = [];
     this.ranges = true;
     this.pages = true;
     this.urlLifetimeMs = 900_000;
     this.keySet = undefined;
+    this.tags = true;
+    this.held = () => undefined;
     this.expires = '2026-12-22T00:00:00.000Z';
   }
 
@@ -96,7 +105,11 @@ export class OutboxServer {
     const url = new URL(incoming.url ?? '/', this.url);
     this.requests.push(`${incoming.method} ${url.pathname}`);
     const name = decodeURIComponent(url.pathname.split('/').at(-1) ?? '');
-    if (url.pathname.startsWith('/bucket/')) return this.#storage(incoming, outgoing, name, url);
+    if (url.pathname.startsWith('/bucket/')) {
+      const held = this.held(name);
+      if (held === undefined) return this.#storage(incoming, outgoing, name, url);
+      return void held.then(() => this.#storage(incoming, outgoing, name, url));
+    }
     const { authorization, 'x-ga4gh-visa': visa, 'proxy-authorization': bearer } = incoming.headers;
     if (url.pathname === '/v1/.well-known/jwks.json') {
       if (this.keySet === undefined) return problem(outgoing, 404, 'not_found', 'there is no such path');
@@ -104,6 +117,7 @@ export class OutboxServer {
         return problem(outgoing, 400, 'invalid_request', 'this takes no credentials');
       return json(outgoing, this.keySet);
     }
+    if (url.pathname === '/v1/openapi.json') return json(outgoing, { openapi: '3.1.0', paths: { '/files': {} } });
     const basic = `Basic ${Buffer.from(`user:${this.password}`).toString('base64')}`;
     const isProxied = bearer === undefined || bearer === `Bearer ${this.visa}`;
     if (visa !== this.visa || !isProxied || authorization !== basic) {
@@ -115,17 +129,20 @@ export class OutboxServer {
   }
 
   #list(outgoing: ServerResponse, url: URL): void {
-    const [page, size] = [
-      this.pages ? Number(url.searchParams.get('page')) : 0,
-      Number(url.searchParams.get('per_page')),
-    ];
+    const [page, after] = this.pages
+      ? [Number(url.searchParams.get('page')), url.searchParams.get('after') ?? '']
+      : [0, ''];
+    const size = Number(url.searchParams.get('per_page'));
+    this.listedAfter.push(after);
     const files = [...this.#files]
+      .filter(([fileName]) => fileName > after)
       .slice(page * size, (page + 1) * size)
-      .map(([fileName, { content, lastModified }]) => ({
+      .map(([fileName, { content, lastModified, etag }]) => ({
         fileName,
         size: content.length,
         modifiedDate: lastModified.toISOString(),
         expiryDate: this.expires,
+        ...(this.tags && fileName.endsWith('.delivery.jws') && { etag }),
       }));
     json(outgoing, { files });
   }

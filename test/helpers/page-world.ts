@@ -5,13 +5,10 @@ import { copyFile, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promi
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { PutObjectCommand, S3Client } from '@aws-sdk/client-s3';
 import { connection } from '../../lib/contract/connection.ts';
-import { outboxKey, outboxPrefix } from '../../lib/contract/outbox-key.ts';
-import { encrypt, parsePublicKey } from '../../lib/crypt4gh/index.ts';
 import { freePort } from '../../lib/local/listen.ts';
 import { assembly } from './assembly.ts';
-import { collect, generatedPlaintext } from './crypt4gh-vectors.ts';
+import { generatedPlaintext } from './crypt4gh-vectors.ts';
 import { InstalledClient } from './installed-client.ts';
 import { until } from './service.ts';
 
@@ -156,16 +153,5 @@ export class PageWorld {
   administrator() {
     const { alice } = this.passwords;
     return { PASSWORD: alice, DATA_OUT_URL: this.connection.proxyUrl, DATA_OUT_ADMIN_PASSWORD: alice };
-  }
-
-  /** Puts one more container into the researcher's outbox, for the researcher's key. */
-  async stage(name: string): Promise<void> {
-    const { region, credentials, endpoints, outputs, issuer } = this.connection;
-    const s3 = new S3Client({ region, credentials, endpoint: endpoints.s3, forcePathStyle: true });
-    const recipients = [parsePublicKey(await this.file('researcher/me.pub.pem'))];
-    const Key = outboxKey(outboxPrefix({ iss: issuer.iss, sub: 'me@example.org' }), name);
-    const Body = Buffer.from(await collect(encrypt([sample], { recipients })));
-    await s3.send(new PutObjectCommand({ Bucket: outputs.OutboxBucketName, Key, Body }));
-    s3.destroy();
   }
 }

@@ -36,6 +36,8 @@ export async function startPostgres(): Promise<PostgresServer> {
   );
   writeFileSync(join(data, 'pg_hba.conf'), 'local all postgres trust\nlocal all all scram-sha-256\n');
   const settings = ['listen_addresses=', `unix_socket_directories=${host}`, 'fsync=off', 'timezone=UTC'];
+  // Statistics are those of the test's own ANALYZE, and a load of a million rows waits for no checkpoint.
+  settings.push('autovacuum=off', 'full_page_writes=off', 'max_wal_size=8GB', 'maintenance_work_mem=256MB');
   const server = spawn('postgres', ['-D', data, ...settings.flatMap((setting) => ['-c', setting])], {
     ...options,
     stdio: ['ignore', 'ignore', 'pipe'],

@@ -61,8 +61,10 @@ const server = createServer(async ({ url: path = '', headers }, reply) => {
 });
 
 function listing(query: URLSearchParams): readonly unknown[] {
-  const [page, perPage] = [Number(query.get('page')), Number(query.get('per_page'))];
+  const [page, perPage, after] = [Number(query.get('page')), Number(query.get('per_page')), query.get('after') ?? ''];
   return [...contents]
+    .filter(([fileName]) => fileName > after)
+    .toSorted(([one], [other]) => (one < other ? -1 : 1))
     .slice(page * perPage, (page + 1) * perPage)
     .map(([fileName, { size }]) => ({ fileName, size, modifiedDate: modified }));
 }

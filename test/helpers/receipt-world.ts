@@ -128,8 +128,8 @@ class FakeSigner implements ReceiptSigner {
     this.#secret = Buffer.from(String(pair.privateKey.export({ format: 'jwk' }).d), 'base64url');
   }
 
-  keyId(): Promise<string> {
-    return this.#calls.run('signer.keyId', () => 'key-1');
+  identity(): Promise<{ readonly kid: string }> {
+    return this.#calls.run('signer.identity', () => ({ kid: 'key-1' }));
   }
 
   sign(digest: Uint8Array): Promise<Uint8Array> {

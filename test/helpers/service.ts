@@ -14,7 +14,7 @@ import { GetQueueAttributesCommand, ReceiveMessageCommand, SQSClient } from '@aw
 import { importJWK, type JWTPayload, SignJWT } from 'jose';
 import type { Connection } from '../../lib/contract/connection.ts';
 import { isReceiptName } from '../../lib/contract/delivery.ts';
-import { outboxPrefix } from '../../lib/contract/outbox-key.ts';
+import { openMarkerKey, outboxPrefix } from '../../lib/contract/outbox-key.ts';
 import { hashPassword } from '../../lib/contract/password-hash.ts';
 import { formatPublicKey } from '../../lib/crypt4gh/index.ts';
 import { type Engine, type EngineOptions, startEngine } from '../../lib/local/engine.ts';
@@ -303,16 +303,31 @@ export class Service {
           ContinuationToken: token,
         }),
       );
-      keys.push(...(page.Contents ?? []).map(({ Key = '' }) => Key));
+      keys.push(...(page.Contents ?? []).map(({ Key = '' }) => Key).filter((key) => key !== openMarkerKey));
       token = page.NextContinuationToken;
       if (!token) return keys;
     }
   }
 
+  /** S3 with the credentials of a function, by its short name. The calls count as the function's, but for the proof of its rights. */
+  s3As(name: string): S3Client {
+    const { accessKeyId, secretAccessKey, sessionToken = '' } = this.engine.functions.definition(name).principal;
+    const { region, endpoints } = this.connection;
+    const credentials = { accessKeyId, secretAccessKey, sessionToken };
+    return new S3Client({ region, credentials, endpoint: endpoints.s3, forcePathStyle: true, maxAttempts: 1 });
+  }
+
+  /** S3 as the one that may write this key of the outbox, which refuses containers and receipts of an operator. */
+  s3For(key: string): S3Client {
+    if (isReceiptName(key)) return this.s3As('settle-delivery');
+    if (key.startsWith('direct/')) return this.s3As('direct-file');
+    return key.endsWith('.c4gh') ? this.s3As('stage-file') : this.s3;
+  }
+
   /** Put something into a recipient's part of the outbox, as if it had been staged. */
   async putStaged(subject: string, name: string, content = ''): Promise<void> {
     const Key = `${this.prefix(subject)}/${name}`;
-    await this.s3.send(
+    await this.s3For(Key).send(
       new PutObjectCommand({ Bucket: this.connection.outputs.OutboxBucketName, Key, Body: Buffer.from(content) }),
     );
   }

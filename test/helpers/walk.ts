@@ -41,6 +41,7 @@ export const shapes: Readonly<Record<string, RegExp>> = {
   uuid: /\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b/g,
   fingerprint: /\b[0-9a-f]{64}\b/g,
   'public key': /(?<![A-Za-z0-9+/])[A-Za-z0-9+/]{43}=/g,
+  thumbprint: /(?<![\w-])[\w-]{43}(?![\w-])/g,
   time: /\b\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?Z?)?/g,
   speed: /\b\d+(?:\.\d+)? (?:[KMGT]i?)?B\/s/g,
   duration: /\b(?:\d+ days|\d+ h \d\d min|\d+ min \d\d s|\d+(?:\.\d+)? ?m?s)\b/g,

@@ -51,12 +51,18 @@ export class WithdrawWorld {
     this.hold(row.key, { ...row, size });
   }
 
+  /** How often a request was noted as open. */
+  marked = 0;
+
   readonly outbox = {
     head: async (key: string) => {
       const object = this.objects.get(key);
       const seen = object && { ...object };
       this.afterHead(key);
       return seen;
+    },
+    markOpen: async () => {
+      this.marked += 1;
     },
     remove: async (key: string, etag: string) => {
       this.calls.push(`remove ${key}`);

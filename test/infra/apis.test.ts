@@ -35,6 +35,7 @@ describe('routes', () => {
       'DataOutApi GET /files/{fileId} CUSTOM DirectFile',
       'DataOutApi GET /files/{fileId}/content CUSTOM DirectFile',
       'DataOutApi GET /files/{fileId}/header CUSTOM DirectFile',
+      'DataOutApi GET /files/{fileId}/{name} CUSTOM DirectFile',
       'DataOutApi GET /ga4gh/drs/v1/objects/{object_id} CUSTOM Drs',
       'DataOutApi GET /ga4gh/drs/v1/objects/{object_id}/access/{access_id} CUSTOM Drs',
       'DataOutApi GET /ga4gh/drs/v1/service-info NONE Drs',
@@ -45,6 +46,7 @@ describe('routes', () => {
       'DataOutApi HEAD /files/{fileId} CUSTOM DirectFile',
       'DataOutApi HEAD /files/{fileId}/content CUSTOM DirectFile',
       'DataOutApi HEAD /files/{fileId}/header CUSTOM DirectFile',
+      'DataOutApi HEAD /files/{fileId}/{name} CUSTOM DirectFile',
       'DataOutApi OPTIONS /ga4gh/drs/v1/objects/{object_id} NONE Drs',
       'DataOutApi POST /ga4gh/drs/v1/objects/{object_id} NONE Drs',
       'DataOutApi POST /ga4gh/drs/v1/objects/{object_id}/access/{access_id} NONE Drs',
@@ -108,6 +110,7 @@ describe('routes', () => {
     ['GET', '/metadata/datasets/{datasetId}/files'],
     ['GET', '/files/{fileId}'],
     ['HEAD', '/files/{fileId}'],
+    ['GET', '/files/{fileId}/{name}'],
     ['GET', '/files/{fileId}/header'],
     ['GET', '/files/{fileId}/content'],
   ])('%s %s streams for as long as its function may run', (verb, path) => {

@@ -84,6 +84,22 @@ describe('settings', () => {
   });
 });
 
+test.each([
+  [{ outboxExpiryDays: 400 }, 'outboxExpiryDays: expected a whole number from 1 to 365, got 400'],
+  [{ stage: 'Test' }, "stage: expected 1-20 of a-z, 0-9 and inner dashes, got 'Test'"],
+  [{ retryDelaysSeconds: [10, 0] }, 'retryDelaysSeconds[1]: expected a whole number from 1 to 3600, got 0'],
+  [
+    { database: { minCapacity: 1, backupDays: 7 } },
+    'database.maxCapacity: expected 1-256 in steps of 0.5, got nothing',
+  ],
+  [{ alarmEmail: ['a@example.org'] }, "alarmEmail: expected an e-mail address, got [ 'a@example.org' ]"],
+  [{ archiveKind: 'x'.repeat(100) }, `archiveKind: expected 1-64 of a-z, 0-9, - and _, got '${'x'.repeat(78)}…`],
+])('a wrong value says what it got: %j', (change, fault) => {
+  expect(() => checkSettings({ ...settings, ...change } as never)).toThrow(
+    `private/settings.ts cannot work:\n  ${fault}`,
+  );
+});
+
 describe('settings of every kind', () => {
   const key = (name: string) => `arn:aws:kms:eu-north-1:${account}:key/${name}`;
   const secret = (name: string) => `arn:aws:secretsmanager:eu-north-1:${account}:secret:${name}-AbCdEf`;
@@ -183,7 +199,7 @@ describe('settings of every kind', () => {
       const role = /^database\.(proxy|reader|worker)SecretArn$/.exec(name)?.[1];
       if (role) expect(found).toEqual([`database.${role}SecretKeyArn: expected ${name} beside it`]);
       else if (name === 'database.clusterArn')
-        expect(found).toContain('database.backupDays: expected a whole number from 1 to 35');
+        expect(found).toContain('database.backupDays: expected a whole number from 1 to 35, got nothing');
       else expect(first.startsWith(`${name}: expected `)).toBe(true);
     },
   );

@@ -38,6 +38,8 @@ const workerSecret = [
 ];
 const exporting = [`rds-data:ExecuteStatement ${cluster}`, ...workerSecret, ...denyList];
 const reading = [`rds-data:ExecuteStatement ${cluster}`, ...readerSecret];
+/** The sign that a request may be open, without the right to read anything under that key. */
+const marking = [`kms:GenerateDataKey OutboxKey ${through('s3')}`, 's3:PutObject OutboxBucketArn/open-requests'];
 const datasetsAndFiles = [...reading, ...denyList];
 const archiveUsers = [`rds-data:ExecuteStatement ${cluster}`, ...proxySecret, ...denyList];
 const consume = (queue: string) =>
@@ -96,6 +98,7 @@ const expected: Readonly<Record<string, readonly string[]>> = {
   ],
   ConsumeExport: [
     ...exporting,
+    ...marking,
     ...consume('ExportRequestsQueue'),
     `kms:Decrypt ExportRequestsKey ${through('sqs')}`,
     'sqs:SendMessage DeliveriesQueue',
@@ -121,7 +124,14 @@ const expected: Readonly<Record<string, readonly string[]>> = {
     'secretsmanager:GetSecretValue ArchiveKeysSecret',
     'sqs:SendMessage DeliveriesQueue',
   ],
-  SweepDeliveries: [`rds-data:ExecuteStatement ${cluster}`, ...workerSecret, 'sqs:SendMessage DeliveriesQueue'],
+  SweepDeliveries: [
+    ...[`rds-data:ExecuteStatement ${cluster}`, ...workerSecret],
+    ...marking,
+    's3:DeleteObject OutboxBucketArn/open-requests',
+    's3:GetObject OutboxBucketArn/open-requests',
+    `s3:ListBucket OutboxBucketArn ${under('open-requests')}`,
+    'sqs:SendMessage DeliveriesQueue',
+  ],
   // The only function that signs and writes receipts. It can write no container.
   SettleDelivery: [
     ...[`rds-data:ExecuteStatement ${cluster}`, ...workerSecret],
@@ -141,6 +151,7 @@ const expected: Readonly<Record<string, readonly string[]>> = {
   Withdraw: [
     `rds-data:ExecuteStatement ${cluster}`,
     ...workerSecret,
+    ...marking,
     `s3:GetObject OutboxBucketArn/${ofRecipients}`,
     's3:GetObject OutboxBucketArn/direct/*',
     `s3:ListBucket OutboxBucketArn ${under(ofRecipients)}`,
@@ -164,7 +175,8 @@ interface Statement {
   readonly Effect: string;
   readonly Action: string | readonly string[];
   readonly Resource: unknown;
-  readonly Condition?: unknown;
+  readonly Condition?: Readonly<Record<string, Readonly<Record<string, unknown>>>>;
+  readonly Principal?: unknown;
 }
 
 let service: Awaited<ReturnType<typeof stackTemplate>>;
@@ -217,7 +229,8 @@ describe('each function has the permissions it needs and no other', () => {
     expect(service.all('AWS::IAM::Policy')).toHaveLength(own + 1);
     for (const { Properties, Metadata } of roles) {
       if (!Metadata?.['aws:cdk:path']?.match(/\/(Functions|OpenApi)\//)) continue;
-      expect(Object.keys(Properties).sort()).toEqual(['AssumeRolePolicyDocument', 'Description', 'Tags']);
+      const { Path: _, ...others } = Properties;
+      expect(Object.keys(others).sort()).toEqual(['AssumeRolePolicyDocument', 'Description', 'Tags']);
     }
   });
 
@@ -237,6 +250,35 @@ describe('each function has the permissions it needs and no other', () => {
       const services = ['s3', 'secretsmanager', 'sqs'].map(through);
       expect(services).toContain(JSON.stringify(Condition));
     }
+  });
+});
+
+describe('what one function alone does', () => {
+  /** The denials of a policy that depend on the caller, as resource, actions and the pattern of the admitted role. */
+  const denials = ({ Statement: statements }: { Statement: readonly Statement[] }) =>
+    statements
+      .filter(({ Effect, Condition }) => Effect === 'Deny' && Condition?.ArnNotLike)
+      .map(({ Principal, Action, Resource, Condition }) => {
+        expect(Principal).toEqual({ AWS: '*' });
+        return [show(Resource), Action, show(Condition?.ArnNotLike?.['aws:PrincipalArn'])];
+      });
+  const role = (name: string) => `arn:AWS::Partition:iam::AWS::AccountId:role/DataOutService/AWS::Region/${name}/*`;
+  const writing = ['s3:PutObject', 's3:ReplicateObject'];
+  const recipient = '?'.repeat(64);
+
+  test('is to write its part of the outbox, and to sign receipts', () => {
+    expect(denials(storage.at('Outbox/Bucket/Policy').Properties.PolicyDocument)).toEqual([
+      [`OutboxBucket/${recipient}/*.c4gh`, writing, role('StageFile')],
+      [`OutboxBucket/${recipient}/*.delivery.jws`, writing, role('SettleDelivery')],
+      ['OutboxBucket/direct/*', writing, role('DirectFile')],
+    ]);
+    expect(denials(storage.at('ReceiptKeys/Key1').Properties.KeyPolicy)).toEqual([
+      ['*', 'kms:Sign', role('SettleDelivery')],
+    ]);
+  });
+
+  test.each(['StageFile', 'SettleDelivery', 'DirectFile'])('is known by the path of the role of %s', (name) => {
+    expect(show(service.at(`Functions/${name}/Role`).Properties.Path)).toBe(`/DataOutService/AWS::Region/${name}/`);
   });
 });
 

@@ -40,14 +40,16 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   lambdas: ['api', 'http', 'archive', 'export', 'direct', 'visas', 'stores', 'package.json'],
   'bin/settings.ts': ['infra'],
   // The visa library checks the operator's list of issuers before it is deployed.
-  'bin/app.ts': ['infra', 'bin/settings.ts', 'visas'],
+  // The operator's files over the defaults.
+  'bin/operator-settings.ts': ['infra', 'bin/settings.ts'],
+  'bin/app.ts': ['infra', 'bin/settings.ts', 'bin/operator-settings.ts', 'visas'],
   // What is paid for is counted in the templates of the operator's settings.
-  'bin/cost.ts': ['cost', 'infra', 'bin/settings.ts'],
+  'bin/cost.ts': ['cost', 'infra', 'bin/settings.ts', 'bin/operator-settings.ts'],
   'bin/data-out.ts': ['cli', 'terminal', 'package.json'],
   bin: ['ops', 'local', 'demo', 'smoke', 'terminal', 'package.json'],
   preflight: ['infra', 'visas', 'ops', 'stores', 'terminal'],
-  'bin/preflight.ts': ['preflight', 'infra', 'bin/settings.ts', 'stores', 'terminal'],
-  'bin/smoke.ts': ['smoke', 'bin/settings.ts', 'terminal'],
+  'bin/preflight.ts': ['preflight', 'infra', 'bin/operator-settings.ts', 'stores', 'terminal'],
+  'bin/smoke.ts': ['smoke', 'infra', 'bin/settings.ts', 'bin/operator-settings.ts', 'terminal'],
 };
 
 /** Packages that only some areas may import, as a type or as a value. */

@@ -9,6 +9,7 @@ import { settings } from '../../bin/settings.ts';
 import { securityPacks } from '../../lib/infra/security/packs.ts';
 import { addStacks } from '../../lib/infra/stacks.ts';
 import { templateApp } from '../../lib/infra/templates.ts';
+import { shortest } from '../../lib/ops/password.ts';
 import { acknowledgements, findings } from '../helpers/security-findings.ts';
 import { show } from '../helpers/template.ts';
 import { stacksOfVariants } from '../helpers/variants.ts';
@@ -49,6 +50,15 @@ test('the CDK validates the templates of these tests', () => {
   const stack = new Stack(templateApp({ outdir: join(outdir, 'unknown') }));
   new CfnBucket(stack, 'Bucket').addPropertyOverride('Unknown', true);
   expect(() => Template.fromStack(stack)).toThrow();
+});
+
+test('the reason for APIs without a firewall says which passwords are taken', () => {
+  const reasons = checked.flatMap(({ accepted }) =>
+    accepted.filter(({ rule }) => rule === 'AwsSolutions-APIG3').map(({ reason }) => reason),
+  );
+  expect(reasons.length).toBeGreaterThan(0);
+  expect(shortest).toBe(10);
+  for (const reason of reasons) expect(reason).toMatch(/passwords that a person may choose, of ten characters or more/);
 });
 
 test('every exception is for a finding', () => {

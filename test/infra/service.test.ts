@@ -1,7 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
+import { settings } from '../../bin/settings.ts';
 import { assembly } from '../helpers/assembly.ts';
+import { templatesOf } from '../helpers/synthesized.ts';
 import { show, stackTemplate } from '../helpers/template.ts';
 
 const root = join(import.meta.dirname, '../..');
@@ -15,7 +17,7 @@ const functions: readonly (readonly [string, seconds: number])[] = [
   ['Export', 29],
   ['ExportStatus', 29],
   ['AdminPage', 10],
-  ['Files', 29],
+  ['Files', 300],
   ['Stream', 29],
   ['ServiceInfo', 10],
   ['ConsumeExport', 300],
@@ -54,7 +56,7 @@ describe('functions', () => {
     for (const name of ['ConsumeExport', 'StageFile', 'SweepDeliveries']) {
       expect(variables(name).FILES_IN_FLIGHT).toBe('110');
     }
-    expect(variables('ConsumeExport').EXPORT_REQUESTS_RECEIVES).toBe('5');
+    expect(variables('ConsumeExport').EXPORT_REQUESTS_RECEIVES).toBe('100');
     expect(variables('StageFile')).toMatchObject({ FILE_EXPORTS_RECEIVES: '100', SMALL_FILE_EXPORTS_RECEIVES: '5' });
     expect(show(variables('StageFile').ARCHIVE_BUCKETS)).toBe('ArchiveBucket');
     expect(show(variables('StageFile').OUTBOX_BUCKET)).toBe('OutboxBucket');
@@ -152,6 +154,24 @@ test('deliveries are swept every five minutes', () => {
   expect(Targets.map(({ Arn }: { Arn: unknown }) => show(Arn))).toEqual(['FunctionsSweepDeliveriesFunction']);
 });
 
+test('and once a day also without the sign that a request is open', () => {
+  const { ScheduleExpression, Targets } = service.at('SweepNetSchedule').Properties;
+  expect([ScheduleExpression, Targets[0].Input]).toEqual(['rate(1 day)', '{"net":true}']);
+  expect(show(Targets[0].Arn)).toBe('FunctionsSweepDeliveriesFunction');
+});
+
+test('a cluster that may sleep is woken for deprecated datasets twice a day', async () => {
+  const { served } = templatesOf({ ...settings, database: { minCapacity: 0, maxCapacity: 8, backupDays: 14 } });
+  const rules = Object.values(served.findResources('AWS::Events::Rule')).map(({ Properties }) => Properties);
+  const [rule] = rules.filter(({ Description }) => /deprecated/.test(Description));
+  expect(rule?.ScheduleExpression).toBe('rate(12 hours)');
+  const [alarm] = Object.values(served.findResources('AWS::CloudWatch::Alarm')).filter(
+    ({ Properties }) => Properties.MetricName === 'WithdrawnInOutbox',
+  );
+  // The longest period of an alarm that is evaluated at once.
+  expect(alarm?.Properties.Period).toBe(86_400);
+});
+
 test('containers of deprecated datasets are looked for every quarter of an hour, and an alarm lasts from run to run', () => {
   const { ScheduleExpression, State, Targets } = service.at('WithdrawSchedule').Properties;
   expect([ScheduleExpression, State]).toEqual(['rate(15 minutes)', 'ENABLED']);
@@ -180,7 +200,7 @@ describe('queues', () => {
       MaximumMessageSize: 1_048_576,
     });
     // A large file may be copied for a day: 96 invocations of 15 minutes.
-    expect(Properties.RedrivePolicy.maxReceiveCount).toBe(name === 'FileExports' ? 100 : 5);
+    expect(Properties.RedrivePolicy.maxReceiveCount).toBe(['FileExports', 'ExportRequests'].includes(name) ? 100 : 5);
     expect(show(Properties.RedrivePolicy.deadLetterTargetArn)).toBe(`${name}DeadLettersQueue`);
 
     const mappings = service.all('AWS::Lambda::EventSourceMapping').map((mapping) => mapping.Properties);

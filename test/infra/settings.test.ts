@@ -165,6 +165,18 @@ describe('an operator who has an archive already', () => {
     expect(limited).toHaveLength(1);
   });
 
+  test.each([
+    ['the usual settings', {}, 100],
+    ['directFiles off', { concurrency: { ...settings.concurrency, directFiles: 'off' } }, undefined],
+    ['direct access off', { directAccess: 'off' }, undefined],
+  ] as const)('reserves concurrency for direct files: %s', (_, change, reserved) => {
+    const functions = Object.values(
+      templatesOf({ ...settings, ...change }).served.findResources('AWS::Lambda::Function'),
+    );
+    const found = functions.flatMap(({ Properties }) => Properties.ReservedConcurrentExecutions ?? []);
+    expect(found).toEqual(reserved === undefined ? [] : [reserved]);
+  });
+
   test('has stacks of the stage’s name', () => {
     const { storage, service } = addStacks(app(), { ...settings, ...existing });
     expect([storage.stackName, service.stackName]).toEqual(['DataOutStorage-test', 'DataOutService-test']);
@@ -241,7 +253,10 @@ describe('containers of deprecated datasets', () => {
       statements
         .filter(({ Action }) => [Action].flat().includes(action))
         .flatMap(({ Resource }) => [Resource].flat())
-        .map((resource) => /(\/[?]{64}\/\*|\/direct\/\*)"\]\]\}$/.exec(JSON.stringify(resource))?.[1] ?? 'the bucket');
+        .map(
+          (resource) =>
+            /(\/[?]{64}\/\*|\/direct\/\*|\/open-requests)"\]\]\}$/.exec(JSON.stringify(resource))?.[1] ?? 'the bucket',
+        );
     const actions = statements.flatMap(({ Action }) => Action).filter((action) => /^(s3|kms):/.test(action));
     return { ids: made.map(([id]) => id), actions: [...new Set(actions)].sort(), onKeys };
   };
@@ -249,8 +264,10 @@ describe('containers of deprecated datasets', () => {
   test.each([{}, { withdrawal: 'report' }] as const)(
     'are counted, by a function that can delete nothing (%j)',
     (change) => {
-      const { actions } = withdrawing(served(change));
-      expect(actions).toEqual(['kms:Decrypt', 's3:GetObject', 's3:ListBucket']);
+      const { actions, onKeys } = withdrawing(served(change));
+      expect(actions).toEqual(['kms:Decrypt', 'kms:GenerateDataKey', 's3:GetObject', 's3:ListBucket', 's3:PutObject']);
+      // The sign that a request may be open.
+      expect(onKeys('s3:PutObject')).toEqual(['/open-requests']);
     },
   );
 
@@ -258,12 +275,15 @@ describe('containers of deprecated datasets', () => {
     const { actions, onKeys } = withdrawing(served({ withdrawal: 'purge' }));
     expect(actions).toEqual([
       'kms:Decrypt',
+      'kms:GenerateDataKey',
       's3:AbortMultipartUpload',
       's3:DeleteObject',
       's3:GetObject',
       's3:ListBucket',
       's3:ListBucketMultipartUploads',
+      's3:PutObject',
     ]);
+    expect(onKeys('s3:PutObject')).toEqual(['/open-requests']);
     const ofRecipients = `/${'?'.repeat(64)}/*`;
     expect(onKeys('s3:DeleteObject').sort()).toEqual([ofRecipients, '/direct/*'].sort());
     expect(onKeys('s3:AbortMultipartUpload')).toEqual([ofRecipients]);
@@ -393,23 +413,24 @@ describe('delivery receipts', () => {
     return JSON.stringify(policies.find(({ Properties }) => Properties.PolicyName.includes(`Functions${name}`)));
   };
 
-  test('are signed by the newest key; the public parts of all keys are served, and all keys are retained', () => {
+  test('are signed by keys that endorse each other; the public parts of all are served, and all are retained', () => {
     const rotated = templates({ receiptKeys: 3 });
     expect(signingKeys(rotated)).toHaveLength(3);
     for (const key of signingKeys(rotated)) expect(key).toMatchObject({ DeletionPolicy: 'RetainExceptOnCreate' });
     const named = (text: string) => [...new Set(text.match(/ReceiptKeysKey\d/g))].sort();
-    expect(named(policyOf(rotated, 'SettleDelivery'))).toEqual(['ReceiptKeysKey3']);
-    expect(named(policyOf(rotated, 'Jwks'))).toEqual(['ReceiptKeysKey1', 'ReceiptKeysKey2', 'ReceiptKeysKey3']);
+    for (const name of ['SettleDelivery', 'Jwks']) {
+      expect(named(policyOf(rotated, name))).toEqual(['ReceiptKeysKey1', 'ReceiptKeysKey2', 'ReceiptKeysKey3']);
+    }
   });
 
   test('can be switched off: nothing may sign or write one, and earlier ones can still be checked', () => {
     const off = templates({ deliveryReceipt: false });
     for (const right of ['kms:Sign', 's3:']) expect(policyOf(off, 'SettleDelivery')).not.toContain(right);
     expect(policyOf(off, 'Jwks')).toContain('kms:GetPublicKey');
-    const variables = Object.values(off.served.findResources('AWS::Lambda::Function')).map(({ Properties }) =>
-      Object.keys(Properties.Environment?.Variables ?? {}),
+    const told = Object.entries(off.served.findResources('AWS::Lambda::Function')).filter(
+      ([, { Properties }]) => 'RECEIPT_KEY_ARNS' in (Properties.Environment?.Variables ?? {}),
     );
-    expect(variables.flat()).not.toContain('RECEIPT_SIGNING_KEY_ARN');
+    expect(told.map(([id]) => id)).toEqual([expect.stringContaining('Jwks')]);
   });
 });
 

@@ -214,7 +214,9 @@ describe('a key that is disabled or deleted', () => {
       '$.time',
     ]);
     const gone = rules(own).filter(({ EventPattern }) => EventPattern['detail-type'].includes('KMS CMK Deletion'));
-    expect(gone.map(({ EventPattern }) => EventPattern.resources)).toEqual([call.EventPattern.detail.resources.ARN]);
+    expect(gone.map(({ EventPattern }) => EventPattern.resources.slice(0, -1))).toEqual([
+      call.EventPattern.detail.resources.ARN,
+    ]);
   });
 
   test('is any key that the stacks make, or that the settings name', () => {
@@ -243,12 +245,43 @@ describe('a key that is disabled or deleted', () => {
     }
   });
 
-  test('only these rules may publish', () => {
-    const [{ PolicyDocument }] = of('default').all('AWS::SNS::TopicPolicy');
-    const [allowed] = PolicyDocument.Statement.filter(
-      ({ Principal }: Properties) => Principal.Service === 'events.amazonaws.com',
-    );
-    expect(allowed.Condition.ArnEquals['aws:SourceArn'].map(show)).toEqual(['KeyDeletionCalls', 'KeyDeletionGone']);
+  test('EventBridge may publish, in one statement without a condition', () => {
+    for (const template of all) {
+      const [{ PolicyDocument }] = template.all('AWS::SNS::TopicPolicy');
+      const allowed = PolicyDocument.Statement.filter(
+        ({ Principal }: Properties) => Principal.Service === 'events.amazonaws.com',
+      ).map(({ Sid: _, Resource, ...statement }: Properties) => ({ ...statement, Resource: show(Resource) }));
+      const principal = { Service: 'events.amazonaws.com' };
+      expect(allowed).toEqual([
+        { Effect: 'Allow', Principal: principal, Action: 'sns:Publish', Resource: 'AlarmsTopic' },
+      ]);
+    }
+  });
+
+  test('a message that is not delivered sets off an alarm, whichever rule it came by', () => {
+    for (const template of [of('default'), of('manyKeys')]) {
+      const { Metrics, ...alarm } = template.alarms.KeyDeletionUndelivered;
+      const watched = Metrics.flatMap(({ MetricStat }: Properties) => MetricStat?.Metric ?? []);
+      const ids = rules(template).map(({ EventPattern }) => EventPattern);
+      expect(watched).toHaveLength(ids.length);
+      for (const { Namespace, MetricName, Dimensions } of watched) {
+        expect([Namespace, MetricName, Dimensions[0].Name]).toEqual(['AWS/Events', 'FailedInvocations', 'RuleName']);
+        expect(template.resources[Dimensions[0].Value.Ref]?.Type).toBe('AWS::Events::Rule');
+      }
+      // CloudWatch user guide, FILL: a filled point may be the newest one, so an alarm looks at several.
+      expect([alarm.Threshold, alarm.EvaluationPeriods, alarm.DatapointsToAlarm]).toEqual([1, 3, 1]);
+    }
+  });
+
+  test('the smoke test can send an event through the rule, and no function can', () => {
+    const own = of('default');
+    const [gone] = rules(own).filter(({ EventPattern }) => EventPattern['detail-type'].includes('KMS CMK Deletion'));
+    expect(gone.EventPattern.source).toEqual(['aws.kms', 'data-out']);
+    expect(gone.EventPattern['detail-type']).toEqual(['KMS CMK Deletion', 'Smoke Test']);
+    expect(gone.EventPattern.resources.map(show)).toContain('AlarmsTopic');
+    const granted = JSON.stringify(served({ events: 'on' }).all('AWS::IAM::Policy'));
+    expect(granted).toContain('Export Accepted');
+    expect(granted).not.toContain('Smoke Test');
   });
 });
 

@@ -7,13 +7,13 @@ import { attachment } from '../../lib/http/content-disposition.ts';
 
 /** The documentation of Windows, word for word: reserved names and characters. */
 const windowsDevices = [
-  ...['CON', 'PRN', 'AUX', 'NUL'],
+  ...['CON', 'PRN', 'AUX', 'NUL', 'CONIN$', 'CONOUT$'],
   ...[...'0123456789¹²³'].flatMap((digit) => [`COM${digit}`, `LPT${digit}`]),
 ];
 const pieces = ['.', '..', ' ', 'a', 'é', '\u0301', '\u202e', '\u2028', '\u0000', '\ud800', '🧬', '.c4gh', '.txt'];
 const anyName = fc.oneof(
   fc.string({ unit: 'binary', maxLength: 400 }),
-  fc.string({ unit: fc.constantFrom(...pieces, ...'<>:"/\\|?*', ...windowsDevices), maxLength: 12 }),
+  fc.string({ unit: fc.constantFrom(...pieces, ...'<>:"/\\|?*', ...windowsDevices, 'desktop.ini'), maxLength: 12 }),
 );
 
 function expectSafe(name: string): void {
@@ -21,6 +21,7 @@ function expectSafe(name: string): void {
   expect(name.length).toBeGreaterThan(0);
   expect(new TextEncoder().encode(name).length).toBeLessThanOrEqual(255);
   expect(windowsDevices).not.toContain((name.split('.')[0] ?? '').trimEnd().toUpperCase());
+  expect(name.toLowerCase()).not.toBe('desktop.ini');
   // A name that our client refuses on any system is never given.
   for (const platform of ['linux', 'darwin', 'win32'] as const) expect(nameProblem(name, platform)).toBeUndefined();
 }
@@ -63,6 +64,10 @@ test.each([
   ['Aux.tar.gz', '_Aux.tar.gz'],
   ['COM¹', '_COM¹'],
   ['lpt0 .txt', '_lpt0 .txt'],
+  ['conin$', '_conin$'],
+  ['CONOUT$.txt', '_CONOUT$.txt'],
+  ['Desktop.ini', '_Desktop.ini'],
+  ['desktop.ini.bak', 'desktop.ini.bak'],
   ['COM10', 'COM10'],
   ['console.log', 'console.log'],
   ['a<b>c:d"e/f\\g|h?i*j', 'a_b_c_d_e_f_g_h_i_j'],

@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { exportMessageOf } from '../../lib/api/export/request-export.ts';
-import { slice } from '../../lib/api/outbox/merged-listing.ts';
 import { parsePage } from '../../lib/api/outbox/paging.ts';
 import { visaToken } from '../../lib/api/outbox/visa-token.ts';
+import { slice } from '../../lib/api/pages.ts';
 import { DataOutError } from '../../lib/errors.ts';
 import { parseBasic, parseBearer } from '../../lib/http/authorization.ts';
 import { problemReply } from '../../lib/http/problem.ts';

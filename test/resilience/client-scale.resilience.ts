@@ -1,6 +1,8 @@
+import { execFile } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { open, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { containerOf, namesIn } from '../helpers/client-world.ts';
 import { InstalledClient } from '../helpers/installed-client.ts';
@@ -51,6 +53,16 @@ async function expectServed(
     if (!buffer.subarray(0, bytesRead).equals(bytesOf(at, at + bytesRead))) throw new Error(`other bytes after ${at}`);
   }
 }
+
+test('a receipt of a million files is verified as it comes', { timeout: 600_000 }, async () => {
+  const script = join(import.meta.dirname, '../helpers/verify-large-receipt.ts');
+  const { stdout } = await promisify(execFile)(process.execPath, [script, '1000000']);
+  const { bytes, files, peak } = JSON.parse(stdout);
+  expect(files).toBe(1_000_000);
+  expect(bytes).toBeGreaterThan(400 * mebibyte);
+  // Names and packed files take some 250 MiB of it; the receipt as one text and objects would take gigabytes.
+  expect(peak).toBeLessThan(700 * mebibyte);
+});
 
 test('a file of 2 GiB takes hardly more memory than one of 64 MiB', async () => {
   const folder = await client.folder();

@@ -68,7 +68,8 @@ test('the smoke test believes what is deployed, and not the settings', async () 
   const { terminal, said } = makeTerminal({ now: () => new Date() });
   const argv = ['--json', '--connection', service.engine.connectionPath];
   // The deployment writes receipts.
-  const exitCode = await runSmoke(argv, terminal, { archiveKind: 'fega', deliveryReceipt: false });
+  const expected = { archiveKind: 'fega', deliveryReceipt: false };
+  const exitCode = await runSmoke(argv, terminal, { local: expected, deployed: expected });
   expect(exitCode, said.stdout).toBe(0);
   const lines = said.stdout.trim().split('\n');
   const results = new Map(lines.map((line) => JSON.parse(line)).map((result) => [result.id, result]));

@@ -165,6 +165,25 @@ test('a trigger that fails ends the update, and the way back is another one', as
   expect(await colour()).toBe('from-template');
 });
 
+test('a parameter of the database waits for the next start, and an unknown one is refused', async () => {
+  const withParameter = (name: string) =>
+    changed((resources) => {
+      const Parameters = { [name]: '1' };
+      resources.Group = { Type: 'AWS::RDS::DBClusterParameterGroup', Properties: { Parameters } };
+      Object.assign(resources.Cluster!.Properties!, {
+        EngineVersion: '18',
+        DBClusterParameterGroupName: { Ref: 'Group' },
+      });
+    });
+  const parameter = async () => (await service.engine.database.run('show rds.restrict_password_commands', [])).rows[0];
+  await stepsOf(withParameter('rds.restrict_password_commands'), async () => undefined);
+  expect(await parameter()).toEqual(['off']);
+  await expect(stepsOf(withParameter('rds.force_ssl'), async () => undefined)).rejects.toThrow(
+    /^Fixture\/Group: the parameter rds.force_ssl = 1 cannot be set locally$/,
+  );
+  await stepsOf(former, async () => undefined);
+});
+
 test('an update that the engine cannot run is refused before its first step', async () => {
   const next = changed((resources) => {
     recolour(resources);

@@ -87,6 +87,22 @@ describe('an outbox of 2,500 files', () => {
     },
   );
 
+  test.each([
+    [999, 3],
+    [1000, 3],
+    [2500, 4],
+  ])('is listed exactly once by pages of %i, each behind the last name: %i calls of S3', async (perPage, calls) => {
+    const seen: string[] = [];
+    service.engine.traffic.resetCounters();
+    for (let after = ''; ; after = `&after=${seen.at(-1)}`) {
+      const { files } = await list(`&per_page=${perPage}${after}`);
+      seen.push(...files.map(({ fileName }) => fileName));
+      if (files.length < perPage) break;
+    }
+    expect(seen).toEqual(names);
+    expect(service.calls('files s3 ListObjectsV2')).toBe(calls);
+  });
+
   test('pages of 1 are at their place, at the borders of S3’s pages and past the end', async () => {
     const places = [0, 1, 998, 999, 1000, 1001, 1999, 2000, 2498, 2499, 2500, 50_000];
     for (const place of places) {

@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { cp, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
+import { cp, mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
@@ -8,7 +8,7 @@ import { startEngine } from '../../lib/local/engine.ts';
 import { assembly } from '../helpers/assembly.ts';
 import { makeTestIssuer } from '../helpers/issuer.ts';
 import { opsProcess } from '../helpers/ops-process.ts';
-import { readPage } from '../helpers/pages.ts';
+import { blocksOf, readPage } from '../helpers/pages.ts';
 import { ProxyCaller } from '../helpers/proxy-caller.ts';
 import { receive } from '../helpers/receive.ts';
 import { mountSmallDisk } from '../helpers/small-disk.ts';
@@ -21,41 +21,85 @@ beforeEach(async () => {
 });
 afterEach(() => rm(folder, { recursive: true, force: true }));
 
-test('a wrong setting ends the synth with the names of the fields, as the page shows', async () => {
-  await mkdir(join(folder, 'bin'));
-  await cp(join(root, 'bin/app.ts'), join(folder, 'bin/app.ts'));
-  const settings = await readFile(join(root, 'bin/settings.ts'), 'utf8');
-  await writeFile(join(folder, 'bin/settings.ts'), settings.replace('outboxExpiryDays: 30', 'outboxExpiryDays: 400'));
-  for (const name of ['lib', 'node_modules', 'package.json']) await symlink(join(root, name), join(folder, name));
-  const { status, stdout, stderr } = spawnSync(process.execPath, ['bin/app.ts'], { cwd: folder, encoding: 'utf8' });
-  const said = 'Error: bin/settings.ts cannot work:\n  outboxExpiryDays: expected a whole number from 1 to 365\n';
-  expect([status, stdout, stderr]).toEqual([1, '', said]);
-  expect(readPage('docs/operators.md')).toContain(`\`\`\`text\n${said}\`\`\``);
-});
-
-test('an issuer of smoke tests ends the synth of a deployment for production, and not that of a test stage', async () => {
-  const smokeIssuer = await makeTestIssuer({ iss: 'https://smoke.example.org', entry: { purpose: 'smoke-test' } });
-  for (const name of ['bin', 'lib', 'config']) await cp(join(root, name), join(folder, name), { recursive: true });
+/** A checkout that bundles nothing: what counts is whether the application goes on. @returns a synth of it */
+async function checkout(): Promise<() => ReturnType<typeof spawnSync>> {
+  for (const name of ['bin', 'config']) await cp(join(root, name), join(folder, name), { recursive: true });
   for (const name of ['docs', 'lambdas', 'node_modules', 'package-lock.json', 'package.json'])
     await symlink(join(root, name), join(folder, name));
-  await writeFile(join(folder, 'config/trusted-issuers.json'), JSON.stringify([smokeIssuer.entry]));
-  // Nothing is bundled: what counts is whether the application goes on.
+  await cp(join(root, 'lib'), join(folder, 'lib'), { recursive: true });
+  await mkdir(join(folder, 'private'));
   const { context } = JSON.parse(await readFile(join(root, 'cdk.json'), 'utf8'));
   const unbundled = JSON.stringify({ ...context, 'aws:cdk:bundling-stacks': [] });
   const env = { ...process.env, CDK_CONTEXT_JSON: unbundled, CDK_OUTDIR: join(folder, 'out') };
-  const synth = () => spawnSync(process.execPath, ['bin/app.ts'], { cwd: folder, encoding: 'utf8', env });
-  const refused = synth();
-  expect([refused.status, refused.stdout, refused.stderr]).toEqual([
-    1,
-    '',
-    'Error: config/trusted-issuers.json: smoke_issuer_in_production: https://smoke.example.org is an issuer of smoke tests, and ' +
-      "this deployment is for production. Remove the issuer, or set purpose: 'test' in bin/settings.ts\n",
-  ]);
-  const settings = await readFile(join(folder, 'bin/settings.ts'), 'utf8');
-  await writeFile(join(folder, 'bin/settings.ts'), settings.replace("archiveKind: 'fega',", "$& purpose: 'test',"));
+  return () => spawnSync(process.execPath, ['bin/app.ts'], { cwd: folder, encoding: 'utf8', env });
+}
+
+const writeSettings = (fields: string) =>
+  writeFile(join(folder, 'private/settings.ts'), `export const settings = { ${fields} };\n`);
+
+test("a clone without the operator's files deploys nothing", async () => {
+  const synth = await checkout();
+  const said = (files: string) =>
+    `Error: there is no ${files}: a deployment needs your own files. docs/operators.md says how to write them\n`;
+  expect(synth()).toMatchObject({
+    status: 1,
+    stdout: '',
+    stderr: said('private/settings.ts, and no private/trusted-issuers.json'),
+  });
+  await writeSettings('');
+  expect(synth()).toMatchObject({ status: 1, stdout: '', stderr: said('private/trusted-issuers.json') });
+}, 60_000);
+
+test('with the files of the page, the settings and the issuers of the operator are deployed', async () => {
+  const synth = await checkout();
+  const [block] = blocksOf('docs/operators.md').filter(({ comment }) =>
+    comment?.endsWith('operator-mistakes.resilience.ts'),
+  );
+  expect(spawnSync('bash', ['-euc', block?.text ?? ''], { cwd: folder, encoding: 'utf8' })).toMatchObject({
+    stderr: '',
+  });
+  expect(synth().status).toBe(0);
+  expect(await readdir(join(folder, 'out'))).toContain('DataOutService-test.template.json');
+}, 60_000);
+
+test('a wrong setting ends the synth with the names of the fields, as the page shows', async () => {
+  const synth = await checkout();
+  await writeSettings('outboxExpiryDays: 400');
+  await writeFile(join(folder, 'private/trusted-issuers.json'), '[]');
+  const said =
+    'Error: private/settings.ts cannot work:\n  outboxExpiryDays: expected a whole number from 1 to 365, got 400\n';
+  expect(synth()).toMatchObject({ status: 1, stdout: '', stderr: said });
+  expect(readPage('docs/operators.md')).toContain(`\`\`\`text\n${said}\`\`\``);
+}, 60_000);
+
+test('a file of settings that is broken is told in one line, by every command that reads it', async () => {
+  const synth = await checkout();
+  await writeFile(join(folder, 'private/settings.ts'), 'export const settings = {\n  stage: ;\n};\n');
+  await writeFile(join(folder, 'private/trusted-issuers.json'), '[]');
+  const said = 'private/settings.ts:2: Expression expected\n';
+  expect(synth()).toMatchObject({ status: 1, stdout: '', stderr: `Error: ${said}` });
+  for (const command of ['preflight', 'cost', 'smoke']) {
+    const run = spawnSync(process.execPath, [`bin/${command}.ts`], { cwd: folder, encoding: 'utf8' });
+    expect([command, run.status, run.stdout, run.stderr]).toEqual([command, 1, '', said]);
+  }
+}, 60_000);
+
+test('an issuer of smoke tests ends the synth of a deployment for production, and not that of a test stage', async () => {
+  const synth = await checkout();
+  const smokeIssuer = await makeTestIssuer({ iss: 'https://smoke.example.org', entry: { purpose: 'smoke-test' } });
+  await writeFile(join(folder, 'private/trusted-issuers.json'), JSON.stringify([smokeIssuer.entry]));
+  await writeSettings('');
+  expect(synth()).toMatchObject({
+    status: 1,
+    stdout: '',
+    stderr:
+      'Error: private/trusted-issuers.json: smoke_issuer_in_production: https://smoke.example.org is an issuer of smoke tests, ' +
+      "and this deployment is for production. Remove the issuer, or set purpose: 'test' in private/settings.ts\n",
+  });
+  await writeSettings("purpose: 'test'");
   const taken = synth();
-  expect(taken.status, taken.stderr).toBe(0);
-});
+  expect(taken.status, String(taken.stderr)).toBe(0);
+}, 60_000);
 
 test('an emoji in a file name and in a subject', async () => {
   const engine = await startEngine({ assemblyDir: await assembly(), connectionPath: join(folder, 'connection.json') });
@@ -89,6 +133,21 @@ test('an emoji in a file name and in a subject', async () => {
     await engine.stop();
   }
 }, 90_000);
+
+test('a disk that is full at the start is named', async ({ skip }) => {
+  const disk = mountSmallDisk(join(folder, 'disk'), '1m') ?? skip('needs the right to mount a small disk');
+  try {
+    await assembly();
+    const state = join(folder, 'disk/state');
+    const argv = [join(root, 'bin/start.ts'), '--data-dir', state];
+    const { status, stdout, stderr } = spawnSync(process.execPath, argv, { encoding: 'utf8' });
+    const said = `the disk of ${state} is full: make room there, or name a folder on another disk with --data-dir\n`;
+    // A part of the engine that runs already may say so as well.
+    expect([status, stdout, stderr.replace(/^the embedded SQS engine: .*\n/m, '')]).toEqual([1, '', said]);
+  } finally {
+    disk.unmount();
+  }
+}, 180_000);
 
 test('a disk that fills up while a file is added is named; with more room the same command adds it', async ({
   skip,

@@ -1,6 +1,7 @@
 import { execFileSync, spawnSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { build } from 'esbuild';
@@ -53,17 +54,32 @@ describe('the packed package', () => {
     expect(run(join(project, 'app.ts'))).toBe(output);
   });
 
-  test('brings its types', () => {
+  test('brings its types, and those of Node, to a strict project that names neither', () => {
     const wrong = "import { encryptedRange } from 'data-out/crypt4gh';\nencryptedRange({ start: 0, end: 1 });\n";
     writeFileSync(join(project, 'wrong.ts'), wrong);
+    writeFileSync(join(project, 'threads.ts'), "import 'data-out/crypt4gh/segment-worker';\n");
     const check = (file: string) => {
-      const flags = ['--noEmit', '--strict', '--target', 'es2024', '--module', 'nodenext', '--types', 'node'];
+      const flags = ['--noEmit', '--strict', '--noUncheckedSideEffectImports', '--module', 'nodenext'];
       const tsc = join(root, 'node_modules/typescript/bin/tsc');
-      const options = { cwd: project, encoding: 'utf8' } as const;
-      return spawnSync(process.execPath, [tsc, ...flags, '--lib', 'es2024,esnext.disposable', file], options).stdout;
+      return spawnSync(process.execPath, [tsc, ...flags, file], { cwd: project, encoding: 'utf8' }).stdout;
     };
     expect(check('app.ts')).toBe('');
+    expect(check('threads.ts')).toBe('');
     expect(check('wrong.ts')).toMatch(/^wrong\.ts\(2,/);
+  });
+
+  test('is found as a path, too, by tools that do not read "exports"', () => {
+    const { resolve } = createRequire(import.meta.url);
+    for (const [name, file] of [
+      ['crypt4gh', 'crypt4gh/index.js'],
+      ['crypt4gh/segment-worker', 'crypt4gh/segment-worker.js'],
+    ] as const) {
+      expect(resolve(join(installed, name))).toBe(join(installed, file));
+      expect(createRequire(join(project, 'app.ts')).resolve(`data-out/${name}`)).toBe(join(installed, file));
+    }
+    const threads = `new SegmentWorkers({ workerUrl: new URL(import.meta.resolve('data-out/crypt4gh/segment-worker')), `;
+    writeFileSync(join(project, 'by-name.ts'), app.replace('new SegmentWorkers({ ', threads));
+    expect(run(join(project, 'by-name.ts'))).toBe(output);
   });
 
   test('works in a bundle, with the threads file as an entry of its own', async () => {

@@ -22,6 +22,15 @@ npx data-out-ops dataset release EGAD00000000001
 npx data-out-ops visa issue --subject me@example.org --dataset EGAD00000000001 > visa.jwt
 `;
 
+/** What matches the patterns of the page. */
+const moreFiles = `
+npx data-out-ops archive add sample.bam --dataset EGAD00000000002 --file-id EGAF00010000001 --path a.bam
+npx data-out-ops archive add sample.bam --dataset EGAD00000000002 --file-id EGAF00010000002 --path study1.cram
+npx data-out-ops dataset release EGAD00000000002
+npx data-out-ops visa issue --subject me@example.org --dataset EGAD00000000002 > more.jwt
+data-out export EGAD00000000002 --visa more.jwt --public-key me.pub.pem --username alice --wait
+`;
+
 let world: PageWorld;
 beforeAll(async () => {
   world = await PageWorld.make();
@@ -120,12 +129,11 @@ const steps: readonly Step[] = [
     page: 'docs/client.md',
     section: 'Download',
     async run(block) {
-      await world.stage('EGAF00010000001-a.bam.c4gh');
-      await world.stage('study1.cram.c4gh');
+      await world.follow({ text: moreFiles }, 'operator', world.administrator());
       await world.give(['visa.jwt', 'me.sec.pem'], 'researcher', 'downloads');
       await world.follow(block, 'downloads', world.researcher());
       expect(world.here('downloads/data', container) && world.here('downloads/EGAF00010000001-a.bam.c4gh')).toBe(true);
-      expect((await world.file('downloads/study1.cram')).equals(sample)).toBe(true);
+      expect((await world.file('downloads/EGAF00010000002-study1.cram')).equals(sample)).toBe(true);
     },
   },
   {
@@ -159,10 +167,13 @@ const steps: readonly Step[] = [
     index: 1,
     async run(block) {
       const fromBob = 'data-out encrypt --key bob.sec.pem -r me.pub.pem --force sample.bam; rm sample.bam\n';
-      await world.follow({ ...block, text: fromBob }, 'reader');
+      const inFolder = 'mkdir data; cp sample.bam.c4gh data/\n';
+      await world.follow({ ...block, text: `${fromBob}${inFolder}` }, 'reader');
       await world.follow(block, 'reader');
       expect((await world.file('reader/sample.bam')).equals(sample)).toBe(true);
-      expect((await world.file('reader/from-bob.bam')).equals(sample)).toBe(true);
+      for (const name of ['from-bob.bam', 'open/sample.bam']) {
+        expect((await world.file(`reader/${name}`)).equals(sample)).toBe(true);
+      }
       expect((await world.file('reader/head')).equals(sample.subarray(0, 65_536))).toBe(true);
       expect(['for-bob.c4gh', 'parts.c4gh'].filter((name) => !world.here('reader', name))).toEqual([]);
     },

@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { cpSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -180,7 +180,6 @@ describe('npm run smoke', () => {
     const foundOf = (id: string) => results.find((result) => result.id === id)?.found;
     expect(foundOf('data-out GET /files/{fileId}')).toBe('visa did not pass');
     expect(foundOf('data-out GET /service-info')).toBe('200');
-    expect(foundOf('do-block')).toBe('carried out');
     expect(await left()).toEqual(nothing);
   });
 
@@ -350,8 +349,7 @@ test('the commands of docs/smoke-test.md end well', async () => {
   expect(blocks).toHaveLength(5);
   // Where an engine that was started in this folder has it.
   cpSync(service.engine.connectionPath, join(folder, '.local/connection.json'));
-  // The page makes an issuer under the same name.
-  await rm(issuerFile);
+  mkdirSync(join(folder, 'private'), { recursive: true });
   for (const { text } of blocks) {
     const [, name = '', argv = ''] = /^npm run (\w+)(?: -- (.+))?\n$/.exec(text) ?? [];
     const { exitCode, stdout, stderr } = await runScript(name, argv.split(' ').filter(Boolean));

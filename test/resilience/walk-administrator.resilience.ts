@@ -98,7 +98,7 @@ const around: Readonly<Record<string, (step: WalkStep) => Promise<void>>> = {
     await walk.follow(step, { exitCode: 5 });
   },
   async 'batch again'(step) {
-    await writeFile(walk.path('recipients.csv'), csv.replace(',dataset,', ',,'));
+    await writeFile(walk.path('recipients.csv'), csv.replace(',folder,', ',dataset,'));
     await complete(4);
     await walk.follow(step);
   },

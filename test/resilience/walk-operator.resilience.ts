@@ -64,7 +64,7 @@ const stages: Readonly<Record<string, Stage>> = {
   'empty dataset': {
     before: () =>
       walk.run(
-        'npx data-out-ops archive add visa.jwt --dataset EGAD00000000002 --file-id EGAF00000000009\n' +
+        'npx data-out-ops archive add private/visa.jwt --dataset EGAD00000000002 --file-id EGAF00000000009\n' +
           'npx data-out-ops archive remove EGAF00000000009 --yes\n',
       ),
   },
@@ -80,7 +80,7 @@ const stages: Readonly<Record<string, Stage>> = {
   'not trusted': {
     before: async () => {
       const issuer = await makeTestIssuer({ iss: 'https://visas.example.org/' });
-      await writeFile(walk.path('other.jwt'), await issuer.visa({ sub: 'jane', dataset: 'EGAD00000000001' }));
+      await writeFile(walk.path('private/other.jwt'), await issuer.visa({ sub: 'jane', dataset: 'EGAD00000000001' }));
     },
     choices: () => ({ ...asAlice(), exitCode: 3 }),
   },

@@ -37,7 +37,7 @@ test('an outbox with a container too many, one too few, a changed one, or one fo
   const { Body } = await service.s3.send(new GetObjectCommand(changed));
   const bytes = Buffer.from((await Body?.transformToByteArray()) ?? []);
   bytes[200]! ^= 1;
-  await service.s3.send(new PutObjectCommand({ ...changed, Body: bytes }));
+  await service.s3For(changed.Key).send(new PutObjectCommand({ ...changed, Body: bytes }));
   await expect(checkOutbox(service, recipient)).rejects.toThrow('its body is not the archived one');
 
   await service.s3.send(new DeleteObjectCommand(changed));

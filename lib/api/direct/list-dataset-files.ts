@@ -1,17 +1,22 @@
+import { limits } from '../../contract/limits.ts';
+import { identifier } from '../../contract/messages.ts';
 import { entitlementsTo } from '../../direct/access.ts';
 import { displayFileName } from '../../direct/file-name.ts';
 import type { DatasetFile, DirectCatalogue } from '../../direct/ports.ts';
+import { InvalidRequestError, type Violation } from '../../errors.ts';
 import { bearerToken } from '../../http/authorization.ts';
 import { commonHeaders, type HttpReply } from '../../http/reply.ts';
-import type { HttpRequest } from '../../http/request.ts';
+import { type HttpRequest, singleQuery } from '../../http/request.ts';
+import { collected } from '../../http/violations.ts';
 import type { VisaRules } from '../../visas/index.ts';
+import { rowsPerPage, slice } from '../pages.ts';
 import { pathIdentifier } from '../path-identifier.ts';
 import { verifiedToken } from '../verified-token.ts';
 
 /** What `GET /metadata/datasets/{datasetId}/files` needs. */
 export interface DatasetFilesEndpoint {
   readonly rules: VisaRules;
-  readonly catalogue: Pick<DirectCatalogue, 'decide' | 'filesOfDataset'>;
+  readonly catalogue: Pick<DirectCatalogue, 'decide' | 'filesOfDataset' | 'placeInDataset' | 'hasMoreFiles'>;
   /** Called once, when the listing has ended or has broken off. */
   readonly served: (access: DatasetListing) => void;
 }
@@ -25,7 +30,7 @@ export interface DatasetListing {
 }
 
 /**
- * `GET /metadata/datasets/{datasetId}/files`: the dataset's files, as the field's clients read them. The first page is
+ * `GET /metadata/datasets/{datasetId}/files[?per_page][&after]`: the dataset's files, as the field's clients read them. The first page is
  * read before this resolves, so that a failing database still becomes a status. A later failure makes the body throw. The
  * reply must then break off rather than end as valid JSON.
  * @throws UnauthenticatedError, ForbiddenError, InvalidRequestError, TemporarilyUnavailableError
@@ -37,13 +42,39 @@ export async function listDatasetFiles(
   const { grants } = await verifiedToken(bearerToken(request), rules);
   const wanted = { datasetId: pathIdentifier(request, 'datasetId') };
   const [{ datasetId }] = await entitlementsTo(wanted, grants, catalogue);
-  const pages = catalogue.filesOfDataset(datasetId)[Symbol.asyncIterator]();
+  const pages = (await wantedFiles(request, datasetId, catalogue))[Symbol.asyncIterator]();
   const first = await pages.next();
   return {
     status: 200,
     headers: { ...commonHeaders(request.requestId), 'Content-Type': 'application/json' },
     body: listing(datasetId, first, pages, (rows) => served({ requestId: request.requestId, datasetId, rows })),
   };
+}
+
+/** @throws InvalidRequestError also when all files were asked for and are too many for one reply */
+async function wantedFiles(
+  request: HttpRequest,
+  datasetId: string,
+  catalogue: DatasetFilesEndpoint['catalogue'],
+): Promise<AsyncIterable<readonly DatasetFile[]>> {
+  if (!request.query.has('per_page') && !request.query.has('after')) {
+    const most = limits.filesWithoutPages;
+    if (await catalogue.hasMoreFiles(datasetId, most)) {
+      const message = `is missing: the dataset has more than ${most} files. Ask for pages of at most ${limits.filesPerPage}, each with the last fileId of the one before as after`;
+      throw new InvalidRequestError([{ field: 'per_page', message }]);
+    }
+    return catalogue.filesOfDataset(datasetId);
+  }
+  const violations: Violation[] = [];
+  const perPage = collected(violations, () => rowsPerPage(request));
+  const after = collected(violations, () => singleQuery(request, 'after'));
+  const isId = identifier.safeParse(after).success;
+  const place = after !== undefined && isId ? await catalogue.placeInDataset(datasetId, after) : undefined;
+  if (after !== undefined && place === undefined) {
+    violations.push({ field: 'after', message: 'is not a file of this dataset: begin with the first page' });
+  }
+  if (violations.length > 0 || perPage === undefined) throw new InvalidRequestError(violations);
+  return slice(catalogue.filesOfDataset(datasetId, place), 0, perPage);
 }
 
 async function* listing(

@@ -12,10 +12,10 @@ import { type HttpRequest, singleHeader } from '../../http/request.ts';
 /** How a reply went. */
 export interface ReplyOutcome {
   readonly status: number;
-  /** Bytes of the representation that were handed over. */
+  /** Bytes that were handed to Lambda. AWS does not say how many of them the reader took. */
   readonly bytes: number;
-  /** Whether all bytes that were promised were handed over. */
-  readonly complete: boolean;
+  /** Bytes that the reply announced, or that lie behind its URL. More than `bytes` without a URL: the reply broke off. */
+  readonly promised: number;
 }
 
 /**
@@ -35,7 +35,7 @@ export async function representationReply(
   const { size, etag } = representation;
   const unchanged = notModified(request, { etag, size });
   if (unchanged) {
-    ended({ status: unchanged.status, bytes: 0, complete: true });
+    ended({ status: unchanged.status, bytes: 0, promised: 0 });
     return unchanged;
   }
   // RFC 9110 § 14.2: of the methods, only GET has ranges.
@@ -55,7 +55,7 @@ export async function representationReply(
     ...(range && { 'Content-Range': `bytes ${start}-${end - 1}/${size}` }),
   };
   if (isHead) {
-    ended({ status, bytes: 0, complete: true });
+    ended({ status, bytes: 0, promised: 0 });
     return { status, headers, body: '' };
   }
   if (length > limits.streamedReplyBytes) throw new ReplyTooLargeError(length, limits.streamedReplyBytes);
@@ -89,7 +89,7 @@ async function* exactly(
     }
     if (bytes < length) throw wrongLength(length);
   } finally {
-    ended({ bytes, complete: bytes === length });
+    ended({ bytes, promised: length });
     await rest.return?.();
   }
 }

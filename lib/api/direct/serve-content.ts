@@ -30,7 +30,7 @@ export function serveContent(request: HttpRequest, endpoint: ContentEndpoint): P
     const { size, etag } = body;
     const unchanged = notModified(request, body);
     const reply = unchanged ?? locationReply(request.requestId, { ...(await body.url()), size, etag }, redirect);
-    ended({ status: reply.status, bytes: unchanged ? 0 : size, complete: true });
+    ended({ status: reply.status, bytes: 0, promised: unchanged ? 0 : size });
     return reply;
   });
 }

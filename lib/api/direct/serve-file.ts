@@ -73,7 +73,7 @@ async function serveContainer(
       { ...(await assembled(container, endpoint, { requestId, remainingMs })), size: container.size },
       redirect,
     );
-  ended({ status: reply.status, bytes: reply.status === 304 ? 0 : container.size, complete: true });
+  ended({ status: reply.status, bytes: 0, promised: reply.status === 304 ? 0 : container.size });
   return reply;
 }
 

@@ -1,4 +1,7 @@
+import type { ArchivedFile } from '../../archive/ports.ts';
 import { visasIn } from '../../contract/unverified-token.ts';
+import { accessRefused } from '../../direct/access-refused.ts';
+import { displayFileName } from '../../direct/file-name.ts';
 import { InvalidRequestError, NotFoundError, UnauthenticatedError } from '../../errors.ts';
 import { type HttpReply, jsonReply } from '../../http/reply.ts';
 import type { HttpRequest } from '../../http/request.ts';
@@ -24,12 +27,20 @@ export async function giveAccessUrl(request: HttpRequest, baseUrl: string, endpo
   }
   const { fileId } = granted;
   const { token, datasetId } = await headerToken(granted, rules);
+  const file = await catalogue.findReleasedFile({ fileId, datasetId });
+  if (!file) throw accessRefused();
   const access: DrsAccessUrl = {
-    url: `${baseUrl}/files/${encodeURIComponent(fileId)}`,
+    url: [baseUrl, 'files', ...segmentsOf(file).map(encodeURIComponent)].join('/'),
     headers: [`Authorization: Bearer ${token}`],
   };
   endpoint.served({ requestId: request.requestId, fileId, datasetId, accessId: plaintextAccessId });
   return jsonReply(request.requestId, access);
+}
+
+/** With the name at the end, from which many clients read the type. Two names are those of other routes. */
+function segmentsOf(file: ArchivedFile): readonly string[] {
+  const name = displayFileName(file);
+  return ['header', 'content'].includes(name) ? [file.fileId] : [file.fileId, name];
 }
 
 /**

@@ -13,7 +13,7 @@ import { parsePassports } from './passports.ts';
 /** What the routes below `/ga4gh/drs/v1/objects/{object_id}` need. */
 export interface DrsEndpoint {
   readonly rules: VisaRules;
-  readonly catalogue: Pick<Catalogue, 'decide'>;
+  readonly catalogue: Pick<Catalogue, 'decide' | 'findReleasedFile'>;
   readonly descriptions: FileDescriptions;
   /** Called for every object that was described or whose URL was given, before the reply goes out. */
   readonly served: (access: DrsAccess) => void;

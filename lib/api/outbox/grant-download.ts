@@ -67,7 +67,7 @@ export async function findFile(
   outbox: Pick<OutboxReader, 'find'>,
   recipients: readonly Recipient[],
   name: string,
-): Promise<{ readonly prefix: string; readonly file: StagedFile & { readonly etag: string } } | undefined> {
+): Promise<{ readonly prefix: string; readonly file: StagedFile } | undefined> {
   for (const { prefix } of recipients) {
     const file = await outbox.find(prefix, name);
     if (file) return { prefix, file };

@@ -2,9 +2,10 @@ import { isReceiptName, receiptMediaType } from '../../contract/delivery.ts';
 import { commonHeaders, type HttpReply } from '../../http/reply.ts';
 import type { HttpRequest } from '../../http/request.ts';
 import type { VisaRules } from '../../visas/index.ts';
+import { slice } from '../pages.ts';
 import type { OutboxReader } from '../ports.ts';
 import { type Access, accessOf, callerOf } from './caller.ts';
-import { mergedListing, type OutboxRow, slice } from './merged-listing.ts';
+import { mergedListing, type OutboxRow } from './merged-listing.ts';
 import { type Page, parsePage } from './paging.ts';
 
 /** What `GET /files` needs. */
@@ -25,7 +26,7 @@ export interface ListingAccess extends Access {
 }
 
 /**
- * `GET /files?inbox=false[&page][&per_page]`: the caller's outbox, as the field's clients read it. The first rows are
+ * `GET /files?inbox=false[&page][&per_page][&after]`: the caller's outbox, as the field's clients read it. The first rows are
  * read before this resolves, so that an S3 failure still becomes a status. A later failure makes the body throw: the reply
  * must then break off rather than end as valid JSON.
  * @throws UnauthenticatedError, InvalidRequestError, TemporarilyUnavailableError
@@ -37,7 +38,7 @@ export async function listFiles(
   const caller = await callerOf(request, rules);
   const { recipients } = caller;
   const page = parsePage(request);
-  const rows = slice(mergedListing(outbox, recipients), page.page * page.perPage, page.perPage);
+  const rows = slice(mergedListing(outbox, recipients, page.after), page.page * page.perPage, page.perPage);
   const first = await rows.next();
   return {
     status: 200,
@@ -71,6 +72,7 @@ async function* listing(
 }
 
 function entry(row: OutboxRow, expiryDays: number) {
+  const isReceipt = isReceiptName(row.name);
   return {
     fileName: row.name,
     size: row.size,
@@ -79,9 +81,11 @@ function entry(row: OutboxRow, expiryDays: number) {
     href: `stream/${encodeURIComponent(row.name)}`,
     exportable: true,
     reason: null,
-    mimeType: isReceiptName(row.name) ? receiptMediaType : 'application/octet-stream',
+    mimeType: isReceipt ? receiptMediaType : 'application/octet-stream',
     owner: row.owner,
     expiryDate: expiryDate(row.lastModified, expiryDays).toISOString(),
+    // Lets clients keep the receipts that they have read. Containers are not read twice, and listings can be long.
+    ...(isReceipt && { etag: row.etag }),
   };
 }
 

@@ -10,12 +10,15 @@ export interface OutboxRow extends StagedFile {
  * All containers of the recipients in name order. A name that several recipients have appears once, with the container of
  * the first, which a download also gets. Each batch goes out before the next S3 page is read: memory holds one page a
  * recipient.
+ *
+ * @param after only names behind this one. Default: all
  */
 export async function* mergedListing(
   outbox: Pick<OutboxReader, 'list'>,
   recipients: readonly Recipient[],
+  after?: string,
 ): AsyncGenerator<readonly OutboxRow[]> {
-  const cursors = recipients.map((recipient) => new Cursor(outbox.list(recipient.prefix), recipient.sub));
+  const cursors = recipients.map((recipient) => new Cursor(outbox.list(recipient.prefix, after), recipient.sub));
   try {
     for (;;) {
       await Promise.all(cursors.map((cursor) => cursor.fill()));
@@ -31,21 +34,6 @@ export async function* mergedListing(
     }
   } finally {
     await Promise.all(cursors.map((cursor) => cursor.close()));
-  }
-}
-
-/** Rows [skip, skip + count) of the batches; stops asking for more once it has them. */
-export async function* slice<T>(
-  batches: AsyncIterable<readonly T[]>,
-  skip: number,
-  count: number,
-): AsyncGenerator<readonly T[]> {
-  let position = 0;
-  for await (const batch of batches) {
-    const rows = batch.slice(Math.max(skip - position, 0), Math.max(skip + count - position, 0));
-    position += batch.length;
-    if (rows.length > 0) yield rows;
-    if (position >= skip + count) return;
   }
 }
 

@@ -1,9 +1,14 @@
+import { readdir } from 'node:fs/promises';
+import { basename, dirname, join, resolve } from 'node:path';
 import type { Command } from 'commander';
+import { isFolder, makeFolder } from '../../client/download/disk/local-disk.ts';
 import { plaintextName } from '../../client/download/disk/local-name.ts';
+import { ClientError } from '../../client/errors.ts';
 import { isReceiptName } from '../../contract/delivery.ts';
-import { decrypt, decryptFile, openContainer } from '../../crypt4gh/index.ts';
-import { usageError } from '../../terminal/errors.ts';
+import { Crypt4ghError, decrypt, decryptFile, openContainer } from '../../crypt4gh/index.ts';
+import { UsageError, usageError } from '../../terminal/errors.ts';
 import { printable } from '../../terminal/output.ts';
+import type { Terminal } from '../../terminal/terminal.ts';
 import { type ContainerInput, openContainerInput } from '../files/container.ts';
 import { filesHelp, type OutputFileOptions, outputOf, reportWritten, withOutputOptions } from '../files/options.ts';
 import { type Sink, writeOutput } from '../files/output-file.ts';
@@ -22,7 +27,9 @@ interface DecryptOptions extends OutputFileOptions {
 
 const afterHelp = `${filesHelp}
 
-A delivery receipt (NAME.delivery.jws) is skipped.
+Of a folder, every file that ends in .c4gh is decrypted, also in folders below it. For several files, or a folder, --output names a
+folder, which is made if it is not there. A file that fails does not stop the others; the exit code is 5 then, or that of the failure
+if all failed alike. A delivery receipt (NAME.delivery.jws) is skipped.
 
 A damaged segment is reported. Nothing after it is written, and no file is left behind.
 
@@ -32,19 +39,26 @@ write another body that passes.
 
 Examples:
   data-out decrypt --key me.sec.pem sample.bam.c4gh                (writes sample.bam)
+  data-out decrypt --key me.sec.pem -o open data                   (all of the folder data)
   data-out decrypt --key me.sec.pem - < sample.bam.c4gh | samtools view -
   data-out decrypt --key me.sec.pem --sender alice.pub.pem sample.bam.c4gh
   data-out decrypt --key me.sec.pem --range 0-65536 -o head.bin sample.bam.c4gh
   data-out decrypt --key me.sec.pem --header sample.header -o sample.bam sample.body`;
 
-/** `decrypt [file]`. */
+/** `decrypt [files…]`. */
 export function registerDecrypt(program: Command, context: CommandContext): void {
   const command = program
     .command('decrypt')
-    .description('decrypt a Crypt4GH file with your private key')
-    .argument('[file]', 'what to decrypt', '-');
+    .description('decrypt Crypt4GH files with your private key')
+    .argument(
+      '[files...]',
+      'what to decrypt: files, or folders with all .c4gh files below them (default: standard input)',
+    );
   withKeyOptions(command);
-  withOutputOptions(command, 'where to (default: the name without .c4gh; standard output for standard input)')
+  withOutputOptions(
+    command,
+    'where to; a folder for several files (default: the names without .c4gh; standard output for standard input)',
+  )
     .addOption(rangeOption())
     .option(
       '--sender <file>',
@@ -52,33 +66,123 @@ export function registerDecrypt(program: Command, context: CommandContext): void
     )
     .option('--header <file>', 'the header, where the input is the body alone')
     .addHelpText('after', afterHelp)
-    .action(async (file: string, options: DecryptOptions, self: Command) => {
+    .action(async (files: readonly string[], options: DecryptOptions, self: Command) => {
       await using session = await openSession(context, self);
-      const { terminal } = session;
-      if (isReceiptName(file)) {
-        session.output.note(
-          `${printable(file)} is a delivery receipt, which is not encrypted: skipped. data-out verify reads it.`,
-        );
-        return;
-      }
-      const { range } = options;
-      const sender =
-        options.sender === undefined ? {} : { sender: await readPublicKey('--sender', options.sender, terminal) };
-      const name = options.output ?? defaultName(file);
-      await using container = await openContainerInput(file, options.header, terminal);
-      // Only the owner can read the plaintext, as with download --decrypt.
-      const output = { ...outputOf(name, options, terminal), mode: 0o600 };
-      await writeOutput(output, async (sink) => {
-        const keys = await readPrivateKeys(session);
-        const privateKeys = keys.map(({ privateKey }) => privateKey);
-        try {
-          await decryptTo(sink, { session, container, range, opening: { privateKeys, ...sender } });
-        } finally {
-          for (const key of privateKeys) key.fill(0);
-        }
+      const { files: found, isMany } = await filesToDecrypt(files, options, session.terminal);
+      const wanted = found.filter(({ input }) => {
+        const isReceipt = isReceiptName(input);
+        const skipped = `${printable(input)} is a delivery receipt, which is not encrypted: skipped. data-out verify reads it.`;
+        if (isReceipt) session.output.note(skipped);
+        return !isReceipt;
       });
-      reportWritten(session.output, { file, output: name });
+      if (isMany) await decryptMany(session, wanted, options);
+      else for (const file of wanted) await decryptOne(session, file, options, () => readPrivateKeys(session));
     });
+}
+
+/** A container, and where its plaintext goes. */
+interface FileToDecrypt {
+  readonly input: string;
+  readonly output: string;
+}
+
+/** @throws UsageError; ClientError `not_found` for a folder without containers */
+async function filesToDecrypt(
+  names: readonly string[],
+  { output, range, header }: DecryptOptions,
+  { folder }: Terminal,
+): Promise<{ readonly files: readonly FileToDecrypt[]; readonly isMany: boolean }> {
+  const files: FileToDecrypt[] = [];
+  let isMany = names.length > 1;
+  for (const name of names.length === 0 ? ['-'] : names) {
+    if (name !== '-' && (await isFolder(resolve(folder, name)))) {
+      isMany = true;
+      const inside = (await readdir(resolve(folder, name), { recursive: true })).filter((each) =>
+        /\.c4gh$/i.test(each),
+      );
+      if (inside.length === 0) throw new ClientError('not_found', `no file below ${printable(name)} ends in .c4gh`);
+      for (const each of inside.sort()) {
+        files.push({ input: join(name, each), output: join(output ?? name, plaintextName(each)) });
+      }
+    } else {
+      const place = isMany && output !== undefined ? join(output, plaintextName(basename(name))) : output;
+      files.push({ input: name, output: place ?? (isReceiptName(name) ? '' : defaultName(name)) });
+    }
+  }
+  if (!isMany) return { files, isMany };
+  for (const [option, value] of [
+    ['--range', range],
+    ['--header', header],
+  ] as const) {
+    if (value !== undefined) throw usageError(option, 'this is for a single file');
+  }
+  if (names.includes('-'))
+    throw usageError('files', 'standard input is decrypted alone', 'Leave out "-" or the others.');
+  if (output === '-') throw usageError('--output', 'several files do not go to standard output', 'Name a folder.');
+  const outputs = new Set<string>();
+  for (const each of files) {
+    const path = resolve(folder, each.output).toLowerCase();
+    if (outputs.has(path)) throw usageError('files', `two of them would be written to ${printable(each.output)}`);
+    outputs.add(path);
+  }
+  return { files, isMany };
+}
+
+/** Decrypts what can be decrypted. @throws the failure, if any file failed */
+async function decryptMany(session: Session, files: readonly FileToDecrypt[], options: DecryptOptions): Promise<void> {
+  const { terminal, output } = session;
+  // A wrong key or passphrase fails before the first file, and is asked for once.
+  const keys = await readPrivateKeys(session);
+  const errors: (ClientError | UsageError | Crypt4ghError)[] = [];
+  try {
+    for (const file of files) {
+      try {
+        await makeFolder(dirname(resolve(terminal.folder, file.output)));
+        // Each file wipes its copies.
+        const copies = keys.map(({ privateKey }) => ({ privateKey: Uint8Array.from(privateKey) }));
+        await decryptOne(session, file, options, async () => copies);
+      } catch (error) {
+        const isOfFile = error instanceof ClientError || error instanceof UsageError || error instanceof Crypt4ghError;
+        if (!isOfFile || terminal.signal.aborted) throw error;
+        output.warn(printable(`${file.input}: ${error.message}`));
+        errors.push(error);
+      }
+    }
+  } finally {
+    for (const { privateKey } of keys) privateKey.fill(0);
+  }
+  const [first] = errors;
+  output.note(`${files.length - errors.length} of ${files.length} files decrypted`);
+  if (first === undefined) return;
+  if (errors.length === files.length && errors.every(({ code }) => code === first.code)) throw first;
+  throw new ClientError('partial', `${errors.length} of ${files.length} files are not decrypted: ${first.message}`, {
+    cause: first,
+  });
+}
+
+async function decryptOne(
+  session: Session,
+  { input, output: name }: FileToDecrypt,
+  options: DecryptOptions,
+  readKeys: () => Promise<readonly { readonly privateKey: Uint8Array }[]>,
+): Promise<void> {
+  const { terminal } = session;
+  const { range } = options;
+  const sender =
+    options.sender === undefined ? {} : { sender: await readPublicKey('--sender', options.sender, terminal) };
+  await using container = await openContainerInput(input, options.header, terminal);
+  // Only the owner can read the plaintext, as with download --decrypt.
+  const output = { ...outputOf(name, options, terminal), mode: 0o600 };
+  await writeOutput(output, async (sink) => {
+    const keys = await readKeys();
+    const privateKeys = keys.map(({ privateKey }) => privateKey);
+    try {
+      await decryptTo(sink, { session, container, range, opening: { privateKeys, ...sender } });
+    } finally {
+      for (const key of privateKeys) key.fill(0);
+    }
+  });
+  reportWritten(session.output, { file: input, output: name });
 }
 
 function defaultName(file: string): string {

@@ -12,6 +12,8 @@ interface DownloadOptions {
   readonly connections: string;
   readonly decrypt?: boolean;
   readonly key?: readonly string[];
+  readonly requireReceipt?: boolean;
+  readonly originalPaths?: boolean;
   readonly overwrite?: boolean;
   readonly skipExisting?: boolean;
   readonly sync: boolean;
@@ -33,19 +35,25 @@ bytes are written. A damaged segment is fetched again once, then reported.
 An existing file with the same bytes is kept, as after a repeated export. If its time differs, it is compared with the remote
 file, which reads all of it. A file with other content is not touched.
 
-The delivery receipts of the files come along. A file is compared with its receipt while it is downloaded; one that differs is
-not kept. The last line says how many files are verified, and by which receipt.
+The delivery receipts of the files come along. While a file is downloaded it is compared with the newest receipt that names it;
+one that differs is not kept, and the exit code is 10. An export of the file that is still under way looks the same, because its
+receipt comes last: run the command again once that receipt is listed. --require-receipt refuses files that no receipt names.
+The last line says how many files are verified, and by which receipt. Receipts are read while the files come, and are kept between
+runs.
+
+With --original-paths files get the paths that their submitters gave them, below the folder: sample.bam and sample.bam.bai lie side
+by side. What no system can save in a path is replaced by "_". A file without a receipt keeps its staged name.
 
 With --wait the command waits until an export is done, which its delivery receipt says, and then downloads its files, or those
 that you name. Give --request ID, or --dataset D --since TIME: an export of the dataset that was requested since then. With
 --request, --since means a receipt signed since then, as after a repeated delivery.
 
-The exit code is 0 only when every file is whole. It is 10 if a receipt is not genuine, or if the delivery that was waited for is
-not complete, and 11 if the time of --timeout has passed.
+The exit code is 0 only when every file is whole. It is 10 if a file differs from its receipt, also when others are whole, if a
+receipt is not genuine, or if the delivery that was waited for is not complete, and 11 if the time of --timeout has passed.
 
 Examples:
   data-out download --all -o data
-  data-out download 'EGAF0001*' 'study*.{bam,cram}.c4gh'
+  data-out download 'EGAF0001*' '*-study*.{bam,cram}.c4gh'
   data-out download --all --decrypt --key me.sec.pem --skip-existing
   data-out download --wait --request 0b5c0f4e-8a53-4d0e-9a44-0d5f3c1e7a10 -o data
   data-out download --wait --dataset EGAD00000000001 --since 2026-11-22T09:00:00Z -o data`;
@@ -62,6 +70,8 @@ export function registerDownload(program: Command, context: CommandContext): voi
     .option('--connections <n>', 'connections for each file', '4')
     .option('--decrypt', 'keep the plaintext instead of the Crypt4GH file, without .c4gh in the name');
   withKeyOptions(command)
+    .option('--original-paths', 'save files under the paths that their submitters gave them, as the receipts say')
+    .option('--require-receipt', 'refuse files that no delivery receipt names')
     .option('--overwrite', 'replace files that are there')
     .option('--skip-existing', 'keep files that are there and have the right size')
     .option(
@@ -102,6 +112,8 @@ function checked(names: readonly string[], options: DownloadOptions): WantedDown
     parallel: parseCount('--parallel', options.parallel, { from: 1, to: 64 }),
     connections: parseCount('--connections', options.connections, { from: 1, to: 32 }),
     decrypt,
+    requireReceipt: options.requireReceipt ?? false,
+    originalPaths: options.originalPaths ?? false,
     existing: overwrite ? 'overwrite' : skipExisting ? 'skip' : 'fail',
     sync: options.sync,
   };

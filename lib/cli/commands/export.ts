@@ -9,7 +9,7 @@ import { type BatchResult, runBatch } from '../export/batch.ts';
 import { type ExportOrder, readOrder, sendOrder } from '../export/export-order.ts';
 import { describeState, shortfallOf } from '../export/export-state.ts';
 import { waitForExport } from '../export/wait.ts';
-import { publicKeyForms, withAdministratorOptions } from '../options.ts';
+import { parseCount, publicKeyForms, withAdministratorOptions } from '../options.ts';
 import { type CommandContext, openSession, type Session } from '../session.ts';
 
 interface ExportOptions {
@@ -19,6 +19,7 @@ interface ExportOptions {
   readonly file?: boolean;
   readonly batch?: string;
   readonly again?: boolean;
+  readonly parallel?: string;
   readonly dryRun?: boolean;
   readonly wait?: boolean;
   readonly username?: string;
@@ -31,13 +32,15 @@ The service queues the request and answers at once. It checks afterwards whether
 data-out list. With --wait the exit code is 0 for complete, 3 for rejected or withdrawn, 5 for incomplete, 7 for failed.
 
 A batch is a CSV file whose first line is id,type,visa,public_key. Paths begin at the folder of the CSV file; an empty type
-means a dataset. The outcome of each row is written to FILE.csv.results.jsonl. A second run of the same command says what
-became of the rows that were sent, and sends only the others.
+means dataset, and the other word is file. The outcomes of a run are written to FILE.csv.results.csv, and those of all runs to
+FILE.csv.results.jsonl. A second run of the same command says what became of the rows that were sent, and sends only the others.
 
 Examples:
   data-out export EGAD00000000001 --visa jane.jwt --public-key jane.pub.pem --wait
   data-out export EGAF00000000001 --file --visa jane.jwt --public-key jane.pub.pem --dry-run
-  data-out export --batch recipients.csv`;
+  data-out export --batch recipients.csv --dry-run`;
+
+const defaultParallel = '4';
 
 /** `export <id>` and `export --batch <file>`, for administrators. */
 export function registerExport(program: Command, context: CommandContext): void {
@@ -51,6 +54,7 @@ export function registerExport(program: Command, context: CommandContext): void 
     .option('--wait', 'wait for the outcome of the export')
     .option('--batch <file>', 'many exports from a CSV file')
     .option('--again', 'with --batch: send accepted rows again')
+    .option('--parallel <n>', `with --batch: requests at once (default: ${defaultParallel})`)
     .option('--dry-run', 'check everything on this machine, send nothing');
   withAdministratorOptions(command)
     .addHelpText('after', afterHelp)
@@ -65,9 +69,10 @@ export function registerExport(program: Command, context: CommandContext): void 
 
 /** The batch, if `--batch` is given. @throws UsageError when other options say the same */
 function checkedBatch(id: string | undefined, options: ExportOptions): string | undefined {
-  const { batch, visa, publicKey, file, again, wait } = options;
+  const { batch, visa, publicKey, file, again, parallel, wait } = options;
   if (batch === undefined) {
     if (again) throw usageError('--again', 'this goes with --batch', 'A single export is sent every time.');
+    if (parallel !== undefined) throw usageError('--parallel', 'this goes with --batch');
     return undefined;
   }
   if (wait) {
@@ -139,10 +144,11 @@ async function watch(
 async function exportBatch(
   session: Session,
   path: string,
-  { kind, again = false, dryRun }: ExportOptions,
+  { kind, again = false, dryRun, ...more }: ExportOptions,
   api: () => Promise<ProxyApi>,
 ): Promise<void> {
-  const { output, terminal, settings } = session;
+  const { output, progress, terminal, settings } = session;
+  const parallel = parseCount('--parallel', more.parallel ?? defaultParallel, { from: 1, to: 32 });
   const counts = { accepted: 0, 'accepted-before': 0, 'would-send': 0, failed: 0 };
   const onResult = (result: BatchResult) => {
     const { row, outcome, requestId, time, order, error, shown } = result;
@@ -160,7 +166,7 @@ async function exportBatch(
     output.result(record, `line ${row.line}: ${printable(row.id)}: ${printable(textOf(result))}`);
   };
   const proxy = dryRun ? undefined : await api();
-  const options = { path, kind, again, proxy, proxyUrl: settings.proxyUrl, terminal, onResult };
+  const options = { path, kind, again, proxy, proxyUrl: settings.proxyUrl, terminal, parallel, progress, onResult };
   const error = await runBatch(options);
   const parts = Object.entries(counts).flatMap(([outcome, count]) =>
     count === 0 ? [] : `${count} ${summaryWords[outcome as BatchResult['outcome']]}`,

@@ -191,7 +191,7 @@ async function toFile(
     connections,
     existing,
     isPrivate,
-    expected: sha256 === undefined ? undefined : { sha256, source: 'the service lists' },
+    expected: sha256 === undefined ? undefined : { sha256 },
     transport,
     onEvent,
     signal,

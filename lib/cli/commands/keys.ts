@@ -9,6 +9,7 @@ import {
   publicKeyOf,
 } from '../../crypt4gh/index.ts';
 import { usageError } from '../../terminal/errors.ts';
+import { warnOfCommit } from '../../terminal/git-warning.ts';
 import { printable } from '../../terminal/output.ts';
 import { askNewSecret } from '../../terminal/prompts.ts';
 import { writeOutput } from '../files/output-file.ts';
@@ -114,6 +115,7 @@ async function generate(session: Session, name: string, options: GenerateOptions
     `${files.privateKey}: your private key; keep it to yourself\n${files.publicKey}: your public key; give it to others`,
   );
   output.note(`fingerprint (SHA-256): ${fingerprint}`);
+  await warnOfCommit(resolve(terminal.folder, files.privateKey), output);
 }
 
 async function changePassphrase(session: Session, file: string, options: NewPassphraseOptions): Promise<void> {
@@ -141,6 +143,7 @@ async function changePassphrase(session: Session, file: string, options: NewPass
     privateKey.fill(0);
   }
   output.result({ file, protected: options.passphrase !== false }, `${printable(file)} has another passphrase`);
+  await warnOfCommit(path, output);
 }
 
 async function newPassphrase(session: Session, options: NewPassphraseOptions): Promise<string | undefined> {

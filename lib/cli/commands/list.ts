@@ -11,6 +11,7 @@ interface ListOptions {
   readonly page?: string;
   readonly perPage: string;
   readonly paths?: boolean;
+  readonly receipts?: boolean;
 }
 
 const largestPage = 50_000;
@@ -22,8 +23,8 @@ const afterHelp = `
 PATH is what the submitter called a file. It comes from the delivery receipts of your outbox: the 100 newest of them, up to 4 MiB,
 or all with --paths. A file without a receipt has "-". With --page, only receipts of that page are read.
 
-A delivery receipt says that an export is done, and is marked in the last column. A warning counts the files that expire within
-${warnedDays} days.
+A delivery receipt says that an export is done. The last line counts the receipts; --receipts lists them, too. A warning counts the
+files that expire within ${warnedDays} days.
 
 Examples:
   data-out list
@@ -46,6 +47,7 @@ export function registerList(program: Command, context: CommandContext): void {
     .option('--per-page <rows>', 'files of a page', '100')
     .option('--paths', 'the submitted paths, however many and large the delivery receipts are')
     .option('--no-paths', 'no submitted paths, and no request for delivery receipts')
+    .option('--receipts', 'delivery receipts as well, marked in the last column')
     .addHelpText('after', afterHelp)
     .action(async (options: ListOptions, self: Command) => {
       await using session = await openSession(context, self);
@@ -56,16 +58,18 @@ export function registerList(program: Command, context: CommandContext): void {
       const files: ListedFile[] = [];
       if (page !== undefined) files.push(...(await proxy.listPage({ page: page - 1, perPage, signal })).files);
       else for await (const file of proxy.list({ signal })) files.push(file);
-      await show(session, files, await submittedPaths(session, { proxy, files, wanted: options.paths }));
+      const pathOf = await submittedPaths(session, { proxy, files, wanted: options.paths });
+      await show(session, files, { pathOf, withReceipts: options.receipts ?? false });
     });
 }
 
 async function show(
   { output, terminal, settings }: Session,
-  files: readonly ListedFile[],
-  pathOf: PathOf,
+  listed: readonly ListedFile[],
+  { pathOf, withReceipts }: { readonly pathOf: PathOf; readonly withReceipts: boolean },
 ): Promise<void> {
-  const receipts = files.filter(({ name }) => isReceiptName(name)).length;
+  const receipts = listed.filter(({ name }) => isReceiptName(name)).length;
+  const files = withReceipts ? listed : listed.filter(({ name }) => !isReceiptName(name));
   const rows = files.map(({ name, size, modified, expires }) => ({
     name,
     size,
@@ -75,7 +79,11 @@ async function show(
     ...(isReceiptName(name) && { receipt: true }),
   }));
   const hasPaths = rows.some(({ path }) => path !== null);
-  const shown = [...columns, ...(hasPaths ? [{ title: 'PATH' }] : []), ...(receipts > 0 ? [{ title: 'KIND' }] : [])];
+  const shown = [
+    ...columns,
+    ...(hasPaths ? [{ title: 'PATH' }] : []),
+    ...(withReceipts && receipts > 0 ? [{ title: 'KIND' }] : []),
+  ];
   output.table(shown, rows, ({ name, size, staged, expires, path, receipt }) => [
     printable(name),
     formatBytes(size),
@@ -87,11 +95,15 @@ async function show(
   warnOfExpiry(files, output, terminal.now());
   const total = files.reduce((sum, { size }) => sum + size, 0);
   const parts = [
-    ...(files.length > receipts ? [counted(files.length - receipts, 'file')] : []),
-    ...(receipts > 0 ? [counted(receipts, 'receipt')] : []),
+    ...(listed.length > receipts ? [counted(listed.length - receipts, 'file')] : []),
+    ...(withReceipts && receipts > 0 ? [counted(receipts, 'receipt')] : []),
     formatBytes(total),
   ];
-  output.note(files.length === 0 ? await nothingStaged(settings) : parts.join(', '));
+  const hidden =
+    withReceipts || receipts === 0
+      ? ''
+      : `; ${counted(receipts, 'receipt')} (--receipts shows ${receipts === 1 ? 'it' : 'them'})`;
+  output.note(`${files.length === 0 ? await nothingStaged(settings) : parts.join(', ')}${hidden}`);
 }
 
 function warnOfExpiry(files: readonly ListedFile[], output: Session['output'], now: Date): void {

@@ -1,7 +1,8 @@
-import { relative } from 'node:path';
+import { relative, resolve } from 'node:path';
 import { type Command, Option } from 'commander';
 import { ClientError } from '../../client/errors.ts';
 import { UsageError } from '../../terminal/errors.ts';
+import { warnOfCommit } from '../../terminal/git-warning.ts';
 import { printable } from '../../terminal/output.ts';
 import { openSession } from '../../terminal/session.ts';
 import type { Terminal } from '../../terminal/terminal.ts';
@@ -92,6 +93,8 @@ async function setUp(context: CommandContext, command: Command, options: SetupOp
   const typed = password?.file === undefined ? password?.value : undefined;
   await store({ path, config, isReplaced, password: typed, newKey, terminal });
   output.note(`Settings: ${printable(path)}${isReplaced ? `; the old ones: ${printable(backupOf(path))}` : ''}`);
+  const secrets = [...(typed === undefined ? [] : [passwordFile(path)]), ...(newKey ? [newKey.privateKey] : [])];
+  for (const secret of secrets) await warnOfCommit(resolve(terminal.folder, secret), output);
   for (const path of lostKeys) {
     output.warn(`there is no file ${printable(path)} any more: it is no longer in the settings`);
   }

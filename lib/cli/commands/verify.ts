@@ -4,6 +4,7 @@ import { Claims } from '../../client/delivery/claims.ts';
 import { parseKeySet, type ReceiptKeys } from '../../client/delivery/key-set.ts';
 import { readReceipts, receiptNames } from '../../client/delivery/receipt-files.ts';
 import {
+  isAbsent,
   isVerified,
   type VerifiedFile,
   type VerifiedState,
@@ -16,12 +17,15 @@ import { incompleteError, incompleteText } from '../download/delivery-summary.ts
 import { threadsFor } from '../files/threads.ts';
 import { readPrivateKeys } from '../key-files.ts';
 import { withKeyOptions, withServiceOptions } from '../options.ts';
+import { ownFingerprints } from '../own-keys.ts';
+import { receiptKeys } from '../receipt-keys.ts';
 import { readSmallFile } from '../secrets.ts';
 import { type CommandContext, openSession, type Session } from '../session.ts';
 
 interface VerifyOptions {
   readonly keys?: string;
   readonly issuer?: string;
+  readonly partial?: boolean;
   readonly key?: readonly string[];
 }
 
@@ -32,20 +36,23 @@ const afterHelp = `
 A delivery receipt (NAME.delivery.jws) comes with every export; data-out download fetches it. Its signature is verified first, with
 the keys of the service, or with --keys offline. For each name the receipt of the newest request counts. States of a file:
 
-  plaintext    the SHA-256 of its plaintext is that of the receipt: with --key, or decrypted already
-  bytes        CRC-64/NVME and the header's digest are those of the receipt: this shows accidents, not forgery
-  size only    nothing more could be compared: not verified
-  differs      it is not what the receipt says
-  missing      the receipt lists it, and it is not here
-  expired      it is not here, and the outbox does not have it any more
-  undelivered  the receipt says that it was not delivered, and why
-  no receipt   a Crypt4GH file that no receipt lists
+  plaintext       the SHA-256 of its plaintext is that of the receipt: with --key, or decrypted already
+  bytes           CRC-64/NVME and the header's digest are those of the receipt: this shows accidents, not forgery
+  size only       nothing more could be compared: not verified
+  differs         it is not what the receipt says
+  not downloaded  it is not here, and the outbox has it, or its download was begun
+  expired         it is not here, and the outbox does not have it any more
+  missing         it is not here, and the outbox cannot be asked
+  undelivered     the receipt says that it was not delivered, and why
+  no receipt      a Crypt4GH file that no receipt lists
 
-The exit code is 0 only when all of it is "plaintext" or "bytes", and the deliveries are complete; else it is 10.
+The exit code is 0 only when all of it is "plaintext" or "bytes", and the deliveries are complete; else it is 10. With --partial it
+is 0 when every file that is here is "plaintext" or "bytes", whatever is not here.
 
 Examples:
   data-out verify data
   data-out verify data --key me.sec.pem
+  data-out verify data --partial
   data-out verify data --keys jwks.json`;
 
 const columns = [
@@ -64,6 +71,7 @@ export function registerVerify(program: Command, context: CommandContext): void 
     .argument('[folder]', 'folder with the files and the receipts', '.')
     .option('--keys <file>', 'JWK set of the service, from its /.well-known/jwks.json: works offline')
     .option('--issuer <id>', 'service id that the receipts must name (default: any)');
+  command.option('--partial', 'files that are not here are no failure');
   withKeyOptions(command, 'your private key: compares the plaintext, decrypted in memory; may be given several times');
   withServiceOptions(command)
     .addHelpText('after', afterHelp)
@@ -83,33 +91,33 @@ async function verify(session: Session, name: string, options: VerifyOptions): P
     });
   }
   const keys = await keysOf(session, options);
-  const { receipts, refused } = await readReceipts(folder, names, keys, { issuer: options.issuer });
-  for (const { message } of refused) output.warn(printable(message));
+  const ownKeys = await ownFingerprints(session);
+  const { receipts, refused, foreign } = await readReceipts(folder, names, keys, { issuer: options.issuer, ownKeys });
+  for (const { message } of [...refused, ...foreign]) output.warn(printable(message));
   const claims = new Claims(receipts);
   const files = await filesOf(session, folder, claims, options);
   show(session, files);
   const lacking = claims.lacking();
   for (const receipt of lacking) output.warn(incompleteText(receipt));
-  conclude(session, files, refused[0] ?? (lacking[0] && incompleteError(lacking[0])));
+  const { partial = false } = options;
+  const incomplete = partial ? undefined : lacking[0];
+  conclude(session, files, { partial, problem: refused[0] ?? (incomplete && incompleteError(incomplete)) });
 }
 
 async function keysOf(session: Session, { keys }: VerifyOptions): Promise<ReceiptKeys> {
   const { terminal } = session;
-  if (keys === undefined) {
-    const proxy = new ProxyApi(await session.service());
-    return await parseKeySet(await proxy.keySet({ signal: terminal.signal }), 'the keys of the service');
-  }
+  if (keys === undefined) return await receiptKeys(session, new ProxyApi(await session.service()));
   const text = await readSmallFile('--keys', resolve(terminal.folder, keys), maxKeySetBytes);
-  return await parseKeySet(text.toString('utf8'), '--keys');
+  return parseKeySet(text.toString('utf8'), '--keys');
 }
 
 async function filesOf(session: Session, folder: string, claims: Claims, options: VerifyOptions) {
   const { terminal, progress } = session;
   const { signal } = terminal;
   const privateKeys = options.key ? (await readPrivateKeys(session)).map(({ privateKey }) => privateKey) : [];
-  const all = claims.all();
-  const bytes = all.reduce((sum, { file }) => sum + file.size, 0);
-  progress.expect(bytes, all.length);
+  let bytes = 0;
+  for (const { file } of claims.all()) bytes += file.size;
+  progress.expect(bytes, claims.size);
   await using workers = privateKeys.length > 0 ? threadsFor(bytes, signal) : undefined;
   let outbox: Promise<ReadonlySet<string> | undefined> | undefined;
   const inOutbox = () => {
@@ -174,17 +182,22 @@ function show({ output }: Session, files: readonly VerifiedFile[]): void {
   ]);
 }
 
-/** The last line, and the failure. @param problem with the receipts */
-function conclude({ output }: Session, files: readonly VerifiedFile[], problem: ClientError | undefined): void {
+/** The last line, and the failure. @param result.problem with the receipts */
+function conclude(
+  { output }: Session,
+  files: readonly VerifiedFile[],
+  { partial, problem }: { readonly partial: boolean; readonly problem: ClientError | undefined },
+): void {
+  const count = partial ? files.filter(({ state }) => !isAbsent(state)).length : files.length;
   const counts = new Map<VerifiedState, number>();
   for (const { state } of files) counts.set(state, (counts.get(state) ?? 0) + 1);
   const verified = files.filter(({ state }) => isVerified(state)).length;
   if (counts.has('bytes')) output.note('"bytes" shows accidents, not forgery: give --key to compare the plaintext.');
   const states = [...counts].map(([state, count]) => `${count} ${wordsOf(state)}`).join(', ');
-  output.note(`${verified} of ${files.length} files verified${states === '' ? '' : `: ${states}`}`);
-  if (verified < files.length) {
-    throw new ClientError('not_verified', `${files.length - verified} of ${files.length} files are not verified`, {
-      remedy: problem?.remedy ?? 'Download again what differs or is missing. Ask for a new export of what has expired.',
+  output.note(`${verified} of ${count} files verified${states === '' ? '' : `: ${states}`}`);
+  if (verified < count) {
+    throw new ClientError('not_verified', `${count - verified} of ${count} files are not verified`, {
+      remedy: problem?.remedy ?? 'Download what differs or is not here. Ask for a new export of what has expired.',
     });
   }
   if (problem) throw problem;

@@ -3,6 +3,7 @@ import { DataOutApi } from '../../client/data-out.ts';
 import { readStagedHeader } from '../../client/download/remote/staged-header.ts';
 import type { Probe } from '../../client/probe.ts';
 import { ProxyApi } from '../../client/proxy.ts';
+import { addressOf, PinFile, receiptKeys } from '../receipt-keys.ts';
 import type { Session } from '../session.ts';
 import { type CheckResult, failed } from './check.ts';
 import { checkHeader, checkKeys, readLocalHeader } from './key-checks.ts';
@@ -35,6 +36,7 @@ export async function* examine(
   else yield { check: 'credentials', verdict: 'skipped', text: 'not tried: the address of the service does not work' };
   if (service?.dataOutUrl) yield* direct(session, service, service.dataOutUrl);
   else yield { check: 'direct', verdict: 'skipped', text: 'no address for direct access is set: --direct-url' };
+  if (proxy) yield* receipts(session, proxy);
   yield* keysAndHeaders(session, options, proxy);
 }
 
@@ -72,7 +74,7 @@ async function* credentials({ settings, terminal }: Session, proxy: ProxyApi): A
     yield { check, verdict: 'skipped', text: 'not tried: no visa is set' };
     return;
   }
-  const list = () => proxy.listPage({ page: 0, perPage: 1, signal: terminal.signal });
+  const list = () => proxy.listPage({ perPage: 1, signal: terminal.signal });
   const page = yield* attempt(check, list, { unauthenticated: refused });
   if (page === undefined) return;
   const outbox = page.files.length === 0 ? 'which is empty' : 'which has files';
@@ -94,6 +96,34 @@ async function* direct(session: Session, service: ServiceConnection, url: URL): 
   }
   const remedy = 'Ask the data access committee whether the dataset is released.';
   yield { check: 'datasets', verdict: 'warning', text: 'no dataset is both granted and released', remedy, details };
+}
+
+/** Which keys of receipts count; at the first use of the service they are pinned here. */
+async function* receipts(session: Session, proxy: ProxyApi): AsyncGenerator<CheckResult, void> {
+  const check = 'receipts';
+  const keys = await receiptKeys(session, proxy).catch((error: unknown) => failed(check, error));
+  if ('verdict' in keys) {
+    yield keys.code === 'not_found'
+      ? { check, verdict: 'skipped', text: 'the service publishes no keys of receipts' }
+      : keys;
+    return;
+  }
+  const { trusted = [], refused = [] } = (await new PinFile(session).of(addressOf(session))) ?? {};
+  const details = { trusted, refused };
+  yield {
+    check,
+    verdict: 'ok',
+    text: `keys of delivery receipts that count: ${trusted.join(', ') || 'none'}`,
+    details,
+  };
+  for (const fingerprint of keys.fingerprints.filter((each) => !trusted.includes(each) && !refused.includes(each))) {
+    yield {
+      check,
+      verdict: 'warning',
+      text: `the service also publishes ${fingerprint}, which counts once a pinned key endorses it`,
+      remedy: `If the operator confirms it: data-out receipt-keys --accept ${fingerprint}`,
+    };
+  }
 }
 
 async function* keysAndHeaders(

@@ -1,7 +1,7 @@
 import type { Claims } from '../../client/delivery/claims.ts';
+import type { Receipt } from '../../client/delivery/receipt-reader.ts';
 import type { FileResult } from '../../client/download/events.ts';
 import { ClientError } from '../../client/errors.ts';
-import type { DeliveryReceipt } from '../../contract/delivery.ts';
 import { printable } from '../../terminal/output.ts';
 
 /** What the delivery receipts say of the files of a download. */
@@ -11,7 +11,7 @@ export interface DeliverySummary {
   /** Files that no receipt lists. */
   readonly unlisted: number;
   /** Those that list a file of the download. */
-  readonly receipts: readonly DeliveryReceipt[];
+  readonly receipts: readonly Receipt[];
 }
 
 /** Receipts that the line for people names. */
@@ -43,19 +43,19 @@ export function summaryText({ verified, unlisted, receipts }: DeliverySummary): 
   return `${count}${by}${unlisted > 0 ? `; ${unlisted} without a receipt` : ''}`;
 }
 
-function receiptText({ jti, generation, complete }: DeliveryReceipt): string {
+function receiptText({ jti, generation, complete }: Receipt): string {
   return `${jti} (generation ${generation}, ${complete ? 'complete' : 'incomplete'})`;
 }
 
 /** The failure that a delivery is not complete. */
-export function incompleteError({ jti }: DeliveryReceipt): ClientError {
+export function incompleteError({ jti }: Receipt): ClientError {
   return new ClientError('not_verified', `the delivery of request ${jti} is not complete`, {
     remedy: 'What was delivered is here. Ask the administrator about the rest.',
   });
 }
 
 /** What an incomplete delivery lacks, in one line. */
-export function incompleteText({ jti, missing }: DeliveryReceipt): string {
+export function incompleteText({ jti, missing }: Receipt): string {
   const head = `the delivery of request ${jti} is not complete`;
   if (missing.length === 0) return `${head}: the export ended before all of its files were known`;
   const named = missing.slice(0, shownFiles).map(({ file_id, reason }) => `${file_id} (${reason})`);

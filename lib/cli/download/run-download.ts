@@ -1,21 +1,29 @@
-import { mkdtemp, readdir, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
+import { readdir } from 'node:fs/promises';
+import { resolve } from 'node:path';
 import { type AwaitedDelivery, awaitDelivery } from '../../client/delivery/await-delivery.ts';
 import { Claims } from '../../client/delivery/claims.ts';
 import { copyReceipts, fetchReceipts } from '../../client/delivery/fetch-receipts.ts';
-import { parseKeySet } from '../../client/delivery/key-set.ts';
+import { originalPath } from '../../client/delivery/original-path.ts';
+import { ReceiptError } from '../../client/delivery/receipt.ts';
 import type { ReadReceipts } from '../../client/delivery/receipt-files.ts';
+import { ReceiptFolder } from '../../client/delivery/receipt-folder.ts';
+import { namingOneOf, requestOf } from '../../client/delivery/receipt-name.ts';
+import type { Receipt } from '../../client/delivery/receipt-reader.ts';
 import type { Existing } from '../../client/download/disk/existing.ts';
 import { downloadFiles } from '../../client/download/download-files.ts';
+import type { Expectation, Expected } from '../../client/download/expected.ts';
 import { ClientError, UnavailableError } from '../../client/errors.ts';
 import { type ListedFile, ProxyApi } from '../../client/proxy.ts';
-import { type DeliveryReceipt, isReceiptName, receiptSuffix } from '../../contract/delivery.ts';
-import { printable } from '../../terminal/output.ts';
+import { isReceiptName } from '../../contract/delivery.ts';
+import { counted, printable } from '../../terminal/output.ts';
+import type { Counter } from '../../terminal/progress.ts';
 import { nothingStaged } from '../empty-outbox.ts';
 import { threadsFor } from '../files/threads.ts';
 import { readPrivateKeys } from '../key-files.ts';
+import { ownFingerprints } from '../own-keys.ts';
+import { addressOf, PinFile, receiptKeys } from '../receipt-keys.ts';
 import type { Session } from '../session.ts';
+import { cachePath } from '../sources.ts';
 import { incompleteError, incompleteText, summaryOf } from './delivery-summary.ts';
 import { DownloadReporter } from './download-reporter.ts';
 import { selectFiles } from './select-files.ts';
@@ -30,11 +38,13 @@ export interface WantedDownload {
   readonly parallel: number;
   readonly connections: number;
   readonly decrypt: boolean;
+  /** Whether a file that no receipt names is refused. */
+  readonly requireReceipt: boolean;
+  /** Whether files lie under the paths that their submitters gave them. */
+  readonly originalPaths: boolean;
   readonly existing: Existing;
   readonly sync: boolean;
 }
-
-const uuidLength = 36;
 
 /** Downloads files and the receipts, compares the two, and reports. @throws ClientError unless every file is whole */
 export async function runDownload(session: Session, wanted: WantedDownload): Promise<void> {
@@ -42,32 +52,43 @@ export async function runDownload(session: Session, wanted: WantedDownload): Pro
   const proxy = new ProxyApi(await session.service());
   // A wrong key or passphrase fails before the first download.
   const privateKeys = wanted.decrypt ? (await readPrivateKeys(session)).map(({ privateKey }) => privateKey) : [];
-  const scratch = await mkdtemp(join(tmpdir(), 'data-out-receipts-'));
+  await using scratch = await ReceiptFolder.open(cachePath(terminal), terminal.now);
   try {
     const target = { ...wanted, folder: resolve(terminal.folder, wanted.folder) };
     const run = new DownloadRun(session, proxy, target, scratch);
     const delivery = await run.awaited();
-    const { files, read, gone } = await run.listed(delivery);
-    const error = await run.download(files, new Claims(read.receipts), privateKeys);
+    const { files, receipts, gone } = await run.listed(delivery);
+    // The files come meanwhile.
+    const reading = run.read(receipts);
+    const error = await run.download(files, reading, privateKeys);
     if (error?.code === 'interrupted') output.note('Downloaded bytes are kept: run the same command again to go on.');
     if (error) throw error;
-    if (read.refused[0]) throw read.refused[0];
+    const { refused } = await reading;
+    if (refused[0]) throw refused[0];
     if (delivery?.complete === false) throw incompleteError(delivery);
     if (gone !== undefined) throw gone;
   } finally {
     for (const key of privateKeys) key.fill(0);
-    await rm(scratch, { recursive: true, force: true });
   }
+}
+
+/** Receipts of the outbox that a download needs. */
+interface NeededReceipts {
+  /** Those that may name a file of the download: they are read. */
+  readonly read: readonly ListedFile[];
+  /** Puts receipts beside the files, once it is known what they name. */
+  readonly keep: (claims: Claims) => Promise<void>;
 }
 
 class DownloadRun {
   readonly #session: Session;
   readonly #proxy: ProxyApi;
   readonly #wanted: WantedDownload;
-  /** All receipts of the outbox go here, those of the downloaded files also beside the files. */
-  readonly #scratch: string;
+  #own: Promise<ReadonlySet<string> | undefined> | undefined;
+  /** The receipts that are read. Those of the downloaded files also go beside the files. */
+  readonly #scratch: ReceiptFolder;
 
-  constructor(session: Session, proxy: ProxyApi, wanted: WantedDownload, scratch: string) {
+  constructor(session: Session, proxy: ProxyApi, wanted: WantedDownload, scratch: ReceiptFolder) {
     this.#scratch = scratch;
     this.#session = session;
     this.#proxy = proxy;
@@ -75,7 +96,7 @@ class DownloadRun {
   }
 
   /** Waits for the delivery that the user asks for, if there is one. */
-  async awaited(): Promise<DeliveryReceipt | undefined> {
+  async awaited(): Promise<Receipt | undefined> {
     const { wait } = this.#wanted;
     if (wait === undefined) return undefined;
     const { terminal, output } = this.#session;
@@ -93,9 +114,8 @@ class DownloadRun {
 
   /** @throws ClientError if the service publishes no keys: it signs no receipts, so there is none to wait for */
   async #checkKeys(): Promise<void> {
-    const { signal } = this.#session.terminal;
     try {
-      await parseKeySet(await this.#proxy.keySet({ signal }), 'the keys of the service');
+      await receiptKeys(this.#session, this.#proxy);
     } catch (error) {
       // The waiting outlasts a service that does not answer.
       if (error instanceof UnavailableError && error.retryable) return;
@@ -107,33 +127,46 @@ class DownloadRun {
     }
   }
 
-  /** The files to download, the receipts in the outbox, and an error if files of the delivery are not there any more. */
+  /** The files to download, their receipts, and an error if files of the delivery are not there any more. */
   async listed(
-    delivery: DeliveryReceipt | undefined,
-  ): Promise<{ files: readonly ListedFile[]; read: ReadReceipts; gone: ClientError | undefined }> {
+    delivery: Receipt | undefined,
+  ): Promise<{ files: readonly ListedFile[]; receipts: NeededReceipts; gone: ClientError | undefined }> {
     const { names, all } = this.#wanted;
     const { terminal, output } = this.#session;
     const listed: ListedFile[] = [];
     for await (const file of this.#proxy.list({ signal: terminal.signal })) listed.push(file);
-    const delivered = delivery && new Set(delivery.files.map(({ name }) => name));
+    const delivered = delivery && new Set(Array.from(delivery.files, ({ name }) => name));
     const ofDelivery = delivered ? listed.filter(({ name }) => delivered.has(name)) : [];
     const lost = names.length === 0 && delivered ? delivered.size - ofDelivery.length : 0;
     const selected = names.length > 0 ? selectFiles(listed, names) : delivered && !all ? ofDelivery : listed;
     if (listed.length === 0) output.note(`Your outbox is empty: ${await nothingStaged(this.#session.settings)}.`);
     const receipts = listed.filter(({ name }) => isReceiptName(name));
-    const read = await this.#checkable(receipts);
     const files = selected.filter(({ name }) => !isReceiptName(name));
-    await this.#keepReceipts(receipts, selected, new Claims(read.receipts), delivery);
+    const isSelected = new Set(selected);
+    const mayName = namingOneOf(files);
+    const needed: NeededReceipts = {
+      read: receipts.filter((receipt) => isSelected.has(receipt) || mayName(receipt.name)),
+      keep: (claims) => this.#keepReceipts(receipts, selected, claims, delivery),
+    };
     if (selected.length > files.length && files.length === 0) {
       output.note(`The delivery receipts of your outbox are in ${printable(this.#wanted.folder)}.`);
     }
-    return { files, read, gone: lost > 0 ? goneError(lost, delivered?.size ?? 0) : undefined };
+    return { files, receipts: needed, gone: lost > 0 ? goneError(lost, delivered?.size ?? 0) : undefined };
+  }
+
+  /** Reads the receipts of a download, verifies them and puts them beside the files. @throws ClientError */
+  async read({ read, keep }: NeededReceipts): Promise<ReadReceipts & { readonly claims: Claims }> {
+    const counter = this.#session.progress.counter('reading receipts', read.length);
+    const found = await this.#checkable(read, counter).finally(counter.end);
+    const claims = new Claims(found.receipts);
+    await keep(claims);
+    return { ...found, claims };
   }
 
   /** @returns the failure of the run */
   async download(
     files: readonly ListedFile[],
-    claims: Claims,
+    reading: Promise<{ readonly claims: Claims }>,
     privateKeys: readonly Uint8Array[],
   ): Promise<ClientError | undefined> {
     const { terminal, output, progress } = this.#session;
@@ -142,8 +175,15 @@ class DownloadRun {
     const bytes = files.reduce((sum, { size }) => sum + size, 0);
     progress.expect(bytes, files.length);
     const reporter = new DownloadReporter(output, progress, files.length);
-    const { decrypt, folder, parallel, connections, existing, sync } = this.#wanted;
+    const ownKeys = await this.#ownKeys();
+    const { decrypt, requireReceipt, folder, parallel, connections, existing, sync } = this.#wanted;
     await using workers = decrypt ? threadsFor(bytes, signal) : undefined;
+    const expected = expectations(reading, (claims, name) => {
+      const found = claims.expected(name, decrypt ? 'plaintext' : 'container', ownKeys !== undefined);
+      if (found === undefined && requireReceipt) throw unnamedError(name);
+      return found;
+    });
+    const place = this.#wanted.originalPaths ? this.#originalPlaces(files, (await reading).claims) : undefined;
     const report = await downloadFiles({
       proxy: this.#proxy,
       files,
@@ -153,11 +193,21 @@ class DownloadRun {
       existing,
       sync,
       decrypt: decrypt ? { privateKeys, ...(workers && { cipher: workers }) } : undefined,
-      expected: ({ name }) => claims.expected(name, decrypt ? 'plaintext' : 'container'),
+      expected,
+      place,
       onEvent: reporter.onEvent,
       signal,
     });
+    const read = await reading.catch((error: unknown) => {
+      if (report.error === undefined) throw error;
+    });
     progress.end();
+    const elapsed = terminal.now().getTime() - started;
+    if (read === undefined) {
+      reporter.summarize(elapsed);
+      return report.error;
+    }
+    const { claims } = read;
     const summary = summaryOf(report.files, claims);
     for (const receipt of claims.lacking()) {
       if (this.#wanted.all || summary.receipts.includes(receipt)) output.warn(incompleteText(receipt));
@@ -167,14 +217,26 @@ class DownloadRun {
     const compared = report.files.filter(({ name, outcome }) => outcome === 'downloaded' && claims.of(name));
     const unlike = compared.filter(({ verified }) => verified === undefined).length;
     if (unlike > 0) {
-      const what =
-        unlike === 1
-          ? '1 file was not compared with its receipt'
-          : `${unlike} files were not compared with their receipt`;
-      output.note(`${what}, which is older or has no checksum: data-out verify says more.`);
+      output.note(
+        `${counted(unlike, 'file')} could be compared by header and size only: the receipt has no checksum. data-out verify says more.`,
+      );
     }
-    reporter.summarize(terminal.now().getTime() - started, summary);
+    reporter.summarize(elapsed, summary);
     return report.error;
+  }
+
+  #originalPlaces(files: readonly ListedFile[], claims: Claims): (file: ListedFile) => readonly string[] | undefined {
+    const form = this.#wanted.decrypt ? 'plaintext' : 'container';
+    const placeOf = ({ name }: ListedFile) => {
+      const claim = claims.of(name);
+      return claim && originalPath(claim.file.path, form);
+    };
+    const without = files.filter((file) => placeOf(file) === undefined).length;
+    if (without > 0) {
+      const keeps = without === 1 ? 'keeps its staged name' : 'keep their staged names';
+      this.#session.output.warn(`${counted(without, 'file')} without a receipt ${keeps}`);
+    }
+    return placeOf;
   }
 
   /** Puts receipts beside the files: of the files, of the delivery, those that are named, and newer ones of those there. */
@@ -182,7 +244,7 @@ class DownloadRun {
     receipts: readonly ListedFile[],
     selected: readonly ListedFile[],
     claims: Claims,
-    delivery: DeliveryReceipt | undefined,
+    delivery: Receipt | undefined,
   ): Promise<void> {
     const { folder, sync } = this.#wanted;
     const here = await readdir(folder).catch(() => []);
@@ -191,26 +253,36 @@ class DownloadRun {
     if (delivery) requests.add(delivery.jti);
     const files = receipts.filter(({ name }) => wanted.has(name) || requests.has(requestOf(name)));
     const { signal } = this.#session.terminal;
-    await copyReceipts({ proxy: this.#proxy, files, from: this.#scratch, folder, sync, signal });
+    await copyReceipts({ proxy: this.#proxy, files, from: this.#scratch.path, folder, sync, signal });
   }
 
   /** The receipts; none if the service has no keys to verify them with. */
-  async #checkable(files: readonly ListedFile[]): Promise<ReadReceipts> {
+  async #checkable(files: readonly ListedFile[], counter: Counter): Promise<ReadReceipts> {
     const { output } = this.#session;
     try {
-      const read = await this.#fetchReceipts(files);
-      for (const { message } of read.refused) output.warn(printable(message));
+      const read = await this.#fetchReceipts(files, counter);
+      for (const { message } of [...read.refused, ...read.foreign]) output.warn(printable(message));
       return read;
     } catch (error) {
       if (!(error instanceof ClientError) || !withoutKeys.has(error.code)) throw error;
-      output.warn(printable(`the delivery receipts cannot be verified: ${error.message}`));
-      return { receipts: [], refused: [] };
+      const message = `the delivery receipts cannot be verified: ${error.message}`;
+      output.warn(printable(message));
+      // A service that has had keys keeps them: to do without would let one who hides them change files.
+      const hadKeys = await new PinFile(this.#session).of(addressOf(this.#session));
+      return { receipts: [], refused: hadKeys ? [new ReceiptError(message, { cause: error })] : [], foreign: [] };
     }
   }
 
-  #fetchReceipts(files: readonly ListedFile[]): Promise<ReadReceipts> {
+  async #fetchReceipts(files: readonly ListedFile[], counter?: Counter): Promise<ReadReceipts> {
     const { signal } = this.#session.terminal;
-    return fetchReceipts({ proxy: this.#proxy, files, folder: this.#scratch, sync: false, signal });
+    const keys = () => receiptKeys(this.#session, this.#proxy);
+    const options = { proxy: this.#proxy, files, folder: this.#scratch, counter, signal };
+    return await fetchReceipts({ ...options, keys, ownKeys: await this.#ownKeys() });
+  }
+
+  #ownKeys(): Promise<ReadonlySet<string> | undefined> {
+    this.#own ??= ownFingerprints(this.#session);
+    return this.#own;
   }
 }
 
@@ -223,7 +295,29 @@ function goneError(lost: number, total: number): ClientError {
   });
 }
 
-/** The request id in the name of a receipt. */
-function requestOf(name: string): string {
-  return name.slice(0, -receiptSuffix.length).slice(-uuidLength);
+function unnamedError(name: string): ClientError {
+  return new ClientError('not_verified', `${name}: no valid delivery receipt names it`, {
+    remedy: 'The receipt of an export comes last: wait for it, or leave out --require-receipt.',
+  });
+}
+
+/** What receipts say of files: at once when they are read, before that later. @param expectedBy may throw a ClientError */
+function expectations(
+  reading: Promise<{ readonly claims: Claims }>,
+  expectedBy: (claims: Claims, name: string) => Expected | undefined,
+): (file: ListedFile) => Expectation {
+  let known: Claims | undefined;
+  let failure: unknown;
+  reading.then(
+    ({ claims }) => {
+      known = claims;
+    },
+    (error: unknown) => {
+      failure = error;
+    },
+  );
+  return ({ name }) => {
+    if (failure !== undefined) throw failure;
+    return known ? expectedBy(known, name) : reading.then(({ claims }) => expectedBy(claims, name));
+  };
 }

@@ -18,11 +18,13 @@ export interface BatchRow {
 const required = ['id', 'visa', 'public_key'] as const;
 const optional = ['type', 'comment'] as const;
 
-/** The service's spellings: `DATASET_ID` and `datasetId` are the same. */
+/** Plain words, and the service's spellings: `DATASET_ID` and `datasetId` are the same. */
 const types: ReadonlyMap<string, BatchRow['type']> = new Map([
   ['', 'datasetId'],
+  ['dataset', 'datasetId'],
   ['datasetid', 'datasetId'],
   ['dataset_id', 'datasetId'],
+  ['file', 'fileId'],
   ['fileid', 'fileId'],
   ['file_id', 'fileId'],
 ]);
@@ -57,5 +59,5 @@ function batchRow({ line, values, fault }: CsvRow): BatchRow {
 function problemOf(values: CsvRow['values'], type: BatchRow['type'] | undefined): string | undefined {
   const empty = required.find((name) => !values[name]);
   if (empty !== undefined) return `${empty} is empty`;
-  return type === undefined ? 'type is neither datasetId nor fileId' : undefined;
+  return type === undefined ? 'type is neither dataset nor file' : undefined;
 }

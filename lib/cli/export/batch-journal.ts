@@ -27,6 +27,8 @@ export class BatchJournal implements AsyncDisposable {
   readonly path: string;
   readonly #handle: FileHandle;
   readonly #accepted: Map<string, Accepted>;
+  /** Outcomes come side by side, and are written one after the other. */
+  #writing: Promise<unknown> = Promise.resolve();
 
   private constructor(path: string, handle: FileHandle, accepted: Map<string, Accepted>) {
     this.path = path;
@@ -64,10 +66,14 @@ export class BatchJournal implements AsyncDisposable {
   /** Writes one outcome. It is on the disk when this resolves. @throws LocalDiskError */
   async append(entry: JournalEntry, now: Date): Promise<void> {
     const time = now.toISOString();
-    await onDisk(this.path, async () => {
-      await this.#handle.appendFile(`${JSON.stringify({ time, ...entry })}\n`);
-      await this.#handle.datasync();
-    });
+    const written = this.#writing.then(() =>
+      onDisk(this.path, async () => {
+        await this.#handle.appendFile(`${JSON.stringify({ time, ...entry })}\n`);
+        await this.#handle.datasync();
+      }),
+    );
+    this.#writing = written.catch(() => undefined);
+    await written;
     const { digest, outcome, requestId } = entry;
     if (outcome === 'accepted' && requestId !== undefined) this.#accepted.set(digest, { requestId, time });
   }

@@ -1,8 +1,12 @@
+import { writeFile } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
+import { onDisk } from '../../client/download/disk/local-disk.ts';
 import { ClientError } from '../../client/errors.ts';
 import type { ProxyApi } from '../../client/proxy.ts';
 import type { ShownExport } from '../../contract/export-state.ts';
+import { formatCsv } from '../../terminal/csv.ts';
 import { UsageError } from '../../terminal/errors.ts';
+import type { Progress } from '../../terminal/progress.ts';
 import type { Terminal } from '../../terminal/terminal.ts';
 import { type BatchRow, readBatch } from './batch-file.ts';
 import { BatchJournal } from './batch-journal.ts';
@@ -19,6 +23,9 @@ export interface BatchOptions {
   readonly proxy: ProxyApi | undefined;
   readonly proxyUrl: URL | undefined;
   readonly terminal: Terminal;
+  /** Requests at once. */
+  readonly parallel: number;
+  readonly progress: Pick<Progress, 'counter'>;
   /** Called with the outcome of each row, in their order. */
   readonly onResult: (result: BatchResult) => void;
 }
@@ -52,51 +59,74 @@ const stopping: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Sends the orders of a batch one after the other: the service takes a few a second.
+ * Sends the orders of a batch, several at once, and writes the outcomes as CSV beside the batch.
  * @returns the error of the whole run; `undefined` when every row is accepted
  * @throws UsageError, ClientError about the batch itself
  */
 export async function runBatch(options: BatchOptions): Promise<RowError | undefined> {
+  const { parallel, progress, onResult } = options;
   const path = resolve(options.terminal.folder, options.path);
   const rows = await readBatch(path);
   await using journal = options.proxy && (await BatchJournal.open(path));
-  const errors: RowError[] = [];
-  for (const row of rows) {
-    const result = await settle(row, { ...options, path }, journal);
-    const { error } = result;
+  const counter = progress.counter('exports', rows.length);
+  const queue = rows.entries();
+  const results: (BatchResult | undefined)[] = [];
+  const orders: Orders = new Map();
+  let told = 0;
+  let stop: BatchResult | undefined;
+  const tell = () => {
+    const result = results[told++];
     // The outcome of a row that the user interrupted is not known.
-    if (error?.code === 'interrupted') return error;
-    options.onResult(result);
-    if (error === undefined) continue;
-    errors.push(error);
-    if (result.order && !result.shown && stopping.has(error.code)) return summed(errors, rows.length, row);
-  }
-  return summed(errors, rows.length, undefined);
+    if (result && result.error?.code !== 'interrupted') onResult(result);
+  };
+  const lane = async () => {
+    for (const [index, row] of queue) {
+      const result = await settle(row, { ...options, path, orders }, journal);
+      results[index] = result;
+      counter.add(1);
+      while (results[told]) tell();
+      const { error, order, shown } = result;
+      if (error?.code === 'interrupted' || (error && order && !shown && stopping.has(error.code))) stop ??= result;
+      if (stop) return;
+    }
+  };
+  await Promise.all(Array.from({ length: parallel }, lane)).finally(counter.end);
+  while (told < rows.length) tell();
+  if (journal) await writeResults(path, results);
+  if (stop?.error?.code === 'interrupted') return stop.error;
+  return summed(
+    results.flatMap((result) => result?.error ?? []),
+    rows.length,
+    stop,
+  );
 }
 
-async function settle(row: BatchRow, options: BatchOptions, journal: BatchJournal | undefined): Promise<BatchResult> {
-  const { path, kind, again, proxy, proxyUrl, terminal } = options;
+/** The orders that are being sent, by their digests. */
+type Orders = Map<string, Promise<unknown>>;
+
+async function settle(
+  row: BatchRow,
+  options: BatchOptions & { readonly orders: Orders },
+  journal: BatchJournal | undefined,
+): Promise<BatchResult> {
+  const { path, kind, proxy, proxyUrl, terminal, orders } = options;
   const { line, id, type, visa, publicKey } = row;
   let order: ExportOrder | undefined;
   try {
     if (row.fault) throw row.fault;
     const here = { ...terminal, folder: dirname(path) };
-    const sources = { visa: 'visa', publicKey: 'public_key', fileRemedy: 'Write fileId in the column type.' };
-    order = await readOrder({ id, type, kind, visa, publicKey }, sources, here);
+    const sources = { visa: 'visa', publicKey: 'public_key', fileRemedy: 'Write file in the column type.' };
+    const read = await readOrder({ id, type, kind, visa, publicKey }, sources, here);
+    order = read;
     if (proxy === undefined || journal === undefined) return { row, outcome: 'would-send', order };
-    const digest = orderDigest(order, proxyUrl);
-    const before = again ? undefined : journal.accepted(digest);
-    if (before) {
-      const shown = await recordedState(proxy, { requestId: before.requestId, kind }, terminal.signal);
-      const error = shown && shortfallOf(shown);
-      const common = { row, ...before, order, shown };
-      return error
-        ? { ...common, outcome: 'failed', error: notSentAgain(error) }
-        : { ...common, outcome: 'accepted-before' };
-    }
-    const { requestId } = await sendOrder(proxy, order, terminal.signal);
-    await journal.append({ digest, line, id, outcome: 'accepted', requestId }, terminal.now());
-    return { row, outcome: 'accepted', requestId, order };
+    const digest = orderDigest(read, proxyUrl);
+    // A second row with the same order waits for the first, and finds it in the journal.
+    const sent = Promise.resolve(orders.get(digest)).then(() => send(row, read, { ...options, proxy, journal }));
+    orders.set(
+      digest,
+      sent.catch(() => undefined),
+    );
+    return await sent;
   } catch (error) {
     if (!(error instanceof ClientError || error instanceof UsageError)) throw error;
     const { message } = error;
@@ -108,6 +138,49 @@ async function settle(row: BatchRow, options: BatchOptions, journal: BatchJourna
   }
 }
 
+/** Sends an order, unless it was accepted before. @throws ClientError, UsageError */
+async function send(
+  row: BatchRow,
+  order: ExportOrder,
+  {
+    kind,
+    again,
+    proxy,
+    proxyUrl,
+    terminal,
+    journal,
+  }: BatchOptions & { readonly proxy: ProxyApi; readonly journal: BatchJournal },
+): Promise<BatchResult> {
+  const digest = orderDigest(order, proxyUrl);
+  const before = again ? undefined : journal.accepted(digest);
+  if (before) {
+    const shown = await recordedState(proxy, { requestId: before.requestId, kind }, terminal.signal);
+    const error = shown && shortfallOf(shown);
+    const common = { row, ...before, order, shown };
+    return error
+      ? { ...common, outcome: 'failed', error: notSentAgain(error) }
+      : { ...common, outcome: 'accepted-before' };
+  }
+  const { requestId } = await sendOrder(proxy, order, terminal.signal);
+  const { line, id } = row;
+  await journal.append({ digest, line, id, outcome: 'accepted', requestId }, terminal.now());
+  return { row, outcome: 'accepted', requestId, order };
+}
+
+/** Writes `<batch>.results.csv`, anew in each run. @throws LocalDiskError */
+async function writeResults(batch: string, results: readonly (BatchResult | undefined)[]): Promise<void> {
+  const rows = results.flatMap((result) => {
+    if (result === undefined) return [];
+    const { row, outcome, requestId = '', time = '', shown, error } = result;
+    const { line, id, type } = row;
+    const state = [shown?.state ?? '', shown?.reason ?? '', error?.message ?? ''];
+    return [[`${line}`, id, type === 'fileId' ? 'file' : 'dataset', outcome, requestId, time, ...state]];
+  });
+  const path = `${batch}.results.csv`;
+  const columns = ['line', 'id', 'type', 'outcome', 'request_id', 'queued_before', 'state', 'reason', 'error'];
+  await onDisk(path, () => writeFile(path, formatCsv([columns, ...rows]), { mode: 0o600 }));
+}
+
 function notSentAgain(error: ClientError): ClientError {
   return new ClientError(error.code, `${error.message}; not sent again`, {
     remedy: '--again sends all rows again.',
@@ -115,16 +188,14 @@ function notSentAgain(error: ClientError): ClientError {
   });
 }
 
-/** @param stoppedAt the last row that was tried, if the run stopped there */
-function summed(errors: readonly RowError[], rows: number, stoppedAt: BatchRow | undefined): RowError | undefined {
+/** @param stop the row at which the run stopped */
+function summed(errors: readonly RowError[], rows: number, stop: BatchResult | undefined): RowError | undefined {
   const [first] = errors;
-  const last = errors.at(-1);
-  if (first === undefined || last === undefined) return undefined;
-  if (stoppedAt) {
-    return new ClientError(last.code, `stopped at line ${stoppedAt.line}: ${last.message}`, {
-      remedy: last.remedy,
-      cause: last,
-    });
+  if (first === undefined) return undefined;
+  if (stop?.error) {
+    const { code, message, remedy } = stop.error;
+    const what = `stopped at line ${stop.row.line}: ${message}`;
+    return new ClientError(code, what, { remedy, cause: stop.error });
   }
   const isAlike = errors.length === rows && errors.every(({ code }) => code === first.code);
   return new ClientError(isAlike ? first.code : 'partial', `${errors.length} of ${rows} rows were not accepted`, {

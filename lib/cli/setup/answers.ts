@@ -117,20 +117,15 @@ async function askCredentials(
   address: TriedAddress,
   { token, needsPassword }: TriedVisa,
 ): Promise<Pick<Answers, 'username' | 'password'>> {
-  const { interview, trial, given, old } = asked;
-  let last: { readonly username: string; readonly password: Password } | undefined;
+  const { interview, trial, given } = asked;
+  const refusals: { readonly username: string; readonly password: Password }[] = [];
   for (;;) {
-    const username = await interview.settle({
-      text: needsPassword ? 'User name' : 'User name (if you have none: Enter)',
-      option: '--username',
-      given: given.username,
-      suggested: last?.username ?? old.username,
-      check: (answer, source) => {
-        if (answer === '' && needsPassword)
-          throw usageError(source, 'this service asks for a user name and a password');
-        return { value: answer === '' ? undefined : checkedUsername(source, answer) };
-      },
-    });
+    const last = refusals.at(-1);
+    // The password is asked for twice: who types one once more does not look which question it is.
+    const username =
+      last && refusals.length % 2 === 1
+        ? last.username
+        : await askUsername(asked, needsPassword, { last: last?.username, secrets: refusals });
     if (username === undefined) return { username, password: undefined };
     const password = await askPassword(asked, username, last?.username === username ? last.password : undefined);
     if (password === undefined) return { username, password };
@@ -139,9 +134,31 @@ async function askCredentials(
     const isKept = last?.username === username && last.password.value === value;
     if (refused !== 'password' || error === undefined || isKept) return { username, password };
     if (!interview.isAsking || given.passwordFile !== undefined) throw error;
-    interview.tell(error, 'To keep both all the same, press Enter.');
-    last = { username, password };
+    refusals.push({ username, password });
+    const next = refusals.length % 2 === 1 ? 'Type the password again.' : 'Refused again: type the user name, too.';
+    interview.tell(error, `${next} To keep both all the same, press Enter.`);
   }
+}
+
+async function askUsername(
+  { interview, given, old }: AskedWith,
+  isNeeded: boolean,
+  { last, secrets }: { last: string | undefined; secrets: readonly { readonly password: Password }[] },
+): Promise<string | undefined> {
+  return await interview.settle({
+    text: isNeeded ? 'User name' : 'User name (if you have none: Enter)',
+    option: '--username',
+    given: given.username,
+    suggested: last ?? old.username,
+    check: (answer, source) => {
+      if (answer === '' && isNeeded) throw usageError(source, 'this service asks for a user name and a password');
+      if (answer !== last && secrets.some(({ password }) => password.value === answer)) {
+        interview.hideTyped();
+        throw usageError(source, 'this is the password that you typed before: it is not taken as a user name');
+      }
+      return { value: answer === '' ? undefined : checkedUsername(source, answer) };
+    },
+  });
 }
 
 async function askPassword(

@@ -72,6 +72,11 @@ export class Interview {
     }
   }
 
+  /** Erases the line of the last answer, if it is a secret. */
+  hideTyped(): void {
+    if (this.terminal.isTerminal) this.terminal.report('\u001b[A\u001b[2K\r');
+  }
+
   /** Says what is wrong with an answer. */
   tell({ message, remedy }: Doubt, more?: string): void {
     const lines = [message, remedy, more].filter((line) => line !== undefined);

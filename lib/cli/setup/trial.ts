@@ -61,7 +61,7 @@ export class Trial {
     await using session = this.#open({ proxyUrl: url, visa: () => Promise.resolve(token), basic: credentials });
     try {
       const { signal } = session.terminal;
-      await new ProxyApi(await session.service()).listPage({ page: 0, perPage: 1, signal });
+      await new ProxyApi(await session.service()).listPage({ perPage: 1, signal });
       return { refused: 'none' };
     } catch (error) {
       if (!(error instanceof ClientError) || error.code === 'interrupted') throw error;

@@ -1,8 +1,9 @@
-import { type DeliveryReceipt, isReceiptName, receiptSuffix } from '../../contract/delivery.ts';
+import { isReceiptName, receiptSuffix } from '../../contract/delivery.ts';
 import { ClientError, interrupted, UnavailableError } from '../errors.ts';
 import type { ListedFile, ProxyApi } from '../proxy.ts';
 import { Claims, requestedAt } from './claims.ts';
 import type { ReadReceipts } from './receipt-files.ts';
+import type { Receipt } from './receipt-reader.ts';
 
 /** The delivery that is waited for: that of one request, or one of a dataset that was requested since a time. */
 export type AwaitedDelivery =
@@ -35,7 +36,7 @@ const clockSkewMs = 300_000;
  * @returns the receipt, verified
  * @throws ClientError `timeout`; `not_verified` for a receipt that must not be relied on; as `ProxyApi.list`
  */
-export async function awaitDelivery(options: AwaitDeliveryOptions): Promise<DeliveryReceipt> {
+export async function awaitDelivery(options: AwaitDeliveryOptions): Promise<Receipt> {
   const { proxy, timeoutMs, signal } = options;
   const { timing } = proxy.connection.transport;
   const end = timing.now().getTime() + timeoutMs;
@@ -65,14 +66,16 @@ class Look {
     this.#options = options;
   }
 
-  async once(): Promise<DeliveryReceipt | undefined> {
+  async once(): Promise<Receipt | undefined> {
     const { proxy, wanted, fetch, signal } = this.#options;
     const found: ListedFile[] = [];
     for await (const file of proxy.list({ signal })) {
       if (mayBe(wanted, file) && this.#stale.get(file.name) !== versionOf(file)) found.push(file);
     }
-    const { receipts, refused } = await fetch(found);
+    const { receipts, refused, foreign } = await fetch(found);
     if (refused[0]) throw refused[0];
+    // No other receipt of that request will come.
+    if ('requestId' in wanted && foreign[0]) throw foreign[0];
     for (const file of found) this.#stale.set(file.name, versionOf(file));
     // Of several, the newest request counts.
     return new Claims(receipts.filter((receipt) => settles(wanted, receipt))).receipts.at(-1);
@@ -90,7 +93,7 @@ function mayBe(wanted: AwaitedDelivery, { name, modified }: ListedFile): boolean
   return modified === undefined || modified.getTime() >= wanted.since.getTime() - clockSkewMs;
 }
 
-function settles(wanted: AwaitedDelivery, receipt: DeliveryReceipt): boolean {
+function settles(wanted: AwaitedDelivery, receipt: Receipt): boolean {
   const since = wanted.since?.getTime() ?? Number.NEGATIVE_INFINITY;
   if ('requestId' in wanted) return receipt.jti === wanted.requestId && receipt.iat * 1000 >= since;
   return receipt.kind === 'dataset' && receipt.dataset === wanted.dataset && requestedAt(receipt) >= since;

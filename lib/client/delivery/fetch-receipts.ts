@@ -4,44 +4,57 @@ import { join } from 'node:path';
 import { onDisk } from '../download/disk/local-disk.ts';
 import { localPaths } from '../download/disk/local-name.ts';
 import { downloadFile } from '../download/download-file.ts';
-import { downloadFiles } from '../download/download-files.ts';
+import { type DownloadFilesOptions, downloadFiles } from '../download/download-files.ts';
+import type { DownloadEvent } from '../download/events.ts';
 import type { RemoteFile } from '../download/remote/remote-file.ts';
 import type { ListedFile, ProxyApi } from '../proxy.ts';
-import { parseKeySet } from './key-set.ts';
-import { type ReadReceipts, readReceipts } from './receipt-files.ts';
+import type { ReceiptKeys } from './key-set.ts';
+import { type ReadReceipts, type ReadReceiptsOptions, readReceipts } from './receipt-files.ts';
+import type { ReceiptFolder } from './receipt-folder.ts';
 
 export interface FetchReceiptsOptions {
   readonly proxy: ProxyApi;
   /** The receipts, as they are listed. */
   readonly files: readonly ListedFile[];
-  /** Made if it does not exist. A receipt of another size or time there is replaced. */
-  readonly folder: string;
-  readonly sync?: boolean;
+  readonly folder: ReceiptFolder;
+  /** Counts those that are in the folder. */
+  readonly counter?: { readonly add: (count: number) => void } | undefined;
   readonly signal?: AbortSignal | undefined;
 }
 
-/** Receipts at once. */
-const parallel = 4;
+/** Receipts at once: they are small, so the time goes by for their addresses. */
+const parallel = 16;
 
-/** Downloads receipts that are not in the folder yet. @throws ClientError */
-async function downloadReceipts({ proxy, files, folder, sync, signal }: FetchReceiptsOptions): Promise<void> {
-  const common = { proxy, files, folder, signal, ...(sync !== undefined && { sync }) };
-  const { error } = await downloadFiles({ ...common, parallel, connections: 1, existing: 'renew' });
+/** Downloads receipts. One of another size or time in the folder is replaced. @throws ClientError */
+async function downloadReceipts(
+  options: Pick<DownloadFilesOptions, 'proxy' | 'files' | 'folder' | 'sync' | 'onEvent' | 'signal'>,
+): Promise<void> {
+  const { error } = await downloadFiles({ ...options, parallel, connections: 1, existing: 'renew' });
   if (error) throw error;
 }
 
 /**
- * Downloads receipts that are not in the folder yet, and verifies all of them with the keys of the service.
+ * Downloads receipts that are not kept from an earlier run, and verifies all of them.
  *
+ * @param options.keys gets the keys of the service
  * @throws ClientError
  */
-export async function fetchReceipts(options: FetchReceiptsOptions): Promise<ReadReceipts> {
-  const { proxy, files, folder, signal } = options;
-  if (files.length === 0) return { receipts: [], refused: [] };
-  await downloadReceipts(options);
-  const keys = await parseKeySet(await proxy.keySet({ signal }), 'the keys of the service');
+export async function fetchReceipts(
+  options: FetchReceiptsOptions & ReadReceiptsOptions & { readonly keys: () => Promise<ReceiptKeys> },
+): Promise<ReadReceipts> {
+  const { proxy, files, folder, counter, signal } = options;
+  if (files.length === 0) return { receipts: [], refused: [], foreign: [] };
+  const asked = options.keys();
+  // Thrown below, after the receipts are there.
+  asked.catch(() => undefined);
+  const lacking = await folder.lacking(files);
+  counter?.add(files.length - lacking.length);
+  const onEvent = ({ type }: DownloadEvent) => void (type === 'finished' && counter?.add(1));
+  await downloadReceipts({ proxy, files: lacking, folder: folder.path, sync: false, onEvent, signal });
   const names = files.map(({ name }) => name);
-  return await readReceipts(folder, names, keys);
+  const read = await readReceipts(folder.path, names, await asked, options);
+  await folder.settle(files, ({ name }) => !read.refused.some(({ message }) => message.startsWith(`${name}: `)));
+  return read;
 }
 
 /**
@@ -51,11 +64,16 @@ export async function fetchReceipts(options: FetchReceiptsOptions): Promise<Read
  * @param options.from folder that they were fetched to
  * @throws ClientError
  */
-export async function copyReceipts(options: FetchReceiptsOptions & { readonly from: string }): Promise<void> {
-  const { proxy, files, from, folder, sync, signal } = options;
+export async function copyReceipts(
+  options: Pick<DownloadFilesOptions, 'proxy' | 'folder' | 'sync' | 'signal'> & {
+    readonly files: readonly ListedFile[];
+    readonly from: string;
+  },
+): Promise<void> {
+  const { proxy, files, from, folder, sync = true, signal } = options;
   const { transport } = proxy.connection;
   const fetched = new Set(await readdir(from));
-  await downloadReceipts({ ...options, files: files.filter(({ name }) => !fetched.has(name)) });
+  await downloadReceipts({ proxy, files: files.filter(({ name }) => !fetched.has(name)), folder, sync, signal });
   for (const { name } of files.filter((file) => fetched.has(file.name))) {
     const remote = await fetchedReceipt(from, name);
     const paths = localPaths(folder, name);

@@ -1,18 +1,31 @@
-import { readdir, readFile, stat } from 'node:fs/promises';
+import { createReadStream } from 'node:fs';
+import { readdir, stat } from 'node:fs/promises';
 import { join, sep } from 'node:path';
-import { type DeliveryReceipt, isReceiptName } from '../../contract/delivery.ts';
+import { isReceiptName } from '../../contract/delivery.ts';
 import { ifThere, onDisk } from '../download/disk/local-disk.ts';
 import { ClientError } from '../errors.ts';
 import type { ReceiptKeys } from './key-set.ts';
 import { ReceiptError } from './receipt.ts';
+import type { Receipt } from './receipt-reader.ts';
 import { largestReceipt, verifyReceipt } from './verify-receipt.ts';
+
+const readBytes = 1024 * 1024;
 
 /** The receipts of a folder. */
 export interface ReadReceipts {
   /** Those whose signature holds. */
-  readonly receipts: readonly DeliveryReceipt[];
+  readonly receipts: readonly Receipt[];
   /** What is wrong with those that must not be relied on. The messages name them. */
   readonly refused: readonly ReceiptError[];
+  /** Those for keys that are not the caller's. The messages name them. */
+  readonly foreign: readonly ReceiptError[];
+}
+
+export interface ReadReceiptsOptions {
+  /** As in {@link verifyReceipt}. */
+  readonly issuer?: string | undefined;
+  /** SHA-256 of the caller's public keys, hex; `undefined`: not known, so a receipt for any key counts. */
+  readonly ownKeys?: ReadonlySet<string> | undefined;
 }
 
 /** Names of the receipts in a folder, sorted. @throws ClientError `not_found` if there is no such folder; LocalDiskError */
@@ -25,35 +38,43 @@ export async function receiptNames(folder: string): Promise<readonly string[]> {
 /**
  * Reads receipts and verifies each of them.
  *
- * @param options.issuer as in {@link verifyReceipt}
  * @throws LocalDiskError
  */
 export async function readReceipts(
   folder: string,
   names: readonly string[],
   keys: ReceiptKeys,
-  options: { readonly issuer?: string | undefined } = {},
+  { ownKeys, issuer }: ReadReceiptsOptions = {},
 ): Promise<ReadReceipts> {
-  const receipts: DeliveryReceipt[] = [];
+  const receipts: Receipt[] = [];
   const refused: ReceiptError[] = [];
+  const foreign: ReceiptError[] = [];
   for (const name of names) {
     try {
-      receipts.push(await verifyReceipt(await receiptIn(join(folder, name)), keys, options));
+      const receipt = await verified(join(folder, name), keys, issuer);
+      if (!ownKeys || ownKeys.has(receipt.key_fingerprint)) receipts.push(receipt);
+      else foreign.push(foreignError(name, receipt));
     } catch (error) {
       if (!(error instanceof ReceiptError)) throw error;
       const { message, remedy } = error;
       refused.push(new ReceiptError(`${name}: ${message}`, { remedy, cause: error }));
     }
   }
-  return { receipts, refused };
+  return { receipts, refused, foreign };
 }
 
-async function receiptIn(path: string): Promise<Uint8Array> {
+function foreignError(name: string, { key_fingerprint }: Receipt): ReceiptError {
+  return new ReceiptError(`${name}: this receipt is for another key than yours, SHA-256 ${key_fingerprint}: ignored`, {
+    remedy: 'If that key is yours, name it in key_files, too.',
+  });
+}
+
+async function verified(path: string, keys: ReceiptKeys, issuer: string | undefined): Promise<Receipt> {
   return await onDisk(path, async () => {
     const found = await stat(path);
     if (!found.isFile() || found.size > largestReceipt) {
       throw new ReceiptError(`this is no file, or one of more than ${largestReceipt} bytes`);
     }
-    return await readFile(path);
+    return await verifyReceipt(createReadStream(path, { highWaterMark: readBytes }), keys, { issuer });
   });
 }

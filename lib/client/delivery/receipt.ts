@@ -18,32 +18,40 @@ const outboxName = new RegExp(`^[A-Za-z0-9_-][A-Za-z0-9._-]{0,${fileNameBytes - 
 const uuid = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
 /**
- * The payload of a receipt whose signature holds, member by member. Unknown members are ignored.
+ * The payload of a receipt, member by member. Unknown members are ignored.
  *
- * @throws ReceiptError if it is none. The names of files become local paths, so any other than an outbox name is refused.
+ * @param payload with something in place of each file, and of each missing file
+ * @param files of {@link deliveredFile}
+ * @param missing of {@link missingFile}
+ * @throws ReceiptError if it is none
  */
-export function parseReceipt(payload: unknown): DeliveryReceipt {
+export function parseReceipt<T extends { readonly length: number }>(
+  payload: unknown,
+  files: T,
+  missing: readonly MissingFile[],
+): Omit<DeliveryReceipt, 'files'> & { readonly files: T } {
   const row = new Row(payload, 'it');
-  const receipt: DeliveryReceipt = {
+  const receipt = {
     iss: row.text('iss'),
     iat: row.count('iat'),
     jti: row.text('jti', uuid),
     requested_at: row.time('requested_at'),
     generation: row.count('generation', 1),
     dataset: row.text('dataset'),
-    kind: row.oneOf('kind', ['dataset', 'file']),
+    kind: row.oneOf('kind', ['dataset', 'file'] as const),
     key_fingerprint: row.text('key_fingerprint', sha256Hex),
     complete: row.flag('complete'),
-    files: row.rows('files').map(deliveredFile),
-    missing: row.rows('missing').map(missingFile),
+    files,
+    missing,
   };
+  if (row.rows('files').length !== files.length) throw malformed('a file is no object');
+  if (row.rows('missing').length !== missing.length) throw malformed('a missing file is no object');
   if (receipt.complete && receipt.missing.length > 0) throw malformed('it says "complete" and lists missing files');
-  const names = new Set(receipt.files.map(({ name }) => name));
-  if (names.size < receipt.files.length) throw malformed('it lists a name twice');
   return receipt;
 }
 
-function deliveredFile(value: unknown): DeliveredFile {
+/** @throws ReceiptError. The names of files become local paths, so any other than an outbox name is refused. */
+export function deliveredFile(value: unknown): DeliveredFile {
   const row = new Row(value, 'a file');
   const name = row.text('name', outboxName);
   if (isReceiptName(name)) throw malformed('a file has the name of a receipt');
@@ -59,7 +67,8 @@ function deliveredFile(value: unknown): DeliveredFile {
   };
 }
 
-function missingFile(value: unknown): MissingFile {
+/** @throws ReceiptError */
+export function missingFile(value: unknown): MissingFile {
   const row = new Row(value, 'a missing file');
   return {
     file_id: row.text('file_id'),
@@ -126,6 +135,6 @@ class Row {
   }
 }
 
-function malformed(what: string): ReceiptError {
+export function malformed(what: string): ReceiptError {
   return new ReceiptError(`this is no delivery receipt: ${what}`);
 }

@@ -1,16 +1,27 @@
 import { readdir, stat } from 'node:fs/promises';
 import { join, sep } from 'node:path';
+import type { DeliveredFile } from '../../contract/delivery.ts';
 import type { SegmentCipher } from '../../crypt4gh/index.ts';
 import { onDisk } from '../download/disk/local-disk.ts';
 import { plaintextName } from '../download/disk/local-name.ts';
 import { checkFile, type FileState } from './check-file.ts';
 import type { Claim, Claims } from './claims.ts';
+import { originalPath } from './original-path.ts';
 
-/**
- * `missing`: the receipt lists it, and it is not here. `expired`: nor is it in the outbox any more. `undelivered`: the receipt
- * says that it was not delivered. `no_receipt`: no receipt lists it.
- */
-export type VerifiedState = FileState | 'missing' | 'expired' | 'undelivered' | 'no_receipt';
+/** Why a file that a receipt tells of is not here, as far as that can be known. */
+const absent = [
+  /** It is in the outbox, or its download was begun. */
+  'not_downloaded',
+  /** The outbox does not have it any more. */
+  'expired',
+  /** The outbox cannot be asked. */
+  'missing',
+  /** The receipt says that it was not delivered. */
+  'undelivered',
+] as const;
+
+/** `no_receipt`: no receipt lists it. */
+export type VerifiedState = FileState | (typeof absent)[number] | 'no_receipt';
 
 export interface VerifiedFile {
   /** Of the local file; the file id of one that was not delivered. */
@@ -41,9 +52,14 @@ export function isVerified(state: VerifiedState): boolean {
   return state === 'plaintext' || state === 'bytes';
 }
 
+/** Whether there is no such file, so nothing about it can be wrong. */
+export function isAbsent(state: VerifiedState): boolean {
+  return (absent as readonly VerifiedState[]).includes(state);
+}
+
 /**
  * Compares the files of a folder with what verified receipts say of them: first each file that a receipt lists, under its name
- * or without `.c4gh`, then what was not delivered, then containers that no receipt lists. Other files are not looked at.
+ * or without `.c4gh`, else where `originalPath` puts it, then what was not delivered, then containers that no receipt lists. Other files are not looked at.
  *
  * @throws LocalDiskError; ClientError `interrupted`
  */
@@ -66,12 +82,14 @@ async function* verifyClaim(claim: Claim, here: ReadonlySet<string>, options: Ve
   const { folder, privateKeys, cipher, reading, signal } = options;
   const { file, receipt } = claim;
   const plain = plaintextName(file.name);
-  const forms = [
-    { name: file.name, form: 'container', size: file.size },
-    ...(plain === file.name ? [] : [{ name: plain, form: 'plaintext', size: file.plaintext_size ?? 0 } as const]),
-  ] as const;
+  const staged: readonly Form[] = [
+    { name: file.name, form: 'container' },
+    ...(plain === file.name ? [] : [{ name: plain, form: 'plaintext' } as const]),
+  ];
+  const found = staged.filter(({ name }) => here.has(name));
   let isHere = false;
-  for (const { name, form, size } of forms.filter((each) => here.has(each.name))) {
+  for (const { name, form } of found.length > 0 ? found : await originalsOf(file, folder)) {
+    const size = (form === 'container' ? file.size : file.plaintext_size) ?? 0;
     const { add, end } = reading(name, size);
     const path = join(folder, name);
     const verdict = await checkFile({ path, claim: file, form, privateKeys, cipher, onBytes: add, signal }).finally(
@@ -82,7 +100,24 @@ async function* verifyClaim(claim: Claim, here: ReadonlySet<string>, options: Ve
     yield { name, requestId: receipt.jti, ...verdict };
   }
   if (isHere) return;
-  const outbox = await options.inOutbox();
-  const state = outbox === undefined || outbox.has(file.name) ? 'missing' : 'expired';
+  const isBegun = staged.some(({ name }) => here.has(`${name}.part`));
+  const outbox = isBegun ? new Set([file.name]) : await options.inOutbox();
+  const state = outbox === undefined ? 'missing' : outbox.has(file.name) ? 'not_downloaded' : 'expired';
   yield { name: file.name, state, size: file.size, requestId: receipt.jti } as const;
+}
+
+interface Form {
+  /** Relative to the folder. */
+  readonly name: string;
+  readonly form: 'container' | 'plaintext';
+}
+
+/** The forms of a file that are where `download --original-paths` puts them. */
+async function originalsOf({ path }: DeliveredFile, folder: string): Promise<readonly Form[]> {
+  const forms = (['container', 'plaintext'] as const).map(async (form) => {
+    const name = join(...(originalPath(path, form) ?? ['.']));
+    const found = await stat(join(folder, name)).catch(() => undefined);
+    return found?.isFile() ? [{ name, form }] : [];
+  });
+  return (await Promise.all(forms)).flat();
 }

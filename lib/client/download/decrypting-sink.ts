@@ -21,6 +21,10 @@ export interface DecryptingSinkOptions {
   readonly size: number;
   readonly privateKeys: readonly Uint8Array[];
   readonly cipher: Pick<SegmentCipher, 'decryptSegments'>;
+  /** Whether the part leaves out what an edit list skips; default: it is the whole plaintext, and {@link DecryptingSink.edit} does. */
+  readonly edited?: boolean | undefined;
+  /** Gets the header, at 0, and then the segments that authenticate, as they are in the container. */
+  readonly passing?: ((bytes: Uint8Array, position: number) => void) | undefined;
   /** Called for each segment that does not authenticate; nothing of it is kept. */
   readonly damaged: (segment: number, start: number, end: number) => void;
 }
@@ -37,7 +41,7 @@ export class DecryptingSink implements Sink {
         readonly start: number;
         readonly dataKeys: readonly Uint8Array[];
         readonly kept: KeptPlaintext;
-        readonly isEdited: boolean;
+        readonly edit: KeptPlaintext | undefined;
       }
     | undefined;
 
@@ -53,8 +57,8 @@ export class DecryptingSink implements Sink {
     return this.#opened?.start ?? 0;
   }
 
-  get isEdited(): boolean {
-    return this.#opened?.isEdited ?? false;
+  get edit(): KeptPlaintext | undefined {
+    return this.#opened?.edit;
   }
 
   get partSize(): number {
@@ -89,15 +93,18 @@ export class DecryptingSink implements Sink {
 
   /** @returns the bytes after the header that have come; `undefined` if the header does not end in these bytes */
   async #readHead(iterator: AsyncIterator<Uint8Array>): Promise<Uint8Array | undefined> {
-    const { size, privateKeys } = this.#options;
+    const { size, privateKeys, edited, passing } = this.#options;
     let head = Buffer.alloc(0);
     for (let next = await iterator.next(); !next.done; next = await iterator.next()) {
       head = Buffer.concat([head, next.value]);
       const length = headerLength(head);
       if (length === undefined) continue;
       const { dataKeys, editList } = openHeader(head.subarray(0, length), privateKeys);
-      const kept = new KeptPlaintext(decryptedSize(size - length), editList);
-      this.#opened = { start: length, dataKeys, kept, isEdited: editList !== undefined };
+      const plainSize = decryptedSize(size - length);
+      const edit = editList && new KeptPlaintext(plainSize, editList);
+      const kept = (edited && edit) || new KeptPlaintext(plainSize, undefined);
+      passing?.(head.subarray(0, length), 0);
+      this.#opened = { start: length, dataKeys, kept, edit };
       return head.subarray(length);
     }
     return undefined;
@@ -142,7 +149,10 @@ export class DecryptingSink implements Sink {
       const { pieces, bad } = await this.#open(segments.subarray(from), opened.dataKeys);
       await this.#write(index * SEGMENT_BYTES, pieces, opened.kept);
       const good = bad === undefined ? segments.length : from + bad * ENCRYPTED_SEGMENT_BYTES;
-      if (good > from) kept(start + from, start + good);
+      if (good > from) {
+        this.#options.passing?.(segments.subarray(from, good), start + from);
+        kept(start + from, start + good);
+      }
       if (bad === undefined) return;
       from = Math.min(segments.length, good + ENCRYPTED_SEGMENT_BYTES);
       this.#options.damaged(index + bad, start + good, start + from);

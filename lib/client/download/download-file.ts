@@ -2,8 +2,8 @@ import { stat } from 'node:fs/promises';
 import { Crypt4ghError, decryptSegments, NoMatchingKeyError, type SegmentCipher } from '../../crypt4gh/index.ts';
 import { ChecksumError, ClientError } from '../errors.ts';
 import type { Transport } from '../transport.ts';
-import { type Check, checkOf } from './check.ts';
-import { DecryptingSink } from './decrypting-sink.ts';
+import { checkOf, isPassing, UnseenError } from './check.ts';
+import { DecryptingSink, type DecryptingSinkOptions } from './decrypting-sink.ts';
 import { Checkpoints } from './disk/checkpoints.ts';
 import { ComparedFile, DifferentError } from './disk/compared-file.ts';
 import { type Existing, isWhole } from './disk/existing.ts';
@@ -16,7 +16,7 @@ import { FileLock } from './disk/lock.ts';
 import { PartFile, privateMode, publicMode, type ReadableTarget, type Target } from './disk/part-file.ts';
 import type { SmallFiles } from './disk/small-files.ts';
 import type { DownloadEvent } from './events.ts';
-import type { Expected, Verified } from './expected.ts';
+import type { Expectation, Verified } from './expected.ts';
 import { ChangedError, type ObjectVersion, type RemoteFile } from './remote/remote-file.ts';
 import { ContainerSink } from './sink.ts';
 import { Transfer, type TransferOptions } from './transfer.ts';
@@ -41,7 +41,7 @@ export interface DownloadFileOptions {
   /** Writes small files of the run; default: they are written as large ones. */
   readonly smallFiles?: SmallFiles;
   /** What the file must be; default: it is not compared. */
-  readonly expected?: Expected | undefined;
+  readonly expected?: Expectation;
   readonly transport: Transport;
   readonly onEvent: (event: DownloadEvent) => void;
   readonly signal: AbortSignal | undefined;
@@ -49,7 +49,7 @@ export interface DownloadFileOptions {
 
 export interface Downloaded {
   readonly outcome: 'downloaded' | 'skipped';
-  /** How it was compared with what was expected; `undefined`: it was not, or was replaced after the expectation was made. */
+  /** How it was compared with what was expected; `undefined`: it was not, or too little was expected. */
   readonly verified: Verified | undefined;
 }
 
@@ -71,7 +71,11 @@ export async function downloadFile(options: DownloadFileOptions): Promise<Downlo
     compared = await compareWithRemote(options);
     return compared !== undefined;
   });
-  if (isKept) return { outcome: 'skipped', verified: compared?.verified };
+  // What is expected can refuse the file.
+  if (isKept) {
+    await options.expected;
+    return { outcome: 'skipped', verified: compared?.verified };
+  }
   return { outcome: 'downloaded', ...(await restarted(options, downloadVersion)) };
 }
 
@@ -85,12 +89,19 @@ async function restarted<T>(
   const { name } = options.remote;
   for (let restarts = 0; ; restarts += 1) {
     try {
-      return await work(options);
+      return await work({ ...options, ...(await known(options.expected)) });
     } catch (error) {
       if (!(error instanceof ChangedError) || restarts >= mostRestarts) throw described(error, name);
-      options.onEvent({ type: 'restarted', name });
+      if (!(error instanceof UnseenError)) options.onEvent({ type: 'restarted', name });
     }
   }
+}
+
+/** What is expected, if it is known by now; else the promise. @throws errors of the expectation */
+async function known(expected: Expectation): Promise<{ readonly expected: Expectation }> {
+  const notYet = Symbol();
+  const value = await Promise.race([expected, notYet]);
+  return { expected: typeof value === 'symbol' ? expected : value };
 }
 
 /** Downloads a small new file into memory, then writes it. @returns `undefined` if it did not */
@@ -115,7 +126,7 @@ async function downloadAtOnce(options: DownloadFileOptions): Promise<Compared | 
   const transfer = transferTo(check ?? memory, { ...options, connections: 1 }, { resumed: undefined, kept });
   await transfer.run();
   const modified = modifiedOf(transfer.state?.version);
-  const verified = await verdictOf(check, transfer, signal);
+  const verified = await check?.verdict(signal);
   const isWritten = await smallFiles.write(paths, bytes, { mode: isPrivate ? privateMode : publicMode, modified });
   return isWritten ? { verified } : undefined;
 }
@@ -125,13 +136,9 @@ function modifiedOf(version: ObjectVersion | undefined): Date | undefined {
   return Number.isNaN(modified.getTime()) ? undefined : modified;
 }
 
-/** An edited plaintext cannot be compared: the digest that is expected is that of the whole. @throws as `Check.verdict` */
-async function verdictOf(check: Check | undefined, transfer: Transfer, signal: AbortSignal | undefined) {
-  return transfer.isEdited ? undefined : await check?.verdict(modifiedOf(transfer.state?.version), signal);
-}
-
 /** Reads all of the remote file and writes nothing. @returns `undefined` if the local file has other bytes */
-async function compareWithRemote(options: DownloadFileOptions): Promise<Compared | undefined> {
+async function compareWithRemote(whole: DownloadFileOptions): Promise<Compared | undefined> {
+  const options = { ...whole, expected: await whole.expected };
   const { remote, paths, onEvent, signal } = options;
   const { name } = remote;
   await using file = await ComparedFile.open(paths.final);
@@ -140,14 +147,21 @@ async function compareWithRemote(options: DownloadFileOptions): Promise<Compared
   onEvent({ type: 'started', name, size: remote.size, kept: 0 });
   const kept = (bytes: number) => onEvent({ type: 'progress', name, bytes });
   const check = await checkOf(file, options);
-  const transfer = transferTo(check ?? file, options, { resumed: undefined, kept });
+  const transfer = transferTo(check ?? file, options, {
+    resumed: undefined,
+    kept,
+    edited: true,
+    passing: check?.passing,
+  });
   try {
     if ((await transfer.run()) !== (await file.size())) return undefined;
   } catch (error) {
     if (error instanceof DifferentError) return undefined;
     throw described(error, name);
   }
-  const verified = await verdictOf(check, transfer, signal);
+  // The local file has not all of an edited plaintext, and its digest is that of the whole.
+  const isComparable = transfer.edit === undefined || isPassing(options);
+  const verified = isComparable ? await check?.verdict(signal) : undefined;
   await file.setModified(transfer.state?.version.lastModified);
   return { verified };
 }
@@ -155,7 +169,11 @@ async function compareWithRemote(options: DownloadFileOptions): Promise<Compared
 function transferTo(
   part: Target,
   { remote, connections, decrypt, transport, onEvent, signal }: DownloadFileOptions,
-  more: Pick<TransferOptions, 'resumed' | 'kept'>,
+  {
+    edited,
+    passing,
+    ...more
+  }: Pick<TransferOptions, 'resumed' | 'kept'> & Pick<DecryptingSinkOptions, 'edited' | 'passing'>,
 ): Transfer {
   const { name } = remote;
   return new Transfer({
@@ -166,7 +184,7 @@ function transferTo(
     ...more,
     makeSink: (size, damaged) =>
       decrypt
-        ? new DecryptingSink({ part, size, damaged, cipher: { decryptSegments }, ...decrypt })
+        ? new DecryptingSink({ part, size, damaged, edited, passing, cipher: { decryptSegments }, ...decrypt })
         : new ContainerSink(part, size),
     retrying: (error) => onEvent({ type: 'retrying', name, error }),
     refetching: (segment) => onEvent({ type: 'refetching', name, segment }),
@@ -180,7 +198,8 @@ async function downloadVersion(options: DownloadFileOptions): Promise<Compared> 
   // This process has just made the lock, so it shows the owner of new files on this disk.
   const { uid } = await onDisk(paths.lock, () => stat(paths.lock));
   await using part = await PartFile.open(paths.part, decrypt || options.isPrivate ? privateMode : publicMode, uid);
-  const { resumed, exists, synced } = await leftOver(part, paths, { name, form, size: remote.size });
+  const left = await leftOver(part, paths, { name, form, size: remote.size });
+  const { resumed, exists, synced } = isPassing(options) ? { ...left, resumed: undefined, synced: [] } : left;
   const checkpoints = new Checkpoints({
     part,
     path: paths.journal,
@@ -198,25 +217,34 @@ async function downloadVersion(options: DownloadFileOptions): Promise<Compared> 
   const check = await checkOf(part, options);
   const transfer = transferTo(check ?? part, options, {
     resumed,
+    passing: check?.passing,
     kept(bytes, version, done) {
       onEvent({ type: 'progress', name, bytes });
       checkpoints.note(bytes, version, done);
     },
   });
   const kept = transfer.state?.done.size ?? 0;
+  let isCut = false;
   try {
     await checkSpace(paths.part, remote.size - kept);
     onEvent({ type: 'started', name, size: remote.size, kept });
-    const size = await transfer.run();
+    let size = await transfer.run();
     await checkpoints.settle();
     const modified = modifiedOf(transfer.state?.version);
-    const verified = await verdictOf(check, transfer, signal);
+    const verified = await check?.verdict(signal);
+    const { edit } = transfer;
+    if (edit) {
+      isCut = true;
+      await checkpoints.forget();
+      await part.keep(edit);
+      size = edit.size;
+    }
     await finish(part, { size, modified }, { ...options, sync }, checkpoints);
     return { verified };
   } catch (error) {
     const { state } = transfer;
     const isWrong = error instanceof ChangedError || error instanceof ChecksumError;
-    const isOfUse = !isWrong && state !== undefined && state.done.size > 0;
+    const isOfUse = !isWrong && !isCut && state !== undefined && state.done.size > 0;
     // The first failure tells more than a failure to clean up after it.
     const left = isOfUse ? checkpoints.save(state.version, state.done) : discard(part, checkpoints);
     await left.catch(() => undefined);

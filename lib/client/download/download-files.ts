@@ -2,12 +2,12 @@ import { isReceiptName } from '../../contract/delivery.ts';
 import { ClientError, interrupted, UnavailableError } from '../errors.ts';
 import type { ListedFile, ProxyApi } from '../proxy.ts';
 import { type Existing, wouldSkip } from './disk/existing.ts';
-import { LocalDiskError, makeFolder } from './disk/local-disk.ts';
+import { LocalDiskError, makeFolder, makeFoldersIn } from './disk/local-disk.ts';
 import { type LocalPaths, localPaths, NameClashes, plaintextName } from './disk/local-name.ts';
 import { SmallFiles } from './disk/small-files.ts';
 import { type Decryption, downloadFile } from './download-file.ts';
 import type { DownloadEvent, FileResult } from './events.ts';
-import type { Expected } from './expected.ts';
+import type { Expectation } from './expected.ts';
 import { Locations } from './remote/locations.ts';
 import { StagedFile } from './remote/staged-file.ts';
 
@@ -24,8 +24,10 @@ export interface DownloadFilesOptions {
   readonly existing: Existing;
   /** Keeps the plaintext, under the name without `.c4gh`. Default: keeps the container. Delivery receipts stay as they are. */
   readonly decrypt?: Decryption | undefined;
-  /** What a file must be; default: no file is compared. */
-  readonly expected?: ((file: ListedFile) => Expected | undefined) | undefined;
+  /** What a file must be; default: no file is compared. A ClientError that it throws, or rejects with, refuses the file. */
+  readonly expected?: ((file: ListedFile) => Expectation) | undefined;
+  /** Where a file lies in the folder: folders, made if they do not exist, and its name. Default: its name at the service. */
+  readonly place?: ((file: ListedFile) => readonly string[] | undefined) | undefined;
   /** Whether a file is on the disk before it gets its name; default: yes. */
   readonly sync?: boolean;
   readonly onEvent?: (event: DownloadEvent) => void;
@@ -117,9 +119,9 @@ class Run {
   async #prepared(file: ListedFile): Promise<Job> {
     const { folder, existing, signal } = this.#options;
     const decrypt = this.#decryptionOf(file);
-    const name = decrypt ? plaintextName(file.name) : file.name;
+    const place = this.#options.place?.(file) ?? [decrypt ? plaintextName(file.name) : file.name];
     try {
-      const paths = localPaths(folder, name);
+      const paths = localPaths(await makeFoldersIn(folder, place.slice(0, -1)), place.at(-1) ?? '');
       this.#clashes.claim(file.name, paths);
       if (this.stopped === undefined && file.size <= aheadBytes) {
         const isNew = this.#smallFiles.suits(file.size, paths);
@@ -147,6 +149,8 @@ class Run {
       const smallFiles = this.#smallFiles;
       const decrypt = this.#decryptionOf(file);
       const expected = this.#options.expected?.(file);
+      // The file may fail before it is compared.
+      if (expected instanceof Promise) expected.catch(() => undefined);
       const common = { remote, paths, connections, existing, sync, smallFiles, transport, onEvent, signal };
       const downloaded = await downloadFile({ ...common, decrypt, expected });
       this.#unavailable = 0;
@@ -178,14 +182,16 @@ class Run {
 /** The failure of the whole run, for the user. */
 function errorOf(results: readonly FileResult[], stopped: ClientError | undefined): ClientError | undefined {
   const errors = results.flatMap(({ error }) => error ?? []);
-  const [first] = errors;
+  // A file that must not be relied on matters more than one that can still come.
+  const [first] = [...errors.filter(({ code }) => code === 'not_verified'), ...errors];
   if (stopped?.code === 'interrupted') return stopped;
   if (first === undefined) return stopped;
   const isAlike = errors.length === results.length && errors.every(({ code }) => code === first.code);
   if (isAlike && (errors.length === 1 || stopped === first)) return first;
   const message = `${errors.length} of ${results.length} files are not whole: ${first.message}`;
   const { remedy } = first;
-  return new ClientError(isAlike ? first.code : 'partial', message, { remedy, cause: first });
+  const code = isAlike || first.code === 'not_verified' ? first.code : 'partial';
+  return new ClientError(code, message, { remedy, cause: first });
 }
 
 /** Throws a mistake of this program on: it is no failure of a file. */

@@ -1,23 +1,27 @@
+import type { ReceiptClaim } from '../errors.ts';
 import type { Target } from './disk/part-file.ts';
 
 /** What a file must be, from a source that the user trusts. */
 export type Expected = (ExpectedPlaintext | ExpectedContainer) & {
-  /** When the source was made. A remote file that was replaced later may differ. Default: none may. */
-  readonly asOf?: Date | undefined;
-  /** Who says so, for errors: `the service lists`. */
-  readonly source: string;
+  /** The delivery receipt that says so; default: the service lists it. */
+  readonly receipt?: ReceiptClaim | undefined;
 };
 
+/** What a file must be; `undefined`: it is not known. A promise: it becomes known while the file comes. */
+export type Expectation = Expected | undefined | Promise<Expected | undefined>;
+
 export interface ExpectedPlaintext {
-  /** SHA-256 of the whole local file in lower-case hex. */
+  /** SHA-256 in lower-case hex of the whole local file, or of the plaintext before an edit list if it is decrypted here. */
   readonly sha256: string;
 }
 
 export interface ExpectedContainer {
-  /** CRC-64/NVME of the container, base64 as S3 writes it. */
-  readonly crc64nvme: string;
+  /** Bytes of the container. */
+  readonly size: number;
   /** SHA-256 of its Crypt4GH header in lower-case hex. */
   readonly headerSha256: string;
+  /** CRC-64/NVME of the container, base64 as S3 writes it; `undefined`: not known, so the file cannot be verified. */
+  readonly crc64nvme?: string | undefined;
 }
 
 /**

@@ -1,4 +1,5 @@
 import { keptRanges } from '../../crypt4gh/index.ts';
+import type { KeptRanges } from './disk/part-file.ts';
 
 /** Bytes [from, to) of a piece of plaintext, and their position in the output. */
 export interface Placed {
@@ -14,8 +15,9 @@ interface Kept {
 }
 
 /** Maps plaintext to its place in the output of an edit list (Crypt4GH § 4.2), for segments in any order. */
-export class KeptPlaintext {
-  readonly #kept: readonly Kept[];
+export class KeptPlaintext implements KeptRanges {
+  /** In ascending order, in the plaintext and in the output. */
+  readonly ranges: readonly Kept[];
   /** Bytes of the whole output. */
   readonly size: number;
 
@@ -33,7 +35,7 @@ export class KeptPlaintext {
       kept.push(range);
       at += range.end - range.start;
     }
-    this.#kept = kept;
+    this.ranges = kept;
     this.size = at;
   }
 
@@ -41,8 +43,8 @@ export class KeptPlaintext {
   placed(start: number, length: number): Placed[] {
     const end = start + length;
     const placed: Placed[] = [];
-    for (let index = this.#firstBehind(start); index < this.#kept.length; index += 1) {
-      const range = this.#kept[index];
+    for (let index = this.#firstBehind(start); index < this.ranges.length; index += 1) {
+      const range = this.ranges[index];
       if (range === undefined || range.start >= end) break;
       const from = Math.max(start, range.start);
       const to = Math.min(end, range.end);
@@ -53,10 +55,10 @@ export class KeptPlaintext {
 
   /** Index of the first range that ends behind a position, by bisection: an edit list can have very many ranges. */
   #firstBehind(position: number): number {
-    let [low, high] = [0, this.#kept.length];
+    let [low, high] = [0, this.ranges.length];
     while (low < high) {
       const middle = (low + high) >>> 1;
-      if ((this.#kept[middle]?.end ?? 0) <= position) low = middle + 1;
+      if ((this.ranges[middle]?.end ?? 0) <= position) low = middle + 1;
       else high = middle;
     }
     return low;

@@ -1,5 +1,6 @@
 import { giveBack } from '../read-memory.ts';
 import type { Target } from './disk/part-file.ts';
+import type { KeptPlaintext } from './kept-plaintext.ts';
 
 /** Writes bytes of the remote file, in the form that is kept, to their place in the part. */
 export interface Sink {
@@ -9,8 +10,8 @@ export interface Sink {
   readonly start: number;
   /** Bytes of a unit: requests ask for whole units; the last one may be shorter. */
   readonly unit: number;
-  /** Whether the part leaves out bytes that an edit list skips. Known once `needsHead` is false. */
-  readonly isEdited: boolean;
+  /** What an edit list keeps of the plaintext; `undefined`: all of it. Known once `needsHead` is false. */
+  readonly edit: KeptPlaintext | undefined;
   /** Bytes of the whole part. Known once `needsHead` is false. */
   readonly partSize: number;
   /**
@@ -31,7 +32,7 @@ const writeBuffers = 512;
 /** Writes the remote file as it is. */
 export class ContainerSink implements Sink {
   readonly needsHead = false;
-  readonly isEdited = false;
+  readonly edit = undefined;
   readonly start = 0;
   readonly unit = 1;
   readonly partSize: number;

@@ -4,6 +4,7 @@ import { type ClientError, DamagedFileError, throwIfInterrupted, UnavailableErro
 import type { Backoff } from '../retry.ts';
 import type { Transport } from '../transport.ts';
 import { RangeSet } from './disk/range-set.ts';
+import type { KeptPlaintext } from './kept-plaintext.ts';
 import type { ObjectVersion, RemoteFile, RemoteReply } from './remote/remote-file.ts';
 import type { Sink } from './sink.ts';
 
@@ -66,9 +67,9 @@ export class Transfer {
     return this.#version && { version: this.#version, done: this.#done };
   }
 
-  /** As `Sink.isEdited`, after {@link run}. */
-  get isEdited(): boolean {
-    return this.#sink.isEdited;
+  /** As `Sink.edit`, after {@link run}. */
+  get edit(): KeptPlaintext | undefined {
+    return this.#sink.edit;
   }
 
   /**

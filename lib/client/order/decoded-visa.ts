@@ -47,10 +47,10 @@ export function datasetsOf(token: DecodedToken): readonly string[] {
   return [...new Set(granted.map(({ value }) => value))];
 }
 
-/** Whom the token is about, if all of its visas are about one person. */
+/** Whom the token is about, if all of its visas are about one person. A subject is unique only for its issuer. */
 export function subjectOf({ visas }: DecodedToken): string | undefined {
-  const [subject, ...others] = new Set(visas.map((visa) => visa.subject));
-  return others.length === 0 && subject !== '' ? subject : undefined;
+  const people = new Set(visas.map(({ issuer, subject }) => JSON.stringify([issuer, subject])));
+  return people.size === 1 && visas[0]?.subject !== '' ? visas[0]?.subject : undefined;
 }
 
 /** When the token stops being of use: a passport when it expires, or when the last of its visas does. */

@@ -3,7 +3,7 @@ import { editedSize, joinedRanges, type KeptRange, selectKept } from '../header/
 import { openHeader } from '../header/open-header.ts';
 import { readHeader } from '../header/read-header.ts';
 import { release } from '../sealed.ts';
-import { decryptedSize, ENCRYPTED_SEGMENT_BYTES, SEGMENT_BYTES } from '../sizes.ts';
+import { decryptedSize, ENCRYPTED_SEGMENT_BYTES, SEGMENT_BYTES, segmentOverhead } from '../sizes.ts';
 import { type RandomAccessSource, readFully } from '../source.ts';
 import { BodySizeCheck } from './body-size.ts';
 import { readAhead } from './read-ahead.ts';
@@ -78,8 +78,8 @@ export class ContainerReader implements RandomAccessSource {
 
   /**
    * Bytes [start, end) in pieces of at most a segment, in constant memory. It fetches only the segments needed, neighbours
-   * together (Crypt4GH § 4.1), and reads ahead if `fetchesInFlight` says so. Bytes are given out only after their segment has
-   * authenticated.
+   * together (Crypt4GH § 4.1), and reads ahead if `fetchesInFlight` says so. A range up to the end needs an empty last segment,
+   * too. Bytes are given out only after their segment has authenticated.
    *
    * @param start default: 0.
    * @param end default: to the end.
@@ -121,6 +121,7 @@ export class ContainerReader implements RandomAccessSource {
     const isLong = this.#atMost(wanted) > this.#maximumSegments * SEGMENT_BYTES;
     const runs = segmentRuns(selectKept(this.editList, wanted), {
       plainSize: this.#body.plainSize ?? Number.MAX_SAFE_INTEGER,
+      endsEmpty: this.#body.endsEmpty,
       maximumSegments: this.#maximumSegments,
       firstSegments: isLong ? this.#firstSegments : this.#maximumSegments,
     });
@@ -162,6 +163,8 @@ class BodySource {
   readonly #source: RandomAccessSource;
   readonly #start: number;
   readonly #size: number | undefined;
+  /** Whether the body ends with an empty segment, as some writers make it. */
+  readonly endsEmpty: boolean;
 
   /** @throws DamagedBodyError if the source has another size than the caller expects, or a size that no body has. */
   constructor(source: RandomAccessSource, start: number, expectedSize: number | undefined) {
@@ -172,6 +175,7 @@ class BodySource {
     if (this.#size !== undefined) check?.whole(this.#size);
     this.plainSize = expectedSize ?? (this.#size === undefined ? undefined : decryptedSize(this.#size));
     this.#size ??= check?.bodySize;
+    this.endsEmpty = this.#size !== undefined && this.#size % ENCRYPTED_SEGMENT_BYTES === segmentOverhead;
   }
 
   /** @throws DamagedBodyError if the source ends before the known size. */

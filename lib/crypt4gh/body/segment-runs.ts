@@ -20,17 +20,23 @@ export interface SegmentRun {
  *
  * @param ranges ascending, not overlapping.
  * @param options.plainSize most bytes of the plaintext; ranges beyond are left out.
+ * @param options.endsEmpty whether the body ends with an empty segment, which a range up to the end includes; default: no.
  * @param options.maximumSegments most segments of a run.
  * @param options.firstSegments most segments of the first run.
  */
 export function* segmentRuns(
   ranges: Iterable<KeptRange>,
-  options: { readonly plainSize: number; readonly maximumSegments: number; readonly firstSegments: number },
+  options: {
+    readonly plainSize: number;
+    readonly endsEmpty?: boolean;
+    readonly maximumSegments: number;
+    readonly firstSegments: number;
+  },
 ): Generator<SegmentRun, void, undefined> {
   let most = options.firstSegments;
   let first = 0;
   let parts: SegmentPart[] = [];
-  for (const part of segmentParts(ranges, options.plainSize)) {
+  for (const part of segmentParts(ranges, options)) {
     const last = parts.at(-1)?.index ?? part.index;
     const joins = part.index === last || (part.index === last + 1 && part.index - first < most);
     if (parts.length > 0 && !joins) {
@@ -45,11 +51,14 @@ export function* segmentRuns(
   if (last !== undefined) yield { first, end: last.index + 1, parts };
 }
 
-function* segmentParts(ranges: Iterable<KeptRange>, plainSize: number): Generator<SegmentPart, void, undefined> {
+function* segmentParts(
+  ranges: Iterable<KeptRange>,
+  { plainSize, endsEmpty = false }: { readonly plainSize: number; readonly endsEmpty?: boolean },
+): Generator<SegmentPart, void, undefined> {
   const limit = BigInt(plainSize);
   for (const range of ranges) {
-    if (range.start >= limit) return;
-    const end = Number(range.end === undefined || range.end > limit ? limit : range.end);
+    const isToEnd = range.end === undefined || range.end >= limit;
+    const end = Number(isToEnd ? limit : range.end);
     for (let position = Number(range.start); position < end; ) {
       const index = Math.floor(position / SEGMENT_BYTES);
       const segmentStart = index * SEGMENT_BYTES;
@@ -57,5 +66,8 @@ function* segmentParts(ranges: Iterable<KeptRange>, plainSize: number): Generato
       yield { index, from: position - segmentStart, to };
       position = segmentStart + to;
     }
+    if (!isToEnd) continue;
+    if (endsEmpty) yield { index: plainSize / SEGMENT_BYTES, from: 0, to: 0 };
+    return;
   }
 }

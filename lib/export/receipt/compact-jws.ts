@@ -8,7 +8,7 @@ import { createHash } from 'node:crypto';
  * @param sign makes the signature of a SHA-256 digest, in the form of the header's `alg`
  */
 export async function* compactJws(
-  header: Readonly<Record<string, string>>,
+  header: Readonly<Record<string, string | readonly string[]>>,
   payload: AsyncIterable<string>,
   sign: (digest: Uint8Array) => Promise<Uint8Array>,
 ): AsyncGenerator<Uint8Array> {

@@ -85,10 +85,17 @@ export interface DeliveryLog {
   close(request: Pick<SealedRequest, 'requestId' | 'generation'>, hasReceipt: boolean): Promise<void>;
 }
 
+/** What a receipt says of the key that signs it, in its protected header. */
+export interface SignerIdentity {
+  /** Thumbprint of the key (RFC 7638). */
+  readonly kid: string;
+  /** After a rotation: of each older key, oldest first, the signed statement that the next key comes after it. */
+  readonly endorsements?: readonly string[];
+}
+
 /** Signs receipts: ES256 (RFC 7518 § 3.4). Every method may throw TemporarilyUnavailableError. */
 export interface ReceiptSigner {
-  /** `kid` of the key: its thumbprint (RFC 7638). */
-  keyId(): Promise<string>;
+  identity(): Promise<SignerIdentity>;
   /** @param digest SHA-256 of the JWS signing input. @returns the 64 bytes of r and s */
   sign(digest: Uint8Array): Promise<Uint8Array>;
 }

@@ -84,7 +84,7 @@ export async function settleDelivery(
     return { outcome: 'already_settled' };
   }
   const issued: Issued = { issuer: receipts.issuer, issuedAt: now() };
-  const header = { alg: 'ES256', kid: await receipts.signer.keyId(), typ: receiptType };
+  const header = { alg: 'ES256', typ: receiptType, ...(await receipts.signer.identity()) };
   const payload = receiptPayload(request, issued, entries, tally);
   const jws = compactJws(header, payload, (digest) => receipts.signer.sign(digest));
   const prepared = await prepareReceipt(receipts.outbox, object, jws);

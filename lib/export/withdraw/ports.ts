@@ -74,6 +74,8 @@ export interface RemovableOutbox {
   head(key: string): Promise<ObjectHead | undefined>;
   /** Delete the object while its ETag is `etag`. `replaced`: the key has another object, which stays. */
   remove(key: string, etag: string): Promise<'removed' | 'gone' | 'replaced'>;
+  /** Note that a request is about to be open. The sweep looks for requests only after that. */
+  markOpen(): Promise<void>;
   /** All keys of one recipient's part, page after page. @param recipient outbox prefix */
   keysOf(recipient: string): AsyncIterable<readonly string[]>;
   /** Keys of the short-lived containers of direct access, page after page. */

@@ -96,7 +96,11 @@ export async function remove(
     if (end === 'removed') removed.add(container.key);
   });
   if (events.length > 0) await log.record(...events);
-  if (settled.length > 0) await records.settle(settled);
+  if (settled.length > 0) {
+    // They are to get their next receipts.
+    await outbox.markOpen();
+    await records.settle(settled);
+  }
   return removed;
 }
 

@@ -56,7 +56,9 @@ export class DataOutApi extends ServiceApi {
     this.#behindVisas(datasets.addResource('{datasetId}').addResource('files'), ['GET'], props.datasetFiles, streamed);
 
     const file = root.addResource('files').addResource('{fileId}');
-    for (const resource of [file, file.addResource('header'), file.addResource('content')]) {
+    // Of the segments below a file, API Gateway prefers the literal ones.
+    const halves = [file.addResource('header'), file.addResource('content')];
+    for (const resource of [file, ...halves, file.addResource('{name}')]) {
       this.#behindVisas(resource, ['GET', 'HEAD'], props.directFile, streamed);
     }
     this.#addDrs(root, props.drs);

@@ -130,7 +130,7 @@ export class ServiceApi extends Construct {
     if (!hasFirewall) {
       acknowledge(
         this.api.deploymentStage,
-        'Without `firewall`, the APIs have throttling, and take only long random passwords and signed tokens. The setting adds limits for each address.',
+        'Without `firewall`, the APIs have throttling for all callers together. They take signed tokens, and passwords that a person may choose, of ten characters or more. The setting adds limits for each address.',
         ...rules.apiFirewall,
       );
     }

@@ -19,7 +19,8 @@ export function bundling(options: {
   /** Id of the function's construct. */
   id: string;
   outdir: string;
-  verifiesVisas: boolean;
+  /** Of a function that verifies visas: the trust list, relative to the root of the repository. */
+  trustedIssuers: string | undefined;
   openApiDocument: string | undefined;
   servesAdminPage: boolean;
 }): BundlingOptions {
@@ -51,9 +52,9 @@ export function bundling(options: {
       beforeBundling: () => [],
       afterBundling: (inputDir, outputDir) => [
         `node -e "fs.mkdirSync(process.argv[3],{recursive:true});fs.renameSync(process.argv[1],process.argv[2])" "${join(outputDir, 'index.mjs.map')}" "${join(sourceMaps, `${options.id}.map`)}" "${sourceMaps}"`,
-        ...(options.verifiesVisas
+        ...(options.trustedIssuers
           ? [
-              `node -e "fs.cpSync(...process.argv.slice(1))" "${join(inputDir, trustedIssuersFile)}" "${join(outputDir, trustedIssuersFile)}"`,
+              `node -e "fs.cpSync(...process.argv.slice(1))" "${join(inputDir, options.trustedIssuers)}" "${join(outputDir, trustedIssuersFile)}"`,
             ]
           : []),
         ...(options.openApiDocument

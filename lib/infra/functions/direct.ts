@@ -1,15 +1,11 @@
 import { Duration } from 'aws-cdk-lib';
 import { environment } from '../../contract/environment.ts';
-import { apiTimeout, type FunctionsProps, type Make } from './make.ts';
-
-/**
- * A streamed reply may take longer. 200 MB take 100 seconds at the 2 MB/s that Lambda allows after the first 6 MB. API
- * Gateway waits up to five minutes for the first byte; meanwhile S3 assembles the container of a large file.
- */
-const streamTimeout = Duration.minutes(5);
+import { reservedForDirectFiles } from '../settings.ts';
+import { apiTimeout, type FunctionsProps, type Make, streamTimeout } from './make.ts';
 
 /** Functions of the data-out API, which serve files directly to callers with a visa. */
 export function directFunctions(make: Make, { settings, storage }: FunctionsProps) {
+  const reserved = reservedForDirectFiles(settings);
   const serviceInfo = make('ServiceInfo', {
     entry: 'data-out/service-info.ts',
     description: 'Says what this service is',
@@ -48,7 +44,7 @@ export function directFunctions(make: Make, { settings, storage }: FunctionsProp
     memoryMegabytes: 1769,
     timeout: streamTimeout,
     verifiesVisas: true,
-    ...(settings.concurrency.directFiles !== undefined && { reservedConcurrency: settings.concurrency.directFiles }),
+    ...(reserved > 0 && { reservedConcurrency: reserved }),
   });
   storage.archive.grantRead(directFile);
   storage.archiveKeys.grantRead(directFile);

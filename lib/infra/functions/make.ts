@@ -5,6 +5,12 @@ import type { ServiceFunction, ServiceFunctionProps } from './service-function.t
 
 /** API Gateway gives up after 29 seconds. */
 export const apiTimeout = Duration.seconds(29);
+/**
+ * A streamed reply may take longer. 200 MB take 100 seconds at the 2 MB/s that Lambda allows after the first 6 MB. API
+ * Gateway waits up to five minutes for the first byte; meanwhile S3 assembles the container of a large file, or lists the
+ * rows before a late page.
+ */
+export const streamTimeout = Duration.minutes(5);
 
 export interface FunctionsProps {
   readonly settings: Settings;

@@ -1,7 +1,7 @@
 import { Duration } from 'aws-cdk-lib';
 import { environment } from '../../contract/environment.ts';
 import type { Settings } from '../settings.ts';
-import { apiTimeout, type FunctionsProps, type Make } from './make.ts';
+import { apiTimeout, type FunctionsProps, type Make, streamTimeout } from './make.ts';
 import type { ServiceFunction } from './service-function.ts';
 
 /** Functions of the proxy, which answer administrators and researchers. */
@@ -46,7 +46,7 @@ export function proxyFunctions(make: Make, { settings, storage }: FunctionsProps
     entry: 'proxy/files.ts',
     description: "Lists the caller's part of the outbox",
     memoryMegabytes: 1024,
-    timeout: apiTimeout,
+    timeout: streamTimeout,
     verifiesVisas: true,
   });
   storage.outbox.grantList(files);

@@ -13,7 +13,9 @@ import { NodejsFunction } from 'aws-cdk-lib/aws-lambda-nodejs';
 import { LogGroup } from 'aws-cdk-lib/aws-logs';
 import { Construct } from 'constructs';
 import { type EnvironmentVariable, environment } from '../../contract/environment.ts';
+import { trustedIssuersContext } from '../../contract/synth-context.ts';
 import { acknowledge } from '../security/acknowledge.ts';
+import { rolePath } from '../security/only-by.ts';
 import { bundling, repository } from './bundling.ts';
 
 export interface ServiceFunctionProps {
@@ -63,9 +65,11 @@ export class ServiceFunction extends Construct implements Grantee {
     super(scope, id);
     this.timeout = props.timeout;
     const logGroup = new LogGroup(this, 'Logs', { retention: props.logRetentionDays });
+    const path = rolePath(this, Stack.of(this).stackName, id);
     this.#role = new Role(this, 'Role', {
       assumedBy: new ServicePrincipal('lambda.amazonaws.com'),
       description: props.description,
+      ...(path !== undefined && { path }),
     });
     this.roleArn = this.#role.roleArn;
     this.allow({ actions: ['logs:CreateLogStream', 'logs:PutLogEvents'], resources: [logGroup.logGroupArn] });
@@ -93,7 +97,7 @@ export class ServiceFunction extends Construct implements Grantee {
         id,
         name: props.entry.replace(/\.ts$/, '').replaceAll('/', '-'),
         outdir: resolve(Stage.of(this)?.outdir ?? 'cdk.out'),
-        verifiesVisas: props.verifiesVisas ?? false,
+        trustedIssuers: props.verifiesVisas ? this.node.getContext(trustedIssuersContext) : undefined,
         openApiDocument: props.openApiDocument,
         servesAdminPage: props.servesAdminPage ?? false,
       }),

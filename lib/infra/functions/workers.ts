@@ -20,6 +20,7 @@ export function workerFunctions(make: Make, props: FunctionsProps) {
     consumeExport.configure(environment.outboxQuotaGib, String(settings.outboxQuotaGib));
     consumeExport.configure(environment.outboxExpiryDays, String(settings.outboxExpiryDays));
   }
+  storage.outbox.grantMark(consumeExport);
   if (settings.events === 'on') allowEvents(consumeExport, ['accepted', 'rejected']);
 
   const stageFile = make('StageFile', {
@@ -43,6 +44,7 @@ export function workerFunctions(make: Make, props: FunctionsProps) {
     timeout: Duration.minutes(4),
   });
   storage.catalogue.grantExport(sweepDeliveries);
+  storage.outbox.grantSweep(sweepDeliveries);
   if (settings.auditRetentionDays !== undefined) {
     sweepDeliveries.configure(environment.auditRetentionDays, String(settings.auditRetentionDays));
   }

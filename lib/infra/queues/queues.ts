@@ -56,10 +56,10 @@ function refuseMessages(queue: Queue, conditions: Record<string, Record<string, 
 /** Receives after which a message is put aside: the 2nd to 5th attempt follow the settings' delays. */
 const usualReceives = 5;
 /**
- * The same where a copy may take many deliveries: a day of invocations of 15 minutes. The function gives up a copy itself
- * after five deliveries without a new part.
+ * The same where the work of one message may take many deliveries: a day of invocations of 15 minutes. The function itself
+ * gives up a copy after five deliveries without a new part, and a request after five that brought it no further.
  */
-export const receivesOfLongCopies = 100;
+export const receivesOfLongWork = 100;
 
 interface DeadLettersProps {
   /** Name of the work queue whose messages end here. */

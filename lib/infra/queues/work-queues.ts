@@ -3,7 +3,7 @@ import { environment } from '../../contract/environment.ts';
 import type { Functions } from '../functions/functions.ts';
 import type { Settings } from '../settings.ts';
 import type { StorageStack } from '../storage-stack.ts';
-import { receivesOfLongCopies, WorkQueue, workQueueNames } from './queues.ts';
+import { receivesOfLongWork, WorkQueue, workQueueNames } from './queues.ts';
 import type { Redrive } from './redrive.ts';
 
 /** Files of at most 8 MiB that one invocation stages. */
@@ -31,10 +31,11 @@ export function workQueues(scope: Construct, { settings, storage, functions, red
     target.configure(environment.filesInFlight, filesInFlight);
   }
   return {
-    // One message an invocation: a request may fan out into 100,000 files and a file may be a terabyte, so two of them
+    // One message an invocation: a request may fan out into two million files and a file may be a terabyte, so two of them
     // must not share one time limit, nor one spend the other's receives.
     exportRequests: new WorkQueue(scope, 'ExportRequests', {
       batchSize: 1,
+      maxReceiveCount: receivesOfLongWork,
       name: names.exportRequests,
       senders: [exportRequest],
       worker: consumeExport,
@@ -48,7 +49,7 @@ export function workQueues(scope: Construct, { settings, storage, functions, red
     }),
     fileExports: new WorkQueue(scope, 'FileExports', {
       batchSize: 1,
-      maxReceiveCount: receivesOfLongCopies,
+      maxReceiveCount: receivesOfLongWork,
       name: names.fileExports,
       senders: [consumeExport],
       worker: stageFile,

@@ -55,7 +55,7 @@ export function acceptForTheWhole(app: App, { logKeys = 'aws' }: Settings): void
   // test/infra/security-rules.test.ts holds who invokes functions. Secrets Manager does so synchronously (Lambda developer guide).
   acknowledge(
     app,
-    'Only schedules invoke these functions asynchronously. Their events carry no data, and the next one starts the same work. Work that carries data comes from queues, which have dead-letter queues.',
+    'Only schedules invoke these functions asynchronously. Their events are always the same, and the next one starts the same work. Work that carries data comes from queues, which have dead-letter queues.',
     ...rules.deadLettersOfFunctions,
   );
   acknowledge(

@@ -21,8 +21,8 @@ import { allowReading, type ReadableSecret } from './secrets.ts';
 
 /** Aurora's default for `max_connections` with 16 GiB, the least that classes with a Data API have: memory over 9,531,392 bytes. */
 const usualConnections = 1800;
-/** What a new cluster runs. */
-export const databaseVersion = AuroraPostgresEngineVersion.VER_18_6;
+/** Major version of Aurora PostgreSQL that a new cluster runs. AWS chooses the minor one, and upgrades it. */
+export const databaseVersion = '18';
 
 /**
  * Aurora's default for `max_connections` of a serverless cluster, from its most capacity: 189 for 1 unit, 823 for 4, 1,669 for 8,
@@ -176,6 +176,11 @@ export class Catalogue extends Construct {
     }
   }
 
+  /** Secret of a login that reads the state of exports and the audit trail. */
+  get auditorSecretArn(): string {
+    return this.#auditor.secretArn;
+  }
+
   /** ARNs of the roles' secrets that the storage stack made, by the names of the roles. */
   get ownRoleSecretArns(): Readonly<Record<string, string>> {
     return Object.fromEntries(Object.entries(this.#ownRoleSecrets).map(([role, { secretArn }]) => [role, secretArn]));
@@ -264,7 +269,11 @@ export class Catalogue extends Construct {
       allowAllOutbound: false,
     });
     const cluster = new DatabaseCluster(this, 'Cluster', {
-      engine: DatabaseClusterEngine.auroraPostgres({ version: databaseVersion }),
+      engine: DatabaseClusterEngine.auroraPostgres({
+        version: AuroraPostgresEngineVersion.of(databaseVersion, databaseVersion),
+      }),
+      // PostgreSQL lets every role change its own password, and a function's login would lock the other functions out.
+      parameters: { 'rds.restrict_password_commands': '1' },
       defaultDatabaseName: this.databaseName,
       // RDS keeps and rotates the password; its value is never in a template.
       manageMasterUserPassword: true,

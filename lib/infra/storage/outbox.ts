@@ -4,15 +4,18 @@ import { Construct } from 'constructs';
 import { receiptSuffix } from '../../contract/delivery.ts';
 import { directExpiryDays, directPrefix } from '../../contract/direct-key.ts';
 import { environment } from '../../contract/environment.ts';
+import { openMarkerKey } from '../../contract/outbox-key.ts';
 import type { Grantee, Permission } from '../functions/service-function.ts';
 import { acknowledge } from '../security/acknowledge.ts';
 import { allowKey, type KeyUse } from '../security/customer-key.ts';
+import { onlyBy } from '../security/only-by.ts';
 import { rules } from '../security/rules.ts';
 import { type BucketProps, privateBucket, publishedArn } from './archive-bodies.ts';
 
 interface OutboxProps extends BucketProps {
   /** Days after which a staged container is deleted. */
   readonly expiryDays: number;
+  readonly stage: string | undefined;
 }
 
 /**
@@ -23,6 +26,12 @@ const ofARecipient = `${'?'.repeat(64)}/*`;
 const containers = `${ofARecipient}.c4gh`;
 const receipts = `${ofARecipient}${receiptSuffix}`;
 const ofDirectAccess = `${directPrefix}*`;
+/** The functions that write, each in its own part. Every other principal is refused there. */
+const writers = [
+  ['StageFile', containers],
+  ['SettleDelivery', receipts],
+  ['DirectFile', ofDirectAccess],
+] as const;
 
 /** The bucket with the staged containers and the delivery receipts. Not versioned: an expired container must be gone. */
 export class Outbox extends Construct {
@@ -51,6 +60,10 @@ export class Outbox extends Construct {
       ...rules.bucketVersioning,
       ...rules.bucketReplication,
     );
+    for (const [functionName, keys] of writers) {
+      const [actions, resources] = [['s3:PutObject', 's3:ReplicateObject'], [bucket.arnForObjects(keys)]];
+      bucket.addToResourcePolicy(onlyBy(this, { stage: props.stage, functionName, actions, resources }));
+    }
     this.bucketName = bucket.bucketName;
     this.bucketArn = bucket.bucketArn;
     ({ arn: this.#arn, shown: this.#shownArn } = publishedArn(bucket, 'OutboxBucketArn'));
@@ -115,8 +128,23 @@ export class Outbox extends Construct {
       grantee.allow({ actions: ['s3:AbortMultipartUpload'], ...this.#objects(ofARecipient) });
       grantee.allow({ actions: ['s3:ListBucketMultipartUploads'], resources: [this.#arn] });
     }
-    grantee.configure(environment.outboxBucket, this.bucketName);
+    this.grantMark(grantee);
     grantee.configure(environment.outboxExpiryDays, String(this.#expiryDays));
+  }
+
+  /** Write the sign that a request is open. */
+  grantMark(grantee: Grantee): void {
+    grantee.allow({ actions: ['s3:PutObject'], resources: [`${this.#arn}/${openMarkerKey}`] });
+    this.#allowKey(grantee, ['kms:GenerateDataKey']);
+    grantee.configure(environment.outboxBucket, this.bucketName);
+  }
+
+  /** Read and write that sign, and take it away. */
+  grantSweep(grantee: Grantee): void {
+    this.grantMark(grantee);
+    const actions = ['s3:GetObject', 's3:DeleteObject'];
+    grantee.allow({ actions, resources: [`${this.#arn}/${openMarkerKey}`] });
+    this.#allowListing(grantee, openMarkerKey);
   }
 
   #allowWriting(grantee: Grantee, keys: string): void {

@@ -2,41 +2,45 @@ import { Key, KeySpec, KeyUsage } from 'aws-cdk-lib/aws-kms';
 import { Construct } from 'constructs';
 import { environment } from '../../contract/environment.ts';
 import type { Grantee } from '../functions/service-function.ts';
+import { onlyBy } from '../security/only-by.ts';
 
 /**
  * The keys that sign delivery receipts (ECDSA over P-256). KMS does not rotate such keys by itself, so a rotation adds one.
- * The newest signs. The others stay, because receipts that they signed are still checked.
+ * The newest signs, and each older one endorses the next. The others stay, because receipts that they signed are still checked.
  */
 export class ReceiptKeys extends Construct {
   /** The newest last. */
   readonly #keys: readonly Key[];
 
   /** @param props.count how many keys were made so far */
-  constructor(scope: Construct, id: string, props: { readonly count: number }) {
+  constructor(scope: Construct, id: string, props: { readonly count: number; readonly stage: string | undefined }) {
     super(scope, id);
-    this.#keys = Array.from(
-      { length: props.count },
-      (_, index) =>
-        new Key(this, `Key${index + 1}`, {
-          description: `Signs delivery receipts: key ${index + 1}`,
-          keySpec: KeySpec.ECC_NIST_P256,
-          keyUsage: KeyUsage.SIGN_VERIFY,
-        }),
-    );
+    const { count, stage } = props;
+    this.#keys = Array.from({ length: count }, (_, index) => {
+      const key = new Key(this, `Key${index + 1}`, {
+        description: `Signs delivery receipts: key ${index + 1}`,
+        keySpec: KeySpec.ECC_NIST_P256,
+        keyUsage: KeyUsage.SIGN_VERIFY,
+      });
+      const signer = { stage, functionName: 'SettleDelivery' as const };
+      key.addToResourcePolicy(onlyBy(this, { ...signer, actions: ['kms:Sign'], resources: ['*'] }));
+      return key;
+    });
   }
 
-  /** Sign with the newest key. A receipt names its key by the public part. */
+  /** Sign receipts with the newest key, and the statement of each older one that the next comes after it. */
   grantSign(grantee: Grantee): void {
-    const newest = this.#keys.at(-1);
-    if (!newest) throw new Error('there is no key for receipts');
-    grantee.allow({ actions: ['kms:Sign', 'kms:GetPublicKey'], resources: [newest.keyArn] });
-    grantee.configure(environment.receiptSigningKeyArn, newest.keyArn);
+    this.#grant(grantee, ['kms:Sign', 'kms:GetPublicKey']);
   }
 
   /** Read the public parts of all keys. */
   grantPublish(grantee: Grantee): void {
+    this.#grant(grantee, ['kms:GetPublicKey']);
+  }
+
+  #grant(grantee: Grantee, actions: string[]): void {
     const arns = this.#keys.map(({ keyArn }) => keyArn);
-    grantee.allow({ actions: ['kms:GetPublicKey'], resources: arns });
+    grantee.allow({ actions, resources: arns });
     grantee.configure(environment.receiptKeyArns, arns.join(','));
   }
 }

@@ -8,6 +8,7 @@ import {
   TreatMissingData,
 } from 'aws-cdk-lib/aws-cloudwatch';
 import { SnsAction } from 'aws-cdk-lib/aws-cloudwatch-actions';
+import type { Rule } from 'aws-cdk-lib/aws-events';
 import { PolicyStatement, ServicePrincipal } from 'aws-cdk-lib/aws-iam';
 import { Topic } from 'aws-cdk-lib/aws-sns';
 import { EmailSubscription } from 'aws-cdk-lib/aws-sns-subscriptions';
@@ -34,6 +35,8 @@ interface AlarmRule {
   readonly threshold?: number;
   /** Periods in a row. @default 1 */
   readonly periods?: number;
+  /** How many of these periods have to be over the threshold. @default - all */
+  readonly points?: number;
 }
 
 const period = Duration.minutes(5);
@@ -235,6 +238,29 @@ export class Alarms extends Construct {
     });
   }
 
+  /** Events of a group of rules (at most ten) that did not reach their target. */
+  undelivered(name: string, rules: readonly Rule[]): void {
+    const failed = rules.map(
+      ({ ruleName }) =>
+        new Metric({
+          ...{ namespace: 'AWS/Events', metricName: 'FailedInvocations', dimensionsMap: { RuleName: ruleName } },
+          ...{ statistic: 'Sum', period },
+        }),
+    );
+    this.#add(`${name}Undelivered`, {
+      metric: new MathExpression({
+        // The metric has values only where an event failed.
+        expression: failed.map((_, index) => `FILL(m${index}, 0)`).join(' + '),
+        usingMetrics: numbered(failed),
+        period,
+        label: name,
+      }),
+      description: 'A message about a KMS key could not be published.',
+      // The newest point is a filled one as long as the metric is late.
+      ...{ periods: 3, points: 1 },
+    });
+  }
+
   #add(name: string, rule: AlarmRule): void {
     const alarm = new Alarm(this, name, {
       alarmName: `${Stack.of(this).stackName}-${name}`,
@@ -243,6 +269,7 @@ export class Alarms extends Construct {
       threshold: rule.threshold ?? 1,
       comparisonOperator: ComparisonOperator.GREATER_THAN_OR_EQUAL_TO_THRESHOLD,
       evaluationPeriods: rule.periods ?? 1,
+      ...(rule.points !== undefined && { datapointsToAlarm: rule.points }),
       treatMissingData: TreatMissingData.NOT_BREACHING,
     });
     const action = new SnsAction(this.topic);

@@ -1,11 +1,12 @@
-import { EventField, type IRuleTarget, Match, Rule, RuleTargetInput } from 'aws-cdk-lib/aws-events';
-import { PolicyStatement, ServicePrincipal } from 'aws-cdk-lib/aws-iam';
+import { EventField, Match, Rule, RuleTargetInput } from 'aws-cdk-lib/aws-events';
+import { SnsTopic } from 'aws-cdk-lib/aws-events-targets';
 import { CfnKey } from 'aws-cdk-lib/aws-kms';
-import type { Topic } from 'aws-cdk-lib/aws-sns';
 import { Construct, type IConstruct } from 'constructs';
+import { eventSource, smokeDetailType } from '../../contract/events.ts';
 import { acknowledge } from '../security/acknowledge.ts';
 import { rules as accepted } from '../security/rules.ts';
 import type { Settings } from '../settings.ts';
+import type { Alarms } from './alarms.ts';
 
 /** Keys of one rule. An event pattern has at most 2,048 characters, and an ARN of a key some 75. */
 const keysTogether = 16;
@@ -14,8 +15,8 @@ const article = 'What to do: docs/runbook.md#keydeletion';
 
 interface KeyDeletionProps {
   readonly keyArns: readonly string[];
-  /** Where people are told. */
-  readonly topic: Topic;
+  /** Their topic tells people, and one of them watches that it does. */
+  readonly alarms: Alarms;
 }
 
 /**
@@ -24,8 +25,11 @@ interface KeyDeletionProps {
  * is an API call, which EventBridge sees if the account has a trail for management events in this region.
  */
 export class KeyDeletion extends Construct {
-  constructor(scope: Construct, id: string, { keyArns, topic }: KeyDeletionProps) {
+  constructor(scope: Construct, id: string, { keyArns, alarms }: KeyDeletionProps) {
     super(scope, id);
+    const { topic } = alarms;
+    // Its statement in the topic's policy has no condition: EventBridge could not publish under one (EventBridge user guide).
+    const target = (text: string) => new SnsTopic(topic, { message: RuleTargetInput.fromText(text) });
     const groups = Array.from({ length: Math.ceil(keyArns.length / keysTogether) }, (_, index) =>
       keyArns.slice(index * keysTogether, (index + 1) * keysTogether),
     );
@@ -45,34 +49,33 @@ export class KeyDeletion extends Construct {
         },
         targets: [
           target(
-            topic,
             `${EventField.fromPath('$.detail.eventName')} at ${EventField.time}: key ${EventField.fromPath('$.detail.resources[0].ARN')}, event ${EventField.fromPath('$.detail.eventID')} in CloudTrail. ${article}`,
           ),
         ],
       }),
       new Rule(this, `Gone${index + 1}`, {
         description: 'Keys of the deployment that are deleted',
-        eventPattern: { source: ['aws.kms'], detailType: ['KMS CMK Deletion'], resources: [...keys] },
+        eventPattern: {
+          // Only AWS sends events of `aws.kms`. So the smoke test sends its own, about the topic.
+          source: ['aws.kms', eventSource],
+          detailType: ['KMS CMK Deletion', smokeDetailType],
+          resources: [...keys, topic.topicArn],
+        },
         targets: [
-          target(topic, `Deleted at ${EventField.time}: key ${EventField.fromPath('$.resources[0]')}. ${article}`),
+          target(
+            `${EventField.detailType} at ${EventField.time}: ${EventField.fromPath('$.resources[0]')}. ${article}`,
+          ),
         ],
       }),
     ]);
     for (const rule of rules) {
       acknowledge(
         rule,
-        'EventBridge tries for a day. A queue of lost messages would need an alarm, which takes the same way.',
+        'EventBridge repeats for a day what may succeed later, and drops at once what the topic refuses. The alarm KeyDeletionUndelivered counts both, and CloudTrail keeps the calls.',
         ...accepted.deadLettersOfEvents,
       );
     }
-    topic.addToResourcePolicy(
-      new PolicyStatement({
-        principals: [new ServicePrincipal('events.amazonaws.com')],
-        actions: ['sns:Publish'],
-        resources: [topic.topicArn],
-        conditions: { ArnEquals: { 'aws:SourceArn': rules.map(({ ruleArn }) => ruleArn) } },
-      }),
-    );
+    alarms.undelivered(id, rules);
   }
 }
 
@@ -90,9 +93,4 @@ export function keysInSettings(settings: Settings): readonly string[] {
     return value;
   });
   return [...found];
-}
-
-/** Not by the CDK's own target, which would let every rule of every account publish. */
-function target({ topicArn }: Topic, text: string): IRuleTarget {
-  return { bind: () => ({ arn: topicArn, input: RuleTargetInput.fromText(text) }) };
 }

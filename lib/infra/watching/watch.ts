@@ -49,7 +49,7 @@ export function watch(
 
   new KeyDeletion(scope, 'KeyDeletion', {
     keyArns: [...keysOf(storage, scope), ...keysInSettings(settings)],
-    topic: alarms.topic,
+    alarms,
   });
 
   const dashboard = new Dashboard(scope, 'Dashboard', {

@@ -1,6 +1,6 @@
 import type { Stack } from '../template/assembly.ts';
 import type { Deployment } from '../template/deployment.ts';
-import { list, optionalNumber, optionalText, type Resource, record } from '../template/template.ts';
+import { list, optionalNumber, optionalText, type Resource, record, text } from '../template/template.ts';
 
 /** A stack, as CloudFormation describes it. */
 export interface AccountStack {
@@ -15,6 +15,14 @@ export interface AccountCluster {
   readonly version: string;
   /** Whether the RDS Data API is switched on. */
   readonly dataApi: boolean;
+}
+
+/** A certificate, as Certificate Manager describes it. */
+export interface AccountCertificate {
+  /** Such as `ISSUED` and `PENDING_VALIDATION`. */
+  readonly status: string;
+  /** Host names; `*.` stands for one label. */
+  readonly names: readonly string[];
 }
 
 /**
@@ -38,6 +46,16 @@ export interface LocalAccount {
   readonly clusters: Map<string, AccountCluster>;
   /** Ids of VPCs. */
   readonly networks: Set<string>;
+  /** Names of the service-linked roles. */
+  readonly serviceRoles: Set<string>;
+  /** Names of CloudTrail's trails of the region, with those of other regions that record it. */
+  readonly trails: Set<string>;
+  /** Names of the resource policies of CloudWatch Logs. */
+  readonly logPolicies: Set<string>;
+  /** By ARN. */
+  readonly certificates: Map<string, AccountCertificate>;
+  /** Host names that API Gateway serves. */
+  readonly domains: Set<string>;
   /** Ids of KMS keys. AWS gave those that it manages an alias, `alias/aws/s3`. */
   readonly keys: Map<string, string | undefined>;
   /** Secrets that wait for their deletion, by ARN, and since when. */
@@ -71,9 +89,18 @@ export function localAccount(deployment: Deployment, stacks: readonly Stack[], n
     concurrency: { all: concurrentExecutions, unreserved: concurrentExecutions - reserved },
     apiGatewayLogRole: logs && optionalText(logs, 'CloudWatchRoleArn'),
     restApis: new Map(deployment.resources('AWS::ApiGateway::RestApi').map((api) => [api.id, endpointTypes(api)])),
-    serverlessVersions: new Map(clusters.map((cluster) => [optionalText(cluster, 'EngineVersion') ?? '', true])),
+    serverlessVersions: new Map(clusters.map((cluster) => [factsOf(cluster).version, true])),
     clusters: new Map(clusters.map((cluster) => [cluster.attribute('DBClusterArn'), factsOf(cluster)])),
     networks: new Set(['vpc-default', ...ids('AWS::EC2::VPC')]),
+    serviceRoles: new Set(clusters.length > 0 ? ['AWSServiceRoleForRDS'] : []),
+    trails: new Set(ids('AWS::CloudTrail::Trail')),
+    logPolicies: new Set(ids('AWS::Logs::ResourcePolicy')),
+    certificates: new Map(
+      deployment
+        .resources('AWS::ApiGateway::DomainName')
+        .map((each) => [text(each, 'RegionalCertificateArn'), { status: 'ISSUED', names: [text(each, 'DomainName')] }]),
+    ),
+    domains: new Set(deployment.resources('AWS::ApiGateway::DomainName').map((each) => text(each, 'DomainName'))),
     keys: new Map([['s3-of-aws', 'alias/aws/s3'], ...ids('AWS::KMS::Key').map((id) => [id, undefined] as const)]),
     deletedSecrets: new Map(),
   };
@@ -102,7 +129,12 @@ function endpointTypes(api: Resource): readonly string[] {
 function factsOf(cluster: Resource): AccountCluster {
   return {
     engine: optionalText(cluster, 'Engine') ?? '',
-    version: optionalText(cluster, 'EngineVersion') ?? '',
+    version: minorVersion(optionalText(cluster, 'EngineVersion') ?? ''),
     dataApi: cluster.property('EnableHttpEndpoint') === true,
   };
+}
+
+/** A cluster has a minor version, also where its template names the major one alone: AWS's default, which it upgrades. */
+function minorVersion(version: string): string {
+  return /^\d+$/.test(version) ? `${version}.6` : version;
 }

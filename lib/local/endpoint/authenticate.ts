@@ -26,6 +26,8 @@ const services: ReadonlySet<string> = new Set<AwsService>([
   'apigateway',
   'servicequotas',
   'cloudcontrolapi',
+  'acm',
+  'cloudtrail',
 ]);
 /** A presigned URL lives seven days at most. */
 const longestExpiry = 604_800;

@@ -16,7 +16,9 @@ export type AwsService =
   | 'sns'
   | 'apigateway'
   | 'servicequotas'
-  | 'cloudcontrolapi';
+  | 'cloudcontrolapi'
+  | 'acm'
+  | 'cloudtrail';
 
 /** The services that answer in XML. They call a missing permission `AccessDenied` (403). */
 const xmlServices: ReadonlySet<AwsService> = new Set(['s3', 'cloudformation', 'rds', 'sns', 'sts']);
@@ -132,6 +134,8 @@ export function errorReply(service: AwsService, { status, code, message, details
     case 'kms':
     case 'servicequotas':
     case 'cloudcontrolapi':
+    case 'acm':
+    case 'cloudtrail':
       return {
         status,
         headers: { 'content-type': 'application/x-amz-json-1.1', 'x-amzn-requestid': requestId },

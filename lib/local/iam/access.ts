@@ -1,6 +1,6 @@
 import { UnsupportedTemplateError } from '../errors.ts';
 import type { Permission, Statement } from './policy.ts';
-import { type ResourcePolicies, relation } from './resource-policies.ts';
+import { type AttachedStatement, parseResourcePolicy, type ResourcePolicies, relation } from './resource-policies.ts';
 
 /** A caller as policies see it. */
 export interface Caller {
@@ -46,6 +46,7 @@ export class AccessControl {
   #policies: ResourcePolicies;
   readonly #onEntry: (entry: AccessEntry) => void;
   readonly #told = new Set<string>();
+  readonly #replaced = new Map<string, readonly AttachedStatement[]>();
 
   constructor(policies: ResourcePolicies, onEntry: (entry: AccessEntry) => void = () => {}) {
     this.#policies = policies;
@@ -57,9 +58,21 @@ export class AccessControl {
     this.#policies = policies;
   }
 
+  /**
+   * Give a bucket or a key another policy, as its owner may at any time.
+   *
+   * @param document `undefined` brings the template's back
+   * @throws UnsupportedTemplateError for a policy that would be evaluated wrongly here
+   */
+  replacePolicy(arn: string, document: object | undefined): void {
+    if (document === undefined) this.#replaced.delete(arn);
+    else this.#replaced.set(arn, parseResourcePolicy(document, arn));
+  }
+
   /** @param origin `undefined`: no function makes this call, so it is not told of */
   decide(caller: Caller, permission: Permission, origin: Origin | undefined): Decision {
-    const decision = decide(this.#policies, caller, permission);
+    const replaced = [...this.#replaced].find(([arn]) => `${permission.resource}/`.startsWith(`${arn}/`));
+    const decision = decide(replaced ? { of: () => replaced[1] } : this.#policies, caller, permission);
     if (origin) this.#tell(caller, permission, origin, decision);
     return decision;
   }
@@ -115,7 +128,7 @@ function isOnKey({ action, resource }: Permission): boolean {
  * caller's own policy or that of the resource has to allow the call. A key's policy has to allow it always: it names the caller,
  * or leaves the decision to the caller's own policy by naming the account.
  */
-export function decide(policies: ResourcePolicies, caller: Caller, asked: Permission): Decision {
+export function decide(policies: Pick<ResourcePolicies, 'of'>, caller: Caller, asked: Permission): Decision {
   const permission = withContext(asked, caller);
   const own = caller.statements.filter((statement) => statement.applies(permission));
   const attached = policies.of(permission.resource).filter((statement) => statement.applies(permission));

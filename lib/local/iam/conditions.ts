@@ -9,10 +9,18 @@ export type Condition = (context: RequestContext) => boolean;
 
 /**
  * The keys whose values a call has here wherever it has them on AWS. `aws:SourceArn` and `aws:SourceAccount` are known, and no
- * role's call has them: AWS gives them to calls of services in their own name.
+ * role's call has them: AWS gives them to calls of services in their own name. No call here has `aws:SourceVpce`: functions and
+ * operators are outside of every VPC.
  */
 const knownKeys: ReadonlySet<string> = new Set([
-  ...['aws:principalarn', 'aws:principalisawsservice', 'aws:securetransport', 'aws:sourceaccount', 'aws:sourcearn'],
+  ...[
+    'aws:principalarn',
+    'aws:principalisawsservice',
+    'aws:securetransport',
+    'aws:sourceaccount',
+    'aws:sourcearn',
+    'aws:sourcevpce',
+  ],
   ...['events:source', 'events:detail-type', 's3:prefix', 's3:tlsversion', 'kms:viaservice'],
   ...['s3:arn', 'sqs:arn'].map((key) => `kms:encryptioncontext:aws:${key}`),
   'kms:encryptioncontext:secretarn',
@@ -55,11 +63,19 @@ type Operator = (value: string, expected: readonly string[]) => boolean;
 const equals: Operator = (value, expected) => expected.includes(value);
 const like: Operator = (value, expected) => expected.some((pattern) => glob(pattern).test(value));
 
+/** Compare ARNs part by part: no wildcard reaches over the colon before the resource. */
+const arnLike: Operator = (value, expected) => {
+  const parts = (arn: string) => /^([^:]*):([^:]*):([^:]*):([^:]*):([^:]*):(.*)$/s.exec(arn)?.slice(1);
+  const given = parts(value);
+  return expected.some((pattern) => parts(pattern)?.every((part, at) => glob(part).test(given?.[at] ?? '')) ?? false);
+};
+
 const operators: Readonly<Record<string, Operator>> = {
   Bool: equals,
-  ArnEquals: like,
-  ArnLike: like,
-  ArnNotEquals: (value, expected) => !like(value, expected),
+  ArnEquals: arnLike,
+  ArnLike: arnLike,
+  ArnNotEquals: (value, expected) => !arnLike(value, expected),
+  ArnNotLike: (value, expected) => !arnLike(value, expected),
   NumericLessThan: (value, expected) => expected.some((limit) => Number(value) < Number(limit)),
   StringEquals: equals,
   StringLike: like,

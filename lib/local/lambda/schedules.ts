@@ -8,6 +8,8 @@ import { mayInvoke } from './permissions.ts';
 interface Scheduled {
   readonly functionArn: string;
   readonly everyMs: number;
+  /** What the function gets. */
+  readonly event: unknown;
 }
 
 const unitMs: Readonly<Record<string, number>> = { minute: 60_000, hour: 3_600_000, day: 86_400_000 };
@@ -31,13 +33,13 @@ export class Schedules {
     const functions = this.#functions;
     const schedules = readSchedules(deployment, functions);
     this.stop();
-    this.#timers = schedules.map(({ functionArn, everyMs }) => {
+    this.#timers = schedules.map(({ functionArn, everyMs, event }) => {
       let isRunning = false;
       const run = async () => {
         if (isRunning) return;
         isRunning = true;
         try {
-          await functions.invoke(functionArn, { source: 'aws.events', 'detail-type': 'Scheduled Event', detail: {} });
+          await functions.invoke(functionArn, event);
         } finally {
           isRunning = false;
         }
@@ -61,8 +63,15 @@ function readSchedules(deployment: Deployment, functions: Pick<Functions, 'defin
       return list(rule.property('Targets')).map((target) => ({
         functionArn: admitted(String(record(target).Arn), rule, deployment, functions),
         everyMs,
+        event: eventOf(record(target)),
       }));
     });
+}
+
+/** The target's constant input, or a scheduled event as rules send it. */
+function eventOf({ Input: input }: Readonly<Record<string, unknown>>): unknown {
+  if (input === undefined) return { source: 'aws.events', 'detail-type': 'Scheduled Event', detail: {} };
+  return JSON.parse(String(input)) as unknown;
 }
 
 function periodOf(rule: Resource): number {

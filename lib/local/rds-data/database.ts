@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { type PGlite, type Results, types } from '@electric-sql/pglite';
 import { AwsError } from '../endpoint/errors.ts';
 import { authenticate, type Login } from './database-login.ts';
+import { canChangePasswords, keepingPasswords, prepareRestriction } from './password-restriction.ts';
 import { openPostgres } from './postgres-image.ts';
 import type { SqlValue } from './sql-values.ts';
 
@@ -42,15 +43,22 @@ export class Database {
     | { readonly id: string; readonly username: string | undefined; idle: NodeJS.Timeout; running: boolean }
     | undefined;
 
-  private constructor(postgres: PGlite) {
+  readonly #restrictsPasswords: boolean;
+
+  private constructor(postgres: PGlite, restrictsPasswords: boolean) {
     this.#postgres = postgres;
+    this.#restrictsPasswords = restrictsPasswords;
   }
 
-  /** @param dataDir made when it is not there */
-  static async open(dataDir: string): Promise<Database> {
+  /**
+   * @param dataDir made when it is not there
+   * @param restrictsPasswords whether `rds.restrict_password_commands` is on
+   */
+  static async open(dataDir: string, restrictsPasswords: boolean): Promise<Database> {
     const postgres = await openPostgres(dataDir);
     await postgres.exec("SET timezone TO 'UTC'");
-    return new Database(postgres);
+    await prepareRestriction(postgres, restrictsPasswords);
+    return new Database(postgres, restrictsPasswords);
   }
 
   /** Run one statement, by itself or in a transaction. @throws AwsError as the Data API puts it. */
@@ -59,11 +67,14 @@ export class Database {
       if (this.#transaction?.id === transactionId && this.#transaction.username !== login?.username) {
         throw new AwsError(400, 'BadRequestException', 'the transaction was begun with other credentials');
       }
-      return this.#inTransaction(transactionId, () => this.#query(sql, values));
+      return this.#inTransaction(transactionId, () =>
+        login && this.#isSuspect(sql) ? this.#guarded(sql, values, login) : this.#query(sql, values),
+      );
     }
     await this.#take();
     try {
       if (!login) return await this.#query(sql, values);
+      if (this.#isSuspect(sql)) return await this.#alone(sql, values, login);
       await this.#become(login, 'SESSION');
       try {
         return await this.#query(sql, values);
@@ -102,10 +113,40 @@ export class Database {
     await this.#postgres.close();
   }
 
+  #isSuspect(sql: string): boolean {
+    return this.#restrictsPasswords && canChangePasswords(sql);
+  }
+
+  /** A suspect statement in a transaction of its own, so that its change of a password can be undone. */
+  async #alone(sql: string, values: readonly SqlValue[], login: Login): Promise<SqlResult> {
+    await this.#postgres.exec('BEGIN');
+    try {
+      await this.#become(login, 'LOCAL');
+      const result = await this.#guarded(sql, values, login);
+      await this.#postgres.exec('COMMIT');
+      return result;
+    } catch (error) {
+      await this.#postgres.exec('ROLLBACK');
+      throw toAwsError(error);
+    }
+  }
+
+  async #guarded(sql: string, values: readonly SqlValue[], login: Login): Promise<SqlResult> {
+    const asOwner = async (text: string, given: readonly string[] = []) => {
+      await this.#postgres.exec(`SET LOCAL SESSION AUTHORIZATION ${owner}`);
+      const { rows } = await this.#postgres.query(text, [...given]);
+      await this.#postgres.exec(`SET LOCAL SESSION AUTHORIZATION ${quoted(login)}`);
+      return rows;
+    };
+    return keepingPasswords(login, asOwner, () => this.#query(sql, values)).catch((error: unknown) => {
+      throw toAwsError(error);
+    });
+  }
+
   /** After a mere SET ROLE, a statement could take any other role again. */
   async #become(login: Login, extent: 'SESSION' | 'LOCAL'): Promise<void> {
     await authenticate(this.#postgres, login);
-    await this.#postgres.exec(`SET ${extent} SESSION AUTHORIZATION "${login.username.replaceAll('"', '""')}"`);
+    await this.#postgres.exec(`SET ${extent} SESSION AUTHORIZATION ${quoted(login)}`);
   }
 
   async #inTransaction<T>(id: string, action: () => Promise<T>): Promise<T> {
@@ -172,6 +213,10 @@ export class Database {
   }
 }
 
+function quoted({ username }: Login): string {
+  return `"${username.replaceAll('"', '""')}"`;
+}
+
 /** Every type as the text that PostgreSQL sends and takes. */
 const asText = Object.fromEntries(
   Object.values(types)
@@ -179,8 +224,9 @@ const asText = Object.fromEntries(
     .map((type) => [type, (value: string) => value]),
 );
 
-/** PostgreSQL's error as the Data API puts it. Any other error stays as it is. */
+/** PostgreSQL's error as the Data API puts it. Any other error stays as it is, also one that was put so before. */
 export function toAwsError(error: unknown): Error {
+  if (error instanceof AwsError) return error;
   if (!(error instanceof Error) || !('code' in error)) return error instanceof Error ? error : new Error(String(error));
   if (error.message.includes('multiple commands into a prepared statement')) {
     return new AwsError(400, 'ValidationException', 'Multistatements aren’t supported.');

@@ -2,7 +2,9 @@ import type { AccountCluster, LocalAccount } from '../account/account.ts';
 import type { BufferedService, JsonObject } from '../endpoint/buffered-service.ts';
 import { AwsError } from '../endpoint/errors.ts';
 import { actionOf, elements, flag, parseQuery, queryReply } from '../endpoint/query-protocol.ts';
+import { UnsupportedTemplateError } from '../errors.ts';
 import type { Deployment } from '../template/deployment.ts';
+import { optionalText, record, whereOf } from '../template/template.ts';
 
 const version = '2014-10-31';
 const namespace = `http://rds.amazonaws.com/doc/${version}/`;
@@ -18,6 +20,26 @@ export function protectedClusters(deployment: Deployment): Map<string, boolean> 
   return new Map(
     clusters.map((cluster) => [cluster.attribute('DBClusterArn'), cluster.property('DeletionProtection') === true]),
   );
+}
+
+/**
+ * Whether a cluster of the template lets members of `rds_password` alone set passwords. The parameter is static: RDS reads it when
+ * the database starts.
+ *
+ * @throws UnsupportedTemplateError for another parameter, or another value
+ */
+export function restrictsPasswords(deployment: Deployment): boolean {
+  const used = deployment
+    .resources('AWS::RDS::DBCluster')
+    .map((each) => optionalText(each, 'DBClusterParameterGroupName'));
+  const groups = deployment.resources('AWS::RDS::DBClusterParameterGroup').filter(({ id }) => used.includes(id));
+  const values = groups.flatMap((group) =>
+    Object.entries(record(group.property('Parameters'))).map(([name, value]) => {
+      if (name === 'rds.restrict_password_commands' && (value === '0' || value === '1')) return value;
+      throw new UnsupportedTemplateError(whereOf(group), `the parameter ${name} = ${value} cannot be set locally`);
+    }),
+  );
+  return values.includes('1');
 }
 
 /**
@@ -55,12 +77,17 @@ export function rds(
     return `<DBClusters><DBCluster>${elements(members)}</DBCluster></DBClusters>`;
   };
   const offer = (input: JsonObject) => {
-    const dataApi = account.serverlessVersions.get(String(input.EngineVersion));
-    const isOffered = input.Engine === 'aurora-postgresql' && input.DBInstanceClass === 'db.serverless';
-    const option = elements({ ...(input as Record<string, string>), SupportsHttpEndpoint: String(dataApi) });
-    const options =
-      isOffered && dataApi !== undefined ? `<OrderableDBInstanceOption>${option}</OrderableDBInstanceOption>` : '';
-    return `<OrderableDBInstanceOptions>${options}</OrderableDBInstanceOptions>`;
+    const { Engine: engine, EngineVersion: asked, DBInstanceClass: instanceClass } = input as Record<string, string>;
+    // A major version stands for all of its minor ones.
+    const found = [...account.serverlessVersions].filter(([each]) => `${each}.`.startsWith(`${asked}.`));
+    if (engine !== 'aurora-postgresql' || found.length === 0) {
+      throw new AwsError(400, 'InvalidParameterCombination', `Cannot find version ${asked} for ${engine}`);
+    }
+    const options = (instanceClass === 'db.serverless' ? found : []).map(([version, dataApi]) => {
+      const option = { Engine: engine, EngineVersion: version, DBInstanceClass: instanceClass as string };
+      return `<OrderableDBInstanceOption>${elements({ ...option, SupportsHttpEndpoint: String(dataApi) })}</OrderableDBInstanceOption>`;
+    });
+    return `<OrderableDBInstanceOptions>${options.join('')}</OrderableDBInstanceOptions>`;
   };
   return {
     parse(_path, _headers, body) {

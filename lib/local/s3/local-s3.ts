@@ -83,6 +83,11 @@ export class LocalS3 {
     for (const bucket of this.#buckets.values()) bucket.uploads.backdate(prefix, milliseconds);
   }
 
+  /** Backdate an object, for the same reason. */
+  backdateObject(bucketName: string, key: string, milliseconds: number): void {
+    this.#find(bucketName).backdate(key, milliseconds);
+  }
+
   /** @throws AwsError for a refusal. */
   async handle(s3: S3Request, request: IncomingMessage): Promise<S3Reply> {
     if (s3.action === 'CreateBucket') {

@@ -19,7 +19,8 @@ const functionArn = arn('lambda', (name) => `function:${name}`);
 const clusterArn = arn('rds', (name) => `cluster:${name}`);
 const queueArn = arn('sqs', (name) => name);
 const bucketArn = ({ name }: Identity) => `arn:aws:s3:::${name}`;
-const roleArn = ({ name }: Identity) => `arn:aws:iam::${accountId}:role/${name}`;
+const roleArn = ({ name, property }: Identity) =>
+  `arn:aws:iam::${accountId}:role${String(property('Path') ?? '/')}${name}`;
 const secretArn = arn('secretsmanager', (name) => `secret:${name}-${secretSuffix(name)}`);
 const masterSecretArn = arn('secretsmanager', (name) => `secret:rds!${name}-${secretSuffix(name)}`);
 const versionArn = ({ property, region }: Identity) => {
@@ -39,6 +40,7 @@ const attributes: Readonly<Record<string, Attributes>> = {
   },
   'AWS::ApiGateway::Resource': { '': name, ResourceId: name },
   'AWS::ApiGateway::RestApi': { '': name, RestApiId: name, RootResourceId: (identity) => `${identity.name}-root` },
+  'AWS::EC2::SecurityGroup': { '': name, GroupId: name },
   'AWS::Events::Rule': { '': name, Arn: arn('events', (rule) => `rule/${rule}`) },
   'AWS::IAM::ManagedPolicy': { '': ({ name }) => `arn:aws:iam::${accountId}:policy/${name}` },
   'AWS::IAM::Role': { '': name, Arn: roleArn },

@@ -14,7 +14,16 @@ const elsewhere = ['cli', 'client', 'cost', 'demo', 'local', 'ops', 'preflight',
 const sharedRules = ['order', 'errors.ts', 'export-state.ts', 'json.ts', 'visa-choice.ts'];
 const fixedInputs = [
   ...sharedRules.map((name) => `lib/client/${name}`),
-  ...['bin/admin-page.ts', 'bin/app.ts', 'bin/openapi.ts', 'bin/settings.ts', 'lambdas', 'config', 'docs/openapi'],
+  ...[
+    'bin/admin-page.ts',
+    'bin/app.ts',
+    'bin/openapi.ts',
+    'bin/operator-settings.ts',
+    'bin/settings.ts',
+    'lambdas',
+    'config',
+    'docs/openapi',
+  ],
   ...['cdk.json', 'cdk.context.json', 'package.json', 'package-lock.json', 'tsconfig.json'],
 ];
 /** A synth takes half a minute; another process that holds the lock for longer than this hangs. */

@@ -21,6 +21,7 @@ export const supportedTypes: ReadonlySet<string> = new Set([
   'AWS::Lambda::Permission',
   'AWS::Lambda::Version',
   'AWS::RDS::DBCluster',
+  'AWS::RDS::DBClusterParameterGroup',
   'AWS::S3::Bucket',
   'AWS::S3::BucketPolicy',
   'AWS::SQS::Queue',
@@ -50,7 +51,7 @@ const ignored = [
   /^AWS::CDK::Metadata$/,
   /^AWS::ApiGateway::Account$/,
   /^AWS::Lambda::EventInvokeConfig$/,
-  /^AWS::RDS::(DBInstance|DBSubnetGroup|DBClusterParameterGroup|DBParameterGroup)$/,
+  /^AWS::RDS::(DBInstance|DBSubnetGroup|DBParameterGroup)$/,
   /^Custom::(S3AutoDeleteObjects|LogRetention|VpcRestrictDefaultSG)$/,
 ];
 

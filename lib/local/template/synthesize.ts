@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import { adminPageContext } from '../../contract/synth-context.ts';
+import { adminPageContext, defaultsContext } from '../../contract/synth-context.ts';
 import { EngineError } from '../errors.ts';
 
 export interface SynthesisOptions {
@@ -38,7 +38,7 @@ export async function synthesize(root: string, output: string, options: Synthesi
 async function runCdk(root: string, output: string, { signal, onOutput }: SynthesisOptions) {
   const argv = [
     ...['synth', '--quiet', '--no-notices', '--no-version-reporting'],
-    ...['--output', output, '--context', `${adminPageContext}=true`],
+    ...['--output', output, '--context', `${defaultsContext}=true`, '--context', `${adminPageContext}=true`],
   ];
   // `cdk.json` starts `node`: the pinned one, also when npm did not start this process.
   const searchPath = [join(root, 'node_modules/.bin'), process.env.PATH].join(delimiter);

@@ -1,7 +1,8 @@
+import { isDeepStrictEqual } from 'node:util';
 import { UnsupportedTemplateError } from '../errors.ts';
 import type { Stack } from './assembly.ts';
 import type { Deployment } from './deployment.ts';
-import { list, type ResourceDeclaration, record, type Template } from './template.ts';
+import { list, type Resource, type ResourceDeclaration, record, type Template } from './template.ts';
 
 /** One resource of an update. */
 export interface UpdateStep {
@@ -104,6 +105,8 @@ const fixedTypes = [
   /^AWS::WAFv2::WebACL(Association)?$/,
   /^AWS::ApiGateway::RestApi$/,
 ];
+/** Properties of a cluster that do nothing here while it runs: static parameters wait for a restart, and there is one PostgreSQL. */
+const clusterProperties: ReadonlySet<string> = new Set(['DBClusterParameterGroupName', 'EngineVersion']);
 /**
  * Types whose resources an update does not take away here: those that hold data, and routes. AWS goes on serving a removed route:
  * the API's deployment is made before the removals, and keeps what it found.
@@ -125,8 +128,22 @@ export function checkUpdate(steps: readonly UpdateStep[], before: Deployment, af
     if (old && next && (old.type !== next.type || old.id !== next.id)) {
       throw new UnsupportedTemplateError(where, 'an update that replaces it cannot be run locally');
     }
+    if (
+      type === 'AWS::RDS::DBCluster' &&
+      old &&
+      next &&
+      differences(old, next).every((name) => clusterProperties.has(name))
+    ) {
+      continue;
+    }
     if (fixedTypes.some((fixed) => fixed.test(type)) || (action === 'delete' && keptTypes.test(type))) {
       throw new UnsupportedTemplateError(where, `an update that ${action}s ${type} cannot be run locally`);
     }
   }
+}
+
+/** Names of the properties that two resources do not share. */
+function differences(one: Resource, other: Resource): readonly string[] {
+  const names = [...new Set([...one.propertyNames, ...other.propertyNames])];
+  return names.filter((name) => !isDeepStrictEqual(one.property(name), other.property(name)));
 }

@@ -1,5 +1,5 @@
-import { readFile } from 'node:fs/promises';
-import { basename, join, resolve } from 'node:path';
+import { lstat, readFile } from 'node:fs/promises';
+import { basename, join, relative, resolve, sep } from 'node:path';
 import { UsageError, usageError } from '../../terminal/errors.ts';
 import { checkIdentifier, type IdentifierPatterns } from './identifiers.ts';
 import { regularFile, statOf } from './input.ts';
@@ -83,12 +83,15 @@ export async function sourcesOfManifest(
   if (size > maxManifestBytes) throw usageError('--manifest', `${manifest} has more than ${maxManifestBytes} bytes`);
   const top = resolve(folder, root ?? '');
   const files: SourceFile[] = [];
+  const real = new Set<string>();
   for (const row of readManifest(await readFile(absolute), manifest, choices.datasetId)) {
     const { where, name, fileId, datasetId } = row;
     checkIdentifier(where('dataset'), datasetId, 'dataset', patterns);
     if (fileId !== undefined) checkIdentifier(where('file_id'), fileId, 'file', patterns);
     const path = checkPath(where(row.path === name ? 'path' : 'submission_path'), row.path);
     const file = join(top, name);
+    const link = await linkBelow(top, file, real);
+    if (link !== undefined) throw usageError(where('path'), `${link} is a symbolic link`, withoutLinks);
     const stats = await statOf(file, name).catch((error: unknown) => {
       throw usageError(where('path'), error instanceof Error ? error.message : String(error));
     });
@@ -98,6 +101,24 @@ export async function sourcesOfManifest(
   const notes =
     root === undefined ? [] : await leftOut(top, root, new Set([...files.map(({ file }) => file), absolute]));
   return { files, notes };
+}
+
+const withoutLinks = 'Replace the link by the file itself, or name the folder that the paths begin at.';
+
+/**
+ * The first symbolic link on the way from `top` down to a file: with it, a submission could name any file of this machine.
+ * @param real paths that are known not to be links
+ */
+async function linkBelow(top: string, file: string, real: Set<string>): Promise<string | undefined> {
+  let path = top;
+  for (const part of relative(top, file).split(sep)) {
+    path = join(path, part);
+    if (real.has(path)) continue;
+    const stats = await lstat(path).catch(() => undefined);
+    if (stats?.isSymbolicLink()) return relative(top, path);
+    real.add(path);
+  }
+  return undefined;
 }
 
 async function leftOut(top: string, root: string, named: ReadonlySet<string>): Promise<string[]> {

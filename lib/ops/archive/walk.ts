@@ -32,7 +32,7 @@ export async function walkFolder(
       else {
         const what = entry.isSymbolicLink() ? 'a symbolic link' : 'a device, a pipe or a socket';
         throw new UsageError(`${join(label, path)} is ${what}; nothing was added`, {
-          remedy: 'Take it out of the folder, or name the files in a manifest.',
+          remedy: 'Take it out of the folder, or put the file itself there.',
         });
       }
     }

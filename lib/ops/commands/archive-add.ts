@@ -32,7 +32,8 @@ well, if it is not there; with others the command fails.
 Several files, a folder or a manifest:
   The same command again adds what is missing. A file is there when the dataset has one of its path and size; --check
   reads it and compares its SHA-256, too. Files of a folder have their path from the folder on. Names with a dot at their
-  start are left out. Symbolic links, devices and pipes in a folder end the command before anything is added.
+  start are left out. Symbolic links, devices and pipes, in a folder or on a path of a manifest, end the command before
+  anything is added.
   Files without an id get a local one: EGAF9 and ten digits.
   A manifest is CSV. Its first line names the columns: path, and optionally file_id, submission_path (the path that
   researchers see) and dataset. Its paths begin at the folder that is given, else at the working folder.

@@ -1,4 +1,4 @@
-import { readFile, writeFile } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { type Command, Option } from 'commander';
 import type { ArchiveKey } from '../../archive/ports.ts';
@@ -28,6 +28,7 @@ import {
   type ShownArchiveKey,
   showArchiveKeys,
 } from '../secrets/archive-keys.ts';
+import { writeSecretFile } from '../secrets/secret-file.ts';
 import { type CommandContext, openSession } from '../session.ts';
 
 interface AddOptions {
@@ -108,7 +109,7 @@ export function registerArchiveKey(program: Command, context: CommandContext): v
       const { archiveKeys } = await target();
       const { privateKey, publicKey } = await readArchiveKey(archiveKeys, options.key);
       const passphrase = await newPassphrase(options.passphraseFile, terminal);
-      await writeNew(resolve(terminal.folder, file), await formatPrivateKey(privateKey, { passphrase }), file);
+      await writeSecretFile(file, await formatPrivateKey(privateKey, { passphrase }), { terminal, output });
       const fingerprint = publicKeyFingerprint(publicKey);
       output.result({ file, fingerprint }, `${printable(file)}: key ${fingerprint}, under your passphrase`);
     });
@@ -185,12 +186,6 @@ async function expectUnused(
   const files = needing.reduce((sum, use) => sum + use.files, 0);
   if (files === 0) return;
   throw new OpsError('conflict', `${filesOf(files)} may need this key: data-out-ops archive-key reencrypt`);
-}
-
-async function writeNew(path: string, text: string, name: string): Promise<void> {
-  await writeFile(path, text, { flag: 'wx', mode: 0o600 }).catch((error: NodeJS.ErrnoException) => {
-    throw error.code === 'EEXIST' ? new OpsError('conflict', `${printable(name)} exists already`) : error;
-  });
 }
 
 const filesOf = (count: number) => counted(count, 'file');

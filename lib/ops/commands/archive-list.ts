@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { publicKeyFingerprint } from '../../crypt4gh/index.ts';
 import { NotFoundError } from '../../errors.ts';
 import type { InventoryFile, ListedFile } from '../../stores/rds/archive/inventory.ts';
 import { formatBytes, printable } from '../../terminal/output.ts';
@@ -53,8 +54,14 @@ function recordOf(file: InventoryFile) {
   const { fileId, submissionFilePath, decryptedFileSize, unencryptedSha256, datasetIds, releasedIn } = file;
   const { archiveFilePath, archiveLocation, archiveFileSize, keyHash } = file;
   const plaintext = { submissionFilePath, decryptedFileSize, unencryptedSha256 };
-  const body = { archiveFilePath, archiveLocation, archiveFileSize, keyHash };
+  const body = { archiveFilePath, archiveLocation, archiveFileSize, keyHash, keyFingerprint: fingerprintOf(file) };
   return { fileId, ...plaintext, ...body, datasetIds, releasedIn };
+}
+
+/** As `archive-key show` has it. The catalogue names a key by its 32 bytes; anything else stays as it is. */
+function fingerprintOf({ keyHash }: InventoryFile): string | undefined {
+  if (keyHash === undefined || !/^[0-9a-f]{64}$/.test(keyHash)) return keyHash;
+  return publicKeyFingerprint(Buffer.from(keyHash, 'hex'));
 }
 
 function describe(file: InventoryFile): string {
@@ -69,7 +76,7 @@ function describe(file: InventoryFile): string {
       'body',
       `${formatBytes(archiveFileSize)}, ${archiveLocation === undefined ? '' : `${archiveLocation}/`}${archiveFilePath}`,
     ],
-    ['archive key', file.keyHash ?? 'not known'],
+    ['archive key', fingerprintOf(file) ?? 'not known'],
     ['datasets', datasets.join(', ') || 'none'],
   ] as const;
   return facts.map(([name, value]) => `${name.padEnd(12)} ${printable(value)}`).join('\n');

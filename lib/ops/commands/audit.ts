@@ -87,10 +87,10 @@ function cellsOf(row: AuditRow): string[] {
     requestId,
     event,
     reason ?? '',
-    printable(datasetId ?? ''),
-    printable(fileId ?? ''),
+    datasetId ?? '',
+    fileId ?? '',
     bytes === null ? '' : formatBytes(bytes),
-    printable((recipient ?? '').slice(0, shortDigits)),
-    printable((keyFingerprint ?? '').slice(0, shortDigits)),
-  ];
+    (recipient ?? '').slice(0, shortDigits),
+    (keyFingerprint ?? '').slice(0, shortDigits),
+  ].map(printable);
 }

@@ -17,6 +17,11 @@ interface FilterOptions {
   readonly request?: string;
 }
 
+interface PurgeOptions extends FilterOptions {
+  readonly yes?: boolean;
+  readonly force?: boolean;
+}
+
 type PresentContainer = SeenContainer & { readonly holds: 'it' };
 
 /** What the outbox has of a person, a dataset or a request. */
@@ -61,11 +66,13 @@ export function registerOutbox(program: Command, context: CommandContext): void 
   withFilter(outbox.command('purge'))
     .description('delete containers from the outbox; the audit trail keeps a row of each')
     .option('--yes', 'do not ask')
+    .option('--force', 'with --subject: also while requests of the person are open, which can stage more')
     .addHelpText('after', '\nExample:\n  data-out-ops outbox purge --subject https://issuer.example.org/,jane')
-    .action(async (options: FilterOptions & { readonly yes?: boolean }, command: Command) => {
+    .action(async (options: PurgeOptions, command: Command) => {
       const { output, terminal, target: open } = openSession(context, command);
       const filter = filterOf(options);
       const target = await open();
+      if ('recipient' in filter && !options.force) await expectNoneOpen(filter.recipient, target);
       const found = await find(filter, target);
       const objects = objectsOf(found);
       if (objects.length === 0) {
@@ -101,6 +108,17 @@ function filterOf({ subject, dataset, request }: FilterOptions): ContainerFilter
   if (subject !== undefined) return { recipient: parseSubject(subject) };
   if (dataset !== undefined) return { datasetId: dataset };
   return { requestId: parseRequestId(String(request)) };
+}
+
+/** @throws OpsError `conflict` while requests could stage more containers for the person, after those that are deleted */
+async function expectNoneOpen(recipient: string, { erasure }: Target): Promise<void> {
+  const open = await erasure.openRequests(recipient);
+  if (open === 0) return;
+  throw new OpsError(
+    'conflict',
+    `${counted(open, 'open request')} of this person can still stage containers; nothing was deleted. Deny the visa, and try ` +
+      'again when they are settled, which takes minutes; or delete what there is with --force',
+  );
 }
 
 async function find(filter: ContainerFilter, { outbox, outboxRecords }: Target): Promise<Found> {

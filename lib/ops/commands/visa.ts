@@ -1,6 +1,8 @@
 import type { Command } from 'commander';
 import { usageError } from '../../terminal/errors.ts';
+import { printable } from '../../terminal/output.ts';
 import { issueVisa } from '../local-issuer.ts';
+import { writeSecretFile } from '../secrets/secret-file.ts';
 import { type CommandContext, openSession } from '../session.ts';
 import { registerVisaDenial } from './visa-denial.ts';
 
@@ -8,11 +10,12 @@ interface IssueOptions {
   readonly subject: string;
   readonly dataset: readonly string[];
   readonly expires: string;
+  readonly output?: string;
 }
 
 const issueHelp = `
 Example:
-  data-out-ops visa issue --subject me@example.org --dataset EGAD00000000001 > visa.jwt`;
+  data-out-ops visa issue --subject me@example.org --dataset EGAD00000000001 -o visa.jwt`;
 
 /** `visa issue`, beside the commands of `registerVisaDenial`. */
 export function registerVisa(program: Command, context: CommandContext): void {
@@ -25,10 +28,11 @@ export function registerVisa(program: Command, context: CommandContext): void {
   // Against the local engine only: no deployed service trusts its issuer.
   visa
     .command('issue')
-    .description('print a visa of the local test issuer; with several datasets a passport')
+    .description('a visa of the local test issuer; with several datasets a passport')
     .requiredOption('--subject <subject>', 'claim sub: the person it is about')
     .requiredOption('--dataset <id...>', 'stable id of a dataset, EGAD...')
     .option('--expires <duration>', 'how long it is valid: 90s, 30m, 1h, 7d', '1h')
+    .option('-o, --output <file>', 'write it to a new file that you alone can read (default: print it)')
     .addHelpText('after', issueHelp)
     .action(async (options: IssueOptions, command: Command) => {
       const session = openSession(context, command);
@@ -40,9 +44,21 @@ export function registerVisa(program: Command, context: CommandContext): void {
       const expiresAt = new Date(issuedAt.getTime() + lifetime);
       const { subject, dataset: datasetIds } = options;
       const token = await issueVisa(connection.issuer, { subject, datasetIds, issuedAt, expiresAt });
+      const about = {
+        iss: connection.issuer.iss,
+        sub: subject,
+        datasets: datasetIds,
+        expiresAt: expiresAt.toISOString(),
+      };
+      if (options.output === undefined) {
+        session.output.result({ token, ...about }, token);
+        return;
+      }
+      await writeSecretFile(options.output, `${token}\n`, session);
+      const until = `valid until ${about.expiresAt}`;
       session.output.result(
-        { token, iss: connection.issuer.iss, sub: subject, datasets: datasetIds, expiresAt: expiresAt.toISOString() },
-        token,
+        { file: options.output, ...about },
+        `${printable(options.output)}: for ${printable(subject)}, ${until}`,
       );
     });
 }

@@ -1,22 +1,30 @@
+import { smokeDetailType } from '../../contract/events.ts';
 import { expectThat } from '../../demo/steps.ts';
-import { type TopicFacts, topicFacts } from '../../stores/sns/topic.ts';
-import { type Check, NotApplicable } from '../check.ts';
+import { sendSmokeEvent } from '../../stores/events/events.ts';
+import { messagesDelivered, type TopicFacts, topicFacts } from '../../stores/sns/topic.ts';
+import { type Check, NotApplicable, poll } from '../check.ts';
 import type { Run } from '../run.ts';
 
-async function factsOf({ resources, deployment }: Run): Promise<TopicFacts> {
+async function topicOf({ resources }: Run): Promise<string> {
   const topic = (await resources()).find(
     ({ type, logicalId }) => type === 'AWS::SNS::Topic' && /^Alarms/.test(logicalId),
   );
   expectThat(topic !== undefined, 'the service stack has no alarm topic');
-  return await topicFacts(topic.physicalId, deployment.clients.sns);
+  return topic.physicalId;
+}
+
+async function factsOf(run: Run): Promise<TopicFacts> {
+  return await topicFacts(await topicOf(run), run.deployment.clients.sns);
 }
 
 const policy: Check = {
   id: 'alarm-topic',
-  title: 'the policy of the alarm topic lets CloudWatch publish',
-  remedy: 'Deploy the service stack again: its template has the statement for cloudwatch.amazonaws.com.',
+  title: 'the policy of the alarm topic lets CloudWatch and EventBridge publish',
+  remedy: 'Deploy the service stack again: its template has a statement for each.',
   async run(run) {
-    expectThat((await factsOf(run)).takesAlarms, 'no statement allows cloudwatch.amazonaws.com');
+    const { takesAlarms, takesEvents } = await factsOf(run);
+    expectThat(takesAlarms, 'no statement allows cloudwatch.amazonaws.com');
+    expectThat(takesEvents, 'no statement allows events.amazonaws.com without a condition');
     return 'it does';
   },
 };
@@ -34,4 +42,23 @@ const subscription: Check = {
   },
 };
 
-export const alarmChecks = [policy, subscription];
+const keyMessages: Check = {
+  id: 'key-messages',
+  title: 'a message about keys reaches a person: an event goes through the rule',
+  needs: [policy.id, subscription.id],
+  remedy: 'Look at the failed invocations of the rules about key deletion, and at the policy of the alarm topic.',
+  async run(run) {
+    const options = run.deployment.clients.sns;
+    const topicArn = await topicOf(run);
+    const sent = new Date();
+    await sendSmokeEvent(topicArn, options);
+    const count = await poll(async () => (await messagesDelivered(topicArn, sent, options)) || undefined, {
+      seconds: 900,
+      signal: run.signal,
+      what: 'NumberOfNotificationsDelivered of the alarm topic',
+    });
+    return `${count} delivered; the subscribers got a message that begins with "${smokeDetailType}"`;
+  },
+};
+
+export const alarmChecks = [policy, subscription, keyMessages];

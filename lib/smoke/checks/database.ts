@@ -3,7 +3,6 @@ import { type DatabaseRole, databaseRoles } from '../../contract/database-roles.
 import { expectThat } from '../../demo/steps.ts';
 import { databaseOf } from '../../ops/target.ts';
 import { errorName } from '../../stores/aws-failure.ts';
-import { takeMigrationLock } from '../../stores/rds/migrate.ts';
 import { type Check, messageOf, NotApplicable } from '../check.ts';
 import type { Run } from '../run.ts';
 
@@ -52,12 +51,15 @@ const roles: readonly {
   },
 ];
 
+/** With it a login would lock the functions of its role out. RDS refuses it: `rds.restrict_password_commands`. */
+const ownPassword = 'alter role current_user password null';
+
 const roleChecks = roles.map(
   ({ role, secret, may, mayNot }): Check => ({
     id: `role-${role}`,
     title: `the role ${role} may do what it needs, and nothing else`,
     remedy:
-      'Invoke the function Migrate: it makes the roles and their rights. Then compare the rights with lib/stores/rds/logins/database-role.ts.',
+      'Invoke the function Migrate: it makes the roles and their rights. Then compare the rights with lib/stores/rds/logins/database-role.ts. If the role may change its password, look whether rds.restrict_password_commands waits for a reboot of the writer.',
     async run(run) {
       const db = databaseOf(run.deployment, await secretOf(run, secret));
       try {
@@ -66,15 +68,18 @@ const roleChecks = roles.map(
         if (!/^AccessDenied/.test(errorName(error))) throw error;
         throw new NotApplicable('your credentials may not read the secret of this role');
       }
-      for (const statement of mayNot) {
-        const refusal = await db.execute(statement).then(
-          () => 'it was carried out',
-          (error: unknown) => messageOf(error),
-        );
+      for (const statement of [...mayNot, ownPassword]) {
+        // What is carried out all the same is undone.
+        const refusal = await db
+          .transaction(async (transaction) => {
+            await transaction.execute(statement);
+            throw new Error('it was carried out');
+          })
+          .catch((error: unknown) => messageOf(error));
         // SQLSTATE 42501: insufficient_privilege.
-        expectThat(/42501|permission denied/.test(refusal), `${statement}: ${refusal}`);
+        expectThat(/42501|permission denied|member of rds_password/.test(refusal), `${statement}: ${refusal}`);
       }
-      return `${mayNot.length} statements are refused`;
+      return `${mayNot.length + 1} statements are refused`;
     },
   }),
 );
@@ -88,32 +93,10 @@ async function secretOf({ resources }: Run, prefix: string): Promise<string> {
   return found.physicalId;
 }
 
-const remedy = 'Report what the Data API answered. The functions and the migration rely on it.';
-
-const lock: Check = {
-  id: 'advisory-lock',
-  title: 'the Data API takes the advisory lock of the migration',
-  remedy,
-  async run({ deployment }) {
-    await databaseOf(deployment).transaction((transaction) => transaction.execute(takeMigrationLock));
-    return 'taken and given back';
-  },
-};
-
-const block: Check = {
-  id: 'do-block',
-  title: 'the Data API takes a DO block',
-  remedy,
-  async run({ deployment }) {
-    await databaseOf(deployment).execute('do $$ begin perform 1; end $$');
-    return 'carried out';
-  },
-};
-
 const colons: Check = {
   id: 'colons',
   title: 'whether colons in a literal are taken for parameters is told',
-  remedy,
+  remedy: 'Report what the Data API answered. The functions rely on it.',
   async run({ deployment }) {
     const statement = "select 1 as one where to_char(now(), 'HH24:MI:SS') is not null";
     const refused = await databaseOf(deployment)
@@ -126,4 +109,4 @@ const colons: Check = {
   },
 };
 
-export const databaseChecks = [...roleChecks, lock, block, colons];
+export const databaseChecks = [...roleChecks, colons];

@@ -91,7 +91,7 @@ const receipt: Check = {
     const { url } = await proxy.location(name, { signal });
     const reply = await users.transport.send({ url, signal });
     const jws = await buffer(reply.body);
-    const keys = await parseKeySet(await proxy.keySet({ signal }), 'the keys of the service');
+    const keys = parseKeySet(await proxy.keySet({ signal }), 'the keys of the service');
     const { jti, complete, files: claimed } = await verifyReceipt(jws, keys);
     expectThat(jti === requestId && complete, 'it is not of this request, or says that files are missing');
     expectThat(claimed.length === run.files.length, `it lists ${claimed.length} files, not ${run.files.length}`);

@@ -38,7 +38,7 @@ const paused: Check = {
     );
     const seconds = (Date.now() - started) / 1000;
     return refused === 0
-      ? `it was awake: ${seconds.toFixed(1)} s`
+      ? `it was awake: ${seconds.toFixed(1)} s. A cluster that may sleep does so after five minutes without statements`
       : `awake after ${seconds.toFixed(1)} s, ${refused} times 503`;
   },
 };
@@ -47,7 +47,7 @@ const paused: Check = {
 const visa: Check = {
   id: 'visa',
   title: 'the deployment takes the visa of this run',
-  remedy: 'Look whether its issuer, with its key, is in config/trusted-issuers.json, and deployed.',
+  remedy: 'Look whether its issuer, with its key, is in private/trusted-issuers.json, and deployed.',
   async run(run) {
     const { reply, refusal } = await askOutbox(run);
     expectThat(refusal === undefined, `${refusal}`);

@@ -30,6 +30,8 @@ const passports = (run: Run) => ({
   body: JSON.stringify({ passports: [run.visa] }),
 });
 const fileId = (run: Run) => encodeURIComponent(run.large.fileId);
+/** Its path has one segment. */
+const namedFile = (run: Run) => `files/${fileId(run)}/${encodeURIComponent(run.large.path)}`;
 const staged = (run: Run) => encodeURIComponent(run.listed[0]?.name ?? '');
 const json = (text: string): Record<string, unknown> => JSON.parse(text);
 
@@ -107,6 +109,16 @@ const visaRoutes: readonly Route[] = [
   {
     operation: 'data-out HEAD /files/{fileId}',
     request: (run) => ({ path: `files/${fileId(run)}`, headers: run.asReader }),
+    look: (run, { header }) => saysSize(header, run.large.decryptedSize),
+  },
+  {
+    operation: 'data-out GET /files/{fileId}/{name}',
+    request: (run) => ({ path: namedFile(run), headers: { ...run.asReader, range: 'bytes=0-9' } }),
+    status: 206,
+  },
+  {
+    operation: 'data-out HEAD /files/{fileId}/{name}',
+    request: (run) => ({ path: namedFile(run), headers: run.asReader }),
     look: (run, { header }) => saysSize(header, run.large.decryptedSize),
   },
   {
@@ -238,7 +250,7 @@ const exportDataset: Check = {
   title: 'proxy POST /export/{archive_kind}',
   needs: ['archive', 'users', 'visa'],
   remedy:
-    'A 401 for minutes: look whether the function reads the secret of the output AdminSecretArn. A 404: was archiveKind in bin/settings.ts deployed? Else as for other routes.',
+    'A 401 for minutes: look whether the function reads the secret of the output AdminSecretArn. A 404: was archiveKind in private/settings.ts deployed? Else as for other routes.',
   async run(run) {
     const started = Date.now();
     const body = JSON.stringify({

@@ -1,25 +1,38 @@
-import { APIGatewayClient, GetAccountCommand, paginateGetRestApis } from '@aws-sdk/client-api-gateway';
-import { CloudControlClient, paginateListResources } from '@aws-sdk/client-cloudcontrol';
+import { ACMClient, DescribeCertificateCommand } from '@aws-sdk/client-acm';
+import {
+  APIGatewayClient,
+  GetAccountCommand,
+  GetDomainNameCommand,
+  paginateGetRestApis,
+} from '@aws-sdk/client-api-gateway';
+import { CloudControlClient, GetResourceCommand, paginateListResources } from '@aws-sdk/client-cloudcontrol';
 import { CloudFormationClient, DescribeStacksCommand } from '@aws-sdk/client-cloudformation';
+import { CloudTrailClient, DescribeTrailsCommand } from '@aws-sdk/client-cloudtrail';
 import { KMSClient, paginateListAliases, paginateListKeys } from '@aws-sdk/client-kms';
 import { GetAccountSettingsCommand, LambdaClient } from '@aws-sdk/client-lambda';
 import { DescribeDBClustersCommand, DescribeOrderableDBInstanceOptionsCommand, RDSClient } from '@aws-sdk/client-rds';
-import { HeadBucketCommand, S3Client } from '@aws-sdk/client-s3';
+import type { RDSDataClient } from '@aws-sdk/client-rds-data';
+import { GetObjectCommand, HeadBucketCommand, ListObjectsV2Command, S3Client } from '@aws-sdk/client-s3';
 import { DescribeSecretCommand, paginateListSecrets, SecretsManagerClient } from '@aws-sdk/client-secrets-manager';
 import { GetServiceQuotaCommand, ServiceQuotasClient } from '@aws-sdk/client-service-quotas';
 import { GetCallerIdentityCommand, STSClient } from '@aws-sdk/client-sts';
 import { type AwsClientOptions, forOperators } from '../aws-client-options.ts';
 import { errorName, errorStatus } from '../aws-failure.ts';
+import { rdsDataClient } from '../rds/client.ts';
+import { DataApi } from '../rds/data-api.ts';
 import { MissingRegionError } from '../stack-outputs.ts';
 
 /** Services that are asked. */
 type Service =
+  | 'acm'
   | 'apiGateway'
   | 'cloudControl'
   | 'cloudFormation'
+  | 'cloudTrail'
   | 'kms'
   | 'lambda'
   | 'rds'
+  | 'rdsData'
   | 's3'
   | 'secretsManager'
   | 'serviceQuotas'
@@ -40,11 +53,14 @@ export interface ClusterFacts {
 export class AwsAccount {
   readonly #interruptible: { readonly abortSignal?: AbortSignal };
   readonly #sts: STSClient;
+  readonly #acm: ACMClient;
+  readonly #cloudTrail: CloudTrailClient;
   readonly #cloudControl: CloudControlClient;
   readonly #kms: KMSClient;
   readonly #cloudFormation: CloudFormationClient;
   readonly #lambda: LambdaClient;
   readonly #rds: RDSClient;
+  readonly #rdsData: RDSDataClient;
   readonly #apiGateway: APIGatewayClient;
   readonly #quotas: ServiceQuotasClient;
   readonly #s3: S3Client;
@@ -65,11 +81,14 @@ export class AwsAccount {
       ...(endpoints && { endpoint: endpoints[service] }),
     });
     this.#sts = new STSClient(at('sts'));
+    this.#acm = new ACMClient(at('acm'));
+    this.#cloudTrail = new CloudTrailClient(at('cloudTrail'));
     this.#cloudControl = new CloudControlClient(at('cloudControl'));
     this.#cloudFormation = new CloudFormationClient(at('cloudFormation'));
     this.#kms = new KMSClient(at('kms'));
     this.#lambda = new LambdaClient(at('lambda'));
     this.#rds = new RDSClient(at('rds'));
+    this.#rdsData = rdsDataClient(at('rdsData'));
     this.#apiGateway = new APIGatewayClient(at('apiGateway'));
     this.#quotas = new ServiceQuotasClient(at('serviceQuotas'));
     this.#s3 = new S3Client({ ...at('s3'), forcePathStyle: endpoints !== undefined });
@@ -118,14 +137,27 @@ export class AwsAccount {
     return { all: limit?.ConcurrentExecutions ?? 0, unreserved: limit?.UnreservedConcurrentExecutions ?? 0 };
   }
 
-  /** Whether the region has an engine version for Aurora Serverless v2, and the Data API for it. */
+  /**
+   * Whether the region has an engine version for Aurora Serverless v2, and the Data API for it.
+   *
+   * @param version the major one alone stands for all of its minor ones
+   */
   async auroraServerless(version: string): Promise<{ readonly offered: boolean; readonly dataApi: boolean }> {
     const command = { Engine: 'aurora-postgresql', EngineVersion: version, DBInstanceClass: 'db.serverless' };
-    const { OrderableDBInstanceOptions: options = [] } = await this.#rds.send(
-      new DescribeOrderableDBInstanceOptionsCommand(command),
-      this.#interruptible,
-    );
-    return { offered: options.length > 0, dataApi: options.some(({ SupportsHttpEndpoint }) => SupportsHttpEndpoint) };
+    try {
+      const { OrderableDBInstanceOptions: options = [] } = await this.#rds.send(
+        new DescribeOrderableDBInstanceOptionsCommand(command),
+        this.#interruptible,
+      );
+      return { offered: options.length > 0, dataApi: options.some(({ SupportsHttpEndpoint }) => SupportsHttpEndpoint) };
+    } catch (error) {
+      // RDS has no error of its own for an unknown version.
+      const isUnknown =
+        errorName(error) === 'InvalidParameterCombination' &&
+        /^Cannot find version/.test(String((error as Error).message));
+      if (isUnknown) return { offered: false, dataApi: false };
+      throw error;
+    }
   }
 
   /** ARN of the role through which API Gateway writes logs; `undefined` when there is none. */
@@ -146,12 +178,53 @@ export class AwsAccount {
     return count;
   }
 
+  /** Whether API Gateway of this account and region serves a host name. */
+  async hasDomain(name: string): Promise<boolean> {
+    return (
+      (await this.#unless(
+        'NotFoundException',
+        this.#apiGateway.send(new GetDomainNameCommand({ domainName: name }), this.#interruptible),
+      )) !== undefined
+    );
+  }
+
+  /** State and host names of a certificate; `undefined` when there is none. */
+  async certificate(arn: string): Promise<{ readonly status: string; readonly names: readonly string[] } | undefined> {
+    const request = this.#acm.send(new DescribeCertificateCommand({ CertificateArn: arn }), this.#interruptible);
+    const found = (await this.#unless('ResourceNotFoundException', request))?.Certificate;
+    return found && { status: found.Status ?? '', names: found.SubjectAlternativeNames ?? [] };
+  }
+
+  /** Whether the account has a role that belongs to a service, such as `AWSServiceRoleForRDS`. */
+  async hasServiceRole(name: string): Promise<boolean> {
+    const command = new GetResourceCommand({ TypeName: 'AWS::IAM::ServiceLinkedRole', Identifier: name });
+    return (
+      (await this.#unless('ResourceNotFoundException', this.#cloudControl.send(command, this.#interruptible))) !==
+      undefined
+    );
+  }
+
+  /** How many trails the region has, with those of other regions that record it: they count, too. */
+  async trails(): Promise<number> {
+    const command = new DescribeTrailsCommand({ includeShadowTrails: true });
+    return (await this.#cloudTrail.send(command, this.#interruptible)).trailList?.length ?? 0;
+  }
+
   /** How many VPCs the region has. */
-  async networks(): Promise<number> {
+  networks(): Promise<number> {
+    return this.#count('AWS::EC2::VPC');
+  }
+
+  /** How many resource policies CloudWatch Logs has in the region. */
+  logPolicies(): Promise<number> {
+    return this.#count('AWS::Logs::ResourcePolicy');
+  }
+
+  async #count(type: string): Promise<number> {
     let count = 0;
     for await (const { ResourceDescriptions: found = [] } of paginateListResources(
       { client: this.#cloudControl },
-      { TypeName: 'AWS::EC2::VPC' },
+      { TypeName: type },
       this.#interruptible,
     )) {
       count += found.length;
@@ -216,6 +289,40 @@ export class AwsAccount {
     } catch (error) {
       if (errorStatus(error) === 404) return undefined;
       if (errorStatus(error) === 301) return 'elsewhere';
+      throw error;
+    }
+  }
+
+  /** The database of a cluster, as the user of a secret. */
+  database(parameters: {
+    readonly clusterArn: string;
+    readonly secretArn: string;
+    readonly databaseName: string;
+  }): DataApi {
+    return new DataApi({ client: this.#rdsData, ...parameters, database: parameters.databaseName });
+  }
+
+  /** Read a byte of some object, as the functions do. @returns whether the bucket has an object */
+  async testRead(bucket: string): Promise<boolean> {
+    const list = new ListObjectsV2Command({ Bucket: bucket, MaxKeys: 1 });
+    // An empty object has no range.
+    const found = (await this.#s3.send(list, this.#interruptible)).Contents?.[0];
+    if (found === undefined) return false;
+    const range = found.Size ? { Range: 'bytes=0-0' } : {};
+    const { Body: body } = await this.#s3.send(
+      new GetObjectCommand({ Bucket: bucket, Key: found.Key, ...range }),
+      this.#interruptible,
+    );
+    await body?.transformToByteArray();
+    return true;
+  }
+
+  /** @returns `undefined` for an error of this name */
+  async #unless<T>(name: string, answer: Promise<T>): Promise<T | undefined> {
+    try {
+      return await answer;
+    } catch (error) {
+      if (errorName(error) === name) return undefined;
       throw error;
     }
   }

@@ -14,3 +14,6 @@ export const timeFormat = { time_format: 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"' };
 
 /** The stable id of a file or a dataset. */
 export const idRow = z.object({ stable_id: z.string() });
+
+/** Sorts before the id of every row (RFC 9562 § 5.9). */
+export const nilUuid = '00000000-0000-0000-0000-000000000000';

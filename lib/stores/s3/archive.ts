@@ -2,7 +2,7 @@ import { addAbortSignal, Readable } from 'node:stream';
 import { GetObjectCommand, type S3Client } from '@aws-sdk/client-s3';
 import type { BodyAddress, ObjectHead } from '../../archive/ports.ts';
 import type { ByteRange } from '../../contract/byte-range.ts';
-import { ArchiveDamagedError } from '../../errors.ts';
+import { ArchiveDamagedError, BodyMissingError } from '../../errors.ts';
 import type { ExportArchive } from '../../export/ports.ts';
 import { errorName, errorStatus, isTransient, storeFailure } from '../aws-failure.ts';
 import { type ArchiveBuckets, bucketAt } from './archive-buckets.ts';
@@ -52,7 +52,7 @@ export class S3Archive implements ExportArchive {
   async head(address: BodyAddress, { checksum } = { checksum: false }): Promise<ObjectHead> {
     const { Bucket: bucket, Key: key } = this.#object(address);
     const head = await headObject(this.#client, { bucket, key, what, checksum });
-    if (!head) throw new ArchiveDamagedError('the archive bucket has no body under the key that the catalogue names');
+    if (!head) throw new BodyMissingError(`${bucket}/${key}`);
     return head;
   }
 
@@ -126,7 +126,8 @@ export class S3Archive implements ExportArchive {
       const stream = Body instanceof Readable ? Body : Readable.from([]);
       return { stream, length, crc64nvme };
     } catch (error) {
-      const damage = bodyDamage(error);
+      const { Bucket, Key } = this.#object(address);
+      const damage = bodyDamage(error, `${Bucket}/${Key}`);
       if (damage) throw damage;
       throw storeFailure(error, what);
     }
@@ -147,10 +148,15 @@ async function fill(target: Uint8Array, body: AsyncIterable<Uint8Array>): Promis
   return filled;
 }
 
-/** The damage to an archived body that a refusal by S3 shows; `undefined` when it shows none. */
-export function bodyDamage(error: unknown): ArchiveDamagedError | undefined {
+/**
+ * The damage to an archived body that a refusal by S3 shows; `undefined` when it shows none.
+ * @param object bucket and key of the body
+ */
+export function bodyDamage(error: unknown, object: string): ArchiveDamagedError | undefined {
   const status = errorStatus(error);
-  if (status === 404) return new ArchiveDamagedError('the archived body is not there');
+  // A bucket that is gone says nothing about one body.
+  if (errorName(error) === 'NoSuchBucket') return new ArchiveDamagedError(`the bucket of ${object} does not exist`);
+  if (status === 404) return new BodyMissingError(object, { cause: error });
   if (status === 412) return new ArchiveDamagedError('the archived body was replaced while it was read');
   if (status === 416 || isRangePastEnd(error))
     return new ArchiveDamagedError('the archived body is shorter than the catalogue says');

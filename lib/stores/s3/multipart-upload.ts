@@ -76,7 +76,8 @@ export class S3MultipartUpload implements MultipartUpload {
       return uploadedPart(partNumber, result);
     } catch (error) {
       // NoSuchUpload is a 404 too, and says nothing about the body.
-      const damage = errorName(error) === 'NoSuchUpload' ? undefined : bodyDamage(error);
+      const damage =
+        errorName(error) === 'NoSuchUpload' ? undefined : bodyDamage(error, `${bucket}/${archiveFilePath}`);
       throw damage ?? partFailure(error);
     }
   }

@@ -25,7 +25,7 @@ export class S3OutboxReader implements OutboxReader {
     this.#options = options;
   }
 
-  async *list(prefix: string): AsyncGenerator<readonly StagedFile[]> {
+  async *list(prefix: string, after?: string): AsyncGenerator<readonly StagedFile[]> {
     const { client, bucket } = this.#options;
     let token: string | undefined;
     do {
@@ -35,24 +35,25 @@ export class S3OutboxReader implements OutboxReader {
             Bucket: bucket,
             Prefix: `${prefix}/`,
             MaxKeys: 1000,
+            ...(after !== undefined && { StartAfter: outboxKey(prefix, after) }),
             ...(token && { ContinuationToken: token }),
           }),
         )
         .catch((error: unknown) => {
           throw storeFailure(error, what);
         });
-      const files = (page.Contents ?? []).flatMap(({ Key, Size, LastModified }) => {
+      const files = (page.Contents ?? []).flatMap(({ Key, Size, LastModified, ETag }) => {
         const parsed = Key === undefined ? undefined : parseOutboxKey(Key);
         // Only what this service staged for this recipient; anything else in the bucket is not the caller's.
-        if (parsed?.prefix !== prefix || Size === undefined || !LastModified) return [];
-        return [{ name: parsed.name, size: Size, lastModified: LastModified }];
+        if (parsed?.prefix !== prefix || Size === undefined || !LastModified || !ETag) return [];
+        return [{ name: parsed.name, size: Size, lastModified: LastModified, etag: ETag }];
       });
       if (files.length > 0) yield files;
       token = page.IsTruncated ? page.NextContinuationToken : undefined;
     } while (token);
   }
 
-  async find(prefix: string, name: string): Promise<(StagedFile & { readonly etag: string }) | undefined> {
+  async find(prefix: string, name: string): Promise<StagedFile | undefined> {
     if (!isOutboxFileName(name)) return undefined;
     const { client, bucket } = this.#options;
     const head = await headObject(client, { bucket, key: outboxKey(prefix, name), what });

@@ -1,6 +1,8 @@
-import { DeleteObjectCommand, paginateListObjectsV2, type S3Client } from '@aws-sdk/client-s3';
+import { randomUUID } from 'node:crypto';
+import { DeleteObjectCommand, PutObjectCommand, paginateListObjectsV2, type S3Client } from '@aws-sdk/client-s3';
 import type { ObjectHead } from '../../archive/ports.ts';
 import { directPrefix, parseDirectKey } from '../../contract/direct-key.ts';
+import { openMarkerKey } from '../../contract/outbox-key.ts';
 import type { RemovableOutbox } from '../../export/withdraw/ports.ts';
 import { errorStatus, storeFailure } from '../aws-failure.ts';
 import { isConflict } from './condition.ts';
@@ -30,6 +32,15 @@ export class S3OutboxRemover implements RemovableOutbox {
     } catch (error) {
       if (errorStatus(error) === 404) return 'gone';
       if (isConflict(error)) return 'replaced';
+      throw storeFailure(error, what);
+    }
+  }
+
+  async markOpen(): Promise<void> {
+    try {
+      // Other bytes, so that it has another ETag.
+      await this.#client.send(new PutObjectCommand({ Bucket: this.#bucket, Key: openMarkerKey, Body: randomUUID() }));
+    } catch (error) {
       throw storeFailure(error, what);
     }
   }

@@ -185,7 +185,7 @@ class Stage {
     let next = 1;
     const worker = async () => {
       while (next < count) {
-        const name = `EGAF${String(next).padStart(11, '0')}-listed.c4gh`;
+        const name = `EGAF${String(next).padStart(11, '0')}-listed`;
         next += 1;
         await this.#s3.send(new PutObjectCommand({ Bucket, Key: outboxKey(this.#prefix, name), Body: 'x' }));
       }

@@ -11,6 +11,8 @@ export interface Recipe {
   readonly text: string;
   /** Works only where passwords are checked when presented. */
   readonly lenient: boolean;
+  /** Works only where S3 is another host than the service. */
+  readonly otherHost: boolean;
   /** Downloads by direct access. */
   readonly direct: boolean;
 }
@@ -37,6 +39,7 @@ export function recipesOf(page: string): readonly Recipe[] {
           text,
           tools: [...new Set([...tools, ...(programs ?? []), ...modules])],
           lenient: words?.includes('when-presented') ?? false,
+          otherHost: words?.includes('other-host') ?? false,
           direct: words?.includes('drs') ?? false,
         };
       },

@@ -18,7 +18,7 @@ test('Python checks a receipt with the block of the page, and refuses a changed 
   world.log.rows = [stagedFile('EGAF1'), endedFile('EGAF2', 'given_up'), stagedFile('EGAF3')];
   await settleDelivery(requestId, world.dependencies(), () => 900_000);
   const { jws } = world.receipt();
-  const jwk = { ...world.signer.publicKey.export({ format: 'jwk' }), kid: await world.signer.keyId() };
+  const jwk = { ...world.signer.publicKey.export({ format: 'jwk' }), ...(await world.signer.identity()) };
   const server = createServer((_, response) => response.end(JSON.stringify({ keys: [{ kid: 'another' }, jwk] })));
   const PROXY = await listenLocally(server);
   await using folder = await mkdtempDisposable(join(tmpdir(), 'data-out-receipt-'));

@@ -29,3 +29,29 @@ test('a visa is all that direct access sends: a password is not even asked for',
   expect(asked).toEqual([]);
   server.close();
 });
+
+test('the files of a dataset come in pages, each behind the last file of the one before', async () => {
+  const ids = Array.from({ length: 20_000 }, (_, index) => `EGAF${String(index).padStart(5, '0')}`);
+  const asked: (readonly (string | null)[])[] = [];
+  const server = createServer((incoming, outgoing) => {
+    const query = new URL(incoming.url ?? '', 'http://service').searchParams;
+    const [rows, after] = [query.get('per_page'), query.get('after')];
+    asked.push([rows, after]);
+    const begin = after === null ? 0 : ids.indexOf(after) + 1;
+    const page = ids.slice(begin, begin + Number(rows));
+    outgoing.end(
+      JSON.stringify(page.map((fileId) => ({ fileId, datasetId: 'EGAD1', fileName: 'a', displayFileName: 'a' }))),
+    );
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  await using transport = new Transport({ userAgent: 'test' });
+  const dataOutUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`;
+  const api = new DataOutApi(connect({ dataOutUrl, visa: async () => 'the.visa.itself', transport }));
+  expect((await api.files('EGAD1')).map(({ fileId }) => fileId)).toEqual(ids);
+  expect(asked).toEqual([
+    ['10000', null],
+    ['10000', 'EGAF09999'],
+    ['10000', 'EGAF19999'],
+  ]);
+  server.close();
+});

@@ -12,13 +12,14 @@ afterEach(() => world.clear());
 afterAll(() => world?.stop());
 
 describe('the listing', () => {
-  test('is followed to its last page', async () => {
-    for (let index = 0; index < 10_001; index += 1) world.server.put(`${index}.c4gh`, Buffer.alloc(0));
+  test('is followed to its last page, each behind the last name of the one before', async () => {
+    const names = Array.from({ length: 20_001 }, (_, index) => `${String(index).padStart(5, '0')}.c4gh`);
+    for (const name of names) world.server.put(name, Buffer.alloc(0));
     const files = await all(world.proxy().list());
-    expect(files.map(({ name }) => name)).toEqual(Array.from({ length: 10_001 }, (_, index) => `${index}.c4gh`));
-    expect(world.faults.requests).toHaveLength(2);
+    expect(files.map(({ name }) => name)).toEqual(names);
+    expect(world.server.listedAfter).toEqual(['', '09999.c4gh', '19999.c4gh']);
     expect(files[0]).toEqual({
-      name: '0.c4gh',
+      name: '00000.c4gh',
       size: 0,
       modified: new Date(1_700_000_000_000),
       expires: new Date('2026-12-22T00:00:00Z'),

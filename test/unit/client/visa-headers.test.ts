@@ -48,7 +48,7 @@ async function exchange(
   }
 }
 
-const list = (service: ServiceConnection) => new ProxyApi(service).listPage({ page: 0, perPage: 1 });
+const list = (service: ServiceConnection) => new ProxyApi(service).listPage({ perPage: 1 });
 
 /** Headers of a listing with a visa of so many bytes. */
 async function headersWith(visaBytes: number): Promise<IncomingHttpHeaders> {

@@ -1,13 +1,20 @@
+import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
-import { explainReason, exportReasons, visaErrors } from '../../../lib/contract/reasons.ts';
+import { parse } from 'yaml';
+import { explainReason, reasonCodes } from '../../../lib/contract/reasons.ts';
+import type { RejectionReason } from '../../../lib/export/rejection.ts';
 
-const codes = [...Object.keys(exportReasons), ...Object.keys(visaErrors).map((code) => `visa_${code}`)];
-
-test.each(codes)('%s has a meaning, and what an administrator can do', (code) => {
+test.each(reasonCodes)('%s has a meaning, and what an administrator can do', (code) => {
   expect(explainReason(code)).toEqual({
     meaning: expect.stringMatching(/^[a-z].{10,}[^.]$/),
     remedy: expect.stringMatching(/^[A-Z].+[.?]$/),
   });
+});
+
+test('a reason without words in this one list does not compile', () => {
+  // @ts-expect-error: the compiler asks for its meaning and its remedy.
+  const reason: RejectionReason = 'a_new_reason';
+  expect(explainReason(reason)).toBeUndefined();
 });
 
 test.each([
@@ -21,4 +28,9 @@ test.each([
 
 test.each(['', 'visa_', 'visa_other', 'other', 'constructor', 'visa_toString'])('%j has no explanation', (code) => {
   expect(explainReason(code)).toBeUndefined();
+});
+
+test('the document of the proxy lists every reason', () => {
+  const document = parse(readFileSync('docs/openapi/proxy.yaml', 'utf8'));
+  expect(document.components.schemas.Reason.enum).toEqual(reasonCodes);
 });

@@ -17,6 +17,8 @@ describe('the claims of a token', () => {
     ['a list (["a"])', `${header}.WyJhIl0.c2ln`],
     ['null', `${header}.bnVsbA.c2ln`],
     ['no JSON', `${header}.YQ.c2ln`],
+    // {"a":[[[[[[[[]]]]]]]]}: nine levels.
+    ['deep nesting', `${header}.eyJhIjpbW1tbW1tbW11dXV1dXV1dfQ.c2ln`],
     ['nothing', ''],
   ])('are not read from %s', (_, token) => {
     expect(unverifiedClaims(token)).toBeUndefined();

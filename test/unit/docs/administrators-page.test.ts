@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { explainReason, type exportReasons } from '../../../lib/contract/reasons.ts';
+import { explainReason, rejectionReasons } from '../../../lib/contract/reasons.ts';
 import { readPage } from '../../helpers/pages.ts';
 
 const page = readPage('docs/administrators.md');
@@ -8,22 +8,10 @@ const rows = page.split('\n').flatMap((line) => {
   return cells.length > 4 ? [cells.slice(1, -1)] : [];
 });
 
-/** Rejections; the other reasons are those of a file. */
-const rejections = [
-  'not_entitled',
-  'not_released',
-  'unknown_dataset',
-  'unknown_file',
-  'nothing_to_export',
-  'outbox_quota_exceeded',
-  'unusable_public_key',
-  'malformed_message',
-] as const satisfies readonly (keyof typeof exportReasons)[];
-
 test('the reasons of a rejection are explained as the client explains them', () => {
   const listed = rows.filter(([code = '']) => explainReason(code.replaceAll('`', '')));
   const codes = listed.map(([code = '']) => code.replaceAll('`', ''));
-  expect(codes).toEqual(expect.arrayContaining([...rejections, 'visa_expired', 'visa_denied']));
+  expect(codes).toEqual(expect.arrayContaining([...Object.keys(rejectionReasons), 'visa_expired', 'visa_denied']));
   const said = codes.map((code) => [`\`${code}\``, explainReason(code)?.meaning, explainReason(code)?.remedy]);
   expect(listed).toEqual(said);
 });

@@ -14,7 +14,7 @@ beforeAll(async () => {
 afterAll(() => database[Symbol.asyncDispose]());
 
 test('the runbook has questions to the database', () => {
-  expect(statements).toHaveLength(7);
+  expect(statements).toHaveLength(8);
 });
 
 test.each(statements)('the Data API answers: %s', async (statement) => {

@@ -46,6 +46,7 @@ test('the visa is verified first, then the release; one message a file goes out,
     'verify',
     'catalogue.decide',
     'catalogue.exportableFiles',
+    'outbox.markOpen',
     'requests.accept',
     'fileExports.send',
     'catalogue.exportableFiles',
@@ -178,7 +179,7 @@ describe('a quota of the outbox', () => {
   });
 
   test('does not stop a fan-out that goes on after a crash: it was accepted', async () => {
-    world.calls.failAt(5, 'before', new TemporarilyUnavailableError('down'));
+    world.calls.failAt(6, 'before', new TemporarilyUnavailableError('down'));
     await expect(ask('EGAD1')).rejects.toThrow('down');
     world.calls.revive();
     world.requests.quota = 0;
@@ -271,6 +272,7 @@ test.each([
     'verify',
     'catalogue.decide',
     'catalogue.exportableFiles',
+    'outbox.markOpen',
     'requests.accept',
     'fileExports.send',
   ];
@@ -280,6 +282,23 @@ test.each([
   expect(world.rows.filter((row) => row.event === 'rejected')).toEqual([]);
   world.calls.revive();
   expect(await consume(request)).toMatchObject({ outcome: 'accepted', files: 4 });
+});
+
+test('a dataset of more than two million files is rejected at once, and one of two million is not', async () => {
+  world.catalogue.counts.set('EGAD1', 2_000_001);
+  expect(await consume(request)).toMatchObject({
+    outcome: 'rejected',
+    reason: 'too_many_files',
+    detail: expect.stringContaining('export it by parts'),
+  });
+  expect(world.fileExports.sent).toEqual([]);
+  expect(world.requests.statesOf(requestId)).toEqual([]);
+  // One of its files is another matter.
+  const one = { ...request, datasetId: undefined, fileId: 'F1' };
+  expect(await consume(one, { requestId: messageId })).toMatchObject({ outcome: 'accepted', files: 1 });
+  world.catalogue.counts.set('EGAD1', 2_000_000);
+  const another = '7f1d7a9e-3b1c-4d0e-9a57-0c5a4f2b8e12';
+  expect(await consume(request, { requestId: another })).toMatchObject({ outcome: 'accepted', files: 4 });
 });
 
 test('a rejection whose audit row cannot be written is tried again', async () => {
@@ -303,7 +322,7 @@ test('a crash at any call, before or after its effect: the redelivery sends ever
       // Nothing is sent before the row is there.
       if (fresh.fileExports.sent.length > 0) expect(fresh.rows).toHaveLength(1);
       if (!fresh.calls.revive()) {
-        expect(at).toBe(10);
+        expect(at).toBe(11);
         break;
       }
       expect(first).toBeInstanceOf(CrashError);
@@ -394,7 +413,7 @@ describe('a fan-out that is delivered again', () => {
     let asked = 0;
     const soonOver = () => (++asked > 10 ? 19_999 : 300_000);
     const first = consumeExportRequest(received(request), world.consuming, {
-      isLast: false,
+      receive: { count: 1, isLast: false },
       remainingMs: soonOver,
     });
     await expect(first).rejects.toThrow(TemporarilyUnavailableError);

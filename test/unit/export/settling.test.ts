@@ -34,7 +34,7 @@ const consume = (body: object = asked, isLast = false, id = requestId, at = sent
   consumeExportRequest(
     { messageId: id, body: JSON.stringify(body), attributes: { requestId: id }, sentAt: at },
     world.consuming,
-    { isLast, remainingMs: ample },
+    { receive: { count: isLast ? 100 : 1, isLast }, remainingMs: ample },
   );
 
 /** The messages that were sent to files, as one batch delivers them. */
@@ -85,7 +85,7 @@ describe('a request is sent on as settled', () => {
       for (let second = 0; second < 14; second += 1) {
         world = worldWith();
         // The messages of all files are sent; the fan-out has not ended.
-        world.calls.crashAt(9, 'before');
+        world.calls.crashAt(10, 'before');
         await expect(consume()).rejects.toThrow();
         world.calls.revive();
         expect(row()?.isSealed).toBe(false);
@@ -233,7 +233,7 @@ describe('a file', () => {
 describe('a fan-out', () => {
   test('that fails at its last receive gives up what it did not send, and is settled', async () => {
     // The second page is not sent.
-    world.calls.failAt(8, 'before', down);
+    world.calls.failAt(9, 'before', down);
     await expect(consume(asked, true)).rejects.toBe(down);
     expect(row()).toMatchObject({ state: 'failed', reason: 'temporarily_unavailable', isSealed: true, sentTo: 'F3' });
     expect(states()).toEqual(['F1: pending', 'F2: pending', 'F3: pending', 'F4: given_up']);
@@ -244,7 +244,7 @@ describe('a fan-out', () => {
   });
 
   test('that had failed goes on behind what it sent when its message comes from the dead letters', async () => {
-    world.calls.failAt(8, 'before', down);
+    world.calls.failAt(9, 'before', down);
     await expect(consume(asked, true)).rejects.toBe(down);
     await stage(['F1', 'F2', 'F3']);
     close();
@@ -254,6 +254,41 @@ describe('a fan-out', () => {
     await stage(['F4']);
     expect(states()).toEqual(all('staged'));
     expect(world.deliveries.sent).toEqual([requestId, requestId]);
+  });
+
+  test('that comes further takes as many deliveries as it needs, and five that bring nothing end it', async () => {
+    const fileIds = Array.from({ length: 30 }, (_, n) => `F${n + 10}`);
+    world.catalogue.addDataset('EGAD1', { released: true, fileIds });
+    const receive = async (count: number, remainingMs: () => number) => {
+      const delivery = { receive: { count, isLast: false }, remainingMs };
+      return await consumeExportRequest(
+        { messageId: requestId, sentAt, attributes: { requestId, archiveKind: 'fega' }, body: JSON.stringify(asked) },
+        world.consuming,
+        delivery,
+      ).catch((error: unknown) => error);
+    };
+    // Each has time for one page.
+    for (let count = 1; count <= 8; count += 1) {
+      let steps = 0;
+      const error = await receive(count, () => (++steps > 1 ? 0 : 300_000));
+      expect(error).toMatchObject({ code: 'temporarily_unavailable', retryAfterSeconds: 0 });
+    }
+    expect(row()).toMatchObject({ state: 'accepted', isSealed: false, files: 24 });
+    const { send } = world.fileExports;
+    world.fileExports.send = world.smallFileExports.send = () => Promise.reject(down);
+    for (let count = 9; count <= 12; count += 1) expect(await receive(count, ample)).toBe(down);
+    expect(row()).toMatchObject({ state: 'accepted' });
+    expect(await receive(13, ample)).toBe(down);
+    expect(row()).toMatchObject({ state: 'failed', reason: 'temporarily_unavailable', isSealed: true });
+    // SQS still delivers the message, which stays given up.
+    world.fileExports.send = world.smallFileExports.send = send;
+    expect(await receive(14, ample)).toMatchObject({
+      message: expect.stringContaining('5 deliveries'),
+      retryAfterSeconds: 0,
+    });
+    expect(row()).toMatchObject({ state: 'failed' });
+    // It comes from the dead letters.
+    expect(await receive(1, ample)).toMatchObject({ outcome: 'accepted', files: 30 });
   });
 
   test('that fails before it decides is on record, and a replay carries it out', async () => {
@@ -277,13 +312,13 @@ describe('a fan-out', () => {
   test('that cannot be given up fails with its first failure; the sweep goes on', async () => {
     const { requests } = world;
     requests.fail = () => Promise.reject(new Error('another'));
-    world.calls.failAt(8, 'before', down);
+    world.calls.failAt(9, 'before', down);
     await expect(consume(asked, true)).rejects.toBe(down);
     expect(row()).toMatchObject({ state: 'accepted', isSealed: false });
   });
 
   test('of a dataset that is withdrawn between two deliveries refuses what it did not send', async () => {
-    world.calls.failAt(8, 'before', down);
+    world.calls.failAt(9, 'before', down);
     await expect(consume()).rejects.toBe(down);
     world.catalogue.setReleased('EGAD1', false);
     expect(await consume()).toMatchObject({ outcome: 'rejected', reason: 'not_released' });

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { crcOf, formatCrc } from '../../../lib/contract/crc64nvme.ts';
-import { ArchiveDamagedError, TemporarilyUnavailableError } from '../../../lib/errors.ts';
+import { ArchiveDamagedError, BodyMissingError, TemporarilyUnavailableError } from '../../../lib/errors.ts';
 import { ExportWorld, vector, vectorKey } from '../../helpers/export-world.ts';
 import { CrashError } from '../../helpers/port-calls.ts';
 import { stageFile } from '../../helpers/stage-one.ts';
@@ -187,6 +187,31 @@ test('five deliveries without a new part: the sixth gives up at once, and a mess
   await stageFile(message, world.staging, fresh);
   expectWhole(world, large);
 });
+
+test.each([
+  ['small', small],
+  ['large', large],
+])(
+  'a body that is missing gives its file up at the first delivery, with the name of the object (%s body)',
+  async (_, body) => {
+    const world = worldWith(body);
+    const givenUp = { event: 'given_up', fileId: 'EGAF1', reason: 'archive_damaged' };
+    world.archive.delete('bodies/EGAF1');
+    // Also at deliveries after the fifth, which bring the message to the dead letters.
+    for (let delivery = 1; delivery <= 7; delivery += 1) {
+      const error: unknown = await stageFile(message, world.staging, delivery === 1 ? fresh : redelivered).catch(
+        (reason: unknown) => reason,
+      );
+      expect(error).toBeInstanceOf(BodyMissingError);
+      expect(error).toHaveProperty('message', expect.stringContaining('"archive/bodies/EGAF1"'));
+      expect(error).toHaveProperty('message', expect.stringContaining('file EGAF1'));
+      expect(world.rows).toEqual([expect.objectContaining(givenUp)]);
+    }
+    world.archive.set('bodies/EGAF1', body);
+    await stageFile(message, world.staging, fresh);
+    expectWhole(world, body);
+  },
+);
 
 describe('the checksum of the archived body', () => {
   const crcOfBody = async (body: Uint8Array) => formatCrc(await crcOf(body));

@@ -19,7 +19,7 @@ class FakeSweep implements Sweep {
   silent = [0];
   expired = [0];
   broken: readonly BrokenFanOut[] = [];
-  settled: readonly string[] = [];
+  settled: string[][] = [];
   giveUpSilent(before: Date): Promise<number> {
     this.asked.push(`silent ${before.toISOString()}`);
     return Promise.resolve(this.silent.shift() ?? 0);
@@ -30,11 +30,13 @@ class FakeSweep implements Sweep {
   }
   brokenFanOuts(tried: Date, expired: Date): Promise<readonly BrokenFanOut[]> {
     this.asked.push(`broken ${tried.toISOString()} ${expired.toISOString()}`);
-    return Promise.resolve(this.broken);
+    // The rows of a fan-out that has ended are not found again.
+    const isSealed = (id: string) => world.requests.requests.get(id)?.isSealed ?? false;
+    return Promise.resolve(this.broken.filter((one) => !isSealed(one.request.requestId)));
   }
   unclosed(quiet: Date): Promise<readonly string[]> {
     this.asked.push(`unclosed ${quiet.toISOString()}`);
-    return Promise.resolve(this.settled);
+    return Promise.resolve(this.settled.shift() ?? []);
   }
 }
 
@@ -51,10 +53,10 @@ const run = (remainingMs = () => 240_000) =>
 test('asks for what is older than the longest invocation, than any message, and than five minutes', async () => {
   expect(await run()).toEqual({ givenUp: 0, expired: 0, failed: 0, sentAgain: 0 });
   expect(sweep.asked).toEqual([
+    'unclosed 2026-11-21T09:55:00.000Z',
     'silent 2026-11-21T09:40:00.000Z',
     'expired 2026-11-07T10:00:00.000Z',
     'broken 2026-11-21T09:40:00.000Z 2026-11-07T10:00:00.000Z',
-    'unclosed 2026-11-21T09:55:00.000Z',
   ]);
   expect(world.deliveries.sent).toEqual([]);
 });
@@ -62,9 +64,9 @@ test('asks for what is older than the longest invocation, than any message, and 
 test('goes on until no file is left to give up, and sends settled requests on again', async () => {
   sweep.silent = [1000, 1000, 7, 0];
   sweep.expired = [1, 0];
-  sweep.settled = [requestId];
-  expect(await run()).toEqual({ givenUp: 2008, expired: 1, failed: 0, sentAgain: 1 });
-  expect(world.deliveries.sent).toEqual([requestId]);
+  sweep.settled = [[requestId, 'b'], ['c']];
+  expect(await run()).toEqual({ givenUp: 2008, expired: 1, failed: 0, sentAgain: 3 });
+  expect(world.deliveries.sent).toEqual([requestId, 'b', 'c']);
 });
 
 test('gives up a fan-out that died: its unsent files, then the request', async () => {
@@ -91,8 +93,52 @@ test('ends what a delivery began to give up, with its reason', async () => {
 test('leaves the rest to the next sweep when its time ends', async () => {
   sweep.silent = Array(1000).fill(1000);
   sweep.broken = [{ request, progress: { sentTo: '', files: 0 } }];
-  sweep.settled = [requestId];
-  let left = 100_000;
+  let left = 110_000;
   expect(await run(() => (left -= 10_000))).toEqual({ givenUp: 6000, expired: 0, failed: 0, sentAgain: 0 });
-  expect(world.deliveries.sent).toEqual([]);
+});
+
+test('a fan-out that cannot be closed keeps no other waiting, and the sweep fails at its end', async () => {
+  const other = 'a2c1f0de-7777-4aaa-8bbb-1234567890ab';
+  const small = { ...request, requestId: other };
+  for (const one of [request, small]) await world.requests.accept(one, []);
+  sweep.broken = [request, small].map((one) => ({ request: one, progress: { sentTo: '', files: 0 } }));
+  const fail = world.requests.fail.bind(world.requests);
+  world.requests.fail = async (refused, reason) => {
+    if (refused.requestId === requestId) throw new Error('its position is none');
+    return await fail(refused, reason);
+  };
+  await expect(run()).rejects.toThrow('its position is none');
+  expect(world.deliveries.sent).toEqual([other]);
+});
+
+test('a large fan-out that is broken keeps no other waiting, and the next sweep goes on where this one stopped', async () => {
+  const other = 'a2c1f0de-7777-4aaa-8bbb-1234567890ab';
+  world.catalogue.addDataset('EGAD1', { released: true, fileIds: Array.from({ length: 40 }, (_, n) => `F${n + 10}`) });
+  world.catalogue.addDataset('EGAD2', { released: true, fileIds: ['G1'] });
+  const small = { ...request, requestId: other, datasetId: 'EGAD2' };
+  for (const one of [request, small]) {
+    await world.requests.accept(one, []);
+  }
+  const start = { sentTo: '', files: 0 };
+  sweep.broken = [
+    { request, progress: start },
+    { request: small, progress: start },
+  ];
+  sweep.settled = [['waiting']];
+  // Time for two rounds.
+  let steps = 0;
+  const asked = () => (++steps > 10 ? 0 : 240_000);
+  expect(await run(asked)).toMatchObject({ failed: 1, sentAgain: 1 });
+  expect(world.deliveries.sent).toEqual(['waiting', other]);
+  expect(world.requests.requests.get(requestId)).toMatchObject({
+    isSealed: false,
+    closedTo: expect.stringMatching(/^F1/),
+  });
+  const before = world.calls.names.length;
+  expect(await run()).toMatchObject({ failed: 1 });
+  const pages = world.calls.names.slice(before).filter((name) => name === 'requests.closeUnsent');
+  // Of 40 files, two a page: those of the first sweep are not closed again.
+  expect(pages.length).toBeLessThan(21);
+  expect(world.requests.statesOf(requestId)).toHaveLength(40);
+  expect(world.deliveries.sent).toEqual(['waiting', other, requestId]);
 });

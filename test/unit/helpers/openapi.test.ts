@@ -51,7 +51,7 @@ describe('a reply', () => {
         body: JSON.stringify({ ...problem, code: 'forbidden' }),
         headers: { ...problemType, 'content-range': 'bytes */9' },
       }),
-      /code\/const/,
+      /code\/enum/,
     ],
     [
       'with a member too many',

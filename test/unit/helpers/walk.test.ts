@@ -49,6 +49,7 @@ describe('shapes', () => {
     ['uuid', '0b5c0f4e-8a53-4d0e-9a44-0d5f3c1e7a10'],
     ['fingerprint', 'a4288285ef7b7c84b929fec1db14d3f6cb213fdf091ef1be174ae323f41eb10f'],
     ['public key', '7QvuMJT1GpRsGFCEL93SZeqdKJSzslOuMv0jrrzwKxg='],
+    ['thumbprint', 'oKIywvGUpTVTyxMQ3bwIIeQUudfr_CkLMjCE19ECD-U'],
     ['time', '2026-11-22'],
     ['time', '2026-11-22 09:14'],
     ['time', '2026-11-22T09:14:05.250Z'],
@@ -68,7 +69,7 @@ describe('shapes', () => {
 
   test('every shape has an example here', () => {
     expect(Object.keys(shapes).sort()).toEqual(
-      ['duration', 'fingerprint', 'port', 'public key', 'speed', 'time', 'token', 'uuid'].sort(),
+      ['duration', 'fingerprint', 'port', 'public key', 'speed', 'thumbprint', 'time', 'token', 'uuid'].sort(),
     );
   });
 

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -176,6 +177,27 @@ describe('archive add of several files', () => {
   });
 
   test.each([
+    ['a file behind a link', 'study/linked.bam', 'study/linked.bam is a symbolic link'],
+    ['a file in a folder behind a link', './study/linked/key.pem', 'study/linked is a symbolic link'],
+    ['a link to a file of the same folder', 'study/again.bam', 'study/again.bam is a symbolic link'],
+  ])('%s in a manifest is refused, and nothing is added', async (_what, path, message) => {
+    await put({ 'outside/key.pem': 'secret', 'study/a.bam': 'a', 'files.csv': `path\nstudy/a.bam\n${path}\n` });
+    await symlink(join(folder, 'outside/key.pem'), join(folder, 'study/linked.bam'));
+    await symlink('../outside', join(folder, 'study/linked'));
+    await symlink('a.bam', join(folder, 'study/again.bam'));
+    const { exitCode, stderr } = await add('--manifest', 'files.csv', '--dataset', 'EGAD1');
+    expect(stderr).toContain(`files.csv, line 3, column path: ${message}`);
+    expect(exitCode).toBe(2);
+    expect(world.files.size).toBe(0);
+  });
+
+  test('the folder of a manifest may itself be a link', async () => {
+    await put({ 'disk/a.bam': 'a', 'files.csv': 'path\na.bam\n' });
+    await symlink('disk', join(folder, 'study'));
+    expect((await add('study', '--manifest', 'files.csv', '--dataset', 'EGAD1')).exitCode).toBe(0);
+  });
+
+  test.each([
     ['--file-id', ['--file-id', 'EGAF1']],
     ['--path', ['--path', 'a']],
     ['--size', ['--size', '1']],
@@ -274,6 +296,9 @@ describe('archive list and show', () => {
     const digest = 'ca978112ca1bbdcafac231b39a23dc4da786eff8147c4e72b9807785afee48bb';
     expect(stdout).toContain(`plaintext    1 B, SHA-256 ${digest}\n`);
     expect(stdout).toContain('datasets     EGAD1 (released)\n');
+    const fingerprint = createHash('sha256').update(world.archiveKey.publicKey).digest('hex');
+    expect(stdout).toContain(`archive key  ${fingerprint}\n`);
+    expect((await run(['archive-key', 'show'])).stdout).toContain(`fingerprint ${fingerprint}, for new files\n`);
     const json = await run(['archive', 'show', 'EGAF1', '--json']);
     expect(jsonOf(json)[0]).toMatchObject({ fileId: 'EGAF1', unencryptedSha256: digest, releasedIn: ['EGAD1'] });
     expect(json.stdout).not.toContain('header');

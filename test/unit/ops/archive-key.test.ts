@@ -1,4 +1,4 @@
-import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
@@ -161,6 +161,12 @@ describe('save and check', () => {
     const checked = await run(['check', 'copy.sec', '--passphrase-file', 'passphrase']);
     expect(checked).toMatchObject({ exitCode: 0, stdout: expect.stringContaining('opens 1 of 1 file\n') });
     expect((await run(['save', 'copy.sec'], { input: inputOf('other') })).exitCode).toBe(4);
+  });
+
+  test('a copy that Git can commit is warned of', async () => {
+    await mkdir(join(folder, '.git'));
+    const { exitCode, stderr } = await run(['save', 'other.sec', '--passphrase-file', 'passphrase']);
+    expect([exitCode, stderr]).toEqual([0, expect.stringContaining('warning: Git can commit the secret')]);
   });
 
   test('a file is never replaced, and an empty passphrase is refused', async () => {

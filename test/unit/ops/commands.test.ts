@@ -252,6 +252,15 @@ describe('audit', () => {
     expect(JSON.parse(whole.stdout)).toMatchObject({ recipient, keyFingerprint });
   });
 
+  test('escapes what a terminal would obey, in every text of a row', async () => {
+    const hostile = 'x\u001b[2J';
+    const texts = { reason: hostile, datasetId: hostile, fileId: hostile, event: hostile, requestId: hostile };
+    world.audit.push({ ...row, ...texts, id: 3 });
+    const { stdout, stderr } = await run(['audit']);
+    expect(stdout).toContain('x\\u{1b}[2J');
+    expect(`${stdout}${stderr}`).not.toContain('\u001b');
+  });
+
   test('says below the table what its reason codes mean, each once', async () => {
     world.audit.push({ ...row, id: 3, reason: 'visa_expired' }, { ...row, id: 4 }, { ...row, id: 5, reason: 'other' });
     const { stderr } = await run(['audit']);

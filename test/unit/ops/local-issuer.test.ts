@@ -1,4 +1,4 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { exportJWK, generateKeyPair } from 'jose';
@@ -53,7 +53,7 @@ describe('the service accepts what the local issuer signs', () => {
 describe('visa issue', () => {
   const run = async (argv: string[], connection: typeof exampleConnection | undefined) => {
     const { target } = await makeOpsWorld();
-    return runTool(['visa', 'issue', ...argv], { ...target, connection });
+    return runTool(['visa', 'issue', ...argv], { ...target, connection }, { folder });
   };
   const local = () => ({ ...exampleConnection, issuer });
 
@@ -75,6 +75,23 @@ describe('visa issue', () => {
       datasets: ['EGAD1', 'EGAD2'],
       expiresAt: '2026-11-21T10:30:00.000Z',
     });
+  });
+
+  test('-o writes a new file that its owner alone can read, and does not show the token', async () => {
+    await mkdir(join(folder, '.git'));
+    const argv = ['--subject', 'someone', '--dataset', 'EGAD1', '-o', 'visa.jwt'];
+    const { exitCode, stdout, stderr } = await run(argv, local());
+    expect([exitCode, stdout]).toEqual([0, 'visa.jwt: for someone, valid until 2026-11-21T11:00:00.000Z\n']);
+    expect(stderr).toContain(`warning: Git can commit the secret ${join(folder, 'visa.jwt')}`);
+    expect((await stat(join(folder, 'visa.jwt'))).mode & 0o777).toBe(0o600);
+    const token = await readFile(join(folder, 'visa.jwt'), 'utf8');
+    const grants = await verifyVisaOrPassport(token.trim(), { issuers, denied, now });
+    expect([...grants.datasetIds]).toEqual(['EGAD1']);
+    expect(await run(argv, local())).toMatchObject({
+      exitCode: 9,
+      stderr: expect.stringContaining('visa.jwt exists already'),
+    });
+    expect(await readFile(join(folder, 'visa.jwt'), 'utf8')).toBe(token);
   });
 
   test('is for the local engine only', async () => {

@@ -143,6 +143,26 @@ describe('outbox purge', () => {
     expect((await run(['purge', '--subject', jane, '--yes'])).stderr).toContain('no such container');
   });
 
+  test('while requests of the person are open says so, and deletes nothing without --force', async () => {
+    world.open.requests = 2;
+    const refused = await run(['purge', '--subject', jane, '--yes']);
+    expect([refused.exitCode, refused.stdout]).toEqual([9, '']);
+    expect(refused.stderr).toContain('2 open requests of this person can still stage containers; nothing was deleted');
+    expect(left()).toHaveLength(2);
+    const forced = await run(['purge', '--subject', jane, '--yes', '--force']);
+    expect(forced).toMatchObject({ exitCode: 0, stdout: expect.stringContaining('purged 2 containers') });
+    expect(left()).toEqual([]);
+  });
+
+  test('while requests of the person are open says so, also when the outbox has nothing yet', async () => {
+    world.open.requests = 1;
+    world.outbox.objects.clear();
+    expect(await run(['purge', '--subject', jane, '--yes'])).toMatchObject({
+      exitCode: 9,
+      stderr: expect.stringContaining('1 open request of this person can still stage containers'),
+    });
+  });
+
   test('of a dataset deletes the short-lived containers of direct access, too', async () => {
     world.outbox.hold(directKey, { requestId: two });
     await run(['purge', '--dataset', 'EGAD1', '--yes']);

@@ -1,4 +1,5 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { spawnSync } from 'node:child_process';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
@@ -9,6 +10,7 @@ import { InterruptedError } from '../../../lib/terminal/errors.ts';
 import { collect } from '../../helpers/crypt4gh-vectors.ts';
 import { inputOf, makeOpsWorld, type OpsWorld, runTool } from '../../helpers/ops-world.ts';
 
+const root = join(import.meta.dirname, '../../..');
 let folder: string;
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'data-out-ops-'));
@@ -247,6 +249,24 @@ describe('what went wrong is told by the exit code', () => {
     const { exitCode, stderr } = await run(['archive', 'add', 'sample.bam', '--dataset', 'EGAD1']);
     expect(stderr).toContain('data-out-ops: the disk of the local engine is full\nMake room');
     expect(exitCode).toBe(6);
+  });
+
+  test('a store that does not answer has a remedy', async () => {
+    const error = new TemporarilyUnavailableError('the archive bucket is temporarily unavailable');
+    world.failures.set('upload', { error });
+    const { exitCode, stderr } = await run(['archive', 'add', 'sample.bam', '--dataset', 'EGAD1']);
+    expect(stderr).toContain(
+      'data-out-ops: the archive bucket is temporarily unavailable\nWait a minute, then run the same command again.',
+    );
+    expect(exitCode).toBe(7);
+  });
+
+  test('--version prints the version of the package', async () => {
+    const { stdout } = spawnSync(process.execPath, ['bin/data-out-ops.ts', '--version'], {
+      cwd: root,
+      encoding: 'utf8',
+    });
+    expect(stdout).toBe(`${JSON.parse(await readFile(join(root, 'package.json'), 'utf8')).version}\n`);
   });
 
   test('help is no failure, and goes to standard output', async () => {

@@ -80,7 +80,14 @@ describe('the local engine', () => {
   test('without a file and without --aws nothing is guessed', async () => {
     await expect(connect({})).rejects.toMatchObject({
       code: 'not_found',
-      message: expect.stringMatching(/npm start.*--aws/),
+      message: expect.stringMatching(/npm start.*DATA_OUT_CONNECTION.*--aws/),
+    });
+  });
+
+  test('an empty variable is as none', async () => {
+    await expect(connect({}, { DATA_OUT_CONNECTION: '' })).rejects.toMatchObject({
+      code: 'not_found',
+      message: expect.stringContaining(`from this folder: there is no ${join(folder, '.local/connection.json')}`),
     });
   });
 

@@ -7,8 +7,9 @@ import { makeTerminal } from '../../helpers/ops-world.ts';
 
 const inputs = {
   settings,
-  engineVersion: '18.6',
+  engineVersion: '18',
   issuers: '[]',
+  missing: [] as readonly string[],
   nodeVersion: '24.1.0',
   account: () => new AwsAccount({ region: 'eu-north-1' }),
 };
@@ -24,12 +25,25 @@ test('without --aws it looks at the files alone, as a table', async () => {
   expect(exitCode).toBe(0);
   expect(stdout.split('\n')).toEqual([
     expect.stringMatching(/^CHECK +RESULT +FOUND +WHAT TO DO$/),
-    expect.stringMatching(/^bin\/settings.ts +fine +for production, stage \(none\)$/),
-    expect.stringMatching(/^config\/trusted-issuers.json +look +no issuer: every visa will be refused +docs/),
+    expect.stringMatching(/^private\/settings.ts +fine +for production, stage \(none\)$/),
+    expect.stringMatching(/^private\/trusted-issuers.json +look +no issuer: every visa will be refused +docs/),
     expect.stringMatching(/^Node.js +fine +24.1.0$/),
     '',
   ]);
   expect(stderr).toBe('The account was not asked: add --aws.\n');
+});
+
+test('a file that the operator has not written is named: a deployment without it is refused', async () => {
+  const { exitCode, stdout } = await preflight([], {
+    missing: ['private/settings.ts', 'private/trusted-issuers.json'],
+  });
+  expect(exitCode).toBe(0);
+  for (const file of ['settings.ts', 'trusted-issuers.json']) {
+    const found = 'there is none, so the defaults were looked at';
+    expect(stdout).toMatch(
+      new RegExp(`^private/${file} +look +${found} +Write it before you deploy: docs/operators`, 'm'),
+    );
+  }
 });
 
 test('what is wrong has a remedy, and exit code 1', async () => {
@@ -58,13 +72,21 @@ test('a list of issuers that is no JSON is told, and its text is not', async () 
   expect(JSON.parse(stdout.split('\n')[1]!)).toMatchObject({ id: 'issuers', result: 'wrong' });
 });
 
+test('an entry for the smoke test without its purpose is wrong', async () => {
+  const entry = { ...(await makeTestIssuer()).entry, iss: 'https://smoke-test.data-out.invalid/' };
+  const { exitCode, stdout } = await preflight(['--json'], { issuers: JSON.stringify([entry]) });
+  const found = expect.stringContaining('issuers[0].purpose: no real issuer has a name that ends in .invalid');
+  expect(JSON.parse(stdout.split('\n')[1]!)).toMatchObject({ id: 'issuers', result: 'wrong', found });
+  expect(exitCode).toBe(1);
+});
+
 test('an account that cannot be asked leaves what the files say', async () => {
   const account = () => {
     throw Object.assign(new Error('no credentials'), { name: 'CredentialsProviderError' });
   };
   const { exitCode, stdout, stderr } = await preflight(['--aws', '--region', 'eu-north-1'], { account });
   expect(exitCode).toBe(3);
-  expect(stdout).toContain('bin/settings.ts');
+  expect(stdout).toContain('private/settings.ts');
   expect(stderr).toContain('there are no valid AWS credentials');
 });
 

@@ -1,10 +1,13 @@
+import { CloudWatchClient, type GetMetricStatisticsCommand } from '@aws-sdk/client-cloudwatch';
+import { EventBridgeClient } from '@aws-sdk/client-eventbridge';
 import { DeleteObjectsCommand, ListMultipartUploadsCommand, ListObjectsV2Command, S3Client } from '@aws-sdk/client-s3';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { escapeXml } from '../../../lib/local/endpoint/errors.ts';
 import { queryReply } from '../../../lib/local/endpoint/query-protocol.ts';
+import { sendSmokeEvent } from '../../../lib/stores/events/events.ts';
 import { removeSmokeObjects } from '../../../lib/stores/s3/smoke-objects.ts';
-import { topicFacts } from '../../../lib/stores/sns/topic.ts';
-import { scripted, testClient } from '../../helpers/http-handler.ts';
+import { messagesDelivered, topicFacts } from '../../../lib/stores/sns/topic.ts';
+import { scripted, testClient, textOf } from '../../helpers/http-handler.ts';
 
 describe('the facts of the alarm topic', () => {
   const statement = { Effect: 'Allow', Principal: { Service: 'cloudwatch.amazonaws.com' }, Action: 'sns:Publish' };
@@ -34,12 +37,64 @@ describe('the facts of the alarm topic', () => {
     expect(await takes()).toBe(false);
   });
 
+  test('tell whether EventBridge may publish: not under a condition', async () => {
+    const takes = async (...statements: object[]) => (await facts(statements, [])).takesEvents;
+    const events = { ...statement, Principal: { Service: 'events.amazonaws.com' } };
+    const narrow = { ...events, Condition: { ArnEquals: { 'aws:SourceArn': 'arn:aws:events:eu-north-1:1:rule/r' } } };
+    expect(await takes(statement, events)).toBe(true);
+    expect(await takes(statement, narrow)).toBe(false);
+    expect(await takes(statement)).toBe(false);
+  });
+
   test('count the subscriptions that are confirmed, and those that wait', async () => {
     expect(await facts([], ['arn:aws:sns:eu-north-1:1:t:a', 'PendingConfirmation'])).toMatchObject({
       confirmed: 1,
       pending: 1,
     });
     expect(await facts([], [])).toMatchObject({ confirmed: 0, pending: 0 });
+  });
+});
+
+describe('an event through the rule about keys', () => {
+  const topic = 'arn:aws:sns:eu-north-1:1:t';
+  const json = { 'content-type': 'application/x-amz-json-1.1' };
+
+  test('is about the topic, and comes from no service of AWS', async () => {
+    const body = JSON.stringify({ FailedEntryCount: 0, Entries: [{ EventId: '1' }] });
+    const { handler: requestHandler, requests } = scripted([{ status: 200, headers: json, body }]);
+    await sendSmokeEvent(topic, {}, new EventBridgeClient({ ...testClient, requestHandler }));
+    expect(requests.map((request) => JSON.parse(textOf(request)))).toEqual([
+      { Entries: [{ Source: 'data-out', DetailType: 'Smoke Test', Detail: '{}', Resources: [topic] }] },
+    ]);
+  });
+
+  test('that EventBridge refuses is an error', async () => {
+    const body = JSON.stringify({ FailedEntryCount: 1, Entries: [{ ErrorCode: 'AccessDenied', ErrorMessage: 'no' }] });
+    const { handler: requestHandler } = scripted([{ status: 200, headers: json, body }]);
+    await expect(
+      sendSmokeEvent(topic, {}, new EventBridgeClient({ ...testClient, requestHandler })),
+    ).rejects.toMatchObject({
+      name: 'AccessDenied',
+    });
+  });
+
+  test.each([
+    ['nothing yet', [], 0],
+    ['two minutes with messages', [{ Sum: 1 }, { Sum: 2 }], 3],
+  ])('is counted by what subscribers got: %s', async (_, Datapoints, count) => {
+    const client = new CloudWatchClient(testClient);
+    const sent: unknown[] = [];
+    client.send = (async ({ input }: GetMetricStatisticsCommand) => {
+      sent.push(input);
+      return { Datapoints };
+    }) as CloudWatchClient['send'];
+    expect(await messagesDelivered(topic, new Date('2026-11-22T10:00:10Z'), {}, client)).toBe(count);
+    expect(sent).toMatchObject([
+      {
+        ...{ Namespace: 'AWS/SNS', MetricName: 'NumberOfNotificationsDelivered', Statistics: ['Sum'] },
+        ...{ Dimensions: [{ Name: 'TopicName', Value: 't' }], StartTime: new Date('2026-11-22T10:00:10Z') },
+      },
+    ]);
   });
 });
 

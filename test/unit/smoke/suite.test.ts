@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -79,12 +79,14 @@ describe('the test issuer', () => {
   });
 
   test('--make-issuer prints the entry, and tells where the key is', async () => {
+    await mkdir(join(folder, '.git'));
     const { terminal, said } = makeTerminal({ folder });
     const settings = { archiveKind: 'fega', deliveryReceipt: true };
-    expect(await runSmoke(['--make-issuer', 'made.json'], terminal, settings)).toBe(0);
+    expect(await runSmoke(['--make-issuer', 'made.json'], terminal, { local: settings, deployed: settings })).toBe(0);
     expect(JSON.parse(said.stdout)).toMatchObject({ purpose: 'smoke-test', jwks: { keys: [{ kty: 'EC' }] } });
     expect(said.stdout).not.toContain('"d"');
     expect(said.stderr).toContain('The private key is in made.json: keep it.');
+    expect(said.stderr).toContain(`warning: Git can commit the secret ${join(folder, 'made.json')}`);
   });
 
   test('another file is no key of it', async () => {
@@ -122,7 +124,7 @@ describe('the command line', () => {
   const settings = { archiveKind: 'fega', deliveryReceipt: true };
   const run = async (...argv: string[]) => {
     const { terminal, said } = makeTerminal({ folder });
-    return { exitCode: await runSmoke(argv, terminal, settings), ...said };
+    return { exitCode: await runSmoke(argv, terminal, { local: settings, deployed: settings }), ...said };
   };
 
   test.each([

@@ -56,6 +56,55 @@ describe('progress', () => {
     return lastFrame(said.stderr);
   }
 
+  describe('a counter', () => {
+    /** 312 of 1001 in ten seconds. */
+    function counted(choices: Parameters<typeof makeTerminal>[0], withFile = false) {
+      const { progress, said, clock } = progressOn(choices);
+      const counter = progress.counter('reading receipts', 1001);
+      const file = withFile ? progress.task('a.bam.c4gh', 100 * MiB) : undefined;
+      for (let step = 1; step <= 104; step += 1) {
+        clock.ms += 100;
+        counter.add(3);
+        file?.add(MiB / 10);
+      }
+      return { said, counter, file, clock };
+    }
+
+    test('says how many are done, with their rate, below the files', () => {
+      expect(lastFrame(counted(terminalOf(80)).said.stderr)).toEqual(['reading receipts 312/1001 (30/s)']);
+      expect(lastFrame(counted(terminalOf(80), true).said.stderr)).toEqual([
+        expect.stringMatching(/^a\.bam\.c4gh .* 10 % /),
+        'reading receipts 312/1001 (30/s)',
+      ]);
+    });
+
+    test('goes away at its end', () => {
+      const { said, counter, file, clock } = counted(terminalOf(80), true);
+      counter.end();
+      clock.ms += 100;
+      file?.add(MiB);
+      expect(lastFrame(said.stderr)).toEqual([expect.stringMatching(/^a\.bam\.c4gh .* 11 % /)]);
+    });
+
+    test('is a line every ten seconds in a log', () => {
+      expect(counted({}).said.stderr).toBe('reading receipts 300/1001 (30/s)\n');
+      expect(counted({}, true).said.stderr).toMatch(/^reading receipts 300\/1001 \(30\/s\)\na\.bam\.c4gh: .*\n$/);
+    });
+  });
+
+  test('between two small files the count stays on the screen', () => {
+    const { progress, said, clock } = progressOn(terminalOf(80));
+    progress.expect(500 * MiB, 500);
+    for (let file = 1; file <= 123; file += 1) {
+      clock.ms += 100;
+      const task = progress.task(`sample-${file}.bam`, MiB);
+      task.add(MiB);
+      clock.ms += 100;
+      task.end();
+    }
+    expect(lastFrame(said.stderr).at(-1)).toMatch(/^123 of 500 files, 123\.0 MiB of 500\.0 MiB \(24 %\)/);
+  });
+
   test('120 columns', () => {
     expect(threeFiles(120)).toEqual([
       'EGAF00000000001-sample-of-a-tumour.bam.c4gh  [=========      ]   60 %     5.0 MiB/s    16 s left',

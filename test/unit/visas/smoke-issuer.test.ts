@@ -74,6 +74,27 @@ test('a purpose that is not known stops the start', () => {
   expect(() => parseTrustedIssuers([{ ...other.entry, purpose: 'smoke' }])).toThrow('issuers[0].purpose: ');
 });
 
+test.each([
+  'https://smoke-test.data-out.invalid/',
+  'https://visas.example.INVALID:8443/path',
+  'https://visas.invalid./',
+  'visas.invalid',
+  'visas.invalid/path',
+])('%s without the purpose of smoke tests stops the start', (iss) => {
+  const entry = { ...issuer.entry, iss, purpose: undefined };
+  expect(() => parseTrustedIssuers([other.entry, entry])).toThrow(
+    'issuers[1].purpose: no real issuer has a name that ends in .invalid: add "purpose": "smoke-test"',
+  );
+  expect([...parseTrustedIssuers([{ ...entry, purpose: 'smoke-test' }]).issuers.keys()]).toEqual([iss]);
+});
+
+test.each(['https://invalid.example.org/', 'https://notinvalid/', 'https://example.org/x.invalid'])(
+  '%s needs no purpose',
+  (iss) => {
+    expect([...parseTrustedIssuers([{ ...other.entry, iss }]).issuers.keys()]).toEqual([iss]);
+  },
+);
+
 test('production refuses an issuer of smoke tests, a test stage takes it', () => {
   const { issuers } = options();
   const fault = /^smoke_issuer_in_production: https:\/\/smoke\.example\.org is an issuer of smoke tests/;

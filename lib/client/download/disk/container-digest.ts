@@ -40,17 +40,19 @@ export class ContainerDigest {
   }
 
   /** What the whole part is. @throws LocalDiskError; ClientError `interrupted` */
-  async found(signal: AbortSignal | undefined): Promise<{ readonly crc64nvme: string; readonly headerSha256: string }> {
+  async found(
+    signal: AbortSignal | undefined,
+  ): Promise<{ readonly size: number; readonly crc64nvme: string; readonly headerSha256: string }> {
     const sorted = [...this.#runs.values()].sort((one, other) => one.start - other.start);
     let crc = emptyCrc;
     let position = 0;
     for (const { start, end, state } of sorted) {
-      crc = await this.#rest(crc, { start: position, end: start }, signal);
+      crc = (await this.#rest(crc, { start: position, end: start }, signal)).crc;
       crc = combinedCrc(crc, this.#crc.value(state), end - start);
       position = end;
     }
-    crc = await this.#rest(crc, { start: position, end: Number.MAX_SAFE_INTEGER }, signal);
-    return { crc64nvme: formatCrc(crc), headerSha256: await this.headerSha256() };
+    const whole = await this.#rest(crc, { start: position, end: Number.MAX_SAFE_INTEGER }, signal);
+    return { size: whole.end, crc64nvme: formatCrc(whole.crc), headerSha256: await this.headerSha256() };
   }
 
   #add(buffers: readonly Uint8Array[], position: number): void {
@@ -62,7 +64,7 @@ export class ContainerDigest {
     this.#runs.set(end, { start: before?.start ?? position, end, state: this.#crc.add(before?.state, buffers) });
   }
 
-  /** `crc` with the bytes of a range behind it, or those up to the end of the part. */
+  /** `crc` with the bytes of a range behind it, or those up to the end of the part, and where they end. */
   async #rest(crc: bigint, { start, end }: { start: number; end: number }, signal: AbortSignal | undefined) {
     let state: CrcState | undefined;
     let at = start;
@@ -73,7 +75,7 @@ export class ContainerDigest {
       state = this.#crc.add(state, [bytes]);
       at += bytes.length;
     }
-    return state === undefined ? crc : combinedCrc(crc, this.#crc.value(state), at - start);
+    return { crc: state === undefined ? crc : combinedCrc(crc, this.#crc.value(state), at - start), end: at };
   }
 
   /** SHA-256 of the header, in hex; empty if the part does not begin with one. @throws LocalDiskError */

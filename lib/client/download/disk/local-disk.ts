@@ -1,5 +1,5 @@
-import { mkdir, stat } from 'node:fs/promises';
-import { basename, dirname, sep } from 'node:path';
+import { lstat, mkdir, stat } from 'node:fs/promises';
+import { basename, dirname, join, sep } from 'node:path';
 import { ClientError } from '../../errors.ts';
 
 /** The disk refuses. `folderWide`: whether it would refuse another file in the same folder, too. */
@@ -102,6 +102,28 @@ async function makeFolders(path: string): Promise<void> {
     // Another process may have been faster.
     if (!(await isFolder(path))) throw error;
   }
+}
+
+/**
+ * Makes folders below a folder, one in the other, and goes through no link.
+ *
+ * @returns the path of the last one
+ * @throws LocalDiskError
+ */
+export async function makeFoldersIn(folder: string, names: readonly string[]): Promise<string> {
+  let path = folder;
+  for (const name of names) {
+    path = join(path, name);
+    const refusal: unknown = await mkdir(path).catch((error: unknown) => error);
+    if (refusal === undefined) continue;
+    const found = await lstat(path).catch(() => undefined);
+    if (found === undefined) throw diskError(refusal, path);
+    if (found.isDirectory()) continue;
+    throw new LocalDiskError(`${path} is ${found.isSymbolicLink() ? 'a symbolic link' : 'a file'}, and not a folder`, {
+      remedy: 'Move it away, or choose another folder with --output.',
+    });
+  }
+  return path;
 }
 
 export async function isFolder(path: string): Promise<boolean> {

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
-import { fileNameBytes, isDeviceName } from '../../../contract/file-name.ts';
+import { fileNameBytes, isReservedName } from '../../../contract/file-name.ts';
 import { LocalDiskError } from './local-disk.ts';
 
 /** The paths of one file and of its work files. */
@@ -29,7 +29,7 @@ export function nameProblem(name: string, platform: NodeJS.Platform = process.pl
   if (Buffer.byteLength(name) > fileNameBytes) return `it is longer than ${fileNameBytes} bytes`;
   if (platform === 'win32') {
     if (/[<>:"|?*]/.test(name) || name.endsWith('.')) return 'Windows does not allow it';
-    if (isDeviceName(name)) return 'Windows keeps it for a device';
+    if (isReservedName(name)) return 'Windows reserves it';
   }
   return undefined;
 }

@@ -1,15 +1,21 @@
 import * as z from 'zod';
 import type { ArchivedFile, FileReference, Finding, Wanted } from '../../../archive/ports.ts';
 import { ArchiveDamagedError } from '../../../errors.ts';
-import type { Attempt, ExportableFile, ExportCatalogue } from '../../../export/ports.ts';
-import { count, idRow, pageSize } from '../columns.ts';
+import type { Attempt, ExportableFile, ExportablePage, ExportCatalogue } from '../../../export/ports.ts';
+import { count, pageSize } from '../columns.ts';
 import type { SqlExecutor } from '../data-api.ts';
 import { attemptRows, noteAttempts } from '../exports/open-files.ts';
 import { newestEvent } from './dataset-events.ts';
+import { datasetNamed, isIngested, nextMembers, rowId } from './dataset-files.ts';
 import { decision, decisionRow } from './decision.ts';
 import { headerBytes, headerColumns, headerRow, headerSlice, sliceRow, wholeHeader } from './stored-header.ts';
 
-const exportableRow = idRow.extend({ archive_file_size: count.nullable() });
+const exportableRow = z.object({
+  id: z.string(),
+  stable_id: z.string().nullable(),
+  archive_file_size: count.nullable(),
+  is_ingested: z.boolean(),
+});
 
 const fileRow = headerRow.extend({
   submission_file_path: z.string(),
@@ -50,35 +56,46 @@ export class RdsCatalogue implements ExportCatalogue {
     return rows[0]?.released ?? false;
   }
 
-  /** Files that ingestion has finished: those with a stable id, a header and an archived body. */
-  async *exportableFiles(datasetId: string, from: string): AsyncGenerator<readonly ExportableFile[]> {
+  async *exportableFiles(datasetId: string, from: string): AsyncGenerator<ExportablePage> {
     for (let after = from; ; ) {
       const rows = await this.#db.query(
         exportableRow,
-        `select f.stable_id, f.archive_file_size
-         from sda.datasets d
-         join sda.file_dataset fd on fd.dataset_id = d.id
-         join sda.files f on f.id = fd.file_id
-         where d.stable_id = :id and f.stable_id > :after and f.header <> '' and f.archive_file_path <> ''
-         order by f.stable_id
-         limit ${pageSize}`,
+        `select cast(f.id as text) as id, f.stable_id, f.archive_file_size, ${isIngested} as is_ingested
+         from ${nextMembers(datasetNamed(':id'), rowId(':after'))} page
+         join sda.files f on f.id = page.file_id
+         order by f.id`,
         { id: datasetId, after },
       );
       const last = rows.at(-1);
       if (!last) return;
-      yield rows.map((row) => ({ fileId: row.stable_id, archiveFileSize: row.archive_file_size ?? undefined }));
+      yield { files: rows.flatMap(exportableFile), end: last.id };
       if (rows.length < pageSize) return;
-      after = last.stable_id;
+      after = last.id;
     }
   }
 
-  async archiveFileSize(fileId: string): Promise<number | undefined> {
+  /** Whether the dataset has more than `count` files, those included that ingestion has not finished. */
+  async hasMoreFiles(datasetId: string, count: number): Promise<boolean> {
+    const rows = await this.#db.query(
+      z.object({ one: z.number() }),
+      `select 1 as one
+       from sda.file_dataset fd
+       where fd.dataset_id = (select d.id from sda.datasets d where d.stable_id = :id)
+       order by fd.file_id
+       offset :count limit 1`,
+      { id: datasetId, count },
+    );
+    return rows.length > 0;
+  }
+
+  async exportableFile(fileId: string): Promise<ExportablePage | undefined> {
     const [row] = await this.#db.query(
-      z.object({ archive_file_size: count.nullable() }),
-      'select f.archive_file_size from sda.files f where f.stable_id = :file',
+      exportableRow,
+      `select cast(f.id as text) as id, f.stable_id, f.archive_file_size, true as is_ingested
+       from sda.files f where f.stable_id = :file`,
       { file: fileId },
     );
-    return row?.archive_file_size ?? undefined;
+    return row && { files: exportableFile(row), end: row.id };
   }
 
   /**
@@ -156,4 +173,9 @@ export class RdsCatalogue implements ExportCatalogue {
     );
     return row?.header ?? '';
   }
+}
+
+function exportableFile(row: z.infer<typeof exportableRow>): ExportableFile[] {
+  const { stable_id: fileId, archive_file_size: size, is_ingested: isIngested } = row;
+  return fileId !== null && isIngested ? [{ fileId, archiveFileSize: size ?? undefined }] : [];
 }

@@ -2,13 +2,11 @@ import * as z from 'zod';
 import { accessRefused } from '../../../direct/access-refused.ts';
 import type { Checksum, DatasetFile, DirectCatalogue, FileFacts } from '../../../direct/ports.ts';
 import { boundedPage } from '../bounded-page.ts';
-import { count, pageSize } from '../columns.ts';
+import { count, nilUuid } from '../columns.ts';
 import type { SqlExecutor } from '../data-api.ts';
 import { RdsCatalogue } from './catalogue.ts';
 import { newestEvent } from './dataset-events.ts';
-
-/** Sorts before the id of every file. */
-const beforeEveryId = '00000000-0000-0000-0000-000000000000';
+import { isIngested, nextMembers } from './dataset-files.ts';
 
 /** In order of preference: every client knows the first. */
 const checksumTypes: readonly Checksum['type'][] = ['SHA256', 'SHA512', 'SHA384', 'MD5'];
@@ -16,7 +14,8 @@ const checksumTypes: readonly Checksum['type'][] = ['SHA256', 'SHA512', 'SHA384'
 const text = z.string().nullable();
 const listedRow = z.object({
   id: z.string(),
-  stable_id: z.string(),
+  /** Null for a file that ingestion has not finished. */
+  stable_id: text,
   submission_file_path: text,
   archive_file_size: count.nullable(),
   decrypted_file_size: count.nullable(),
@@ -43,39 +42,45 @@ export class RdsDirectCatalogue extends RdsCatalogue implements DirectCatalogue 
     this.#db = db;
   }
 
-  /**
-   * Pages follow the index on dataset and file, so each of them costs the same. The second bound on the file lets the
-   * planner begin there in both tables.
-   */
-  async *filesOfDataset(datasetId: string): AsyncGenerator<readonly DatasetFile[]> {
-    for (let after = beforeEveryId; ; ) {
+  async *filesOfDataset(datasetId: string, place = nilUuid): AsyncGenerator<readonly DatasetFile[]> {
+    const released = `(select d.id from sda.datasets d where d.stable_id = :id and ${newestEvent} = 'released')`;
+    for (let after = place; ; ) {
       const rows = await this.#db.query(
         listedRow,
         boundedPage(
-          `select cast(f.id as text) as id, f.stable_id, f.submission_file_path, f.archive_file_size,
-             f.decrypted_file_size, ${checksumsOf('UNENCRYPTED')} as plaintext
-           from sda.file_dataset fd
-           join sda.files f on f.id = fd.file_id
-           where fd.dataset_id = (select d.id from sda.datasets d where d.stable_id = :id and ${newestEvent} = 'released')
-             and fd.file_id > :after and f.id > :after
-             and f.stable_id is not null and f.header <> '' and f.archive_file_path <> ''
-           order by fd.file_id
-           limit ${pageSize}`,
+          `select cast(f.id as text) as id, case when ${isIngested} then f.stable_id end as stable_id, f.submission_file_path,
+             f.archive_file_size, f.decrypted_file_size, ${checksumsOf('UNENCRYPTED')} as plaintext
+           from ${nextMembers(released, ':after')} page
+           join sda.files f on f.id = page.file_id
+           order by f.id`,
           {
             order: 'cast(id as uuid)',
-            texts: "stable_id || coalesce(submission_file_path, '') || coalesce(plaintext, '')",
+            texts: "coalesce(stable_id, '') || coalesce(submission_file_path, '') || coalesce(plaintext, '')",
           },
         ),
         { id: datasetId, after: { uuid: after } },
       );
       const last = rows.at(-1);
       if (!last) break;
-      yield rows.map(toDatasetFile);
+      yield rows.flatMap(toDatasetFile);
       after = last.id;
     }
     // No rows mean the end, or that the dataset is no longer released. A listing that was cut short must not look
     // complete.
     if (!(await this.isReleased(datasetId))) throw accessRefused();
+  }
+
+  async placeInDataset(datasetId: string, fileId: string): Promise<string | undefined> {
+    const [row] = await this.#db.query(
+      z.object({ id: z.string() }),
+      `select cast(f.id as text) as id
+       from sda.files f
+       join sda.file_dataset fd on fd.file_id = f.id
+       join sda.datasets d on d.id = fd.dataset_id
+       where f.stable_id = :file and d.stable_id = :id`,
+      { id: datasetId, file: fileId },
+    );
+    return row?.id;
   }
 
   async factsOf(fileId: string): Promise<FileFacts | undefined> {
@@ -97,14 +102,17 @@ export class RdsDirectCatalogue extends RdsCatalogue implements DirectCatalogue 
   }
 }
 
-function toDatasetFile(row: z.infer<typeof listedRow>): DatasetFile {
-  return {
-    fileId: row.stable_id,
-    submissionFilePath: row.submission_file_path ?? '',
-    archiveFileSize: row.archive_file_size ?? undefined,
-    decryptedFileSize: row.decrypted_file_size ?? undefined,
-    plaintextChecksums: parseChecksums(row.plaintext),
-  };
+function toDatasetFile(row: z.infer<typeof listedRow>): DatasetFile[] {
+  if (row.stable_id === null) return [];
+  return [
+    {
+      fileId: row.stable_id,
+      submissionFilePath: row.submission_file_path ?? '',
+      archiveFileSize: row.archive_file_size ?? undefined,
+      decryptedFileSize: row.decrypted_file_size ?? undefined,
+      plaintextChecksums: parseChecksums(row.plaintext),
+    },
+  ];
 }
 
 /** A value that is not hexadecimal is no checksum, and is left out. */

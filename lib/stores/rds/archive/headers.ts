@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import * as z from 'zod';
 import { ArchiveDamagedError } from '../../../errors.ts';
 import { boundedPage } from '../bounded-page.ts';
-import { count, pageSize } from '../columns.ts';
+import { count, nilUuid, pageSize } from '../columns.ts';
 import type { SqlExecutor } from '../data-api.ts';
 import {
   headerBytes,
@@ -45,7 +45,6 @@ const keyUseRow = z.object({ hash: z.string(), files: count });
 
 /** Of a file, as {@link KeyUse.keyHash}; empty: the catalogue does not say. */
 const keyHash = "lower(coalesce(f.key_hash, ''))";
-const firstUuid = '00000000-0000-0000-0000-000000000000';
 
 /** The stored headers of all files, for a change of the archive's key. Files that ingestion has not finished are among them. */
 export class RdsArchiveHeaders {
@@ -69,20 +68,23 @@ export class RdsArchiveHeaders {
    * @param except lower-case key hashes
    */
   async *stored(except: readonly string[] = []): AsyncGenerator<StoredHeader | DamagedHeader> {
-    for (let after = firstUuid; ; ) {
+    for (let after = nilUuid; ; ) {
       const rows: readonly z.infer<typeof storedRow>[] = await this.#db.query(
         storedRow,
         boundedPage(
-          `select cast(f.id as text) as id, f.stable_id, ${headerColumns} from sda.files f
-           where f.id > cast(:after as uuid) and f.header <> ''
-             and ${keyHash} not in (select jsonb_array_elements_text(cast(:except as jsonb)))
-           order by f.id
-           limit ${pageSize}`,
-          { order: 'id', texts: 'header' },
+          `select cast(f.id as text) as id, f.stable_id, ${headerColumns}
+           from (
+             select f.id, f.stable_id,
+               case when ${keyHash} not in (select jsonb_array_elements_text(cast(:except as jsonb))) then f.header end as header
+             from (select * from sda.files f where f.id > cast(:after as uuid) order by f.id limit ${pageSize}) f
+           ) f`,
+          { order: 'cast(id as uuid)', texts: "coalesce(header, '')" },
         ),
         { after, except: { json: except } },
       );
       for (const row of rows) {
+        // Without a header, or for one of the keys `except`.
+        if (!row.header) continue;
         const fileId = row.stable_id ?? row.id;
         yield await this.#whole(row, fileId).catch((damage: unknown) => {
           if (damage instanceof ArchiveDamagedError) return { fileId, damage };

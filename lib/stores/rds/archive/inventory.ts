@@ -3,6 +3,7 @@ import { boundedPage } from '../bounded-page.ts';
 import { count, idRow, pageSize } from '../columns.ts';
 import type { SqlExecutor } from '../data-api.ts';
 import { newestEvent } from './dataset-events.ts';
+import { datasetNamed, nextMembers, rowId } from './dataset-files.ts';
 
 /** A file as the catalogue has it, for the operator. Sizes in bytes. */
 export interface InventoryFile {
@@ -53,7 +54,10 @@ const fileRow = z.object({
   checksum: z.string().nullable(),
 });
 const memberRow = idRow.extend({ newest_event: z.string().nullable() });
-const listedRow = idRow.extend({
+const listedRow = z.object({
+  id: z.string(),
+  /** Null for a file that ingestion has not named yet. */
+  stable_id: z.string().nullable(),
   submission_file_path: z.string(),
   submission_file_size: count.nullable(),
   decrypted_file_size: count.nullable(),
@@ -111,31 +115,30 @@ export class RdsArchiveInventory {
     };
   }
 
-  /** All files, or those of one dataset, in the order of their ids, page after page. An unknown dataset has none. */
+  /** All files in the order of their ids, or those of one dataset in the catalogue's order. An unknown dataset has none. */
   async *files(datasetId?: string): AsyncGenerator<ListedFile> {
-    const ofDataset = `join sda.file_dataset wanted on wanted.file_id = f.id
-      and wanted.dataset_id = (select d.id from sda.datasets d where d.stable_id = :dataset_id)`;
+    const columns = `cast(f.id as text) as id, f.stable_id, f.submission_file_path, f.submission_file_size, f.decrypted_file_size,
+      (select coalesce(cast(jsonb_agg(d.stable_id order by d.stable_id) as text), '[]')
+       from sda.file_dataset fd join sda.datasets d on d.id = fd.dataset_id
+       where fd.file_id = f.id and d.stable_id is not null) as dataset_ids`;
+    const page =
+      datasetId === undefined
+        ? `select ${columns} from sda.files f where f.stable_id > :after order by f.stable_id limit ${pageSize}`
+        : `select ${columns} from ${nextMembers(datasetNamed(':dataset_id'), rowId(':after'))} page
+           join sda.files f on f.id = page.file_id`;
     for (let after = ''; ; ) {
       const rows: readonly z.infer<typeof listedRow>[] = await this.#db.query(
         listedRow,
-        boundedPage(
-          `select f.stable_id, f.submission_file_path, f.submission_file_size, f.decrypted_file_size,
-             (select coalesce(cast(jsonb_agg(d.stable_id order by d.stable_id) as text), '[]')
-              from sda.file_dataset fd join sda.datasets d on d.id = fd.dataset_id
-              where fd.file_id = f.id and d.stable_id is not null) as dataset_ids
-           from sda.files f
-           ${datasetId === undefined ? '' : ofDataset}
-           where f.stable_id > :after
-           order by f.stable_id
-           limit ${pageSize}`,
-          { order: 'stable_id', texts: 'stable_id || submission_file_path || dataset_ids' },
-        ),
+        boundedPage(page, {
+          order: datasetId === undefined ? 'stable_id' : 'cast(id as uuid)',
+          texts: 'concat(stable_id, submission_file_path, dataset_ids)',
+        }),
         { after, ...(datasetId !== undefined && { dataset_id: datasetId }) },
       );
-      yield* rows.map(toListedFile);
+      yield* rows.flatMap(toListedFile);
       const last = rows.at(-1);
       if (!last) return;
-      after = last.stable_id;
+      after = datasetId === undefined ? (last.stable_id ?? '') : last.id;
     }
   }
 
@@ -164,14 +167,17 @@ export class RdsArchiveInventory {
   }
 }
 
-function toListedFile(row: z.infer<typeof listedRow>): ListedFile {
-  return {
-    fileId: row.stable_id,
-    submissionFilePath: row.submission_file_path,
-    submissionFileSize: row.submission_file_size ?? undefined,
-    decryptedFileSize: row.decrypted_file_size ?? undefined,
-    datasetIds: row.dataset_ids,
-  };
+function toListedFile(row: z.infer<typeof listedRow>): ListedFile[] {
+  if (row.stable_id === null) return [];
+  return [
+    {
+      fileId: row.stable_id,
+      submissionFilePath: row.submission_file_path,
+      submissionFileSize: row.submission_file_size ?? undefined,
+      decryptedFileSize: row.decrypted_file_size ?? undefined,
+      datasetIds: row.dataset_ids,
+    },
+  ];
 }
 
 function toDataset(row: z.infer<typeof datasetRow>): InventoryDataset {

@@ -27,8 +27,9 @@ export class RdsErasure {
   }
 
   /**
-   * Take the person, the person's key and the hashes of the person's containers out of the rows. Which request, dataset and
-   * file a row is about stays. Then record the erasure, without the person. Doing it again changes nothing.
+   * Take the person, the person's keys and the hashes of the person's containers out of the rows, the keys also out of rows
+   * without a recipient. Which request, dataset and file a row is about stays. Then record the erasure, without the person.
+   * Doing it again changes nothing.
    *
    * @param erasureId UUID under which the audit trail has the erasure
    * @returns how many rows were changed
@@ -49,8 +50,28 @@ export class RdsErasure {
   }
 }
 
-/** In an order in which the rest is found again after a failure: the files by their requests, which come after them. */
+/** The keys of one person, while rows still name that person. */
+const keys = `select key_fingerprint from data_out.requests where recipient = :recipient
+     union select key_fingerprint from data_out.export_log where recipient = :recipient`;
+
+/**
+ * In an order in which the rest is found again after a failure: rows without a recipient by the keys, and files by their
+ * requests, before these are cleared.
+ */
 const statements = [
+  // A request that was rejected before its visa was verified has a key, and no recipient.
+  `with found as materialized (
+     select request_id from data_out.requests where recipient is null and key_fingerprint in (${keys}) limit ${most}
+   ), changed as (
+     update data_out.requests r set key_fingerprint = null
+     from found where r.request_id = found.request_id returning 1
+   ) select count(*) as changed from changed`,
+  `with found as materialized (
+     select id from data_out.export_log where recipient is null and key_fingerprint in (${keys}) limit ${most}
+   ), changed as (
+     update data_out.export_log l set key_fingerprint = null
+     from found where l.id = found.id returning 1
+   ) select count(*) as changed from changed`,
   // A copy that was given up leaves its row, with the key of the container.
   `with found as materialized (
      select request_id, file_id from data_out.uploads where starts_with(outbox_key, :recipient || '/') limit ${most}

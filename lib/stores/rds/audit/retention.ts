@@ -2,8 +2,8 @@ import * as z from 'zod';
 import { count } from '../columns.ts';
 import type { SqlExecutor } from '../data-api.ts';
 
-/** What one statement deletes at most. A request may have 100,000 files. */
-const mostRequests = 5;
+/** What one statement deletes at most, besides 5,000 files of the requests. */
+const mostRequests = 100;
 const mostEvents = 5000;
 
 /** How long the database keeps rows about requests. */
@@ -27,7 +27,7 @@ export class RdsRetention {
     );
   }
 
-  /** Delete some of the rows that are older. @returns how many requests and rows of the audit trail; 0: none are left */
+  /** Delete some of the rows that are older. @returns how many requests, files of them, and rows of the audit trail; 0: none are left */
   async deleteExpired(): Promise<number> {
     const [row] = await this.#db.query(
       z.object({ deleted: count }),

@@ -1,12 +1,10 @@
 import * as z from 'zod';
 import { fileStates, requestStates } from '../../../contract/delivery.ts';
 import type { DeliveryLog, RequestedFile, SealedRequest, Settlement } from '../../../export/receipt/ports.ts';
-import { count, isoTime, timeFormat } from '../columns.ts';
+import { boundedPage } from '../bounded-page.ts';
+import { count, isoTime, pageSize, timeFormat } from '../columns.ts';
 import type { SqlExecutor } from '../data-api.ts';
 import { hasOpenFiles } from './open-files.ts';
-
-/** Rows of a page. A row stays below 4 KiB, also with a long path, so that a page stays below the 1 MiB of a result. */
-const pageSize = 250;
 
 const text = z.string().nullable();
 const fileState = z.enum(fileStates);
@@ -86,7 +84,6 @@ export class RdsDeliveryLog implements DeliveryLog {
       const last = rows.at(-1);
       if (!last) return;
       yield rows;
-      if (rows.length < pageSize) return;
       after = last.fileId;
     }
   }
@@ -94,27 +91,33 @@ export class RdsDeliveryLog implements DeliveryLog {
   async #page(requestId: string, after: string): Promise<RequestedFile[]> {
     const rows = await this.#db.query(
       z.looseObject({}),
-      `select f.file_id, f.state, f.reason, coalesce(c.submission_file_path, '') as path,
-         c.decrypted_file_size as plaintext_size,
-         (select s.checksum from sda.checksums s
-          where s.file_id = c.id and s.source = 'UNENCRYPTED' and s.type = 'SHA256' limit 1) as plaintext_sha256,
-         cast(f.superseded_by as text) as superseded_by, o.state as superseder_state,
-         cast(n.request_id as text) as newest_request, n.key_fingerprint, n.outbox_key, n.bytes, n.crc64nvme, n.header_sha256
-       from data_out.request_files f
-       join data_out.requests r on r.request_id = f.request_id
-       left join sda.files c on c.stable_id = f.file_id
-       left join data_out.request_files o on o.request_id = f.superseded_by and o.file_id = f.file_id
-       left join lateral (
-         select w.request_id, q.key_fingerprint, w.outbox_key, w.bytes, w.crc64nvme, w.header_sha256
-         from data_out.request_files w
-         join data_out.requests q on q.request_id = w.request_id
-         where w.outbox_key = f.outbox_key and w.state = 'staged'
-           and (q.requested_at, q.request_id) >= (r.requested_at, r.request_id)
-         order by q.requested_at desc, q.request_id desc
-         limit 1) n on f.state in ('staged', 'superseded')
-       where f.request_id = :request and f.file_id > :after
-       order by f.file_id
-       limit ${pageSize}`,
+      boundedPage(
+        `select f.file_id, f.state, f.reason, coalesce(c.submission_file_path, '') as path,
+           c.decrypted_file_size as plaintext_size,
+           (select s.checksum from sda.checksums s
+            where s.file_id = c.id and s.source = 'UNENCRYPTED' and s.type = 'SHA256' limit 1) as plaintext_sha256,
+           cast(f.superseded_by as text) as superseded_by, o.state as superseder_state,
+           cast(n.request_id as text) as newest_request, n.key_fingerprint, n.outbox_key, n.bytes, n.crc64nvme, n.header_sha256
+         from (
+           select * from data_out.request_files where request_id = :request and file_id > :after
+           order by file_id limit ${pageSize}
+         ) f
+         join data_out.requests r on r.request_id = f.request_id
+         left join sda.files c on c.stable_id = f.file_id
+         left join data_out.request_files o on o.request_id = f.superseded_by and o.file_id = f.file_id
+         left join lateral (
+           select w.request_id, q.key_fingerprint, w.outbox_key, w.bytes, w.crc64nvme, w.header_sha256
+           from data_out.request_files w
+           join data_out.requests q on q.request_id = w.request_id
+           where w.outbox_key = f.outbox_key and w.state = 'staged'
+             and (q.requested_at, q.request_id) >= (r.requested_at, r.request_id)
+           order by q.requested_at desc, q.request_id desc
+           limit 1) n on f.state in ('staged', 'superseded')`,
+        {
+          order: 'file_id',
+          texts: 'concat(file_id, path, plaintext_sha256, outbox_key, key_fingerprint, header_sha256, newest_request)',
+        },
+      ),
       { request: { uuid: requestId }, after },
     );
     return rows.map(requestedFile);

@@ -85,10 +85,6 @@ const shownState = `case
 
 /** Whether the list counts the files of a request: until it is settled, it has no sum. Of a table `r` with `shown_state`. */
 const isCounted = "(r.shown_state in ('accepted', 'staging') or r.shown_state = 'failed' and r.staged is null)";
-/** Files that a fan-out did not reach. They have rows, and are not among the `files` that were sent. */
-const unsent = `(select count(*) from data_out.request_files f
-    where f.request_id = r.request_id and f.file_id > r.sent_to)`;
-
 const requestColumns = `cast(r.request_id as text) as request_id, r.reason, r.kind, r.dataset_id, r.file_id, r.recipient,
   r.key_fingerprint, r.generation, r.receipt_generation, ${isoTime('r.requested_at')} as requested, ${isoTime('r.sealed_at')} as sealed,
   ${isoTime('r.settled_at')} as settled`;
@@ -168,7 +164,7 @@ export class RdsExportStatus implements ExportRecords {
              ${inState('staged')} as staged, ${stagedBytes} as bytes
            from data_out.request_files f where f.request_id = k.request_id) c
        )
-       select ${requestColumns}, r.shown_state, coalesce(c.total, case when ${isCounted} then r.files else r.files + ${unsent} end) as total,
+       select ${requestColumns}, r.shown_state, coalesce(c.total, case when ${isCounted} then r.files else r.files + r.closed end) as total,
          case when ${isCounted} then c.pending else 0 end as pending,
          case when ${isCounted} then c.retrying else 0 end as retrying,
          case when ${isCounted} then c.staged else coalesce(r.staged, 0) end as staged,

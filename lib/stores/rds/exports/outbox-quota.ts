@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import type { AcceptedRequest } from '../../../export/settling.ts';
+import { rowId } from '../archive/dataset-files.ts';
 import type { SqlExecutor } from '../data-api.ts';
 import { isOpen } from './open-files.ts';
 import { expiryParameter, mayBeThere } from './outbox-expiry.ts';
@@ -12,8 +13,12 @@ export interface OutboxQuota {
   readonly expiryDays: number;
 }
 
+/** The largest object that S3 takes in parts: as large may a body be whose size the catalogue does not know. */
+const largestBody = 10_000 * 5 * 1024 ** 3;
+
 /** Bytes of a container that is not written yet: the header for a recipient has the size of the archived one, which is hex. */
-const expectedBytes = 'coalesce(c.archive_file_size, 0) + octet_length(c.header) / 2';
+const expectedBytes = `case when c.archive_file_size >= 0 then c.archive_file_size else ${largestBody} end
+  + coalesce(octet_length(c.header), 0) / 2`;
 
 /**
  * Hold the decisions about one recipient, until the transaction ends. The lock needs a statement of its own: the next one then
@@ -60,7 +65,7 @@ export async function fitsQuota(
        join sda.datasets d on d.stable_id = asked.dataset_id
        join sda.file_dataset fd on fd.dataset_id = d.id
        join sda.files c on c.id = fd.file_id
-       where c.stable_id > asked.sent_to and (case when asked.file_id is null
+       where c.id > ${rowId('asked.sent_to')} and (case when asked.file_id is null
          then c.header <> '' and c.archive_file_path <> '' else c.stable_id = asked.file_id end)
      )
      select coalesce(sum(largest.bytes), 0) <= cast(:gib as bigint) * 1073741824 as fits

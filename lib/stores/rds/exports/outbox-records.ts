@@ -11,6 +11,7 @@ import type {
   SettledContainer,
 } from '../../../export/withdraw/ports.ts';
 import { newestEvent, newestEventFirst } from '../archive/dataset-events.ts';
+import { nilUuid } from '../columns.ts';
 import type { SqlExecutor } from '../data-api.ts';
 import { expiryParameter, lateDays, mayBeThere } from './outbox-expiry.ts';
 
@@ -26,13 +27,13 @@ const pageSize = 400;
 const deprecatedRow = z.object({ stable_id: z.string(), is_recent: z.boolean() });
 const containerRow = z.object({
   request_id: z.string(),
-  file_id: z.string(),
-  dataset_id: z.string(),
+  file_id: z.string().nullable(),
+  dataset_id: z.string().nullable(),
   recipient: z.string(),
   outbox_key: z.string().nullable(),
-  state: z.enum(['staged', 'given_up']),
+  state: z.string().nullable(),
   submission_file_path: z.string().nullable(),
-  got_otherwise: z.boolean(),
+  is_wanted: z.boolean(),
 });
 const copyRow = z.object({
   request_id: z.string(),
@@ -41,31 +42,14 @@ const copyRow = z.object({
   upload_id: z.string(),
 });
 
-/**
- * Every container that a request wrote, or tried to. Requests of earlier versions have no row: the audit trail tells of their
- * containers, and a container of theirs that is settled gets a row. OFFSET makes PostgreSQL look by index for each row; it
- * would join whole tables otherwise. CASE asks the smaller table first.
- */
-const recorded = `(
-  select f.request_id, f.file_id, r.dataset_id, r.recipient, f.outbox_key, f.state, f.updated_at as recorded_at
-  from data_out.request_files f join data_out.requests r on r.request_id = f.request_id
-  where f.state in ('staged', 'given_up')
-  union all
-  select l.request_id, l.file_id, l.dataset_id, l.recipient, null, 'staged', l.recorded_at
-  from data_out.export_log l
-  where l.event = 'staged' and case
-    when exists (select from data_out.requests k where k.request_id = l.request_id offset 0) then false
-    else not exists (
-      select from data_out.request_files k where k.request_id = l.request_id and k.file_id = l.file_id offset 0) end)`;
-
 /** Whether the recipient of a row `c` also got the file through another dataset that still allows it. */
 const gotOtherwise = `exists (
-  select from ${recorded} o
+  select from data_out.requests o
+  join data_out.request_files x on x.request_id = o.request_id and x.file_id = c.file_id and x.state = 'staged'
   join sda.datasets d on d.stable_id = o.dataset_id
-  join sda.files m on m.stable_id = o.file_id
+  join sda.files m on m.stable_id = c.file_id
   join sda.file_dataset fd on fd.file_id = m.id and fd.dataset_id = d.id
-  where o.recipient = c.recipient and o.file_id = c.file_id and o.dataset_id <> c.dataset_id and o.state = 'staged'
-    and ${newestEvent} = 'released'
+  where o.recipient = c.recipient and o.dataset_id <> c.dataset_id and ${newestEvent} = 'released'
   offset 0)`;
 
 /** What is recorded of the outbox, in the tables of requests, of their files and of unfinished copies. */
@@ -96,29 +80,48 @@ export class RdsOutboxRecords implements OutboxRecords {
     filter: ContainerFilter,
     { withdrawn }: { readonly withdrawn: boolean } = { withdrawn: false },
   ): AsyncGenerator<readonly RecordedContainer[]> {
-    let after = { requestId: '00000000-0000-0000-0000-000000000000', fileId: '' };
+    let after = { requestId: nilUuid, fileId: '' };
     for (;;) {
       const rows = await this.#page(filter, withdrawn, after);
-      if (rows.length > 0) yield rows.filter((row) => !row.got_otherwise).flatMap(containerOf);
+      // Also a page without one, so that who removes them can look at the clock.
+      yield rows.flatMap(containerOf);
       const last = rows.at(-1);
       if (!last || rows.length < pageSize) return;
-      after = { requestId: last.request_id, fileId: last.file_id };
+      after = { requestId: last.request_id, fileId: last.file_id ?? '' };
     }
   }
 
+  /**
+   * The next files of the next requests, whether they are in the outbox or not, and a row without a file for each request that
+   * has no more: so every statement reads a page and no more, and the last row says where the next one begins.
+   */
   #page(filter: ContainerFilter, withdrawn: boolean, after: { requestId: string; fileId: string }) {
     const [column, value] = conditionOf(filter);
     return this.#db.query(
       containerRow,
       `select cast(c.request_id as text) as request_id, c.file_id, c.dataset_id, c.recipient, c.outbox_key, c.state,
-         f.submission_file_path, ${withdrawn ? gotOtherwise : 'false'} as got_otherwise
+         (select s.submission_file_path from sda.files s where s.stable_id = c.file_id) as submission_file_path,
+         case when not coalesce(c.is_there, false) then false else not ${withdrawn ? gotOtherwise : 'false'} end as is_wanted
        from (
-         select * from ${recorded} c
-         where ${column} and c.recipient is not null and ${mayBeThere('c.recorded_at')}
-           and (c.request_id, c.file_id) > (cast(:after_request as uuid), :after_file)
-         order by c.request_id, c.file_id
+         select r.request_id, r.dataset_id, r.recipient, f.file_id, f.outbox_key, f.state, f.is_there
+         from (
+           select * from data_out.requests r
+           where ${column} and r.recipient is not null
+             and (r.request_id > cast(:after_request as uuid) or r.request_id = cast(:after_request as uuid) and :after_file <> '')
+           order by r.request_id
+           limit ${pageSize}
+         ) r left join lateral (
+           select f.file_id, f.outbox_key, f.state,
+             f.state in ('staged', 'given_up') and ${mayBeThere('f.updated_at')} as is_there
+           from data_out.request_files f
+           where f.request_id = r.request_id
+             and f.file_id > case when r.request_id = cast(:after_request as uuid) then :after_file else '' end
+           order by f.file_id
+           limit ${pageSize}
+         ) f on true
+         order by r.request_id, f.file_id
          limit ${pageSize}
-       ) c left join sda.files f on f.stable_id = c.file_id
+       ) c
        order by c.request_id, c.file_id`,
       {
         value,
@@ -192,15 +195,18 @@ export class RdsOutboxRecords implements OutboxRecords {
 }
 
 function conditionOf(filter: ContainerFilter): readonly [condition: string, value: string] {
-  if ('datasetId' in filter) return ['c.dataset_id = :value', filter.datasetId];
-  if ('recipient' in filter) return ['c.recipient = :value', filter.recipient];
-  return ['c.request_id = cast(:value as uuid)', filter.requestId];
+  if ('datasetId' in filter) return ['r.dataset_id = :value', filter.datasetId];
+  if ('recipient' in filter) return ['r.recipient = :value', filter.recipient];
+  return ['r.request_id = cast(:value as uuid)', filter.requestId];
 }
 
-/** None for a container without a row of its own, if the catalogue no longer has its file: its name is not known. */
+/** None for an attempt whose container has no known name: the catalogue no longer has its file. */
 function containerOf(row: z.infer<typeof containerRow>): RecordedContainer[] {
-  const { recipient, file_id: fileId, submission_file_path: path } = row;
+  const { recipient, file_id: fileId, dataset_id: datasetId, submission_file_path: path, state } = row;
+  if (!row.is_wanted || fileId === null || datasetId === null) return [];
   const key = row.outbox_key ?? (path === null ? undefined : outboxKey(recipient, outboxFileName(fileId, path)));
   if (key === undefined) return [];
-  return [{ requestId: row.request_id, fileId, datasetId: row.dataset_id, recipient, key, state: row.state }];
+  return [
+    { requestId: row.request_id, fileId, datasetId, recipient, key, state: state === 'staged' ? state : 'given_up' },
+  ];
 }

@@ -1,15 +1,18 @@
 import * as z from 'zod';
 import { requestStates } from '../../../contract/delivery.ts';
 import type { ExportEvent } from '../../../export/ports.ts';
-import type {
-  AcceptedRequest,
-  FanOutProgress,
-  KnownRequest,
-  RefusedRequest,
-  Requests,
-  Unsent,
+import {
+  type AcceptedRequest,
+  type FanOutProgress,
+  type KnownRequest,
+  mostFruitless,
+  type Receive,
+  type RefusedRequest,
+  type Requests,
+  type Unsent,
 } from '../../../export/settling.ts';
-import { count, pageSize } from '../columns.ts';
+import { datasetNamed, isIngested, nextMembers, rowId } from '../archive/dataset-files.ts';
+import { count } from '../columns.ts';
 import type { DataApi, SqlExecutor } from '../data-api.ts';
 import { auditRows, insertEvents } from './export-log.ts';
 import { isOpen, maySettle } from './open-files.ts';
@@ -20,6 +23,7 @@ const knownRow = z.object({
   sent_to: z.string(),
   files: count,
   is_sealed: z.boolean(),
+  came_further_at: count,
   dataset_id: z.string().nullable(),
 });
 
@@ -55,30 +59,32 @@ export class RdsRequests implements Requests {
     this.#quota = quota;
   }
 
-  async begin(requestId: string, isLastTry: boolean): Promise<KnownRequest | undefined> {
+  async begin(requestId: string, receive: Receive): Promise<KnownRequest | undefined> {
+    const cameFurtherAt = 'least(came_further_at, cast(:receive as integer) - 1)';
     const [row] = await this.#db.query(
       knownRow,
       `with tried as (
-         update data_out.requests set tried_at = now(), is_last_try = :is_last_try
+         update data_out.requests set tried_at = now(), came_further_at = ${cameFurtherAt},
+           is_last_try = :is_last_try or cast(:receive as integer) - ${cameFurtherAt} >= ${mostFruitless}
          where ${ofRequest} and sealed_at is null
        )
-       select state, sent_to, files, sealed_at is not null as is_sealed, dataset_id
+       select state, sent_to, files, sealed_at is not null as is_sealed, dataset_id, ${cameFurtherAt} as came_further_at
        from data_out.requests where ${ofRequest}`,
-      { request_id: { uuid: requestId }, is_last_try: isLastTry },
+      { request_id: { uuid: requestId }, receive: receive.count, is_last_try: receive.isLast },
     );
     return row && knownRequest(row);
   }
 
-  async accept(request: AcceptedRequest, fileIds: readonly string[], isLastTry: boolean): Promise<boolean> {
+  async accept(request: AcceptedRequest, fileIds: readonly string[], receive: Receive): Promise<boolean> {
     const quota = this.#quota;
     if (!quota) {
-      await this.#accept(this.#db, request, fileIds, isLastTry);
+      await this.#accept(this.#db, request, fileIds, receive);
       return true;
     }
     return await this.#db.transaction(async (transaction) => {
       await lockRecipient(transaction, request.recipient);
       const fits = await fitsQuota(transaction, request, quota);
-      if (fits) await this.#accept(transaction, request, fileIds, isLastTry);
+      if (fits) await this.#accept(transaction, request, fileIds, receive);
       return fits;
     });
   }
@@ -87,7 +93,7 @@ export class RdsRequests implements Requests {
     db: SqlExecutor,
     request: AcceptedRequest,
     fileIds: readonly string[],
-    isLastTry: boolean,
+    receive: Receive,
   ): Promise<void> {
     await db.execute(
       `with accepted as (
@@ -96,7 +102,8 @@ export class RdsRequests implements Requests {
            state = 'accepted', reason = null, archive_kind = excluded.archive_kind, kind = excluded.kind,
            dataset_id = excluded.dataset_id, file_id = excluded.file_id, recipient = excluded.recipient,
            key_fingerprint = excluded.key_fingerprint, sealed_at = null, tried_at = now(),
-           is_last_try = excluded.is_last_try, updated_at = now(),
+           closed_to = null, closed = 0,
+           came_further_at = least(r.came_further_at, cast(:receive as integer) - 1), is_last_try = excluded.is_last_try, updated_at = now(),
            generation = case when r.sealed_at is null then r.generation else r.generation + 1 end
          where r.state in ('rejected', 'failed')
        ), audited as (
@@ -105,21 +112,32 @@ export class RdsRequests implements Requests {
        ${addPending}`,
       {
         ...columnsOf(request),
-        is_last_try: isLastTry,
+        is_last_try: receive.isLast || receive.count >= mostFruitless,
+        receive: receive.count,
         file_ids: { json: fileIds },
         events: auditRows([eventOf(request, 'accepted')]),
       },
     );
   }
 
-  async addFiles(requestId: string, { sentTo, files }: FanOutProgress, fileIds: readonly string[]): Promise<void> {
+  async addFiles(
+    requestId: string,
+    { sentTo, files }: FanOutProgress,
+    fileIds: readonly string[],
+    receive: Receive,
+  ): Promise<void> {
     await this.#db.execute(
       `with saved as (
-         update data_out.requests set sent_to = :sent_to, files = :files, updated_at = now()
+         update data_out.requests set sent_to = :sent_to, files = :files, came_further_at = :receive,
+           is_last_try = :is_last_try, updated_at = now()
          where ${ofRequest} and sent_to < :sent_to
        )
        ${addPending}`,
-      { request_id: { uuid: requestId }, sent_to: sentTo, files, file_ids: { json: fileIds } },
+      {
+        request_id: { uuid: requestId },
+        ...{ sent_to: sentTo, files, receive: receive.count, is_last_try: receive.isLast },
+        file_ids: { json: fileIds },
+      },
     );
   }
 
@@ -166,33 +184,38 @@ export class RdsRequests implements Requests {
     );
   }
 
-  async closeUnsent(requestId: string, after: string, { state, reason }: Unsent): Promise<string | undefined> {
+  async closeUnsent(requestId: string, { sentTo, files }: FanOutProgress, { state, reason }: Unsent): Promise<boolean> {
     const [row] = await this.#db.query(
-      z.object({ last: z.string().nullable() }),
-      `with request as (
-         select r.kind, r.dataset_id, r.file_id from data_out.requests r where r.${ofRequest}
-       ), unsent as materialized (
-         select f.stable_id as file_id
-         from request r
-         join sda.datasets d on d.stable_id = r.dataset_id
-         join sda.file_dataset fd on fd.dataset_id = d.id
-         join sda.files f on f.id = fd.file_id
-         where f.stable_id > :after and (case r.kind when 'file' then f.stable_id = r.file_id
-           else f.header <> '' and f.archive_file_path <> '' end)
-         order by f.stable_id
-         limit ${pageSize}
+      z.object({ looked_at: count }),
+      `with request as materialized (
+         select r.kind, r.dataset_id, r.file_id, greatest(r.closed_to, ${rowId(':sent_to')}) as after
+         from data_out.requests r where r.${ofRequest}
+       ), page as materialized (
+         select f.id, f.stable_id as file_id, ${isIngested} as is_unsent
+         from request r cross join lateral ${nextMembers(datasetNamed('r.dataset_id'), 'r.after')} page
+         join sda.files f on f.id = page.file_id
+         where r.kind = 'dataset'
+         union all
+         select f.id, f.stable_id, true from request r join sda.files f on f.stable_id = r.file_id
+         where r.kind = 'file' and f.id > r.after and :sent_to = ''
        ), closed as (
          insert into data_out.request_files as f (request_id, file_id, state, reason)
-         select cast(:request_id as uuid), file_id, cast(:state as text), cast(:reason as text) from unsent
+         select cast(:request_id as uuid), file_id, cast(:state as text), cast(:reason as text) from page where is_unsent
          order by file_id
          on conflict (request_id, file_id) do update set
            state = excluded.state, reason = excluded.reason, is_last_try = false, updated_at = now()
          where ${isOpen('f')}
+       ), saved as (
+         update data_out.requests r set
+           sent_to = greatest(sent_to, :sent_to), files = greatest(files, cast(:files as integer)),
+           closed_to = (select p.id from page p order by p.id desc limit 1),
+           closed = closed + (select count(*) from page p where p.is_unsent), updated_at = now()
+         where r.${ofRequest} and exists (select from page)
        )
-       select max(file_id) as last from unsent`,
-      { request_id: { uuid: requestId }, after, state, reason },
+       select count(*) as looked_at from page`,
+      { request_id: { uuid: requestId }, sent_to: sentTo, files, state, reason },
     );
-    return row?.last ?? undefined;
+    return (row?.looked_at ?? 0) > 0;
   }
 }
 
@@ -203,6 +226,7 @@ function knownRequest(row: z.infer<typeof knownRow>): KnownRequest {
     files: row.files,
     isSealed: row.is_sealed,
     datasetId: row.dataset_id ?? undefined,
+    cameFurtherAt: row.came_further_at,
   };
 }
 

@@ -6,8 +6,8 @@ import type { SqlExecutor } from '../data-api.ts';
 import { hasOpenFiles, isOpen } from './open-files.ts';
 import { requestRow } from './request-files.ts';
 
-/** Most requests that one statement looks at. */
-const mostRequests = 100;
+/** Most requests of one statement. Their rows stay below the 1 MiB of a result of the Data API. */
+const mostRequests = 500;
 
 const brokenRow = requestRow.extend({
   requested_at: z.string(),
@@ -113,6 +113,16 @@ export class RdsSweep implements Sweep {
       progress: { sentTo: row.sent_to, files: row.files },
       ...(row.reason !== null && { reason: row.reason }),
     }));
+  }
+
+  /** Whether a request waits for its receipt. One whose recipient was erased never gets one. */
+  async hasUnsettled(): Promise<boolean> {
+    const [row] = await this.#db.query(
+      z.object({ found: z.boolean() }),
+      `select exists (
+         select from data_out.requests r where ${isUnsettled} and r.recipient is not null) as found`,
+    );
+    return row?.found ?? false;
   }
 
   async unclosed(quietSince: Date): Promise<readonly string[]> {

@@ -22,11 +22,11 @@ const grants: Readonly<Record<DatabaseRole, readonly string[]>> = {
     // Not the number and the time of a row: the database gives those.
     `insert (request_id, event, reason, archive_kind, dataset_id, file_id, recipient, key_fingerprint, bytes,
        checksum) on data_out.export_log`,
-    // ON CONFLICT reads the columns of its index. The others tell of containers that earlier versions staged.
-    'select (request_id, event, file_id, dataset_id, recipient, recorded_at) on data_out.export_log',
+    // ON CONFLICT reads the columns of its index.
+    'select (request_id, event, file_id) on data_out.export_log',
     // Not the id and the time of a request.
     `select, insert, update (state, reason, archive_kind, kind, dataset_id, file_id, recipient, key_fingerprint, generation,
-       files, sent_to, sealed_at, tried_at, is_last_try, staged, staged_bytes, settled_at, settled_generation,
+       files, sent_to, closed_to, closed, came_further_at, sealed_at, tried_at, is_last_try, staged, staged_bytes, settled_at, settled_generation,
        receipt_generation, updated_at) on data_out.requests`,
     // Not which request and file a row is about.
     `select, insert, update (state, reason, superseded_by, outbox_key, bytes, crc64nvme, header_sha256, tried_at, is_last_try,
@@ -77,7 +77,7 @@ export async function closeRole(db: DataApi, role: DatabaseRole): Promise<void> 
 /**
  * Make both logins of a role, with its rights, and give one of them its password. The other keeps the password it has; a new one
  * has none, and nothing can log in as it. It has the rights all the same: a rotation by the code of an earlier deployment, which
- * knows fewer rights, may make it current. Doing it again is safe.
+ * knows fewer rights, may make it current. Doing it again is safe, and undoes what a login set for its own sessions.
  *
  * It is no migration: a role belongs to the cluster, not to the database whose history the migrations record, and an operator
  * may give the role a secret, or the secret a new password, at any time.
@@ -103,6 +103,11 @@ export async function prepareRole(
            end if;
          end
          $$`,
+      );
+      // A login may set defaults for its own sessions, such as a time limit that no statement meets.
+      await transaction.execute(`alter role ${each} reset all`);
+      await transaction.execute(
+        `do $$ begin execute format('alter role ${each} in database %I reset all', current_database()); end $$`,
       );
       for (const grant of grants[role]) await transaction.execute(`grant ${grant} to ${each}`);
     }

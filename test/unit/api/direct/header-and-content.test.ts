@@ -86,7 +86,7 @@ describe('the header', () => {
         kind: 'header',
         status: 200,
         bytes: 124,
-        complete: true,
+        promised: 124,
       },
     ]);
   });
@@ -119,7 +119,9 @@ describe('the content', () => {
       headers: { ...common, ETag: '"archive-1"', Location: 'https://s3.example/archive/bodies/EGAF1?signature=s' },
       body: '',
     });
-    expect(served).toMatchObject([{ kind: 'content', fileId: 'EGAF1', datasetId: 'EGAD1', bytes: 66_057 }]);
+    expect(served).toMatchObject([
+      { kind: 'content', fileId: 'EGAF1', datasetId: 'EGAD1', bytes: 0, promised: 66_057 },
+    ]);
     expect(world.archive.bytesRead).toBe(0);
   });
 

@@ -14,7 +14,21 @@ class ListingCatalogue extends FakeCatalogue {
   read = 0;
   ended = false;
 
-  async *filesOfDataset(): AsyncGenerator<readonly DatasetFile[]> {
+  /** The dataset has so many files. */
+  count = 0;
+  /** What the listing began behind. */
+  after: string | undefined;
+
+  async placeInDataset(datasetId: string, fileId: string): Promise<string | undefined> {
+    return datasetId === 'EGAD1' && /^EGAF\d$/.test(fileId) ? `place of ${fileId}` : undefined;
+  }
+
+  override async hasMoreFiles(_: string, count: number): Promise<boolean> {
+    return this.count > count;
+  }
+
+  async *filesOfDataset(_: string, after?: string): AsyncGenerator<readonly DatasetFile[]> {
+    this.after = after;
     try {
       for (const page of this.pages) {
         this.read += 1;
@@ -89,8 +103,8 @@ describe('the datasets of a caller', () => {
 });
 
 describe('the files of a dataset', () => {
-  const reply = async (datasetId: string, headers?: RequestParts['headers']) =>
-    listDatasetFiles(httpRequest({ headers: headers ?? (await bearer()), pathParameters: { datasetId } }), {
+  const reply = async (datasetId: string, headers?: RequestParts['headers'], query: RequestParts['query'] = {}) =>
+    listDatasetFiles(httpRequest({ headers: headers ?? (await bearer()), pathParameters: { datasetId }, query }), {
       rules: rules(),
       catalogue,
       served: (listing) => served.push(listing),
@@ -107,6 +121,54 @@ describe('the files of a dataset', () => {
     decryptedFileSize: 100,
     plaintextChecksums: [],
     ...more,
+  });
+
+  describe('in pages', () => {
+    const idsOf = async (query: RequestParts['query']) =>
+      JSON.parse(await textOf((await reply('EGAD1', undefined, query)).body)).map(
+        ({ fileId }: { readonly fileId: string }) => fileId,
+      );
+
+    test('have the rows that were asked for, and read no further', async () => {
+      catalogue.pages = [[file('EGAF1'), file('EGAF2')], [file('EGAF3'), file('EGAF4')], [file('EGAF5')]];
+      expect(await idsOf({ per_page: '3' })).toEqual(['EGAF1', 'EGAF2', 'EGAF3']);
+      expect([catalogue.read, catalogue.ended, catalogue.after]).toEqual([2, true, undefined]);
+    });
+
+    test('begin behind a file of the dataset', async () => {
+      catalogue.pages = [[file('EGAF6')]];
+      expect(await idsOf({ per_page: '3', after: 'EGAF5' })).toEqual(['EGAF6']);
+      expect(catalogue.after).toBe('place of EGAF5');
+    });
+
+    test('are needed above 400,000 files: the refusal says how to ask', async () => {
+      catalogue.pages = [[file('EGAF1')]];
+      catalogue.count = 400_000;
+      expect(await idsOf({})).toEqual(['EGAF1']);
+      catalogue.count = 400_001;
+      expect(await idsOf({ per_page: '1' })).toEqual(['EGAF1']);
+      await expect(reply('EGAD1')).rejects.toMatchObject({
+        violations: [
+          {
+            field: 'per_page',
+            message:
+              'is missing: the dataset has more than 400000 files. Ask for pages of at most 50000, each with the last fileId of the one before as after',
+          },
+        ],
+      });
+    });
+
+    // An unknown file, one of another dataset and an impossible id are refused alike.
+    test.each([
+      [{ per_page: '50001' }, ['per_page']],
+      [{ per_page: 'x', after: 'EGAF77' }, ['per_page', 'after']],
+      [{ after: '' }, ['after']],
+      [{ after: 'EGAF1\0' }, ['after']],
+    ])('%j breaks the rules of %j', async (query, fields) => {
+      const error = await reply('EGAD1', undefined, query).catch((reason: unknown) => reason);
+      expect((error as InvalidRequestError).violations.map(({ field }) => field)).toEqual(fields);
+      expect(catalogue.read).toBe(0);
+    });
   });
 
   test('have every member, null where nothing is known', async () => {

@@ -63,7 +63,7 @@ test('the whole, with its length', async () => {
   expect(reply.headers).not.toHaveProperty('Content-Range');
   expect(deliveries).toEqual([]);
   expect(await sent(reply.body)).toEqual({ text: bytes.toString(), error: undefined });
-  expect(deliveries).toEqual([{ status: 200, bytes: 36, complete: true }]);
+  expect(deliveries).toEqual([{ status: 200, bytes: 36, promised: 36 }]);
 });
 
 test('a range: only its bytes are read from the representation', async () => {
@@ -74,7 +74,7 @@ test('a range: only its bytes are read from the representation', async () => {
   });
   expect(await sent(reply.body)).toEqual({ text: 'abcdefghij', error: undefined });
   expect(asked).toEqual([[10, 20]]);
-  expect(deliveries).toEqual([{ status: 206, bytes: 10, complete: true }]);
+  expect(deliveries).toEqual([{ status: 206, bytes: 10, promised: 10 }]);
 });
 
 test('the last bytes', async () => {
@@ -102,7 +102,7 @@ describe('conditions', () => {
   test('If-None-Match of these bytes: 304, nothing is read', async () => {
     expect(await get({ 'If-None-Match': etag })).toMatchObject({ status: 304, body: '', headers: { ETag: etag } });
     expect(asked).toEqual([]);
-    expect(deliveries).toEqual([{ status: 304, bytes: 0, complete: true }]);
+    expect(deliveries).toEqual([{ status: 304, bytes: 0, promised: 0 }]);
   });
 
   test('If-Match of others: 412, before any range is looked at', async () => {
@@ -115,7 +115,7 @@ describe('HEAD', () => {
     const reply = await get({}, 'HEAD');
     expect(reply).toMatchObject({ status: 200, headers: { ...headers, 'Content-Length': '36' }, body: '' });
     expect(asked).toEqual([]);
-    expect(deliveries).toEqual([{ status: 200, bytes: 0, complete: true }]);
+    expect(deliveries).toEqual([{ status: 200, bytes: 0, promised: 0 }]);
   });
 
   test('has no ranges (RFC 9110 § 14.2)', async () => {
@@ -177,7 +177,7 @@ describe('a failure', () => {
       },
     });
     expect(await sent(reply.body)).toEqual({ text: '0123456', error: broken });
-    expect(deliveries).toEqual([{ status: 200, bytes: 7, complete: false }]);
+    expect(deliveries).toEqual([{ status: 200, bytes: 7, promised: 36 }]);
   });
 
   test('a source that ends early breaks the reply off', async () => {
@@ -190,7 +190,7 @@ describe('a failure', () => {
       text: bytes.toString('latin1', 0, 35),
       error: expect.any(ArchiveDamagedError),
     });
-    expect(deliveries).toEqual([{ status: 200, bytes: 35, complete: false }]);
+    expect(deliveries).toEqual([{ status: 200, bytes: 35, promised: 36 }]);
   });
 
   test('a source that is too long is cut at the promised length', async () => {
@@ -216,6 +216,6 @@ describe('a failure', () => {
     });
     for await (const _ of reply.body as AsyncIterable<Uint8Array>) break;
     expect(ended).toBe(true);
-    expect(deliveries).toEqual([{ status: 200, bytes: 0, complete: false }]);
+    expect(deliveries).toEqual([{ status: 200, bytes: 0, promised: 36 }]);
   });
 });

@@ -5,6 +5,7 @@ import {
   ArchiveDamagedError,
   ForbiddenError,
   InvalidRequestError,
+  NotFoundError,
   RangeNotSatisfiableError,
   UnauthenticatedError,
 } from '../../../../lib/errors.ts';
@@ -74,7 +75,7 @@ describe('the plaintext', () => {
     expect(served).toEqual([]);
     expect((await bytesOf(body)).equals(plaintext)).toBe(true);
     const file = { requestId: 'gateway-request', fileId: 'EGAF1', datasetId: 'EGAD1', kind: 'plaintext' };
-    expect(served).toEqual([{ ...file, status: 200, bytes: 200_000, complete: true }]);
+    expect(served).toEqual([{ ...file, status: 200, bytes: 200_000, promised: 200_000 }]);
   });
 
   test('by Range, by coordinates, by HEAD', async () => {
@@ -142,7 +143,7 @@ describe('a container too large to be streamed', () => {
     const reply = await get(asked);
     expect(reply).toMatchObject({ status: 307, body: '', headers: { 'Cache-Control': 'no-store' } });
     expect(reply.headers.Location).toMatch(/^https:\/\/s3\.example\/outbox\/direct\/[0-9a-f]{64}\/EGAF1-EGAF1\.bam/);
-    expect(served.at(-1)).toMatchObject({ kind: 'container', status: 307, bytes: Number(size), complete: true });
+    expect(served.at(-1)).toMatchObject({ kind: 'container', status: 307, bytes: 0, promised: Number(size) });
 
     const told = await get({ ...asked, query: { ...crypt4gh, redirect: 'false' } });
     expect(told.status).toBe(200);
@@ -223,4 +224,39 @@ test('damage is reported with the id of the file', async () => {
   const error: unknown = await get().catch((thrown: unknown) => thrown);
   expect(error).toBeInstanceOf(ArchiveDamagedError);
   expect((error as ArchiveDamagedError).message).toMatch(/^file EGAF1: /);
+});
+
+describe('a name behind the id', () => {
+  const named = (name: string, fileId = 'EGAF1') => get({ pathParameters: { fileId, name } });
+  const submit = (submissionFilePath: string) => {
+    const file = world.catalogue.files.get('EGAF1')!;
+    world.catalogue.files.set('EGAF1', { ...file, submissionFilePath });
+  };
+
+  test('that is the file’s own serves the same bytes', async () => {
+    const whole = await get();
+    for (const name of ['EGAF1.bam', 'EGAF1.bam.c4gh']) {
+      const reply = await named(name);
+      expect([reply.status, reply.headers.ETag]).toEqual([200, whole.headers.ETag]);
+    }
+  });
+
+  test('may come with or without its percent-encoding', async () => {
+    submit('a/räw %41.bam');
+    for (const name of ['räw %41.bam', 'r%C3%A4w%20%2541.bam']) expect((await named(name)).status).toBe(200);
+    submit('a/what?.bam');
+    for (const name of ['what%3F.bam', 'what_.bam']) expect((await named(name)).status).toBe(200);
+  });
+
+  test.each(['EGAF1.bam.bai', 'egaf1.bam', 'EGAF1', 'run', 'run%2FEGAF1.bam', '', '..', 'räw A.bam'])(
+    'that is another, %j, is not found, and nothing is read',
+    async (name) => {
+      await expect(named(name)).rejects.toThrow(NotFoundError);
+      expect(world.archive.bytesRead).toBe(0);
+    },
+  );
+
+  test('tells nothing of a file that the caller may not have', async () => {
+    for (const name of ['EGAF2.bam', 'x']) await expect(named(name, 'EGAF2')).rejects.toThrow(ForbiddenError);
+  });
 });

@@ -98,7 +98,10 @@ test('a bulk request is not served: it is no POST of an object called "access"',
 
 describe('an access URL', () => {
   test('leads to the file, with the caller’s own token', async () => {
-    expect(await access(visa)).toEqual({ url: `${base}/files/EGAF1`, headers: [`Authorization: Bearer ${visa}`] });
+    expect(await access(visa)).toEqual({
+      url: `${base}/files/EGAF1/r%C3%A4w%20data.bam`,
+      headers: [`Authorization: Bearer ${visa}`],
+    });
     const reply = await giveAccessUrl(request(visa), base, world.endpoint);
     expect(reply.headers).toMatchObject({ 'Cache-Control': 'no-store' });
     expect(JSON.stringify(world.served)).not.toContain(visa);
@@ -126,7 +129,7 @@ describe('passports', () => {
     expect(await object({ passports: [good] })).toMatchObject({ id: 'EGAF1' });
   });
 
-  test('are decided together, each once, with one query to the catalogue', async () => {
+  test('are decided together, each once, with one query about access to the catalogue', async () => {
     const passports = await Promise.all(
       ['EGAD2', 'EGAD3', 'doi:1'].map(async (dataset, at) =>
         world.issuer.passport([await world.issuer.visa({ dataset, sub: `researcher-${at}` })]),
@@ -143,7 +146,7 @@ describe('passports', () => {
     const endpoint = { ...world.endpoint, rules };
     await giveAccessUrl(request({ passports: [...passports, ...passports, 'a.b.c'] }), base, endpoint);
     expect(verified).toEqual([...passports, 'a.b.c']);
-    expect(world.ports.calls.names).toEqual(['catalogue.decide']);
+    expect(world.ports.calls.names).toEqual(['catalogue.decide', 'catalogue.findReleasedFile']);
   });
 
   test('of which one is too long for a header: another that grants the object as well goes in its place', async () => {
@@ -175,6 +178,25 @@ describe('passports', () => {
     const { violations } = error as InvalidRequestError;
     expect(violations.map(({ field }) => field)).toEqual(fields);
     expect(JSON.stringify(violations)).not.toContain('a.b.c');
+  });
+
+  const nested = (levels: number) => `${'['.repeat(levels)}${']'.repeat(levels)}`;
+
+  test('a body of 8 levels is taken; a deeper one is refused before it is parsed', async () => {
+    const deep = [{ field: 'body', message: 'must not be nested deeper than 8 levels' }];
+    const post = (body: string) =>
+      describeObject(
+        httpRequest({ method: 'POST', body, pathParameters: { object_id: 'EGAF1' } }),
+        base,
+        world.endpoint,
+      );
+    const around = (value: string) => `{"passports":["${visa}"],"more":${value}}`;
+    expect((await post(around(nested(7)))).status).toBe(200);
+    // Neither brackets in a text nor siblings make it deeper.
+    expect((await post(around(`["\\"${'['.repeat(20)}"${`,${nested(6)}`.repeat(20)}]`))).status).toBe(200);
+    await expect(post(around(nested(8)))).rejects.toMatchObject({ violations: deep });
+    await expect(post(around(`"\\\\",${'{"a":'.repeat(8)}`))).rejects.toMatchObject({ violations: deep });
+    await expect(post('['.repeat(2_600_000))).rejects.toMatchObject({ violations: deep });
   });
 
   test('ten of 262,144 characters are taken', async () => {

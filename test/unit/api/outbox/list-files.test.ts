@@ -21,7 +21,7 @@ beforeEach(() => {
   served = [];
 });
 
-async function list(parts: RequestParts) {
+async function list(parts: RequestParts, source: Pick<FakeOutboxReader, 'list'> = outbox) {
   const request = httpRequest({
     headers: await world.headers(),
     authorizer: { isAdmitted: 'true' },
@@ -29,7 +29,7 @@ async function list(parts: RequestParts) {
   });
   return await listFiles(request, {
     rules: world.access.rules,
-    outbox,
+    outbox: source,
     expiryDays: 30,
     served: (one) => served.push(one),
   });
@@ -42,9 +42,9 @@ interface Listing {
   readonly page: string;
 }
 
-async function listing(parts: RequestParts): Promise<Listing> {
+async function listing(parts: RequestParts, source?: Pick<FakeOutboxReader, 'list'>): Promise<Listing> {
   let text = '';
-  for await (const piece of (await list(parts)).body) text += piece;
+  for await (const piece of (await list(parts, source)).body) text += piece;
   return JSON.parse(text) as Listing;
 }
 
@@ -86,6 +86,17 @@ test('the reply has the fields that clients in the field read, and the expiry', 
   });
 });
 
+test('a receipt has its own media type, and the entity tag by which clients keep it', async () => {
+  const jws = 'EGAD1-0f8fad5b-d9cb-469f-a165-70867728950e.delivery.jws';
+  outbox.stage(mine, { name: jws, etag: '"5d41402abc4b2a76b9719d911017c592"' }, { name: 'EGAF1-a.bam.c4gh' });
+  const { files } = await listing({ query: outboxOnly });
+  expect(files).toMatchObject([
+    { fileName: jws, mimeType: 'application/jose', etag: '"5d41402abc4b2a76b9719d911017c592"' },
+    { fileName: 'EGAF1-a.bam.c4gh', mimeType: 'application/octet-stream' },
+  ]);
+  expect(files[1]).not.toHaveProperty('etag');
+});
+
 test('the reference of an entry leads from the URL of the listing to the file, behind any stage or base path', () => {
   const href = 'stream/EGAF1-sample.bam.c4gh';
   const resolve = (listingUrl: string) => new URL(href, listingUrl).href;
@@ -95,6 +106,44 @@ test('the reference of an entry leads from the URL of the listing to the file, b
 
 test('an empty outbox is an empty listing, not an error', async () => {
   expect(await listing({ query: outboxOnly })).toEqual({ statusCode: 200, statusText: 'OK', files: [], page: '0' });
+});
+
+test('rows behind a name: the page counts from there, and a name that is gone is no obstacle', async () => {
+  outbox.stage(mine, ...names(10).map((name) => ({ name })));
+  const namesOf = async (query: Record<string, string>) =>
+    (await listing({ query: { ...outboxOnly, ...query } })).files.map(({ fileName }) => fileName);
+  expect(await namesOf({ after: 'f00006.c4gh' })).toEqual(['f00007.c4gh', 'f00008.c4gh', 'f00009.c4gh']);
+  expect(await namesOf({ after: 'f00004.c4gi', per_page: '2', page: '1' })).toEqual(['f00007.c4gh', 'f00008.c4gh']);
+  expect(await namesOf({ after: 'f00009.c4gh' })).toEqual([]);
+});
+
+test('of a million files, any page behind a name costs what its rows cost', async () => {
+  const count = 1_000_000;
+  let pagesRead = 0;
+  const name = (index: number) => `f${String(index).padStart(7, '0')}.c4gh`;
+  const source: Pick<FakeOutboxReader, 'list'> = {
+    async *list(_, after) {
+      let index = after === undefined ? 0 : Number(after.slice(1, 8)) + 1;
+      for (; index < count; index += 1000) {
+        pagesRead += 1;
+        const rows = Math.min(1000, count - index);
+        yield Array.from({ length: rows }, (_, n) => ({
+          name: name(index + n),
+          size: 1,
+          lastModified: new Date(0),
+          etag: '"e"',
+        }));
+      }
+    },
+  };
+  for (const first of [0, 500_000, 999_500]) {
+    pagesRead = 0;
+    const query = { ...outboxOnly, per_page: '2000', ...(first > 0 && { after: name(first - 1) }) };
+    const { files } = await listing({ query }, source);
+    const expected = Array.from({ length: Math.min(2000, count - first) }, (_, n) => name(first + n));
+    expect(files.map(({ fileName }) => fileName)).toEqual(expected);
+    expect(pagesRead).toBe(Math.ceil(expected.length / 1000));
+  }
 });
 
 test('only the caller’s own files, ever', async () => {

@@ -1,6 +1,7 @@
 import { beforeEach, expect, test } from 'vitest';
 import { findFile } from '../../../../lib/api/outbox/grant-download.ts';
-import { mergedListing, slice } from '../../../../lib/api/outbox/merged-listing.ts';
+import { mergedListing } from '../../../../lib/api/outbox/merged-listing.ts';
+import { slice } from '../../../../lib/api/pages.ts';
 import { FakeOutboxReader } from '../../../helpers/fake-outbox-reader.ts';
 
 const first = { prefix: 'a'.repeat(64), sub: 'first' };

@@ -19,6 +19,11 @@ test.each([
   expect(parse({ inbox: 'false', ...query })).toEqual({ page, perPage });
 });
 
+test('rows begin behind a file name', () => {
+  const query = { inbox: 'false', per_page: '7', after: 'EGAF1-a.c4gh' };
+  expect(parse(query)).toEqual({ page: 0, perPage: 7, after: 'EGAF1-a.c4gh' });
+});
+
 test('clients that write False are understood', () => {
   expect(parse({ inbox: 'False' })).toEqual({ page: 0, perPage: 50_000 });
 });
@@ -38,6 +43,9 @@ test.each([
   [{ inbox: 'false', per_page: '50001' }, ['per_page']],
   [{ inbox: 'false', per_page: '١' }, ['per_page']],
   [{ inbox: 'false', per_page: ['1', '2'] }, ['per_page']],
+  [{ inbox: 'false', after: '' }, ['after']],
+  [{ inbox: 'false', after: '../EGAF1-a.c4gh' }, ['after']],
+  [{ inbox: 'false', after: ['EGAF1-a.c4gh', 'EGAF1-b.c4gh'] }, ['after']],
   [{ page: 'x', per_page: '60000' }, ['inbox', 'page', 'per_page']],
 ])('%j breaks the rules of %j', (query, fields) => {
   const error = (() => {

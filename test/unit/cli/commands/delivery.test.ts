@@ -2,11 +2,17 @@ import { randomBytes } from 'node:crypto';
 import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { calculateJwkThumbprint } from 'jose';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { DeliveryReceipt } from '../../../../lib/contract/delivery.ts';
-import { formatPrivateKey, generateKeyPair } from '../../../../lib/crypt4gh/index.ts';
+import {
+  formatPrivateKey,
+  formatPublicKey,
+  generateKeyPair,
+  publicKeyFingerprint,
+} from '../../../../lib/crypt4gh/index.ts';
 import type { Terminal } from '../../../../lib/terminal/terminal.ts';
-import { runCli } from '../../../helpers/cli-run.ts';
+import { runCli, terminalOf } from '../../../helpers/cli-run.ts';
 import { runClient } from '../../../helpers/client-process.ts';
 import { containerOf } from '../../../helpers/client-world.ts';
 import { OutboxServer } from '../../../helpers/outbox-server.ts';
@@ -15,6 +21,7 @@ import { deliveredFile, ReceiptSigner, receiptOf, requestId } from '../../../hel
 
 const signer = new ReceiptSigner();
 const { privateKey, publicKey } = generateKeyPair();
+const own = publicKeyFingerprint(publicKey);
 const plaintexts = [randomBytes(70_000), randomBytes(200)];
 const containers = await Promise.all(plaintexts.map((each) => containerOf(each, publicKey)));
 const names = ['EGAF00000000001-a.bam.c4gh', 'EGAF00000000002-b.bam.c4gh'] as const;
@@ -42,7 +49,7 @@ afterEach(async () => {
 afterAll(() => server?.stop());
 
 function deliver(others: Partial<DeliveryReceipt> = {}, by = signer): void {
-  server.put(receiptName, by.sign(receiptOf(files, others)));
+  server.put(receiptName, by.sign(receiptOf(files, { key_fingerprint: own, ...others })));
 }
 
 /** Another request, half an hour later, is complete. */
@@ -133,6 +140,132 @@ describe('download', () => {
     });
   });
 
+  describe('with --original-paths', () => {
+    const under = (paths: readonly string[]) =>
+      deliver({ files: files.map((file, index) => ({ ...file, path: paths[index]! })) });
+
+    test('saves the files under their submitted paths, where verify finds them', async () => {
+      under(['study/x.bam', '/study/../x.bam.bai.c4gh']);
+      expect(await download('--all', '--original-paths')).toMatchObject({ exitCode: 0 });
+      const tree = ['study', 'study/__', 'study/__/x.bam.bai.c4gh', 'study/x.bam.c4gh'];
+      const found = async () => (await readdir(join(folder, 'data'), { recursive: true })).sort();
+      expect(await found()).toEqual([receiptName, ...tree]);
+      expect((await readFile(join(folder, 'data/study/x.bam.c4gh'))).equals(containers[0]!)).toBe(true);
+      expect((await verify()).exitCode).toBe(0);
+      // The same command again keeps them.
+      expect((await download('--all', '--original-paths')).stderr).toContain('2 there already');
+      await writeFile(join(folder, 'data/study/x.bam.c4gh'), Buffer.alloc(containers[0]!.length));
+      expect(await verify()).toMatchObject({ exitCode: 10, stdout: expect.stringMatching(/x\.bam\.c4gh +differs/) });
+    });
+
+    test('and --decrypt, saves the plaintext there', async () => {
+      under(['x.bam', 'x.bam.bai']);
+      const { exitCode } = await download('--all', '--original-paths', '--decrypt', '--key', 'me.sec.pem');
+      expect(exitCode).toBe(0);
+      expect(await inFolder()).toEqual([receiptName, 'x.bam', 'x.bam.bai']);
+      expect((await readFile(join(folder, 'data', 'x.bam'))).equals(plaintexts[0]!)).toBe(true);
+      expect((await verify()).exitCode).toBe(0);
+    });
+
+    test('does not mix up two files of one path', async () => {
+      under(['x.bam', 'X.bam']);
+      const { exitCode, stderr } = await download('--all', '--original-paths');
+      expect(exitCode).toBe(5);
+      expect(stderr).toContain('may be the same local file');
+      expect((await readFile(join(folder, 'data', 'x.bam.c4gh'))).equals(containers[0]!)).toBe(true);
+    });
+
+    test('says which files have no receipt: they keep their names', async () => {
+      deliver({ files: [{ ...files[0]!, path: 'x.bam' }] });
+      const { exitCode, stderr } = await download('--all', '--original-paths');
+      expect(exitCode).toBe(0);
+      expect(stderr).toContain('warning: 1 file without a receipt keeps its staged name\n');
+      expect(await inFolder()).toEqual([receiptName, names[1], 'x.bam.c4gh']);
+    });
+  });
+
+  describe('reads receipts', () => {
+    const ofFile = (index: number, jti: number) => {
+      const name = `${files[index]!.file_id}-${requestId(jti)}.delivery.jws`;
+      server.put(name, signer.sign(receiptOf([files[index]!], { jti: requestId(jti), kind: 'file' })));
+      return name;
+    };
+    const env = () => ({ XDG_CACHE_HOME: join(folder, 'cache') });
+
+    test('while the files come, and counts them on a terminal', async () => {
+      deliver();
+      let release = () => {};
+      const held = new Promise<void>((resolve) => {
+        release = resolve;
+      });
+      server.held = (name) => {
+        if (name === receiptName) return held;
+        // So long that the terminal has shown the counter.
+        if (name === names[1]) setTimeout(release, 2000);
+        return undefined;
+      };
+      const { exitCode, stderr } = await run(['download', '--all', '-o', 'data'], {
+        ...terminalOf(80),
+        now: () => new Date(),
+      });
+      expect(exitCode).toBe(0);
+      expect(stderr).toContain('reading receipts 0/1');
+      expect(lastLine(stderr)).toContain('2 verified');
+    });
+
+    test('that may name a wanted file, and no others', async () => {
+      deliver();
+      const [one, other] = [ofFile(0, 2), ofFile(1, 3)];
+      expect(await download(names[0])).toMatchObject({ exitCode: 0, stderr: expect.stringContaining('1 verified') });
+      expect([receiptName, one, other].map((name) => server.count(new RegExp(`bucket/${name}`)))).toEqual([1, 1, 0]);
+    });
+
+    test('once, and keeps them by their entity tags for this user alone', async () => {
+      deliver();
+      await run(['download', '--all', '-o', 'data'], { env: env() });
+      server.requests.length = 0;
+      const again = await run(['download', names[0], '-o', 'again'], { env: env() });
+      expect(again).toMatchObject({ exitCode: 0, stderr: expect.stringContaining('1 verified') });
+      expect(server.count(/delivery/)).toBe(0);
+      expect((await stat(join(folder, 'cache', 'data-out'))).mode & 0o077).toBe(0);
+      expect(await readdir(join(folder, 'cache', 'data-out', 'receipts'))).toHaveLength(1);
+      // A list needs none, either.
+      expect((await run(['list'], { env: env() })).stdout).toContain(files[0]!.path);
+      expect(server.count(/delivery/)).toBe(0);
+      // Of the same size and time.
+      deliver({ generation: 2 });
+      const renewed = await run(['download', names[0], '-o', 'renewed'], { env: env() });
+      expect(renewed.stderr).toContain('generation 2');
+      expect(server.count(/bucket.*delivery/)).toBe(1);
+    });
+
+    test('of a service that lists no entity tags each time', async () => {
+      deliver();
+      server.tags = false;
+      for (const target of ['one', 'two']) await run(['download', names[0], '-o', target], { env: env() });
+      expect(server.count(/bucket.*delivery/)).toBe(2);
+    });
+
+    test('and verifies what it has kept as if it had just come', async () => {
+      deliver();
+      await run(['download', '--all', '-o', 'data'], { env: env() });
+      const kept = join(folder, 'cache', 'data-out', 'receipts');
+      const [name] = await readdir(kept);
+      const jws = await readFile(join(kept, name!), 'latin1');
+      const forged = jws.replace(/\.[^.]*\./, (payload) => `${payload.slice(0, -3)}AA.`);
+      await writeFile(join(kept, name!), forged);
+      const refused = await run(['download', names[0], '-o', 'again'], { env: env() });
+      expect(refused).toMatchObject({ exitCode: 10, stderr: expect.stringContaining('the signature of the receipt') });
+      expect((await run(['download', names[0], '-o', 'third'], { env: env() })).exitCode).toBe(0);
+    });
+
+    test('without a cache where there is no home, and where none can be made', async () => {
+      deliver();
+      await writeFile(join(folder, 'cache'), 'a file');
+      expect((await run(['download', '--all', '-o', 'data'], { env: env() })).exitCode).toBe(0);
+    });
+  });
+
   test('says that nothing is verified without a receipt, and which files have none', async () => {
     const first = await download(names[0]);
     expect(lastLine(first.stderr)).toMatch(/, none verified; 1 without a receipt$/);
@@ -150,20 +283,35 @@ describe('download', () => {
     expect(lastLine(stderr)).toMatch(/1 there already, 1 verified; receipt/);
   });
 
-  test('says how many files came that their receipt could not be compared with', async () => {
+  test('says how many files came that their receipt could not be fully compared with', async () => {
     server.put(receiptName, signer.sign(receiptOf(files.map(({ crc64nvme: _, ...file }) => file))));
     const { exitCode, stderr } = await download('--all');
-    expect(stderr).toContain('2 files were not compared with their receipt');
+    expect(stderr).toContain('2 files could be compared by header and size only');
     expect(exitCode).toBe(0);
   });
 
-  test('refuses a file that differs from its receipt', async () => {
+  test('refuses a file that differs from its receipt, also one that is newer', async () => {
     deliver();
-    server.mend(names[1], Buffer.alloc(containers[1]!.length));
+    server.put(names[1], Buffer.alloc(containers[1]!.length), new Date('2026-12-01T00:00:00Z'));
     const { exitCode, stderr } = await download('--all');
-    expect(exitCode).toBe(5);
-    expect(stderr).toContain('its delivery receipt lists');
+    expect(exitCode).toBe(10);
+    expect(stderr).toContain(`but delivery receipt ${requestId(1)} lists`);
+    expect(stderr).toContain('1 of 2 files are not whole');
+    expect(stderr).toMatch(
+      /still under way looks like this.*run the same command again when.*2026-09-21T14:13:20.000Z/,
+    );
     expect(await inFolder()).toEqual([receiptName, names[0]]);
+  });
+
+  test('refuses files that no receipt names, if told so', async () => {
+    server.put(receiptName, signer.sign(receiptOf(files.slice(0, 1))));
+    const { exitCode, stderr } = await download('--all', '--require-receipt');
+    expect(exitCode).toBe(10);
+    expect(stderr).toContain(`${names[1]}: no valid delivery receipt names it`);
+    expect(await inFolder()).toEqual([receiptName, names[0]]);
+    expect((await download('--all')).exitCode).toBe(0);
+    // A file that came without the option is not accepted with it.
+    expect((await download('--all', '--require-receipt')).exitCode).toBe(10);
   });
 
   test('downloads all, and ends with 10, if a receipt is not genuine', async () => {
@@ -206,6 +354,148 @@ describe('download', () => {
     expect(exitCode).toBe(0);
     expect(stderr).toContain('The delivery receipts of your outbox are in');
     expect(await inFolder()).toEqual([receiptName]);
+  });
+});
+
+describe('a receipt for another key', () => {
+  const foreign = 'cd'.repeat(32);
+
+  test('is named and ignored where the own keys are known', async () => {
+    deliver({ key_fingerprint: foreign });
+    const env = { DATA_OUT_KEY_FILE: 'me.sec.pem' };
+    const { exitCode, stderr } = await run(['download', '-o', 'data', '--all'], { env });
+    expect(stderr).toContain(`${receiptName}: this receipt is for another key than yours, SHA-256 ${foreign}: ignored`);
+    expect(lastLine(stderr)).toMatch(/none verified; 2 without a receipt$/);
+    expect(exitCode).toBe(0);
+    const verified = await run(['verify', 'data', '--json'], { env });
+    expect(verified.stdout).toContain('"state":"no_receipt"');
+    expect(verified.exitCode).toBe(10);
+    expect((await run(['download', '-o', 'data', '--wait', '--request', requestId(1)], { env })).exitCode).toBe(10);
+  });
+
+  test('counts where they are not known, and the message says so', async () => {
+    deliver({ key_fingerprint: foreign });
+    server.put(names[1], Buffer.alloc(containers[1]!.length));
+    const { exitCode, stderr } = await download('--all');
+    expect(exitCode).toBe(10);
+    expect(stderr).toContain('Your keys are not known, so receipts for every key count');
+    const known = await run(['download', '-o', 'data2', names[1]], { env: { DATA_OUT_KEY_FILE: 'me.sec.pem' } });
+    expect(known.exitCode).toBe(0);
+  });
+
+  test('is known from the public key beside a private one with a passphrase', async () => {
+    await writeFile(join(folder, 'safe.sec.pem'), await formatPrivateKey(privateKey, { passphrase: 'secret' }), {
+      mode: 0o600,
+    });
+    deliver({ key_fingerprint: foreign });
+    const env = { DATA_OUT_KEY_FILE: 'safe.sec.pem' };
+    expect((await run(['download', '-o', 'data', '--all'], { env })).stderr).toContain('2 verified');
+    await writeFile(join(folder, 'safe.pub.pem'), formatPublicKey(publicKey));
+    expect((await run(['download', '-o', 'data2', '--all'], { env })).stderr).toContain('none verified');
+  });
+});
+
+describe('the keys of the service are pinned', () => {
+  const [older, newer, stranger] = ['old', 'new', 'stranger'].map((kid) => new ReceiptSigner(kid)) as [
+    ReceiptSigner,
+    ReceiptSigner,
+    ReceiptSigner,
+  ];
+  const thumbprint = ({ jwk }: ReceiptSigner) => calculateJwkThumbprint(jwk);
+  const endorsement = async (by: ReceiptSigner, next: ReceiptSigner, header: object = {}) =>
+    by.sign({ jkt: await thumbprint(next) }, { typ: 'data-out-key+jwt', ...header }).toString();
+  const home = () => ({ env: { HOME: folder } });
+  const fetched = (...argv: string[]) => run(['download', '-o', 'data', '--all', '--overwrite', ...argv], home());
+  const keysOf = (...argv: string[]) => run(['receipt-keys', '--json', ...argv], home());
+  const signedBy = (signer: ReceiptSigner, header: object = {}) =>
+    server.put(receiptName, signer.sign(receiptOf(files), header));
+
+  beforeEach(async () => {
+    server.keySet = { keys: [older.jwk] };
+    signedBy(older);
+    expect((await fetched()).exitCode).toBe(0);
+  });
+
+  test('at the first use, in a file that the user alone can read, and doctor shows them', async () => {
+    const path = join(folder, '.config/data-out/receipt-keys.json');
+    expect(JSON.parse(await readFile(path, 'utf8'))).toEqual({
+      [server.url]: { trusted: [await thumbprint(older)], refused: [] },
+    });
+    expect((await stat(path)).mode & 0o777).toBe(0o600);
+    server.keySet = { keys: [older.jwk, newer.jwk] };
+    const { stdout } = await run(['doctor'], home());
+    expect(stdout).toContain(`ok       receipts     keys of delivery receipts that count: ${await thumbprint(older)}`);
+    expect(stdout).toContain(`--accept ${await thumbprint(newer)}`);
+  });
+
+  test('a new key beside a pinned one does not count, until its fingerprint is accepted', async () => {
+    server.keySet = { keys: [older.jwk, stranger.jwk] };
+    signedBy(stranger);
+    const { exitCode, stderr } = await fetched();
+    expect(stderr).toMatch(/signed by a key that is new, and that no pinned key has endorsed: /);
+    expect(stderr).toContain('none verified; 2 without a receipt');
+    expect(exitCode).toBe(10);
+    expect((await run(['verify', 'data'], home())).exitCode).toBe(10);
+    expect((await run(['list', '--paths'], home())).stdout).not.toContain('/submitted/');
+    expect((await keysOf('--accept', await thumbprint(stranger))).stdout).toContain('trusted');
+    expect((await fetched()).exitCode).toBe(0);
+  });
+
+  test('a key that a pinned one has endorsed counts, and is pinned from then on', async () => {
+    server.keySet = { keys: [older.jwk, newer.jwk, stranger.jwk] };
+    const endorsements = [await endorsement(older, newer), await endorsement(newer, stranger)];
+    signedBy(stranger, { endorsements });
+    expect((await fetched()).exitCode).toBe(0);
+    const trusted = await Promise.all([older, newer, stranger].map(thumbprint));
+    expect(
+      (await keysOf()).stdout
+        .trim()
+        .split('\n')
+        .map((line) => JSON.parse(line)),
+    ).toEqual(trusted.map((fingerprint) => ({ fingerprint, state: 'trusted' })));
+    signedBy(stranger);
+    expect((await fetched()).exitCode).toBe(0);
+  });
+
+  test.each([
+    ['by itself', async () => [await endorsement(stranger, stranger)]],
+    ['by a key that is not pinned', async () => [await endorsement(newer, stranger)]],
+    ['for another key', async () => [await endorsement(older, newer)]],
+    ['under the type of a receipt', async () => [await endorsement(older, stranger, { typ: 'data-out-delivery+jwt' })]],
+    ['with a changed signature', async () => [`${(await endorsement(older, stranger)).slice(0, -8)}AAAAAAAA`]],
+    [
+      'by another key under the name of a pinned one',
+      async () => [await endorsement(stranger, stranger, { kid: 'old' })],
+    ],
+    ['by nonsense', async () => ['', '.', 'a.b.c', `${'A'.repeat(40)}..`]],
+  ])('an endorsement does not count: %s', async (_, endorsements) => {
+    server.keySet = { keys: [older.jwk, newer.jwk, stranger.jwk] };
+    signedBy(stranger, { endorsements: await endorsements() });
+    const { exitCode, stderr } = await fetched();
+    expect(stderr).toContain('no pinned key has endorsed');
+    expect(exitCode).toBe(10);
+  });
+
+  test('a refused key does not count, whoever endorses it', async () => {
+    server.keySet = { keys: [older.jwk, newer.jwk] };
+    expect((await keysOf('--refuse', await thumbprint(newer))).stdout).toContain('refused');
+    signedBy(newer, { endorsements: [await endorsement(older, newer)] });
+    expect((await fetched()).stderr).toContain('signed by a key that you refused');
+  });
+
+  test('a service that hides its keys, or shows broken ones, is not relied on', async () => {
+    for (const keySet of [undefined, { keys: [{ ...older.jwk, x: older.jwk.y, y: older.jwk.x }] }]) {
+      server.keySet = keySet;
+      expect((await fetched()).exitCode).toBe(10);
+    }
+  });
+
+  test('for one service alone; another fingerprint and another file are refused', async () => {
+    const elsewhere = await keysOf('--url', 'https://elsewhere.example.org/v1/');
+    expect(elsewhere.stdout).toBe('');
+    expect((await keysOf('--accept', 'abc')).exitCode).toBe(2);
+    await writeFile(join(folder, '.config/data-out/receipt-keys.json'), '{"a":{"trusted":[17]}}');
+    expect((await fetched()).exitCode).toBe(2);
   });
 });
 
@@ -331,13 +621,35 @@ describe('verify', () => {
     await writeFile(join(folder, 'data', names[0]), Buffer.alloc(containers[0]!.length));
     await rm(join(folder, 'data', names[1]));
     const missing = await verify('--json');
-    expect(rows(missing.stdout)).toMatchObject([{ state: 'differs' }, { state: 'missing' }]);
+    expect(rows(missing.stdout)).toMatchObject([{ state: 'differs' }, { state: 'not_downloaded' }]);
     expect(missing.exitCode).toBe(10);
     server.remove(names[1]);
     const expired = await verify();
     expect(expired.stdout).toMatch(/EGAF00000000002-b\.bam\.c4gh +expired/);
     expect(expired.stderr).toContain('0 of 2 files verified: 1 differs, 1 expired');
     expect(expired.exitCode).toBe(10);
+  });
+
+  test('with --partial is satisfied with what is here', async () => {
+    const missing = [{ file_id: 'EGAF00000000003', path: '/c', reason: 'given_up' }];
+    deliver({ complete: false, missing });
+    await download(names[0]);
+    const strict = await verify();
+    expect(strict.exitCode).toBe(10);
+    expect(strict.stdout).toMatch(/EGAF00000000002-b\.bam\.c4gh +not downloaded/);
+    expect(strict.stderr).toContain('1 of 3 files verified: 1 bytes, 1 not downloaded, 1 undelivered\n');
+    const partial = await verify('--partial');
+    expect(partial.exitCode).toBe(0);
+    expect(lastLine(partial.stderr)).toBe('1 of 1 files verified: 1 bytes, 1 not downloaded, 1 undelivered');
+    // Begun, and offline.
+    await writeFile(join(folder, 'jwks.json'), JSON.stringify(signer.keySet));
+    await writeFile(join(folder, 'data', `${names[1]}.part`), '');
+    expect((await verify('--partial', '--keys', 'jwks.json')).stdout).toMatch(/b\.bam\.c4gh +not downloaded/);
+    await writeFile(join(folder, 'data', names[1]), Buffer.alloc(containers[1]!.length));
+    expect((await verify('--partial')).exitCode).toBe(10);
+    await rm(join(folder, 'data', names[1]));
+    await writeFile(join(folder, 'data', 'EGAF9-other.c4gh'), 'of no receipt');
+    expect((await verify('--partial')).exitCode).toBe(10);
   });
 
   test('does not need a visa; then what has expired is missing', async () => {
@@ -443,14 +755,29 @@ describe('list', () => {
     expect((await run(['list', '--quiet'], { now })).stderr).toBe('');
   });
 
-  test('marks receipts', async () => {
+  test('hides receipts and counts them', async () => {
     deliver();
-    const table = await run(['list'], { now: () => new Date('2026-11-01T00:00:00Z') });
+    const early = () => new Date('2026-11-01T00:00:00Z');
+    const { stdout, stderr } = await run(['list'], { now: early });
+    expect(stdout).not.toContain(receiptName);
+    const bytes = (containers[0]!.length + containers[1]!.length) / 1024;
+    expect(stderr).toBe(`2 files, ${bytes.toFixed(1)} KiB; 1 receipt (--receipts shows it)\n`);
+    const json = (await run(['list', '--json'], { now: early })).stdout.trimEnd().split('\n');
+    expect(json.map((line) => JSON.parse(line).name)).toEqual(names);
+    deliverLater();
+    for (const name of names) server.remove(name);
+    const rest = await run(['list'], { now: early });
+    expect(rest).toMatchObject({ stdout: '', stderr: 'no files are staged; 2 receipts (--receipts shows them)\n' });
+  });
+
+  test('marks receipts with --receipts', async () => {
+    deliver();
+    const table = await run(['list', '--receipts'], { now: () => new Date('2026-11-01T00:00:00Z') });
     const lines = table.stdout.split('\n');
     expect(lines[0]).toMatch(/^NAME +SIZE +STAGED +EXPIRES +PATH +KIND$/);
     expect(lines.filter((line) => line.endsWith(' receipt'))).toEqual([expect.stringContaining(receiptName)]);
     expect(table.stderr).toMatch(/^2 files, 1 receipt, /);
-    const json = (await run(['list', '--json'], { now })).stdout
+    const json = (await run(['list', '--json', '--receipts'], { now })).stdout
       .trimEnd()
       .split('\n')
       .map((line) => JSON.parse(line));
@@ -466,10 +793,11 @@ describe('list', () => {
     test('from the receipts, and "-" where there is none', async () => {
       server.put(receiptName, signer.sign(receiptOf(files.slice(0, 1))));
       const { stdout, stderr } = await list();
-      expect(cells(stdout)).toEqual([['PATH', 'KIND'], [`/submitted/${names[0]}`], ['-'], ['receipt'], []]);
-      expect(stderr).toMatch(/^2 files, 1 receipt, .*\n$/);
+      expect(cells(stdout)).toEqual([['PATH'], [`/submitted/${names[0]}`], ['-'], []]);
+      expect(stderr).toMatch(/^2 files, .*\n$/);
+      expect(cells((await list('--receipts')).stdout)[3]).toEqual(['receipt']);
       const rows = (await list('--json')).stdout.trimEnd().split('\n');
-      expect(rows.map((row) => JSON.parse(row).path)).toEqual([`/submitted/${names[0]}`, null, null]);
+      expect(rows.map((row) => JSON.parse(row).path)).toEqual([`/submitted/${names[0]}`, null]);
     });
 
     test('as text that cannot steer the terminal', async () => {
@@ -485,7 +813,7 @@ describe('list', () => {
       server.put(names[1], containers[1]!);
       // In the order of this server: the second file comes after the receipt.
       const page = await list('--page', '1', '--per-page', '2');
-      expect(cells(page.stdout)).toEqual([['PATH', 'KIND'], [`/submitted/${names[0]}`], ['receipt'], []]);
+      expect(cells(page.stdout)).toEqual([['PATH'], [`/submitted/${names[0]}`], []]);
       expect(cells((await list('--page', '3', '--per-page', '1')).stdout)).toEqual([[], [], []]);
     });
 
@@ -493,7 +821,7 @@ describe('list', () => {
       expect((await list()).stdout.split('\n')[0]).toMatch(/ EXPIRES$/);
       deliver();
       server.requests.length = 0;
-      expect((await list('--no-paths')).stdout.split('\n')[0]).toMatch(/ EXPIRES +KIND$/);
+      expect((await list('--no-paths')).stdout.split('\n')[0]).toMatch(/ EXPIRES$/);
       expect(server.requests).toEqual(['GET /v1/files']);
     });
 
@@ -518,7 +846,7 @@ describe('list', () => {
       spoil();
       const { exitCode, stdout, stderr } = await list();
       expect(exitCode).toBe(0);
-      expect(stdout.split('\n')[0]).toMatch(/ EXPIRES +KIND$/);
+      expect(stdout.split('\n')[0]).toMatch(/ EXPIRES$/);
       expect(stdout).toContain(names[0]);
       expect(stderr).toMatch(said);
     });
@@ -576,9 +904,24 @@ describe('the commands of docs/client.md', () => {
 
   test('are there', () => expect(commands.length).toBeGreaterThanOrEqual(5));
 
+  test('data-out receipt-keys', async () => {
+    const [show, accept] = blocksOf('docs/client.md')
+      .filter(({ comment }) => comment === 'run by test/unit/cli/commands/delivery.test.ts: pins')
+      .flatMap(({ text }) => text.trimEnd().split('\n'))
+      .map((line) =>
+        line
+          .replace(/\s+#.*$/, '')
+          .split(' ')
+          .slice(1),
+      );
+    const env = { HOME: folder };
+    expect((await run(accept!, { env })).exitCode).toBe(0);
+    expect((await run(show!, { env })).stdout).toMatch(/oKIywvGUpTVTyxMQ3bwIIeQUudfr_CkLMjCE19ECD-U +trusted/);
+  });
+
   test.each(commands)('%s', async (line) => {
     const jti = '0b5c0f4e-8a53-4d0e-9a44-0d5f3c1e7a10';
-    const receipt = receiptOf(files, { jti, requested_at: '2026-11-22T09:30:00Z' });
+    const receipt = receiptOf(files, { jti, requested_at: '2026-11-22T09:30:00Z', key_fingerprint: own });
     const staged = new Date('2026-11-22T10:00:00Z');
     server.put(`EGAD00000000001-${jti}.delivery.jws`, signer.sign(receipt), staged);
     await writeFile(join(folder, 'jwks.json'), JSON.stringify(signer.keySet));

@@ -1,7 +1,7 @@
-import { mkdtemp, readdir, rm, stat, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { encrypt, formatPrivateKey, formatPublicKey, generateKeyPair } from '../../../../lib/crypt4gh/index.ts';
 import { runCli, terminalOf } from '../../../helpers/cli-run.ts';
 import { collect } from '../../../helpers/crypt4gh-vectors.ts';
@@ -61,6 +61,67 @@ describe('a failed command says why, and leaves no file', () => {
     expect({ exitCode, stderr }).toMatchObject({ exitCode: code, stderr: expect.stringContaining(named) });
     expect(stdout.length).toBe(0);
     expect(await readdir(folder)).toEqual(before);
+  });
+});
+
+describe('decrypt takes several files, and folders', () => {
+  const other = generateKeyPair();
+  let tree: string;
+  const run = (...argv: string[]) =>
+    runCli(['decrypt', '--key', join(folder, 'me.sec.pem'), ...argv], { folder: tree });
+  const found = async () => (await readdir(tree, { recursive: true })).sort();
+  const text = (name: string) => readFile(join(tree, name), 'utf8');
+
+  beforeEach(async () => {
+    tree = await mkdtemp(join(tmpdir(), 'data-out-tree-'));
+    await mkdir(join(tree, 'data/study'), { recursive: true });
+    const put = async (name: string, reader = me.publicKey) =>
+      writeFile(join(tree, name), await collect(encrypt([Buffer.from(name)], { recipients: [reader] })));
+    for (const name of ['data/a.c4gh', 'data/study/b.bam.c4gh', 'data/study/b.bam.bai.C4GH']) await put(name);
+    await put('foreign.c4gh', other.publicKey);
+    await writeFile(join(tree, 'data', 'EGAD1-x.delivery.jws'), 'a receipt');
+  });
+  afterEach(() => rm(tree, { recursive: true }));
+
+  test('a tree stays a tree', async () => {
+    const { exitCode, stderr } = await run('-o', 'open', 'data');
+    expect({ exitCode, stderr }).toMatchObject({
+      exitCode: 0,
+      stderr: expect.stringContaining('3 of 3 files decrypted'),
+    });
+    const written = ['open', 'open/a', 'open/study', 'open/study/b.bam', 'open/study/b.bam.bai'];
+    expect((await found()).filter((name) => name.startsWith('open'))).toEqual(written);
+    expect(await text('open/study/b.bam')).toBe('data/study/b.bam.c4gh');
+    expect((await stat(join(tree, 'open/study/b.bam'))).mode & 0o077).toBe(0);
+  });
+
+  test('beside the files, without an output', async () => {
+    expect((await run('data', 'data/EGAD1-x.delivery.jws')).exitCode).toBe(0);
+    expect(await text('data/study/b.bam.bai')).toBe('data/study/b.bam.bai.C4GH');
+  });
+
+  test('the others, if one fails: none of them twice, and no file is replaced', async () => {
+    const { exitCode, stderr } = await run('data/a.c4gh', 'foreign.c4gh', 'data/study/b.bam.c4gh', '-o', 'open');
+    expect(exitCode).toBe(5);
+    expect(stderr).toContain('warning: foreign.c4gh: ');
+    expect((await readdir(join(tree, 'open'))).sort()).toEqual(['a', 'b.bam']);
+    const again = await run('data/a.c4gh', 'data/study/b.bam.c4gh', '-o', 'open');
+    expect(again).toMatchObject({ exitCode: 6, stderr: expect.stringContaining('0 of 2 files decrypted') });
+    expect((await run('data/a.c4gh', 'data/study/b.bam.c4gh', '-o', 'open', '--force')).exitCode).toBe(0);
+  });
+
+  test.each([
+    ['a range', ['--range', '0-5', 'data'], 2, '--range'],
+    ['a header', ['--header', 'h', 'data/a.c4gh', 'foreign.c4gh'], 2, '--header'],
+    ['standard input among them', ['-', 'data/a.c4gh'], 2, 'standard input'],
+    ['standard output', ['-o', '-', 'data'], 2, 'standard output'],
+    ['one name twice', ['-o', 'open', 'data/a.c4gh', 'data'], 2, 'open/a'],
+    ['a folder without containers', ['data', 'empty'], 4, 'empty'],
+  ] as const)('but not %s', async (_what, argv, code, named) => {
+    await mkdir(join(tree, 'empty'));
+    const before = await found();
+    expect(await run(...argv)).toMatchObject({ exitCode: code, stderr: expect.stringContaining(named) });
+    expect(await found()).toEqual(before);
   });
 });
 

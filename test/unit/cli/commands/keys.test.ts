@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { chmod, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
@@ -102,6 +102,15 @@ describe('keys show', () => {
     const { exitCode, stderr } = await runCli(['keys', 'show', 'notes.txt'], { folder });
     expect({ exitCode, stderr }).toMatchObject({ exitCode: 2, stderr: expect.stringContaining('notes.txt') });
   });
+});
+
+test('a private key that Git can commit is warned of', async () => {
+  await mkdir(join(folder, '.git'));
+  const warning = `warning: Git can commit the secret ${join(folder, 'me.sec.pem')}: name it in .gitignore, or move it\n`;
+  const made = await runCli(['keys', 'generate', 'me', '--no-passphrase'], { folder });
+  expect(made).toMatchObject({ exitCode: 0, stderr: expect.stringContaining(warning) });
+  const changed = await runCli(['keys', 'passwd', 'me.sec.pem', '--no-passphrase'], { folder });
+  expect(changed).toMatchObject({ exitCode: 0, stderr: expect.stringContaining(warning) });
 });
 
 describe('keys passwd', () => {

@@ -60,6 +60,14 @@ describe('a person without settings', () => {
     }
   });
 
+  test('is warned of secrets that Git can commit', async () => {
+    await mkdir(world.at('.git'));
+    const { stderr } = await world.run(['setup'], [...service(), 'new', 'me', 'horse', 'horse']);
+    for (const name of ['.config/data-out/password', 'me.sec.pem']) {
+      expect(stderr).toContain(`warning: Git can commit the secret ${world.at(name)}`);
+    }
+  });
+
   test('sees neither password nor passphrase nor visa again', async () => {
     const { stdout, stderr, questions } = await world.run(['setup'], [...service(), '', '', 'horse', 'horse']);
     const shown = `${stdout}${stderr}${questions.join()}${await readFile(world.configPath, 'utf8')}`;
@@ -164,10 +172,35 @@ describe('a wrong answer is asked for again, with the reason', () => {
     expect(await corrected(2, answer)).toContain(reason);
   });
 
-  test('a wrong password, and the user name with it', async () => {
-    const stderr = await corrected(3, 'wrong', world.username);
+  test('a wrong password, hidden', async () => {
+    const stderr = await corrected(3, 'wrong');
     expect(stderr).toContain("the central archive's user name or password is wrong");
+    expect(stderr).toContain('Type the password again. To keep both all the same, press Enter.');
     expect(stderr).not.toMatch(/new visa/);
+  });
+
+  test('a second wrong password, and then the user name, which is no password that was typed', async () => {
+    const answers = [
+      ...service().slice(0, 3),
+      'wrong',
+      'Hunter2!',
+      'wrong',
+      'Hunter2!',
+      world.username,
+      world.password,
+    ];
+    const run = await world.run(['setup'], [...answers, 'new', 'me', 'horse', 'horse'], { isTerminal: true });
+    const asked = ['Password', 'Password', 'User name', 'User name', 'User name', 'Password'];
+    expect(run.questions.slice(3, 9).map((question) => /^(?:Password|User name)/.exec(question)?.[0])).toEqual(asked);
+    expect(run.questions[5]).toBe(`User name [${world.username}]: `);
+    expect(run.exitCode).toBe(0);
+    expect(run.stderr).toContain('Refused again: type the user name, too.');
+    // What was typed where it shows is erased.
+    expect(run.stderr.split('\u001b[A\u001b[2K\r')).toHaveLength(3);
+    expect(run.stderr.match(/this is the password that you typed before/g)).toHaveLength(2);
+    expect(`${run.stdout}${run.stderr}${run.questions.join('')}`).not.toContain('Hunter2');
+    expect(await config()).toMatchObject({ username: world.username });
+    expect(await readFile(world.at('.config/data-out/password'), 'utf8')).toBe(`${world.password}\n`);
   });
 
   test('another file for the private key', async () => {
@@ -257,7 +290,20 @@ describe('a person with settings', () => {
     await configure(
       'url = "https://me:hunter2@example.org/"\nvisa_file = "gone"\nusername = "x"\npassword_file = "gone"\n',
     );
-    const answers = [world.url, '', 'visa.jwt', 'x', 'wrong', world.username, world.password, '', '', 'a', 'a'];
+    const answers = [
+      world.url,
+      '',
+      'visa.jwt',
+      'x',
+      'wrong',
+      'wrong too',
+      world.username,
+      world.password,
+      '',
+      '',
+      'a',
+      'a',
+    ];
     const run = await world.run(['setup'], answers);
     expect(run.exitCode).toBe(0);
     expect(run.questions[0]).toBe('Address of the service: ');

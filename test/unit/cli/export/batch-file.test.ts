@@ -33,6 +33,7 @@ describe('a batch', () => {
     ['semicolons, as spreadsheets write them', 'id;visa;public_key\nEGAD1;a.jwt;a.pub'],
     ['quotes, spaces, capitals', 'ID, Visa ,Public_Key\n"EGAD1", "a.jwt" , a.pub\n'],
     ['columns in another order, a comment', 'public_key,visa,comment,id\na.pub,a.jwt,for Jane,EGAD1\n'],
+    ['the type as a word', 'id,type,visa,public_key\nEGAD1,dataset,a.jwt,a.pub\n'],
     ['the type as the service also takes it', 'id,type,visa,public_key\nEGAD1,DATASET_ID,a.jwt,a.pub\n'],
   ])('may have %s', async (_what, text) => {
     expect(await read(text)).toEqual([{ line: 2, ...row }]);
@@ -49,8 +50,8 @@ describe('a row has a fault of its own', () => {
   const header = 'id,type,visa,public_key\n';
   test.each([
     ['with an empty value', 'EGAD1,,,a.pub\n', 'visa is empty'],
-    ['with another type', 'E,folder,a,b\n', 'type is neither datasetId nor fileId'],
-    ['with the name of a built-in as its type', 'E,constructor,a,b\n', 'type is neither datasetId nor fileId'],
+    ['with another type', 'E,folder,a,b\n', 'type is neither dataset nor file'],
+    ['with the name of a built-in as its type', 'E,constructor,a,b\n', 'type is neither dataset nor file'],
     ['that is too short', 'EGAD1,datasetId,a.jwt\n', 'another number of values'],
     ['that is too long', 'EGAD1,datasetId,a,eyJhbGciOi.secret,c\n', 'another number of values'],
   ])('%s', async (_what, text, message) => {

@@ -1,7 +1,7 @@
 import { appendFile, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { type BatchResult, runBatch } from '../../../../lib/cli/export/batch.ts';
 import { ServiceError, UnavailableError } from '../../../../lib/client/errors.ts';
 import type { ExportRequest, ProxyApi } from '../../../../lib/client/proxy.ts';
@@ -13,12 +13,17 @@ import { unverifiedToken, visaClaims } from '../../../helpers/unverified-token.t
 let folder: string;
 let path: string;
 const sent: string[] = [];
+const counted: (string | number)[] = [];
+/** Holds an answer back. */
+let held: (request: ExportRequest) => Promise<void> | undefined;
 let answer: (request: ExportRequest) => Error | undefined;
 /** What the service says of orders that were sent before. */
 let known: (requestId: string) => unknown;
 
 beforeEach(async () => {
   sent.length = 0;
+  counted.length = 0;
+  held = () => undefined;
   answer = () => undefined;
   known = () => shownExport();
   folder = await mkdtemp(join(tmpdir(), 'data-out-batch-'));
@@ -38,6 +43,7 @@ const writeVisa = (more = {}) =>
 const proxy = {
   export: async (request: ExportRequest) => {
     sent.push(request.id);
+    await held(request);
     const error = answer(request);
     if (error) throw error;
     return { requestId: `request-${sent.length}`, message: undefined };
@@ -49,7 +55,7 @@ const proxy = {
   },
 } as unknown as ProxyApi;
 
-async function run(options: { again?: boolean; dryRun?: boolean } = {}) {
+async function run(options: { again?: boolean; dryRun?: boolean; parallel?: number } = {}) {
   const results: BatchResult[] = [];
   const error = await runBatch({
     path: 'batch.csv',
@@ -58,6 +64,13 @@ async function run(options: { again?: boolean; dryRun?: boolean } = {}) {
     proxy: options.dryRun ? undefined : proxy,
     proxyUrl: new URL('https://proxy.example.org/v1/'),
     terminal: makeTerminal({ folder }).terminal,
+    parallel: options.parallel ?? 1,
+    progress: {
+      counter: (label, total) => {
+        counted.push(`${label} of ${total}`);
+        return { add: (count) => counted.push(count), end: () => counted.push('end') };
+      },
+    },
     onResult: (result) => results.push(result),
   });
   return { error, outcomes: results.map(({ row, outcome }) => `${row.line} ${outcome}`), results };
@@ -68,6 +81,69 @@ test('every row is sent once, in order', async () => {
   expect(error).toBeUndefined();
   expect(outcomes).toEqual(['2 accepted', '3 accepted', '4 accepted']);
   expect(sent).toEqual(['EGAD1', 'EGAD2', 'EGAD3']);
+});
+
+describe('several requests at once', () => {
+  test('are as many as asked for, and their results come in the order of the rows', async () => {
+    let under = 0;
+    let most = 0;
+    let release = () => {};
+    const second = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    held = async ({ id }) => {
+      under += 1;
+      most = Math.max(most, under);
+      // The first row is answered last.
+      if (id === 'EGAD1') await second;
+      if (id === 'EGAD3') release();
+      under -= 1;
+    };
+    const { error, outcomes } = await run({ parallel: 2 });
+    expect(error).toBeUndefined();
+    expect(outcomes).toEqual(['2 accepted', '3 accepted', '4 accepted']);
+    expect(most).toBe(2);
+    expect(counted).toEqual(['exports of 3', 1, 1, 1, 'end']);
+  });
+
+  test('do not send one order twice', async () => {
+    await writeFile(path, `id,visa,public_key\n${'EGAD1,jane.jwt,jane.pub\n'.repeat(3)}`);
+    expect((await run({ parallel: 3 })).outcomes).toEqual(['2 accepted', '3 accepted-before', '4 accepted-before']);
+    expect(sent).toEqual(['EGAD1']);
+  });
+
+  test('end with those that are under way when one would be refused for all', async () => {
+    await writeFile(path, `id,visa,public_key\n${[1, 2, 3, 4, 5].map((n) => `EGAD${n},jane.jwt,jane.pub\n`).join('')}`);
+    answer = ({ id }) =>
+      id === 'EGAD1' ? new ServiceError('unauthenticated', 'wrong password', { status: 401 }) : undefined;
+    const { error, outcomes } = await run({ parallel: 2 });
+    expect(outcomes.slice(0, 2)).toEqual(['2 failed', '3 accepted']);
+    expect(sent.length).toBeLessThan(5);
+    expect(error).toMatchObject({ code: 'unauthenticated', message: expect.stringContaining('stopped at line 2') });
+  });
+});
+
+test('the outcomes of a run are a CSV file that a spreadsheet can open', async () => {
+  await writeFile(
+    path,
+    'id,type,visa,public_key\nEGAD1,dataset,jane.jwt,jane.pub\nEGAF2,file,jane.jwt,jane.pub\n=cmd(),,jane.jwt,jane.pub\n',
+  );
+  answer = ({ id }) =>
+    id === '=cmd()' ? new ServiceError('usage', 'id is "odd", or new', { status: 400 }) : undefined;
+  await run();
+  const head = 'line,id,type,outcome,request_id,queued_before,state,reason,error';
+  expect((await readFile(`${path}.results.csv`, 'utf8')).split('\r\n')).toEqual([
+    head,
+    '2,EGAD1,dataset,accepted,request-1,,,,',
+    '3,EGAF2,file,accepted,request-2,,,,',
+    `4,'=cmd(),dataset,failed,,,,,"id is ""odd"", or new"`,
+    '',
+  ]);
+  expect((await stat(`${path}.results.csv`)).mode & 0o077).toBe(0);
+  await run();
+  expect(await readFile(`${path}.results.csv`, 'utf8')).toMatch(
+    /2,EGAD1,dataset,accepted-before,request-1,2026-11-21T10:00:00.000Z,/,
+  );
 });
 
 test('a second run sends nothing, and lists the rows that were sent before', async () => {
@@ -114,7 +190,9 @@ test.each([
 test('a dry run sends nothing and writes nothing', async () => {
   expect((await run({ dryRun: true })).outcomes).toEqual(['2 would-send', '3 would-send', '4 would-send']);
   expect(sent).toEqual([]);
-  await expect(stat(`${path}.results.jsonl`)).rejects.toMatchObject({ code: 'ENOENT' });
+  for (const form of ['jsonl', 'csv']) {
+    await expect(stat(`${path}.results.${form}`)).rejects.toMatchObject({ code: 'ENOENT' });
+  }
 });
 
 test('an expired visa is reported and not sent', async () => {
@@ -184,7 +262,7 @@ test('a row with a fault stops nothing but itself', async () => {
     'another number of values than the first line has',
     expect.stringContaining('none.jwt'),
   ]);
-  expect(results[3]?.error?.remedy).toBe('Write fileId in the column type.');
+  expect(results[3]?.error?.remedy).toBe('Write file in the column type.');
   expect(error).toMatchObject({ code: 'partial', message: '4 of 8 rows were not accepted' });
   expect(sent).toEqual(['EGAD1', 'EGAD2', 'EGAD3', 'EGAD8']);
 });

@@ -1,6 +1,8 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { type AwaitedDelivery, awaitDelivery } from '../../../../lib/client/delivery/await-delivery.ts';
 import { fetchReceipts } from '../../../../lib/client/delivery/fetch-receipts.ts';
+import { parseKeySet } from '../../../../lib/client/delivery/key-set.ts';
+import { ReceiptFolder } from '../../../../lib/client/delivery/receipt-folder.ts';
 import type { ClientError } from '../../../../lib/client/errors.ts';
 import type { DeliveryReceipt } from '../../../../lib/contract/delivery.ts';
 import { DownloadWorld } from '../../../helpers/download-world.ts';
@@ -25,6 +27,10 @@ function put(receipt: DeliveryReceipt, by = signer): void {
   world.server.put(nameOf(receipt), by.sign(receipt), new Date(receipt.iat * 1000));
 }
 
+/** Of the service, all of them. */
+const keys = async () => parseKeySet(JSON.stringify(world.server.keySet), 'test');
+let ownKeys: ReadonlySet<string> | undefined;
+
 const retried: ClientError[] = [];
 let fetched: string[] = [];
 
@@ -34,6 +40,7 @@ async function awaited(wanted: AwaitedDelivery, looks: readonly (() => void)[] =
   retried.length = 0;
   fetched = [];
   const left = [...looks];
+  await using folder = await ReceiptFolder.open(undefined, () => new Date(clock));
   const proxy = world.proxy({
     retries: { attempts: 1, firstDelayMs: 1, longestDelayMs: 1 },
     timing: {
@@ -47,17 +54,18 @@ async function awaited(wanted: AwaitedDelivery, looks: readonly (() => void)[] =
       },
     },
   });
-  return await awaitDelivery({
+  const receipt = await awaitDelivery({
     proxy,
     wanted,
     timeoutMs,
     fetch: async (files) => {
       fetched.push(...files.map(({ name }) => name));
-      return await fetchReceipts({ proxy, files, folder: world.folder });
+      return await fetchReceipts({ proxy, files, folder, keys, ownKeys });
     },
     retrying: (error) => retried.push(error),
     signal: undefined,
   });
+  return { ...receipt, files: [...receipt.files] };
 }
 let clock = 0;
 

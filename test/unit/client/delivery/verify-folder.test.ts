@@ -150,9 +150,10 @@ describe('a container is found to differ, by CRC and with a key, when its segmen
 });
 
 describe('a file that is not there', () => {
-  test('is missing if the outbox has it, or cannot be asked; expired if the outbox does not', async () => {
+  test('is not downloaded if the outbox has it, expired if it does not, and missing if it cannot be asked', async () => {
     expect(await verified([listed])).toMatchObject([{ name, state: 'missing' }]);
-    expect(await verified([listed], { inOutbox: async () => new Set([name]) })).toMatchObject([{ state: 'missing' }]);
+    const inOutbox = async () => new Set([name]);
+    expect(await verified([listed], { inOutbox })).toMatchObject([{ state: 'not_downloaded' }]);
     expect(await verified([listed], { inOutbox: async () => new Set() })).toMatchObject([{ name, state: 'expired' }]);
   });
 

@@ -1,11 +1,12 @@
 import { createHmac } from 'node:crypto';
+import { calculateJwkThumbprint } from 'jose';
 import { describe, expect, test } from 'vitest';
 import { parseKeySet } from '../../../../lib/client/delivery/key-set.ts';
 import { verifyReceipt } from '../../../../lib/client/delivery/verify-receipt.ts';
 import { ReceiptSigner, receiptOf, requestId } from '../../../helpers/receipts.ts';
 
 const signer = new ReceiptSigner();
-const keys = await parseKeySet(JSON.stringify(signer.keySet), 'test');
+const keys = parseKeySet(JSON.stringify(signer.keySet), 'test');
 const file = {
   name: 'EGAF00000000001-a.bam.c4gh',
   file_id: 'EGAF00000000001',
@@ -17,6 +18,12 @@ const file = {
   header_sha256: 'ef'.repeat(32),
 };
 const good = receiptOf([file]);
+
+/** The receipt, with its files as an array. */
+async function read(jws: Uint8Array | AsyncIterable<Uint8Array>, by = keys) {
+  const receipt = await verifyReceipt(jws, by);
+  return { ...receipt, files: [...receipt.files] };
+}
 
 /** The message of the refusal; `accepted` if there is none. */
 async function refusal(jws: Uint8Array): Promise<string> {
@@ -31,18 +38,19 @@ async function refusal(jws: Uint8Array): Promise<string> {
 
 describe('a receipt', () => {
   test('is read when its signature holds', async () => {
-    expect(await verifyReceipt(signer.sign(good), keys)).toEqual(good);
+    expect(await read(signer.sign(good))).toEqual(good);
   });
 
   test('may have members that this client does not know', async () => {
-    const receipt = await verifyReceipt(signer.sign({ ...good, later: { anything: 1 } }), keys);
-    expect(receipt).toEqual(good);
+    const later = { anything: [1, { a: ']' }], files: [{ name: 17 }] };
+    const others = { later, list: [{ name: '}' }, [{}], 'files', 1.5], '"files': '\\', text: 'é\\"{[' };
+    expect(await read(signer.sign({ ...others, ...good, ...others }))).toEqual(good);
   });
 
   test('may be signed by an old key that the set still lists', async () => {
     const old = new ReceiptSigner('key-0');
-    const both = await parseKeySet(JSON.stringify({ keys: [signer.jwk, old.jwk] }), 'test');
-    expect(await verifyReceipt(old.sign(good), both)).toEqual(good);
+    const both = parseKeySet(JSON.stringify({ keys: [signer.jwk, old.jwk] }), 'test');
+    expect(await read(old.sign(good), both)).toEqual(good);
   });
 
   test('is refused if another key has signed it under the same id', async () => {
@@ -69,7 +77,7 @@ describe('a receipt', () => {
     const header = { alg: 'HS256', typ: 'data-out-delivery+jwt', kid: signer.kid };
     const input = [header, good].map((part) => Buffer.from(JSON.stringify(part)).toString('base64url')).join('.');
     const mac = createHmac('sha256', JSON.stringify(signer.jwk)).update(input).digest('base64url');
-    expect(await refusal(Buffer.from(`${input}.${mac}`))).toMatch(/not one of ES256/);
+    expect(await refusal(Buffer.from(`${input}.${mac}`))).toMatch(/not signed by ES256/);
   });
 
   test.each([
@@ -91,11 +99,31 @@ describe('a receipt', () => {
 
   test('is refused if it names another service than the expected one', async () => {
     const jws = signer.sign(good);
-    expect(await verifyReceipt(jws, keys, { issuer: 'org.example.data-out' })).toEqual(good);
+    expect(await verifyReceipt(jws, keys, { issuer: 'org.example.data-out' })).toMatchObject({ jti: good.jti });
     await expect(verifyReceipt(jws, keys, { issuer: 'org.example.other' })).rejects.toMatchObject({
       code: 'not_verified',
       message: expect.stringContaining('another service'),
     });
+  });
+
+  test('is read in pieces of any size, with white space and what was not delivered', async () => {
+    const missing = [
+      { file_id: 'EGAF2', path: 'b"]}\\', reason: 'given_up' },
+      { file_id: 'EGAF3', path: '', reason: 'superseded', by: requestId(2) },
+    ];
+    const files = Array.from({ length: 600 }, (_, index) => ({ ...file, name: `EGAF${index}-"x`.replace('"', '-') }));
+    const receipt = receiptOf(files, { complete: false, missing });
+    for (const [text, size] of [
+      [JSON.stringify(receipt, undefined, 2), 1],
+      [JSON.stringify(receipt), 7],
+      [`\n\t${JSON.stringify(receipt, undefined, '\r\n ')} `, 4096],
+    ] as const) {
+      const jws = signer.sign(text);
+      async function* pieces() {
+        for (let at = 0; at < jws.length; at += size) yield jws.subarray(at, at + size);
+      }
+      expect(await read(pieces())).toEqual(receipt);
+    }
   });
 
   test('of 100,000 files is read', { timeout: 60_000 }, async () => {
@@ -108,7 +136,9 @@ describe('a receipt', () => {
     expect(jws.length).toBeGreaterThan(70_000_000);
     const receipt = await verifyReceipt(jws, keys);
     expect(receipt.files.length).toBe(100_000);
-    expect(receipt.files.at(-1)).toEqual(files.at(-1));
+    expect(receipt.files.at(99_999)).toEqual(files.at(-1));
+    expect(receipt.files.at(100_000)).toBeUndefined();
+    expect(receipt.files.at(12_345)).toEqual(files[12_345]);
   });
 });
 
@@ -120,6 +150,10 @@ describe('the content of a signed receipt is checked', () => {
     ['no issuer', withoutIssuer],
     ['no time', { ...good, requested_at: 'yesterday' }],
     ['generation 0', { ...good, generation: 0 }],
+    ['a file that is no object', { ...good, files: [file, 17] }],
+    ['a list too many', `${JSON.stringify(good).slice(0, -1)},"files":[]}`],
+    ['a file without its comma', JSON.stringify(receiptOf([file, { ...file, name: 'b' }])).replace('},{', '}{')],
+    ['an element of 64 KiB', { ...good, files: [{ ...file, path: 'x'.repeat(70_000) }] }],
     ['half a file', { ...good, files: [{ name: file.name }] }],
     ['files that are no list', { ...good, files: { ...file } }],
     ['a name twice', { ...good, files: [file, file] }],
@@ -154,8 +188,28 @@ describe('the content of a signed receipt is checked', () => {
 describe('a key set', () => {
   test('may hold other keys, which are not used', async () => {
     const others = [{ kty: 'RSA', kid: 'r' }, { ...signer.jwk, kid: 'enc', use: 'enc' }, null, 'x'];
-    const { kids } = await parseKeySet(JSON.stringify({ keys: [...others, signer.jwk] }), 'test');
-    expect([...kids]).toEqual([signer.kid]);
+    const set = parseKeySet(JSON.stringify({ keys: [...others, signer.jwk] }), 'test');
+    expect(set.fingerprints).toEqual([await calculateJwkThumbprint(signer.jwk)]);
+    const enc = new ReceiptSigner('enc');
+    await expect(verifyReceipt(enc.sign(good), set)).rejects.toMatchObject({
+      code: 'not_verified',
+      message: expect.stringContaining('of another type: ES256 needs an EC key on P-256'),
+    });
+  });
+
+  const { x, y } = signer.jwk;
+  test.each([
+    ['off the curve', { x: `${String(x).slice(0, -2)}AA` }],
+    ['whose coordinates are exchanged', { x: y, y: x }],
+    ['without a coordinate', { y: undefined }],
+    ['with a number for a coordinate', { x: 17 }],
+    ['at infinity', { x: 'A'.repeat(43), y: 'A'.repeat(43) }],
+  ])('with a key %s is a clear error', async (_what, members) => {
+    const text = JSON.stringify({ keys: [{ ...signer.jwk, ...members }] });
+    await expect(async () => parseKeySet(text, '--keys')).rejects.toMatchObject({
+      code: 'usage',
+      message: '--keys: these keys cannot be used: its key "key-1" is not a point of the curve P-256',
+    });
   });
 
   test.each([
@@ -165,7 +219,7 @@ describe('a key set', () => {
     ['no usable key', '{"keys":[{"kty":"RSA","kid":"r"}]}'],
     ['one id for two keys', JSON.stringify({ keys: [signer.jwk, new ReceiptSigner().jwk] })],
   ])('is refused: %s', async (_what, text) => {
-    await expect(parseKeySet(text, '--keys')).rejects.toMatchObject({
+    await expect(async () => parseKeySet(text, '--keys')).rejects.toMatchObject({
       code: 'usage',
       message: expect.stringContaining('--keys'),
     });

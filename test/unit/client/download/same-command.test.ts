@@ -19,7 +19,7 @@ test('a file that a run before has downloaded is kept, without being asked for',
   const proxy = world.proxy();
   const {
     files: [first],
-  } = await proxy.listPage({ page: 0, perPage: 1 });
+  } = await proxy.listPage({ perPage: 1 });
   await world.download({ files: first ? [first] : [] });
   const { files, error } = await world.download();
   expect(error).toBeUndefined();

@@ -54,6 +54,8 @@ describe('a passport', () => {
     };
     expect(subject(inner)).toBe('jane');
     expect(subject([...inner, unverifiedToken(visaClaims('EGAD1', { sub: 'joe' }))])).toBeUndefined();
+    const other = visaClaims('EGAD1', { iss: 'https://other-issuer.example.org/' });
+    expect(subject([...inner, unverifiedToken(other)])).toBeUndefined();
     expect(subject([unverifiedToken(visaClaims('EGAD1', { sub: undefined }))])).toBeUndefined();
     expect(subject([])).toBeUndefined();
   });

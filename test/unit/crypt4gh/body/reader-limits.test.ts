@@ -1,5 +1,14 @@
+import { createCipheriv } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
-import { bytesSource, decrypt, encrypt, generateKeyPair, openContainer } from '../../../../lib/crypt4gh/index.ts';
+import {
+  bytesSource,
+  decrypt,
+  encrypt,
+  encryptHeader,
+  encryptSegments,
+  generateKeyPair,
+  openContainer,
+} from '../../../../lib/crypt4gh/index.ts';
 import { collect, generatedPlaintext } from '../../../helpers/crypt4gh-vectors.ts';
 
 const { privateKey, publicKey } = generateKeyPair();
@@ -20,15 +29,38 @@ describe('what a reader does not notice', () => {
     await expect(reader.read(131_071, 1)).rejects.toMatchObject({ code: 'segment-authentication-failed', segment: 1 });
   });
 
-  test('an empty last segment that is forged: no byte of it is ever read', async () => {
-    const container = Buffer.concat([await whole(), Buffer.alloc(28, 0xaa)]);
-    const reader = await opened(container);
-    expect(reader.size).toBe(131_072);
-    expect(Buffer.from(await reader.read(0, 131_072)).equals(bytes)).toBe(true);
-    await expect(collect(decrypt([container], { privateKeys }))).rejects.toMatchObject({
-      code: 'segment-authentication-failed',
-      segment: 2,
-    });
+  test('an empty last segment that is forged, until the end is read', async () => {
+    const forged = Buffer.alloc(28, 0xaa);
+    const container = Buffer.concat([await whole(), forged]);
+    const refused = { code: 'segment-authentication-failed', segment: 2 };
+    await expect(collect(decrypt([container], { privateKeys }))).rejects.toMatchObject(refused);
+    for (const segmentsPerFetch of [1, 2, 16]) {
+      const reader = await opened(container, { segmentsPerFetch });
+      expect(reader.size).toBe(131_072);
+      expect(Buffer.from(await reader.read(0, 131_071)).equals(bytes.subarray(0, -1))).toBe(true);
+      await expect(reader.read(0, 131_072)).rejects.toMatchObject(refused);
+      await expect(reader.read(131_072, 1)).rejects.toMatchObject(refused);
+      await expect(collect(reader.stream())).rejects.toMatchObject(refused);
+      await expect(reader.readRanges([{ start: 5, end: 6 }, { start: 131_070 }])).rejects.toMatchObject(refused);
+    }
+    const nothing = Buffer.concat([container.subarray(0, 124), forged]);
+    await expect((await opened(nothing)).read(0, 1)).rejects.toMatchObject({ ...refused, segment: 0 });
+  });
+
+  test('whether a genuine empty last segment is there', async () => {
+    const dataKey = Buffer.alloc(32, 7);
+    const header = encryptHeader({ dataKeys: [dataKey], recipients: [publicKey] });
+    const body = await collect(encryptSegments([bytes], { dataKey }));
+    const nonce = Buffer.alloc(12, 1);
+    const cipher = createCipheriv('chacha20-poly1305', dataKey, nonce, { authTagLength: 16 });
+    cipher.final();
+    const last = Buffer.concat([nonce, cipher.getAuthTag()]);
+    for (const container of [Buffer.concat([header, body, last]), Buffer.concat([header, body])]) {
+      const reader = await opened(container);
+      expect(Buffer.from(await reader.read(0, 200_000)).equals(bytes)).toBe(true);
+      const ranges = await reader.readRanges([{ start: 131_000 }, { start: 0, end: 131_072 }]);
+      expect(ranges.map(({ length }) => length)).toEqual([72, 131_072]);
+    }
   });
 
   test('that the body ends at a border of segments, unless the size is known', async () => {

@@ -64,7 +64,7 @@ describe('a complete delivery', () => {
   test('is recorded before the receipt is visible, and the receipt after it', async () => {
     await settle();
     expect(world.calls.names).toEqual([
-      ...['log.find', 'outbox.head', 'signer.keyId', 'log.files', 'log.files', 'signer.sign'],
+      ...['log.find', 'outbox.head', 'signer.identity', 'log.files', 'log.files', 'signer.sign'],
       ...['log.settle', 'outbox.put', 'log.close'],
     ]);
     expect(world.log.settlement).toEqual({ state: 'complete', staged: 3, stagedBytes: 3 * 65_688 });

@@ -25,6 +25,7 @@ const variables = {
   DELIVERIES_QUEUE_URL: 'https://sqs.example/123456789012/deliveries',
   EXPORT_REQUESTS_RECEIVES: '5',
   FILES_IN_FLIGHT: '110',
+  OUTBOX_BUCKET: 'outbox',
   RETRY_DELAYS_SECONDS: '10,60,300,900',
 };
 

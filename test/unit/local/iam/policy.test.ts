@@ -97,6 +97,32 @@ describe('a policy', () => {
     expect(allowed({})).toBe(false);
   });
 
+  it('compares ARNs part by part, as IAM does: a wildcard stays in its part', () => {
+    const admitted = 'arn:aws:iam::1:role/Stack/eu-north-1/StageFile/*';
+    const statements = policy(allow('s3:*', '*'), {
+      ...allow('s3:PutObject', '*', { Condition: { ArnNotLike: { 'aws:PrincipalArn': admitted } } }),
+      Effect: 'Deny',
+    });
+    const allowed = (arn?: string) =>
+      isAllowed(statements, {
+        ...{ action: 's3:PutObject', resource: 'arn:aws:s3:::b/k' },
+        context: arn === undefined ? {} : { 'aws:principalarn': arn },
+      });
+    expect(allowed('arn:aws:iam::1:role/Stack/eu-north-1/StageFile/Stack-Role-1')).toBe(true);
+    for (const other of [
+      'arn:aws:iam::1:role/Stack/eu-north-1/SettleDelivery/Stack-Role-1',
+      'arn:aws:iam::2:role/Stack/eu-north-1/StageFile/Stack-Role-1',
+      'arn:aws:iam::1:user/Stack/eu-north-1/StageFile/Stack-Role-1',
+      undefined,
+    ]) {
+      expect(allowed(other), other).toBe(false);
+    }
+    const anyRegion = policy(allow('s3:*', '*', { Condition: { ArnLike: { 'aws:SourceArn': 'arn:aws:s3:*:b' } } }));
+    const from = (arn: string) =>
+      isAllowed(anyRegion, { action: 's3:A', resource: 'x', context: { 'aws:sourcearn': arn } });
+    expect([from('arn:aws:s3:::b'), from('arn:aws:s3:eu-north-1:1:b')]).toEqual([false, false]);
+  });
+
   it('that cannot be evaluated here is an error', () => {
     expect(() => policy(allow('a:b', '*', { Condition: { DateLessThan: { 'aws:CurrentTime': 'x' } } }))).toThrow(
       /DateLessThan/,

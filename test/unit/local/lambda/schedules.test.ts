@@ -48,6 +48,14 @@ test('a rule calls its function when each period is over, and no more once it is
   expect(invoke).toHaveBeenCalledTimes(3);
 });
 
+test('a target with a constant input gets that', async () => {
+  invoke.mockResolvedValue({ ok: true });
+  const schedules = start({ ...rule, Targets: [{ Arn: arn, Id: 'Target0', Input: '{"net":true}' }] });
+  await vi.advanceTimersByTimeAsync(5 * 60_000);
+  expect(invoke.mock.calls).toEqual([[arn, { net: true }]]);
+  schedules.stop();
+});
+
 test('a run that has not ended skips the next', async () => {
   const schedules = start({ ...rule, ScheduleExpression: 'rate(1 hour)' });
   await vi.advanceTimersByTimeAsync(3 * 3_600_000);

@@ -101,7 +101,7 @@ describe('resources', () => {
     expect(value({ 'Fn::GetAtt': ['One', 'Arn'] }, one('AWS::KMS::Key'))).toMatch(
       /^arn:aws:kms:eu-north-1:000000000000:key\//,
     );
-    expect(() => value({ 'Fn::GetAtt': ['One', 'GroupId'] }, one('AWS::EC2::SecurityGroup'))).toThrow(/GroupId/);
+    expect(() => value({ 'Fn::GetAtt': ['One', 'VpcId'] }, one('AWS::EC2::VPC'))).toThrow(/VpcId/);
   });
 
   it('of an unknown type are an error that names them', () => {

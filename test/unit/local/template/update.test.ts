@@ -79,6 +79,21 @@ describe('the steps', () => {
   });
 });
 
+const cluster = (properties: Readonly<Record<string, string>>) => ({
+  It: { Type: 'AWS::RDS::DBCluster', Properties: properties },
+});
+const check = (before: Parameters<typeof stack>[0], after: Parameters<typeof stack>[0]) => () => {
+  const [old, next] = [stack(before), stack(after)];
+  checkUpdate([...updateSteps([old], [next])], deploy([old], addresses), deploy([next], addresses));
+};
+
+test('a cluster takes another version and another parameter group', () => {
+  const old = cluster({ EngineVersion: '18.6', DatabaseName: 'd' });
+  expect(
+    check(old, cluster({ EngineVersion: '18', DatabaseName: 'd', DBClusterParameterGroupName: 'g' })),
+  ).not.toThrow();
+});
+
 describe('an update is refused', () => {
   const queue = (name: string) => ({ Type: 'AWS::SQS::Queue', Properties: { QueueName: name } });
   const secret = (description: string) => ({
@@ -88,13 +103,11 @@ describe('an update is refused', () => {
   test.each([
     ['that replaces a resource', { It: queue('a') }, { It: queue('b') }, 'replaces it'],
     ['that changes its type', { It: lambda('a') }, { It: queue('b') }, 'replaces it'],
+    ['of a cluster', cluster({ DatabaseName: 'a' }), cluster({ DatabaseName: 'b' }), 'puts AWS::RDS::DBCluster'],
     ['of what is made at a start only', { It: secret('a') }, { It: secret('b') }, 'puts AWS::SecretsManager::Secret'],
     ['that takes a queue away', { It: queue('a') }, {}, 'deletes AWS::SQS::Queue'],
     ['that takes a route away', { It: { Type: 'AWS::ApiGateway::Method' } }, {}, 'deletes AWS::ApiGateway::Method'],
   ])('%s', (_, before, after, reason) => {
-    const [old, next] = [stack(before), stack(after)];
-    const check = () =>
-      checkUpdate([...updateSteps([old], [next])], deploy([old], addresses), deploy([next], addresses));
-    expect(check).toThrow(`S/It: an update that ${reason}`);
+    expect(check(before, after)).toThrow(`S/It: an update that ${reason}`);
   });
 });

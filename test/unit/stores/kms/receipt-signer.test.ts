@@ -1,8 +1,9 @@
 import { createHash, generateKeyPairSync, sign } from 'node:crypto';
 import { KMSClient } from '@aws-sdk/client-kms';
-import { calculateJwkThumbprint } from 'jose';
+import { calculateJwkThumbprint, compactVerify } from 'jose';
 import { describe, expect, test } from 'vitest';
 import { TemporarilyUnavailableError } from '../../../../lib/errors.ts';
+import { signDigest } from '../../../../lib/local/kms/ecdsa.ts';
 import { signingJwk } from '../../../../lib/stores/kms/public-key.ts';
 import { KmsReceiptSigner } from '../../../../lib/stores/kms/receipt-signer.ts';
 import { brokenConnection, type SdkReply, scripted, testClient, textOf } from '../../../helpers/http-handler.ts';
@@ -18,7 +19,7 @@ function kmsOver(...replies: readonly (SdkReply | Error)[]) {
       target: request.headers['x-amz-target'],
       body: JSON.parse(textOf(request)) as unknown,
     }));
-  return { client, sent, signer: new KmsReceiptSigner({ client, keyArn }) };
+  return { client, sent, signer: new KmsReceiptSigner({ client, keyArns: [keyArn] }) };
 }
 const reply = (body: object): SdkReply => ({ status: 200, body: JSON.stringify(body) });
 const refusal = (type: string, status = 400): SdkReply => ({ status, body: JSON.stringify({ __type: type }) });
@@ -65,10 +66,36 @@ describe('a key', () => {
     const { publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
     const PublicKey = publicKey.export({ format: 'der', type: 'spki' }).toString('base64');
     const { signer, sent } = kmsOver(refusal('ThrottlingException'), reply({ PublicKey }));
-    await expect(signer.keyId()).rejects.toThrow(TemporarilyUnavailableError);
-    const expected = await calculateJwkThumbprint(publicKey);
-    expect([await signer.keyId(), await signer.keyId()]).toEqual([expected, expected]);
+    await expect(signer.identity()).rejects.toThrow(TemporarilyUnavailableError);
+    const expected = { kid: await calculateJwkThumbprint(publicKey) };
+    expect([await signer.identity(), await signer.identity()]).toEqual([expected, expected]);
     expect(sent()).toHaveLength(2);
+  });
+
+  test('is endorsed by the key before it, and that one by the first', async () => {
+    const pairs = [1, 2, 3].map(() => generateKeyPairSync('ec', { namedCurve: 'P-256' }));
+    const kids = await Promise.all(pairs.map(({ publicKey }) => calculateJwkThumbprint(publicKey)));
+    const client = {
+      async send({ input }: { input: { KeyId: string; Message?: Uint8Array } }) {
+        const { publicKey, privateKey } = pairs[Number(input.KeyId)]!;
+        if (!input.Message) return { PublicKey: publicKey.export({ format: 'der', type: 'spki' }) };
+        const secret = Buffer.from(String(privateKey.export({ format: 'jwk' }).d), 'base64url');
+        return { Signature: signDigest(input.Message, secret) };
+      },
+    } as unknown as KMSClient;
+    const { kid, endorsements = [] } = await new KmsReceiptSigner({ client, keyArns: ['0', '1', '2'] }).identity();
+    expect(kid).toBe(kids[2]);
+    const said = await Promise.all(
+      endorsements.map(async (jws, index) => {
+        const { payload, protectedHeader } = await compactVerify(jws, pairs[index]!.publicKey);
+        return { ...protectedHeader, ...JSON.parse(Buffer.from(payload).toString()) };
+      }),
+    );
+    const about = { alg: 'ES256', typ: 'data-out-key+jwt' };
+    expect(said).toEqual([
+      { ...about, kid: kids[0], jkt: kids[1] },
+      { ...about, kid: kids[1], jkt: kids[2] },
+    ]);
   });
 
   // RFC 7515 § A.3.1: key; the thumbprint by RFC 7638 was computed with OpenSSL.

@@ -55,6 +55,7 @@ const names = [
   'deliveries',
   'archive-indexes',
   'retention',
+  'large-requests',
 ];
 const tables = `select table_schema || '.' || table_name from information_schema.tables
   where table_schema in ('sda', 'data_out') order by 1`;

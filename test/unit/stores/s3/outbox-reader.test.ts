@@ -38,9 +38,10 @@ describe('list', () => {
   it('gives the containers of one recipient in name order, and nothing else that lies about', async () => {
     const [page, ...others] = await pages(ana);
     expect(others).toEqual([]);
-    expect(page?.map(({ name, size }) => [name, size])).toEqual([
-      ['EGAF1-a.c4gh', 3],
-      ['EGAF2-b.c4gh', 3],
+    // With md5sum of "one" and of "two".
+    expect(page?.map(({ name, size, etag }) => [name, size, etag])).toEqual([
+      ['EGAF1-a.c4gh', 3, '"f97c5d29941bfb1b2fdab0874906ab82"'],
+      ['EGAF2-b.c4gh', 3, '"b8a9f715dbb64fd5c56e7783c6820a61"'],
     ]);
     expect(page?.every(({ lastModified }) => Math.abs(Date.now() - lastModified.getTime()) < 120_000)).toBe(true);
   });
@@ -51,6 +52,14 @@ describe('list', () => {
     expect(found.flat().map(({ name }) => name)).toEqual(
       Array.from({ length: 2500 }, (_, n) => `EGAF${10_000 + n}.c4gh`),
     );
+  });
+
+  it('begins behind a name, which need not exist, and reads nothing before it', async () => {
+    server.requests.length = 0;
+    const found: string[] = [];
+    for await (const page of reader.list(many, 'EGAF12197.c4ga')) found.push(...page.map(({ name }) => name));
+    expect(found).toEqual(Array.from({ length: 303 }, (_, n) => `EGAF${12_197 + n}.c4gh`));
+    expect(server.requests).toHaveLength(1);
   });
 
   it('asks for the next page only when the caller wants it', async () => {

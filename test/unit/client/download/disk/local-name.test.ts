@@ -41,7 +41,9 @@ test.each([
   expect(() => localPaths('/folder', name)).toThrow(expect.objectContaining({ code: 'local_disk' }));
 });
 
-test.each(['con', 'NUL.c4gh', 'Com1.txt', 'a:b', 'what?', 'end.'])('%s is refused on Windows only', (name) => {
+const windowsOnly = ['con', 'NUL.c4gh', 'Com1.txt', 'conin$', 'CONOUT$.bam', 'Desktop.ini', 'a:b', 'what?', 'end.'];
+
+test.each(windowsOnly)('%s is refused on Windows only', (name) => {
   expect(nameProblem(name, 'win32')).toBeDefined();
   expect(nameProblem(name, 'linux')).toBeUndefined();
 });

@@ -84,6 +84,26 @@ describe('filesOfDataset', () => {
     expect(new Set(ids)).toEqual(new Set(Array.from({ length: 2500 }, (_, at) => `EGAM${at + 1}`)));
   });
 
+  it('begins behind the place of a file', async () => {
+    const [first = [], second = []] = await pagesOf('EGAM');
+    const place = await catalogue.placeInDataset('EGAM', first.at(-1)?.fileId ?? '');
+    const rest: DatasetFile[] = [];
+    for await (const page of catalogue.filesOfDataset('EGAM', place)) rest.push(...page);
+    expect(rest).toHaveLength(1500);
+    expect(rest[0]).toEqual(second[0]);
+  });
+
+  it('knows no place of a file of another dataset, or of none', async () => {
+    expect(await catalogue.placeInDataset('EGAM', 'EGAF1')).toBeUndefined();
+    expect(await catalogue.placeInDataset('EGAM', 'EGAF404')).toBeUndefined();
+  });
+
+  it('knows whether there are more files than a number', async () => {
+    expect(await catalogue.hasMoreFiles('EGAM', 2499)).toBe(true);
+    expect(await catalogue.hasMoreFiles('EGAM', 2500)).toBe(false);
+    expect(await catalogue.hasMoreFiles('EGAO', 0)).toBe(false);
+  });
+
   it('makes pages short enough for a result of the Data API, however long the paths are', async () => {
     const pages = await pagesOf('EGAL');
     expect(pages.length).toBeGreaterThan(4);

@@ -64,8 +64,21 @@ describe('retention', () => {
     for (let number = 1; number <= 12; number += 1) await request(number, 100 + number);
     await request(20, 89);
     await owner().keep(90);
-    expect(await deleteAll(asWorker())).toBe(12 + 24);
+    expect(await deleteAll(asWorker())).toBe(12 + 24 + 24);
     expect(await counts()).toEqual([1, 2, 2]);
+  });
+
+  it('deletes at most 5,000 files by a statement, and the request after the last of them', async () => {
+    await request(1, 200);
+    await test.sql(`insert into data_out.request_files (request_id, file_id, state)
+      select '${requestId(1)}', 'F' || n, 'staged' from generate_series(1, 9998) n`);
+    await owner().keep(90);
+    // With the two rows of the audit trail.
+    expect(await asWorker().deleteExpired()).toBe(5000 + 2);
+    expect(await counts()).toEqual([1, 5000, 0]);
+    expect(await asWorker().deleteExpired()).toBe(5000 + 1);
+    expect(await counts()).toEqual([0, 0, 0]);
+    expect(await asWorker().deleteExpired()).toBe(0);
   });
 
   it('keeps a request that is not closed, and goes past it', async () => {
@@ -86,7 +99,7 @@ describe('retention', () => {
       from generate_series(1, 1200) n`);
     await request(1, 200);
     await owner().keep(90);
-    expect(await deleteAll(asWorker())).toBe(1 + 2);
+    expect(await deleteAll(asWorker())).toBe(1 + 2 + 2);
     expect((await counts())[0]).toBe(1200);
   });
 
@@ -136,6 +149,27 @@ describe('erasure', () => {
     expect(await test.sql(trail)).toEqual([['erased', null, null]]);
   });
 
+  it("takes the person's keys out of rows that name nobody, as those of rejected requests", async () => {
+    await request(1, 1);
+    await request(2, 1, { recipient: joe });
+    await test.sql("update data_out.export_log set key_fingerprint = 'c0ffee' where file_id = 'EGAF2'");
+    for (const [number, key] of ['cafe', 'c0ffee', 'beef'].entries()) {
+      const id = requestId(10 + number);
+      await test.sql(`insert into data_out.requests (request_id, requested_at, state, reason, key_fingerprint)
+        values ('${id}', now(), 'rejected', 'visa_expired', '${key}')`);
+      await test.sql(`insert into data_out.export_log (request_id, event, reason, key_fingerprint)
+        values ('${id}', 'rejected', 'visa_expired', '${key}')`);
+    }
+    expect(await erasure().erase(jane, erasureId)).toBe(2 + 1 + 2 + 2 * 2);
+    for (const table of ['requests', 'export_log']) {
+      const nameless = `select key_fingerprint from data_out.${table} where state_or_event = 'rejected' order by request_id`;
+      const column = table === 'requests' ? 'state' : 'event';
+      expect(await test.sql(nameless.replace('state_or_event', column))).toEqual([[null], [null], ['beef']]);
+      const joes = `select distinct recipient from data_out.${table} where key_fingerprint in ('cafe', 'c0ffee')`;
+      expect(await test.sql(joes)).toEqual([[joe]]);
+    }
+  });
+
   it('forgets unfinished copies, which name the outbox of the person', async () => {
     for (const [number, recipient] of [jane, joe].entries()) {
       await test.sql(`insert into data_out.uploads (request_id, file_id, holder, fruitless, outbox_key, upload_id)
@@ -161,7 +195,7 @@ describe('erasure', () => {
     })) {
       pages.push(page);
     }
-    expect(pages).toEqual([]);
+    expect(pages.flat()).toEqual([]);
     expect(await new RdsDeliveryLog(test.dataApi()).find(requestId(1))).toBeUndefined();
   });
 

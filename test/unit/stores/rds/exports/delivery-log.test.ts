@@ -205,13 +205,29 @@ describe('a file', () => {
   it('comes in the order of the ids, page after page', async () => {
     await test.sql(
       `insert into data_out.request_files (request_id, file_id, state)
-       select '${own}', 'EGAG' || to_char(n, 'FM00000'), 'given_up' from generate_series(1, 501) n`,
+       select '${own}', 'EGAG' || to_char(n, 'FM00000'), 'given_up' from generate_series(1, 1001) n`,
     );
     const pages = [];
     for await (const page of log.files(own)) pages.push(page.map(({ fileId }) => fileId));
-    expect(pages.map(({ length }) => length)).toEqual([250, 250, 1]);
+    expect(pages.map(({ length }) => length)).toEqual([1000, 1]);
     expect(pages.flat()).toEqual([...pages.flat()].sort());
-    expect(new Set(pages.flat()).size).toBe(501);
+    expect(new Set(pages.flat()).size).toBe(1001);
+  });
+
+  it('comes in smaller pages where long paths fill a result of the Data API', async () => {
+    await test.sql(
+      `insert into sda.files (stable_id, submission_file_path, header)
+       select 'EGAH' || to_char(n, 'FM00000'), repeat('x', 4096), '00' from generate_series(1, 300) n`,
+    );
+    await test.sql(
+      `insert into data_out.request_files (request_id, file_id, state)
+       select '${own}', 'EGAH' || to_char(n, 'FM00000'), 'given_up' from generate_series(1, 300) n`,
+    );
+    const pages = [];
+    for await (const page of log.files(own)) pages.push(page.map(({ fileId }) => fileId));
+    expect(pages.length).toBeGreaterThan(2);
+    expect(new Set(pages.flat()).size).toBe(300);
+    await test.sql("delete from sda.files where stable_id like 'EGAH%'");
   });
 
   it('that is staged finds its container by the index of the outbox', async () => {

@@ -179,7 +179,7 @@ describe('the list', () => {
     ['settled', { settledGeneration: 1, staged: 2, stagedBytes: 20, settledAt: '2026-11-21 10:00:05Z' }],
   ])('counts the files of a failed request as the request alone does: %s', async (_, columns) => {
     // Of five files, three were sent before the fan-out was given up.
-    const failed = { state: 'failed', reason: 'no_answer', files: 3, sentTo: 'EGAF00000000003' };
+    const failed = { state: 'failed', reason: 'no_answer', files: 3, closed: 2 };
     await add({ ...failed, ...columns }, { staged: 2, given_up: 3 });
     const [row] = await status.newest('fega', {}, 0);
     const shown = await status.find('fega', first);

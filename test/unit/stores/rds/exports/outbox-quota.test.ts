@@ -56,7 +56,7 @@ const filesOf: Readonly<Record<string, readonly string[]>> = {
 /** Accept the request as the consumer does, and end its fan-out. */
 async function accepted(request: AcceptedRequest): Promise<boolean> {
   const fileIds = request.fileId === undefined ? (filesOf[request.datasetId] ?? []) : [request.fileId];
-  if (!(await requests.accept(request, fileIds, false))) return false;
+  if (!(await requests.accept(request, fileIds, { count: 1, isLast: false }))) return false;
   await requests.seal(request.requestId, { sentTo: fileIds.at(-1) ?? '', files: fileIds.length });
   return true;
 }
@@ -101,8 +101,23 @@ describe('what a recipient may have in the outbox', () => {
     expect(await accepted(asking(third, 'BYTE'))).toBe(true);
   });
 
+  it.each([['null'], ['-1'], ['-9000000000000000000']])(
+    'takes a body for as large as S3 allows when the catalogue says %s',
+    async (size) => {
+      await test.sql(`update sda.files set archive_file_size = ${size} where stable_id = 'F1'`);
+      expect(await accepted(asking(first, 'BOTH'))).toBe(false);
+      expect(await accepted(asking(second, 'BOTH', { fileId: 'F3' }))).toBe(true);
+      // Also while its row is open.
+      await test.sql(`update sda.files set archive_file_size = 1 where stable_id = 'F1'`);
+      expect(await accepted(asking(first, 'BOTH', { fileId: 'F1' }))).toBe(true);
+      await test.sql(`update sda.files set archive_file_size = ${size} where stable_id = 'F1'`);
+      expect(await accepted(asking(third, 'BYTE'))).toBe(false);
+      await test.sql(`update sda.files set archive_file_size = ${3 * gib - 2} where stable_id = 'F1'`);
+    },
+  );
+
   it('counts the files whose rows a fan-out has still to write', async () => {
-    expect(await requests.accept(asking(first, 'SIX'), ['F1'], false)).toBe(true);
+    expect(await requests.accept(asking(first, 'SIX'), ['F1'], { count: 1, isLast: false })).toBe(true);
     expect(await accepted(asking(second, 'FOUR'))).toBe(true);
     expect(await accepted(asking(third, 'BYTE'))).toBe(false);
   });
@@ -133,14 +148,14 @@ describe('what a recipient may have in the outbox', () => {
     await accepted(asking(first, 'BOTH'));
     for (const fileId of ['F1', 'F2', 'F3']) await stage(first, fileId, 4 * gib);
     await test.sql(`update data_out.request_files set updated_at = now() - interval '${age}'`);
-    expect(await limited.accept(asking(second, 'BYTE'), ['F4'], false)).toBe(false);
+    expect(await limited.accept(asking(second, 'BYTE'), ['F4'], { count: 1, isLast: false })).toBe(false);
     await test.sql("update data_out.request_files set updated_at = updated_at - interval '2 days'");
-    expect(await limited.accept(asking(second, 'BYTE'), ['F4'], false)).toBe(true);
+    expect(await limited.accept(asking(second, 'BYTE'), ['F4'], { count: 1, isLast: false })).toBe(true);
   });
 
   it('is not held by requests that were rejected or whose fan-out has failed', async () => {
     await accepted(asking(first, 'FOUR'));
-    expect(await requests.accept(asking(second, 'SIX'), [], false)).toBe(true);
+    expect(await requests.accept(asking(second, 'SIX'), [], { count: 1, isLast: false })).toBe(true);
     await requests.fail(asking(second, 'SIX'), 'internal_error');
     await requests.reject(asking(third, 'SIX'), 'not_released');
     expect(await accepted(asking('6f2c3d1e-0000-4000-8000-000000000004', 'BYTE'))).toBe(true);
@@ -149,7 +164,7 @@ describe('what a recipient may have in the outbox', () => {
 
 it('decides once when the answer to the commit is lost, and asks no more than five calls', async () => {
   test.actions.length = 0;
-  expect(await requests.accept(asking(first, 'BOTH'), ['F1', 'F2', 'F3'], false)).toBe(true);
+  expect(await requests.accept(asking(first, 'BOTH'), ['F1', 'F2', 'F3'], { count: 1, isLast: false })).toBe(true);
   expect(test.actions).toEqual([
     'BeginTransaction',
     'ExecuteStatement',
@@ -158,14 +173,14 @@ it('decides once when the answer to the commit is lost, and asks no more than fi
     'CommitTransaction',
   ]);
   test.faults.push({ action: 'CommitTransaction', error: brokenConnection(), carriedOut: true });
-  expect(await requests.accept(asking(second, 'SIX'), ['F1', 'F2'], false)).toBe(true);
+  expect(await requests.accept(asking(second, 'SIX'), ['F1', 'F2'], { count: 1, isLast: false })).toBe(true);
   expect(await count('requests')).toBe(2);
 });
 
 it('is not asked for without a quota: a request is accepted by one statement', async () => {
   const unlimited = new RdsRequests(test.dataApi(), 10);
   test.actions.length = 0;
-  expect(await unlimited.accept(asking(first, 'BOTH'), ['F1', 'F2', 'F3'], false)).toBe(true);
-  expect(await unlimited.accept(asking(second, 'BYTE'), ['F4'], false)).toBe(true);
+  expect(await unlimited.accept(asking(first, 'BOTH'), ['F1', 'F2', 'F3'], { count: 1, isLast: false })).toBe(true);
+  expect(await unlimited.accept(asking(second, 'BYTE'), ['F4'], { count: 1, isLast: false })).toBe(true);
   expect(test.actions).toEqual(['ExecuteStatement', 'ExecuteStatement']);
 });

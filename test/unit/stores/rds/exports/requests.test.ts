@@ -27,8 +27,8 @@ let sweep: RdsSweep;
 beforeAll(async () => {
   test = await TestDatabase.migrated();
   await test.sql("insert into sda.datasets (id, stable_id) values (1, 'EGAD1')");
-  await test.sql(`insert into sda.files (stable_id, archive_file_path, archive_file_size, header)
-    select 'F' || n, 'body', 1, '00' from generate_series(1, 5) n`);
+  await test.sql(`insert into sda.files (id, stable_id, archive_file_path, archive_file_size, header)
+    select cast('00000000-0000-4000-8000-00000000000' || n as uuid), 'F' || n, 'body', 1, '00' from generate_series(1, 5) n`);
   await test.sql('insert into sda.file_dataset (file_id, dataset_id) select id, 1 from sda.files');
   requests = new RdsRequests(test.dataApi(), inFlight);
   files = new RdsRequestFiles(test.dataApi(), inFlight);
@@ -37,6 +37,8 @@ beforeAll(async () => {
 afterAll(() => test[Symbol.asyncDispose]());
 beforeEach(() => test.sql('truncate data_out.requests, data_out.request_files, data_out.export_log'));
 
+/** The position of a fan-out that has sent so many files. */
+const sent = (files: number) => ({ sentTo: `00000000-0000-4000-8000-00000000000${files}`, files });
 const lostAnswer = () => test.faults.push({ action: 'ExecuteStatement', error: brokenConnection(), carriedOut: true });
 const states = async (id = requestId) =>
   (
@@ -63,7 +65,7 @@ const record = (...ends: readonly FileEnd[]) => files.record(ends, []);
 
 /** A request whose fan-out has ended, with these files open and tried. */
 async function sealed(fileIds: readonly string[]): Promise<void> {
-  await requests.accept(request, fileIds, false);
+  await requests.accept(request, fileIds, { count: 1, isLast: false });
   await requests.seal(requestId, { sentTo: fileIds.at(-1) ?? '', files: fileIds.length });
   await attempt(fileIds);
 }
@@ -73,10 +75,10 @@ const close = () =>
 
 describe('a request', () => {
   it('is recorded with its audit row and its first files, however often', async () => {
-    expect(await requests.begin(requestId, false)).toBeUndefined();
+    expect(await requests.begin(requestId, { count: 1, isLast: false })).toBeUndefined();
     lostAnswer();
-    await requests.accept(request, ['F1', 'F2'], false);
-    await requests.accept(request, ['F1', 'F2'], false);
+    await requests.accept(request, ['F1', 'F2'], { count: 1, isLast: false });
+    await requests.accept(request, ['F1', 'F2'], { count: 1, isLast: false });
     expect(
       await row(
         "state, kind, dataset_id, file_id, recipient, key_fingerprint, generation, to_char(requested_at at time zone 'UTC', 'YYYY-MM-DD HH24:MI:SS.MS')",
@@ -87,15 +89,37 @@ describe('a request', () => {
   });
 
   it('goes on behind what is sent, and never goes back', async () => {
-    await requests.accept(request, ['F1'], false);
-    await requests.addFiles(requestId, { sentTo: 'F1', files: 1 }, ['F2']);
-    await requests.addFiles(requestId, { sentTo: 'F2', files: 2 }, ['F3']);
-    await requests.addFiles(requestId, { sentTo: 'F1', files: 1 }, ['F2']);
-    const known = { state: 'accepted', sentTo: 'F2', files: 2, isSealed: false, datasetId: 'EGAD1' };
-    expect(await requests.begin(requestId, false)).toEqual(known);
+    await requests.accept(request, ['F1'], { count: 1, isLast: false });
+    await requests.addFiles(requestId, { sentTo: 'F1', files: 1 }, ['F2'], { count: 1, isLast: false });
+    await requests.addFiles(requestId, { sentTo: 'F2', files: 2 }, ['F3'], { count: 1, isLast: false });
+    await requests.addFiles(requestId, { sentTo: 'F1', files: 1 }, ['F2'], { count: 1, isLast: false });
+    const known = { state: 'accepted', sentTo: 'F2', files: 2, isSealed: false, datasetId: 'EGAD1', cameFurtherAt: 0 };
+    expect(await requests.begin(requestId, { count: 1, isLast: false })).toEqual(known);
     await requests.seal(requestId, { sentTo: 'F3', files: 3 });
-    expect(await requests.begin(requestId, false)).toEqual({ ...known, sentTo: 'F3', files: 3, isSealed: true });
+    expect(await requests.begin(requestId, { count: 1, isLast: false })).toEqual({
+      ...known,
+      sentTo: 'F3',
+      files: 3,
+      isSealed: true,
+    });
     expect(await states()).toEqual(['F1 pending', 'F2 pending', 'F3 pending']);
+  });
+
+  it('counts the receives that brought it no further, and the fifth in a row is its last try', async () => {
+    const receive = async (count: number) => {
+      const known = await requests.begin(requestId, { count, isLast: false });
+      return [known?.cameFurtherAt, (await row('is_last_try'))?.[0]];
+    };
+    await requests.accept(request, ['F1'], { count: 1, isLast: false });
+    expect(await receive(2)).toEqual([0, 'f']);
+    await requests.addFiles(requestId, sent(1), ['F2'], { count: 2, isLast: false });
+    // What is repeated brings it no further.
+    await requests.addFiles(requestId, sent(1), ['F2'], { count: 3, isLast: false });
+    for (const count of [4, 5, 6]) expect(await receive(count)).toEqual([2, 'f']);
+    lostAnswer();
+    expect(await receive(7)).toEqual([2, 't']);
+    // From the dead letters.
+    expect(await receive(1)).toEqual([0, 'f']);
   });
 
   it('that is rejected is final, and keeps what is known of it', async () => {
@@ -115,20 +139,23 @@ describe('a request', () => {
   });
 
   it('that is rejected after it was accepted keeps its state: files of it may be staged', async () => {
-    await requests.accept(request, ['F1'], false);
+    await requests.accept(request, ['F1'], { count: 1, isLast: false });
     await requests.reject(request, 'not_released');
     expect(await row('state, reason')).toEqual(['accepted', null]);
   });
 
   it('whose fan-out is given up gives up what was not sent, and a replay opens it again', async () => {
-    await requests.accept(request, ['F1', 'F2'], true);
-    await requests.addFiles(requestId, { sentTo: 'F2', files: 2 }, ['F3']);
+    await requests.accept(request, ['F1', 'F2'], { count: 1, isLast: true });
+    await requests.addFiles(requestId, sent(2), ['F3'], { count: 1, isLast: false });
     await attempt(['F1', 'F2']);
     await record(end('F1'), end('F2'));
     for (const _ of [1, 2]) await requests.fail(request, 'temporarily_unavailable');
-    expect(await requests.closeUnsent(requestId, 'F2', { state: 'given_up', reason: 'not_sent' })).toBe('F5');
-    expect(await requests.closeUnsent(requestId, 'F5', { state: 'given_up', reason: 'not_sent' })).toBeUndefined();
-    expect(await requests.seal(requestId, { sentTo: 'F2', files: 2 })).toBe(true);
+    const closing = () => requests.closeUnsent(requestId, sent(2), { state: 'given_up', reason: 'not_sent' });
+    expect(await closing()).toBe(true);
+    expect(await row('sent_to, files, closed_to, closed')).toEqual([sent(2).sentTo, '2', sent(5).sentTo, '3']);
+    expect(await closing()).toBe(false);
+    expect(await row('closed_to, closed')).toEqual([sent(5).sentTo, '3']);
+    expect(await requests.seal(requestId, sent(2))).toBe(true);
     expect(await row('state, reason, is_last_try')).toEqual(['failed', 'temporarily_unavailable', 'f']);
     expect(await states()).toEqual(['F1 staged', 'F2 staged', 'F3 given_up', 'F4 given_up', 'F5 given_up']);
     expect(await events()).toEqual(['accepted -', 'failed -']);
@@ -136,8 +163,13 @@ describe('a request', () => {
     await close();
     await test.sql("update data_out.requests set state = 'failed'");
 
-    expect(await requests.begin(requestId, false)).toMatchObject({ state: 'failed', sentTo: 'F2', isSealed: true });
-    await requests.accept(request, ['F3', 'F4', 'F5'], false);
+    expect(await requests.begin(requestId, { count: 1, isLast: false })).toMatchObject({
+      state: 'failed',
+      ...sent(2),
+      isSealed: true,
+    });
+    await requests.accept(request, ['F3', 'F4', 'F5'], { count: 1, isLast: false });
+    expect(await row('closed_to, closed')).toEqual([null, '0']);
     expect(await row('state, reason, generation, sealed_at')).toEqual(['accepted', null, '2', null]);
     expect(await states()).toEqual(['F1 staged', 'F2 staged', 'F3 pending', 'F4 pending', 'F5 pending']);
   });
@@ -150,8 +182,10 @@ describe('a request', () => {
   });
 
   it('for one file gives up that file alone', async () => {
-    await requests.accept({ ...request, fileId: 'F2' }, [], false);
-    expect(await requests.closeUnsent(requestId, '', { state: 'rejected', reason: 'not_released' })).toBe('F2');
+    await requests.accept({ ...request, fileId: 'F2' }, [], { count: 1, isLast: false });
+    const closing = () =>
+      requests.closeUnsent(requestId, { sentTo: '', files: 0 }, { state: 'rejected', reason: 'not_released' });
+    expect([await closing(), await closing()]).toEqual([true, false]);
     expect(await states()).toEqual(['F2 rejected']);
   });
 });
@@ -242,7 +276,7 @@ describe('a file', () => {
 
 describe('a request is settled', () => {
   it('once it is sealed and no file is open', async () => {
-    await requests.accept(request, ['F1', 'F2'], false);
+    await requests.accept(request, ['F1', 'F2'], { count: 1, isLast: false });
     await attempt(['F1', 'F2']);
     await record(end('F1'), end('F2'));
     expect(await files.settledOf([requestId])).toEqual([]);
@@ -268,7 +302,7 @@ describe('a request is settled', () => {
   });
 
   it('by another delivery while a file is open that no delivery has tried', async () => {
-    await requests.accept(request, ['F1', 'F2'], false);
+    await requests.accept(request, ['F1', 'F2'], { count: 1, isLast: false });
     expect(await requests.seal(requestId, { sentTo: 'F2', files: 2 })).toBe(false);
     await attempt(['F1']);
     expect(await record(end('F1'))).toEqual([]);
@@ -311,11 +345,11 @@ describe('the sweep', () => {
   });
 
   it('finds fan-outs that failed, whose last attempt recorded no end, or that are lost', async () => {
-    await requests.accept(request, ['F1'], false);
+    await requests.accept(request, ['F1'], { count: 1, isLast: false });
     const found = async (tried: Date, expired: Date) => (await sweep.brokenFanOuts(tried, expired)).length;
     expect(await found(future, past)).toBe(0);
     expect(await found(past, future)).toBe(1);
-    await requests.begin(requestId, true);
+    await requests.begin(requestId, { count: 1, isLast: true });
     expect(await found(past, past)).toBe(0);
     expect(await sweep.brokenFanOuts(future, past)).toEqual([{ request, progress: { sentTo: '', files: 0 } }]);
     await requests.fail(request, 'internal_error');

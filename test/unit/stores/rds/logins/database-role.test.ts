@@ -65,6 +65,7 @@ describe('the role of list and stream', () => {
     ['create role another', 'permission denied to create role'],
     ['alter role data_out_proxy superuser', 'permission denied to alter role'],
     ['set role postgres', 'permission denied to set role'],
+    ["alter role current_user password 'mine'", 'must be a member of rds_password'],
     ['select rolpassword from pg_authid', 'permission denied for table pg_authid'],
   ])('may not %s', async (sql, refusal) => {
     await expect(proxy().execute(sql)).rejects.toThrow(refusal);
@@ -82,6 +83,16 @@ describe('the role of list and stream', () => {
     expect(await test.sql("select rolpassword from pg_authid where rolname = 'data_out_proxy_clone'")).toEqual([
       [null],
     ]);
+  });
+
+  it('loses the defaults that a login set for all of its sessions', async () => {
+    await prepareRole(test.dataApi(), 'data_out_proxy', password);
+    await proxy().execute("alter role current_user set statement_timeout = '1ms'");
+    await proxy().execute('alter role current_user set default_transaction_read_only = on');
+    const [[name]] = (await test.sql('select current_database()')) as [[string]];
+    await proxy().execute(`alter role current_user in database "${name}" set statement_timeout = '1ms'`);
+    await prepareRole(test.dataApi(), 'data_out_proxy', password);
+    expect(await test.sql('select setconfig from pg_db_role_setting')).toEqual([]);
   });
 
   it('may do nothing by what roles can be, or belong to', async () => {
@@ -113,6 +124,9 @@ describe('the role of list and stream', () => {
     const db = test.dataApi({ secretArn: 'arn:owner' });
 
     await migrate(db, readMigrations());
+    // As RDS grants it to the first user of a cluster, and to no other.
+    await expect(prepareRole(db, 'data_out_proxy', password)).rejects.toThrow('must be a member of rds_password');
+    await test.sql('grant rds_password to owner');
     await prepareRole(db, 'data_out_proxy', password);
     await prepareRole(db, 'data_out_proxy', password);
     expect(await new RdsArchiveUsers(proxy()).find('central')).toBeUndefined();
@@ -161,6 +175,7 @@ describe('the role of direct access', () => {
     ['select * from data_out.export_log', 'permission denied for schema data_out'],
     ['create table sda.mine (id int)', 'permission denied for schema sda'],
     ['set role postgres', 'permission denied to set role'],
+    ["alter role current_user password 'mine'", 'must be a member of rds_password'],
   ])('may not %s', async (sql, refusal) => {
     await expect(reader().execute(sql)).rejects.toThrow(refusal);
   });
@@ -220,6 +235,7 @@ describe('the role of the state of exports', () => {
     ['select * from sda.files', 'permission denied for schema sda'],
     ['create table data_out.mine (id int)', 'permission denied for schema data_out'],
     ['set role postgres', 'permission denied to set role'],
+    ["alter role current_user password 'mine'", 'must be a member of rds_password'],
   ])('may not %s', async (sql, refusal) => {
     await expect(auditor().execute(sql)).rejects.toThrow(refusal);
   });
@@ -239,8 +255,9 @@ describe('the role of the queues’ consumers', () => {
     const catalogue = new RdsCatalogue(worker());
     expect(await catalogue.decide(['x'], { datasetId: 'EGAD1' })).toMatchObject({ entitled: [{ datasetId: 'EGAD1' }] });
     expect(await catalogue.isReleased('EGAD1')).toBe(true);
-    expect((await catalogue.exportableFiles('EGAD1', '').next()).value).toEqual([{ fileId: 'F', archiveFileSize: 1 }]);
-    expect(await catalogue.archiveFileSize('F')).toBe(1);
+    const files = [{ fileId: 'F', archiveFileSize: 1 }];
+    expect((await catalogue.exportableFiles('EGAD1', '').next()).value).toMatchObject({ files });
+    expect(await catalogue.exportableFile('F')).toMatchObject({ files });
     expect(await catalogue.findReleasedFile({ fileId: 'F', datasetId: 'EGAD1' })).toMatchObject({ fileId: 'F' });
   });
 
@@ -250,15 +267,16 @@ describe('the role of the queues’ consumers', () => {
     const files = new RdsRequestFiles(worker(), 10);
     const sweep = new RdsSweep(worker());
     const request = { requestId, requestedAt: new Date(0), datasetId: 'EGAD1', recipient: 'ab', keyFingerprint: 'cd' };
-    await requests.accept(request, ['F'], false);
-    await requests.begin(requestId, true);
-    await requests.addFiles(requestId, { sentTo: 'F', files: 1 }, ['G']);
+    await requests.accept(request, ['F'], { count: 1, isLast: false });
+    await requests.begin(requestId, { count: 1, isLast: true });
+    const none = { sentTo: '', files: 0 };
+    await requests.addFiles(requestId, none, ['G'], { count: 1, isLast: false });
     const attempt = { requestId, datasetId: 'EGAD1', fileId: 'F', isFirst: true, isLast: true };
     await new RdsCatalogue(worker()).findReleasedFiles([attempt]);
     await files.record([{ requestId, fileId: 'G', state: 'given_up' }], []);
     await requests.fail(request, 'internal_error');
-    expect(await requests.closeUnsent(requestId, '', { state: 'given_up', reason: 'not_sent' })).toBe('F');
-    expect(await requests.seal(requestId, { sentTo: 'F', files: 1 })).toBe(true);
+    expect(await requests.closeUnsent(requestId, none, { state: 'given_up', reason: 'not_sent' })).toBe(true);
+    expect(await requests.seal(requestId, none)).toBe(true);
     expect(await files.settledOf([requestId])).toEqual([requestId]);
     const now = new Date();
     expect(await sweep.giveUpSilent(now)).toBe(0);
@@ -272,7 +290,7 @@ describe('the role of the queues’ consumers', () => {
     const requestId = '7d4cbd3e-6f3e-4df5-9d9a-1c9b6e9d0e3b';
     const request = { requestId, requestedAt: new Date(0), datasetId: 'EGAD1', recipient: 'ab', keyFingerprint: 'cd' };
     const requests = new RdsRequests(worker(), 10);
-    await requests.accept(request, ['F'], false);
+    await requests.accept(request, ['F'], { count: 1, isLast: false });
     await new RdsRequestFiles(worker(), 10).record([{ requestId, fileId: 'F', state: 'given_up' }], []);
     await requests.seal(requestId, { sentTo: 'F', files: 1 });
     const log = new RdsDeliveryLog(worker());
@@ -296,8 +314,12 @@ describe('the role of the queues’ consumers', () => {
   it('finds containers, and settles the rows of those that leave the outbox', async () => {
     const requestId = '7d4cbd3e-6f3e-4df5-9d9a-1c9b6e9d0e3e';
     await test.sql(
-      `insert into data_out.export_log (request_id, event, file_id, dataset_id, recipient)
-       values ('${requestId}', 'staged', 'F', 'EGAD1', repeat('a', 64))`,
+      `insert into data_out.requests (request_id, requested_at, dataset_id, recipient, state)
+       values ('${requestId}', now(), 'EGAD1', repeat('a', 64), 'complete')`,
+    );
+    await test.sql(
+      `insert into data_out.request_files (request_id, file_id, state, outbox_key)
+       values ('${requestId}', 'F', 'staged', repeat('a', 64) || '/F-x.c4gh')`,
     );
     const records = new RdsOutboxRecords({ db: worker(), expiryDays: 30 });
     expect(await records.deprecatedDatasets()).toEqual([]);
@@ -308,7 +330,8 @@ describe('the role of the queues’ consumers', () => {
     await records.settle(found.map((container) => ({ ...container, end: 'withdrawn' })));
     const settled = `select file_id, state from data_out.request_files where request_id = '${requestId}'`;
     expect(await test.sql(settled)).toEqual([['F', 'withdrawn']]);
-    await test.sql(`delete from data_out.export_log where request_id = '${requestId}'`);
+    await test.sql(`delete from data_out.requests where request_id = '${requestId}'`);
+    await test.sql(`delete from data_out.request_files where request_id = '${requestId}'`);
   });
 
   it.each([
@@ -338,6 +361,7 @@ describe('the role of the queues’ consumers', () => {
     ['delete from sda.checksums', 'permission denied for table checksums'],
     ['select * from sda.encryption_keys', 'permission denied for table encryption_keys'],
     ['set role postgres', 'permission denied to set role'],
+    ["alter role current_user password 'mine'", 'must be a member of rds_password'],
   ])('may not %s', async (sql, refusal) => {
     await expect(worker().execute(sql)).rejects.toThrow(refusal);
   });

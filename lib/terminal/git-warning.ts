@@ -1,0 +1,36 @@
+import { execFile } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { type Output, printable } from './output.ts';
+
+/**
+ * Warn of a file with a secret that a commit could take: it lies in a Git work tree that does not ignore it.
+ * @param path absolute
+ */
+export async function warnOfCommit(path: string, output: Pick<Output, 'warn'>): Promise<void> {
+  const text = await commitWarning(path);
+  if (text !== undefined) output.warn(text);
+}
+
+/** What {@link warnOfCommit} says; `undefined`: no commit takes the file. */
+export async function commitWarning(path: string): Promise<string | undefined> {
+  const folder = dirname(path);
+  if (!isInWorkTree(folder) || (await isIgnored(path))) return undefined;
+  return `Git can commit the secret ${printable(path)}: name it in .gitignore, or move it`;
+}
+
+function isInWorkTree(folder: string): boolean {
+  if (existsSync(join(folder, '.git'))) return true;
+  const above = dirname(folder);
+  return above !== folder && isInWorkTree(above);
+}
+
+/** Also `false` where Git cannot be asked, as in a container without it: the tree may be committed elsewhere. */
+function isIgnored(path: string): Promise<boolean> {
+  const argv = ['-C', dirname(path), 'check-ignore', '--quiet', '--', path];
+  // Windows looks for a program in the working folder first.
+  const cwd = dirname(process.execPath);
+  return new Promise((resolve) => {
+    execFile('git', argv, { cwd }, (error) => resolve(error === null));
+  });
+}
