@@ -9,7 +9,7 @@ import {
   openHeader,
   type SegmentCipher,
 } from '../../crypt4gh/index.ts';
-import { ContainerDigest, readHeader } from '../download/disk/container-digest.ts';
+import { ContainerDigest, headerDigest, readHeader } from '../download/disk/container-digest.ts';
 import { loadCrc } from '../download/disk/crc.ts';
 import { hasCode, onDisk } from '../download/disk/local-disk.ts';
 import { throwIfInterrupted } from '../errors.ts';
@@ -101,12 +101,16 @@ class OpenFile {
     }
   }
 
-  /** Compares the plaintext before an edit list: the digest is that of the submitted file. */
+  /** Compares the plaintext before an edit list, because the receipt has the digest of the submitted file. */
   async #decrypted(listed: string): Promise<FileVerdict> {
-    const { privateKeys, cipher = { decryptSegments } } = this.#options;
+    const { claim, privateKeys, cipher = { decryptSegments } } = this.#options;
     const header = await readHeader(this.#source);
     if (header === undefined) return this.#verdict('differs', 'it does not begin with a Crypt4GH header');
-    const { dataKeys } = openHeader(header, privateKeys);
+    const { dataKeys, editList } = openHeader(header, privateKeys);
+    // The digest of the plaintext does not cover an edit list, and anyone who writes the file can add one.
+    if (editList && headerDigest(header) !== claim.header_sha256) {
+      return this.#verdict('differs', 'its edit list is in a header with another SHA-256');
+    }
     try {
       const body = this.#stream(header.length);
       return await this.#comparedPlaintext(cipher.decryptSegments(body, { dataKeys, reuseMemory: true }), listed);

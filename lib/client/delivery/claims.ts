@@ -113,7 +113,7 @@ export class Claims {
         'export is under way, the file was changed: tell the operator.' +
         (isOwn ? '' : ' Your keys are not known, so receipts for every key count: key_files names yours.'),
     };
-    if (form === 'plaintext' && sha256 !== undefined) return { sha256, receipt };
+    if (form === 'plaintext' && sha256 !== undefined) return { sha256, editHeaderSha256: headerSha256, receipt };
     return { size, headerSha256, crc64nvme, receipt };
   }
 }

@@ -5,6 +5,7 @@ import { PartDigest } from './disk/part-digest.ts';
 import type { ReadableTarget, Target } from './disk/part-file.ts';
 import type { Digest, Expectation, Verified } from './expected.ts';
 import { ChangedError } from './remote/remote-file.ts';
+import type { Edit } from './sink.ts';
 
 /** Compares a file with what is expected of it, while it is written. */
 export interface Check extends Target {
@@ -65,6 +66,19 @@ export async function checkOf(part: ReadableTarget, file: CheckedFile): Promise<
   const isPlain = file.expected instanceof Promise ? decrypt !== undefined : 'sha256' in file.expected;
   const digest = isPlain ? new PartDigest(part) : new ContainerDigest(part, await loadCrc());
   return { write: (buffers, position) => digest.write(buffers, position), verdict: verdict(digest) };
+}
+
+/**
+ * The digest of a plaintext does not cover the edit list that cuts it, and anyone who writes the object can add one.
+ *
+ * @throws ChecksumError if the edit list is in another header than the expected one; errors of the expectation
+ */
+export async function checkEdit(file: CheckedFile, edit: Edit | undefined): Promise<void> {
+  const expected = await file.expected;
+  if (edit === undefined || expected === undefined || !('sha256' in expected)) return;
+  const { editHeaderSha256: listed = edit.headerSha256, receipt } = expected;
+  const sums = { listed, found: edit.headerSha256 };
+  if (sums.listed !== sums.found) throw new ChecksumError(file.remote.name, sums, kinds.headerSha256, receipt);
 }
 
 /** The first bytes that were written at 0: the header of a container that is not kept. */

@@ -8,9 +8,10 @@ import {
   type SegmentCipher,
 } from '../../crypt4gh/index.ts';
 import { giveBack } from '../read-memory.ts';
+import { headerDigest } from './disk/container-digest.ts';
 import type { Target } from './disk/part-file.ts';
 import { KeptPlaintext } from './kept-plaintext.ts';
-import type { Sink } from './sink.ts';
+import type { Edit, Sink } from './sink.ts';
 
 /** Segments that are decrypted and written at once: 1 MiB. */
 const batchSegments = 16;
@@ -41,7 +42,7 @@ export class DecryptingSink implements Sink {
         readonly start: number;
         readonly dataKeys: readonly Uint8Array[];
         readonly kept: KeptPlaintext;
-        readonly edit: KeptPlaintext | undefined;
+        readonly edit: Edit | undefined;
       }
     | undefined;
 
@@ -57,7 +58,7 @@ export class DecryptingSink implements Sink {
     return this.#opened?.start ?? 0;
   }
 
-  get edit(): KeptPlaintext | undefined {
+  get edit(): Edit | undefined {
     return this.#opened?.edit;
   }
 
@@ -99,11 +100,13 @@ export class DecryptingSink implements Sink {
       head = Buffer.concat([head, next.value]);
       const length = headerLength(head);
       if (length === undefined) continue;
-      const { dataKeys, editList } = openHeader(head.subarray(0, length), privateKeys);
+      const header = head.subarray(0, length);
+      const { dataKeys, editList } = openHeader(header, privateKeys);
       const plainSize = decryptedSize(size - length);
-      const edit = editList && new KeptPlaintext(plainSize, editList);
-      const kept = (edited && edit) || new KeptPlaintext(plainSize, undefined);
-      passing?.(head.subarray(0, length), 0);
+      const cut = editList && new KeptPlaintext(plainSize, editList);
+      const kept = (edited && cut) || new KeptPlaintext(plainSize, undefined);
+      const edit = cut && { ranges: cut.ranges, size: cut.size, headerSha256: headerDigest(header) };
+      passing?.(header, 0);
       this.#opened = { start: length, dataKeys, kept, edit };
       return head.subarray(length);
     }

@@ -2,7 +2,7 @@ import { stat } from 'node:fs/promises';
 import { Crypt4ghError, decryptSegments, NoMatchingKeyError, type SegmentCipher } from '../../crypt4gh/index.ts';
 import { ChecksumError, ClientError } from '../errors.ts';
 import type { Transport } from '../transport.ts';
-import { checkOf, isPassing, UnseenError } from './check.ts';
+import { checkEdit, checkOf, isPassing, UnseenError } from './check.ts';
 import { DecryptingSink, type DecryptingSinkOptions } from './decrypting-sink.ts';
 import { Checkpoints } from './disk/checkpoints.ts';
 import { ComparedFile, DifferentError } from './disk/compared-file.ts';
@@ -159,7 +159,8 @@ async function compareWithRemote(whole: DownloadFileOptions): Promise<Compared |
     if (error instanceof DifferentError) return undefined;
     throw described(error, name);
   }
-  // The local file has not all of an edited plaintext, and its digest is that of the whole.
+  await checkEdit(options, transfer.edit);
+  // The local file lacks a part of an edited plaintext, and the listed digest covers the whole.
   const isComparable = transfer.edit === undefined || isPassing(options);
   const verified = isComparable ? await check?.verdict(signal) : undefined;
   await file.setModified(transfer.state?.version.lastModified);
@@ -233,6 +234,7 @@ async function downloadVersion(options: DownloadFileOptions): Promise<Compared> 
     const modified = modifiedOf(transfer.state?.version);
     const verified = await check?.verdict(signal);
     const { edit } = transfer;
+    await checkEdit(options, edit);
     if (edit) {
       isCut = true;
       await checkpoints.forget();

@@ -13,6 +13,8 @@ export type Expectation = Expected | undefined | Promise<Expected | undefined>;
 export interface ExpectedPlaintext {
   /** SHA-256 in lower-case hex of the whole local file, or of the plaintext before an edit list if it is decrypted here. */
   readonly sha256: string;
+  /** SHA-256 in lower-case hex of the header that an edit list may stand in; default: in any header. */
+  readonly editHeaderSha256?: string;
 }
 
 export interface ExpectedContainer {

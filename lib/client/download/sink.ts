@@ -1,6 +1,11 @@
 import { giveBack } from '../read-memory.ts';
-import type { Target } from './disk/part-file.ts';
-import type { KeptPlaintext } from './kept-plaintext.ts';
+import type { KeptRanges, Target } from './disk/part-file.ts';
+
+/** What an edit list keeps of the plaintext. */
+export interface Edit extends KeptRanges {
+  /** SHA-256 in hex of the header that has the list. */
+  readonly headerSha256: string;
+}
 
 /** Writes bytes of the remote file, in the form that is kept, to their place in the part. */
 export interface Sink {
@@ -10,8 +15,8 @@ export interface Sink {
   readonly start: number;
   /** Bytes of a unit: requests ask for whole units; the last one may be shorter. */
   readonly unit: number;
-  /** What an edit list keeps of the plaintext; `undefined`: all of it. Known once `needsHead` is false. */
-  readonly edit: KeptPlaintext | undefined;
+  /** `undefined`: all of the plaintext is kept. Known once `needsHead` is false. */
+  readonly edit: Edit | undefined;
   /** Bytes of the whole part. Known once `needsHead` is false. */
   readonly partSize: number;
   /**

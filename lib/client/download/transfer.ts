@@ -4,9 +4,8 @@ import { type ClientError, DamagedFileError, throwIfInterrupted, UnavailableErro
 import type { Backoff } from '../retry.ts';
 import type { Transport } from '../transport.ts';
 import { RangeSet } from './disk/range-set.ts';
-import type { KeptPlaintext } from './kept-plaintext.ts';
 import type { ObjectVersion, RemoteFile, RemoteReply } from './remote/remote-file.ts';
-import type { Sink } from './sink.ts';
+import type { Edit, Sink } from './sink.ts';
 
 /** A file up to this size is fetched by one request. */
 const wholeBytes = 8 * 1024 * 1024;
@@ -68,7 +67,7 @@ export class Transfer {
   }
 
   /** As `Sink.edit`, after {@link run}. */
-  get edit(): KeptPlaintext | undefined {
+  get edit(): Edit | undefined {
     return this.#sink.edit;
   }
 

@@ -81,8 +81,13 @@ export class ContainerDigest {
   /** SHA-256 of the header, in hex; empty if the part does not begin with one. @throws LocalDiskError */
   async headerSha256(): Promise<string> {
     const header = await readHeader(this.#part);
-    return header === undefined ? '' : createHash('sha256').update(header).digest('hex');
+    return header === undefined ? '' : headerDigest(header);
   }
+}
+
+/** SHA-256 in lower-case hex. */
+export function headerDigest(header: Uint8Array): string {
+  return createHash('sha256').update(header).digest('hex');
 }
 
 /** The Crypt4GH header of a file; `undefined` if it does not begin with one. @throws LocalDiskError */

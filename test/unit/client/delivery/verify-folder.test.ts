@@ -10,7 +10,7 @@ import {
   verifyFolder,
 } from '../../../../lib/client/delivery/verify-folder.ts';
 import type { DeliveredFile, DeliveryReceipt } from '../../../../lib/contract/delivery.ts';
-import { encrypt, generateKeyPair } from '../../../../lib/crypt4gh/index.ts';
+import { encrypt, encryptHeader, generateKeyPair, openHeader } from '../../../../lib/crypt4gh/index.ts';
 import { containerOf } from '../../../helpers/client-world.ts';
 import { all } from '../../../helpers/download-world.ts';
 import { deliveredFile, receiptOf, requestId } from '../../../helpers/receipts.ts';
@@ -94,6 +94,15 @@ describe('a whole file', () => {
     const claim = await deliveredFile(name, edited, { plaintext, headerBytes: edited.length - container.length + 124 });
     expect(await verified([claim], withKey)).toMatchObject([{ state: 'plaintext' }]);
     expect(await verified([claim])).toMatchObject([{ state: 'bytes' }]);
+  });
+
+  test('with an edit list that was added to its header differs, although the plaintext is the submitted one', async () => {
+    const { dataKeys } = openHeader(container, [privateKey]);
+    const header = encryptHeader({ dataKeys, editList: [0n, 10n], recipients: [publicKey] });
+    await put(name, Buffer.concat([header, container.subarray(124)]));
+    expect(await verified([listed], withKey)).toMatchObject([
+      { state: 'differs', detail: expect.stringContaining('edit list') },
+    ]);
   });
 
   test('that no key opens is verified by its bytes, and says so', async () => {

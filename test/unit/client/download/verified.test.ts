@@ -6,7 +6,7 @@ import { Claims } from '../../../../lib/client/delivery/claims.ts';
 import type { DownloadFilesOptions } from '../../../../lib/client/download/download-files.ts';
 import { ClientError } from '../../../../lib/client/errors.ts';
 import type { DeliveredFile } from '../../../../lib/contract/delivery.ts';
-import { encrypt, generateKeyPair } from '../../../../lib/crypt4gh/index.ts';
+import { encrypt, encryptHeader, generateKeyPair, openHeader } from '../../../../lib/crypt4gh/index.ts';
 import { containerOf } from '../../../helpers/client-world.ts';
 import { all, DownloadWorld } from '../../../helpers/download-world.ts';
 import { deliveredFile, receiptOf } from '../../../helpers/receipts.ts';
@@ -63,6 +63,12 @@ function withoutDigest({ plaintext_sha256: _, ...file }: DeliveredFile): Deliver
 
 function withoutCrc({ crc64nvme: _, ...file }: DeliveredFile): DeliveredFile {
   return file;
+}
+
+/** What anyone who can write the object makes of it: a packet more, for the same reader. */
+function withEditList(container: Buffer, editList: readonly bigint[]): Buffer {
+  const { dataKeys } = openHeader(container, [privateKey]);
+  return Buffer.concat([encryptHeader({ dataKeys, editList, recipients: [publicKey] }), container.subarray(124)]);
 }
 
 async function outcomes(options: Partial<DownloadFilesOptions>) {
@@ -166,7 +172,11 @@ describe('a download is compared with its receipt', () => {
     const editList = [10n, 100n, 2_000_000n, 70_000n, 1_000_000n];
     const edited = Buffer.concat(await all(encrypt([largePlain], { recipients: [publicKey], editList })));
     world.server.put(largeName, edited);
-    const options = { ...expecting([largeListed], 'plaintext'), decrypt };
+    const listed = await deliveredFile(largeName, edited, {
+      plaintext: largePlain,
+      headerBytes: edited.length - large.length + 124,
+    });
+    const options = { ...expecting([listed], 'plaintext'), decrypt };
     world.faults.break({ on: 'storage', fault: { kind: 'cut', bytes: 5_000_000 }, times: 100 });
     const retries = { attempts: 1, firstDelayMs: 1, longestDelayMs: 1 };
     expect((await world.download({ ...options, retries })).error?.code).toBe('unavailable');
@@ -233,6 +243,25 @@ describe('a file that differs from its receipt', () => {
     const { error } = await world.download({ ...expecting([listed], 'plaintext'), decrypt });
     expect(error).toMatchObject({ code: 'not_verified', remedy: expect.stringMatching(/export.*under way.*again/) });
     expect(await world.names()).toEqual([]);
+  });
+
+  test('is found when only an edit list was added to its header', async () => {
+    const [name, plainName] = [largeName, 'EGAF2-large'];
+    world.server.put(name, withEditList(medium, [0n, 100n]));
+    const options = { ...expecting([mediumListed], 'plaintext'), decrypt };
+    expect(await outcomes(options)).toEqual([[name, 'failed', 'not_verified']]);
+    expect(await world.names()).toEqual([]);
+    // What an earlier version of the client has kept is not called the same as the staged file, either.
+    await writeFile(join(world.folder, plainName), mediumPlain.subarray(0, 100));
+    await utimes(join(world.folder, plainName), 1, 1);
+    expect(await outcomes(options)).toEqual([[name, 'failed', 'not_verified']]);
+  });
+
+  test('only in a header without an edit list is kept: its plaintext is the submitted one', async () => {
+    world.server.put(largeName, await containerOf(mediumPlain, publicKey));
+    expect(await outcomes({ ...expecting([mediumListed], 'plaintext'), decrypt })).toEqual([
+      [largeName, 'downloaded', 'plaintext'],
+    ]);
   });
 
   test('decides the code of the whole download, also when others are whole or fail otherwise', async () => {
