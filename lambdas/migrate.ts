@@ -17,6 +17,8 @@ import deliveries from '../lib/stores/rds/migrations/0008-deliveries.sql';
 import archiveIndexes from '../lib/stores/rds/migrations/0009-archive-indexes.sql';
 import retention from '../lib/stores/rds/migrations/0010-retention.sql';
 import largeRequests from '../lib/stores/rds/migrations/0011-large-requests.sql';
+import { s3Client } from '../lib/stores/s3/client.ts';
+import { S3OutboxRemover } from '../lib/stores/s3/outbox-remover.ts';
 import { secretsManagerClient } from '../lib/stores/secrets/client.ts';
 import { settled, workingMs } from './shared/deployment.ts';
 import { logger } from './shared/observability.ts';
@@ -70,5 +72,7 @@ async function bringUpToDate(): Promise<string[]> {
   for (const { role, login } of logins) await prepareRole(db, role, login.password, login.username);
   const closed = Object.values(databaseRoles).find((role) => role === process.env[environment.databaseClosedRole]);
   if (closed) await closeRole(db, closed);
+  // The previous version may have left a request open without the sign that the sweep looks for.
+  await new S3OutboxRemover({ client: s3Client(), bucket: required(environment.outboxBucket) }).markOpen();
   return applied;
 }

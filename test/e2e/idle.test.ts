@@ -71,6 +71,14 @@ test('a request is swept while it is open, and the service is idle again after i
   expect(await passAnHour()).toEqual([]);
 });
 
+test('what was open before a deployment is swept after it', async () => {
+  expect(await passAnHour()).toEqual([]);
+  expect(await service.engine.functions.invoke('migrate', {})).toMatchObject({ ok: true });
+  expect(await passAnHour()).toEqual(['sweep-deliveries rds-data ExecuteStatement']);
+  backdate(hour);
+  await passAnHour();
+});
+
 test('the daily sweep finds a request without the marker, and makes the marker', async () => {
   await service.sql(
     `insert into data_out.requests (request_id, requested_at, dataset_id, recipient, state)

@@ -165,6 +165,7 @@ const expected: Readonly<Record<string, readonly string[]>> = {
     ...auditorSecret,
     ...readerSecret,
     ...workerSecret,
+    ...marking,
     ...['BeginTransaction', 'CommitTransaction', 'RollbackTransaction'].map(
       (action) => `rds-data:${action} ${cluster}`,
     ),

@@ -11,6 +11,7 @@ export function deploymentFunctions(make: Make, { settings, storage }: Functions
     timeout: Duration.minutes(12),
   });
   storage.catalogue.grantMigrate(migrate);
+  storage.outbox.grantMark(migrate);
   if (settings.auditRetentionDays !== undefined) {
     migrate.configure(environment.auditRetentionDays, String(settings.auditRetentionDays));
   }

@@ -114,6 +114,8 @@ export function registerDeadLetters(program: Command, context: CommandContext): 
       const target = await session.target();
       const queues = queuesOf(target, options);
       if (!(await isAgreed(queues, filter, options, target, session))) return;
+      // The messages open requests again, and the sweep looks for these only after that.
+      await target.outbox.markOpen();
       await replayAll(queues, filter, session);
     });
 }

@@ -260,6 +260,16 @@ describe('dead-letters replay', () => {
     expect(stderr).not.toContain(visa);
   });
 
+  test('marks a request as open before the first message goes', async () => {
+    putFile('EGAF1');
+    const marked: number[] = [];
+    world.queues.onCall = (name) => {
+      if (name === 'SendMessage') marked.push(world.outbox.marked);
+    };
+    expect((await run(['replay', '--queue', 'file-exports', '--yes'])).exitCode).toBe(0);
+    expect(marked).toEqual([1]);
+  });
+
   test('of a queue sends all, however long it takes', async () => {
     for (let i = 0; i < 60; i += 1) putFile(`EGAF${i}`);
     world.queues.onCall = (name) => {
