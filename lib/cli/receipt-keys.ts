@@ -1,7 +1,9 @@
 import { mkdir, readFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
+import { withSlash } from '../client/connection.ts';
 import { type PinnedKeys, parseKeySet, type ReceiptKeys } from '../client/delivery/key-set.ts';
 import { ifThere, onDisk } from '../client/download/disk/local-disk.ts';
+import { FileLock } from '../client/download/disk/lock.ts';
 import { ClientError } from '../client/errors.ts';
 import type { ProxyApi } from '../client/proxy.ts';
 import { usageError } from '../terminal/errors.ts';
@@ -21,19 +23,22 @@ export class PinFile {
     this.#path = session.settings.receiptKeysFile;
   }
 
-  /** @returns `undefined` before the first use of a service @throws UsageError if the file is malformed; LocalDiskError */
-  async of(service: URL): Promise<PinnedKeys | undefined> {
-    return (await this.#all())[service.href];
+  /** @returns no trusted keys before the first use of a service @throws UsageError if the file is malformed; LocalDiskError */
+  async of(service: URL): Promise<PinnedKeys> {
+    return (await this.#all())[service.href] ?? { trusted: [], refused: [] };
   }
 
-  /** @throws as {@link of}; an error of the disk */
-  async set(service: URL, { trusted, refused }: PinnedKeys): Promise<void> {
+  /** Changes what is pinned, while no other command does. @returns what is pinned then @throws as {@link of} */
+  async change(service: URL, changed: (pins: PinnedKeys) => PinnedKeys): Promise<PinnedKeys> {
     const { terminal } = this.#session;
-    const text = `${JSON.stringify({ ...(await this.#all()), [service.href]: { trusted, refused } }, undefined, 2)}\n`;
     await onDisk(this.#path, () => mkdir(dirname(this.#path), { recursive: true, mode: 0o700 }));
-    await writeOutput({ name: this.#path, terminal, force: true, mode: 0o600 }, (sink) =>
-      sink.write([Buffer.from(text)]),
+    await using _lock = await FileLock.acquire(`${this.#path}.lock`);
+    const pins = changed(await this.of(service));
+    const text = `${JSON.stringify({ ...(await this.#all()), [service.href]: pins }, undefined, 2)}\n`;
+    await onDisk(this.#path, () =>
+      writeOutput({ name: this.#path, terminal, force: true, mode: 0o600 }, (sink) => sink.write([Buffer.from(text)])),
     );
+    return pins;
   }
 
   async #all(): Promise<Readonly<Record<string, PinnedKeys>>> {
@@ -65,38 +70,52 @@ export async function receiptKeys(session: Session, proxy: ProxyApi): Promise<Re
   const { terminal, output } = session;
   const service = addressOf(session);
   const file = new PinFile(session);
-  const pinned = await file.of(service);
+  let pinned = await file.of(service);
   const text = await proxy.keySet({ signal: terminal.signal });
   const source = 'the keys of the service';
-  const pin = async (keys: PinnedKeys) => {
+  const pin = async (changed: (pins: PinnedKeys) => PinnedKeys) => {
     try {
-      await file.set(service, keys);
+      return await file.change(service, changed);
     } catch (error) {
       if (!(error instanceof ClientError) || error.code === 'interrupted') throw error;
       output.warn(printable(`the keys of receipts cannot be remembered: ${error.message}`));
+      return changed(pinned);
     }
   };
-  if (pinned === undefined) {
-    const keys = parseKeySet(text, source);
-    await pin({ trusted: keys.fingerprints, refused: [] });
-    return keys;
-  }
-  let { trusted } = pinned;
   const learn = async (fingerprints: readonly string[]) => {
-    trusted = [...new Set([...trusted, ...fingerprints])];
-    await pin({ ...pinned, trusted });
+    pinned = await pin((pins) => changedPins(pins, { accept: fingerprints, refuse: pins.refused }));
+    return pinned;
   };
+  if (pinned.trusted.length === 0) {
+    const { fingerprints } = parseKeySet(text, source);
+    // Another command may have pinned keys meanwhile.
+    pinned = await pin((pins) =>
+      pins.trusted.length > 0 ? pins : changedPins(pins, { accept: fingerprints, refuse: pins.refused }),
+    );
+  }
   return parseKeySet(text, source, { ...pinned, learn });
 }
 
+/** What is pinned after a change. A fingerprint in both lists is refused. */
+export function changedPins(
+  { trusted, refused }: PinnedKeys,
+  { accept, refuse }: { readonly accept: readonly string[]; readonly refuse: readonly string[] },
+): PinnedKeys {
+  const isRefused = new Set(refuse);
+  return {
+    trusted: [...new Set([...trusted, ...accept])].filter((each) => !isRefused.has(each)),
+    refused: [...new Set([...refused.filter((each) => !accept.includes(each)), ...refuse])],
+  };
+}
+
 /** @throws UsageError */
-export function checkedFingerprint(source: string, text: string): string {
-  if (fingerprintForm.test(text)) return text;
+export function checkFingerprint(source: string, text: string): void {
+  if (fingerprintForm.test(text)) return;
   throw usageError(source, 'expected the fingerprint of a key of receipts: 43 letters, digits, - and _');
 }
 
-/** @throws UsageError if no address is set */
+/** @returns the address with a slash at its end, as the client calls it @throws UsageError if no address is set */
 export function addressOf({ settings }: Session): URL {
-  if (settings.proxyUrl) return settings.proxyUrl;
+  if (settings.proxyUrl) return withSlash(settings.proxyUrl);
   throw usageError('--url', 'no address of the service is set', 'Keys of receipts belong to a service.');
 }

@@ -69,9 +69,15 @@ function baseUrl(text: string | undefined, what: string, transport: Transport): 
   // The message does not repeat the text: it may hold a password.
   if (url.username || url.password) throw problem('holds credentials, which would end up in logs');
   if (url.search || url.hash) throw problem('has a query or a fragment');
-  if (!url.pathname.endsWith('/')) url.pathname += '/';
   transport.checkScheme(url);
-  return url;
+  return withSlash(url);
+}
+
+/** An address that paths can be appended to: its own path ends in `/`. */
+export function withSlash(url: URL): URL {
+  const base = new URL(url);
+  if (!base.pathname.endsWith('/')) base.pathname += '/';
+  return base;
 }
 
 interface Secrets {

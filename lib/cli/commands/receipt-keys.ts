@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { collect, withConnectionOptions } from '../options.ts';
-import { addressOf, checkedFingerprint, PinFile } from '../receipt-keys.ts';
+import { addressOf, changedPins, checkFingerprint, PinFile } from '../receipt-keys.ts';
 import { type CommandContext, openSession } from '../session.ts';
 
 interface ReceiptKeysOptions {
@@ -14,9 +14,15 @@ if a pinned key has signed it. A new key of the service is pinned when a pinned 
 operator. Accept any other only after the operator has confirmed its fingerprint on another way. The fingerprint is the SHA-256
 thumbprint of the key (RFC 7638), as data-out doctor shows it.
 
+--refuse takes out one key for good, but not the keys that it endorsed earlier: they remain trusted. When the operator reports an
+abused key, ask for the fingerprints of all genuine keys, and refuse every other key that this command lists. Accept the
+operator's new key in the same command: when no trusted key is left, the next command pins whatever the service publishes,
+except refused keys.
+
 Examples:
   data-out receipt-keys
-  data-out receipt-keys --accept oKIywvGUpTVTyxMQ3bwIIeQUudfr_CkLMjCE19ECD-U`;
+  data-out receipt-keys --accept oKIywvGUpTVTyxMQ3bwIIeQUudfr_CkLMjCE19ECD-U
+  data-out receipt-keys --refuse OLD --accept NEW`;
 
 const columns = [{ title: 'FINGERPRINT' }, { title: 'STATE' }] as const;
 
@@ -34,14 +40,12 @@ export function registerReceiptKeys(program: Command, context: CommandContext): 
       await using session = await openSession(context, self);
       const service = addressOf(session);
       const file = new PinFile(session);
-      let { trusted, refused } = (await file.of(service)) ?? { trusted: [], refused: [] };
-      const accepted = accept.map((text) => checkedFingerprint('--accept', text));
-      const dropped = refuse.map((text) => checkedFingerprint('--refuse', text));
-      trusted = [...new Set([...trusted, ...accepted])].filter((each) => !dropped.includes(each));
-      refused = [...new Set([...refused, ...dropped])].filter(
-        (each) => !accepted.includes(each) || dropped.includes(each),
-      );
-      if (accepted.length + dropped.length > 0) await file.set(service, { trusted, refused });
+      for (const text of accept) checkFingerprint('--accept', text);
+      for (const text of refuse) checkFingerprint('--refuse', text);
+      const isChange = accept.length + refuse.length > 0;
+      const { trusted, refused } = isChange
+        ? await file.change(service, (pins) => changedPins(pins, { accept, refuse }))
+        : await file.of(service);
       const rows = [
         ...trusted.map((fingerprint) => ({ fingerprint, state: 'trusted' })),
         ...refused.map((fingerprint) => ({ fingerprint, state: 'refused' })),

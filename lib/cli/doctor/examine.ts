@@ -108,7 +108,7 @@ async function* receipts(session: Session, proxy: ProxyApi): AsyncGenerator<Chec
       : keys;
     return;
   }
-  const { trusted = [], refused = [] } = (await new PinFile(session).of(addressOf(session))) ?? {};
+  const { trusted, refused } = await new PinFile(session).of(addressOf(session));
   const details = { trusted, refused };
   yield {
     check,

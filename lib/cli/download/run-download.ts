@@ -268,8 +268,12 @@ class DownloadRun {
       const message = `the delivery receipts cannot be verified: ${error.message}`;
       output.warn(printable(message));
       // A service that has had keys keeps them: to do without would let one who hides them change files.
-      const hadKeys = await new PinFile(this.#session).of(addressOf(this.#session));
-      return { receipts: [], refused: hadKeys ? [new ReceiptError(message, { cause: error })] : [], foreign: [] };
+      const { trusted } = await new PinFile(this.#session).of(addressOf(this.#session));
+      return {
+        receipts: [],
+        refused: trusted.length > 0 ? [new ReceiptError(message, { cause: error })] : [],
+        foreign: [],
+      };
     }
   }
 

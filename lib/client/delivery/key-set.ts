@@ -11,8 +11,8 @@ export interface PinnedKeys {
 }
 
 export interface KeyPins extends PinnedKeys {
-  /** Called with keys that pinned ones have endorsed, once a receipt needs them. */
-  readonly learn: (fingerprints: readonly string[]) => Promise<void>;
+  /** Pins keys that pinned ones have endorsed, once a receipt needs them. @returns what is pinned then */
+  readonly learn: (fingerprints: readonly string[]) => Promise<PinnedKeys>;
 }
 
 interface UsableKey {
@@ -26,7 +26,7 @@ export class ReceiptKeys {
   readonly #byKid: ReadonlyMap<string, UsableKey>;
   /** Ids of keys of other types. */
   readonly #others: ReadonlySet<string>;
-  readonly #pins: KeyPins | undefined;
+  #pins: KeyPins | undefined;
 
   /** @param pins which of the keys count; `undefined`: all of them */
   constructor(keys: ReadonlyMap<string, UsableKey>, others: ReadonlySet<string>, pins: KeyPins | undefined) {
@@ -62,16 +62,19 @@ export class ReceiptKeys {
   }
 
   async #admit(fingerprint: string, endorsements: readonly string[], pins: KeyPins): Promise<void> {
-    const { trusted, refused, learn } = pins;
-    const known = new Set(trusted);
-    if (!refused.includes(fingerprint) && !known.has(fingerprint)) {
+    let { trusted, refused } = pins;
+    if (!refused.includes(fingerprint) && !trusted.includes(fingerprint)) {
+      const known = new Set(trusted);
       for (const jws of endorsements) {
         const next = this.#endorsed(jws, known);
         if (next !== undefined && !refused.includes(next)) known.add(next);
       }
-      if (known.has(fingerprint)) await learn([...known].slice(trusted.length));
+      if (known.has(fingerprint)) {
+        ({ trusted, refused } = await pins.learn([...known].slice(trusted.length)));
+        this.#pins = { ...pins, trusted, refused };
+      }
     }
-    if (refused.includes(fingerprint) || !known.has(fingerprint)) {
+    if (refused.includes(fingerprint) || !trusted.includes(fingerprint)) {
       const why = refused.includes(fingerprint) ? 'you refused' : 'is new, and that no pinned key has endorsed';
       throw new ReceiptError(`the receipt is signed by a key that ${why}: ${fingerprint}`, {
         remedy:

@@ -23,7 +23,7 @@ const patience = { attempts: 20, milliseconds: 100 } as const;
 /** Tokens of the locks that this process holds or is taking. */
 const own = new Set<string>();
 
-/** Keeps other processes off one part file for as long as it is held. */
+/** Keeps other processes off one file for as long as it is held. */
 export class FileLock implements AsyncDisposable {
   readonly #path: string;
   readonly #token: string;
@@ -59,7 +59,7 @@ export class FileLock implements AsyncDisposable {
     } finally {
       if (!isHeld) own.delete(owner.token);
     }
-    throw new LocalDiskError(`another process downloads ${path.replace(/\.lock$/, '')}`, {
+    throw new LocalDiskError(`another process works on ${path.replace(/\.lock$/, '')}`, {
       remedy: `Wait until it ends. If no other process runs, remove ${path}.`,
     });
   }

@@ -407,6 +407,8 @@ describe('the keys of the service are pinned', () => {
   const home = () => ({ env: { HOME: folder } });
   const fetched = (...argv: string[]) => run(['download', '-o', 'data', '--all', '--overwrite', ...argv], home());
   const keysOf = (...argv: string[]) => run(['receipt-keys', '--json', ...argv], home());
+  const pins = async (): Promise<{ trusted: string[]; refused: string[] }> =>
+    JSON.parse(await readFile(join(folder, '.config/data-out/receipt-keys.json'), 'utf8'))[server.url];
   const signedBy = (signer: ReceiptSigner, header: object = {}) =>
     server.put(receiptName, signer.sign(receiptOf(files), header));
 
@@ -481,6 +483,42 @@ describe('the keys of the service are pinned', () => {
     expect((await keysOf('--refuse', await thumbprint(newer))).stdout).toContain('refused');
     signedBy(newer, { endorsements: [await endorsement(older, newer)] });
     expect((await fetched()).stderr).toContain('signed by a key that you refused');
+  });
+
+  test('a key that is refused while it is learned stays refused', async () => {
+    server.keySet = { keys: [older.jwk, newer.jwk] };
+    signedBy(newer, { endorsements: [await endorsement(older, newer)] });
+    server.requests.length = 0;
+    const refused = await thumbprint(newer);
+    server.held = async (name) => {
+      if (name !== receiptName) return;
+      // The download has read the pins before it asks for the keys.
+      await vi.waitFor(() => expect(server.count(/jwks/)).toBe(1));
+      await keysOf('--refuse', refused);
+    };
+    expect(await fetched()).toMatchObject({ exitCode: 10, stderr: expect.stringContaining('a key that you refused') });
+    expect(await pins()).toEqual({ trusted: [await thumbprint(older)], refused: [refused] });
+  });
+
+  test('changes at the same time are all kept', async () => {
+    const others = await Promise.all([newer, stranger].map(thumbprint));
+    await Promise.all(others.map((each) => keysOf('--accept', each)));
+    expect((await pins()).trusted.toSorted()).toEqual([await thumbprint(older), ...others].sort());
+    expect(await readdir(join(folder, '.config/data-out'))).toEqual(['receipt-keys.json']);
+  });
+
+  test('a key that is refused before the first use stays out of the pinned ones', async () => {
+    await rm(join(folder, '.config'), { recursive: true });
+    await keysOf('--refuse', await thumbprint(newer));
+    server.keySet = { keys: [older.jwk, newer.jwk] };
+    expect((await fetched()).exitCode).toBe(0);
+    expect(await pins()).toEqual({ trusted: [await thumbprint(older)], refused: [await thumbprint(newer)] });
+    signedBy(newer, { endorsements: [await endorsement(older, newer)] });
+    expect((await fetched()).stderr).toContain('a key that you refused');
+  });
+
+  test('for an address with and without a slash at its end', async () => {
+    expect((await keysOf('--url', server.url.slice(0, -1))).stdout).toContain(await thumbprint(older));
   });
 
   test('a service that hides its keys, or shows broken ones, is not relied on', async () => {
