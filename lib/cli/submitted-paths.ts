@@ -5,7 +5,7 @@ import { ClientError } from '../client/errors.ts';
 import type { ListedFile, ProxyApi } from '../client/proxy.ts';
 import { isReceiptName } from '../contract/delivery.ts';
 import { formatBytes, printable } from '../terminal/output.ts';
-import { ownFingerprints } from './own-keys.ts';
+import { findOwnKeys, recipientsOf, warnOfReceipts } from './own-keys.ts';
 import { receiptKeys } from './receipt-keys.ts';
 import type { Session } from './session.ts';
 import { cachePath } from './sources.ts';
@@ -40,10 +40,10 @@ export async function submittedPaths(
       await using folder = await ReceiptFolder.open(cachePath(terminal), terminal.now);
       const counter = progress.counter('reading receipts', read.length);
       const keys = () => receiptKeys(session, proxy);
-      const ownKeys = await ownFingerprints(session);
-      const options = { proxy, files: read, folder, counter, signal, keys, ownKeys };
+      const own = await findOwnKeys(session);
+      const options = { proxy, files: read, folder, counter, signal, keys, ownKeys: recipientsOf(own) };
       const found = await fetchReceipts(options).finally(counter.end);
-      for (const { message } of [...found.refused, ...found.foreign]) output.warn(printable(message));
+      warnOfReceipts(session, found, own);
       claims = new Claims(found.receipts);
     } catch (error) {
       if (!(error instanceof ClientError) || terminal.signal.aborted) throw error;

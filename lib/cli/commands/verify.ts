@@ -15,9 +15,9 @@ import { ProxyApi } from '../../client/proxy.ts';
 import { formatBytes, printable } from '../../terminal/output.ts';
 import { incompleteError, incompleteText } from '../download/delivery-summary.ts';
 import { threadsFor } from '../files/threads.ts';
-import { readPrivateKeys } from '../key-files.ts';
+import { type PrivateKeyFile, readPrivateKeys } from '../key-files.ts';
 import { withKeyOptions, withServiceOptions } from '../options.ts';
-import { ownFingerprints } from '../own-keys.ts';
+import { findOwnKeys, recipientsOf, warnOfReceipts } from '../own-keys.ts';
 import { receiptKeys } from '../receipt-keys.ts';
 import { readSmallFile } from '../secrets.ts';
 import { type CommandContext, openSession, type Session } from '../session.ts';
@@ -91,17 +91,22 @@ async function verify(session: Session, name: string, options: VerifyOptions): P
     });
   }
   const keys = await keysOf(session, options);
-  const ownKeys = await ownFingerprints(session);
-  const { receipts, refused, foreign } = await readReceipts(folder, names, keys, { issuer: options.issuer, ownKeys });
-  for (const { message } of [...refused, ...foreign]) output.warn(printable(message));
-  const claims = new Claims(receipts);
-  const files = await filesOf(session, folder, claims, options);
-  show(session, files);
-  const lacking = claims.lacking();
-  for (const receipt of lacking) output.warn(incompleteText(receipt));
-  const { partial = false } = options;
-  const incomplete = partial ? undefined : lacking[0];
-  conclude(session, files, { partial, problem: refused[0] ?? (incomplete && incompleteError(incomplete)) });
+  const keyFiles = options.key ? await readPrivateKeys(session) : [];
+  try {
+    const own = await findOwnKeys(session, keyFiles);
+    const { issuer, partial = false } = options;
+    const read = await readReceipts(folder, names, keys, { issuer, ownKeys: recipientsOf(own) });
+    warnOfReceipts(session, read, own);
+    const claims = new Claims(read.receipts);
+    const files = await filesOf(session, folder, claims, { isOffline: options.keys !== undefined, keyFiles });
+    show(session, files);
+    const lacking = claims.lacking();
+    for (const receipt of lacking) output.warn(incompleteText(receipt));
+    const incomplete = partial ? undefined : lacking[0];
+    conclude(session, files, { partial, problem: read.refused[0] ?? (incomplete && incompleteError(incomplete)) });
+  } finally {
+    for (const { privateKey } of keyFiles) privateKey.fill(0);
+  }
 }
 
 async function keysOf(session: Session, { keys }: VerifyOptions): Promise<ReceiptKeys> {
@@ -111,36 +116,28 @@ async function keysOf(session: Session, { keys }: VerifyOptions): Promise<Receip
   return parseKeySet(text.toString('utf8'), '--keys');
 }
 
-async function filesOf(session: Session, folder: string, claims: Claims, options: VerifyOptions) {
+async function filesOf(
+  session: Session,
+  folder: string,
+  claims: Claims,
+  { isOffline, keyFiles }: { readonly isOffline: boolean; readonly keyFiles: readonly PrivateKeyFile[] },
+) {
   const { terminal, progress } = session;
   const { signal } = terminal;
-  const privateKeys = options.key ? (await readPrivateKeys(session)).map(({ privateKey }) => privateKey) : [];
+  const privateKeys = keyFiles.map(({ privateKey }) => privateKey);
   let bytes = 0;
   for (const { file } of claims.all()) bytes += file.size;
   progress.expect(bytes, claims.size);
   await using workers = privateKeys.length > 0 ? threadsFor(bytes, signal) : undefined;
   let outbox: Promise<ReadonlySet<string> | undefined> | undefined;
   const inOutbox = () => {
-    outbox ??= options.keys === undefined ? namesInOutbox(session) : Promise.resolve(undefined);
+    outbox ??= isOffline ? Promise.resolve(undefined) : namesInOutbox(session);
     return outbox;
   };
+  const reading = (name: string, size: number) => progress.task(printable(name), size);
   const files: VerifiedFile[] = [];
-  try {
-    const reading = (name: string, size: number) => progress.task(printable(name), size);
-    for await (const file of verifyFolder({
-      folder,
-      claims,
-      privateKeys,
-      cipher: workers,
-      inOutbox,
-      reading,
-      signal,
-    })) {
-      files.push(file);
-    }
-  } finally {
-    for (const key of privateKeys) key.fill(0);
-  }
+  const verified = verifyFolder({ folder, claims, privateKeys, cipher: workers, inOutbox, reading, signal });
+  for await (const file of verified) files.push(file);
   progress.end();
   return files;
 }

@@ -20,7 +20,7 @@ import type { Counter } from '../../terminal/progress.ts';
 import { nothingStaged } from '../empty-outbox.ts';
 import { threadsFor } from '../files/threads.ts';
 import { readPrivateKeys } from '../key-files.ts';
-import { ownFingerprints } from '../own-keys.ts';
+import { findOwnKeys, type OwnKeys, recipientsOf, warnOfReceipts } from '../own-keys.ts';
 import { addressOf, PinFile, receiptKeys } from '../receipt-keys.ts';
 import type { Session } from '../session.ts';
 import { cachePath } from '../sources.ts';
@@ -51,11 +51,12 @@ export async function runDownload(session: Session, wanted: WantedDownload): Pro
   const { terminal, output } = session;
   const proxy = new ProxyApi(await session.service());
   // A wrong key or passphrase fails before the first download.
-  const privateKeys = wanted.decrypt ? (await readPrivateKeys(session)).map(({ privateKey }) => privateKey) : [];
+  const keyFiles = wanted.decrypt ? await readPrivateKeys(session) : [];
+  const privateKeys = keyFiles.map(({ privateKey }) => privateKey);
   await using scratch = await ReceiptFolder.open(cachePath(terminal), terminal.now);
   try {
     const target = { ...wanted, folder: resolve(terminal.folder, wanted.folder) };
-    const run = new DownloadRun(session, proxy, target, scratch);
+    const run = new DownloadRun(session, proxy, target, scratch, await findOwnKeys(session, keyFiles));
     const delivery = await run.awaited();
     const { files, receipts, gone } = await run.listed(delivery);
     // The files come meanwhile.
@@ -84,11 +85,12 @@ class DownloadRun {
   readonly #session: Session;
   readonly #proxy: ProxyApi;
   readonly #wanted: WantedDownload;
-  #own: Promise<ReadonlySet<string> | undefined> | undefined;
+  readonly #own: OwnKeys;
   /** The receipts that are read. Those of the downloaded files also go beside the files. */
   readonly #scratch: ReceiptFolder;
 
-  constructor(session: Session, proxy: ProxyApi, wanted: WantedDownload, scratch: ReceiptFolder) {
+  constructor(session: Session, proxy: ProxyApi, wanted: WantedDownload, scratch: ReceiptFolder, own: OwnKeys) {
+    this.#own = own;
     this.#scratch = scratch;
     this.#session = session;
     this.#proxy = proxy;
@@ -175,11 +177,11 @@ class DownloadRun {
     const bytes = files.reduce((sum, { size }) => sum + size, 0);
     progress.expect(bytes, files.length);
     const reporter = new DownloadReporter(output, progress, files.length);
-    const ownKeys = await this.#ownKeys();
     const { decrypt, requireReceipt, folder, parallel, connections, existing, sync } = this.#wanted;
     await using workers = decrypt ? threadsFor(bytes, signal) : undefined;
     const expected = expectations(reading, (claims, name) => {
-      const found = claims.expected(name, decrypt ? 'plaintext' : 'container', ownKeys !== undefined);
+      const isOwn = this.#own.known.has(claims.of(name)?.receipt.key_fingerprint ?? '');
+      const found = claims.expected(name, decrypt ? 'plaintext' : 'container', isOwn);
       if (found === undefined && requireReceipt) throw unnamedError(name);
       return found;
     });
@@ -261,7 +263,7 @@ class DownloadRun {
     const { output } = this.#session;
     try {
       const read = await this.#fetchReceipts(files, counter);
-      for (const { message } of [...read.refused, ...read.foreign]) output.warn(printable(message));
+      warnOfReceipts(this.#session, read, this.#own);
       return read;
     } catch (error) {
       if (!(error instanceof ClientError) || !withoutKeys.has(error.code)) throw error;
@@ -281,12 +283,7 @@ class DownloadRun {
     const { signal } = this.#session.terminal;
     const keys = () => receiptKeys(this.#session, this.#proxy);
     const options = { proxy: this.#proxy, files, folder: this.#scratch, counter, signal };
-    return await fetchReceipts({ ...options, keys, ownKeys: await this.#ownKeys() });
-  }
-
-  #ownKeys(): Promise<ReadonlySet<string> | undefined> {
-    this.#own ??= ownFingerprints(this.#session);
-    return this.#own;
+    return await fetchReceipts({ ...options, keys, ownKeys: recipientsOf(this.#own) });
   }
 }
 

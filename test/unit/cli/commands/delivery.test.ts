@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { calculateJwkThumbprint } from 'jose';
@@ -392,6 +392,45 @@ describe('a receipt for another key', () => {
     expect((await run(['download', '-o', 'data', '--all'], { env })).stderr).toContain('2 verified');
     await writeFile(join(folder, 'safe.pub.pem'), formatPublicKey(publicKey));
     expect((await run(['download', '-o', 'data2', '--all'], { env })).stderr).toContain('none verified');
+  });
+
+  describe('and a key whose passphrase is typed', () => {
+    const safe = () => join(folder, 'safe.sec.pem');
+    const typed = { isTerminal: true, askAside: async () => 'secret' };
+    beforeEach(async () => {
+      await writeFile(safe(), await formatPrivateKey(privateKey, { passphrase: 'secret' }), { mode: 0o600 });
+    });
+
+    test('is known once it is read', async () => {
+      deliver({ key_fingerprint: foreign });
+      const argv = ['download', '-o', 'data', '--all', '--decrypt', '--key', 'safe.sec.pem'];
+      const { exitCode, stderr } = await run(argv, typed);
+      expect({ exitCode, stderr }).toMatchObject({ exitCode: 0, stderr: expect.stringContaining('none verified') });
+      expect((await run(['verify', 'data', '--key', 'safe.sec.pem'], typed)).stderr).toContain(': ignored');
+    });
+
+    test('is named when it is not read, and receipts for unknown keys count; those for known ones are known', async () => {
+      deliver({ key_fingerprint: foreign });
+      const env = { DATA_OUT_KEY_FILE: 'safe.sec.pem' };
+      const unknown = `the public key of ${safe()} is not known, so receipts for unknown keys count`;
+      const counted = await run(['download', '-o', 'data', '--all'], { env });
+      expect(counted.stderr).toContain(`warning: ${unknown}: save it as ${join(folder, 'safe.pub.pem')}\n`);
+      expect(counted.stderr).toContain('2 verified');
+      expect((await run(['verify', 'data', '--key', 'me.sec.pem'], { env })).stderr).toContain(unknown);
+      deliver();
+      server.put(names[1], Buffer.alloc(containers[1]!.length));
+      const other = await run(['download', '-o', 'other', '--all'], { env: { HOME: await homeWithBoth() } });
+      expect(other.exitCode).toBe(10);
+      expect(other.stderr).not.toContain('not known');
+    });
+
+    /** A home whose configuration names a readable key beside the other one. */
+    async function homeWithBoth(): Promise<string> {
+      await mkdir(join(folder, '.config/data-out'), { recursive: true });
+      const keys = ['me.sec.pem', 'safe.sec.pem'].map((name) => join(folder, name));
+      await writeFile(join(folder, '.config/data-out/config.toml'), `key_files = ${JSON.stringify(keys)}\n`);
+      return folder;
+    }
   });
 });
 
