@@ -1,9 +1,9 @@
 import { readdir, stat } from 'node:fs/promises';
-import { join, sep } from 'node:path';
+import { basename, dirname, join, sep } from 'node:path';
 import type { DeliveredFile } from '../../contract/delivery.ts';
 import type { SegmentCipher } from '../../crypt4gh/index.ts';
 import { onDisk } from '../download/disk/local-disk.ts';
-import { plaintextName } from '../download/disk/local-name.ts';
+import { partPath, plaintextName } from '../download/disk/local-name.ts';
 import { checkFile, type FileState } from './check-file.ts';
 import type { Claim, Claims } from './claims.ts';
 import { originalPath } from './original-path.ts';
@@ -59,20 +59,26 @@ export function isAbsent(state: VerifiedState): boolean {
 
 /**
  * Compares the files of a folder with what verified receipts say of them: first each file that a receipt lists, under its name
- * or without `.c4gh`, else where `originalPath` puts it, then what was not delivered, then containers that no receipt lists. Other files are not looked at.
+ * or without `.c4gh`, else where `originalPath` puts it, then what was not delivered, then containers that no receipt lists.
+ * Other files are not looked at.
  *
  * @throws LocalDiskError; ClientError `interrupted`
  */
 export async function* verifyFolder(options: VerifyFolderOptions): AsyncGenerator<VerifiedFile, void, undefined> {
   const { folder, claims } = options;
   const here = new Set(await onDisk(`${folder}${sep}.`, () => readdir(folder)));
-  for (const claim of claims.all()) yield* verifyClaim(claim, here, options);
+  const unlisted = new Set([...here].filter((name) => /\.c4gh$/i.test(name) && claims.of(name) === undefined).sort());
+  for (const claim of claims.all()) {
+    for await (const file of verifyClaim(claim, here, options)) {
+      unlisted.delete(file.name);
+      yield file;
+    }
+  }
   for (const { file, receipt } of claims.undelivered()) {
     const detail = file.by === undefined ? file.reason : `${file.reason} by ${file.by}`;
     yield { name: file.file_id, state: 'undelivered', size: undefined, requestId: receipt.jti, detail };
   }
-  for (const name of [...here].sort()) {
-    if (!/\.c4gh$/i.test(name) || claims.of(name) !== undefined) continue;
+  for (const name of unlisted) {
     const { size } = await onDisk(join(folder, name), () => stat(join(folder, name)));
     yield { name, state: 'no_receipt', size, requestId: undefined };
   }
@@ -86,9 +92,15 @@ async function* verifyClaim(claim: Claim, here: ReadonlySet<string>, options: Ve
     { name: file.name, form: 'container' },
     ...(plain === file.name ? [] : [{ name: plain, form: 'plaintext' } as const]),
   ];
+  const isFile = async (path: string) => {
+    const [top = ''] = path.split(sep, 1);
+    return here.has(top) && (await stat(join(folder, path)).catch(() => undefined))?.isFile() === true;
+  };
   const found = staged.filter(({ name }) => here.has(name));
+  const originals = originalsOf(file);
   let isHere = false;
-  for (const { name, form } of found.length > 0 ? found : await originalsOf(file, folder)) {
+  for (const { name, form } of found.length > 0 ? found : originals) {
+    if (found.length === 0 && !(await isFile(name))) continue;
     const size = (form === 'container' ? file.size : file.plaintext_size) ?? 0;
     const { add, end } = reading(name, size);
     const path = join(folder, name);
@@ -100,7 +112,8 @@ async function* verifyClaim(claim: Claim, here: ReadonlySet<string>, options: Ve
     yield { name, requestId: receipt.jti, ...verdict };
   }
   if (isHere) return;
-  const isBegun = staged.some(({ name }) => here.has(`${name}.part`));
+  const parts = [...staged, ...originals].map(({ name }) => partPath(dirname(name), basename(name)));
+  const isBegun = (await Promise.all(parts.map(isFile))).includes(true);
   const outbox = isBegun ? new Set([file.name]) : await options.inOutbox();
   const state = outbox === undefined ? 'missing' : outbox.has(file.name) ? 'not_downloaded' : 'expired';
   yield { name: file.name, state, size: file.size, requestId: receipt.jti } as const;
@@ -112,12 +125,10 @@ interface Form {
   readonly form: 'container' | 'plaintext';
 }
 
-/** The forms of a file that are where `download --original-paths` puts them. */
-async function originalsOf({ path }: DeliveredFile, folder: string): Promise<readonly Form[]> {
-  const forms = (['container', 'plaintext'] as const).map(async (form) => {
-    const name = join(...(originalPath(path, form) ?? ['.']));
-    const found = await stat(join(folder, name)).catch(() => undefined);
-    return found?.isFile() ? [{ name, form }] : [];
+/** Where `download --original-paths` puts a file. */
+function originalsOf({ path }: DeliveredFile): readonly Form[] {
+  return (['container', 'plaintext'] as const).flatMap((form) => {
+    const segments = originalPath(path, form);
+    return segments ? [{ name: join(...segments), form }] : [];
   });
-  return (await Promise.all(forms)).flat();
 }

@@ -51,13 +51,13 @@ export function localPaths(folder: string, name: string): LocalPaths {
       remedy: 'Tell the operator: the service should not list such a name.',
     });
   }
-  const work = join(folder, workName(name));
-  return {
-    final: join(folder, name),
-    part: `${work}.part`,
-    journal: `${work}.part.json`,
-    lock: `${work}.part.lock`,
-  };
+  const part = partPath(folder, name);
+  return { final: join(folder, name), part, journal: `${part}.json`, lock: `${part}.lock` };
+}
+
+/** The path of a file while it is incomplete. */
+export function partPath(folder: string, name: string): string {
+  return join(folder, `${workName(name)}.part`);
 }
 
 /** The name; if it leaves no room for a suffix, its beginning and a digest. */

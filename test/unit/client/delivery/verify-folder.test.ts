@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { Claims } from '../../../../lib/client/delivery/claims.ts';
 import {
@@ -9,6 +9,7 @@ import {
   type VerifyFolderOptions,
   verifyFolder,
 } from '../../../../lib/client/delivery/verify-folder.ts';
+import { localPaths } from '../../../../lib/client/download/disk/local-name.ts';
 import type { DeliveredFile, DeliveryReceipt } from '../../../../lib/contract/delivery.ts';
 import { encrypt, encryptHeader, generateKeyPair, openHeader } from '../../../../lib/crypt4gh/index.ts';
 import { containerOf } from '../../../helpers/client-world.ts';
@@ -218,6 +219,37 @@ test('a container without a receipt is shown; other files and folders are left a
   await put('notes.txt', Buffer.from('hello'));
   await mkdir(join(folder, 'sub'));
   expect(await verified([])).toMatchObject([{ name: 'EGAF9-x.c4gh', state: 'no_receipt', size: container.length }]);
+});
+
+describe('under its submitted path', () => {
+  const at = (path: string) => ({ ...listed, path });
+
+  test.each(['x.bam', '/x.bam.c4gh', 'study/x.bam'])('a container is listed by its receipt: %s', async (path) => {
+    const saved = join('.', `${path.replace(/\.c4gh$/, '')}.c4gh`);
+    await mkdir(join(folder, 'study'));
+    await put(saved, container);
+    await put('other.c4gh', container);
+    expect(await verified([at(path)])).toMatchObject([
+      { name: saved.replace(/^\//, ''), state: 'bytes' },
+      { name: 'other.c4gh', state: 'no_receipt' },
+    ]);
+  });
+
+  test.each(['x.bam.c4gh.part', 'x.bam.part'])('a download was begun: %s', async (part) => {
+    for (const path of ['x.bam', 'study/x.bam']) {
+      await mkdir(join(folder, 'study'), { recursive: true });
+      const begun = join(path, '..', part);
+      await put(begun, Buffer.alloc(0));
+      expect(await verified([at(path)])).toMatchObject([{ name, state: 'not_downloaded' }]);
+      await rm(join(folder, begun));
+    }
+  });
+});
+
+test('a download whose name leaves no room for a suffix was begun', async () => {
+  const long = await deliveredFile(`EGAF00000000001-${'x'.repeat(230)}.c4gh`, container);
+  await put(basename(localPaths(folder, long.name).part), Buffer.alloc(0));
+  expect(await verified([long])).toMatchObject([{ state: 'not_downloaded' }]);
 });
 
 test('a folder under the name of a file differs', async () => {
