@@ -103,10 +103,12 @@ export class DataOutApi {
     for (const files: DatasetFile[] = []; ; ) {
       const parsed = await this.#json(what, { url, ...options }, query);
       if (!Array.isArray(parsed)) throw new ClientError('protocol', 'the service gave no list of files');
-      for (const row of parsed) files.push(datasetFile(row));
-      const last = files.at(-1);
-      // A service that knows no pages gives more rows than were asked for: all of them.
-      if (!last || parsed.length !== rowsPerPage) return files;
+      const page = parsed.map(datasetFile);
+      // An earlier version of the service knows no pages, and gives all files each time.
+      if (page[0]?.fileId === files[0]?.fileId && files.length > 0) return files;
+      for (const file of page) files.push(file);
+      const last = page.at(-1);
+      if (!last || page.length !== rowsPerPage) return files;
       url.searchParams.set('after', last.fileId);
     }
   }

@@ -80,15 +80,23 @@ export class ProxyApi {
    * @throws ClientError
    */
   async *list(options: { signal?: AbortSignal | undefined } = {}): AsyncGenerator<ListedFile, void, undefined> {
-    for (let after: string | undefined; ; ) {
-      const { files } = await this.listPage({ after, perPage: rowsPerPage, ...options });
-      const [first, last] = [files[0]?.name, files.at(-1)?.name];
-      if (first !== undefined && after !== undefined && first <= after) {
-        throw new ClientError('protocol', 'the service gives the same page of its listing twice');
+    let last: string | undefined;
+    // Earlier versions of the service ignore `after`, and give the first page again.
+    let knowsAfter = true;
+    for (let page = 0; ; ) {
+      const place = knowsAfter ? { after: last } : { page };
+      const { files } = await this.listPage({ ...place, perPage: rowsPerPage, ...options });
+      const [first] = files;
+      if (first && last !== undefined && first.name <= last) {
+        if (!knowsAfter) throw samePage();
+        knowsAfter = false;
+        continue;
       }
-      after = last;
       yield* files;
-      if (files.length < rowsPerPage) return;
+      // A service that knows no pages gives more rows than were asked for: all of them.
+      if (files.length !== rowsPerPage) return;
+      last = files.at(-1)?.name;
+      page += 1;
     }
   }
 
@@ -243,6 +251,12 @@ export async function parseLocation(reply: TransportReply, name: string): Promis
   const sentAt = Date.parse(reply.header('date') ?? '') || Date.now();
   const lifetimeMs = expiresAt.getTime() - sentAt;
   return { url: new URL(address), expiresAt, lifetimeMs, size: wholeNumber(parsed, 'size') };
+}
+
+function samePage(): ClientError {
+  return new ClientError('protocol', 'the service gives the same page of its listing twice', {
+    remedy: 'Ask the operator to update the service: this version cannot list so large an outbox.',
+  });
 }
 
 function listedFile(row: unknown): ListedFile {

@@ -24,8 +24,8 @@ export class OutboxServer {
   urlLifetimeMs = 900_000;
   /** Headers of storage that are left out. */
   without: readonly string[] = [];
-  /** Whether the listing has pages. */
-  pages = true;
+  /** Which of its parameters the listing knows: an earlier version has pages only by their number. */
+  pages: 'after' | 'number' | 'none' = 'after';
   /** Whether storage knows ranges. */
   ranges = true;
   /** The keys of the receipts, as a JWK set; `undefined`: there is no such path. */
@@ -88,7 +88,7 @@ export class OutboxServer {
     this.listedAfter.length = 0;
     this.without = [];
     this.ranges = true;
-    this.pages = true;
+    this.pages = 'after';
     this.urlLifetimeMs = 900_000;
     this.keySet = undefined;
     this.tags = true;
@@ -129,9 +129,8 @@ export class OutboxServer {
   }
 
   #list(outgoing: ServerResponse, url: URL): void {
-    const [page, after] = this.pages
-      ? [Number(url.searchParams.get('page')), url.searchParams.get('after') ?? '']
-      : [0, ''];
+    const page = this.pages === 'none' ? 0 : Number(url.searchParams.get('page'));
+    const after = this.pages === 'after' ? (url.searchParams.get('after') ?? '') : '';
     const size = Number(url.searchParams.get('per_page'));
     this.listedAfter.push(after);
     const files = [...this.#files]

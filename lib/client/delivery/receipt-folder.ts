@@ -84,7 +84,10 @@ export class ReceiptFolder implements AsyncDisposable {
     if (place === undefined) return false;
     try {
       await link(place, here);
-      if ((await stat(here)).size !== file.size) return false;
+      if ((await stat(here)).size !== file.size) {
+        await rm(place);
+        return false;
+      }
       await utimes(place, this.#now(), file.modified ?? this.#now());
     } catch {
       return false;

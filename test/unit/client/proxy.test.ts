@@ -26,6 +26,15 @@ describe('the listing', () => {
     });
   });
 
+  test('of an earlier version of the service is followed by the numbers of its pages', async () => {
+    const names = Array.from({ length: 20_001 }, (_, index) => `${String(index).padStart(5, '0')}.c4gh`);
+    for (const name of names) world.server.put(name, Buffer.alloc(0));
+    world.server.pages = 'number';
+    expect((await all(world.proxy().list())).map(({ name }) => name)).toEqual(names);
+    // Page 0, page 0 again, since `after` is not known, and pages 1 and 2.
+    expect(world.faults.requests).toHaveLength(4);
+  });
+
   test('that breaks off is asked for again, and never taken for a whole one', async () => {
     for (let index = 0; index < 500; index += 1) world.server.put(`${index}.c4gh`, Buffer.alloc(0));
     world.faults.break({ on: 'api', fault: { kind: 'cut', bytes: 20_000 }, times: 2 });
@@ -36,9 +45,12 @@ describe('the listing', () => {
 
 test('a service that knows no pages does not keep the client busy for ever', async () => {
   for (let index = 0; index < 10_000; index += 1) world.server.put(`${index}.c4gh`, Buffer.alloc(0));
-  world.server.pages = false;
-  await expect(all(world.proxy().list())).rejects.toMatchObject({ code: 'protocol' });
-  expect(world.faults.requests).toHaveLength(2);
+  world.server.pages = 'none';
+  await expect(all(world.proxy().list())).rejects.toMatchObject({
+    code: 'protocol',
+    remedy: 'Ask the operator to update the service: this version cannot list so large an outbox.',
+  });
+  expect(world.faults.requests).toHaveLength(3);
 });
 
 describe('credentials', () => {

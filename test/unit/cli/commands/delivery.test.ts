@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, readFile, rm, stat, truncate, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { calculateJwkThumbprint } from 'jose';
@@ -257,6 +257,17 @@ describe('download', () => {
       const refused = await run(['download', names[0], '-o', 'again'], { env: env() });
       expect(refused).toMatchObject({ exitCode: 10, stderr: expect.stringContaining('the signature of the receipt') });
       expect((await run(['download', names[0], '-o', 'third'], { env: env() })).exitCode).toBe(0);
+    });
+
+    test('again, once, where a kept one was cut', async () => {
+      deliver();
+      await run(['download', names[0], '-o', 'data'], { env: env() });
+      const kept = join(folder, 'cache', 'data-out', 'receipts');
+      const [name] = await readdir(kept);
+      await truncate(join(kept, name!), 100);
+      server.requests.length = 0;
+      for (const target of ['one', 'two']) await run(['download', names[0], '-o', target], { env: env() });
+      expect(server.count(/bucket.*delivery/)).toBe(1);
     });
 
     test('without a cache where there is no home, and where none can be made', async () => {
