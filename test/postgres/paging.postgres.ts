@@ -255,3 +255,14 @@ describe.each([3, 1001])('of %i datasets', (datasets) => {
     },
   );
 });
+
+it.each(['containers of a dataset', 'containers of a recipient', 'containers of a request'])(
+  'reads no file of a request that was closed before the expiry: %s',
+  async (name) => {
+    await database.sql("update data_out.requests set settled_generation = 1, updated_at = now() - interval '33 days'");
+    const db = new Explained({});
+    await (statements[name] as Paging).run(db as unknown as DataApi);
+    await database.sql('update data_out.requests set settled_generation = 0, updated_at = now()');
+    expect(db.plan && readBy(db.plan).rows).toBe(0);
+  },
+);

@@ -3,7 +3,7 @@ import type { AcceptedRequest } from '../../../export/settling.ts';
 import { rowId } from '../archive/dataset-files.ts';
 import type { SqlExecutor } from '../data-api.ts';
 import { isOpen } from './open-files.ts';
-import { expiryParameter, mayBeThere } from './outbox-expiry.ts';
+import { expiryParameter, mayBeThere, mayHaveObjects } from './outbox-expiry.ts';
 
 /** How many bytes one recipient's part of the outbox may hold. */
 export interface OutboxQuota {
@@ -47,7 +47,7 @@ export async function fitsQuota(
        select f.file_id, f.bytes
        from data_out.requests r join data_out.request_files f on f.request_id = r.request_id
        where r.recipient = :recipient and f.state = 'staged'
-         and ${mayBeThere('f.updated_at')}
+         and ${mayHaveObjects} and ${mayBeThere('f.updated_at')}
        union all
        select f.file_id, ${expectedBytes}
        from data_out.requests r

@@ -13,7 +13,7 @@ import type {
 import { newestEvent, newestEventFirst } from '../archive/dataset-events.ts';
 import { nilUuid } from '../columns.ts';
 import type { SqlExecutor } from '../data-api.ts';
-import { expiryParameter, lateDays, mayBeThere } from './outbox-expiry.ts';
+import { expiryParameter, lateDays, mayBeThere, mayHaveObjects } from './outbox-expiry.ts';
 
 interface OutboxRecordsOptions {
   readonly db: SqlExecutor;
@@ -106,7 +106,7 @@ export class RdsOutboxRecords implements OutboxRecords {
          select r.request_id, r.dataset_id, r.recipient, f.file_id, f.outbox_key, f.state, f.is_there
          from (
            select * from data_out.requests r
-           where ${column} and r.recipient is not null
+           where ${column} and r.recipient is not null and ${mayHaveObjects}
              and (r.request_id > cast(:after_request as uuid) or r.request_id = cast(:after_request as uuid) and :after_file <> '')
            order by r.request_id
            limit ${pageSize}

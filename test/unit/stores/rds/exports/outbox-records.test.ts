@@ -107,6 +107,22 @@ describe('containers', () => {
     expect(await found({ datasetId: 'EGAD1' })).toEqual([container(one, 'EGAF2')]);
   });
 
+  it('are looked for in no request that was closed before that', async () => {
+    await request(one, 'EGAD1');
+    await test.sql(
+      `insert into data_out.request_files (request_id, file_id, state, outbox_key, updated_at)
+       select '${one}', 'F' || n, 'staged', '${jane}/F' || n || '.c4gh', now() - interval '33 days' from generate_series(1, 900) n`,
+    );
+    // Its receipt waits, so that a file may have been staged since.
+    await request(two, 'EGAD1');
+    await row(two, 'EGAF1');
+    await test.sql(`update data_out.requests set updated_at = now() - interval '33 days'`);
+    await test.sql(`update data_out.requests set generation = 2 where request_id = '${two}'`);
+    test.bodies.length = 0;
+    expect(await found({ datasetId: 'EGAD1' })).toEqual([container(two, 'EGAF1')]);
+    expect(test.bodies).toHaveLength(1);
+  });
+
   it('come once each over pages', async () => {
     await request(one, 'EGAD1');
     await test.sql(
