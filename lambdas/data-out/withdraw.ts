@@ -2,6 +2,7 @@ import { MetricUnit } from '@aws-lambda-powertools/metrics';
 import type { Context } from 'aws-lambda';
 import { environment } from '../../lib/contract/environment.ts';
 import { metrics as names } from '../../lib/contract/metrics.ts';
+import { openMarkerKey } from '../../lib/contract/outbox-key.ts';
 import type { WithdrawalPolicy } from '../../lib/contract/withdrawal.ts';
 import { type SweepDependencies, withdrawDeprecated } from '../../lib/export/withdraw/sweep.ts';
 import { RdsCopyRecords } from '../../lib/stores/rds/exports/copy-records.ts';
@@ -18,9 +19,13 @@ const data = database();
 /** Milliseconds that a page of containers may take. */
 const pageMs = 60_000;
 /** Containers of a run. Without deleting, the same ones are found in every run. */
-const mostFound = { report: 1_000, purge: 50_000 };
+const mostFound = { report: 1_000, purge: Number.POSITIVE_INFINITY };
 
-/** Run by a schedule: looks for containers of deprecated datasets in the outbox, and deletes them if the settings say so. */
+/**
+ * Run by a schedule: looks for containers of deprecated datasets in the outbox, and deletes them if the settings say so. A purge
+ * lasts nearly until the next run. Where the cluster may sleep, runs `whileOpen` continue it: each removal leaves the sign that a
+ * request is open, and while there is one, the cluster is awake in any case.
+ */
 export const handler = withdraw(
   {
     outbox: new S3OutboxRemover({ client: s3Client(), bucket: required(environment.outboxBucket) }),
@@ -33,8 +38,9 @@ export const handler = withdraw(
 
 /** The number of containers that a run leaves is a metric, so that an alarm tells, in both modes. */
 export function withdraw(dependencies: SweepDependencies, mode: Exclude<WithdrawalPolicy, 'off'>) {
-  return async (_event: unknown, context: Context): Promise<void> => {
+  return async (event: { readonly whileOpen?: boolean }, context: Context): Promise<void> => {
     logger.addContext(context);
+    if (event.whileOpen && !(await dependencies.outbox.head(openMarkerKey))) return;
     const withdrawals = await withdrawDeprecated(dependencies, {
       deletes: mode === 'purge',
       limit: mostFound[mode],

@@ -104,6 +104,13 @@ export class ServiceStack extends Stack {
         every: interval,
       });
     }
+    if (withdraw && sleeps && settings.withdrawal === 'purge') {
+      this.#schedule('WithdrawMoreSchedule', withdraw, {
+        description: 'Continues with containers of deprecated datasets',
+        every: withdrawInterval,
+        event: { whileOpen: true },
+      });
+    }
 
     const { databaseRotationDays: days } = settings;
     if (rotateDatabaseLogin && days !== undefined) {

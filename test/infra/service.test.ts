@@ -23,7 +23,7 @@ const functions: readonly (readonly [string, seconds: number])[] = [
   ['ConsumeExport', 300],
   ['StageFile', 900],
   ['SweepDeliveries', 240],
-  ['Withdraw', 600],
+  ['Withdraw', 900],
   ['Migrate', 720],
   ['Protect', 360],
 ];
@@ -170,6 +170,19 @@ test('a cluster that may sleep is woken for deprecated datasets twice a day', as
   );
   // The longest period of an alarm that is evaluated at once.
   expect(alarm?.Properties.Period).toBe(86_400);
+});
+
+test('and every quarter of an hour while it is awake, if they are purged', () => {
+  const database = { minCapacity: 0, maxCapacity: 8, backupDays: 14 };
+  const { served } = templatesOf({ ...settings, withdrawal: 'purge', database });
+  const rules = Object.values(served.findResources('AWS::Events::Rule')).map(({ Properties }) => Properties);
+  const schedules = rules
+    .filter(({ Description }) => /deprecated/.test(Description))
+    .map(({ ScheduleExpression, Targets }) => [ScheduleExpression, Targets[0].Input]);
+  expect(schedules.sort()).toEqual([
+    ['rate(12 hours)', undefined],
+    ['rate(15 minutes)', '{"whileOpen":true}'],
+  ]);
 });
 
 test('containers of deprecated datasets are looked for every quarter of an hour, and an alarm lasts from run to run', () => {

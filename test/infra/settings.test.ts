@@ -284,6 +284,7 @@ describe('containers of deprecated datasets', () => {
       's3:PutObject',
     ]);
     expect(onKeys('s3:PutObject')).toEqual(['/open-requests']);
+    expect(onKeys('s3:GetObject')).toContain('/open-requests');
     const ofRecipients = `/${'?'.repeat(64)}/*`;
     expect(onKeys('s3:DeleteObject').sort()).toEqual([ofRecipients, '/direct/*'].sort());
     expect(onKeys('s3:AbortMultipartUpload')).toEqual([ofRecipients]);

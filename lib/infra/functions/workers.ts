@@ -79,7 +79,7 @@ function withdrawFunction(make: Make, { settings, storage }: FunctionsProps): Se
     entry: 'data-out/withdraw.ts',
     description: 'Finds containers of deprecated datasets in the outbox',
     memoryMegabytes: 512,
-    timeout: Duration.minutes(10),
+    timeout: Duration.minutes(15),
   });
   storage.catalogue.grantExport(withdraw);
   storage.outbox.grantWithdraw(withdraw, { deletes: withdrawal === 'purge' });

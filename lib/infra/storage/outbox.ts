@@ -127,6 +127,7 @@ export class Outbox extends Construct {
     if (deletes) {
       grantee.allow({ actions: ['s3:AbortMultipartUpload'], ...this.#objects(ofARecipient) });
       grantee.allow({ actions: ['s3:ListBucketMultipartUploads'], resources: [this.#arn] });
+      this.#allowMark(grantee, ['s3:GetObject']);
     }
     this.grantMark(grantee);
     grantee.configure(environment.outboxExpiryDays, String(this.#expiryDays));
@@ -142,7 +143,10 @@ export class Outbox extends Construct {
   /** Read and write that sign, and take it away. */
   grantSweep(grantee: Grantee): void {
     this.grantMark(grantee);
-    const actions = ['s3:GetObject', 's3:DeleteObject'];
+    this.#allowMark(grantee, ['s3:GetObject', 's3:DeleteObject']);
+  }
+
+  #allowMark(grantee: Grantee, actions: readonly string[]): void {
     grantee.allow({ actions, resources: [`${this.#arn}/${openMarkerKey}`] });
     this.#allowListing(grantee, openMarkerKey);
   }

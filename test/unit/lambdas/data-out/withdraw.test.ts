@@ -52,3 +52,24 @@ test('a run with a minute left starts nothing', async () => {
   await withdraw(world, 'purge')({}, lambdaContext(59_000));
   expect(world.objects.size).toBe(1);
 });
+
+test('a purge has no limit but its time', async () => {
+  world.pageSize = 50_000;
+  for (let file = 2; file <= 50_002; file += 1) {
+    const recipient = 'cd'.repeat(32);
+    const facts = { requestId: '7f1d7a9e-3b1c-4d0e-9a57-0c5a4f2b8e11', datasetId: 'EGAD1', fileId: `EGAF${file}` };
+    world.stage({ ...facts, recipient, key: `${recipient}/EGAF${file}-a.c4gh`, state: 'staged' });
+  }
+  // The helper looks each row up.
+  const records = { ...world.records, settle: async () => {} };
+  await withdraw({ ...world, records }, 'purge')({}, lambdaContext());
+  expect(world.objects.size).toBe(0);
+});
+
+test('a run that continues the one before starts only while a request may be open, as after a removal', async () => {
+  await withdraw(world, 'purge')({ whileOpen: true }, lambdaContext());
+  expect([world.objects.size, log.documents()]).toEqual([1, []]);
+  world.hold('open-requests', {});
+  await withdraw(world, 'purge')({ whileOpen: true }, lambdaContext());
+  expect([...world.objects.keys()]).toEqual(['open-requests']);
+});
