@@ -83,6 +83,16 @@ export function isForeignKeyViolation(error: unknown): boolean {
   return /SQLState: 23503/.test(field(error, 'message'));
 }
 
+/** Whether a row of the same key came first. So PostgreSQL also answers when two statements make one index. */
+export function isUniqueViolation(error: unknown): boolean {
+  return /SQLState: 23505/.test(field(error, 'message'));
+}
+
+/** Whether a statement names a column that its table does not have. */
+export function isUndefinedColumn(error: unknown): boolean {
+  return /SQLState: 42703/.test(field(error, 'message'));
+}
+
 /**
  * What a store throws for a failed call: {@link TemporarilyUnavailableError} when a retry makes sense, otherwise the
  * error itself (a missing grant or a wrong name: the message fails, and ends in the dead-letter queue with an alarm).

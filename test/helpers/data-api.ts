@@ -20,6 +20,8 @@ type Logins = Readonly<Record<string, { readonly username: string; readonly pass
 /** What happens to the next call of an action: refused, or carried out and its answer lost. */
 export interface DataApiFault {
   readonly action: string;
+  /** Only a call with such a body. */
+  readonly body?: RegExp;
   readonly error: Error;
   readonly carriedOut?: boolean;
 }
@@ -99,7 +101,9 @@ export class TestDatabase implements AsyncDisposable {
     const { action, input } = service.parse(request.path, request.headers, body, '');
     this.actions.push(action);
     this.bodies.push(body.toString());
-    const index = this.faults.findIndex((fault) => fault.action === action);
+    const index = this.faults.findIndex(
+      (fault) => fault.action === action && (fault.body ?? /^/).test(body.toString()),
+    );
     const [fault] = index < 0 ? [] : this.faults.splice(index, 1);
     if (fault && !fault.carriedOut) return refusal(fault.error);
     const reply = await service.handle(action, input, body, request.headers).catch(refusal);

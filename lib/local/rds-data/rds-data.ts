@@ -25,7 +25,7 @@ const actions: Readonly<Record<string, string>> = {
 /** What a request may carry, whichever its action. */
 const members: ReadonlySet<string> = new Set([
   ...['resourceArn', 'secretArn', 'database', 'transactionId'],
-  ...['sql', 'parameters', 'includeResultMetadata', 'resultSetOptions'],
+  ...['sql', 'parameters', 'includeResultMetadata', 'resultSetOptions', 'continueAfterTimeout'],
 ]);
 const resultLimit = 1024 * 1024;
 

@@ -2,11 +2,12 @@ import {
   BeginTransactionCommand,
   CommitTransactionCommand,
   ExecuteStatementCommand,
+  type ExecuteStatementCommandInput,
   type RDSDataClient,
   RollbackTransactionCommand,
 } from '@aws-sdk/client-rds-data';
 import type * as z from 'zod';
-import { isTransient, isTransientSqlState } from '../aws-failure.ts';
+import { errorName, isTransient, isTransientSqlState, isUniqueViolation } from '../aws-failure.ts';
 import { type RetryEnvironment, retrying } from '../retry.ts';
 import { type SqlRow, type SqlValue, sqlParameters, sqlRows } from './data-api-values.ts';
 
@@ -62,6 +63,27 @@ export class DataApi implements SqlExecutor {
   }
 
   /**
+   * Make an index, for longer than the 45 s of a call if need be: the statement then continues in the database.
+   *
+   * @param isMade asked before each attempt. Nobody is told that a statement has ended later
+   */
+  async makeIndex(sql: string, isMade: () => Promise<boolean>): Promise<void> {
+    let running: unknown;
+    const attempt = async (remainingMs: number) => {
+      if (await isMade()) return;
+      if (running) throw running;
+      try {
+        await this.#send(sql, {}, abortAfter(remainingMs), { continueAfterTimeout: true });
+      } catch (error) {
+        // A repeated statement waits for the one before it, and is refused once that one has made the index.
+        if (errorName(error) === 'StatementTimeoutException' || isUniqueViolation(error)) running = error;
+        throw error;
+      }
+    };
+    await this.#retrying(attempt, (error) => error === running || isRetryable(error));
+  }
+
+  /**
    * Run `work` in a transaction. A transient failure rolls back and runs all of `work` again, as does a lost answer to
    * the commit: `work` must be repeatable. Its statements go one after the other (the Data API refuses concurrent ones).
    */
@@ -77,9 +99,9 @@ export class DataApi implements SqlExecutor {
       try {
         const value = await work({
           query: async (row, sql, parameters = {}) =>
-            (await this.#send(sql, parameters, abort, transactionId)).map((one) => row.parse(one)),
+            (await this.#send(sql, parameters, abort, { transactionId })).map((one) => row.parse(one)),
           execute: async (sql, parameters = {}) => {
-            await this.#send(sql, parameters, abort, transactionId);
+            await this.#send(sql, parameters, abort, { transactionId });
           },
         });
         await client.send(new CommitTransactionCommand({ resourceArn, secretArn, transactionId }), abort);
@@ -94,12 +116,18 @@ export class DataApi implements SqlExecutor {
     });
   }
 
-  async #retrying<T>(attempt: (remainingMs: number) => Promise<T>): Promise<T> {
+  async #retrying<T>(attempt: (remainingMs: number) => Promise<T>, isPassing = isRetryable): Promise<T> {
     const { remainingMs = () => 40_000 } = this.#options;
-    return retrying(attempt, { ...this.#options, budgetMs: remainingMs(), isRetryable, what: 'the database' });
+    const options = { ...this.#options, budgetMs: remainingMs(), isRetryable: isPassing };
+    return retrying(attempt, { ...options, what: 'the database' });
   }
 
-  async #send(sql: string, parameters: SqlParameters, abort: Abort, transactionId?: string): Promise<SqlRow[]> {
+  async #send(
+    sql: string,
+    parameters: SqlParameters,
+    abort: Abort,
+    more: Pick<ExecuteStatementCommandInput, 'transactionId' | 'continueAfterTimeout'> = {},
+  ): Promise<SqlRow[]> {
     const { client, clusterArn, secretArn, database } = this.#options;
     const answer = await client.send(
       new ExecuteStatementCommand({
@@ -110,7 +138,7 @@ export class DataApi implements SqlExecutor {
         parameters: sqlParameters(parameters),
         includeResultMetadata: true,
         resultSetOptions: { longReturnType: 'STRING', decimalReturnType: 'STRING' },
-        ...(transactionId && { transactionId }),
+        ...more,
       }),
       abort,
     );

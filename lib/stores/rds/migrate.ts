@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import * as z from 'zod';
+import { isUndefinedColumn } from '../aws-failure.ts';
 import type { DataApi, SqlExecutor } from './data-api.ts';
 
 /** One migration: an SQL file named `NNNN-name.sql`. */
@@ -47,13 +48,15 @@ export const takeMigrationLock = 'select pg_advisory_xact_lock(727202611) is not
 
 /**
  * Bring the database up to date, in one transaction: all pending migrations or none. Two runs at once are safe: the
- * second waits for the first, and finds nothing to do.
+ * second waits for the first, and finds nothing to do. Indexes on tables that exist already are made before the transaction,
+ * and stay when it fails.
  *
  * @returns the names of the migrations that this run applied.
  * @throws MigrationConflictError when the recorded history is not the beginning of `migrations`.
  */
-export function migrate(db: DataApi, migrations: readonly Migration[]): Promise<string[]> {
-  return db.transaction(async (transaction) => {
+export async function migrate(db: DataApi, migrations: readonly Migration[]): Promise<string[]> {
+  await makeIndexes(db, migrations);
+  return await db.transaction(async (transaction) => {
     await transaction.execute(takeMigrationLock);
     await transaction.execute('create schema if not exists data_out');
     await transaction.execute(
@@ -64,14 +67,40 @@ export function migrate(db: DataApi, migrations: readonly Migration[]): Promise<
          applied_at timestamptz not null default now()
        )`,
     );
-    const applied = await transaction.query(
-      appliedRow,
-      'select version, name, checksum from data_out.schema_migrations order by version',
-    );
-    const pending = afterHistory(migrations, applied);
+    const pending = afterHistory(migrations, await historyOf(transaction));
     for (const one of pending) await apply(transaction, one);
     return pending.map((one) => one.name);
   });
+}
+
+function historyOf(db: SqlExecutor): Promise<z.infer<typeof appliedRow>[]> {
+  return db.query(appliedRow, 'select version, name, checksum from data_out.schema_migrations order by version');
+}
+
+const foundRow = z.object({ found: z.boolean() });
+
+async function exists(db: SqlExecutor, name: string): Promise<boolean> {
+  const [row] = await db.query(foundRow, 'select to_regclass(:name) is not null as found', { name });
+  return row?.found ?? false;
+}
+
+/**
+ * Make the pending indexes on tables that exist. With millions of rows that takes longer than a call, and only outside a
+ * transaction a statement can continue after it. In the transaction, `if not exists` then finds the index.
+ */
+async function makeIndexes(db: DataApi, migrations: readonly Migration[]): Promise<void> {
+  const applied = (await exists(db, 'data_out.schema_migrations')) ? await historyOf(db) : [];
+  for (const statement of afterHistory(migrations, applied).flatMap(({ statements }) => statements)) {
+    const [, index, schema, table] =
+      /^create (?:unique )?index if not exists (\w+)\s+on (\w+)\.(\w+)/.exec(statement) ?? [];
+    if (!index || !(await exists(db, `${schema}.${table}`))) continue;
+    try {
+      await db.makeIndex(statement, () => exists(db, `${schema}.${index}`));
+    } catch (error) {
+      // The same migrations add the column.
+      if (!isUndefinedColumn(error)) throw error;
+    }
+  }
 }
 
 async function apply(transaction: SqlExecutor, one: Migration): Promise<void> {

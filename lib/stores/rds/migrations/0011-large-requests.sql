@@ -8,8 +8,11 @@ alter table data_out.requests
   add column if not exists closed integer not null default 0,
   add column if not exists came_further_at integer not null default 0;
 
--- statement: a fan-out under way begins again. It sends no file to be staged twice, because staging is idempotent
-update data_out.requests set sent_to = '', files = 0
+-- statement: a fan-out under way begins again. It sends no file to be staged twice, because staging is idempotent. One that was
+-- given up begins again when its message is replayed. Until then its files are those that have a row
+update data_out.requests r set sent_to = '', files = 0,
+  closed = case when sealed_at is null then 0
+    else (select count(*) from data_out.request_files f where f.request_id = r.request_id) end
 where sent_to <> '' and (sealed_at is null or state in ('rejected', 'failed'));
 
 -- statement: deletes what is older, the oldest first. A request goes after its files, of which one call deletes at most 5,000

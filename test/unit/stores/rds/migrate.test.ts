@@ -131,6 +131,66 @@ describe('the migrations', () => {
     expect(await test.sql('select count(*) from data_out.schema_migrations')).toEqual([[String(names.length)]]);
   });
 
+  it('make indexes on tables with rows for longer than a call may take', async () => {
+    for (const statement of pipeline.split(';')) await test.sql(statement);
+    const error = new AwsError(400, 'StatementTimeoutException', 'Request timed out');
+    const action = 'ExecuteStatement';
+    // One continues in the database, and another has ended when its answer is lost.
+    test.faults.push({ action, error, body: /create index .*data_out_files_of_dataset/ });
+    test.faults.push({ action, error, body: /create index .*data_out_files_by_body/, carriedOut: true });
+    let pauses = 0;
+    const sleep = async () => {
+      pauses += 1;
+      if (pauses === 3)
+        await test.sql('create index data_out_files_of_dataset on sda.file_dataset (dataset_id, file_id)');
+    };
+    test.bodies.length = 0;
+    expect(await migrate(test.dataApi({ sleep, remainingMs: () => 600_000 }), readMigrations())).toEqual(names);
+    expect(pauses).toBe(4);
+    const made = test.bodies
+      .map((body) => JSON.parse(body))
+      .filter(({ sql = '' }) => /^create index .* on sda\./s.test(sql));
+    const before = made.filter(({ transactionId }) => transactionId === undefined);
+    expect(before.map(({ sql }) => /exists (\w+)/.exec(sql)?.[1])).toEqual([
+      'data_out_newest_dataset_event',
+      'data_out_files_of_dataset',
+      'data_out_dataset_by_reference',
+      'data_out_files_by_checksum',
+      'data_out_files_by_body',
+    ]);
+    expect(before.map(({ continueAfterTimeout }) => continueAfterTimeout)).toEqual(before.map(() => true));
+    expect((await test.sql(indexes)).flat()).toEqual(
+      expect.arrayContaining(before.map(({ sql }) => /exists (\w+)/.exec(sql)?.[1])),
+    );
+  });
+
+  it('leave an index on a column of the same version to the transaction', async () => {
+    await test.sql('create schema sda');
+    await test.sql('create table sda.filled (id integer)');
+    const text = `-- statement
+      alter table sda.filled add column more integer
+      -- statement
+      create index if not exists filled_by_more on sda.filled (more)`.replace(/^ +/gm, '');
+    expect(await migrate(test.dataApi(), [migration('0001-more.sql', text)])).toEqual(['more']);
+    expect(await test.sql(indexes)).toContainEqual(['filled_by_more']);
+  });
+
+  it('keep the number of files of a request whose fan-out was given up', async () => {
+    const all = readMigrations();
+    await migrate(test.dataApi(), all.slice(0, 10));
+    const [givenUp, underWay] = ['7d4cbd3e-6f3e-4df5-9d9a-1c9b6e9d0e3c', '8d4cbd3e-6f3e-4df5-9d9a-1c9b6e9d0e3c'];
+    await test.sql(`insert into data_out.requests (request_id, requested_at, state, sent_to, files, sealed_at)
+      values ('${givenUp}', now(), 'failed', 'EGAF2', 2, now()), ('${underWay}', now(), 'accepted', 'EGAF2', 2, null)`);
+    await test.sql(`insert into data_out.request_files (request_id, file_id, state)
+      select request_id, 'EGAF' || n, case when n > 2 then 'given_up' else 'staged' end
+      from data_out.requests, generate_series(1, 3) n`);
+    await migrate(test.dataApi(), all);
+    expect(await test.sql('select request_id, sent_to, files, closed from data_out.requests order by 1')).toEqual([
+      [givenUp, '', '0', '3'],
+      [underWay, '', '0', '0'],
+    ]);
+  });
+
   it('wait for a cluster that resumes', async () => {
     for (let i = 0; i < 6; i += 1) {
       test.faults.push({ action: 'BeginTransaction', error: new AwsError(400, 'DatabaseResumingException', '') });
