@@ -146,7 +146,7 @@ export class Outbox extends Construct {
     this.#allowMark(grantee, ['s3:GetObject', 's3:DeleteObject']);
   }
 
-  #allowMark(grantee: Grantee, actions: readonly string[]): void {
+  #allowMark(grantee: Grantee, actions: string[]): void {
     grantee.allow({ actions, resources: [`${this.#arn}/${openMarkerKey}`] });
     this.#allowListing(grantee, openMarkerKey);
   }
