@@ -1,14 +1,16 @@
-import { readdir } from 'node:fs/promises';
-import { basename, dirname, join, resolve } from 'node:path';
+import { readdir, stat } from 'node:fs/promises';
+import { basename, dirname, join, relative, resolve, sep } from 'node:path';
 import type { Command } from 'commander';
-import { isFolder, makeFolder } from '../../client/download/disk/local-disk.ts';
+import { isFolder, makeFolder, onDisk } from '../../client/download/disk/local-disk.ts';
 import { plaintextName } from '../../client/download/disk/local-name.ts';
 import { ClientError } from '../../client/errors.ts';
 import { isReceiptName } from '../../contract/delivery.ts';
-import { Crypt4ghError, decrypt, decryptFile, openContainer } from '../../crypt4gh/index.ts';
-import { UsageError, usageError } from '../../terminal/errors.ts';
+import { decrypt, decryptFile, openContainer } from '../../crypt4gh/index.ts';
+import { usageError } from '../../terminal/errors.ts';
+import { failureOf } from '../../terminal/failure.ts';
 import { printable } from '../../terminal/output.ts';
 import type { Terminal } from '../../terminal/terminal.ts';
+import { clientFailure } from '../failure.ts';
 import { type ContainerInput, openContainerInput } from '../files/container.ts';
 import { filesHelp, type OutputFileOptions, outputOf, reportWritten, withOutputOptions } from '../files/options.ts';
 import { type Sink, writeOutput } from '../files/output-file.ts';
@@ -27,7 +29,7 @@ interface DecryptOptions extends OutputFileOptions {
 
 const afterHelp = `${filesHelp}
 
-Of a folder, every file that ends in .c4gh is decrypted, also in folders below it. For several files, or a folder, --output names a
+Of a folder, every file that ends in .c4gh is decrypted, also in folders below it; symbolic links are skipped. For several files, or a folder, --output names a
 folder, which is made if it is not there. A file that fails does not stop the others; the exit code is 5 then, or that of the failure
 if all failed alike. A delivery receipt (NAME.delivery.jws) is skipped.
 
@@ -68,13 +70,14 @@ export function registerDecrypt(program: Command, context: CommandContext): void
     .addHelpText('after', afterHelp)
     .action(async (files: readonly string[], options: DecryptOptions, self: Command) => {
       await using session = await openSession(context, self);
-      const { files: found, isMany } = await filesToDecrypt(files, options, session.terminal);
+      const { files: found, isMany } = await filesToDecrypt(files, options, session);
       const wanted = found.filter(({ input }) => {
         const isReceipt = isReceiptName(input);
         const skipped = `${printable(input)} is a delivery receipt, which is not encrypted: skipped. data-out verify reads it.`;
         if (isReceipt) session.output.note(skipped);
         return !isReceipt;
       });
+      if (options.force) await keepInputs(wanted, options, session.terminal);
       if (isMany) await decryptMany(session, wanted, options);
       else for (const file of wanted) await decryptOne(session, file, options, () => readPrivateKeys(session));
     });
@@ -90,16 +93,15 @@ interface FileToDecrypt {
 async function filesToDecrypt(
   names: readonly string[],
   { output, range, header }: DecryptOptions,
-  { folder }: Terminal,
+  session: Session,
 ): Promise<{ readonly files: readonly FileToDecrypt[]; readonly isMany: boolean }> {
+  const { folder } = session.terminal;
   const files: FileToDecrypt[] = [];
   let isMany = names.length > 1;
   for (const name of names.length === 0 ? ['-'] : names) {
     if (name !== '-' && (await isFolder(resolve(folder, name)))) {
       isMany = true;
-      const inside = (await readdir(resolve(folder, name), { recursive: true })).filter((each) =>
-        /\.c4gh$/i.test(each),
-      );
+      const inside = await containersBelow(name, session);
       if (inside.length === 0) throw new ClientError('not_found', `no file below ${printable(name)} ends in .c4gh`);
       for (const each of inside.sort()) {
         files.push({ input: join(name, each), output: join(output ?? name, plaintextName(each)) });
@@ -128,12 +130,47 @@ async function filesToDecrypt(
   return { files, isMany };
 }
 
+/** Names of containers, relative to a folder. Links are not followed: they can lead out of the folder, or in a circle. */
+async function containersBelow(name: string, { terminal, output }: Session): Promise<string[]> {
+  const root = resolve(terminal.folder, name);
+  const entries = await onDisk(`${root}${sep}.`, () => readdir(root, { recursive: true, withFileTypes: true }));
+  const found: string[] = [];
+  for (const entry of entries) {
+    const path = join(entry.parentPath, entry.name);
+    const isNamed = /\.c4gh$/i.test(entry.name);
+    if (entry.isFile() && isNamed) found.push(relative(root, path));
+    if (entry.isSymbolicLink() && (isNamed || (await isFolder(path)))) {
+      output.note(`${printable(join(name, relative(root, path)))} is a symbolic link: skipped`);
+    }
+  }
+  return found;
+}
+
+/** @throws UsageError if --force would replace a file that is read */
+async function keepInputs(
+  files: readonly FileToDecrypt[],
+  { header }: DecryptOptions,
+  { folder }: Terminal,
+): Promise<void> {
+  const identityOf = async (name: string) => {
+    const found = await stat(resolve(folder, name), { bigint: true }).catch(() => undefined);
+    return found?.isFile() ? `${found.dev} ${found.ino}` : undefined;
+  };
+  const names = [...files.map(({ input }) => input), ...(header === undefined ? [] : [header])];
+  const read = new Set(await Promise.all(names.map(identityOf)));
+  for (const { output } of files) {
+    const identity = await identityOf(output);
+    if (identity === undefined || !read.has(identity)) continue;
+    throw usageError('--force', `${printable(output)} is read, so it is not replaced`, 'Choose another --output.');
+  }
+}
+
 /** Decrypts what can be decrypted. @throws the failure, if any file failed */
 async function decryptMany(session: Session, files: readonly FileToDecrypt[], options: DecryptOptions): Promise<void> {
   const { terminal, output } = session;
   // A wrong key or passphrase fails before the first file, and is asked for once.
   const keys = await readPrivateKeys(session);
-  const errors: (ClientError | UsageError | Crypt4ghError)[] = [];
+  const errors: { readonly error: unknown; readonly code: string; readonly message: string }[] = [];
   try {
     for (const file of files) {
       try {
@@ -142,10 +179,10 @@ async function decryptMany(session: Session, files: readonly FileToDecrypt[], op
         const copies = keys.map(({ privateKey }) => ({ privateKey: Uint8Array.from(privateKey) }));
         await decryptOne(session, file, options, async () => copies);
       } catch (error) {
-        const isOfFile = error instanceof ClientError || error instanceof UsageError || error instanceof Crypt4ghError;
-        if (!isOfFile || terminal.signal.aborted) throw error;
-        output.warn(printable(`${file.input}: ${error.message}`));
-        errors.push(error);
+        const { code, message } = failureOf(error, clientFailure);
+        if (code === 'unexpected' || terminal.signal.aborted) throw error;
+        output.warn(printable(`${file.input}: ${message}`));
+        errors.push({ error, code, message });
       }
     }
   } finally {
@@ -154,9 +191,9 @@ async function decryptMany(session: Session, files: readonly FileToDecrypt[], op
   const [first] = errors;
   output.note(`${files.length - errors.length} of ${files.length} files decrypted`);
   if (first === undefined) return;
-  if (errors.length === files.length && errors.every(({ code }) => code === first.code)) throw first;
+  if (errors.length === files.length && errors.every(({ code }) => code === first.code)) throw first.error;
   throw new ClientError('partial', `${errors.length} of ${files.length} files are not decrypted: ${first.message}`, {
-    cause: first,
+    cause: first.error,
   });
 }
 

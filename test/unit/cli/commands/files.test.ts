@@ -1,4 +1,4 @@
-import { mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { copyFile, mkdir, mkdtemp, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
@@ -108,6 +108,45 @@ describe('decrypt takes several files, and folders', () => {
     const again = await run('data/a.c4gh', 'data/study/b.bam.c4gh', '-o', 'open');
     expect(again).toMatchObject({ exitCode: 6, stderr: expect.stringContaining('0 of 2 files decrypted') });
     expect((await run('data/a.c4gh', 'data/study/b.bam.c4gh', '-o', 'open', '--force')).exitCode).toBe(0);
+  });
+
+  test('goes through no symbolic links below a folder, and says so', async () => {
+    await symlink('../foreign.c4gh', join(tree, 'data/link.c4gh'));
+    await symlink('..', join(tree, 'data/up'));
+    await symlink('study', join(tree, 'data/plain'));
+    await symlink('nowhere', join(tree, 'data/notes'));
+    const { exitCode, stderr } = await run('-o', 'open', 'data');
+    expect({ exitCode, stderr }).toMatchObject({ exitCode: 0, stderr: expect.stringContaining('3 of 3 files') });
+    for (const name of ['link.c4gh', 'up', 'plain'])
+      expect(stderr).toContain(`data/${name} is a symbolic link: skipped\n`);
+    expect(stderr).not.toContain('notes');
+  });
+
+  test('the others, if the disk refuses one', async () => {
+    await mkdir(join(tree, 'open'));
+    await symlink('a', join(tree, 'open/a'));
+    const { exitCode, stderr } = await run('data', '-o', 'open');
+    expect(exitCode).toBe(5);
+    expect(stderr).toMatch(/warning: data\/a\.c4gh: .*ELOOP/);
+    expect(stderr).toContain('2 of 3 files decrypted');
+    expect(await text('open/study/b.bam')).toBe('data/study/b.bam.c4gh');
+  });
+
+  test.each([
+    ['of a folder', ['data']],
+    ['among several', ['data/a.c4gh', 'data/a.c4gh.c4gh']],
+    ['under its own name', ['data/a.c4gh', '-o', 'data/a.c4gh']],
+    ['behind a link', ['data/a.c4gh', '-o', 'link']],
+    ['that is a header', ['data/a.c4gh', '--header', 'header', '-o', 'header']],
+  ])('but replaces no file that it reads: %s', async (_what, argv) => {
+    await copyFile(join(tree, 'data/a.c4gh'), join(tree, 'data/a.c4gh.c4gh'));
+    await copyFile(join(tree, 'data/a.c4gh'), join(tree, 'header'));
+    await symlink('data/a.c4gh', join(tree, 'link'));
+    const before = await readFile(join(tree, 'data/a.c4gh'));
+    const { exitCode, stderr } = await run('--force', ...argv);
+    expect({ exitCode, stderr }).toMatchObject({ exitCode: 2, stderr: expect.stringContaining('is read, so it is') });
+    expect(await readFile(join(tree, 'data/a.c4gh'))).toEqual(before);
+    expect(await found()).not.toContain('data/a');
   });
 
   test.each([
