@@ -9,6 +9,7 @@ import { RdsArchiveInventory } from '../../lib/stores/rds/archive/inventory.ts';
 import { RdsAuditTrail } from '../../lib/stores/rds/audit/trail.ts';
 import type { DataApi, SqlExecutor } from '../../lib/stores/rds/data-api.ts';
 import { RdsDeliveryLog } from '../../lib/stores/rds/exports/delivery-log.ts';
+import { fitsQuota } from '../../lib/stores/rds/exports/outbox-quota.ts';
 import { RdsOutboxRecords } from '../../lib/stores/rds/exports/outbox-records.ts';
 import { RdsRequests } from '../../lib/stores/rds/exports/requests.ts';
 import { migrate } from '../../lib/stores/rds/migrate.ts';
@@ -266,3 +267,13 @@ it.each(['containers of a dataset', 'containers of a recipient', 'containers of 
     expect(db.plan && readBy(db.plan).rows).toBe(0);
   },
 );
+
+it('reads no dataset for the quota of an export of one file', async () => {
+  const db = new Explained({});
+  await fitsQuota(
+    db,
+    { recipient: 'cd'.repeat(32), datasetId: 'EGAD1', fileId: 'EGAF00000000007' },
+    { gib: 1, expiryDays: 30 },
+  );
+  expect(db.plan && readBy(db.plan).rows).toBe(1);
+});

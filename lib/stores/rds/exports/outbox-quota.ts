@@ -43,7 +43,12 @@ export async function fitsQuota(
 ): Promise<boolean> {
   const [row] = await db.query(
     z.object({ fits: z.boolean() }),
-    `with containers as (
+    `with asked as materialized (
+       select r.dataset_id, r.file_id, r.sent_to from data_out.requests r
+       where r.recipient = :recipient and r.state = 'accepted' and r.sealed_at is null
+       union all
+       select :dataset_id, cast(:file_id as text), ''
+     ), containers as (
        select f.file_id, f.bytes
        from data_out.requests r join data_out.request_files f on f.request_id = r.request_id
        where r.recipient = :recipient and f.state = 'staged'
@@ -56,17 +61,18 @@ export async function fitsQuota(
        where r.recipient = :recipient
        union all
        select c.stable_id, ${expectedBytes}
-       from (
-         select r.dataset_id, r.file_id, r.sent_to from data_out.requests r
-         where r.recipient = :recipient and r.state = 'accepted' and r.sealed_at is null
-         union all
-         select :dataset_id, cast(:file_id as text), ''
-       ) asked
-       join sda.datasets d on d.stable_id = asked.dataset_id
-       join sda.file_dataset fd on fd.dataset_id = d.id
-       join sda.files c on c.id = fd.file_id
-       where c.id > ${rowId('asked.sent_to')} and (case when asked.file_id is null
-         then c.header <> '' and c.archive_file_path <> '' else c.stable_id = asked.file_id end)
+       from asked join sda.files c on c.stable_id = asked.file_id
+       where asked.sent_to = ''
+       union all
+       select c.stable_id, c.bytes
+       from asked join sda.datasets d on d.stable_id = asked.dataset_id and asked.file_id is null
+       cross join lateral (
+         select c.stable_id, ${expectedBytes} as bytes
+         from sda.file_dataset fd join sda.files c on c.id = fd.file_id
+         where fd.dataset_id = d.id and fd.file_id > ${rowId('asked.sent_to')}
+           and c.header <> '' and c.archive_file_path <> ''
+         offset 0
+       ) c
      )
      select coalesce(sum(largest.bytes), 0) <= cast(:gib as bigint) * 1073741824 as fits
      from (select file_id, max(bytes) as bytes from containers group by file_id) largest`,
