@@ -54,49 +54,47 @@ export class RdsErasure {
 const keys = `select key_fingerprint from data_out.requests where recipient = :recipient
      union select key_fingerprint from data_out.export_log where recipient = :recipient`;
 
+/** A statement that changes the next of the rows that are found, and says how many it changed. */
+const batch = (found: string, change: string) =>
+  `with found as materialized (${found} limit ${most}), changed as (${change} returning 1)
+   select count(*) as changed from changed`;
+
 /**
  * In an order in which the rest is found again after a failure: rows without a recipient by the keys, and files by their
  * requests, before these are cleared.
  */
 const statements = [
   // A request that was rejected before its visa was verified has a key, and no recipient.
-  `with found as materialized (
-     select request_id from data_out.requests where recipient is null and key_fingerprint in (${keys}) limit ${most}
-   ), changed as (
-     update data_out.requests r set key_fingerprint = null
-     from found where r.request_id = found.request_id returning 1
-   ) select count(*) as changed from changed`,
-  `with found as materialized (
-     select id from data_out.export_log where recipient is null and key_fingerprint in (${keys}) limit ${most}
-   ), changed as (
-     update data_out.export_log l set key_fingerprint = null
-     from found where l.id = found.id returning 1
-   ) select count(*) as changed from changed`,
+  batch(
+    `select request_id from data_out.requests where recipient is null and key_fingerprint in (${keys})`,
+    `update data_out.requests r set key_fingerprint = null
+     from found where r.request_id = found.request_id`,
+  ),
+  batch(
+    `select id from data_out.export_log where recipient is null and key_fingerprint in (${keys})`,
+    `update data_out.export_log l set key_fingerprint = null
+     from found where l.id = found.id`,
+  ),
   // A copy that was given up leaves its row, with the key of the container.
-  `with found as materialized (
-     select request_id, file_id from data_out.uploads where starts_with(outbox_key, :recipient || '/') limit ${most}
-   ), changed as (
-     delete from data_out.uploads u using found
-     where u.request_id = found.request_id and u.file_id = found.file_id returning 1
-   ) select count(*) as changed from changed`,
-  `with found as materialized (
-     select f.request_id, f.file_id from data_out.requests r join data_out.request_files f on f.request_id = r.request_id
-     where r.recipient = :recipient and coalesce(f.outbox_key, f.crc64nvme, f.header_sha256) is not null
-     limit ${most}
-   ), changed as (
-     update data_out.request_files f set outbox_key = null, crc64nvme = null, header_sha256 = null
-     from found where f.request_id = found.request_id and f.file_id = found.file_id returning 1
-   ) select count(*) as changed from changed`,
-  `with found as materialized (
-     select request_id from data_out.requests where recipient = :recipient limit ${most}
-   ), changed as (
-     update data_out.requests r set recipient = null, key_fingerprint = null
-     from found where r.request_id = found.request_id returning 1
-   ) select count(*) as changed from changed`,
-  `with found as materialized (
-     select id from data_out.export_log where recipient = :recipient limit ${most}
-   ), changed as (
-     update data_out.export_log l set recipient = null, key_fingerprint = null, checksum = null
-     from found where l.id = found.id returning 1
-   ) select count(*) as changed from changed`,
+  batch(
+    "select request_id, file_id from data_out.uploads where starts_with(outbox_key, :recipient || '/')",
+    `delete from data_out.uploads u using found
+     where u.request_id = found.request_id and u.file_id = found.file_id`,
+  ),
+  batch(
+    `select f.request_id, f.file_id from data_out.requests r join data_out.request_files f on f.request_id = r.request_id
+     where r.recipient = :recipient and coalesce(f.outbox_key, f.crc64nvme, f.header_sha256) is not null`,
+    `update data_out.request_files f set outbox_key = null, crc64nvme = null, header_sha256 = null
+     from found where f.request_id = found.request_id and f.file_id = found.file_id`,
+  ),
+  batch(
+    'select request_id from data_out.requests where recipient = :recipient',
+    `update data_out.requests r set recipient = null, key_fingerprint = null
+     from found where r.request_id = found.request_id`,
+  ),
+  batch(
+    'select id from data_out.export_log where recipient = :recipient',
+    `update data_out.export_log l set recipient = null, key_fingerprint = null, checksum = null
+     from found where l.id = found.id`,
+  ),
 ];
