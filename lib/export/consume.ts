@@ -248,7 +248,7 @@ async function* filesOf(
 }
 
 function unfinishedFanOut(cause?: unknown): TemporarilyUnavailableError {
-  const message = 'the invocation ends soon, the next one goes on with the files of the request';
+  const message = 'the invocation ends soon, the next one continues with the files of the request';
   return new TemporarilyUnavailableError(message, { retryAfterSeconds: 0, cause });
 }
 
