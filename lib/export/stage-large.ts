@@ -21,7 +21,7 @@ import { SavedParts } from './saved-parts.ts';
 const longestInvocationMs = 15 * 60 * 1000;
 /** Deliveries without a new part after which the message is put aside. */
 const mostFruitless = 5;
-/** Stands in the record of a copy, in place of such deliveries, when S3 has refused the bytes: it would refuse them again. */
+/** Recorded instead of a number of deliveries when S3 has refused the bytes, which it would refuse again. */
 const refusedBytes = 1000;
 
 /**

@@ -17,14 +17,14 @@ interface SweepWhileOpenDependencies {
 /**
  * Sweep while something may be open, as the marker in the outbox says. The database is not asked otherwise.
  *
- * @param isNet sweep without the marker, too
+ * @param isNet also sweep without the marker
  */
 export async function sweepWhileOpen(
   { outbox, hasUnsettled, now }: SweepWhileOpenDependencies,
   isNet: boolean,
   sweep: () => Promise<void>,
 ): Promise<void> {
-  // The net asks S3 nothing before it sweeps: it is there for the day on which the marker cannot be read, too.
+  // The net does not ask S3 first, because it also serves the day on which the marker cannot be read.
   if (!isNet && !(await outbox.head(openMarkerKey))) return;
   await sweep();
   const marker = await outbox.head(openMarkerKey);

@@ -14,7 +14,7 @@ export interface ReplyOutcome {
   readonly status: number;
   /** Bytes that were handed to Lambda. AWS does not say how many of them the reader took. */
   readonly bytes: number;
-  /** Bytes that the reply announced, or that lie behind its URL. More than `bytes` without a URL: the reply broke off. */
+  /** Bytes that the reply announced, or that its URL leads to. A reply without a URL broke off if it sent fewer `bytes`. */
   readonly promised: number;
 }
 

@@ -97,7 +97,7 @@ export async function remove(
   });
   if (events.length > 0) await log.record(...events);
   if (settled.length > 0) {
-    // They are to get their next receipts.
+    // Their requests get another receipt.
     await outbox.markOpen();
     await records.settle(settled);
   }
