@@ -58,7 +58,7 @@ export const connection = z.object({
     [outputs.visaDenyListSecretArn]: output,
     [outputs.databaseClusterArn]: output,
     [outputs.databaseSecretArn]: output,
-    [outputs.databaseAuditorSecretArn]: output,
+    [outputs.databaseAuditorSecretArn]: output.optional(),
     [outputs.databaseName]: output,
     [outputs.datasetIdPattern]: output,
     [outputs.fileIdPattern]: output,

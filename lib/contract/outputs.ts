@@ -20,7 +20,10 @@ export const outputs = {
   visaDenyListSecretArn: 'VisaDenyListSecretArn',
   databaseClusterArn: 'DatabaseClusterArn',
   databaseSecretArn: 'DatabaseSecretArn',
-  /** Of a role that reads the audit trail and the state of exports. The owner's, where an existing cluster has no such role. */
+  /**
+   * Of a role that reads the audit trail and the state of exports. The owner's, where an existing cluster has no such role. Absent
+   * until a deployment of a release without it is updated.
+   */
   databaseAuditorSecretArn: 'DatabaseAuditorSecretArn',
   databaseName: 'DatabaseName',
   /** Regular expressions that stable ids match. */
@@ -39,10 +42,12 @@ export const outputs = {
 } as const;
 
 type StackOutput = (typeof outputs)[keyof typeof outputs];
-type OptionalOutput = typeof outputs.dataOutUrl;
+type OptionalOutput = typeof outputs.dataOutUrl | typeof outputs.databaseAuditorSecretArn;
 export type StackOutputs = Readonly<Record<Exclude<StackOutput, OptionalOutput>, string>> & {
   readonly [name in OptionalOutput]?: string | undefined;
 };
 
 /** Outputs that every deployment has. */
-export const requiredOutputs = Object.values(outputs).filter((name) => name !== outputs.dataOutUrl);
+export const requiredOutputs = Object.values(outputs).filter(
+  (name) => name !== outputs.dataOutUrl && name !== outputs.databaseAuditorSecretArn,
+);

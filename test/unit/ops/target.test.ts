@@ -143,7 +143,8 @@ describe('deployed stacks', () => {
     await close(server);
   });
   beforeEach(() => {
-    const { ProxyUrl, DataOutUrl = '', ...storage } = exampleConnection.outputs;
+    const { ProxyUrl, DataOutUrl = '', DatabaseAuditorSecretArn = '', ...others } = exampleConnection.outputs;
+    const storage = { ...others, DatabaseAuditorSecretArn };
     stacks.clear();
     stacks.set('DataOutStorage', storage);
     stacks.set('DataOutService', { ProxyUrl, DataOutUrl });
@@ -180,6 +181,12 @@ describe('deployed stacks', () => {
       message:
         'there is no stack DataOutStorage-prod in eu-north-1: look at --stage, --region and AWS_PROFILE, or deploy it',
     });
+  });
+
+  test('of a release without a login for the audit trail are worked on as their owner', async () => {
+    const { DatabaseAuditorSecretArn: _, ...former } = stacks.get('DataOutStorage') ?? {};
+    stacks.set('DataOutStorage', former);
+    await expect(connect({ aws: true, region: 'eu-north-1' })).resolves.toMatchObject({ connection: undefined });
   });
 
   test('that lack an output are not worked on', async () => {
