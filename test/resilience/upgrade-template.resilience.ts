@@ -56,6 +56,11 @@ test('the service stack keeps its queues, the addresses of its APIs and the topi
   expect(lossesOf('DataOutService', lasting)).toEqual([]);
 });
 
+test('the roles that policies of the storage stack name stay: it is updated first', () => {
+  const named = /StageFile|SettleDelivery|DirectFile/;
+  expect(lossesOf('DataOutService', /^AWS::IAM::Role$/).filter((loss) => named.test(loss))).toEqual([]);
+});
+
 describe('the comparison finds', () => {
   const rename = (template: Template, id: string, to: string) => {
     const resources = template.Resources as Record<string, Template['Resources'][string]>;

@@ -15,7 +15,6 @@ import { Construct } from 'constructs';
 import { type EnvironmentVariable, environment } from '../../contract/environment.ts';
 import { trustedIssuersContext } from '../../contract/synth-context.ts';
 import { acknowledge } from '../security/acknowledge.ts';
-import { rolePath } from '../security/only-by.ts';
 import { bundling, repository } from './bundling.ts';
 
 export interface ServiceFunctionProps {
@@ -65,11 +64,9 @@ export class ServiceFunction extends Construct implements Grantee {
     super(scope, id);
     this.timeout = props.timeout;
     const logGroup = new LogGroup(this, 'Logs', { retention: props.logRetentionDays });
-    const path = rolePath(this, Stack.of(this).stackName, id);
     this.#role = new Role(this, 'Role', {
       assumedBy: new ServicePrincipal('lambda.amazonaws.com'),
       description: props.description,
-      ...(path !== undefined && { path }),
     });
     this.roleArn = this.#role.roleArn;
     this.allow({ actions: ['logs:CreateLogStream', 'logs:PutLogEvents'], resources: [logGroup.logGroupArn] });

@@ -36,7 +36,9 @@ export function generatedName(stackName: string, logicalId: string, type: string
   const unique = digest(`${stackName}/${logicalId}`);
   if (type.startsWith('AWS::ApiGateway::')) return unique.slice(0, 10);
   // Bucket and cluster names are lower-case and at most 63 characters; the shortest limit of the others is 64.
-  const readable = `${stackName}-${logicalId}`.slice(0, 50).replace(/-+$/, '');
+  // Of two long parts CloudFormation keeps half of the name each, so policies can know a role by the beginning of both.
+  const ofStack = stackName.slice(0, Math.max(25, 49 - logicalId.length));
+  const readable = `${ofStack}-${logicalId}`.slice(0, 50).replace(/-+$/, '');
   const name = `${readable}-${unique.slice(0, 8)}`;
   return type === 'AWS::S3::Bucket' || type.startsWith('AWS::RDS::') ? name.toLowerCase() : name;
 }

@@ -89,6 +89,28 @@ describe('resources', () => {
     expect(value({ Ref: 'One' }, one('AWS::S3::Bucket', { BucketName: 'given' }))).toBe('given');
   });
 
+  // As CloudFormation does: the longer part is cut, and of two long ones about half of the name is left for each.
+  it.each([
+    ['CdkStack', 'FunctionsStageFileRoleEE185FC3', 'CdkStack-FunctionsStageFileRoleEE185FC3'],
+    [
+      'amplify-amplifyvitereacttemplate-main',
+      'lakeformation511FAEAF',
+      'amplify-amplifyvitereacttemp-lakeformation511FAEAF',
+    ],
+    [
+      'amplify-amplifyvitereacttemplate-main',
+      'CustomS3AutoDeleteObjectsCustomResourceProviderRole3B1BD092',
+      'amplify-amplifyvitereactt-CustomS3AutoDeleteObject',
+    ],
+  ])('of stack %s and id %s have a name of both', (name, id, readable) => {
+    const template: Template = {
+      Resources: { [id]: { Type: 'AWS::IAM::Role' } },
+      Outputs: { X: { Value: { Ref: id } } },
+    };
+    const { X: given } = deploy([stack(name, template)], addresses).outputs();
+    expect(String(given).replace(/-[0-9a-f]{8}$/, '')).toBe(readable);
+  });
+
   it('have local addresses', () => {
     expect(value({ Ref: 'One' }, one('AWS::SQS::Queue', { QueueName: 'jobs' }))).toBe('http://local/0/jobs');
     const url = {
