@@ -1,4 +1,4 @@
-import { outputs, stackNames } from '../contract/outputs.ts';
+import { stackNames } from '../contract/outputs.ts';
 import { reservedForDirectFiles, type Settings } from '../infra/settings.ts';
 import { type AwsAccount, isNotAllowed } from '../stores/account/account.ts';
 import { errorName } from '../stores/aws-failure.ts';
@@ -106,10 +106,7 @@ function questions(account: AwsAccount, region: string, { settings, engineVersio
     described ??= stacksOf(account, settings);
     return described;
   };
-  const clusterArn = async () => {
-    const [storage] = await stacksOnce().catch(() => []);
-    return storage?.outputs[outputs.databaseClusterArn];
-  };
+  const storageOutputs = async () => (await stacksOnce().catch(() => []))[0]?.outputs;
   return [
     { id: 'bootstrap', check: 'CDK bootstrap', ask: () => bootstrap(account) },
     { id: 'stacks', check: 'stacks of this stage', ask: () => stacks(stacksOnce, settings) },
@@ -119,7 +116,7 @@ function questions(account: AwsAccount, region: string, { settings, engineVersio
       quota(account, each, settings),
     ),
     ...prerequisites(account, settings, () => isDeployed(account, settings)),
-    ...database(account, region, settings, engineVersion, clusterArn),
+    ...database(account, region, settings, engineVersion, storageOutputs),
     ...named(account, region, settings),
   ];
 }

@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { outputs } from '../contract/outputs.ts';
 import type { ExistingDatabase, Settings } from '../infra/settings.ts';
 import type { AwsAccount, ClusterFacts } from '../stores/account/account.ts';
 import { errorName } from '../stores/aws-failure.ts';
@@ -8,14 +9,14 @@ import { type Finding, fine, look, type Question, wrong } from './finding.ts';
 /**
  * Questions about the database: the region's offer and a deployed cluster, or the cluster that the settings name.
  *
- * @param deployedArn of the cluster that the stacks have made; `undefined` when there is none, or when it is not known
+ * @param deployedOutputs of the storage stack; `undefined` when there is none, or when it is not known
  */
 export function database(
   account: AwsAccount,
   region: string,
   { database: wanted }: Settings,
   major: string,
-  deployedArn: () => Promise<string | undefined>,
+  deployedOutputs: () => Promise<Readonly<Record<string, string>> | undefined>,
 ): readonly Question[] {
   if ('clusterArn' in wanted) return existing(account, region, wanted);
   const ask = async () => {
@@ -23,16 +24,26 @@ export function database(
     const text = `Aurora PostgreSQL ${major} for Serverless v2`;
     if (!offered) return wrong(`${region} does not offer ${text}`, 'Choose another region.');
     if (!dataApi) return wrong(`${text} without the Data API`, 'Choose a region that has the RDS Data API.');
-    const arn = await deployedArn();
+    const { [outputs.databaseClusterArn]: arn, [outputs.databaseAuditorSecretArn]: auditor } =
+      (await deployedOutputs()) ?? {};
     const deployed = arn === undefined ? undefined : await account.cluster(arn);
-    return deployed === undefined ? fine(`${text} with the Data API`) : compared(deployed, major);
+    if (deployed === undefined) return fine(`${text} with the Data API`);
+    // The release that named the major version alone brought this output.
+    return compared(deployed, major, { namesMinor: auditor === undefined });
   };
   return [{ id: 'database', check: 'database engine and Data API in the region', ask }];
 }
 
 /** AWS upgrades minor versions. A deployment would try to bring a cluster of another major version to that of the template. */
-function compared({ version }: ClusterFacts, major: string): Finding {
-  if (version.split('.')[0] === major) return fine(`the deployed cluster has ${version}, the template ${major}`);
+function compared({ version }: ClusterFacts, major: string, { namesMinor }: { readonly namesMinor: boolean }): Finding {
+  const isSame = version.split('.')[0] === major;
+  if (isSame && namesMinor) {
+    return look(
+      `the deployed cluster has ${version}; its template names a minor version, and this one ${major} alone`,
+      'Read "Before an update that names the major version of the database" in docs/smoke-test.md.',
+    );
+  }
+  if (isSame) return fine(`the deployed cluster has ${version}, the template ${major}`);
   return wrong(
     `the deployed cluster has ${version}, and the template ${major}`,
     'Deploy the release of data-out whose template has the major version of the cluster. Upgrade the cluster before the template.',
