@@ -95,8 +95,9 @@ export function settingsFrom(sources: Sources, options: ServiceOptions & KeyOpti
   );
   const caFile = find(option('--ca', options.ca), variable('DATA_OUT_CA_FILE'), 'ca_file');
   const keyFile = variable('DATA_OUT_KEY_FILE');
-  const configuredKeys = (config.key_files ?? []).map((file) => sources.inConfig('key_files', file));
-  const keyFiles = options.key?.map((file) => resolve(terminal.folder, file));
+  const variableKeys = keyFile ? [pathOf(keyFile)] : [];
+  const configuredKeys = (config.key_files ?? []).map((file) => pathOf(sources.inConfig('key_files', file)));
+  const givenKeys = options.key?.map((file) => resolve(terminal.folder, file));
   return {
     proxyUrl: urlOf(find(option('--url', options.url), variable('DATA_OUT_URL', 'LOCAL_EGA_INSTANCE_URL'), 'url')),
     directUrl: urlOf(find(option('--direct-url', options.directUrl), variable('DATA_OUT_DIRECT_URL'), 'direct_url')),
@@ -106,8 +107,8 @@ export function settingsFrom(sources: Sources, options: ServiceOptions & KeyOpti
       checkedVisa,
     ),
     basic: basicOf(username, password, terminal),
-    keyFiles: keyFiles ?? (keyFile ? [keyFile] : configuredKeys).map(pathOf),
-    ownKeyFiles: [...new Set([...(keyFiles ?? []), ...[...(keyFile ? [keyFile] : []), ...configuredKeys].map(pathOf)])],
+    keyFiles: givenKeys ?? (keyFile ? variableKeys : configuredKeys),
+    ownKeyFiles: [...new Set([...(givenKeys ?? []), ...variableKeys, ...configuredKeys])],
     receiptKeysFile: sources.beside('receipt-keys.json'),
     passphrase: secretOf(
       find(option('--passphrase-file', options.passphraseFile), undefined, 'passphrase_file'),

@@ -1,7 +1,7 @@
 import { readdir, stat } from 'node:fs/promises';
-import { basename, dirname, join, relative, resolve, sep } from 'node:path';
+import { basename, dirname, join, relative, resolve } from 'node:path';
 import type { Command } from 'commander';
-import { isFolder, makeFolder, onDisk } from '../../client/download/disk/local-disk.ts';
+import { isFolder, makeFolder } from '../../client/download/disk/local-disk.ts';
 import { plaintextName } from '../../client/download/disk/local-name.ts';
 import { ClientError } from '../../client/errors.ts';
 import { isReceiptName } from '../../contract/delivery.ts';
@@ -133,9 +133,8 @@ async function filesToDecrypt(
 /** Names of containers, relative to a folder. Links are not followed: they can lead out of the folder, or in a circle. */
 async function containersBelow(name: string, { terminal, output }: Session): Promise<string[]> {
   const root = resolve(terminal.folder, name);
-  const entries = await onDisk(`${root}${sep}.`, () => readdir(root, { recursive: true, withFileTypes: true }));
   const found: string[] = [];
-  for (const entry of entries) {
+  for (const entry of await readdir(root, { recursive: true, withFileTypes: true })) {
     const path = join(entry.parentPath, entry.name);
     const isNamed = /\.c4gh$/i.test(entry.name);
     if (entry.isFile() && isNamed) found.push(relative(root, path));

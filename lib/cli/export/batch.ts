@@ -112,6 +112,7 @@ async function settle(
   const { path, kind, proxy, proxyUrl, terminal, orders } = options;
   const { line, id, type, visa, publicKey } = row;
   let order: ExportOrder | undefined;
+  let digest = '';
   try {
     if (row.fault) throw row.fault;
     const here = { ...terminal, folder: dirname(path) };
@@ -119,9 +120,11 @@ async function settle(
     const read = await readOrder({ id, type, kind, visa, publicKey }, sources, here);
     order = read;
     if (proxy === undefined || journal === undefined) return { row, outcome: 'would-send', order };
-    const digest = orderDigest(read, proxyUrl);
+    digest = orderDigest(read, proxyUrl);
     // A second row with the same order waits for the first, and finds it in the journal.
-    const sent = Promise.resolve(orders.get(digest)).then(() => send(row, read, { ...options, proxy, journal }));
+    const sent = Promise.resolve(orders.get(digest)).then(() =>
+      send(row, read, { ...options, proxy, journal, digest }),
+    );
     orders.set(
       digest,
       sent.catch(() => undefined),
@@ -131,7 +134,6 @@ async function settle(
     if (!(error instanceof ClientError || error instanceof UsageError)) throw error;
     const { message } = error;
     if (error.code !== 'interrupted' && error.code !== 'local_disk') {
-      const digest = order ? orderDigest(order, proxyUrl) : '';
       await journal?.append({ digest, line, id, outcome: 'failed', message }, terminal.now());
     }
     return { row, outcome: 'failed', error, ...(order && { order }) };
@@ -146,12 +148,11 @@ async function send(
     kind,
     again,
     proxy,
-    proxyUrl,
     terminal,
     journal,
-  }: BatchOptions & { readonly proxy: ProxyApi; readonly journal: BatchJournal },
+    digest,
+  }: BatchOptions & { readonly proxy: ProxyApi; readonly journal: BatchJournal; readonly digest: string },
 ): Promise<BatchResult> {
-  const digest = orderDigest(order, proxyUrl);
   const before = again ? undefined : journal.accepted(digest);
   if (before) {
     const shown = await recordedState(proxy, { requestId: before.requestId, kind }, terminal.signal);
@@ -167,7 +168,7 @@ async function send(
   return { row, outcome: 'accepted', requestId, order };
 }
 
-/** Writes `<batch>.results.csv`, anew in each run. @throws LocalDiskError */
+/** Replaces `<batch>.results.csv` with the outcomes of this run. @throws LocalDiskError */
 async function writeResults(batch: string, results: readonly (BatchResult | undefined)[]): Promise<void> {
   const rows = results.flatMap((result) => {
     if (result === undefined) return [];

@@ -8,7 +8,7 @@ import { checkFile, type FileState } from './check-file.ts';
 import type { Claim, Claims } from './claims.ts';
 import { originalPath } from './original-path.ts';
 
-/** Why a file that a receipt tells of is not here, as far as that can be known. */
+/** Why a file that a receipt lists is not here, as far as that can be known. */
 const absent = [
   /** It is in the outbox, or its download was begun. */
   'not_downloaded',
@@ -98,9 +98,11 @@ async function* verifyClaim(claim: Claim, here: ReadonlySet<string>, options: Ve
   };
   const found = staged.filter(({ name }) => here.has(name));
   const originals = originalsOf(file);
+  if (found.length === 0) {
+    for (const each of originals) if (await isFile(each.name)) found.push(each);
+  }
   let isHere = false;
-  for (const { name, form } of found.length > 0 ? found : originals) {
-    if (found.length === 0 && !(await isFile(name))) continue;
+  for (const { name, form } of found) {
     const size = (form === 'container' ? file.size : file.plaintext_size) ?? 0;
     const { add, end } = reading(name, size);
     const path = join(folder, name);
