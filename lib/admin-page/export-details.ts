@@ -14,10 +14,10 @@ const columns = [
   ['Since', 'words'],
 ] as const;
 
-/** What a row can do beyond itself. */
+/** What the controls of a row need from the rest of the page. */
 export interface RowActions {
   readonly labels: RecipientLabels;
-  /** A recipient has another label. */
+  /** Called when a recipient gets another label. */
   readonly onLabel: () => void;
   readonly onAgain: (shown: ListedExport) => void;
 }

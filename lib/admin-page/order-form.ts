@@ -44,7 +44,7 @@ export class OrderForm {
     this.#keyFile.addEventListener('change', () => void this.#read(this.#keyFile, this.#key));
   }
 
-  /** Begins another order. A visa and a key that are still here may be another person's. */
+  /** Begins another order. A visa and a key that are still here could be another person's. */
   fill(id: string, type: OrderType): void {
     this.#clear();
     this.#id.value = id;

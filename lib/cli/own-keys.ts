@@ -36,12 +36,12 @@ export async function findOwnKeys({ settings }: Session, read: readonly PrivateK
   return { known, unknown };
 }
 
-/** The keys that a receipt must be for; `undefined`: a key of the user is not known, so a receipt for any key counts. */
+/** The keys that a receipt must be for; `undefined`: a key of the user is not known, so a receipt for any key is accepted. */
 export function recipientsOf({ known, unknown }: OwnKeys): ReadonlySet<string> | undefined {
   return known.size > 0 && unknown.length === 0 ? known : undefined;
 }
 
-/** Says which receipts do not count, and why receipts count that may be for the key of another person. */
+/** Says which receipts are ignored, and why receipts are accepted that can be for the key of another person. */
 export function warnOfReceipts(
   { output }: Session,
   { receipts, refused, foreign }: ReadReceipts,
@@ -50,7 +50,7 @@ export function warnOfReceipts(
   for (const { message } of [...refused, ...foreign]) output.warn(printable(message));
   if (receipts.every(({ key_fingerprint }) => known.has(key_fingerprint))) return;
   for (const path of unknown) {
-    const what = `the public key of ${path} is not known, so receipts for unknown keys count`;
+    const what = `the public key of ${path} is not known, so receipts for unknown keys are accepted`;
     output.warn(printable(`${what}: save it as ${besideOf(path)}`));
   }
 }

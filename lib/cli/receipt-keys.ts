@@ -13,7 +13,7 @@ import type { Session } from './session.ts';
 
 const fingerprintForm = /^[\w-]{43}$/;
 
-/** The keys of receipts that the user relies on, by the address of the service, in a file beside the configuration file. */
+/** The receipt keys that the user trusts, by the address of the service, in a file beside the configuration file. */
 export class PinFile {
   readonly #session: Session;
   readonly #path: string;
@@ -52,17 +52,13 @@ export class PinFile {
     } catch {
       // As any other text that is none.
     }
-    throw usageError(
-      this.#path,
-      'this file does not list keys of receipts',
-      'Move it away, and accept the keys again.',
-    );
+    throw usageError(this.#path, 'this file does not list receipt keys', 'Move it away, and accept the keys again.');
   }
 }
 
 /**
- * The keys of the service, of which only the pinned ones count, and those that they endorse. At the first use of a service its keys
- * are pinned.
+ * The receipt keys of the service. Only pinned ones are trusted, and keys that pinned ones endorse. At the first use of a service its
+ * keys are pinned.
  *
  * @throws ClientError
  */
@@ -78,7 +74,7 @@ export async function receiptKeys(session: Session, proxy: ProxyApi): Promise<Re
       return await file.change(service, changed);
     } catch (error) {
       if (!(error instanceof ClientError) || error.code === 'interrupted') throw error;
-      output.warn(printable(`the keys of receipts cannot be remembered: ${error.message}`));
+      output.warn(printable(`the receipt keys cannot be remembered: ${error.message}`));
       return changed(pinned);
     }
   };
@@ -88,7 +84,7 @@ export async function receiptKeys(session: Session, proxy: ProxyApi): Promise<Re
   };
   if (pinned.trusted.length === 0) {
     const { fingerprints } = parseKeySet(text, source);
-    // Another command may have pinned keys meanwhile.
+    // Another command can have pinned keys meanwhile.
     pinned = await pin((pins) =>
       pins.trusted.length > 0 ? pins : changedPins(pins, { accept: fingerprints, refuse: pins.refused }),
     );
@@ -111,11 +107,11 @@ export function changedPins(
 /** @throws UsageError */
 export function checkFingerprint(source: string, text: string): void {
   if (fingerprintForm.test(text)) return;
-  throw usageError(source, 'expected the fingerprint of a key of receipts: 43 letters, digits, - and _');
+  throw usageError(source, 'expected the fingerprint of a receipt key: 43 letters, digits, - and _');
 }
 
 /** @returns the address with a slash at its end, as the client calls it @throws UsageError if no address is set */
 export function addressOf({ settings }: Session): URL {
   if (settings.proxyUrl) return withSlash(settings.proxyUrl);
-  throw usageError('--url', 'no address of the service is set', 'Keys of receipts belong to a service.');
+  throw usageError('--url', 'no address of the service is set', 'Receipt keys belong to a service.');
 }

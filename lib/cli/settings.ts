@@ -46,7 +46,7 @@ export interface Settings {
   readonly keyFiles: readonly string[];
   /** All key files that options, environment and configuration name: each is a key of the user. */
   readonly ownKeyFiles: readonly string[];
-  /** Where the pinned keys of receipts are, absolute. */
+  /** Where the pinned receipt keys are, absolute. */
   readonly receiptKeysFile: string;
   /** Passphrase of the key files; `undefined`: a person is asked. */
   readonly passphrase: (() => Promise<string>) | undefined;

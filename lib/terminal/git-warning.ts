@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path';
 import { type Output, printable } from './output.ts';
 
 /**
- * Warn of a file with a secret that a commit could take: it lies in a Git work tree that does not ignore it.
+ * Warns of a file with a secret that a commit could take: it lies in a Git work tree that does not ignore it.
  * @param path absolute
  */
 export async function warnOfCommit(path: string, output: Pick<Output, 'warn'>): Promise<void> {
@@ -25,7 +25,7 @@ function isInWorkTree(folder: string): boolean {
   return above !== folder && isInWorkTree(above);
 }
 
-/** Also `false` where Git cannot be asked, as in a container without it: the tree may be committed elsewhere. */
+/** Also `false` where Git cannot be asked, as in a container without it: the tree can be committed elsewhere. */
 function isIgnored(path: string): Promise<boolean> {
   const argv = ['-C', dirname(path), 'check-ignore', '--quiet', '--', path];
   // Windows looks for a program in the working folder first.

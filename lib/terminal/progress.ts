@@ -82,7 +82,7 @@ export function createProgress(terminal: Terminal): Progress {
     shown = now;
     const tasks = [...running];
     const counts = [...counters].map((counter) => countLine(counter, counter.speed.at(now)));
-    // Between two small files of many, their count stays.
+    // The count of many small files stays on the screen between two of them.
     const isBetween = tasks.length + counts.length === 0 && finished.tasks < (expected?.tasks ?? 0);
     if (terminal.isTerminal && tasks.length + counts.length === 0 && !isBetween) {
       erase();

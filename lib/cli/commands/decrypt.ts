@@ -30,8 +30,8 @@ interface DecryptOptions extends OutputFileOptions {
 const afterHelp = `${filesHelp}
 
 Of a folder, every file that ends in .c4gh is decrypted, also in folders below it; symbolic links are skipped. For several files, or a folder, --output names a
-folder, which is made if it is not there. A file that fails does not stop the others; the exit code is 5 then, or that of the failure
-if all failed alike. A delivery receipt (NAME.delivery.jws) is skipped.
+folder, which is made if it does not exist. A file that fails does not stop the others: the exit code is then 5, or the code of the
+failure if all failed alike. A delivery receipt (NAME.delivery.jws) is skipped.
 
 A damaged segment is reported. Nothing after it is written, and no file is left behind.
 

@@ -31,8 +31,8 @@ The service queues the request and answers at once. It checks afterwards whether
 --wait waits for the outcome, and data-out exports shows it by the request id. The recipient sees the staged files with
 data-out list. With --wait the exit code is 0 for complete, 3 for rejected or withdrawn, 5 for incomplete, 7 for failed.
 
-A batch is a CSV file whose first line is id,type,visa,public_key. Paths begin at the folder of the CSV file; an empty type
-means dataset, and the other word is file. The outcomes of a run are written to FILE.csv.results.csv, and those of all runs to
+A batch is a CSV file whose first line is id,type,visa,public_key. Paths begin at the folder of the CSV file; the type is
+dataset, which is the default, or file. The outcomes of a run are written to FILE.csv.results.csv, and those of all runs to
 FILE.csv.results.jsonl. A second run of the same command says what became of the rows that were sent, and sends only the others.
 
 Examples:

@@ -23,7 +23,7 @@ const afterHelp = `
 PATH is what the submitter called a file. It comes from the delivery receipts of your outbox: the 100 newest of them, up to 4 MiB,
 or all with --paths. A file without a receipt has "-". With --page, only receipts of that page are read.
 
-A delivery receipt says that an export is done. The last line counts the receipts; --receipts lists them, too. A warning counts the
+A delivery receipt says that an export is done. The last line counts the receipts; --receipts also lists them. A warning counts the
 files that expire within ${warnedDays} days.
 
 Examples:

@@ -9,10 +9,10 @@ interface ReceiptKeysOptions {
 }
 
 const afterHelp = `
-The first command that reads a receipt of a service pins the keys that the service publishes. From then on a receipt counts only
-if a pinned key has signed it. A new key of the service is pinned when a pinned one has endorsed it, as after a rotation by the
-operator. Accept any other only after the operator has confirmed its fingerprint on another way. The fingerprint is the SHA-256
-thumbprint of the key (RFC 7638), as data-out doctor shows it.
+The first command that reads a receipt of a service pins the keys that the service publishes. From then on, the client accepts
+a receipt only if a pinned key has signed it. A new key of the service is pinned when a pinned one has endorsed it, as after a
+rotation by the operator. Accept any other key only after the operator has confirmed its fingerprint through another channel. The
+fingerprint is the SHA-256 thumbprint of the key (RFC 7638), as data-out doctor shows it.
 
 --refuse takes out one key for good, but not the keys that it endorsed earlier: they remain trusted. When the operator reports an
 abused key, ask for the fingerprints of all genuine keys, and refuse every other key that this command lists. Accept the
@@ -26,13 +26,13 @@ Examples:
 
 const columns = [{ title: 'FINGERPRINT' }, { title: 'STATE' }] as const;
 
-/** `receipt-keys`: shows and changes which keys of delivery receipts count. */
+/** `receipt-keys`: shows and changes which receipt keys are trusted. */
 export function registerReceiptKeys(program: Command, context: CommandContext): void {
   const command = program
     .command('receipt-keys')
-    .description('show and change which keys of delivery receipts count')
-    .option('--accept <fingerprint>', 'rely on this key; may be given several times', collect)
-    .option('--refuse <fingerprint>', 'never rely on this key; may be given several times', collect)
+    .description('show and change which receipt keys are trusted')
+    .option('--accept <fingerprint>', 'trust this key; can be given several times', collect)
+    .option('--refuse <fingerprint>', 'never trust this key; can be given several times', collect)
     .option('--url <url>', 'address of the service (DATA_OUT_URL)');
   withConnectionOptions(command)
     .addHelpText('after', afterHelp)

@@ -36,8 +36,8 @@ const afterHelp = `
 A delivery receipt (NAME.delivery.jws) comes with every export; data-out download fetches it. Its signature is verified first, with
 the keys of the service, or with --keys offline. For each name the receipt of the newest request counts. States of a file:
 
-  plaintext       the SHA-256 of its plaintext is that of the receipt: with --key, or decrypted already
-  bytes           CRC-64/NVME and the header's digest are those of the receipt: this shows accidents, not forgery
+  plaintext       its plaintext has the SHA-256 of the receipt: with --key, or decrypted already
+  bytes           its CRC-64/NVME and header digest match the receipt: this shows accidents, not forgery
   size only       nothing more could be compared: not verified
   differs         it is not what the receipt says
   not downloaded  it is not here, and the outbox has it, or its download was begun
@@ -71,7 +71,7 @@ export function registerVerify(program: Command, context: CommandContext): void 
     .argument('[folder]', 'folder with the files and the receipts', '.')
     .option('--keys <file>', 'JWK set of the service, from its /.well-known/jwks.json: works offline')
     .option('--issuer <id>', 'service id that the receipts must name (default: any)');
-  command.option('--partial', 'files that are not here are no failure');
+  command.option('--partial', 'files that are not here are not an error');
   withKeyOptions(command, 'your private key: compares the plaintext, decrypted in memory; may be given several times');
   withServiceOptions(command)
     .addHelpText('after', afterHelp)

@@ -98,13 +98,13 @@ async function* direct(session: Session, service: ServiceConnection, url: URL): 
   yield { check: 'datasets', verdict: 'warning', text: 'no dataset is both granted and released', remedy, details };
 }
 
-/** Which keys of receipts count; at the first use of the service they are pinned here. */
+/** Which receipt keys are trusted; at the first use of the service they are pinned here. */
 async function* receipts(session: Session, proxy: ProxyApi): AsyncGenerator<CheckResult, void> {
   const check = 'receipts';
   const keys = await receiptKeys(session, proxy).catch((error: unknown) => failed(check, error));
   if ('verdict' in keys) {
     yield keys.code === 'not_found'
-      ? { check, verdict: 'skipped', text: 'the service publishes no keys of receipts' }
+      ? { check, verdict: 'skipped', text: 'the service publishes no receipt keys' }
       : keys;
     return;
   }
@@ -113,14 +113,14 @@ async function* receipts(session: Session, proxy: ProxyApi): AsyncGenerator<Chec
   yield {
     check,
     verdict: 'ok',
-    text: `keys of delivery receipts that count: ${trusted.join(', ') || 'none'}`,
+    text: `trusted receipt keys: ${trusted.join(', ') || 'none'}`,
     details,
   };
   for (const fingerprint of keys.fingerprints.filter((each) => !trusted.includes(each) && !refused.includes(each))) {
     yield {
       check,
       verdict: 'warning',
-      text: `the service also publishes ${fingerprint}, which counts once a pinned key endorses it`,
+      text: `the service also publishes ${fingerprint}, which is trusted once a pinned key endorses it`,
       remedy: `If the operator confirms it: data-out receipt-keys --accept ${fingerprint}`,
     };
   }

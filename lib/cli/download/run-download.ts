@@ -75,7 +75,7 @@ export async function runDownload(session: Session, wanted: WantedDownload): Pro
 
 /** Receipts of the outbox that a download needs. */
 interface NeededReceipts {
-  /** Those that may name a file of the download: they are read. */
+  /** Those that can name a file of the download: they are read. */
   readonly read: readonly ListedFile[];
   /** Puts receipts beside the files, once it is known what they name. */
   readonly keep: (claims: Claims) => Promise<void>;
@@ -269,7 +269,7 @@ class DownloadRun {
       if (!(error instanceof ClientError) || !withoutKeys.has(error.code)) throw error;
       const message = `the delivery receipts cannot be verified: ${error.message}`;
       output.warn(printable(message));
-      // A service that has had keys keeps them: to do without would let one who hides them change files.
+      // A service never withdraws its keys. Without this refusal, someone who hides them could change files.
       const { trusted } = await new PinFile(this.#session).of(addressOf(this.#session));
       return {
         receipts: [],
@@ -302,7 +302,7 @@ function unnamedError(name: string): ClientError {
   });
 }
 
-/** What receipts say of files: at once when they are read, before that later. @param expectedBy may throw a ClientError */
+/** What receipts say of files: a promise until they are read. @param expectedBy may throw a ClientError */
 function expectations(
   reading: Promise<{ readonly claims: Claims }>,
   expectedBy: (claims: Claims, name: string) => Expected | undefined,

@@ -121,7 +121,7 @@ async function askCredentials(
   const refusals: { readonly username: string; readonly password: Password }[] = [];
   for (;;) {
     const last = refusals.at(-1);
-    // The password is asked for twice: who types one once more does not look which question it is.
+    // The password is asked for twice: a person who types it again does not look which question this is.
     const username =
       last && refusals.length % 2 === 1
         ? last.username
@@ -135,7 +135,7 @@ async function askCredentials(
     if (refused !== 'password' || error === undefined || isKept) return { username, password };
     if (!interview.isAsking || given.passwordFile !== undefined) throw error;
     refusals.push({ username, password });
-    const next = refusals.length % 2 === 1 ? 'Type the password again.' : 'Refused again: type the user name, too.';
+    const next = refusals.length % 2 === 1 ? 'Type the password again.' : 'Refused again: also type the user name.';
     interview.tell(error, `${next} To keep both all the same, press Enter.`);
   }
 }

@@ -22,7 +22,7 @@ export interface FetchReceiptsOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** Receipts at once: they are small, so the time goes by for their addresses. */
+/** Receipts at once. They are small, so requests for their addresses take most of the time. */
 const parallel = 16;
 
 /** Downloads receipts. One of another size or time in the folder is replaced. @throws ClientError */
@@ -45,7 +45,7 @@ export async function fetchReceipts(
   const { proxy, files, folder, counter, signal } = options;
   if (files.length === 0) return { receipts: [], refused: [], foreign: [] };
   const asked = options.keys();
-  // Thrown below, after the receipts are there.
+  // Awaited below, when the receipts have come.
   asked.catch(() => undefined);
   const lacking = await folder.lacking(files);
   counter?.add(files.length - lacking.length);

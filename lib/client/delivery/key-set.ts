@@ -3,7 +3,7 @@ import { endorsementType } from '../../contract/delivery.ts';
 import { ClientError } from '../errors.ts';
 import { ReceiptError } from './receipt.ts';
 
-/** The keys of a service that a user relies on, by fingerprint: SHA-256 thumbprint (RFC 7638), base64url. */
+/** The keys of a service that a user trusts, by fingerprint: SHA-256 thumbprint (RFC 7638), base64url. */
 export interface PinnedKeys {
   readonly trusted: readonly string[];
   /** Never trusted, whatever endorses them. */
@@ -28,7 +28,7 @@ export class ReceiptKeys {
   readonly #others: ReadonlySet<string>;
   #pins: KeyPins | undefined;
 
-  /** @param pins which of the keys count; `undefined`: all of them */
+  /** @param pins which of the keys are trusted; `undefined`: all of them */
   constructor(keys: ReadonlyMap<string, UsableKey>, others: ReadonlySet<string>, pins: KeyPins | undefined) {
     this.#byKid = keys;
     this.#others = others;
@@ -54,7 +54,7 @@ export class ReceiptKeys {
     }
     if (found === undefined) {
       throw new ReceiptError('the receipt is signed by a key that is not in the key set', {
-        remedy: 'Get the keys of the service that made it: its /.well-known/jwks.json lists old ones, too.',
+        remedy: 'Get the keys of the service that made it: its /.well-known/jwks.json also lists old ones.',
       });
     }
     if (this.#pins) await this.#admit(found.fingerprint, endorsements, this.#pins);
@@ -78,7 +78,7 @@ export class ReceiptKeys {
       const why = refused.includes(fingerprint) ? 'you refused' : 'is new, and that no pinned key has endorsed';
       throw new ReceiptError(`the receipt is signed by a key that ${why}: ${fingerprint}`, {
         remedy:
-          'Ask the operator, on another way than this service, for the fingerprint of the key of receipts. If it is this one: ' +
+          'Ask the operator, through another channel than this service, for the fingerprint of the receipt key. If it is this one: ' +
           `data-out receipt-keys --accept ${fingerprint}`,
       });
     }
@@ -104,7 +104,7 @@ function isSigned(text: string, key: KeyObject, signature: string): boolean {
   return verify('sha256', Buffer.from(text, 'latin1'), { key, dsaEncoding: 'ieee-p1363' }, bytes);
 }
 
-/** The members of a JSON object in base64url; none if it is no such object. */
+/** The members of a JSON object in base64url; none if it is not one. */
 function membersOf(encoded: string): Readonly<Record<string, unknown>> {
   try {
     return Object(JSON.parse(Buffer.from(encoded, 'base64url').toString('utf8')));
@@ -118,12 +118,12 @@ function membersOf(encoded: string): Readonly<Record<string, unknown>> {
  * ignored.
  *
  * @param source names the set in errors
- * @param pins which of them count; default: all
- * @throws ClientError `usage` if it is no JWK set, has no usable key, one that is no point of the curve, or two of one `kid`
+ * @param pins which of them are trusted; default: all
+ * @throws ClientError `usage` if it is not a JWK set, has no usable key, a key that is not a point of the curve, or two with one `kid`
  */
 export function parseKeySet(text: string, source: string, pins?: KeyPins): ReceiptKeys {
   const members = (parsed(text, source) as { readonly keys?: unknown } | null)?.keys;
-  if (!Array.isArray(members)) throw refused(source, 'it is no JWK set: there is no list "keys"');
+  if (!Array.isArray(members)) throw refused(source, 'it is not a JWK set: it has no list "keys"');
   const usable = new Map<string, UsableKey>();
   const others = new Set<string>();
   for (const member of members as unknown[]) {
@@ -143,7 +143,7 @@ export function parseKeySet(text: string, source: string, pins?: KeyPins): Recei
 function pointOf(jwk: Readonly<Record<string, unknown>>, kid: string, source: string): Omit<UsableKey, 'kid'> {
   try {
     const key = createPublicKey({ key: { ...jwk }, format: 'jwk' });
-    // Written anew: a coordinate may have come in another form, and the thumbprint is that of the key.
+    // Exported again: a coordinate can come in another form, and the thumbprint belongs to the key.
     const { x, y } = key.export({ format: 'jwk' });
     const members = JSON.stringify({ crv: 'P-256', kty: 'EC', x, y });
     return { key, fingerprint: createHash('sha256').update(members).digest('base64url') };

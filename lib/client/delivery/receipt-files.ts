@@ -24,7 +24,7 @@ export interface ReadReceipts {
 export interface ReadReceiptsOptions {
   /** As in {@link verifyReceipt}. */
   readonly issuer?: string | undefined;
-  /** SHA-256 of the caller's public keys, hex; `undefined`: not known, so a receipt for any key counts. */
+  /** SHA-256 of the caller's public keys, hex; `undefined`: not known, so a receipt for any key is accepted. */
   readonly ownKeys?: ReadonlySet<string> | undefined;
 }
 
@@ -65,7 +65,7 @@ export async function readReceipts(
 
 function foreignError(name: string, { key_fingerprint }: Receipt): ReceiptError {
   return new ReceiptError(`${name}: this receipt is for another key than yours, SHA-256 ${key_fingerprint}: ignored`, {
-    remedy: 'If that key is yours, name it in key_files, too.',
+    remedy: 'If that key is yours, also name it in key_files.',
   });
 }
 
@@ -73,7 +73,7 @@ async function verified(path: string, keys: ReceiptKeys, issuer: string | undefi
   return await onDisk(path, async () => {
     const found = await stat(path);
     if (!found.isFile() || found.size > largestReceipt) {
-      throw new ReceiptError(`this is no file, or one of more than ${largestReceipt} bytes`);
+      throw new ReceiptError(`this is not a file, or it has more than ${largestReceipt} bytes`);
     }
     return await verifyReceipt(createReadStream(path, { highWaterMark: readBytes }), keys, { issuer });
   });

@@ -1,7 +1,7 @@
 import { receiptSuffix } from '../../contract/delivery.ts';
 
 const uuidLength = 36;
-/** Such an id is a file's: no dataset has one. */
+/** Only files have such an id, and no dataset. */
 const fileId = /^EGAF\d+$/;
 
 /** The request id in the name of a receipt. */
@@ -10,9 +10,9 @@ export function requestOf(name: string): string {
 }
 
 /**
- * Whether a receipt may name one of the files, by its own name alone. The receipt of a single file, whose name begins with the
- * id of that file, names no other; that of a dataset may name any. Names and metadata of containers say nothing here: whoever
- * can change a container can change them, too.
+ * Whether a receipt can name one of the files, by its own name alone. The receipt of a single file, whose name begins with the
+ * id of that file, names no other; the receipt of a dataset can name any. Names and metadata of containers prove nothing here:
+ * whoever can change a container can also change them.
  *
  * @param files by their names in the outbox
  * @returns takes the name of a receipt

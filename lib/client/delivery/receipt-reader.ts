@@ -2,7 +2,7 @@ import { deflateRawSync, inflateRawSync } from 'node:zlib';
 import type { DeliveredFile, DeliveryReceipt, MissingFile } from '../../contract/delivery.ts';
 import { deliveredFile, malformed, missingFile, parseReceipt } from './receipt.ts';
 
-/** The files of a receipt. An array is one, too. */
+/** The files of a receipt. An array also fits. */
 export interface ReceiptFiles extends Iterable<DeliveredFile> {
   readonly length: number;
   at(index: number): DeliveredFile | undefined;
@@ -70,7 +70,7 @@ export class ReceiptReader {
   readonly #files = new PackedFiles();
   readonly #names = new Set<string>();
   readonly #missing: MissingFile[] = [];
-  /** The text with `0` in place of each object in a list of the outermost object. */
+  /** The text, with `0` instead of each object in a list of the outermost object. */
   #rest = Buffer.alloc(4096);
   #restBytes = 0;
   #depth = 0;
@@ -80,7 +80,7 @@ export class ReceiptReader {
   #name: number[] = [];
   /** Whether the last value of the outermost object is a list. */
   #isList = false;
-  /** The beginning of an object that goes on in the next piece. */
+  /** The beginning of an object that continues in the next piece. */
   #element: Buffer[] | undefined;
   #elementBytes = 0;
 

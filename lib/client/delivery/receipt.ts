@@ -20,7 +20,7 @@ const uuid = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 /**
  * The payload of a receipt, member by member. Unknown members are ignored.
  *
- * @param payload with something in place of each file, and of each missing file
+ * @param payload with a placeholder for each file and each missing file
  * @param files of {@link deliveredFile}
  * @param missing of {@link missingFile}
  * @throws ReceiptError if it is none
@@ -44,8 +44,8 @@ export function parseReceipt<T extends { readonly length: number }>(
     files,
     missing,
   };
-  if (row.rows('files').length !== files.length) throw malformed('a file is no object');
-  if (row.rows('missing').length !== missing.length) throw malformed('a missing file is no object');
+  if (row.rows('files').length !== files.length) throw malformed('a file is not an object');
+  if (row.rows('missing').length !== missing.length) throw malformed('a missing file is not an object');
   if (receipt.complete && receipt.missing.length > 0) throw malformed('it says "complete" and lists missing files');
   return receipt;
 }
@@ -84,7 +84,8 @@ class Row {
   readonly #what: string;
 
   constructor(value: unknown, what: string) {
-    if (typeof value !== 'object' || value === null || Array.isArray(value)) throw malformed(`${what} is no object`);
+    if (typeof value !== 'object' || value === null || Array.isArray(value))
+      throw malformed(`${what} is not an object`);
     this.#members = value as Readonly<Record<string, unknown>>;
     this.#what = what;
   }
@@ -136,5 +137,5 @@ class Row {
 }
 
 export function malformed(what: string): ReceiptError {
-  return new ReceiptError(`this is no delivery receipt: ${what}`);
+  return new ReceiptError(`this is not a delivery receipt: ${what}`);
 }

@@ -21,7 +21,7 @@ const longestHeader = 65_536;
  *
  * @param jws the file of the receipt, as it is; in pieces, it is never in memory as a whole
  * @param options.issuer service id that `iss` must be; default: any, because the keys are those of one service
- * @throws ReceiptError. Nothing of a receipt whose signature does not hold gets out of here.
+ * @throws ReceiptError. Nothing of a receipt whose signature is not valid gets out of here.
  */
 export async function verifyReceipt(
   jws: Uint8Array | AsyncIterable<Uint8Array>,
@@ -52,7 +52,7 @@ class JwsStream {
   #part: 'header' | 'payload' | 'signature' = 'header';
   #hasPayload = false;
   #verifying: { readonly verify: Verify; readonly key: KeyObject } | undefined;
-  /** What is wrong with the content. It is told only if the signature holds. */
+  /** What is wrong with the content. It is reported only if the signature is valid. */
   #wrong: unknown;
 
   constructor(keys: ReceiptKeys) {
@@ -77,9 +77,7 @@ class JwsStream {
     if (!signatureForm.test(this.#held)) throw new ReceiptError('the signature of the receipt is not one of ES256');
     const { verify, key } = this.#verifying;
     if (!verify.verify({ key, dsaEncoding: 'ieee-p1363' }, Buffer.from(this.#held, 'base64url'))) {
-      throw new ReceiptError(
-        'the signature of the receipt does not hold: its content was changed, or others signed it',
-      );
+      throw new ReceiptError('the signature of the receipt is not valid: its content was changed, or others signed it');
     }
     if (this.#wrong !== undefined) throw this.#wrong;
     return this.#reader.end();
@@ -125,7 +123,7 @@ class JwsStream {
 }
 
 function noJws(): ReceiptError {
-  return new ReceiptError('this is no compact JWS');
+  return new ReceiptError('this is not a compact JWS');
 }
 
 /** Before the signature is verified: what key it would need. */
@@ -146,7 +144,7 @@ function headerIn(encoded: string): Readonly<Record<string, unknown>> {
     const header: unknown = JSON.parse(Buffer.from(encoded, 'base64url').toString('utf8'));
     if (typeof header === 'object' && header !== null) return header as Readonly<Record<string, unknown>>;
   } catch {
-    // As any other header that is none.
+    // As any other header that is not an object.
   }
-  throw new ReceiptError('the header of the receipt is no JSON object');
+  throw new ReceiptError('the header of the receipt is not a JSON object');
 }

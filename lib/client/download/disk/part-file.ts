@@ -95,7 +95,7 @@ export class PartFile implements AsyncDisposable {
     for (const { start, end, at } of ranges) {
       for (let from = start; from < end && at !== start; ) {
         const bytes = await this.read(from, Math.min(movedBytes, end - from));
-        // Another program has cut the file: its size tells later.
+        // Another program has cut the file: the check of its size finds that later.
         if (bytes.length === 0) break;
         await this.write([bytes], at + from - start);
         from += bytes.length;

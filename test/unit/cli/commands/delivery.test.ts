@@ -329,7 +329,7 @@ describe('download', () => {
     deliver({}, new ReceiptSigner());
     const { exitCode, stderr } = await download('--all');
     expect(exitCode).toBe(10);
-    expect(stderr).toMatch(/signature of the receipt does not hold/);
+    expect(stderr).toMatch(/signature of the receipt is not valid/);
     expect(stderr).toMatch(/none verified; 2 without a receipt/);
     expect(await inFolder()).toEqual([receiptName, ...names]);
   });
@@ -423,7 +423,7 @@ describe('a receipt for another key', () => {
     test('is named when it is not read, and receipts for unknown keys count; those for known ones are known', async () => {
       deliver({ key_fingerprint: foreign });
       const env = { DATA_OUT_KEY_FILE: 'safe.sec.pem' };
-      const unknown = `the public key of ${safe()} is not known, so receipts for unknown keys count`;
+      const unknown = `the public key of ${safe()} is not known, so receipts for unknown keys are accepted`;
       const counted = await run(['download', '-o', 'data', '--all'], { env });
       expect(counted.stderr).toContain(`warning: ${unknown}: save it as ${join(folder, 'safe.pub.pem')}\n`);
       expect(counted.stderr).toContain('2 verified');
@@ -476,7 +476,7 @@ describe('the keys of the service are pinned', () => {
     expect((await stat(path)).mode & 0o777).toBe(0o600);
     server.keySet = { keys: [older.jwk, newer.jwk] };
     const { stdout } = await run(['doctor'], home());
-    expect(stdout).toContain(`ok       receipts     keys of delivery receipts that count: ${await thumbprint(older)}`);
+    expect(stdout).toContain(`ok       receipts     trusted receipt keys: ${await thumbprint(older)}`);
     expect(stdout).toContain(`--accept ${await thumbprint(newer)}`);
   });
 
@@ -756,7 +756,7 @@ describe('verify', () => {
     await download('--all');
     await writeFile(join(folder, 'data', receiptName), new ReceiptSigner().sign(receiptOf(files)));
     const { exitCode, stdout, stderr } = await verify('--json');
-    expect(stderr).toContain(`${receiptName}: the signature of the receipt does not hold`);
+    expect(stderr).toContain(`${receiptName}: the signature of the receipt is not valid`);
     expect(rows(stdout)).toMatchObject([{ state: 'no_receipt' }, { state: 'no_receipt' }]);
     expect(exitCode).toBe(10);
   });

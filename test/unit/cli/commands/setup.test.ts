@@ -194,7 +194,7 @@ describe('a wrong answer is asked for again, with the reason', () => {
     expect(run.questions.slice(3, 9).map((question) => /^(?:Password|User name)/.exec(question)?.[0])).toEqual(asked);
     expect(run.questions[5]).toBe(`User name [${world.username}]: `);
     expect(run.exitCode).toBe(0);
-    expect(run.stderr).toContain('Refused again: type the user name, too.');
+    expect(run.stderr).toContain('Refused again: also type the user name.');
     // What was typed where it shows is erased.
     expect(run.stderr.split('\u001b[A\u001b[2K\r')).toHaveLength(3);
     expect(run.stderr.match(/this is the password that you typed before/g)).toHaveLength(2);
