@@ -301,6 +301,7 @@ describe.concurrent('doctor', () => {
       'direct ok',
       'certificate skipped',
       'datasets ok',
+      'receipts ok',
       'key ok',
       'header ok',
     ]);
@@ -316,7 +317,7 @@ describe.concurrent('doctor', () => {
     expect(run.exitCode).toBe(3);
     expect(run.stdout).toMatch(/^failed {3}credentials {2}the listing: .* password is wrong/m);
     expect(run.stdout).toMatch(/^failed {3}header {7}your key does not open EGAF3-c.txt.c4gh$/m);
-    expect(run.stderr).toBe('data-out: 2 of 6 checks failed, first: credentials\n');
+    expect(run.stderr).toBe('data-out: 2 of 7 checks failed, first: credentials\n');
   });
 
   test('finds that another service answers', async () => {

@@ -63,12 +63,13 @@ test('a message that always fails ends in the dead-letter queue after five recei
   // The others were staged before the bad ones were given up.
   expect(before).toBeLessThan(10);
   const damage = failures().map(({ received, detail }) => {
-    const what = /the archived body is not there|archive has 99$/.exec(detail)?.[0] ?? detail;
+    const what = /archive has no body|archive has 99$/.exec(detail)?.[0] ?? detail;
     return `${received} ${what}`;
   });
   expect(damage.sort()).toEqual(
-    [1, 2, 3, 4, 5].flatMap((received) => [`${received} archive has 99`, `${received} the archived body is not there`]),
+    [1, 2, 3, 4, 5].flatMap((received) => [`${received} archive has 99`, `${received} archive has no body`]),
   );
+  expect(failures().filter(({ detail }) => detail.includes(`${gone.Bucket}/${gone.Key}`))).toHaveLength(5);
   // The role may list the bucket, so S3 says that the body is missing, not that access is denied.
   expect([...statuses]).toEqual([404]);
   expect(dead.map((message) => [message.requestId, message.fileId])).toEqual([
@@ -97,7 +98,7 @@ test('a message that always fails ends in the dead-letter queue after five recei
   expect(Number(generation)).toBeGreaterThan(1);
 });
 
-test('an invocation that died on the last receive is swept: its file is given up, the request is sent on', async () => {
+test('an invocation that died on the last receive is swept: its file is given up, and the next sweep sends the request on', async () => {
   await archived({ 'good.vcf': 1000, 'lost.vcf': 1000 });
   const requestId = await exported();
   await service.settled(requestId, 2);
@@ -106,7 +107,8 @@ test('an invocation that died on the last receive is swept: its file is given up
   await service.sql(`update data_out.request_files set state = 'pending', is_last_try = true,
     tried_at = now() - interval '21 minutes' where ${lost}`);
   await service.sql(
-    `update data_out.requests set updated_at = now() - interval '6 minutes', tried_at = null, settled_generation = 0`,
+    `update data_out.requests set updated_at = now() - interval '6 minutes', tried_at = null, settled_generation = 0
+     where request_id = '${requestId}'`,
   );
   const sent: string[] = [];
   undo = service.engine.traffic.observe(({ caller, action, input }) => {
@@ -117,6 +119,9 @@ test('an invocation that died on the last receive is swept: its file is given up
   expect(await service.sql(`select reason from data_out.export_log where event = 'given_up' and ${lost}`)).toEqual([
     ['no_answer'],
   ]);
+  // A sweep sends requests on before it gives files up.
+  expect(sent).toEqual([]);
+  expect(await service.engine.functions.invoke('sweep-deliveries', {})).toMatchObject({ ok: true });
   expect(sent).toEqual([expect.stringContaining(requestId)]);
 });
 
