@@ -40,10 +40,10 @@ function breakCalls(rule: (call: AwsCall) => Fault | undefined): void {
 async function failed(caller: 'consume-export' | 'stage-file', files: number, queueUrl: string) {
   for (let i = 0; i < files; i += 1) await service.archive(datasetId, `${i}.vcf`, 1000, `EGAF${datasets}0${i}`);
   await service.setDataset(datasetId, 'released');
+  const isBroken = ({ service: name, input }: AwsCall) =>
+    caller === 'stage-file' ? name === 's3' : /FileExports$/.test(String(input?.QueueUrl));
   breakCalls((call) =>
-    call.caller === caller && call.service === (caller === 'stage-file' ? 's3' : 'rds-data')
-      ? { error: { status: 403, code: 'AccessDenied' } }
-      : undefined,
+    call.caller === caller && isBroken(call) ? { error: { status: 403, code: 'AccessDenied' } } : undefined,
   );
   const visa = await service.visa({ subject, datasetId });
   const requestId = await service.exported({ id: datasetId, visa, publicKey: recipient.publicKey });

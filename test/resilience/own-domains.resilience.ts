@@ -76,7 +76,7 @@ describe('a DRS object', () => {
   test('is served at an address of the host', async () => {
     const path = `ga4gh/drs/v1/objects/${fileId}/access/plaintext`;
     const { url } = JSON.parse((await ask('direct', path, { headers: bearer() })).text);
-    expect(url).toBe(`https://${hosts.direct}/files/${fileId}`);
+    expect(url).toBe(`https://${hosts.direct}/files/${fileId}/a.vcf`);
     const { status, bytes } = await ask('direct', new URL(url).pathname.slice(1), { headers: bearer() });
     expect([status, bytes.length]).toEqual([200, 1000]);
   });
