@@ -48,7 +48,9 @@ export async function runOps(
   timing: Timing = systemTiming,
   version?: string,
 ): Promise<number> {
-  return await runProgram(opsProgram({ terminal, connect, timing }, version), argv, terminal, opsFailure);
+  // The broken release is a `--version`, too, which the option of the program would take.
+  const printed = argv.includes('retire-release') ? undefined : version;
+  return await runProgram(opsProgram({ terminal, connect, timing }, printed), argv, terminal, opsFailure);
 }
 
 /** The commands, their options and their help, without running anything. */

@@ -52,6 +52,6 @@ export async function retireRelease(
   const timing = fakeTiming();
   const options = Object.entries({ ...names, ...named }).flatMap(([name, value]) => [`--${name}`, value]);
   const noTarget = () => Promise.reject(new Error('a retirement needs no deployment'));
-  const exitCode = await runOps(['retire-release', ...options, ...argv], terminal, noTarget, timing);
+  const exitCode = await runOps(['retire-release', ...options, ...argv], terminal, noTarget, timing, '0.1.0');
   return { exitCode, ...said, slept: timing.slept.map((milliseconds) => milliseconds / 1000) };
 }

@@ -55,7 +55,7 @@ test('with the files of the page, the settings and the issuers of the operator a
   const [block] = blocksOf('docs/operators.md').filter(({ comment }) =>
     comment?.endsWith('operator-mistakes.resilience.ts'),
   );
-  expect(spawnSync('bash', ['-euc', block?.text ?? ''], { cwd: folder, encoding: 'utf8' })).toMatchObject({
+  expect(spawnSync('bash', ['--norc', '-euc', block?.text ?? ''], { cwd: folder, encoding: 'utf8' })).toMatchObject({
     stderr: '',
   });
   expect(synth().status).toBe(0);

@@ -108,7 +108,7 @@ const steps: readonly Step[] = [
         VISA: (await world.file('program/visa.jwt')).toString().trim(),
       });
       expect(printed).toContain('"size":200000');
-      expect(printed).toContain(`"url":"${world.connection.dataOutUrl}/files/EGAF00000000001"`);
+      expect(printed).toContain(`"url":"${world.connection.dataOutUrl}/files/EGAF00000000001/sample.bam"`);
     },
   },
   {

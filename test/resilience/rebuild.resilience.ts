@@ -38,8 +38,10 @@ test('a destroyed and rebuilt service stack has lost nothing', { timeout: 300_00
   // One request among the dead letters, one whose files wait, one that nothing has read.
   const { traffic } = service.engine;
   const { ExportRequestsDeadLetterQueueUrl: deadQueue } = service.connection.outputs;
-  const mend = traffic.addFault(({ caller, service: name }) =>
-    caller === 'consume-export' && name === 'rds-data' ? { error: { status: 403, code: 'AccessDenied' } } : undefined,
+  const mend = traffic.addFault(({ caller, input }) =>
+    caller === 'consume-export' && /FileExports$/.test(String(input?.QueueUrl))
+      ? { error: { status: 403, code: 'AccessDenied' } }
+      : undefined,
   );
   const dead = await order(visas[1]);
   await until(async () => (await service.queueDepth(deadQueue)) === 1 || undefined, 'the dead letter', 90_000);
