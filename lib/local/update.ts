@@ -95,7 +95,7 @@ async function apply(
       parts.sources.update(deployment);
       break;
     case 'AWS::ApiGateway::Stage':
-      // A change of routes comes with a new deployment, which the stage names.
+      // A change of routes comes with a new deployment, which the stage names. It is made before removals, so it keeps their routes.
       for (const api of readApis(deployment, after)) {
         const stage = deployment.resources(type).find(isMeant);
         if (stage?.property('RestApiId') === api.id) parts.serve(api);

@@ -99,6 +99,20 @@ test('routes change when their stage does, and removals come last', async () => 
   ]);
 });
 
+test('a route that is taken away is served until the API is deployed again', async () => {
+  const without = (settings: readonly unknown[]) =>
+    changed((resources) => {
+      delete resources.SlowGet;
+      resources.ProxyStage!.Properties!.MethodSettings = settings;
+    });
+  const look = () => status('/slow');
+  expect(await stepsOf(without([]), look)).toEqual([
+    ['put ProxyStage', 200],
+    ['delete SlowGet', 200],
+  ]);
+  expect(await stepsOf(without([{ HttpMethod: '*', ResourcePath: '/*' }]), look)).toEqual([['put ProxyStage', 403]]);
+});
+
 test('a queue keeps its messages, and takes over its new attributes', async () => {
   const { DeliveriesDeadLetterQueueUrl: url } = service.connection.outputs;
   await service.enqueue(url, 'kept');

@@ -107,11 +107,8 @@ const fixedTypes = [
 ];
 /** Properties of a cluster that do nothing here while it runs: static parameters wait for a restart, and there is one PostgreSQL. */
 const clusterProperties: ReadonlySet<string> = new Set(['DBClusterParameterGroupName', 'EngineVersion']);
-/**
- * Types whose resources an update does not take away here: those that hold data, and routes. AWS goes on serving a removed route:
- * the API's deployment is made before the removals, and keeps what it found.
- */
-const keptTypes = /^AWS::(S3::Bucket|SQS::Queue|KMS::Key|ApiGateway::Method)$/;
+/** Types whose resources an update does not take away here, because they hold data. */
+const keptTypes = /^AWS::(S3::Bucket|SQS::Queue|KMS::Key)$/;
 
 /**
  * Refuse an update that would come out differently on AWS: one that replaces a resource or changes its type, and one of a

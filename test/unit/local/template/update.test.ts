@@ -106,7 +106,6 @@ describe('an update is refused', () => {
     ['of a cluster', cluster({ DatabaseName: 'a' }), cluster({ DatabaseName: 'b' }), 'puts AWS::RDS::DBCluster'],
     ['of what is made at a start only', { It: secret('a') }, { It: secret('b') }, 'puts AWS::SecretsManager::Secret'],
     ['that takes a queue away', { It: queue('a') }, {}, 'deletes AWS::SQS::Queue'],
-    ['that takes a route away', { It: { Type: 'AWS::ApiGateway::Method' } }, {}, 'deletes AWS::ApiGateway::Method'],
   ])('%s', (_, before, after, reason) => {
     expect(check(before, after)).toThrow(`S/It: an update that ${reason}`);
   });
