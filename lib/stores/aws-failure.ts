@@ -83,7 +83,7 @@ export function isForeignKeyViolation(error: unknown): boolean {
   return /SQLState: 23503/.test(field(error, 'message'));
 }
 
-/** Whether a row of the same key came first. So PostgreSQL also answers when two statements make one index. */
+/** Whether a row with the same key exists. PostgreSQL also reports this when two statements create the same index. */
 export function isUniqueViolation(error: unknown): boolean {
   return /SQLState: 23505/.test(field(error, 'message'));
 }

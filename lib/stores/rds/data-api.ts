@@ -65,7 +65,7 @@ export class DataApi implements SqlExecutor {
   /**
    * Make an index, for longer than the 45 s of a call if need be: the statement then continues in the database.
    *
-   * @param isMade asked before each attempt. Nobody is told that a statement has ended later
+   * @param isMade asked before each attempt, because the Data API does not report how a continued statement ended
    */
   async makeIndex(sql: string, isMade: () => Promise<boolean>): Promise<void> {
     let running: unknown;

@@ -85,8 +85,8 @@ async function exists(db: SqlExecutor, name: string): Promise<boolean> {
 }
 
 /**
- * Make the pending indexes on tables that exist. With millions of rows that takes longer than a call, and only outside a
- * transaction a statement can continue after it. In the transaction, `if not exists` then finds the index.
+ * Make the pending indexes on tables that exist. With millions of rows this can take longer than a call, and only outside a
+ * transaction can a statement continue after its call. In the transaction, `if not exists` then finds the index.
  */
 async function makeIndexes(db: DataApi, migrations: readonly Migration[]): Promise<void> {
   const applied = (await exists(db, 'data_out.schema_migrations')) ? await historyOf(db) : [];
