@@ -87,7 +87,7 @@ export interface Requests {
    * Record what becomes of files of the catalogue that the fan-out did not reach, of one page of those behind `progress` and
    * behind the page before. A file that is settled stays as it is.
    *
-   * @returns `false` when no page was left
+   * @returns whether another page may be left
    */
   closeUnsent(requestId: string, progress: FanOutProgress, unsent: Unsent): Promise<boolean>;
 }

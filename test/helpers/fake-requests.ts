@@ -132,7 +132,7 @@ export class FakeRequests implements Requests, RequestFiles {
         if (!file || isOpen(file)) this.files.set(`${requestId} ${id}`, { ...untried, state, reason });
       }
       this.#request(requestId).closedTo = unsent.at(-1) ?? after;
-      return unsent.length > 0;
+      return unsent.length === 2;
     });
   }
 

@@ -111,6 +111,17 @@ test('a fan-out that cannot be closed keeps no other waiting, and the sweep fail
   expect(world.deliveries.sent).toEqual([other]);
 });
 
+test('small fan-outs that are broken end one after the other, not all in the last round', async () => {
+  world.catalogue.addDataset('EGAD1', { released: true, fileIds: ['F1'] });
+  const other = { ...request, requestId: 'a2c1f0de-7777-4aaa-8bbb-1234567890ab' };
+  for (const one of [request, other]) await world.requests.accept(one, []);
+  sweep.broken = [request, other].map((one) => ({ request: one, progress: { sentTo: '', files: 0 } }));
+  const before = world.calls.names.length;
+  expect(await run()).toMatchObject({ failed: 2 });
+  const steps = world.calls.names.slice(before).filter((name) => /^requests\.(closeUnsent|seal)/.test(name));
+  expect(steps).toEqual(['requests.closeUnsent', 'requests.seal', 'requests.closeUnsent', 'requests.seal']);
+});
+
 test('a large fan-out that is broken keeps no other waiting, and the next sweep goes on where this one stopped', async () => {
   const other = 'a2c1f0de-7777-4aaa-8bbb-1234567890ab';
   world.catalogue.addDataset('EGAD1', { released: true, fileIds: Array.from({ length: 40 }, (_, n) => `F${n + 10}`) });

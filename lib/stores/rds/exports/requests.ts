@@ -12,7 +12,7 @@ import {
   type Unsent,
 } from '../../../export/settling.ts';
 import { datasetNamed, isIngested, nextMembers, rowId } from '../archive/dataset-files.ts';
-import { count } from '../columns.ts';
+import { count, pageSize } from '../columns.ts';
 import type { DataApi, SqlExecutor } from '../data-api.ts';
 import { auditRows, insertEvents } from './export-log.ts';
 import { isOpen, maySettle } from './open-files.ts';
@@ -215,7 +215,7 @@ export class RdsRequests implements Requests {
        select count(*) as looked_at from page`,
       { request_id: { uuid: requestId }, sent_to: sentTo, files, state, reason },
     );
-    return (row?.looked_at ?? 0) > 0;
+    return row?.looked_at === pageSize;
   }
 }
 

@@ -275,7 +275,7 @@ describe('the role of the queues’ consumers', () => {
     await new RdsCatalogue(worker()).findReleasedFiles([attempt]);
     await files.record([{ requestId, fileId: 'G', state: 'given_up' }], []);
     await requests.fail(request, 'internal_error');
-    expect(await requests.closeUnsent(requestId, none, { state: 'given_up', reason: 'not_sent' })).toBe(true);
+    expect(await requests.closeUnsent(requestId, none, { state: 'given_up', reason: 'not_sent' })).toBe(false);
     expect(await requests.seal(requestId, none)).toBe(true);
     expect(await files.settledOf([requestId])).toEqual([requestId]);
     const now = new Date();
