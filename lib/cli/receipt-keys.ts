@@ -12,6 +12,7 @@ import { writeOutput } from './files/output-file.ts';
 import type { Session } from './session.ts';
 
 const fingerprintForm = /^[\w-]{43}$/;
+const none: PinnedKeys = { trusted: [], refused: [] };
 
 /** The receipt keys that the user trusts, by the address of the service, in a file beside the configuration file. */
 export class PinFile {
@@ -25,7 +26,7 @@ export class PinFile {
 
   /** @returns no trusted keys before the first use of a service @throws UsageError if the file is malformed; LocalDiskError */
   async of(service: URL): Promise<PinnedKeys> {
-    return (await this.#all())[service.href] ?? { trusted: [], refused: [] };
+    return (await this.#all())[service.href] ?? none;
   }
 
   /** Changes what is pinned, while no other command does. @returns what is pinned then @throws as {@link of} */
@@ -33,8 +34,9 @@ export class PinFile {
     const { terminal } = this.#session;
     await onDisk(this.#path, () => mkdir(dirname(this.#path), { recursive: true, mode: 0o700 }));
     await using _lock = await FileLock.acquire(`${this.#path}.lock`);
-    const pins = changed(await this.of(service));
-    const text = `${JSON.stringify({ ...(await this.#all()), [service.href]: pins }, undefined, 2)}\n`;
+    const all = await this.#all();
+    const pins = changed(all[service.href] ?? none);
+    const text = `${JSON.stringify({ ...all, [service.href]: pins }, undefined, 2)}\n`;
     await onDisk(this.#path, () =>
       writeOutput({ name: this.#path, terminal, force: true, mode: 0o600 }, (sink) => sink.write([Buffer.from(text)])),
     );
