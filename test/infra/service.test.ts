@@ -41,6 +41,14 @@ describe('functions', () => {
     expect(service.at(`Functions/${name}/Logs`).Properties.RetentionInDays).toBe(90);
   });
 
+  test('that writes receipts has a whole processor, so that 2,000,000 files fit an attempt', () => {
+    // The memory with which Lambda gives a whole processor.
+    expect(service.at('Functions/SettleDelivery/Function').Properties).toMatchObject({
+      MemorySize: 1769,
+      Timeout: 900,
+    });
+  });
+
   test('get the settings of the operator', () => {
     const variables = (name: string) => service.at(`Functions/${name}/Function`).Properties.Environment.Variables;
     for (const name of ['Export', 'ExportStatus', 'AdminPage'])

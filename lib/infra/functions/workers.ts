@@ -49,11 +49,11 @@ export function workerFunctions(make: Make, props: FunctionsProps) {
     sweepDeliveries.configure(environment.auditRetentionDays, String(settings.auditRetentionDays));
   }
 
-  // The receipt of 100,000 files is read, signed and sent in minutes.
+  // A receipt of a million files takes some 170 s of a processor, which Lambda gives with this memory. 160 MiB would do otherwise.
   const settleDelivery = make('SettleDelivery', {
     entry: 'data-out/settle-delivery.ts',
     description: 'Settles a request and writes its delivery receipt',
-    memoryMegabytes: 512,
+    memoryMegabytes: 1769,
     timeout: Duration.minutes(15),
   });
   storage.catalogue.grantExport(settleDelivery);
