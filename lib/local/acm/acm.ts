@@ -1,5 +1,5 @@
 import type { LocalAccount } from '../account/account.ts';
-import { type BufferedService, parseJson, targetAction } from '../endpoint/buffered-service.ts';
+import { type BufferedService, jsonReply, parseJson, targetAction } from '../endpoint/buffered-service.ts';
 import { AwsError } from '../endpoint/errors.ts';
 
 /** Certificate Manager, as far as the tools use it: `DescribeCertificate`. */
@@ -17,17 +17,9 @@ export function acm({ certificates }: Pick<LocalAccount, 'certificates'>): Buffe
       const found = certificates.get(String(arn));
       if (!found) throw new AwsError(400, 'ResourceNotFoundException', `Could not find certificate ${arn}.`);
       const { status, names } = found;
-      const certificate = {
-        CertificateArn: arn,
-        DomainName: names[0],
-        SubjectAlternativeNames: names,
-        Status: status,
-      };
-      return {
-        status: 200,
-        headers: { 'content-type': 'application/x-amz-json-1.1' },
-        body: JSON.stringify({ Certificate: certificate }),
-      };
+      return jsonReply({
+        Certificate: { CertificateArn: arn, DomainName: names[0], SubjectAlternativeNames: names, Status: status },
+      });
     },
   };
 }

@@ -1,5 +1,5 @@
 import type { LocalAccount } from '../account/account.ts';
-import { type BufferedService, parseJson, targetAction } from '../endpoint/buffered-service.ts';
+import { type BufferedService, jsonReply, parseJson, targetAction } from '../endpoint/buffered-service.ts';
 import { AwsError } from '../endpoint/errors.ts';
 
 /** What can be listed, with the right that the service itself asks for. */
@@ -31,11 +31,7 @@ export function cloudControl(
     },
     async handle(action, { TypeName: type, Identifier: name }) {
       const body = action === 'GetResource' ? get(String(name)) : list(type as keyof typeof listed);
-      return {
-        status: 200,
-        headers: { 'content-type': 'application/x-amz-json-1.0' },
-        body: JSON.stringify({ TypeName: type, ...body }),
-      };
+      return jsonReply({ TypeName: type, ...body }, '1.0');
     },
   };
 

@@ -1,5 +1,5 @@
 import type { LocalAccount } from '../account/account.ts';
-import { type BufferedService, parseJson, targetAction } from '../endpoint/buffered-service.ts';
+import { type BufferedService, jsonReply, parseJson, targetAction } from '../endpoint/buffered-service.ts';
 import { AwsError } from '../endpoint/errors.ts';
 
 /** CloudTrail, as far as the tools use it: `DescribeTrails` of all trails, with those of other regions. */
@@ -18,11 +18,7 @@ export function cloudTrail({ trails }: Pick<LocalAccount, 'trails'>): BufferedSe
       return { action, input, permissions: [{ action: `cloudtrail:${action}`, resource: '*' }] };
     },
     async handle() {
-      return {
-        status: 200,
-        headers: { 'content-type': 'application/x-amz-json-1.1' },
-        body: JSON.stringify({ trailList: [...trails].map((name) => ({ Name: name })) }),
-      };
+      return jsonReply({ trailList: [...trails].map((name) => ({ Name: name })) });
     },
   };
 }

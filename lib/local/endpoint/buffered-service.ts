@@ -26,6 +26,11 @@ export function parseJson(body: Uint8Array): JsonObject {
   throw new AwsError(400, 'SerializationException', 'the request body is not a JSON object');
 }
 
+/** A good answer of AWS's JSON protocols. */
+export function jsonReply(body: unknown, version: '1.0' | '1.1' = '1.1'): AwsReply {
+  return { status: 200, headers: { 'content-type': `application/x-amz-json-${version}` }, body: JSON.stringify(body) };
+}
+
 /** The action that `X-Amz-Target: prefix.Action` names. */
 export function targetAction(headers: IncomingHttpHeaders, prefix: string): string {
   const target = String(headers['x-amz-target'] ?? '');

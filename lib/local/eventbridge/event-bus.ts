@@ -1,5 +1,11 @@
 import { randomUUID } from 'node:crypto';
-import { type BufferedService, type JsonObject, parseJson, targetAction } from '../endpoint/buffered-service.ts';
+import {
+  type BufferedService,
+  type JsonObject,
+  jsonReply,
+  parseJson,
+  targetAction,
+} from '../endpoint/buffered-service.ts';
 import { AwsError } from '../endpoint/errors.ts';
 import { accountId } from '../template/names.ts';
 import { list, record } from '../template/template.ts';
@@ -57,11 +63,7 @@ export class EventBus {
       handle: async (_action, input) => {
         const entries = entriesOf(input).map((entry) => this.#put(entry));
         const failures = entries.filter((entry) => 'ErrorCode' in entry).length;
-        return {
-          status: 200,
-          headers: { 'content-type': 'application/x-amz-json-1.1' },
-          body: JSON.stringify({ FailedEntryCount: failures, Entries: entries }),
-        };
+        return jsonReply({ FailedEntryCount: failures, Entries: entries });
       },
     };
   }

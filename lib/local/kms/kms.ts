@@ -1,5 +1,11 @@
 import type { LocalAccount } from '../account/account.ts';
-import { type BufferedService, type JsonObject, parseJson, targetAction } from '../endpoint/buffered-service.ts';
+import {
+  type BufferedService,
+  type JsonObject,
+  jsonReply,
+  parseJson,
+  targetAction,
+} from '../endpoint/buffered-service.ts';
 import { AwsError } from '../endpoint/errors.ts';
 import type { SigningKeys } from './signing-keys.ts';
 
@@ -29,12 +35,7 @@ export function kms(keys: SigningKeys, account: Pick<LocalAccount, 'keys'>): Buf
         ListKeys: () => ({ Keys: [...account.keys.keys()].map((KeyId) => ({ KeyId })), Truncated: false }),
         ListAliases: () => ({ Aliases: aliases(account), Truncated: false }),
       };
-      const reply = replies[action]?.();
-      return {
-        status: 200,
-        headers: { 'content-type': 'application/x-amz-json-1.1' },
-        body: JSON.stringify(reply),
-      };
+      return jsonReply(replies[action]?.());
     },
   };
 }

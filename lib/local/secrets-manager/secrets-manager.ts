@@ -1,6 +1,12 @@
 import type { LocalAccount } from '../account/account.ts';
-import { type BufferedService, type JsonObject, parseJson, targetAction } from '../endpoint/buffered-service.ts';
-import { AwsError, type AwsReply } from '../endpoint/errors.ts';
+import {
+  type BufferedService,
+  type JsonObject,
+  jsonReply,
+  parseJson,
+  targetAction,
+} from '../endpoint/buffered-service.ts';
+import { AwsError } from '../endpoint/errors.ts';
 import { list } from '../template/template.ts';
 import type { Rotations } from './rotations.ts';
 import { nameOf, type Secrets } from './secrets.ts';
@@ -102,10 +108,6 @@ const operations: Readonly<Record<string, Operation>> = {
     return { VersionId: rotations.rotate(arn, optional(ClientRequestToken)) };
   },
 };
-
-function jsonReply(body: JsonObject): AwsReply {
-  return { status: 200, headers: { 'content-type': 'application/x-amz-json-1.1' }, body: JSON.stringify(body) };
-}
 
 const optional = (value: unknown): string | undefined => (value === undefined ? undefined : String(value));
 const seconds = (isoTime: string): number => Date.parse(isoTime) / 1000;

@@ -1,5 +1,5 @@
 import type { LocalAccount } from '../account/account.ts';
-import { type BufferedService, parseJson, targetAction } from '../endpoint/buffered-service.ts';
+import { type BufferedService, jsonReply, parseJson, targetAction } from '../endpoint/buffered-service.ts';
 import { AwsError } from '../endpoint/errors.ts';
 import { accountId } from '../template/names.ts';
 
@@ -18,11 +18,7 @@ export function serviceQuotas({ quotas }: Pick<LocalAccount, 'quotas'>, region: 
     async handle(_action, { ServiceCode, QuotaCode }) {
       const value = quotas.get(`${ServiceCode}/${QuotaCode}`);
       if (value === undefined) throw new AwsError(400, 'NoSuchResourceException', 'The request failed: no such quota.');
-      return {
-        status: 200,
-        headers: { 'content-type': 'application/x-amz-json-1.1' },
-        body: JSON.stringify({ Quota: { ServiceCode, QuotaCode, Value: value } }),
-      };
+      return jsonReply({ Quota: { ServiceCode, QuotaCode, Value: value } });
     },
   };
 }
