@@ -63,7 +63,11 @@ describe('the function that strangers reach', () => {
   test('answers no bulk request, by the function and by API Gateway', async () => {
     const known = await posted([visa], `${objects}/access`);
     expect([known.status, known.headers['content-type']]).toEqual([404, 'application/json']);
-    expect(JSON.parse(known.text)).toMatchObject({ status_code: 404, code: 'not_found', requestId: expect.any(String) });
+    expect(JSON.parse(known.text)).toMatchObject({
+      status_code: 404,
+      code: 'not_found',
+      requestId: expect.any(String),
+    });
     const unknown = await posted([visa], objects);
     expect([unknown.status, unknown.headers['content-type']]).toEqual([404, 'application/problem+json']);
     expect(JSON.parse(unknown.text)).toMatchObject({ status: 404, code: 'not_found', requestId: expect.any(String) });
