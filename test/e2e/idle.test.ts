@@ -73,6 +73,12 @@ test('a request is swept while it is open, and the service is idle again after i
 
 test('what was open before a deployment is swept after it', async () => {
   expect(await passAnHour()).toEqual([]);
+  const forbid = service.engine.traffic.addFault(({ caller, service: name }) =>
+    caller === 'migrate' && name === 's3' ? { error: { status: 403, code: 'AccessDenied' } } : undefined,
+  );
+  expect(await service.engine.functions.invoke('migrate', {})).toMatchObject({ ok: true });
+  expect(await passAnHour()).toEqual([]);
+  forbid();
   expect(await service.engine.functions.invoke('migrate', {})).toMatchObject({ ok: true });
   expect(await passAnHour()).toEqual(['sweep-deliveries rds-data ExecuteStatement']);
   backdate(hour);
