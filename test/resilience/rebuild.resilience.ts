@@ -44,7 +44,8 @@ test('a destroyed and rebuilt service stack has lost nothing', { timeout: 300_00
       : undefined,
   );
   const dead = await order(visas[1]);
-  await until(async () => (await service.queueDepth(deadQueue)) === 1 || undefined, 'the dead letter', 90_000);
+  // A hundred receives, one a second.
+  await until(async () => (await service.queueDepth(deadQueue)) === 1 || undefined, 'the dead letter', 180_000);
   mend();
   const begun = Promise.withResolvers<void>();
   let isStaging = false;
