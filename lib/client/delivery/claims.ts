@@ -97,7 +97,7 @@ export class Claims {
    * What a file must be when it is downloaded.
    *
    * @param form that is kept: the container, or its plaintext
-   * @param isOwn whether the receipts are known to be for the caller's keys
+   * @param isOwn whether all of the caller's keys are known, so that every receipt is for one of them
    * @returns `undefined` if no receipt names it
    */
   expected(name: string, form: 'container' | 'plaintext', isOwn = true): Expected | undefined {
@@ -111,7 +111,9 @@ export class Claims {
         'The file is not kept. A new export that is still under way looks like this, because its receipt comes last: run the ' +
         `same command again when the outbox lists a receipt that is newer than ${new Date(iat * 1000).toISOString()}. If no ` +
         'export is under way, the file was changed: tell the operator.' +
-        (isOwn ? '' : ' Your keys are not known, so receipts for every key count: key_files names yours.'),
+        (isOwn
+          ? ''
+          : ' Not all of your keys are known, so receipts for other keys are accepted: key_files names yours.'),
     };
     if (form === 'plaintext' && sha256 !== undefined) return { sha256, editHeaderSha256: headerSha256, receipt };
     return { size, headerSha256, crc64nvme, receipt };
