@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { CopyObjectCommand, DeleteObjectCommand } from '@aws-sdk/client-s3';
 import { DescribeSecretCommand, RotateSecretCommand } from '@aws-sdk/client-secrets-manager';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { openMarkerKey } from '../../lib/contract/outbox-key.ts';
 import { formatPublicKey, generateKeyPair } from '../../lib/crypt4gh/index.ts';
 import type { AwsCall, Fault } from '../../lib/local/endpoint/traffic.ts';
 import { synthesizeWithSettings } from '../helpers/assembly-with-settings.ts';
@@ -177,6 +178,9 @@ test('containers of a deprecated dataset are purged, of recipients and of direct
   // As a run continues the one before: the receipt of the request has left the sign that it is open.
   expect(await service.engine.functions.invoke('withdraw', { whileOpen: true })).toMatchObject({ ok: true });
   expect((await service.outboxKeys()).filter((key) => key.includes(fileId))).toEqual([]);
+  const { OutboxBucketName: Bucket } = service.connection.outputs;
+  await service.s3.send(new DeleteObjectCommand({ Bucket, Key: openMarkerKey }));
+  expect(await service.engine.functions.invoke('withdraw', { whileOpen: true })).toMatchObject({ ok: true });
 });
 
 test('a migration that fails is rolled back, and runs again', async () => {
