@@ -84,14 +84,17 @@ export async function receiptKeys(session: Session, proxy: ProxyApi): Promise<Re
     pinned = await pin((pins) => changedPins(pins, { accept: fingerprints, refuse: pins.refused }));
     return pinned;
   };
-  if (pinned.trusted.length === 0) {
+  if (!isPinned(pinned)) {
     const { fingerprints } = parseKeySet(text, source);
     // Another command can have pinned keys meanwhile.
-    pinned = await pin((pins) =>
-      pins.trusted.length > 0 ? pins : changedPins(pins, { accept: fingerprints, refuse: pins.refused }),
-    );
+    pinned = await pin((pins) => (isPinned(pins) ? pins : { trusted: fingerprints, refused: [] }));
   }
   return parseKeySet(text, source, { ...pinned, learn });
+}
+
+/** Whether the service was used before. One whose last trusted key was refused is not trusted at first sight again. */
+export function isPinned({ trusted, refused }: PinnedKeys): boolean {
+  return trusted.length + refused.length > 0;
 }
 
 /** What is pinned after a change. A fingerprint in both lists is refused. */

@@ -15,9 +15,8 @@ rotation by the operator. Accept any other key only after the operator has confi
 fingerprint is the SHA-256 thumbprint of the key (RFC 7638), as data-out doctor shows it.
 
 --refuse takes out one key for good, but not the keys that it endorsed earlier: they remain trusted. When the operator reports an
-abused key, ask for the fingerprints of all genuine keys, and refuse every other key that this command lists. Accept the
-operator's new key in the same command: when no trusted key is left, the next command pins whatever the service publishes,
-except refused keys.
+abused key, ask for the fingerprints of all genuine keys, and refuse every other key that this command lists. When no trusted
+key is left, no receipt is accepted until you accept the operator's new key.
 
 Examples:
   data-out receipt-keys

@@ -21,7 +21,7 @@ import { nothingStaged } from '../empty-outbox.ts';
 import { threadsFor } from '../files/threads.ts';
 import { readPrivateKeys } from '../key-files.ts';
 import { findOwnKeys, type OwnKeys, recipientsOf, warnOfReceipts } from '../own-keys.ts';
-import { addressOf, PinFile, receiptKeys } from '../receipt-keys.ts';
+import { addressOf, isPinned, PinFile, receiptKeys } from '../receipt-keys.ts';
 import type { Session } from '../session.ts';
 import { cachePath } from '../sources.ts';
 import { incompleteError, incompleteText, summaryOf } from './delivery-summary.ts';
@@ -270,10 +270,10 @@ class DownloadRun {
       const message = `the delivery receipts cannot be verified: ${error.message}`;
       output.warn(printable(message));
       // A service never withdraws its keys. Without this refusal, someone who hides them could change files.
-      const { trusted } = await new PinFile(this.#session).of(addressOf(this.#session));
+      const pins = await new PinFile(this.#session).of(addressOf(this.#session));
       return {
         receipts: [],
-        refused: trusted.length > 0 ? [new ReceiptError(message, { cause: error })] : [],
+        refused: isPinned(pins) ? [new ReceiptError(message, { cause: error })] : [],
         foreign: [],
       };
     }

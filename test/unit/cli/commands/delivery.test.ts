@@ -557,14 +557,18 @@ describe('the keys of the service are pinned', () => {
     expect(await readdir(join(folder, '.config/data-out'))).toEqual(['receipt-keys.json']);
   });
 
-  test('a key that is refused before the first use stays out of the pinned ones', async () => {
-    await rm(join(folder, '.config'), { recursive: true });
-    await keysOf('--refuse', await thumbprint(newer));
-    server.keySet = { keys: [older.jwk, newer.jwk] };
-    expect((await fetched()).exitCode).toBe(0);
-    expect(await pins()).toEqual({ trusted: [await thumbprint(older)], refused: [await thumbprint(newer)] });
-    signedBy(newer, { endorsements: [await endorsement(older, newer)] });
-    expect((await fetched()).stderr).toContain('a key that you refused');
+  test('after the last trusted key was refused, or before the first use, nothing is trusted at first sight', async () => {
+    for (const isFirstUse of [false, true]) {
+      if (isFirstUse) await rm(join(folder, '.config'), { recursive: true });
+      const refused = await thumbprint(isFirstUse ? newer : older);
+      await keysOf('--refuse', refused);
+      server.keySet = { keys: [older.jwk, newer.jwk, stranger.jwk] };
+      signedBy(stranger);
+      expect(await fetched()).toMatchObject({ exitCode: 10, stderr: expect.stringContaining('--accept') });
+      expect(await pins()).toEqual({ trusted: [], refused: [refused] });
+      server.keySet = undefined;
+      expect((await fetched()).exitCode).toBe(10);
+    }
   });
 
   test('for an address with and without a slash at its end', async () => {
