@@ -31,7 +31,7 @@ beforeAll(async () => {
   const assemblyDir = join(folder, 'assembly');
   cpSync(await assembly(), assemblyDir, { recursive: true });
   for (const asset of readdirSync(assemblyDir).filter((name) => name.startsWith('asset.'))) {
-    const list = join(assemblyDir, asset, 'private/trusted-issuers.json');
+    const list = join(assemblyDir, asset, 'config/trusted-issuers.json');
     try {
       writeFileSync(list, JSON.stringify([...JSON.parse(readFileSync(list, 'utf8')), entry]));
     } catch (error) {
