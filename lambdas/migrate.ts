@@ -63,8 +63,8 @@ export async function handler(_event: unknown, context: Context): Promise<{ appl
 }
 
 /**
- * The previous version may have left a request open without the sign that the sweep looks for. No failure, because the daily sweep
- * does without the sign: on the way back to a release that had none, the role may not write it.
+ * The previous version may have left a request open without the sign that the sweep looks for. A failure to write it
+ * is not an error: the daily sweep needs no sign, and the role of an earlier release may not write it.
  */
 async function markOpen(): Promise<void> {
   try {

@@ -23,8 +23,8 @@ const mostFound = { report: 1_000, purge: Number.POSITIVE_INFINITY };
 
 /**
  * Run by a schedule: looks for containers of deprecated datasets in the outbox, and deletes them if the settings say so. A purge
- * lasts nearly until the next run. Where the cluster may sleep, runs `whileOpen` continue it: each removal leaves the sign that a
- * request is open, and while there is one, the cluster is awake in any case.
+ * lasts nearly until the next run. Where the cluster may sleep, runs with `whileOpen: true` continue it: each removal leaves the sign
+ * that a request is open, and while there is one, the cluster is awake in any case. Runs with `whileOpen: false` leave the work to them.
  */
 export const handler = withdraw(
   {
@@ -40,7 +40,10 @@ export const handler = withdraw(
 export function withdraw(dependencies: SweepDependencies, mode: Exclude<WithdrawalPolicy, 'off'>) {
   return async (event: { readonly whileOpen?: boolean }, context: Context): Promise<void> => {
     logger.addContext(context);
-    if (event.whileOpen && !(await dependencies.outbox.head(openMarkerKey))) return;
+    if (event.whileOpen !== undefined) {
+      const isOpen = (await dependencies.outbox.head(openMarkerKey)) !== undefined;
+      if (event.whileOpen !== isOpen) return;
+    }
     const withdrawals = await withdrawDeprecated(dependencies, {
       deletes: mode === 'purge',
       limit: mostFound[mode],

@@ -98,13 +98,15 @@ export class ServiceStack extends Stack {
 
     const sleeps = 'minCapacity' in settings.database && settings.database.minCapacity === 0;
     const interval = sleeps ? withdrawIntervalOfSleepers : withdrawInterval;
+    const continues = sleeps && settings.withdrawal === 'purge';
     if (withdraw) {
       this.#schedule('WithdrawSchedule', withdraw, {
         description: 'Looks for containers of deprecated datasets in the outbox',
         every: interval,
+        ...(continues && { event: { whileOpen: false } }),
       });
     }
-    if (withdraw && sleeps && settings.withdrawal === 'purge') {
+    if (withdraw && continues) {
       this.#schedule('WithdrawMoreSchedule', withdraw, {
         description: 'Continues with containers of deprecated datasets',
         every: withdrawInterval,

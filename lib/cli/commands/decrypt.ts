@@ -9,7 +9,6 @@ import { decrypt, decryptFile, openContainer } from '../../crypt4gh/index.ts';
 import { usageError } from '../../terminal/errors.ts';
 import { failureOf } from '../../terminal/failure.ts';
 import { printable } from '../../terminal/output.ts';
-import type { Terminal } from '../../terminal/terminal.ts';
 import { clientFailure } from '../failure.ts';
 import { type ContainerInput, openContainerInput } from '../files/container.ts';
 import { filesHelp, type OutputFileOptions, outputOf, reportWritten, withOutputOptions } from '../files/options.ts';
@@ -29,9 +28,9 @@ interface DecryptOptions extends OutputFileOptions {
 
 const afterHelp = `${filesHelp}
 
-Of a folder, every file that ends in .c4gh is decrypted, also in folders below it; symbolic links are skipped. For several files, or a folder, --output names a
-folder, which is made if it does not exist. A file that fails does not stop the others: the exit code is then 5, or the code of the
-failure if all failed alike. A delivery receipt (NAME.delivery.jws) is skipped.
+Of a folder, every file that ends in .c4gh is decrypted, also in folders below it; symbolic links are skipped. For several files, or
+a folder, --output names a folder, which is made if it does not exist. A file that fails does not stop the others: the exit code is
+then 5, or the code of the failure if all failed alike. A delivery receipt (NAME.delivery.jws) is skipped.
 
 A damaged segment is reported. Nothing after it is written, and no file is left behind.
 
@@ -77,7 +76,7 @@ export function registerDecrypt(program: Command, context: CommandContext): void
         if (isReceipt) session.output.note(skipped);
         return !isReceipt;
       });
-      if (options.force) await keepInputs(wanted, options, session.terminal);
+      if (options.force) await keepInputs(wanted, options, session);
       if (isMany) await decryptMany(session, wanted, options);
       else for (const file of wanted) await decryptOne(session, file, options, () => readPrivateKeys(session));
     });
@@ -148,14 +147,15 @@ async function containersBelow(name: string, { terminal, output }: Session): Pro
 /** @throws UsageError if --force would replace a file that is read */
 async function keepInputs(
   files: readonly FileToDecrypt[],
-  { header }: DecryptOptions,
-  { folder }: Terminal,
+  { header, sender }: DecryptOptions,
+  { settings, terminal: { folder } }: Session,
 ): Promise<void> {
   const identityOf = async (name: string) => {
     const found = await stat(resolve(folder, name), { bigint: true }).catch(() => undefined);
     return found?.isFile() ? `${found.dev} ${found.ino}` : undefined;
   };
-  const names = [...files.map(({ input }) => input), ...(header === undefined ? [] : [header])];
+  const others = [header, sender].filter((name) => name !== undefined);
+  const names = [...files.map(({ input }) => input), ...others, ...settings.ownKeyFiles];
   const read = new Set(await Promise.all(names.map(identityOf)));
   for (const { output } of files) {
     const identity = await identityOf(output);

@@ -97,7 +97,7 @@ export class Claims {
    * What a file must be when it is downloaded.
    *
    * @param form that is kept: the container, or its plaintext
-   * @param isOwn whether all of the caller's keys are known, so that every receipt is for one of them
+   * @param isOwn whether the receipt is for a known key of the caller
    * @returns `undefined` if no receipt names it
    */
   expected(name: string, form: 'container' | 'plaintext', isOwn = true): Expected | undefined {
@@ -113,7 +113,7 @@ export class Claims {
         'export is under way, the file was changed: tell the operator.' +
         (isOwn
           ? ''
-          : ' Not all of your keys are known, so receipts for other keys are accepted: key_files names yours.'),
+          : ' The receipt is for a key that is not known to be yours: name your key in key_files, or save its public key beside it.'),
     };
     if (form === 'plaintext' && sha256 !== undefined) return { sha256, editHeaderSha256: headerSha256, receipt };
     return { size, headerSha256, crc64nvme, receipt };

@@ -93,8 +93,8 @@ async function* verifyClaim(claim: Claim, here: ReadonlySet<string>, options: Ve
     ...(plain === file.name ? [] : [{ name: plain, form: 'plaintext' } as const]),
   ];
   const isFile = async (path: string) => {
-    const [top = ''] = path.split(sep, 1);
-    return here.has(top) && (await stat(join(folder, path)).catch(() => undefined))?.isFile() === true;
+    if (!path.includes(sep) && !here.has(path)) return false;
+    return (await stat(join(folder, path)).catch(() => undefined))?.isFile() === true;
   };
   const found = staged.filter(({ name }) => here.has(name));
   const originals = originalsOf(file);

@@ -100,7 +100,7 @@ async function restarted<T>(
 /** What is expected, if it is known by now; else the promise. @throws errors of the expectation */
 async function known(expected: Expectation): Promise<{ readonly expected: Expectation }> {
   const notYet = Symbol();
-  const value = await Promise.race([expected, notYet]);
+  const value = await Promise.race([Promise.resolve(expected), Promise.resolve(notYet)]);
   return { expected: typeof value === 'symbol' ? expected : value };
 }
 

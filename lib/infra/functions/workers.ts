@@ -49,7 +49,7 @@ export function workerFunctions(make: Make, props: FunctionsProps) {
     sweepDeliveries.configure(environment.auditRetentionDays, String(settings.auditRetentionDays));
   }
 
-  // A receipt of a million files takes some 170 s of a processor, which Lambda gives with this memory. 160 MiB would do otherwise.
+  // A receipt of a million files takes some 170 s of a processor, which Lambda gives with this memory. It needs 170 MiB.
   const settleDelivery = make('SettleDelivery', {
     entry: 'data-out/settle-delivery.ts',
     description: 'Settles a request and writes its delivery receipt',

@@ -114,7 +114,7 @@ export function registerDeadLetters(program: Command, context: CommandContext): 
       const target = await session.target();
       const queues = queuesOf(target, options);
       if (!(await isAgreed(queues, filter, options, target, session))) return;
-      // The messages open requests again, and the sweep looks for these only after that.
+      // The replayed messages reopen requests, and the sweep looks for open requests only while this marker exists.
       await target.outbox.markOpen();
       await replayAll(queues, filter, session);
     });

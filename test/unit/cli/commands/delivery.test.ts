@@ -389,7 +389,7 @@ describe('a receipt for another key', () => {
     server.put(names[1], Buffer.alloc(containers[1]!.length));
     const { exitCode, stderr } = await download('--all');
     expect(exitCode).toBe(10);
-    expect(stderr).toContain('Not all of your keys are known, so receipts for other keys are accepted');
+    expect(stderr).toContain('The receipt is for a key that is not known to be yours');
     const known = await run(['download', '-o', 'data2', names[1]], { env: { DATA_OUT_KEY_FILE: 'me.sec.pem' } });
     expect(known.exitCode).toBe(0);
   });

@@ -138,10 +138,12 @@ describe('decrypt takes several files, and folders', () => {
     ['under its own name', ['data/a.c4gh', '-o', 'data/a.c4gh']],
     ['behind a link', ['data/a.c4gh', '-o', 'link']],
     ['that is a header', ['data/a.c4gh', '--header', 'header', '-o', 'header']],
+    ['that is the key', ['data/a.c4gh', '-o', 'key']],
   ])('but replaces no file that it reads: %s', async (_what, argv) => {
     await copyFile(join(tree, 'data/a.c4gh'), join(tree, 'data/a.c4gh.c4gh'));
     await copyFile(join(tree, 'data/a.c4gh'), join(tree, 'header'));
     await symlink('data/a.c4gh', join(tree, 'link'));
+    await symlink(join(folder, 'me.sec.pem'), join(tree, 'key'));
     const before = await readFile(join(tree, 'data/a.c4gh'));
     const { exitCode, stderr } = await run('--force', ...argv);
     expect({ exitCode, stderr }).toMatchObject({ exitCode: 2, stderr: expect.stringContaining('is read, so it is') });
