@@ -14,7 +14,7 @@ import { s3Client } from '../../lib/stores/s3/client.ts';
 import { makeTerminal } from '../helpers/ops-world.ts';
 import { Service } from '../helpers/service.ts';
 
-/** The policies of `docs/policies`, filled in as its page says, and tried by the engine's evaluation. */
+/** The policies of `docs/policies`, filled in as the page on operations says, and evaluated by the engine. */
 const policies = join(import.meta.dirname, '../../docs/policies');
 let service: Service;
 let folder: string;

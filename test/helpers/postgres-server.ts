@@ -1,5 +1,5 @@
 import { execFile, execFileSync, spawn } from 'node:child_process';
-import { chownSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { chownSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -22,8 +22,7 @@ function user(): { uid: number; gid: number } | undefined {
   return { uid: id('-u'), gid: id('-g') };
 }
 
-/** @throws Error when `initdb` or `postgres` is not on the machine, or the server does not start */
-export async function startPostgres(): Promise<PostgresServer> {
+async function startPostgres(): Promise<PostgresServer> {
   const host = mkdtempSync(join(tmpdir(), 'data-out-pg-'));
   const runAs = user();
   if (runAs) chownSync(host, runAs.uid, runAs.gid);
@@ -36,7 +35,7 @@ export async function startPostgres(): Promise<PostgresServer> {
   );
   writeFileSync(join(data, 'pg_hba.conf'), 'local all postgres trust\nlocal all all scram-sha-256\n');
   const settings = ['listen_addresses=', `unix_socket_directories=${host}`, 'fsync=off', 'timezone=UTC'];
-  // Statistics are those of the test's own ANALYZE, and a load of a million rows waits for no checkpoint.
+  // Only the test's own ANALYZE makes statistics, and checkpoints do not slow the load of a million rows.
   settings.push('autovacuum=off', 'full_page_writes=off', 'max_wal_size=8GB', 'maintenance_work_mem=256MB');
   const server = spawn('postgres', ['-D', data, ...settings.flatMap((setting) => ['-c', setting])], {
     ...options,
@@ -69,4 +68,21 @@ export async function startPostgres(): Promise<PostgresServer> {
       await pause(100);
     }
   }
+}
+
+/**
+ * A server with the database `sda` of an owner, who has the empty tables of an ingestion pipeline, as SECURITY.md asks for.
+ *
+ * @throws Error when `initdb` or `postgres` is not on the machine, or the server does not start
+ */
+export async function startPipelinePostgres(owner: {
+  readonly username: string;
+  readonly password: string;
+}): Promise<PostgresServer> {
+  const server = await startPostgres();
+  await server.admin(`create role ${owner.username} login createrole password '${owner.password}'`);
+  await server.admin(`create database sda owner ${owner.username}`);
+  const schema = readFileSync(new URL('../postgres/sda-schema.sql', import.meta.url), 'utf8');
+  await server.admin(`set role ${owner.username}; ${schema}`, 'sda');
+  return server;
 }

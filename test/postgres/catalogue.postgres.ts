@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import * as z from 'zod';
 import { type DatabaseRole, databaseRoles } from '../../lib/contract/database-roles.ts';
@@ -20,7 +19,7 @@ import { prepareRole } from '../../lib/stores/rds/logins/database-role.ts';
 import { migrate } from '../../lib/stores/rds/migrate.ts';
 import { TestDatabase } from '../helpers/data-api.ts';
 import { ServerDatabase } from '../helpers/postgres-database.ts';
-import { type PostgresServer, startPostgres } from '../helpers/postgres-server.ts';
+import { type PostgresServer, startPipelinePostgres } from '../helpers/postgres-server.ts';
 import { readMigrations } from '../helpers/read-migrations.ts';
 
 /**
@@ -28,7 +27,6 @@ import { readMigrations } from '../helpers/read-migrations.ts';
  * runs it in production. The owner is no superuser, as in Aurora.
  */
 
-const schema = readFileSync(new URL('sda-schema.sql', import.meta.url), 'utf8');
 const owner = { username: 'data_out', password: 'the password of the owner' };
 const roles = Object.values(databaseRoles);
 const passwordOf = (role: DatabaseRole) => `the password of ${role}`;
@@ -65,15 +63,11 @@ let database: TestDatabase;
 const as = (role?: DatabaseRole): DataApi => database.dataApi(role && { secretArn: `arn:${role}` });
 
 beforeAll(async () => {
-  server = await startPostgres();
-  await server.admin(`create role ${owner.username} login createrole password '${owner.password}'`);
-  await server.admin(`create database sda owner ${owner.username}`);
+  server = await startPipelinePostgres(owner);
   database = new TestDatabase(new ServerDatabase({ host: server.host, database: 'sda', owner }));
   database.logins = Object.fromEntries(
     roles.map((role) => [`arn:${role}`, { username: role, password: passwordOf(role) }]),
   );
-  // The pipeline's tables are the owner's, as SECURITY.md asks for.
-  await server.admin(`set role ${owner.username}; ${schema}`, 'sda');
   for (const statement of rows) await database.sql(statement);
   await migrate(as(), readMigrations());
   for (const role of roles) await prepareRole(as(), role, passwordOf(role));

@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { databaseRoles } from '../../lib/contract/database-roles.ts';
 import { RdsOutboxRecords } from '../../lib/stores/rds/exports/outbox-records.ts';
@@ -6,7 +5,7 @@ import { prepareRole } from '../../lib/stores/rds/logins/database-role.ts';
 import { migrate } from '../../lib/stores/rds/migrate.ts';
 import { TestDatabase } from '../helpers/data-api.ts';
 import { ServerDatabase } from '../helpers/postgres-database.ts';
-import { type PostgresServer, startPostgres } from '../helpers/postgres-server.ts';
+import { type PostgresServer, startPipelinePostgres } from '../helpers/postgres-server.ts';
 import { readMigrations } from '../helpers/read-migrations.ts';
 
 /** The rows about the outbox in tables so large that a scan of a whole one would be a fault. */
@@ -34,11 +33,7 @@ const rows = [
 let server: PostgresServer;
 let database: TestDatabase;
 beforeAll(async () => {
-  server = await startPostgres();
-  await server.admin(`create role ${owner.username} login createrole password '${owner.password}'`);
-  await server.admin(`create database sda owner ${owner.username}`);
-  const schema = readFileSync(new URL('sda-schema.sql', import.meta.url), 'utf8');
-  await server.admin(`set role ${owner.username}; ${schema}`, 'sda');
+  server = await startPipelinePostgres(owner);
   database = new TestDatabase(new ServerDatabase({ host: server.host, database: 'sda', owner }));
   await migrate(database.dataApi(), readMigrations());
   await prepareRole(database.dataApi(), databaseRoles.worker, worker.password);

@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import * as z from 'zod';
 import { ForbiddenError } from '../../lib/errors.ts';
@@ -15,7 +14,7 @@ import { RdsRequests } from '../../lib/stores/rds/exports/requests.ts';
 import { migrate } from '../../lib/stores/rds/migrate.ts';
 import { TestDatabase } from '../helpers/data-api.ts';
 import { ServerDatabase } from '../helpers/postgres-database.ts';
-import { type PostgresServer, startPostgres } from '../helpers/postgres-server.ts';
+import { type PostgresServer, startPipelinePostgres } from '../helpers/postgres-server.ts';
 import { readMigrations } from '../helpers/read-migrations.ts';
 
 /**
@@ -64,11 +63,7 @@ const requestRows = [
 let server: PostgresServer;
 let database: TestDatabase;
 beforeAll(async () => {
-  server = await startPostgres();
-  await server.admin(`create role ${owner.username} login createrole password '${owner.password}'`);
-  await server.admin(`create database sda owner ${owner.username}`);
-  const schema = readFileSync(new URL('sda-schema.sql', import.meta.url), 'utf8');
-  await server.admin(`set role ${owner.username}; ${schema}`, 'sda');
+  server = await startPipelinePostgres(owner);
   database = new TestDatabase(new ServerDatabase({ host: server.host, database: 'sda', owner }));
   // Foreign keys cost most of a load.
   const run = (sql: string) => server.admin(`set session_replication_role = replica; ${sql}`, 'sda');
