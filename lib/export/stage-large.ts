@@ -50,7 +50,7 @@ export async function stageLarge(order: Order, dependencies: StageDependencies, 
   try {
     return await copyFile({ ...order, ...made, id, holder, fruitless, upload, present }, dependencies, delivery);
   } catch (error) {
-    // Until an operator brings the body back, no delivery can go on with anything.
+    // Until an operator restores the body, no delivery can resume the copy.
     if (error instanceof BodyMissingError) await dropCopy(id, dependencies);
     throw error;
   }

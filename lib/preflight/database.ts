@@ -34,7 +34,7 @@ export function database(
   return [{ id: 'database', check: 'database engine and Data API in the region', ask }];
 }
 
-/** AWS upgrades minor versions. A deployment would try to bring a cluster of another major version to that of the template. */
+/** AWS upgrades minor versions. A deployment would try to change a cluster of another major version to the template's version. */
 function compared({ version }: ClusterFacts, major: string, { namesMinor }: { readonly namesMinor: boolean }): Finding {
   const isSame = version.split('.')[0] === major;
   if (isSame && namesMinor) {

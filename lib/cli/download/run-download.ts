@@ -86,7 +86,7 @@ class DownloadRun {
   readonly #proxy: ProxyApi;
   readonly #wanted: WantedDownload;
   readonly #own: OwnKeys;
-  /** The receipts that are read. Those of the downloaded files also go beside the files. */
+  /** The receipts that are read. A receipt of downloaded files is also copied beside them. */
   readonly #scratch: ReceiptFolder;
 
   constructor(session: Session, proxy: ProxyApi, wanted: WantedDownload, scratch: ReceiptFolder, own: OwnKeys) {

@@ -20,8 +20,8 @@ export function canChangePasswords(sql: string): boolean {
 }
 
 /**
- * Carry out a statement of a login inside a transaction. RDS looks at each command of a statement. PostgreSQL lets nobody look on
- * from outside, so here the passwords are compared.
+ * Carry out a statement of a login inside a transaction. RDS checks each command of a statement. PostgreSQL has no hook
+ * for that from outside, so the stored passwords are compared instead.
  *
  * @param asOwner runs SQL in the transaction as the owner, and then becomes the login again
  * @throws Error of PostgreSQL, which ends the transaction, when a password or its expiry has changed and the login is not a member

@@ -93,7 +93,7 @@ export class RdsOutboxRecords implements OutboxRecords {
 
   /**
    * The next files of the next requests, whether they are in the outbox or not, and a row without a file for each request that
-   * has no more: so every statement reads a page and no more, and the last row says where the next one begins.
+   * has no more. So every statement reads one page, and its last row says where the next page begins.
    */
   #page(filter: ContainerFilter, withdrawn: boolean, after: { requestId: string; fileId: string }) {
     const [column, value] = conditionOf(filter);
